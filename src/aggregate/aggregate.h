@@ -7,7 +7,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "analysis/mfu.h"
+#include "analysis/gpulimits.h"
 
 struct pw_merge_options {
     int quiet;      /* shows no progress */

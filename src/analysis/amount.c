@@ -1,9 +1,11 @@
-/* Regresses own work on its amount; see amount.h. */
+/* Regresses work on its amount, and finds work that varies from step to step; see amount.h. */
 #include "analysis/amount.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "analysis/statistics.h"
+#include "analysis/straggler.h"
 
 #define LEAST_DIFFERENCE 0.05 /* of the median amount */
 #define LEAST_GUESSED 0.5     /* of what work in proportion to the amount would cost */
@@ -165,4 +167,321 @@ void pw_amount_take_out(const struct pw_amount_input *in, double cost, int64_t *
             series[at] = series[at] < 0 ? 0 : series[at];
         }
     }
+}
+
+/* Work that varies without known amounts. */
+
+#define MAD_TO_SIGMA 1.4826
+#define CLIP 4.0        /* sigma: no single deviation counts more */
+#define LEAST_SHARE 0.1 /* of all work, for each of the two phases */
+#define LEAST_REST 0.01 /* of all work, for the rest */
+#define LEAST_SPREAD 0.02
+#define LEAST_ERRORS 5.0
+#define MOST_FOLLOWS 0.5
+#define LEVEL_ERRORS 3.0 /* standard errors: less is chance */
+/* Successive differences share a step, which makes their mean less certain: products of two such
+ * differences have a correlation of at most 1/4. */
+#define OF_DIFFERENCES 1.5
+
+enum { FEWEST_STEPS = 20, FEWEST_OTHERS = 10, MOST_RANKS = 1024, X = 0, Y, Z, SERIES };
+
+struct varying {
+    const struct pw_varying_input *in;
+    size_t nranks, stride; /* looked at, every so many */
+    double *of[SERIES];    /* [nsteps * nranks] NAN: not known */
+    double *values;        /* [nsteps * nranks] */
+    double *steps;         /* [nsteps] */
+    double share[SERIES];
+    int phase[SERIES]; /* of Z: none */
+};
+
+static size_t stride_of(size_t nranks)
+{
+    return (nranks + MOST_RANKS - 1) / MOST_RANKS;
+}
+
+static size_t looked_at(size_t nranks)
+{
+    return nranks ? (nranks - 1) / stride_of(nranks) + 1 : 0;
+}
+
+size_t pw_varying_scratch(size_t nsteps, size_t nranks)
+{
+    return (SERIES + 1) * nsteps * looked_at(nranks) + nsteps + looked_at(nranks);
+}
+
+static size_t cells_of(const struct varying *v)
+{
+    return v->in->nsteps * v->nranks;
+}
+
+/* The phases' work of a rank that is looked at. */
+static const int64_t *phases_of(const struct varying *v, size_t cell)
+{
+    const size_t step = cell / v->nranks, rank = cell % v->nranks * v->stride;
+    return v->in->phase_ns + (step * v->in->nranks + rank) * PW_PHASES;
+}
+
+/* The two phases with most work, and the rest; 0 when there are no such. What is left of the
+ * allreduce phase without waiting is transfer. */
+static int choose_phases(struct varying *v)
+{
+    double sum[PW_PHASES] = {0}, all = 0;
+    for (size_t i = 0; i < cells_of(v); i++)
+        for (int p = 0; p < PW_PHASES; p++)
+            if (p != PW_PHASE_ALLREDUCE - PW_PHASE_DATA && phases_of(v, i)[p] > 0)
+                sum[p] += (double)phases_of(v, i)[p];
+    v->phase[X] = v->phase[Y] = -1;
+    for (int p = 0; p < PW_PHASES; p++) {
+        all += sum[p];
+        if (v->phase[X] < 0 || sum[p] > sum[v->phase[X]]) {
+            v->phase[Y] = v->phase[X];
+            v->phase[X] = p;
+        } else if (v->phase[Y] < 0 || sum[p] > sum[v->phase[Y]]) {
+            v->phase[Y] = p;
+        }
+    }
+    v->share[X] = all > 0 ? sum[v->phase[X]] / all : 0;
+    v->share[Y] = all > 0 ? sum[v->phase[Y]] / all : 0;
+    v->share[Z] = 1 - v->share[X] - v->share[Y];
+    return v->share[Y] >= LEAST_SHARE && v->share[Z] >= LEAST_REST;
+}
+
+static double work_of(const struct varying *v, size_t cell, int series)
+{
+    const int64_t *phases = phases_of(v, cell);
+    double sum = 0;
+    for (int p = 0; p < PW_PHASES; p++) {
+        int is_one = p == v->phase[X] || p == v->phase[Y];
+        if (series == Z ? !is_one && p != PW_PHASE_ALLREDUCE - PW_PHASE_DATA
+                        : p == v->phase[series])
+            sum += phases[p] > 0 ? (double)phases[p] : 0;
+    }
+    return sum;
+}
+
+/* Logarithms, less the step's median. */
+static void fill(struct varying *v, int series)
+{
+    const size_t nranks = v->nranks;
+    double *of = v->of[series];
+    for (size_t s = 0; s < v->in->nsteps; s++) {
+        size_t n = 0;
+        for (size_t r = 0; r < nranks; r++) {
+            double work = work_of(v, s * nranks + r, series);
+            of[s * nranks + r] = work > 0 ? log(work) : NAN;
+            if (work > 0)
+                v->values[n++] = of[s * nranks + r];
+        }
+        double middle = n ? pw_median_f64(v->values, n) : NAN;
+        for (size_t r = 0; r < nranks; r++)
+            of[s * nranks + r] -= middle;
+    }
+}
+
+/* Less the step before, as large as a single deviation; no value counts more than some sigma. */
+static void difference(struct varying *v, int series)
+{
+    const size_t nranks = v->nranks, cells = cells_of(v);
+    double *of = v->of[series];
+    size_t n = 0;
+    for (size_t i = cells; i-- > 0;) {
+        of[i] = i >= nranks ? (of[i] - of[i - nranks]) / sqrt(2) : NAN;
+        if (!isnan(of[i]))
+            v->values[n++] = fabs(of[i]);
+    }
+    double most = n ? CLIP * MAD_TO_SIGMA * pw_median_f64(v->values, n) : 0;
+    for (size_t i = 0; i < cells; i++)
+        of[i] = of[i] > most ? most : of[i] < -most ? -most : of[i];
+}
+
+/* Of the sums a x + b y + c z. */
+struct sum {
+    double a, b, c;
+};
+
+static double value_of(const struct varying *v, size_t cell, struct sum w)
+{
+    return w.a * v->of[X][cell] + w.b * v->of[Y][cell] + w.c * v->of[Z][cell];
+}
+
+static int is_cell_known(const struct varying *v, size_t cell)
+{
+    return !isnan(v->of[X][cell] + v->of[Y][cell] + v->of[Z][cell]);
+}
+
+/* Mean product of two sums, and its standard error. */
+static double covariance(struct varying *v, struct sum one, struct sum other, double *error)
+{
+    const size_t nranks = v->nranks;
+    double mean = 0, squares = 0;
+    size_t n = 0;
+    for (size_t s = 1; s < v->in->nsteps; s++) {
+        double sum = 0;
+        size_t known = 0;
+        for (size_t r = 0; r < nranks; r++) {
+            size_t cell = s * nranks + r;
+            if (!is_cell_known(v, cell))
+                continue;
+            sum += value_of(v, cell, one) * value_of(v, cell, other);
+            known++;
+        }
+        if (known)
+            v->steps[n++] = sum / (double)known;
+    }
+    for (size_t i = 0; i < n; i++)
+        mean += v->steps[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (v->steps[i] - mean) * (v->steps[i] - mean);
+    if (error)
+        *error = n > 1 ? sqrt(OF_DIFFERENCES * squares / (double)(n - 1) / (double)n) : INFINITY;
+    return mean;
+}
+
+/* Median over the ranks of the mean product of x and y. */
+static double usual_covariance(struct varying *v)
+{
+    const size_t nranks = v->nranks;
+    size_t ranks = 0;
+    for (size_t r = 0; r < nranks; r++) {
+        double sum = 0;
+        size_t n = 0;
+        for (size_t s = 1; s < v->in->nsteps; s++)
+            if (is_cell_known(v, s * nranks + r)) {
+                sum += v->of[X][s * nranks + r] * v->of[Y][s * nranks + r];
+                n++;
+            }
+        if (n)
+            v->values[ranks++] = sum / (double)n;
+    }
+    return ranks ? pw_median_f64(v->values, ranks) : 0;
+}
+
+/* How much of a deviation of the two phases' work is noise: the part of x that y does not share,
+ * and the other way round, by their shares of work. */
+static double noise_share(struct varying *v, double shared)
+{
+    const struct sum difference = {1, -1, 0};
+    const double both = covariance(v, difference, difference, NULL);
+    double more = covariance(v, (struct sum){1, 1, 0}, difference, NULL);
+    more = more > both ? both : more < -both ? -both : more;
+    const double x = v->share[X], y = v->share[Y];
+    const double noise = x * x * (both + more) / 2 + y * y * (both - more) / 2;
+    return sqrt(noise / (noise + (x + y) * (x + y) * shared));
+}
+
+int pw_varying_find(const struct pw_varying_input *in, struct pw_varying *out, double *scratch)
+{
+    const struct sum x = {1, 0, 0}, y = {0, 1, 0};
+    struct varying v = {.in = in, .nranks = looked_at(in->nranks), .stride = stride_of(in->nranks)};
+    double error, off;
+    if (in->nsteps < FEWEST_STEPS || in->nranks < 2 || !choose_phases(&v))
+        return 0;
+    for (int i = X; i < SERIES; i++)
+        v.of[i] = scratch + (size_t)i * cells_of(&v);
+    v.values = scratch + SERIES * cells_of(&v);
+    v.steps = v.values + cells_of(&v);
+    for (int i = X; i < SERIES; i++) {
+        fill(&v, i);
+        difference(&v, i);
+    }
+    const double shared = covariance(&v, x, y, &error);
+    if (shared < LEAST_SPREAD * LEAST_SPREAD || shared < LEAST_ERRORS * error ||
+        2 * usual_covariance(&v) < shared)
+        return 0;
+    const double follows = covariance(&v, (struct sum){0.5, 0.5, 0}, (struct sum){0, 0, 1}, &off);
+    if (follows + 2 * off > MOST_FOLLOWS * shared)
+        return 0;
+    *out = (struct pw_varying){.spread = sqrt(shared),
+                               .phases = 1U << v.phase[X] | 1U << v.phase[Y],
+                               .noise = noise_share(&v, shared)};
+    return 1;
+}
+
+/* Of a role's ranks. */
+struct role {
+    double n, mean, chance, squares;
+};
+
+static struct role *role_of_rank(double *scratch, const int32_t *role_of, size_t rank)
+{
+    return (struct role *)(void *)scratch + (role_of ? role_of[rank] : 0);
+}
+
+static_assert(sizeof(struct role) == PW_VARYING_SUMS * sizeof(double), "scratch of a role");
+
+static double mean_of(const struct pw_varying_level *level)
+{
+    return level->sum / level->n;
+}
+
+/* Square of the standard error of the mean. */
+static double chance_of(const struct pw_varying_level *level)
+{
+    const double mean = mean_of(level);
+    return level->n > 1 ? (level->squares / level->n - mean * mean) / (level->n - 1) : 0;
+}
+
+double pw_varying_difference(const struct pw_varying_level *some,
+                             const struct pw_varying_level *others)
+{
+    if (some->n <= 0)
+        return 0;
+    const int has_others = others->n >= FEWEST_OTHERS;
+    const double more = mean_of(some) - (has_others ? mean_of(others) : 0);
+    const double chance = chance_of(some) + (has_others ? chance_of(others) : 0);
+    return more * more > LEVEL_ERRORS * LEVEL_ERRORS * chance ? more : 0;
+}
+
+void pw_varying_usual(const struct pw_varying_level *ranks, size_t nranks,
+                      struct pw_varying_roles roles, double *usual, double *scratch)
+{
+    const int32_t *role_of = roles.role_of;
+    const size_t nroles = roles.nroles;
+    for (size_t i = 0; i < PW_VARYING_SUMS * nroles; i++)
+        scratch[i] = 0;
+    for (size_t r = 0; r < nranks; r++) {
+        struct role *role = role_of_rank(scratch, role_of, r);
+        if (ranks[r].n < 2)
+            continue;
+        role->n++;
+        role->mean += mean_of(&ranks[r]);
+        role->chance += chance_of(&ranks[r]);
+    }
+    for (size_t k = 0; k < nroles; k++) {
+        struct role *role = (struct role *)(void *)scratch + k;
+        role->mean /= role->n > 0 ? role->n : 1;
+        role->chance /= role->n > 0 ? role->n : 1;
+    }
+    for (size_t r = 0; r < nranks; r++) {
+        struct role *role = role_of_rank(scratch, role_of, r);
+        const double more = ranks[r].n < 2 ? 0 : mean_of(&ranks[r]) - role->mean;
+        role->squares += more * more;
+    }
+    for (size_t r = 0; r < nranks; r++) {
+        const struct role *role = role_of_rank(scratch, role_of, r);
+        const double seen = role->n > 1 ? role->squares / (role->n - 1) : 0;
+        const double most = (1 + LEVEL_ERRORS * sqrt(2 / (role->n - 1))) * role->chance;
+        const double real = role->n > 1 && seen > most ? 1 - role->chance / seen : 0;
+        usual[r] = role->mean + (ranks[r].n < 2 ? 0 : real * (mean_of(&ranks[r]) - role->mean));
+    }
+}
+
+void pw_varying_share(const struct pw_varying *varying, const double *works, size_t nranks,
+                      double *factors)
+{
+    double before = 0, after = 0, logs = 0, n = 0;
+    for (size_t r = 0; r < nranks; r++)
+        if (works[r] > 0) {
+            logs += log(works[r]);
+            before += works[r];
+            n++;
+        }
+    for (size_t r = 0; r < nranks; r++)
+        if (works[r] > 0) {
+            factors[r] = exp(logs / n + varying->noise * (log(works[r]) - logs / n));
+            after += factors[r];
+        }
+    for (size_t r = 0; r < nranks; r++)
+        factors[r] = works[r] > 0 ? factors[r] * before / after / works[r] : 1;
 }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/gpusamples.h"
 #include "core/tables.h"
 
 /* A page in every 0.1 s, as processes are sampled: what less was read or written while a rank slept
@@ -58,5 +59,30 @@ struct pw_growth {
  * `scratch` has room for `nranks` values. */
 struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, size_t nranks,
                                  size_t rank, int64_t *scratch);
+
+/* Why a straggler with a GPU was slow, from what the ranks' GPUs did in the same steps.
+ *
+ * Its own work is compared with the median of the other ranks' in two parts: computing on the GPU,
+ * and the GPU being dry since the host launched late. The part that explains at least half of the
+ * excess is looked into. Longer computing is the clocks' doing where these are lower than the
+ * others' and the GPU says that heat or power slows it; else the kernels', where they take longer
+ * for the same launch configuration; else there is more to compute. */
+
+/* What one rank has over the steps looked at. */
+struct pw_gpu_usage {
+    int64_t own_ns, compute_ns, dry_ns, copy_ns; /* -1: not known */
+    struct pw_gpu_clocks clocks;
+    double slowdown, confidence; /* of its kernels (slowranks.h), over the run; -1: not known */
+};
+
+struct pw_gpu_cause_found {
+    enum pw_cause cause;             /* unknown, or one of the GPU's */
+    int64_t part_ns, others_part_ns; /* computing, or dry; median of the other ranks */
+    double others_mhz;               /* median; -1: not known */
+};
+
+/* `scratch` has room for `nranks` values. */
+struct pw_gpu_cause_found pw_gpu_cause_find(const struct pw_gpu_usage *ranks, size_t nranks,
+                                            size_t rank, int64_t *scratch);
 
 #endif

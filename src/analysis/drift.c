@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "analysis/significance.h"
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
 

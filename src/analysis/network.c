@@ -228,3 +228,67 @@ int pw_network_unsteady(const struct pw_network_input *in, void *memory,
     *out = (struct pw_network_found){0, in->nsteps - 1, pw_median_f64(s.values, known), 1 - p};
     return p < SIGNIFICANCE;
 }
+
+/* Links that are slow over the whole run. */
+
+#define LEAST_MESSAGES 3
+#define LEAST_OTHERS 4
+
+static double mean_of(const struct pw_link *link)
+{
+    return link->sum_ns / (double)link->messages;
+}
+
+/* Median of the means of the link's kind, itself left out; -1 with fewer than 4. */
+static double others_mean(const struct pw_link *links, size_t n, size_t mine, int64_t *scratch)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < n; i++)
+        if (i != mine && links[i].kind == links[mine].kind && links[i].messages >= LEAST_MESSAGES)
+            scratch[others++] = (int64_t)mean_of(&links[i]);
+    return others >= LEAST_OTHERS ? (double)pw_median_i64(scratch, others) : -1;
+}
+
+/* Chance of a mean that far above the others', were the link like them. */
+static double chance(const struct pw_link *link, double others)
+{
+    double n = (double)link->messages, mean = mean_of(link);
+    double variance = (link->squares_ns - n * mean * mean) / (n - 1);
+    double error = sqrt((variance > 0 ? variance : 0) / n) + 1;
+    return erfc((mean - others) / error / sqrt(2.0)) / 2;
+}
+
+/* Of the links into one rank only the one with the largest mean. */
+static size_t keep_slowest(const struct pw_link *links, struct pw_link_found *found, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        int slowest = 1;
+        for (size_t k = 0; k < n && slowest; k++)
+            slowest = links[found[k].link].dst != links[found[i].link].dst ||
+                      found[k].transfer_ns <= found[i].transfer_ns;
+        found[i].confidence = slowest ? found[i].confidence : -1;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (found[i].confidence >= 0)
+            found[kept++] = found[i];
+    return kept;
+}
+
+size_t pw_links_find(const struct pw_link *links, size_t n, struct pw_link_found *out, size_t max,
+                     int64_t *scratch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n && count < max; i++) {
+        if (links[i].messages < LEAST_MESSAGES || links[i].error_ns < 0)
+            continue;
+        double others = others_mean(links, n, i, scratch), mean = mean_of(&links[i]);
+        if (others <= 0 || mean < LEAST_RATIO * others ||
+            mean - others <= (double)links[i].error_ns)
+            continue;
+        double p = chance(&links[i], others) * (double)n;
+        if (p < SIGNIFICANCE)
+            out[count++] = (struct pw_link_found){i, mean, others, 1 - p};
+    }
+    return keep_slowest(links, out, count);
+}

@@ -4,6 +4,7 @@
 #define PW_ANALYSIS_NETWORK_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* level: [nsteps * ncolumns] time of the transfers of a column in a step over what is usual for
  * such transfers, step-major; below 0: there were none. */
@@ -40,5 +41,30 @@ int pw_network_stretch(const struct pw_network_input *in, void *scratch,
  * throughout it. out->ratio is the median level. */
 int pw_network_unsteady(const struct pw_network_input *in, void *scratch,
                         struct pw_network_found *out);
+
+/* Links that are slow over the whole run. */
+
+/* One pair of ranks: its messages whose transfer was not hidden behind another. */
+struct pw_link {
+    int64_t dst;
+    int64_t kind;     /* only links of one kind (size class, same host or not) are compared */
+    int64_t messages; /* counted in the sums */
+    double sum_ns, squares_ns; /* of the transfers, and of their squares */
+    int64_t error_ns;          /* of the two clocks together; -1: not aligned */
+};
+
+struct pw_link_found {
+    size_t link;
+    double transfer_ns, others_ns; /* its mean, and the median of the means of its kind */
+    double confidence;
+};
+
+/* Links whose mean transfer is at least 1.5 times the median of at least 4 others of their kind, by
+ * more than the clocks' errors, and beyond chance (normal test of the mean, corrected for the
+ * number of links, 1 %). Of several into one rank only the slowest: a call that completes several
+ * messages ends with it, and the others seem slow too. Scratch: nlinks values. Returns how many of
+ * at most `max`. */
+size_t pw_links_find(const struct pw_link *links, size_t nlinks, struct pw_link_found *out,
+                     size_t max, int64_t *scratch);
 
 #endif

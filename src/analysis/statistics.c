@@ -1,9 +1,9 @@
-/* See statistics.h. Heap sort: no recursion, no allocation, the same result everywhere. Selection
- * is quickselect, which sorts what is left where pivots are bad: no order of values makes it slow.
- */
+/* Sorts by heap sort: no recursion, no allocation. Selects by quickselect, and sorts what is left
+ * when the pivots are bad, so that no order of values makes it slow. See statistics.h. */
 #include "analysis/statistics.h"
 
 #include <math.h>
+#include <stdint.h>
 
 #include "core/search.h"
 
@@ -189,4 +189,185 @@ double pw_binomial_tail(int64_t n, int64_t k, double p)
             break;
     }
     return sum < 1 ? sum : 1;
+}
+
+/* Whether two series differ by more than chance. */
+
+enum { MOST_BLOCKS = 128, ALL_WAYS = 16, DRAWS = 9999, ENOUGH = 20, MOST_LAGS = 1000 };
+
+/* Blocks of both series: a's first. */
+struct blocks {
+    double sum[2 * MOST_BLOCKS], count[2 * MOST_BLOCKS];
+    size_t n, in_a;
+    double all_sum, all_count, observed;
+};
+
+static double mean_of(const double *values, size_t n)
+{
+    double mean = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += (values[i] - mean) / (double)(i + 1);
+    return mean;
+}
+
+static double covariance(const double *values, size_t n, size_t lag, double mean)
+{
+    double sum = 0;
+    for (size_t i = lag; i < n; i++)
+        sum += (values[i] - mean) * (values[i - lag] - mean);
+    return sum;
+}
+
+double pw_correlation_length(const double *values, size_t n)
+{
+    const double mean = mean_of(values, n), single = n ? covariance(values, n, 0, mean) : 0;
+    const size_t most = n / 4 < MOST_LAGS ? n / 4 : MOST_LAGS;
+    double length = -1, before = 2;
+    for (size_t lag = 0; lag + 1 <= most && single > 0; lag += 2) {
+        double pair =
+            (covariance(values, n, lag, mean) + covariance(values, n, lag + 1, mean)) / single;
+        if (!(pair > 0))
+            break;
+        before = pair < before ? pair : before;
+        length += 2 * before;
+    }
+    return length > 1 ? length : 1;
+}
+
+static void add_blocks(struct blocks *b, const double *values, size_t n, size_t size, double origin)
+{
+    for (size_t i = 0; i < n; i += size) {
+        size_t count = n - i < size ? n - i : size;
+        double sum = 0;
+        for (size_t k = 0; k < count; k++)
+            sum += values[i + k] - origin;
+        b->sum[b->n] = sum;
+        b->count[b->n++] = (double)count;
+        b->all_sum += sum;
+        b->all_count += (double)count;
+    }
+}
+
+static double difference(const struct blocks *b, double sum, double count)
+{
+    return fabs(sum / count - (b->all_sum - sum) / (b->all_count - count));
+}
+
+/* As extreme as what was observed; sums in another order differ in their last bits. */
+static int is_extreme(const struct blocks *b, double sum, double count)
+{
+    return difference(b, sum, count) >= b->observed * (1 - 1e-9);
+}
+
+static double p_of_all_ways(const struct blocks *b)
+{
+    size_t ways = 0, extreme = 0;
+    for (uint32_t chosen = 0; chosen < (uint32_t)1 << b->n; chosen++) {
+        double sum = 0, count = 0;
+        if ((size_t)__builtin_popcount(chosen) != b->in_a)
+            continue;
+        for (size_t i = 0; i < b->n; i++) {
+            sum += chosen >> i & 1 ? b->sum[i] : 0;
+            count += chosen >> i & 1 ? b->count[i] : 0;
+        }
+        ways++;
+        extreme += is_extreme(b, sum, count);
+    }
+    return (double)extreme / (double)ways;
+}
+
+/* SplitMix64 (Steele, Lea & Flood, OOPSLA 2014). */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+void pw_permutation_shuffle(size_t *order, size_t n, size_t chosen, uint64_t *state)
+{
+    for (size_t i = 0; i < chosen; i++) {
+        const size_t other = i + (size_t)(next_random(state) % (n - i)), held = order[i];
+        order[i] = order[other];
+        order[other] = held;
+    }
+}
+
+static double p_of_draws(const struct blocks *b)
+{
+    uint64_t state = 1;
+    size_t order[2 * MOST_BLOCKS], extreme = 0, drawn = 0;
+    for (size_t i = 0; i < b->n; i++)
+        order[i] = i;
+    while (drawn < DRAWS && extreme < ENOUGH) {
+        double sum = 0, count = 0;
+        pw_permutation_shuffle(order, b->n, b->in_a, &state);
+        for (size_t i = 0; i < b->in_a; i++) {
+            sum += b->sum[order[i]];
+            count += b->count[order[i]];
+        }
+        drawn++;
+        extreme += is_extreme(b, sum, count);
+    }
+    return extreme < ENOUGH ? (double)(extreme + 1) / (double)(drawn + 1)
+                            : (double)extreme / (double)drawn;
+}
+
+static size_t block_size(size_t na, size_t nb, size_t asked)
+{
+    const size_t fewer = na < nb ? na : nb, more = na < nb ? nb : na;
+    const size_t most = fewer / PW_PERMUTATION_LEAST,
+                 least = (more + MOST_BLOCKS - 1) / MOST_BLOCKS;
+    size_t size = asked < most ? asked : most;
+    return size > least ? size : least;
+}
+
+double pw_permutation_test(const double *a, size_t na, const double *b, size_t nb, size_t block)
+{
+    struct blocks blocks = {.n = 0};
+    if (na < 2 || nb < 2)
+        return 1;
+    const size_t size = block_size(na, nb, block);
+    const double origin = mean_of(a, na);
+    add_blocks(&blocks, a, na, size, origin);
+    blocks.in_a = blocks.n;
+    const double sum = blocks.all_sum, count = blocks.all_count;
+    add_blocks(&blocks, b, nb, size, origin);
+    blocks.observed = difference(&blocks, sum, count);
+    if (!(blocks.observed > 0))
+        return 1;
+    return blocks.n <= ALL_WAYS ? p_of_all_ways(&blocks) : p_of_draws(&blocks);
+}
+
+static size_t count_equal(const double *sorted, size_t n, size_t from, double value)
+{
+    size_t i = from;
+    while (i < n && sorted[i] == value)
+        i++;
+    return i - from;
+}
+
+double pw_mann_whitney(const double *a, size_t na, const double *b, size_t nb, double correlation)
+{
+    double rank_sum = 0, ties = 0, n1 = (double)na, n2 = (double)nb, n = n1 + n2;
+    size_t i = 0, k = 0;
+    if (na < 2 || nb < 2)
+        return 1;
+    while (i < na || k < nb) {
+        double value = k >= nb || (i < na && a[i] <= b[k]) ? a[i] : b[k];
+        size_t in_a = count_equal(a, na, i, value), in_b = count_equal(b, nb, k, value);
+        double equal = (double)(in_a + in_b), before = (double)(i + k);
+        rank_sum += (double)in_a * (before + (equal + 1) / 2);
+        ties += equal * equal * equal - equal;
+        i += in_a;
+        k += in_b;
+    }
+    double u = rank_sum - n1 * (n1 + 1) / 2, apart = fabs(u - n1 * n2 / 2) - 0.5;
+    double variance = n1 * n2 / 12 * (n + 1 - ties / (n * (n - 1)));
+    double r = correlation < 0 ? 0 : correlation < 0.99 ? correlation : 0.99;
+    variance *= (1 + r) / (1 - r);
+    if (!(variance > 0) || apart <= 0)
+        return 1;
+    return erfc(apart / sqrt(2 * variance));
 }

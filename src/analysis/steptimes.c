@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/significance.h"
 #include "analysis/statistics.h"
 #include "core/sort.h"
 

@@ -452,3 +452,67 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
     }
     return count;
 }
+
+/* Hosts of which most ranks are stragglers. */
+
+struct tally {
+    int64_t *ranks, *slow; /* [nhosts] */
+    int64_t *values;
+};
+
+static int is_slow(const struct tally *t, size_t host)
+{
+    return t->slow[host] >= 2 && 3 * t->slow[host] >= 2 * t->ranks[host];
+}
+
+/* The median window, excess and least confidence of a host's stragglers; 0 when they share no
+ * step. */
+static int describe(const struct pw_straggler_found *found, size_t nfound, const int64_t *host_of,
+                    const struct tally *t, struct pw_host_found *out)
+{
+    int64_t *first = t->values, *last, *excess;
+    size_t n = (size_t)t->slow[out->host], k = 0;
+    last = first + n;
+    excess = last + n;
+    int64_t latest_first = INT64_MIN, earliest_last = INT64_MAX;
+    out->confidence = 1;
+    for (size_t i = 0; i < nfound; i++) {
+        if ((size_t)host_of[found[i].rank] != out->host || found[i].is_inside)
+            continue;
+        first[k] = (int64_t)found[i].first;
+        last[k] = (int64_t)found[i].last;
+        excess[k++] = found[i].excess_ns;
+        latest_first = first[k - 1] > latest_first ? first[k - 1] : latest_first;
+        earliest_last = last[k - 1] < earliest_last ? last[k - 1] : earliest_last;
+        out->confidence =
+            found[i].confidence < out->confidence ? found[i].confidence : out->confidence;
+    }
+    out->first = (size_t)pw_median_i64(first, k);
+    out->last = (size_t)pw_median_i64(last, k);
+    out->excess_ns = pw_median_i64(excess, k);
+    return latest_first <= earliest_last;
+}
+
+size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound,
+                     const struct pw_hosts *hosts, struct pw_host_found *out, int64_t *scratch)
+{
+    const int64_t *host_of = hosts->host_of;
+    const size_t nranks = hosts->nranks, nhosts = hosts->nhosts;
+    struct tally t = {scratch, scratch + nhosts, scratch + 2 * nhosts};
+    size_t count = 0, slow = 0;
+    for (size_t h = 0; h < nhosts; h++)
+        t.ranks[h] = t.slow[h] = 0;
+    for (size_t r = 0; r < nranks; r++)
+        t.ranks[host_of[r]]++;
+    for (size_t i = 0; i < nfound; i++)
+        t.slow[host_of[found[i].rank]] += !found[i].is_inside;
+    for (size_t h = 0; h < nhosts; h++)
+        slow += (size_t)is_slow(&t, h);
+    for (size_t h = 0; h < nhosts && 2 * slow < nhosts; h++) {
+        struct pw_host_found one = {
+            .host = h, .nranks = (size_t)t.ranks[h], .slow_ranks = (size_t)t.slow[h]};
+        if (is_slow(&t, h) && describe(found, nfound, host_of, &t, &one))
+            out[count++] = one;
+    }
+    return count;
+}

@@ -74,4 +74,25 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
  * median. */
 int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank, int64_t *scratch);
 
+/* Hosts that are slow: what their stragglers say together. */
+
+struct pw_host_found {
+    size_t host;
+    size_t nranks, slow_ranks;
+    size_t first, last; /* the median of the ranks' windows: rows of the straggler input */
+    int64_t excess_ns;  /* median of the ranks' */
+    double confidence;  /* least of the ranks' */
+};
+
+struct pw_hosts {
+    const int64_t *host_of; /* [nranks] */
+    size_t nranks, nhosts;
+};
+
+/* Hosts of at least 2 ranks of which at least two thirds are stragglers in steps that all share;
+ * none when that is so of half the hosts or more. `out` is [nhosts]; scratch: 3 * nhosts + 3 *
+ * nranks values. Returns how many, in the order of the hosts. */
+size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound,
+                     const struct pw_hosts *hosts, struct pw_host_found *out, int64_t *scratch);
+
 #endif

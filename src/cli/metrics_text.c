@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "report/live/openmetrics.h"
+#include "report/live/liveview.h"
 #include "run/hangfile.h"
 
 int pw_metrics_print(const struct pw_inquiry *inquiry, FILE *out)

@@ -11,7 +11,7 @@
 
 #include "core/log.h"
 #include "rank/ring/tick.h"
-#include "report/live/livepace.h"
+#include "report/live/liveview.h"
 #include "report/report.h"
 #include "run/ask.h"
 #include "run/hangfile.h"

@@ -1,8 +1,8 @@
 /* Whose kernels are slower, and why a straggler's GPU was, from figures made by hand. */
 #include "unit.h"
 
-#include "analysis/gpucause.h"
-#include "analysis/kernelrank.h"
+#include "analysis/cause.h"
+#include "analysis/slowranks.h"
 
 #define MS INT64_C(1000000)
 

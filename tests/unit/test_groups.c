@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#include "analysis/groups.h"
+#include "analysis/network.h"
+#include "analysis/straggler.h"
 
 /* Three hosts of two ranks. */
 static const int64_t host_of[] = {0, 0, 1, 1, 2, 2};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/ops.h"
-#include "report/content/highlights.h"
+#include "report/content/firstscreen.h"
 #include "report/figures/figures.h"
 #include "report/report.h"
 #include "test_report_make.h"

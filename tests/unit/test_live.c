@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "core/ops.h"
-#include "report/live/livepace.h"
-#include "report/live/openmetrics.h"
+#include "report/live/liveview.h"
 #include "report/writing/safenames.h"
 
 static struct pw_live_thread thread = {.op = PW_OP_Allreduce, .since_ns = 2500000000, .peer = -1};

@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-#include "analysis/mfu.h"
-#include "analysis/peakflops.h"
+#include "analysis/gpulimits.h"
 
 static void two_steps(void **state)
 {

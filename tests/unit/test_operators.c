@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/oprank.h"
+#include "analysis/slowranks.h"
 #include "report/content/operatorlist.h"
 #include "report/report.h"
 

@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "core/ops.h"
-#include "report/html/html_collectives.h"
+#include "report/html/html_data.h"
 #include "report/html/html_planes.h"
-#include "report/html/html_traffic.h"
 #include "report/report.h"
 #include "test_report_make.h"
 

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "analysis/amount.h"
-#include "analysis/balance.h"
 #include "analysis/roles.h"
 
 enum { MOST_RANKS = 16, MOST_STEPS = 12 };

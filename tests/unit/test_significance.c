@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analysis/significance.h"
+#include "analysis/statistics.h"
 
 static void assert_near(double value, double expected, double most)
 {

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "analysis/amount.h"
 #include "analysis/straggler.h"
-#include "analysis/varying.h"
 
 enum { STEPS = 60, RANKS = 8, DATA = 0, FORWARD, BACKWARD, OPTIMIZER = 4 };
 

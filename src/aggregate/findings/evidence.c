@@ -1,5 +1,5 @@
 /* Reads each rank's samples, sums up what it used during the steps of each straggler, and lets
- * analysis/cause.h and gpucause.h judge; see evidence.h. */
+ * analysis/cause.h judge; see evidence.h. */
 #include "aggregate/findings/evidence.h"
 
 #include <errno.h>
@@ -12,7 +12,6 @@
 
 #include "aggregate/findings/findings.h"
 #include "analysis/cause.h"
-#include "analysis/gpucause.h"
 #include "core/h5/h5reader.h"
 #include "core/search.h"
 #include "core/text.h"

@@ -8,7 +8,7 @@
 
 #include "aggregate/input/cursor.h"
 #include "aggregate/input/missing.h"
-#include "analysis/peakflops.h"
+#include "analysis/gpulimits.h"
 #include "core/limits.h"
 #include "core/sort.h"
 

@@ -1,12 +1,12 @@
 /* The floating-point operations that the model needed, by rank and step, and what share of the
- * GPUs' peak that is (MFU; analysis/mfu.h). Called by aggregate.c on all processes together, after
- * the second pass. Reads /samples/flops; the rows are on process 0. */
+ * GPUs' peak that is (MFU; analysis/gpulimits.h). Called by aggregate.c on all processes together,
+ * after the second pass. Reads /samples/flops; the rows are on process 0. */
 #ifndef PW_AGGREGATE_FINDINGS_FLOPS_H
 #define PW_AGGREGATE_FINDINGS_FLOPS_H
 
 #include "aggregate/input/job.h"
 #include "aggregate/secondpass/matrix.h"
-#include "analysis/mfu.h"
+#include "analysis/gpulimits.h"
 
 /* On process 0; the others have none. */
 struct pw_flops {

@@ -8,7 +8,7 @@
 #include "aggregate/findings/rankroles.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/secondpass/matrix.h"
-#include "analysis/varying.h"
+#include "analysis/amount.h"
 
 struct pw_imbalance {
     struct pw_matrix adjusted; /* of the measured steps; empty: nothing differs by design */

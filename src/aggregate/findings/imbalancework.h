@@ -5,7 +5,7 @@
 
 #include "aggregate/findings/imbalance.h"
 #include "analysis/amount.h"
-#include "analysis/balance.h"
+#include "analysis/roles.h"
 #include "analysis/statistics.h"
 
 struct pw_imbalance_work {

@@ -4,7 +4,7 @@
 #define PW_AGGREGATE_FINDINGS_WHATIF_H
 
 #include "aggregate/findings/graph.h"
-#include "analysis/groups.h"
+#include "analysis/straggler.h"
 
 struct pw_whatif {
     struct pw_row_c_whatif *rows;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/gpulimits.h"
 #include "analysis/gpusamples.h"
-#include "analysis/occupancy.h"
 #include "core/h5/h5reader.h"
 #include "core/limits.h"
 #include "core/sort.h"

@@ -10,7 +10,7 @@
 
 #include "aggregate/operators/opreduce.h"
 #include "analysis/gputime.h"
-#include "analysis/kernelrank.h"
+#include "analysis/slowranks.h"
 #include "core/comm_kernel.h"
 #include "core/grow.h"
 #include "core/h5/h5reader.h"

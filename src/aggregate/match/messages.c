@@ -12,7 +12,7 @@
 #include "aggregate/match/endpoints.h"
 #include "aggregate/match/messagesums.h"
 #include "analysis/collectives.h"
-#include "analysis/groups.h"
+#include "analysis/network.h"
 #include "core/grow.h"
 #include "core/sort.h"
 

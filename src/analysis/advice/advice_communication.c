@@ -1,12 +1,11 @@
 /* Rules about waiting for each other and moving bytes, and the network's verdict; see
- * advice_communication.h. */
-#include "analysis/advice/advice_communication.h"
+ * findings.h. */
+#include "analysis/advice/findings.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "analysis/advice/advice_resources.h"
 #include "analysis/advice/rules.h"
 #include "core/limits.h"
 #include "core/ops.h"

@@ -1,5 +1,5 @@
-/* Rules about data, processors and memory; see advice_resources.h. */
-#include "analysis/advice/advice_resources.h"
+/* Rules about data, processors and memory; see findings.h. */
+#include "analysis/advice/findings.h"
 
 #include <inttypes.h>
 #include <stddef.h>

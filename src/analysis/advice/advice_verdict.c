@@ -1,10 +1,7 @@
-/* Weighs the evidence; see advice_verdict.h. */
-#include "analysis/advice/advice_verdict.h"
-
+/* Weighs the evidence; see advice.h. */
 #include "analysis/advice/advice.h"
-#include "analysis/advice/advice_communication.h"
-#include "analysis/advice/advice_imbalance.h"
-#include "analysis/advice/advice_trends.h"
+
+#include "analysis/advice/findings.h"
 
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
 enum { STEPS_LEAST = 3 };

@@ -22,10 +22,9 @@ struct pw_advice_rule {
 typedef int pw_advice_judge(const struct pw_advice_input *input, const struct pw_advice_rule *rule,
                             struct pw_advice *advice);
 
-/* advice_stragglers.c */
-pw_advice_judge pw_judge_straggler;
-/* advice_imbalance.c */
-pw_advice_judge pw_judge_unequal_work, pw_judge_no_peers;
+/* advice_work.c */
+pw_advice_judge pw_judge_straggler, pw_judge_unequal_work, pw_judge_no_peers;
+pw_advice_judge pw_judge_all_slower;
 /* advice_communication.c */
 pw_advice_judge pw_judge_slow_host, pw_judge_slow_link, pw_judge_late_senders;
 pw_advice_judge pw_judge_load_imbalance, pw_judge_wait_roams, pw_judge_transfer_exposed;
@@ -33,8 +32,6 @@ pw_advice_judge pw_judge_small_collectives, pw_judge_slow_network;
 /* advice_resources.c */
 pw_advice_judge pw_judge_data_processing, pw_judge_data_transfer, pw_judge_data_wait;
 pw_advice_judge pw_judge_oversubscribed, pw_judge_memory_growth;
-/* advice_trends.c */
-pw_advice_judge pw_judge_all_slower;
 /* advice_unrecorded.c */
 pw_advice_judge pw_judge_ranks_missing, pw_judge_ranks_unclosed, pw_judge_events_dropped;
 pw_advice_judge pw_judge_ring_waits, pw_judge_no_steps, pw_judge_steps_inferred;

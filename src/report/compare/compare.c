@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analysis/advice/advice_unrecorded.h"
-#include "analysis/significance.h"
+#include "analysis/statistics.h"
 #include "core/text.h"
 #include "report/compare/compare_rows.h"
 #include "report/writing/words.h"

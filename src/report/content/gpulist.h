@@ -3,7 +3,7 @@
 #ifndef PW_REPORT_CONTENT_GPULIST_H
 #define PW_REPORT_CONTENT_GPULIST_H
 
-#include "analysis/roofline.h"
+#include "analysis/gpulimits.h"
 #include "report/figures/figures.h"
 
 /* One of them: what ran on it is the sum of what its ranks ran, and what was sampled is of the GPU.

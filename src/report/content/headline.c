@@ -1,15 +1,12 @@
-/* The one sentence that matters; see headline.h. */
-#include "report/content/headline.h"
+/* The one sentence that matters, and what is missing; see firstscreen.h. */
+#include "report/content/firstscreen.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/advice/advice_communication.h"
-#include "analysis/advice/advice_imbalance.h"
-#include "analysis/advice/advice_trends.h"
+#include "analysis/advice/findings.h"
 #include "core/text.h"
-#include "report/content/highlights.h"
 #include "report/report.h"
 #include "report/writing/page.h"
 #include "report/writing/safenames.h"

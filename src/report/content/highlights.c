@@ -1,12 +1,10 @@
-/* Finds and words them; see highlights.h. */
-#include "report/content/highlights.h"
+/* Finds the highlights and words them; see firstscreen.h. */
+#include "report/content/firstscreen.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/advice/advice_communication.h"
-#include "analysis/advice/advice_resources.h"
-#include "analysis/advice/advice_trends.h"
+#include "analysis/advice/findings.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/writing/page.h"

@@ -3,7 +3,7 @@
 #ifndef PW_REPORT_CONTENT_OPERATORLIST_H
 #define PW_REPORT_CONTENT_OPERATORLIST_H
 
-#include "analysis/oprank.h"
+#include "analysis/slowranks.h"
 #include "report/figures/figures.h"
 
 /* Bytes of a row's label with the NUL: of a call path the outer part goes first. */

@@ -8,15 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/advice/advice_trends.h"
+#include "analysis/advice/findings.h"
 #include "analysis/statistics.h"
 #include "core/comm_kernel.h"
-#include "report/content/headline.h"
+#include "report/content/firstscreen.h"
 #include "report/figures/figures.h"
-#include "report/html/html_collectives.h"
 #include "report/html/html_planes.h"
-#include "report/html/html_resources.h"
-#include "report/html/html_traffic.h"
 #include "report/json/json_keys.h"
 #include "report/json/json_row.h"
 #include "report/writing/safenames.h"
@@ -365,7 +362,7 @@ static const struct key {
 };
 
 /* What only one page shows, and what may be long: packed, so that the first page need not read it.
- * In the page, `await lateKey(NAME)` (page/packed.js). */
+ * In the page, `await lateKey(NAME)` (page/planes.js). */
 static const struct key late_keys[] = {
     {"operators", pw_html_operators},
     {"gpu", pw_html_gpu},

@@ -42,7 +42,7 @@ uint16_t pw_planes_encode(int64_t value, int shift, int rounded);
  * -ENOMEM or -EIO. */
 int pw_planes_write(FILE *out, const struct pw_columns *columns);
 
-/* Bytes as text in a page: deflated, in base64. page/packed.js unpacks them when they are shown. */
+/* Bytes as text in a page: deflated, in base64. page/planes.js unpacks them when they are shown. */
 
 /* 0, -ENOMEM or -EIO. */
 int pw_packed_write(FILE *out, const void *bytes, size_t n);

@@ -1,5 +1,5 @@
-/* Series by rank, as lists of numbers; see html_resources.h. */
-#include "report/html/html_resources.h"
+/* Series by rank, as lists of numbers; see html_data.h. */
+#include "report/html/html_data.h"
 
 #include <math.h>
 #include <stdbool.h>

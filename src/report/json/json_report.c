@@ -11,8 +11,7 @@
 
 #include "analysis/parts.h"
 #include "core/limits.h"
-#include "report/content/headline.h"
-#include "report/content/highlights.h"
+#include "report/content/firstscreen.h"
 #include "report/figures/figures.h"
 #include "report/json/json_row.h"
 #include "report/report.h"

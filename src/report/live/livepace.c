@@ -1,5 +1,5 @@
-/* Prints the pace of running ranks, as text; see livepace.h. */
-#include "report/live/livepace.h"
+/* Prints the pace of running ranks, as text; see liveview.h. */
+#include "report/live/liveview.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,6 @@
 #include "analysis/advice/advice_unrecorded.h"
 #include "core/ops.h"
 #include "core/text.h"
-#include "report/live/liveview.h"
 #include "report/writing/safenames.h"
 
 enum style { PLAIN, BOLD, RED };

@@ -1,5 +1,6 @@
-/* Reports on a job that is running: the table of `profwrap ctl status`, and what the watchdog says
- * of a hang. */
+/* Reports on a job that is running: the table of `profwrap ctl status`, its pace, metrics for
+ * Prometheus, and what the watchdog says of a hang. Called by cli/ and run/. Asks no rank: the
+ * caller gives the answers of all ranks, and the stream to write to. */
 #ifndef PW_REPORT_LIVE_LIVEVIEW_H
 #define PW_REPORT_LIVE_LIVEVIEW_H
 
@@ -53,5 +54,26 @@ const char *pw_live_time(int64_t ns, char *out, size_t size);
 
 /* The name that any rank knows for a communicator; "" when none does. */
 const char *pw_live_comm_name(const struct pw_live_view *view, uint64_t uid);
+
+/* How fast the job goes: step time, the share of it inside MPI, and which ranks hold the others
+ * back. */
+
+struct pw_livepace_look {
+    const char *title;
+    size_t columns; /* no line is longer */
+    size_t lines;   /* nor are there more; SIZE_MAX: as many as it takes */
+    size_t ranks;   /* at most so many in the table */
+    int is_coloured;
+};
+
+/* The rank that spends most time outside MPI comes first: the others wait for it there. 0 or
+ * -ENOMEM. */
+int pw_livepace_print(const struct pw_live_view *view, const struct pw_livepace_look *look,
+                      FILE *out);
+
+/* OpenMetrics text, for Prometheus and other programs that read it. */
+
+/* One point of each metric and rank; what a rank does not know is left out. 0 or -EIO. */
+int pw_openmetrics_print(const struct pw_live_view *view, FILE *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* Writes metrics from a table; see openmetrics.h. */
-#include "report/live/openmetrics.h"
+/* Writes metrics from a table; see liveview.h. */
+#include "report/live/liveview.h"
 
 #include <errno.h>
 #include <inttypes.h>

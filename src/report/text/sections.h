@@ -13,7 +13,6 @@ int pw_section_steps(const struct pw_page *page);
 int pw_section_phases(const struct pw_page *page);
 int pw_section_operators(const struct pw_page *page);
 int pw_section_gpu(const struct pw_page *page);
-int pw_section_gpu_list(const struct pw_page *page); /* a part of it: each GPU */
 int pw_section_flops(const struct pw_page *page);
 int pw_section_kernels(const struct pw_page *page);
 int pw_section_collectives(const struct pw_page *page);

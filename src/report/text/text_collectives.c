@@ -6,7 +6,7 @@
 #include "core/ops.h"
 #include "core/text.h"
 #include "report/text/sections.h"
-#include "report/writing/grid.h"
+#include "report/writing/page.h"
 
 static void cross_cell(struct pw_grid *grid, const struct pw_page *page, int64_t ns)
 {

@@ -6,7 +6,7 @@
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/text/sections.h"
-#include "report/writing/grid.h"
+#include "report/writing/page.h"
 #include "report/writing/words.h"
 
 enum { HOSTS_SHOWN = 4, WINDOWS_SHOWN = 8 };

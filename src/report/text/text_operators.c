@@ -6,7 +6,7 @@
 #include "core/text.h"
 #include "report/content/operatorlist.h"
 #include "report/text/sections.h"
-#include "report/writing/grid.h"
+#include "report/writing/page.h"
 #include "report/writing/safenames.h"
 
 enum { SLOW_LINES = 5 };

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "analysis/parts.h"
-#include "report/content/headline.h"
-#include "report/content/highlights.h"
+#include "report/content/firstscreen.h"
 #include "report/report.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"

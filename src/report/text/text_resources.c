@@ -6,7 +6,7 @@
 #include "analysis/pipeline.h"
 #include "core/text.h"
 #include "report/text/sections.h"
-#include "report/writing/grid.h"
+#include "report/writing/page.h"
 
 /* The queues of the data pipeline, the operators between them, and the ranks that differ. */
 

@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/advice/advice_trends.h"
+#include "analysis/advice/findings.h"
 #include "analysis/parts.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/text/sections.h"
-#include "report/writing/grid.h"
+#include "report/writing/page.h"
 #include "report/writing/words.h"
 
 /* Ranks of which a step is known. Those whose files are missing are told of by completeness. */

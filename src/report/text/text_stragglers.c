@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/advice/advice_imbalance.h"
+#include "analysis/advice/findings.h"
 #include "core/text.h"
 #include "report/content/operatorlist.h"
 #include "report/text/sections.h"
-#include "report/writing/grid.h"
+#include "report/writing/page.h"
 #include "report/writing/words.h"
 
 struct slow_list {

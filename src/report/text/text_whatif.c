@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/advice/advice_communication.h"
+#include "analysis/advice/findings.h"
 #include "core/text.h"
 #include "report/text/sections.h"
-#include "report/writing/grid.h"
+#include "report/writing/page.h"
 #include "report/writing/words.h"
 
 static int print_scenarios(const struct pw_page *page)

@@ -1,4 +1,4 @@
-/* Prints paragraphs; see page.h. */
+/* Prints paragraphs and lays out tables; see page.h. */
 #include "report/writing/page.h"
 
 #include <ctype.h>
@@ -109,4 +109,241 @@ const char *pw_page_cross_ns(const struct pw_page *page, char *out, size_t size,
     int unresolved = pw_figures_is_unresolved(page->figures, ns);
     snprintf(out, size, "%s%s", unresolved ? "~" : "", pw_text_ns(time, sizeof(time), ns));
     return out;
+}
+
+/* Tables. */
+
+enum { INDENT = 2, TEXT_LEAST = 8, CELL_BYTES = 400 };
+
+void pw_grid_init(struct pw_grid *grid, const struct pw_grid_column *columns, size_t ncolumns)
+{
+    memset(grid, 0, sizeof(*grid));
+    grid->columns = columns;
+    grid->ncolumns = ncolumns < PW_GRID_COLUMNS ? ncolumns : PW_GRID_COLUMNS;
+}
+
+void pw_grid_fini(struct pw_grid *grid)
+{
+    for (size_t i = 0; i < grid->ncells; i++)
+        free(grid->cells[i]);
+    for (size_t i = 0; i < grid->nnotes; i++)
+        free(grid->notes[i]);
+    free(grid->cells);
+    free(grid->notes);
+    memset(grid, 0, sizeof(*grid));
+}
+
+static char *format_cell(const char *format, va_list args)
+{
+    char raw[CELL_BYTES], clean[CELL_BYTES];
+    vsnprintf(raw, sizeof(raw), format, args);
+    return strdup(pw_names_printable(clean, sizeof(clean), raw, sizeof(raw)));
+}
+
+static int grow(struct pw_grid *grid)
+{
+    if (grid->ncells < grid->capacity)
+        return 0;
+    size_t capacity = grid->capacity ? 2 * grid->capacity : 128;
+    char **cells = realloc(grid->cells, capacity * sizeof(*cells));
+    if (!cells)
+        return -ENOMEM;
+    grid->cells = cells;
+    grid->capacity = capacity;
+    return 0;
+}
+
+void pw_grid_cell(struct pw_grid *grid, const char *format, ...)
+{
+    if (!grid->error)
+        grid->error = grow(grid);
+    if (grid->error)
+        return;
+    va_list args;
+    va_start(args, format);
+    char *text = format_cell(format, args);
+    va_end(args);
+    if (text)
+        grid->cells[grid->ncells++] = text;
+    else
+        grid->error = -ENOMEM;
+}
+
+void pw_grid_time(struct pw_grid *grid, int64_t ns)
+{
+    char text[32];
+    pw_grid_cell(grid, "%s", pw_text_ns(text, sizeof(text), ns));
+}
+
+void pw_grid_share(struct pw_grid *grid, double share)
+{
+    char text[32];
+    pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), share));
+}
+
+void pw_grid_bytes(struct pw_grid *grid, int64_t bytes)
+{
+    char text[32];
+    pw_grid_cell(grid, "%s", pw_text_bytes(text, sizeof(text), bytes));
+}
+
+void pw_grid_note(struct pw_grid *grid, const char *format, ...)
+{
+    size_t rows = grid->ncells / grid->ncolumns;
+    if (grid->error || rows == 0 || rows <= grid->nnotes)
+        return;
+    char **notes = realloc(grid->notes, rows * sizeof(*notes));
+    grid->error = notes ? 0 : -ENOMEM;
+    if (!notes)
+        return;
+    grid->notes = notes;
+    while (grid->nnotes < rows)
+        notes[grid->nnotes++] = NULL;
+    va_list args;
+    va_start(args, format);
+    notes[rows - 1] = format_cell(format, args);
+    va_end(args);
+}
+
+/* Line `line` (0 or 1) of a title, at the bottom when it has only one; *length in bytes. */
+static const char *title_line(const char *title, int line, size_t *length)
+{
+    const char *second = strchr(title, '\n');
+    if (!second) {
+        *length = line ? strlen(title) : 0;
+        return title;
+    }
+    *length = line ? strlen(second + 1) : (size_t)(second - title);
+    return line ? second + 1 : title;
+}
+
+static void natural_widths(const struct pw_grid *grid, size_t *widths)
+{
+    for (size_t c = 0; c < grid->ncolumns; c++) {
+        size_t upper, lower;
+        title_line(grid->columns[c].title, 0, &upper);
+        title_line(grid->columns[c].title, 1, &lower);
+        widths[c] = upper > lower ? upper : lower;
+    }
+    for (size_t i = 0; i < grid->ncells; i++) {
+        size_t columns = pw_names_columns(grid->cells[i]);
+        if (columns > widths[i % grid->ncolumns])
+            widths[i % grid->ncolumns] = columns;
+    }
+}
+
+static size_t total_width(const struct pw_grid *grid, const size_t *widths, size_t gap)
+{
+    size_t total = INDENT + gap * (grid->ncolumns - 1);
+    for (size_t c = 0; c < grid->ncolumns; c++)
+        total += widths[c];
+    return total;
+}
+
+/* The widest column that may lose one, text columns above TEXT_LEAST only when `text`. */
+static size_t widest(const struct pw_grid *grid, const size_t *widths, int text)
+{
+    size_t best = grid->ncolumns;
+    for (size_t c = 0; c < grid->ncolumns; c++) {
+        if (text && (!grid->columns[c].is_text || widths[c] <= TEXT_LEAST))
+            continue;
+        if (best == grid->ncolumns || widths[c] > widths[best])
+            best = c;
+    }
+    return best;
+}
+
+/* Fits `widths` to `limit`: text columns first, then the gaps, then the widest. Returns the gap. */
+static size_t fit_widths(const struct pw_grid *grid, size_t *widths, size_t limit)
+{
+    size_t gap = total_width(grid, widths, 2) > limit ? 1 : 2;
+    for (size_t c; total_width(grid, widths, gap) > limit; widths[c]--) {
+        c = widest(grid, widths, 1);
+        if (c == grid->ncolumns)
+            c = widest(grid, widths, 0);
+        if (widths[c] <= 1)
+            break;
+    }
+    return gap;
+}
+
+/* A line being printed; spaces are printed when text follows them, so that no line ends in one. */
+struct line {
+    FILE *out;
+    size_t spaces;
+};
+
+static void put_text(struct line *line, const char *text, size_t bytes)
+{
+    size_t solid = bytes;
+    while (solid && text[solid - 1] == ' ')
+        solid--;
+    if (solid)
+        fprintf(line->out, "%*s%.*s", (int)line->spaces, "", (int)solid, text);
+    line->spaces = (solid ? 0 : line->spaces) + bytes - solid;
+}
+
+static void end_line(struct line *line)
+{
+    fputc('\n', line->out);
+    line->spaces = 0;
+}
+
+/* Longer text loses its middle: names of hosts differ at both ends. */
+static void put_cell(struct line *line, const char *text, size_t bytes, size_t width, int left)
+{
+    char whole[CELL_BYTES];
+    snprintf(whole, sizeof(whole), "%.*s", (int)bytes, text);
+    size_t columns = pw_names_columns(whole), pad = columns < width ? width - columns : 0;
+    line->spaces += left ? 0 : pad;
+    if (columns > width && width > 4) {
+        size_t tail = pw_names_offset(whole, columns - (width - 2) / 2);
+        put_text(line, whole, pw_names_offset(whole, (width - 2 + 1) / 2));
+        put_text(line, "..", 2);
+        put_text(line, whole + tail, strlen(whole + tail));
+    } else {
+        put_text(line, whole, pw_names_offset(whole, width));
+    }
+    line->spaces += left ? pad : 0;
+}
+
+static void print_titles(const struct pw_grid *grid, const struct pw_page *page,
+                         const size_t *widths, size_t gap)
+{
+    struct line out = {page->out, 0};
+    int two = 0;
+    for (size_t c = 0; c < grid->ncolumns; c++)
+        two |= strchr(grid->columns[c].title, '\n') != NULL;
+    for (int line = !two; line < 2; line++) {
+        for (size_t c = 0; c < grid->ncolumns; c++) {
+            size_t length;
+            const char *title = title_line(grid->columns[c].title, line, &length);
+            out.spaces += c ? gap : INDENT;
+            put_cell(&out, title, length, widths[c], grid->columns[c].is_text);
+        }
+        end_line(&out);
+    }
+}
+
+int pw_grid_print(const struct pw_grid *grid, const struct pw_page *page)
+{
+    size_t widths[PW_GRID_COLUMNS] = {0}, n = grid->ncolumns;
+    struct line out = {page->out, 0};
+    if (grid->error)
+        return grid->error;
+    natural_widths(grid, widths);
+    size_t gap = fit_widths(grid, widths, page->width);
+    print_titles(grid, page, widths, gap);
+    for (size_t i = 0; i < grid->ncells; i++) {
+        size_t c = i % n, row = i / n;
+        out.spaces += c ? gap : INDENT;
+        put_cell(&out, grid->cells[i], CELL_BYTES, widths[c], grid->columns[c].is_text);
+        if (c < n - 1)
+            continue;
+        end_line(&out);
+        if (row < grid->nnotes && grid->notes[row] &&
+            pw_page_print(page, 2 * INDENT, 3 * INDENT, "%s", grid->notes[row]))
+            return -ENOMEM;
+    }
+    return 0;
 }

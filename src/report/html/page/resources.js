@@ -101,3 +101,144 @@ async function renderResources(box, [rank]) {
     if (memory)
         memoryTable(panel(box, "Memory"), memory);
 }
+
+/* The data pipeline: its queues, what is between them, and what is too slow. */
+function pipelineGraph(parent, { queues, operators }) {
+    const place = new Map(queues.map((queue) => [queue.queue, queue]));
+    const nodes = operators.flatMap((operator) => [
+        { kind: "operator", name: operator.operator || "?", suspect: operator.suspect },
+        ...(operator.right ? [{ kind: "queue", name: operator.right,
+            queue: place.get(operator.right) }] : [])]);
+    const w = 118, gap = 26, width = nodes.length * (w + gap), height = 74;
+    const words = nodes.map((node) => node.kind === "queue"
+        ? `queue ${node.name} ${formatShare(node.queue.usage)} full`
+        : `${node.name}${node.suspect ? " (suspect)" : ""}`).join(", then ");
+    const svg = d3.select(parent).append("svg").attr("viewBox", `0 0 ${width} ${height}`)
+        .attr("role", "img").attr("aria-label", words).style("max-width", `${width}px`);
+    const groups = svg.selectAll("g").data(nodes).join("g")
+        .attr("transform", (d, i) => `translate(${i * (w + gap) + 2},10)`);
+    groups.filter((d, i) => i > 0).append("path").attr("d", `M${-gap},26H-6m-6,-5l6,5l-6,5`)
+        .attr("fill", "none").attr("stroke", "var(--soft)").attr("stroke-width", 1.5);
+    groups.append("rect").attr("width", w).attr("height", 54).attr("fill", "var(--page)")
+        .attr("rx", (d) => (d.kind === "queue" ? 0 : 14))
+        .attr("stroke", (d) => (d.suspect ? "var(--mark)" : "var(--line)"))
+        .attr("stroke-width", (d) => (d.suspect ? 3 : 1.5));
+    groups.filter((d) => d.kind === "queue").append("rect").attr("y", 46).attr("height", 8)
+        .attr("fill", "var(--accent)").attr("width", (d) => w * (d.queue.usage || 0));
+    groups.append("text").attr("x", w / 2).attr("y", 20).attr("text-anchor", "middle")
+        .text((d) => (d.name.length > 16 ? `${d.name.slice(0, 15)}…` : d.name));
+    groups.append("text").attr("class", "soft").attr("x", w / 2).attr("y", 38)
+        .attr("text-anchor", "middle").text((d) => (d.kind === "queue"
+            ? `${formatShare(d.queue.usage)} full` : d.suspect ? "suspect" : ""));
+    groups.append("title").text((d) => d.name);
+}
+
+function queueTable(parent, data) {
+    const rows = [...data.queues, ...(data.ranks || [])], slow = new Set(data.ranks_slow);
+    new Table(parent, {
+        caption: "Queues over the measured steps", rows, search: "Find a queue or rank",
+        isHit: (row) => slow.has(row.rank),
+        columns: [
+            { title: "rank", kind: "text", value: (row) => (isKnown(row.rank) ? String(row.rank)
+                : "all") },
+            { title: "queue", kind: "text", value: (row) => row.queue },
+            { title: "side", kind: "text", value: (row) => row.side },
+            { title: "filled by", kind: "text", value: (row) => row.filled_by || "n/a" },
+            { title: "usage", kind: "share", value: (row) => row.usage },
+            { title: "empty", kind: "share", value: (row) => row.empty_share },
+            { title: "capacity", kind: "count", value: (row) => row.capacity },
+            { title: "steps", kind: "count", value: (row) => row.steps },
+            { title: "that found it empty", kind: "count", value: (row) => row.steps_empty },
+        ],
+    });
+    note(parent, "usage: mean of size / capacity; empty: samples with nothing in it. Marked: ranks " +
+        "whose pipeline is too slow.");
+}
+
+function renderData(box, [rank]) {
+    box.append(element("h2", {}, "Data pipeline"));
+    const data = report.data_pipeline;
+    if (!data) {
+        note(box, "Not known: no queue was sampled. profwrap_queue() records how full a queue is; " +
+            "for PyTorch's DataLoader profwrap.watch() does.");
+        return;
+    }
+    adviceAbout(box, ["data_processing_slow", "data_transfer_slow", "data_wait", "data_starvation",
+        "blocked_off_cpu_data", "slow_data"]);
+    pipelineGraph(panel(box, "The pipeline, all ranks together"), data);
+    rankChooser(box, "data", data.series, rank);
+    const ranks = drawnRanks(data.series, rank);
+    data.queues.forEach((queue, place) => {
+        timeChart(panel(box, `Queue '${queue.queue}': items in it`), {
+            label: `Size of queue ${queue.queue} over the run`, format: (d) => String(d),
+            most: queue.capacity || null,
+            lines: data.series.filter((one) => one.place === place && ranks.includes(one.rank))
+                .map((one) => ({ name: `rank ${one.rank}`, times: one.time_s, values: one.size })),
+        });
+    });
+    queueTable(panel(box, "Queues"), data);
+}
+
+/* Lines over the time of the run, of ranks that were not sampled at the same times. */
+const dashes = [null, "7 3", "2 3", "9 3 2 3", "4 2"];
+
+/* lines: [{name, times, values}], the values of a line are those up to its times; `format` words. */
+function timeChart(parent, { label, lines, format, most }) {
+    const shown = lines.filter((line) => line.values.some(isKnown));
+    if (!shown.length) {
+        note(parent, `${label}: not known.`);
+        return;
+    }
+    const width = Math.max(parent.clientWidth - 30, 260), height = 190;
+    const svg = d3.select(parent).append("svg").attr("viewBox", `0 0 ${width} ${height}`)
+        .attr("role", "img").attr("aria-label", label);
+    const x = d3.scaleLinear([0, d3.max(shown, (line) => d3.max(line.times)) || 1],
+        [chartMargin.left, width - chartMargin.right]);
+    const top = most || d3.max(shown, (line) => d3.max(line.values, (d) => (isKnown(d) ? d : NaN)));
+    const y = d3.scaleLinear([0, top || 1], [height - chartMargin.bottom, chartMargin.top]).nice(4);
+    svg.append("g").attr("class", "axis").attr("transform", `translate(${chartMargin.left},0)`)
+        .call(d3.axisLeft(y).ticks(4).tickFormat(format));
+    svg.append("g").attr("class", "axis")
+        .attr("transform", `translate(0,${height - chartMargin.bottom})`)
+        .call(d3.axisBottom(x).ticks(8).tickFormat((d) => `${d} s`));
+    const colour = (i) => d3.interpolateViridis(0.1 + 0.75 * i / Math.max(shown.length - 1, 1));
+    svg.append("g").attr("fill", "none").selectAll("path").data(shown).join("path")
+        .attr("stroke", (d, i) => colour(i)).attr("stroke-width", 1.6)
+        .attr("stroke-dasharray", (d, i) => dashes[i % dashes.length])
+        .attr("d", ({ times, values }) => d3.line().defined(isKnown)
+            .x((d, i) => x(times[i])).y((d) => y(d)).curve(d3.curveStepBefore)(values))
+        .append("title").text((d) => d.name);
+    if (shown.length <= 8)
+        legend(parent, shown.map((line, i) => ({ name: line.name, isLine: true, colour: colour(i),
+            dash: dashes[i % dashes.length] })));
+}
+
+/* The ranks to draw: those of the address, else stragglers and others up to a handful. */
+function drawnRanks(series, chosen) {
+    const ranks = [...new Set(series.map((one) => one.rank))];
+    const wanted = Number(chosen);
+    return /^\d+$/.test(chosen || "") && ranks.includes(wanted) ? [wanted] : ranks.slice(0, 8);
+}
+
+function rankChooser(parent, page, series, chosen) {
+    const ranks = [...new Set(series.map((one) => one.rank))].sort(d3.ascending);
+    parent.append(element("div", { class: "tools" }, chooser("Show",
+        [["", ranks.length > 8 ? "stragglers and others" : "all ranks"],
+            ...ranks.map((rank) => [String(rank), `rank ${rank}`])], chosen || "",
+        (rank) => { location.hash = rank ? `${page}/${rank}` : page; })));
+}
+
+/* Of the rules that are about this page. */
+function adviceAbout(parent, rules) {
+    const found = report.advice.filter((advice) => rules.includes(advice.rule));
+    if (found.length)
+        panel(parent, "What to do", adviceList(found));
+}
+
+function adviceList(advice) {
+    return element("ol", { class: "advice" }, ...advice.map((one) => element("li", {}, one.text,
+        one.evidence || isKnown(one.saves_ns) ? element("div", { class: "soft small" },
+            (one.saves_ns > 0 ? `Would save up to ${formatNs(one.saves_ns)}` +
+                `${isKnown(one.share) ? ` (${formatShare(one.share)})` : ""}. ` : "") +
+            (one.evidence ? `Seen: ${one.evidence}. ` : "") + `[${one.rule}]`) : null)));
+}

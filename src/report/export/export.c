@@ -1,4 +1,5 @@
-/* The tables of a report as comma-separated values (RFC 4180), for spreadsheets. */
+/* The report for other programs: its tables as comma-separated values (RFC 4180), and the call
+ * paths of operators as folded stacks (Brendan Gregg's format). Called through report.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,6 +11,8 @@
 #include "report/figures/figures.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"
+
+/* Comma-separated values, for spreadsheets. */
 
 /* A cell of text: quoted, and never a formula to a spreadsheet. */
 static void put_text(FILE *out, const char *text, size_t length)
@@ -253,4 +256,34 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
     if (!err && pw_report_is_wanted(options->sections, "advice"))
         err = put_advice(out, c);
     return err ? err : ferror(out) ? -EIO : 0;
+}
+
+/* Folded stacks, for flame graphs. */
+
+/* In the format a semicolon ends a frame, and a line a path. */
+static void print_path(FILE *out, const struct pw_cluster *c, int32_t row, char *path, size_t size)
+{
+    static const char mark[] = "\x1f"; /* no name has it: they are printable */
+    pw_operators_path(c, row, mark, path, size);
+    for (char *at = path; *at; at++)
+        *at = *at == ';' ? ':' : *at == mark[0] ? ';' : *at;
+    fputs(path, out);
+}
+
+int pw_report_folded(FILE *out, const struct pw_cluster *c, const struct pw_report_options *options)
+{
+    enum { PATH_BYTES = 1 << 16 };
+    char *path = malloc(PATH_BYTES);
+    (void)options;
+    if (!path)
+        return -ENOMEM;
+    for (size_t i = 0; i < c->noperator_stacks; i++) {
+        int64_t us = c->operator_stacks[i].exclusive_ns / 1000;
+        if (us <= 0)
+            continue;
+        print_path(out, c, (int32_t)i, path, PATH_BYTES);
+        fprintf(out, " %" PRId64 "\n", us);
+    }
+    free(path);
+    return ferror(out) ? -EIO : 0;
 }

@@ -1,0 +1,68 @@
+/* The findings of a cluster file that verdict, advice and reports judge by the same rules and put
+ * into the same words: time in which all ranks were slower, work that differs by design, slow
+ * transfers, and ranks without a CPU. Called by the rules of advice and by report/. Reads the
+ * cluster and writes sentences into the caller's memory: no I/O, no allocation. */
+#ifndef PW_ANALYSIS_ADVICE_FINDINGS_H
+#define PW_ANALYSIS_ADVICE_FINDINGS_H
+
+#include "core/cluster.h"
+#include "core/text.h"
+
+/* The time in which all ranks were slower. */
+
+/* The trend that costs the run more than what any straggler does; NULL when there is none. A run
+ * that warms up is as it is made. */
+const struct pw_row_c_trend *pw_trends_leading(const struct pw_cluster *cluster);
+
+/* "All ranks were slower in steps 40-59: by 24.0 ms in each of 20 steps, 480 ms in all (6.0 % of
+ * the run), most in forward". */
+void pw_trends_say(const struct pw_cluster *cluster, const struct pw_row_c_trend *trend,
+                   struct pw_sentence *sentence);
+
+/* Work that differs by design: rows of /imbalances. */
+
+/* True when that is all that is known of it: it is no rank or host that is slow. */
+int pw_imbalance_is_sure(const struct pw_row_c_imbalance *row);
+
+/* True for a role of one rank, of which it cannot be told. */
+int pw_imbalance_is_alone(const struct pw_row_c_imbalance *row);
+
+/* What it costs in `steps` steps: by the replay, else by how much more work there is. */
+int64_t pw_imbalance_cost(const struct pw_row_c_imbalance *row, int64_t steps);
+
+/* "Uneven work: role "stage 3 of 4" (ranks 4-5) has 1.40 times the work of the others in a step
+ * (56.0 ms, others 40.0 ms): an imbalance between roles, not a slow rank", or why that cannot be
+ * told; without an end. It does not begin with a rank: none is to blame. */
+void pw_imbalance_write(const struct pw_row_c_imbalance *row, struct pw_sentence *sentence);
+
+/* Slow transfers between hosts: rows of /network. */
+
+/* The row that costs most; NULL when there is none, or a rank that did not get a CPU, or a part of
+ * it only, may have made transfers longer. */
+const struct pw_row_c_network *pw_network_worst(const struct pw_cluster *cluster);
+
+/* Whether a stretch in which all ranks were slower is the network's: the same steps, and half of
+ * its cost or more. */
+int pw_network_explains(const struct pw_row_c_network *row, const struct pw_row_c_trend *trend);
+
+/* "The link between ranks 7 and 8 (node0, node1) was slow in steps 10-29: 80 transfers took 1.2 ms
+ * on average instead of 113 us; this cost the job 31.0 ms (4.0 %)". */
+void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *sentence);
+
+/* Whether most ranks lack a CPU. Then their hosts have more to run than cores: no rank is to blame,
+ * and long calls are not the fault of the network. */
+
+/* Shares of the run in which a rank was ready to run but without a CPU, at the least: a rank that
+ * waits for others may look again and again whether a message has come, so of each part of the run
+ * what it waited for them is subtracted. */
+struct pw_nocpu {
+    double share;       /* mean of the ranks */
+    double worst_share; /* the largest */
+    int32_t worst;      /* whose it is; -1: most ranks have their CPU, or it is not known */
+};
+
+/* Of more than half of the ranks that are known 15 % of the run or more; what one rank waits for a
+ * CPU is that rank's matter. */
+struct pw_nocpu pw_nocpu_find(const struct pw_cluster *cluster);
+
+#endif
