@@ -1,12 +1,14 @@
-/* What the order of events says about clocks, without any exchange of clock readings.
+/* What the order of events says about clocks, without any exchange of clock readings. Called by
+ * aggregate/clocks, which collects the orders and writes the corrected clocks. Pure arithmetic: no
+ * I/O, no allocation; the caller gives the scratch memory.
  *
  * A message is received after it was sent, and no rank leaves a synchronising collective before the
- * last has entered it. Each such pair of events bounds the difference of two clocks from one side;
- * pairs in both directions enclose it. The clocks' rates differ too: the difference at one time is
- * what any line through all bounds around that time can have there, with slopes that clocks may
- * have, and a cone about each bound for what the rates wander (Duda et al., ICDCS 1987, with convex
- * hulls as there). What two clocks say of each other is then closed over all others: a bound by way
- * of a third clock is a bound (shortest paths). */
+ * last rank has entered it. Each such pair of events bounds the difference of two clocks from one
+ * side; pairs in both directions enclose it. The rates of the clocks differ, too: the difference at
+ * one time is what any line through all bounds around that time can have there, with slopes that
+ * clocks may have, and a cone around each bound for how far the rates wander (Duda et al., ICDCS
+ * 1987, with convex hulls as there). The bounds between two clocks are then closed over all other
+ * clocks: a bound by way of a third clock is a bound (shortest paths). */
 #ifndef PW_ANALYSIS_ALIGN_H
 #define PW_ANALYSIS_ALIGN_H
 
@@ -28,9 +30,9 @@ struct pw_order {
  * time. */
 void pw_orders_sort(struct pw_order *orders, size_t n);
 
-/* What must be added to each clock's times to be on clock 0's, roughly: constant over the run, so
- * that it is off by the drift. shift[i] is PW_ALIGN_NONE where nothing is known from both sides.
- * The orders are overwritten; `hops` is scratch of nclocks values. */
+/* What must be added to each clock's times to be roughly on clock 0's: constant over the run, so it
+ * is wrong by the drift. shift[i] is PW_ALIGN_NONE where nothing is known from both sides. The
+ * orders are overwritten; `hops` is scratch of nclocks values. */
 void pw_align_coarse(struct pw_order *orders, size_t norders, size_t nclocks, int32_t *hops,
                      int64_t *shift);
 

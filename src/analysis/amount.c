@@ -49,7 +49,7 @@ static size_t slope(double work, double amount, double unit, int64_t *out)
     return 1;
 }
 
-/* Of the same rank in steps that are `lag` apart. */
+/* The slopes of each rank between steps that are `lag` apart. */
 static size_t slopes_in_time(const struct pw_amount_input *in, size_t lag, double unit,
                              int64_t *slopes)
 {
@@ -83,7 +83,8 @@ static void medians_of_ranks(const struct pw_amount_input *in, int64_t *work, in
     }
 }
 
-/* Of many ranks each is compared with one that is half of them away. */
+/* The slopes between ranks. With many ranks each is compared with one other, half of all ranks
+ * away. */
 static size_t slopes_of_ranks(size_t ranks, double unit, const int64_t *work, const int64_t *amount,
                               int64_t *slopes)
 {
@@ -222,8 +223,8 @@ static const int64_t *phases_of(const struct varying *v, size_t cell)
     return v->in->phase_ns + (step * v->in->nranks + rank) * PW_PHASES;
 }
 
-/* The two phases with most work, and the rest; 0 when there are no such. What is left of the
- * allreduce phase without waiting is transfer. */
+/* The two phases with most work, and the rest; 0 when there are none. What is left of the allreduce
+ * phase without waiting is transfer. */
 static int choose_phases(struct varying *v)
 {
     double sum[PW_PHASES] = {0}, all = 0;
@@ -295,7 +296,7 @@ static void difference(struct varying *v, int series)
         of[i] = of[i] > most ? most : of[i] < -most ? -most : of[i];
 }
 
-/* Of the sums a x + b y + c z. */
+/* Coefficients of the sums a x + b y + c z. */
 struct sum {
     double a, b, c;
 };
@@ -398,7 +399,7 @@ int pw_varying_find(const struct pw_varying_input *in, struct pw_varying *out, d
     return 1;
 }
 
-/* Of a role's ranks. */
+/* Sums over the ranks of a role. */
 struct role {
     double n, mean, chance, squares;
 };

@@ -13,18 +13,19 @@
  * The slope is a median of slopes (Theil and Sen) over pairs of values whose amounts differ by 5 %
  * of the median amount or more: of the same rank in steps that are 1, 2, 4, 8 ... apart, the first
  * distance with 30 or more such pairs, since a rank that is always slow does not change those; else
- * of pairs of ranks, each with its medians. Where the standard error of the former is above 5 % and
- * the latter is within three of it, the latter is taken, which is the better known. It is at most
- * median work / median amount, as no work would else take less than no time: of a single rank with
- * other amounts than the rest, that alone tells how much of its excess the amount explains. */
+ * of pairs of ranks, each with its medians. When the standard error of the former is above 5 % and
+ * the latter differs from it by at most three of these errors, the latter is taken, because it is
+ * known better. It is at most median work / median amount, because no work cannot take less than no
+ * time. For a single rank with other amounts than the rest, only this limit says how much of its
+ * excess the amount explains. */
 
 struct pw_amount_input {
     size_t nsteps, nranks;
     const int64_t *own_ns; /* [nsteps * nranks], -1: not known */
-    const int64_t *amount; /* likewise, in any unit */
-    /* 1: the program did not say that this is the amount of work. It is one only when three
-     * quarters of the slopes are at least half of what they were if all work were in proportion to
-     * it. */
+    const int64_t *amount; /* the same of the amounts, in any unit; -1: not known */
+    /* 1: the program did not say that this is the amount of work. It counts as an amount only when
+     * three quarters of the slopes are at least half of what they would be if all work were in
+     * proportion to it. */
     int is_guessed;
 };
 
@@ -37,7 +38,7 @@ double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch);
 /* Median amount of a step's ranks, -1: none is known. */
 int64_t pw_amount_of_step(const struct pw_amount_input *in, size_t step, int64_t *scratch);
 
-/* Takes what is explained out of a series like own_ns, which is changed: cost x (amount - the
+/* Subtracts what the amount explains from a series like own_ns, in place: cost x (amount - the
  * median amount of the step). Work stays at 0 or above. */
 void pw_amount_take_out(const struct pw_amount_input *in, double cost, int64_t *series,
                         int64_t *scratch);
@@ -96,13 +97,14 @@ struct pw_varying_roles {
 enum { PW_VARYING_SUMS = 4 }; /* values of scratch for each role */
 
 /* Into usual[nranks]: the mean of the role's ranks, as means of few steps differ by chance; where
- * they differ by more (three standard errors of the variance between them), each rank's own mean,
- * drawn to that by as much as chance explains (James and Stein, 1961). */
+ * the ranks differ by more (three standard errors of the variance between them), each rank's own
+ * mean, shrunk towards the role's by as much as chance explains (James and Stein, 1961). */
 void pw_varying_usual(const struct pw_varying_level *ranks, size_t nranks,
                       struct pw_varying_roles roles, double *usual, double *scratch);
 
-/* Of one step: works[nranks], each as a share of what is usual for its rank, at most 0 when it is
- * not known, to factors that leave their sum and of their deviations the noise. */
+/* works[nranks] of one step, each as a share of what is usual for its rank, at most 0 when it is
+ * not known. Fills in the factors that keep the sum of the works and reduce their deviations to
+ * noise. */
 void pw_varying_share(const struct pw_varying *varying, const double *works, size_t nranks,
                       double *factors);
 

@@ -1,4 +1,4 @@
-/* Ranks kept from their CPUs by other processes; see bound.h. */
+/* Measures in each bin what others use of the CPUs that a rank may use; see bound.h. */
 #include "analysis/bound.h"
 
 #include "analysis/statistics.h"
@@ -78,7 +78,7 @@ static int64_t others_on(const struct measuring *m, size_t bin, size_t host, siz
     return limited((double)mine->cpus_busy_ns - used, INT64_MAX / 2);
 }
 
-/* Others use no more of some CPUs than of more of them. */
+/* Other processes cannot use more of some CPUs than of a larger set that has these. */
 static int64_t least_of_wider(const struct measuring *m, size_t bin, size_t host, size_t rank)
 {
     const struct pw_row_c_bin_trace *mine = row_at(m->in, bin, rank);
@@ -107,7 +107,7 @@ static int64_t median_without(const int64_t *sorted, size_t n, int64_t value)
     return pw_median_without_i64(sorted, n, pw_place_i64(sorted, n, value));
 }
 
-/* Of a host all of whose ranks are known in the bin. */
+/* Compares the ranks of a host. All of them must be known in the bin. */
 static void compare(struct measuring *m, size_t bin, size_t host)
 {
     const struct pw_bound_input *in = m->in;

@@ -1,22 +1,24 @@
-/* Ranks kept from their CPUs by processes that are no ranks of the job.
+/* Ranks kept from their CPUs by processes that are not ranks of the job. Called by
+ * aggregate/findings and by stretch.h. Pure arithmetic: no I/O, no allocation; the caller gives the
+ * scratch memory.
  *
- * Of a host's ranks one may be bound to a CPU on which something else computes, while the others
- * may go elsewhere: the scheduler moves these to that CPU in turn, and they wait for it nearly as
- * long. What tells them apart is which CPUs each may use, and how long others used those:
+ * One rank of a host may be bound to a CPU on which something else computes, while the other ranks
+ * may run anywhere. The scheduler moves the other ranks to that CPU in turn, and they wait for it
+ * nearly as long. The difference is in which CPUs each rank may use, and how long other processes
+ * used those:
  *
  *   others = busy time of the rank's CPUs - CPU time of the host's ranks there
  *
- * Of a rank that may use only some of them, what it used there is told by the CPU that it was seen
- * on; so others is at most that of any rank of the host that may use these CPUs and more.
- * What a rank was kept from them is the part of its waiting for a CPU, in its own time, that is the
- * others' part of what it did not use itself:
+ * For a rank that may use only some CPUs, its use of them is known from the CPU on which it was
+ * sampled. So `others` is at most that of any rank of the host that may use these CPUs and more.
+ * The time for which the other processes kept the rank from its CPUs is the part of its waiting for
+ * a CPU, within its own time, that is the others' part of what it did not use itself:
  *
  *   kept = ready x others / (busy - its own CPU time)
  *
- * A rank is bound beside others in a bin when they use a fifth of its CPUs' time or more, and three
- * halves of what they use of the other ranks' CPUs (median, for each CPU). Where the rank is
- * narrow, that is may use at most half as many CPUs as the others (median), four fifths of that are
- * enough. */
+ * A rank is bound beside others in a bin when they use a fifth of its CPUs' time or more, and 1.5
+ * times what they use of the other ranks' CPUs (median, for each CPU). For a narrow rank, one that
+ * may use at most half as many CPUs as the others (median), 0.8 times that is enough. */
 #ifndef PW_ANALYSIS_BOUND_H
 #define PW_ANALYSIS_BOUND_H
 

@@ -1,4 +1,4 @@
-/* Splits a straggler's excess into what the kernel counted of it, and what its GPU did; see
+/* Compares each part of the straggler's time, and of its GPU's, with the other ranks' medians; see
  * cause.h. */
 #include "analysis/cause.h"
 

@@ -1,13 +1,15 @@
-/* Why a straggler was slow, from what the kernel counted of every rank over the same steps.
+/* Why a straggler was slow, from what the kernel counted of every rank over the same steps, and
+ * from what the ranks' GPUs did. Called by aggregate/findings; parts.c and stretch.c use its limit
+ * for I/O. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
  *
- * A rank's own work (step less waiting for others) is time on a CPU, time ready for one but without
- * (the run queue), and time off it (asleep, or waiting for a device or a lock). The straggler's
- * parts are compared with the medians of the other ranks' parts; the part that explains at least
- * half of the excess is the cause, refined by what else was counted. Who computes more on a busy
- * machine is also ready without a CPU for longer: such waiting counts as contention only as far as
- * it exceeds what the other ranks have for as much time on a CPU. Ranks that wait for each other
- * inside MPI spin or yield meanwhile, so another rank's counts are scaled to its own work's share
- * of the steps. */
+ * A rank's own work (step less waiting for others) is time on a CPU, time ready for a CPU but
+ * without one (in the run queue), and time off the CPU (asleep, or waiting for a device or a lock).
+ * The straggler's parts are compared with the medians of the other ranks' parts; the part that
+ * explains at least half of the excess is the cause, refined by the other counters. A rank that
+ * computes more on a busy machine is also ready without a CPU for longer: such waiting counts as
+ * contention only as far as it exceeds what the other ranks have for as much time on a CPU. Ranks
+ * that wait for each other inside MPI spin or yield meanwhile, so another rank's counts are scaled
+ * to its own work's share of the steps. */
 #ifndef PW_ANALYSIS_CAUSE_H
 #define PW_ANALYSIS_CAUSE_H
 
@@ -17,9 +19,9 @@
 #include "analysis/gpusamples.h"
 #include "core/tables.h"
 
-/* A page in every 0.1 s, as processes are sampled: what less was read or written while a rank slept
- * it did not sleep for. What is known of bytes is between two samples, which may be of a time
- * before. */
+/* One page in each 0.1 s, the interval at which processes are sampled: when a rank that slept read
+ * or wrote less, it did not sleep for I/O. Bytes are known between two samples only, so they may
+ * belong to the time just before. */
 #define PW_CAUSE_LEAST_IO_PER_NS (4096 / 1e8)
 
 /* What one rank used over the steps looked at. */
@@ -63,10 +65,10 @@ struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, si
 /* Why a straggler with a GPU was slow, from what the ranks' GPUs did in the same steps.
  *
  * Its own work is compared with the median of the other ranks' in two parts: computing on the GPU,
- * and the GPU being dry since the host launched late. The part that explains at least half of the
- * excess is looked into. Longer computing is the clocks' doing where these are lower than the
- * others' and the GPU says that heat or power slows it; else the kernels', where they take longer
- * for the same launch configuration; else there is more to compute. */
+ * and the GPU without work because the host launched late. The part that explains at least half of
+ * the excess is examined. Longer computing is caused by the clocks where they are lower than the
+ * others' and the GPU reports that heat or power slows it; else by the kernels, where they take
+ * longer for the same launch configuration; else there is more to compute. */
 
 /* What one rank has over the steps looked at. */
 struct pw_gpu_usage {

@@ -1,4 +1,4 @@
-/* Sums over collectives; see collectives.h. */
+/* Sorts the values of a group and takes means and quantiles; see collectives.h. */
 #include "analysis/collectives.h"
 
 #include <math.h>
@@ -77,8 +77,8 @@ static void fill_transfers(struct pw_row_c_collective_stat *row,
     row->transfer_max_ns = values[n - 1];
 }
 
-/* Of values that are not known (0), because their time cannot be told from none, the others are
- * slower: a quantile that falls on one of them is not known. */
+/* Values of 0 are unknown: their time was too short to measure, so they are faster than all known
+ * ones. A quantile that falls on one of them is unknown. */
 static double quantile_known(double *values, size_t n, double q)
 {
     for (size_t i = 0; i < n; i++)
@@ -102,7 +102,7 @@ static void fill_bandwidths(struct pw_row_c_collective_stat *row,
     row->busbw_p95 = quantile_known(values, n, 0.95) * k;
     while (known < n && isfinite(values[known]))
         sum += values[known++] * k;
-    /* Of the slowest ones alone a mean would be too low. */
+    /* When less than half is known, a mean of these, the slowest, would be too low. */
     row->busbw_mean = row->busbw_p50 > 0 ? sum / (double)known : 0;
     row->busbw_max = row->busbw_p50 > 0 ? values[known - 1] * k : 0;
     for (size_t i = 0; i < n; i++) {

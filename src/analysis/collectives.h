@@ -1,5 +1,6 @@
-/* What collectives of one communicator, operation and size class took: a row of /collective_stats.
- */
+/* What collectives of one communicator, operation and size class took: a row of /collective_stats,
+ * and algorithm and bus bandwidth. Called by aggregate/match, aggregate/steps (size classes) and
+ * report/figures. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory. */
 #ifndef PW_ANALYSIS_COLLECTIVES_H
 #define PW_ANALYSIS_COLLECTIVES_H
 
@@ -30,8 +31,8 @@ double pw_busbw_factor(enum pw_op_factor factor, int64_t nranks);
 /* Bytes per second of `bytes` in `transfer_ns`; 0 when either is not positive. */
 double pw_algbw(int64_t bytes, int64_t transfer_ns);
 
-/* The same of a time between clocks that may be wrong by `error_ns`: 0, too, when the time is
- * shorter, for then it may be any shorter one. */
+/* The same for a time between clocks that may be wrong by `error_ns`. Also 0 when the time is
+ * shorter than that, because the real time may then be any shorter one. */
 double pw_algbw_resolved(int64_t bytes, int64_t transfer_ns, int64_t error_ns);
 
 /* Size class of a message: the smallest 2^k - 1 >= bytes, 0 for 0. */

@@ -1,4 +1,5 @@
-/* The time in which all ranks were slower; see drift.h. */
+/* Looks for a window and for a line in the ranks of the common excess, and tests the better one by
+ * permutation; see drift.h. */
 #include "analysis/drift.h"
 
 #include <math.h>
@@ -454,7 +455,7 @@ static double change_of(struct work *w, const struct pw_drift *found, struct cel
     return (double)(inside - outside) * (is_steady ? 2 : 1);
 }
 
-/* How far that may be off by chance: the standard error of a difference of two medians, whose steps
+/* The error of that by chance: the standard error of a difference of two medians, whose steps
  * differ as successive ones do. */
 static double error_of(struct work *w, const struct pw_drift *found, size_t rank,
                        const struct window *win)
@@ -523,8 +524,8 @@ static int describe(struct work *w, const struct window *win, struct pw_drift *o
     return 1;
 }
 
-/* Of a window and a line the one that leaves less, by Schwarz' criterion (Ann. Stat. 6, 1978) for
- * errors of Laplace's distribution, since a window has two figures more: its ends. */
+/* Takes the window or the line, whichever leaves less, by Schwarz' criterion (Ann. Stat. 6, 1978)
+ * for errors of Laplace's distribution, since a window has two figures more: its ends. */
 static int choose(struct work *w, struct fit *fit)
 {
     struct fit line = {.is_line = 1};

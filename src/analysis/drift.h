@@ -1,5 +1,6 @@
-/* Whether all ranks together were slower for a time, or became so steadily: a verdict of the time
- * axis, which names no rank. Pure functions. */
+/* Whether all ranks together were slower for a time, or became slower steadily: a finding about the
+ * time axis, which names no rank. Called by aggregate/findings and network.h. Pure arithmetic: no
+ * I/O, no allocation; the caller gives the scratch memory. */
 #ifndef PW_ANALYSIS_DRIFT_H
 #define PW_ANALYSIS_DRIFT_H
 

@@ -1,4 +1,5 @@
-/* Excesses of own work and their spread, for the straggler analysis; see excess.h. */
+/* Computes excesses of own work and their spread, the phase of an excess, and single extreme steps;
+ * see excess.h. */
 #include "analysis/excess.h"
 
 #include <math.h>

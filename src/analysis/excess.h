@@ -1,5 +1,7 @@
-/* How far each rank's own work in each step is above the other ranks' median, and by how much that
- * is spread when nothing is wrong: what pw_straggler_find() judges. */
+/* How far each rank's own work in each step is above the other ranks' median, and how large its
+ * spread is when nothing is wrong: what pw_straggler_find() judges. Called by straggler.c and
+ * aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
+ */
 #ifndef PW_ANALYSIS_EXCESS_H
 #define PW_ANALYSIS_EXCESS_H
 
@@ -26,8 +28,8 @@ size_t pw_excess_scratch(size_t nsteps, size_t nranks);
  * `scratch`. */
 void pw_excess_compute(struct pw_excess *w, const struct pw_straggler_input *in, void *scratch);
 
-/* What the clocks alone may make of the rank's excess, ns; INT64_MAX when any clock is not aligned.
- */
+/* The excess that clock errors alone can explain for the rank, ns; INT64_MAX when any clock is not
+ * aligned. */
 int64_t pw_excess_clock_limit(const struct pw_excess *w, size_t rank);
 
 static inline int64_t pw_excess_at(const struct pw_excess *w, size_t step, size_t rank)
@@ -88,9 +90,9 @@ void pw_oneoff_tops(const struct pw_excess *w, struct pw_oneoff_tops *out);
  * excess_ns, slowdown, gain_ns (the steps' excess above the second most work in them), phase and
  * confidence. 1 when there are such steps, else 0.
  *
- * Confidence is 1 less the chance. Of the others' excesses 3 are above the third largest, T, so of
- * one of R ranks 3 / (R - 1) are to be expected there; and were large excesses spread as heavily as
- * a Pareto distribution of index 2, e = 3 / (R - 1) x (T / x)^2 above x. The chance of k or more is
+ * Confidence is 1 less the chance. Of the others' excesses 3 are above the third largest, T, so 3 /
+ * (R - 1) are expected there for one of R ranks; and were large excesses spread as heavily as a
+ * Pareto distribution of index 2, e = 3 / (R - 1) x (T / x)^2 above x. The chance of k or more is
  * at most e^k / k! (Poisson's law), and so many ranks are looked at: R e^k / k!. */
 int pw_oneoff_find(struct pw_excess *w, const struct pw_oneoff_tops *tops, size_t rank,
                    struct pw_straggler_found *out);

@@ -1,4 +1,4 @@
-/* The table of peaks, and shares of them; see gpulimits.h. */
+/* The table of peaks, and the shares of them that a run reached; see gpulimits.h. */
 #include "analysis/gpulimits.h"
 
 #include <stddef.h>

@@ -9,29 +9,29 @@
 #include "core/tables.h"
 
 /* FLOP/s of dense products of matrices in a type: "fp64", "fp32", "tf32", "bf16", "fp16", "fp8" or
- * "fp4". -1: the GPU is not in the table, has not that type, or has not the multiprocessors of a
- * whole one (`multiprocessors` below 1: not known, which is taken for a whole one). */
+ * "fp4". -1 when the GPU is not in the table, lacks that type, or has fewer multiprocessors than a
+ * whole one (`multiprocessors` below 1: not known; a whole one is assumed). */
 double pw_peak_flops(const char *name, int32_t multiprocessors, const char *type);
 
 /* Achieved FLOP/s, and the share of the peak that they are (MFU). */
 
-/* What a program may say it needs for a step: more is no number of FLOPs. */
+/* The most FLOPs that a program may give for a step; larger numbers are ignored. */
 #define PW_MOST_FLOPS 1e30
 
-/* What the options of the merge say of the model and of GPUs; 0: they do not. */
+/* What the options of the merge say about the model and about GPUs; 0: nothing. */
 struct pw_flops_given {
     double peak;     /* FLOP/s of a GPU, or of a rank without one */
     double per_step; /* FLOPs that the model needs on each rank in a step */
     char type[8];    /* of the FLOPs, "bf16" */
 };
 
-/* Of one rank, over steps; begins with zeros. */
+/* The sums of one rank over its steps; {0} to begin with. */
 struct pw_mfu {
     double flops;
     int64_t ns, steps;
 };
 
-/* A step of which both are known: else it does nothing. */
+/* Adds a step; does nothing when either value is impossible. */
 void pw_mfu_add(struct pw_mfu *mfu, double flops, int64_t ns);
 
 /* FLOP/s; -1: there was no step. */
@@ -54,14 +54,14 @@ struct pw_roof {
     double share;
 };
 
-/* Not known where the memory is not, or no unit is, or the GPU had no work. */
+/* Not known when the memory or all units are not known, or the GPU had no work. */
 struct pw_roof pw_roofline_nearest(const struct pw_roofline_input *in);
 
 /* How much of a multiprocessor the blocks of a kernel can fill: CUDA's theoretical occupancy. */
 
 /* Warps that fit on a multiprocessor at a time, by threads, blocks, registers and shared memory,
- * over those that it can have, 0..1; -1 where the limits, the launch or its generation are not
- * known. Of a kernel that can't have run so, too. */
+ * over those that it can have, 0..1; -1 when the limits, the launch or the generation are not
+ * known, or the kernel cannot have run like this. */
 double pw_occupancy(const struct pw_row_device *device, const struct pw_row_kernel *kernel);
 
 #endif

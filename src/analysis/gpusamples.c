@@ -49,7 +49,7 @@ const char *pw_gpu_clocks_word(uint64_t reasons)
     return reasons & PW_CLOCKS_POWER_CAP ? "the power cap" : "";
 }
 
-/* Where they are in a sample, and in the row of a GPU. */
+/* Offsets of each metric in a sample and in the row of a GPU. */
 #define FIELD(type, name) \
     {offsetof(struct pw_row_gpu, name), offsetof(struct pw_row_c_gpu_device, name)},
 static const struct {

@@ -1,4 +1,4 @@
-/* The sweep over a rank's GPU activities; see gputime.h. */
+/* Sweeps over the activities with a cursor that closes windows as it passes them; see gputime.h. */
 #include "analysis/gputime.h"
 
 #include <string.h>

@@ -1,17 +1,20 @@
-/* What a rank's GPUs did with their time, from their activities in the order of their starts: one
- * sweep, memory for the windows only. docs/metrics.md, "GPU time".
+/* What a rank's GPUs did with their time, from their activities in the order of their starts, in
+ * one sweep. Called by aggregate/gpu. Pure arithmetic: no
+ * I/O, no allocation; the caller gives the windows. docs/metrics.md, "GPU time", has the
+ * definitions.
  *
- * All GPUs of a rank count as one: a time is busy when anything runs on any of them. The device is
- * idle in between; why, the activity that ends the gap tells: it was launched after the gap began
- * (the host is late), or before and the gap is short (the time from one kernel to the next), or
- * before and it waited for something else, such as another stream. */
+ * All GPUs of a rank count as one: a time is busy when anything runs on any of them. Between
+ * activities the device is idle. The activity that ends the gap says why: it was launched after the
+ * gap began (the host is late), or it was launched before and the gap is short (the time from one
+ * kernel to the next), or it was launched before and waited for something else, such as another
+ * stream. */
 #ifndef PW_ANALYSIS_GPUTIME_H
 #define PW_ANALYSIS_GPUTIME_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* A gap below it, whose end was launched in time, is what lies between any two kernels. */
+/* A shorter gap, whose end was launched in time, is the normal distance between two kernels. */
 enum { PW_GPU_GAP_NS = 30000 };
 
 enum pw_gpu_kind {

@@ -1,4 +1,4 @@
-/* Builds the graph of who waits for whom, and looks for its ends and cycles; see hang.h. */
+/* Builds the graph of which ranks wait for which, and looks for its ends and cycles; see hang.h. */
 #include "analysis/hang.h"
 
 #include <stdbool.h>

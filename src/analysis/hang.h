@@ -1,11 +1,12 @@
-/* Who waits for whom in a job that does not go on: from the calls that every rank's threads are in,
- * and how far each rank has come on its communicators.
+/* Which ranks wait for which in a job that does not go on: from the calls that every rank's threads
+ * are in, and how far each rank has come on its communicators. Called by report/live. Pure
+ * arithmetic: no I/O, no allocation; the caller gives the memory.
  *
- * A rank waits when the last thing that any of its threads did was to enter a call, and that is a
- * while ago; else it is at work. A collective waits for the members that have not come to it, of
- * one that begins at its root for the root alone, when that has not come; a message for its
- * partner. Calls of which that is not known (MPI_Wait, a receive from any rank) wait for nobody
- * here. */
+ * A rank waits when the latest event of all its threads was to enter a call, at least `least_ns`
+ * ago; otherwise it is at work. A collective waits for the members that have not entered it; one
+ * that begins at its root waits for the root alone, when that has not entered. A message waits for
+ * its partner. Calls whose partner is not known (MPI_Wait, a receive from any rank) wait for no
+ * rank here. */
 #ifndef PW_ANALYSIS_HANG_H
 #define PW_ANALYSIS_HANG_H
 
@@ -31,7 +32,7 @@ struct pw_hang_group {
 };
 
 enum pw_hang_kind {
-    PW_HANG_NOBODY,  /* nobody waits for anybody */
+    PW_HANG_NOBODY,  /* no rank waits for another */
     PW_HANG_HELD,    /* all wait, directly or not, for `roots` */
     PW_HANG_CYCLE,   /* the ranks of `cycle` wait for each other: none will ever go on */
     PW_HANG_UNKNOWN, /* ranks wait in calls of which nothing follows */

@@ -1,4 +1,5 @@
-/* Unions and clipped lengths of sets of time, for the step trace; see intervals.h. */
+/* Sorts by heap sort, joins in one pass, and searches from where the last search ended; see
+ * intervals.h. */
 #include "analysis/intervals.h"
 
 static int before(const struct pw_interval *a, const struct pw_interval *b)

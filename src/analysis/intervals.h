@@ -1,4 +1,5 @@
-/* Sets of time as sorted, disjoint half-open intervals. */
+/* Sets of time as sorted, disjoint half-open intervals. Called by aggregate/input, aggregate/steps
+ * and message.h. Pure arithmetic: no I/O, no allocation; sets are changed in place. */
 #ifndef PW_ANALYSIS_INTERVALS_H
 #define PW_ANALYSIS_INTERVALS_H
 

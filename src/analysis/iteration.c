@@ -1,4 +1,5 @@
-/* Iterations in a sequence of calls; see iteration.h. */
+/* Compares the content between equal calls by hashes, finds calls that recur, and patterns of work;
+ * see iteration.h. */
 #include "analysis/iteration.h"
 
 #include <math.h>
@@ -74,7 +75,7 @@ static struct pw_recurring judge_recurring(const struct visit *visits, size_t n,
     return found;
 }
 
-/* In the order of `every`, of which each is kept once. */
+/* Inserts in the order of `every`; each distance is kept once. */
 static size_t insert(struct pw_recurring *out, size_t n, size_t max,
                      const struct pw_recurring *found)
 {
@@ -174,8 +175,8 @@ static double take_levels(const double *x, size_t length, size_t k, double *leve
     return spread;
 }
 
-/* Of the places looked at, that in which successive iterations are most alike: none of them has a
- * piece more. From the most work on. */
+/* Takes the pattern from the place in which successive iterations are most alike, because none of
+ * these has an extra piece. The pattern begins with the piece of most work. */
 static void find_pattern(struct pw_period *p, const double *x, size_t n)
 {
     size_t k = n / p->length, most = 0;
@@ -238,8 +239,8 @@ struct pw_period pw_period_find(const int64_t *work, size_t n, double *scratch)
     return p;
 }
 
-/* How many pieces further the pattern begins again; n: nowhere near. One that was interrupted is
- * not to shift it: what is found later is to be much nearer. */
+/* How many pieces further the pattern begins again; n: not nearby. An interrupted piece must not
+ * shift the pattern, so a later place must fit much better. */
 static size_t find_next(const struct pw_period *p, const double *x, size_t n)
 {
     if (p->length > n)

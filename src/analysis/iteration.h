@@ -1,14 +1,16 @@
 /* Finds the iterations of a program that marks no steps, in the order of one rank's calls: the
- * innermost loop around its communication.
+ * innermost loop around its communication. Called by aggregate/steps. Pure arithmetic: no I/O, no
+ * allocation; the caller gives the scratch memory.
  *
  * An iteration begins with the same kind of call each time, its anchor, and has the same calls
  * between one anchor and the next. For each kind of call the most frequent content between two of
  * them is taken. Kinds with more alike iterations go first (in classes: at least 85 %, 70 %, 50 %
- * with the usual content); of those whose usual iterations cover at least 0.6 of the most time,
- * that with most iterations: the inner of nested loops. Calls that come only now and then, as
- * output every tenth iteration, make single iterations differ, and move nothing. Iterations whose
- * mean length is above 4 times the median are none: their anchor comes several times in what is
- * one; unless four fifths of those above 4 times the median follow each other. */
+ * with the usual content). Among those whose usual iterations cover at least 0.6 of the largest
+ * coverage, the kind with most iterations is taken: the inner of nested loops. Calls that come only
+ * now and then, as output every tenth iteration, make single iterations differ, and change nothing.
+ * A kind is rejected when the mean length of its iterations is above 4 times the median, because
+ * its anchor then comes several times in one iteration; it is kept when four fifths of the
+ * iterations above 4 times the median follow each other. */
 #ifndef PW_ANALYSIS_ITERATION_H
 #define PW_ANALYSIS_ITERATION_H
 

@@ -1,5 +1,8 @@
-/* Sends that were over before their receives came, and yet stood still for their receiver: MPI had
- * no room for what is under way, and the receiver makes room only inside MPI. */
+/* Which rank waited for which in one message. Called by aggregate/match and aggregate/findings.
+ * Pure arithmetic: no I/O, no allocation.
+ *
+ * First, sends that ended before their receives began, and yet stood still for their receiver: MPI
+ * had no more room for messages under way, and the receiver makes room only inside MPI. */
 #ifndef PW_ANALYSIS_MESSAGE_H
 #define PW_ANALYSIS_MESSAGE_H
 
@@ -21,7 +24,7 @@ struct pw_flow pw_flow_of(const struct pw_interval *inside, size_t n, struct pw_
  * thirds of the send or more. */
 int pw_flow_waited(const struct pw_flow *flow, struct pw_interval send);
 
-/* Who waited for whom in one message. */
+/* The time that a send or a receive waited for its partner. */
 
 /* The send or the receive, ns on one clock. */
 struct pw_message_end {

@@ -1,4 +1,5 @@
-/* Slow links, hosts and stretches of the run; see network.h. */
+/* Compares levels of transfers with the other columns or steps, and links with others of their
+ * kind; see network.h. */
 #include "analysis/network.h"
 
 #include <math.h>
@@ -49,16 +50,16 @@ static struct scratch place(const struct pw_network_input *in, void *memory)
 }
 
 /* A level or its logarithm as a whole number. Bursts of other traffic make one transfer twice as
- * long, and the next thirty times: of these half the excess of the median is too much to ask for.
- */
+ * long, and the next thirty times: so few of them have half of the median's excess, and logarithms
+ * are compared, too. */
 static int64_t whole(double level, int is_log)
 {
     const double bounded = level < SLOWEST ? level : SLOWEST;
     return (int64_t)(UNITS * (is_log ? log2(1 + bounded) : bounded) + 0.5);
 }
 
-/* Median level of the others in the step; -1: there are none. What they are faster than usual,
- * their transfers were hidden. */
+/* Median level of the others in the step; -1: there are none. At least 1, because transfers that
+ * look faster than usual were only hidden. */
 static double others_level(const struct pw_network_input *in, size_t step, size_t column,
                            double *values)
 {
@@ -258,7 +259,7 @@ static double chance(const struct pw_link *link, double others)
     return erfc((mean - others) / error / sqrt(2.0)) / 2;
 }
 
-/* Of the links into one rank only the one with the largest mean. */
+/* Keeps, of the links into one rank, only the one with the largest mean. */
 static size_t keep_slowest(const struct pw_link *links, struct pw_link_found *found, size_t n)
 {
     size_t kept = 0;

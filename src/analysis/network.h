@@ -1,5 +1,6 @@
-/* Whether transfers took longer than usual: of some column (a link, a host) in all or some steps,
- * or of all columns in some steps. Pure functions. */
+/* Whether transfers took longer than usual: of one column (a link, a host) in all or some steps, of
+ * all columns in some steps, or of a link over the whole run. Called by aggregate/findings and
+ * aggregate/match. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory. */
 #ifndef PW_ANALYSIS_NETWORK_H
 #define PW_ANALYSIS_NETWORK_H
 
@@ -36,9 +37,9 @@ int pw_network_column(const struct pw_network_input *in, size_t column, void *sc
 int pw_network_stretch(const struct pw_network_input *in, void *scratch,
                        struct pw_network_found *out);
 
-/* 1 when most steps have a level of 2 or more, beyond chance (sign test, 1 %). Of one column, whose
- * levels are over the fastest transfers of the run: for a network that was slow now and then
- * throughout it. out->ratio is the median level. */
+/* 1 when most steps have a level of 2 or more, beyond chance (sign test, 1 %). For one column,
+ * whose levels are relative to the fastest transfers of the run: this finds a network that was slow
+ * now and then throughout the run. out->ratio is the median level. */
 int pw_network_unsteady(const struct pw_network_input *in, void *scratch,
                         struct pw_network_found *out);
 
@@ -61,9 +62,9 @@ struct pw_link_found {
 
 /* Links whose mean transfer is at least 1.5 times the median of at least 4 others of their kind, by
  * more than the clocks' errors, and beyond chance (normal test of the mean, corrected for the
- * number of links, 1 %). Of several into one rank only the slowest: a call that completes several
- * messages ends with it, and the others seem slow too. Scratch: nlinks values. Returns how many of
- * at most `max`. */
+ * number of links, 1 %). Where several links into one rank are slow only the slowest counts: a call
+ * that completes several messages ends with the slowest, so that the others seem slow, too.
+ * Scratch: nlinks values. Returns how many of at most `max`. */
 size_t pw_links_find(const struct pw_link *links, size_t nlinks, struct pw_link_found *out,
                      size_t max, int64_t *scratch);
 

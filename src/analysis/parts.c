@@ -1,4 +1,5 @@
-/* Losses before the first step and after the last; see parts.h. */
+/* Compares each rank's own time in a part with the median of the others, and takes means over
+ * ranks. Sums are in double, so that a damaged file cannot overflow an integer. See parts.h. */
 #include "analysis/parts.h"
 
 #include "analysis/cause.h"
@@ -143,14 +144,14 @@ static int64_t own_of(const struct pw_row_c_part_trace *row, enum pw_part part)
 {
     if (row->total_ns < 0 || is_outside_mpi(part))
         return row->total_ns;
-    /* In MPI_Init who is early sleeps, or looks again and again. */
+    /* In MPI_Init a rank that is early sleeps or polls. */
     if (part == PW_PART_INIT)
         return row->cpu_ns < 0 ? -1
                                : row->cpu_ns + row->ready_ns + row->stopped_ns + row->frozen_ns;
     return row->total_ns - row->wait_ns;
 }
 
-/* Of the known values of the others; -1 when there are none. */
+/* The median of the others' known values; -1 when there are none. */
 static int64_t median_of_others(const int64_t *values, size_t n, size_t rank, int64_t *sorted)
 {
     size_t k = 0;
@@ -201,15 +202,15 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
     return PW_CAUSE_UNKNOWN;
 }
 
-/* Too far above the others to be one of them; the more so the less it costs. */
+/* Too far above the others to be one of them; a loss that costs less must be further above. */
 static int is_outlier(double lost, double next, double chance)
 {
     return next <= CLEAR_NEXT && ((lost >= CLEAR_SHARE && PW_PARTLOSSES * chance < CLEAR_CHANCE) ||
                                   (lost >= SURE_SHARE && PW_PARTLOSSES * chance < SURE_CHANCE));
 }
 
-/* Of `known` ranks; of two nobody says which is usual, nor that who waits in MPI_Init sleeps,
- * unless the rank did so, too. */
+/* Whether a loss among `known` ranks is large enough. Of two ranks it is unknown which is usual; in
+ * MPI_Init a waiting rank may poll, so that the loss counts only when this rank slept, too. */
 static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_partloss *f,
                      double chance, size_t known, int64_t run_ns)
 {

@@ -1,5 +1,6 @@
 /* The parts of a run outside its steps: which rank held the job back in one, and how long all ranks
- * together were in them. */
+ * together were in each. Called by aggregate/findings and by the reports. Pure arithmetic: no I/O,
+ * no allocation; the caller gives the scratch memory. */
 #ifndef PW_ANALYSIS_PARTS_H
 #define PW_ANALYSIS_PARTS_H
 
@@ -10,17 +11,17 @@
 
 /* Which rank held the job back in a part of the run outside its steps: before MPI_Init, in it,
  * before the first step, after the last, after MPI_Finalize. Its own time there, in which it did
- * not wait for others, is compared with the median of the other ranks'; in MPI_Init, whose waits
- * nothing shows, that in which it did not sleep. How long programs take to start differs on every
- * machine. But for MPI_Init a rank is named when it lost 1 % of the run, no other rank more than
- * half of that, and the chance that a rank is so far above the others in any part is below 0.001 by
- * Grubbs' test (statistics.h); or 3 %, and 0.01. Before and in MPI_Init also when it lost 3 % of
- * the run and no other rank more than a fifth of that; before it also when it lost 1.5 % and no
- * other more than a twentieth. Later on, of less than 8 ranks, also when it lost 3 % and five times
- * as much as the others differ, since the spread of few says little. Of two ranks, where nobody
- * says which is usual, it is 3 % before MPI_Init and a tenth of the run elsewhere; in MPI_Init,
- * where one may sleep and the other look again and again, only when it slept for a tenth of it,
- * too. */
+ * not wait for others, is compared with the median of the other ranks'; in MPI_Init, where waits
+ * are not recorded, its time without sleep is compared. How long programs take to start differs on
+ * every machine. But for MPI_Init a rank is named when it lost 1 % of the run, no other rank more
+ * than half of that, and the chance that a rank is so far above the others in any part is below
+ * 0.001 by Grubbs' test (statistics.h); or 3 %, and 0.01. Before and in MPI_Init also when it lost
+ * 3 % of the run and no other rank more than a fifth of that; before it also when it lost 1.5 % and
+ * no other more than a twentieth. Later, with fewer than 8 ranks, also when it lost 3 % and five
+ * times as much as the others differ, because the spread of few ranks says little. With two ranks
+ * it is unknown which of them is usual: there the limit is 3 % before MPI_Init and a tenth of the
+ * run elsewhere; in MPI_Init, where one rank may sleep and the other poll, a rank is named only
+ * when it also slept for a tenth of it. */
 
 struct pw_partloss {
     size_t rank;

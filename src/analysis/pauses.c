@@ -1,4 +1,4 @@
-/* Finds steps in which all ranks stood still; see pauses.h. */
+/* Marks the steps whose common excess and gap are far above all others'; see pauses.h. */
 #include "analysis/pauses.h"
 
 #include "analysis/statistics.h"
@@ -8,7 +8,7 @@ enum { LEAST_STEPS = 10, MOST_OFTEN = 6 };
 #define LEAST_SHARE 0.01 /* of the run */
 #define LEAST_SIGMAS 8
 #define LEAST_STEP 0.5     /* of a median step */
-#define LEAST_INFERRED 3.0 /* likewise */
+#define LEAST_INFERRED 3.0 /* of a median step, when steps are inferred */
 #define MOST_NEXT 0.5      /* of the mean pause, by the longest that is none */
 #define LEAST_REGULAR 0.8  /* of the distances are the same */
 

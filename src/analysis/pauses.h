@@ -1,5 +1,7 @@
 /* Single steps in which all ranks together stood still: checkpoints, validation, a file system that
- * does not answer. Like drift.h, a verdict of the time axis, which names no rank. */
+ * does not answer. Like drift.h a finding about the time axis, which names no rank. Called by
+ * aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
+ */
 #ifndef PW_ANALYSIS_PAUSES_H
 #define PW_ANALYSIS_PAUSES_H
 

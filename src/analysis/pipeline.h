@@ -1,8 +1,10 @@
-/* Which operator of the data pipeline is too slow, from how full the queues around it are.
+/* Which operator of the data pipeline is too slow, from how full the queues around it are. Called
+ * by aggregate/samples, by the advice and by the text and JSON reports. Pure arithmetic: no I/O, no
+ * allocation.
  *
- * A queue that is mostly full has a slow taker, one that is mostly empty a slow filler. The rules
- * and their thresholds are MindSpore's (docs/metrics.md, "Data pipeline"), so that its users find
- * what they know. */
+ * A queue that is mostly full has a slow consumer, one that is mostly empty a slow producer. The
+ * rules and their thresholds are MindSpore's (docs/metrics.md, "Data pipeline"), so that its users
+ * find what they know. */
 #ifndef PW_ANALYSIS_PIPELINE_H
 #define PW_ANALYSIS_PIPELINE_H
 
@@ -34,8 +36,8 @@ struct pw_pipeline {
     size_t noperators;
 };
 
-/* Of one rank's rows, or those of all ranks, by place; more than PW_PIPELINE_QUEUES are left out.
- */
+/* Judges one rank's rows, or those of all ranks, by place; more than PW_PIPELINE_QUEUES are
+ * ignored. */
 void pw_pipeline_judge(const struct pw_row_c_queue *queues, size_t n, struct pw_pipeline *out);
 
 /* The rows of a rank, -1 for all ranks', in rows that are sorted by rank; *n is how many. */

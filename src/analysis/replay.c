@@ -1,4 +1,4 @@
-/* The dependency graph's order, its replay and its critical path; see replay.h. */
+/* Orders the graph topologically, then computes each node's end in that order; see replay.h. */
 #include "analysis/replay.h"
 
 #include "analysis/statistics.h"

@@ -1,6 +1,7 @@
 /* Replays a run from its graph of dependencies, with some of its work changed: what the job would
  * take if a rank, a host or a phase were like the others, and along which ranks and phases the time
- * of the job runs (the critical path).
+ * of the job runs (the critical path). Called by aggregate/findings, which builds the graph, and by
+ * sharing.h. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
  *
  * A node is what one rank does next: its own work, then, if it waits for anything, the time until
  * the last of that is there, then a cost of its own (the transfer). What is waited for is a gate: a
@@ -40,8 +41,8 @@ struct pw_replay_graph {
 void pw_replay_place(struct pw_replay_node *nodes, size_t n);
 
 /* Puts the nodes' indices into `order` so that whatever opens a gate comes before who waits at it.
- * Scratch: ngates + 2 * (nranks + 1) values. Returns how many waits had to be given up, because
- * they wait for each other (damaged or mismatched input). */
+ * Scratch: ngates + 2 * (nranks + 1) values. Returns how many waits were dropped because they wait
+ * for each other (damaged or mismatched input). */
 size_t pw_replay_order(struct pw_replay_graph *graph, int32_t *order, int64_t *scratch);
 
 /* The end of the last rank. work_ns of node i counts times scale[i]; `scale` NULL: as measured.

@@ -1,5 +1,5 @@
-/* Finds the stages of a pipeline from groups and messages, and compares the work of roles; see
- * roles.h. */
+/* Joins ranks to groups, numbers the groups along chains of messages, and compares the work of
+ * roles; see roles.h. */
 #include "analysis/roles.h"
 
 #include <math.h>
@@ -144,7 +144,7 @@ struct pw_roles_stages pw_roles_stages(const struct pw_roles_input *in, int32_t 
     return out;
 }
 
-/* Of one rank: messages that came from either neighbour, and that went to it. */
+/* Messages of one rank that came from each neighbour, and that went to each. */
 enum { BEFORE, AFTER };
 struct passing {
     int64_t came[2], went[2];
@@ -263,8 +263,8 @@ static int64_t find_medians(struct work *w, size_t first, size_t end)
     return n ? pw_median_i64(w->values, n) : -1;
 }
 
-/* Of the role's medians the middle one above `center`, of two the nearer, 0 when they lie on both
- * sides. */
+/* The median of the role's medians, minus `center`; of two middle ones the nearer to `center`, and
+ * 0 when they lie on both sides of it. */
 static int64_t level_of(struct work *w, size_t role, int64_t center)
 {
     size_t n = add_medians(w, w->first[role], w->first[role + 1], 0);
@@ -280,7 +280,7 @@ static int64_t size_of(int64_t value)
     return value < 0 ? -value : value;
 }
 
-/* Three standard errors of a difference of two ranks' medians: of the usual rank. */
+/* Three standard errors of a difference of two ranks' medians, for the median rank. */
 static double noise_limit(struct work *w)
 {
     const int64_t all = w->first[w->in->nroles];

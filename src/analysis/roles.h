@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which ranks have the same part in the job, from who talks to whom: the stages of a pipeline.
+/* Which ranks have the same part in the job, from which ranks communicate: the stages of a
+ * pipeline.
  *
  * Ranks that share a communicator of only a part of the job, and have collectives on it, work on
- * the same stage (its tensor and data parallel groups). Where the groups that come about so send
- * each other messages along chains of equal length, or rings of them, have none inside, and every
- * rank sends some, the place in the chain is the stage. A halo exchange along one axis looks the
- * same when every group is one rank: then a pipeline is one only if what comes from one side is
- * there before it is sent on to the other (pw_roles_are_passed_on). */
+ * the same stage (its tensor and data parallel groups). Where these groups send messages to each
+ * other along chains of equal length, or along rings, send none inside a group, and every rank
+ * sends some, the place in the chain is the stage. A halo exchange along one axis looks the same
+ * when every group is one rank: then a pipeline is one only if what comes from one side is there
+ * before it is sent on to the other (pw_roles_are_passed_on). */
 
 struct pw_roles_pair {
     int32_t a, b;
@@ -46,21 +47,21 @@ struct pw_roles_call {
     int32_t receives;
 };
 
-/* Of calls by rank and then time: 1 when stages send on what they have received: the k-th message
- * to one neighbour begins after the k-th from the other is there, in 95 % of 10 or more messages of
- * stages that have two neighbours. Scratch: 2 * nstages values. */
+/* `calls` are sorted by rank and then by time. 1 when stages send on what they have received: the
+ * k-th message to one neighbour begins after the k-th from the other has arrived, in 95 % of 10 or
+ * more messages of stages that have two neighbours. Scratch: 2 * nstages values. */
 int pw_roles_are_passed_on(const struct pw_roles_call *calls, size_t n, const int32_t *stage_of,
                            int32_t nstages, int64_t *scratch);
 
 /* Whether roles have more or less work than the others, by design rather than because a rank is
  * slow.
  *
- * A role's level is the middle one of its ranks' medians over the steps, less that of all ranks; of
- * two middle ones the nearer to it, and 0 where they lie on both sides: one slow rank does not move
- * it, nor one of two. The role is unequal when its level is above 1 % of the step, what the clocks
- * may make of it and three standard errors of a difference of two ranks' medians, and, in each
- * quarter of the run (of at least 3 steps), at least half of that. What comes and goes is not the
- * role's. */
+ * A role's level is the median of its ranks' medians over the steps, minus that of all ranks. Of
+ * two middle values it is the one nearer to 0, and 0 when they lie on both sides, so that one slow
+ * rank, or one of two, does not move it. The role is unequal when its level is above 1 % of the
+ * step, above the clock errors and above three standard errors of a difference of two ranks'
+ * medians, and is at least half as large in each quarter of the run (of at least 3 steps). Work
+ * that comes and goes does not belong to the role. */
 
 struct pw_balance_input {
     size_t nsteps, nranks, nroles;
@@ -92,8 +93,8 @@ size_t pw_balance_scratch(const struct pw_balance_input *in);
 void pw_balance_judge(const struct pw_balance_input *in, const int64_t *series, size_t stride,
                       struct pw_balance_role *roles, int64_t *scratch);
 
-/* Takes the offsets of unequal roles out of the series, but of those that are ONE_HOST: there the
- * host's ranks are to be found. Work stays at 0 or above. */
+/* Subtracts the offsets of unequal roles from the series, except of those that are ONE_HOST,
+ * because there the ranks of the host must still be found. Work stays at 0 or above. */
 void pw_balance_take_out(const struct pw_balance_input *in, const struct pw_balance_role *roles,
                          int64_t *series, size_t stride);
 

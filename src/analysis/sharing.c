@@ -1,4 +1,5 @@
-/* Shares work out evenly; see sharing.h. */
+/* Scales the nodes of each piece of a phase to the mean of the roles, or by their covariance with
+ * the amounts; see sharing.h. */
 #include "analysis/sharing.h"
 
 #include "analysis/replay.h"

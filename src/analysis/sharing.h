@@ -1,7 +1,9 @@
 /* Changes the work in a replay's nodes to what it would be if it were shared out evenly: what
- * balancing unequal work would save is the replay with it. `works` are pw_replay_sum_works();
- * `nodes` is a copy of the graph's nodes, which is changed. No piece of work is changed by a factor
- * of more than 20. */
+ * balancing unequal work would save is the replay with it. Called by aggregate/findings. Pure
+ * arithmetic: no I/O, no allocation; the caller gives the scratch memory.
+ *
+ * `works` are pw_replay_sum_works(); `nodes` is a copy of the graph's nodes, which is changed. No
+ * piece of work is changed by a factor of more than 20. */
 #ifndef PW_ANALYSIS_SHARING_H
 #define PW_ANALYSIS_SHARING_H
 

@@ -68,7 +68,8 @@ static inline int64_t pw_mean_value(const struct pw_mean *mean)
     return value > 9e18 ? INT64_MAX : (int64_t)(value + (value > 0 ? 0.5 : 0));
 }
 
-/* A line through points that come one at a time (least squares, Welford's sums). */
+/* A line through points that are added one at a time (least squares; sums as in Welford,
+ * Technometrics 4, 1962). */
 
 struct pw_trend {
     int64_t n;
@@ -161,8 +162,8 @@ double pw_correlation_length(const double *values, size_t n);
  * than 2 values or none differ. */
 double pw_permutation_test(const double *a, size_t na, const double *b, size_t nb, size_t block);
 
-/* Draws the first `chosen` of `n` in `order` at random; the rest are behind them. *state is any
- * number at first, and the same gives the same. */
+/* Draws the first `chosen` of `n` in `order` at random; the rest follow them. *state is any number
+ * at first; the same number gives the same draws. */
 void pw_permutation_shuffle(size_t *order, size_t n, size_t chosen, uint64_t *state);
 
 #endif

@@ -1,4 +1,4 @@
-/* What differs between the steps of two runs: the few, the means, the tails; see steptimes.h. */
+/* Sets the few extreme steps apart, then tests means, medians and tails; see steptimes.h. */
 #include "analysis/steptimes.h"
 
 #include <math.h>
@@ -148,7 +148,7 @@ static double sum_above(struct steps *s, double limit)
     return sum;
 }
 
-/* Of the steps that are not far from the median; `room` is for n. */
+/* The correlation length of the steps that are not far from the median; `room` is for n values. */
 static double correlation_length(const struct steps *s, double median, double *room)
 {
     size_t n = 0;

@@ -1,12 +1,14 @@
-/* How long steps took: those of a job, and those of two runs compared. */
+/* How long steps took: those of a job, and those of two runs compared. Called by aggregate/findings
+ * and report/compare. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
+ */
 #ifndef PW_ANALYSIS_STEPTIMES_H
 #define PW_ANALYSIS_STEPTIMES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The steps of two runs: means, medians and tails, and what of the difference is more than the
- * steps' own spread. Pure functions. */
+/* The steps of two runs: means, medians and tails, and how much of the difference is more than the
+ * steps' own spread. */
 
 /* One run's steps. */
 struct pw_steps_summary {
@@ -57,9 +59,9 @@ struct pw_run_steps {
  * third largest of its other steps and the largest of the other run are above their medians, or a
  * thousandth of the median. They are judged by that alone, and stand at the median in the tests.
  *
- * How alike successive steps are is taken from the run in which they are less so, and without the
- * steps that are further from the median than 5 times 1.4826 x the MAD: a change in one run is what
- * is looked for, and no noise. */
+ * The correlation of successive steps is taken from the run in which it is lower, without steps
+ * that are further from the median than 5 x 1.4826 x the MAD: the test looks for a change in one
+ * run, which is not noise. */
 void pw_steppair(const struct pw_run_steps runs[2], double *scratch, struct pw_steppair *out);
 
 /* How long each step of a job took, so that the steps add up to time that passed.

@@ -1,4 +1,5 @@
-/* Finds the ranks that hold the job back, for the merge; see straggler.h. */
+/* Looks for the window of each rank with the least chance, then whether the rank stands out, and
+ * counts stragglers by host; see straggler.h. */
 #include "analysis/straggler.h"
 
 #include "analysis/excess.h"
@@ -8,16 +9,16 @@
  * or uneven many ranks differ a little, and the first of many is no straggler. In the steps that
  * it held back, the ranks whose sum of excess is above a third of its own are its company. It
  * stands out
- *   - alone or in company of at most a quarter of the ranks;
+ *   - alone or in the company of at most a quarter of the ranks;
  *   - when its company is on its own host, and at most half of the ranks: then the host is slow;
- *   - of two ranks, where nobody says which is usual, when it lost two fifths of the steps; a fifth
- *     of steps that the program marked. */
+ *   - of two ranks, where it is unknown which is usual, when it lost two fifths of the
+ *     steps; one fifth of steps that the program marked. */
 
 #define COMPANY 0.34     /* of its excess */
 #define RIVAL 0.5        /* of its excess, in other steps */
 #define MOST_COMPANY 4   /* at most every fourth rank */
 #define LEAST_OF_TWO 0.4 /* of the steps */
-#define LEAST_MARKED 0.2 /* likewise */
+#define LEAST_MARKED 0.2 /* of marked steps */
 
 static double sum_in_hits(const struct pw_excess *w, const struct pw_straggler_found *f,
                           size_t rank)
@@ -38,8 +39,8 @@ static double high(const struct pw_excess *w, const struct pw_straggler_found *f
     return excess != PW_EXCESS_UNKNOWN && 2 * excess > f->excess_ns ? (double)excess : 0;
 }
 
-/* The most that a rank has of excesses as high as this in as many steps in a row: what chance does.
- */
+/* The largest sum of such high excesses that a rank has in as many steps in a row: what chance
+ * produces. */
 static double worst_ever(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank)
 {
     const size_t length = f->last - f->first + 1;
@@ -51,7 +52,7 @@ static double worst_ever(const struct pw_excess *w, const struct pw_straggler_fo
     return most;
 }
 
-/* Ranks that ran the first step held back: of two nobody says which is usual. */
+/* How many ranks ran the first step held back: of two it is unknown which is usual. */
 static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_found *f)
 {
     size_t n = 0;
@@ -60,7 +61,7 @@ static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_f
     return n;
 }
 
-/* A slow host is known by others that are not. */
+/* Whether all ranks are on one host: a slow host can be found only beside others. */
 static int is_one_host(const int64_t *host_of, size_t nranks)
 {
     for (size_t r = 1; host_of && r < nranks; r++)
@@ -245,8 +246,8 @@ static int64_t largest_excess(const struct pw_excess *w, size_t rank)
     return largest;
 }
 
-/* Of windows of all heights the one that explains most: a small excess that lasts must not hide
- * where a large one begins and ends. Returns its chance, corrected for every rank, height, and
+/* Among the windows of all heights, the one that explains most: a small excess that lasts must not
+ * hide where a large one begins and ends. Returns its chance, corrected for every rank, height, and
  * place where a window could begin and end; above 1 when there is none. */
 static double judge_window(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
 {
@@ -356,8 +357,8 @@ static int64_t usual_excess(struct pw_excess *w, const struct pw_straggler_found
     return n >= PW_EXCESS_LEAST_STEPS ? pw_median_i64(w->others, n) : 0;
 }
 
-/* What is long only in the allreduce phase, with the waiting taken out, is transfer, in which all
- * ranks and the network have a part: a passing disturbance of it is nobody's fault. Half of the
+/* Time that is long only in the allreduce phase, without the waiting, is transfer, in which all
+ * ranks and the network take part: no single rank causes a short disturbance of it. Half of the
  * excess must be outside communication, or must have come there with the window: a rank that has
  * less to do than others can be late without having more. */
 static int is_own_doing(struct pw_excess *own, const struct pw_straggler_found *f,
@@ -370,14 +371,15 @@ static int is_own_doing(struct pw_excess *own, const struct pw_straggler_found *
     return f->phase != PW_PHASE_ALLREDUCE || f->kind == PW_STRAGGLER_PERSISTENT;
 }
 
-/* More work holds nobody back where the others' communication, which it hides, takes as long. */
+/* More work holds no rank back when the others' communication, which the work hides, takes as long.
+ */
 static int shows_in_own(struct pw_excess *useful, const struct pw_straggler_found *f,
                         const struct pw_excess *own)
 {
     return 2 * excess_in_hits(useful, f, own) >= f->excess_ns;
 }
 
-/* In one of the series. */
+/* Judges the rank by one of the series. */
 static int find_in(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
 {
     if (!judge(w, rank, out))

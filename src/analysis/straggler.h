@@ -1,10 +1,12 @@
-/* Which ranks hold the job back, from each rank's own work in each step.
+/* Which ranks and hosts hold the job back, from each rank's own work in each step. Called by
+ * aggregate/findings; analysis/ and aggregate/secondpass use its input. Pure arithmetic: no I/O, no
+ * allocation; the caller gives the scratch memory.
  *
  * Arrival is compared, not step length: a collective makes every rank's step equally long, but the
  * time that a rank did not wait for others is its own. For rank r and step s the excess is
  * own[s][r] minus the median of the other ranks' own[s]; sigma is its spread, the larger of that
  * between ranks (1.4826 MAD, median over the steps) and that from step to step (which a constant
- * straggler does not raise). A rank is a straggler in either of two ways, each corrected for all
+ * straggler does not raise). A rank is a straggler in any of these ways, each corrected for all
  * ranks, windows and heights looked at:
  *   - a window of at least 3 steps (for excesses of 1.5 sigma, 3 sigma, 6 sigma ... the one with
  *     the largest sum of excess above half of that, clipped; of these the one that explains most)
@@ -15,17 +17,17 @@
  *   - at most 2 steps far above all that other ranks have (excess.h);
  *   - at least 3 single steps above max(3 sigma, clock errors, 1 % of the step), more than chance
  *     explains given how often the other ranks have such steps (binomial test).
- * The first finds what noise hides in every single step, the second what comes and goes. Either
- * must stand out from the other ranks (straggler.c).
+ * The first finds what noise hides in every single step, the others what comes and goes. Each must
+ * stand out from the other ranks (straggler.c).
  *
- * Where it is known what of a rank's own work is outside communication, that is looked at first: a
- * transfer that ends late on the same rank in every step is no work, but would hide where work
- * begins and ends to be longer. At least half of that excess must show in the rank's own work. What
- * is found in own work alone must be outside communication by half, or half of it must have come
- * there with the window: what is longer in a transfer has several ranks and the network as its
- * doers, but a rank with less to do than the others can be late without having more. Where neither
- * is so the rank is answered with `is_inside`: it may have stood still in a call, without a
- * processor or stopped, which only the system's counters tell. */
+ * Where it is known which part of a rank's own work is outside communication, that part is judged
+ * first: a transfer that ends late on the same rank in every step is not work, but it would hide
+ * where work begins and ends to be longer. At least half of that excess must also show in the
+ * rank's own work. What is found in own work alone must be outside communication by half, or half
+ * of it must have come there with the window: a longer transfer is caused by several ranks and the
+ * network, but a rank with less to do than the others can be late without having more work. Where
+ * neither is true the rank is reported with `is_inside`: it may have stood still in a call, without
+ * a processor or stopped, which only the system's counters show. */
 #ifndef PW_ANALYSIS_STRAGGLER_H
 #define PW_ANALYSIS_STRAGGLER_H
 
@@ -39,7 +41,7 @@ enum { PW_PHASES = 6 }; /* data, forward, backward, allreduce, optimizer, other 
 struct pw_straggler_input {
     size_t nsteps, nranks;
     const int64_t *own_ns;    /* [nsteps * nranks], -1: not known */
-    const int64_t *total_ns;  /* likewise */
+    const int64_t *total_ns;  /* the whole step, -1: not known */
     const int64_t *phase_ns;  /* [nsteps * nranks * PW_PHASES] own work per phase, -1: not known */
     const int64_t *error_ns;  /* [nranks] clock error bound, -1: not aligned */
     const int64_t *useful_ns; /* like own_ns, outside communication; NULL: not known */

@@ -1,4 +1,5 @@
-/* Stretches in which one rank holds the job back; see stretch.h. */
+/* Looks for the stretch with the largest loss of each rank and kind, and judges it by a table of
+ * limits; see stretch.h. */
 #include "analysis/stretch.h"
 
 #include "analysis/cause.h"
@@ -25,9 +26,9 @@ enum kind {
     KINDS
 };
 
-/* Floors are shares of the run. What only a fault does is believed at a hundredth of it; of what
- * ranks on a busy machine differ in anyway, more must be lost, and with less by others: in the same
- * stretch, and in whichever is the worst of theirs, which tells how much chance does. */
+/* Floors are shares of the run. Losses that only a fault causes count from a hundredth of the run.
+ * Where ranks on a busy machine differ anyway, more must be lost, and less by others: in the same
+ * stretch, and in the worst stretch of each, which shows how much chance does. */
 static const struct rule {
     enum pw_cause cause;
     double floor;      /* of the run */
@@ -78,11 +79,10 @@ static int is_sampled(const struct pw_row_c_bin_trace *row)
 }
 
 /* What the rank has of `kind` in a bin, of its own time there: that in which it did not wait. Its
- * pauses while it waits, or before and after MPI, are not counted; nor does it sleep of its own
- * account inside a call, nor does the system's word that it waits for a disk there count for more
- * than the sleep of others. Where it is ready without a processor, it is so in all that it does: in
- * its work as in calls that spin. All of that may hold it back, and the same share of its work is
- * none. */
+ * pauses while it waits, or before and after MPI, are not counted. Sleep inside a call does not
+ * count as the rank's own, and waiting for a disk there counts only as far as it is longer than the
+ * others' sleep. Where it is ready without a processor, it is so in all that it does: in its work
+ * as in calls that spin. All of that may hold it back, and the same share of its work is none. */
 static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, int64_t bin_ns)
 {
     if (row->wait_ns < 0)
@@ -117,8 +117,8 @@ static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, i
     return parts[kind];
 }
 
-/* What the rank has of `kind` in a cell; of what others' processes kept it from, that was measured
- * with all ranks in view. */
+/* What the rank has of `kind` in a cell. For BOUND it was measured before, by pw_bound_measure()
+ * over all ranks. */
 static int64_t amount_at(const struct search *s, enum kind kind, size_t cell)
 {
     if (kind != BOUND)
@@ -135,15 +135,15 @@ static int64_t median_of_others(struct search *s, size_t bin, size_t rank)
     return n ? pw_median_i64(s->values, n) : UNKNOWN;
 }
 
-/* Of the sorted amounts of a bin, `n` of them. */
+/* The median of the `n` sorted amounts of a bin, without one that is `amount`. */
 static int64_t median_without(const struct search *s, size_t n, int64_t amount)
 {
     return pw_median_without_i64(s->sorted, n, pw_place_i64(s->sorted, n, amount));
 }
 
-/* Where a rank is not bound beside others it only visits their CPUs, or may use as many as the
- * other ranks, of which no rule of its own is needed. What it lost less than the others there
- * counts: else chance would, where others' processes are now here and now there. */
+/* A rank that is not bound beside others only visits their CPUs, or may use as many CPUs as the
+ * other ranks: then its excess does not count. A loss smaller than the others' does count, because
+ * otherwise chance alone would add up where other processes move between CPUs. */
 static void limit_to_beside(struct search *s, size_t cell)
 {
     if (s->excess[cell] != UNKNOWN && s->excess[cell] > 0 &&
@@ -222,7 +222,8 @@ static void find_worst(struct search *s, enum kind kind)
     }
 }
 
-/* The most that another rank lost in a stretch of its own; of a host, a rank elsewhere. */
+/* The most that another rank lost in its own worst stretch; when the whole host is slow, a rank of
+ * another host. */
 static int64_t worst_of_others(const struct search *s, const struct pw_stretch *f)
 {
     const int64_t *host = s->in->host_of;
@@ -284,9 +285,9 @@ static int64_t least_of(const int64_t *values, size_t n)
     return least;
 }
 
-/* How long the others waited for it. Nobody waits for a rank that itself waits as long as they do.
- * A rank that is stopped while it waits holds up the messages that are under way: it is waited for
- * when nobody else has anything to do. */
+/* How long the others waited for it. No rank waits for a rank that itself waits as long as they do.
+ * A rank that is stopped while it waits holds up the messages under way: the others wait for it
+ * when none of them has anything to do. */
 static int64_t waited_for(struct search *s, enum kind kind, const struct pw_stretch *f)
 {
     const int64_t *host = s->in->host_of;
@@ -315,8 +316,8 @@ static int64_t off_in(const struct search *s, const struct pw_stretch *f, size_t
     return sum;
 }
 
-/* The system names a pause by what the rank did when it looked. Where the others paused as long and
- * it saw them asleep, as in MPI_Init, the pause is not the disk's. */
+/* A sample names a pause by what the rank did at that moment. Where the others slept as long, as in
+ * MPI_Init, the disk did not cause the pause. */
 static int is_longer_off(struct search *s, const struct pw_stretch *f)
 {
     size_t n = 0;
@@ -359,8 +360,8 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
     return 1;
 }
 
-/* Of two stretches of a rank: the larger loss, unless it is of no kind of its own and the other
- * explains most of it. */
+/* Which of a rank's two stretches is better: the one with the larger loss, unless its kind is ANY
+ * and the other explains most of it. */
 static int is_better(const struct pw_stretch *a, const struct pw_stretch *b)
 {
     if (a->cause == PW_CAUSE_UNKNOWN)
@@ -370,7 +371,7 @@ static int is_better(const struct pw_stretch *a, const struct pw_stretch *b)
     return a->lost_ns > b->lost_ns;
 }
 
-/* Who sleeps and reads or writes files in most of the bins waits for them. */
+/* A rank that sleeps, and reads or writes files in most of the bins, waits for the files. */
 static void refine_cause(const struct search *s, struct pw_stretch *f)
 {
     const double least = PW_CAUSE_LEAST_IO_PER_NS * (double)s->in->bin_ns;

@@ -1,20 +1,23 @@
 /* Which rank held the job back for a stretch of the run, from where its time went in bins of it
- * (aggregate/steps/bins.h): also before the first step, after the last, inside a call, and in
- * runs without steps.
+ * (aggregate/steps/bins.h): also before the first step, after the last, inside a call, and in runs
+ * without steps. Called by aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller
+ * gives the scratch memory.
  *
- * What may hold a rank back is looked at one by one: it was stopped, was kept from a
- * processor by a quota, by other processes or by a disk, slept, or had more to do; and all of it
- * together. Of each a rank's amount in a bin, of the time that it did not wait for others, is
- * compared with the median of the other ranks'. The stretch is that with the largest sum of excess
- * above a twentieth of the time (Kadane's algorithm; Bentley, CACM 27(9), 1984). It is the rank's
- * doing when three things are so:
- *   - it lost a share of the run there, larger for what noise does, too (the table in stretch.c);
+ * The possible reasons are judged one by one: the rank was stopped, was kept from a processor by a
+ * quota, by other processes or by a disk, slept, or had more to do; and all of them together. For
+ * each reason a rank's amount in a bin, within the time that it did not wait for others, is
+ * compared with the median of the other ranks'. The stretch is the one with the largest sum of
+ * excess above a twentieth of the time (Kadane's algorithm; Bentley, CACM 27(9), 1984). The rank is
+ * to blame when three things are true:
+ *   - it lost a share of the run there; the share is larger for what noise does, too (the table in
+ *     stretch.c);
  *   - it stands out: no other rank lost a certain part of that in the same stretch; or none on
- *     another host, when each rank of its host lost half of it: then it is the host;
+ *     another host, when each rank of its host lost half of it: then the host is to blame;
  *   - it was waited for: the other ranks' median was inside calls for half of it at least; all of
  *     them, when it was stopped while it waited itself: then messages under way wait for it.
- * Of what other processes kept it from only the bins count in which it is bound beside them
- * (bound.h). */
+ * Where other processes kept it from a processor, only the bins count in which it is bound beside
+ * them (bound.h).
+ */
 #ifndef PW_ANALYSIS_STRETCH_H
 #define PW_ANALYSIS_STRETCH_H
 
@@ -52,8 +55,8 @@ size_t pw_stretch_scratch(const struct pw_stretch_input *in);
 size_t pw_stretch_find(const struct pw_stretch_input *in, void *scratch, struct pw_stretch *out,
                        size_t max);
 
-/* What each rank lost to waiting for a processor in the worst stretch of its own: what chance does
- * to ranks on busy hosts. lost_ns[nranks]; `scratch` as above. */
+/* What each rank lost to waiting for a processor in its own worst stretch: how much chance costs
+ * ranks on busy hosts. lost_ns[nranks]; `scratch` as above. */
 void pw_stretch_contention(const struct pw_stretch_input *in, void *scratch, int64_t *lost_ns);
 
 #endif

@@ -1,19 +1,24 @@
-/* Reports over a loaded cluster file. Called by `profwrap report` and at the end of `profwrap run`.
+/* Reports over a loaded cluster file: one function for each format. Called by cli/ (`profwrap
+ * report`, and the end of `profwrap run`). They write to the given stream, and read no file but
+ * those of the HTML page.
  *
  * The text report begins with the one sentence that matters, then has these sections: job,
- * completeness, clocks, parts, steps, phases, operators, gpu, kernels, collectives, p2p,
+ * completeness, clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives, p2p,
  * stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
  *
  * The JSON report is one object with the keys job, completeness, clock, parts, steps, step_trace,
  * collectives, stragglers, imbalances, roles, hosts, links, trends, network, whatif, efficiency,
- * operators, gpu, kernels, data_pipeline, utilisation, memory, advice. It is always whole:
- * `sections` and `top` are the text's. null means "not known". operators has, most self time first,
- * at most PW_REPORT_JSON_OPERATORS rows of each grouping; data_pipeline, utilisation and memory are
- * null where nothing was sampled, and their series where they have more than PW_REPORT_JSON_CELLS
- * points; hosts are the slow ones; links are the pairs of ranks that exchanged messages, most bytes
- * first and at most PW_REPORT_JSON_LINKS of them, whose score is null unless they are slow. both
- * per_step arrays are null above PW_REPORT_JSON_STEPS steps, and step_trace.per_step[].ranks when
- * steps x ranks is above PW_REPORT_JSON_CELLS: they are in cluster.h5, /steps and /step_trace. */
+ * operators, flops, gpu, kernels, data_pipeline, utilisation, memory, advice. It is always
+ * complete: `sections` and `top` are for the text. null means "not known".
+ *   - operators has at most PW_REPORT_JSON_OPERATORS rows in each grouping, most self time first;
+ *   - data_pipeline, utilisation and memory are null where nothing was sampled, and their series
+ *     where these have more than PW_REPORT_JSON_CELLS points;
+ *   - hosts has the slow hosts only;
+ *   - links has the pairs of ranks that exchanged messages, most bytes first, at most
+ *     PW_REPORT_JSON_LINKS of them; `score` is null unless the pair is slow;
+ *   - both per_step arrays are null above PW_REPORT_JSON_STEPS steps, and
+ *     step_trace.per_step[].ranks when steps x ranks is above PW_REPORT_JSON_CELLS: cluster.h5 has
+ *     them in /steps and /step_trace. */
 #ifndef PW_REPORT_REPORT_H
 #define PW_REPORT_REPORT_H
 
@@ -45,8 +50,8 @@ int pw_report_text(FILE *out, const struct pw_cluster *cluster,
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 
-/* Tables with a line of column names, each after a line "# name"; of the sections that have one,
- * those that options->sections names. */
+/* Tables, each after a line "# name" and with a line of column names: of the sections in
+ * options->sections that have one. */
 int pw_report_csv(FILE *out, const struct pw_cluster *cluster,
                   const struct pw_report_options *options);
 
@@ -74,7 +79,7 @@ int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size)
  * line: for the end of a job's output, or its comment. 0 or -ENOMEM. */
 int pw_report_summary(const struct pw_cluster *cluster, char *out, size_t size);
 
-/* That line and nothing else. */
+/* Prints that line and nothing else. */
 int pw_report_line(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 

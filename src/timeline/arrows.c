@@ -1,4 +1,4 @@
-/* Pairs the ends of arrows; see arrows.h. */
+/* Sorts the ends by key and pairs each head with the tail before it; see arrows.h. */
 #include "timeline/arrows.h"
 
 #include <stdlib.h>

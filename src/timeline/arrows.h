@@ -1,5 +1,5 @@
-/* Arrows of a timeline: what comes from where. Ends are collected rank by rank, and paired when all
- * are known. */
+/* Arrows of a timeline: which event leads to which. Ends are collected rank by rank, and paired
+ * when all are known. Called by chrome.c. Keeps the ends in memory; writes nothing itself. */
 #ifndef PW_TIMELINE_ARROWS_H
 #define PW_TIMELINE_ARROWS_H
 
@@ -45,7 +45,7 @@ struct pw_message_end {
 struct pw_message_ends {
     struct pw_message_end *ends;
     size_t n, capacity;
-    int is_too_many; /* no order can be told: none of the rank's is an arrow */
+    int is_too_many; /* the order is unknown: none of the rank's messages becomes an arrow */
 };
 
 void pw_message_ends_add(struct pw_message_ends *messages, const struct pw_message_end *end);

@@ -1,4 +1,4 @@
-/* Writes ranks as Trace Event JSON; see chrome.h. */
+/* Writes each row of a rank's tables as an event, one function per table; see chrome.h. */
 #include "timeline/chrome.h"
 
 #include <errno.h>
@@ -114,7 +114,7 @@ static const char *prefix_of(const struct pw_row_comm_event *e)
     return e->source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[e->source] : "";
 }
 
-/* NCCL's operations go on beside the threads. */
+/* NCCL's operations have tracks of their own, beside the threads. */
 static uint32_t track_of(const struct pw_row_comm_event *e)
 {
     return e->source == PW_SOURCE_NCCL ? PW_TRACK_NCCL + ((uint32_t)e->comm & 0xffff) : e->thread;
@@ -201,7 +201,7 @@ static void add_collective(struct pw_chrome *c, const struct pw_row_comm_event *
     pw_arrows_add(&c->arrows, arrow, MOST_ARROWS);
 }
 
-/* Its end of an arrow; the slices that it leads from and to must be there. */
+/* Adds the event's end of an arrow. The slices at both ends must exist. */
 static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
                       const struct pw_row_comm_event *e, const struct shown *shown)
 {
@@ -225,8 +225,8 @@ static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
     }
 }
 
-/* Whether arrows from a nonblocking operation and to it find a slice: where it began, and the call
- * that completed it, which a Test, say, leaves out. */
+/* Whether arrows to and from a nonblocking operation find a slice at both ends: the call that began
+ * it, and the call that completed it, which may be missing (after a Test, for example). */
 static int has_both_ends(const struct pw_chrome *c, const struct pw_rankview *view,
                          const struct pw_row_comm_event *e)
 {
@@ -463,7 +463,8 @@ static int64_t stream_track(const struct activity *a)
     return PW_TRACK_STREAMS + ((int64_t)(a->device & 0xff) << 20) + (a->stream & 0xfffff);
 }
 
-/* Names the stream's track when it is met first; of very many streams some have no name. */
+/* Names the stream's track when it appears first; when there are very many streams some stay
+ * without a name. */
 static void name_track(struct pw_chrome *c, const struct pw_rankview *view,
                        const struct activity *a)
 {

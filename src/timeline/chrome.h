@@ -1,4 +1,5 @@
-/* Trace Event JSON, rank by rank: what chrome://tracing and Perfetto read. The format: "Trace Event
+/* Trace Event JSON, rank by rank: what chrome://tracing and Perfetto read. Called by timeline.c, in
+ * the order begin, ranks, end. Writes to the given stream; opens no file. The format: "Trace Event
  * Format", Google, docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. */
 #ifndef PW_TIMELINE_CHROME_H
 #define PW_TIMELINE_CHROME_H

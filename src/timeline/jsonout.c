@@ -1,4 +1,4 @@
-/* Writes pieces of JSON; see jsonout.h. */
+/* Escapes text and formats times; see jsonout.h. */
 #include "timeline/jsonout.h"
 
 #include <inttypes.h>

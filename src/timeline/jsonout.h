@@ -1,4 +1,5 @@
-/* Pieces of JSON, written as they come: a timeline is too long to be built in memory first. */
+/* Pieces of JSON, written as they come, because a timeline is too long to be built in memory first.
+ * Called by chrome.c. Writes to the given stream only. */
 #ifndef PW_TIMELINE_JSONOUT_H
 #define PW_TIMELINE_JSONOUT_H
 

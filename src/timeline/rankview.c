@@ -1,4 +1,4 @@
-/* Reads a rank file for the timeline; see rankview.h. */
+/* Opens a rank file, finds its clock, and visits its tables in blocks; see rankview.h. */
 #include "timeline/rankview.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ void pw_clockmaps_fini(struct pw_clockmaps *maps)
     *maps = (struct pw_clockmaps){0};
 }
 
-/* The merged knots of the rank's domain; where there are none, what the rank measured itself. */
+/* The merged knots of the rank's domain; without any, the knots that the rank measured itself. */
 static void find_knots(struct pw_rankview *view, const struct pw_clockmaps *maps)
 {
     int32_t domain = -1;

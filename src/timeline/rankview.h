@@ -1,4 +1,6 @@
-/* One rank's file as the timeline shows it: its tables block by block, on the cluster clock. */
+/* One rank's file as the timeline shows it: its tables block by block, on the cluster clock. Called
+ * by timeline.c and chrome.c. Reads rank files and the cluster file through core/h5; changes none.
+ */
 #ifndef PW_TIMELINE_RANKVIEW_H
 #define PW_TIMELINE_RANKVIEW_H
 

@@ -1,4 +1,5 @@
-/* Which ranks and times a timeline shows; see timeline.h. */
+/* Chooses ranks and times, by a first pass over the files when the output is limited, and lets
+ * chrome.c write them; see timeline.h. */
 #include "timeline/timeline.h"
 
 #include <ctype.h>
@@ -51,14 +52,14 @@ char *pw_ranklist_parse(const char *list, size_t n, char *problem, size_t size)
     return NULL;
 }
 
-/* Bytes that a row becomes, with its share of the arrows. */
+/* Bytes of output for a row, with its share of the arrows. */
 enum { COMM_BYTES = 320, RANGE_BYTES = 160 };
 
 enum { BINS = 1024 };
 
 struct span {
     int64_t from, until;        /* what is wanted, cluster time */
-    int64_t first, last, bytes; /* of what there is within */
+    int64_t first, last, bytes; /* of the rows within that time */
     int64_t bins[BINS + 1];     /* bytes by start, once first and last are known */
     int is_known;
 };
@@ -121,7 +122,7 @@ static int find_steps(const struct pw_cluster *cluster, struct span *span,
     return -EINVAL;
 }
 
-/* Whose files are read, and with which clocks. */
+/* The ranks whose files are read, and their clocks. */
 struct source {
     const struct pw_cluster *cluster;
     const struct pw_timeline_options *options;

@@ -1,4 +1,6 @@
-/* All ranks' events on one time axis, from the rank files of a merged run. */
+/* All ranks' events on one time axis, from the rank files of a merged run. Called by
+ * cli/cmd_report.c. Reads the files of the run and writes to the given stream; changes no file of
+ * the run. */
 #ifndef PW_TIMELINE_TIMELINE_H
 #define PW_TIMELINE_TIMELINE_H
 
@@ -16,7 +18,7 @@ struct pw_timeline_options {
     int64_t most_bytes;       /* of the output, about; 0: no limit */
 };
 
-/* What became of it, for who reads the messages. */
+/* What was written, for the messages of the command. */
 struct pw_timeline_result {
     int64_t events;    /* rows written */
     int ranks, unread; /* files read; files that could not be */
@@ -41,7 +43,8 @@ int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
 /* Lists of ranks as users write them: "0-3,7". */
 
 /* Whether each of n ranks is in the list; all are in "". The caller frees it. NULL when memory is
- * short, or the list is none or names a rank that there is not: then `problem` says which. */
+ * short, or when the list is not valid or names a rank that does not exist: then `problem` says
+ * why. */
 char *pw_ranklist_parse(const char *list, size_t n, char *problem, size_t size);
 
 #endif

@@ -1,6 +1,11 @@
-/* What to do about what was measured: rules as rows of one table (advice_table.c), each with a
- * condition, the evidence for it, one concrete next action, and what that would save.
- * docs/advice.md has a section for each, under the rule's name. */
+/* What to do about what was measured, and before it the verdict: whether a rank held the job back.
+ * Called by aggregate/findings, which stores the advice in the cluster file, and through
+ * report/figures by all reports. Reads the tables of a cluster and writes text into the caller's
+ * memory: no I/O, no allocation.
+ *
+ * Advice is a table of rules (advice_table.c), each with a condition, the evidence for it, one
+ * concrete next action, and what that would save. docs/advice.md has a section for each, under the
+ * rule's name. */
 #ifndef PW_ANALYSIS_ADVICE_ADVICE_H
 #define PW_ANALYSIS_ADVICE_ADVICE_H
 
@@ -19,12 +24,12 @@ enum pw_verdict_kind {
     PW_VERDICT_ALL_SLOWER,  /* by none as much as by steps in which all ranks were slower */
     PW_VERDICT_IMBALANCE,   /* by work that differs by design: the largest loss */
     PW_VERDICT_NETWORK,     /* by slow transfers between hosts: the largest loss */
-    PW_VERDICT_NONE,        /* by nobody: there was evidence, and it is against nobody */
-    PW_VERDICT_SINGLE_RANK, /* there is nobody to hold back */
+    PW_VERDICT_NONE,        /* by no rank: there was enough evidence, and it is against none */
+    PW_VERDICT_SINGLE_RANK, /* there is no other rank to hold back */
     PW_VERDICT_UNKNOWN,
 };
 
-/* What is wanting when it is UNKNOWN. */
+/* Which evidence is missing when the verdict is UNKNOWN. */
 enum pw_wanting {
     PW_WANTING_NOTHING,
     PW_WANTING_RANKS,         /* no usable file */
@@ -64,14 +69,14 @@ struct pw_advice_input {
     int64_t clock_error_max_ns;     /* -1: some rank's is not known */
     int64_t overhead_ns, overhead_of_ns;
     struct pw_verdict verdict;
-    int is_training; /* phases, loaders or NCCL were seen: only then words are of training */
+    int is_training; /* phases, loaders or NCCL were seen: texts may speak of training */
 };
 
 struct pw_advice {
     const char *rule;
     int64_t saves_ns; /* of the measured steps, as if it were done alone; -1: not known */
     char text[512], evidence[256];
-    int32_t ranks[PW_ADVICE_RANKS]; /* whom it is about, worst first: the first of nranks */
+    int32_t ranks[PW_ADVICE_RANKS]; /* about these, worst first; the first of nranks */
     size_t nranks;
 };
 
@@ -91,10 +96,10 @@ size_t pw_advice_listed(const struct pw_advice *advice);
 struct pw_row_c_advice pw_advice_row(const struct pw_advice_input *input,
                                      const struct pw_advice *advice);
 
-/* Of an input that pw_advice_prepare() fills; by it alone, others have input->verdict. */
+/* For pw_advice_prepare() only; other callers read input->verdict. */
 void pw_verdict_find(const struct pw_advice_input *input, struct pw_verdict *verdict);
 
-/* As in JSON: "unknown"; "mpi_not_recorded", NULL when nothing is wanting. */
+/* As in JSON: "unknown"; "mpi_not_recorded", NULL when nothing is missing. */
 const char *pw_verdict_name(enum pw_verdict_kind kind);
 const char *pw_verdict_reason(enum pw_wanting wanting);
 

@@ -1,5 +1,5 @@
-/* Rules about waiting for each other and moving bytes, and the network's verdict; see
- * findings.h. */
+/* Rules about waiting for each other and moving bytes, and the judgement of slow transfers; see
+ * findings.h and rules.h. */
 #include "analysis/advice/findings.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include "core/text.h"
 
 #define STARVED_THROTTLED 0.01 /* of a rank's time */
-#define STARVED_READY 0.05     /* likewise, beyond the least of all ranks */
+#define STARVED_READY 0.05     /* the same, above the smallest share of all ranks */
 
 static int is(const struct pw_row_c_network *row, const char *scope)
 {
@@ -137,7 +137,8 @@ enum { SMALL_BYTES = 32768 };
 /* Shares of the mean step, or of all measured steps. */
 #define LATE 0.05
 #define ROOT 0.01
-/* Of the mean rank's waits: a root without which less is saved is not where most begin. */
+/* Share of the mean rank's waits. When removing a root saves less, most waits do not begin there.
+ */
 #define MOST 0.5
 #define ROAMING 0.1
 #define EXPOSED 0.2
@@ -191,7 +192,7 @@ static const struct pw_row_c_rank *find_rank(const struct pw_cluster *c, int32_t
     return NULL;
 }
 
-/* No cable is between ranks of one host. */
+/* Whether both ranks are on one host, where no cable is between them. */
 static int is_inside_host(const struct pw_cluster *c, const struct pw_row_c_link *link)
 {
     const struct pw_row_c_rank *a = find_rank(c, link->src), *b = find_rank(c, link->dst);
@@ -321,7 +322,7 @@ static int judge_root(const struct pw_advice_input *in, const struct late *late,
     return 1;
 }
 
-/* What a straggler causes is advice about it. */
+/* Waits that a straggler causes belong to the advice about that rank. */
 int pw_judge_late_senders(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                           struct pw_advice *advice)
 {

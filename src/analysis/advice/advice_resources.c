@@ -1,4 +1,5 @@
-/* Rules about data, processors and memory; see findings.h. */
+/* Rules about data, processors and memory, from /utilisation, /queues and /memory; see findings.h
+ * and rules.h. */
 #include "analysis/advice/findings.h"
 
 #include <inttypes.h>
@@ -243,8 +244,8 @@ static int same_host(const struct pw_row_c_utilisation *a, const struct pw_row_c
     return strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;
 }
 
-/* Ranks that follow each other on one host: half of them or more wait for a CPU. What that costs is
- * not told: with fewer ranks the same work is still to be done. */
+/* Looks at consecutive ranks on one host: the rule applies when half of them or more wait for a
+ * CPU. The cost is not given, because with fewer ranks the same work remains to be done. */
 int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                             struct pw_advice *advice)
 {

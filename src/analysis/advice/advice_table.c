@@ -1,4 +1,5 @@
-/* The table of rules, and what applies of it in order; see advice.h. */
+/* The table of rules, and the loop that asks each and sorts what applies by what it saves; see
+ * advice.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,8 +18,8 @@
 #define STRAGGLER(name, cause, phase, text) STRAGGLER_OF(name, cause, phase, text, NULL)
 #define JOB(name, judge, text) JOB_OF(name, judge, text, NULL)
 
-/* A rule for stragglers applies to those of its cause and phase that no earlier rule took. Of rules
- * that do not know what they would save, the first is the most urgent. */
+/* A rule for stragglers applies to those of its cause and phase that no earlier rule took. Among
+ * rules that do not know what they would save, the first is the most urgent. */
 static const struct pw_advice_rule rules[] = {
     STRAGGLER("data_starvation", PW_CAUSE_DATA_STARVATION, PW_ADVICE_ANY,
               "waits for its data. Give the loader more workers or a deeper prefetch queue, and "
@@ -243,15 +244,16 @@ const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *
     return NULL;
 }
 
-/* The rules about evidence that a verdict needs have the names of its reasons. */
+/* Whether the advice is about the evidence that the verdict misses: such rules have the names of
+ * its reasons. */
 static int is_wanted(const struct pw_advice_input *in, const struct pw_advice *advice)
 {
     const char *reason = pw_verdict_reason(in->verdict.wanting);
     return reason && strcmp(reason, advice->rule) == 0;
 }
 
-/* While there is no verdict, what it needs comes first; then what saves more. Equal ones, and what
- * is not known, in the order of the table. */
+/* Advice about the evidence that a verdict misses comes first, then what saves more. Equal or
+ * unknown savings keep the order of the table. */
 static void insert(const struct pw_advice_input *in, struct pw_advice *advice, size_t n,
                    const struct pw_advice *one)
 {
@@ -313,7 +315,7 @@ struct pw_row_c_advice pw_advice_row(const struct pw_advice_input *input,
     return row;
 }
 
-/* What several rules need to know, and words that several say. */
+/* What several rules need to know or to write. */
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -347,8 +349,8 @@ static void count_ranks(struct pw_advice_input *in)
         in->clock_error_max_ns = -1;
 }
 
-/* The rules' words follow from what the program has shown. Ranges of operators are no sign: others
- * have them, too. */
+/* Whether the program looks like a training; the texts depend on it. Ranges of operators are no
+ * sign, because other programs have them, too. */
 static int is_training(const struct pw_advice_input *in)
 {
     const struct pw_cluster *c = in->cluster;

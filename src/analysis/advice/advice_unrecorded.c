@@ -1,4 +1,5 @@
-/* Reads and words what was not recorded; see advice_unrecorded.h. */
+/* Counts the rows of /completeness by reason, words them, and has the rules about what figures rest
+ * on; see advice_unrecorded.h and rules.h. */
 #include "analysis/advice/advice_unrecorded.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* What of a job was not recorded at all, from /completeness, and why: the one list of reasons that
- * verdicts, reports and advice speak from. Losses that are counted record by record are not here.
- */
+ * verdicts, reports and advice speak from. Called by the advice, report/compare and report/live.
+ * Losses that are counted record by record are not here. Writes into the caller's memory: no I/O,
+ * no allocation. */
 #ifndef PW_ANALYSIS_ADVICE_ADVICE_UNRECORDED_H
 #define PW_ANALYSIS_ADVICE_ADVICE_UNRECORDED_H
 
@@ -23,8 +24,7 @@ struct pw_unrecorded_sum {
 
 void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_sum *sum);
 
-/* True for a rank some of whose MPI calls are missing: what it waited in them reads as its own
- * work.
+/* True for a rank some of whose MPI calls are missing: its waiting in them looks like its own work.
  */
 int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank);
 

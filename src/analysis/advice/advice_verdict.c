@@ -1,4 +1,4 @@
-/* Weighs the evidence; see advice.h. */
+/* Decides in two steps: which evidence is missing, else which loss is the largest; see advice.h. */
 #include "analysis/advice/advice.h"
 
 #include "analysis/advice/findings.h"
@@ -6,8 +6,8 @@
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
 enum { STEPS_LEAST = 3 };
 
-/* What was recorded of the first straggler shows that it was late; what is not known of others does
- * not change that. */
+/* Whether the records of the first straggler show that it was late; unknown facts about other ranks
+ * do not change that. */
 static int has_straggler(const struct pw_advice_input *in, const struct pw_verdict *v)
 {
     const struct pw_cluster *c = in->cluster;
@@ -15,7 +15,7 @@ static int has_straggler(const struct pw_advice_input *in, const struct pw_verdi
            !(v->unrecorded.ranks && pw_unrecorded_has(c, c->stragglers[0].rank));
 }
 
-/* In this order: what comes first would make the rest mean nothing. */
+/* The order matters: while an earlier evidence is missing, the later ones say nothing. */
 static enum pw_wanting find_wanting(const struct pw_advice_input *in, const struct pw_verdict *v)
 {
     if (in->present == 0)

@@ -47,7 +47,7 @@ static void write_evidence(const struct pw_row_c_straggler *row, struct pw_sente
         pw_sentence_add(s, "; %.*s", (int)sizeof(row->evidence), row->evidence);
 }
 
-/* What a rank's queues explain is advice about its data pipeline. */
+/* Whether the advice about the data pipeline already explains this straggler. */
 static int is_taken(const struct pw_advice_input *in, const struct pw_row_c_straggler *row)
 {
     return (row->phase == PW_PHASE_DATA || row->cause == PW_CAUSE_DATA_STARVATION) &&
@@ -228,7 +228,7 @@ const struct pw_row_c_trend *pw_trends_leading(const struct pw_cluster *c)
         const struct pw_row_c_straggler *row = &c->stragglers[i];
         const double held = (double)row->steps_hit * (double)row->excess_ns;
         const double cost = row->gain_ns > 0 ? (double)row->gain_ns : held;
-        /* Beside other processes on one CPU all ranks are slower that may run there. */
+        /* Other processes on a CPU slow all ranks that may run there. */
         const int is_bound = row->cause == PW_CAUSE_CPU_CONTENTION && row->cpus > 0;
         const int is_same = (worst->kind == PW_SLOWING_PAUSES || is_bound) &&
                             row->first_step >= 0 && row->first_step <= worst->last_step &&

@@ -10,8 +10,8 @@
 
 /* The time in which all ranks were slower. */
 
-/* The trend that costs the run more than what any straggler does; NULL when there is none. A run
- * that warms up is as it is made. */
+/* The trend that costs the run more than what any straggler does; NULL when there is none. Warm-up
+ * is normal and never counts. */
 const struct pw_row_c_trend *pw_trends_leading(const struct pw_cluster *cluster);
 
 /* "All ranks were slower in steps 40-59: by 24.0 ms in each of 20 steps, 480 ms in all (6.0 % of
@@ -21,28 +21,28 @@ void pw_trends_say(const struct pw_cluster *cluster, const struct pw_row_c_trend
 
 /* Work that differs by design: rows of /imbalances. */
 
-/* True when that is all that is known of it: it is no rank or host that is slow. */
+/* True when the imbalance is certain: no slow rank or host can explain it. */
 int pw_imbalance_is_sure(const struct pw_row_c_imbalance *row);
 
-/* True for a role of one rank, of which it cannot be told. */
+/* True for a role of a single rank: it may have more work or be slow. */
 int pw_imbalance_is_alone(const struct pw_row_c_imbalance *row);
 
 /* What it costs in `steps` steps: by the replay, else by how much more work there is. */
 int64_t pw_imbalance_cost(const struct pw_row_c_imbalance *row, int64_t steps);
 
 /* "Uneven work: role "stage 3 of 4" (ranks 4-5) has 1.40 times the work of the others in a step
- * (56.0 ms, others 40.0 ms): an imbalance between roles, not a slow rank", or why that cannot be
- * told; without an end. It does not begin with a rank: none is to blame. */
+ * (56.0 ms, others 40.0 ms): an imbalance between roles, not a slow rank", or why it is unknown;
+ * without a full stop. It does not begin with a rank, because none is to blame. */
 void pw_imbalance_write(const struct pw_row_c_imbalance *row, struct pw_sentence *sentence);
 
 /* Slow transfers between hosts: rows of /network. */
 
-/* The row that costs most; NULL when there is none, or a rank that did not get a CPU, or a part of
- * it only, may have made transfers longer. */
+/* The row that costs most. NULL when there is none, or when a rank that got no CPU, or only part of
+ * one, may have made transfers longer. */
 const struct pw_row_c_network *pw_network_worst(const struct pw_cluster *cluster);
 
-/* Whether a stretch in which all ranks were slower is the network's: the same steps, and half of
- * its cost or more. */
+/* Whether the network explains a stretch in which all ranks were slower: the same steps, and half
+ * of its cost or more. */
 int pw_network_explains(const struct pw_row_c_network *row, const struct pw_row_c_trend *trend);
 
 /* "The link between ranks 7 and 8 (node0, node1) was slow in steps 10-29: 80 transfers took 1.2 ms
@@ -61,8 +61,8 @@ struct pw_nocpu {
     int32_t worst;      /* whose it is; -1: most ranks have their CPU, or it is not known */
 };
 
-/* Of more than half of the ranks that are known 15 % of the run or more; what one rank waits for a
- * CPU is that rank's matter. */
+/* Found when more than half of the known ranks were without a CPU for 15 % of the run or more; when
+ * only one rank waits for a CPU, that rank is the problem. */
 struct pw_nocpu pw_nocpu_find(const struct pw_cluster *cluster);
 
 #endif

@@ -1,13 +1,16 @@
-/* The rules' conditions: what advice_table.c lists. A judge returns 1 when its rule applies, and
- * has then written the evidence, and what it knows of ranks and savings; where it also wrote a
- * text, that is said instead of the rule's own. */
+/* The rules of advice: their conditions, which advice_table.c lists, and what these share. Included
+ * only by the files of this folder; everything else uses advice.h. No I/O, no allocation.
+ *
+ * A judge returns 1 when its rule applies, and has then written the evidence, and what it knows
+ * about ranks and savings. Where it also wrote a text, that replaces the rule's own. */
 #ifndef PW_ANALYSIS_ADVICE_RULES_H
 #define PW_ANALYSIS_ADVICE_RULES_H
 
 #include "analysis/advice/advice.h"
 #include "core/text.h"
 
-/* Of phases; outside the steps: of a part of the run before the first or after the last. */
+/* Values of `phase` in a rule. OUTSIDE_STEPS: a part of the run before the first step or after the
+ * last. */
 enum { PW_ADVICE_ANY = -1, PW_ADVICE_OUTSIDE_STEPS = -2 };
 
 struct pw_advice_rule {
@@ -43,7 +46,7 @@ pw_advice_judge pw_judge_no_communication, pw_judge_clocks_not_aligned;
 /* The rule of the table that takes this straggler: the first of its cause and phase. */
 const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *straggler);
 
-/* True when the rank's queues say why it waits for data, and it does: said of it elsewhere. */
+/* True when the rank waits for data and its queues say why: then another rule says it. */
 int pw_advice_is_starved(const struct pw_advice_input *input, int32_t rank);
 
 /* What the rule says to a program of this kind. */
@@ -55,7 +58,7 @@ void pw_advice_add_rank(struct pw_advice *advice, int32_t rank);
 /* "3, 5 and 12 more". */
 void pw_advice_write_ranks(const struct pw_advice *advice, struct pw_sentence *sentence);
 
-/* Of the replay with this scope, ns; -1 when it was not replayed. */
+/* The gain of the replay with this scope, ns; -1 when it was not replayed. */
 int64_t pw_advice_whatif_gain(const struct pw_advice_input *input, const char *scope);
 
 /* ns per step as ns of all measured steps; -1 stays. */

@@ -1,4 +1,5 @@
-/* A comparison: what can be compared, and what is found; see compare.h. */
+/* Decides what can be compared, which differences are sure, and which rank they belong to; see
+ * compare.h. */
 #include "report/compare/compare.h"
 
 #include <errno.h>
@@ -14,13 +15,13 @@
 #include "report/compare/compare_rows.h"
 #include "report/writing/words.h"
 
-/* What of a comparison is sure. */
+/* Which differences are sure. */
 
-/* Of a test whose samples are the steps: as for a row. Of what a run has only once: see
- * docs/metrics.md. */
+/* Limits of p: for a test whose samples are the steps, and for a time that a run has only once
+ * (docs/metrics.md). */
 #define SURE_OF_STEPS 0.001
 #define SURE_OF_ONE 0.01
-#define LEAST_CHANGE 0.25 /* of the smaller of the two, of what a run has only once */
+#define LEAST_CHANGE 0.25 /* of the smaller of two times that a run has only once */
 #define RELEVANT 0.01     /* share of the run */
 #define TOO_MUCH 0.05     /* share of the run that, unexplained, makes a verdict impossible */
 
@@ -35,7 +36,7 @@ static void add(struct pw_comparison *c, enum pw_compare_place place, double ns,
     c->differences[c->ndifferences++] = (struct pw_compare_difference){place, ns, p, is_sure};
 }
 
-/* Of what each run has only once, where both are known. */
+/* Adds a time that each run has only once, where both are known. */
 static void add_once(struct pw_comparison *c, enum pw_compare_place place, double a, double b)
 {
     if (a < 0 || b < 0 || a == b)
@@ -72,7 +73,8 @@ static int sure_and_largest_first(const void *x, const void *y)
     return (fabs(a->ns) < fabs(b->ns)) - (fabs(a->ns) > fabs(b->ns));
 }
 
-/* The first run's wall time had it had as many steps as the second: what shares are of. */
+/* The wall time of the first run if it had as many steps as the second: shares are relative to it.
+ */
 static double expected_run(const struct pw_comparison *c, double times)
 {
     const struct pw_runparts *a = &c->parts[0];
@@ -343,8 +345,8 @@ static void say_unable(const struct pw_compare_building *b, char *out, size_t si
                         parts[0].nsteps, parts[1].nsteps);
 }
 
-/* The rank with most own work in a step, where it has that much more of it than the others have in
- * the mean; else -1: who has most is then one of many. */
+/* The rank with most own work in a step, when it has at least `more_ns` more than the mean of the
+ * others; else -1: then several ranks have as much. */
 static int32_t whose_work(const struct pw_cluster *run, size_t step, double more_ns)
 {
     double most = -1, sum = 0;
@@ -362,7 +364,8 @@ static int32_t whose_work(const struct pw_cluster *run, size_t step, double more
                                                                              : -1;
 }
 
-/* The slowest of the few steps, and whose work it was: half of what it is above the median. */
+/* The slowest of the few steps, and the rank whose work explains half of its time above the median.
+ */
 static void find_few(const struct pw_compare_building *b)
 {
     struct pw_comparison *c = b->out;

@@ -1,5 +1,6 @@
 /* Two runs side by side: what takes how much longer in the second, and whether that is more than
- * the spread of the steps. */
+ * the spread of the steps. Called by cli/cmd_compare.c with two loaded clusters, which it does not
+ * change. */
 #ifndef PW_REPORT_COMPARE_COMPARE_H
 #define PW_REPORT_COMPARE_COMPARE_H
 
@@ -25,12 +26,12 @@ struct pw_runparts {
     size_t nsteps;     /* measured ones */
 };
 
-/* Of the job; the parts of each rank's run are in /part_trace (analysis/parts.h). With
- * `with_parts` they say when the first step began, which is when its last rank did, as the others
- * wait for that one, and what is behind the last step. Without, the first step begins with its
- * first rank, and a run that was recorded without a pause has a window that ends with the program:
- * what is behind the last step is known from that. The rest of what is outside steps is before
- * them: it has the launch, too, and the closing of the files.
+/* Finds the parts of the job's run; those of each rank's run are in /part_trace (analysis/parts.h).
+ * With `with_parts` these say when the first step began (when its last rank began it, because the
+ * others wait for that rank) and how long the run went on after the last step. Without, the first
+ * step begins with its first rank, and the time after the last step is known only when the run was
+ * recorded without a pause, so that its window ends with the program. All other time outside steps
+ * counts as before them, with the launch and the closing of the files.
  *
  * `walls` and `rows` have room for every row of /steps: of each measured step its duration (how
  * much longer than the one before the last rank took to end it), and its row. Where clocks are not
@@ -88,8 +89,8 @@ struct pw_compare_difference {
     int is_sure;
 };
 
-/* Of a part of the run outside steps: the rank whose own time in it (not waiting for others)
- * changed most, in ns, and how many ranks' did by half as much or more. */
+/* A part of the run outside steps: the rank whose own time in it (not waiting for others) changed
+ * most, in ns, and for how many ranks it changed by half as much or more. */
 struct pw_compare_outside {
     enum pw_part part;
     int32_t rank;
@@ -130,8 +131,8 @@ int pw_compare(const struct pw_cluster *a, const struct pw_cluster *b, double th
                struct pw_comparison **out);
 void pw_comparison_destroy(struct pw_comparison *comparison);
 
-/* Whose time explains half of a difference before or after the steps; NULL: nobody's is known to.
- */
+/* The rank whose time explains half of a difference before or after the steps; NULL: no rank's
+ * does. */
 const struct pw_compare_outside *
 pw_compare_outside_of(const struct pw_comparison *comparison,
                       const struct pw_compare_difference *difference);

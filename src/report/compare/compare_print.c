@@ -400,7 +400,7 @@ static const char *kind_name(enum pw_compare_kind kind)
     return names[kind];
 }
 
-/* Whose it is, of one rank alone; else -1. */
+/* The rank that the difference belongs to; -1 unless it is a single one. */
 static int64_t rank_of(const struct pw_comparison *c, const struct pw_compare_difference *d,
                        const struct pw_compare_outside *out)
 {

@@ -69,8 +69,8 @@ static struct ends find_ends(const struct pw_cluster *c)
     return (struct ends){late < longest ? late : longest, after};
 }
 
-/* One after the other: `cursor` is until when the run is accounted for, at last the end of the
- * steps. */
+/* Walks over the steps. `cursor` is the time up to which the run is accounted for; returns it at
+ * the end of the steps. */
 static double walk(const struct pw_cluster *c, double late, double *walls, size_t *rows,
                    struct pw_runparts *out)
 {
@@ -143,7 +143,7 @@ void pw_runparts_find(const struct pw_cluster *c, int with_parts, double *walls,
 
 /* The rows. */
 
-#define LEAST_OF_RUN 0.001 /* of the first run: less outside steps is not shown */
+#define LEAST_OF_RUN 0.001 /* of the first run: smaller differences outside steps are not shown */
 
 enum { RANKS_TESTED = 256 }; /* those with the largest change: a test takes milliseconds */
 
@@ -252,7 +252,7 @@ static int64_t cell_value(const struct pw_cluster *c, const struct subject *s, s
     return value;
 }
 
-/* Of one step; -1: not known. */
+/* The value in one step; -1: not known. */
 static double sample(const struct pw_cluster *c, const struct subject *s, size_t step)
 {
     double sum = 0;

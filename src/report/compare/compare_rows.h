@@ -1,10 +1,11 @@
-/* The rows of a comparison, from two loaded cluster files. */
+/* The rows of a comparison, from two loaded cluster files. Between compare.c and compare_rows.c
+ * only; others use compare.h. Prints nothing. */
 #ifndef PW_REPORT_COMPARE_COMPARE_ROWS_H
 #define PW_REPORT_COMPARE_COMPARE_ROWS_H
 
 #include "report/compare/compare.h"
 
-/* A comparison under way: what is of both runs has the first run's at 0. */
+/* A comparison while it is built; arrays of two have the first run at index 0. */
 struct pw_compare_building {
     const struct pw_cluster *runs[2];
     struct pw_comparison *out; /* parts and steps are known */
@@ -15,7 +16,7 @@ struct pw_compare_building {
     int error;
 };
 
-/* "rank 3 (node-a)", "rank 3 (node-a, then node-b)": of rows of /ranks of the two runs. */
+/* "rank 3 (node-a)", "rank 3 (node-a, then node-b)", from one row of /ranks in each run. */
 void pw_compare_rank_name(const struct pw_compare_building *b, size_t first, size_t second,
                           char *out, size_t size);
 

@@ -1,4 +1,5 @@
-/* Joins the rows of /gpu_devices that are of one GPU; see gpulist.h. */
+/* Joins the rows of /gpu_devices that belong to one GPU, by its UUID or bus address; see gpulist.h.
+ */
 #include "report/content/gpulist.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ static const char *host_of(const struct pw_figures *f, int32_t rank)
     return row < 0 ? "" : f->cluster->ranks[row].hostname;
 }
 
-/* What tells it from the host's others; "": nothing does, so that it is the rank's own. */
+/* What identifies the GPU on its host; "" when nothing does: then it counts as the rank's own. */
 static const char *identity_of(const struct pw_row_c_gpu_device *row)
 {
     return row->uuid[0] ? row->uuid : row->bus_id;
@@ -43,7 +44,8 @@ static double most_of(double a, double b)
     return a > b ? a : b;
 }
 
-/* What was sampled is of the same GPU: of who was there longest, or saw most. */
+/* All ranks sampled the same GPU: takes the values of the rank with most samples, or the largest
+ * value. */
 static void join_samples(struct pw_row_c_gpu_device *all, const struct pw_row_c_gpu_device *row)
 {
     all->memory_most_bytes = most(all->memory_most_bytes, row->memory_most_bytes);
@@ -132,7 +134,7 @@ static void conclude(struct pw_gpulist *out)
     }
 }
 
-/* Where the rows of a GPU begin: of the ranks of a host, which are few. */
+/* The row of the GPU so far. Looks back over the latest rows only, because a host has few ranks. */
 static struct pw_gpulist_row *find(struct pw_gpulist *out, const struct pw_row_c_gpu_device *row,
                                    const char *hostname)
 {

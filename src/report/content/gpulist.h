@@ -1,13 +1,12 @@
-/* The GPUs of the job, each once, whoever used it: text, JSON and HTML take their rows from here.
- */
+/* The GPUs of the job, each once even when several ranks used it: text and JSON (and through JSON
+ * the HTML report) take their rows from here. Joins rows of the cluster; prints nothing. */
 #ifndef PW_REPORT_CONTENT_GPULIST_H
 #define PW_REPORT_CONTENT_GPULIST_H
 
 #include "analysis/gpulimits.h"
 #include "report/figures/figures.h"
 
-/* One of them: what ran on it is the sum of what its ranks ran, and what was sampled is of the GPU.
- */
+/* One GPU: activity is the sum over the ranks that used it; samples are of the GPU itself. */
 struct pw_gpulist_row {
     struct pw_row_c_gpu_device all; /* `rank`: the first that used it; `span_ns`: the longest */
     const char *hostname;           /* may lack its NUL: 64 bytes; "" not known */

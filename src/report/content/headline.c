@@ -24,7 +24,7 @@ static void add_percent(struct pw_sentence *s, const char *before, double share,
     pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
 }
 
-/* Right behind the straggler: of whom it is not known whether they held the job back, too. */
+/* Follows the straggler: the ranks of which it is unknown whether they held the job back, too. */
 static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
                          struct pw_sentence *s)
 {
@@ -249,7 +249,8 @@ static void write_unmarked(const struct pw_figures *f, struct pw_sentence *s)
     pw_sentence_add(s, ".");
 }
 
-/* A run whose MPI calls passed by reads as one in which nobody waited: that is to be said first. */
+/* A run whose MPI calls were not recorded looks as if no rank waited, so this must be said first.
+ */
 static void write_unrecorded(const struct pw_figures *f, const struct pw_unrecorded_sum *sum,
                              struct pw_sentence *s)
 {
@@ -283,7 +284,7 @@ static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
     end_with_steps(f, s);
 }
 
-/* The slowest rank may be one of which there is nothing. */
+/* The slowest rank may be one that left no file. */
 static void write_absent(const struct pw_figures *f, struct pw_sentence *s)
 {
     const int64_t missing = f->expected - f->present;
@@ -350,7 +351,7 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
     writers[verdict.kind](figures, &verdict, &s);
 }
 
-/* Of what is named as missing, what was never there to be lost. */
+/* Adds what was never recorded, and so could not be lost. */
 static const char *add_unrecorded(const struct pw_figures *f, const char *separator,
                                   struct pw_sentence *s)
 {

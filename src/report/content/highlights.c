@@ -20,11 +20,11 @@ static void add_share(struct pw_sentence *s, const char *before, double share, c
     pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
 }
 
-/* ---- whom the waiting was for ---- */
+/* ---- which rank the others waited for ---- */
 
 struct waiting {
     int64_t total_ns;  /* of all ranks in collectives that all their members recorded */
-    int64_t for_ns;    /* for the rank that was waited for most */
+    int64_t for_ns;    /* of it, for the rank that the others waited for most */
     int64_t beyond_ns; /* of it, where that rank came later than the clocks may be wrong */
     int32_t rank;
 };
@@ -63,7 +63,7 @@ static void sum_waits(const struct pw_figures *f, struct waiting *w, int64_t *su
     w->beyond_ns = r >= 0 ? sums[2 * r + 1] : 0;
 }
 
-/* Nobody, too, when memory is short. */
+/* No rank (-1), also when memory is short. */
 static struct waiting find_waiting(const struct pw_figures *f)
 {
     struct waiting w = {.rank = -1};
@@ -82,7 +82,8 @@ static double time_of_ranks(const struct pw_figures *f)
                : (double)f->run_ns * ranks;
 }
 
-/* Only where the verdict is wanting for being of too little: else the verdict weighed the same. */
+/* Only when too little was recorded for a verdict; otherwise the verdict considered the same waits.
+ */
 static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
 {
     const enum pw_wanting wanting = pw_figures_advice(f).verdict.wanting;
@@ -99,7 +100,7 @@ static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
                                  .ns = w.total_ns,
                                  .share = (double)w.total_ns / all_ns,
                                  .of_rank = part};
-    /* Of two ranks one always has half of it. */
+    /* With two ranks one of them always has half of it. */
     if (out->share < WAITS_LEAST || part < 0.5 || part < even ||
         2 * (double)w.beyond_ns < (double)w.for_ns)
         return 0;
@@ -116,7 +117,7 @@ static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- GPUs that the host left dry ---- */
 
-/* What the host waited for other ranks is theirs; NCCL's waits keep the GPU busy. */
+/* When the host waited for other ranks, these are the cause; waits in NCCL keep the GPU busy. */
 static int64_t waits_of_hosts(const struct pw_cluster *c)
 {
     int64_t sum = 0;
@@ -167,7 +168,7 @@ static int find_host_late(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- data ---- */
 
-/* Of a rank's step that a straggler's row is of, the verdict speaks. */
+/* Whether a straggler's row covers this step of the rank: then the verdict is about it. */
 static int is_straggling(const struct pw_cluster *c, int32_t rank, int64_t step)
 {
     for (size_t i = 0; i < c->nstragglers; i++)
@@ -177,7 +178,7 @@ static int is_straggling(const struct pw_cluster *c, int32_t rank, int64_t step)
     return 0;
 }
 
-/* The share of data waits in what is not of stragglers. */
+/* The share of data waits in the steps of ranks that no straggler's row covers. */
 static double data_wait_beside(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -257,7 +258,7 @@ static int find_no_cpu(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- steps in which all ranks were slower ---- */
 
-/* Unless the headline is about it; a run that warms up goes to the list of trends only. */
+/* Nothing when the headline is about it. Warm-up is only in the list of trends. */
 static int find_all_slower(const struct pw_figures *f, struct pw_highlight *out)
 {
     const struct pw_cluster *c = f->cluster;
@@ -275,7 +276,7 @@ static int find_all_slower(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- the network ---- */
 
-/* Unless the headline is about it. */
+/* Nothing when the headline is about it. */
 static int find_network(const struct pw_figures *f, struct pw_highlight *out)
 {
     const struct pw_verdict verdict = pw_figures_advice(f).verdict;

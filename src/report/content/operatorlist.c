@@ -1,4 +1,5 @@
-/* Makes rows of the tables of operators, finds and sorts them; see operatorlist.h. */
+/* Makes rows from the tables of operators, one function per grouping, then searches and sorts them;
+ * see operatorlist.h. */
 #include "report/content/operatorlist.h"
 
 #include <ctype.h>
@@ -91,7 +92,7 @@ static size_t list_types(const struct pw_cluster *c, struct pw_oprow *rows)
     return c->noperator_types;
 }
 
-/* What the shapes of an operator leave of it: calls that said none. */
+/* The rest of an operator that its rows of shapes leave: calls that gave no shapes. */
 static void list_rest(const struct pw_cluster *c, const struct pw_optotals *totals,
                       const struct pw_oprow *known, struct pw_oprow *rows, size_t *n)
 {
@@ -234,7 +235,7 @@ static double key_of(const struct pw_oprow *row, const char *sort)
     return (double)row->self_ns;
 }
 
-/* What is not a number is last. */
+/* NaN sorts last. */
 static int by_key(const void *a, const void *b, void *sort)
 {
     const struct pw_oprow *x = a, *y = b;

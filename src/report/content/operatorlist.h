@@ -1,12 +1,13 @@
 /* Operators as reports list them: grouped, searched and sorted, and the ranks that are slow in
- * them. Text, JSON, CSV and HTML take their rows from here. */
+ * them. Text, JSON and CSV (and through JSON the HTML report) take their rows from here. Prints
+ * nothing. */
 #ifndef PW_REPORT_CONTENT_OPERATORLIST_H
 #define PW_REPORT_CONTENT_OPERATORLIST_H
 
 #include "analysis/slowranks.h"
 #include "report/figures/figures.h"
 
-/* Bytes of a row's label with the NUL: of a call path the outer part goes first. */
+/* Bytes of a row's label with the NUL. A call path that is longer loses its outer part. */
 enum { PW_OPLIST_LABEL = 400 };
 
 /* Figures that all tables have, `calls` to `peak_alloc_bytes`, in one order. */
@@ -59,7 +60,7 @@ struct pw_slow_operator {
     struct pw_oprank found;
 };
 
-/* Of the operators with most self time. *slow is malloc'ed. 0 or -ENOMEM. */
+/* Looks at the operators with most self time. *slow is malloc'ed. 0 or -ENOMEM. */
 int pw_operators_slow(const struct pw_cluster *cluster, struct pw_slow_operator **slow, size_t *n);
 
 #endif

@@ -101,7 +101,7 @@ static void put_ns(FILE *out, int64_t ns)
         fprintf(out, "%" PRId64, ns);
 }
 
-/* Of a table whose fields are all times. */
+/* The cells of a row whose fields are all times. */
 static void put_times(FILE *out, int table, size_t first, const void *row)
 {
     const struct pw_table *info = pw_table_borrow(table);

@@ -1,4 +1,5 @@
-/* Computes figures.h. Sums are in double: a damaged file must not overflow an integer. */
+/* Counts and averages the tables of a cluster; see figures.h. Sums are in double: a damaged file
+ * must not overflow an integer. */
 #include "report/figures/figures.h"
 
 #include <ctype.h>

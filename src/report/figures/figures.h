@@ -1,5 +1,6 @@
-/* What several sections and both formats need of a cluster, computed once: counts of what is there
- * and what is missing, and the means over the measured steps. */
+/* What several sections and formats need of a cluster, computed once: counts of what is there and
+ * what is missing, and the means over the measured steps. Made by each report before it writes.
+ * Borrows the cluster; prints nothing. */
 #ifndef PW_REPORT_FIGURES_FIGURES_H
 #define PW_REPORT_FIGURES_FIGURES_H
 
@@ -49,8 +50,8 @@ void pw_figures_mean_ranks(const struct pw_figures *figures, size_t step,
 /* part / whole, or -1 when either is not known or `whole` is 0. */
 double pw_figures_share(int64_t part, int64_t whole);
 
-/* True when part of what the rank of this row did is missing: its figures are of what was recorded.
- */
+/* True when part of what the rank of this row did is missing: its figures cover only what was
+ * recorded. */
 int pw_figures_is_lossy(const struct pw_figures *figures, size_t row);
 
 /* The row of /ranks of a world rank, or -1. */
@@ -62,7 +63,7 @@ int pw_figures_is_unresolved(const struct pw_figures *figures, int64_t ns);
 /* True for a collective that runs beside other work: its transfer includes that. */
 int pw_figures_is_nonblocking(uint32_t op);
 
-/* What the rules of advice are asked with. */
+/* The input of the rules of advice. */
 struct pw_advice_input pw_figures_advice(const struct pw_figures *figures);
 
 /* Rows of a table in descending order of a key, equal ones as they are in it; the caller frees

@@ -1,4 +1,5 @@
-/* Takes rows out of a cluster; see restrict.h. */
+/* Parses the list of steps, then moves the rows to keep to the front of their tables; see
+ * restrict.h. */
 #include "report/figures/restrict.h"
 
 #include <errno.h>

@@ -64,7 +64,7 @@ static json_t *transfer(const struct pw_row_c_collective *row)
     return pw_json_int(row->transfer_ns);
 }
 
-/* Of an instance that was not seen whole, no bandwidth is known. */
+/* An instance that not all its ranks recorded has no bandwidth. */
 static json_t *busbw(const struct pw_row_c_collective *row)
 {
     return pw_json_real(row->complete && row->busbw > 0 ? row->busbw : -1);

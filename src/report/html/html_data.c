@@ -23,7 +23,7 @@
 
 enum { HEAT_KERNELS = 24, HEAT_CELLS = 1 << 16 };
 
-/* Of one rank over the measured steps, an int64 field of /gpu_trace. */
+/* The mean of an int64 field of /gpu_trace for one rank over the measured steps. */
 static int64_t mean_of(const struct pw_cluster *c, size_t rank, size_t offset)
 {
     struct pw_mean mean = {0};
@@ -110,7 +110,8 @@ static json_t *make_heat(const struct pw_cluster *c)
 }
 
 /* {names, by_name, heat}: as the JSON report's key, and {name, rank, total_ns}, time by kernel and
- * rank, without NCCL's, whose time is least on the rank that the others wait for. null likewise. */
+ * rank, without NCCL's, because their time is shortest on the rank that the others wait for. null
+ * for jobs without GPUs; NULL when memory is short. */
 static json_t *pw_html_kernels(const struct pw_figures *f)
 {
     json_t *kernels = pw_json_kernels(f);
@@ -277,7 +278,7 @@ static json_t *make_mean(const struct pw_figures *f)
     return pw_json_or_null(mean, bad);
 }
 
-/* With what the text report says in words. */
+/* The key of the JSON report, with the words of the text report. */
 static json_t *make_stragglers(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -313,7 +314,7 @@ static json_t *make_whatif(const struct pw_figures *f)
     return pw_json_or_null(whatif, bad);
 }
 
-/* With the sentence of the text report. */
+/* The key of the JSON report, with the sentence of the text report. */
 static json_t *make_trends(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -361,8 +362,8 @@ static const struct key {
     {"advice", NULL},
 };
 
-/* What only one page shows, and what may be long: packed, so that the first page need not read it.
- * In the page, `await lateKey(NAME)` (page/planes.js). */
+/* Keys that only one page shows and that may be long: packed, so that the first page need not parse
+ * them. The page reads them with `await lateKey(NAME)` (page/planes.js). */
 static const struct key late_keys[] = {
     {"operators", pw_html_operators},
     {"gpu", pw_html_gpu},

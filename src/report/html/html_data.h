@@ -1,6 +1,6 @@
 /* The data of the HTML report: what the JSON report has, shaped for charts. Called by
- * html_report.c, which writes the page around it. Reads figures and writes to the given stream;
- * computes nothing that the other reports do not show, too. */
+ * html_report.c, which writes the page around it. Shares its computations with the other reports:
+ * no verdict is made here. */
 #ifndef PW_REPORT_HTML_HTML_DATA_H
 #define PW_REPORT_HTML_HTML_DATA_H
 
@@ -17,8 +17,8 @@ int pw_html_data_write(FILE *out, const struct pw_columns *columns);
 
 /* Collectives by communicator, operation and size, and one by one. */
 
-/* Of more instances, those with most waiting; of more communicators, operations and sizes, those
- * that took most time. */
+/* Limits. Where there are more, the instances with most waiting are kept, and the communicators,
+ * operations and sizes that took most time. */
 enum { PW_HTML_COLLECTIVES = 100000, PW_HTML_COLLECTIVE_STATS = 10000 };
 
 /* "collectives" of the JSON report, and {"rows": n, "busbw_max": x} of all that there are. NULL
@@ -47,7 +47,7 @@ json_t *pw_traffic_messages(const struct pw_figures *figures);
 json_t *pw_html_data_pipeline(const struct pw_figures *figures);
 json_t *pw_html_utilisation(const struct pw_figures *figures);
 
-/* Such a list of {rank, device, time_s, ...}. */
+/* The series of the GPUs: a list of {rank, device, time_s, ...}. */
 json_t *pw_html_gpu_series(const struct pw_figures *figures);
 
 #endif

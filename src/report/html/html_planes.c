@@ -1,4 +1,4 @@
-/* Planes; see html_planes.h. */
+/* Fills, encodes, deflates and writes the planes; see html_planes.h. */
 #include "report/html/html_planes.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* The [ranks x columns] figures of the HTML report as planes: numbers of 16 bits, deflated, in
- * base64, which the page unpacks when it shows them (page/planes.js). */
+/* The figures of all ranks in all steps for the HTML report, as planes: 16-bit numbers, deflated,
+ * in base64, which the page unpacks when it shows them (page/planes.js). Called by html_data.c and
+ * html_report.c. Writes to the given stream; decides nothing about what is slow. */
 #ifndef PW_REPORT_HTML_HTML_PLANES_H
 #define PW_REPORT_HTML_HTML_PLANES_H
 
@@ -23,8 +24,8 @@ struct pw_columns {
 
 void pw_columns_init(const struct pw_figures *figures, struct pw_columns *out);
 
-/* Of the int64 field at `offset` of a [steps x ranks] table, rank-major; -1 is not known. `cells`
- * has room for figures->nranks x count values. */
+/* Fills `cells` with the int64 field at `offset` of a [steps x ranks] table, rank-major; -1 is not
+ * known. `cells` has room for figures->nranks x count values. */
 void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, int64_t *cells);
 
 /* An object of arrays, one value a column: first and last step, duration, quantiles of the ranks'

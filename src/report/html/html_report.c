@@ -27,7 +27,7 @@ static void make_nonce(char nonce[33])
 {
     uint8_t bytes[16] = {0};
     if (getrandom(bytes, sizeof(bytes), 0) < 0)
-        bytes[0] = 1; /* a page that opens is worth more than the second fence */
+        bytes[0] = 1; /* a page that opens is worth more than a random nonce */
     for (int i = 0; i < 16; i++)
         snprintf(nonce + (ptrdiff_t)2 * i, 3, "%02x", bytes[i]);
 }

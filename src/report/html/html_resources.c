@@ -1,4 +1,4 @@
-/* Series by rank, as lists of numbers; see html_data.h. */
+/* Makes series by rank, as lists of numbers with three digits; see html_data.h. */
 #include "report/html/html_data.h"
 
 #include <math.h>
@@ -92,7 +92,7 @@ static json_t *queue_lists(const struct pw_cluster *c, size_t first, size_t end,
     return object;
 }
 
-/* Files of before have zeros in the place of what was not measured. */
+/* Older files have zeros for values that were not measured. */
 static bool is_measured(const struct pw_cluster *c)
 {
     for (size_t i = 0; i < c->ngpu_series; i++)

@@ -39,7 +39,7 @@ static json_t *make_row(const struct pw_cluster *c, const struct pw_oprow *from)
     return pw_json_or_null(row, bad);
 }
 
-/* What only one grouping has. */
+/* Adds the keys that only one grouping has. */
 static int add_own(json_t *row, const struct pw_cluster *c, const char *group,
                    const struct pw_oprow *from)
 {

@@ -87,8 +87,8 @@ static json_t *part_json(const struct pw_figures *f, const struct pw_parts_known
                      time_json(mean->most_ns), "longest_rank", pw_json_int(rank));
 }
 
-/* The parts of the run: the means over ranks and who has most own time; JSON's null where none is
- * known. NULL when memory is short. */
+/* The parts of the run: the means over ranks and the rank with most own time; JSON's null where
+ * none is known. NULL when memory is short. */
 static json_t *pw_json_parts(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -329,7 +329,7 @@ static json_t *make_stragglers(const struct pw_figures *f)
     return pw_json_or_null(array, bad);
 }
 
-/* How many times as long as like pairs' the pair's transfers take; null unless that is too long. */
+/* The time of the pair's transfers over that of similar pairs; null unless the pair is slow. */
 static json_t *score_of(const struct pw_cluster *c, const struct pw_row_c_p2p *pair)
 {
     for (size_t i = 0; i < c->nlinks_slow; i++)
@@ -434,8 +434,8 @@ json_t *pw_json_key(const struct pw_figures *figures, const char *name)
     return keys[i].make(figures);
 }
 
-/* ASCII: a name may hold characters that rule a terminal (C1 controls) or turn its text around, and
- * JSON's own escapes are only for those below 0x20. */
+/* ASCII: a name may hold characters that control a terminal (C1 controls) or reverse the direction
+ * of its text, and JSON's own escapes are only for those below 0x20. */
 enum { DUMP_FLAGS = JSON_INDENT(1) | JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII };
 
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,

@@ -45,7 +45,7 @@ static json_t *make_operators(const struct pw_pipeline *p)
     return pw_json_or_null(array, bad);
 }
 
-/* Those whose own pipeline is too slow. */
+/* The ranks whose own pipeline is too slow. */
 static json_t *slow_ranks(const struct pw_cluster *c, size_t nall)
 {
     json_t *array = json_array();

@@ -1,4 +1,4 @@
-/* Table rows as JSON; see json_row.h. */
+/* Writes the fields of a row by the types in the table of tables; see json_row.h. */
 #include "report/json/json_row.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* JSON values from table rows and figures: what is not known becomes null, never NaN or -1. */
+/* JSON values from table rows and figures: what is not known becomes null, never NaN or -1. Called
+ * by the JSON, HTML, comparison and live reports. Makes values only: writes nothing. */
 #ifndef PW_REPORT_JSON_JSON_ROW_H
 #define PW_REPORT_JSON_JSON_ROW_H
 

@@ -1,4 +1,4 @@
-/* The one sentence about a hang; see liveview.h. */
+/* The one sentence about a hang, and the verdict on it as JSON; see liveview.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -148,7 +148,7 @@ static void say_mismatch(const struct pw_live_view *view, const struct pw_hang_g
                     other->rank, pw_live_call(other, pw_live_main(other), b, sizeof(b)));
 }
 
-/* Nobody is known to hold them: says who waits longest, and in what. */
+/* No rank is known to hold the others: says which rank waits longest, and in which call. */
 static void say_unknown(const struct pw_live_view *view, struct pw_sentence *s)
 {
     const struct pw_live *longest = NULL;

@@ -1,4 +1,4 @@
-/* Prints the pace of running ranks, as text; see liveview.h. */
+/* Prints the pace of running ranks line by line, each cut to the width; see liveview.h. */
 #include "report/live/liveview.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ enum style { PLAIN, BOLD, RED };
 
 enum { LINE = 1024, TIME = 32, PERCENT = 16 };
 
-/* From which share of a step a rank is called the one that holds the others back. */
+/* The share of a step from which on a rank is said to hold the others back. */
 static const double notable = 0.05;
 
 struct row {
@@ -119,7 +119,7 @@ static void print_job(struct sheet *sheet)
           view->n + view->nsilent == 1 ? "" : "s", silent, steps, stopped, lost);
 }
 
-/* Of all ranks: the mean of their means, the longest last step, and the share inside MPI. */
+/* Over all ranks: the mean of their means, the longest last step, and the share inside MPI. */
 static void print_steps(struct sheet *sheet)
 {
     const struct pw_live *least = NULL, *most = NULL;
@@ -147,18 +147,21 @@ static void print_steps(struct sheet *sheet)
           100 * mpi_share(most), most->rank);
 }
 
-/* Whether the row's rank works longer than the median rank, by more than is nothing. */
+/* By how much the row's rank works longer than the median rank, ns; 0 when the difference is too
+ * small to matter. */
 static int64_t excess_of(const struct sheet *sheet, size_t i)
 {
     const struct row *row = &sheet->rows[i];
     if (sheet->known < 2 || i >= sheet->known)
         return 0;
-    /* The later of two in the middle: of two ranks the faster one is what the other is held to. */
+    /* Of two middle rows the later, so that with two ranks the slower is compared with the faster.
+     */
     int64_t excess = row->own_ns - sheet->rows[sheet->known / 2].own_ns;
     return (double)excess >= notable * (double)row->rank->step_mean_ns ? excess : 0;
 }
 
-/* Nobody can be named, nor cleared, by what was recorded of some. 1 when that is so. */
+/* When MPI calls of some ranks are not recorded, no rank can be named or ruled out: says so. 1 when
+ * that is so. */
 static int print_unrecorded(struct sheet *sheet)
 {
     size_t ranks = 0;

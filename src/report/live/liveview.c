@@ -1,4 +1,4 @@
-/* Prints running ranks and a hang's verdict, as text; see liveview.h. */
+/* Prints running ranks and what is known of a hang as tables; see liveview.h. */
 #include "report/live/liveview.h"
 
 #include <errno.h>
@@ -114,7 +114,7 @@ static size_t count_threads(const struct pw_live_view *view)
     return n;
 }
 
-/* What the thread is in, and of a rank with several which of them it is. */
+/* The call that the thread is in, and the thread's number when the rank has several. */
 static int print_line(const struct pw_page *page, const struct line *line)
 {
     const struct pw_live *rank = line->rank;
@@ -313,7 +313,7 @@ static int print_reached(const struct pw_live_view *view, const struct pw_page *
                          pw_call_comm(pw_live_comm_name(view, uid), uid, name, sizeof(name)), text);
 }
 
-/* Of the communicators in which somebody waits. */
+/* Prints the communicators in which a rank waits. */
 static int print_progress(const struct pw_live_view *view, const struct pw_page *page)
 {
     const struct pw_hang *hang = view->hang;

@@ -19,7 +19,7 @@ struct pw_live_view {
     const struct pw_hang *hang; /* of these ranks */
 };
 
-/* One sentence: who waits for whom, and what that one does. */
+/* One sentence: which ranks wait for which rank, and what that rank does. */
 void pw_live_headline(const struct pw_live_view *view, char *out, size_t size);
 
 /* The ranks and their calls, the one longest in its call first. 0 or -ENOMEM. */
@@ -45,7 +45,7 @@ const char *pw_live_call(const struct pw_live *rank, const struct pw_live_thread
 const char *pw_live_group(const struct pw_live_view *view, const struct pw_hang_group *group,
                           char *out, size_t size);
 
-/* "rank 3", "ranks 0-2,4": of rows of the view. Returns `out`. */
+/* "rank 3", "ranks 0-2,4", from rows of the view. Returns `out`. */
 const char *pw_live_ranks(const struct pw_live_view *view, const int32_t *rows, size_t n, char *out,
                           size_t size);
 

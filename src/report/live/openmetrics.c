@@ -1,4 +1,4 @@
-/* Writes metrics from a table; see liveview.h. */
+/* Writes metrics from a table with one row per metric; see liveview.h. */
 #include "report/live/liveview.h"
 
 #include <errno.h>
@@ -92,8 +92,8 @@ static void print_metric(FILE *out, const struct metric *m, const struct pw_live
     }
 }
 
-/* The value of a label: quotes, backslashes and line ends would end it, and what controls a
- * terminal has no business in it. */
+/* The value of a label: quotes, backslashes and line ends would end it; characters that control a
+ * terminal are replaced. */
 static void print_label(FILE *out, const char *text, size_t size)
 {
     char safe[4 * PW_LIVE_NAME];

@@ -1,5 +1,5 @@
-/* The sections of the text report; text_report.c has the table. Each prints its body below the
- * title that the driver printed, and returns 0 or -ENOMEM. */
+/* The sections of the text report; text_report.c has the table that calls them. Each prints its
+ * body below the title, on the given page only, and returns 0 or -ENOMEM. */
 #ifndef PW_REPORT_TEXT_SECTIONS_H
 #define PW_REPORT_TEXT_SECTIONS_H
 

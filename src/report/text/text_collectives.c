@@ -1,4 +1,5 @@
-/* Collective operations by operation and size, and point-to-point traffic by pair. */
+/* Collective operations by operation and size, and point-to-point messages by pair; see sections.h.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
-/* Each GPU of the job: who used it, what was sampled of it, and what NVML measured on it. */
+/* Each GPU of the job: the ranks that used it, its samples, and what NVML measured on it. */
 
 static void marked_share_cell(struct pw_grid *grid, double share, const char *mark)
 {
@@ -19,7 +19,8 @@ static void marked_share_cell(struct pw_grid *grid, double share, const char *ma
     pw_grid_cell(grid, "%s%s", pw_page_percent(text, sizeof(text), share), mark);
 }
 
-/* "node-a 3B:00.0", without what all have alike; of one whose place is not known its number. */
+/* "node-a 3B:00.0", without the parts that all GPUs share; the number of a GPU whose bus address is
+ * unknown. */
 static void name_cell(struct pw_grid *grid, const struct pw_gpulist *list,
                       const struct pw_gpulist_row *gpu)
 {
@@ -225,7 +226,7 @@ int pw_section_flops(const struct pw_page *page)
 
 enum { NAME = 320 };
 
-/* A kernel's name is told from here on to be slower on a rank. */
+/* The confidence from which on a rank is said to be slower in its kernels. */
 #define SURE 0.95
 
 static void share_cell(struct pw_grid *grid, int64_t part, int64_t whole)
@@ -314,7 +315,7 @@ static bool has_several(const struct pw_cluster *c)
     return false;
 }
 
-/* Above, all GPUs of a rank are one. */
+/* In the table above all GPUs of a rank count as one. */
 static int print_devices(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {

@@ -1,4 +1,4 @@
-/* What ran, and what the report's figures rest on. */
+/* What ran, what the figures rest on, and the clocks; see sections.h. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static void write_spans(const struct pw_cluster *c, bool warmup, char *out, size
         pw_sentence_add(&s, " and %d more", n - WINDOWS_SHOWN);
 }
 
-/* Of a run that was not recorded all the time. */
+/* The windows of a run that was not recorded all the time; nothing for others. */
 static int print_windows(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
@@ -91,7 +91,7 @@ static int print_windows(const struct pw_page *page)
                             c->nwindows == 1 ? "" : "s");
 }
 
-/* Where somebody said what the model needs. */
+/* FLOP/s and MFU, when the FLOPs that the model needs are known. */
 static int print_flops(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
@@ -143,7 +143,7 @@ int pw_section_job(const struct pw_page *page)
     return err ? err : print_restriction(page);
 }
 
-/* After the ranks: that a file is whole does not mean that MPI is in it. */
+/* Printed after the ranks, because a complete file need not contain MPI calls. */
 static int print_unrecorded(const struct pw_page *page)
 {
     struct pw_unrecorded_sum sum;
@@ -225,7 +225,7 @@ static int print_overhead(const struct pw_page *page)
         pw_page_percent(share, sizeof(share), pw_figures_share(f->overhead_ns, f->overhead_of_ns)));
 }
 
-/* Losses of ranks that follow each other which are told in the same words. */
+/* How many losses of consecutive ranks have the same words, from row `first` on. */
 static size_t count_like_losses(const struct pw_cluster *c, size_t first)
 {
     const struct pw_row_c_completeness *row = &c->completeness[first];
@@ -281,7 +281,7 @@ static int is_alike(const struct pw_page *page, const struct pw_row_c_open_call 
            x && y && x->exit_signal == y->exit_signal && x->exit_code == y->exit_code;
 }
 
-/* Ranks that follow each other and ended alike in the same call. */
+/* How many consecutive ranks ended alike in the same call, from row `first` on. */
 static size_t count_alike(const struct pw_page *page, size_t first)
 {
     const struct pw_cluster *c = page->figures->cluster;
@@ -299,7 +299,7 @@ static int print_open_call(const struct pw_page *page, const struct pw_row_c_ope
 {
     const struct pw_row_c_rank *end = end_of(page, call->rank);
     char rank[48], how[64] = "ended", text[PW_CALL_TEXT], ago[32];
-    char name[sizeof(call->comm_name) + 1]; /* the file's need not end */
+    char name[sizeof(call->comm_name) + 1]; /* the name in the file may lack its NUL */
     snprintf(name, sizeof(name), "%.*s", (int)sizeof(call->comm_name), call->comm_name);
     if (alike == 1)
         snprintf(rank, sizeof(rank), "rank %" PRId32, call->rank);

@@ -1,4 +1,4 @@
-/* Operators in the layout that users of PyTorch's profiler know. */
+/* Operators in the layout that users of PyTorch's profiler know; see sections.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static size_t make_columns(const struct layout *l, struct pw_grid_column *column
     return n;
 }
 
-/* Memory may have been given back: less than nothing is left of it. */
+/* Negative when more memory was freed than allocated. */
 static void memory_cell(struct pw_grid *grid, int64_t bytes)
 {
     char text[32];

@@ -1,4 +1,5 @@
-/* The text report: its sections in order, and which of them are wanted. */
+/* The text report: the table of its sections in order, which of them are wanted, and the lines
+ * above them. Called through report.h. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -141,7 +142,7 @@ static int print_section(const struct pw_page *page, const struct section *secti
     return err ? err : section->print(page);
 }
 
-/* What a job cannot have is left out, unless it is asked for. */
+/* Sections about what the job does not have are left out, unless the user asks for them. */
 static bool is_wanted(const struct section *section, const struct pw_report_options *options,
                       const struct pw_cluster *cluster)
 {

@@ -1,4 +1,5 @@
-/* What processes used of their hosts, and memory over the steps. */
+/* The data pipeline, what processes used of their hosts, and memory over the steps; see sections.h.
+ */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,8 +11,8 @@
 
 /* The queues of the data pipeline, the operators between them, and the ranks that differ. */
 
-/* A rank whose share of empty samples, or of steps that found it empty, is this far from that of
- * all has a line of its own. */
+/* A rank has its own line when its share of empty samples, or of steps that found the queue empty,
+ * differs by this much from that of all ranks. */
 #define DIFFERS 0.1
 
 static double steps_share(const struct pw_row_c_queue *q)

@@ -1,4 +1,5 @@
-/* The step trace and the phases: per-rank means over the measured steps. */
+/* Steps and phases as means of each rank over the measured steps, and the parts of the run; see
+ * sections.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "report/writing/page.h"
 #include "report/writing/words.h"
 
-/* Ranks of which a step is known. Those whose files are missing are told of by completeness. */
+/* How many ranks have a known step. Ranks without a file are in the section completeness. */
 static size_t count_known(const struct pw_figures *f)
 {
     size_t n = 0;
@@ -20,8 +21,8 @@ static size_t count_known(const struct pw_figures *f)
     return n;
 }
 
-/* Rows of /ranks to show, of those that are known: all in file order, or the `top` with most own
- * time. */
+/* Chooses the rows of /ranks to show among the known ones: all in file order, or the `top` with
+ * most own time. */
 static int pick_ranks(const struct pw_page *page, size_t **rows, size_t *count)
 {
     const struct pw_figures *f = page->figures;
@@ -163,7 +164,7 @@ static int64_t phase_ns(const struct pw_row_c_phase_trace *row, int phase)
     return values[phase];
 }
 
-/* The one row of /ranks that takes longest in `phase`; -1 when there is no such one. */
+/* The row of /ranks that takes longest in `phase`; -1 when none does, or several take as long. */
 static int64_t slowest_rank(const struct pw_figures *f, int phase)
 {
     int64_t slowest = -1, most = 0;

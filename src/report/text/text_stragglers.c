@@ -1,4 +1,4 @@
-/* Stragglers with their evidence, efficiency, and what to do. */
+/* Stragglers with their evidence, imbalances and efficiency; see sections.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -98,8 +98,8 @@ static int print_stragglers(const struct pw_page *page, size_t count)
     return err;
 }
 
-/* Which evidence is wanting: an empty table must not read as a clean bill of health, and one that
- * proves nothing not as a finding. */
+/* Says which evidence is missing: an empty table must not look like proof that all is well, and a
+ * table without evidence must not look like a finding. */
 static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
                           struct pw_sentence *s)
 {

@@ -1,4 +1,5 @@
-/* What the run would have taken with something changed, its critical path, slow hosts and links. */
+/* What the run would have taken with something changed, its critical path, slow hosts and links,
+ * and advice; see sections.h. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -27,8 +27,8 @@ static size_t line_bytes(const char *text, size_t columns)
     return any ? any : fits;
 }
 
-/* `text` in lines that begin at column `hang`, but the first one right after what stands in its
- * first `margin` columns. */
+/* Prints `text` in lines that begin at column `hang`. The first line follows directly behind the
+ * `margin` columns that are already printed. */
 static void print_wrapped(const struct pw_page *page, size_t margin, size_t hang, const char *text)
 {
     for (;;) {
@@ -240,7 +240,8 @@ static size_t total_width(const struct pw_grid *grid, const size_t *widths, size
     return total;
 }
 
-/* The widest column that may lose one, text columns above TEXT_LEAST only when `text`. */
+/* The widest column that may become narrower; with `text` only text columns wider than TEXT_LEAST.
+ */
 static size_t widest(const struct pw_grid *grid, const size_t *widths, int text)
 {
     size_t best = grid->ncolumns;
@@ -289,7 +290,7 @@ static void end_line(struct line *line)
     line->spaces = 0;
 }
 
-/* Longer text loses its middle: names of hosts differ at both ends. */
+/* Longer text loses its middle, because names of hosts differ at both ends. */
 static void put_cell(struct line *line, const char *text, size_t bytes, size_t width, int left)
 {
     char whole[CELL_BYTES];

@@ -28,7 +28,7 @@ __attribute__((format(printf, 4, 5))) int pw_page_print(const struct pw_page *pa
 __attribute__((format(printf, 3, 4))) int
 pw_page_property(const struct pw_page *page, const char *name, const char *format, ...);
 
-/* "12 %", "4.2 %", "0.3 %"; "n/a" for what is negative or no number. Returns `out`. */
+/* "12 %", "4.2 %", "0.3 %"; "n/a" for negative values and NaN. Returns `out`. */
 const char *pw_page_percent(char *out, size_t size, double share);
 
 /* As pw_text_ns, with "~" before a time between ranks that is within their clock error. */

@@ -1,4 +1,4 @@
-/* Makes text from files safe; see safenames.h. */
+/* Copies text character by character and replaces what is not safe; see safenames.h. */
 #include "report/writing/safenames.h"
 
 #include <stdbool.h>

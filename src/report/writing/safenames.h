@@ -1,5 +1,6 @@
 /* Text from files, made safe to show. Names in files may be hostile: terminal escapes, broken
- * UTF-8, characters that reorder a line. */
+ * UTF-8, characters that reorder a line. Called by every report and command that shows such names.
+ * Copies only: no I/O, no allocation. */
 #ifndef PW_REPORT_WRITING_SAFENAMES_H
 #define PW_REPORT_WRITING_SAFENAMES_H
 

@@ -1,4 +1,4 @@
-/* Names for people; see words.h. */
+/* Tables of words, and short texts put together with snprintf(); see words.h. */
 #include "report/writing/words.h"
 
 #include <inttypes.h>

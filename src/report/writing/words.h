@@ -1,4 +1,5 @@
-/* Names of enumerations as people say them, shared by the headline, the sections and the advice. */
+/* Names of enumerations, MPI calls and sets of ranks. Called by the reports and by report/live.
+ * Writes into the caller's memory: prints nothing. */
 #ifndef PW_REPORT_WRITING_WORDS_H
 #define PW_REPORT_WRITING_WORDS_H
 
@@ -15,7 +16,8 @@ const char *pw_words_phase(int phase);
 const char *pw_words_steps(const struct pw_figures *figures,
                            const struct pw_row_c_straggler *straggler, char *out, size_t size);
 
-/* "0.8 to 2.7 s": when a stretch was, since the run's begin; or "before its first step". */
+/* "0.8 to 2.7 s": when a stretch was, counted from the start of the run; or "before its first
+ * step". */
 const char *pw_words_stretch(const struct pw_figures *figures,
                              const struct pw_row_c_straggler *straggler, char *out, size_t size);
 
@@ -26,21 +28,21 @@ const char *pw_words_part(int part, const struct pw_parts_known *known);
 /* "step", or "slice" where the run was cut into slices of equal length. */
 const char *pw_words_step(const struct pw_cluster *cluster);
 
-/* What says where steps begin: "marks" of the program, "calls" that come again and again, or, for
- * want of both, "slices" of equal length. */
+/* How the steps were found: "marks" of the program, "calls" that repeat, or without both "slices"
+ * of equal length. */
 const char *pw_words_found_by(const struct pw_cluster *cluster);
 
 /* "rank 3 at the others' median in steps 20-40": what a replay changed. Returns `out`. */
 const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t size);
 
-/* "43.2 %", which is told to the tenth; "n/a" below 0. Returns `out`. */
+/* "43.2 %", with one decimal; "n/a" below 0. Returns `out`. */
 const char *pw_words_mfu(char *out, size_t size, double mfu);
 
-/* What of a report of some steps (`report --steps`) is of them, and what of the whole run; "" where
- * it is of all. Returns `out`. */
+/* Which parts of a report of some steps (`report --steps`) cover these steps, and which the whole
+ * run; "" when the report covers all steps. Returns `out`. */
 const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size);
 
-/* MPI calls and sets of ranks as people say them. */
+/* MPI calls and sets of ranks. */
 
 enum { PW_CALL_TEXT = 192 };
 
@@ -60,8 +62,8 @@ const char *pw_call_write(const struct pw_call_words *call, char *out, size_t si
 /* The name of a communicator, or one made of its uid. Returns `out`. */
 const char *pw_call_comm(const char *name, uint64_t uid, char *out, size_t size);
 
-/* "rank 3", "ranks 0-2,4-7": of a sorted list without doubles; the rest is counted where they do
- * not fit. Returns `out`. */
+/* "rank 3", "ranks 0-2,4-7", from a sorted list without duplicates; ranks that do not fit are only
+ * counted. Returns `out`. */
 const char *pw_call_ranks(const int32_t *ranks, size_t n, char *out, size_t size);
 
 #endif

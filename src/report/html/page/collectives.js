@@ -24,7 +24,7 @@ function waitAndTransfer(parent) {
         note(box, `${plural(report.collectives.length - most, "more row")} in the table.`);
 }
 
-/* Who is the last to enter, and how long all others waited for it together. */
+/* Which rank enters last, and how long all others together waited for it. */
 function lastRanks() {
     const { last_rank: rank, wait_ns: wait, total } = report.collective_list, found = new Map();
     rank.forEach((last, i) => {
@@ -68,7 +68,7 @@ function waitedFor(parent) {
 
 const dotColours = ["var(--accent)", "var(--mark)", "var(--good)", "var(--soft)"], mostDots = 3000;
 
-/* Of the instances with a bandwidth, some when they are too many to draw. */
+/* The instances with a bandwidth; a sample of them when there are too many to draw. */
 function bandwidthDots() {
     const { op, bytes, busbw } = report.collective_list;
     const known = d3.range(op.length).filter((i) => busbw[i] > 0 && bytes[i] > 0);

@@ -1,7 +1,7 @@
 /* GPUs: what their time went to, of every rank, and of one rank in each step. */
 const gpuFields = ["busy", "compute", "comm", "comm_exposed", "idle_host", "idle_gap", "idle_other"];
 
-/* What adds up to the time, from lists of those fields; NaN where not known. */
+/* The parts that add up to the time, from lists of those fields; NaN where not known. */
 function gpuLayers({ busy, compute, comm, comm_exposed: exposed, idle_host: host, idle_gap: gap,
     idle_other: other }) {
     const list = (make) => d3.range(busy.length).map((i) =>
@@ -29,7 +29,7 @@ function describeLayers(layers, i) {
         .join("\n");
 }
 
-/* Sure to take longer for the same kernels; the text report has the same bounds. */
+/* Limits for "takes longer for the same kernels"; the text report has the same. */
 function isSlowGpu(row) {
     return row.slowdown > 1.01 && row.confidence >= 0.95 && isKnown(row.slowest_kernel);
 }
@@ -130,7 +130,7 @@ function gpuTable(parent, chosen) {
             "which counts as idle.");
 }
 
-/* Each GPU once, whoever used it; and what tells it in a table. */
+/* Each GPU once, even when several ranks used it, and its name in a table. */
 function gpuNames(gpus) {
     const hosts = new Set(gpus.map((row) => row.hostname)), [{ name }] = gpus;
     return [
@@ -170,7 +170,7 @@ function gpuList(parent, gpus) {
     });
 }
 
-/* What NVML measured (GPM), which is not there of every GPU. */
+/* What NVML measured (GPM); not every GPU has it. */
 function gpuMeasured(parent, gpus) {
     const known = (field) => gpus.some((row) => row.gpm_ns > 0 && isKnown(row[field]));
     const share = (title, field, help) => (known(field)

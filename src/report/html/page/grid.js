@@ -92,7 +92,7 @@ function drawGrid(parent, grid) {
     return canvas;
 }
 
-/* The keyboard's way: begins at the first frame, which is the worst. */
+/* Moves by the keyboard; begins at the first frame, which is the worst. */
 function walkGrid(box, canvas, grid) {
     const first = (grid.frames || [])[0], cursor = element("div", { class: "cursor", hidden: true });
     let now = first ? [first.row, first.from] : [0, 0], isMoved = false;

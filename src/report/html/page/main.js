@@ -13,7 +13,7 @@ const pages = [
     { id: "run", title: "Clocks and completeness", render: renderRun },
 ];
 
-/* Every page below the other, for paper. */
+/* All pages one below the other, for printing. */
 const allPages = { id: "all", title: "All pages", render: async (box) => {
     for (const page of pages) {
         const part = element("div", { id: `page-${page.id}` });
@@ -60,7 +60,8 @@ function markPage(page) {
             link.removeAttribute("aria-current");
 }
 
-/* Pages draw into a box that is put in place when it is whole; of two at once the later wins. */
+/* Pages draw into a box that is put in place when it is whole; when two draw at once the later one
+ * wins. */
 async function render() {
     const [id, ...rest] = location.hash.slice(1).split("/");
     const page = [...pages, allPages].find((candidate) => candidate.id === id) || pages[0];

@@ -1,4 +1,4 @@
-/* Who sends to whom, and who waits for whom in it. */
+/* Messages: which ranks send to which, and which wait for which. */
 const messageViews = [
     ["bytes", "bytes", formatBytes],
     ["messages", "messages", formatCount],
@@ -36,7 +36,7 @@ function matrixOfHosts({ cells }) {
     return { names: hosts.map((name) => name || "?"), cells: made, scope: "hosts" };
 }
 
-/* Ranks with a host each, or none, are as well seen by rank. */
+/* When each rank has its own host, or none is known, the view by rank shows the same. */
 function canShowHosts() {
     const hosts = new Set(report.ranks.hostname).size;
     return report.messages.scope === "ranks" && hosts > 1 && hosts < report.ranks.rank.length;

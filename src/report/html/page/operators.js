@@ -1,5 +1,5 @@
-/* Operators: who computes, on which rank it takes longer, and what called it. */
-const mostOperators = 10000; /* html/html_operators.c */
+/* Operators: which ones compute, on which rank they take longer, and what called them. */
+const mostOperators = 10000; /* LIST_ROWS in html_data.c */
 
 function operatorName(row) {
     return row.name || "(no name)";

@@ -1,4 +1,5 @@
-/* The first page: who, where, at what cost, and what to do; then the steps and the efficiency. */
+/* The first page: which rank is slow, where, at what cost, and what to do; then the steps and the
+ * efficiency. */
 /* Red only when a rank is to blame, green only when there is nothing to do and that is known. */
 function mood() {
     if (report.job.verdict === "unknown")
@@ -28,7 +29,7 @@ function costWords(worst) {
     return `${ofAll}${formatNs(worst.excess_ns)}${share} longer in ${worst.steps_words}`;
 }
 
-/* "in backward"; of what is outside steps the part, or the time, of the run. */
+/* "in backward"; outside steps the part of the run, or the time in it. */
 function whereWords(worst) {
     if (worst.phase_words || worst.kind !== "stretch")
         return worst.phase_words || "phase not known";

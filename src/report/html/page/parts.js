@@ -1,5 +1,5 @@
-/* Elements that several pages have. All text goes through textContent: nothing from a file is ever
- * taken for HTML. */
+/* Elements that several pages have. All text goes through textContent, so that nothing from a file
+ * is parsed as HTML. */
 function element(name, attributes, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {}))
@@ -30,7 +30,7 @@ function chooser(words, choices, chosen, onChoose) {
     return element("label", {}, `${words} `, list);
 }
 
-/* A text beside the pointer, or beside what the keyboard is on; screen readers say it. */
+/* A text beside the pointer, or beside the element with the focus; screen readers read it. */
 const tip = {
     box: document.getElementById("tip"),
     show(event, text) {

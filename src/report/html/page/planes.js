@@ -12,7 +12,7 @@ async function lateKey(name) {
         report[name] = JSON.parse(new TextDecoder().decode(await unpack(`late-${name}`)));
     return report[name];
 }
-/* Figures of every rank in every step, as html/html_planes.c writes them. */
+/* Figures of every rank in every step, as html_planes.c writes them. */
 const planeCodes = Float64Array.from({ length: 65536 }, (_, code) => {
     const n = code - 1, exponent = n >> 11;
     if (n < 0)

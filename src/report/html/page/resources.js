@@ -1,4 +1,4 @@
-/* What the ranks' processes used: over the run, and in a table. */
+/* The pages Resources (what the ranks' processes and GPUs used) and Data pipeline. */
 const resourceCharts = [
     { field: "cpu", title: "CPU of all threads", format: formatShare },
     { field: "runq", title: "Ready, without a CPU (main thread)", format: formatShare },
@@ -23,12 +23,12 @@ const gpuCharts = [
       isMeasured: true },
 ];
 
-/* What NVML measures (GPM) is not there of every GPU. */
+/* What NVML measures (GPM); not every GPU has it. */
 function isDrawn({ field, isMeasured }, series) {
     return !isMeasured || series.some((one) => one[field].some(isKnown));
 }
 
-/* Of ranks with several GPUs each has a line. */
+/* For ranks with several GPUs each GPU has a line. */
 function gpuLines(series, field) {
     const several = new Set(series.filter(({ device }) => device > 0).map(({ rank }) => rank));
     return series.map((one) => ({ times: one.time_s, values: one[field],
@@ -213,7 +213,7 @@ function timeChart(parent, { label, lines, format, most }) {
             dash: dashes[i % dashes.length] })));
 }
 
-/* The ranks to draw: those of the address, else stragglers and others up to a handful. */
+/* The ranks to draw: the one in the address, else stragglers and then others, 8 in all. */
 function drawnRanks(series, chosen) {
     const ranks = [...new Set(series.map((one) => one.rank))];
     const wanted = Number(chosen);
@@ -228,7 +228,7 @@ function rankChooser(parent, page, series, chosen) {
         (rank) => { location.hash = rank ? `${page}/${rank}` : page; })));
 }
 
-/* Of the rules that are about this page. */
+/* The advice by the rules that are about this page. */
 function adviceAbout(parent, rules) {
     const found = report.advice.filter((advice) => rules.includes(advice.rule));
     if (found.length)

@@ -1,4 +1,4 @@
-/* What a step is made of: of every rank, in the mean or in one step, and how it changes over the
+/* The parts of a step: for every rank, in the mean or in one step, and how they change over the
  * run. */
 function stepAddress(column, rank) {
     return `steps/${column < 0 ? "mean" : columnSteps[column]}${rank === null ? "" : `/rank/${rank}`}`;
@@ -58,7 +58,7 @@ function stepTable(parent, { layers, lists }, slow) {
         "n/a: not known. Marked: stragglers.");
 }
 
-/* Of every rank, or of one: what each step was made of as curves. */
+/* The parts of each step as curves, for all ranks or one. */
 async function stepCurves(parent, column, rank) {
     const row = rank === null ? -1 : rowOfRank.get(rank);
     const field = element("input", { type: "number", id: "of-rank", min: 0, value: rank ?? "",

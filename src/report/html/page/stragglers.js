@@ -1,4 +1,5 @@
-/* Who is slow, when, and why: the verdicts, every rank in every step, and one rank's steps. */
+/* Which ranks are slow, when, and why: the verdicts, every rank in every step, and one rank's
+ * steps. */
 const heatViews = [
     ["excess", "own time above the step's median"],
     ["own", "own time"],
@@ -55,7 +56,7 @@ function stragglerTable(parent, chosen) {
     return table;
 }
 
-/* As far as the colours go: above it, everything has the last one. */
+/* The end of the colour scale: all values above it have the last colour. */
 function heatTop(values, view) {
     const known = values.filter((value) => value > 0).sort();
     const most = known.length ? known[Math.floor((known.length - 1) * 0.995)] : 1;

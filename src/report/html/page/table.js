@@ -114,7 +114,8 @@ class Table {
     }
 }
 
-/* The numbers of a chart, for who cannot see it or wants to know exactly; made when it is opened. */
+/* The numbers of a chart, for readers who cannot see it or need exact values; made when it is
+ * opened. */
 function tableBehind(parent, words, options) {
     const list = element("details", {}, element("summary", {}, words));
     list.addEventListener("toggle", () => {

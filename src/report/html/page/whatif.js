@@ -1,4 +1,4 @@
-/* What the job would have taken with something changed, and what its length hangs on. */
+/* What the job would have taken with something changed, and what its length depends on. */
 function scenarioTable(parent, scenarios) {
     const x = d3.scaleLinear([0, d3.max(scenarios, (row) => row.gain_ns) || 1], [0, 180]);
     const meter = (row) => {
