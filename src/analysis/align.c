@@ -20,7 +20,7 @@ int64_t pw_clockline_local(const struct pw_clockline *line, int64_t time)
     return local;
 }
 
-/* No clock drifts by more: what is steeper is the errors of two points. */
+/* No clock drifts by more; a steeper slope comes from the errors of two points. */
 static double plausible(double slope)
 {
     const double most = PW_CLOCK_DRIFT_NS_PER_S * 1e-9;
@@ -47,7 +47,8 @@ struct times {
 
 static const struct times any_time = {INT64_MIN, INT64_MAX};
 
-/* Orders of which both clocks have lines, on these lines and with times in `when`. */
+/* Moves the orders onto the lines of their clocks. Keeps those whose two clocks have lines, with
+ * times in `when`. */
 static size_t select_lined(const struct pw_clockline *lines, const struct pw_order *orders,
                            size_t n, struct times when, struct pw_order *out)
 {
@@ -82,8 +83,8 @@ static void draw_coarse(struct pw_clockline *lines, size_t nclocks, const struct
             lines[d] = (struct pw_clockline){.known = -1, .offset = scratch->shifts[d]};
 }
 
-/* Then their slopes, from the first and the last third of the run: over an hour a clock drifts so
- * far that one moment would be at different times of two lines. */
+/* Then the slopes of the lines, from the first and the last third of the run: in an hour a clock
+ * drifts so far that two lines of constant offset would put one moment at different times. */
 static void draw_slopes(struct pw_clockline *lines, size_t nclocks, const struct pw_order *orders,
                         size_t norders, const struct pw_clocklines_scratch *scratch)
 {
@@ -162,10 +163,10 @@ static size_t seek(const struct pw_pairbounds *p, size_t low, size_t high, int64
 /* The orders of a pair of clocks in one direction: their indices are from .. to - 1. */
 struct one_way {
     size_t from, to;
-    int sign; /* of the bounds that they are */
+    int sign; /* of the bounds that they become */
 };
 
-/* Those that are around a time, as bounds. */
+/* Turns the orders around a time into bounds. */
 static size_t take_bounds(const struct pw_pairbounds *p, struct one_way orders, int64_t time,
                           struct pw_align_bound *out)
 {
@@ -179,7 +180,8 @@ static size_t take_bounds(const struct pw_pairbounds *p, struct one_way orders, 
 static size_t bound_pair(struct pw_pairbounds *p, const struct pw_clock_pair *pair, int64_t time,
                          struct pw_align_edge *out)
 {
-    /* What is left of the drift when the lines' slopes are taken off, however wrong these are. */
+    /* The largest drift that can remain after the slopes of the lines are subtracted, even when
+     * these are wrong. */
     double drift = PW_CLOCK_DRIFT_NS_PER_S * 1e-9 +
                    fabs(p->lines[pair->low].slope - p->lines[pair->high].slope);
     struct pw_align_bounds bounds = {.lower = p->lower, .upper = p->upper};
@@ -245,7 +247,7 @@ static int64_t least_of(const struct pw_order *o)
     return o->first_ns - o->second_ns;
 }
 
-/* Of each two clocks, in this order, the one that bounds most. */
+/* For each ordered pair of clocks the order that gives the tightest bound. */
 static size_t keep_tightest(struct pw_order *orders, size_t n)
 {
     size_t kept = 0;
@@ -260,7 +262,7 @@ static size_t keep_tightest(struct pw_order *orders, size_t n)
     return kept;
 }
 
-/* From clocks that are `hop` hops from clock 0 to their neighbours. */
+/* Goes on from the clocks that are `hop` hops away from clock 0 to their neighbours. */
 static int shift_neighbours(const struct pw_order *orders, size_t n, int32_t hop, int32_t *hops,
                             int64_t *shift)
 {
@@ -298,7 +300,7 @@ void pw_align_coarse(struct pw_order *orders, size_t norders, size_t nclocks, in
 
 /* ---- the difference at one time ---- */
 
-/* Value of the bound where the line is to be known, for a slope. `x` is the distance in time. */
+/* Value that the bound gives, for a slope, at the time in question. `x` is the distance in time. */
 struct point {
     double x, y;
 };
@@ -308,7 +310,8 @@ static struct point point_at(const struct pw_align_bound *b)
     return (struct point){(double)b->at_ns, (double)b->value_ns};
 }
 
-/* Times become distances; each bound is loosened by what the rates may have wandered meanwhile. */
+/* Replaces times by distances in time; each bound is loosened by how much the rates may have
+ * wandered meanwhile. */
 static void relate(struct pw_align_bound *b, size_t n, int64_t at_ns, double loosening)
 {
     for (size_t i = 0; i < n; i++) {
@@ -383,7 +386,7 @@ static double find_peak(const struct pw_align_bounds *b, concave *value, double 
     return (from + to) / 2;
 }
 
-/* The slope nearest to `end` at which there is room, given that there is at `inside`. */
+/* The slope nearest to `end` at which the bounds leave room; they do at `inside`. */
 static double find_edge(const struct pw_align_bounds *b, double inside, double end)
 {
     if (room_at(b, end) >= 0)
@@ -440,7 +443,8 @@ static int relax(const struct pw_align_edge *edge, enum pw_align_direction direc
     return 1;
 }
 
-/* Whether going back from some clock leads round. seen[i]: from which clock i was last come to. */
+/* Whether the predecessors of some clock form a cycle. seen[i]: the clock from which the search
+ * last reached clock i. */
 static int has_cycle(const int32_t *previous, size_t n, int32_t *seen)
 {
     for (size_t i = 0; i < n; i++)

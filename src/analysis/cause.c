@@ -8,8 +8,9 @@
 
 enum { LEAST_SAMPLES = 3 };
 
-/* A major fault reads a page from a disk: one in 10 ms of the time off the CPU is enough to be what
- * the rank waits for. I/O in such time: at 1 MB/s and above. Quotas: a third of the wait. */
+/* A major fault reads a page from a disk: one in 10 ms of the time off the CPU is enough to be the
+ * reason for the wait. I/O is the reason from 1 MB/s of that time on, a quota from a third of the
+ * wait on. */
 enum { NS_PER_FAULT = 10000000, NS_PER_BYTE = 1000, THROTTLED_PARTS = 3 };
 
 enum part { ON_CPU, READY, OFF_CPU, PARTS };
@@ -97,7 +98,7 @@ struct excess {
     double weight; /* what a ns of the part costs */
 };
 
-/* Takes a part that explains enough, and more than what was found, of the excess. */
+/* Takes a part when it explains enough of the excess, and more than the best part so far. */
 static void weigh(const struct pw_usage *u, struct excess by, struct pw_cause_found *found,
                   enum part *best)
 {
@@ -111,8 +112,8 @@ static void weigh(const struct pw_usage *u, struct excess by, struct pw_cause_fo
     found->others_part_ns = by.others;
 }
 
-/* What was counted goes before what follows from it: where many want a CPU, a little more work
- * would explain any excess by its waiting. */
+/* Counted time goes before time that follows from it: when many processes want a CPU, a little more
+ * work could explain any excess by the waiting that it causes. */
 static enum part find_part(const struct compared *c, struct pw_cause_found *found)
 {
     const struct pw_usage *u = &c->ranks[c->rank];

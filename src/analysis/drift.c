@@ -1,5 +1,5 @@
-/* Looks for a window and for a line in the ranks of the common excess, and tests the better one by
- * permutation; see drift.h. */
+/* Looks for a window and for a line in the steps' common excess, by its places in order (Wilcoxon),
+ * and tests the better one by permutation; see drift.h. */
 #include "analysis/drift.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
 
-/* What comes again every so many steps: an outer loop, a file that is written. Pure functions. */
+/* What recurs with a period of some steps: an outer loop, a file that is written. */
 
 enum { PW_SEASON_MOST = 16 /* steps */ };
 
@@ -34,7 +34,7 @@ static double median_of_place(const struct series *of, size_t period, size_t pla
     return count ? pw_median_f64(sorted, count) : 0;
 }
 
-/* Into out[n] what is left; the sum of its absolute values. */
+/* Writes to out[n] what is left without the period; returns the sum of its absolute values. */
 static double leave_season(const struct series *of, size_t period, double *out, double *sorted)
 {
     double usual[PW_SEASON_MOST], sum = 0;
@@ -47,11 +47,11 @@ static double leave_season(const struct series *of, size_t period, double *out, 
     return sum;
 }
 
-/* Takes out of values[n], each of step[i], what comes every so many steps, and returns how many; 1
- * where nothing does. It is the median of the values of the same place in the period, less that of
- * all, as classical decomposition of a series has it with means. The period is that which leaves
- * the smallest sum of absolute values, at most half of what there was, each place having 8 values
- * or more. `room` is for 2 n values. */
+/* Subtracts from values[n], values[i] being of step[i], what recurs with a period, and returns the
+ * period in steps; 1 when nothing recurs. The recurring part is the median of the values at the
+ * same place in the period, minus the median of all, as the classical decomposition of a series
+ * does with means. The period is the one that leaves the smallest sum of absolute values, at most
+ * half of the sum before; each place must have 8 values or more. `room` is for 2 n values. */
 static size_t pw_season_remove(double *values, const size_t *step, size_t n, double *room)
 {
     const struct series of = {values, step, n};
@@ -74,12 +74,12 @@ static size_t pw_season_remove(double *values, const size_t *step, size_t n, dou
     return best;
 }
 
-/* Whether values in a row are higher for a while, or rise, beyond chance: of their places in order
- * (Wilcoxon), in bins of successive ones. Pure functions. */
+/* Whether values in a row are higher for a while, or rise, beyond chance. Tested with their places
+ * in order (the ranks of Wilcoxon's test), in bins of successive values. */
 
 enum { PW_SCAN_BINS = 256, PW_SCAN_LEAST = 5 /* values in a window, and outside it */ };
 
-/* Sums of places, less what is expected. */
+/* Sums of places, minus their expected values. */
 struct pw_scan {
     double sum[PW_SCAN_BINS + 1], values[PW_SCAN_BINS + 1];
     size_t n, size;
@@ -103,8 +103,8 @@ static size_t count_below(const double *sorted, size_t n, double value, int is_e
     return low;
 }
 
-/* Into place[n] each value's place in order, equal ones the mean of theirs, less the mean of all;
- * `room` is for n values. */
+/* Writes to place[n] each value's place in order (the mean place for equal values), minus the mean
+ * of all places; `room` is for n values. */
 static void pw_scan_places(const double *values, size_t n, double *room, double *place)
 {
     memcpy(room, values, n * sizeof(double));
@@ -116,7 +116,7 @@ static void pw_scan_places(const double *values, size_t n, double *room, double 
     }
 }
 
-/* Of `place`, in bins of `least` or more values. */
+/* Sums of `place` in bins of `least` or more values. */
 static void pw_scan_fill(struct pw_scan *out, const double *place, size_t n, size_t least)
 {
     const size_t needed = (n + PW_SCAN_BINS - 1) / PW_SCAN_BINS;
@@ -180,10 +180,10 @@ static double pw_scan_window(const struct pw_scan *s, size_t *first, size_t *las
     return window_of(s, order, first, last);
 }
 
-/* How often bins of `left`, in an order that is drawn, have a window, or rise, as much as `seen`
- * does, with itself. `left` is what a window or a line leaves of the values: blocks of the values
- * themselves would keep what is looked for in whole blocks, and a few of these come together by
- * chance however high they are (Kirch, "Block permutation principles for the change analysis of
+/* How often the bins of `left`, in a random order, have a window, or rise, as much as `seen`; the
+ * observed order counts, too. `left` is what a window or a line leaves of the values: blocks of the
+ * values themselves would contain the effect in whole blocks, and a few of these come together by
+ * chance, however high they are (Kirch, "Block permutation principles for the change analysis of
  * dependent data", J. Statist. Plann. Inference 137, 2007). At least PW_SCAN_LEAST_P. */
 static double pw_scan_chance(const struct pw_scan *seen, const struct pw_scan *left, int is_slope)
 {
@@ -203,7 +203,7 @@ enum {
     LEAST_BINS = 8,
     LEAST_STEPS = PW_SCAN_LEAST,
     WARM_UP = 10,
-    MOST_RANKS = 1024 /* are looked at, evenly spread: enough to speak of all */
+    MOST_RANKS = 1024 /* ranks looked at, evenly spread: enough for a statement about all */
 };
 
 #define SURE 0.005           /* a window and a slope are looked for */
@@ -232,7 +232,7 @@ struct window {
     double base, excess; /* median outside; median inside, less that */
 };
 
-/* What is found: a window, or a line over all steps, whose rise is the window's excess. */
+/* The result: a window, or a line over all steps, whose rise stands in the window's excess. */
 struct fit {
     struct window window;
     double at_first, slope;
@@ -343,8 +343,7 @@ static void find_window(struct work *w, struct window *win)
     measure(w, win);
 }
 
-/* Whether of some `length` successive steps from `first` up to before `end` more than half are
- * above. */
+/* Whether in any `length` successive steps in [first, end) more than half are above. */
 static int has_another(const struct work *w, size_t first, size_t end, size_t length, double limit)
 {
     size_t above = 0;
@@ -357,8 +356,8 @@ static int has_another(const struct work *w, size_t first, size_t end, size_t le
     return 0;
 }
 
-/* There is no other stretch half as long: else they alternate, as the program made them. Single
- * steps that come again and again may be as long. */
+/* Whether no other stretch half as long is like it; otherwise slow and fast stretches alternate,
+ * because the program makes them so. Single recurring steps may be as long. */
 static int is_distinct(const struct work *w, const struct window *win)
 {
     const double half = win->base + win->excess / 2;
@@ -393,7 +392,7 @@ static double fit_at(const struct fit *fit, size_t i)
     return i >= win->first && i <= win->last ? win->base + win->excess : win->base;
 }
 
-/* What the window or the line leaves, in w->room; the sum of its absolute values. */
+/* Writes to w->room what the window or the line leaves; returns the sum of its absolute values. */
 static double leave(struct work *w, const struct fit *fit)
 {
     double sum = 0;
@@ -404,8 +403,8 @@ static double leave(struct work *w, const struct fit *fit)
     return sum;
 }
 
-/* Blocks in which successive steps are alike, from what is left, less what is far off; and its
- * robust standard deviation. */
+/* The length of blocks in which successive steps are correlated, from what is left without extreme
+ * values; and its robust standard deviation. */
 static size_t block_of(struct work *w, const struct fit *fit, double *sigma)
 {
     double *sizes = w->place;
@@ -421,7 +420,7 @@ static size_t block_of(struct work *w, const struct fit *fit, double *sigma)
     return length < 1.5 ? 1 : (size_t)ceil(2 * length);
 }
 
-/* The chance of it, when it is small enough; else 1. */
+/* The chance of such a window or line, when it is small enough; else 1. */
 static double test(struct work *w, const struct fit *fit)
 {
     struct pw_scan seen, left;
@@ -507,7 +506,7 @@ static enum pw_phase find_phase(struct work *w, const struct pw_drift *found,
     return phase;
 }
 
-/* 1 when it costs enough, and is of all ranks. */
+/* 1 when it costs enough and concerns all ranks. */
 static int describe(struct work *w, const struct window *win, struct pw_drift *out)
 {
     int64_t known;

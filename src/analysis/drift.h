@@ -33,14 +33,15 @@ size_t pw_drift_scratch(size_t nsteps, size_t nranks);
 /* 1 and *out when there is such a time, 0 when there is not.
  *
  * Common excess of a step: the lower quartile over the ranks of own work - the rank's median, so
- * that more than three quarters of the ranks have it, without what comes every few steps
- * (drift.c). Of its ranks among all steps (Wilcoxon) the window with the largest (sum - expected
- * sum) / sqrt(w (1 - w / n)) is taken, and of the line through pairs of steps half the run apart
- * (Theil's incomplete method, 1950) the slope; of both the better by Schwarz' criterion. It is
- * tested by permutation of what it leaves (drift.c), in blocks of twice its correlation length: p <
- * 0.005; or, where single steps differ as much and nothing is correlated, 0.001. Nine of ten ranks
- * have half of the excess or more; it costs 1 % of the run; and no other stretch half as long is
- * like it, or the program made them so. */
+ * that more than three quarters of the ranks have it, without what comes every few steps (drift.c).
+ * Steps get their places in the order of this excess (the ranks of Wilcoxon's test). Two candidates
+ * are the window of w of n steps with the largest (sum of places - expected sum) / sqrt(w (1 - w /
+ * n)), and the line with the slope through pairs of steps half the run apart (Theil's incomplete
+ * method, 1950); the better one by Schwarz' criterion is taken. It is tested by permutation of what
+ * it leaves (drift.c), in blocks of twice the correlation length: p < 0.005, or 0.001 where single
+ * steps differ as much and nothing is correlated. Also required: nine of ten ranks have half of the
+ * excess or more; it costs 1 % of the run; and no other stretch half as long is like it, because
+ * then the program makes its steps so. */
 int pw_drift_find(const struct pw_drift_input *in, void *scratch, struct pw_drift *out);
 
 #endif

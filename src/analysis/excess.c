@@ -37,7 +37,7 @@ void pw_oneoff_tops(const struct pw_excess *w, struct pw_oneoff_tops *out)
     }
 }
 
-/* The third largest excess of the other ranks, or what is not below it; at least sigma. */
+/* The third largest excess of the other ranks, or an upper bound of it; at least sigma. */
 static int64_t third_of_others(const struct pw_excess *w, const struct pw_oneoff_tops *tops,
                                size_t rank)
 {
@@ -50,8 +50,8 @@ static int64_t third_of_others(const struct pw_excess *w, const struct pw_oneoff
     return third > w->sigma ? third : w->sigma;
 }
 
-/* How much shorter a step would have been with this rank at the others' median: to the second most
- * work in it. */
+/* How much shorter a step would have been with this rank at the others' median: down to the second
+ * largest work in it. */
 static int64_t gain_of_step(struct pw_excess *w, size_t step, size_t rank)
 {
     const struct pw_straggler_input *in = w->in;
@@ -60,8 +60,8 @@ static int64_t gain_of_step(struct pw_excess *w, size_t step, size_t rank)
     return n < 2 || own < w->values[n - 1] ? 0 : own - w->values[n - 2];
 }
 
-/* That some rank has so many excesses so many times the third largest of the others: what heavy
- * tails do, so many ranks are looked at. */
+/* The chance that some rank has so many excesses, so many times as large as the others' third
+ * largest, when tails are heavy and so many ranks are looked at. */
 static double chance_of(const struct pw_excess *w, size_t hits, double times)
 {
     const double ranks = (double)w->in->nranks;
@@ -263,7 +263,7 @@ static int64_t sigma_of_rank(struct pw_excess *w, size_t rank)
     return n ? (int64_t)(MAD_TO_SIGMA / sqrt(2.0) * (double)pw_median_i64(w->values, n)) : 0;
 }
 
-/* The ranks' median, kept in rank_hits until that is needed. */
+/* The median over the ranks; rank_hits, not yet in use, serves as scratch. */
 static int64_t sigma_over_time(struct pw_excess *w)
 {
     for (size_t r = 0; r < w->in->nranks; r++)
@@ -271,7 +271,7 @@ static int64_t sigma_over_time(struct pw_excess *w)
     return pw_median_i64(w->rank_hits, w->in->nranks);
 }
 
-/* Spread between ranks in one step; says little of three ranks, nothing of two. */
+/* Spread between ranks in one step; says little with three ranks, nothing with two. */
 static int64_t sigma_of_step(struct pw_excess *w, size_t step)
 {
     size_t n = pw_excess_sort_step(w->in, step, w->values);
@@ -313,8 +313,8 @@ static void compute_limits(struct pw_excess *w)
     w->least = pw_median_i64(w->values, w->in->nsteps);
 }
 
-/* Own work is a difference of times of one clock, but the wait in it ends where another rank's
- * clock says; without alignment nothing can be said. */
+/* Own work is a difference of times of one clock, but the end of the wait in it comes from another
+ * rank's clock; without alignment nothing is known. */
 int64_t pw_excess_clock_limit(const struct pw_excess *w, size_t rank)
 {
     int64_t worst = 0;

@@ -24,7 +24,7 @@ void pw_gputime_begin(struct pw_gputime *g, struct pw_gpu_window *windows, size_
     g->device_until = n ? windows[0].start : INT64_MIN;
 }
 
-/* Time in which a kind of `some` and no kind of `without` went on. */
+/* Time in which a kind in `some` and no kind in `without` was active. */
 static int64_t sum_masks(const int64_t *by_mask, int some, int without)
 {
     int64_t sum = 0;
@@ -47,7 +47,7 @@ static void fill(struct pw_gpu_window *w, const int64_t *by_mask)
     w->covered_ns = sum_masks(by_mask, COMPUTE | COMM | CALL, 0);
 }
 
-/* What goes on at the cursor, and until when that stays so. */
+/* The kinds that are active at the cursor, and until when that does not change. */
 static int mask_at(const struct pw_gputime *g, int64_t *until)
 {
     int mask = 0;
@@ -94,7 +94,7 @@ static void count_idle(struct pw_gpu_window *w, enum pw_gpu_idle idle, int64_t n
         w->idle_gap_ns += ns;
 }
 
-/* The gap before `a`, shared out to the windows. */
+/* Ends the gap before `a` and adds it to the windows that it overlaps. */
 static void end_gap(struct pw_gputime *g, const struct pw_gpu_activity *a, struct pw_gpu_news *news)
 {
     news->gap_start = g->device_until;

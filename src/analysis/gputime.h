@@ -1,7 +1,6 @@
 /* What a rank's GPUs did with their time, from their activities in the order of their starts, in
- * one sweep. Called by aggregate/gpu. Pure arithmetic: no
- * I/O, no allocation; the caller gives the windows. docs/metrics.md, "GPU time", has the
- * definitions.
+ * one sweep. Called by aggregate/gpu. Pure arithmetic: no I/O, no allocation; the caller gives the
+ * windows. docs/metrics.md, "GPU time", has the definitions.
  *
  * All GPUs of a rank count as one: a time is busy when anything runs on any of them. Between
  * activities the device is idle. The activity that ends the gap says why: it was launched after the

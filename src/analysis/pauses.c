@@ -9,7 +9,7 @@ enum { LEAST_STEPS = 10, MOST_OFTEN = 6 };
 #define LEAST_SIGMAS 8
 #define LEAST_STEP 0.5     /* of a median step */
 #define LEAST_INFERRED 3.0 /* of a median step, when steps are inferred */
-#define MOST_NEXT 0.5      /* of the mean pause, by the longest that is none */
+#define MOST_NEXT 0.5      /* of the mean pause: limit of the longest step that is none */
 #define LEAST_REGULAR 0.8  /* of the distances are the same */
 
 struct work {
@@ -36,7 +36,7 @@ static void find_bases(struct work *w)
     }
 }
 
-/* What more than three quarters of the ranks had more in the step than usual; -1: not known. */
+/* The extra own work in the step that more than three quarters of the ranks have; -1: not known. */
 static int64_t common_of(struct work *w, size_t step)
 {
     const size_t nranks = w->in->nranks;
@@ -70,7 +70,8 @@ static void find_pauses(struct work *w)
     }
 }
 
-/* From how long on a step has a pause; 0: too few steps to say what is usual. */
+/* The length from which on a step counts as having a pause; 0: too few steps to know what is usual.
+ */
 static int64_t threshold(struct work *w)
 {
     size_t n = 0;
@@ -87,8 +88,8 @@ static int64_t threshold(struct work *w)
     return (int64_t)least + 1;
 }
 
-/* Marks and counts them; *next is the longest that is none, *apart how many follow on a step
- * without. */
+/* Marks and counts the pauses; *next is the longest extra time that is no pause. Returns how many
+ * pauses follow a step without one. */
 static int64_t mark(const struct work *w, int64_t least, uint8_t *is_pause, struct pw_pauses *out,
                     int64_t *next)
 {
@@ -110,7 +111,7 @@ static int64_t mark(const struct work *w, int64_t least, uint8_t *is_pause, stru
     return apart;
 }
 
-/* Steps between them, where it is mostly the same number; else 0. */
+/* Steps from one pause to the next, when that is mostly the same number; else 0. */
 static int64_t regular_distance(struct work *w, const uint8_t *is_pause)
 {
     size_t n = 0, last = 0, alike = 0;

@@ -37,7 +37,7 @@ static void take(struct ordering *o, size_t rank)
     o->order[o->done++] = (int32_t)o->next[rank]++;
 }
 
-/* Lets one rank go as far as it can; 1 when it went anywhere. */
+/* Lets one rank go as far as it can; 1 when it advanced. */
 static int go(struct ordering *o, size_t rank)
 {
     int64_t from = o->next[rank];
@@ -46,7 +46,7 @@ static int go(struct ordering *o, size_t rank)
     return o->next[rank] > from;
 }
 
-/* All ranks wait: the first that does goes on without. */
+/* All ranks wait: the first one that waits goes on without waiting. */
 static size_t give_up(struct ordering *o)
 {
     size_t rank = 0, given = 0;
@@ -95,7 +95,7 @@ static int64_t scaled(const struct pw_replay_graph *g, int32_t at, const float *
     return scale ? (int64_t)((double)work * (double)scale[at]) : work;
 }
 
-/* When the last of what the node waits for is there; `here` when it is before. */
+/* When the last gate that the node waits for opens; `here` when that was earlier. */
 static int64_t ready(const struct pw_replay_graph *g, const struct pw_replay_node *node,
                      const int64_t *gates, int64_t here)
 {
@@ -179,7 +179,7 @@ static int64_t last_node(const struct walk *w)
     return -1;
 }
 
-/* Back from the end: where a gate decided, the path goes on at who opened it. */
+/* Goes back from the end; where a gate decided, the path goes on at the node that opened it. */
 static int64_t walk_back(const struct walk *w, int64_t *path)
 {
     int64_t at = last_node(w), length = 0;
@@ -237,7 +237,7 @@ void pw_replay_place(struct pw_replay_node *nodes, size_t n)
     }
 }
 
-/* What of a replay's work is changed. */
+/* Which part of a replay's work is changed. */
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -258,8 +258,8 @@ void pw_replay_sum_works(const struct pw_replay_graph *g, int64_t *works)
             works[cell_of(g, &g->nodes[i])] += g->nodes[i].work_ns;
 }
 
-/* A rank's work in a step and phase; where phases are places, in the step: ranks that are late come
- * to another place at the same time. */
+/* A rank's work in a step and phase; where phases are places, in the whole step, because late ranks
+ * are at another place at the same time. */
 static int64_t work_in(const struct pw_replay_graph *g, const int64_t *works, size_t step,
                        size_t rank, size_t phase)
 {
@@ -314,7 +314,7 @@ static double less_of(const struct restoring *r, const struct pw_replay_node *no
         return excess * (double)node->work_ns / work;
     if (excess <= most)
         return excess * mine / most;
-    /* All of that, and of the rest as much everywhere. */
+    /* Takes all of that, and from the rest the same share everywhere. */
     return mine + (excess - most) * ((double)node->work_ns - mine) / (work - most);
 }
 
@@ -330,8 +330,8 @@ static void scale_node(const struct restoring *r, const struct pw_replay_node *n
         r->scale[node - r->g->nodes] = (float)(1 - less_of(r, node, delay) / (double)node->work_ns);
 }
 
-/* Calls `each` for the nodes first .. end - 1 that lie in a step, with by how much others were
- * delayed by what the rank did from there to its next wait. */
+/* Calls `each` for the nodes first .. end - 1 that lie in a step, with the delay that the rank's
+ * work from there to its next wait caused to others. */
 static void visit(const struct restoring *r, size_t first, size_t end,
                   void (*each)(const struct restoring *, const struct pw_replay_node *, int64_t))
 {

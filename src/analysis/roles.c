@@ -161,7 +161,7 @@ static void pass(struct passing *p, const struct pw_roles_call *call, int32_t mi
     }
     p->went[side]++;
     if (mine == (side == AFTER ? 0 : nstages - 1))
-        return; /* the first stage begins what goes up, the last what comes back */
+        return; /* the first stage starts what goes forward, the last what comes back */
     (*p->seen)++;
     *p->in_order += p->came[!side] >= p->went[side];
 }
@@ -231,7 +231,8 @@ static void lay_out(struct work *w, const struct pw_balance_input *in, int64_t *
     w->first[in->nroles] = (int64_t)n;
 }
 
-/* The known work of the rank at a place in steps first .. end - 1 into `values`; how many. */
+/* Writes the known work of the rank at a place in steps first .. end - 1 to `values`; returns how
+ * many. */
 static size_t collect(struct work *w, size_t place, size_t first, size_t end)
 {
     const size_t nranks = w->in->nranks, rank = (size_t)w->ranks[place];
@@ -242,7 +243,8 @@ static size_t collect(struct work *w, size_t place, size_t first, size_t end)
     return n;
 }
 
-/* The known medians of the places first .. end - 1 behind the n that `values` has; how many. */
+/* Appends the known medians of the places first .. end - 1 to the n in `values`; returns how many
+ * there are. */
 static size_t add_medians(struct work *w, int64_t first, int64_t end, size_t n)
 {
     for (int64_t i = first; i < end; i++)
@@ -311,7 +313,7 @@ static int64_t share_of_step(struct work *w)
     return n ? pw_median_i64(w->values, n) / 100 : 0;
 }
 
-/* 1 when the role's ranks are on one host, which has no others, while other hosts have. */
+/* 1 when the role's ranks are all on one host, and no rank of another role is on it. */
 static int is_one_host(const struct work *w, size_t role)
 {
     const struct pw_balance_input *in = w->in;
@@ -358,14 +360,15 @@ static int64_t judge_run(struct work *w, struct pw_balance_role *roles)
     return center;
 }
 
-/* 1 when the value is at least half of the offset, on its side, but for chance. */
+/* 1 when the value is at least half of the offset, on the same side, within chance. */
 static int is_half(int64_t value, int64_t offset, int64_t chance)
 {
     return offset > 0 ? 2 * (value + chance) >= offset : 2 * (value - chance) <= offset;
 }
 
-/* Keeps the offsets that are there, by half at least, in every quarter of the run: above the
- * quarter's center, or above the run's, since of few ranks a slow one moves the quarter's. */
+/* Keeps only offsets of which at least half is there in every quarter of the run: relative to the
+ * center of the quarter, or to that of the run, because with few ranks a slow one moves the center
+ * of a quarter. */
 static void judge_parts(struct work *w, struct pw_balance_role *roles, int64_t center)
 {
     /* A standard error of a quarter's median is twice that of the run's. */

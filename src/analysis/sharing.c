@@ -230,7 +230,7 @@ void pw_share_amounts(const struct pw_replay_graph *g, const int64_t *works, con
 
 /* ---- roles ---- */
 
-/* 1 when the rank's cell says what is usual. */
+/* 1 when the rank's cell counts for what is usual. */
 static int counts(const struct sharing *h, size_t rank, size_t cell)
 {
     return pw_pieces_is_alike(&h->pieces, cell) && !(h->is_slow && h->is_slow[rank]);
@@ -276,7 +276,7 @@ static void find_mean(struct sharing *h)
     h->mean = ranks > 0 ? (int64_t)(sum / ranks) : 0;
 }
 
-/* Usual work of a role's piece: of one piece, of all the phase. */
+/* Usual work of a role in a piece; with only one piece, in the whole phase. */
 static void find_usual(struct sharing *h)
 {
     const struct pw_replay_graph *g = h->pieces.graph;
@@ -314,7 +314,7 @@ static void change(void *context, size_t i, size_t piece)
                                   limited((double)h->mean / (double)h->pieces.n / (double)usual));
 }
 
-/* Whether a role has next to no work in the phase. */
+/* Whether a role has almost no work in the phase. */
 static int is_missing(const struct sharing *h)
 {
     for (size_t k = 0; k < h->nroles; k++) {

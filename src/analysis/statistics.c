@@ -73,7 +73,8 @@ enum { FEW = 16, MOST_ROUNDS = 64 };
 DEFINE_SORT(pw_sort_i64, int64_t)
 DEFINE_SORT(pw_sort_f64, double)
 
-/* Puts the value of place k of the order there, none larger before it, none smaller behind it. */
+/* Puts the k-th smallest value at index k, no larger value before it and no smaller one behind it.
+ */
 #define DEFINE_SELECT(name, sort, type)                                                           \
     static type name##_pivot(const type *v, size_t n)                                             \
     {                                                                                             \

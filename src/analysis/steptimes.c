@@ -37,7 +37,7 @@ enum { ABOVE = 2, MOST_FEW = 20, LEAST_KNOWN = 20 };
 
 #define LEAST_NOISE 0.001 /* of the median */
 #define FAR 5             /* robust standard deviations */
-#define LEAST_LENGTH 1.5  /* what 100 independent steps do not reach in both runs */
+#define LEAST_LENGTH 1.5  /* a length that 100 independent steps do not reach in both runs */
 
 /* A run's steps, and room for as many. */
 struct steps {
@@ -80,8 +80,8 @@ static void summarise(struct steps *s, struct pw_steps_summary *out)
     };
 }
 
-/* The largest but `skip` of what steps are above their run's median; 0 where there are not so many.
- */
+/* The largest excess of a step above its run's median after the `skip` largest; 0 when there are
+ * not so many. */
 static double excess_but(const struct steps *s, const struct pw_steps_summary *sum, size_t skip)
 {
     double excess = skip < s->n ? s->sorted[s->n - 1 - skip] - sum->median : 0;
@@ -93,7 +93,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Sets the few of `s` apart, and says what their chance is. */
+/* Separates the few extreme steps of `s`, and finds their chance. */
 static double find_few(struct steps *s, struct pw_steps_summary *sum, double others_largest)
 {
     const size_t most = s->n / MOST_FEW > 2 ? s->n / MOST_FEW : 2;
@@ -162,7 +162,7 @@ static double correlation_length(const struct steps *s, double median, double *r
     return pw_correlation_length(room, n);
 }
 
-/* Blocks of twice the correlation length hold most of what is alike in successive steps. */
+/* Blocks of twice the correlation length contain most of the correlation of successive steps. */
 static void test(struct steps *s, double *room, struct pw_steppair *out)
 {
     const double in_a = correlation_length(&s[0], out->runs[0].median, room);

@@ -102,7 +102,7 @@ static int pw_standout(const struct pw_excess *w, const struct pw_straggler_foun
  * for. */
 #define LEAST_EFFECT 1.5
 #define CLIP 4.0
-/* What was seen k times in n may happen in about (k + 3) / n. */
+/* An event seen k times in n may have a rate of up to about (k + 3) / n. */
 #define RULE_OF_THREE 3
 
 size_t pw_straggler_scratch(size_t nsteps, size_t nranks)
@@ -186,7 +186,7 @@ static int64_t window_median(struct pw_excess *w, size_t rank, size_t first, siz
     return n ? pw_median_i64(w->others, n) : 0;
 }
 
-/* How often the other ranks are above `level`: what chance does, whatever its distribution. A rate
+/* How often the other ranks are above `level`: the rate of chance, for any distribution. A rate
  * that was never seen may still be 3 in n (its 95 % bound). */
 static double rate_of_others(const struct pw_excess *w, size_t rank, int64_t level)
 {
@@ -214,7 +214,7 @@ static int64_t count_above(const struct pw_excess *w, size_t rank, size_t first,
 }
 
 /* The window of an excess of about `height`, and the chance of as many steps above half its median,
- * given how often the other ranks are; not yet corrected for what was looked at. */
+ * given how often the other ranks are above it; not yet corrected for the number of windows. */
 static struct window look_for(struct pw_excess *w, size_t rank, double height)
 {
     struct window found = {.chance = 2};
@@ -333,7 +333,7 @@ static void measure(struct pw_excess *w, struct pw_straggler_found *f)
     f->phase = pw_straggler_phase(w, f, least);
 }
 
-/* Median of what `other` says of the steps that are hits in `w`. */
+/* Median of the excesses in `other` over the steps that are hits in `w`. */
 static int64_t excess_in_hits(struct pw_excess *w, const struct pw_straggler_found *f,
                               const struct pw_excess *other)
 {
