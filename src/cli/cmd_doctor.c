@@ -98,7 +98,7 @@ static void check_clocks(const char *root)
             "clock_gettime: the kernel does not use an invariant time stamp counter, so that each "
             "call costs about twice as much to record");
     struct pw_identity id;
-    pw_identity_find(&id, root ? root : "", "");
+    pw_identity_find(&id, &(struct pw_identity_hints){.root = root});
     say(OK, "clock domain", "%s on %s", id.clock_domain, id.hostname);
 }
 

@@ -267,7 +267,7 @@ int pw_import_command(int argc, char **argv)
     }
     if (read_options(&import, &wish))
         return 2;
-    pw_identity_find(&id, "", "");
+    pw_identity_find(&id, &(struct pw_identity_hints){.root = ""});
     import.part = (size_t)id.rank;
     import.parts = (size_t)id.size;
     pw_h5_quiet();

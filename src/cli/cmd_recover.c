@@ -91,7 +91,7 @@ int pw_cli_recover(int argc, char **argv)
     pw_h5_quiet();
     pw_h5_watch_install();
     if (here)
-        pw_identity_find(&id, "", "");
+        pw_identity_find(&id, &(struct pw_identity_hints){.root = ""});
     pw_confine(pw_readlimit_size(argv[1 + here]), PW_CONFINE_WRITES);
     int err = pw_cli_recover_all(argv[1 + here], id.clock_domain_hash, &found);
     if (err) {

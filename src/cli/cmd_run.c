@@ -8,196 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "cli/cmd_recover.h"
-#include "cli/cmd_report.h"
 #include "cli/commands.h"
-#include "core/h5/h5types.h"
+#include "cli/conclude.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "rank/run/claim.h"
 #include "rank/run/guard.h"
 #include "rank/run/launch.h"
 #include "rank/run/outdir.h"
 #include "rank/run/program.h"
 #include "run/activities.h"
-#include "run/paths.h"
 #include "run/run.h"
-
-/* What rank 0 does when its program has ended: waits for the other ranks' files, merges, reports.
- *
- * The end of a job, on rank 0; see cmd_run.c. The merge is an MPI job of its own: an MPI that the
- * application has finalised cannot be started again in this process tree. */
-
-/* How long nothing may change while a rank is still being written, and how long to wait for ranks
- * that have shown no file at all. */
-enum { PATIENCE_MS = 30000, PATIENCE_UNSEEN_MS = 3000, LOOK_MS = 20 };
-
-enum { MAX_MERGE_PROCESSES = 8 };
-
-static const char ANY_SIZE[] = "1000000G";
-
-/* What mpirun, srun and PMIx gave this process to know its own job by: a new mpirun would take them
- * for its own. The user's settings (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl, ...) have none of these
- * names. */
-static const char *const launcher_variables[] = {
-    "PMIX_",
-    "PMI_",
-    "SLURM_",
-    "OMPI_COMM_WORLD_",
-    "OMPI_APP_CTX_NUM_PROCS=",
-    "OMPI_COMMAND=",
-    "OMPI_ARGV=",
-    "OMPI_FILE_LOCATION=",
-    "OMPI_FIRST_RANKS=",
-    "OMPI_NUM_APP_CTX=",
-    "OMPI_UNIVERSE_SIZE=",
-    "OMPI_MCA_ess",
-    "OMPI_MCA_initial_wdir=",
-    "OMPI_MCA_mpi_oversubscribe=",
-    "OMPI_MCA_pmix=",
-    "OMPI_MCA_shmem_RUNTIME_QUERY_hint=",
-    "OMPI_MCA_orte_app_num=",
-    "OMPI_MCA_orte_fork_agent=", /* that is profwrap: the merge is not to be profiled */
-    "OMPI_MCA_orte_bound_at_launch=",
-    "OMPI_MCA_orte_ess_",
-    "OMPI_MCA_orte_hnp_uri=",
-    "OMPI_MCA_orte_jobfam_session_dir=",
-    "OMPI_MCA_orte_launch=",
-    "OMPI_MCA_orte_local_daemon_uri=",
-    "OMPI_MCA_orte_num_nodes=",
-    "OMPI_MCA_orte_precondition_transports=",
-    "OMPI_MCA_orte_tmpdir_base=",
-    "PRTE_MCA_prte_fork_agent=",
-    "OMPI_MCA_orte_top_session_dir=",
-};
-
-extern char **environ;
-
-static int belongs_to_launcher(const char *variable)
-{
-    for (size_t i = 0; i < sizeof(launcher_variables) / sizeof(launcher_variables[0]); i++)
-        if (strncmp(variable, launcher_variables[i], strlen(launcher_variables[i])) == 0)
-            return 1;
-    return 0;
-}
-
-static void remove_launcher_variables(void)
-{
-    char **keep = environ;
-    for (char **at = environ; *at; at++)
-        if (!belongs_to_launcher(*at))
-            *keep++ = *at;
-    *keep = NULL;
-}
-
-static int exists(const char *dir, int rank, const char *suffix)
-{
-    char path[4200];
-    snprintf(path, sizeof(path), "%s/rank-%05d%s", dir, rank, suffix);
-    return access(path, F_OK) == 0;
-}
-
-/* Waits until every rank's file has its final name; the number of those that have. A rank whose
- * collector is alive or can be replaced has a journal. */
-static int await_files(const char *dir, int ranks)
-{
-    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
-    int ready = 0, last_ready = -1, quiet_ms = 0;
-    while (!pw_launch_end_requested()) {
-        int writing = 0;
-        ready = 0;
-        for (int r = 0; r < ranks; r++) {
-            ready += exists(dir, r, ".h5");
-            writing += exists(dir, r, ".h5.part") || exists(dir, r, ".journal");
-        }
-        quiet_ms = ready == last_ready ? quiet_ms + LOOK_MS : 0;
-        last_ready = ready;
-        if (ready == ranks || quiet_ms > (writing ? PATIENCE_MS : PATIENCE_UNSEEN_MS))
-            break;
-        nanosleep(&pause, NULL);
-    }
-    return ready;
-}
-
-static int merge_processes(int ranks)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int n = cores > 0 && cores < MAX_MERGE_PROCESSES ? (int)cores : MAX_MERGE_PROCESSES;
-    return ranks < n ? ranks : n;
-}
-
-/* As options of the merge. */
-static void pass_flops(const struct pw_options *options)
-{
-    setenv("PROFWRAP_MERGE_STEP_FLOPS", options->text[PW_OPT_STEP_FLOPS], 1);
-    setenv("PROFWRAP_MERGE_PEAK_FLOPS", options->text[PW_OPT_PEAK_FLOPS], 1);
-    setenv("PROFWRAP_MERGE_FLOPS_TYPE", options->text[PW_OPT_FLOPS_TYPE], 1);
-}
-
-/* In the child. Standard output belongs to the application. */
-__attribute__((noreturn)) static void become_merge(const char *dir, int processes,
-                                                   const struct pw_options *options)
-{
-    char self[4096], count[16], host[32];
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    remove_launcher_variables();
-    setenv("PROFWRAP_READ_MEMORY", ANY_SIZE, 0); /* the job's own files are no stranger's */
-    if (pw_option_flag(options, PW_OPT_QUIET))
-        setenv("PROFWRAP_MERGE_QUIET", "1", 1);
-    pass_flops(options);
-    snprintf(count, sizeof(count), "%d", processes);
-    snprintf(host, sizeof(host), "localhost:%d", processes);
-    if (pw_cli_self(self, sizeof(self)) == 0) {
-        if (processes > 1)
-            execlp("mpirun", "mpirun", "--host", host, "--oversubscribe", "--bind-to", "none",
-                   "-np", count, self, "merge", dir, (char *)NULL);
-        execl(self, self, "merge", dir, (char *)NULL);
-    }
-    _exit(127);
-}
-
-static int run_merge(const char *dir, int processes, const struct pw_options *options)
-{
-    pid_t pid = fork();
-    if (pid == 0)
-        become_merge(dir, processes, options);
-    int status = 0;
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
-}
-
-/* Never fails the run: what cannot be done is said in one line, with the command that does it
- * later. */
-static void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
-{
-    int ready = await_files(dir, ranks);
-    if (pw_launch_end_requested()) {
-        pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its "
-               "report",
-               dir, dir);
-        return;
-    }
-    if (ready < ranks) {
-        struct pw_recovery found;
-        pw_h5_quiet();
-        if (pw_cli_recover_all(dir, 0, &found) == 0)
-            ready += found.recovered;
-    }
-    if (ready < ranks)
-        pw_say("only %d of %d rank files are complete; merging what is there", ready, ranks);
-    if (ready == 0)
-        return;
-    if (run_merge(dir, merge_processes(ranks), options)) {
-        pw_error("the merge failed; try 'profwrap merge %s'", dir);
-        return;
-    }
-    int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !pw_option_flag(options, PW_OPT_QUIET);
-    pw_cli_report_write(dir, show ? stderr : NULL, pw_option_flag(options, PW_OPT_SUMMARY));
-}
 
 /* Lists, whose parsers say what is wrong. */
 static int check_lists(struct pw_run *run)
@@ -258,42 +81,75 @@ static int goes_on(const struct pw_options *options, int argc, char **argv, int 
     return asked && at + 1 < argc;
 }
 
-/* Options, identity and program; -1 to go on, else the exit status. */
-static int understand(struct pw_run *run, int argc, char **argv)
+/* The environment: who we are. */
+static void begin(struct pw_run *run)
 {
-    struct pw_options_end end;
     pw_options_init(&run->options);
-    pw_identity_find(&run->id, run->options.text[PW_OPT_FSROOT],
-                     run->options.text[PW_OPT_HOSTNAME]);
-    int err = pw_options_parse(&run->options, PW_CMD_RUN, argc, argv, &end);
-    if (!err && end.help) {
-        printf("Usage: profwrap [run] [OPTIONS] [--] PROGRAM [ARGS...]\n\n");
-        pw_options_print_help(stdout, PW_CMD_RUN);
-        return 0;
+    const struct pw_identity_hints hints = {.root = run->options.text[PW_OPT_FSROOT],
+                                            .hostname = run->options.text[PW_OPT_HOSTNAME]};
+    pw_identity_find(&run->id, &hints);
+}
+
+/* A job whose ranks contradict each other is said once, and runs. */
+static void check_identity(struct pw_run *run)
+{
+    const char *problem = run->id.contradiction;
+    if (!problem[0])
+        return;
+    if (!run->id.launched) {
+        if (pw_run_is_host_leader(run))
+            pw_error("%s; running %s unprofiled", problem, run->argv[0]);
+        run->refused = 1;
+    } else if (run->id.rank == 0) {
+        pw_say("%s: the latter is used", problem);
     }
+}
+
+static int find_program(struct pw_run *run)
+{
+    int err = pw_program_find(run->argv[0], run->path, sizeof(run->path));
+    if (err && pw_run_is_host_leader(run))
+        pw_error("cannot run %s: %s", run->argv[0],
+                 err == -ENOENT ? "no such program" : strerror(-err));
+    return err ? pw_run_fail_after_leader(run, err == -ENOENT ? 127 : 126) : -1;
+}
+
+static int print_help(void)
+{
+    printf("Usage: profwrap [run] [OPTIONS] [--] PROGRAM [ARGS...]\n\n");
+    pw_options_print_help(stdout, PW_CMD_RUN);
+    return 0;
+}
+
+/* Options, identity and program; -1 to go on, else the exit status. *next is the program's index.
+ */
+static int understand(struct pw_run *run, int argc, char **argv, int *next)
+{
+    struct pw_options_end end = {.next = 1};
+    begin(run);
+    int err = pw_options_parse(&run->options, PW_CMD_RUN, argc, argv, &end);
+    *next = end.next;
+    if (!err && end.help)
+        return print_help();
     if (!err && end.version) {
         printf("profwrap %s\n", PROFWRAP_VERSION);
         return 0;
     }
     err = err ? err : check_options(run);
     err = err ? err : pw_run_clocks_read(&run->clocks, &run->options, &run->id);
-    if (err && goes_on(&run->options, argc, argv, &end.next)) {
+    if (err && goes_on(&run->options, argc, argv, next)) {
         if (pw_run_is_host_leader(run))
-            pw_error("%s; running %s unprofiled", run->options.problem, argv[end.next]);
+            pw_error("%s; running %s unprofiled", run->options.problem, argv[*next]);
         run->refused = 1;
-    } else if (err || end.next >= argc) {
+    } else if (err || *next >= argc) {
         if (pw_run_is_host_leader(run))
             pw_error("%s", err ? run->options.problem
                                : "no program given; usage: profwrap [OPTIONS] PROGRAM [ARGS...]");
         return pw_run_fail_after_leader(run, 2);
     }
     pw_log_set_quiet(pw_option_flag(&run->options, PW_OPT_QUIET));
-    run->argv = argv + end.next;
-    err = pw_program_find(run->argv[0], run->path, sizeof(run->path));
-    if (err && pw_run_is_host_leader(run))
-        pw_error("cannot run %s: %s", run->argv[0],
-                 err == -ENOENT ? "no such program" : strerror(-err));
-    return err ? pw_run_fail_after_leader(run, err == -ENOENT ? 127 : 126) : -1;
+    run->argv = argv + *next;
+    return find_program(run);
 }
 
 /* Whether the probe can do anything for this program; says why not. */
@@ -321,21 +177,107 @@ static int can_profile(struct pw_run *run)
     return !problem[0];
 }
 
+/* The directory of the job when it has this name; 0, or as of pw_outdir_prepare() and
+ * pw_claim_take(). */
+static int join(struct pw_run *run, const char *dir, char *problem, int size)
+{
+    int other = 0;
+    int err = pw_outdir_prepare(
+        dir, run->id.job, pw_option_flag(&run->options, PW_OPT_TRUST_DIRECTORY), problem, size);
+    if (err || !run->id.job_may_repeat)
+        return err;
+    err = pw_claim_take(dir, &run->id, &other);
+    if (err == -EEXIST)
+        snprintf(problem, (size_t)size,
+                 "output directory %s holds the profile of another job; choose another with -o, or "
+                 "remove it",
+                 dir);
+    else if (err == -EPROTO && !other)
+        problem[0] = '\0';
+    else if (err == -EPROTO)
+        snprintf(problem, (size_t)size,
+                 "rank %d is one of %d ranks, but other ranks of the job in %s say %d",
+                 run->id.rank, run->id.size, dir, other);
+    else if (err)
+        snprintf(problem, (size_t)size, "output directory %s: %s", dir, strerror(-err));
+    return err;
+}
+
+static int expand_output(struct pw_run *run)
+{
+    enum { ROOM = 96 }; /* for the names of files, and of an epoch */
+    return pw_identity_expand(&run->id, run->options.text[PW_OPT_OUTPUT], run->dir,
+                              (int)sizeof(run->dir) - ROOM);
+}
+
+/* A restart of the ranks of a job: an epoch, in a directory of its own below the job's. */
+static int join_epoch(struct pw_run *run, char *problem, int size)
+{
+    const size_t used = strlen(run->dir);
+    int err =
+        pw_outdir_prepare(run->dir, run->id.job,
+                          pw_option_flag(&run->options, PW_OPT_TRUST_DIRECTORY), problem, size);
+    snprintf(run->dir + used, sizeof(run->dir) - used, "/epoch-%d", run->id.restart);
+    return err ? err : join(run, run->dir, problem, size);
+}
+
+static void name_job(struct pw_run *run, const char *first, int number)
+{
+    if (number > 1)
+        snprintf(run->id.job, sizeof(run->id.job), "%.50s-%d", first, number);
+}
+
+/* A restart is of the last job of its name. */
+static void find_restarted(struct pw_run *run, const char *first, int most)
+{
+    char next[sizeof(run->dir)];
+    for (int number = 1; number < most; number++) {
+        name_job(run, first, number + 1);
+        if (expand_output(run))
+            return;
+        snprintf(next, sizeof(next), "%s", run->dir);
+        if (access(next, F_OK)) {
+            snprintf(run->id.job, sizeof(run->id.job), "%s", first);
+            name_job(run, first, number);
+            return;
+        }
+    }
+}
+
+/* Finds the directory: where the job's name may be another's, too, the first name NAME, NAME-2, ...
+ * under which this rank is not in another job's way. */
+static int find_directory(struct pw_run *run, char *problem, int size)
+{
+    enum { MOST_JOBS = 1000 };
+    char first[sizeof(run->id.job)];
+    const int has_choice = run->id.job_may_repeat && strstr(run->options.text[PW_OPT_OUTPUT], "%j");
+    snprintf(first, sizeof(first), "%s", run->id.job);
+    if (has_choice && run->id.restart)
+        find_restarted(run, first, MOST_JOBS);
+    for (int number = 1;; number++) {
+        int err = expand_output(run);
+        if (err) {
+            snprintf(problem, (size_t)size, "--output is too long");
+            return err;
+        }
+        if (run->id.restart)
+            return join_epoch(run, problem, size);
+        err = join(run, run->dir, problem, size);
+        if (err != -EEXIST || !has_choice || number == MOST_JOBS)
+            return err;
+        name_job(run, first, number + 1);
+    }
+}
+
 /* The directory; -1 to go on, else the exit status. */
 static int prepare_directory(struct pw_run *run)
 {
-    char problem[4300];
-    int err = pw_identity_expand(&run->id, run->options.text[PW_OPT_OUTPUT], run->dir,
-                                 sizeof(run->dir) - 64);
-    if (err)
-        snprintf(problem, sizeof(problem), "--output is too long");
-    else
-        err = pw_outdir_prepare(run->dir, run->id.job,
-                                pw_option_flag(&run->options, PW_OPT_TRUST_DIRECTORY), problem,
-                                sizeof(problem));
-    int unprofiled = err && (err == PW_OUTDIR_SHARED || pw_run_goes_on_after(run, err) ||
-                             run->options.origin[PW_OPT_OUTPUT] == PW_OPTION_ENVIRONMENT);
-    if (err && pw_run_is_host_leader(run))
+    char problem[4400];
+    int err = find_directory(run, problem, sizeof(problem));
+    int unprofiled = err == PW_OUTDIR_SHARED || err == -EPROTO ||
+                     (err && pw_run_goes_on_after(run, err)) ||
+                     (err && run->options.origin[PW_OPT_OUTPUT] == PW_OPTION_ENVIRONMENT);
+    if (err && problem[0] && (pw_run_is_host_leader(run) || err == -EPROTO))
         pw_error("%s%s%s%s", problem, unprofiled ? "; running " : "",
                  unprofiled ? run->argv[0] : "", unprofiled ? " unprofiled" : "");
     if (unprofiled)
@@ -397,32 +339,55 @@ static int be_guard(struct pw_run *run)
     return status;
 }
 
+/* By rank 0. */
+static void conclude(const struct pw_run *run)
+{
+    if (run->id.rank != 0 || pw_option_flag(&run->options, PW_OPT_NO_MERGE) ||
+        !atomic_load(&run->lifeline->is_profiled))
+        return;
+    if (run->id.restart) {
+        char job[sizeof(run->dir)];
+        snprintf(job, sizeof(job), "%s", run->dir);
+        *strrchr(job, '/') = '\0';
+        pw_conclude_epochs(job, run->id.restart);
+    }
+    pw_conclude(run->dir, run->id.size, &run->options);
+}
+
+/* The rank's guard, to the end; the exit status. */
+static int run_rank(struct pw_run *run)
+{
+    check_identity(run);
+    if (run->refused || !can_profile(run))
+        return pw_run_unprofiled(run);
+    int status = prepare_directory(run);
+    if (status >= 0)
+        return status;
+    pw_run_clocks_init(&run->clocks, &run->id, run->dir);
+    status = be_guard(run);
+    pw_run_clocks_fini(&run->clocks);
+    conclude(run);
+    return status;
+}
+
+static int start(struct pw_run *run)
+{
+    run->lifeline = pw_lifeline_create();
+    if (!run->lifeline) {
+        pw_error("cannot run %s: %s", run->path, strerror(ENOMEM));
+        return 126;
+    }
+    pw_launch_relay_signals(run->lifeline);
+    return -1;
+}
+
 int pw_cli_run(int argc, char **argv)
 {
     static struct pw_run run;
+    int next;
     run.umask = umask(077); /* a profile is its owner's; merge and report inherit this */
-    int status = understand(&run, argc, argv);
-    if (status >= 0)
-        return status;
-    run.lifeline = pw_lifeline_create();
-    if (!run.lifeline) {
-        pw_error("cannot run %s: %s", run.path, strerror(ENOMEM));
-        return 126;
-    }
-    pw_launch_relay_signals(run.lifeline);
-    if (run.refused || !can_profile(&run))
-        return end_alike(&run, pw_run_unprofiled(&run));
-    status = prepare_directory(&run);
-    if (status >= 0)
-        return end_alike(&run, status);
-    pw_run_clocks_init(&run.clocks, &run.id, run.dir);
-    status = be_guard(&run);
-    pw_run_clocks_fini(&run.clocks);
-    if (run.id.rank == 0 && !pw_option_flag(&run.options, PW_OPT_NO_MERGE) &&
-        atomic_load(&run.lifeline->is_profiled)) {
-        if (pw_option_flag(&run.options, PW_OPT_TRUST_DIRECTORY))
-            setenv("PROFWRAP_TRUST_DIRECTORY", "1", 1); /* the merge writes there, too */
-        pw_conclude(run.dir, run.id.size, &run.options);
-    }
-    return end_alike(&run, status);
+    int status = understand(&run, argc, argv, &next);
+    if (status < 0)
+        status = start(&run);
+    return status >= 0 ? status : end_alike(&run, run_rank(&run));
 }

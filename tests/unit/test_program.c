@@ -41,7 +41,7 @@ static struct pw_identity identify(const char *const *pairs)
         unsetenv(launcher_variables[i]);
     for (; pairs[0]; pairs += 2)
         setenv(pairs[0], pairs[1], 1);
-    pw_identity_find(&id, "", "node-a");
+    pw_identity_find(&id, &(struct pw_identity_hints){.root = "", .hostname = "node-a"});
     return id;
 }
 
@@ -108,8 +108,8 @@ static void test_host_and_clock_domain(void **state)
 {
     struct pw_identity a, b;
     char path[UNIT_PATH];
-    pw_identity_find(&a, "", "");
-    pw_identity_find(&b, "", "elsewhere");
+    pw_identity_find(&a, &(struct pw_identity_hints){.root = ""});
+    pw_identity_find(&b, &(struct pw_identity_hints){.root = "", .hostname = "elsewhere"});
     assert_true(a.hostname[0] != '\0');
     assert_string_equal(b.hostname, "elsewhere");
     assert_string_equal(a.clock_domain, b.clock_domain); /* one machine, whatever its name */
@@ -120,10 +120,12 @@ static void test_host_and_clock_domain(void **state)
         assert_int_equal(mkdir(unit_path(path, state, dirs[i]), 0700), 0);
     unit_write(unit_path(path, state, "proc/sys/kernel/random/boot_id"), "another-boot\n", 13,
                0600);
-    pw_identity_find(&b, *state, "");
+    pw_identity_find(&b, &(struct pw_identity_hints){.root = *state});
     assert_memory_equal(b.clock_domain, "another-boot ", 13);
     assert_true(a.clock_domain_hash != b.clock_domain_hash);
-    pw_identity_find(&b, "/nonexistent", "h"); /* no boot id: the host stands for it */
+    pw_identity_find(
+        &b, &(struct pw_identity_hints){.root = "/nonexistent",
+                                        .hostname = "h"}); /* no boot id: the host stands for it */
     assert_memory_equal(b.clock_domain, "h ", 2);
 }
 

@@ -8,26 +8,30 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What each launcher calls things. A row counts when its rank and size variables are both numbers.
- */
-static const struct {
-    const char *rank, *size, *local, *job;
-} launchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "PMIX_NAMESPACE"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "PMI_JOBID"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL},
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID"},
-};
+#include "rank/run/process.h"
+#include "rank/run/rankenv.h"
 
-static int read_number(const char *variable, int fallback)
+/* FNV-1a */
+#define FNV_BEGIN UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
+static const char *value_of(const char *name)
 {
-    const char *text = variable ? getenv(variable) : NULL;
-    char *end;
-    if (!text || !*text)
-        return fallback;
-    long value = strtol(text, &end, 10);
-    return *end || value < 0 || value > 1 << 24 ? fallback : (int)value;
+    const char *value = *name ? getenv(name) : NULL;
+    return value && *value ? value : NULL;
+}
+
+static int number_of(const char *name, int fallback)
+{
+    const int value = pw_env_number(environ, name);
+    return value < 0 ? fallback : value;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * FNV_PRIME;
+    return hash;
 }
 
 static void read_line(const char *root, const char *path, char *out, size_t size)
@@ -44,10 +48,7 @@ static void read_line(const char *root, const char *path, char *out, size_t size
 
 static void hash_clock_domain(struct pw_identity *id)
 {
-    uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
-    for (const char *p = id->clock_domain; *p; p++)
-        hash = (hash ^ (unsigned char)*p) * 0x100000001b3ull;
-    id->clock_domain_hash = hash;
+    id->clock_domain_hash = hash_bytes(FNV_BEGIN, id->clock_domain, strlen(id->clock_domain));
 }
 
 static void find_clock_domain(struct pw_identity *id, const char *root)
@@ -78,60 +79,137 @@ static void clean(char *text)
             *text = '_';
 }
 
-/* What the ranks that one torchrun started share where it was given no id: torchrun is their
- * parent; on several hosts, the meeting place. Empty without torchrun. */
-static void name_torchrun(char *out, size_t size)
+/* What the ranks that one torchrun started on this host share and no other job has: the directory
+ * that torchrun made for their errors. In front of "/attempt_N/", which differs between restarts.
+ */
+static uint32_t hash_torchrun(void)
 {
-    int local = read_number("LOCAL_WORLD_SIZE", -1), all = read_number("WORLD_SIZE", -1);
-    const char *address = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
-    out[0] = '\0';
-    if (local >= 1 && local == all)
-        snprintf(out, size, "torchrun-%d", (int)getppid());
-    else if (address && port)
-        snprintf(out, size, "torchrun-%.32s-%.8s", address, port);
+    const char *file = value_of("TORCHELASTIC_ERROR_FILE");
+    const char *end = file ? strstr(file, "/attempt_") : NULL;
+    struct pw_process_stat stat = {.start = 0};
+    if (end)
+        return (uint32_t)hash_bytes(FNV_BEGIN, file, (size_t)(end - file));
+    /* A shell between would be the parent. */
+    pw_process_stat(getppid(), &stat);
+    return (uint32_t)hash_bytes(FNV_BEGIN ^ (uint64_t)getppid(), (const char *)&stat.start,
+                                sizeof(stat.start));
 }
 
-static void find_job(struct pw_identity *id, const char *variable)
+/* "ADDRESS-PORT" of where the ranks meet; "" where there is none. */
+static void name_meeting(char *out, size_t size, const char *address, const char *port)
 {
-    const char *slurm = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
-    const char *name = variable ? getenv(variable) : NULL;
-    char torchrun[64];
-    if (variable && strcmp(variable, "TORCHELASTIC_RUN_ID") == 0 &&
-        (!name || !*name || strcmp(name, "none") == 0)) {
-        name_torchrun(torchrun, sizeof(torchrun));
-        name = torchrun;
+    const char *host = value_of(address), *number = value_of(port);
+    out[0] = '\0';
+    if (host && number)
+        snprintf(out, size, "%.32s-%.8s", host, number);
+}
+
+/* What torchrun calls a job that the user gave no name: "none", or a random UUID. */
+static int is_users_name(const char *name)
+{
+    enum { UUID_LENGTH = 36, FIRST_DASH = 8 };
+    return name && strcmp(name, "none") != 0 &&
+           !(strlen(name) == UUID_LENGTH && name[FIRST_DASH] == '-' &&
+             strspn(name, "0123456789abcdef-") == UUID_LENGTH);
+}
+
+/* A name that the user gave the next job may have, too; none may meet at the same place. */
+static void name_torchrun(struct pw_identity *id, const char *given, char *out, size_t size)
+{
+    const int local = number_of("LOCAL_WORLD_SIZE", -1);
+    const char *name = is_users_name(given) ? given : NULL;
+    char meeting[48];
+    name_meeting(meeting, sizeof(meeting), "MASTER_ADDR", "MASTER_PORT");
+    if (local == id->size) {
+        snprintf(out, size, "%.40s-%08x", name ? name : "torchrun", hash_torchrun());
+        return;
     }
-    if (slurm && !(name && *name))
-        snprintf(id->job, sizeof(id->job), "%.30s.%.16s", slurm, step ? step : "0");
-    else if (slurm)
+    id->job_may_repeat = 1;
+    if (given && strcmp(given, "none") != 0)
+        snprintf(out, size, "%s", given);
+    else if (meeting[0])
+        snprintf(out, size, "torchrun-%s", meeting);
+}
+
+/* Where no launcher names the job. */
+static void name_nameless(struct pw_identity *id, enum pw_rank_row row, const char *launch,
+                          char *out, size_t size)
+{
+    if (row == PW_RANK_MSRUN)
+        name_meeting(out, size, "MS_SCHED_HOST", "MS_SCHED_PORT");
+    else if (row == PW_RANK_PLAIN || row == PW_RANK_ASCEND)
+        name_meeting(out, size, "MASTER_ADDR", "MASTER_PORT");
+    id->job_may_repeat = out[0] || !launch; /* one launch has one such job */
+    if (!out[0])
+        snprintf(out, size, "%s", launch ? launch : "job");
+}
+
+/* Slurm's name comes first where there is one. */
+static void join_names(struct pw_identity *id, enum pw_rank_row row, const char *name)
+{
+    const char *slurm = value_of("SLURM_JOB_ID"), *step = value_of("SLURM_STEP_ID");
+    if (slurm && row == PW_RANK_SLURM)
+        snprintf(id->job, sizeof(id->job), "%.30s.%.16s", slurm, step);
+    else if (slurm && *name)
         snprintf(id->job, sizeof(id->job), "%.24s-%.32s", slurm, name);
-    else if (name && *name)
+    else if (*name)
         snprintf(id->job, sizeof(id->job), "%.60s", name);
+    else if (slurm)
+        snprintf(id->job, sizeof(id->job), "%.30s-%d", slurm, (int)getpid());
     else
         snprintf(id->job, sizeof(id->job), "%lld-%d", (long long)time(NULL), (int)getpid());
     clean(id->job);
 }
 
-void pw_identity_find(struct pw_identity *id, const char *root, const char *hostname)
+static void find_job(struct pw_identity *id, enum pw_rank_row row, const char *launch)
+{
+    char name[128] = "";
+    if (row != PW_RANK_NONE) {
+        const char *given = value_of(pw_rank_names(row)->job);
+        if (row == PW_RANK_TORCHRUN)
+            name_torchrun(id, given, name, sizeof(name));
+        else if (given)
+            snprintf(name, sizeof(name), "%s", given);
+        if (!name[0] && !(row == PW_RANK_SLURM && value_of("SLURM_JOB_ID")))
+            name_nameless(id, row, launch, name, sizeof(name));
+    }
+    join_names(id, row, name);
+}
+
+/* A rank that its own job cannot have; RANK and WORLD_SIZE that are not those of the launcher. */
+static void find_contradiction(struct pw_identity *id, enum pw_rank_row row)
+{
+    const int rank = number_of("RANK", -1), size = number_of("WORLD_SIZE", -1);
+    if (rank < 0 || size < 0)
+        return;
+    if (row == PW_RANK_NONE && rank >= size)
+        snprintf(id->contradiction, sizeof(id->contradiction), "RANK is %d, but WORLD_SIZE is %d",
+                 rank, size);
+    else if (row != PW_RANK_NONE && (rank != id->rank || size != id->size))
+        snprintf(id->contradiction, sizeof(id->contradiction),
+                 "RANK is %d of %d (WORLD_SIZE), but %s is %d of %d", rank, size,
+                 pw_rank_names(row)->rank, id->rank, id->size);
+}
+
+void pw_identity_find(struct pw_identity *id, const struct pw_identity_hints *hints)
 {
     *id = (struct pw_identity){.size = 1};
-    const char *job = NULL;
-    for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]) && !id->launched; i++) {
-        int rank = read_number(launchers[i].rank, -1), size = read_number(launchers[i].size, -1);
-        if (rank < 0 || size < 1 || rank >= size)
-            continue;
-        id->rank = rank;
-        id->size = size;
-        id->local_rank = read_number(launchers[i].local, 0);
+    const enum pw_rank_row row = pw_rank_find(environ, hints->had);
+    if (row != PW_RANK_NONE) {
+        const struct pw_rank_names *names = pw_rank_names(row);
+        id->rank = number_of(names->rank, 0);
+        id->size = number_of(names->size, 1);
+        id->local_rank = number_of(names->local, 0);
+        id->restart = row == PW_RANK_TORCHRUN ? number_of("TORCHELASTIC_RESTART_COUNT", 0) : 0;
         id->launched = 1;
-        job = launchers[i].job;
     }
-    if (hostname && hostname[0])
-        snprintf(id->hostname, sizeof(id->hostname), "%s", hostname);
+    find_contradiction(id, row);
+    if (hints->hostname && hints->hostname[0])
+        snprintf(id->hostname, sizeof(id->hostname), "%s", hints->hostname);
     else if (gethostname(id->hostname, sizeof(id->hostname) - 1))
         strcpy(id->hostname, "unknown");
-    find_job(id, job);
-    find_clock_domain(id, root);
+    find_job(id, row, hints->launch);
+    find_clock_domain(id, hints->root ? hints->root : "");
 }
 
 int pw_identity_expand(const struct pw_identity *id, const char *pattern, char *out, int size)

@@ -191,8 +191,9 @@ void pw_launch_relay_signals(struct pw_lifeline *lifeline)
 {
     relay_line = lifeline;
     note_inherited(lifeline);
-    /* Open MPI and Slurm make each rank a process group, and signal that. */
-    int launched = getenv("OMPI_COMM_WORLD_RANK") || getenv("SLURM_PROCID");
+    /* Open MPI, Slurm and torchrun make each rank a process group, and signal that. */
+    int launched =
+        getenv("OMPI_COMM_WORLD_RANK") || getenv("SLURM_PROCID") || getenv("TORCHELASTIC_RUN_ID");
     group_sender = launched && getpgrp() == getpid() ? getppid() : 0;
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
     action.sa_sigaction = relay;

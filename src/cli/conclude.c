@@ -1,0 +1,193 @@
+/* Waits for the ranks' files, merges, reports; see conclude.h. The merge is an MPI job of its own:
+ * an MPI that the application has finalised cannot be started again in this process tree. */
+#include "cli/conclude.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cmd_recover.h"
+#include "cli/cmd_report.h"
+#include "core/h5/h5types.h"
+#include "core/log.h"
+#include "rank/run/launch.h"
+#include "run/paths.h"
+
+/* How long nothing may change while a rank is still being written, and how long to wait for ranks
+ * that have shown no file at all. */
+enum { PATIENCE_MS = 30000, PATIENCE_UNSEEN_MS = 3000, LOOK_MS = 20 };
+
+enum { MAX_MERGE_PROCESSES = 8 };
+
+static const char ANY_SIZE[] = "1000000G";
+
+/* What mpirun, srun and PMIx gave this process to know its own job by: a new mpirun would take them
+ * for its own. The user's settings (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl, ...) have none of these
+ * names. */
+static const char *const launcher_variables[] = {
+    "PMIX_",
+    "PMI_",
+    "SLURM_",
+    "OMPI_COMM_WORLD_",
+    "OMPI_APP_CTX_NUM_PROCS=",
+    "OMPI_COMMAND=",
+    "OMPI_ARGV=",
+    "OMPI_FILE_LOCATION=",
+    "OMPI_FIRST_RANKS=",
+    "OMPI_NUM_APP_CTX=",
+    "OMPI_UNIVERSE_SIZE=",
+    "OMPI_MCA_ess",
+    "OMPI_MCA_initial_wdir=",
+    "OMPI_MCA_mpi_oversubscribe=",
+    "OMPI_MCA_pmix=",
+    "OMPI_MCA_shmem_RUNTIME_QUERY_hint=",
+    "OMPI_MCA_orte_app_num=",
+    "OMPI_MCA_orte_fork_agent=", /* that is profwrap: the merge is not to be profiled */
+    "OMPI_MCA_orte_bound_at_launch=",
+    "OMPI_MCA_orte_ess_",
+    "OMPI_MCA_orte_hnp_uri=",
+    "OMPI_MCA_orte_jobfam_session_dir=",
+    "OMPI_MCA_orte_launch=",
+    "OMPI_MCA_orte_local_daemon_uri=",
+    "OMPI_MCA_orte_num_nodes=",
+    "OMPI_MCA_orte_precondition_transports=",
+    "OMPI_MCA_orte_tmpdir_base=",
+    "PRTE_MCA_prte_fork_agent=",
+    "OMPI_MCA_orte_top_session_dir=",
+};
+
+extern char **environ;
+
+static int belongs_to_launcher(const char *variable)
+{
+    for (size_t i = 0; i < sizeof(launcher_variables) / sizeof(launcher_variables[0]); i++)
+        if (strncmp(variable, launcher_variables[i], strlen(launcher_variables[i])) == 0)
+            return 1;
+    return 0;
+}
+
+static void remove_launcher_variables(void)
+{
+    char **keep = environ;
+    for (char **at = environ; *at; at++)
+        if (!belongs_to_launcher(*at))
+            *keep++ = *at;
+    *keep = NULL;
+}
+
+static int exists(const char *dir, int rank, const char *suffix)
+{
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/rank-%05d%s", dir, rank, suffix);
+    return access(path, F_OK) == 0;
+}
+
+/* Waits until every rank's file has its final name; the number of those that have. A rank whose
+ * collector is alive or can be replaced has a journal. */
+static int await_files(const char *dir, int ranks)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+    int ready = 0, last_ready = -1, quiet_ms = 0;
+    while (!pw_launch_end_requested()) {
+        int writing = 0;
+        ready = 0;
+        for (int r = 0; r < ranks; r++) {
+            ready += exists(dir, r, ".h5");
+            writing += exists(dir, r, ".h5.part") || exists(dir, r, ".journal");
+        }
+        quiet_ms = ready == last_ready ? quiet_ms + LOOK_MS : 0;
+        last_ready = ready;
+        if (ready == ranks || quiet_ms > (writing ? PATIENCE_MS : PATIENCE_UNSEEN_MS))
+            break;
+        nanosleep(&pause, NULL);
+    }
+    return ready;
+}
+
+static int merge_processes(int ranks)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int n = cores > 0 && cores < MAX_MERGE_PROCESSES ? (int)cores : MAX_MERGE_PROCESSES;
+    return ranks < n ? ranks : n;
+}
+
+/* As options of the merge. */
+static void pass_flops(const struct pw_options *options)
+{
+    setenv("PROFWRAP_MERGE_STEP_FLOPS", options->text[PW_OPT_STEP_FLOPS], 1);
+    setenv("PROFWRAP_MERGE_PEAK_FLOPS", options->text[PW_OPT_PEAK_FLOPS], 1);
+    setenv("PROFWRAP_MERGE_FLOPS_TYPE", options->text[PW_OPT_FLOPS_TYPE], 1);
+}
+
+/* In the child. Standard output belongs to the application. */
+__attribute__((noreturn)) static void become_merge(const char *dir, int processes,
+                                                   const struct pw_options *options)
+{
+    char self[4096], count[16], host[32];
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    remove_launcher_variables();
+    setenv("PROFWRAP_READ_MEMORY", ANY_SIZE, 0); /* the job's own files are no stranger's */
+    if (pw_option_flag(options, PW_OPT_QUIET))
+        setenv("PROFWRAP_MERGE_QUIET", "1", 1);
+    pass_flops(options);
+    snprintf(count, sizeof(count), "%d", processes);
+    snprintf(host, sizeof(host), "localhost:%d", processes);
+    if (pw_cli_self(self, sizeof(self)) == 0) {
+        if (processes > 1)
+            execlp("mpirun", "mpirun", "--host", host, "--oversubscribe", "--bind-to", "none",
+                   "-np", count, self, "merge", dir, (char *)NULL);
+        execl(self, self, "merge", dir, (char *)NULL);
+    }
+    _exit(127);
+}
+
+/* mpirun does not run as root unless both variables say so. */
+static int refuses_root(void)
+{
+    return geteuid() == 0 &&
+           !(getenv("OMPI_ALLOW_RUN_AS_ROOT") && getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
+}
+
+static int run_merge(const char *dir, int processes, const struct pw_options *options)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        become_merge(dir, refuses_root() ? 1 : processes, options);
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
+{
+    if (pw_option_flag(options, PW_OPT_TRUST_DIRECTORY))
+        setenv("PROFWRAP_TRUST_DIRECTORY", "1", 1); /* the merge writes there, too */
+    int ready = await_files(dir, ranks);
+    if (pw_launch_end_requested()) {
+        pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its "
+               "report",
+               dir, dir);
+        return;
+    }
+    if (ready < ranks) {
+        struct pw_recovery found;
+        pw_h5_quiet();
+        if (pw_cli_recover_all(dir, 0, &found) == 0)
+            ready += found.recovered;
+    }
+    if (ready < ranks)
+        pw_say("only %d of %d rank files are complete; merging what is there", ready, ranks);
+    if (ready == 0)
+        return;
+    if (run_merge(dir, merge_processes(ranks), options)) {
+        pw_error("the merge failed; try 'profwrap merge %s'", dir);
+        return;
+    }
+    int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !pw_option_flag(options, PW_OPT_QUIET);
+    pw_cli_report_write(dir, show ? stderr : NULL, pw_option_flag(options, PW_OPT_SUMMARY));
+}
