@@ -4,7 +4,8 @@ install(TARGETS profwrap-merge profwrap-import RUNTIME DESTINATION ${PROFWRAP_PR
 if(TARGET profwrap-metrics)
     install(TARGETS profwrap-metrics RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
 endif()
-install(TARGETS profwrap_probe profwrap_audit profwrap_rocm LIBRARY DESTINATION ${PROFWRAP_PRIVATE_DIR})
+install(TARGETS profwrap_probe profwrap_audit profwrap_launch profwrap_rocm
+    LIBRARY DESTINATION ${PROFWRAP_PRIVATE_DIR})
 install(FILES ${PROJECT_SOURCE_DIR}/include/profwrap.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/profwrap.pc.in ${PROJECT_BINARY_DIR}/profwrap.pc @ONLY)

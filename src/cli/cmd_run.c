@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cmd_launch.h"
 #include "cli/commands.h"
 #include "cli/conclude.h"
 #include "core/log.h"
@@ -19,6 +20,7 @@
 #include "rank/run/launch.h"
 #include "rank/run/outdir.h"
 #include "rank/run/program.h"
+#include "rank/run/rankenv.h"
 #include "run/activities.h"
 #include "run/run.h"
 
@@ -81,13 +83,31 @@ static int goes_on(const struct pw_options *options, int argc, char **argv, int 
     return asked && at + 1 < argc;
 }
 
-/* The environment: who we are. */
+/* The environment: who we are, and which options `profwrap LAUNCHER` has for its ranks. Those of
+ * the command line come after them. */
 static void begin(struct pw_run *run)
 {
+    struct pw_options_end end;
     pw_options_init(&run->options);
-    const struct pw_identity_hints hints = {.root = run->options.text[PW_OPT_FSROOT],
-                                            .hostname = run->options.text[PW_OPT_HOSTNAME]};
+    pw_launched_read(&run->launched);
+    const struct pw_identity_hints hints = {
+        .root = run->options.text[PW_OPT_FSROOT],
+        .hostname = run->options.text[PW_OPT_HOSTNAME],
+        .launch = run->launched.name,
+        .had = run->launched.had,
+    };
     pw_identity_find(&run->id, &hints);
+    if (run->launched.name) /* they were checked before the launcher was started */
+        pw_options_parse(&run->options, PW_CMD_RUN, run->launched.argc, run->launched.argv, &end);
+    run->launched.output = run->options.text[PW_OPT_OUTPUT];
+}
+
+/* Whether the launcher's profwrap merges: not where a profwrap inside has a directory of its own.
+ */
+static int is_merged_by_launch(const struct pw_run *run)
+{
+    return run->launched.name &&
+           strcmp(run->launched.output, run->options.text[PW_OPT_OUTPUT]) == 0;
 }
 
 /* A job whose ranks contradict each other is said once, and runs. */
@@ -100,7 +120,7 @@ static void check_identity(struct pw_run *run)
         if (pw_run_is_host_leader(run))
             pw_error("%s; running %s unprofiled", problem, run->argv[0]);
         run->refused = 1;
-    } else if (run->id.rank == 0) {
+    } else if (run->id.rank == 0 && !run->launched.name) {
         pw_say("%s: the latter is used", problem);
     }
 }
@@ -116,7 +136,11 @@ static int find_program(struct pw_run *run)
 
 static int print_help(void)
 {
-    printf("Usage: profwrap [run] [OPTIONS] [--] PROGRAM [ARGS...]\n\n");
+    printf("Usage: profwrap [run] [OPTIONS] [--] PROGRAM [ARGS...]\n"
+           "       profwrap [run] [OPTIONS] [--] LAUNCHER [ARGS...]\n\n"
+           "A LAUNCHER (mpirun, srun, torchrun, accelerate launch, ...) runs unprofiled, and each "
+           "rank that it\nstarts is profiled, as in 'profwrap torchrun --nproc-per-node 4 "
+           "train.py'.\n\n");
     pw_options_print_help(stdout, PW_CMD_RUN);
     return 0;
 }
@@ -274,6 +298,8 @@ static int prepare_directory(struct pw_run *run)
 {
     char problem[4400];
     int err = find_directory(run, problem, sizeof(problem));
+    if (!err && is_merged_by_launch(run))
+        pw_launched_mark(run->dir, run->launched.name, &run->id);
     int unprofiled = err == PW_OUTDIR_SHARED || err == -EPROTO ||
                      (err && pw_run_goes_on_after(run, err)) ||
                      (err && run->options.origin[PW_OPT_OUTPUT] == PW_OPTION_ENVIRONMENT);
@@ -339,11 +365,11 @@ static int be_guard(struct pw_run *run)
     return status;
 }
 
-/* By rank 0. */
+/* By rank 0; not where `profwrap LAUNCHER` does it. */
 static void conclude(const struct pw_run *run)
 {
-    if (run->id.rank != 0 || pw_option_flag(&run->options, PW_OPT_NO_MERGE) ||
-        !atomic_load(&run->lifeline->is_profiled))
+    if (run->id.rank != 0 || is_merged_by_launch(run) ||
+        pw_option_flag(&run->options, PW_OPT_NO_MERGE) || !atomic_load(&run->lifeline->is_profiled))
         return;
     if (run->id.restart) {
         char job[sizeof(run->dir)];
@@ -381,13 +407,58 @@ static int start(struct pw_run *run)
     return -1;
 }
 
+/* A launcher that a launcher starts: its ranks are the same launch's. */
+static int become_launcher(const struct pw_run *run)
+{
+    umask(run->umask);
+    execv(run->path, run->argv);
+    pw_error("cannot run %s: %s", run->path, strerror(errno));
+    return 126;
+}
+
+/* The options of the command line, without "--". */
+static int count_options(char **argv, int next)
+{
+    return next > 1 && strcmp(argv[next - 1], "--") == 0 ? next - 2 : next - 1;
+}
+
 int pw_cli_run(int argc, char **argv)
 {
     static struct pw_run run;
     int next;
     run.umask = umask(077); /* a profile is its owner's; merge and report inherit this */
     int status = understand(&run, argc, argv, &next);
-    if (status < 0)
-        status = start(&run);
+    if (status >= 0)
+        return status;
+    const int is_launcher = pw_rank_is_launcher(run.argv) ||
+                            (pw_option_flag(&run.options, PW_OPT_LAUNCHER) && !run.launched.name);
+    if (is_launcher && run.launched.name)
+        return become_launcher(&run);
+    pw_launched_forget();
+    status = start(&run);
+    if (status >= 0)
+        return status;
+    if (is_launcher && !run.refused)
+        return end_alike(&run, pw_cli_launch(&run, argv + 1, count_options(argv, next)));
+    return end_alike(&run, run_rank(&run));
+}
+
+/* What the launch library makes of a rank: "worker PATH PROGRAM ARGS...". */
+int pw_cli_worker(int argc, char **argv)
+{
+    static struct pw_run run;
+    if (argc < 3) {
+        pw_error("'worker' is for processes that 'profwrap LAUNCHER' starts");
+        return 2;
+    }
+    run.umask = umask(077);
+    begin(&run);
+    pw_launched_forget();
+    run.refused =
+        check_options(&run) != 0 || pw_run_clocks_read(&run.clocks, &run.options, &run.id) != 0;
+    pw_log_set_quiet(pw_option_flag(&run.options, PW_OPT_QUIET));
+    snprintf(run.path, sizeof(run.path), "%s", argv[1]);
+    run.argv = argv + 2;
+    const int status = start(&run);
     return status >= 0 ? status : end_alike(&run, run_rank(&run));
 }

@@ -4,6 +4,7 @@
 #define PW_CLI_COMMANDS_H
 
 int pw_cli_run(int argc, char **argv);
+int pw_cli_worker(int argc, char **argv);
 int pw_cli_merge(int argc, char **argv);
 int pw_cli_compare(int argc, char **argv);
 int pw_cli_dump(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* The end of a job: the merge and the report, by rank 0's guard. */
+/* The end of a job: the merge and the report, by rank 0's guard or by the launcher's profwrap. */
 #ifndef PW_CLI_CONCLUDE_H
 #define PW_CLI_CONCLUDE_H
 

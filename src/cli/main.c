@@ -13,7 +13,10 @@ static const struct {
     const char *usage, *help;
 } commands[] = {
     {"run", pw_cli_run, "[run] [OPTIONS] [--] PROGRAM [ARGS...]",
-     "profile one rank; under mpirun or srun, every rank"},
+     "profile one rank; under mpirun, srun or torchrun, every rank"},
+    {"run", pw_cli_run, "[run] [OPTIONS] [--] LAUNCHER [ARGS...]",
+     "profile every rank that mpirun, srun, torchrun, ... starts"},
+    {"worker", pw_cli_worker, NULL, NULL},
     {"merge", pw_cli_merge, "merge [-o FILE] DIR",
      "merge rank files into DIR/cluster.h5; also under mpirun -np P"},
     {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5",
@@ -38,7 +41,8 @@ static void print_help(void)
     printf("profwrap %s: which rank, phase or link holds an MPI job back, by how much\n\nUsage:\n",
            PROFWRAP_VERSION);
     for (int i = 0; i < COMMANDS; i++)
-        printf("  profwrap %-44s %s\n", commands[i].usage, commands[i].help);
+        if (commands[i].usage)
+            printf("  profwrap %-44s %s\n", commands[i].usage, commands[i].help);
     printf("\nOptions of run (each also an environment variable: --ring-size is "
            "PROFWRAP_RING_SIZE):\n");
     pw_options_print_help(stdout, PW_CMD_RUN);

@@ -14,6 +14,7 @@
 #include "rank/ring/segment.h"
 #include "rank/run/identity.h"
 #include "rank/run/launch.h"
+#include "run/launched.h"
 
 /* The clocks of a run, for `profwrap run`: the agreement to synchronise over MPI, and the
  * measurements beside the program. */
@@ -57,6 +58,7 @@ void pw_run_clocks_fini(struct pw_run_clocks *clocks);
 struct pw_run {
     struct pw_options options;
     struct pw_identity id;
+    struct pw_launched launched; /* by whom */
     struct pw_run_clocks clocks;
     uint32_t activities; /* PW_ACTIVITY_* */
     int compression;     /* level of deflate */

@@ -1,11 +1,20 @@
-"""Ranks of launchers that do not name the job: they find each other, and no other job."""
+"""`profwrap LAUNCHER ...`: each rank that a launcher starts has a rank file, there is one report, and
+the launcher behaves as without profwrap. With mpirun, with torchrun and accelerate where a Python has
+them, and with a stand-in (standin_launcher.py) in place of launchers that are not here."""
 
 import glob
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import harness as h
+
+STANDIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin_launcher.py")
+TORCH = os.environ.get("PROFWRAP_TEST_TORCH", os.path.expanduser("~/.cache/profwrap/torch"))
 
 # Says what it is and what it was given; then does what its arguments say.
 WORKER = f"#!{sys.executable}\n" + """
@@ -29,6 +38,11 @@ for word in sys.argv[1:]:
         seen = []
         signal.signal(signal.SIGTERM, lambda *_: seen.append(1))
         signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+    if what == "orphan" and value == str(rank):
+        with open(f"/proc/{os.getppid()}/stat") as file:
+            guard = int(file.read().rsplit(")", 1)[1].split()[1])
+        os.kill(guard, 9)
+        os.kill(os.getpid(), 9)
     if what in ("wait", "count"):
         open(f"ready-{rank}", "w").close()
         while what == "wait" or not seen:
@@ -50,13 +64,30 @@ def worker():
     return write("worker.py", WORKER)
 
 
+def standin(name):
+    """PATH with the stand-in under this name first. It runs in this Python, not the first in PATH."""
+    os.makedirs("bin", exist_ok=True)
+    if not os.path.lexists(f"bin/{name}"):
+        with open(STANDIN) as file:
+            write(f"bin/{name}", file.read().replace("/usr/bin/env python3", sys.executable, 1))
+    return {"PATH": os.path.abspath("bin") + ":" + os.environ["PATH"]}
+
+
+def torch_program(name):
+    path = os.path.join(TORCH, "bin", name)
+    if not os.path.exists(path):
+        raise h.Skipped(f"there is no {path} (PROFWRAP_TEST_TORCH: a virtual environment with torch "
+                        "and accelerate)")
+    return path
+
+
 def ranks_said(done):
     import json
     said = [json.loads(line) for line in h.lines(done.stdout) if line.startswith("{")]
     return sorted(said, key=lambda one: one["rank"])
 
 
-def check_files(folder, n, epoch_job=None):
+def check_files(folder, n):
     found = sorted(os.path.basename(path) for path in glob.glob(os.path.join(folder, "rank-*")))
     h.equal(found, [f"rank-{rank:05d}.h5" for rank in range(n)], f"rank files in {folder}")
     jobs = set()
@@ -66,6 +97,316 @@ def check_files(folder, n, epoch_job=None):
             jobs.add(h.attribute(file, "job_id"))
     h.equal(len(jobs), 1, f"jobs {jobs}")
     return jobs.pop()
+
+
+def check_report(folder, done):
+    h.check(os.path.exists(os.path.join(folder, "report.json")), "no report in", folder)
+    said = [line for line in h.lines(done.stderr) if "report.txt" in line]
+    h.equal(len(said), 1, f"reports announced in {h.lines(done.stderr)}")
+
+
+def clean_workers(done, n):
+    said = ranks_said(done)
+    h.equal([one["rank"] for one in said], list(range(n)), "ranks that ran")
+    for one in said:
+        h.equal(one["ours"], [], "variables of the launch in the program")
+        h.check("libprofwrap_probe.so" in one["preload"], "no probe in", one)
+    return said
+
+
+def under(name, *words, n=3, out="out", options=(), status=0, env=None, **more):
+    """profwrap NAME -n N WORDS..., with the stand-in."""
+    return h.run(h.profwrap("--summary", "-o", out, *options, name, "-n", n, *words), status=status,
+                 env={**standin(name), **(env or {})}, **more)
+
+
+@h.case
+def mpirun():
+    command = h.mpirun(3, worker(), "a b", "")
+    plain = h.run(command)
+    done = h.run(h.profwrap("--summary", "-o", "out", *command))
+    said = clean_workers(done, 3)
+    h.equal([one["argv"][1:] for one in said], [["a b", ""]] * 3, "arguments")
+    h.equal(len(h.lines(done.stdout)), len(h.lines(plain.stdout)), "lines of standard output")
+    check_files("out", 3)
+    check_report("out", done)
+
+
+@h.case
+def mpirun_records_mpi():
+    h.run(h.profwrap("-o", "out", *h.mpirun(2, h.place("TRAIN"), "--steps", 5)))
+    check_files("out", 2)
+    for rank in range(2):
+        h.check(len(h.open_rank("out", rank)["events/comm"]) > 5, "no MPI calls of rank", rank)
+
+
+@h.case
+def job_managers():
+    for name, job in (("srun", "77.3"), ("flux", "f2bX"), ("mpiexec", "b7")):
+        done = under(name, worker(), out=name)
+        clean_workers(done, 3)
+        h.equal(check_files(name, 3), job, f"job of {name}")
+        check_report(name, done)
+
+
+@h.case
+def launchers_that_name_no_job():
+    for name in ("msrun", "mpiexec.hydra", "deepspeed"):
+        done = under(name, worker(), out=name)
+        clean_workers(done, 3)
+        check_files(name, 3)
+        check_report(name, done)
+
+
+@h.case
+def torchrun_and_restarts_of_a_standin():
+    done = under("torchrun", "--epochs", 2, worker(), "fail=1:5", n=2)
+    check_files("out", 2)
+    check_files("out/epoch-1", 2)
+    check_report("out/epoch-1", done)
+    epochs = [line for line in h.lines(done.stderr) if "epoch" in line and "restart" in line]
+    h.equal(len(epochs), 1, f"lines about epochs in {h.lines(done.stderr)}")
+    h.check(re.search(r"epoch 0 ran for \d+\.\d s and ended when rank 1 exited with status 5; the "
+                      r"restart took \d+\.\d s", epochs[0]), epochs[0])
+
+
+@h.case
+def torchrun():
+    done = h.run(h.profwrap("--summary", "-o", "out", torch_program("torchrun"), "--nproc-per-node",
+                            4, worker(), "x"))
+    said = clean_workers(done, 4)
+    h.equal({one["prefix"] for one in said}, {os.path.realpath(TORCH)}, "sys.prefix")
+    check_files("out", 4)
+    check_report("out", done)
+
+
+@h.case
+def torchrun_as_a_module_restarts():
+    """A rank is killed; torchrun starts all again."""
+    done = h.run(h.profwrap("--summary", "-o", "out", torch_program("python"), "-m",
+                            "torch.distributed.run", "--nproc-per-node", 2, "--max-restarts", 1,
+                            worker(), "die=1:9"))
+    check_files("out/epoch-1", 2)
+    check_report("out/epoch-1", done)
+    h.check(any(re.search(r"epoch 0 .* rank 1 was killed by signal 9", line)
+                for line in h.lines(done.stderr)), h.lines(done.stderr))
+
+
+@h.case
+def torchrun_fails():
+    """A rank fails and the others wait for ever: torchrun ends them, and there is a report."""
+    path = torch_program("torchrun")
+    command = (path, "--nproc-per-node", 2, worker(), "fail=0:3", "wait")
+    plain = h.run(command, status=None)
+    done = h.run(h.profwrap("--summary", "-o", "out", *command), status=None)
+    h.equal(done.returncode, plain.returncode, "exit status")
+    with h.open_rank("out", 0) as file:
+        h.equal(int(file.attrs["exit_code"]), 3, "exit code of rank 0")
+    check_report("out", done)
+
+
+@h.case
+def accelerate():
+    done = h.run(h.profwrap("--summary", "-o", "out", torch_program("accelerate"), "launch",
+                            "--multi_gpu", "--num_processes", 2, "--num_machines", 1, "--mixed_precision", "no",
+                            "--dynamo_backend", "no", worker(), "x"), env={"HOME": os.getcwd()})
+    clean_workers(done, 2)
+    check_files("out", 2)
+    check_report("out", done)
+
+
+@h.case
+def workers_of_each_kind():
+    """A script with #!, one without, a shell, another argv[0], a program that starts programs."""
+    path = worker()
+    bare = write("bare.sh", "echo '{\"rank\": '$SLURM_PROCID'}'\n")
+    for k, command in enumerate(((path,), (sys.executable, path), ("bash", "-c", f"{path} y; true"),
+                                 ("bash", bare), ("env", "A=b", path), ("nice", "-n1", path))):
+        done = under("srun", *command, out=f"out{k}")
+        h.equal([one["rank"] for one in ranks_said(done)], [0, 1, 2], f"ranks of {command}")
+        check_files(f"out{k}", 3)
+
+
+@h.case
+def own_preload_and_audit_are_kept():
+    """The launcher and the ranks have what the user gave; a child of a rank is left alone."""
+    path = write("show.sh", "#!/bin/sh\necho \"$LD_AUDIT|$LD_PRELOAD\"\n")
+    libraries = sorted(glob.glob("/lib/*/libm.so.6") + glob.glob("/lib64/libm.so.6"))
+    if not libraries:
+        raise h.Skipped("no libm.so.6 to preload")
+    done = under("srun", path, n=1, env={"LD_PRELOAD": libraries[0]})
+    (line,) = h.lines(done.stdout)
+    audit, preload = line.split("|")
+    h.equal(audit, "", "LD_AUDIT")
+    h.check(preload.endswith(":" + libraries[0]), "LD_PRELOAD is", preload)
+    own = os.path.join(os.path.dirname(h.place("PROFWRAP")), "../libexec/profwrap/libprofwrap_audit.so")
+    h.check(os.path.exists(own), "no", own)  # any auditor would do
+    done = under("srun", path, n=1, out="audited", env={"LD_AUDIT": own})
+    h.equal(h.lines(done.stdout)[0].split("|")[0], own, "LD_AUDIT")
+    check_files("audited", 1)
+
+
+@h.case
+def exit_statuses():
+    path = worker()
+    for status in (0, 3, 255):
+        under("srun", "--status", status, path, out=f"out{status}", status=status)
+        check_files(f"out{status}", 3)
+    under("srun", path, "fail=2:7", out="failed", status=7)
+    check_files("failed", 3)
+    h.run(h.profwrap("--summary", "-o", "mpi", *h.mpirun(2, path, "fail=1:3")), status=3)
+
+
+def start(command, env, ready):
+    """Popen, once all of `ready` are there."""
+    process = subprocess.Popen(list(map(str, command)), env=h.environment(**env),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + h.PATIENCE_S
+    while not all(glob.glob(name) for name in ready):
+        h.check(process.poll() is None, "it ended early", process.returncode)
+        if time.monotonic() > end:
+            process.kill()
+            h.check(False, "never there:", ready)
+        time.sleep(0.02)
+    return process
+
+
+def signal_counts(name, number):
+    """How often each of two ranks gets a signal that is sent to profwrap alone; the exit status."""
+    process = start(h.profwrap("-o", f"out-{number}", name, "-n", 2, worker(), "count"),
+                    standin(name), ("ready-0", "ready-1", "launcher-*"))
+    process.send_signal(number)
+    process.communicate(timeout=h.PATIENCE_S)
+    counts = []
+    for rank in range(2):
+        with open(f"signals-{rank}") as file:
+            counts.append(int(file.read()))
+        os.unlink(f"ready-{rank}")
+        os.unlink(f"signals-{rank}")
+    for path in glob.glob("launcher-*"):
+        os.unlink(path)
+    return counts, process.returncode
+
+
+@h.case
+def signals_reach_the_ranks_once():
+    for name in ("srun", "torchrun"):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            shutil.rmtree(f"out-{number}", ignore_errors=True)
+            h.equal(signal_counts(name, number), ([1, 1], 0), f"{name}: signals and exit status")
+            check_files(f"out-{number}", 2)
+
+
+@h.case
+def launcher_ended_by_a_signal():
+    """As without profwrap: by the same signal."""
+    process = start(h.profwrap("-o", "out", *h.mpirun(2, worker(), "wait")), {},
+                    ("ready-0", "ready-1"))
+    plain = start(h.mpirun(2, worker(), "wait"), {}, ("ready-0", "ready-1"))
+    results = []
+    for one in (process, plain):
+        one.send_signal(signal.SIGTERM)
+        one.communicate(timeout=h.PATIENCE_S)
+        results.append(one.returncode)
+    h.equal(results[0], results[1], "exit status of mpirun after SIGTERM")
+
+
+@h.case
+def rank_0_is_killed():
+    """Its guard, too: the launcher's profwrap makes the report all the same."""
+    done = under("srun", worker(), "orphan=0", status=None)
+    h.equal(done.returncode, 128 + 9, "exit status of the launcher")
+    with h.open_rank("out", 0) as file:
+        h.equal(int(file.attrs["exit_signal"]), 9, "signal of rank 0")
+    check_report("out", done)
+
+
+@h.case
+def launcher_that_is_not_found():
+    for name in ("torchrun", "flux"):
+        done = h.run(h.profwrap("-o", "out", name, "x"), status=127, env={"PATH": "/nonexistent"})
+        h.one_line(done, f"cannot run {name}: no such program")
+    h.check(not os.path.exists("out"), "there is a directory")
+
+
+@h.case
+def nothing_with_a_rank():
+    """One line says what to do; the exit status is the launcher's."""
+    done = h.run(h.profwrap("--launcher", "-o", "out", "nothing", "--status", 5, "true"), status=5,
+                 env=standin("nothing"))
+    h.one_line(done, "no process with a rank", "mpirun -np 4 profwrap")
+    h.check(not os.path.exists("out"), "there is a directory")
+    static = h.program("hello_static")
+    done = under("srun", static, status=3)  # its own
+    h.one_line(done, "no process with a rank")
+
+
+@h.case
+def other_launchers():
+    """--launcher: a script of one's own, with two jobs in it."""
+    path = worker()
+    standin("srun")
+    script = write("job.sh", f"#!/bin/sh\nbin/srun -n 2 {path} first && SLURM_JOB_ID= bin/byhand -n 3 "
+                   f"{path}\n")
+    env = standin("byhand")
+    done = h.run(h.profwrap("--launcher", "--summary", "-o", "out-%j", script), env=env)
+    folders = sorted(glob.glob("out-*"), key=lambda name: name != "out-77.3")
+    h.equal(len(folders), 2, f"directories {folders}")
+    h.equal(check_files(folders[0], 2), "77.3", "job")
+    check_files(folders[1], 3)
+    h.equal(len([line for line in h.lines(done.stderr) if "report.txt" in line]), 2, "reports")
+
+
+@h.case
+def launcher_in_a_launcher():
+    """srun starts a torchrun on each node: the ranks are torchrun's. Below variables of Kubernetes,
+    which number the nodes; one torchrun is found by env, as scripts are."""
+    path = worker()
+    standin("torchrun")
+    env = standin("srun")
+    done = h.run(h.profwrap("--summary", "-o", "out", "srun", "-n", 1, "env", "A=b",
+                            "torchrun", "-n", 2, path),
+                 env={**env, "RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"})
+    clean_workers(done, 2)
+    job = check_files("out", 2)
+    h.check(job.startswith("77"), "the job is", job)
+    check_report("out", done)
+
+
+@h.case
+def nested_profwrap():
+    """The inner one's options come after the outer's; each rank is recorded once."""
+    path = worker()
+    inner = h.place("PROFWRAP")
+    done = under("srun", inner, "--level", 2, path)
+    clean_workers(done, 3)
+    check_files("out", 3)
+    check_report("out", done)
+    done = h.run(h.profwrap("--summary", "-o", "mpi", *h.mpirun(2, inner, path)))
+    clean_workers(done, 2)
+    check_files("mpi", 2)
+    check_report("mpi", done)
+
+
+@h.case
+def nested_profwrap_with_its_own_directory():
+    done = under("srun", h.place("PROFWRAP"), "-o", "inner", worker())
+    clean_workers(done, 3)
+    check_files("inner", 3)
+    check_report("inner", done)
+    h.check(not os.path.exists("out"), "there is an outer directory")
+
+
+@h.case
+def directory_of_another_job():
+    under("srun", worker())
+    done = under("srun", worker(), status=2)
+    h.one_line(done, "out holds the profile of another job")
+    h.equal(done.stdout, b"", "standard output")
+    os.makedirs("full")
+    write("full/x", "")
+    done = under("srun", worker(), out="full", status=2)
+    h.one_line(done, "not empty and not profwrap's")
 
 
 def by_hand(n, out, size=None, options=(), env=None):
@@ -115,6 +456,34 @@ def world_sizes_that_contradict():
     done = h.run(h.profwrap("-o", "x", worker()), env={"RANK": "5", "WORLD_SIZE": "4"})
     h.one_line(done, "RANK is 5, but WORLD_SIZE is 4; running .* unprofiled")
     h.equal(len(ranks_said(done)), 1, "programs that ran")
+
+
+@h.case
+def without_mpirun():
+    """The merge is one process then."""
+    path = worker()
+    standin("torchrun")
+    done = h.run(h.profwrap("--summary", "-o", "out", "torchrun", "-n", 8, path),
+                 env={"PATH": os.path.abspath("bin")})
+    clean_workers(done, 8)
+    check_files("out", 8)
+    check_report("out", done)
+    with h.h5py().File("out/cluster.h5", "r") as file:
+        h.equal(int(file.attrs["merge_processes"]), 1, "processes of the merge")
+
+
+@h.case
+def root_without_leave():
+    """mpirun refuses root: the merge does without."""
+    if os.geteuid() != 0:
+        raise h.Skipped("only root is refused")
+    env = {**h.environment(), **standin("srun")}
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        env.pop(name, None)
+    done = subprocess.run(h.profwrap("--summary", "-o", "out", "srun", "-n", "2", worker()), env=env,
+                          capture_output=True, timeout=h.PATIENCE_S)
+    h.equal(done.returncode, 0, "exit status")
+    check_report("out", done)
 
 
 if __name__ == "__main__":

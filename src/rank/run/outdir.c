@@ -36,6 +36,10 @@ static int read_mark(const char *path, char *job, size_t size)
     return n > 0;
 }
 
+static const char not_ours[] = "is not empty and not profwrap's; choose another with -o";
+static const char of_another[] =
+    "holds the profile of another job; choose another with -o, or remove it";
+
 static int fail(char *problem, int size, const char *dir, const char *what, int err)
 {
     snprintf(problem, (size_t)size, "output directory %s %s", dir, what);
@@ -89,16 +93,28 @@ int pw_outdir_prepare(const char *dir, const char *job, int is_trusted, char *pr
     if (!read_mark(mark, found, sizeof(found))) {
         /* A sibling may mark it between our two looks: then it is not empty, but ours. */
         if (!is_empty(dir) && !read_mark(mark, found, sizeof(found)))
-            return fail(problem, size, dir,
-                        "is not empty and not profwrap's; choose another with -o", -EEXIST);
+            return fail(problem, size, dir, not_ours, -EEXIST);
         if (symlink(job, mark) && errno != EEXIST)
             return fail(problem, size, dir, strerror(errno), -errno);
         if (!read_mark(mark, found, sizeof(found)))
             return fail(problem, size, dir, "cannot be read back", -EIO);
     }
     if (strcmp(found, job) != 0)
-        return fail(problem, size, dir,
-                    "holds the profile of another job; choose another with -o, or remove it",
-                    -EEXIST);
+        return fail(problem, size, dir, of_another, -EEXIST);
     return 0;
+}
+
+int pw_outdir_check_new(const char *dir, char *problem, int size)
+{
+    char path[4200], found[128];
+    struct stat status;
+    if (stat(dir, &status))
+        return 0;
+    snprintf(path, sizeof(path), "%s/%s", dir, mark_name);
+    if (!read_mark(path, found, sizeof(found)))
+        return is_empty(dir) || read_mark(path, found, sizeof(found))
+                   ? 0
+                   : fail(problem, size, dir, not_ours, -EEXIST);
+    snprintf(path, sizeof(path), "%s/cluster.h5", dir);
+    return access(path, F_OK) ? 0 : fail(problem, size, dir, of_another, -EEXIST);
 }

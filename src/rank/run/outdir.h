@@ -11,4 +11,9 @@ enum { PW_OUTDIR_SHARED = 1 };
  * written there, unless it `is_trusted`; else what the system said. */
 int pw_outdir_prepare(const char *dir, const char *job, int is_trusted, char *problem, int size);
 
+/* Whether a new job may write into `dir`, of which no more is known yet: it is not there, is empty,
+ * or has the mark of a job that is not merged, which may be this one. 0, or -EEXIST and `problem`.
+ */
+int pw_outdir_check_new(const char *dir, char *problem, int size);
+
 #endif

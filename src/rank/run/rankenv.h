@@ -32,7 +32,13 @@ enum pw_rank_row pw_rank_find(char *const *environment, const char *had);
 /* Whether this command starts the ranks of a job, and has none itself. */
 int pw_rank_is_launcher(char *const *argv);
 
-/* Separates fields, and variables in a field. */
+/* What `profwrap LAUNCHER` tells the processes of the job, in one variable: fields, each behind
+ * PW_LAUNCH_FIELD but the first: the name of this launch, the path of profwrap, `had` above, and
+ * options of `profwrap run`, a field each. */
+#define PW_LAUNCH_VARIABLE "PROFWRAP_LAUNCH"
+/* The same for processes that mpirun starts by ssh: it hands on what begins so. */
+#define PW_LAUNCH_MCA_VARIABLE "OMPI_MCA_profwrap_launch"
+#define PW_LAUNCH_LIBRARY "libprofwrap_launch.so"
 enum { PW_LAUNCH_FIELD = '\x1f', PW_LAUNCH_BETWEEN = '\x1e' };
 
 #endif

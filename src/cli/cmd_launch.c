@@ -1,0 +1,202 @@
+/* Runs launchers; see cmd_launch.h.
+ *
+ * The launcher's profwrap merges, and not rank 0's, as it does without: when a rank fails,
+ * launchers kill the others, the guard of rank 0 among them, and torchrun takes no notice of a
+ * failure on rank 0 while its process lives. When the launcher has ended, all ranks have. */
+#include "cli/cmd_launch.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/conclude.h"
+#include "core/log.h"
+#include "rank/run/outdir.h"
+#include "rank/run/rankenv.h"
+
+/* The output directory as an absolute path: ranks may have another directory. 0 or -errno. */
+static int absolute_output(const struct pw_run *run, char *out, size_t size)
+{
+    const char *pattern = run->options.text[PW_OPT_OUTPUT];
+    char here[PATH_MAX];
+    if (pattern[0] == '/')
+        return snprintf(out, size, "%s", pattern) < (int)size ? 0 : -ENAMETOOLONG;
+    if (!getcwd(here, sizeof(here)))
+        return -errno;
+    /* A % in the directory's own name would be taken for one of ours. */
+    if (strchr(here, '%'))
+        return -EINVAL;
+    return snprintf(out, size, "%s/%s", here, pattern) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+/* A directory that is known now, and cannot be used, is an error before anything runs. */
+static int check_output(const char *output, char *problem, int size)
+{
+    return strchr(output, '%') ? 0 : pw_outdir_check_new(output, problem, size);
+}
+
+/* Puts the launch into the environment: all options, and last those that are decided here. */
+static int tell(const char *name, char *const *options, int count, const char *output)
+{
+    static char output_option[] = "-o", unprofiled[] = "--unprofiled-on-error";
+    char **words = calloc((size_t)count + 3, sizeof(*words));
+    char *path = strdup(output);
+    if (!words || !path) {
+        free(words);
+        free(path);
+        return -ENOMEM;
+    }
+    memcpy(words, options, (size_t)count * sizeof(*words));
+    words[count] = output_option;
+    words[count + 1] = path;
+    words[count + 2] = unprofiled;
+    int err = pw_launched_tell(name, words, count + 3);
+    free(words);
+    free(path);
+    return err;
+}
+
+/* `output` as a pattern of glob(3). */
+static void glob_pattern(const char *output, const char *below, char *out, size_t size)
+{
+    size_t n = 0;
+    for (const char *at = output; *at && n + 3 < size; at++) {
+        if (*at == '%' && at[1] && strchr("jrh", at[1])) {
+            out[n++] = '*';
+            at++;
+            continue;
+        }
+        if (strchr("*?[\\", *at))
+            out[n++] = '\\';
+        out[n++] = *at;
+    }
+    snprintf(out + n, size - n, "%s", below);
+}
+
+/* The number of a directory of restarts, DIR/epoch-N; 0 for DIR itself. */
+static int epoch_of(const char *dir)
+{
+    const char *at = strrchr(dir, '/');
+    int epoch;
+    return at && sscanf(at, "/epoch-%d", &epoch) == 1 ? epoch : 0;
+}
+
+/* The last epoch of the job in `dir` that this launch started, and the number of its ranks. */
+static void find_last_epoch(const char *dir, const char *name, char *last, size_t size, int *ranks)
+{
+    char pattern[2 * PATH_MAX];
+    glob_t found;
+    snprintf(last, size, "%s", dir);
+    glob_pattern(dir, "/epoch-*", pattern, sizeof(pattern));
+    if (glob(pattern, 0, NULL, &found))
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const int n = pw_launched_find(found.gl_pathv[i], name);
+        if (n > 0 && epoch_of(found.gl_pathv[i]) > epoch_of(last)) {
+            snprintf(last, size, "%s", found.gl_pathv[i]);
+            *ranks = n;
+        }
+    }
+    globfree(&found);
+}
+
+/* Merges and reports each job whose rank 0 this launch started; the number of directories that any
+ * of its ranks wrote to. */
+static int conclude_jobs(const struct pw_run *run, const char *name, const char *output)
+{
+    char pattern[2 * PATH_MAX], last[PATH_MAX + 32];
+    glob_t found;
+    int seen = 0;
+    glob_pattern(output, "", pattern, sizeof(pattern));
+    if (glob(pattern, 0, NULL, &found))
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int ranks = pw_launched_find(found.gl_pathv[i], name);
+        seen += ranks >= 0;
+        if (ranks <= 0 || pw_option_flag(&run->options, PW_OPT_NO_MERGE))
+            continue;
+        find_last_epoch(found.gl_pathv[i], name, last, sizeof(last), &ranks);
+        if (epoch_of(last))
+            pw_conclude_epochs(found.gl_pathv[i], epoch_of(last));
+        pw_conclude(last, ranks, &run->options);
+    }
+    globfree(&found);
+    return seen;
+}
+
+/* Whether the command has a profwrap of its own, which may write anywhere. */
+static int has_profwrap(char *const *argv)
+{
+    for (size_t i = 1; argv[i]; i++)
+        if (strstr(argv[i], "profwrap"))
+            return 1;
+    return 0;
+}
+
+static int follow(struct pw_run *run)
+{
+    enum { LOOK_NS = 20000000 };
+    static _Atomic uint32_t wake;
+    struct pw_exit end;
+    while (!pw_launch_has_ended(run->lifeline, &end))
+        pw_launch_sleep(&wake, atomic_load(&wake), LOOK_NS);
+    return pw_exit_status(&end);
+}
+
+static int start_launcher(struct pw_run *run)
+{
+    const struct pw_launch launch = {
+        .argv = run->argv, .lifeline = run->lifeline, .umask = run->umask};
+    const pid_t pid = pw_launch_start(&launch, run->path);
+    pw_launched_forget(); /* the merge is not to be profiled */
+    if (pid < 0)
+        pw_error("cannot run %s: %s", run->path, strerror(-pid));
+    return pid < 0 ? -1 : 0;
+}
+
+/* -1 to go on, else the exit status. */
+static int refuse_output(struct pw_run *run, int err, const char *problem)
+{
+    const int unprofiled = pw_run_goes_on_after(run, err) ||
+                           run->options.origin[PW_OPT_OUTPUT] == PW_OPTION_ENVIRONMENT;
+    if (!err)
+        return -1;
+    pw_error("%s%s%s%s", problem, unprofiled ? "; running " : "", unprofiled ? run->argv[0] : "",
+             unprofiled ? " unprofiled" : "");
+    return unprofiled ? pw_run_unprofiled(run) : 2;
+}
+
+int pw_cli_launch(struct pw_run *run, char *const *options, int count)
+{
+    char output[PATH_MAX], name[64], problem[PATH_MAX + 256];
+    int err = absolute_output(run, output, sizeof(output));
+    if (err)
+        snprintf(problem, sizeof(problem), "--output must be an absolute path here: %s",
+                 strerror(-err));
+    else
+        err = check_output(output, problem, sizeof(problem));
+    int status = refuse_output(run, err, problem);
+    if (status >= 0)
+        return status;
+    snprintf(name, sizeof(name), "%llx-%x", (long long)time(NULL), (unsigned)getpid());
+    err = tell(name, options, count, output);
+    if (err)
+        pw_launched_forget();
+    if (err)
+        pw_error("cannot profile the ranks of %s: %s", run->argv[0], strerror(-err));
+    if (start_launcher(run))
+        return 126;
+    status = follow(run);
+    if (!err && !conclude_jobs(run, name, output) && !has_profwrap(run->argv))
+        pw_say("%s started no process with a rank that could be profiled: put profwrap before the "
+               "program itself, as in 'mpirun -np 4 profwrap ./program' or 'torchrun --no-python "
+               "profwrap python train.py'",
+               run->argv[0]);
+    return status;
+}

@@ -1,0 +1,12 @@
+/* `profwrap [OPTIONS] LAUNCHER ...`: profiles each rank that a launcher starts. */
+#ifndef PW_CLI_CMD_LAUNCH_H
+#define PW_CLI_CMD_LAUNCH_H
+
+#include "run/run.h"
+
+/* Runs the launcher, run->argv, unprofiled, with `count` options of `profwrap run` for its ranks;
+ * then merges and reports each job of which it started rank 0. The launcher's exit status, as of a
+ * shell; *line tells how it ended. */
+int pw_cli_launch(struct pw_run *run, char *const *options, int count);
+
+#endif
