@@ -3,24 +3,45 @@ played by programs/standin/gloo.cc; tests/python/test_torch_collectives.py has t
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import harness as h
+from ending import children
 
 
-def play(scenario, size=2, options=("--no-merge",)):
-    """Standard output of rank 0; the files are in out."""
+def start(scenario, size=2, options=("--no-merge",)):
     library = os.path.join(os.path.dirname(h.program("glooactor")), "standin", "libstandin_gloo.so")
-    running = [subprocess.Popen(
+    return [subprocess.Popen(
         [*h.profwrap("-o", "out", *options), h.program("glooactor"), library, scenario, "meeting"],
         env=h.environment(RANK=str(r), WORLD_SIZE=str(size), LOCAL_RANK=str(r),
                           TORCHELASTIC_RUN_ID="job"),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for r in range(size)]
+
+
+def play(scenario, size=2, options=("--no-merge",)):
+    """Standard output of rank 0; the files are in out."""
+    running = start(scenario, size, options)
     done = [p.communicate(timeout=h.PATIENCE_S) for p in running]
     for process, (out, err) in zip(running, done):
         h.check(process.returncode == 0, "status", process.returncode, out, err)
     return done[0][0]
+
+
+def await_wait(rank):
+    """What `ctl status` says of the rank's thread that waits, once there is one."""
+    until = time.monotonic() + h.PATIENCE_S
+    while time.monotonic() < until:
+        done = subprocess.run(h.profwrap("ctl", "status", "--format", "json", "out"),
+                              capture_output=True, text=True)
+        found = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
+        for thread in [t for r in found if r["rank"] == rank for t in r["threads"]]:
+            if thread["op"] == "Wait":
+                return thread
+        time.sleep(0.1)
+    return h.check(False, "rank", rank, "did not come to wait")
 
 
 def rows(rank):
@@ -110,6 +131,25 @@ def waits_begin_where_the_program_waits():
     # Rank 1 begins its second bucket 20 ms later: rank 0 stands still for it in finalize_backward().
     h.check(len(waited) >= 55, "second buckets that were waited for", len(waited))
     h.check(sorted(waited)[len(waited) // 2] > 15e6, "the middle wait", sorted(waited))
+
+
+@h.case
+def what_a_killed_rank_waited_for():
+    running = start("stuck")
+    thread = await_wait(0)
+    h.equal((thread["awaited"], thread["seq"], thread["comm_name"]), ("Allreduce", 1, "default_pg 0"),
+            "while it waits")
+    for process in running:
+        [program] = [pid for collector in children(process.pid) for pid in children(collector)]
+        os.kill(program, signal.SIGKILL)
+    for process in running:
+        process.communicate(timeout=h.PATIENCE_S)
+    with h.open_rank("out", 0) as file:
+        row = file["events/open"][0]
+        h.equal(h.enum_names(file["events/open"], "awaited"), ["Allreduce"], "what it waited for")
+        h.equal((int(row["seq"]), int(row["comm"])), (1, 0), "its number and group")
+    with h.open_rank("out", 1) as file:
+        h.check("open" not in file["events"], "rank 1 was in no operation")
 
 
 @h.case

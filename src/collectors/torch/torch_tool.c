@@ -7,6 +7,7 @@
 #include "collectors/torch/torch_tool.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,6 +305,46 @@ static void record(void *state, const struct pw_record *record, const struct pw_
     write_whole(s);
 }
 
+/* ---- waits that are open ---- */
+
+static void open_call(void *state, const struct pw_segment_shared *segment,
+                      const struct pw_shown_call *call, struct pw_row_open *row)
+{
+    const struct state *s = state;
+    const uint64_t at = s->base + (call->handle & ~PW_TORCH_HANDLE);
+    (void)segment;
+    if (pw_op_info(call->op)->cls != PW_CLASS_WAIT || !(call->handle & PW_TORCH_HANDLE) ||
+        call->awaited == PW_OP_None || call->awaited >= PW_OP_COUNT)
+        return;
+    row->awaited = (uint16_t)call->awaited;
+    row->peer = call->peer >= 0 ? call->peer : -1;
+    if (at >= s->ngroups)
+        return;
+    row->comm = s->groups[at].file_row;
+    row->seq = pw_op_info(call->awaited)->cls == PW_CLASS_COLL ? call->tag : -1;
+}
+
+/* The groups that threads wait in. */
+static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
+{
+    struct state *s = state;
+    (void)segment;
+    for (size_t i = 0; i < live->nthreads; i++)
+        for (uint32_t g = s->base; g < s->ngroups; g++) {
+            const struct pw_row_comms *row = &s->groups[g].row;
+            if (live->threads[i].comm_row < 0 || s->groups[g].file_row != live->threads[i].comm_row)
+                continue;
+            live->threads[i].comm_uid = row->uid;
+            if (!live->comms || pw_live_comm(live, row->uid) || live->ncomms >= PW_LIVE_COMMS)
+                continue;
+            struct pw_live_comm *out = &live->comms[live->ncomms++];
+            *out = (struct pw_live_comm){
+                .uid = row->uid, .size = row->size, .reached = row->collectives};
+            snprintf(out->name, sizeof(out->name), "%s",
+                     pw_rankfile_borrow_text(s->file, row->name));
+        }
+}
+
 static void finish(void *state, int64_t end_ns)
 {
     struct state *s = state;
@@ -330,6 +371,8 @@ const struct pw_collector pw_collector_torch = {
     .last_type = PW_REC_TORCH_WAIT,
     .create = create,
     .record = record,
+    .open = open_call,
+    .live = add_live,
     .finish = finish,
     .destroy = destroy,
 };

@@ -158,12 +158,15 @@ enum { WORKS = 1 << 13, LOOKS = 64 };
 
 #define ALL_WORKS UINT64_MAX
 
-static struct {
+static struct pw_torch_work {
     const void *_Atomic work; /* NULL: free */
     _Atomic uint64_t id;      /* 0: none that has not ended */
+    /* What a thread shows that waits for it. */
+    _Atomic uint32_t op, comm, seq;
+    _Atomic int32_t peer;
 } works[WORKS];
 
-static _Atomic uint64_t *place_of(const void *work, bool is_new)
+static struct pw_torch_work *place_of(const void *work, bool is_new)
 {
     const uintptr_t at = (uintptr_t)work >> 5;
     for (uintptr_t i = 0; work && i < LOOKS; i++) {
@@ -173,7 +176,7 @@ static _Atomic uint64_t *place_of(const void *work, bool is_new)
             atomic_compare_exchange_strong(&works[(at + i) % WORKS].work, &there, work))
             there = work;
         if (there == work)
-            return &works[(at + i) % WORKS].id;
+            return &works[(at + i) % WORKS];
         if (!there)
             break;
     }
@@ -182,27 +185,25 @@ static _Atomic uint64_t *place_of(const void *work, bool is_new)
 
 /* The number of an operation that begins, counted from 1; 0: there is no place for it, so that its
  * end will not be known. */
-static uint64_t add_work(const void *work)
+static uint64_t add_work(const void *work, const struct pw_record *call)
 {
     static _Atomic uint64_t count;
-    _Atomic uint64_t *place = place_of(work, true);
+    struct pw_torch_work *place = place_of(work, true);
     const uint64_t id = place ? atomic_fetch_add(&count, 1) + 1 : 0;
-    if (place)
-        atomic_store_explicit(place, id, memory_order_release);
+    if (place) {
+        atomic_store_explicit(&place->op, call->op, memory_order_relaxed);
+        atomic_store_explicit(&place->comm, call->torch_call.comm, memory_order_relaxed);
+        atomic_store_explicit(&place->seq, call->torch_call.seq, memory_order_relaxed);
+        atomic_store_explicit(&place->peer, call->torch_call.peer, memory_order_relaxed);
+        atomic_store_explicit(&place->id, id, memory_order_release);
+    }
     return id;
-}
-
-/* 0: it has ended, or was not seen. */
-static uint64_t id_of(const void *work)
-{
-    _Atomic uint64_t *place = place_of(work, false);
-    return place ? atomic_load_explicit(place, memory_order_acquire) : 0;
 }
 
 static uint64_t end_work(const void *work)
 {
-    _Atomic uint64_t *place = place_of(work, false);
-    return place ? atomic_exchange(place, 0) : 0;
+    struct pw_torch_work *place = place_of(work, false);
+    return place ? atomic_exchange(&place->id, 0) : 0;
 }
 
 /* ---- wrappers that a thread is in ---- */
@@ -210,6 +211,7 @@ static uint64_t end_work(const void *work)
 /* What PyTorch itself calls inside of one is not the program's. */
 struct scope {
     struct scope *outer;
+    struct pw_thread *shown; /* shows a wait as the call that it is in; else NULL */
 };
 
 static _Thread_local struct scope *innermost __attribute__((tls_model("initial-exec")));
@@ -218,7 +220,7 @@ static _Thread_local struct scope *innermost __attribute__((tls_model("initial-e
 static bool enter(struct scope *scope)
 {
     const bool is_outermost = innermost == NULL;
-    scope->outer = innermost;
+    *scope = (struct scope){.outer = innermost};
     innermost = scope;
     return is_outermost && pw_gate->on;
 }
@@ -234,6 +236,8 @@ static const struct scope *outermost(void)
 static void leave(const struct scope *scope)
 {
     innermost = scope->outer;
+    if (scope->shown)
+        pw_probe_unlock(scope->shown);
 }
 
 /* The unwinder calls this for each frame of this file that has a cleanup, when an exception (or the
@@ -315,7 +319,7 @@ static void end(struct operation *op)
         return;
     op->record.end = pw_probe_now();
     if (!op->record.torch_call.id) /* it has no thread of its own: a message */
-        op->record.torch_call.id = add_work(*op->work);
+        op->record.torch_call.id = add_work(*op->work, &op->record);
     write(&op->record);
 }
 
@@ -406,7 +410,7 @@ void pw_gloo_enqueue(void *group, void *const *work)
     void (*real)(void *, void *const *) =
         (void (*)(void *, void *const *))find(ENQUEUE_SYMBOL, __builtin_return_address(0));
     if (current && outermost() == &current->scope)
-        current->record.torch_call.id = add_work(*work);
+        current->record.torch_call.id = add_work(*work, &current->record);
     if (real)
         real(group, work);
 }
@@ -457,12 +461,32 @@ void pw_gloo_finish(void *work)
 
 struct wait {
     struct scope scope;
-    uint64_t start;
+    uint64_t start, id;
     const void *work; /* NULL: all that were begun */
-    uint64_t id;
     bool is_outermost, is_done;
     bool is_message; /* nothing but this wait says when the operation was done */
 };
+
+/* The thread shows what it waits for, so that it is known of a program that hangs or is killed
+ * here. It records nothing meanwhile: it stands still. */
+static void show_wait(struct wait *wait, const struct pw_torch_work *place)
+{
+    struct pw_thread *thread = hold();
+    if (!thread)
+        return;
+    struct pw_open_call *open = thread->call;
+    const uint32_t op = place ? atomic_load(&place->op) : PW_OP_None;
+    atomic_store_explicit(&open->start, wait->start, memory_order_relaxed);
+    atomic_store_explicit(&open->peer, place ? atomic_load(&place->peer) : -1,
+                          memory_order_relaxed);
+    atomic_store_explicit(&open->tag, place ? (int32_t)atomic_load(&place->seq) : 0,
+                          memory_order_relaxed);
+    atomic_store_explicit(&open->handle, PW_TORCH_HANDLE | (place ? atomic_load(&place->comm) : 0),
+                          memory_order_relaxed);
+    atomic_store_explicit(&open->awaited, op, memory_order_relaxed);
+    atomic_store_explicit(&open->op, place ? PW_OP_Wait : PW_OP_Waitall, memory_order_release);
+    wait->scope.shown = thread;
+}
 
 static void begin_wait(struct wait *wait, const void *work, bool is_message)
 {
@@ -470,8 +494,13 @@ static void begin_wait(struct wait *wait, const void *work, bool is_message)
     wait->is_outermost = enter(&wait->scope);
     if (!wait->is_outermost)
         return;
-    wait->id = work ? id_of(work) : ALL_WORKS;
+    const struct pw_torch_work *place = work ? place_of(work, false) : NULL;
+    wait->id = place  ? atomic_load_explicit(&place->id, memory_order_acquire)
+               : work ? 0
+                      : ALL_WORKS;
     wait->start = pw_probe_now();
+    if (wait->id)
+        show_wait(wait, place);
 }
 
 static void end_wait(struct wait *wait)

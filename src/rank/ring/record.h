@@ -137,6 +137,10 @@ enum {
  * a kernel, which a CUDA graph captures, with what was captured of the communicator before. */
 enum { PW_NCCL_TASK_LAUNCHED = 1, PW_NCCL_TASK_REPLAYED = 2, PW_NCCL_TASK_CAPTURED = 4 };
 
+/* Bit of the handle in an open call that waits for a process group of PyTorch: the rest is the
+ * group's index. No address of a program has it. */
+#define PW_TORCH_HANDLE (UINT64_C(1) << 63)
+
 /* Flags of PW_REC_NCCL_PROXY. */
 enum { PW_NCCL_PROXY_SENDS = 1 };
 

@@ -303,9 +303,19 @@ void play_steps(ProcessGroupGloo *group, int rank, int steps, int slow)
         reducer.finalize_backward();
     }
 }
+// Rank 1 never comes to the second operation.
+void play_stuck(ProcessGroupGloo *group, int rank)
+{
+    Tensors thousand{tensor(1000)};
+    await(group->allreduce(thousand, AllreduceOptions()));
+    if (rank == 1)
+        for (;;)
+            pause();
+    await(group->allreduce(thousand, AllreduceOptions()));
+}
 } // namespace
 
-// `scenario`: all, steps, or plain (no group is announced, and no layout told).
+// `scenario`: all, steps, stuck, or plain (no group is announced, and no layout told).
 extern "C" int play(const char *scenario, const char *path, int rank, int size)
 {
     const int fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -323,6 +333,8 @@ extern "C" int play(const char *scenario, const char *path, int rank, int size)
     ProcessGroupGloo *group = make_group(what == "plain" ? nullptr : "default_pg 0", world, rank);
     if (what == "steps")
         play_steps(group, rank, 60, 1);
+    else if (what == "stuck")
+        play_stuck(group, rank);
     else
         play_all(group, rank);
     delete group;
