@@ -398,9 +398,16 @@ def messages_of_unwrapped_collectives():
                 [("Allreduce", 0, 4, 4, -1), ("Send", -1, 20, 0, 0), ("Recv", -1, 0, 20, 0),
                  ("Send", -1, 20, 0, 1), ("Recv", -1, 0, 20, 1), ("Allreduce", 1, 8, 8, -1)],
                 f"of version {version}")
-    play("alltoall", 6, rank=0, options=("--no-merge", "--level", "0", "-o", "o0"))
-    h.equal(overview(events(h.open_rank("o0")), "op", "seq"), [("Allreduce", 0), ("Allreduce", 1)],
-            "no messages at level 0")
+
+    seen = overview(events(h.open_rank("o7")), *FIELDS)
+    for level, env in ((0, {}), (0, {"NCCLPLAY_WHOLE_NAMES": "1"}), (1, {"NCCLPLAY_WHOLE_NAMES": "1"})):
+        out = f"l{level}-{len(env)}"
+        play("alltoall", 6, rank=0, env=env,
+             options=("--no-merge", "--level", str(level), "-o", out))
+        h.equal(overview(events(h.open_rank(out)), *FIELDS), seen, f"at level {level}, {env}")
+    found = events(use(0, 6, 0))
+    h.equal([e["op"] for e in found if e["op"] in ("Send", "Recv")], [],
+            "messages of the program's own at level 0, which the wrappers see")
 
 
 @h.case

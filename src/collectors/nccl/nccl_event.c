@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "collectors/nccl/nccl_asked.h"
 #include "collectors/nccl/nccl_part.h"
 #include "collectors/nccl/nccl_slot.h"
 #include "core/ops.h"
@@ -144,6 +145,13 @@ static bool is_collective(int func)
     return pw_op_info(pw_nccl_func_op(func))->cls == PW_CLASS_COLL;
 }
 
+/* At level 0 no messages of the program's own. What no wrapper saw may be a part of a collective,
+ * and nothing else tells of that. */
+static bool is_wanted_call(int func)
+{
+    return func >= 0 && (is_collective(func) || pw_recording_level() >= 1 || !pw_nccl_asked);
+}
+
 /* Collectives are counted whether they are recorded or not: other ranks may record them. */
 void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request)
 {
@@ -151,8 +159,7 @@ void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
     uint32_t seq = is_coll ? pw_nccl_comm_count(comm) : 0;
     if (atomic_load_explicit(&comm->captures, memory_order_relaxed) != request->is_captured)
         atomic_store_explicit(&comm->captures, request->is_captured, memory_order_relaxed);
-    const bool is_wanted = request->func >= 0 && (is_coll || pw_recording_level() >= 1);
-    struct pw_thread *thread = is_wanted ? hold() : NULL;
+    struct pw_thread *thread = is_wanted_call(request->func) ? hold() : NULL;
     if (!thread)
         return NULL;
     struct pw_nccl_slot *slot = pw_nccl_slot_take(PW_NCCL_IS_CALL);

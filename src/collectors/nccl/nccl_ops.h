@@ -20,7 +20,7 @@ struct pw_nccl_op {
     bool has_call, has_task, is_alone;
     bool is_launched; /* launch is the kernel's, else the kernel was launched before it */
     bool has_kernel, is_written;
-    uint16_t op, call_thread, task_thread;
+    uint16_t op, task_op, call_thread, task_thread;
     uint8_t flags; /* of /events/comm */
     uint32_t comm; /* index in records */
     int32_t comm_row, size;

@@ -310,9 +310,19 @@ static void *start_ce_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v
     return pw_nccl_task_begin(comm, &request, d->parent, NULL, true);
 }
 
+/* Where a part of a collective has that one's name, only its task says which way it goes; and it is
+ * no collective to be counted. */
+static int message_func(const char *name)
+{
+    const int func = pw_nccl_func_find(name);
+    const bool is_whole =
+        func == PW_NCCL_ALLTOALL || func == PW_NCCL_SCATTER || func == PW_NCCL_GATHER;
+    return is_whole ? PW_NCCL_SENDRECV : func;
+}
+
 static void *start_message_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
 {
-    const int func = pw_nccl_func_find(d->p2p_api.func);
+    const int func = message_func(d->p2p_api.func);
     const struct pw_nccl_request request = {.func = func,
                                             .count = (int64_t)d->p2p_api.count,
                                             .datatype = d->p2p_api.datatype,

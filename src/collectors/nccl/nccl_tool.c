@@ -164,6 +164,14 @@ static uint8_t flags_of(const struct pw_record *record)
     return record->flags & PW_NCCL_CALL_ROOT ? PW_FLAG_ROOT : 0;
 }
 
+/* Of a message whose call does not say which way it goes. */
+static void direct(struct pw_nccl_op *op)
+{
+    const bool is_message = op->task_op == PW_OP_Send || op->task_op == PW_OP_Recv;
+    if (op->has_call && op->has_task && op->op == PW_OP_Sendrecv && is_message)
+        op->op = op->task_op;
+}
+
 static void add_call(struct state *s, const struct pw_record *record,
                      const struct pw_origin *origin)
 {
@@ -176,6 +184,7 @@ static void add_call(struct state *s, const struct pw_record *record,
     op->has_call = true;
     op->is_alone = (record->flags & PW_NCCL_CALL_ALONE) != 0;
     op->op = record->op < PW_OP_COUNT ? record->op : PW_OP_None;
+    direct(op);
     op->flags = flags_of(record);
     op->call = (struct pw_nccl_span){origin->start, origin->end};
     op->call_thread = origin->thread;
@@ -216,6 +225,8 @@ static void add_task(struct state *s, const struct pw_record *record,
     if (!op || op->has_task)
         return;
     op->has_task = true;
+    op->task_op = record->op;
+    direct(op);
     op->is_launched = (record->flags & PW_NCCL_TASK_LAUNCHED) != 0;
     op->launch = (struct pw_nccl_span){origin->start, origin->end};
     op->task_thread = origin->thread;

@@ -270,7 +270,8 @@ static void *call_p2p(struct host_comm *comm, const struct host_op *op, int func
     if (!wants(comm, PW_NCCL_P2P | PW_NCCL_P2P_API))
         return NULL;
     host_head(comm, &d, PW_NCCL_P2P_API, group);
-    d.v6.p2p_api.func = funcs[func];
+    /* Whichever of the two: the source does not say whether info->coll is the message's by then. */
+    d.v6.p2p_api.func = funcs[getenv("NCCLPLAY_WHOLE_NAMES") ? op->func : func];
     d.v6.p2p_api.count = op->count;
     d.v6.p2p_api.datatype = types[op->datatype];
     d.v6.p2p_api.stream = comm;
