@@ -104,23 +104,6 @@ struct collector {
     struct pw_exit end;
 };
 
-/* CUDA is to be recorded, and loads another tool: NCCL is asked for the times of its kernels, and
- * the file says so if a GPU is used. */
-static void leave_cuda(struct collector *c)
-{
-    if (!(c->run->activities & PW_ACTIVITY_CUDA))
-        return;
-    c->other_cuda.tool = getenv(PW_CUDA_VARIABLE);
-    atomic_store(&c->segment->gpu_untimed, 1);
-}
-
-static void look_for_other_cuda(struct collector *c)
-{
-    const pid_t pids[] = {atomic_load(&c->run->lifeline->program_pid),
-                          atomic_load(&c->segment->owner_pid)};
-    pw_cuda_other_poll(&c->other_cuda, pids, sizeof(pids) / sizeof(pids[0]));
-}
-
 static void join_command(char **argv, char *out, size_t size)
 {
     size_t used = 0;
@@ -262,8 +245,8 @@ static int start(struct collector *c)
         .lifeline = c->run->lifeline,
         .umask = c->run->umask,
     };
-    if (!launch.cuda)
-        leave_cuda(c);
+    if (!launch.cuda && (c->run->activities & PW_ACTIVITY_CUDA))
+        pw_cuda_other_begin(&c->other_cuda, c->segment, getenv(PW_CUDA_VARIABLE));
     atomic_store(&c->run->lifeline->is_profiled, 1);
     atomic_store(&c->run->lifeline->is_recording, c->journal != NULL);
     pid_t pid = pw_launch_start(&launch, c->run->path);
@@ -310,7 +293,7 @@ static void follow(struct collector *c)
         pw_drain_run(c->drain);
         atomic_store(&c->run->lifeline->is_at_work, 1);
         pw_run_watch_poll(&c->watch);
-        look_for_other_cuda(c);
+        pw_cuda_other_poll(&c->other_cuda, pid);
         if (pw_drain_is_filling(c->drain))
             continue;
         atomic_store(&c->segment->sleeping, 1);

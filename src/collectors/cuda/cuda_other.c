@@ -33,7 +33,14 @@ static bool has_libcuda(pid_t pid)
     return found;
 }
 
-void pw_cuda_other_poll(struct pw_cuda_other *other, const pid_t *pids, size_t n)
+void pw_cuda_other_begin(struct pw_cuda_other *other, struct pw_segment_shared *segment,
+                         const char *tool)
+{
+    *other = (struct pw_cuda_other){.tool = tool, .segment = segment};
+    atomic_store(&segment->gpu_untimed, 1);
+}
+
+void pw_cuda_other_poll(struct pw_cuda_other *other, pid_t program)
 {
     const int64_t now = pw_local_ns();
     if (!other->tool || other->is_used || now < other->next_ns)
@@ -41,8 +48,8 @@ void pw_cuda_other_poll(struct pw_cuda_other *other, const pid_t *pids, size_t n
     other->since_ns = other->since_ns ? other->since_ns : now;
     const int64_t pause = (now - other->since_ns) / PART;
     other->next_ns = now + (pause < LEAST_NS ? LEAST_NS : pause > MOST_NS ? MOST_NS : pause);
-    for (size_t i = 0; i < n && !other->is_used; i++)
-        other->is_used = pids[i] > 0 && has_libcuda(pids[i]);
+    const pid_t recording = atomic_load(&other->segment->owner_pid);
+    other->is_used = has_libcuda(program) || (recording > 0 && has_libcuda(recording));
 }
 
 void pw_cuda_other_finish(const struct pw_cuda_other *other, struct pw_rankfile *file)
