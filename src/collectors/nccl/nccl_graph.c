@@ -236,10 +236,20 @@ static struct virtual_comm *comm_of(struct pw_nccl_graphs *g, uint32_t graph,
     return c;
 }
 
-static void write_call(struct pw_nccl_graphs *g, struct graph *graph, const struct node *node,
-                       const struct pw_nccl_captured_call *call, int64_t nth,
-                       const struct pw_row_kernel *kernel)
+/* A kernel of a replay, and which of the graph's nodes it is. */
+struct run {
+    struct graph *graph;
+    const struct node *node;
+    const struct pw_row_kernel *kernel;
+};
+
+/* The node's call, the `nth` collective of it. */
+static void write_call(struct pw_nccl_graphs *g, const struct run *run,
+                       const struct pw_nccl_captured_call *call, int64_t nth)
 {
+    const struct graph *graph = run->graph;
+    const struct node *node = run->node;
+    const struct pw_row_kernel *kernel = run->kernel;
     struct virtual_comm *c = comm_of(g, (uint32_t)(graph - g->graphs), call);
     if (!c || (!is_collective(call) && call->op.peer < 0))
         return;
@@ -264,11 +274,12 @@ static bool write_kernel(struct pw_nccl_graphs *g, struct graph *graph,
     const struct node *node = find_node(graph, kernel->graph_node);
     if (!node || !node->is_known)
         return false;
+    const struct run run = {graph, node, kernel};
     int64_t nth = 0;
     for (uint32_t i = 0; i < node->ncalls; i++) {
         const struct pw_nccl_captured_call *call =
             pw_nccl_captured_borrow(&g->captured, node->unit, i);
-        write_call(g, graph, node, call, nth, kernel);
+        write_call(g, &run, call, nth);
         nth += is_collective(call);
     }
     return true;
