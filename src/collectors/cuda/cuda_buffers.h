@@ -1,4 +1,6 @@
-/* CUPTI's buffers, and the worker's way from them to records. In-app code. */
+/* CUPTI's buffers: it owns which buffer of the pool CUPTI gets, and turns full buffers into
+ * records. CUPTI calls pw_cuda_request() and pw_cuda_complete() in any thread; only our worker
+ * converts. In-app code: it never waits in CUPTI's callbacks, and takes no lock. */
 #ifndef PW_CUDA_BUFFERS_H
 #define PW_CUDA_BUFFERS_H
 

@@ -1,5 +1,6 @@
-/* Makes records of what CUPTI writes. Both halves do it: the application's with every buffer that
- * CUPTI hands over, the collector's with those that were left when the program was killed. */
+/* Turns one record of CUPTI into one of ours. The application's half calls it for each buffer that
+ * CUPTI hands over, the collector for buffers that were left when the program was killed. It keeps
+ * no state, and reads names only through the functions that it is given. */
 #ifndef PW_CUDA_CONVERT_H
 #define PW_CUDA_CONVERT_H
 

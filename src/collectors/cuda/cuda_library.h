@@ -1,5 +1,6 @@
-/* Finds CUPTI in the application, or brings it in, and calls it. Nothing is linked with it. In-app
- * code. */
+/* Finds a usable libcupti, and owns the table of its functions. The probe calls it when CUDA
+ * starts, and `profwrap doctor` to say what would be found. Nothing is linked with CUPTI. In-app
+ * code: it may load a library, and unloads none. */
 #ifndef PW_CUDA_LIBRARY_H
 #define PW_CUDA_LIBRARY_H
 

@@ -1,5 +1,7 @@
-/* What the application's half leaves in the pool, so that the collector's can read CUPTI's buffers
- * after the application's death. */
+/* What the application's half writes into shared memory beside CUPTI's buffers, so that the
+ * collector can read these after the application's death: sizes of records, names, losses. The
+ * worker writes it; only cuda_salvage.c reads it in the collector. Nothing in it is a pointer that
+ * may be followed there. */
 #ifndef PW_CUDA_NOTES_H
 #define PW_CUDA_NOTES_H
 

@@ -1,4 +1,5 @@
-/* Why nothing of a rank's GPUs was recorded, in words. Tool half. */
+/* Says in words why nothing of a rank's GPUs was recorded, and what to do. The collector calls it
+ * at the end of the run. It looks at nothing but the result that the application reported. */
 #ifndef PW_CUDA_REFUSAL_H
 #define PW_CUDA_REFUSAL_H
 

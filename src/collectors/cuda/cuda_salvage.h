@@ -1,4 +1,6 @@
-/* Reads what CUPTI had written when the program was killed. */
+/* Reads CUPTI's buffers that were left in shared memory when the program was killed. The
+ * collector, or `profwrap recover`, calls it after the application's death. It trusts no length or
+ * index in what it reads, and counts what it cannot read. */
 #ifndef PW_CUDA_SALVAGE_H
 #define PW_CUDA_SALVAGE_H
 

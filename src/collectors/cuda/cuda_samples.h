@@ -1,4 +1,6 @@
-/* Samples by NVML of the GPUs that the program uses. */
+/* Samples of the GPUs that the program uses: it owns the thread that reads NVML (nvml_sampler.h),
+ * and writes its samples into the rank's file. gpu_tool.c calls it in the collector. It never
+ * waits for NVML, except one second at the end. */
 #ifndef PW_CUDA_SAMPLES_H
 #define PW_CUDA_SAMPLES_H
 

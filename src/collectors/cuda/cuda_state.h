@@ -1,4 +1,6 @@
-/* The collector's part of the application: one CUPTI, one pool, one thread of ours. In-app code. */
+/* The state of CUPTI's use in the application: one CUPTI, one pool of buffers, one thread of ours.
+ * The files of this folder that run in the application share it. In-app code: nothing here waits
+ * longer than a second. */
 #ifndef PW_CUDA_STATE_H
 #define PW_CUDA_STATE_H
 

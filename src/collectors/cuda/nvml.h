@@ -1,4 +1,6 @@
-/* NVML, the driver's own account of its GPUs, opened at run time. */
+/* Opens NVML, the driver's library about its GPUs, and owns the table of its functions. Only the
+ * thread of nvml_sampler.c calls it, because a call may take seconds or never return. Nothing is
+ * linked with NVML. */
 #ifndef PW_NVML_H
 #define PW_NVML_H
 

@@ -1,4 +1,5 @@
-/* The GPUs that the program can use, as the maker's library says. */
+/* The GPUs that the program can use: it owns the rows of /devices. gpu_tool.c adds what the
+ * application reported, and a maker's collector completes a row before it is written. Tool half. */
 #ifndef PW_GPU_DEVICE_H
 #define PW_GPU_DEVICE_H
 

@@ -1,5 +1,6 @@
-/* What ran on a device, until its launch is known, and waits for one, until its number is known;
- * then they become rows. */
+/* Holds what ran on a device until it is known who launched it, and waits until their device is
+ * known; then it writes the rows. gpu_tool.c calls it. Tool half: it holds no more than a fixed
+ * number, and writes the oldest first. */
 #ifndef PW_GPU_HELD_H
 #define PW_GPU_HELD_H
 

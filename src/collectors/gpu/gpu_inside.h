@@ -1,5 +1,6 @@
-/* What the halves in the application have in common: records, losses, and a thread of their own.
- * In-app code. */
+/* What the collectors of all makers need in the application: records that wait a while for room,
+ * counted losses, and a thread of their own. In-app code, called by the worker thread and by
+ * callbacks of the makers' libraries; only the worker may wait. */
 #ifndef PW_GPU_INSIDE_H
 #define PW_GPU_INSIDE_H
 

@@ -1,5 +1,6 @@
-/* Which ranges the program's threads were in, lately: so that a launch can be said to be of one.
- * Ranges are known when they have ended. */
+/* Remembers which ranges the program's threads were in lately, so that a launch can be assigned to
+ * one. Ranges are known when they have ended. gpu_launches.c calls it. Tool half: it forgets the
+ * oldest. */
 #ifndef PW_GPU_SPANS_H
 #define PW_GPU_SPANS_H
 

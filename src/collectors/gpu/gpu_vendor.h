@@ -1,5 +1,5 @@
-/* What a maker's collector adds to what is the same for the GPUs of all makers. Tool half: each
- * fills in one of these, and gpu_tool.c calls it. */
+/* What a maker's collector adds to what is the same for all GPUs. CUDA and ROCm each fill in one
+ * of these tables; only gpu_tool.c calls it. Tool half. */
 #ifndef PW_GPU_VENDOR_H
 #define PW_GPU_VENDOR_H
 

@@ -1,5 +1,6 @@
-/* What of NCCL is captured into CUDA graphs: calls, and the kernels that are launched for them,
- * each of which becomes a node. Of nccl_graph.c. */
+/* Keeps what of NCCL was captured into CUDA graphs: calls, and the kernels that are launched for
+ * them, each of which becomes a node. Only nccl_graph.c calls it. Tool half: its memory is
+ * limited. */
 #ifndef PW_NCCL_CAPTURED_H
 #define PW_NCCL_CAPTURED_H
 

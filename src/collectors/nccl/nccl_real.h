@@ -1,4 +1,5 @@
-/* NCCL's own functions behind our wrappers. In-app code. */
+/* Finds NCCL's own functions behind our wrappers. Only nccl_wrap.c calls it. In-app code: it may
+ * not call NCCL. */
 #ifndef PW_NCCL_REAL_H
 #define PW_NCCL_REAL_H
 

@@ -1,5 +1,6 @@
-/* Finds rocprofiler-sdk in the application, or brings it in, and calls it. Nothing is linked with
- * it. In-app code. */
+/* Finds a usable rocprofiler-sdk, and owns the table of its functions. rocm_register.c calls it
+ * when ROCm's first runtime begins. Nothing is linked with it. In-app code: it may load a library,
+ * and unloads none. */
 #ifndef PW_ROCM_LIBRARY_H
 #define PW_ROCM_LIBRARY_H
 

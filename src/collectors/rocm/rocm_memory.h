@@ -1,5 +1,6 @@
-/* How much was allocated where, so that it is known what is freed: of that rocprofiler tells the
- * address only. By one thread. In-app code. */
+/* Remembers how much was allocated at which address, because rocprofiler reports only the address
+ * of what is freed. One thread calls it, that of rocprofiler's buffer. In-app code: its table has
+ * a fixed size, and what has no place is counted. */
 #ifndef PW_ROCM_MEMORY_H
 #define PW_ROCM_MEMORY_H
 

@@ -1,5 +1,6 @@
-/* What kernels, functions, devices and queues are called. Kernels are told of by threads of the
- * application that load them, the rest before recording begins. In-app code. */
+/* Names of kernels, functions, devices and queues. The application's threads report kernels as
+ * they load them; everything else is known before recording begins. rocm_records.c reads them. In-
+ * app code. */
 #ifndef PW_ROCM_NAMES_H
 #define PW_ROCM_NAMES_H
 

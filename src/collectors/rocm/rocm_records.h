@@ -1,4 +1,5 @@
-/* rocprofiler's buffers to records. In-app code. */
+/* Turns rocprofiler's records into ours. rocprofiler calls it with full buffers, in a thread of
+ * its own. In-app code: it waits only for room in the ring, and only for a limited time. */
 #ifndef PW_ROCM_RECORDS_H
 #define PW_ROCM_RECORDS_H
 

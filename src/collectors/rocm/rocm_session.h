@@ -1,4 +1,6 @@
-/* What rocprofiler calls when it is set up and when it ends. In-app code. */
+/* Sets rocprofiler up and ends it. rocprofiler calls it, once each; rocm_register.c passes the
+ * first call on. In-app code: what fails leaves the program as it is without us, and is said in
+ * the report. */
 #ifndef PW_ROCM_SESSION_H
 #define PW_ROCM_SESSION_H
 

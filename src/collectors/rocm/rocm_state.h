@@ -1,5 +1,5 @@
-/* The collector's part of the application: one rocprofiler, one buffer of its, one thread of ours.
- * In-app code. */
+/* The state of rocprofiler's use in the application: one rocprofiler, one buffer of its own, one
+ * thread of ours. The files of this folder share it. In-app code. */
 #ifndef PW_ROCM_STATE_H
 #define PW_ROCM_STATE_H
 
