@@ -12,6 +12,9 @@ import re
 
 from . import _files, _present, _tables
 
+# What the first dimension of a table of two counts, where it is not the steps.
+_ROWS_OF_GRIDS = {"/bin_trace": "bin", "/part_trace": "part"}
+_PARTS = ("start", "init", "setup", "steps", "tail", "finalize", "end")
 
 class Rank:
     """One rank's file. Times are ns on the rank's local clock unless clock="cluster" is given."""
@@ -268,20 +271,26 @@ class Run:
         return _tables.make_table(columns, None if pandas is False else self._pandas)
 
     def _places(self, file, grid):
-        """Step and rank of each row of a grid."""
+        """Step (bin, or part of the run) and rank of each row of a grid."""
         import numpy
 
-        tables = [_tables.find_table(file, path) for path in ("/steps", "/ranks")]
-        if None in tables:
-            raise _files.FileError(f"{file.filename} is damaged: it has a grid without steps or ranks")
-        steps, ranks = (_tables.read_rows(file, table) for table in tables)
-        steps = steps["step"][: grid.shape[0]]  # a grid of what was not recorded has none
-        if len(steps) * len(ranks) != grid.size:
+        table = _tables.find_table(file, "/ranks")
+        if table is None:
+            raise _files.FileError(f"{file.filename} is damaged: it has a grid without ranks")
+        ranks = _tables.read_rows(file, table)["rank"]
+        name = _ROWS_OF_GRIDS.get(grid.name, "step")
+        rows = numpy.arange(grid.shape[0])
+        if name == "part":
+            rows = numpy.array(_PARTS)
+        elif name == "step":
+            table = _tables.find_table(file, "/steps")
+            if table is None:
+                raise _files.FileError(f"{file.filename} is damaged: it has a grid without steps")
+            # A grid of what was not recorded has none.
+            rows = _tables.read_rows(file, table)["step"][: grid.shape[0]]
+        if len(rows) * len(ranks) != grid.size:
             raise _files.FileError(f"{file.filename} is damaged: {grid.name} has not a row for each rank")
-        return {
-            "step": numpy.repeat(steps, len(ranks)),
-            "rank": numpy.tile(ranks["rank"], len(steps)),
-        }
+        return {name: numpy.repeat(rows, len(ranks)), "rank": numpy.tile(ranks, len(rows))}
 
     @property
     def ranks(self):

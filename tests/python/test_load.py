@@ -54,9 +54,25 @@ class RunTest(unittest.TestCase):
             self.assertIn("step_trace", paths)
             for name in paths:
                 table = getattr(self.run_, name)
-                places = ("step", "rank") if file[name].ndim == 2 else ()
+                first = {"bin_trace": "bin", "part_trace": "part"}.get(name, "step")
+                places = (first, "rank") if file[name].ndim == 2 else ()
                 self.assertEqual(table.dtype.names, places + file[name].dtype.names)
                 self.assertEqual(len(table), file[name].size)
+
+    def test_bins_and_parts_of_the_run(self):
+        """The first dimension is no step, whether there are more of them than steps or fewer."""
+        with h5py.File(os.path.join(out, "cluster.h5")) as file:
+            bins = file["bin_trace"].shape[0]
+            cpu = int(file["bin_trace"]["cpu_ns"][bins - 1, 1])
+            setup = int(file["part_trace"]["total_ns"][2, 1])
+        table = self.run_.table("bin_trace")
+        self.assertEqual(len(table), bins * RANKS)
+        last = table[(table["bin"] == bins - 1) & (table["rank"] == 1)]
+        self.assertEqual([int(n) for n in last["cpu_ns"]], [cpu])
+        parts = self.run_.table("part_trace")
+        self.assertEqual(len(parts), 7 * RANKS)
+        found = parts[(parts["part"] == "setup") & (parts["rank"] == 1)]
+        self.assertEqual([int(n) for n in found["total_ns"]], [setup])
 
     def test_grids_are_rows_of_step_and_rank(self):
         trace = self.run_.step_trace
