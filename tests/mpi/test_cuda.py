@@ -163,7 +163,7 @@ def a_kind_that_is_refused():
     for layout in ("13.0", "11.8"):
         run("all", layout=layout, options=("-o", layout), env={"STANDIN_REFUSES_KIND": "1"})
         file = h.open_complete(layout)
-        h.equal((len(names(file)), overhead(file)["cupti_result"]), (7, 27), "kernels and result")
+        h.equal((len(names(file)), h.overhead(file)["cupti_result"]), (7, 27), "kernels and result")
         h.equal(lacking(layout), ["copies (refused with error 27)"], "what is missing")
         h.check("gpu_lacking" in h.run(h.profwrap("report", layout)).stdout.decode(), "in the report")
     run("all", options=("-o", "whole"))
@@ -587,8 +587,8 @@ def a_profiler_that_records_all_the_time():
         run("only-start" if env else "profiled", options=("-o", out), env={**bring_gpu(), **env})
         by = "libproton.so" if env else "gpuactor"
         file = h.open_complete(out)
-        h.equal((names(file), gaps(file)), ([], [("cupti_taken", "device", 0)]), out)
-        h.equal(overhead(file)["cupti_result"], 1003, "result")
+        h.equal((names(file), h.gaps(file)), ([], [("cupti_taken", "device", 0)]), out)
+        h.equal(h.overhead(file)["cupti_result"], 1003, "result")
         h.equal(text(file, "gpu_unrecorded"),
                 "another profiler in the program used CUPTI all the time: " + by, "why")
         os.rename(out, "out")
@@ -682,7 +682,7 @@ def a_thread_that_cannot_be_started():
     run("all", program="gputls200", options=("-o", "out"),
         env={**bring_gpu(), "STANDIN_NO_THREADS": "1"})
     file = h.open_complete("out")
-    h.equal(overhead(file)["cupti_result"], 1002, "result")
+    h.equal(h.overhead(file)["cupti_result"], 1002, "result")
     h.check(text(file, "gpu_unrecorded").startswith("no thread could be started"), dict(file.attrs))
     h.run(h.profwrap("merge", "out"))
     check_not_recorded("no thread could be started")
@@ -706,8 +706,8 @@ def killed_while_records_are_lost():
     file = h.open_rank("out")
     kept = len(names(file)) - 2000  # whose names nobody had read
     h.check(20 < kept < 60, kept, "kernels of 60")
-    h.equal(sorted(gaps(file)), [("cupti_full", "device", 60 - kept + 1),
-                                 ("cupti_untimed", "device", 2)], "gaps")
+    h.equal(sorted(h.gaps(file)), [("cupti_full", "device", 60 - kept + 1),
+                                   ("cupti_untimed", "device", 2)], "gaps")
     h.equal(int(file.attrs["dropped_events"]), 60 - kept + 3, "dropped_events")
     for gap in file["events/gap"][:]:
         h.check(0 < gap["start"] <= gap["end"] < 1 << 62, gap)

@@ -185,7 +185,7 @@ def a_child_that_uses_the_gpu():
     h.run(h.profwrap("merge", "out"))
     file = h.open_complete("out")
     h.equal(count(file, "events/kernel"), 1, "kernels")
-    h.equal(overhead(file)["gpu_processes"], 1, "in /overhead")
+    h.equal(h.overhead(file)["gpu_processes"], 1, "in /overhead")
     text = " ".join(h.run(h.profwrap("report", "out")).stdout.decode().split())
     h.check("GPUs were used by 1 child process that was not recorded" in text, text)
 
