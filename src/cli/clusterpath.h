@@ -1,4 +1,5 @@
-/* Which cluster file a word of the command line means. */
+/* Finds and loads the cluster file that a word of the command line means: a file, or a directory's.
+ * Called by the commands report and compare. Tool code: prints one sentence when it cannot. */
 #ifndef PW_CLI_CLUSTERPATH_H
 #define PW_CLI_CLUSTERPATH_H
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cmd_dump.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
 #include "core/h5/h5reader.h"

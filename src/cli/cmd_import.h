@@ -1,4 +1,5 @@
-/* `profwrap import`, and what it says when it is done. */
+/* The program profwrap-import, without its main(), so that fuzzers can link it: the command, and
+ * what it prints at its end. Called by import_main.c and tests/fuzz. Tool code. */
 #ifndef PW_CLI_CMD_IMPORT_H
 #define PW_CLI_CMD_IMPORT_H
 

@@ -1,5 +1,4 @@
 /* `profwrap recover DIR`: makes the rank files that killed collectors could not. */
-#include "cli/cmd_recover.h"
 
 #include <dirent.h>
 #include <errno.h>

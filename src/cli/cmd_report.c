@@ -1,5 +1,5 @@
-/* Reports on a cluster file: which file, which format, and where to; see cmd_report.h. */
-#include "cli/cmd_report.h"
+/* Reports on a cluster file: which file, which format, and where to; see commands.h. */
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,6 @@
 #include "cli/clusterpath.h"
 #include "cli/confine.h"
 #include "cli/htmlpage.h"
-#include "cli/watch.h"
 #include "core/choices.h"
 #include "core/cluster.h"
 #include "core/h5/h5watch.h"

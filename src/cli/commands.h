@@ -1,11 +1,17 @@
-/* profwrap's subcommands: each takes its own arguments (argv[0] is its name) and answers the exit
- * status. */
+/* profwrap's subcommands, and what one of them does for another. Each command takes its own
+ * arguments (argv[0] is its name) and returns the exit status: 0, 1 for a failure, 2 for wrong
+ * usage, unless its file says otherwise. Called by the programs (main.c, import_main.c), by other
+ * commands and by fuzzers. Tool code: it may print and stop. */
 #ifndef PW_CLI_COMMANDS_H
 #define PW_CLI_COMMANDS_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
 int pw_cli_run(int argc, char **argv);
 int pw_cli_worker(int argc, char **argv);
-int pw_cli_merge(int argc, char **argv);
+int pw_cli_report(int argc, char **argv);
 int pw_cli_compare(int argc, char **argv);
 int pw_cli_dump(int argc, char **argv);
 int pw_cli_recover(int argc, char **argv);
@@ -13,9 +19,34 @@ int pw_cli_doctor(int argc, char **argv);
 int pw_cli_ctl(int argc, char **argv);
 int pw_cli_sweep(int argc, char **argv);
 int pw_cli_sim(int argc, char **argv);
+
+/* Become programs of their own (helpers.c); they return only when that fails. */
+int pw_cli_merge(int argc, char **argv);
 int pw_cli_import(int argc, char **argv);
 
 /* Becomes the program that serves a job's metrics; the exit status when it cannot. */
 int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_file);
+
+/* Prints the file on standard output, and on standard error what is wrong with it. The exit status:
+ * 0 or 1. */
+int pw_cli_dump_file(const char *path);
+
+struct pw_recovery {
+    int recovered, running, failed; /* ranks */
+};
+
+/* Recovers every rank that left a journal in `dir`, or with `clock_domain` those of one machine,
+ * and prints each failure. 0, or -errno when `dir` cannot be read. */
+int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recovery *out);
+
+/* Reads DIR/cluster.h5, writes DIR/report.txt, report.json and, where D3 is, report.html, and
+ * prints to `screen` (NULL for none) the text or, as a `summary`, its first sentence and where the
+ * rest is. PROFWRAP_TOP and PROFWRAP_D3 apply. 0, or -errno after one sentence on standard error.
+ */
+int pw_cli_report_write(const char *dir, FILE *screen, int summary);
+
+/* `profwrap report --watch DIR`: on a terminal a view that stays in its place, elsewhere one block
+ * of lines after the other; `ranks` at most in each. The exit status. */
+int pw_cli_watch(const char *dir, size_t ranks);
 
 #endif

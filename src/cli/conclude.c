@@ -10,8 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cmd_recover.h"
-#include "cli/cmd_report.h"
+#include "cli/commands.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "rank/run/launch.h"

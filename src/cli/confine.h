@@ -1,5 +1,8 @@
-/* Commands that read files of unknown origin give up what they do not need before they read: a file
- * that took them over through a fault of a library could then do little with it. */
+/* Takes from a command what it does not need, before it reads files of unknown origin: a file that
+ * took the command over through a fault in a library could then do little. Called once by each
+ * command that reads such files, after its options are parsed and before the first file is opened.
+ * Never called in `profwrap run`, whose limits the program would inherit. Tool code; may end the
+ * process. */
 #ifndef PW_CLI_CONFINE_H
 #define PW_CLI_CONFINE_H
 

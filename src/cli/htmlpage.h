@@ -1,4 +1,5 @@
-/* Where the parts of an HTML report are: the template beside this program, and D3. */
+/* Finds the parts of an HTML report: the template beside this program, and D3. Called by
+ * cmd_report.c. Tool code; prints nothing, the caller prints `problem`. */
 #ifndef PW_CLI_HTMLPAGE_H
 #define PW_CLI_HTMLPAGE_H
 

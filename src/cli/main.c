@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cmd_report.h"
 #include "cli/commands.h"
 #include "core/log.h"
 #include "core/options.h"

@@ -1,6 +1,7 @@
-/* Serves one document by HTTP: `GET /metrics`. The library libmicrohttpd speaks the protocol, in a
- * thread of its own; documents are made by the caller's thread, one for all who wait for it. Nobody
- * who is slow delays others: connections are many, and none lasts long. */
+/* Serves one document by HTTP, `GET /metrics`, for profwrap-metrics (metrics_main.c). libmicrohttpd
+ * speaks the protocol in a thread of its own; the caller's thread makes the documents, one for all
+ * clients that wait for it. A slow client delays no other one: there may be many connections, and
+ * each is ended after some seconds. Tool code; reads no files and asks no collectors. */
 #ifndef PW_CLI_METRICS_SERVER_H
 #define PW_CLI_METRICS_SERVER_H
 

@@ -1,5 +1,5 @@
-/* Asks a running job's collectors every second and shows their answers; see watch.h. */
-#include "cli/watch.h"
+/* Asks a running job's collectors every second and shows their answers; see commands.h. */
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* The map from a rank's local clock to the cluster clock: the rows of /clock, linear between them.
- */
+ * Called by the merge, the timeline and the analyses. Pure functions; the constants are also used
+ * by the collectors and in-app. */
 #ifndef PW_CORE_CLOCKMAP_H
 #define PW_CORE_CLOCKMAP_H
 

@@ -1,4 +1,6 @@
-/* A cluster file in memory: what the reports and the analyses of cluster data read. */
+/* A cluster file in memory. core/h5/clusterload.c fills it; reports, the timeline and the analyses
+ * of cluster data read it. The arrays belong to the struct until pw_cluster_destroy(). Without
+ * HDF5, so that reports need none. */
 #ifndef PW_CORE_CLUSTER_H
 #define PW_CORE_CLUSTER_H
 

@@ -1,4 +1,5 @@
-/* A number for a set of CPUs, to tell whether two sets are the same. */
+/* A number for a set of CPUs, to tell whether two sets are the same. Used by the samples of
+ * processes and by the simulator. A pure function. */
 #ifndef PW_CORE_CPUSET_H
 #define PW_CORE_CPUSET_H
 

@@ -1,4 +1,6 @@
-/* Which of a caller's items has a key: a hash table of indices, without the items and keys. */
+/* Which of a caller's items has a key: a hash table of indices, without the items and keys, which
+ * stay the caller's. Called by the merge, the import and the timeline. Tool code, because it
+ * allocates. */
 #ifndef PW_CORE_HASH_H
 #define PW_CORE_HASH_H
 

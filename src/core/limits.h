@@ -1,5 +1,5 @@
 /* What numbers of files can be, and sums of them: a file may say anything, and no sum of what it
- * says may overflow. */
+ * says may overflow. Used by all that compute with numbers of files. Pure functions. */
 #ifndef PW_CORE_LIMITS_H
 #define PW_CORE_LIMITS_H
 

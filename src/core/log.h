@@ -1,5 +1,7 @@
-/* What tool processes say to the person: sentences on standard error, and diagnostics by domain
- * with PROFWRAP_LOG=DOMAIN:LEVEL. Never used by in-app code. */
+/* What tool processes print for a person: sentences on standard error, and diagnostics by domain
+ * with PROFWRAP_LOG=DOMAIN:LEVEL. Called by all tool code; never by in-app code, which prints
+ * nothing, nor by the analyses and the text of reports, which are pure or write to their own
+ * stream. */
 #ifndef PW_CORE_LOG_H
 #define PW_CORE_LOG_H
 

@@ -1,5 +1,6 @@
 /* The communication operations and what each means for the analyses; rows in ops.def. Used by the
- * in-app wrappers (ids), the rank file (enumeration) and the merge (shape, bandwidth). */
+ * in-app wrappers (numbers and constants), the rank file (enumeration), the merge and the reports
+ * (shape, bandwidth). Constant tables and one lookup, safe in-app. */
 #ifndef PW_CORE_OPS_H
 #define PW_CORE_OPS_H
 

@@ -1,4 +1,6 @@
-/* profwrap's options: one table (options.def) parsed from the environment and the command line. */
+/* profwrap's options: one table (options.def), parsed from the environment and the command line.
+ * Called by the commands, and by tool code that reads one variable. Tool code; only
+ * pw_options_print_help() prints, the caller prints `problem`. */
 #ifndef PW_CORE_OPTIONS_H
 #define PW_CORE_OPTIONS_H
 

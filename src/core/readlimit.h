@@ -1,4 +1,5 @@
-/* How much memory the commands that read files of unknown origin may take. */
+/* How much memory the commands that read files of unknown origin may take. cli/confine.c sets the
+ * limit; all that read such files take the error text for "out of memory" from here. Tool code. */
 #ifndef PW_CORE_READLIMIT_H
 #define PW_CORE_READLIMIT_H
 

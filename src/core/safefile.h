@@ -1,5 +1,6 @@
-/* Files where other users may have put something in the place of them, and directories in which
- * they cannot: for whoever opens, makes or replaces a file. */
+/* Opens, makes and replaces files where other users may have put something in their place, and
+ * judges whether a directory is one in which they cannot. Called by all tool code that writes files
+ * in shared directories or reads what another process left there. Never used in-app. */
 #ifndef PW_CORE_SAFEFILE_H
 #define PW_CORE_SAFEFILE_H
 

@@ -1,6 +1,7 @@
 /* Which steps are recorded: torch.profiler.schedule's cycle of wait, warm-up and active steps, as a
- * pure function of the step's number. Whoever is ahead, all ranks record the same steps. Used on
- * both sides of the shared memory. */
+ * pure function of the step's number, so that all ranks record the same steps, whichever is ahead.
+ * Used by the probe (in-app, the inline functions only) and by the collector; pw_schedule_parse()
+ * is tool code. */
 #ifndef PW_CORE_SCHEDULE_H
 #define PW_CORE_SCHEDULE_H
 

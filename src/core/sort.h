@@ -1,4 +1,4 @@
-/* qsort() of any number of rows. */
+/* qsort() of any number of rows, none included. Used by tool code in place of qsort(). */
 #ifndef PW_CORE_SORT_H
 #define PW_CORE_SORT_H
 

@@ -5,15 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collectors/annotations/annotations_tool.h"
-#include "collectors/gpu/gpu_tool.h"
-#include "collectors/mpi/mpi_tool.h"
-#include "collectors/nccl/nccl_tool.h"
-#include "collectors/null/null_tool.h"
-#include "collectors/nvtx/nvtx_tool.h"
-#include "collectors/sys/sys_host.h"
-#include "collectors/sys/sys_process.h"
-#include "collectors/torch/torch_tool.h"
+#include "collectors/collectors.h"
 #include "core/choices.h"
 #include "rank/ring/record.h"
 

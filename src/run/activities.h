@@ -1,4 +1,5 @@
-/* The table of collectors. */
+/* The table of collector modules, and the names that --activities takes. Called by the run, and by
+ * recovery, which needs the same table. Tool code. */
 #ifndef PW_RUN_ACTIVITIES_H
 #define PW_RUN_ACTIVITIES_H
 

@@ -1,4 +1,6 @@
-/* Asking the collectors of a running job, for the commands that do and for the watchdog. */
+/* Asking the collectors of a running job, and waiting for their answers. Called by `profwrap ctl`,
+ * `report --watch`, profwrap-metrics and the orders of signals (steporder.c). Tool code; prints
+ * unless a function says otherwise. */
 #ifndef PW_RUN_ASK_H
 #define PW_RUN_ASK_H
 

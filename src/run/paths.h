@@ -1,4 +1,5 @@
-/* Where this program and its private files are, for run, merge, report and doctor. */
+/* Where this program and its private files are, found relative to the running program. Called by
+ * the run, doctor, the helpers and the HTML report. Tool code; only reads. */
 #ifndef PW_RUN_PATHS_H
 #define PW_RUN_PATHS_H
 

@@ -1,5 +1,5 @@
 /* One run of one rank: what its three processes (see rank/run/launch.h) share from the command line
- * on.
+ * on. cli/cmd_run.c fills it before it forks; the guard and the collectors only read it. Tool code.
  */
 #ifndef PW_RUN_RUN_H
 #define PW_RUN_RUN_H

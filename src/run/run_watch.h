@@ -1,5 +1,6 @@
-/* The look at a run from outside, for `profwrap run`: answers who asks how the rank is
- * (rank/live/inquiry.h), and asks itself when a call takes too long (--hang-timeout). */
+/* A running rank as seen from outside, for `profwrap run`: answers inquiries about the rank
+ * (rank/live/inquiry.h), obeys their orders, and makes an inquiry itself when a call takes too long
+ * (--hang-timeout). Polled by the loop of run/collect.c. Tool code: never waits. */
 #ifndef PW_RUN_RUN_WATCH_H
 #define PW_RUN_RUN_WATCH_H
 

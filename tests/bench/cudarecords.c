@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collectors/collectors.h"
 #include "collectors/cuda/cuda_convert.h"
-#include "collectors/gpu/gpu_tool.h"
 #include "core/h5/h5types.h"
 #include "rank/collect/intake.h"
 #include "rank/file/rankfile.h"

@@ -2,7 +2,7 @@
  * What comes out must be JSON. */
 #include <unistd.h>
 
-#include "cli/cmd_report.h"
+#include "cli/commands.h"
 #include "fuzz.h"
 #include "grow.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cmd_report.h"
+#include "cli/commands.h"
 #include "cli/htmlpage.h"
 #include "fuzz.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/cmd_report.h"
+#include "cli/commands.h"
 #include "fuzz.h"
 
 enum { RANKS = 4 };

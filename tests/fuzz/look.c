@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cmd_dump.h"
+#include "cli/commands.h"
 #include "fuzz.h"
 #include "rank/collect/recover.h"
 #include "run/activities.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/nccl/nccl_tool.h"
+#include "collectors/collectors.h"
 #include "core/ops.h"
 #include "core/schedule.h"
 #include "test_drain_bench.h"

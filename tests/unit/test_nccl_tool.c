@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/nccl/nccl_tool.h"
-#include "collectors/nvtx/nvtx_tool.h"
+#include "collectors/collectors.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 

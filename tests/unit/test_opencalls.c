@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "collectors/mpi/mpi_tool.h"
+#include "collectors/collectors.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 

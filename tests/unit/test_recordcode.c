@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/journal/recordcode.h"
+#include "rank/journal/journalform.h"
 
 enum { N = 1024 };
 static struct pw_record in[N], out[N];

@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectors/sys/sys_host.h"
-#include "collectors/sys/sys_process.h"
+#include "collectors/collectors.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/torch/torch_tool.h"
+#include "collectors/collectors.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 

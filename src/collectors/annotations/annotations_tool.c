@@ -1,5 +1,6 @@
-/* Turns step marks and ranges into rows; see annotations_tool.h. */
-#include "collectors/annotations/annotations_tool.h"
+/* Collector annotations, tool half: turns what applications say through profwrap.h into rows of
+ * /steps and /events/range. Records may hold anything. */
+#include "collectors/collectors.h"
 
 #include <math.h>
 #include <stdlib.h>

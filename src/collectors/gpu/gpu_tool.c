@@ -1,6 +1,7 @@
-/* Turns records of GPUs into rows; see gpu_tool.h. What ran on a device is held until it is known
+/* Collector gpu, tool half: turns records of GPUs into rows of what ran on them, what launched it
+ * and what the program waited for. What ran on a device is held until it is known
  * who launched it, but not for ever. */
-#include "collectors/gpu/gpu_tool.h"
+#include "collectors/collectors.h"
 
 #include <stdio.h>
 #include <stdlib.h>

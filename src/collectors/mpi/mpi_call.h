@@ -1,6 +1,10 @@
 /* One MPI call on its way through a wrapper: what the parameter kinds note down, and the inline
- * pieces that every wrapper runs. The struct lives in the wrapper's frame and is not cleared, which
- * would cost as much as a record: only what the function's parameters noted may be read. */
+ * pieces that every wrapper runs. The struct is in the wrapper's frame and is not cleared, which
+ * would cost as much as a record: only fields that the function's parameters set may be read.
+ *
+ * Included by the wrappers and by what they call after the call (mpi_classes.h). In-app: nothing
+ * here may exit, print, block, or take a lock that the application can hold; recording may only
+ * lose events, and counts them. */
 #ifndef PW_MPI_CALL_H
 #define PW_MPI_CALL_H
 

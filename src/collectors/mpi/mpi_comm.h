@@ -1,9 +1,11 @@
-/* The communicators of the process: handle to index, identity, and who is who.
+/* The communicators of the process: from a handle to its index in records, its uid, and the world
+ * ranks of its members. Windows and files have entries here, too. Called by the wrappers. In-app,
+ * by the rules of mpi_call.h; the tables are under the lock of mpi_lock.h.
  *
  * A communicator's uid is a hash of its parent's uid, its members' world ranks and how often this
- * pair was seen before. Every member computes the same one from what it knows, so agreeing on it
- * takes no message. Of an intercommunicator it is a hash of the world ranks of both groups, in an
- * order that both sides agree on, and how often the two met before. */
+ * pair was seen before. Every member computes the same uid from what it knows, so agreeing on it
+ * takes no message. The uid of an intercommunicator is a hash of the world ranks of both groups, in
+ * an order that both sides agree on, and of how often the two groups met before. */
 #ifndef PW_MPI_COMM_H
 #define PW_MPI_COMM_H
 

@@ -1,5 +1,6 @@
-/* A spin lock of the probe's own for tables that several threads may change: taken only when the
- * application asked for MPI_THREAD_MULTIPLE, never held across a call out of the probe. */
+/* A spin lock of the probe for tables that several threads may change: taken only when the
+ * application asked for MPI_THREAD_MULTIPLE, never held across a call out of the probe. In-app;
+ * called by the tables of communicators and requests. */
 #ifndef PW_MPI_LOCK_H
 #define PW_MPI_LOCK_H
 

@@ -1,14 +1,17 @@
-/* What a call of MPI_X or PMPI_X goes on to: the definition that its caller would have without the
- * probe. In nearly every program that is the next one in the loader's global scope, the same for
- * all callers: the MPI library's, or that of a PMPI tool or of the program's own libraries, whose
- * PMPI_X then comes here again and is known to be inside the recorded call.
+/* Finds the function that a call of MPI_X or PMPI_X is passed on to: the definition that its caller
+ * would get without the probe. Called by the wrappers. In-app, by the rules of mpi_call.h; the
+ * loader is asked only where scope.h says so.
+ *
+ * In nearly every program that definition is the next one in the loader's global scope, the same
+ * for all callers: the MPI library's, or that of a PMPI tool or of the program's own libraries.
+ * Their PMPI_X comes to the probe again, and is known to be inside the recorded call.
  *
  * Where the global scope has none, as under an interpreter that loads everything with RTLD_LOCAL,
  * each caller has its own: one library's MPI_Comm_size is Open MPI's, another's that of a serial
  * replacement for MPI, whose calls are not MPI's and are neither recorded nor changed.
  *
  * Fortran has no wrappers: each function of Open MPI's Fortran libraries calls PMPI_X of C, which
- * is where it is recorded. The Fortran names belong to whoever defines them. */
+ * is where it is recorded. The probe defines no Fortran name. */
 #ifndef PW_MPI_NEXT_H
 #define PW_MPI_NEXT_H
 

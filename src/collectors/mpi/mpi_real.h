@@ -1,4 +1,6 @@
 /* The real MPI functions, and the handles and helpers of the MPI library that recording needs.
+ * Filled at the first MPI call, read by all in-app files of this folder. In-app, by the rules of
+ * mpi_call.h.
  *
  * The probe is preloaded into programs that may have no MPI, another MPI, or one that is loaded
  * only later and privately (a Python extension), so it links none: everything is looked up at the

@@ -1,6 +1,7 @@
-/* The nonblocking operations under way: request handle to the record that will be written when it
- * completes. Constant time per operation whatever the number of open requests; memory grows with
- * the largest number ever open and is reused. */
+/* The nonblocking operations under way: from a request's handle to the record that will be written
+ * when the operation completes. Called by the wrappers. In-app, by the rules of mpi_call.h. An
+ * operation takes constant time, whatever the number of open requests; memory grows with the
+ * largest number that was ever open, and is reused. */
 #ifndef PW_MPI_REQUEST_H
 #define PW_MPI_REQUEST_H
 

@@ -1,4 +1,6 @@
-/* Clock synchronisation over MPI, at MPI_Init and MPI_Finalize. */
+/* Clock synchronisation over MPI, at MPI_Init and before MPI_Finalize. Called by mpi_special.c.
+ * In-app; it sends messages and waits for the other ranks, as the two MPI functions do themselves.
+ */
 #ifndef PW_MPI_SYNC_H
 #define PW_MPI_SYNC_H
 

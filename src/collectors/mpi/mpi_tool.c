@@ -1,12 +1,12 @@
-/* Turns the MPI wrappers' records into rows; see mpi_tool.h. */
-#include "collectors/mpi/mpi_tool.h"
+/* Collector mpi, tool half: turns the wrappers' records into rows of /events/comm, /comms,
+ * /comm_members, /clock and /unrecorded. Records may hold anything. */
+#include "collectors/collectors.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/mpi/mpi_spawned.h"
 #include "core/log.h"
 #include "core/ops.h"
 
@@ -37,6 +37,25 @@ struct state {
     uint32_t nwaits;
     int64_t sync_first_ns, sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
 };
+
+/* Adds a row of /unrecorded, which is certain. */
+static void write_unrecorded(struct pw_rankfile *file, enum pw_unrecorded reason, int64_t time,
+                             int64_t count)
+{
+    const struct pw_row_unrecorded row = {
+        .time = time, .reason = (uint8_t)reason, .certain = 1, .count = count};
+    pw_rankfile_append(file, PW_TABLE_unrecorded, &row);
+}
+
+/* Spawned processes are ranks of another MPI_COMM_WORLD, which are not recorded. All ranks of
+ * the parents' group have the communicator; the first of them counts. */
+static void note_spawned(struct pw_rankfile *file, const struct pw_row_comms *comm, uint16_t op,
+                         int64_t time)
+{
+    if ((op == PW_OP_Comm_spawn || op == PW_OP_Comm_spawn_multiple) && comm->remote_size > 0 &&
+        comm->my_rank == 0)
+        write_unrecorded(file, PW_UNRECORDED_SPAWNED, time, comm->remote_size);
+}
 
 static void *create(struct pw_rankfile *file)
 {
@@ -165,7 +184,7 @@ static void define_comm(struct state *s, const struct pw_record *record,
     comm->row.source = PW_SOURCE_MPI;
     if (record->def.name)
         comm->row.name = pw_origin_name(origin, record->def.name);
-    pw_mpi_note_spawned(s->file, &comm->row, record->op, origin->start);
+    note_spawned(s->file, &comm->row, record->op, origin->start);
 }
 
 static void write_members(struct state *s, struct comm *comm)
@@ -228,7 +247,7 @@ static void note_state(struct state *s, const struct pw_record *record,
     if (record->mpi.state == PW_MPI_FOREIGN) {
         pw_say("the program uses an MPI that is not Open MPI: it runs, but its MPI calls are not "
                "recorded");
-        pw_mpi_write_unrecorded(s->file, PW_UNRECORDED_OTHER_MPI, origin->start, 1);
+        write_unrecorded(s->file, PW_UNRECORDED_OTHER_MPI, origin->start, 1);
     }
     if (record->mpi.state == PW_MPI_BEGAN)
         s->sync_first_ns = record->mpi.sync_ns;

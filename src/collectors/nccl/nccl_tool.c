@@ -1,5 +1,6 @@
-/* Turns NCCL's records into operations, and these into rows; see nccl_tool.h and nccl_ops.h. */
-#include "collectors/nccl/nccl_tool.h"
+/* Collector nccl, tool half: turns NCCL's records into communicators and operations (nccl_ops.h),
+ * and these into rows of /events/comm, /events/nccl and /events/nccl_net. */
+#include "collectors/collectors.h"
 
 #include <stdlib.h>
 #include <string.h>

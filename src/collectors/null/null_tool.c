@@ -1,5 +1,7 @@
-/* Counts marks and samples, and says at the end how many there were; see null_tool.h. */
-#include "collectors/null/null_tool.h"
+/* Collector null, tool half: a worked example to copy; see docs/HOWTO_add_collector.md. It counts
+ * the marks that the application made with pw_null_mark() and the samples that it was asked for,
+ * and writes both counts into /overhead at the end. */
+#include "collectors/collectors.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
-/* The functions of NVTX that the application's calls end in: its ranges and marks, and what it
- * names and registers. In-app code. */
+/* The tables of functions that the probe gives to NVTX: those of ranges, marks, names and
+ * registrations (nvtx_event.c), of locks and of extended payloads (nvtx_extension.c). nvtx_event.c
+ * hands them over when NVTX is loaded. In-app: never exits, prints or blocks. */
 #ifndef PW_NVTX_EVENT_H
 #define PW_NVTX_EVENT_H
 

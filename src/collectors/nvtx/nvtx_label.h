@@ -1,7 +1,7 @@
-/* What the text of an NVTX range says besides its name: PyTorch's emit_nvtx() writes an operator's
- * sequence number and the shapes of its inputs into it, loops the number of the step. What changes
- * from one range to the next is taken out, so that equal operators have equal names, and not each a
- * name of its own. In-app, but nothing here knows of that. */
+/* Reads the text of an NVTX range. PyTorch's emit_nvtx() writes an operator's sequence number and
+ * the shapes of its inputs into it; training loops write the number of the step. What changes from
+ * one range to the next is taken out, so that equal operators have equal names. Called by
+ * nvtx_name.c and nvtx_event.c. In-app; pure functions on text, which allocate nothing. */
 #ifndef PW_NVTX_LABEL_H
 #define PW_NVTX_LABEL_H
 

@@ -1,5 +1,6 @@
-/* Texts that an application gives to NVTX, whatever they are given as: the ids of names, and
- * domains and categories, which are names with something behind them. In-app code. */
+/* Texts that an application gives to NVTX, in any of its forms (ASCII, wide, registered): the ids
+ * of names, and of domains and categories. Called by the other in-app files of this folder. In-app:
+ * memory is the probe's own (rank/probe/arena.h) and is never given back. */
 #ifndef PW_NVTX_NAME_H
 #define PW_NVTX_NAME_H
 

@@ -1,7 +1,7 @@
 /* What is attached to a range: a number in its attributes, or structs that a registered schema
- * describes. They are the application's for the time of the call only: scalars and texts are copied
- * out field by field, as records of their own; arrays and what lies behind other pointers are not
- * looked at. In-app code. */
+ * describes. They belong to the application and are valid only during the call: scalars and texts
+ * are copied field by field, as records of their own; arrays, and what other pointers point to, are
+ * not read. Called by nvtx_range.c and nvtx_extension.c. In-app: never exits, prints or blocks. */
 #ifndef PW_NVTX_PAYLOAD_H
 #define PW_NVTX_PAYLOAD_H
 

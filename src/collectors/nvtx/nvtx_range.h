@@ -1,4 +1,5 @@
-/* Ranges and marks of NVTX as records of the calling thread. In-app code. */
+/* Ranges and marks of NVTX as records of the calling thread. Called by nvtx_event.c and
+ * nvtx_extension.c. In-app: never exits, prints or blocks. */
 #ifndef PW_NVTX_RANGE_H
 #define PW_NVTX_RANGE_H
 

@@ -1,5 +1,6 @@
-/* Turns NVTX's records into rows; see nvtx_tool.h. */
-#include "collectors/nvtx/nvtx_tool.h"
+/* Collector nvtx, tool half: turns NVTX's records into rows of /events/range, /events/payload and
+ * /thread_names, and of /steps where nothing else marks steps. Records may hold anything. */
+#include "collectors/collectors.h"
 
 #include <stdlib.h>
 

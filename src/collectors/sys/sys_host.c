@@ -1,7 +1,7 @@
-/* Reads /proc/stat and the cpu.stat of the process's cgroups into /samples/host and /samples/cpus;
- * files stay open between samples. The process may be moved to other cgroups meanwhile. See
- * sys_host.h. */
-#include "collectors/sys/sys_host.h"
+/* Collector host, in the collector process only: samples /proc/stat and the cpu.stat of the
+ * process's cgroups into /samples/host and /samples/cpus. Files stay open between samples; the
+ * process may be moved to other cgroups between two of them. */
+#include "collectors/collectors.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,6 @@
-/* Reads /proc into /samples/process; files stay open between samples. See sys_process.h. */
-#include "collectors/sys/sys_process.h"
+/* Collector sys, in the collector process only: samples /proc/PID into /samples/process. Files stay
+ * open between samples. */
+#include "collectors/collectors.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* Joins what was asked of a process group, when it was done and who waited for it; see
- * torch_tool.h.
+/* Collector torch, tool half: joins what was asked of a process group, when it was done and which
+ * thread waited for it.
  *
  * The three records of an operation come from rings of different threads, in any order. It is kept
  * at its number in a table until all are there; one that nobody waits for, or whose end was lost,
  * is written when its place is needed, or at the end. */
-#include "collectors/torch/torch_tool.h"
+#include "collectors/collectors.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* Reads cluster files into memory, as core/cluster.h has them. */
+/* Reads a cluster file into the struct of core/cluster.h. Called by cli/clusterpath.c, and by
+ * tests. Tool code; the file may be damaged or hostile, so all its tables are compared with each
+ * other. */
 #ifndef PW_CORE_H5_CLUSTERLOAD_H
 #define PW_CORE_H5_CLUSTERLOAD_H
 

@@ -1,6 +1,7 @@
 /* Reads tables of rank and cluster files that may be damaged or hostile: every size, class and
  * range is checked before use, and a field that the file lacks reads as zero. Nothing is read from
- * another file, whatever links, external storage or virtual datasets say. */
+ * another file, whatever links, external storage or virtual datasets say. Called by all that read
+ * such files; the only way to a dataset through HDF5. Tool code; prints nothing. */
 #ifndef PW_CORE_H5_H5READER_H
 #define PW_CORE_H5_H5READER_H
 

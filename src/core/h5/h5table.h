@@ -1,5 +1,6 @@
-/* A 1-D table of a file, read block by block and past HDF5: where its rows lie, and how they are
- * unpacked. */
+/* Reads a 1-D table of a file block by block, without HDF5 where it is stored as profwrap stores
+ * tables: where its rows are in the file, and how they are unpacked. Called by the merge and the
+ * timeline, which read many rows. Tool code; the file may be damaged or hostile. */
 #ifndef PW_CORE_H5_H5TABLE_H
 #define PW_CORE_H5_H5TABLE_H
 

@@ -1,6 +1,6 @@
 /* HDF5 types made from the table descriptors of tables.h, and small helpers that every reader and
- * writer shares. Compiled once against serial HDF5 (collector, report) and once against parallel
- * HDF5 (merge); the interface is the same. */
+ * writer shares. Compiled once against serial HDF5 (collector, reports) and once against parallel
+ * HDF5 (merge); the interface is the same. Tool code; prints nothing. */
 #ifndef PW_CORE_H5_H5TYPES_H
 #define PW_CORE_H5_H5TYPES_H
 

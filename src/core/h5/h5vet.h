@@ -1,5 +1,6 @@
 /* What a dataset may be before anything of it is read: in this file, stored as profwrap stores, and
- * not larger than what is stored can hold. Called by h5reader.c. */
+ * not larger than what is stored can hold. Called by h5reader.c only. Tool code; changes nothing in
+ * the file. */
 #ifndef PW_CORE_H5_H5VET_H
 #define PW_CORE_H5_H5VET_H
 

@@ -1,5 +1,7 @@
-/* What a file does to the HDF5 library itself: a damaged one can make it crash, or run for ever.
- * Commands that read turn both into one sentence that names the file, and status 1. */
+/* Guards a command against what a damaged file does to the HDF5 library itself, which may crash or
+ * run for ever: both become one sentence that names the file, and status 1. Installed by the
+ * commands that read, told by h5reader.c what is read. Tool code; its handlers call only what a
+ * signal handler may. */
 #ifndef PW_CORE_H5_H5WATCH_H
 #define PW_CORE_H5_H5WATCH_H
 

@@ -1,6 +1,6 @@
 /* Appends rows to the 1-D tables of one new HDF5 file. Rows are buffered a chunk at a time; a
  * table's dataset is made when its first chunk is written, or empty at close when it was asked for.
- */
+ * Called by the writer of rank files (rank/file). Tool code, one thread. */
 #ifndef PW_CORE_H5_H5WRITER_H
 #define PW_CORE_H5_H5WRITER_H
 

@@ -1,9 +1,12 @@
-/* The collectors' agreement on whether clocks are synchronised over MPI.
+/* The collectors' agreement on whether clocks are synchronised over MPI. Called by the collectors,
+ * at MPI_Init of their applications and while they wait for it. Tool code: never waits itself, the
+ * caller polls.
  *
  * Over MPI every rank must take part or none. A rank whose application enters MPI_Init with a probe
- * registers a file in the output directory; rank 0, once it sees all of them, decides "yes".
- * Whoever waits too long decides "no". The decision is a symbolic link, whose creation is atomic
- * and exclusive on every file system, NFS included: there is one, and all ranks read the same. */
+ * registers a file in the output directory; rank 0, once it sees all of them, decides "yes". A
+ * collector that waits too long decides "no". The decision is a symbolic link, whose creation is
+ * atomic and exclusive on every file system, NFS included: there is one, and all ranks read the
+ * same. */
 #ifndef PW_RANK_CLOCKS_AGREE_H
 #define PW_RANK_CLOCKS_AGREE_H
 

@@ -1,12 +1,12 @@
-/* Clock measurements during the run: the collectors' own, over UDP, so that the application and its
- * MPI see nothing of them, and jobs without MPI have them too.
+/* Clock measurements during the run: between the collectors, over UDP, so that the application and
+ * its MPI see nothing of them, and jobs without MPI have them too. Started and polled by the
+ * collector (run/run.h). Tool code, with a thread of its own in one collector of each clock domain.
  *
- * One collector per clock domain has a thread for it. That of rank 0's domain answers probes, once
- * there is another domain: until then nothing listens. The others probe it every few seconds. Each
- * packet carries a code under the job's secret (rendezvous.h), and an answer the random number of
- * its probe; what does not fit is dropped without an answer, most of it by the kernel: packets
- * begin with a number that follows from the secret. Of what passes that, 1000 a second are looked
- * at. */
+ * The thread of rank 0's domain answers probes, once there is another domain: until then no port is
+ * open. The others probe it every few seconds. Each packet carries a code under the job's secret
+ * (rendezvous.h), and an answer the random number of its probe. Other packets are dropped without
+ * an answer, most of them by the kernel: packets begin with a number that follows from the secret.
+ * Of those that pass this filter, 1000 a second are checked. */
 #ifndef PW_RANK_CLOCKS_CLOCKPROBE_H
 #define PW_RANK_CLOCKS_CLOCKPROBE_H
 

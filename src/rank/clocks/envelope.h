@@ -1,12 +1,15 @@
-/* The offset between two clocks from ping-pongs, with a bound that holds.
+/* The offset between two clocks from ping-pongs, with a bound that holds. Called by the
+ * synchronisation over MPI (in-app, mpi_sync.c) and by the collectors' (clockprobe.c): pure
+ * functions.
  *
  * A client reads t1, the reference reads t_ref, the client reads t2. The reference was read between
- * the two, so its clock minus the client's lies in [t_ref - t2, t_ref - t1]. All exchanges bound
- * the same offset: their intersection is the envelope, its middle the estimate, half its width the
+ * the two, so its clock minus the client's is in [t_ref - t2, t_ref - t1]. All exchanges bound the
+ * same offset: their intersection is the envelope, its middle the estimate, half its width the
  * error bound (the method of Duda et al., ICDCS 1987, on round trips).
  *
- * Exchanges take time in which the clocks drift: the offset is that of one moment, the middle of
- * the fastest exchange, and an exchange further away bounds it by so much less. */
+ * Exchanges take time in which the clocks drift. The estimate is the offset at one moment, the
+ * middle of the fastest exchange; the bound of an exchange at another moment is widened by the
+ * drift until then. */
 #ifndef PW_RANK_CLOCKS_ENVELOPE_H
 #define PW_RANK_CLOCKS_ENVELOPE_H
 

@@ -1,5 +1,6 @@
 /* How the collectors of a job's hosts find each other: by small files in the output directory, made
- * so that the first of several wins on every file system.
+ * so that the first of several collectors wins on every file system. Called by clockprobe.c and, at
+ * the end, by the run that removes them. Tool code: never waits, the caller polls.
  *
  *     .clock-key               the job's secret, readable by its owner only
  *     .clock-domain-HASH       symbolic link to the addresses of a clock domain's leader

@@ -1,4 +1,5 @@
-/* SipHash-2-4: a keyed 64-bit code for short messages (Aumasson and Bernstein, INDOCRYPT 2012). */
+/* SipHash-2-4: a keyed 64-bit code for short messages (Aumasson and Bernstein, INDOCRYPT 2012).
+ * Called by clockprobe.c for its packets. A pure function. */
 #ifndef PW_RANK_CLOCKS_SIPHASH_H
 #define PW_RANK_CLOCKS_SIPHASH_H
 

@@ -1,10 +1,11 @@
 /* Ticks of the record clock to local nanoseconds (CLOCK_MONOTONIC_RAW of the rank's time
- * namespace).
+ * namespace). The drain reads both clocks, the intake adds the readings and converts. Tool code;
+ * the map is part of the collector's or of a recovery's state, one thread.
  *
  * The collector reads both clocks together now and then; between two such readings the map is
- * linear, so its error is that of the readings (about 20 ns), however the TSC's nominal rate is
- * off. Memory is bounded: when the table is full, every second reading of the older half is
- * dropped. */
+ * linear, so its error is that of the readings (about 20 ns), however wrong the TSC's nominal rate
+ * is. Memory is bounded: when the table is full, every second reading of the older half is dropped.
+ */
 #ifndef PW_RANK_CLOCKS_TICKMAP_H
 #define PW_RANK_CLOCKS_TICKMAP_H
 

@@ -1,6 +1,7 @@
 /* Records and clock readings that are in the journal and wait for the intake, in their order. The
  * drain puts them here, so that a ring's place is free again as soon as its records are in the
- * journal; the intake takes ten times as long for a record. */
+ * journal; the intake takes ten times as long for a record. Called by drain.c only. Tool code; may
+ * call the intake, when there is no room. */
 #ifndef PW_RANK_COLLECT_BACKLOG_H
 #define PW_RANK_COLLECT_BACKLOG_H
 

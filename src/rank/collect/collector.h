@@ -1,6 +1,7 @@
-/* A collector: something that is recorded. Its in-app half writes records of its own types into the
- * rings; its tool half, described by one row of the table that the command line passes to the
- * drain, turns them into rows of the rank file and takes samples. */
+/* The interface of a collector module: something that is recorded. Its in-app half writes records
+ * of its own types into the rings. Its tool half is one row of the table that run/activities.c
+ * makes: the intake and the drain call the row's functions, which turn records into rows of the
+ * rank file and take samples. Tool code, one thread; records may hold anything. */
 #ifndef PW_RANK_COLLECT_COLLECTOR_H
 #define PW_RANK_COLLECT_COLLECTOR_H
 

@@ -1,4 +1,7 @@
-/* The collector's end of the rings: empties them into the journal and the intake. */
+/* The collector's end of the rings: empties them into the journal, and from there into the intake.
+ * Called by the loop of run/collect.c while the program runs and after its end, by the watch that
+ * answers inquiries, and by recovery. Tool code, one thread: the only consumer of the rings.
+ * Nothing that it reads from shared memory is used as an index or length before it is checked. */
 #ifndef PW_RANK_COLLECT_DRAIN_H
 #define PW_RANK_COLLECT_DRAIN_H
 

@@ -1,4 +1,6 @@
-/* Rows of /steps from the marks of steps, whoever makes them. In the collector. */
+/* Rows that several collector modules make alike: of /steps from marks of steps, and of
+ * /events/range from ranges. Called by the tool halves of annotations and nvtx. Tool code; writes
+ * nothing itself, the caller appends the rows. */
 #ifndef PW_RANK_COLLECT_EVENTROWS_H
 #define PW_RANK_COLLECT_EVENTROWS_H
 

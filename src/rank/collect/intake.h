@@ -1,6 +1,7 @@
-/* Turns records into rows: hands each to the collector of its type, gathers names and call stacks,
- * and maps ticks to times. Records come from rings while a program runs, and from a journal when
- * its collector was killed: the same records in the same order give the same file. */
+/* Turns records into rows: hands each to the collector module of its type, gathers names and call
+ * stacks, and maps ticks to times. Records come from rings while a program runs (drain.c,
+ * backlog.c), and from a journal when its collector was killed (recover.c): the same records in the
+ * same order give the same file. Tool code, one thread. */
 #ifndef PW_RANK_COLLECT_INTAKE_H
 #define PW_RANK_COLLECT_INTAKE_H
 

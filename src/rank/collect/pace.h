@@ -1,6 +1,7 @@
 /* How fast a running program goes: its last steps, and how much of them it spends inside MPI. The
- * intake shows it each record, which costs an addition; the collector answers with it while the
- * program runs. Nothing of it is in the rank file: the merge knows better. */
+ * intake calls it for each record, which costs an addition, and the collector's answers to
+ * inquiries contain it. Nothing of it is in the rank file, where the merge computes it exactly.
+ * Tool code; allocates nothing. */
 #ifndef PW_RANK_COLLECT_PACE_H
 #define PW_RANK_COLLECT_PACE_H
 

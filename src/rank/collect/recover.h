@@ -1,4 +1,6 @@
-/* Makes rank files from the journals that killed collectors left. */
+/* Makes rank files from the journals that killed collectors left. Called by `profwrap recover`, by
+ * a collector that took over, at the end of a run for the ranks of this machine, and by snapshots
+ * of running jobs. Tool code; changes nothing of a rank whose program still runs. */
 #ifndef PW_RANK_COLLECT_RECOVER_H
 #define PW_RANK_COLLECT_RECOVER_H
 

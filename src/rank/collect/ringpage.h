@@ -1,5 +1,6 @@
-/* What a ring's control page tells of its thread that no record does: losses and waits that are not
- * marked, and what it has begun and not ended. For the drain. */
+/* Reads a ring's control page, for what no record says: losses and waits that are not marked, and
+ * the calls and ranges that its thread has begun and not ended. Called by the drain. Tool code; the
+ * thread may change the page at the same time, and the page may hold anything. */
 #ifndef PW_RANK_COLLECT_RINGPAGE_H
 #define PW_RANK_COLLECT_RINGPAGE_H
 

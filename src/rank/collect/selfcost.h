@@ -1,4 +1,5 @@
-/* What recording costs on this machine, measured, for /overhead. */
+/* Measures what recording costs on this machine, for /overhead. Called by run/collect.c once a run.
+ * Tool code; takes some milliseconds. */
 #ifndef PW_RANK_COLLECT_SELFCOST_H
 #define PW_RANK_COLLECT_SELFCOST_H
 

@@ -1,7 +1,7 @@
 /* Finds MPI that the probe does not see, from outside: by what the processes of a rank have mapped
- * and inherited, in /proc. The application runs no code for it. The collector looks often at a
- * process that has just begun, ever more seldom later, and no more once an MPI_Init was recorded.
- * What is found becomes rows of /unrecorded. */
+ * and inherited, in /proc. Polled by the collector (run/run_watch.h). Tool code: the application
+ * runs no code for it. It looks often at a process that has just begun, less and less often later,
+ * and no more once an MPI_Init was recorded. What is found becomes rows of /unrecorded. */
 #ifndef PW_RANK_COLLECT_UNRECORDEDWATCH_H
 #define PW_RANK_COLLECT_UNRECORDEDWATCH_H
 

@@ -1,6 +1,7 @@
 /* How much memory a rank's collector may take for what grows with the program: names, call stacks,
- * communicators. What does not fit is refused and counted, never the program's or the system's
- * problem. */
+ * communicators. Charged by the tables of rank/file and by the tool halves of collectors. What does
+ * not fit is refused and counted, so that it never takes memory from the program or the system.
+ * Tool code, one thread. */
 #ifndef PW_RANK_FILE_BUDGET_H
 #define PW_RANK_FILE_BUDGET_H
 

@@ -1,6 +1,7 @@
-/* One rank's HDF5 file while it is being written: tables, names, attributes. It is built as
- * NAME.part and renamed when it is closed in order, so that whoever sees rank-NNNNN.h5 sees it
- * whole. */
+/* One rank's HDF5 file while it is being written: tables, names, attributes. Written by the intake
+ * and the tool halves of collectors, by recovery, the import and the simulator. It is built as
+ * NAME.part and renamed when it is closed in order, so that a file rank-NNNNN.h5 is whole. Tool
+ * code, one thread; a write that fails is remembered and returned at the close. */
 #ifndef PW_RANK_FILE_RANKFILE_H
 #define PW_RANK_FILE_RANKFILE_H
 

@@ -1,5 +1,6 @@
 /* The call stacks of a rank file: gathers their frames while the program runs, and writes them as
- * text when it has ended. */
+ * text when it has ended. Called by the intake. Tool code; frames come from records and are not
+ * trusted. */
 #ifndef PW_RANK_FILE_STACKTABLE_H
 #define PW_RANK_FILE_STACKTABLE_H
 

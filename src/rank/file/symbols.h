@@ -1,5 +1,6 @@
 /* Names of functions and source lines for addresses in program files: by the files' symbol tables
- * and, where they have it, debug information (elfutils). */
+ * and, where they have it, debug information (elfutils). Called by stacktable.c and
+ * live/calltrace.c. Tool code; only reads. */
 #ifndef PW_RANK_FILE_SYMBOLS_H
 #define PW_RANK_FILE_SYMBOLS_H
 

@@ -1,5 +1,6 @@
 /* A table of texts that become a dataset of strings: rows are made as they are named, in any order,
- * and a text may come in pieces. */
+ * and a text may come in pieces. Called by rankfile.c for /strings and for call stacks. Tool code;
+ * texts come from records and may hold any bytes. */
 #ifndef PW_RANK_FILE_TEXTS_H
 #define PW_RANK_FILE_TEXTS_H
 

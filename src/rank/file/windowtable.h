@@ -1,4 +1,5 @@
-/* The windows of recording as rows of /windows, and the stretches between them as gaps. */
+/* The windows of recording as rows of /windows, and the time between them as gaps. Called by the
+ * intake. Tool code; writes only at the end. */
 #ifndef PW_RANK_FILE_WINDOWTABLE_H
 #define PW_RANK_FILE_WINDOWTABLE_H
 

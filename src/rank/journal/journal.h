@@ -1,13 +1,14 @@
 /* The journal of one rank: everything that its file is made of, in the order in which it came, so
- * that the file can be made again when its collector was killed.
+ * that the file can be made again when its collector was killed. Written by the drain and
+ * rank/file, read by recovery. Tool code, one writer at a time (a lock on the file).
  *
  * It is one file of blocks, DIR/rank-NNNNN.journal, that only grows. A block carries its length and
- * a checksum; what a kill leaves of the last one is found by them and cut off. The collector writes
- * a block before it gives the records in it back to the application, so that at every moment each
+ * a checksum; they show what a kill left of the last one, which is cut off. The collector writes a
+ * block before it gives the records in it back to the application, so that at every moment each
  * record is in a ring, or in the journal, or in both; a block of records says which of its ring
  * they are, so that none is taken twice. The journal is removed when the rank's file has its name.
  *
- * Written and read by the same build on machines of one kind: numbers are the machine's. */
+ * Written and read by the same build on machines of one kind: numbers are in the machine's form. */
 #ifndef PW_RANK_JOURNAL_JOURNAL_H
 #define PW_RANK_JOURNAL_JOURNAL_H
 

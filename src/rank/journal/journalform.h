@@ -1,9 +1,25 @@
-/* How the blocks of a journal lie in its file: for its writer and its reader only. */
+/* How blocks and records lie in a journal's file: for its writer (journal.c), its reader
+ * (journalreader.c) and the code of records (recordcode.c) only. A change of anything here takes
+ * another PW_JOURNAL_VERSION. Tool code. */
 #ifndef PW_RANK_JOURNAL_JOURNALFORM_H
 #define PW_RANK_JOURNAL_JOURNALFORM_H
 
 #include "rank/journal/journal.h"
-#include "rank/journal/recordcode.h"
+
+/* ---- records in few bytes: what a record shares with those before it is left out, so that an
+ * Allreduce that is called again and again takes about 8 bytes of its 64 (recordcode.c) ---- */
+
+/* The most bytes that one record can take. */
+enum { PW_RECORD_CODE_MOST = 2 + 3 * 10 + 10 * 5 };
+
+/* Encodes `n` records into `out`, which has room for n * PW_RECORD_CODE_MOST. The bytes written. */
+size_t pw_records_encode(const struct pw_record *records, size_t n, unsigned char *out);
+
+/* The `n` records that `size` bytes hold. 0, or -EBADMSG when they do not hold exactly these; the
+ * bytes may be anything. */
+int pw_records_decode(const unsigned char *bytes, size_t size, struct pw_record *records, size_t n);
+
+/* ---- blocks ---- */
 
 enum { PW_JOURNAL_VERSION = 6 };
 #define PW_JOURNAL_MAGIC 0x4a575031u /* "1PWJ" */

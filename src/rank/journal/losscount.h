@@ -1,5 +1,5 @@
-/* Records that are not kept, counted by kind: for the journal that has no room, and the file that
- * is as large as it may be. */
+/* Counts records that are not kept, by kind: when the journal has no room, or the file has reached
+ * its maximum. Called by the drain and the journal. Tool code; allocates nothing. */
 #ifndef PW_RANK_JOURNAL_LOSSCOUNT_H
 #define PW_RANK_JOURNAL_LOSSCOUNT_H
 

@@ -1,10 +1,10 @@
-/* Predicts each word of a record and writes what the prediction missed; see recordcode.h.
+/* Predicts each word of a record and writes what the prediction missed; see journalform.h.
  *
  * A record is read as three words (start, end, kind: type, flags, op, stack) and ten halves of a
  * word. Start is predicted to be the end of the record before, end the start, kind what followed
  * the same kind last time, and the halves those of the last record of the kind. A mask of 13 bits
  * says which predictions failed; the differences follow as zigzag varints. */
-#include "rank/journal/recordcode.h"
+#include "rank/journal/journalform.h"
 
 #include <errno.h>
 #include <stdbool.h>

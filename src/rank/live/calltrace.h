@@ -1,5 +1,7 @@
-/* Call stacks of a running process, all threads of it at one moment. It is stopped for that, and
- * goes on: nothing of it is changed, and when this process dies meanwhile the kernel lets it go. */
+/* Call stacks of a running process, all threads of it at one moment. Called by the collector's
+ * watch when an inquiry asks for them. Tool code: it stops the process for some milliseconds and
+ * lets it go on; nothing in it is changed, and if this process dies meanwhile, the kernel lets it
+ * go. */
 #ifndef PW_RANK_LIVE_CALLTRACE_H
 #define PW_RANK_LIVE_CALLTRACE_H
 

@@ -1,4 +1,6 @@
 /* Orders to begin or end recording, as the collector hands them to its program through the segment.
+ * Called by the collector's watch (run/run_watch.c); the probe obeys them (rank/probe/recording.h).
+ * Tool code.
  *
  * An order is made in two steps, so that all ranks obey it at the same step or none does: prepared
  * everywhere first, which has no effect and can be withdrawn, and committed when every rank has

@@ -1,5 +1,6 @@
 /* Memory for in-app tables: taken from the kernel, never from the application's malloc, whose lock
- * a thread of the application may hold, and never given back. */
+ * a thread of the application may hold, and never given back. Called by in-app tables of the probe
+ * and of collectors. In-app: no lock, safe from any thread. */
 #ifndef PW_RANK_PROBE_ARENA_H
 #define PW_RANK_PROBE_ARENA_H
 

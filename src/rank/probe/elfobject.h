@@ -1,6 +1,6 @@
 /* Symbols of one object that the loader has mapped, read from its own tables: without the loader,
  * whose lock another thread may hold for as long as a constructor runs. The object must stay mapped
- * meanwhile. In-app code. */
+ * meanwhile. Called by scope.c only. In-app: only reads. */
 #ifndef PW_RANK_PROBE_ELFOBJECT_H
 #define PW_RANK_PROBE_ELFOBJECT_H
 

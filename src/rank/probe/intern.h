@@ -1,6 +1,7 @@
 /* The probe's tables of byte strings: contents to id, without locks. Entries are only ever added,
- * in memory of the probe's own (arena.h); whoever adds one, or finds one that did not reach the
- * collector yet, writes it to its own ring. In-app code. */
+ * in memory of the probe's own (arena.h). The thread that adds one, or finds one that did not reach
+ * the collector yet, writes it to its own ring. Called by the in-app halves of collectors. In-app.
+ */
 #ifndef PW_RANK_PROBE_INTERN_H
 #define PW_RANK_PROBE_INTERN_H
 

@@ -1,7 +1,7 @@
 /* The ranges that a thread is in: one stack for all collectors that have ranges, so that those of
- * profwrap.h and of NVTX nest in one tree. It lies in the ring's control pages, where the collector
- * finds it when the program has been killed. In-app code; called between pw_probe_lock() and
- * pw_probe_unlock(). */
+ * profwrap.h and of NVTX nest in one tree. It is in the ring's control pages, where the collector
+ * finds it when the program has been killed. Called by the in-app halves of annotations and nvtx,
+ * between pw_probe_lock() and pw_probe_unlock(). In-app. */
 #ifndef PW_RANK_PROBE_RANGES_H
 #define PW_RANK_PROBE_RANGES_H
 

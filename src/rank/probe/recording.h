@@ -1,8 +1,8 @@
 /* When the process records: decides it at step marks and orders, and opens and closes the gate.
- * In-app code, see probe.h.
+ * Called by the in-app halves of collectors. In-app, see probe.h.
  *
- * By whom it is decided: an order from outside (ctl, a signal) holds until the next one. Without
- * any, the program's own stop holds until its start, and else the schedule decides, or all is
+ * Who decides: an order from outside (ctl, a signal) holds until the next one. Without any, the
+ * program's own stop holds until its start, and otherwise the schedule decides, or everything is
  * recorded. */
 #ifndef PW_RANK_PROBE_RECORDING_H
 #define PW_RANK_PROBE_RECORDING_H

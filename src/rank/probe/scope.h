@@ -1,14 +1,13 @@
-/* The definition of a function that the code at an address would have without the probe, which
- * defines one of the same name in front of it.
+/* Finds the definition of a function that the code at an address would get without the probe, which
+ * defines one of the same name in front of it. Called by the wrappers of MPI, NCCL, CUDA, ROCm and
+ * torch. In-app: results are kept in a table of limited size.
  *
  * Where a single object of the process defines it, in what the caller was loaded with, that is the
  * one, and the loader is not asked: its lock is held by any thread whose dlopen() runs
- * constructors, which may wait for the thread that calls. The objects are looked at under the lock
- * of dl_iterate_phdr(), which is held while the list changes and no code of the program runs but a
- * callback of that function's. Where several objects define it, one of them may have come into the
- * global scope, and the loader is asked, once for each function and calling object.
- *
- * Answers are kept, in places that others may take over. In-app code. */
+ * constructors, which may wait for the thread that calls. The objects are read under the lock of
+ * dl_iterate_phdr(), which is held while the list changes and while no code of the program runs
+ * except a callback of that function. Where several objects define it, one of them may have come
+ * into the global scope, and the loader is asked, once for each function and calling object. */
 #ifndef PW_RANK_PROBE_SCOPE_H
 #define PW_RANK_PROBE_SCOPE_H
 

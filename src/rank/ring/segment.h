@@ -1,14 +1,13 @@
-/* The shared-memory segment of one rank: a header and rings, one per recording thread.
+/* The shared-memory segment of one rank: a header and rings, one per recording thread. The
+ * collector creates it under an unguessable name with mode 0600; the probe in the application maps
+ * it, and a recovery can after both are gone. Used on both sides: nothing here prints or allocates
+ * from the heap. Everything is read by another process while its writer may die at any instruction,
+ * so each field is written so that a reader needs no cleanup by the writer.
  *
- * The file is sparse. tmpfs kills whoever touches a page for which it has no memory (SIGBUS), so
- * memory is asked for first, and the header says what has been given: the header itself when it has
- * its magic number, a ring when its entry has a capacity, the pool when `pool_bytes` is not 0. What
- * the header does not vouch for nobody maps.
- *
- * The collector creates it under an unguessable name with mode 0600; the probe in the application
- * maps it, and a recovery tool can after both are gone. Everything here is read by another process
- * that may die at any instruction, so each field is written so that a reader needs no cleanup by
- * the writer. */
+ * The file is sparse. tmpfs kills a process that touches a page for which it has no memory
+ * (SIGBUS), so memory is asked for first, and the header says what has been given: the header
+ * itself when it has its magic number, a ring when its entry has a capacity, the pool when
+ * `pool_bytes` is not 0. Nothing else may be mapped. */
 #ifndef PW_RANK_RING_SEGMENT_H
 #define PW_RANK_RING_SEGMENT_H
 

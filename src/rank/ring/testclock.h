@@ -1,8 +1,9 @@
 /* A clock that is wrong on purpose, for tests of the synchronisation: time namespaces can shift a
- * clock, nothing can make it drift. PROFWRAP_TEST_CLOCK="offset_ns:drift_ppm:wander_ppm" turns
- * every local time that a rank records, and that it synchronises by, into of its
- * CLOCK_MONOTONIC_RAW into one that is off by `offset`, runs faster by `drift`, and whose rate goes
- * from -wander to +wander about that and back every 20 s, in straight lines. */
+ * clock, nothing can make it drift. PROFWRAP_TEST_CLOCK="offset_ns:drift_ppm:wander_ppm" replaces
+ * every local time that a rank records, and that it synchronises by, with one that is off by
+ * `offset`, runs faster by `drift`, and whose rate goes from -wander to +wander about that and back
+ * every 20 s, in straight lines. Used on both sides of the shared memory: nothing here prints or
+ * allocates. */
 #ifndef PW_RANK_RING_TESTCLOCK_H
 #define PW_RANK_RING_TESTCLOCK_H
 

@@ -1,5 +1,6 @@
 /* The process that the launcher started: it starts the collector, another one when that is killed,
- * and ends as the program did. It holds nothing that can be lost. */
+ * and ends as the program did. Called by cli/cmd_run.c, which passes what a collector does. Tool
+ * code; it holds no data that could be lost. */
 #ifndef PW_RANK_RUN_GUARD_H
 #define PW_RANK_RUN_GUARD_H
 

@@ -1,4 +1,6 @@
-/* Who this process is: its rank, job and host, from the environment that the launcher made. */
+/* Who this process is: its rank, job and host, from the environment that the launcher made. Called
+ * by the commands that run or import ranks; files and answers contain the result. Tool code; only
+ * reads. */
 #ifndef PW_RANK_RUN_IDENTITY_H
 #define PW_RANK_RUN_IDENTITY_H
 

@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rank/run/signals.h"
-
 struct pw_lifeline *pw_lifeline_create(void)
 {
     void *page = mmap(NULL, sizeof(struct pw_lifeline), PROT_READ | PROT_WRITE,

@@ -123,4 +123,13 @@ struct pw_exit pw_exit_of(int wait_status);
 /* A shell's exit status for it: the code, or 128 + signal. */
 int pw_exit_status(const struct pw_exit *end);
 
+/* ---- signals.c, for launch.c ---- */
+
+/* In the program's process, before it executes: as its launcher wanted them. What came before it
+ * was there now ends it. */
+void pw_launch_restore_signals(struct pw_lifeline *lifeline);
+
+/* Stops this process by `signal`, whatever it is handled by, until it is continued. */
+void pw_launch_stop_self(int signal);
+
 #endif

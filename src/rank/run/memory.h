@@ -1,4 +1,6 @@
-/* How much memory this process and its like may take together. */
+/* How much memory the machine and the cgroups leave to this process and its neighbours together.
+ * Called by run/collect.c, for the limits of the rings' and the backlog's memory. Tool code; only
+ * reads. */
 #ifndef PW_RANK_RUN_MEMORY_H
 #define PW_RANK_RUN_MEMORY_H
 

@@ -1,6 +1,7 @@
-/* A process that need not be our child: whether it has ended, and how as far as that can be known.
+/* A process that need not be our child: whether it has ended, and how, as far as that can be known.
+ * Called by launch.c, recovery and the sweep. Tool code.
  *
- * A pidfd says so where kernel and sandbox have them (Linux 5.3); /proc otherwise, whose start time
+ * A pidfd says so where kernel and sandbox have them (Linux 5.3); otherwise /proc, whose start time
  * tells a process from a later one with its pid. */
 #ifndef PW_RANK_RUN_PROCESS_H
 #define PW_RANK_RUN_PROCESS_H

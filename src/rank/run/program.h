@@ -1,4 +1,6 @@
-/* A look at the program before it is started: can it be found, run and preloaded? */
+/* Inspects a program file before it is started: can it be found, run and preloaded? Called by
+ * `profwrap run`, and by the watch for unrecorded MPI. Tool code; only reads, and trusts no offset
+ * in the file. */
 #ifndef PW_RANK_RUN_PROGRAM_H
 #define PW_RANK_RUN_PROGRAM_H
 

@@ -1,5 +1,5 @@
-/* Signals of guard and collector; see launch.h and signals.h. */
-#include "rank/run/signals.h"
+/* Signals of guard and collector; see launch.h. */
+#include "rank/run/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

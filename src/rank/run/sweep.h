@@ -1,4 +1,4 @@
-/* Shared memory that its processes left behind because all of them were killed. */
+/* Removes shared memory whose processes were all killed. Called by `profwrap sweep`. Tool code. */
 #ifndef PW_RANK_RUN_SWEEP_H
 #define PW_RANK_RUN_SWEEP_H
 

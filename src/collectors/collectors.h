@@ -1,0 +1,20 @@
+/* The tool halves of all collector modules: each owns the row of its name, whose functions the
+ * collector process calls (rank/collect/collector.h). run/activities.c makes the table of them, and
+ * says in which order; tests take single rows. Tool code only: nothing here is in the application.
+ */
+#ifndef PW_COLLECTORS_COLLECTORS_H
+#define PW_COLLECTORS_COLLECTORS_H
+
+#include "rank/collect/collector.h"
+
+extern const struct pw_collector pw_collector_mpi;         /* calls of MPI */
+extern const struct pw_collector pw_collector_nccl;        /* operations of NCCL and RCCL */
+extern const struct pw_collector pw_collector_torch;       /* calls of torch.distributed */
+extern const struct pw_collector pw_collector_annotations; /* what is said through profwrap.h */
+extern const struct pw_collector pw_collector_nvtx;        /* and through NVTX */
+extern const struct pw_collector pw_collector_gpu;         /* what ran on GPUs */
+extern const struct pw_collector pw_collector_sys;         /* samples of /proc/PID */
+extern const struct pw_collector pw_collector_host; /* samples of the machine and the cgroup */
+extern const struct pw_collector pw_collector_null; /* the worked example */
+
+#endif
