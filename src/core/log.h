@@ -19,7 +19,8 @@ __attribute__((format(printf, 1, 2))) void pw_error(const char *format, ...);
 #define PW_LOG_DOMAINS(D)                                                          \
     D(LAUNCH, launch, "starts of collectors")                                      \
     D(RING, ring, "rings that were made for the program")                          \
-    D(INTAKE, intake, "records that a collector processed")                        \
+    D(INTAKE, intake, "records that a collector processed, and why some are lost") \
+    D(RECOVER, recover, "ranks that a recovery made files of, and from what")      \
     D(CLOCK, clock, "probes between hosts' clocks, alignment")                     \
     D(WATCH, watch, "the watchdog for hangs")                                      \
     D(IMPORT, import, "traces that are imported: formats, ranks, communicators")   \

@@ -372,12 +372,17 @@ def not_recovered_while_other_threads_run():
     for pid in (process.pid, collector):
         os.kill(pid, signal.SIGKILL)
     process.wait()
-    done = h.run(h.profwrap("recover", "out"))
+    wait_for(lambda: not os.path.exists(f"/proc/{collector}"), "end of the collector")
+    why = {"PROFWRAP_LOG": "recover:2"}
+    done = h.run(h.profwrap("recover", "out"), env=why)
     h.check(b"0 recovered, 1 still running" in done.stdout, done.stdout)
+    h.check(b"runs, so that its rings are left alone" in done.stderr, done.stderr)
     os.kill(program, signal.SIGKILL)
     wait_for(lambda: not os.path.exists(f"/proc/{program}"), "end of the program")
-    done = h.run(h.profwrap("recover", "out"))
+    done = h.run(h.profwrap("recover", "out"), env=why)
     h.check(b"1 recovered, 0 still running" in done.stdout, done.stdout)
+    h.check(b"has ended, its rings are read" in done.stderr, done.stderr)
+    h.check(b"rank 0: its file is whole" in done.stderr, done.stderr)
     check_file(-1, 0, complete=2)
 
 

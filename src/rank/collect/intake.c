@@ -39,11 +39,15 @@ static void create_states(struct pw_intake *intake)
 {
     const struct pw_collector *c = intake->collectors;
     for (int i = 0; c[i].name && i < MAX_COLLECTORS; i++) {
-        if (!(c[i].activity & intake->setup.activities))
+        if (!(c[i].activity & intake->setup.activities)) {
+            pw_debug(PW_LOG_INTAKE, 2, "%s is off: it is not in --activities", c[i].name);
             continue;
+        }
         intake->states[i] = c[i].create(intake->file);
-        if (!intake->states[i])
-            continue; /* memory is short: this collector's records are dropped */
+        if (!intake->states[i]) { /* this module's records are dropped */
+            pw_debug(PW_LOG_INTAKE, 2, "%s is off: memory is short", c[i].name);
+            continue;
+        }
         intake->watched |= c[i].watches;
         for (int type = c[i].first_type; type && type <= (int)c[i].last_type; type++) {
             intake->by_type[type] = &c[i];
@@ -92,6 +96,9 @@ static void append_loss(struct pw_intake *intake, struct pw_row_gap gap, int kin
         return;
     gap.kind = (uint8_t)kind;
     gap.lost = (int64_t)lost;
+    pw_debug(PW_LOG_INTAKE, 2, "thread %u lost %lld records of kind %s: %s", (unsigned)gap.thread,
+             (long long)gap.lost, pw_enum_name(PW_F_LOST, kind),
+             pw_enum_name(PW_F_REASON, gap.reason));
     pw_rankfile_append(intake->file, PW_TABLE_gap, &gap);
     pw_rankfile_count_dropped(intake->file, gap.lost);
 }

@@ -12,6 +12,7 @@
 
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
+#include "core/log.h"
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/drain.h"
 #include "rank/collect/intake.h"
@@ -212,10 +213,15 @@ static int read_head(const char *path, struct pw_journal_head *out)
 static struct pw_segment_shared *find_segment(const struct pw_journal_head *head)
 {
     struct pw_segment_shared *segment;
-    if (!head->segment[0] || pw_segment_attach(head->segment, &segment))
+    int err = head->segment[0] ? pw_segment_attach(head->segment, &segment) : -ENOENT;
+    if (err) {
+        pw_debug(PW_LOG_RECOVER, 2, "rank %d has no rings here: %s", head->id.rank, strerror(-err));
         return NULL;
+    }
     if (segment->clock_domain == head->id.clock_domain_hash)
         return segment;
+    pw_debug(PW_LOG_RECOVER, 2, "rank %d has no rings here: %s is of another machine or boot",
+             head->id.rank, head->segment);
     pw_segment_detach(segment);
     return NULL;
 }
@@ -249,7 +255,10 @@ static int drain_rings(struct pw_journal *journal, const char *path,
     struct pw_segment_shared *segment = find_segment(head);
     if (!segment)
         return 0;
-    int err = is_alive(atomic_load(&segment->owner_pid), path) ? -EBUSY : 0;
+    const int32_t pid = atomic_load(&segment->owner_pid);
+    int err = is_alive(pid, path) ? -EBUSY : 0;
+    pw_debug(PW_LOG_RECOVER, 2, "rank %d: its process %d %s", head->id.rank, (int)pid,
+             err ? "runs, so that its rings are left alone" : "has ended, its rings are read");
     struct pw_drain *drain = err ? NULL : pw_drain_create(head->segment, segment, journal, NULL);
     if (!err && !drain)
         err = -ENOMEM;
@@ -305,14 +314,21 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     int64_t written_ns;
     find_paths(&paths, dir, rank);
     int err = pw_journal_resume_ended(dir, rank, &journal, &has_end, &written_ns);
-    if (err)
+    if (err) {
+        pw_debug(PW_LOG_RECOVER, 2, "rank %d: its journal cannot be taken: %s", rank,
+                 err == -EBUSY ? "a collector or a recovery has it" : strerror(-err));
         return err;
+    }
     err = read_head(paths.journal, &head);
     if (!err && head.id.rank != rank)
         err = -ESRCH; /* its file would have another name */
     if (!err && access(paths.file, F_OK) == 0) {
         err = is_complete(paths.file) ? 0 : -EEXIST;
+        pw_debug(PW_LOG_RECOVER, 2, "rank %d has a file already, which is %s", rank,
+                 err ? "not complete: both stay" : "complete: only the journal is removed");
     } else if (!err) {
+        if (has_end)
+            pw_debug(PW_LOG_RECOVER, 2, "rank %d: the journal has its end, no ring is read", rank);
         err = has_end ? 0 : drain_rings(journal, paths.journal, &head, collectors);
         const int has_rings = err == 1;
         err = has_rings ? 0 : err;
@@ -326,6 +342,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
                             .journal = paths.journal, .dir = dir, .complete = 2, .cut_step = -1},
                         collectors);
     }
+    pw_debug(PW_LOG_RECOVER, 1, "rank %d: %s", rank, err ? strerror(-err) : "its file is whole");
     if (err) {
         pw_journal_close(journal);
         return err;
