@@ -61,6 +61,29 @@ static void test_steps(void **state)
 }
 
 /* The mean is of the last ones. */
+/* Of a process group of PyTorch the call that begins an operation and the wait for it are inside
+ * communication; that it ended, on another thread, is not. */
+static void test_process_groups(void **state)
+{
+    static struct pw_pace pace;
+    static const struct {
+        enum pw_record_type type;
+        int64_t start, end;
+    } records[] = {{PW_REC_TORCH_CALL, 1100, 1110},
+                   {PW_REC_TORCH_DONE, 1150, 1400},
+                   {PW_REC_TORCH_WAIT, 1200, 1450}};
+    (void)state;
+    mark(&pace, 0, 0, 1000, 0);
+    for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+        const struct pw_record record = {.type = (uint8_t)records[i].type};
+        const struct pw_origin origin = {.start = records[i].start, .end = records[i].end};
+        pw_pace_record(&pace, 0, &record, &origin);
+    }
+    mark(&pace, 0, 1, 2000, 0);
+    tell(&pace);
+    assert_int_equal(live.step_mpi_ns, 10 + 250);
+}
+
 static void test_old_steps_go(void **state)
 {
     static struct pw_pace pace;
@@ -108,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_process_groups),
         cmocka_unit_test(test_old_steps_go),
         cmocka_unit_test(test_partial),
         cmocka_unit_test(test_arbitrary_times_are_survived),

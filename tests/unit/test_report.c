@@ -195,7 +195,7 @@ static void test_sections_in_order(void **state)
     assert_has(text, "~8.0 us");
     assert_has(text, "768.0 KiB");
     assert_has(text, "84 %");
-    assert_has(text, "Rank 3 (in backward) sleeps or waits outside MPI");
+    assert_has(text, "Rank 3 (in backward) sleeps or waits outside communication");
     free(text);
     text = text_of(c, "stragglers, advice", 12);
     assert_has_not(text, "\nJob\n");

@@ -25,7 +25,7 @@ struct pw_pace {
     int64_t step, start, mpi_before_ns;
 };
 
-/* A PW_REC_COMM or a step's record of ring `ring`; others change nothing. */
+/* A record of communication, or of a step, of ring `ring`; others change nothing. */
 void pw_pace_record(struct pw_pace *pace, int ring, const struct pw_record *record,
                     const struct pw_origin *origin);
 

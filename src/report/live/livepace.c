@@ -188,7 +188,7 @@ static void print_worst(struct sheet *sheet)
         return;
     if (excess)
         print(sheet, RED,
-              "worst rank  rank %" PRId32 " works %s a step outside MPI, %s more than the median",
+              "worst rank  rank %" PRId32 " works %s a step outside communication, %s more than the median",
               sheet->rows[0].rank->rank, time_text(sheet->rows[0].own_ns, own),
               time_text(excess, more));
     else
