@@ -1,19 +1,20 @@
 /* Wrappers of the functions of c10d::ProcessGroupGloo, the process group of torch.distributed on
- * CPUs, and of what waits for its operations. In-app code, reached because the probe is preloaded:
- * PyTorch's virtual tables and its calls between these functions name them by their symbols, which
- * the loader finds here first. So every operation is seen, whoever begins it: Python,
- * DistributedDataParallel's reducer, functional collectives. No header of PyTorch is needed; what
- * is passed on is not looked at, but for vectors, and the two fields of a tensor whose place the
- * import hook of profwrap's Python module has found out and told (profwrap_torch_v1).
+ * CPUs, and of the functions that wait for its operations. In-app code, reached because the probe
+ * is preloaded: PyTorch's virtual tables, and its calls between these functions, refer to them by
+ * symbol, and the loader finds the probe's first. So every operation is seen, whether Python begins
+ * it, DistributedDataParallel's reducer or a functional collective.
  *
- * An operation is three records: what was asked for (PW_REC_TORCH_CALL), when its thread had done
- * it
- * (_DONE), and how long the program waited for it (_WAIT). Their common number
- * is given where PyTorch hands the operation to its thread; torch_tool.c joins them.
+ * No header of PyTorch is needed. Arguments are passed on without being read, except vectors of
+ * tensors, and in a tensor the two fields whose offsets profwrap's Python module has told
+ * (profwrap_torch_v1).
  *
- * Exceptions of C++ pass through: what a wrapper has begun it ends by the cleanup attribute. Only
- * for x86-64: elsewhere a function that returns an object passes its address in a register that C
- * cannot pass on. */
+ * An operation is three records: what was asked for (PW_REC_TORCH_CALL), when it was done (_DONE),
+ * and how long the program waited for it (_WAIT). They have a common number, which is given when
+ * PyTorch queues the operation; torch_tool.c joins them.
+ *
+ * Exceptions of C++ pass through; see __gcc_personality_v0() below. Only for x86-64: on other
+ * processors the address at which a function returns an object is in a register that C cannot pass
+ * on. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -138,7 +139,7 @@ static void write(const struct pw_record *record)
 
 typedef void any_function(void);
 
-/* NULL: no object of the process has one, but then no one calls. */
+/* Never NULL in practice: only PyTorch refers to these symbols, and it defines them. */
 static any_function *find(const char *symbol, const void *caller)
 {
     const struct pw_scope_query query = {.symbol = symbol, .caller = caller};
@@ -160,7 +161,7 @@ enum { WORKS = 1 << 13, LOOKS = 64 };
 
 static struct pw_torch_work {
     const void *_Atomic work; /* NULL: free */
-    _Atomic uint64_t id;      /* 0: none that has not ended */
+    _Atomic uint64_t id;      /* of the operation there; 0: it has ended */
     /* What a thread shows that waits for it. */
     _Atomic uint32_t op, comm, seq;
     _Atomic int32_t peer;
@@ -208,7 +209,7 @@ static uint64_t end_work(const void *work)
 
 /* ---- wrappers that a thread is in ---- */
 
-/* What PyTorch itself calls inside of one is not the program's. */
+/* What PyTorch itself calls inside of a wrapper is not recorded. */
 struct scope {
     struct scope *outer;
     struct pw_thread *shown; /* shows a wait as the call that it is in; else NULL */
@@ -216,7 +217,7 @@ struct scope {
 
 static _Thread_local struct scope *innermost __attribute__((tls_model("initial-exec")));
 
-/* Whether the program called it, and not another wrapper's function. */
+/* True unless it is called inside of another wrapper, or nothing is recorded. */
 static bool enter(struct scope *scope)
 {
     const bool is_outermost = innermost == NULL;
@@ -241,7 +242,7 @@ static void leave(const struct scope *scope)
 }
 
 /* The unwinder calls this for each frame of this file that has a cleanup, when an exception (or the
- * end of the thread) passes through: the thread is in one wrapper less. The cleanup itself does not
+ * end of the thread) passes through: the thread leaves that wrapper. The cleanup itself does not
  * run, and no record is written. libgcc's function of this name, which the compiler refers to, must
  * not be used: the probe's copy of libgcc is not the one that unwinds, and its tables are not set
  * up. */
@@ -270,8 +271,8 @@ struct operation {
     bool is_outermost, has_returned;
 };
 
-/* The outermost one that the thread is in, for what is called inside; checked against `innermost`,
- * since an exception may have ended it. */
+/* The outermost operation that the thread is in. It may be stale after an exception, so it is
+ * checked against `innermost`. */
 static _Thread_local struct operation *current __attribute__((tls_model("initial-exec")));
 
 static void begin(struct operation *op, uint16_t number, void *const *work)
@@ -318,13 +319,13 @@ static void end(struct operation *op)
     if (pw_op_info(op->record.op)->level > pw_recording_level())
         return;
     op->record.end = pw_probe_now();
-    if (!op->record.torch_call.id) /* it has no thread of its own: a message */
+    if (!op->record.torch_call.id) /* a message is not queued: it is numbered here */
         op->record.torch_call.id = add_work(*op->work, &op->record);
     write(&op->record);
 }
 
-/* Arguments count from 1, after the object. The fifth and sixth are on the caller's stack, if there
- * are any, and are passed on in any case. */
+/* Arguments count from 1, after the object. The fifth and sixth, which may not be there, would be
+ * on the caller's stack, and are always passed on. */
 typedef void *function(void *, void *, void *, void *, void *, void *, void *, void *);
 
 #define BYTES_NO 0
