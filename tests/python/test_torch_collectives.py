@@ -40,13 +40,16 @@ rank, size = dist.get_rank(), dist.get_world_size()
 OPERATIONS = PROGRAM + """
 from torch.profiler import ProfilerActivity, profile
 
+old = torch.__version__.startswith("1.")  # its Gloo gathers into lists only
+
 def operations(group):
     ones = torch.ones(5000)
     dist.all_reduce(ones)
     dist.all_reduce(torch.ones(7, dtype=torch.int64))
     dist.broadcast(ones, src=1)
     dist.all_gather([torch.empty(30) for _ in range(size)], torch.ones(30))
-    dist.all_gather_into_tensor(torch.empty(size * 40), torch.ones(40))
+    if not old:
+        dist.all_gather_into_tensor(torch.empty(size * 40), torch.ones(40))
     dist.reduce(ones, dst=0)
     dist.scatter(torch.empty(9), [torch.ones(9) for _ in range(size)] if rank == 0 else None, src=0)
     dist.gather(torch.ones(11), [torch.empty(11) for _ in range(size)] if rank == 0 else None, dst=0)
@@ -206,7 +209,8 @@ class Collectives(support.TempDirTest):
         for what in (("Allreduce", 20000), ("Allreduce", 56), ("Allreduce", 1200000),
                      ("Allreduce", 52), ("Allgather", 120), ("Allgather", 160), ("Reduce", 20000),
                      ("Scatter", 72), ("Gather", 44), ("Send", 68), ("Bcast", 0)):
-            self.assertEqual(found[what], 1, (what, found))
+            if what != ("Allgather", 160) or not torch.__version__.startswith("1."):
+                self.assertEqual(found[what], 1, (what, found))
         # DistributedDataParallel's buckets: 300 x 300 weights and 300 biases.
         self.assertEqual(found["Allreduce", 4 * (300 * 300 + 300)], 20, found)
         root = collections.Counter((r["op"], r["recv_bytes"], r["peer"])
