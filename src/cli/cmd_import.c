@@ -295,6 +295,7 @@ static void add_counts(struct pw_import_counts *sum, const struct pw_import_coun
     sum->events += one->events;
     sum->taken += one->taken;
     sum->collectives += one->collectives;
+    sum->gloo += one->gloo;
     sum->inferred_groups += one->inferred_groups;
     sum->lost += one->lost;
     for (int i = 0; i < PW_OMISSIONS; i++)
@@ -355,13 +356,26 @@ static int print_rank(const struct pw_import_result *r)
     return 0;
 }
 
+/* "20 of them NCCL operations"; Gloo's where there are some. Returns `out`. */
+static const char *say_operations(const struct pw_import_counts *sum, char *out, size_t size)
+{
+    if (!sum->gloo)
+        snprintf(out, size, "%lld of them NCCL operations", (long long)sum->collectives);
+    else if (!sum->collectives)
+        snprintf(out, size, "%lld of them operations of Gloo", (long long)sum->gloo);
+    else
+        snprintf(out, size, "%lld of them NCCL operations, and %lld of Gloo",
+                 (long long)sum->collectives, (long long)sum->gloo);
+    return out;
+}
+
 int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_result *results,
                     int whole)
 {
     struct pw_import_counts sum = {0};
     int failed = 0;
     long long ranks = 0;
-    char bytes[32];
+    char bytes[32], operations[96];
     for (size_t i = 0; i < plan->nranks; i++) {
         if (!results[i].done) /* another process's, or its worker died */
             continue;
@@ -369,10 +383,9 @@ int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_re
         ranks += !results[i].err;
         add_counts(&sum, &results[i].counts);
     }
-    pw_say("%lld rank%s: %lld events (%s of JSON), %lld imported, %lld of them NCCL operations",
-           ranks, ranks == 1 ? "" : "s", (long long)sum.events,
-           pw_text_bytes(bytes, sizeof(bytes), sum.bytes), (long long)sum.taken,
-           (long long)sum.collectives);
+    pw_say("%lld rank%s: %lld events (%s of JSON), %lld imported, %s", ranks, ranks == 1 ? "" : "s",
+           (long long)sum.events, pw_text_bytes(bytes, sizeof(bytes), sum.bytes),
+           (long long)sum.taken, say_operations(&sum, operations, sizeof(operations)));
     print_omitted(&sum);
     if (sum.lost)
         pw_say("lost: %lld operations that were overwritten before they were written, according to "

@@ -12,6 +12,7 @@
 struct communicator {
     uint32_t group, members_text; /* what it was found by, or */
     int32_t group_size;
+    enum pw_source source;
     int64_t device, stream; /* of one that was inferred; -1 */
     uint64_t uid;
     uint32_t name;
@@ -159,16 +160,18 @@ static void name_it(struct pw_trace *trace, struct communicator *c,
 /* The trace does not say which ranks are in it: all, until matchops.c finds them. */
 static void infer(struct pw_trace *trace, struct communicator *c)
 {
-    char name[64], identity[32];
-    snprintf(identity, sizeof(identity), "inferred %d", trace->comms->inferred);
-    snprintf(name, sizeof(name), "inferred: NCCL on stream %lld", (long long)c->stream);
+    char name[64] = "inferred: Gloo", identity[32] = "inferred Gloo";
+    if (c->source == PW_SOURCE_NCCL) {
+        snprintf(identity, sizeof(identity), "inferred %d", trace->comms->inferred);
+        snprintf(name, sizeof(name), "inferred: NCCL on stream %lld", (long long)c->stream);
+    }
     members_of_stride(trace, NULL, c);
     identify(c, 2, identity, trace->rank);
     c->name = pw_names_find(&trace->names, name, strlen(name));
     trace->comms->inferred++;
 }
 
-static struct communicator *add(struct pw_comm_table *table)
+static struct communicator *add(struct pw_comm_table *table, enum pw_source source)
 {
     if (table->n == table->capacity) {
         size_t capacity = table->capacity ? 2 * table->capacity : 8;
@@ -179,8 +182,12 @@ static struct communicator *add(struct pw_comm_table *table)
         table->capacity = capacity;
     }
     struct communicator *c = &table->items[table->n++];
-    *c = (struct communicator){
-        .device = -1, .stream = -1, .group_size = -1, .my_rank = -1, .last_seq = -1};
+    *c = (struct communicator){.source = source,
+                               .device = -1,
+                               .stream = -1,
+                               .group_size = -1,
+                               .my_rank = -1,
+                               .last_seq = -1};
     return c;
 }
 
@@ -190,17 +197,17 @@ static void log_new(const struct pw_trace *trace, const struct communicator *c, 
              pw_rankfile_borrow_text(trace->file, c->name), c->size, why);
 }
 
-static struct communicator *find_group(struct pw_trace *trace,
-                                       const struct pw_collective *collective)
+static struct communicator *
+find_group(struct pw_trace *trace, const struct pw_collective *collective, enum pw_source source)
 {
     struct pw_comm_table *table = trace->comms;
     for (size_t i = 0; i < table->n; i++) {
         struct communicator *c = &table->items[i];
-        if (c->stream < 0 && c->group == collective->group &&
+        if (c->source == source && c->stream < 0 && c->group == collective->group &&
             c->members_text == collective->members && c->group_size == collective->group_size)
             return c;
     }
-    struct communicator *c = add(table);
+    struct communicator *c = add(table, source);
     if (!c)
         return NULL;
     c->group = collective->group;
@@ -213,7 +220,8 @@ static struct communicator *find_group(struct pw_trace *trace,
         c->size = collective->group_size > 0 ? collective->group_size : trace->world_size;
         table->inferred++;
     }
-    identify(c, 1, pw_rankfile_borrow_text(trace->file, collective->group), trace->rank);
+    identify(c, source == PW_SOURCE_GLOO ? 3 : 1,
+             pw_rankfile_borrow_text(trace->file, collective->group), trace->rank);
     c->my_rank = collective->my_rank >= 0 ? collective->my_rank : c->my_rank;
     name_it(trace, c, collective);
     log_new(trace, c,
@@ -222,20 +230,23 @@ static struct communicator *find_group(struct pw_trace *trace,
     return c;
 }
 
-static struct communicator *find_stream(struct pw_trace *trace,
-                                        const struct pw_device_record *record)
+static struct communicator *find_stream(struct pw_trace *trace, int64_t device, int64_t stream,
+                                        enum pw_source source)
 {
     struct pw_comm_table *table = trace->comms;
     for (size_t i = 0; i < table->n; i++)
-        if (table->items[i].device == record->device && table->items[i].stream == record->stream)
+        if (table->items[i].source == source && table->items[i].device == device &&
+            table->items[i].stream == stream)
             return &table->items[i];
-    struct communicator *c = add(table);
+    struct communicator *c = add(table, source);
     if (!c)
         return NULL;
-    c->device = record->device;
-    c->stream = record->stream;
+    c->device = device;
+    c->stream = stream;
     infer(trace, c);
-    log_new(trace, c, "the trace names no group for the kernels of this stream");
+    log_new(trace, c,
+            source == PW_SOURCE_GLOO ? "the trace names no group for operations of Gloo"
+                                     : "the trace names no group for the kernels of this stream");
     return c;
 }
 
@@ -246,7 +257,9 @@ int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record
         pw_collectives_borrow(&trace->collectives, record->collective);
     int named =
         collective && (collective->group || collective->members || collective->group_size > 0);
-    struct communicator *c = named ? find_group(trace, collective) : find_stream(trace, record);
+    struct communicator *c =
+        named ? find_group(trace, collective, PW_SOURCE_NCCL)
+              : find_stream(trace, record->device, record->stream, PW_SOURCE_NCCL);
     *seq = -1;
     *peer = -1;
     if (!c)
@@ -257,6 +270,58 @@ int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record
         if (c->members[i] == collective->peer)
             *peer = i;
     return (int32_t)(c - trace->comms->items);
+}
+
+static int has_rank(const struct pw_group *group, int rank)
+{
+    for (size_t i = 0; i < group->size; i++)
+        if (group->members[i] == rank)
+            return 1;
+    return 0;
+}
+
+/* The first of Gloo's groups that this rank is in, where all of these have the same ranks: then the
+ * order in which operations were begun is the same on all. NULL: it is not known which. */
+static const struct pw_group *find_only_group(const struct pw_trace *trace)
+{
+    const struct pw_group *only = NULL;
+    for (size_t i = 0; i < trace->ngroups; i++) {
+        const struct pw_group *group = &trace->groups[i];
+        if (!group->is_gloo || group->size < 2 || !has_rank(group, trace->rank))
+            continue;
+        if (!only)
+            only = group;
+        else if (group->size != only->size ||
+                 memcmp(group->members, only->members, only->size * sizeof(*only->members)) != 0)
+            return NULL;
+    }
+    return only;
+}
+
+int32_t pw_comm_table_find_gloo(struct pw_trace *trace, const struct pw_collective *collective,
+                                int numbered, int64_t *seq)
+{
+    const int is_named =
+        collective && (collective->group || collective->members || collective->group_size > 0);
+    const struct pw_group *only = is_named ? NULL : find_only_group(trace);
+    struct pw_collective named = {.group_size = -1, .peer = -1, .first = -1, .my_rank = -1};
+    struct communicator *c;
+    if (only) {
+        named.group = pw_names_find(&trace->names, only->name, strlen(only->name));
+        named.group_size = (int32_t)only->size;
+        collective = &named;
+    }
+    c = is_named || only ? find_group(trace, collective, PW_SOURCE_GLOO)
+                         : find_stream(trace, -1, 0, PW_SOURCE_GLOO);
+    *seq = c && numbered ? c->collectives++ : -1;
+    return c ? (int32_t)(c - trace->comms->items) : -1;
+}
+
+void pw_comm_table_shape(const struct pw_trace *trace, int32_t comm, int32_t *size,
+                         int32_t *my_rank)
+{
+    *size = comm < 0 ? -1 : trace->comms->items[comm].size;
+    *my_rank = comm < 0 ? -1 : trace->comms->items[comm].my_rank;
 }
 
 int64_t pw_comm_table_number(struct pw_trace *trace, int32_t comm, int64_t seq)
@@ -283,7 +348,7 @@ void pw_comm_table_write(struct pw_trace *trace)
             .uid = c->uid,
             .size = c->size,
             .my_rank = c->my_rank,
-            .source = PW_SOURCE_NCCL,
+            .source = (uint8_t)c->source,
             .name = c->name,
             .first_member = c->members ? first : -1,
             .collectives = c->collectives,

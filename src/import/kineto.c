@@ -122,7 +122,9 @@ static void add_group(struct pw_import_head *head, const json_t *config)
         members[i] = (int32_t)number;
     }
     struct pw_group *group = &head->groups[head->ngroups++];
-    *group = (struct pw_group){.members = members, .size = n};
+    const char *backend = json_string_value(json_object_get(config, "backend_config"));
+    *group = (struct pw_group){
+        .is_gloo = !backend || strstr(backend, "gloo"), .members = members, .size = n};
     snprintf(group->name, sizeof(group->name), "%s", name);
 }
 

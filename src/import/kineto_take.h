@@ -10,33 +10,23 @@
 // clang-format off
 /* K(identifier, depth, key): depth 0 is the event's own, 1 its "args". */
 #define PW_KINETO_KEYS(K)                                                                          \
-    K(PH, 0, "ph")                                                                                 \
-    K(CAT, 0, "cat") K(NAME, 0, "name") K(PID, 0, "pid") K(TID, 0, "tid") K(TS, 0, "ts")           \
-        K(DUR, 0, "dur") K(EXTERNAL, 1, "External id") K(EXTERNAL_OLD, 1, "external id") K(        \
-            CORRELATION, 1,                                                                        \
-            "correlation") K(DEVICE, 1, "device") K(CONTEXT, 1, "context") K(STREAM, 1, "stream")  \
-            K(GRID, 1, "grid") K(BLOCK, 1, "block") K(REGISTERS, 1, "registers per thread") K(     \
-                SHARED, 1, "shared memory") K(BYTES, 1, "bytes") K(GRAPH_NODE, 1, "graph node id") \
-                K(DIMS, 1, "Input Dims") K(DIMS_OLD, 1, "Input dims") K(TYPES, 1, "Input type")    \
-                    K(SEQUENCE, 1, "Sequence number") K(COLLECTIVE, 1, "Collective name")          \
-                        K(NELEMS_IN, 1, "In msg nelems") K(NELEMS_OUT, 1, "Out msg nelems")        \
-                            K(DTYPE, 1, "dtype") K(GROUP_SIZE, 1, "Group size") K(                 \
-                                GROUP_NAME, 1, "Process Group Name")                               \
-                                K(GROUP_NOTE, 1, "Process Group Description") K(                   \
-                                    GROUP_RANKS, 1,                                                \
-                                    "Process Group Ranks") K(RANK_START, 1, "Global rank start")   \
-                                    K(RANK_STRIDE, 1, "Global rank stride")                        \
-                                        K(SRC_RANK, 1, "Src Rank") K(DST_RANK, 1, "Dst Rank") K(   \
-                                            TOTAL_ALLOCATED, 1,                                    \
-                                            "Total Allocated") K(MEMORY_BYTES, 1, "Bytes")         \
-                                            K(DEVICE_ID, 1,                                        \
-                                              "Device Id") K(DEVICE_TYPE, 1, "Device Type")        \
-                                                K(ARG_NAME, 1, "name") K(LABELS, 1, "labels")      \
-                                                    K(SYNC_KIND, 1, "cuda_sync_kind")              \
-                                                        K(EVENT_ID, 1, "wait_on_cuda_event_id")    \
-                                                            K(FROM_DEVICE, 1, "fromDevice")        \
-                                                                K(TO_DEVICE, 1, "toDevice")        \
-                                                                    K(RESULT, 1, "return_code")
+    K(PH, 0, "ph") K(CAT, 0, "cat") K(NAME, 0, "name") K(PID, 0, "pid") K(TID, 0, "tid")           \
+    K(TS, 0, "ts") K(DUR, 0, "dur") K(EXTERNAL, 1, "External id")                                  \
+    K(EXTERNAL_OLD, 1, "external id") K(CORRELATION, 1, "correlation") K(DEVICE, 1, "device")      \
+    K(CONTEXT, 1, "context") K(STREAM, 1, "stream") K(GRID, 1, "grid") K(BLOCK, 1, "block")        \
+    K(REGISTERS, 1, "registers per thread") K(SHARED, 1, "shared memory") K(BYTES, 1, "bytes")     \
+    K(GRAPH_NODE, 1, "graph node id") K(DIMS, 1, "Input Dims") K(DIMS_OLD, 1, "Input dims")        \
+    K(TYPES, 1, "Input type") K(SEQUENCE, 1, "Sequence number")                                    \
+    K(COLLECTIVE, 1, "Collective name") K(NELEMS_IN, 1, "In msg nelems")                           \
+    K(NELEMS_OUT, 1, "Out msg nelems") K(DTYPE, 1, "dtype") K(GROUP_SIZE, 1, "Group size")         \
+    K(GROUP_NAME, 1, "Process Group Name") K(GROUP_NOTE, 1, "Process Group Description")           \
+    K(GROUP_RANKS, 1, "Process Group Ranks") K(RANK_START, 1, "Global rank start")                 \
+    K(RANK_STRIDE, 1, "Global rank stride") K(SRC_RANK, 1, "Src Rank")                             \
+    K(DST_RANK, 1, "Dst Rank") K(TOTAL_ALLOCATED, 1, "Total Allocated")                            \
+    K(MEMORY_BYTES, 1, "Bytes") K(DEVICE_ID, 1, "Device Id") K(DEVICE_TYPE, 1, "Device Type")      \
+    K(ARG_NAME, 1, "name") K(LABELS, 1, "labels") K(SYNC_KIND, 1, "cuda_sync_kind")                \
+    K(EVENT_ID, 1, "wait_on_cuda_event_id") K(FROM_DEVICE, 1, "fromDevice")                        \
+    K(TO_DEVICE, 1, "toDevice") K(RESULT, 1, "return_code") K(CONCRETE, 1, "Concrete Inputs")
 // clang-format on
 
 enum pw_kineto_key {

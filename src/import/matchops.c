@@ -64,8 +64,10 @@ static int open_rank(const char *dir, int64_t rank, struct rank_file *f)
     err = err ? err : pw_h5_read_all(f->file, PW_TABLE_comms, (void **)&f->comms, &f->ncomms);
     err = err ? err : pw_h5_read_all(f->file, PW_TABLE_step, (void **)&f->steps, &f->nsteps);
     err = err ? err : pw_h5_read_strings(f->file, "/strings", &f->names, &f->nnames);
-    if (!err && f->nevents)
+    if (!err && f->nevents) {
         err = pw_h5_read_all(f->file, PW_TABLE_nccl, (void **)&f->nccl, &f->nnccl);
+        err = err == -ENOENT ? 0 : err; /* no operation is NCCL's */
+    }
     if (err)
         close_rank(f);
     return err;
@@ -99,10 +101,11 @@ static int64_t type_of(const struct rank_file *f, uint32_t row)
     return row < f->nnames ? pw_names_number(f->names[row], strlen(f->names[row])) : 0;
 }
 
-static int add_operation(struct inference *all, const struct rank_file *f, size_t i, int64_t rank)
+/* Of Gloo's operations there are no rows of /events/nccl: `nccl` is NULL. */
+static int add_operation(struct inference *all, const struct rank_file *f, size_t row,
+                         const struct pw_row_nccl *nccl, int64_t rank)
 {
-    const struct pw_row_nccl *nccl = &f->nccl[i];
-    const struct pw_row_comm_event *event = &f->events[nccl->comm_row];
+    const struct pw_row_comm_event *event = &f->events[row];
     if (all->n == all->capacity) {
         size_t capacity = all->capacity ? 2 * all->capacity : 256;
         struct operation *more = realloc(all->ops, capacity * sizeof(*more));
@@ -113,14 +116,16 @@ static int add_operation(struct inference *all, const struct rank_file *f, size_
     }
     all->ops[all->n++] = (struct operation){
         .uid = f->comms[event->comm].uid,
-        .step = step_of(f, nccl->enqueue >= 0 ? nccl->enqueue : event->start),
+        .step = step_of(f, nccl && nccl->enqueue >= 0 ? nccl->enqueue : event->start),
         .op = event->op,
-        .type = type_of(f, nccl->datatype),
-        .count = is_symmetric(event->op) ? nccl->count : -1,
+        .type = nccl ? type_of(f, nccl->datatype) : 0,
+        .count = !is_symmetric(event->op) ? -1
+                 : nccl                   ? nccl->count
+                                          : event->sent_bytes,
         .rank = rank,
         .start = event->start,
         .end = event->end,
-        .row = (size_t)nccl->comm_row,
+        .row = row,
         .seq = -1,
         .possible = 1,
     };
@@ -130,13 +135,16 @@ static int add_operation(struct inference *all, const struct rank_file *f, size_
 static int gather(struct inference *all, const char *dir, int64_t rank)
 {
     struct rank_file f;
+    size_t next = 0;
     int err = open_rank(dir, rank, &f);
     if (err)
         return err;
-    for (size_t i = 0; i < f.nnccl && !err; i++) {
-        size_t row = (size_t)f.nccl[i].comm_row;
-        if (row < f.nevents && f.events[row].seq >= 0 && is_inferred(&f, f.events[row].comm))
-            err = add_operation(all, &f, i, rank);
+    for (size_t row = 0; row < f.nevents && !err; row++) {
+        while (next < f.nnccl && f.nccl[next].comm_row < (int64_t)row)
+            next++;
+        const int is_nccl = next < f.nnccl && f.nccl[next].comm_row == (int64_t)row;
+        if (f.events[row].seq >= 0 && is_inferred(&f, f.events[row].comm))
+            err = add_operation(all, &f, row, is_nccl ? &f.nccl[next] : NULL, rank);
     }
     close_rank(&f);
     return err;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/gloo.h"
+
 /* Ranges open at a time; deeper ones nest in the last of these. */
 enum { DEEPEST = 4096, MOST_DEPTH = 65535 };
 
@@ -19,7 +21,9 @@ struct nesting {
     struct pw_nested *out;
     int64_t thread;
     size_t depth;
-    int by_external; /* launches are told by External id: no calls were recorded */
+    int by_external;    /* launches are told by External id: no calls were recorded */
+    int begins;         /* the thread has begun operations of Gloo */
+    int64_t busy_until; /* end of the thread's operators so far */
     struct open_range stack[DEEPEST];
 };
 
@@ -75,7 +79,8 @@ static const struct pw_host_record *find_collective(const struct nesting *n)
     const struct pw_host_record *found = NULL;
     for (size_t i = n->depth; i-- > 0;) {
         const struct pw_host_record *r = &n->stack[i].record;
-        if (r->collective && (!found || (found->count_in < 0 && r->count_in >= 0)))
+        if (r->role != PW_ROLE_BEGINS && r->collective &&
+            (!found || (found->count_in < 0 && r->count_in >= 0)))
             found = r;
     }
     return found;
@@ -154,8 +159,51 @@ static void take_memory(struct nesting *n, const struct pw_host_record *r)
         n->stack[n->depth - 1].allocated += r->sequence;
 }
 
+static void add_gloo(struct nesting *n, enum pw_gloo_type type, const struct pw_host_record *r)
+{
+    const struct pw_gloo_record out = {
+        .start = r->start,
+        .type = type,
+        .end = end_of(r),
+        .count_in = r->count_in,
+        .count_out = r->count_out,
+        .thread = r->thread,
+        .collective = r->collective,
+    };
+    pw_sorter_add(n->out->gloo, &out);
+}
+
+/* From the end of the thread's operators so far until `time` it had none open. */
+static void add_pause(struct nesting *n, int64_t time)
+{
+    const struct pw_host_record pause = {
+        .thread = n->thread, .start = n->busy_until, .minus_end = -time};
+    if (n->begins && time > n->busy_until)
+        add_gloo(n, PW_GLOO_PAUSE, &pause);
+}
+
+static void follow_gloo(struct nesting *n, const struct pw_host_record *r)
+{
+    static const enum pw_gloo_type types[] = {
+        [PW_ROLE_BEGINS] = PW_GLOO_BEGIN,
+        [PW_ROLE_TELLS] = PW_GLOO_TELL,
+        [PW_ROLE_WORKS] = PW_GLOO_WORK,
+        [PW_ROLE_WAITS] = PW_GLOO_PAUSE,
+    };
+    if ((r->kind == PW_KIND_OPERATOR || r->kind == PW_KIND_DATA) && r->role != PW_ROLE_WAITS &&
+        r->role != PW_ROLE_WORKS) {
+        add_pause(n, r->start);
+        n->busy_until = end_of(r) > n->busy_until ? end_of(r) : n->busy_until;
+    }
+    if (r->role == PW_ROLE_NONE)
+        return;
+    n->begins |= r->role != PW_ROLE_WORKS;
+    add_gloo(n, types[r->role], r);
+}
+
 static void take_range(struct nesting *n, const struct pw_host_record *r)
 {
+    follow_gloo(n, r);
     if (n->depth == DEEPEST)
         close_last(n);
     n->stack[n->depth++] = (struct open_range){.record = *r};
@@ -168,7 +216,10 @@ static void take(struct nesting *n, const struct pw_host_record *r)
     if (r->thread != n->thread) {
         while (n->depth)
             close_last(n);
+        add_pause(n, INT64_MAX);
         n->thread = r->thread;
+        n->begins = 0;
+        n->busy_until = INT64_MIN;
     }
     close_before(n, r->start);
     if (r->type == PW_HOST_CALL)
@@ -193,9 +244,12 @@ static int create(struct pw_trace *trace, struct pw_nested *out)
     err = err ? err
               : pw_sorter_create(dir, sizeof(struct pw_keyed_memory), PW_ROWS_MEMORY_SMALL,
                                  &out->memory);
+    err = err ? err
+              : pw_sorter_create(dir, sizeof(struct pw_launch_record), PW_ROWS_MEMORY,
+                                 &out->launches);
     return err ? err
-               : pw_sorter_create(dir, sizeof(struct pw_launch_record), PW_ROWS_MEMORY,
-                                  &out->launches);
+               : pw_sorter_create(dir, sizeof(struct pw_gloo_record), PW_ROWS_MEMORY_SMALL,
+                                  &out->gloo);
 }
 
 void pw_nested_fini(struct pw_nested *nested)
@@ -205,6 +259,7 @@ void pw_nested_fini(struct pw_nested *nested)
     pw_sorter_destroy(nested->syncs);
     pw_sorter_destroy(nested->memory);
     pw_sorter_destroy(nested->launches);
+    pw_sorter_destroy(nested->gloo);
     *nested = (struct pw_nested){0};
 }
 
@@ -223,10 +278,13 @@ int pw_nest(struct pw_trace_window *window, struct pw_nested *out)
     n->thread = -1;
     n->depth = 0;
     n->by_external = window->calls == 0;
+    n->begins = 0;
+    n->busy_until = INT64_MIN;
     for (const struct pw_host_record *r; (r = pw_sorter_next(window->host));)
         take(n, r);
     while (n->depth)
         close_last(n);
+    add_pause(n, INT64_MAX);
     free(n);
     return pw_sorter_error(window->host);
 }

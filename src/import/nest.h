@@ -10,6 +10,7 @@
 struct pw_nested {
     struct pw_sorter *ranges, *calls, *syncs, *memory; /* struct pw_keyed_* */
     struct pw_sorter *launches;                        /* struct pw_launch_record */
+    struct pw_sorter *gloo;                            /* struct pw_gloo_record */
 };
 
 /* Reads window->host to its end. 0 or -errno; pw_nested_fini() in any case. */

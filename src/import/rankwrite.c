@@ -9,6 +9,7 @@
 #include "core/limits.h"
 #include "core/ops.h"
 #include "import/communicators.h"
+#include "import/gloo.h"
 #include "import/nest.h"
 #include "import/trace.h"
 
@@ -77,12 +78,13 @@ static int pw_join(struct pw_trace_window *window, struct pw_sorter *launches,
     return err ? err : pw_sorter_error(launches);
 }
 
-/* An NCCL operation: rows of two tables, in the order of their ends. */
+/* A row of /events/comm, in the order of their ends; of NCCL's operations also one of /events/nccl.
+ */
 struct keyed_nccl {
     int64_t key[3];
     struct pw_row_comm_event event;
     struct pw_row_nccl nccl;
-    int64_t pad; /* the size is a multiple of 8 */
+    int64_t is_nccl; /* the size is a multiple of 8 */
 };
 
 struct writing {
@@ -90,6 +92,9 @@ struct writing {
     struct pw_trace *trace;
     struct pw_sorter *nccl;
     int64_t base;
+    struct {
+        int64_t thread, until;
+    } waited; /* for Gloo */
 };
 
 /* A table whose rows begin with times, `ntimes` of them, which are without the window's base. */
@@ -201,6 +206,7 @@ static struct keyed_nccl make_operation(const struct writing *w, const struct pw
 {
     struct keyed_nccl out;
     memset(&out, 0, sizeof(out));
+    out.is_nccl = 1;
     out.key[0] = d->end;
     out.key[1] = d->start;
     out.event = (struct pw_row_comm_event){
@@ -270,13 +276,121 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
     w->trace->counts.collectives++;
 }
 
+/* ---- Gloo ---- */
+
+/* The thread does nothing else: as a call of MPI_Wait. Of several operations each gets the part
+ * that those before it do not explain. */
+static void add_gloo_wait(struct writing *w, const struct pw_gloo_op *op)
+{
+    struct keyed_nccl out;
+    int64_t start = op->wait_start;
+    if (op->thread == w->waited.thread && w->waited.until > start)
+        start = w->waited.until;
+    if (!op->wait_start || start >= op->end)
+        return;
+    w->waited.thread = op->thread;
+    w->waited.until = op->end;
+    memset(&out, 0, sizeof(out));
+    out.key[0] = op->end;
+    out.key[1] = start;
+    out.event = (struct pw_row_comm_event){
+        .start = start + w->base,
+        .end = op->end + w->base,
+        .op = PW_OP_Wait,
+        .source = PW_SOURCE_GLOO,
+        .comm = -1,
+        .seq = -1,
+        .sent_bytes = -1,
+        .recv_bytes = -1,
+        .peer = -1,
+        .thread = (uint16_t)op->thread,
+        .inside_ns = op->end - start,
+    };
+    pw_sorter_add(w->nccl, &out);
+}
+
+/* Annotations tell what goes in; what comes out follows from that where all ranks give the same. Of
+ * a broadcast the root gives and the others get, as live records say it. */
+static void set_gloo_sizes(const struct writing *w, const struct pw_gloo_op *op,
+                           const struct pw_collective *c, struct pw_row_comm_event *event)
+{
+    const int64_t bytes = bytes_of(op->count_in, c->element_bytes);
+    int32_t size, my_rank;
+    pw_comm_table_shape(w->trace, event->comm, &size, &my_rank);
+    const int is_rooted = c->op == PW_OP_Bcast || c->op == PW_OP_Reduce || c->op == PW_OP_Gather ||
+                          c->op == PW_OP_Scatter;
+    const int is_root = is_rooted && op->peer >= 0 && op->peer == my_rank;
+    event->flags |= is_root ? PW_FLAG_ROOT : 0;
+    event->peer = is_rooted ? -1 : op->peer;
+    event->sent_bytes = c->op == PW_OP_Recv ? 0 : bytes;
+    event->recv_bytes = bytes_of(op->count_out, c->element_bytes);
+    if (c->op == PW_OP_Allgather && size > 0 && bytes >= 0 &&
+        __builtin_mul_overflow(bytes, (int64_t)size, &event->recv_bytes))
+        event->recv_bytes = -1;
+    else if (c->op == PW_OP_Alltoall || c->op == PW_OP_Recv)
+        event->recv_bytes = bytes;
+    else if (c->op == PW_OP_Send)
+        event->recv_bytes = 0;
+    else if (c->op == PW_OP_Barrier)
+        event->sent_bytes = event->recv_bytes = 0;
+    else if (c->op == PW_OP_Bcast && op->peer >= 0 && my_rank >= 0 && bytes >= 0)
+        *(is_root ? &event->recv_bytes : &event->sent_bytes) = 0;
+}
+
+/* As the live recorder writes them (collectors/torch): an operation goes on beside the program,
+ * which stands still for it from wait_start on. One whose begin is not known is as long as its
+ * work. */
+static void take_gloo(struct writing *w, const struct pw_gloo_op *op)
+{
+    const struct pw_collective *c = pw_collectives_borrow(&w->trace->collectives, op->collective);
+    const struct pw_collective *told = pw_collectives_borrow(&w->trace->collectives, op->told);
+    const int64_t returned = -op->minus_return;
+    struct keyed_nccl out;
+    if (!c)
+        return;
+    memset(&out, 0, sizeof(out));
+    out.key[0] = op->end;
+    out.key[1] = op->start;
+    out.event = (struct pw_row_comm_event){
+        .start = op->start + w->base,
+        .end = op->end + w->base,
+        .op = c->op,
+        .source = PW_SOURCE_GLOO,
+        .flags = op->is_begun ? PW_FLAG_NONBLOCKING : 0,
+        .thread = (uint16_t)op->thread,
+        .wait_start = op->wait_start ? op->wait_start + w->base : 0,
+        .inside_ns = returned - op->start + (op->wait_start ? op->end - op->wait_start : 0),
+    };
+    out.event.comm = pw_comm_table_find_gloo(
+        w->trace, told ? told : c, pw_op_info(c->op)->cls == PW_CLASS_COLL, &out.event.seq);
+    set_gloo_sizes(w, op, c, &out.event);
+    pw_sorter_add(w->nccl, &out);
+    add_gloo_wait(w, op);
+    w->trace->counts.gloo++;
+}
+
+static int take_gloos(struct writing *w, struct pw_sorter *records)
+{
+    struct pw_sorter *ops = NULL;
+    int err = pw_gloo_join(w->trace, records, &ops);
+    err = err ? err : pw_sorter_begin(ops);
+    if (!err) {
+        for (const struct pw_gloo_op *op; (op = pw_sorter_next(ops));)
+            take_gloo(w, op);
+        err = pw_sorter_error(ops);
+    }
+    pw_sorter_destroy(ops);
+    return err;
+}
+
 static void write_nccl(const struct writing *w)
 {
     for (const struct keyed_nccl *r; (r = pw_sorter_next(w->nccl));) {
         struct pw_row_nccl row = r->nccl;
         row.comm_row = pw_rankfile_rows(w->trace->file, PW_TABLE_comm_event);
         pw_rankfile_append(w->trace->file, PW_TABLE_comm_event, &r->event);
-        pw_rankfile_append(w->trace->file, PW_TABLE_nccl, &row);
+        if (r->is_nccl)
+            pw_rankfile_append(w->trace->file, PW_TABLE_nccl, &row);
     }
 }
 
@@ -294,7 +408,7 @@ static void write_device(struct writing *w, const struct pw_device_record *d)
         take_nccl(w, d);
 }
 
-static int write_devices(struct writing *w, struct pw_sorter *launches)
+static int write_devices(struct writing *w, struct pw_sorter *launches, struct pw_sorter *gloo)
 {
     struct pw_sorter *placed = NULL;
     int err = pw_sorter_create(w->trace->dir, sizeof(struct keyed_nccl), PW_ROWS_MEMORY, &w->nccl);
@@ -305,6 +419,7 @@ static int write_devices(struct writing *w, struct pw_sorter *launches)
             write_device(w, d);
     err = err ? err : pw_sorter_error(placed);
     pw_sorter_destroy(placed);
+    err = err ? err : take_gloos(w, gloo);
     err = err ? err : pw_sorter_begin(w->nccl);
     if (!err)
         write_nccl(w);
@@ -360,7 +475,10 @@ static int write_window(struct writing *w)
 
 int pw_trace_write(struct pw_trace_window *window)
 {
-    struct writing w = {.window = window, .trace = window->trace, .base = window->base_ns};
+    struct writing w = {.window = window,
+                        .trace = window->trace,
+                        .base = window->base_ns,
+                        .waited = {.thread = -1}};
     struct pw_nested nested;
     int err = write_window(&w);
     if (err)
@@ -377,7 +495,7 @@ int pw_trace_write(struct pw_trace_window *window)
     err = err ? err : write_rows(&w, TIMED_ROWS(cuda_api, 2), nested.calls);
     err = err ? err : write_rows(&w, TIMED_ROWS(cuda_sync, 2), syncs);
     err = err ? err : write_rows(&w, TIMED_ROWS(memory, 1), nested.memory);
-    err = err ? err : write_devices(&w, nested.launches);
+    err = err ? err : write_devices(&w, nested.launches, nested.gloo);
     pw_nested_fini(&nested);
     return err;
 }

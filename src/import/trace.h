@@ -46,6 +46,15 @@ enum pw_host_type {
     PW_HOST_MEMORY, /* an allocation: delta bytes in `sequence`, all of the device in `count_in` */
 };
 
+/* What a range is to an operation of Gloo (gloo.h). */
+enum pw_host_role {
+    PW_ROLE_NONE,
+    PW_ROLE_BEGINS, /* the operator that begins it */
+    PW_ROLE_TELLS,  /* record_param_comms in that */
+    PW_ROLE_WORKS,  /* the annotation of Gloo's thread */
+    PW_ROLE_WAITS,  /* an operator in which the program waits for it */
+};
+
 struct pw_host_record {
     int64_t thread, start, minus_end; /* the key: what is around others comes first */
     uint64_t id;                      /* of a call, its correlation; of a range, its External id */
@@ -56,7 +65,7 @@ struct pw_host_record {
     int32_t device;                   /* of memory, -1: the host */
     uint8_t type, kind;               /* enum pw_host_type; enum pw_kind of a range */
     uint8_t sync;                     /* enum pw_sync of a call that waits, else 0 */
-    uint8_t pad;
+    uint8_t role;                     /* enum pw_host_role of a range */
 };
 
 enum pw_device_type {
@@ -123,10 +132,10 @@ const char *pw_omission_words(enum pw_omission reason);
 struct pw_import_counts {
     int64_t bytes, events, taken;
     int64_t omitted[PW_OMISSIONS];
-    int64_t first_malformed;                /* offset of the first one, -1: none */
-    int64_t cut_files;                      /* that end early */
-    int64_t windows, first_step, last_step; /* steps -1: none */
-    int64_t collectives, inferred_groups;
+    int64_t first_malformed;                    /* offset of the first one, -1: none */
+    int64_t cut_files;                          /* that end early */
+    int64_t windows, first_step, last_step;     /* steps -1: none */
+    int64_t collectives, gloo, inferred_groups; /* operations of NCCL, and of Gloo */
     int64_t lost;       /* operations that the trace says it does not have */
     int64_t unfinished; /* that had not ended when the trace was written */
     char first_unfinished[96];
@@ -135,6 +144,7 @@ struct pw_import_counts {
 /* A process group as the trace's head tells of it. */
 struct pw_group {
     char name[64];
+    int is_gloo; /* 0: the head says that it is of another backend */
     int32_t *members;
     size_t size;
 };

@@ -859,6 +859,196 @@ def inspector_logs_that_do_not_fit_are_named():
     assert len(imported(directory)[0]) == 1, "logs are known by their names in directories"
 
 
+# ---- Gloo ----
+
+POOL = 70  # threads of Gloo
+
+
+def gloo_head(rank, groups=(("0", (0, 1)), ("1", (0, 1)))):
+    """What PyTorch 2.15 writes before the events of a job on Gloo."""
+    return {"host_name": "node", "distributedInfo": {
+        "backend": "gloo", "rank": rank, "world_size": 4 if len(groups) > 2 else 2,
+        "pg_count": len(groups),
+        "pg_config": [{"pg_name": name, "pg_desc": "undefined", "pg_size": len(ranks),
+                       "backend_config": "cpu:gloo,cuda:gloo", "ranks": list(ranks)}
+                      for name, ranks in groups]}}
+
+
+def begun(name, at, length, dims="[[[1000]], [], []]", told=None, arguments=("", "", "1", "0")):
+    """The operator that begins an operation, with record_param_comms in it where `told`."""
+    events = [event(f"c10d::{name}", "cpu_op", at, length, **{
+        "Input Dims": json.loads(dims), "Concrete Inputs": list(arguments)})]
+    if told:
+        events.append(event("record_param_comms", "cpu_op", at + 1, length - 2, **told))
+    return events
+
+
+def worked(name, at, length, thread=POOL, count=1000):
+    return event(f"gloo:{name}", "user_annotation", at, length, thread,
+                 **{"Input Dims": [[count]], "Input type": ["float"]})
+
+
+def gloo_parallel(rank, late_us=0, told=None):
+    """Two steps, each with a backward pass of `late_us` more and one all-reduce that is waited for:
+    nothing is open from 20 us after it was begun on. An operator runs beside the first part of it."""
+    events = steps()
+    for i in range(2):
+        at = 1000 * i
+        events += [event("aten::mm", "cpu_op", at + 100, 100 + late_us),
+                   *begun("allreduce_", at + 210 + late_us, 10, told=told),
+                   event("aten::mul", "cpu_op", at + 225 + late_us, 25),
+                   worked("all_reduce", at + 215 + late_us, 385 - late_us, POOL + i),
+                   event("aten::add_", "cpu_op", at + 610, 50)]
+    return events
+
+
+TOLD = {"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000,
+        "Group size": 2, "dtype": "Float", "Process Group Name": "5", "Process Group Ranks": "[0, 1]"}
+
+
+def ops_of(file):
+    names = {number: name for name, number in
+             h5py.check_enum_dtype(file["events/comm"].dtype["op"]).items()}
+    return [names[row["op"]] for row in file["events/comm"]]
+
+
+@case
+def gloo_operations_are_matched_with_waits_and_transfers():
+    """record_param_comms beside an annotation is the same operation."""
+    for told in (None, TOLD):
+        traces = [trace(f"gloo-{rank}.json", gloo_parallel(rank, 300 * rank, told), rank,
+                        head=gloo_head(rank)) for rank in (0, 1)]
+        ranks, said = imported(*traces)
+        assert "4 of them operations of Gloo" in said and "inferred" not in said, said
+        rows = ranks[0]["events/comm"][:]
+        assert ops_of(ranks[0]) == ["Wait", "Allreduce"] * 2 or \
+            ops_of(ranks[0]) == ["Allreduce", "Wait"] * 2, ops_of(ranks[0])
+        of = rows[[op == "Allreduce" for op in ops_of(ranks[0])]]
+        sources = h5py.check_enum_dtype(rows.dtype["source"])
+        assert set(rows["source"]) == {sources["gloo"]} and "events/nccl" not in ranks[0]
+        base = BASE_US * 1000
+        assert list(of["start"]) == [base + 210000, base + 1210000], of
+        assert list(of["end"]) == [base + 600000, base + 1600000]
+        assert list(of["wait_start"]) == [base + 250000, base + 1250000], of["wait_start"] - base
+        assert list(of["seq"]) == [0, 1] and list(of["sent_bytes"]) == [4000] * 2
+        assert list(of["recv_bytes"]) == [4000] * 2 and set(of["flags"]) == {4}
+        name = "process group 5" if told else "process group 0"
+        assert [texts(ranks[0])[row["name"]] for row in ranks[0]["comms"]] == [name]
+        assert list(ranks[1]["comm_members"]["world_rank"]) == [0, 1]
+        assert list(ranks[1]["comms"]["my_rank"]) == [1]
+        directory, cluster = merged(ranks)
+        with cluster:
+            found = cluster["collectives"][:]
+            assert list(found["nranks"]) == [2, 2] and list(found["complete"]) == [1, 1]
+            # Rank 1 begins 300 us later; rank 0 works for 40 us of them.
+            assert list(found["wait_ns"]) == [260000] * 2 and set(found["last_rank"]) == {1}, found
+            assert list(found["transfer_ns"]) == [90000] * 2, found["transfer_ns"]
+            waits = cluster["step_trace"]["wait_ns"]
+            assert list(waits[:, 0]) == [260000] * 2 and not waits[:, 1].any(), waits
+        assert "all ranks are on one clock" in run("report", directory)
+
+
+@case
+def gloo_groups_that_may_be_any_are_inferred():
+    """A rank in groups of different ranks: operations do not say of which they are."""
+    groups = (("0", (0, 1, 2, 3)), ("1", (0, 1)), ("2", (2, 3)))
+    ranks, said = imported(*[
+        trace(f"any-{rank}.json", gloo_parallel(rank), rank, 4, gloo_head(rank, groups))
+        for rank in range(2)])
+    assert "inferred: 2 communicators" in said and "2 operations were matched" in said, said
+    assert [texts(ranks[0])[row["name"]] for row in ranks[0]["comms"]] == ["inferred: Gloo"]
+    _, cluster = merged(ranks)
+    with cluster:
+        assert list(cluster["collectives"]["nranks"]) == [2, 2]
+    # What record_param_comms tells leaves nothing to infer.
+    ranks, said = imported(*[
+        trace(f"told-{rank}.json", gloo_parallel(rank, told=TOLD), rank, 4,
+              gloo_head(rank, groups)) for rank in range(2)])
+    assert "communicators" not in said, said
+    assert list(ranks[0]["comms"]["size"]) == [2]
+
+
+@case
+def gloo_operations_of_older_traces_are_matched():
+    """Without the groups in the head, and without the operators that begin them."""
+    def rank(number, late_us):
+        events = steps()
+        for i in range(2):
+            events += [event("aten::mm", "cpu_op", 1000 * i + 10, 100 + late_us),
+                       worked("all_reduce", 1000 * i + 120 + late_us, 480 - late_us)]
+        return trace(f"older-{number}.json", events, number, head={"host_name": "node"})
+    ranks, said = imported(rank(0, 0), rank(1, 200))
+    assert "inferred" in said and ops_of(ranks[0]) == ["Allreduce"] * 2, said
+    _, cluster = merged(ranks)
+    with cluster:
+        found = cluster["collectives"][:]
+        assert list(found["nranks"]) == [2, 2] and list(found["wait_ns"]) == [200000] * 2, found
+        assert list(found["transfer_ns"]) == [280000] * 2
+
+
+@case
+def gloo_operations_of_a_pytorch_without_kineto_are_matched():
+    """Debian's PyTorch 1.13 writes a list of operators, times from each rank's start, and no sizes."""
+    def rank(number, late_us):
+        def operator(name, at, length, thread=1):
+            return {"name": name, "ph": "X", "ts": at, "dur": length, "tid": thread,
+                    "pid": "CPU functions", "args": {}}
+        events = []
+        for i in range(2):
+            at = 1000 * i + 4000 * number
+            events += [operator(f"ProfilerStep#{i}", at, 1000),
+                       operator("aten::mm", at + 10, 100 + late_us),
+                       operator("c10d::allreduce_", at + 120 + late_us, 20),
+                       operator("gloo:all_reduce", at + 130 + late_us, 470 - late_us, 2)]
+        return trace(f"list-rank{number}.json", None, text=json.dumps(events))
+    ranks, said = imported(rank(0, 0), rank(1, 200))
+    assert "4 of them operations of Gloo" in said and "2 operations were matched" in said, said
+    assert set(ranks[0]["events/comm"]["sent_bytes"]) == {-1}
+    assert ops_of(ranks[1]).count("Allreduce") == 2
+    _, cluster = merged(ranks)
+    with cluster:
+        assert list(cluster["collectives"]["nranks"]) == [2, 2]
+        assert list(cluster["collectives"]["complete"]) == [1, 1]
+
+
+@case
+def gloo_operations_of_each_kind_have_their_sizes_and_roots():
+    def rank(number):
+        at = iter(range(0, 2000, 100))
+        events = steps(1, 3000)
+        def op(call, name, arguments=(), thread=POOL):
+            start = next(at)
+            events.extend(begun(call, start, 10, arguments=arguments))
+            events.append(worked(name, start + 5, 60, thread))
+        op("broadcast_", "broadcast", ("", "", "1", "0"))
+        op("reduce_", "reduce", ("", "", "", "0", "0"))
+        op("allgather_", "all_gather")
+        op("_allgather_base_", "all_gather")
+        op("alltoall_base_", "all_to_all")
+        op("reduce_scatter_", "all_reduce")  # of which Gloo makes two, at once
+        events.append(worked("all_reduce", 507, 60, POOL + 1))
+        if number == 0:
+            op("send", "send", ("", "", "1", "7"), 1)
+        else:
+            op("recv_", "recv", ("", "", "0", "7"), 1)
+        return trace(f"kinds-{number}.json", events, number, head=gloo_head(number))
+    ranks, _ = imported(rank(0), rank(1))
+    def told(number):
+        rows = ranks[number]["events/comm"][:]
+        return [(op, int(row["sent_bytes"]), int(row["recv_bytes"]), bool(row["flags"] & 64),
+                 int(row["peer"])) for op, row in zip(ops_of(ranks[number]), rows) if op != "Wait"]
+    both = [("Allgather", 4000, 8000, False, -1)] * 2 + [("Alltoall", 4000, 4000, False, -1)] + \
+        [("Allreduce", 4000, 4000, False, -1)] * 2
+    assert told(0) == [("Bcast", 0, 4000, False, -1), ("Reduce", 4000, 4000, True, -1), *both,
+                       ("Send", 4000, 0, False, 1)], told(0)
+    assert told(1) == [("Bcast", 4000, 0, True, -1), ("Reduce", 4000, 4000, False, -1), *both,
+                       ("Recv", 0, 4000, False, 0)], told(1)
+    _, cluster = merged(ranks)
+    with cluster:
+        assert [(int(row["src"]), int(row["dst"])) for row in cluster["p2p"]] == [(0, 1)]
+        assert len(cluster["collectives"]) == 7 and all(cluster["collectives"]["complete"])
+
+
 # ---- Flight Recorder ----
 
 def entry(record, name, created_us, seq=0, p2p=0, group=("0", "default_pg"), sizes=((1000,),),
