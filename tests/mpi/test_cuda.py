@@ -392,12 +392,14 @@ def nvml_that_never_answers():
         file = sampled(hangs_in, STANDIN_NVML_HANG=hangs_in)
         h.equal(int(file.attrs["complete"]), 1, "complete")
         h.equal(names(file), ["sampled"], "kernels")
-        h.check(len(file["samples/process"]) >= 10, "other samples", len(file["samples/process"]))
+        others = len(file["samples/process"])
+        h.check(others >= 10, "other samples", others)
         h.equal(len(file["samples/gpu"]) if "samples/gpu" in file else 0, known, "samples")
         ((reason, kind, lost),) = h.gaps(file)
         h.equal((reason, kind), ("nvml_late", "device"), "gap")
         h.equal(h.overhead(file)["nvml_missed"], lost, "missed")
-        h.check(lost >= 8, lost, "missed samples")
+        # Each of the others' times has one of the GPU's, known or missed; a busy machine misses times.
+        h.check(2 * (lost + known) >= others, lost, "missed samples of", others)
         h.equal(int(file.attrs["dropped_events"]), 0, "records dropped")
         h.run(h.profwrap("merge", hangs_in))
         with h.h5py().File(hangs_in + "/cluster.h5") as cluster:
