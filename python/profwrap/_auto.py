@@ -7,6 +7,7 @@ nothing: failures are counted. The time spent here is recorded as overhead.
 
 import atexit
 import functools
+import itertools
 import os
 import re
 import sys
@@ -23,14 +24,13 @@ class _Cost:
 
     def __init__(self):
         self.start_ns = self.hooks_ns = self.failures = 0
-        self._next_report = 1
+        self.next_report = 1
         self._told = {}
 
     def report(self, number):
-        """At steps 1, 2, 4, 8, ...: a process that is killed runs nothing at its end."""
-        if number >= self._next_report:
-            self._next_report = 2 * number
-            self.tell()
+        """At steps 1, 2, 4, 8, ..., which next_report has: a process that is killed runs nothing at its end."""
+        self.next_report = 2 * number
+        self.tell()
 
     def tell(self):
         for name, value in (
@@ -51,20 +51,35 @@ def failures():
     return cost.failures
 
 
+# One call in so many is timed, for all: as many as no training makes in each step.
+_TIMED = 13
+_is_timed = itertools.cycle([False] * (_TIMED - 1) + [True]).__next__
+
+
 def _soft(function):
-    """`function`, timed, whose exceptions are counted instead of raised."""
+    """`function`, whose exceptions are counted instead of raised."""
+
+    is_timed = _is_timed
 
     def guarded(*args):
-        begin = _clock()
         try:
+            if is_timed():
+                return _timed(function, args)
             return function(*args)
         except Exception:
             cost.failures += 1
             return None
-        finally:
-            cost.hooks_ns += _clock() - begin
 
     return guarded
+
+
+def _timed(function, args):
+    """Processor time: what other processes take meanwhile is not ours."""
+    begin = time.thread_time_ns()
+    try:
+        return function(*args)
+    finally:
+        cost.hooks_ns += _TIMED * (time.thread_time_ns() - begin)
 
 
 class _Forwards:
@@ -83,14 +98,12 @@ class _Forwards:
                 begin(module, grad_enabled())
 
         handle = torch.nn.modules.module.register_module_forward_pre_hook(hook)
-        self._key, self._hook = handle.id, hook
+        self._key = handle.id
+        # Functions of dict, which cost less than ours.
+        self.arm = functools.partial(self._hooks.__setitem__, self._key, hook)
+        self.disarm = functools.partial(self._hooks.pop, self._key, None)
         self.disarm()
 
-    def arm(self):
-        self._hooks[self._key] = self._hook
-
-    def disarm(self):
-        self._hooks.pop(self._key, None)
 
     def is_armed(self):
         return self._key in self._hooks
@@ -134,6 +147,7 @@ class Auto:
         self._always_call = _version(torch) >= (2, 1)  # of forward hooks, also when forward raises
         self._removers = []
         self._forwards = _Forwards(torch, self)
+        self._batches = _loader.Batches(None)  # of the iterator that was waited for last
         self._workers = None  # of the loader that was described
         self.training = _training.Training(
             self._forwards.arm, self._forwards.disarm, self._is_worker, _state_of
@@ -203,17 +217,21 @@ class Auto:
         return _replace(Iterator, "__next__", next_batch)
 
     def _wait_begins(self, iterator, grad_enabled):
-        kind = self.training.wait_begins(grad_enabled, _loader.has_more(iterator))
+        batches = self._batches
+        is_new = batches.iterator() is not iterator
+        if is_new:
+            batches = self._batches = _loader.Batches(iterator)
+        kind = self.training.wait_begins(grad_enabled, batches.has_more(iterator), batches.source)
         if kind == _training.TRAINING_WAIT:
-            cost.report(self.training.number)
-            self._sample(iterator)
+            if batches.workers:
+                _probe.calls.queue(b"DataLoader", *_loader.ready_batches(iterator))
+            if self.training.number >= cost.next_report:
+                cost.report(self.training.number)
+            if is_new:
+                self._describe(iterator)
         return kind
 
-    def _sample(self, iterator):
-        """The queue as the step found it, and once what fills it."""
-        ready = _loader.ready_batches(iterator)
-        if ready is not None:
-            _probe.calls.queue(b"DataLoader", *ready)
+    def _describe(self, iterator):
         workers = _loader.describe(iterator)
         if workers != self._workers:
             self._workers = workers

@@ -231,7 +231,7 @@ class LoopsTest(AutoTest):
         loader = torch.utils.data.DataLoader(Augmented(), batch_size=4)
         train(model, optimizer, loader)
         model.eval()
-        for x, _ in loader:
+        for x, _ in torch.utils.data.DataLoader(Augmented(), batch_size=4):
             pass
         self.assertSteps(2)
 
@@ -319,12 +319,12 @@ class LoopsTest(AutoTest):
 
     def test_cost_is_told(self):
         model = small_model()
-        train(model, sgd(model), batches(5))
+        train(model, sgd(model), batches(10))
         told = [call[1:] for call in self.probe.take("metadata") if "overhead" in call[1]]
         hooks = [int(text.split()[0]) for key, text in told if key.endswith(".python_hooks")]
-        self.assertEqual(len(hooks), 3)  # at steps 1, 2 and 4
+        self.assertIn(len(hooks), (3, 4))  # at steps 1 (when it may be 0), 2, 4 and 8
         self.assertEqual(hooks, sorted(hooks))
-        self.assertGreater(hooks[0], 0)
+        self.assertGreater(hooks[-1], 0)
 
 
 class ObjectsTest(AutoTest):

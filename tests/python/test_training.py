@@ -43,8 +43,8 @@ class TrainingTest(unittest.TestCase):
             self.training.created(one)
         return made
 
-    def wait(self, grad=True, more=True, batch=True):
-        kind = self.training.wait_begins(grad, more)
+    def wait(self, grad=True, more=True, batch=True, source="training"):
+        kind = self.training.wait_begins(grad, more, source)
         self.assertFalse(self.armed and kind, "what a data set calls is no forward")
         self.training.wait_ends(kind, batch)
         return kind
@@ -148,11 +148,11 @@ class TrainingTest(unittest.TestCase):
             self.step(sgd)
             self.assertEqual(self.told(), [(number, self.WHOLE)])
             self.model.training = False
-            self.wait()  # with gradients: the mode tells
+            self.wait(source="validation")  # with gradients: the mode tells
             if self.training.evaluation_begins(self.model, False):
                 self.assertFalse(self.armed)
                 self.training.evaluation_ends()
-            self.wait(grad=False)
+            self.wait(grad=False, source="validation")
             self.assertEqual(self.probe.take(), [])
             self.model.training = True
 
@@ -177,6 +177,33 @@ class TrainingTest(unittest.TestCase):
         del sgd
         # Only the first wait could be a training's: nothing was known of the model.
         self.assertEqual(self.told(), [(0, "data")])
+
+    def test_batch_that_is_asked_for_before_the_mode_is_back(self):
+        (sgd,) = self.optimizers(1)
+        for _ in range(2):
+            self.wait()
+            self.model.training = True
+            self.micro_batch()
+            self.step(sgd)
+            self.model.training = False
+            self.wait(source="validation")
+        self.assertEqual(self.told(), [(0, self.WHOLE), (1, self.WHOLE)])
+
+    def test_evaluation_with_the_data_of_the_training(self):
+        (sgd,) = self.optimizers(1)
+        for _ in range(3):
+            self.model.training = True
+            self.wait()
+            self.micro_batch()
+            self.step(sgd)
+            self.model.training = False
+            for _ in range(2):
+                self.wait()
+                self.training.evaluation_begins(self.model, False)
+                self.training.evaluation_ends()
+        # Only the first time its first wait could be a training's.
+        wanted = [self.WHOLE, "data", self.WHOLE, self.WHOLE]
+        self.assertEqual(self.told(), list(enumerate(wanted)))
 
     def test_rest_of_an_epoch_ends_with_the_evaluation(self):
         (sgd,) = self.optimizers(1)
