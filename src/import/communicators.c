@@ -258,7 +258,7 @@ int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record
     int named =
         collective && (collective->group || collective->members || collective->group_size > 0);
     struct communicator *c =
-        named ? find_group(trace, collective, PW_SOURCE_NCCL)
+        named ? find_group(trace, collective, collective->is_gloo ? PW_SOURCE_GLOO : PW_SOURCE_NCCL)
               : find_stream(trace, record->device, record->stream, PW_SOURCE_NCCL);
     *seq = -1;
     *peer = -1;
@@ -322,6 +322,12 @@ void pw_comm_table_shape(const struct pw_trace *trace, int32_t comm, int32_t *si
 {
     *size = comm < 0 ? -1 : trace->comms->items[comm].size;
     *my_rank = comm < 0 ? -1 : trace->comms->items[comm].my_rank;
+}
+
+int32_t pw_comm_table_world_rank(const struct pw_trace *trace, int32_t comm, int32_t place)
+{
+    const struct communicator *c = comm < 0 ? NULL : &trace->comms->items[comm];
+    return c && c->members && place >= 0 && place < c->size ? c->members[place] : -1;
 }
 
 int64_t pw_comm_table_number(struct pw_trace *trace, int32_t comm, int64_t seq)

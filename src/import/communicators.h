@@ -32,6 +32,9 @@ int64_t pw_comm_table_number(struct pw_trace *trace, int32_t comm, int64_t seq);
 void pw_comm_table_shape(const struct pw_trace *trace, int32_t comm, int32_t *size,
                          int32_t *my_rank);
 
+/* The rank of the job that has this place in it; -1: not known. */
+int32_t pw_comm_table_world_rank(const struct pw_trace *trace, int32_t comm, int32_t place);
+
 /* Writes /comms and /comm_members; how many were inferred goes to the trace's counts. */
 void pw_comm_table_write(struct pw_trace *trace);
 

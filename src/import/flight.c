@@ -94,7 +94,9 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
     look->is_flight |= json_is_object(groups);
     json_object_foreach(groups, name, group)
     {
-        add_group(look->head, name, group);
+        look->head->has_unnamed_groups |= !name[0];
+        if (name[0])
+            add_group(look->head, name, group);
     }
     json_decref(groups);
     return 0;
@@ -215,11 +217,17 @@ static const struct pw_group *find_group(const struct flight *f, uint32_t name)
     return NULL;
 }
 
+static int is_default(const struct flight *f, uint32_t note)
+{
+    return strcmp(pw_rankfile_borrow_text(f->trace->file, note), "default_pg") == 0;
+}
+
 /* What an entry with this name is: "nccl:all_reduce", or "nccl:send 0->1", whose last number is the
  * peer's in the group. */
 static void read_name(const struct pw_json_item *name, struct pw_collective *c)
 {
     const char *colon = memchr(name->text, ':', name->length), *end = name->text + name->length;
+    c->is_gloo = name->length > 5 && memcmp(name->text, "gloo:", 5) == 0;
     const char *at = colon ? colon + 1 : name->text, *digits = end;
     c->op = pw_collective_op(at, (size_t)(end - at));
     if (c->op != PW_OP_Send && c->op != PW_OP_Recv)
@@ -245,6 +253,10 @@ static uint32_t read_collective(struct flight *f, const struct pw_json_item *nam
     read_group(f, &c);
     const struct pw_group *group = find_group(f, c.group);
     c.group_size = group ? (int32_t)group->size : -1;
+    /* Gloo names its groups after it has told of their ranks: under no name, of the last one. All
+     * ranks are in the default group. */
+    if (!group && f->trace->has_unnamed_groups && is_default(f, c.group_note))
+        c.group_size = f->trace->world_size;
     c.element_bytes = pw_collective_element(type, length);
     c.datatype = keep(f, type, length);
     *count_in = pw_json_count_elements(item_of(f, "input_sizes"));
@@ -273,11 +285,24 @@ static void settle(struct flight *f, int same_group, int completed)
     f->open.n = 0;
 }
 
+/* Backends without events for the state leave it at "scheduled": Gloo retires what it has done, and
+ * PyTorch's hooks for other backends retire what was begun. Of NCCL only what timed out is retired
+ * and not completed. */
+static int has_ended(const struct flight *f, const struct pw_json_item *name)
+{
+    const struct pw_json_item *retired = item_of(f, "retired"), *state = item_of(f, "state");
+    if (is_text(state, "completed"))
+        return 1;
+    const int is_nccl = name->length > 5 && memcmp(name->text, "nccl:", 5) == 0;
+    return !is_nccl && is_text(state, "scheduled") && retired && retired->length == 4 &&
+           memcmp(retired->text, "true", 4) == 0;
+}
+
 static void follow_state(struct flight *f, const struct pw_json_item *name, int is_group)
 {
     int64_t group = int_of(f, "pg_id"), seq = int_of(f, "collective_seq_id");
     int64_t p2p = int_of(f, "p2p_seq_id");
-    int completed = is_text(item_of(f, "state"), "completed");
+    int completed = has_ended(f, name);
     int same = f->open.n && f->open.group == group && f->open.seq == seq && f->open.p2p == p2p;
     if (!same || is_group)
         settle(f, same, completed);

@@ -17,7 +17,8 @@ struct pw_import_head {
     int64_t first_ns; /* time of its first event; INT64_MAX: it has none */
     struct pw_group *groups;
     size_t ngroups;
-    char problem[160]; /* what is wrong with it, when reading fails */
+    int has_unnamed_groups; /* 1: of groups other than all ranks', the ranks are not known */
+    char problem[160];      /* what is wrong with it, when reading fails */
 };
 
 void pw_import_head_fini(struct pw_import_head *head);

@@ -54,6 +54,8 @@ static void finish(struct joining *j, struct pw_gloo_op *op)
     const struct pause *pause = op->is_begun ? find_pause(j, op->thread) : NULL;
     if (pause && pause->start < op->end && pause->end >= op->end)
         op->wait_start = pause->start > -op->minus_return ? pause->start : -op->minus_return;
+    if (op->wait_start >= op->end)
+        op->wait_start = 0;
     pw_sorter_add(j->out, op);
 }
 

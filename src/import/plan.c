@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,26 @@ static int is_trace(const struct dirent *entry)
     return pw_import_is_file(entry->d_name);
 }
 
+/* What PyTorch writes by itself, with its old and its new name. */
+static int is_pickle(const struct dirent *entry)
+{
+    return fnmatch("nccl_trace_rank_*[0-9]", entry->d_name, 0) == 0 ||
+           fnmatch("comm_lib_trace_rank_*[0-9]", entry->d_name, 0) == 0;
+}
+
+static const char *why_nothing(const char *path)
+{
+    struct dirent **entries;
+    int n = scandir(path, &entries, is_pickle, alphasort);
+    for (int i = 0; i < n; i++)
+        free(entries[i]);
+    if (n >= 0)
+        free(entries);
+    return n > 0 ? "has only pickles of the Flight Recorder; python3 -m profwrap.flight FILE... "
+                   "makes JSON of them, and runs nothing that is in them"
+                 : "has no .json, .json.gz, .jsonl and -pidN.log files";
+}
+
 static int add_directory(struct pw_import_plan *plan, const char *path,
                          const struct pw_import_wish *wish, char *problem, size_t size)
 {
@@ -114,8 +135,7 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     if (n < 0)
         return fail(problem, size, -errno, path, "");
     if (n == 0)
-        err = fail(problem, size, -ENOENT, path,
-                   "has no .json, .json.gz, .jsonl and -pidN.log files");
+        err = fail(problem, size, -ENOENT, path, why_nothing(path));
     for (int i = 0; i < n; i++) {
         snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
         err = err ? err : add_file(plan, file, wish, problem, size);

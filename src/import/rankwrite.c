@@ -261,6 +261,9 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
     if (!c)
         return;
     struct keyed_nccl out = make_operation(w, d, c->op);
+    if (c->is_gloo)
+        out.event.source = PW_SOURCE_GLOO;
+    out.is_nccl = !c->is_gloo;
     out.event.flags = d->timed == PW_TIMED_ENQUEUED ? PW_FLAG_ENQUEUED : 0;
     out.event.sent_bytes = bytes_of(d->count_in, c->element_bytes);
     out.event.recv_bytes = bytes_of(d->count_out, c->element_bytes);
@@ -273,7 +276,7 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
     out.nccl.timed = d->timed;
     out.nccl.ran_ns = d->ran_ns;
     pw_sorter_add(w->nccl, &out);
-    w->trace->counts.collectives++;
+    *(c->is_gloo ? &w->trace->counts.gloo : &w->trace->counts.collectives) += 1;
 }
 
 /* ---- Gloo ---- */
@@ -321,7 +324,7 @@ static void set_gloo_sizes(const struct writing *w, const struct pw_gloo_op *op,
                           c->op == PW_OP_Scatter;
     const int is_root = is_rooted && op->peer >= 0 && op->peer == my_rank;
     event->flags |= is_root ? PW_FLAG_ROOT : 0;
-    event->peer = is_rooted ? -1 : op->peer;
+    event->peer = pw_comm_table_world_rank(w->trace, event->comm, op->peer);
     event->sent_bytes = c->op == PW_OP_Recv ? 0 : bytes;
     event->recv_bytes = bytes_of(op->count_out, c->element_bytes);
     if (c->op == PW_OP_Allgather && size > 0 && bytes >= 0 &&

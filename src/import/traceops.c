@@ -14,8 +14,9 @@
 static int same_collective(const void *items, int32_t item, const void *key)
 {
     const struct pw_collective *a = (const struct pw_collective *)items + item, *b = key;
-    return a->op == b->op && a->datatype == b->datatype && a->element_bytes == b->element_bytes &&
-           a->group == b->group && a->group_note == b->group_note && a->members == b->members &&
+    return a->op == b->op && a->is_gloo == b->is_gloo && a->datatype == b->datatype &&
+           a->element_bytes == b->element_bytes && a->group == b->group &&
+           a->group_note == b->group_note && a->members == b->members &&
            a->group_size == b->group_size && a->peer == b->peer && a->first == b->first &&
            a->stride == b->stride && a->my_rank == b->my_rank && a->algorithm == b->algorithm &&
            a->protocol == b->protocol;

@@ -14,7 +14,8 @@ enum { PW_COLLECTIVE_MEMBERS = 4096, PW_MOST_COLLECTIVES = 1 << 16 };
 
 /* Texts are rows of /strings, of which 0 is: not known. */
 struct pw_collective {
-    uint16_t op; /* enum pw_op; None: a kernel of NCCL that does not say */
+    uint16_t op;     /* enum pw_op; None: a kernel of NCCL that does not say */
+    uint8_t is_gloo; /* of a log, whose name of the operation says so; 0: NCCL's */
     uint32_t datatype, element_bytes;
     uint32_t group, group_note; /* the process group's name and what it is for */
     uint32_t members;           /* text of the list of world ranks */

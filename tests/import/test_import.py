@@ -1039,9 +1039,9 @@ def gloo_operations_of_each_kind_have_their_sizes_and_roots():
                  int(row["peer"])) for op, row in zip(ops_of(ranks[number]), rows) if op != "Wait"]
     both = [("Allgather", 4000, 8000, False, -1)] * 2 + [("Alltoall", 4000, 4000, False, -1)] + \
         [("Allreduce", 4000, 4000, False, -1)] * 2
-    assert told(0) == [("Bcast", 0, 4000, False, -1), ("Reduce", 4000, 4000, True, -1), *both,
+    assert told(0) == [("Bcast", 0, 4000, False, 1), ("Reduce", 4000, 4000, True, 0), *both,
                        ("Send", 4000, 0, False, 1)], told(0)
-    assert told(1) == [("Bcast", 4000, 0, True, -1), ("Reduce", 4000, 4000, False, -1), *both,
+    assert told(1) == [("Bcast", 4000, 0, True, 1), ("Reduce", 4000, 4000, False, 0), *both,
                        ("Recv", 0, 4000, False, 0)], told(1)
     _, cluster = merged(ranks)
     with cluster:
@@ -1107,6 +1107,69 @@ def flight_recorder_dumps_are_matched_by_group_and_number():
                  for row in cluster["collectives"]}
         assert found == {(5, 3, 1), (6, 3, 1), (7, 3, 1), (1, 2, 1), (8, 3, 0)}, found
     assert "1 of 5 operations were not recorded by all" in run("report", directory)
+
+
+def gloo_entries(rank, groups):
+    """As PyTorch 2.15 records Gloo: no times but the begin, never a state but this one."""
+    def one(number, name, group, seq, sizes=((1000,),), retired=True):
+        return entry(number, f"gloo:{name}", 100 * number + rank, seq, group=group, sizes=sizes,
+                     state="scheduled", retired=retired, thread_id="140426883459968",
+                     thread_name="python", time_discovered_started_ns=None,
+                     time_discovered_completed_ns=None)
+    world = ("0", "default_pg")
+    entries = [one(0, "all_reduce", world, 1), one(1, "broadcast", world, 2), one(
+        2, "all_gather", world, 3), one(3, "all_reduce", world, 4, retired=rank == 1)]
+    return entries + [one(4, "reduce", ("1", "undefined"), 1)] * groups
+
+
+def gloo_dump(rank, members, groups=0):
+    return {"version": "2.10", "comm_lib_version": "", "entries": gloo_entries(rank, groups),
+            "pg_config": {"": {"name": "", "desc": "", "ranks": str(members)}},
+            "pg_status": {str(i): {"last_enqueued_collective": 4, "last_started_collective": -1,
+                                   "last_completed_collective": 4} for i in range(1 + groups)}}
+
+
+@case
+def flight_recorder_dumps_of_gloo_are_matched():
+    """By their new name; a rank's list of members is of the group that it made last."""
+    import pickle
+    python = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+    dumps = tempfile.mkdtemp(dir=where)
+    for rank, members in enumerate(([0, 1], [0])):
+        document = gloo_dump(rank, members, groups=1)
+        for one in document["entries"]:
+            one["process_group"] = tuple(one["process_group"])
+        with open(os.path.join(dumps, f"comm_lib_trace_rank_{rank}"), "wb") as file:
+            pickle.dump(document, file, 2)
+    said = refused(dumps)
+    assert "has only pickles" in said and "python3 -m profwrap.flight" in said, said
+    names = [os.path.join(dumps, name) for name in sorted(os.listdir(dumps))]
+    subprocess.run([sys.executable, "-m", "profwrap.flight", *names], check=True,
+                   env={**os.environ, "PYTHONPATH": python})
+    ranks, said = imported(dumps)
+    assert sorted(ranks) == [0, 1] and "10 of them operations of Gloo" in said, said
+    assert "rank 0: 1 operations had not ended when it was written, the first of them " \
+        "gloo:all_reduce, number 4" in said and "rank 1: " not in said, said
+    rows = ranks[1]["events/comm"][:]
+    assert list(rows["seq"]) == [1, 2, 3, 4, -1] and set(rows["flags"]) == {32}, rows
+    assert set(rows["source"]) == {h5py.check_enum_dtype(rows.dtype["source"])["gloo"]}
+    assert list(rows["sent_bytes"]) == [4000] * 5 and "events/nccl" not in ranks[1]
+    directory, cluster = merged(ranks)
+    with cluster:
+        assert [(int(row["seq"]), int(row["nranks"]), int(row["complete"]))
+                for row in cluster["collectives"]] == [(i, 2, 1) for i in (1, 2, 3, 4)]
+    assert "gloo_untimed (4 each)" in run("report", directory)
+    assert json.loads(run("report", "--format", "json", directory))["job"]["verdict"] == "unknown"
+
+
+@case
+def flight_recorder_hooks_do_not_tell_when_an_operation_ended():
+    """Of NCCL, what is retired and not completed timed out; of other backends it is not known."""
+    names = ("ucc:all_reduce", "nccl:all_reduce")
+    for name, unfinished in zip(names, (False, True)):
+        entries = [entry(0, name, 0, seq=1, state="scheduled", retired=True)]
+        _, said = imported(flight("hook_rank_0.json", entries))
+        assert ("had not ended" in said) == unfinished, (name, said)
 
 
 @case

@@ -10,7 +10,7 @@
  * took is known, nor which rank waited. */
 static inline int pw_events_is_enqueued(const struct pw_row_comm_event *event)
 {
-    return event->source == PW_SOURCE_NCCL && (event->flags & PW_FLAG_ENQUEUED);
+    return event->source != PW_SOURCE_MPI && (event->flags & PW_FLAG_ENQUEUED);
 }
 
 /* When the call that began the operation returned; the rest of a nonblocking one goes on while the

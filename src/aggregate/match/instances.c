@@ -208,7 +208,8 @@ struct fold {
     const struct pw_world *world;
     ptrdiff_t near, at; /* the input's step looked up last */
     int64_t step;       /* and the job's for it */
-    int64_t untimed;    /* collectives of which only is known when they were asked for */
+    /* collectives of which only is known when they were asked for */
+    int64_t nccl_untimed, gloo_untimed;
 };
 
 static int64_t step_of(struct fold *fold, const struct pw_input *input, int64_t local_ns)
@@ -255,7 +256,8 @@ static void fold_event(void *context, const struct pw_input *input,
     int64_t at = pw_instances_find(fold->instances, input, event);
     if (at < 0)
         return;
-    fold->untimed += pw_events_is_enqueued(event);
+    if (pw_events_is_enqueued(event))
+        *(event->source == PW_SOURCE_GLOO ? &fold->gloo_untimed : &fold->nccl_untimed) += 1;
     struct pw_instance one = describe(fold, input, event);
     pw_instance_join(&fold->instances->items[at], &one);
 }
@@ -272,8 +274,12 @@ int pw_instances_build(struct pw_instances *in, struct pw_job *job)
         if (pw_events_read(&job->inputs[i], fold_event, &fold))
             pw_job_note(job, job->inputs[i].rank, "damaged", 1,
                         "/events/comm cannot be read to the end");
-        if (fold.untimed)
-            pw_job_note(job, job->inputs[i].rank, "nccl_untimed", fold.untimed,
+        if (fold.gloo_untimed)
+            pw_job_note(job, job->inputs[i].rank, "gloo_untimed", fold.gloo_untimed,
+                        "Gloo's collectives, of which only is known when they began: waits in them "
+                        "are not known");
+        if (fold.nccl_untimed)
+            pw_job_note(job, job->inputs[i].rank, "nccl_untimed", fold.nccl_untimed,
                         "NCCL collectives without GPU times: waits in them are not known; --level "
                         "2 records the times");
         if (job->inputs[i].impossible)
