@@ -69,7 +69,7 @@ static void begin_again(struct bench *b)
     assert_non_null(b->drain);
 }
 
-static void assert_in_journal(const struct bench *b, uint32_t records, int apart, int ends)
+static void assert_in_journal(const struct bench *b, uint32_t records, int ringless, int ends)
 {
     char path[UNIT_PATH];
     struct pw_journal_reader *reader;
@@ -79,12 +79,12 @@ static void assert_in_journal(const struct bench *b, uint32_t records, int apart
     assert_int_equal(pw_journal_open(unit_path(path, &dir, "rank-00000.journal"), &reader), 0);
     while (pw_journal_next(reader, &block)) {
         n += block.kind == PW_JOURNAL_RECORDS ? block.records.n : 0;
-        apart -= block.kind == PW_JOURNAL_APART;
+        ringless -= block.kind == PW_JOURNAL_RINGLESS;
         ends -= block.kind == PW_JOURNAL_END;
     }
     pw_journal_reader_close(reader);
     assert_int_equal(n, records);
-    assert_int_equal(apart, 0);
+    assert_int_equal(ringless, 0);
     assert_int_equal(ends, 0);
 }
 

@@ -17,7 +17,7 @@
 
 #include "rank/journal/journal.h"
 
-enum { RINGS = 3, BATCHES = 40, APART_END = 7 };
+enum { RINGS = 3, BATCHES = 40, RINGLESS_END = 7 };
 
 static const struct pw_journal_head head = {
     .id = {.rank = 2, .size = 4, .job = "job", .hostname = "host"},
@@ -48,8 +48,9 @@ static struct pw_journal *write_journal(void **state, int with_end)
         pw_journal_add_records(j, ring, position[ring], batch, n);
         position[ring] += n;
         assert_int_equal(pw_journal_position(j, ring), position[ring]);
-        const struct pw_record apart = {.type = (uint8_t)(b % PW_REC_TYPE_COUNT), .end = APART_END};
-        pw_journal_add_ringless(j, ring, &apart);
+        const struct pw_record ringless = {.type = (uint8_t)(b % PW_REC_TYPE_COUNT),
+                                           .end = RINGLESS_END};
+        pw_journal_add_ringless(j, ring, &ringless);
         const struct pw_row_step row = {.step = b};
         pw_journal_add_row(j, PW_TABLE_step, &row);
     }
@@ -61,7 +62,7 @@ static struct pw_journal *write_journal(void **state, int with_end)
 
 struct found {
     uint64_t records, rings[RINGS];
-    int readings, rows, ends, apart, losses;
+    int readings, rows, ends, ringless, losses;
     uint64_t lost;
 };
 
@@ -94,11 +95,11 @@ static struct found read_journal(const char *path)
             assert_int_equal(block.row.table, PW_TABLE_step);
             assert_int_equal(((const struct pw_row_step *)block.row.row)->step, f.rows++);
         }
-        if (block.kind == PW_JOURNAL_APART) {
+        if (block.kind == PW_JOURNAL_RINGLESS) {
             const struct pw_record *record = &block.records.records[0];
-            f.apart++;
-            f.losses += record->type == PW_REC_LOST && record->end != APART_END;
-            f.lost += record->end != APART_END ? lost_of(record) : 0;
+            f.ringless++;
+            f.losses += record->type == PW_REC_LOST && record->end != RINGLESS_END;
+            f.lost += record->end != RINGLESS_END ? lost_of(record) : 0;
         }
         f.readings += block.kind == PW_JOURNAL_READING;
         if (block.kind == PW_JOURNAL_END)
@@ -128,7 +129,7 @@ static void test_round_trip(void **state)
     assert_int_equal(f.readings, BATCHES);
     assert_int_equal(f.rows, BATCHES);
     assert_int_equal(f.ends, 1);
-    assert_int_equal(f.apart, BATCHES); /* of every type */
+    assert_int_equal(f.ringless, BATCHES); /* of every type */
     assert_int_equal(f.losses, 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -370,9 +371,9 @@ static void test_full_disk(void **state)
 }
 
 /* Fills the disk beside a journal whose last block has its place and no more than the end's behind
- * it, and adds `aparts` records apart, of which each tenth is the loss of 5, and the end. In a
- * process and mount namespace of its own. */
-static int write_aparts_on_full_disk(const char *dir, const char *filler, int aparts)
+ * it, and adds `ringless` records that are in no ring (each tenth one is a loss of 5), and the end.
+ * In a process and mount namespace of its own. */
+static int write_ringless_on_full_disk(const char *dir, const char *filler, int ringless)
 {
     char path[UNIT_PATH];
     struct pw_journal *j;
@@ -394,7 +395,7 @@ static int write_aparts_on_full_disk(const char *dir, const char *filler, int ap
     if (pw_journal_commit(j))
         return 4;
     fill_disk(filler);
-    for (int i = 0; i < aparts; i++) {
+    for (int i = 0; i < ringless; i++) {
         const struct pw_record range = record_at((uint64_t)i);
         const struct pw_record loss = {.type = PW_REC_LOST, .end = 9, .lost = {{2, 3}}};
         pw_journal_add_ringless(j, 0, i % 10 ? &range : &loss);
@@ -405,12 +406,12 @@ static int write_aparts_on_full_disk(const char *dir, const char *filler, int ap
     return err ? 5 : 0;
 }
 
-/* What must be in the journal then: all records, and each one apart or its number. */
-static int check_aparts(const char *path, int aparts)
+/* What must be in the journal then: all records, and each one ringless or its number. */
+static int check_ringless(const char *path, int ringless)
 {
     const struct found f = read_journal(path);
-    const uint64_t told = (uint64_t)(aparts / 10 * 5 + aparts - aparts / 10);
-    const uint64_t kept = (uint64_t)(f.apart - f.losses);
+    const uint64_t told = (uint64_t)(ringless / 10 * 5 + ringless - ringless / 10);
+    const uint64_t kept = (uint64_t)(f.ringless - f.losses);
     if (f.ends != 1)
         return 6;
     if (f.records != 600)
@@ -420,7 +421,7 @@ static int check_aparts(const char *path, int aparts)
 
 /* Records that are in no ring when the disk is full: as many as the place that is kept for the end
  * can take are written, of more the end tells how many they are; and no record gives way to it. */
-static void test_full_disk_with_aparts(void **state)
+static void test_full_disk_with_ringless(void **state)
 {
     static const int counts[] = {20, 100, 10000};
     char path[UNIT_PATH], filler[UNIT_PATH];
@@ -429,8 +430,8 @@ static void test_full_disk_with_aparts(void **state)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         pid_t pid = fork();
         if (pid == 0) {
-            int result = write_aparts_on_full_disk(*state, filler, counts[i]);
-            _exit(result ? result : check_aparts(path, counts[i]));
+            int result = write_ringless_on_full_disk(*state, filler, counts[i]);
+            _exit(result ? result : check_ringless(path, counts[i]));
         }
         await_child_with_disk(pid);
     }
@@ -445,7 +446,7 @@ int main(void)
         UNIT_IN_DIR(test_damaged),
         UNIT_IN_DIR(test_full),
         UNIT_IN_DIR(test_full_disk),
-        UNIT_IN_DIR(test_full_disk_with_aparts),
+        UNIT_IN_DIR(test_full_disk_with_ringless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

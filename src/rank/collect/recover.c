@@ -68,7 +68,7 @@ static void replay_block(struct replay *r, const struct pw_journal_block *block)
 {
     switch (block->kind) {
     case PW_JOURNAL_RECORDS:
-    case PW_JOURNAL_APART:
+    case PW_JOURNAL_RINGLESS:
         replay_records(r, block);
         break;
     case PW_JOURNAL_READING:

@@ -211,7 +211,7 @@ void pw_journal_add_ringless(struct pw_journal *j, int ring, const struct pw_rec
 {
     const uint32_t index = (uint32_t)ring;
     const struct pw_losscount count = pw_losscount_of_ringless(record);
-    add_block(j, PW_JOURNAL_APART, (struct bytes){&index, sizeof(index)},
+    add_block(j, PW_JOURNAL_RINGLESS, (struct bytes){&index, sizeof(index)},
               (struct bytes){record, sizeof(*record)});
     if (j)
         pw_losscount_add(j->error ? &j->lacking_ringless : &j->waiting_ringless, &count);
@@ -239,7 +239,7 @@ static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
     if (lacking.n) {
         const uint32_t ring = 0;
         const struct pw_record loss = pw_losscount_record(&lacking, PW_REASON_DISK);
-        add_block(j, PW_JOURNAL_APART, (struct bytes){&ring, sizeof(ring)},
+        add_block(j, PW_JOURNAL_RINGLESS, (struct bytes){&ring, sizeof(ring)},
                   (struct bytes){&loss, sizeof(loss)});
     }
     add_block(j, PW_JOURNAL_END, (struct bytes){end, sizeof(*end)}, none);

@@ -1,14 +1,21 @@
-/* The journal of one rank: everything that its file is made of, in the order in which it came, so
- * that the file can be made again when its collector was killed. Written by the drain and
- * rank/file, read by recovery. Tool code, one writer at a time (a lock on the file).
+/* The journal of one rank has all data of the rank's file, in the order in which the collector got
+ * them. When the collector is killed, recovery makes the rank's file from the journal. Written by
+ * the drain and rank/file, read by recovery. Tool code. A lock on the file allows one writer at a
+ * time.
  *
- * It is one file of blocks, DIR/rank-NNNNN.journal, that only grows. A block carries its length and
- * a checksum; they show what a kill left of the last one, which is cut off. The collector writes a
- * block before it gives the records in it back to the application, so that at every moment each
- * record is in a ring, or in the journal, or in both; a block of records says which of its ring
- * they are, so that none is taken twice. The journal is removed when the rank's file has its name.
+ * The journal is one file, DIR/rank-NNNNN.journal, to which blocks are appended. Each block has its
+ * length and a checksum. When a kill interrupts the writing of the last block, the length and the
+ * checksum show that the block is incomplete, and the next writer cuts it off. The collector writes
+ * records to the journal before it frees their places in the ring. So each record is always in a
+ * ring, in the journal, or in both. A block of records has the number of its ring and the position
+ * of its first record in that ring, so that no record is read twice. The journal is removed when
+ * the rank's file has its final name.
  *
- * Written and read by the same build on machines of one kind: numbers are in the machine's form. */
+ * A *ringless* record is one that the collector makes itself and that is in no ring: a loss, a
+ * wait, or a call that was open at the end.
+ *
+ * The build that writes a journal also reads it, on a machine with the same byte order: structs are
+ * stored as they are in memory. */
 #ifndef PW_RANK_JOURNAL_JOURNAL_H
 #define PW_RANK_JOURNAL_JOURNAL_H
 
@@ -20,18 +27,19 @@
 #include "rank/ring/testclock.h"
 #include "rank/run/identity.h"
 
-/* Records in a block at most, and bytes of a row. */
+/* At most this many records in a block, and bytes in a row. */
 enum { PW_JOURNAL_BATCH = 1024, PW_JOURNAL_ROW = 512 };
 
-/* What the rank's file says of the run, and where the rest of its records may be. */
+/* The run's description for the rank's file, and the shared memory in which the rank's other
+ * records may be. */
 struct pw_journal_head {
     struct pw_identity id;
     struct pw_testclock test_clock;
     int64_t start_unix_ns, start_local_ns;
-    int32_t compression; /* level of deflate */
+    int32_t compression; /* level of deflate of the rank's file */
     uint32_t activities, stack_depth, tick_source;
     char clock_sync[16];
-    char segment[PW_SEGMENT_NAME_SIZE];
+    char segment[PW_SEGMENT_NAME_SIZE]; /* name of the shared memory */
     char command[2048];
 };
 
@@ -43,63 +51,72 @@ struct pw_journal_end {
 
 struct pw_journal;
 
-/* Creates DIR/rank-NNNNN.journal of `head`'s rank, for this process alone. 0, -EEXIST, or -errno.
- */
+/* Creates DIR/rank-NNNNN.journal for the rank in `head`, and locks it. Returns 0, -EEXIST, or
+ * another -errno. */
 int pw_journal_create(const char *dir, const struct pw_journal_head *head, struct pw_journal **out);
 
-/* Goes on with one that its writer left, after the last whole block. 0; -ENOENT; -EBUSY when
- * another process writes it; -EBADMSG when it is none; -errno. `has_end`: whether the program's end
- * is in it. */
+/* Opens and locks the journal of an earlier writer; new blocks go after its last whole block.
+ * *has_end tells whether the program's end is in the journal. Returns 0, -ENOENT, -EBUSY when
+ * another process writes the journal, -EBADMSG when the file is not a journal, or another -errno.
+ */
 int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *has_end);
 
-/* The same of a program that has ended, though nobody saw it: `written_ns` is when its collector
- * last wrote (time of day, ns), which the journal keeps before anything else is written to it. */
+/* As pw_journal_resume(), for a program that ended while no collector ran. When the journal has no
+ * end, *written_ns is the time of day (ns) of the collector's last write. This time is the file's
+ * modification time, and is saved as a block before anything else is written. */
 int pw_journal_resume_ended(const char *dir, int rank, struct pw_journal **out, int *has_end,
                             int64_t *written_ns);
 
-/* Each adds a block. What is added is safe from a kill of this process once pw_journal_commit() has
- * returned. All of them take NULL for no journal. */
-/* 0, or the -errno for which it lacks these records. */
+/* Each of these functions adds a block. The block survives a kill of this process once
+ * pw_journal_commit() has returned. `journal` may be NULL (pw_journal_add_whole_end() excepted):
+ * then nothing is done. */
+/* Adds and commits records of ring `ring`; the first one is record number `first` of that ring.
+ * Returns 0, or -errno when the journal could not take them; pw_journal_lacking() counts them then.
+ */
 int pw_journal_add_records(struct pw_journal *journal, int ring, uint64_t first,
                            const struct pw_record *records, uint32_t n);
-/* A record that is in no ring: a loss, a wait, or a call that was open at the end. */
+
 void pw_journal_add_ringless(struct pw_journal *journal, int ring, const struct pw_record *record);
 void pw_journal_add_reading(struct pw_journal *journal, uint64_t ticks, int64_t ns);
 void pw_journal_add_row(struct pw_journal *journal, enum pw_table_id table, const void *row);
 void pw_journal_add_end(struct pw_journal *journal, const struct pw_journal_end *end);
-/* Adds and commits an end to a journal that lacks nothing since it was created or resumed. 0, or
- * -errno: it has neither the end nor any record apart then, so that all can be done again. */
+/* Adds and commits the end of a journal to which every record was written since it was created or
+ * resumed. Returns 0 or -errno. After an error the journal has neither the end nor the ringless
+ * records, so that the caller can add them again later. */
 int pw_journal_add_whole_end(struct pw_journal *journal, const struct pw_journal_end *end);
 
-/* 0, or the -errno that ended the journal: from then on it holds what it held, and how many records
- * it lacks is written when there is room again, at the latest with the end. */
+/* Writes the added blocks to the file. Returns 0, or the -errno of the first failed write. After
+ * such a failure the journal takes no more records and counts those that it lacks; the count is
+ * written with the end. */
 int pw_journal_commit(struct pw_journal *journal);
 
-/* Lets other hosts see what was committed. */
+/* Commits, and flushes the file to the file system's server, so that other hosts can read it. */
 void pw_journal_sync(struct pw_journal *journal);
 
-/* Records of ring `ring` that are in the journal, from its first. */
+/* The number of the record of ring `ring` that follows the last one in the journal. */
 uint64_t pw_journal_position(const struct pw_journal *journal, int ring);
 
-/* Records that were added after it had ended. */
+/* Number of records that were added and that the journal lacks because a write failed. */
 uint64_t pw_journal_lacking(const struct pw_journal *journal);
 
-/* Bytes of the file. */
+/* Size of the file in bytes, with the blocks that are not committed yet. */
 int64_t pw_journal_bytes(const struct pw_journal *journal);
 
-/* Closes it; the file stays, or goes. */
+/* Commits and closes the journal; the file stays. */
 void pw_journal_close(struct pw_journal *journal);
+
+/* Deletes the file and closes the journal. */
 void pw_journal_remove(struct pw_journal *journal);
 
 /* Reading. */
 enum pw_journal_kind {
     PW_JOURNAL_HEAD = 1,
     PW_JOURNAL_RECORDS,
-    PW_JOURNAL_APART,
+    PW_JOURNAL_RINGLESS, /* one record that is in no ring */
     PW_JOURNAL_READING,
     PW_JOURNAL_ROW_OF,
     PW_JOURNAL_END,
-    PW_JOURNAL_WRITTEN, /* when the collector last wrote, of a program that nobody saw end */
+    PW_JOURNAL_WRITTEN, /* when the collector last wrote; see pw_journal_resume_ended() */
 };
 
 struct pw_journal_block {
@@ -111,7 +128,7 @@ struct pw_journal_block {
             uint32_t n;
             uint64_t first;
             const struct pw_record *records;
-        } records; /* of PW_JOURNAL_APART, too */
+        } records; /* also of PW_JOURNAL_RINGLESS, with n 1 */
         struct {
             uint64_t ticks;
             int64_t ns;
@@ -127,12 +144,13 @@ struct pw_journal_block {
 
 struct pw_journal_reader;
 
-/* Opens a journal whose first block is a head. 0; -EBADMSG when it is no journal, or one of another
- * version; -ENOMEM; -errno. */
+/* Opens a journal for reading. Returns 0, -EBADMSG when the first block is not a head of this
+ * version, -ENOMEM, or another -errno. */
 int pw_journal_open(const char *path, struct pw_journal_reader **out);
 
-/* The next block, valid until the next call: 1; 0 at the end, or where the rest is damaged. Numbers
- * in it are within their bounds. */
+/* Reads the next block into *out, which is valid until the next call. Returns 1, or 0 at the end of
+ * the file or at the first damaged block. Rings, tables and numbers of records in *out are within
+ * their bounds. */
 int pw_journal_next(struct pw_journal_reader *reader, struct pw_journal_block *out);
 
 /* Bytes of the blocks read so far. */

@@ -114,7 +114,7 @@ static int read_payload(struct pw_journal_reader *r, const struct pw_block_heade
         return r->at == 0 ? read_head(r, length, out) : -EBADMSG;
     case PW_JOURNAL_RECORDS:
         return read_records(r, length, out);
-    case PW_JOURNAL_APART:
+    case PW_JOURNAL_RINGLESS:
         return read_ringless(r, length, out);
     case PW_JOURNAL_READING:
         memcpy(&out->reading, r->payload, sizeof(out->reading));
