@@ -1,10 +1,11 @@
-/* One MPI call on its way through a wrapper: what the parameter kinds note down, and the inline
- * pieces that every wrapper runs. The struct is in the wrapper's frame and is not cleared, which
- * would cost as much as a record: only fields that the function's parameters set may be read.
+/* The struct of one MPI call, with the values of its parameters (mpi_kinds.def fills them in), and
+ * the inline functions that every wrapper runs. The struct is a local variable of the wrapper and
+ * is not cleared, because clearing it would take as long as writing a record. So only fields that
+ * the function's parameters set may be read.
  *
- * Included by the wrappers and by what they call after the call (mpi_classes.h). In-app: nothing
- * here may exit, print, block, or take a lock that the application can hold; recording may only
- * lose events, and counts them. */
+ * Included by the wrappers, and by the functions that the wrappers run after the MPI library's
+ * function (mpi_classes.h). In-app: nothing here may exit, print, block, or take a lock that the
+ * application can hold; recording may only lose events, and counts them. */
 #ifndef PW_MPI_CALL_H
 #define PW_MPI_CALL_H
 
@@ -16,7 +17,7 @@
 #include "core/ops.h"
 #include "rank/probe/probe.h"
 
-/* So that the struct of a wrapper whose class is inline is never in memory at all. */
+/* Inlining is forced, so that the compiler can keep the struct's fields in registers. */
 #define PW_ALWAYS_INLINE static inline __attribute__((always_inline))
 
 struct pw_mpi_call {
@@ -24,9 +25,9 @@ struct pw_mpi_call {
     uint64_t start, end; /* ticks */
     uint16_t op;
     uint8_t flags;  /* PW_FLAG_* */
-    uint32_t stack; /* that it was made on, 0 when none are taken */
-    bool quiet;     /* recording is paused: what must be known later is kept, nothing is written */
-    /* Noted from the parameters, where the function has them. */
+    uint32_t stack; /* id of the call stack, 0 when call stacks are not recorded */
+    bool quiet;     /* recording is paused: tables are kept up to date, but no record is written */
+    /* Values of parameters, for functions that have them. */
     const void *sbuf;
     void *rbuf;
     int64_t scount, rcount;
@@ -35,16 +36,16 @@ struct pw_mpi_call {
     const MPI_Datatype *stypes, *rtypes;
     int dest, src, root, stag, rtag;
     int partitions;
-    MPI_Comm comm; /* or a window or file, which have entries among the communicators */
+    MPI_Comm comm; /* or a window or a file: these are in the table of communicators, too */
     MPI_Comm *newcomm_at;
     MPI_Request request;
     int nrequests;
-    MPI_Request *saved;          /* [nrequests] handles before the call, in the thread's scratch */
+    MPI_Request *saved; /* [nrequests] copy of `requests` before the call, in thread-local memory */
     const MPI_Request *requests; /* the application's array */
-    MPI_Status *status; /* what is passed to MPI: the application's, or ours when ignored */
+    MPI_Status *status;          /* passed to MPI: the application's, or &own if it ignores it */
     MPI_Status own;
     int outcount, index, flag;
-    int64_t freed; /* index of the communicator, window or file that the call frees, -1 unknown */
+    int64_t freed; /* index of the communicator, window or file that the call frees; -1: unknown */
     MPI_Message message;
     union {
         MPI_Win win;
@@ -56,20 +57,23 @@ struct pw_mpi_call {
 
 /* ---- the gate ---- */
 
-/* 1 + the level that MPI calls are recorded at, 0 outside MPI_Init .. MPI_Finalize, -1 while
- * recording is paused: operations whose own level is not below it are not recorded. */
+/* The gate: 1 + the level at which MPI calls are recorded; 0 before MPI_Init and after
+ * MPI_Finalize; -1 while recording is paused. An operation is recorded if its own level is less
+ * than the gate. */
 static inline int pw_mpi_gate(void)
 {
     return atomic_load_explicit(&pw_gate->mpi, memory_order_relaxed);
 }
 
+/* The level at which MPI calls are recorded; negative when they are not. */
 static inline int pw_mpi_level(void)
 {
     return pw_mpi_gate() - 1;
 }
 
-/* The number of a collective that was just begun or left. One thread at a time has one on a
- * communicator, as MPI demands. */
+/* Returns the sequence number of a collective on `comm`, and increments it for the next one. Not
+ * atomic as a whole: MPI allows only one thread at a time to call a collective on a communicator.
+ */
 static inline uint32_t pw_mpi_comm_count(const struct pw_mpi_comm *comm)
 {
     uint32_t seq = atomic_load_explicit(comm->collectives, memory_order_relaxed);
@@ -79,32 +83,38 @@ static inline uint32_t pw_mpi_comm_count(const struct pw_mpi_comm *comm)
 
 /* ---- calls that are not recorded ----
  *
- * While recording is paused as little is done as leaves the tables right for when it goes on.
- * Handles are forgotten whenever they are freed, also above the level or in an attribute's delete
- * function at the end: MPI gives handles again. */
+ * While recording is paused, wrappers do only the work that keeps the tables of communicators and
+ * requests and the sequence numbers right, so that recording can continue later. A handle is
+ * removed from the tables whenever it is freed, even if the call's level is not recorded or an
+ * attribute's delete function frees it in MPI_Finalize, because MPI reuses handles. */
 
-/* What calls of a class do besides; the column `paused` of mpi_classes.def. */
+/* The effect of a class of calls on the tables; the column `paused` of mpi_classes.def. */
 enum pw_mpi_act {
-    PW_MPI_PASSES,
-    PW_MPI_COUNTS,       /* a collective's number, which must agree between ranks */
-    PW_MPI_COUNTS_KNOWN, /* the same on a window, which is no communicator to be looked up */
-    PW_MPI_FREES,        /* a communicator, window or file */
-    PW_MPI_KEEPS,        /* communicators, windows, files, persistent requests */
-    PW_MPI_ENDS,         /* requests, where there can be any that are known */
+    PW_MPI_PASSES,       /* no effect */
+    PW_MPI_COUNTS,       /* a collective: has a sequence number, which must agree between ranks */
+    PW_MPI_COUNTS_KNOWN, /* a collective on a window: only windows in the table are counted */
+    PW_MPI_FREES,        /* frees a communicator, window or file */
+    PW_MPI_KEEPS,        /* makes or names a communicator, window, file or persistent request */
+    PW_MPI_ENDS,         /* starts, completes or frees requests that may be in the table */
 #define PW_MPI_CLASS(CLASS, fast, paused) PW_ACT_##CLASS = PW_MPI_##paused,
 #include "collectors/mpi/mpi_classes.def"
 #undef PW_MPI_CLASS
 };
 
-/* What is due for one that is not recorded: nothing; its number, before the call or after it; the
- * handle that it frees is forgotten, before it; or all that is done for a recorded call, but for
- * its record. */
-enum pw_mpi_due { PW_DUE_NOTHING, PW_DUE_NUMBER, PW_DUE_HANDLE, PW_DUE_ALL };
+/* The work that a wrapper must do for a call that is not recorded. */
+enum pw_mpi_due {
+    PW_DUE_NOTHING,
+    PW_DUE_NUMBER, /* increment the sequence number, before the call or after it */
+    PW_DUE_HANDLE, /* before the call, remove the handle that it frees from the table */
+    PW_DUE_ALL,    /* all work of a recorded call, without writing the record */
+};
 
-/* Whether a request can be there that was begun while calls were recorded, or is persistent. */
+/* Whether there may be persistent requests, or open requests that were begun while calls were
+ * recorded. */
 bool pw_mpi_has_requests(void);
 
-/* The rule of the pause, for all calls, by whatever way they come. */
+/* The work for a call of class effect `act` that is not recorded, at this gate. All wrappers use
+ * this rule, however the call reached them. */
 PW_ALWAYS_INLINE enum pw_mpi_due pw_mpi_due(enum pw_mpi_act act, int gate)
 {
     if (act == PW_MPI_FREES)
@@ -124,8 +134,9 @@ PW_ALWAYS_INLINE enum pw_mpi_due pw_mpi_due(enum pw_mpi_act act, int gate)
     }
 }
 
-/* Counts a collective that is about to be called, on the communicator that the thread used last;
- * false where it is another. Before the call: nothing has to be kept over it. */
+/* Increments the sequence number for a collective that is about to be called. Returns false, and
+ * does nothing, if `handle` is not the communicator that the thread used last. Done before the
+ * call, so that no value has to be saved across it. */
 PW_ALWAYS_INLINE bool pw_mpi_count_before(MPI_Comm handle)
 {
     const struct pw_mpi_last *last = &pw_mpi_last;
@@ -135,12 +146,15 @@ PW_ALWAYS_INLINE bool pw_mpi_count_before(MPI_Comm handle)
     return true;
 }
 
-/* Counts one on any communicator, or known window, after the call. */
+/* Increments the sequence number after a collective on any communicator, or on a window that is in
+ * the table. `rc` is the call's return code. */
 void pw_mpi_count_after(MPI_Comm handle, enum pw_mpi_act act, int rc);
 
-/* Whether a call that is not recorded is to go through as it is; does what is due, where that is a
- * number that can be counted at once. Otherwise it is the slow function's, also where an order has
- * come to record again. */
+/* For a call that is not recorded: true if the wrapper can call the MPI library's function at once.
+ * This is so if no work is due, or if the only work is to increment a sequence number and this
+ * function could do that. If it returns false, the wrapper must call the slow function. It also
+ * returns false while paused if the collector has signalled an order (such as to resume recording),
+ * because only the slow function obeys orders. */
 PW_ALWAYS_INLINE bool pw_mpi_passes(const struct pw_mpi_call *c, enum pw_mpi_act act, int gate)
 {
     const enum pw_mpi_due due = pw_mpi_due(act, gate);
@@ -152,28 +166,35 @@ PW_ALWAYS_INLINE bool pw_mpi_passes(const struct pw_mpi_call *c, enum pw_mpi_act
     return due == PW_DUE_NOTHING || (due == PW_DUE_NUMBER && pw_mpi_count_before(c->comm));
 }
 
-/* Of what is due: an operation that was open when recording was paused has ended; and one was begun
- * that must be followed, but is not recorded. */
 struct pw_mpi_request;
+
+/* To be called while recording is paused, when a request in the table has completed. */
 void pw_mpi_request_has_ended(void);
+
+/* To be called while recording is paused, for a new request that is in the table but whose record
+ * is not to be written. */
 void pw_mpi_request_is_quiet(struct pw_mpi_request *request);
 
 /* ---- the slow function ---- */
 
-/* The calling thread, where that is more than a look at its open call: it has no ring yet, or is in
- * a call already, or its call stack is to be taken. NULL when the call is not to be recorded. */
+/* The slow part of pw_mpi_begin(): gives the thread a ring if it has none, obeys an order if one is
+ * signalled, and takes the call stack. Returns the thread, or NULL if the call is not recorded: the
+ * thread is already in a call, has no ring, or recording is paused now. */
 struct pw_thread *pw_mpi_enter(void);
 
-/* The same of a call that is not below the gate: NULL unless all that is done for a recorded call
- * is due, or an order has come to record again. */
+/* As pw_mpi_enter(), for an operation that the gate excludes. Returns NULL unless PW_DUE_ALL
+ * applies to the call, or an order has just resumed recording. */
 struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act);
 
-/* Notes that the thread is inside a call of an operation of `op_level`, whose class does `act` when
- * it is not recorded; false when it is not. Every test here is paid by every call that no fast
- * function records. One load of the gate says for the process whether the level is recorded: it is
- * 0 before MPI is resolved, after MPI_Finalize and in forked children, -1 while recording is
- * paused. The open call says for the thread whether it has a ring (`signalled`, as pw_no_ring_call
- * is), whether an order has come (the same), and whether it is in a call already (`op`). */
+/* Begins a call of operation `op`, whose level is `op_level` and whose class has the effect `act`:
+ * marks the thread as inside the call. Returns false if the call is not recorded.
+ *
+ * Every call that no fast function records executes these tests, so they are few. The gate decides
+ * for the whole process whether the operation's level is recorded. It is 0 before the MPI library's
+ * functions are looked up, after MPI_Finalize and in forked children, and -1 while recording is
+ * paused. Two fields of the thread's open call decide for the thread. `signalled` is not 0 if an
+ * order has come, or if the thread has no ring (its open call is pw_no_ring_call then, which is
+ * always signalled). `op` is not 0 if the thread is already in a call. */
 PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, int op_level,
                                    enum pw_mpi_act act)
 {
@@ -200,9 +221,10 @@ PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, int op_le
     return true;
 }
 
-/* What the parameters tell of the call while it is open, for who asks where a thread hangs: one
- * store each, into a cache line that the begin of the call has written. There is no thread where
- * parameters are looked at of a call that is not recorded; where one is, the compiler knows. */
+/* These functions show a parameter of the open call to the collector, which reports where a thread
+ * hangs. Each is one store to a cache line that pw_mpi_begin() has just written. c->thread is NULL
+ * when the wrapper reads the parameters of a call that is not recorded; the compiler knows
+ * c->thread in most places and then removes the test. */
 PW_ALWAYS_INLINE void pw_mpi_show_handle(const struct pw_mpi_call *c, const void *handle)
 {
     if (c->thread)
@@ -222,13 +244,15 @@ PW_ALWAYS_INLINE void pw_mpi_show_tag(const struct pw_mpi_call *c, int tag)
         atomic_store_explicit(&c->thread->call->tag, tag, memory_order_relaxed);
 }
 
+/* Marks the thread as outside a call. */
 PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)
 {
     atomic_store_explicit(&c->thread->call->op, 0, memory_order_relaxed);
 }
 
-/* Fills a record of the call, but for when it ended and what only some operations have: a partner,
- * a tag, a number, bytes, a request. */
+/* Fills in the fields of a record that all operations have, except `end`. Peer, tag, sequence
+ * number, bytes and request get values that mean "none"; the caller sets them where there are any.
+ */
 PW_ALWAYS_INLINE void pw_mpi_fill(const struct pw_mpi_call *c, uint32_t comm,
                                   struct pw_record *record)
 {
@@ -248,7 +272,8 @@ PW_ALWAYS_INLINE void pw_mpi_fill(const struct pw_mpi_call *c, uint32_t comm,
 
 /* ---- bytes ---- */
 
-/* Size of one element in bytes; 0 when MPI does not know the type. */
+/* Size of one element of `type` in bytes; 0 if MPI does not know the type. The _slow function asks
+ * MPI; the other one remembers the thread's last type. */
 int64_t pw_mpi_type_size_slow(MPI_Datatype type);
 
 PW_ALWAYS_INLINE int64_t pw_mpi_type_size(MPI_Datatype type)
@@ -259,16 +284,19 @@ PW_ALWAYS_INLINE int64_t pw_mpi_type_size(MPI_Datatype type)
     return pw_mpi_type_size_slow(type);
 }
 
-/* Enters into a record what this rank sends and receives in a collective, or in a one-sided
- * operation. Arrays of counts are of MPI_Count when `large`. */
+/* Sets the bytes in `record` that this rank sends and receives in a collective, or in a one-sided
+ * operation. `large`: the arrays of counts have elements of type MPI_Count. */
 void pw_mpi_collective_bytes(const struct pw_mpi_call *c, bool large, struct pw_mpi_comm *comm,
                              struct pw_record *record);
 void pw_mpi_one_sided_bytes(const struct pw_mpi_call *c, struct pw_record *record);
 
 /* ---- requests and statuses ---- */
 
+/* Copies the handles before a call that completes requests, because the call overwrites them. */
 void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *requests);
 
+/* The array of statuses to pass to MPI: `given`, or one of ours if the application ignores the
+ * statuses and a receive is open, whose size only the status has. */
 MPI_Status *pw_mpi_statuses(struct pw_mpi_call *c, MPI_Status *given);
 
 #endif
