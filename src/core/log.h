@@ -1,21 +1,20 @@
-/* What tool processes print for a person: sentences on standard error, and diagnostics by domain
- * with PROFWRAP_LOG=DOMAIN:LEVEL. Called by all tool code; never by in-app code, which prints
- * nothing, nor by the analyses and the text of reports, which are pure or write to their own
- * stream. */
+/* Prints to standard error: sentences for the user, and diagnostics that PROFWRAP_LOG=DOMAIN:LEVEL
+ * turns on. Called by all tool code except the analyses, which are pure, and the reports, which
+ * write to their own stream. Never called by in-app code, which prints nothing. */
 #ifndef PW_CORE_LOG_H
 #define PW_CORE_LOG_H
 
-/* Only errors are printed after this. */
+/* With `quiet` 1, pw_say() prints nothing from now on. */
 void pw_log_set_quiet(int quiet);
 
-/* "profwrap: " and one sentence. */
+/* Prints "profwrap: " and one sentence, unless quiet. */
 __attribute__((format(printf, 1, 2))) void pw_say(const char *format, ...);
 
-/* The same for what went wrong; printed even when quiet. */
+/* Prints an error: "profwrap: " and one sentence, even when quiet. */
 __attribute__((format(printf, 1, 2))) void pw_error(const char *format, ...);
 
-/* The domains of diagnostics, each with what it tells of. At level 1 a stage tells what it did or
- * decided, at level 2 also why. */
+/* The domains of diagnostics, each with the subject of its messages. At level 1 a stage prints what
+ * it did or decided, at level 2 also why. */
 #define PW_LOG_DOMAINS(D)                                                          \
     D(LAUNCH, launch, "starts of collectors")                                      \
     D(RING, ring, "rings that were made for the program")                          \
@@ -27,13 +26,13 @@ __attribute__((format(printf, 1, 2))) void pw_error(const char *format, ...);
     D(MERGE, merge, "stages of a merge")                                           \
     D(VERDICT, verdict, "ranks that were examined, and why they are named or not") \
     D(CONFINE, confine, "limits set to commands that read files")                  \
-    D(CRASH, crash, "leaves crashes while reading damaged files to the debugger")
+    D(CRASH, crash, "a crash on a damaged file leaves a core dump")
 
 #define PW_LOG_DOMAIN(id, name, what) PW_LOG_##id,
 enum pw_log_domain { PW_LOG_DOMAINS(PW_LOG_DOMAIN) PW_LOG_END };
 #undef PW_LOG_DOMAIN
 
-/* Their names, a space before each. */
+/* All names of domains in one string literal, each after a space. */
 #define PW_LOG_LISTED(id, name, what) " " #name
 #define PW_LOG_DOMAIN_LIST PW_LOG_DOMAINS(PW_LOG_LISTED)
 
@@ -44,7 +43,7 @@ int pw_log_wants(enum pw_log_domain domain, int level);
 __attribute__((format(printf, 3, 4))) void pw_debug(enum pw_log_domain domain, int level,
                                                     const char *format, ...);
 
-/* Says which part of PROFWRAP_LOG is not DOMAIN:LEVEL, if any. */
+/* Prints an error for each part of PROFWRAP_LOG that is not DOMAIN:LEVEL. */
 void pw_log_check(void);
 
 #endif

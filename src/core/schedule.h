@@ -1,26 +1,26 @@
-/* Which steps are recorded: torch.profiler.schedule's cycle of wait, warm-up and active steps, as a
- * pure function of the step's number, so that all ranks record the same steps, whichever is ahead.
- * Used by the probe (in-app, the inline functions only) and by the collector; pw_schedule_parse()
- * is tool code. */
+/* Decides which steps are recorded, by a cycle of wait, warm-up and active steps like that of
+ * torch.profiler.schedule. The decision depends on the step's number only, so all ranks record the
+ * same steps even when some ranks are in a later step than others. The inline functions are called
+ * by the probe (in-app) and by the collector; pw_schedule_parse() is tool code. */
 #ifndef PW_CORE_SCHEDULE_H
 #define PW_CORE_SCHEDULE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zero: no schedule. */
+/* Numbers of steps; all zero: no schedule. */
 struct pw_schedule {
     int64_t skip_first; /* steps before the first cycle */
     int64_t wait, warmup, active;
-    int64_t repeat; /* cycles, 0 for ever */
+    int64_t repeat; /* number of cycles; 0: no end */
 };
 
 enum pw_window_state { PW_WINDOW_CLOSED = 0, PW_WINDOW_WARMUP, PW_WINDOW_ACTIVE };
 
-/* What a step is, and which cycle it belongs to. */
+/* A step's state and the number of its cycle. */
 struct pw_schedule_place {
     enum pw_window_state state;
-    int64_t cycle; /* from 0; -1 outside */
+    int64_t cycle; /* from 0; -1: the step is in no cycle */
 };
 
 static inline int pw_schedule_is_set(const struct pw_schedule *schedule)
@@ -28,8 +28,8 @@ static inline int pw_schedule_is_set(const struct pw_schedule *schedule)
     return schedule->active > 0;
 }
 
-/* Of a step below 0, which is none, and of steps before the first and after the last cycle: closed.
- */
+/* The state and cycle of `step`. Before the first cycle, after the last one, and below 0 (no step
+ * has begun) the state is closed and the cycle -1. */
 static inline struct pw_schedule_place pw_schedule_at(const struct pw_schedule *s, int64_t step)
 {
     const struct pw_schedule_place outside = {PW_WINDOW_CLOSED, -1};
@@ -47,9 +47,9 @@ static inline struct pw_schedule_place pw_schedule_at(const struct pw_schedule *
     return place;
 }
 
-/* Reads "skip_first=N,wait=N,warmup=N,active=N,repeat=N": any of them in any order, each once,
- * `active` at least 1; "" is no schedule. 0, or -EINVAL with a sentence in `problem` and *out
- * untouched. */
+/* Parses "skip_first=N,wait=N,warmup=N,active=N,repeat=N". The keys may be in any order, each at
+ * most once; `active` must be at least 1. "" means no schedule. Returns 0, or -EINVAL with a
+ * sentence in `problem` and *out untouched. */
 int pw_schedule_parse(const char *text, struct pw_schedule *out, char *problem, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* Finds communicators by group or stream in a hash table, and derives their uids from name and
- * members; see communicators.h. */
+/* Keeps the communicators of a rank in an array, finds them by process group or by stream, and
+ * computes their uids from their names and members; see communicators.h. */
 #include "import/communicators.h"
 
 #include <stdio.h>
@@ -10,17 +10,20 @@
 #include "import/jsonobject.h"
 
 struct communicator {
-    uint32_t group, members_text; /* what it was found by, or */
+    /* Of a process group that the trace names; the key for finding it. */
+    uint32_t group, members_text; /* its name, and its members as a text */
     int32_t group_size;
-    enum pw_source source;
-    int64_t device, stream; /* of one that was inferred; -1 */
+    enum pw_source source; /* library of its operations */
+    /* Of a communicator that was inferred from a stream: the key for finding it; else -1. */
+    int64_t device, stream;
     uint64_t uid;
     uint32_t name;
     int32_t size, my_rank;
     int32_t *members; /* [size] world ranks */
     int64_t collectives;
-    int64_t first_seq; /* of those that the trace numbers itself */
-    int64_t last_seq;  /* -1: none came yet */
+    /* First and last sequence number of the collectives that the trace itself numbers. */
+    int64_t first_seq;
+    int64_t last_seq; /* -1: no such collective yet */
 };
 
 struct pw_comm_table {
@@ -65,7 +68,8 @@ static int keep_members(struct communicator *c, const int64_t *ranks, size_t n)
     return 1;
 }
 
-/* From a text such as "[0, 1]". Long ones have "..." in them, and are of no use. */
+/* Sets the members from a text such as "[0, 1]". Returns 0 when the text is not a whole list of
+ * ranks: traces write "..." in long ones. */
 static int members_of_text(struct pw_trace *trace, const struct pw_collective *collective,
                            struct communicator *c)
 {
@@ -77,6 +81,7 @@ static int members_of_text(struct pw_trace *trace, const struct pw_collective *c
     return are_ranks(trace, ranks, n) && keep_members(c, ranks, n);
 }
 
+/* Sets the members from the trace's list of process groups. Returns 0 when the list lacks them. */
 static int members_of_group(const struct pw_trace *trace, const struct pw_collective *collective,
                             struct communicator *c)
 {
@@ -95,7 +100,8 @@ static int members_of_group(const struct pw_trace *trace, const struct pw_collec
     return 0;
 }
 
-/* first, first + stride, …: all ranks where only the size is known, and is the world's. */
+/* Sets the members to first, first + stride, first + 2 * stride, ... A communicator as large as the
+ * world has all ranks. Returns 0 when first and stride are not known or not possible. */
 static int members_of_stride(const struct pw_trace *trace, const struct pw_collective *collective,
                              struct communicator *c)
 {
@@ -126,6 +132,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
+/* Computes the communicator's uid, and this rank's number in it. */
 static void identify(struct communicator *c, uint64_t start, const char *name, int rank)
 {
     uint64_t uid = hash_text(start, name);
@@ -139,7 +146,8 @@ static void identify(struct communicator *c, uint64_t start, const char *name, i
     c->uid = uid;
 }
 
-/* The trace says which ranks are in it, or which of them this one is: nothing is inferred. */
+/* Whether the trace has the communicator's members or this rank's number in it, so that neither is
+ * inferred. */
 static int is_told(const struct communicator *c)
 {
     return c->members || c->my_rank >= 0;
@@ -157,7 +165,8 @@ static void name_it(struct pw_trace *trace, struct communicator *c,
     c->name = pw_names_find(&trace->names, name, strlen(name));
 }
 
-/* The trace does not say which ranks are in it: all, until matchops.c finds them. */
+/* Makes a communicator for operations whose process group the trace does not have: the NCCL kernels
+ * of a stream, or all Gloo operations. All ranks are its members until matchops.c infers them. */
 static void infer(struct pw_trace *trace, struct communicator *c)
 {
     char name[64] = "inferred: Gloo", identity[32] = "inferred Gloo";
@@ -197,6 +206,7 @@ static void log_new(const struct pw_trace *trace, const struct communicator *c, 
              pw_rankfile_borrow_text(trace->file, c->name), c->size, why);
 }
 
+/* The communicator of the collective's process group; NULL when memory is short. */
 static struct communicator *
 find_group(struct pw_trace *trace, const struct pw_collective *collective, enum pw_source source)
 {
@@ -230,6 +240,7 @@ find_group(struct pw_trace *trace, const struct pw_collective *collective, enum 
     return c;
 }
 
+/* The communicator of the stream `stream`; NULL when memory is short. */
 static struct communicator *find_stream(struct pw_trace *trace, int64_t device, int64_t stream,
                                         enum pw_source source)
 {

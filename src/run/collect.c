@@ -1,5 +1,5 @@
-/* The collector of one rank: its file, its shared memory, the program's start, and then emptying
- * rings until the program has ended. */
+/* The collector of one rank: creates its file and its shared memory, starts the program, and
+ * empties the rings until the program has ended. Called by the guard. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,13 +25,12 @@
 #include "run/run.h"
 #include "run/run_watch.h"
 
-/* The shared memory of a rank, as large as may be. */
-
-/* The part of the memory that a rank's rings may take, of which a node has many. */
+/* The rings of one rank may take 1 / MEMORY_SHARE of the memory limit (the machine's memory, or the
+ * cgroup's limit if that is less), because a node has many ranks. */
 enum { MEMORY_SHARE = 64, SMALLEST_RING = 64 << 10 };
 
-/* A segment is as long as all its rings: where files may not be so long (ulimit -f), rings are made
- * smaller. */
+/* Creates the rank's shared memory, which is one file that has room for all rings. Where files may
+ * not be so large (ulimit -f), smaller rings are tried. Returns 0 or -errno. */
 static int create(const struct pw_run *run, struct pw_segment_shared **out)
 {
     int64_t bytes = pw_option_size(&run->options, PW_OPT_RING_SIZE);
@@ -58,9 +57,9 @@ static void ready_first_ring(const struct pw_run *run, struct pw_segment_shared 
                run->id.rank, (long long)bytes >> 10, (long long)wanted >> 10);
 }
 
-/* Creates the segment and its first ring, and says so when they are smaller than was asked for, or
- * are not there. A segment without a ring is none the less: the program counts its calls, and looks
- * for a ring again. 0 or -errno. */
+/* Creates the segment and its first ring. Prints a message when either cannot be made or the ring
+ * is smaller than requested. A segment without a ring is still useful: the program counts its calls
+ * there, and tries again to get a ring. Returns 0, or -errno when there is no segment. */
 static int pw_run_segment_create(const struct pw_run *run, struct pw_segment_shared **out)
 {
     int err = create(run, out);
@@ -75,8 +74,8 @@ static int pw_run_segment_create(const struct pw_run *run, struct pw_segment_sha
     return 0;
 }
 
-/* How much memory records may take that are in the journal and wait to be put into tables: 64 MiB,
- * or the share that the rank's rings may have of what it may take, where that is less. */
+/* The maximum size of the backlog, which holds records that are in the journal but not in tables
+ * yet: 64 MiB, or 1 / MEMORY_SHARE of the memory limit if that is less. */
 static int64_t pw_run_backlog_bytes(const struct pw_run *run)
 {
     const int64_t most = (int64_t)64 << 20;
@@ -84,11 +83,12 @@ static int64_t pw_run_backlog_bytes(const struct pw_run *run)
     return share < most ? share : most;
 }
 
-/* Rings are looked at this often; a ring that fills faster wakes the collector. The collectors of a
- * node do so, and take their samples, at the same times: what disturbs all ranks at once costs a
- * job whose ranks wait for each other less than what disturbs one after the other. */
+/* The collector reads the rings at this interval; a ring that fills faster wakes it. All collectors
+ * of a node read rings and take samples at the same times. The ranks of a job wait for each other,
+ * so a disturbance of all ranks at the same time costs the job less than one rank after the other.
+ */
 #define POLL_NS ((int64_t)100000000)
-/* While the ranks agree on the clock synchronisation, the application waits for it. */
+/* The interval while the application waits in MPI_Init for the clock synchronisation. */
 #define POLL_SYNC_NS ((int64_t)1000000)
 
 struct collector {
@@ -112,7 +112,7 @@ static void join_command(char **argv, char *out, size_t size)
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? " " : "", argv[i]);
 }
 
-/* -1 to go on, else the exit status. */
+/* Creates the rank's file. Returns -1 when the run can continue, else the exit status. */
 static int prepare_file(struct collector *c, struct pw_journal_head *head)
 {
     struct pw_run *run = c->run;
@@ -160,7 +160,8 @@ static int create_segment(struct collector *c)
         const struct pw_row_unrecorded row = {
             .time = pw_local_ns(), .reason = PW_UNRECORDED_NO_MEMORY, .count = 1};
         pw_rankfile_append(c->file, PW_TABLE_unrecorded, &row);
-        atomic_store(&c->run->lifeline->is_profiled, 1); /* other ranks may be, and are merged */
+        /* Other ranks may be recorded: the merge must run all the same. */
+        atomic_store(&c->run->lifeline->is_profiled, 1);
     }
     return err;
 }
@@ -179,7 +180,7 @@ static void describe(const struct collector *c, struct pw_journal_head *head)
     snprintf(head->segment, sizeof(head->segment), "%s", run->lifeline->segment);
 }
 
-/* The shared memory's setting, which the program reads. */
+/* Writes the settings that the program reads from the shared memory. */
 static void set_up_segment(struct collector *c, const struct pw_journal_head *head)
 {
     c->segment->tick_source = head->tick_source;
@@ -196,7 +197,7 @@ static void set_up_segment(struct collector *c, const struct pw_journal_head *he
     atomic_store(&c->segment->guard_pid, c->run->lifeline->guard_pid);
 }
 
-/* Shared memory, the journal, and what reads and writes them. */
+/* Creates the shared memory, the journal, the intake and the drain. Returns 0 or -errno. */
 static int prepare_capture(struct collector *c, struct pw_journal_head *head)
 {
     int err = find_probe(c);
@@ -255,7 +256,7 @@ static int start(struct collector *c)
     return pid > 0 ? 0 : (int)pid;
 }
 
-/* From now to the next multiple of `period` on the node's clock. */
+/* Time from now to the next multiple of `period` on the node's clock, ns. */
 static int64_t until_next(int64_t period)
 {
     return period - pw_local_ns() % period;
@@ -303,8 +304,8 @@ static void follow(struct collector *c)
     pw_run_watch_fini(&c->watch);
 }
 
-/* All records and the program's end are in the journal, where they are safer than here: from now on
- * the file can be made without the rings. */
+/* Adds the program's end to the journal, which then has all records: from now on the file can be
+ * made without the rings, even when this process is killed. */
 static void add_end(struct collector *c)
 {
     struct timespec now;
@@ -316,29 +317,29 @@ static void add_end(struct collector *c)
         .end_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
     };
     pw_journal_add_end(c->journal, &end);
-    /* Where that cannot be written the rings stay: they tell how much is lacking. */
+    /* When the end cannot be written, the rings are kept: they have the missing records' count. */
     if (pw_journal_commit(c->journal) == 0)
         shm_unlink(c->run->lifeline->segment);
 }
 
-/* `lacking`: records that are not in the journal either. */
+/* `lacking` is the number of records that the journal lacks, too. */
 static void say_unfinished(const struct pw_run *run, int err, uint64_t lacking)
 {
     char lost[96] = "";
     if (lacking)
         snprintf(lost, sizeof(lost), ", which lacks %llu records", (unsigned long long)lacking);
-    pw_error("the file of rank %d in %s could not be completed: %s; fix that, then 'profwrap "
-             "recover %s' makes it from its journal%s",
+    pw_error("the file of rank %d in %s could not be completed: %s; fix that, then run 'profwrap "
+             "recover %s' to make the file from its journal%s",
              run->id.rank, run->dir, strerror(-err), run->dir, lost);
 }
 
 static void unmap_segment(struct collector *c)
 {
-    pw_launch_outlive_signals(NULL); /* the word that the handler changes is about to go */
+    pw_launch_outlive_signals(NULL); /* the handler changes a word in the segment */
     pw_segment_detach(c->segment);
 }
 
-/* What this collector took, and what it refused to take. */
+/* Writes to /overhead how much memory this collector used, and how many definitions it refused. */
 static void state_memory(const struct collector *c)
 {
     struct rusage usage = {0};
@@ -355,7 +356,7 @@ static void state_memory(const struct collector *c)
            c->run->id.rank, c->run->options.text[PW_OPT_MAX_MEMORY], (long long)budget->refused);
 }
 
-/* Makes the rank's file whole. The journal stays when that cannot be done. */
+/* Completes and closes the rank's file. When that fails, the journal is kept. */
 static void close_file(struct collector *c)
 {
     const struct pw_run *run = c->run;
@@ -391,7 +392,7 @@ static void close_file(struct collector *c)
     unmap_segment(c);
 }
 
-/* The program runs without a probe: a file that has no events says how it ended. */
+/* Runs the program without a probe, and closes a file that has no events but the exit status. */
 static int close_without_capture(struct collector *c)
 {
     int status = pw_run_unprofiled(c->run);
@@ -403,7 +404,8 @@ static int close_without_capture(struct collector *c)
     return status;
 }
 
-/* What a collector left that was killed before it had started the program. */
+/* Removes the files and the shared memory of a collector that was killed before it started the
+ * program. */
 static void remove_remains(const struct pw_run *run)
 {
     static const char *const suffixes[] = {"h5.part", "journal"};
@@ -448,7 +450,8 @@ int pw_collect(void *arg, int attempt)
     return pw_exit_status(&c.end);
 }
 
-/* Goes on with journal and rings; 0, or what kept it from doing so. */
+/* Opens the journal and the rings of a killed collector, to continue its work. Returns 0 or -errno.
+ */
 static int take_up(struct collector *c, int *has_end)
 {
     const struct pw_run *run = c->run;
@@ -470,8 +473,9 @@ static int take_up(struct collector *c, int *has_end)
     return 0;
 }
 
-/* Whoever else has the journal soon gives it back: `profwrap recover`, which leaves a rank that
- * runs alone, or the program's process before it executes. */
+/* As take_up(), but waits while another process has the journal locked. That takes a short time:
+ * the other process is `profwrap recover`, which does not change the files of a running rank, or
+ * the program's process between fork and exec. */
 static int take_up_when_free(struct collector *c, int *has_end)
 {
     static _Atomic uint32_t never;

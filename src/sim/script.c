@@ -1,5 +1,5 @@
-/* Plays scripts: each rank goes on until it waits for another, round after round, until all are
- * done or no rank can go on. See script.h. */
+/* Plays scripts, in rounds: in each round every rank proceeds until it has to wait for another. The
+ * rounds end when all ranks have finished, or when no rank can proceed. See script.h. */
 #include "sim/script.h"
 
 #include <errno.h>
@@ -7,21 +7,23 @@
 
 #include "sim/faults.h"
 
-/* A request and its answer, before the data of a message that is not buffered. */
+/* Before the data of an unbuffered message is sent, the sender sends a request and the receiver
+ * answers; both together take HANDSHAKE_NS. */
 enum { HANDSHAKE_NS = 4000, NOT_YET = -1 };
 
 struct entry {
     struct pw_sim_op op;
-    struct entry *partner; /* of a message */
-    int64_t rank, at;      /* when it was begun in this step, or NOT_YET */
+    struct entry *partner; /* the other endpoint's entry of a message; NULL: there is none */
+    int64_t rank;          /* the rank that has this entry in its script */
+    int64_t at;            /* when this rank began it in this step, or NOT_YET */
 };
 
 struct pw_sim_script {
     int64_t ranks, most;
-    int64_t *count, *position; /* [ranks] */
+    int64_t *count, *position; /* [ranks] length of the script, and the entry that is next */
     struct entry *entries;     /* [ranks * most] */
-    int is_matched;
-    uint64_t first_draw; /* of the step: what comes before and after draws other numbers */
+    int is_matched;            /* partners are set */
+    uint64_t first_draw;       /* random numbers of the step have higher indexes */
 };
 
 struct pw_sim_script *pw_sim_script_create(const struct pw_sim_params *p, int64_t most)
@@ -61,6 +63,8 @@ void pw_sim_script_add(struct pw_sim_script *script, int64_t rank, const struct 
         *entry_of(script, rank, script->count[rank]++) = (struct entry){.op = *op, .rank = rank};
 }
 
+/* The other endpoint's entry of a message: same tag, the opposite kind, and each the other's peer.
+ */
 static struct entry *partner_of(const struct pw_sim_script *script, const struct entry *mine)
 {
     for (int64_t i = 0; i < script->count[mine->op.peer]; i++) {
@@ -96,7 +100,7 @@ static void work(struct pw_sim_play *play, const struct entry *entry)
         sink->phase(sink->context, entry->rank, entry->op.phase, start, play->now[entry->rank]);
 }
 
-/* Ends a rank's part of a message. */
+/* Ends the rank's entry of a message at time `end`, and reports the call to the sink. */
 static void finish(struct pw_sim_play *play, const struct entry *entry, int64_t end)
 {
     struct pw_sim_side side = {
@@ -113,7 +117,8 @@ static void finish(struct pw_sim_play *play, const struct entry *entry, int64_t 
     play->script->position[entry->rank]++;
 }
 
-/* Random numbers go by the place of the send in its rank's script, whichever side comes first. */
+/* The time that the data of a message takes. The random number depends on the position of the send
+ * in its rank's script, so it is the same whether the sender or the receiver comes first. */
 static int64_t transfer_ns(struct pw_sim_play *play, const struct entry *send)
 {
     play->draw =
@@ -121,6 +126,7 @@ static int64_t transfer_ns(struct pw_sim_play *play, const struct entry *send)
     return pw_sim_message_ns(play, send->rank, send->op.peer, send->op.bytes);
 }
 
+/* Completes an unbuffered message on both ranks. Returns 0 while either rank has not reached it. */
 static int meet(struct pw_sim_play *play, const struct entry *send, const struct entry *recv)
 {
     if (send->at == NOT_YET || recv->at == NOT_YET)
@@ -133,6 +139,7 @@ static int meet(struct pw_sim_play *play, const struct entry *send, const struct
     return 1;
 }
 
+/* Completes the receive of a buffered message. Returns 0 while the sender has not begun it. */
 static int receive(struct pw_sim_play *play, const struct entry *recv)
 {
     const struct entry *send = recv->partner;
@@ -144,7 +151,7 @@ static int receive(struct pw_sim_play *play, const struct entry *recv)
     return 1;
 }
 
-/* 1 when the rank went on by something. */
+/* Plays the rank's next entry. Returns 1 when the rank has finished it, 0 when it has to wait. */
 static int go_on(struct pw_sim_play *play, struct entry *entry)
 {
     int64_t rank = entry->rank, i = play->script->position[rank];

@@ -1,7 +1,8 @@
-/* Turns records into rows: hands each to the collector module of its type, gathers names and call
- * stacks, and maps ticks to times. Records come from rings while a program runs (drain.c,
- * backlog.c), and from a journal when its collector was killed (recover.c): the same records in the
- * same order give the same file. Tool code, one thread. */
+/* Turns records into rows of the rank's file: passes each record to the collector module of its
+ * type, collects names and call stacks, and converts ticks to times. While the program runs, the
+ * records come from its rings (drain.c, backlog.c). After a collector was killed, they come from
+ * its journal (recover.c). The same records in the same order give the same file in both cases.
+ * Tool code, one thread. */
 #ifndef PW_RANK_COLLECT_INTAKE_H
 #define PW_RANK_COLLECT_INTAKE_H
 
@@ -18,37 +19,40 @@ struct pw_intake_setup {
     const struct pw_segment_shared *segment; /* NULL where the records come from a journal */
 };
 
-/* `collectors` is an array ended by a row whose name is NULL; those whose activity is in the
- * setup's are created. The caller keeps file and table alive. NULL when memory is short. */
+/* `collectors` is an array of collector modules; its last row has the name NULL. The modules whose
+ * activity is in setup->activities are started. `file` and `collectors` must stay valid until
+ * pw_intake_destroy(). Returns NULL when memory is short. */
 struct pw_intake *pw_intake_create(const struct pw_intake_setup *setup, struct pw_rankfile *file,
                                    const struct pw_collector *collectors);
 
-/* Both clocks at one moment. */
+/* Adds a reading of both clocks: at the tick count `ticks`, the local clock showed `ns`. */
 void pw_intake_reading(struct pw_intake *intake, uint64_t ticks, int64_t ns);
 
-/* Records of ring `ring`, in the order in which they were written. Nothing in them is trusted as an
- * index or a length. */
+/* Processes `n` records of ring `ring`, in the order in which they were written. No value in a
+ * record is used as an index or a length before it is checked. */
 void pw_intake_records(struct pw_intake *intake, int ring, const struct pw_record *records,
                        uint32_t n);
 
-/* Lets every collector sample the program. */
+/* Has every collector module take a sample of the process `pid`. */
 void pw_intake_sample(struct pw_intake *intake, pid_t pid);
 
-/* Whether what the record says began before that. */
+/* Whether the event of `record` began before `ticks`. */
 int pw_intake_is_before(const struct pw_intake *intake, const struct pw_record *record,
                         uint64_t ticks);
 
-/* How long ago that was, ns; at least 0. */
+/* Time from `ticks` to now, ns; at least 0. */
 int64_t pw_intake_since(const struct pw_intake *intake, uint64_t ticks);
 
-/* Says of a thread what is known of it: the call that it is in, or that it is in none (NULL). */
+/* Fills *thread for the thread of ring `ring`. `call` is the call that the thread is in; when it is
+ * NULL, the thread is in no call, and since_ns counts from the end of its last MPI call. */
 void pw_intake_live_thread(struct pw_intake *intake, int ring, const struct pw_shown_call *call,
                            struct pw_live_thread *thread);
 
-/* Adds to what is known of the rank what is not of single threads. */
+/* Fills the fields of *live that describe the rank as a whole, not one of its threads. */
 void pw_intake_live(struct pw_intake *intake, struct pw_live *live);
 
-/* After the last record: call stacks and the collectors' last words. */
+/* To be called after the last record: writes the call stacks, the recorded windows, and the rows
+ * that collector modules write at the end. */
 void pw_intake_finish(struct pw_intake *intake, int64_t end_ns);
 
 void pw_intake_destroy(struct pw_intake *intake);

@@ -1,9 +1,10 @@
-/* A rank's place in an output directory whose job has no name that is its own.
+/* Reserves a rank's place in the output directory of a job that has no unique name. Called by
+ * cmd_run.c. Tool code.
  *
- * A launcher gives most jobs a name that no other job has. Where there is only an address and a
- * port (Kubernetes' PyTorchJob), a name that the user chose (torchrun --rdzv-id), or nothing, the
- * next job has the same. The ranks of one job then find each other by the directory: each rank
- * takes its place there, once. */
+ * Most launchers give each job a unique name. Some give only an address and a port (Kubernetes'
+ * PyTorchJob), a name that the user chose (torchrun --rdzv-id), or no name. Then a later job can
+ * have the same name, and the ranks of one job are identified by their output directory: each rank
+ * takes its place in the directory, and no rank can take a place twice. */
 #ifndef PW_RANK_RUN_CLAIM_H
 #define PW_RANK_RUN_CLAIM_H
 
@@ -11,10 +12,12 @@
 
 #include "rank/run/identity.h"
 
-/* Takes the place of this rank in `dir`, which is marked with the job's name. 0; -EEXIST when the
- * directory is another job's: the place is taken, the job was merged, or a rank that took its place
- * there has ended long ago or was killed. -EPROTO when it is this job's, but a rank says that the
- * job has another size: *other is that size, 0 when another rank was told so. Else -errno. */
+/* Takes the place of this rank in `dir`, which is marked with the job's name. Returns 0, or
+ *   -EEXIST  when the directory belongs to another job: this rank's place is taken, the job was
+ *            merged, or another rank there was killed or ended long ago
+ *   -EPROTO  when the directory belongs to this job, but another rank has a different job size;
+ *            *other is that size, or 0 when an earlier rank already got this error
+ *   -errno   for any other error. */
 int pw_claim_take(const char *dir, const struct pw_identity *id, int *other);
 
 #endif
