@@ -240,7 +240,7 @@ find_group(struct pw_trace *trace, const struct pw_collective *collective, enum 
     return c;
 }
 
-/* The communicator of the stream `stream`; NULL when memory is short. */
+/* The communicator of the operations of `stream` that have no group; NULL when memory is short. */
 static struct communicator *find_stream(struct pw_trace *trace, int64_t device, int64_t stream,
                                         enum pw_source source)
 {
