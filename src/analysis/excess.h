@@ -1,35 +1,35 @@
-/* How far each rank's own work in each step is above the other ranks' median, and how large its
- * spread is when nothing is wrong: what pw_straggler_find() judges. Called by straggler.c and
- * aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
- */
+/* The excess of each rank in each step: its own work minus the median of the other ranks' own work.
+ * Also the usual spread of the excess. pw_straggler_find() judges these values. Called by
+ * straggler.c and aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller gives the
+ * scratch memory. */
 #ifndef PW_ANALYSIS_EXCESS_H
 #define PW_ANALYSIS_EXCESS_H
 
 #include "analysis/straggler.h"
 
 #define PW_EXCESS_UNKNOWN INT64_MIN
-#define PW_EXCESS_LEAST_STEPS 3 /* fewer say nothing */
+#define PW_EXCESS_LEAST_STEPS 3 /* fewer steps are not enough for a median */
 
 struct pw_excess {
     const struct pw_straggler_input *in;
-    int64_t *excess;    /* [nsteps * nranks], ns */
-    int64_t *percent;   /* [nsteps] 1 % of the step, at least 1 ns */
+    int64_t *excess;    /* [nsteps * nranks], ns; PW_EXCESS_UNKNOWN: not known */
+    int64_t *percent;   /* [nsteps] 1 % of the median rank's step, at least 1 ns */
     int64_t *values;    /* [max(nsteps, nranks)] scratch */
     int64_t *rank_hits; /* [nranks] scratch */
     int64_t *others;    /* [nsteps] scratch */
-    int64_t sigma;      /* spread of an excess, ns, at least 1 */
+    int64_t sigma;      /* standard deviation of an excess without a straggler, ns, at least 1 */
     int64_t least;      /* median of `percent` */
 };
 
 /* Bytes of scratch for pw_excess_compute(). */
 size_t pw_excess_scratch(size_t nsteps, size_t nranks);
 
-/* Fills everything from `in`, which must have at least 2 ranks and 1 step; the arrays are in
- * `scratch`. */
+/* Computes all members of *w from `in`, which must have at least 2 ranks and 1 step. The arrays of
+ * *w are in `scratch`. */
 void pw_excess_compute(struct pw_excess *w, const struct pw_straggler_input *in, void *scratch);
 
-/* The excess that clock errors alone can explain for the rank, ns; INT64_MAX when any clock is not
- * aligned. */
+/* The largest excess of the rank that clock errors alone can cause, ns; INT64_MAX when the clock of
+ * any rank is not aligned. */
 int64_t pw_excess_clock_limit(const struct pw_excess *w, size_t rank);
 
 static inline int64_t pw_excess_at(const struct pw_excess *w, size_t step, size_t rank)
@@ -37,8 +37,8 @@ static inline int64_t pw_excess_at(const struct pw_excess *w, size_t step, size_
     return w->excess[step * w->in->nranks + rank];
 }
 
-/* Above everything that is not this rank's doing, and above `least`. `clock` is the rank's clock
- * limit. */
+/* 1 when the excess of the rank in the step is above 1 % of the step, above `clock` (from
+ * pw_excess_clock_limit()) and above `least`, ns. */
 static inline int pw_excess_is_above(const struct pw_excess *w, size_t step, size_t rank,
                                      int64_t clock, int64_t least)
 {
@@ -47,53 +47,63 @@ static inline int pw_excess_is_above(const struct pw_excess *w, size_t step, siz
            excess > least;
 }
 
-/* The rank's own works in a step that are known, sorted into `values`; how many. */
+/* Sorts the known own works of all ranks in a step into `values`. Returns how many there are. */
 size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values);
 
-/* Median own work of the other ranks, given the step's sorted works; -1 when it is not known. */
+/* The median own work of the other ranks in a step; -1: not known. `sorted` and `n` are from
+ * pw_excess_sort_step(). */
 int64_t pw_excess_others_median(const struct pw_straggler_input *in, size_t step, size_t rank,
                                 const int64_t *sorted, size_t n);
 
-/* In which phase a rank that holds the job back is late. */
+/* ---- the phase that causes a straggler's excess ---- */
 
+/* 1 when the step is outside the straggler's window. */
 static inline int pw_straggler_is_outside(const struct pw_straggler_found *f, size_t step)
 {
     return step < f->first || step > f->last;
 }
 
-/* The phase with most of the excess of the steps that are above `least` ns, else the one that has
- * grown most compared with the steps outside f's window, when it explains a quarter of
- * f->excess_ns. Time in the allreduce phase follows from being late before it (the last to arrive
- * sees all of the transfer), so that phase is named only when no other is, and it explains half. */
+/* The phase that explains the excess of straggler `f`; PW_PHASE_NONE when no phase does. The excess
+ * of a phase is its median over the steps of f's window whose excess is above `least` ns. These
+ * rules are tried in turn:
+ *   1. the phase with the largest excess, if that is at least a quarter of f->excess_ns;
+ *   2. the same after subtracting each phase's median excess in the steps outside the window;
+ *   3. the allreduce phase, if its excess is at least half of f->excess_ns.
+ * Rules 1 and 2 skip the allreduce phase: a rank that enters the allreduce last spends the whole
+ * transfer there, so a long allreduce phase is often the effect of an earlier delay. */
 enum pw_phase pw_straggler_phase(struct pw_excess *w, const struct pw_straggler_found *f,
                                  int64_t least);
 
-/* Single steps in which a rank lost so much that nothing else in the run is like it: a stall, a
- * stop, a frozen host. */
+/* ---- single steps with an extreme excess: a stall, a stop, a frozen host ---- */
 
-enum { PW_ONEOFF_STEPS = 2 }; /* more are no one-off */
+enum { PW_ONEOFF_STEPS = 2 }; /* a straggler in more steps is not called a one-off */
 
-/* The largest excesses of the run, over all ranks. */
+/* The largest excesses of the run, over all ranks and steps. */
 struct pw_oneoff_tops {
-    int64_t ns[64];
+    int64_t ns[64]; /* largest first */
     size_t rank[64];
     size_t n;
-    int64_t known;  /* excesses that are known */
-    int64_t run_ns; /* all steps, each as long as the median rank's */
+    int64_t known;  /* number of known excesses */
+    int64_t run_ns; /* sum over the steps of the median rank's step */
 };
 
+/* Fills *out from the excesses in *w. */
 void pw_oneoff_tops(const struct pw_excess *w, struct pw_oneoff_tops *out);
 
-/* Looks for steps of the rank, each with an excess of 5 times the third largest of all other ranks
- * and steps, above the clocks' errors and 1 % of the step: at most 2, which lose 3 % of the run
- * together, or as many as the chance is below 0.01 of. Fills rank, kind, first, last, hits,
- * excess_ns, slowdown, gain_ns (the steps' excess above the second most work in them), phase and
- * confidence. 1 when there are such steps, else 0.
+/* Finds the extreme steps of the rank. T is the third largest excess of all other ranks and steps,
+ * at least w->sigma. A step is extreme when the rank's excess is above 5 T, above the clock errors,
+ * and above 1 % of the step. The rank is a straggler when either
+ *   - it has at most 2 extreme steps, and their excesses are together at least 3 % of the run; or
+ *   - the chance of its extreme steps (see below) is less than 0.01.
+ * Returns 1 for a straggler, else 0; 0 with fewer than 10 known excesses of other ranks. Fills
+ * rank, kind, first, last, hits, excess_ns, lost_ns, slowdown, phase, confidence, and gain_ns: in
+ * each extreme step the job would have saved the rank's own work minus the second largest own work.
  *
- * Confidence is 1 less the chance. Of the others' excesses 3 are above the third largest, T, so 3 /
- * (R - 1) are expected there for one of R ranks; and were large excesses spread as heavily as a
- * Pareto distribution of index 2, e = 3 / (R - 1) x (T / x)^2 above x. The chance of k or more is
- * at most e^k / k! (Poisson's law), and so many ranks are looked at: R e^k / k!. */
+ * The chance: 3 of the excesses of the other R - 1 ranks are T or more, so 3 / (R - 1) such
+ * excesses are expected of one rank. If large excesses follow a Pareto distribution of index 2,
+ * then e = 3 / (R - 1) x (T / x)^2 excesses are expected above x. By Poisson's law the probability
+ * of k or more is at most e^k / k!. All R ranks are tested, so the chance is R e^k / k!; x is the
+ * smallest excess of the extreme steps. The confidence is 1 minus the chance. */
 int pw_oneoff_find(struct pw_excess *w, const struct pw_oneoff_tops *tops, size_t rank,
                    struct pw_straggler_found *out);
 

@@ -1,6 +1,7 @@
-/* The parts of a run outside its steps: which rank held the job back in one, and how long all ranks
- * together were in each. Called by aggregate/findings and by the reports. Pure arithmetic: no I/O,
- * no allocation; the caller gives the scratch memory. */
+/* The parts of a run (enum pw_part: before MPI_Init, in MPI_Init, before the first step, ...):
+ * which rank held the job back in a part outside the steps, and how much time the ranks spent in
+ * each part. Called by aggregate/findings and by the reports. Pure arithmetic: no I/O, no
+ * allocation; the caller gives the scratch memory. */
 #ifndef PW_ANALYSIS_PARTS_H
 #define PW_ANALYSIS_PARTS_H
 
@@ -9,59 +10,72 @@
 
 #include "core/tables.h"
 
-/* Which rank held the job back in a part of the run outside its steps: before MPI_Init, in it,
- * before the first step, after the last, after MPI_Finalize. Its own time there, in which it did
- * not wait for others, is compared with the median of the other ranks'; in MPI_Init, where waits
- * are not recorded, its time without sleep is compared. How long programs take to start differs on
- * every machine. But for MPI_Init a rank is named when it lost 1 % of the run, no other rank more
- * than half of that, and the chance that a rank is so far above the others in any part is below
- * 0.001 by Grubbs' test (statistics.h); or 3 %, and 0.01. Before and in MPI_Init also when it lost
- * 3 % of the run and no other rank more than a fifth of that; before it also when it lost 1.5 % and
- * no other more than a twentieth. Later, with fewer than 8 ranks, also when it lost 3 % and five
- * times as much as the others differ, because the spread of few ranks says little. With two ranks
- * it is unknown which of them is usual: there the limit is 3 % before MPI_Init and a tenth of the
- * run elsewhere; in MPI_Init, where one rank may sleep and the other poll, a rank is named only
- * when it also slept for a tenth of it. */
+/* ---- the rank that held the job back in a part outside the steps ----
+ *
+ * The own time of a rank in a part is the time in which it did not wait for other ranks. In
+ * MPI_Init, where waits are not recorded, it is the time in which the rank did not sleep. The loss
+ * is the rank's own time minus the median of the other ranks. The rank with the largest loss is
+ * reported when one row of this table is true:
+ *
+ *   ranks      part                            loss,        largest loss     other condition
+ *                                              % of run     of another rank
+ *   3 or more  all but MPI_Init                1   or more  1/2  or less     chance below 0.001
+ *   3 or more  all but MPI_Init                3   or more  1/2  or less     chance below 0.01
+ *   3 or more  before MPI_Init, in MPI_Init    3   or more  1/5  or less
+ *   3 or more  before MPI_Init                 1.5 or more  1/20 or less
+ *   3 .. 7     after MPI_Init                  3   or more                   loss >= 5 x spread
+ *   2          before MPI_Init                 3   or more
+ *   2          after MPI_Init                  10  or more
+ *   2          in MPI_Init                     10  or more                   slept >= 10 % of it
+ *
+ * "Largest loss of another rank" is a share of the reported rank's loss. "Chance" is the
+ * probability by Grubbs' test (statistics.h) that a rank is this far above the others in any of the
+ * 5 parts. "Spread" is the difference between the largest and the smallest own time of the other
+ * ranks. Few ranks give no reliable chance, so fewer than 8 ranks have a row without it. With two
+ * ranks it is unknown which one is normal, so the limits are higher; in MPI_Init one rank may sleep
+ * while the other polls, so the rank must also have slept itself ("slept >= 10 % of it": of
+ * MPI_Init). */
 
 struct pw_partloss {
     size_t rank;
     enum pw_part part;
     enum pw_cause cause;
-    int64_t lost_ns;   /* own time more than the other ranks' median */
-    int64_t next_ns;   /* the same of the rank with most but this one */
-    int64_t usual_ns;  /* the other ranks' median */
-    int64_t spread_ns; /* the other ranks' largest less their least */
+    int64_t lost_ns;   /* own time of `rank` minus usual_ns */
+    int64_t next_ns;   /* the largest loss of another rank, at least 0 */
+    int64_t usual_ns;  /* median own time of the other ranks */
+    int64_t spread_ns; /* largest minus smallest own time of the other ranks */
 };
 
-enum { PW_PARTLOSSES = 5 }; /* at most: one for each part */
+enum { PW_PARTLOSSES = 5 }; /* parts outside the steps and MPI_Finalize: at most one loss in each */
 
-/* `rows` [PW_PART_END * nranks], by part from start to end, -1: not known. `scratch` has room for
- * 2 * nranks values. How many are found. */
+/* `rows` is [PW_PARTS * nranks], sorted by part, then rank; -1: not known. `scratch` has room for
+ * 2 * nranks values. Returns the number of losses written to `out`. */
 size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,
                         int64_t *scratch, struct pw_partloss out[PW_PARTLOSSES]);
 
-/* The parts of the run, of all ranks together: what the reports show of /part_trace. */
+/* ---- time in each part, for the reports ---- */
 
 enum { PW_PARTS = PW_PART_END };
 
-/* Which events divide the runs of all ranks that left a file. A part that some rank has no end of
- * is added to the next of all ranks (start and init to the setup, setup to the steps; finalize and
- * end to the tail, tail to the steps): so ranks are compared in the same parts, and these add up to
- * the run. */
+/* Which parts are known on all ranks that have a rank file. When one of these ranks lacks an event
+ * that separates two parts, the two parts are merged on all ranks: start and init into setup, setup
+ * into steps; finalize and end into tail, tail into steps. So all ranks are compared in the same
+ * parts, and the parts add up to the run. */
 struct pw_parts_known {
     int has_init, has_steps, has_finalize;
-    size_t nranks; /* that left a file; 0: nothing is known */
+    size_t nranks; /* with a rank file; 0: nothing is known */
 };
 
-/* `rows` [PW_PARTS * nranks], by part, as in /part_trace; may be NULL. */
+/* `rows` is [PW_PARTS * nranks], sorted by part, as in /part_trace; may be NULL. */
 struct pw_parts_known pw_parts_known(const struct pw_row_c_part_trace *rows, size_t nranks);
 
-/* What two runs have in common. */
+/* The parts that are known in both runs. */
 struct pw_parts_known pw_parts_known_of_both(struct pw_parts_known a, struct pw_parts_known b);
 
+/* 1 when the part is known and not merged into another. */
 int pw_parts_is_known(const struct pw_parts_known *known, enum pw_part part);
 
-/* One rank's time in a part: all, and what of it was waiting for others; -1: not known. */
+/* Time of one rank in a part, and how much of it the rank waited for others; -1: not known. */
 struct pw_part_time {
     double total_ns, wait_ns;
 };
@@ -69,21 +83,21 @@ struct pw_part_time pw_parts_time(const struct pw_row_c_part_trace *rows, size_t
                                   const struct pw_parts_known *known, size_t rank,
                                   enum pw_part part);
 
-/* Time in a part in which the rank did not wait; -1: not known. */
+/* The rank's own time in a part: total_ns - wait_ns, at least 0; -1: not known. */
 double pw_parts_own(const struct pw_row_c_part_trace *rows, size_t nranks,
                     const struct pw_parts_known *known, size_t rank, enum pw_part part);
 
 struct pw_partmean {
     double mean_ns, wait_ns; /* means over ranks; -1: not known */
-    double most_ns;          /* own time of the rank that has most of it */
-    size_t most_rank;        /* its row */
+    double most_ns;          /* the largest own time of a rank */
+    size_t most_rank;        /* the rank that has it */
 };
 
-/* out[part - PW_PART_START]. */
+/* Fills out[part - PW_PART_START] for each part. */
 void pw_partmeans(const struct pw_row_c_part_trace *rows, size_t nranks,
                   const struct pw_parts_known *known, struct pw_partmean out[PW_PARTS]);
 
-/* Their sums of mean_ns, which is the run, and wait_ns. */
+/* Sums mean_ns and wait_ns over the known parts; the sum of mean_ns is the mean run time. */
 struct pw_partmean pw_partmeans_sum(const struct pw_partmean means[PW_PARTS]);
 
 #endif

@@ -1,22 +1,26 @@
-/* Which rank held the job back for a stretch of the run, from where its time went in bins of it
- * (aggregate/steps/bins.h): also before the first step, after the last, inside a call, and in runs
- * without steps. Called by aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller
- * gives the scratch memory.
+/* Finds the ranks that held the job back for a stretch of the run, from the bins of the run
+ * (aggregate/steps/bins.h). A stretch may lie before the first step, after the last, or inside a
+ * call; the run may have no steps. Called by aggregate/findings. Pure arithmetic: no I/O, no
+ * allocation; the caller gives the scratch memory.
  *
- * The possible reasons are judged one by one: the rank was stopped, was kept from a processor by a
- * quota, by other processes or by a disk, slept, or had more to do; and all of them together. For
- * each reason a rank's amount in a bin, within the time that it did not wait for others, is
- * compared with the median of the other ranks'. The stretch is the one with the largest sum of
- * excess above a twentieth of the time (Kadane's algorithm; Bentley, CACM 27(9), 1984). The rank is
- * to blame when three things are true:
- *   - it lost a share of the run there; the share is larger for what noise does, too (the table in
- *     stretch.c);
- *   - it stands out: no other rank lost a certain part of that in the same stretch; or none on
- *     another host, when each rank of its host lost half of it: then the host is to blame;
- *   - it was waited for: the other ranks' median was inside calls for half of it at least; all of
- *     them, when it was stopped while it waited itself: then messages under way wait for it.
- * Where other processes kept it from a processor, only the bins count in which it is bound beside
- * them (bound.h).
+ * Each possible reason is tested by itself: the host was frozen; the rank was stopped, was
+ * throttled by a quota, waited for a disk, slept, was kept from a CPU by other processes, or had
+ * more work. Last, all reasons are tested together. For each reason the rank's time in a bin is
+ * compared with the median of the other ranks; the difference is the excess. Only time in which the
+ * rank did not wait for others counts; a stop or a frozen host counts at all times. The stretch of
+ * a rank is the sequence of bins with the largest sum of (excess - 5 % of the bin), by Kadane's
+ * algorithm (Bentley, CACM 27(9), 1984). The loss is the sum of the excess. The rank held the job
+ * back when three conditions are true (limits: table in stretch.c):
+ *   - The loss is large enough, as a share of the run. The limit is higher for reasons that noise
+ *     also causes.
+ *   - The rank stands out: in the same stretch no other rank lost more than a given share of the
+ *     loss. When each rank of its host lost at least half as much, the host is to blame, and only
+ *     ranks of other hosts are compared.
+ *   - Others waited for the rank: the median of their times inside calls is at least half of the
+ *     loss. For a rank that was stopped or frozen while it waited itself, messages under way wait
+ *     for it; there the smallest of these times counts, not the median.
+ * A rank may be bound to CPUs that other processes use. For this reason only those bins count in
+ * which it is bound like that (bound.h).
  */
 #ifndef PW_ANALYSIS_STRETCH_H
 #define PW_ANALYSIS_STRETCH_H
@@ -31,32 +35,32 @@ struct pw_stretch_input {
     size_t nbins, nranks;
     int64_t bin_ns;
     const struct pw_row_c_bin_trace *rows; /* [nbins * nranks]; -1: not known */
-    int is_unequal;         /* ranks have unequal work by design: only stops and quotas count */
-    const int64_t *host_of; /* [nranks] hosts, numbered */
+    int is_unequal; /* 1: ranks have unequal work by design; only frozen, stopped and quota count */
+    const int64_t *host_of;       /* [nranks] host number of each rank */
     const struct pw_bound *bound; /* NULL: not known */
 };
 
 struct pw_stretch {
     size_t rank;
     size_t first, last;  /* bins */
-    enum pw_cause cause; /* unknown: it has more own time, and nothing says of what kind */
-    int64_t lost_ns;     /* more than the other ranks' median */
-    int64_t next_ns;     /* the same of the rank with most but this one, or its host's */
-    int64_t usual_ns;    /* the other ranks' median of what was compared */
-    int is_host;         /* all ranks of its host lost it together */
-    int is_bound;        /* of what processes that are no ranks kept it from */
+    enum pw_cause cause; /* PW_CAUSE_UNKNOWN: more own time, for an unknown reason */
+    int64_t lost_ns;     /* excess over the median of the other ranks */
+    int64_t next_ns;     /* largest excess of another rank; with is_host: of another host's rank */
+    int64_t usual_ns;    /* median of the other ranks */
+    int is_host;         /* 1: all ranks of its host lost time together */
+    int is_bound;        /* 1: processes that are not ranks of the job kept it from its CPUs */
 };
 
 /* Bytes of scratch that pw_stretch_find() needs. */
 size_t pw_stretch_scratch(const struct pw_stretch_input *in);
 
-/* The stretches, at most one of each rank and `max` of all, in no order; how many. With fewer than
- * 2 ranks there are none. */
+/* Writes the stretches to `out`, at most one for each rank and at most `max`, in no order. Returns
+ * how many; 0 with fewer than 2 ranks. */
 size_t pw_stretch_find(const struct pw_stretch_input *in, void *scratch, struct pw_stretch *out,
                        size_t max);
 
-/* What each rank lost to waiting for a processor in its own worst stretch: how much chance costs
- * ranks on busy hosts. lost_ns[nranks]; `scratch` as above. */
+/* Fills lost_ns[rank] with the time that the rank waited for a CPU in its own worst stretch, ns.
+ * The values show how much ranks on a busy host lose by chance. `scratch` as above. */
 void pw_stretch_contention(const struct pw_stretch_input *in, void *scratch, int64_t *lost_ns);
 
 #endif

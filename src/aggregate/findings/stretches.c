@@ -1,4 +1,5 @@
-/* Adds stretches to the stragglers, and drops what another finding explains; see stretches.h. */
+/* Adds stretches to the stragglers, and drops stragglers that another finding explains; see
+ * stretches.h. */
 #include "aggregate/findings/stretches.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "core/sort.h"
 #include "core/text.h"
 
-/* Hosts that stood still as a whole, as rows of /hosts. */
+/* ---- hosts whose ranks were frozen together: rows of /hosts ---- */
 
 static int is_frozen_on(const struct pw_row_c_straggler *row, const char *hostname)
 {
@@ -33,7 +34,8 @@ static struct pw_row_c_host *host_row(struct pw_findings *f, const char *hostnam
     return &f->whatif.hosts[f->whatif.nhosts++];
 }
 
-/* What the replay says of the host; -1: it was not asked. */
+/* Time that the job would have saved without this host's loss, from the replay, ns; -1: the replay
+ * has no row for the host. */
 static int64_t gain_of(const struct pw_whatif *whatif, const char *hostname)
 {
     for (size_t i = 0; i < whatif->nrows; i++)
@@ -43,7 +45,8 @@ static int64_t gain_of(const struct pw_whatif *whatif, const char *hostname)
     return -1;
 }
 
-/* What the least of its ranks lost, all lost together. */
+/* One row for the frozen ranks of a host. Its loss is the smallest loss of these ranks: so much all
+ * of them lost. */
 static struct pw_row_c_host sum_frozen(const struct pw_findings *f, const char *hostname)
 {
     struct pw_row_c_host row = {.lost_ns = INT64_MAX, .gain_ns = -1, .confidence = 1};
@@ -62,14 +65,15 @@ static struct pw_row_c_host sum_frozen(const struct pw_findings *f, const char *
         row.last_step = of->last_step > row.last_step ? of->last_step : row.last_step;
     }
     row.excess_ns = row.lost_ns;
-    /* What is lost inside calls stays a transfer in the replay. */
+    /* The replay keeps a loss inside calls as transfer time: then its gain is too small to use. */
     row.gain_ns = gain_of(&f->whatif, hostname);
     row.gain_ns = row.gain_ns < row.lost_ns / 2 ? -1 : row.gain_ns;
     return row;
 }
 
-/* Adds hosts with two thirds of their ranks, and more than one, among the stragglers that were
- * frozen. numbers[ranks] are the hosts', of which whatif.hosts has room for each. */
+/* Adds each host on which at least two ranks, and at least two thirds of all ranks, are stragglers
+ * whose host was frozen. numbers[rank] is the number of the rank's host; whatif.hosts has room for
+ * all hosts. */
 static void pw_frozenhosts_find(struct pw_findings *f, const struct pw_world *world,
                                 const int64_t *numbers, size_t nhosts)
 {
@@ -88,12 +92,15 @@ static void pw_frozenhosts_find(struct pw_findings *f, const struct pw_world *wo
     }
 }
 
-/* A straggler by its steps that explains so much of a stretch says more: in which steps it was. */
+/* ---- which stragglers are named ---- */
+
+/* A straggler found from steps is kept instead of a stretch when it lost at least this share of the
+ * stretch's loss, because it also names the steps. */
 #define ENOUGH 0.5
-/* The share of verdicts on real programs with known faults that was right (docs/accuracy.md). */
+#define ENOUGH_OF_SURE 0.9 /* the same when is_sure(): steps lack the losses inside calls */
+/* Share of correct verdicts on real programs with known faults (docs/accuracy.md). */
 #define RIGHT_ON_REAL_RUNS 0.98
 #define RIGHT_ON_CONTENTION 0.85
-#define ENOUGH_OF_SURE 0.9 /* of what the system counted: steps miss what was lost inside calls */
 
 static void say_why(const struct pw_row_c_straggler *row, int level, const char *why)
 {
@@ -122,12 +129,12 @@ static void describe(const struct pw_stretch *f, char *out, size_t size)
                                    : "outside communication";
     size_t used =
         (size_t)snprintf(out, size, "%s %s, the other ranks' median %s", mine, what, others);
-    if ((!f->is_bound || f->next_ns > 0) && used < size) /* else no other rank is bound so */
+    if ((!f->is_bound || f->next_ns > 0) && used < size) /* else no other rank is bound like this */
         snprintf(out + used, size - used, "; no other %s lost more than %s",
                  f->is_host ? "host's rank" : "rank", next);
 }
 
-/* What the gap to the next rank leaves: the rank is not like the others. */
+/* The larger the loss of the next rank, the lower the confidence. */
 static double confidence_of(const struct pw_stretch *f)
 {
     double next = (double)f->next_ns / (double)f->lost_ns;
@@ -174,15 +181,15 @@ static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struc
     return row;
 }
 
-/* Causes that only a fault has, and that the system itself counts. Another difference between ranks
- * may follow from another rank's fault. */
+/* 1 when the time lost to the cause is measured, not inferred, and only a fault of this rank or
+ * host leads to the cause. All other losses may follow from another rank's fault. */
 static int is_sure(const struct pw_row_c_straggler *row)
 {
     return row->cause == PW_CAUSE_STOPPED || row->cause == PW_CAUSE_HOST_FROZEN ||
            row->cause == PW_CAUSE_CGROUP_THROTTLING || row->cause == PW_CAUSE_LATE_START;
 }
 
-/* A row for a part of the run outside its steps: from its begin on the rank to its end. */
+/* A row for a part of the run outside the steps; `start` and `end` are those of the part. */
 static struct pw_row_c_straggler row_of_part(const struct pw_world *world,
                                              const struct pw_matrix *m,
                                              const struct pw_partloss *found)
@@ -203,7 +210,8 @@ static struct pw_row_c_straggler row_of_part(const struct pw_world *world,
         .excess_ns = found->lost_ns,
         .blame_ns = -1,
         .critical_ns = -1,
-        /* Without it all go on when the next is there; in MPI_Init nothing shows until when. */
+        /* Without this loss the job would wait for the next slowest rank instead. In MPI_Init it is
+         * not known how long the job waits. */
         .gain_ns = found->part == PW_PART_INIT ? -1 : found->lost_ns - found->next_ns,
         .phase = PW_PHASE_NONE,
         .cause = (uint8_t)found->cause,
@@ -228,15 +236,16 @@ static struct pw_row_c_straggler row_of_part(const struct pw_world *world,
     return row;
 }
 
-/* Causes that are concluded from a rank's not being on a CPU, and from what it did before. */
+/* 1 when the cause was not counted but inferred: from samples of the rank off the CPU, and from
+ * what it did before. */
 static int is_concluded(const struct pw_row_c_straggler *row)
 {
     return row->cause == PW_CAUSE_UNKNOWN || row->cause == PW_CAUSE_BLOCKED_OFF_CPU ||
            row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_DATA_STARVATION;
 }
 
-/* The cause that counters show for the stretch is also that of the rank's steps, when it explains
- * half of their loss. */
+/* Copies the cause of a stretch to a row of the same rank's steps, when counters show that cause,
+ * the row's own cause is only inferred, and the stretch lost at least half of the row's loss. */
 static void lend_cause(struct pw_row_c_straggler *row, const struct pw_row_c_straggler *stretch)
 {
     if (!is_sure(stretch) || !is_concluded(row) || 2 * stretch->lost_ns < row->lost_ns)
@@ -245,7 +254,7 @@ static void lend_cause(struct pw_row_c_straggler *row, const struct pw_row_c_str
     memcpy(row->evidence, stretch->evidence, sizeof(row->evidence));
 }
 
-/* Either the stretch or the rank's rows by steps. */
+/* Keeps either the stretch or the rows from the rank's steps, not both. */
 static void take(struct pw_findings *f, const struct pw_row_c_straggler *stretch)
 {
     const double enough = is_sure(stretch) ? ENOUGH_OF_SURE : ENOUGH;
@@ -273,7 +282,9 @@ static int64_t shared_ns(const struct pw_row_c_straggler *a, const struct pw_row
     return end > start ? end - start : 0;
 }
 
-/* A rank that is bound to a CPU beside other processes makes the scheduler move others there. */
+/* 1 when the loss of `row` may be the reason for the loss of `other`: the cause of `row` is sure,
+ * or its rank is bound to a CPU that other processes use. In the second case the scheduler moves
+ * other ranks of the host to that CPU, where they wait, too. */
 static int explains(const struct pw_row_c_straggler *row, const struct pw_row_c_straggler *other)
 {
     if (row->rank == other->rank)
@@ -283,8 +294,8 @@ static int explains(const struct pw_row_c_straggler *row, const struct pw_row_c_
                             memcmp(row->hostname, other->hostname, sizeof(row->hostname)) == 0);
 }
 
-/* Drops what another rank lost, for no reason of which the system is sure, for the most part while
- * a rank had such a reason to lose at least half as much. */
+/* Drops each row that follows from another rank's loss: the row's own cause is not sure, and a row
+ * that explains it lost at least half as much and overlaps at least half of its time. */
 static void drop_followers(struct pw_findings *f)
 {
     size_t kept = 0;
@@ -305,8 +316,8 @@ static void drop_followers(struct pw_findings *f)
     f->nstragglers = kept;
 }
 
-/* Drops ranks that waited for a processor no more than twice as long as another rank did at some
- * time. */
+/* Drops a row whose cause is CPU contention when another rank waited for a CPU more than half as
+ * long in its own worst stretch: then the host was busy, and this rank is not special. */
 static void drop_contended(struct pw_findings *f, const int64_t *contention, size_t nranks)
 {
     size_t kept = 0;
@@ -325,7 +336,7 @@ static void drop_contended(struct pw_findings *f, const int64_t *contention, siz
     f->nstragglers = kept;
 }
 
-/* Whether another row has time of this one's: then neither alone may cost the job anything. */
+/* 1 when another row overlaps this row in time: removing only one of them might save nothing. */
 static int has_company(const struct pw_findings *f, size_t mine)
 {
     for (size_t i = 0; i < f->nstragglers; i++)
@@ -334,8 +345,9 @@ static int has_company(const struct pw_findings *f, size_t mine)
     return 0;
 }
 
-/* Drops those by their steps that cost the job less than a hundredth of them, now that those are
- * gone for whose company they stayed. */
+/* Drops each persistent or intermittent row that costs the job less than 1 % of the steps. A row
+ * stays when its gain is unknown, its cause is sure, or another row overlaps it. Called after the
+ * other drop_...() functions, which remove overlapping rows. */
 static void drop_cheap(struct pw_findings *f)
 {
     const int64_t steps_ns = f->nsteps ? f->steps[f->nsteps - 1].end - f->steps[0].start : 0;
@@ -355,8 +367,8 @@ static void drop_cheap(struct pw_findings *f)
     f->nstragglers = kept;
 }
 
-/* Chance against noise is not all that a verdict may fail by: on real machines no row is surer than
- * verdicts like it were right. */
+/* Noise is not the only reason for wrong verdicts. So the confidence of a row is at most the share
+ * of such verdicts that was correct on real programs. */
 static void limit_confidence(struct pw_findings *f)
 {
     for (size_t i = 0; i < f->nstragglers; i++) {
@@ -367,7 +379,8 @@ static void limit_confidence(struct pw_findings *f)
     }
 }
 
-/* Losses in single steps are looked at alike, however many they are; then they are called so. */
+/* pw_oneoff_find() may find any number of extreme steps. Rows with more than PW_ONEOFF_STEPS of
+ * them become persistent or intermittent here. */
 static void name_kinds(struct pw_findings *f, size_t nsteps)
 {
     for (size_t i = 0; i < f->nstragglers; i++) {
@@ -386,7 +399,7 @@ static int has_steps_row(const struct pw_findings *f, int32_t rank)
     return 0;
 }
 
-/* Drops the replays of those that are no stragglers by their steps any more. */
+/* Drops the replay of each rank whose rows from steps were dropped. */
 static void drop_replays(struct pw_findings *f)
 {
     struct pw_whatif *w = &f->whatif;
@@ -406,7 +419,8 @@ static int is_comparable(const struct pw_binning *run, enum pw_part part)
                                    : run->is_end_known;
 }
 
-/* Adds what ranks lost outside their steps, in place of rows that are mostly there. */
+/* Adds the losses outside the steps. Such a row replaces the rank's rows that lie in it for at
+ * least half of their time. */
 static void take_parts(struct pw_findings *f, const struct pw_world *world,
                        const struct pw_matrix *m, int64_t *scratch)
 {
@@ -462,7 +476,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
         drop_followers(f);
-        if (!f->imbalance.n) /* else a straggler may gain nothing alone */
+        if (!f->imbalance.n) /* else removing one straggler alone may save nothing */
             drop_cheap(f);
         drop_replays(f);
         limit_confidence(f);

@@ -1,57 +1,60 @@
-/* The endpoints of messages, sends and receives, as a rank file has them: those that were begun in
- * a span of time, in the order in which they were begun. Called by messages.c, for inputs whose
- * first pass is done. A damaged table ends early; another pass notes the damage. No MPI. */
+/* Reads the endpoints of messages (sends and receives) of one rank file that began in a span of
+ * time, in the order in which they began. Called by messages.c after the first pass over the input.
+ * A damaged table ends before the damage; another pass reports the damage. No MPI. */
 #ifndef PW_AGGREGATE_MATCH_ENDPOINTS_H
 #define PW_AGGREGATE_MATCH_ENDPOINTS_H
 
 #include "aggregate/input/job.h"
 #include "analysis/message.h"
 
-/* Times are ns since the job's epoch but for local_enter. */
+/* Times are ns since the job's epoch, except local_enter. */
 struct pw_endpoint {
     uint64_t comm_uid;
     int32_t src, dst; /* world ranks */
     int32_t tag;
-    int32_t window;     /* of recording, in which it began */
-    int32_t completion; /* of a receive: of the call that completed it (messagesums.h) */
+    int32_t window;     /* the recording window in which it began */
+    int32_t completion; /* of a receive: the call that completed it (messagesums.h); else -1 */
     struct pw_message_end at;
-    int64_t local_enter; /* of the rank's own clock */
+    int64_t local_enter; /* on the rank's own clock */
     int64_t bytes;
 };
 
-/* An endpoint as it is read; local times of its rank. */
+/* An endpoint with times of its rank's own clock, which the reader needs besides `endpoint`. */
 struct pw_endpoint_read {
     struct pw_endpoint endpoint;
-    int64_t begun; /* it counts as begun then; mostly its enter (startindex.h) */
-    int64_t end;   /* of the call that completed it */
-    int receives;
+    int64_t begun; /* usually its enter; later for an endpoint far behind others (startindex.h) */
+    int64_t end;   /* when the call that completed it ended */
+    int receives;  /* 1: a receive, 0: a send */
 };
 
+/* Called for each endpoint. */
 typedef void pw_endpoint_taker(void *context, const struct pw_input *input,
                                const struct pw_endpoint_read *read);
 
-/* A local time that was converted last: what one call completes has its times in common. */
+/* The local time that was converted last, and the result. All endpoints that one call completes
+ * have the same times, so most conversions repeat the last one. */
 struct pw_endpoint_time {
     int64_t local, time;
 };
 
-/* Endpoints of one span, in the order of their rows; an input's at a time. The first four members
- * are the caller's. */
+/* Reads one input at a time. The caller sets the first four members, and 0 in all others. */
 struct pw_endpoint_reader {
     const struct pw_world *world;
-    pw_endpoint_taker *take; /* gets the endpoints */
+    pw_endpoint_taker *take; /* called for each endpoint */
     void *context;
-    int between_domains; /* 1: those of messages between clock domains only, all of them recorded */
-    struct pw_endpoint_read *v;
+    /* 1: only messages between two clock domains, and only when both ranks recorded all events */
+    int between_domains;
+    struct pw_endpoint_read *v; /* [capacity] the endpoints of the span, in file order */
     size_t n, capacity;
-    struct pw_endpoint_turn *turns; /* [capacity] in which they were begun */
-    int64_t from, to, floor;
+    struct pw_endpoint_turn *turns; /* [capacity] sort keys of `v` */
+    int64_t from, to, floor;        /* floor: no endpoint of the block counts as begun before it */
     struct pw_endpoint_time leave, blocked;
-    int rises, failed;
+    int rises;  /* 1: `v` is in order without sorting */
+    int failed; /* 1: memory is short */
 };
 
-/* Calls reader->take for the endpoints that count as begun in [from, to), in that order. 0 or
- * -ENOMEM; where the table is damaged, it ends. */
+/* Calls reader->take for each endpoint whose `begun` is in [from, to), sorted by `begun`. Returns 0
+ * or -ENOMEM; stops without an error where the table is damaged. */
 int pw_endpoints_read(struct pw_endpoint_reader *reader, const struct pw_input *input, int64_t from,
                       int64_t to);
 
