@@ -1,31 +1,35 @@
-/* The ranges that a thread is in: one stack for all collectors that have ranges, so that those of
- * profwrap.h and of NVTX nest in one tree. It is in the ring's control pages, where the collector
- * finds it when the program has been killed. Called by the in-app halves of annotations and nvtx,
- * between pw_probe_lock() and pw_probe_unlock(). In-app. */
+/* The open ranges of a thread. All collectors share one stack of ranges, so that ranges of
+ * profwrap.h and of NVTX nest in one tree. The stack is in the ring's control pages, where the
+ * collector can read it after the program was killed. Called by the in-app halves of annotations
+ * and nvtx, between pw_probe_lock() and pw_probe_unlock(). In-app. */
 #ifndef PW_RANK_PROBE_RANGES_H
 #define PW_RANK_PROBE_RANGES_H
 
 #include "rank/probe/intern.h"
 #include "rank/probe/probe.h"
 
-/* Who alone may end a range: an NVTX domain's ranges are nothing to other domains. */
+/* The key of a range. Only a call with the same key ends the range: each NVTX domain has its own
+ * key, because a domain never ends the ranges of another. */
 enum { PW_KEY_API = 0, PW_KEY_NVTX_FIRST = 1 };
 
+/* The key in a stored range. */
 static inline uint32_t pw_range_key(const struct pw_open_range *range)
 {
     return (uint32_t)range->key & ((1 << PW_RANGE_TYPE_SHIFT) - 1);
 }
 
-/* What a range is besides its name; texts as ids of pw_probe_intern(). */
+/* Attributes of a range besides its name; texts are ids from pw_probe_intern(). */
 struct pw_range_about {
     enum pw_kind kind;
     uint32_t domain, category, shapes, stack;
-    uint32_t sequence;    /* 1 + the number, 0 none */
+    uint32_t sequence;    /* 1 + sequence number; 0: none */
     uint8_t payload_type; /* enum pw_payload */
     int64_t payload;
 };
 
-/* The words of a pw_open_range, in the order of the record's fields in memory. */
+/* ---- the words of a pw_open_range: fields in the order in which the record has them in memory
+ * ---- */
+
 static inline uint64_t pw_range_pair(uint32_t first, uint32_t second)
 {
     return first | (uint64_t)second << 32;
@@ -45,24 +49,26 @@ static inline uint64_t pw_range_name(uint32_t name, int depth, enum pw_kind kind
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields of a word are in this order");
 static_assert(PW_REC_NVTX < 1 << (30 - PW_RANGE_TYPE_SHIFT), "PW_RANGE_PLAIN is above the type");
 
-/* ---- how deep the thread is ---- */
+/* ---- the number of open ranges ---- */
 
-#define PW_RANGE_IDLE ((uint64_t)1 << 32) /* one range begun while recording was paused */
+#define PW_RANGE_IDLE ((uint64_t)1 << 32) /* adds one to the upper half of `depth` (segment.h) */
 
 static inline uint64_t pw_range_depths(const struct pw_thread *thread)
 {
     return atomic_load_explicit(&thread->ring.shared->depth, memory_order_relaxed);
 }
 
-/* Release: who sees the depth must see the ranges. */
+/* Release: a reader that sees the new depth must also see the ranges. */
 static inline void pw_range_set_depths(struct pw_thread *thread, uint64_t depths)
 {
     atomic_store_explicit(&thread->ring.shared->depth, depths, memory_order_release);
 }
 
-/* Makes those begun in a pause ranges like others, which have no start; how many there are now. */
+/* Stores the ranges that were only counted, with start 0, like all other ranges. Returns the number
+ * of open ranges. */
 uint32_t pw_range_settle(struct pw_thread *thread);
 
+/* The number of open ranges, after pw_range_settle() where needed. */
 static inline uint32_t pw_range_depth(struct pw_thread *thread)
 {
     const uint64_t depths = pw_range_depths(thread);
@@ -71,7 +77,8 @@ static inline uint32_t pw_range_depth(struct pw_thread *thread)
 
 /* ---- begin and end ---- */
 
-/* The thread enters a range, now. Its depth: PW_MAX_DEPTH or more are counted when they end. */
+/* Begins a range now. Returns its depth, from 0. A range of depth PW_MAX_DEPTH or more is not
+ * stored; it is counted as lost when it ends. */
 static inline int pw_range_begin(struct pw_thread *thread, uint32_t key, enum pw_record_type type,
                                  uint32_t name, const struct pw_range_about *about)
 {
@@ -91,11 +98,12 @@ static inline int pw_range_begin(struct pw_thread *thread, uint32_t key, enum pw
     return (int)depth;
 }
 
-/* The same while recording is paused: without a start they are not recorded, wherever they end. And
- * a kind: steps are looked for. */
+/* Begins a range while recording is paused. It has start 0, so it is not recorded, even if it ends
+ * after the pause. Its kind is stored, because pw_range_is_in() looks for steps. */
 int pw_range_begin_paused(struct pw_thread *thread, uint32_t key, enum pw_kind kind);
 
-/* The same of any other range: it is only counted, so that its end finds a begin. */
+/* Begins a range of kind PW_KIND_USER while recording is paused. It is only counted, so that its
+ * end does not end another range. */
 static inline int pw_range_begin_idle(struct pw_thread *thread, uint32_t key)
 {
     if (__builtin_expect(thread->idle_key != key, 0))
@@ -105,9 +113,11 @@ static inline int pw_range_begin_idle(struct pw_thread *thread, uint32_t key)
     return (int)((uint32_t)depths + (uint32_t)(depths >> 32));
 }
 
-/* Ends a range of either kind; false when what is to be ended is another. */
+/* Ends the innermost range if it began while recording was paused and has this key. Returns false
+ * when the innermost range is another one. */
 bool pw_range_end_paused(struct pw_thread *thread, uint32_t key);
 
+/* The same, fast when the range was only counted. */
 static inline bool pw_range_end_idle(struct pw_thread *thread, uint32_t key)
 {
     const uint64_t depths = pw_range_depths(thread);
@@ -117,7 +127,7 @@ static inline bool pw_range_end_idle(struct pw_thread *thread, uint32_t key)
     return true;
 }
 
-/* Makes a range the record `to`. */
+/* Fills the record *to from a range. */
 static inline void pw_range_fill(const struct pw_thread *thread, const struct pw_open_range *range,
                                  uint64_t end, uint8_t flags, struct pw_record *to)
 {
@@ -133,7 +143,7 @@ static inline void pw_range_fill(const struct pw_thread *thread, const struct pw
     words[7] = range->payload;
 }
 
-/* Records a range that ends at `end` (ticks) and has these flags. */
+/* Records a range that ends at `end` (ticks), with `flags`. Without a start it is not recorded. */
 static inline void pw_range_record(struct pw_thread *thread, const struct pw_open_range *range,
                                    uint64_t end, uint8_t flags)
 {
@@ -145,34 +155,35 @@ static inline void pw_range_record(struct pw_thread *thread, const struct pw_ope
     pw_probe_commit_record(thread, record);
 }
 
-/* The same as pw_range_end() for a range that is not the thread's innermost, or too deep to be
- * known. */
+/* pw_range_end() for a range that is not the innermost one, is a plain range, or is too deep to be
+ * stored. */
 int pw_range_end_inner(struct pw_thread *thread, uint32_t key, uint64_t end);
 
-/* Ends the innermost range of the key; its depth, -1 when there is none. */
+/* Ends the innermost range that has the key. Returns its depth; -1: there is none. */
 static inline int pw_range_end(struct pw_thread *thread, uint32_t key, uint64_t end)
 {
     const uint32_t depth = pw_range_depth(thread) - 1;
     struct pw_open_range *range = &thread->ring.shared->ranges[depth];
     if (__builtin_expect(depth >= PW_MAX_DEPTH || range->key != key, 0))
         return pw_range_end_inner(thread, key, end);
-    /* First: should we be killed, a range is lost rather than told twice. */
+    /* First: if the program is killed here, the range is lost; otherwise it could appear twice. */
     pw_range_set_depths(thread, depth);
     pw_range_record(thread, range, end, 0);
     return (int)depth;
 }
 
-/* ---- the short way ----
+/* ---- the fast path ----
  *
- * Of a range that has a name only, or that and a domain, on a thread that records: no call is made,
- * so that little has to be kept. Everything else goes the long way. */
+ * For plain ranges (segment.h) on a thread that records. It makes no function call, so the compiler
+ * need not save registers. All other ranges take the functions above: the slow path. */
 
-/* The calling thread's open call, held, when the thread may record for the activity, is in no call,
- * and no order has come; the clock is the TSC then, and no call stacks are taken. Else NULL. To be
- * given back with pw_range_unlock(). */
+/* Locks the calling thread's open call for the fast path. Returns NULL when the thread does not
+ * record the activity, is in a call, or has an order to obey; also when the clock is not the TSC,
+ * or call stacks are recorded. Unlock with pw_range_unlock(). */
 static inline struct pw_open_call *pw_range_usual_call(uint32_t activity)
 {
-    /* A range that is recorded has clocks to wait for, and time for a jump; others have not. */
+    /* The fall-through is the case without recording: a recorded range reads the clock anyway, so a
+     * jump costs little there. */
     if (__builtin_expect(!(atomic_load_explicit(&pw_gate->usual, memory_order_relaxed) & activity),
                          1))
         return NULL;
@@ -180,7 +191,7 @@ static inline struct pw_open_call *pw_range_usual_call(uint32_t activity)
     uint32_t other = atomic_load_explicit(&call->op, memory_order_relaxed) |
                      atomic_load_explicit(&call->signalled, memory_order_relaxed);
     if (!call)
-        __builtin_unreachable(); /* so that who asks for NULL need not compare */
+        __builtin_unreachable(); /* then the caller's test for NULL costs nothing */
     if (__builtin_expect(other != 0, 0))
         return NULL;
     atomic_store_explicit(&call->op, PW_CALL_PROBE, memory_order_relaxed);
@@ -194,8 +205,8 @@ static inline void pw_range_unlock(struct pw_open_call *call)
     atomic_store_explicit(&call->op, 0, memory_order_relaxed);
 }
 
-/* As pw_range_begin(); -1 when it has to go the long way. `key` is a PW_RANGE_PLAIN_KEY(), `name` a
- * pw_range_name() of depth 0. */
+/* pw_range_begin() on the fast path. Returns the depth; -1: the caller must take the slow path.
+ * `key` is a PW_RANGE_PLAIN_KEY(), `name` a pw_range_name() of depth 0. */
 static inline int pw_range_begin_usual(uint64_t key, uint64_t name)
 {
     struct pw_thread *thread = &pw_this_thread;
@@ -213,8 +224,8 @@ static inline int pw_range_begin_usual(uint64_t key, uint64_t name)
     return (int)depth;
 }
 
-/* As pw_range_end() of a range that was begun so, of this type; -1 when it has to go the long way,
- * as it has where the collector is to be woken. */
+/* pw_range_end() on the fast path, for a range that pw_range_begin_usual() began with the same key.
+ * Returns the depth; -1: the caller must take the slow path, for example to wake the collector. */
 static inline int pw_range_end_usual(uint64_t key, enum pw_record_type type)
 {
     struct pw_thread *thread = &pw_this_thread;
@@ -229,7 +240,7 @@ static inline int pw_range_end_usual(uint64_t key, enum pw_record_type type)
     struct pw_record *record = &thread->ring.records[head & thread->ring.mask];
     word *words = (word *)record;
     const uint64_t end = pw_tick_read(PW_TICK_TSC);
-    /* First: should we be killed, a range is lost rather than told twice. */
+    /* First: if the program is killed here, the range is lost; otherwise it could appear twice. */
     atomic_store_explicit(&shared->depth, depth, memory_order_release);
     words[0] = range->start;
     words[1] = end;
@@ -245,13 +256,14 @@ static inline int pw_range_end_usual(uint64_t key, enum pw_record_type type)
     return (int)depth;
 }
 
-/* Whether the thread is in a range of the kind, as far as they are known. */
+/* Whether one of the stored ranges of the thread has the kind. */
 bool pw_range_is_in(const struct pw_thread *thread, enum pw_kind kind);
 
-/* The innermost range of the key, NULL when there is none, or it is too deep to be known. */
+/* The innermost range that has the key. NULL when there is none, or more ranges are open than are
+ * stored. */
 struct pw_open_range *pw_range_innermost(struct pw_thread *thread, uint32_t key);
 
-/* The thread ends: so do its ranges. */
+/* Ends all ranges of a thread that ends. */
 void pw_range_end_all(struct pw_thread *thread);
 
 #endif

@@ -1,35 +1,34 @@
-/* When the process records: decides it at step marks and orders, and opens and closes the gate.
- * Called by the in-app halves of collectors. In-app, see probe.h.
+/* Decides when the process records, at step marks and orders, and opens or closes the gate
+ * (probe.h). Called by the in-app halves of collectors. In-app, see probe.h.
  *
- * Who decides: an order from outside (ctl, a signal) holds until the next one. Without any, the
- * program's own stop holds until its start, and otherwise the schedule decides, or everything is
- * recorded. */
+ * The first of these that exists decides: the last order from outside (ctl, a signal); the
+ * program's own stop, until its start; the schedule. Without any of them everything is recorded. */
 #ifndef PW_RANK_PROBE_RECORDING_H
 #define PW_RANK_PROBE_RECORDING_H
 
 #include "rank/probe/probe.h"
 
-/* At the process's begin, with the gate still off. */
+/* Called once in the process, while the gate is off. */
 void pw_recording_init(struct pw_segment_shared *segment);
 
-/* A thread's first record is written; `first`: the process's. */
+/* Called when a thread writes its first record; `first`: no other thread has written one yet. */
 void pw_recording_begin_thread(struct pw_thread *thread, uint64_t now, int first);
 
-/* The program says that recording is to begin or end here. The thread holds the probe
- * (pw_probe_lock), as for all below. */
+/* The program begins (`starts`) or ends recording. The thread has locked the probe
+ * (pw_probe_lock()), as for all functions below that change something. */
 void pw_recording_switch(struct pw_thread *thread, int starts, enum pw_opened cause);
 
 /* Obeys an order that takes effect at once. */
 void pw_recording_obey(struct pw_thread *thread);
 
-/* MPI calls can be recorded, or not any more. */
+/* MPI calls can be recorded (after MPI_Init) or no longer (MPI_Finalize). */
 void pw_recording_set_mpi(int is_up);
 
-/* From now on, at this level; without this at the run's. */
+/* Records MPI calls at this level from now on; before that the level is the run's. */
 void pw_recording_use_level(int level);
 
-/* The last times at which recording began or ended, newest first; `since` (ticks) 0: from the
- * process's begin. */
+/* The last times (ticks) at which recording began or ended, newest first; `since` 0: since the
+ * process started. */
 enum { PW_RECORDING_TURNS = 16 };
 struct pw_recording_turns {
     int n; /* at least 1 */
@@ -40,7 +39,8 @@ struct pw_recording_turns {
 };
 void pw_recording_read_turns(struct pw_recording_turns *out);
 
-/* Whether anything was recorded at time `ticks`, as far as the turns reach. */
+/* Whether recording was on at time `ticks`. For a time before the oldest turn: the state of that
+ * turn. */
 static inline bool pw_recording_was_open(const struct pw_recording_turns *turns, uint64_t ticks)
 {
     int i = 0;
@@ -49,10 +49,10 @@ static inline bool pw_recording_was_open(const struct pw_recording_turns *turns,
     return turns->turn[i].is_open;
 }
 
-/* The level at which MPI calls are recorded when anything is. */
+/* The level at which MPI calls are recorded while recording is on. */
 int pw_recording_level(void);
 
-/* The calling thread's ring says so, or it has none to be told by. */
+/* Whether the calling thread has an order to obey, or has no ring. */
 static inline int pw_recording_is_signalled(void)
 {
     const struct pw_thread *thread = &pw_this_thread;
@@ -64,19 +64,20 @@ static inline bool pw_recording_is_paused(void)
     return atomic_load_explicit(&pw_gate->paused, memory_order_relaxed) != 0;
 }
 
-/* The calling thread where recording is paused and that is all: no order has come, and the thread
- * could be told of one. Otherwise NULL. What is called then must be cheap. */
+/* The calling thread, when recording is paused, the thread has a ring, and it has no order to obey.
+ * Otherwise NULL. The caller then does only cheap work. */
 static inline struct pw_thread *pw_recording_paused_thread(void)
 {
     struct pw_thread *thread = &pw_this_thread;
-    /* Ranges that are recorded mostly do not come here, and the rest writes records: a jump less
-     * for what is paused. */
+    /* The fall-through is the paused case: recorded ranges mostly take the fast path (ranges.h),
+     * and all other callers write records, so that a jump costs little there. */
     return __builtin_expect(pw_recording_is_paused() && !pw_recording_is_signalled(), 1) ? thread
                                                                                          : NULL;
 }
 
-/* The thread (may be NULL), to record; or, while that is paused, to keep what must be known when it
- * goes on. To be given back with pw_probe_unlock(). */
+/* Locks the probe for the thread and obeys a pending order. Returns the thread; NULL when `thread`
+ * is NULL or the lock failed. The caller records, or during a pause only updates the state that is
+ * needed after it. Unlock with pw_probe_unlock(). */
 static inline struct pw_thread *pw_recording_hold(struct pw_thread *thread)
 {
     if (!thread || !pw_probe_lock(thread))
