@@ -1,6 +1,7 @@
-/* Events of NCCL as they are recorded, from whichever version of its plugin interface they come.
- * In-app code. Handles are pw_nccl_slot.h's; NULL for what is not recorded, which every function
- * takes. */
+/* Records the events of NCCL, from any version of its plugin interface. In-app code. The handles
+ * are those of nccl_slot.h. A handle is NULL when the event is not recorded; every function accepts
+ * NULL.
+ */
 #ifndef PW_NCCL_EVENT_H
 #define PW_NCCL_EVENT_H
 
@@ -9,63 +10,68 @@
 
 #include "collectors/nccl/nccl_comm.h"
 
-/* What was asked for: a collective or a message. Texts are NCCL's; NULL where it does not say. */
+/* A requested operation: a collective or a message. The texts belong to NCCL; NULL: not known. */
 struct pw_nccl_request {
-    int func; /* enum pw_nccl_func, -1 */
+    int func; /* enum pw_nccl_func; -1: not known */
     int64_t count;
     const char *datatype, *algorithm, *protocol;
-    int peer; /* or root */
+    int peer; /* partner or root */
     uint16_t channels;
-    bool is_captured;
+    bool is_captured; /* by a CUDA graph */
     const void *stream;
-    uint64_t seq; /* NCCL's, of the function */
+    uint64_t seq; /* NCCL's number of the call among the calls of this function */
 };
 
-/* Whether anything of NCCL is recorded in this process. */
+/* Whether NCCL is recorded in this process. */
 bool pw_nccl_is_wanted(void);
 
-/* Says that the plugin is there, before it reports anything. */
+/* Records that NCCL has loaded the plugin, before the plugin reports any event. */
 void pw_nccl_record_plugin(void);
 
-/* The program calls a function (versions 5 and 6). */
+/* The program calls an NCCL function (versions 5 and 6). */
 void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request);
 
-/* A collective is called that NCCL reports as messages, all of which get this handle. Their ends
- * are not its: that is told by pw_nccl_whole_end(). */
+/* The program calls a collective that NCCL reports as messages. All its messages get this handle.
+ * The end of a message does not end the collective; pw_nccl_whole_end() does. */
 void *pw_nccl_whole_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request);
 void pw_nccl_whole_end(void *handle);
 
-/* A task is enqueued; `call` is the handle of its call, `has_calls` whether NCCL reports calls. */
+/* NCCL enqueues a task. `call` is the handle of the task's call; `has_calls`: NCCL reports calls.
+ */
 void *pw_nccl_task_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request,
                          const void *call, const void *plan, bool has_calls);
 
-/* Tasks follow that go into one kernel. */
+/* A kernel plan begins: NCCL puts the tasks that follow into one kernel. */
 void *pw_nccl_plan_begin(struct pw_nccl_comm *comm);
 
+/* NCCL launches a kernel. */
 void *pw_nccl_launch_begin(struct pw_nccl_comm *comm);
 
-/* Whether channels of kernels are recorded: at level 2, and where nothing else can say when kernels
- * ran. */
+/* Whether channels of kernels are recorded: at level 2, and when there is no other source of kernel
+ * times. */
 bool pw_nccl_wants_channels(void);
 
+/* A channel of the task's kernel begins, at time `timer` of the GPU's timer. */
 void *pw_nccl_channel_begin(struct pw_nccl_comm *comm, const void *task, uint8_t channel,
                             uint64_t timer);
 
-/* `task` is NULL where it is another process's. */
+/* A proxy thread begins to send or receive for a task. `task` is NULL when the task is in another
+ * process. */
 void *pw_nccl_proxy_begin(const void *task, uint8_t channel, int peer, bool sends);
 
+/* A step of a proxy's transfer begins. */
 void *pw_nccl_step_begin(const void *proxy);
 
-/* Any of them ends. */
+/* Ends the event of any handle. */
 void pw_nccl_event_end(void *handle);
 
-/* A step of a proxy changes to a state of nccl_abi.h; `bytes` is what it has moved so far. */
+/* A step changes to a state of nccl_abi.h; `bytes`: moved by the step so far. */
 void pw_nccl_step_state(void *handle, int state, uint64_t bytes);
 
-/* The channel ended at this time of the GPU's timer. */
+/* The channel ended, at time `timer` of the GPU's timer. */
 void pw_nccl_channel_stopped(void *handle, uint64_t timer);
 
-/* A call of which nothing but its times is known: by the wrappers. */
+/* Records a call that only the wrappers saw: its times on the host are all that is known. */
 void pw_nccl_record_call(struct pw_nccl_comm *comm, const struct pw_nccl_request *request,
                          uint64_t start, uint64_t end);
 

@@ -1,13 +1,14 @@
-/* Operations of NCCL in CUDA graphs. A captured call has not run: its kernel does in every replay,
- * and NCCL says nothing then. Which kernel is which call's follows from their order: NCCL launches
- * a kernel for each group of calls while they are captured, and the nodes of a graph have rising
- * numbers. A replay's kernels have one correlation number. Where several stretches of captured
- * calls fit, only what all of them say alike is known. Tool half, used by nccl_tool.c.
+/* NCCL operations in CUDA graphs. A captured call does not run when the program calls it; its
+ * kernel runs in each replay of the graph, and NCCL does not report replays. This file finds the
+ * call of each replayed kernel by order: NCCL launches one kernel for each group of calls during
+ * the capture, and the node numbers of a graph rise in the same order. All kernels of one replay
+ * have the same correlation number. When several sequences of captured calls match a graph, only
+ * the fields that are equal in all of them are known. Tool half, used by nccl_tool.c.
  *
- * Operations of replays are on a communicator of their own for each communicator and graph, whose
- * uid all members compute alike, and are numbered there from the graph's first replay on. So what a
- * rank does not see of a replay must not shift its numbers: where recording was interrupted,
- * replays that follow are only counted. */
+ * For each pair of communicator and graph, the operations of replays get a virtual communicator.
+ * All its ranks compute the same uid, and number the operations from the graph's first replay. A
+ * rank that missed a replay would have wrong numbers. So after an interruption of recording,
+ * replays are only counted. */
 #ifndef PW_NCCL_GRAPH_H
 #define PW_NCCL_GRAPH_H
 
@@ -19,27 +20,30 @@ struct pw_nccl_graphs;
 struct pw_nccl_graphs *pw_nccl_graphs_create(struct pw_rankfile *file, struct pw_nccl_ops *ops);
 void pw_nccl_graphs_destroy(struct pw_nccl_graphs *graphs);
 
-/* A captured call; `op` as if it had run, `comm` its communicator as it is known by now. */
+/* Adds a captured call. `op` is the operation as if it had run, `comm` the communicator's row so
+ * far.
+ */
 void pw_nccl_graphs_call(struct pw_nccl_graphs *graphs, const struct pw_nccl_op *op,
                          const struct pw_row_comms *comm);
 
-/* What was captured of the communicator before goes into a kernel. */
+/* During a capture NCCL launched a kernel for the calls on this communicator that were captured
+ * before. */
 void pw_nccl_graphs_launch(struct pw_nccl_graphs *graphs, uint32_t comm, int64_t time);
 
-/* A kernel of NCCL's that a graph launched, in any order. */
+/* Adds an NCCL kernel that a graph launched. Kernels may come in any order. */
 void pw_nccl_graphs_kernel(struct pw_nccl_graphs *graphs, const struct pw_row_kernel *kernel);
 
-/* Captures and kernels may be lacking from now on. */
+/* From now on captured calls or kernels may be missing: replays are only counted. */
 void pw_nccl_graphs_interrupt(struct pw_nccl_graphs *graphs);
 
-/* Kernels that ran before `end` may be lacking: this matters for graphs that were captured by then.
- * A call that was captured before may be told later. */
+/* Kernels that ran before `end` may be missing. This interrupts when calls were captured before
+ * `end`; such a call may also be added later. */
 void pw_nccl_graphs_lack(struct pw_nccl_graphs *graphs, int64_t end);
 
-/* Rows of all replays; another process begins, or none. */
+/* Writes the rows of all replays. Called at the end, and before the records of another process. */
 void pw_nccl_graphs_flush(struct pw_nccl_graphs *graphs);
 
-/* For /overhead: kernels of replays that have operations, and that have none. */
+/* For /overhead: number of replayed kernels with and without an operation. */
 int64_t pw_nccl_graphs_placed(const struct pw_nccl_graphs *graphs);
 int64_t pw_nccl_graphs_unplaced(const struct pw_nccl_graphs *graphs);
 

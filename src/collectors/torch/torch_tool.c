@@ -1,9 +1,9 @@
-/* Collector torch, tool half: joins what was asked of a process group, when it was done and which
- * thread waited for it.
+/* Collector torch, tool half: joins the three records of an operation of a process group: the call,
+ * the end of the operation, and the wait of a thread for it.
  *
- * The three records of an operation come from rings of different threads, in any order. It is kept
- * at its number in a table until all are there; one that nobody waits for, or whose end was lost,
- * is written when its place is needed, or at the end. */
+ * The three records come from the rings of different threads, in any order. The operation stays in
+ * a table, at its number, until all three have come. When nobody waits for it, or its end was lost,
+ * it is written when another operation needs its place, or at the end of the run. */
 #include "collectors/collectors.h"
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ enum { OPS = 1 << 10, PATIENCE = OPS / 4, MOST_GROUPS = 1 << 14, MOST_MEMBERS = 
 
 struct group {
     struct pw_row_comms row;
-    int32_t file_row, known; /* members that were written */
+    int32_t file_row, known; /* known: number of members written */
 };
 
 struct op {
@@ -37,7 +37,7 @@ struct state {
     struct pw_rankfile *file;
     struct group *groups;
     uint32_t ngroups, capacity, base, epoch;
-    uint64_t next, newest; /* numbers: the first that was not written, the last that was seen */
+    uint64_t next, newest; /* numbers of the first operation not written and the last seen */
     int64_t unended;
     struct op ops[OPS];
 };
@@ -54,7 +54,8 @@ static void *create(struct pw_rankfile *file)
 
 /* ---- groups ---- */
 
-/* The process's group `index`, made when it is new; NULL: too many, or no memory. */
+/* The group with number `index` in the current process; added if new. NULL: too many groups, or no
+ * memory. */
 static struct group *group_at(struct state *s, uint32_t index)
 {
     const uint64_t at = (uint64_t)s->base + index;
@@ -93,7 +94,8 @@ static void define(struct state *s, const struct pw_record *record, const struct
     group->row.name = pw_origin_name(origin, record->def.name);
 }
 
-/* Members come in one piece after their group, on its thread; a second list is not taken. */
+/* All members of a group come after the group's record, from the same thread. A second list of
+ * members is ignored. */
 static void add_members(struct state *s, const struct pw_record *record)
 {
     struct group *group = group_at(s, record->members.comm);
@@ -122,8 +124,8 @@ static void count_collective(struct pw_row_comms *row, int64_t seq)
 
 /* ---- operations ---- */
 
-/* Of what a rooted operation moves, the root alone has the one side; of all others both are told.
- */
+/* In a broadcast the root only sends, and the others only receive. For all other operations both
+ * sizes are in the record. */
 static void set_bytes(const struct op *op, struct pw_row_comm_event *row)
 {
     if (op->sent < 0 || op->received < 0) {
@@ -135,8 +137,8 @@ static void set_bytes(const struct op *op, struct pw_row_comm_event *row)
     row->recv_bytes = op->op == PW_OP_Bcast && is_root ? 0 : op->received;
 }
 
-/* It goes on beside the program, which stands still for it from the begin of its wait on. What was
- * waited for after its end held nobody up. */
+/* The operation runs in the background; the thread is blocked only from the begin of its wait. A
+ * wait that began after the end of the operation blocked nobody. */
 static void write_op(struct state *s, const struct op *op)
 {
     const bool is_waited = op->is_awaited && op->is_done && op->wait_start < op->done;
@@ -163,6 +165,7 @@ static void write_op(struct state *s, const struct op *op)
     s->unended += !op->is_done;
 }
 
+/* Writes the operation with the lowest number, if its call is known, and frees its place. */
 static void write_next(struct state *s)
 {
     struct op *op = &s->ops[s->next % OPS];
@@ -172,6 +175,8 @@ static void write_next(struct state *s)
     s->next++;
 }
 
+/* Writes complete operations in order. An incomplete one stops this until PATIENCE newer ones
+ * exist. */
 static void write_whole(struct state *s)
 {
     while (s->next <= s->newest) {
@@ -189,7 +194,8 @@ static void write_all(struct state *s)
         write_next(s);
 }
 
-/* The place of number `id`; NULL: 0, all, or one that was passed over already. */
+/* The table entry of operation `id`. NULL: `id` is 0 or ALL_WORKS, or the operation has already
+ * been written. */
 static struct op *op_at(struct state *s, uint64_t id)
 {
     if (id < s->next || id == ALL_WORKS)
@@ -240,7 +246,8 @@ static void add_done(struct state *s, const struct pw_record *record,
     op->done = origin->end;
 }
 
-/* The wait is a row of its own, as a call of MPI_Wait is: then the thread does nothing else. */
+/* Writes the wait as a row of its own, like a call of MPI_Wait: the thread does nothing else then.
+ */
 static void write_wait(struct state *s, const struct pw_origin *origin, bool is_for_all)
 {
     const struct pw_row_comm_event row = {
@@ -279,7 +286,7 @@ static void record(void *state, const struct pw_record *record, const struct pw_
 {
     struct state *s = state;
     if (origin->epoch != s->epoch) {
-        write_all(s); /* another process's: numbers begin again */
+        write_all(s); /* another process begins: numbers restart */
         s->epoch = origin->epoch;
         s->base = s->ngroups;
         s->next = 1;
@@ -305,8 +312,9 @@ static void record(void *state, const struct pw_record *record, const struct pw_
     write_whole(s);
 }
 
-/* ---- waits that are open ---- */
+/* ---- waits that have not ended ---- */
 
+/* Fills the row of an open wait with the operation that the thread waits for. */
 static void open_call(void *state, const struct pw_segment_shared *segment,
                       const struct pw_shown_call *call, struct pw_row_open *row)
 {
@@ -324,7 +332,7 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
     row->seq = pw_op_info(call->awaited)->cls == PW_CLASS_COLL ? call->tag : -1;
 }
 
-/* The groups that threads wait in. */
+/* Adds the groups in which threads wait to the live status. */
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     struct state *s = state;
