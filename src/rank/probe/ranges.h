@@ -27,8 +27,7 @@ struct pw_range_about {
     int64_t payload;
 };
 
-/* ---- the words of a pw_open_range: fields in the order in which the record has them in memory
- * ---- */
+/* ---- the words of a pw_open_range; their fields are in the record's order ---- */
 
 static inline uint64_t pw_range_pair(uint32_t first, uint32_t second)
 {
