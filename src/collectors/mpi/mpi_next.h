@@ -1,17 +1,19 @@
-/* Finds the function that a call of MPI_X or PMPI_X is passed on to: the definition that its caller
- * would get without the probe. Called by the wrappers. In-app, by the rules of mpi_call.h; the
- * loader is asked only where scope.h says so.
+/* Finds the *next* function of MPI_X or PMPI_X, which the wrapper has to call: the definition that
+ * the caller would get without the probe. Called by the wrappers. In-app, by the rules of
+ * mpi_call.h; the loader is called only in the cases that scope.h lists.
  *
- * In nearly every program that definition is the next one in the loader's global scope, the same
- * for all callers: the MPI library's, or that of a PMPI tool or of the program's own libraries.
- * Their PMPI_X comes to the probe again, and is known to be inside the recorded call.
+ * In nearly every program, the next function is the next definition in the loader's global scope,
+ * and is the same for all callers: the MPI library's function, or that of a PMPI tool or of a
+ * library of the program. When a tool calls PMPI_X, the call reaches the probe a second time; the
+ * probe knows then that the thread is already inside a recorded call.
  *
- * Where the global scope has none, as under an interpreter that loads everything with RTLD_LOCAL,
- * each caller has its own: one library's MPI_Comm_size is Open MPI's, another's that of a serial
- * replacement for MPI, whose calls are not MPI's and are neither recorded nor changed.
+ * Sometimes the global scope has no definition, for example under an interpreter that loads all
+ * libraries with RTLD_LOCAL. Then the next function depends on the calling library: MPI_Comm_size
+ * may be Open MPI's in one library, and in another one that of a serial replacement for MPI. Calls
+ * of such a replacement are neither recorded nor changed.
  *
- * Fortran has no wrappers: each function of Open MPI's Fortran libraries calls PMPI_X of C, which
- * is where it is recorded. The probe defines no Fortran name. */
+ * There are no wrappers for Fortran: each function of Open MPI's Fortran libraries calls the C
+ * function PMPI_X, where the call is recorded. The probe defines no Fortran name. */
 #ifndef PW_MPI_NEXT_H
 #define PW_MPI_NEXT_H
 
@@ -43,41 +45,43 @@ struct pw_mpi_next {
 extern struct pw_mpi_next pw_next __attribute__((visibility("hidden")));  /* of MPI_X */
 extern struct pw_mpi_next pw_pnext __attribute__((visibility("hidden"))); /* of PMPI_X */
 
-/* Whether some function of the MPI library is not in the global scope: every call has to ask whose
- * it is. */
+/* Whether the global scope lacks some function of the MPI library, so that every call has to
+ * determine which library called it. */
 extern bool pw_mpi_by_caller __attribute__((visibility("hidden")));
 
-/* Looks both tables up, after pw_pmpi. */
+/* Fills pw_next and pw_pnext. pw_pmpi must be filled before. */
 void pw_mpi_next_resolve(void);
 
-/* What a call goes on to. */
-typedef void pw_mpi_function(void); /* to be cast to what it is */
+/* How a wrapper handles a call. */
+typedef void pw_mpi_function(void); /* must be cast to the function's real type */
 struct pw_mpi_way {
-    pw_mpi_function *next; /* NULL: without the probe the loader would not have begun */
+    pw_mpi_function *next; /* the function to call; NULL: there is no definition */
     uint8_t flags;         /* PW_FLAG_FORTRAN or 0 */
-    bool is_recorded;      /* it is one of MPI, and of the program */
+    bool is_recorded;      /* it is a call of MPI, and the program made it */
 };
 
-/* The way of a call of MPI_X (`symbol`, a literal) that returns to `caller`, where it is not known
- * without asking for the caller. `next` is what the global scope has, or NULL. */
+/* How to handle a call of MPI_X (`symbol`, a string literal) that returns to `caller`, when this
+ * depends on the caller. `next` is the definition in the global scope, or NULL. */
 struct pw_mpi_way pw_mpi_way_by_caller(const char *symbol, const void *caller,
                                        pw_mpi_function *next);
 
-/* The way of a call of PMPI_X. */
+/* How to handle a call of PMPI_X; parameters as above, and `op` is the operation. */
 struct pw_mpi_way pw_mpi_way_profiled(const char *symbol, const void *caller, pw_mpi_function *next,
                                       uint16_t op);
 
-/* The definition of `symbol`, a literal, that `caller` would have, NULL where there is none.
- * *is_mpi is whether it is the known MPI library's, or that of a tool in front of it. */
+/* The definition of `symbol` (a string literal) that `caller` would get without the probe; NULL if
+ * there is none. *is_mpi tells whether the definition belongs to the MPI library that the probe
+ * uses, or to a tool in front of it. */
 void *pw_mpi_locate(const char *symbol, const void *caller, bool *is_mpi);
 
-/* By operation, whether the program has an MPI_X that comes before the probe's, so that its calls
- * are seen in PMPI_X alone. What else calls PMPI_X does so in order not to be seen. */
+/* For each operation, whether the program has its own MPI_X, which comes before the probe's. Calls
+ * of such an MPI_X reach the probe only when it calls PMPI_X, so they are recorded there. Other
+ * calls of PMPI_X come from tools, and are not recorded. */
 extern bool pw_mpi_interposed[PW_OP_COUNT] __attribute__((visibility("hidden")));
 
-/* Open MPI's Fortran library and the program itself, once they have called PMPI_X. One word, so
- * that nobody sees the begin of one object with the size of another: from bit 20 on the number of
- * the first page of 4 KiB, below it how many there are. */
+/* The address ranges of Open MPI's Fortran library and of the program itself; set when they first
+ * call PMPI_X. A range is one word, so that a thread reads it as a whole: bits 20 to 63 are the
+ * number of the first page of 4 KiB, bits 0 to 19 the number of pages. */
 enum { PW_MPI_PAGE_SHIFT = 12, PW_MPI_PAGES_BITS = 20 };
 #define PW_MPI_PAGES ((UINT64_C(1) << PW_MPI_PAGES_BITS) - 1)
 struct pw_mpi_range {
@@ -98,15 +102,15 @@ static inline bool pw_mpi_is_from_fortran(const void *caller)
     return pw_mpi_is_in(&pw_mpi_fortran, caller);
 }
 
-/* Whether the calling thread is in a recorded call: a tool's PMPI_X, or one of several that the
- * program's wrapper calls in one of its own. */
+/* Whether the calling thread is inside a recorded call. Then a call of PMPI_X comes from a tool, or
+ * from a function of the program that calls several PMPI functions for one MPI call. */
 static inline bool pw_mpi_is_inside(void)
 {
     return pw_this_thread.ring.shared &&
            atomic_load_explicit(&pw_this_thread.call->op, memory_order_relaxed);
 }
 
-/* Whether a call of PMPI_X is known not to be one to record. */
+/* Whether it is already known, without further lookups, that a call of PMPI_X is not recorded. */
 static inline bool pw_mpi_is_hidden(const void *caller, uint16_t op)
 {
     if (pw_mpi_is_from_fortran(caller))

@@ -1,7 +1,11 @@
-/* The nonblocking operations under way: from a request's handle to the record that will be written
- * when the operation completes. Called by the wrappers. In-app, by the rules of mpi_call.h. An
- * operation takes constant time, whatever the number of open requests; memory grows with the
- * largest number that was ever open, and is reused. */
+/* The table of open nonblocking operations. It maps a request's handle to the record that is
+ * written when the operation completes. Called by the wrappers. In-app, by the rules of mpi_call.h.
+ * Each function takes constant time, independent of the number of open requests. Memory grows with
+ * the largest number of requests that were open at the same time, and is reused.
+ *
+ * The table has two parts. While only one thread uses MPI, new operations are entered in the
+ * *front*, an array with one row per hash value. All other operations, such as persistent ones, are
+ * in a hash table behind it. */
 #ifndef PW_MPI_REQUEST_H
 #define PW_MPI_REQUEST_H
 
@@ -12,30 +16,30 @@
 #include "core/ops.h"
 #include "rank/ring/record.h"
 
-/* In one word, so that the usual request is known by one comparison. */
+/* The state of a request, in one word, so that one comparison can test several flags. */
 enum {
     PW_REQUEST_CLASS = 0xff,           /* enum pw_op_class */
-    PW_REQUEST_PERSISTENT = 1 << 8,    /* it stays in the table */
-    PW_REQUEST_ACTIVE = 1 << 9,        /* of a persistent one: started */
-    PW_REQUEST_MAKES_COMM = 1 << 10,   /* MPI_Comm_idup: completion puts its handle at newcomm */
-    PW_REQUEST_NEEDS_STATUS = 1 << 11, /* counted among those */
-    PW_REQUEST_OPEN = 1 << 12,         /* of a row of the front: entered and not taken */
+    PW_REQUEST_PERSISTENT = 1 << 8,    /* it stays in the table after completion */
+    PW_REQUEST_ACTIVE = 1 << 9,        /* a persistent request that was started */
+    PW_REQUEST_MAKES_COMM = 1 << 10,   /* MPI_Comm_idup: completion makes a communicator */
+    PW_REQUEST_NEEDS_STATUS = 1 << 11, /* the received bytes are known from the status only */
+    PW_REQUEST_OPEN = 1 << 12,         /* row of the front: entered, not taken yet */
     PW_REQUEST_QUIET = 1 << 14,        /* begun while recording was paused */
-    PW_REQUEST_HELD = 1 << 13,         /* of a row of the front: open, or taken and not freed */
-    PW_REQUEST_TWO_PARTS = 1 << 15,    /* MPI_Isendrecv: completion writes both halves */
+    PW_REQUEST_HELD = 1 << 13,         /* row of the front: open, or taken and not freed yet */
+    PW_REQUEST_TWO_PARTS = 1 << 15,    /* MPI_Isendrecv: completion writes two records */
 };
 
 struct pw_mpi_request {
-    _Alignas(64) struct pw_record record; /* complete but for what only completion tells */
+    _Alignas(64) struct pw_record record; /* without the values that completion adds */
     MPI_Request handle;
-    MPI_Comm comm; /* where a received message's source is to be looked up */
+    MPI_Comm comm; /* for the world rank of a received message's source */
     struct pw_mpi_request *next;
     union {
-        struct { /* of MPI_Comm_idup: where the new handle will be, or when NULL, it */
+        struct { /* MPI_Comm_idup: address of the new handle; if it is NULL, `made` is the handle */
             MPI_Comm *newcomm;
             MPI_Comm made;
         };
-        struct { /* of MPI_Isendrecv: the half that `record` is not */
+        struct { /* MPI_Isendrecv: the send; `record` is the receive */
             int64_t sent_bytes;
             int32_t sent_peer, sent_tag;
         };
@@ -45,21 +49,23 @@ struct pw_mpi_request {
 };
 static_assert(sizeof(struct pw_mpi_request) == 128, "two cache lines");
 
-/* Kept for all entries; changed under the table's lock where there are threads. */
+/* Counts over all entries: those that need a status, and persistent ones. With several threads,
+ * changed under the table's lock only. */
 struct pw_mpi_request_counts {
     _Atomic int receives, persistents;
     _Atomic uint32_t last_id;
 };
 extern struct pw_mpi_request_counts pw_mpi_request_counts __attribute__((visibility("hidden")));
 
-/* In front of the table, while only one thread uses MPI: a row per hash value. What has it goes to
- * the table when another wants it, so that what was begun lately is in front, however much is open.
- */
+/* The front, used while only one thread uses MPI: one row per hash value. When a new operation
+ * needs a row that is in use, the old operation is moved from the row to the hash table. So recent
+ * operations are in the front, even if many are open. */
 enum { PW_REQUEST_FRONT = 1024 };
 extern struct pw_mpi_request pw_mpi_request_front[PW_REQUEST_FRONT]
     __attribute__((visibility("hidden")));
 
-/* Not one locked instruction: the table's lock, where there is one to take, is held. */
+/* Adds `by` to a counter without a locked instruction: only one thread uses MPI, or the caller has
+ * the table's lock. */
 static inline void pw_mpi_request_count(_Atomic int *counter, int by)
 {
     int value = atomic_load_explicit(counter, memory_order_relaxed);
@@ -74,6 +80,7 @@ static inline uint32_t pw_mpi_request_next_id(void)
     return id;
 }
 
+/* The row of the front for `handle`. */
 static inline struct pw_mpi_request *pw_mpi_request_row(MPI_Request handle)
 {
     uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull;
@@ -81,7 +88,7 @@ static inline struct pw_mpi_request *pw_mpi_request_row(MPI_Request handle)
 }
 static_assert(PW_REQUEST_FRONT == 1 << 10, "the hash has ten bits");
 
-/* The state of a new one. */
+/* The state of a new request. */
 static inline uint32_t pw_mpi_request_state(enum pw_op_class cls, int persistent)
 {
     int needs_status = cls == PW_CLASS_RECV || cls == PW_CLASS_IO;
@@ -94,7 +101,7 @@ static inline int pw_mpi_request_needs_status(uint32_t state)
     return (state & PW_REQUEST_NEEDS_STATUS) != 0;
 }
 
-/* Enters `handle` in a row that is not held: without threads. */
+/* Enters `handle` in a row of the front that is not held. Only while one thread uses MPI. */
 static inline void pw_mpi_request_use_row(struct pw_mpi_request *row, MPI_Request handle,
                                           uint32_t state)
 {
@@ -105,24 +112,26 @@ static inline void pw_mpi_request_use_row(struct pw_mpi_request *row, MPI_Reques
     row->id = pw_mpi_request_next_id();
 }
 
-/* pw_mpi_request_add(), _take() and _free() where the front does not serve; and moves an operation
- * from a row to the table, unless it has been taken: whether the row is free now. */
+/* The out-of-line parts of pw_mpi_request_add(), _take() and _free(), for requests that are not in
+ * the front. pw_mpi_request_move_back() moves an operation from a row of the front to the hash
+ * table, unless it has been taken; returns whether the row is free now. */
 struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_class cls,
                                                int persistent);
 int pw_mpi_request_move_back(struct pw_mpi_request *row);
 struct pw_mpi_request *pw_mpi_request_take_slow(MPI_Request handle, uint64_t before);
 void pw_mpi_request_free_slow(struct pw_mpi_request *request);
 
-/* Makes an entry under `handle` for the caller to fill: its record and communicator are not set,
- * `id` is a number of its own, `cls` is the class of the operation. NULL when memory is short: the
- * operation is then not recorded. A handle that is already there (a freed request's number, reused)
- * hides the older entry. Never for the handle that complete operations share. */
+/* Makes an entry for a new operation of class `cls` with the request `handle`. The entry's `id` is
+ * unique in the process; the caller must set its record and communicator. Returns NULL when memory
+ * is short; the operation is then not recorded. If there is an older entry with the same handle
+ * (MPI reuses handles of freed requests), the new entry is found instead. Must not be called for
+ * the handle that MPI returns for all operations that are already complete. */
 static inline struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, enum pw_op_class cls,
                                                         int persistent)
 {
     struct pw_mpi_request *row = pw_mpi_request_row(handle);
     uint32_t before = row->state, state = pw_mpi_request_state(cls, 0);
-    /* The same handle again: the operation that had it ended unseen. */
+    /* A row with the same handle can be used: its operation ended without being seen. */
     int usable =
         !(before & PW_REQUEST_HELD) || ((before & PW_REQUEST_OPEN) && row->handle == handle);
     if (__builtin_expect(pw_mpi_threads || persistent || !usable, 0)) {
@@ -136,8 +145,10 @@ static inline struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, enum
     return row;
 }
 
-/* Removes and returns the entry of `handle`, or NULL: the newest that had begun by `before`
- * (ticks), when the completing call was entered. It is the caller's until pw_mpi_request_free(). */
+/* Removes and returns the newest entry of `handle` that was begun before `before` (ticks), the time
+ * at which the completing call was entered; NULL if there is none. (While the completing call
+ * returns, MPI may give the same handle to another thread's new operation.) The caller must call
+ * pw_mpi_request_free() afterwards. */
 static inline struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint64_t before)
 {
     struct pw_mpi_request *row = pw_mpi_request_row(handle);
@@ -158,22 +169,26 @@ static inline void pw_mpi_request_free(struct pw_mpi_request *request)
         pw_mpi_request_free_slow(request);
 }
 
-/* The entry of a persistent request, which stays in the table; NULL when `handle` is none. */
+/* Returns the entry of a persistent request, which stays in the table; NULL when `handle` is not a
+ * persistent request. */
 struct pw_mpi_request *pw_mpi_request_find(MPI_Request handle);
 
-/* Whether there is any persistent request: only then can a completed one keep its handle. */
+/* Whether there is any persistent request. If there is none, no request keeps its handle after
+ * completion. */
 static inline int pw_mpi_request_persistents(void)
 {
     return atomic_load_explicit(&pw_mpi_request_counts.persistents, memory_order_relaxed) > 0;
 }
 
-/* Operations under way, but for persistent ones; looks at all of the front. */
+/* Number of open operations, without persistent ones. Reads all rows of the front. */
 int pw_mpi_request_count_open(void);
 
-/* A new operation's number, for one that has no entry or a persistent request that starts again. */
+/* Returns a new operation id, for an operation without an entry, or for a persistent request that
+ * is started again. */
 uint32_t pw_mpi_request_id(void);
 
-/* Whether operations are open of which only the status tells what came: receives and files. */
+/* Whether there are open operations whose received bytes are known from the status only: receives,
+ * and reads and writes of files. */
 static inline int pw_mpi_request_receives(void)
 {
     return atomic_load_explicit(&pw_mpi_request_counts.receives, memory_order_relaxed) > 0;
