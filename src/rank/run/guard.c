@@ -1,4 +1,4 @@
-/* Waits for collectors; see guard.h. */
+/* Starts collectors and waits for them; see guard.h. */
 #include "rank/run/guard.h"
 
 #include <errno.h>
@@ -8,26 +8,27 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A collector that is killed is replaced at once; those that live shortly, after a growing pause.
- * Whatever ends so many will end the next. */
+/* The first killed collector is replaced at once. When collectors live less than SHORT_LIFE_MS, the
+ * pause before the next start doubles each time. The number of starts is limited, because what
+ * ended so many collectors would end the next one, too. */
 enum {
     MOST_COLLECTORS = 100,
-    LOOK_MS = 20,
+    LOOK_MS = 20, /* interval of polling while no collector runs */
     FIRST_PAUSE_MS = 20,
     LONGEST_PAUSE_MS = 1000,
     SHORT_LIFE_MS = 1000,
-    LONG_LIFE_MS = 60000, /* what ends such a one is not what ended those before */
+    LONG_LIFE_MS = 60000, /* a collector that lived so long ends a row of failures */
 };
 
 struct watch {
     const struct pw_guard *guard;
     pid_t collector; /* 0: none now */
-    int started;
-    int failures;       /* collectors in a row that did no work, or crashed */
-    bool is_stopped;    /* the collector is */
-    int64_t started_ms; /* when it began */
-    int64_t pause_ms;   /* before the last one was started */
-    int64_t restart_ms; /* when to start another; 0: not */
+    int started;     /* number of collectors that were started */
+    int failures;    /* collectors in a row that crashed, or did no work before they were killed */
+    bool is_stopped; /* the collector is stopped by a signal */
+    int64_t started_ms; /* start time of the last collector */
+    int64_t pause_ms;   /* length of the pause before it was started */
+    int64_t restart_ms; /* when to start the next collector; 0: not planned */
 };
 
 static int64_t now_ms(void)
@@ -37,8 +38,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* There is no collector, because a signal ended it or none could be started (0): another later, or
- * none when none can be of use. */
+/* Plans when to start the next collector, or that none will be started because it would be of no
+ * use. `signal` ended the last collector; 0: it could not be started. */
 static void plan_next(struct watch *w, int signal)
 {
     struct pw_lifeline *line = w->guard->lifeline;
@@ -63,14 +64,15 @@ static void plan_next(struct watch *w, int signal)
     w->restart_ms = now + w->pause_ms;
 }
 
-/* A collector for a program that does not run yet, or for one that does. */
+/* Starts a collector: one that starts the program, or one that takes over a running program. */
 static void start(struct watch *w)
 {
     const struct pw_guard *guard = w->guard;
     struct pw_lifeline *line = guard->lifeline;
     const bool has_program = atomic_load(&line->program_pid) != 0;
     atomic_store(&line->is_at_work, 0);
-    if (has_program && line->program.pid == 0) /* our child, whom nobody else can wait for */
+    /* The program is the guard's child now, so its pid cannot be reused before this call. */
+    if (has_program && line->program.pid == 0)
         pw_process_open(atomic_load(&line->program_pid), &line->program);
     w->started_ms = now_ms();
     w->restart_ms = 0;
@@ -89,21 +91,23 @@ static void start(struct watch *w)
         plan_next(w, 0);
 }
 
-/* Takes a stop or a continuation, and only that: a child that has ended meanwhile stays to be
- * noted. Its pid and status as of waitpid(), or -EINTR when there is none any more. */
+/* Takes the event that the child `pid` was stopped or continued. Does not reap a child that has
+ * ended meanwhile, because its end must be saved first. Returns the pid and sets *status, as
+ * waitpid(), or returns -EINTR when there is no such event any more. */
 static pid_t take_stop(pid_t pid, int *status)
 {
     enum { STOPPED = 0x7f, CONTINUED = 0xffff }; /* WIFSTOPPED(), WIFCONTINUED() */
     siginfo_t info = {.si_pid = 0};
-    /* Of one that has ended it says ECHILD. */
+    /* For a child that has ended, waitid() fails with ECHILD. */
     if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WCONTINUED | WNOHANG) || info.si_pid == 0)
         return -EINTR;
     *status = info.si_code == CLD_CONTINUED ? CONTINUED : info.si_status << 8 | STOPPED;
     return pid;
 }
 
-/* What a child did last, as of waitpid(); 0 when it did nothing (WNOHANG). The program's end is
- * noted before its zombie goes: a collector never waits for what nobody saw. */
+/* Waits for an event of a child. Returns its pid and sets *status, as waitpid(); 0 when there is no
+ * event and `flags` has WNOHANG. The program's end is saved in the lifeline before the zombie is
+ * reaped, so that a collector can always learn of it. */
 static pid_t take_event(struct pw_lifeline *line, int flags, int *status)
 {
     siginfo_t info = {.si_pid = 0};
@@ -118,7 +122,8 @@ static pid_t take_event(struct pw_lifeline *line, int flags, int *status)
     return waitpid(info.si_pid, status, WNOHANG);
 }
 
-/* The next event, or 0 when another collector is due. */
+/* Waits for the next event of a child, as take_event(). Returns 0 when it is time to start the next
+ * collector. */
 static pid_t next_event(struct watch *w, int *status)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
@@ -136,6 +141,7 @@ static pid_t next_event(struct watch *w, int *status)
     }
 }
 
+/* The child `pid` was stopped or continued. */
 static void note_stop(struct watch *w, pid_t pid, int status)
 {
     struct pw_lifeline *line = w->guard->lifeline;
@@ -145,7 +151,7 @@ static void note_stop(struct watch *w, pid_t pid, int status)
         pw_launch_follow_stop(line, WIFSTOPPED(status) ? WSTOPSIG(status) : SIGCONT);
 }
 
-/* Whether there is nothing to wait for any more. */
+/* Whether there is neither a collector nor a running program, and no collector is planned. */
 static bool is_done(const struct watch *w)
 {
     const struct pw_lifeline *line = w->guard->lifeline;

@@ -1,29 +1,32 @@
-/* The process that the launcher started: it starts the collector, another one when that is killed,
- * and ends as the program did. Called by cli/cmd_run.c, which passes what a collector does. Tool
- * code; it holds no data that could be lost. */
+/* The guard: the process that the launcher started. It starts the collector, replaces a collector
+ * that was killed, and ends with the program's exit status. Called by cli/cmd_run.c, which passes
+ * the functions that a collector runs. Tool code. The guard holds no data that could be lost. */
 #ifndef PW_RANK_RUN_GUARD_H
 #define PW_RANK_RUN_GUARD_H
 
 #include "rank/run/launch.h"
 
-/* Collectors that fail in a row: another would fail as well. */
+/* After so many collectors in a row that failed, no further one is started. */
 enum { PW_MOST_FAILURES = 5 };
 
 struct pw_guard {
     struct pw_lifeline *lifeline;
-    void *arg; /* of the functions */
-    /* A collector's whole life, in a process of its own; the exit status of the
-     * rank. `attempt` counts those that were killed before they had started the program. */
+    void *arg; /* passed to the functions */
+    /* Runs a collector that starts the program, in a new process. Returns the rank's exit status.
+     * `attempt` is the number of earlier collectors, which were killed before the program's start.
+     */
     int (*collect)(void *arg, int attempt);
-    /* The same for one that takes over from one that had. */
+    /* Runs a collector that takes over a running program, in a new process. Returns the rank's exit
+     * status. */
     int (*take_over)(void *arg, int attempt);
-    /* Called now and then while there is no collector that runs. */
+    /* Called every few milliseconds while no collector runs. */
     void (*stand_in)(void *arg);
     /* Called when the program runs and no further collector will be started. */
     void (*give_up)(void *arg);
 };
 
-/* The rank's exit status, or -1 when no collector could start the program. */
+/* Runs collectors until the program has ended. Returns the rank's exit status, or -1 when no
+ * collector could start the program. */
 int pw_guard_run(const struct pw_guard *guard);
 
 #endif
