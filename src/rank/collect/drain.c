@@ -1,5 +1,5 @@
-/* Reads rings that another process writes; see drain.h. Nothing read from them is trusted as an
- * index or a length. */
+/* Empties rings that another process writes; see drain.h. No value read from them is used as an
+ * index or a length before it is checked. */
 #include "rank/collect/drain.h"
 
 #include <errno.h>
@@ -16,10 +16,10 @@
 
 struct pw_drained_ring {
     struct pw_ring_shared *shared; /* NULL until mapped */
-    uint64_t records;              /* its capacity, as it was mapped */
-    uint64_t tail;
-    struct pw_losscount unkept;    /* when the file was full */
-    struct pw_losscount unwritten; /* by the collector before this one */
+    uint64_t records;              /* capacity, read when the ring was mapped */
+    uint64_t tail;                 /* number of the next record to take */
+    struct pw_losscount unkept;    /* records that were dropped because the file was full */
+    struct pw_losscount unwritten; /* records that the previous collector took, but did not write */
 };
 
 struct pw_drain {
@@ -27,25 +27,27 @@ struct pw_drain {
     struct pw_segment_shared *segment;
     struct pw_journal *journal;
     struct pw_intake *intake;
-    struct pw_backlog *backlog; /* before the intake; NULL: none */
+    struct pw_backlog *backlog; /* records that wait for the intake; NULL: there is no backlog */
     struct pw_drained_ring rings[PW_MAX_RINGS];
-    const struct pw_collector *collectors; /* whose salvage is used; NULL: nobody's */
+    const struct pw_collector
+        *collectors; /* modules whose `salvage` is called at the end; or NULL */
     struct pw_rankfile *limited_file;
-    int64_t limit_bytes;      /* 0: none */
-    bool is_full, is_filling; /* pw_drain_is_filling() */
-    bool keeps_unwritten;     /* what the journal cannot take stays in its ring */
-    int error;                /* the journal's, since when that is so */
-    int readied;              /* rings that have memory */
-    int64_t last_reading_ns;  /* INT64_MIN before the first */
+    int64_t limit_bytes;     /* of file and journal; 0: no limit */
+    bool is_full;            /* the limit was reached */
+    bool is_filling;         /* the last run found a ring more than a quarter full */
+    bool keeps_unwritten;    /* records that the journal cannot take stay in their ring */
+    int error;               /* the journal's error because of which records stay; 0: none */
+    int readied;             /* number of rings that have memory */
+    int64_t last_reading_ns; /* when the clocks were last read */
     struct pw_record batch[PW_JOURNAL_BATCH];
 };
 
 enum {
-    READING_NS = 1000000, /* the clocks are read together at most this often */
-    LOOKS = 16,           /* at the rings in one run, at most */
+    READING_NS = 1000000, /* least time between two readings of both clocks */
+    LOOKS = 16,           /* how often one run empties the rings, at most */
 };
 
-/* Puts a reading of both clocks into journal and intake. */
+/* Reads both clocks, and adds the reading to the journal and the intake. */
 static void pw_drain_read_clocks(struct pw_drain *drain)
 {
     uint64_t ticks;
@@ -95,7 +97,8 @@ void pw_drain_delay(struct pw_drain *drain, int64_t most_bytes)
         drain->backlog = pw_backlog_create(drain->intake, (size_t)most_bytes);
 }
 
-/* What waits will be in the file, too: near the limit nothing waits. */
+/* Whether the file has reached its limit. Records in the backlog will be in the file, too; so when
+ * file and backlog together reach the limit, the backlog is processed first. */
 static bool is_file_full(struct pw_drain *drain)
 {
     if (!drain->limited_file)
@@ -106,7 +109,8 @@ static bool is_file_full(struct pw_drain *drain)
     return pw_rankfile_bytes(drain->limited_file) >= drain->limit_bytes;
 }
 
-/* Once it is it stays so: later records without those between would make little sense. */
+/* Whether records must be dropped because of the limit. Once true, this stays true, so that the
+ * file has no gaps between its records. */
 static bool is_full(struct pw_drain *drain)
 {
     if (drain->limit_bytes && !drain->is_full)
@@ -115,8 +119,8 @@ static bool is_full(struct pw_drain *drain)
     return drain->is_full;
 }
 
-/* Copies `n` records from `tail` on, which lie in one piece or two. What was checked must be what
- * is used, whoever writes this memory. */
+/* Copies the next `n` records, which may wrap around the end of the ring. Records are checked and
+ * used in the copy, because another process could change them in the ring after a check. */
 static void copy_batch(const struct pw_drained_ring *ring, struct pw_record *to, uint32_t n)
 {
     uint64_t mask = ring->records - 1, from = ring->tail & mask;
@@ -126,8 +130,9 @@ static void copy_batch(const struct pw_drained_ring *ring, struct pw_record *to,
     memcpy(to + straight, records, (n - straight) * sizeof(*records));
 }
 
-/* Takes `n` records: from now on the journal has them, and what the intake is to get waits, or it
- * has got it. Returns false where they have to stay. */
+/* Takes the next `n` records: adds them to the journal and to the backlog or the intake, and frees
+ * their places in the ring. Returns false when the journal cannot take them and they stay in the
+ * ring. */
 static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
@@ -152,18 +157,19 @@ static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
     return true;
 }
 
+/* Takes all records of a ring; returns how many it had. */
 static int64_t empty_ring(struct pw_drain *drain, int index)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
     /* Acquire: pairs with the producer's release of the records before this head. */
     uint64_t head = atomic_load_explicit(&ring->shared->head, memory_order_acquire);
     if (head - ring->tail > ring->records)
-        return 0; /* no producer of ours writes this: leave it alone */
+        return 0; /* the values are damaged: do not touch the ring */
     int64_t count = (int64_t)(head - ring->tail);
     drain->is_filling |= count > (int64_t)(ring->records / 4);
     if (count)
         update_clocks(drain);
-    /* In pieces, so that a full ring's producer can go on early. */
+    /* In batches, so that the producer of a full ring gets room as early as possible. */
     while (ring->tail != head) {
         uint64_t left = head - ring->tail;
         if (!take_batch(drain, index, left < PW_JOURNAL_BATCH ? (uint32_t)left : PW_JOURNAL_BATCH))
@@ -172,8 +178,8 @@ static int64_t empty_ring(struct pw_drain *drain, int index)
     return count;
 }
 
-/* One ring more than is used, once the program has a second thread: a thread's first record should
- * not have to wait for memory. */
+/* When the program has at least two threads, allocates one ring more than is used, so that a new
+ * thread's first record does not have to wait for memory. */
 static void ready_next_ring(struct pw_drain *drain, int used)
 {
     if (used < 2 || used < drain->readied || used >= PW_MAX_RINGS)
@@ -183,7 +189,7 @@ static void ready_next_ring(struct pw_drain *drain, int used)
     drain->readied = used + 1;
 }
 
-/* Maps a ring unless it is mapped. 0 or -errno, as pw_segment_map_ring(). */
+/* Maps a ring if it is not mapped yet. Returns 0 or -errno, as pw_segment_map_ring(). */
 static int pw_drain_map_ring(struct pw_drain *drain, int index)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
@@ -193,28 +199,29 @@ static int pw_drain_map_ring(struct pw_drain *drain, int index)
                                   &ring->records);
     if (err)
         return err;
-    /* Where the collector before us was killed: what it wrote to the journal it may not have given
-     * back, and what it gave back it may not have been able to write. */
+    /* If the previous collector was killed, the journal's position and the ring's tail can differ:
+     * it wrote records to the journal, but did not free their places yet; or it freed places of
+     * records that it could not write. */
     uint64_t written = pw_journal_position(drain->journal, index);
     uint64_t given = atomic_load_explicit(&ring->shared->tail, memory_order_relaxed);
     ring->tail = written > given ? written : given;
     if (drain->journal && given > written)
         ring->unwritten = pw_losscount_unknown(
             given - written, &pw_ring_records(ring->shared)[(given - 1) & (ring->records - 1)]);
-    /* Now: if that is all there is, nothing that is still to be taken would do it, and a producer
-     * whose ring is full would never find room. */
+    /* Free the places now. If the ring has no further records, no later batch would free them, and
+     * a producer that waits for room would wait for ever. */
     atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
     return 0;
 }
 
-/* Rings that are or were used. */
+/* Number of rings that are or were used. */
 static int pw_drain_count_used(const struct pw_drain *drain)
 {
     uint32_t used = atomic_load(&drain->segment->nrings);
     return used < PW_MAX_RINGS ? (int)used : PW_MAX_RINGS;
 }
 
-/* Empties all rings once, and commits the journal; the records taken. */
+/* Empties all rings once, and commits the journal. Returns the number of records taken. */
 static int64_t pw_drain_empty_all(struct pw_drain *drain)
 {
     const int used = pw_drain_count_used(drain);
@@ -231,7 +238,7 @@ int64_t pw_drain_run(struct pw_drain *drain)
 {
     int64_t count = pw_drain_empty_all(drain);
     ready_next_ring(drain, pw_drain_count_used(drain));
-    /* Rings that fill come first: the intake has time, until the backlog has its size. */
+    /* While a ring is filling, only empty the rings; the intake continues when none is. */
     for (int i = 1; i < LOOKS && pw_backlog_waiting(drain->backlog); i++) {
         if (!drain->is_filling)
             pw_backlog_hand_over(drain->backlog);
@@ -241,7 +248,8 @@ int64_t pw_drain_run(struct pw_drain *drain)
     return count;
 }
 
-/* Has the intake take all that waits now, but not what comes meanwhile: that may never end. */
+/* Lets the intake process all records that are in the backlog now. Records that come meanwhile are
+ * not waited for, because that might never end. */
 static void catch_up(struct pw_drain *drain)
 {
     uint64_t left = pw_backlog_waiting(drain->backlog), done;
@@ -254,12 +262,13 @@ bool pw_drain_is_filling(const struct pw_drain *drain)
     return drain->is_filling || pw_backlog_waiting(drain->backlog) > 0;
 }
 
+/* Whether the ring is mapped and belongs to a running thread. */
 static bool is_owned(const struct pw_drain *drain, int index)
 {
     return drain->rings[index].shared && pw_ringpage_is_owned(drain->segment, index);
 }
 
-/* The call that the ring's thread is in; false when there is none. */
+/* Reads the call that the ring's thread is in. Returns false when it is in none. */
 static bool pw_drain_read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
 {
     return is_owned(drain, index) && pw_ringpage_read_call(drain->rings[index].shared, out);
@@ -336,9 +345,9 @@ void pw_drain_destroy(struct pw_drain *drain)
     free(drain);
 }
 
-/* What is left when the program has ended: what no ring holds, and what its threads were in. */
+/* ---- after the program's end: records that are in no ring, and open calls ---- */
 
-/* A record that is in no ring. Nothing waits for the intake any more. */
+/* Adds a record that is in no ring to journal and intake. The backlog must be empty. */
 static void add_ringless(struct pw_drain *drain, int index, const struct pw_record *record)
 {
     pw_journal_add_ringless(drain->journal, index, record);
@@ -393,14 +402,14 @@ static uint64_t ticks_now(const struct pw_drain *drain)
     return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
 }
 
-/* Whether it has memory, and was used, but is not mapped. */
+/* Whether the ring has memory, but is not mapped. */
 static bool is_missing(const struct pw_drain *drain, int index)
 {
     return atomic_load(&drain->segment->rings[index].records) && !drain->rings[index].shared;
 }
 
-/* Of a ring that nobody can map it is not known how many records it has: it counts as a call that
- * found no ring. */
+/* Counts each ring that could not be mapped as one call without a ring, because the number of its
+ * records is not known. */
 static void count_missing(const struct pw_drain *drain, struct pw_record *record)
 {
     for (int i = 0; i < pw_drain_count_used(drain); i++)
@@ -429,7 +438,7 @@ static void take_unrecorded(struct pw_drain *drain)
 
 /* ---- open calls and ranges ---- */
 
-/* The call that the program died in. */
+/* Adds a record of the call that the ring's thread was in when the program ended. */
 static void take_open_call(struct pw_drain *drain, int index)
 {
     struct pw_shown_call call;
@@ -446,7 +455,8 @@ static void take_open_range(struct pw_drain *drain, int index, const struct pw_o
         add_ringless(drain, index, &record);
 }
 
-/* What a thread was in when the program ended, innermost first as if it had ended them. */
+/* Adds records of the ranges that were open when the program ended, the innermost first, as if the
+ * thread had ended them. */
 static void take_open_ranges(struct pw_drain *drain, int index)
 {
     struct pw_ring_shared *shared = drain->rings[index].shared;
@@ -458,12 +468,13 @@ static void take_open_ranges(struct pw_drain *drain, int index)
     take_open_range(drain, index, &shared->phase);
 }
 
-/* What the rings count stays there: until the journal has its end, another may need it. */
+/* Adds all records that are in no ring. The counters in the rings are not reset: if this collector
+ * is killed before the journal has its end, the next one needs them. */
 static void take_rest(struct pw_drain *drain)
 {
     pw_backlog_hand_over_all(drain->backlog);
     salvage(drain);
-    /* The program is gone: what its rings count, no later record will say. */
+    /* The program, which has ended, writes no more records of these losses and waits. */
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared) {
             take_unkept(drain, i);
@@ -489,8 +500,8 @@ static bool is_shortage(int err)
     return err == -ENOMEM || err == -EMFILE || err == -ENFILE || err == -EAGAIN;
 }
 
-/* Maps the rings that are used and could not be mapped before: 0, or -errno when one cannot be
- * mapped now. */
+/* Maps the used rings that could not be mapped before. Returns 0, or -errno when memory or
+ * descriptors are still missing for one. */
 static int map_missing(struct pw_drain *drain)
 {
     int short_of = 0;
@@ -502,7 +513,8 @@ static int map_missing(struct pw_drain *drain)
     return short_of;
 }
 
-/* What the program took may be free in a moment. */
+/* As map_missing(), but tries for half a second: the kernel may still be freeing the memory and the
+ * descriptors of the program. Returns 0 if there is no journal. */
 static int map_all(struct pw_drain *drain)
 {
     enum { TRIES = 25, PAUSE_US = 20000 };

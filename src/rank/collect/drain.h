@@ -1,7 +1,7 @@
-/* The collector's end of the rings: empties them into the journal, and from there into the intake.
- * Called by the loop of run/collect.c while the program runs and after its end, by the watch that
- * answers inquiries, and by recovery. Tool code, one thread: the only consumer of the rings.
- * Nothing that it reads from shared memory is used as an index or length before it is checked. */
+/* The consumer of the rings: moves their records to the journal and then to the intake. Called by
+ * the loop of run/collect.c while the program runs and after its end, by the watch that answers
+ * inquiries, and by recovery. Tool code, one thread. No value from shared memory is used as an
+ * index or a length before it is checked. */
 #ifndef PW_RANK_COLLECT_DRAIN_H
 #define PW_RANK_COLLECT_DRAIN_H
 
@@ -14,55 +14,61 @@
 
 struct pw_drain;
 
-/* What is in a ring goes first into `journal` (may be NULL), then to `intake`, unless it waits for
- * that; only then is its place given back. `intake` is NULL for a collector that took over from one
- * that was killed: the file will be made from the journal. The caller keeps all of them alive. NULL
- * when memory is short. */
+/* Creates a drain. Records go from a ring to `journal` (may be NULL) and to `intake`, or to the
+ * backlog before the intake; then their places in the ring are freed. `intake` is NULL in a
+ * collector that replaced a killed one: the file will be made from the journal. All parameters must
+ * stay valid until pw_drain_destroy(). Returns NULL when memory is short. */
 struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_shared *segment,
                                  struct pw_journal *journal, struct pw_intake *intake);
 
-/* From now on records are counted instead of kept once the journal, or `file` (may be NULL), has
- * `bytes`. */
+/* Limits the size of the journal and of `file` (may be NULL): when either has reached `bytes`,
+ * further records are dropped and counted. */
 void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t bytes);
 
-/* From now on a ring's place is given back once the journal has what was there: as records, at most
- * `most_bytes` of them wait for the intake. Without memory for that, none do. */
+/* Creates the backlog, a queue of at most `most_bytes` of records that wait for the intake. With
+ * it, a record's place in the ring is freed as soon as the record is in the journal. When memory is
+ * short there is no backlog. */
 void pw_drain_delay(struct pw_drain *drain, int64_t most_bytes);
 
-/* At the end, what these collectors find besides rings is taken like records. */
+/* At the end, the `salvage` functions of these collector modules are called: they add records that
+ * are in the shared memory, but in no ring. */
 void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors);
 
-/* Empties all rings, and again between one slice and the next of what waits for the intake; the
- * records taken. Also readies a ring for the next thread. */
+/* Empties all rings. Then lets the intake process the backlog in parts, and empties the rings again
+ * after each part. Returns the number of records that were taken from rings. Also allocates a ring
+ * for the program's next thread. */
 int64_t pw_drain_run(struct pw_drain *drain);
 
 /* Whether the last run found a ring that was more than a quarter full, or left records waiting for
  * the intake: run again at once. */
 bool pw_drain_is_filling(const struct pw_drain *drain);
 
-/* What is known of the running program, as far as the rings tell: its threads, the calls that they
- * are in, and what the intake adds. Rank, host and process are the caller's to fill in. 0 or
- * -ENOMEM; pw_live_fini() in any case. Call after pw_drain_run(). */
+/* Fills *live with the state of the running program: its threads, the calls that they are in, and
+ * the intake's figures. The caller fills in rank, host and process. Returns 0 or -ENOMEM; the
+ * caller must call pw_live_fini() in both cases. To be called after pw_drain_run(). */
 int pw_drain_live(struct pw_drain *drain, struct pw_live *live);
 
-/* How long the thread that is longest in a call has been in it, ns, of those that entered theirs
- * after `after` (ticks); 0 when there is none, or no intake. *start is when, ticks. */
+/* Finds the call that is open for the longest time, among calls that were entered after `after`
+ * (ticks). Returns that time, ns, and sets *start to the time of entering (ticks). Returns 0 when
+ * there is no such call, or no intake. */
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start);
 
-/* Empties the rings into the journal, and lets other hosts see that. */
+/* Empties the rings into the journal, and flushes the journal, so that other hosts can read it. */
 void pw_drain_sync(struct pw_drain *drain);
 
-/* Tells all threads that an order is there which takes effect at once (rank/live/order.h). */
+/* Signals to all threads that there is an order that takes effect at once (rank/live/order.h). */
 void pw_drain_signal(struct pw_drain *drain);
 
-/* After the program's end: everything that is left, losses that no marker told, and the calls that
- * it did not come back from. 0; or -errno when a ring cannot be mapped for want of memory or
- * descriptors, and there is a journal: nothing but records of the other rings was added then, and a
- * recovery can take the rest. A ring that nobody can map is counted. */
+/* To be called after the program's end. Takes the remaining records, the losses for which the ring
+ * has no record yet, and the calls that were open. Returns 0, or -errno when there is a journal and
+ * a ring could not be mapped because memory or descriptors are missing; then only records of the
+ * other rings were added, and recovery can take the rest later. A ring that can never be mapped is
+ * counted as lost calls. */
 int pw_drain_finish(struct pw_drain *drain);
 
-/* The same where nobody waits for room in the rings any more: what the journal cannot take stays in
- * its ring. 0; or -errno, also the journal's, and then nothing but records of rings was added. */
+/* As pw_drain_finish(), but records that the journal cannot take stay in their ring (no program
+ * waits for room in it any more). Returns also the journal's -errno; then only records of rings
+ * were added. */
 int pw_drain_finish_whole(struct pw_drain *drain);
 
 void pw_drain_destroy(struct pw_drain *drain);

@@ -1,9 +1,14 @@
-/* Predicts each word of a record and writes what the prediction missed; see journalform.h.
+/* Encodes records by prediction: each field is predicted from earlier records, and only wrong
+ * predictions are written. See journalform.h.
  *
- * A record is read as three words (start, end, kind: type, flags, op, stack) and ten halves of a
- * word. Start is predicted to be the end of the record before, end the start, kind what followed
- * the same kind last time, and the halves those of the last record of the kind. A mask of 13 bits
- * says which predictions failed; the differences follow as zigzag varints. */
+ * A record has three words of 64 bits (start, end, and kind, which is type, flags, op and stack)
+ * and ten halves of 32 bits. The predictions are:
+ *   start   the end of the previous record
+ *   end     the start of the same record
+ *   kind    the kind that came last after a record of the previous record's kind
+ *   halves  the halves of the last record of the same kind
+ * For each record a mask of 13 bits is written, which has a bit for each wrong prediction. The
+ * differences between the fields and their predictions follow as zigzag varints. */
 #include "rank/journal/journalform.h"
 
 #include <errno.h>
@@ -18,7 +23,7 @@ struct form {
 };
 static_assert(sizeof(struct form) == sizeof(struct pw_record), "a record is 3 words, 10 halves");
 
-/* What was seen so far: the same on both sides. */
+/* What was learnt from earlier records; the same when encoding and when decoding. */
 struct model {
     uint64_t last_end, last_kind;
     uint64_t next_kind[SLOTS];
