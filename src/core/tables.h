@@ -30,7 +30,7 @@ enum {
     PW_FLAG_CANCELLED = 8,
     PW_FLAG_FREED = 16,      /* the request was freed: `end` is when that happened */
     PW_FLAG_FORTRAN = 32,    /* of source mpi: called from Fortran */
-    PW_FLAG_ENQUEUED = 32,   /* of other sources: its times are those of the host that asked for it */
+    PW_FLAG_ENQUEUED = 32,   /* of nccl, gloo: its times are those of the host that asked */
     PW_FLAG_ROOT = 64,       /* this rank is the root of a rooted collective */
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
 };

@@ -95,14 +95,20 @@ static void test_pace(void **state)
     char *text = pace(&wide, &view);
     assert_non_null(strstr(text, "\nstep time   20.0 ms mean of the last 32, 30.0 ms the last\n"));
     assert_non_null(strstr(text, "28 % of it inside MPI: 5 % on rank 1 to 50 % on rank 0\n"));
-    assert_non_null(
-        strstr(text, "rank 1 works 19.0 ms a step outside communication, 9.0 ms more than the median\n"));
+    assert_non_null(strstr(
+        text, "rank 1 works 19.0 ms a step outside communication, 9.0 ms more than the median\n"));
     assert_true(strstr(text, "\n     0 ") > strstr(text, "\n     1 "));
     assert_non_null(strstr(text, ", for 2 s\n"));
     free(text);
     ranks[1].step_mpi_ns = ranks[0].step_mpi_ns;
     text = pace(&wide, &view);
     assert_non_null(strstr(text, "\nworst rank  no rank works longer"));
+    free(text);
+    ranks[0].step_mpi_ns = ranks[1].step_mpi_ns = 0; /* nothing was recorded: nobody is cleared */
+    text = pace(&wide, &view);
+    assert_non_null(strstr(text, "\nwait share  not known: no communication was recorded"));
+    assert_non_null(strstr(text, "\nworst rank  cannot tell: "));
+    assert_null(strstr(text, "no rank works longer"));
     free(text);
 }
 

@@ -302,12 +302,32 @@ static void test_sections_agree(void **state)
 static void test_silence_is_no_health(void **state)
 {
     (void)state;
+    struct pw_row_c_efficiency efficiency = {.parallel_efficiency = 0.99,
+                                             .communication_efficiency = 1};
     struct pw_cluster *c = make_cluster(8, 52);
+    struct pw_figures *figures;
+    c->efficiency = &efficiency;
+    c->nefficiency = 1;
+    assert_int_equal(pw_figures_create(c, &figures), 0);
+    assert_true(figures->wait_share >= 0 && figures->trace_mean.comm_ns >= 0);
+    assert_non_null(pw_figures_efficiency(figures));
+    pw_figures_destroy(figures);
     add_note(c, -1, "no_communication", 8);
     char *text = text_of(c, "", 12), *json = json_of(c);
     assert_begins(text, "Cannot tell whether a rank held the job back: no communication");
     assert_has_not(text, "No rank held");
+    assert_has_not(text, "parallel efficiency:");
     assert_has(json, "\"reason\": \"no_communication\"");
+    assert_has(json, "\"efficiency\": null");
+    assert_int_equal(pw_figures_create(c, &figures), 0);
+    for (size_t r = 0; r < figures->nranks; r++) {
+        assert_true(figures->trace[r].wait_ns == -1 && figures->trace[r].comm_ns == -1);
+        assert_true(figures->trace[r].own_ns >= 0); /* steps alone show a longer one */
+    }
+    assert_true(figures->wait_share < 0 && figures->trace_mean.comm_exposed_ns == -1);
+    pw_figures_destroy(figures);
+    c->efficiency = NULL;
+    c->nefficiency = 0;
     free(text);
     free(json);
     pw_cluster_destroy(c);

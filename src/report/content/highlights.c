@@ -243,8 +243,9 @@ static int find_no_cpu(const struct pw_figures *f, struct pw_highlight *out)
     out->ns = pw_whole(out->share * (double)f->run_ns * (double)f->present);
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
     add_share(&s,
-              "In addition to waiting for each other, ranks were ready to run but without a CPU "
-              "for at least ",
+              f->is_silent ? "Ranks were ready to run but without a CPU for at least "
+                           : "In addition to waiting for each other, ranks were ready to run but "
+                             "without a CPU for at least ",
               out->share, " of the time");
     if (found.worst_share >= out->share + STANDS_OUT) {
         out->rank = found.worst;

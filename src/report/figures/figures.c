@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/advice/advice_unrecorded.h"
 #include "analysis/statistics.h"
 #include "core/ops.h"
 
@@ -148,6 +149,24 @@ static void find_shares(struct pw_figures *f)
     f->data_wait_share = pw_figures_share(f->trace_mean.data_wait_ns, f->trace_mean.total_ns);
 }
 
+/* Where no communication was recorded, the merge found no waits: that does not mean that there were
+ * none. */
+static void forget_waits(struct pw_figures *f)
+{
+    struct pw_unrecorded_sum sum;
+    pw_unrecorded_sum(f->cluster, &sum);
+    f->is_silent = sum.is_silent;
+    for (size_t r = 0; sum.is_silent && r <= f->nranks; r++) {
+        struct pw_row_c_step_trace *mean = r < f->nranks ? &f->trace[r] : &f->trace_mean;
+        mean->wait_ns = mean->comm_ns = mean->comm_exposed_ns = -1;
+    }
+}
+
+const struct pw_row_c_efficiency *pw_figures_efficiency(const struct pw_figures *f)
+{
+    return f->cluster->nefficiency && !f->is_silent ? &f->cluster->efficiency[0] : NULL;
+}
+
 int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out)
 {
     struct pw_figures *f = calloc(1, sizeof(*f));
@@ -167,6 +186,7 @@ int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out)
     mean_cells(f, PW_TABLE_c_step_trace, cluster->step_trace, f->trace, &f->trace_mean);
     mean_cells(f, PW_TABLE_c_phase_trace, cluster->phase_trace, f->phases, &f->phase_mean);
     count_samples(f);
+    forget_waits(f);
     find_shares(f);
     *out = f;
     return 0;

@@ -26,6 +26,8 @@ struct pw_figures {
     int64_t first_step, last_step;
     int64_t step_mean_ns, step_min_ns, step_max_ns;
 
+    int is_silent; /* no communication between several ranks was recorded: waits are not known */
+
     /* Per row of /ranks, means over the measured steps in which the value is known. */
     struct pw_row_c_step_trace *trace;
     struct pw_row_c_phase_trace *phases;
@@ -38,6 +40,9 @@ struct pw_figures {
 /* `cluster` must outlive the figures. 0 or -ENOMEM. */
 int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out);
 void pw_figures_destroy(struct pw_figures *figures);
+
+/* Of the measured steps; NULL where it is not known: without steps, or without communication. */
+const struct pw_row_c_efficiency *pw_figures_efficiency(const struct pw_figures *figures);
 
 /* Row `step` of the step trace, a cell a rank; NULL where there are no ranks. */
 const struct pw_row_c_step_trace *pw_figures_borrow_cells(const struct pw_figures *figures,

@@ -392,8 +392,8 @@ static json_t *make_whatif(const struct pw_figures *f)
 
 static json_t *make_efficiency(const struct pw_figures *f)
 {
-    return f->cluster->nefficiency ? pw_json_row(PW_TABLE_c_efficiency, f->cluster->efficiency)
-                                   : json_null();
+    const struct pw_row_c_efficiency *row = pw_figures_efficiency(f);
+    return row ? pw_json_row(PW_TABLE_c_efficiency, row) : json_null();
 }
 
 static const struct key {

@@ -119,6 +119,15 @@ static void print_job(struct sheet *sheet)
           view->n + view->nsilent == 1 ? "" : "s", silent, steps, stopped, lost);
 }
 
+/* Several ranks, and nothing that they did together was recorded in these steps. */
+static int is_silent(const struct sheet *sheet)
+{
+    for (size_t i = 0; i < sheet->known; i++)
+        if (sheet->rows[i].rank->step_mpi_ns > 0)
+            return 0;
+    return sheet->known > 1;
+}
+
 /* Over all ranks: the mean of their means, the longest last step, and the share inside MPI. */
 static void print_steps(struct sheet *sheet)
 {
@@ -140,6 +149,10 @@ static void print_steps(struct sheet *sheet)
     }
     print(sheet, PLAIN, "step time   %s mean of the last 32, %s the last",
           time_text((int64_t)mean, mean_text), time_text(last, last_text));
+    if (is_silent(sheet)) {
+        print(sheet, PLAIN, "wait share  not known: no communication was recorded in these steps");
+        return;
+    }
     print(sheet, PLAIN,
           "wait share  %.0f %% of it inside MPI: %.0f %% on rank %" PRId32
           " to %.0f %% on rank %" PRId32,
@@ -188,9 +201,13 @@ static void print_worst(struct sheet *sheet)
         return;
     if (excess)
         print(sheet, RED,
-              "worst rank  rank %" PRId32 " works %s a step outside communication, %s more than the median",
+              "worst rank  rank %" PRId32
+              " works %s a step outside communication, %s more than the median",
               sheet->rows[0].rank->rank, time_text(sheet->rows[0].own_ns, own),
               time_text(excess, more));
+    else if (is_silent(sheet))
+        print(sheet, PLAIN,
+              "worst rank  cannot tell: ranks that wait for each other take equally long");
     else
         print(sheet, PLAIN, "worst rank  no rank works longer than the median by 5 %% of a step");
 }

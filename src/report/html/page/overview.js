@@ -159,7 +159,7 @@ const efficiencyParts = {
 function efficiencyTree(parent) {
     const box = panel(parent, "Efficiency");
     if (!report.efficiency) {
-        note(box, "Not known: it needs measured steps.");
+        note(box, "Not known: it needs measured steps, and communication between ranks.");
         return;
     }
     const root = d3.hierarchy(efficiencyParts);
