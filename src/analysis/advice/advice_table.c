@@ -77,7 +77,8 @@ static const struct pw_advice_rule rules[] = {
               "sleeps while it gets data. Its loader is slower than the others': check its "
               "storage, its number of workers and its prefetch queue."),
     STRAGGLER("blocked_off_cpu", PW_CAUSE_BLOCKED_OFF_CPU, PW_ADVICE_ANY,
-              "sleeps or waits outside communication: off the CPU, but not for another rank. Look there for "
+              "sleeps or waits outside communication: off the CPU, but not for another rank. Look "
+              "there for "
               "sleeps, locks, file or network I/O, and synchronisation with a GPU."),
     STRAGGLER("slow_data", PW_ADVICE_ANY, PW_PHASE_DATA,
               "takes longer to get its data. Compare its shard and preprocessing with the others', "
