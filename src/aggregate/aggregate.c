@@ -271,9 +271,10 @@ static int conclude(struct merge *m)
     return err ? err : pw_opgrowth_find(f, job, &m->share, &m->operators);
 }
 
-/* What could not be matched; the same on all processes but for the messages. */
-static void note_matches(struct pw_job *job, const struct pw_instances *in,
-                         const struct pw_messages *messages)
+/* What could not be matched; the same on all processes but for the messages. Returns whether some
+ * members did not record a collective. */
+static int note_matches(struct pw_job *job, const struct pw_instances *in,
+                        const struct pw_messages *messages)
 {
     int64_t incomplete = 0, mixed = 0, unmatched = 0, seen = 0;
     MPI_Reduce(&messages->unmatched, &unmatched, 1, MPI_INT64_T, MPI_SUM, 0, job->procs.comm);
@@ -284,7 +285,7 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
             in->items[i].nranks > 0 && in->items[i].nranks < pw_instances_comm(in, i)->size;
     }
     if (job->procs.process != 0)
-        return;
+        return incomplete > 0;
     pw_debug(PW_LOG_MERGE, 1,
              "%lld collectives, %lld of them not by all members, %lld with members that disagree; "
              "%lld messages without their other side",
@@ -298,6 +299,7 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
     if (unmatched)
         pw_job_note(job, -1, "messages_unmatched", unmatched,
                     "sends and receives whose other side was not recorded");
+    return incomplete > 0;
 }
 
 static void say_clocks_and_steps(const struct pw_world *world)
@@ -379,8 +381,8 @@ static int build_share(struct merge *m)
     int err = pw_share_build(&m->share, job, &parts);
     if (!err) {
         pw_instances_share_waits(&m->matched.instances, &job->procs);
-        note_matches(job, &m->matched.instances, &m->matched.messages);
-        pw_unrecorded_note_silence(job);
+        const int is_incomplete = note_matches(job, &m->matched.instances, &m->matched.messages);
+        pw_unrecorded_note_silence(job, is_incomplete);
     }
     return err;
 }

@@ -235,6 +235,25 @@ def steps_without_communication():
 
 
 @h.case
+def steps_without_communication_of_one_rank():
+    """The slow rank's own communication is not recorded: neither it nor nobody is named."""
+    def ranks(n, *options):
+        return ["-np", str(n), *h.profwrap("--no-merge", "-o", "out", *options),
+                h.place("TRAIN"), "--inject", "rank=1,phase=backward,ms=20"]
+    h.run([h.place("MPIEXEC"), *ranks(1), ":", *ranks(1, "--activities", "annotations"), ":",
+           *ranks(1)])
+    h.run(h.profwrap("merge", "out"))
+    data = report()
+    job = data["job"]
+    h.equal((job["verdict"], job["reason"]), ("unknown", "no_communication"), "the verdict")
+    h.check("no communication of 1 of 3 ranks was recorded" in job["headline"], job["headline"])
+    h.check("No rank held" not in report("text"), report("text"))
+    h.equal(data["efficiency"], None, "efficiency")
+    h.equal([row["rank"] for row in data["completeness"]["losses"]
+             if row["what"] == "no_communication"], [1], "the rank")
+
+
+@h.case
 def recorded_after_all():
     """A run whose MPI is seen has no such rows, and a verdict."""
     run_blind(h.program("blind"), "direct", "GO", wait=lambda job: None)

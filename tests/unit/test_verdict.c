@@ -333,6 +333,36 @@ static void test_silence_is_no_health(void **state)
     pw_cluster_destroy(c);
 }
 
+/* One rank whose communication passed by unseen: it may be the one that is slow. */
+static void test_silence_of_one_rank(void **state)
+{
+    (void)state;
+    struct pw_row_c_efficiency efficiency = {.parallel_efficiency = 0.99};
+    struct pw_cluster *c = make_cluster(8, 52);
+    struct pw_figures *figures;
+    char line[1024];
+    add_note(c, 2, "no_communication", 1);
+    assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_COMMUNICATION);
+    char *text = text_of(c, "", 12);
+    assert_begins(text, "Cannot tell whether a rank held the job back: no communication of 1 of 8");
+    free(text);
+    c->efficiency = &efficiency;
+    c->nefficiency = 1;
+    assert_int_equal(pw_figures_create(c, &figures), 0);
+    assert_null(pw_figures_efficiency(figures));
+    assert_true(figures->trace[2].wait_ns == -1 && figures->trace[1].wait_ns >= 0);
+    pw_figures_destroy(figures);
+    c->efficiency = NULL;
+    c->nefficiency = 0;
+    add_straggler(c, straggler(3));
+    assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, "Others may have, too: communication of 1 of 8 ranks was not recorded.");
+    c->stragglers[0].rank = 2; /* its waits look like its own work */
+    assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_COMMUNICATION);
+    pw_cluster_destroy(c);
+}
+
 /* The straggler's own file may be the one that is missing. */
 static void test_missing_ranks_are_no_health(void **state)
 {
@@ -445,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_a_role_of_one_rank),
         cmocka_unit_test(test_sections_agree),
         cmocka_unit_test(test_silence_is_no_health),
+        cmocka_unit_test(test_silence_of_one_rank),
         cmocka_unit_test(test_all_ranks_slower),
         cmocka_unit_test(test_comparison_with_one_rank),
         cmocka_unit_test(test_missing_ranks_are_no_health),

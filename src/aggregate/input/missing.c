@@ -86,7 +86,7 @@ void pw_unrecorded_note(struct pw_job *job)
         note_input(job, &job->inputs[i]);
 }
 
-void pw_unrecorded_note_silence(struct pw_job *job)
+void pw_unrecorded_note_silence(struct pw_job *job, int is_incomplete)
 {
     int mine = 0, any = 0;
     for (size_t i = 0; i < job->ninputs; i++)
@@ -95,6 +95,10 @@ void pw_unrecorded_note_silence(struct pw_job *job)
     if (job->procs.process == 0 && job->world.nranks > 1 && !any)
         pw_job_note(job, -1, "no_communication", job->world.nranks,
                     "no collective and no message between its ranks was recorded");
+    for (size_t i = 0; i < job->ninputs && any && is_incomplete; i++)
+        if (!job->inputs[i].communicates)
+            pw_job_note(job, job->inputs[i].rank, "no_communication", 1,
+                        "none of its collectives and messages was recorded, while others' were");
 }
 
 enum { KINDS = PW_LOST_OTHER + 1 };

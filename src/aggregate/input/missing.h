@@ -24,7 +24,7 @@ void pw_unrecorded_note(struct pw_job *job);
 
 /* Notes when the job has several ranks and nothing between them was recorded. After all events were
  * read. Collective. */
-void pw_unrecorded_note_silence(struct pw_job *job);
+void pw_unrecorded_note_silence(struct pw_job *job, int is_incomplete);
 
 /* ---- when records of a rank were lost ---- */
 

@@ -110,7 +110,7 @@ static const struct pw_advice_rule rules[] = {
     JOB("mpi_not_recorded", pw_judge_mpi_not_recorded,
         "MPI calls of some ranks were not recorded, so it is unknown which rank waited for which."),
     JOB("no_communication", pw_judge_no_communication,
-        "No communication between the ranks was recorded. If they communicate by MPI or NCCL, "
+        "No communication between the ranks, or of some, was recorded. If they communicate, "
         "check that --activities includes it and that recording was not paused all the time."),
     JOB("ranks_missing", pw_judge_ranks_missing,
         "Ranks are missing: check that every host can write to the output directory (a shared file "

@@ -69,6 +69,7 @@ static enum pw_unrecorded reason_of(const struct pw_row_c_completeness *row)
 void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_sum *sum)
 {
     int32_t counted = INT32_MIN, last[PW_UNRECORDED_REASONS];
+    int64_t all_silent = 0;
     *sum = (struct pw_unrecorded_sum){.ranks = 0};
     for (int i = 0; i < PW_UNRECORDED_REASONS; i++)
         last[i] = INT32_MIN;
@@ -82,7 +83,8 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
         }
         if (is_text(row->what, sizeof(row->what), "gpu_processes") && row->count > 0)
             sum->gpu_processes = pw_sum(sum->gpu_processes, row->count);
-        sum->is_silent |= is_text(row->what, sizeof(row->what), "no_communication");
+        if (is_text(row->what, sizeof(row->what), "no_communication"))
+            *(row->rank < 0 ? &all_silent : &sum->silent_ranks) += 1;
         if (reason == PW_UNRECORDED_SPAWNED && row->count > 0 &&
             row->count < INT64_MAX - sum->spawned)
             sum->spawned += row->count;
@@ -92,6 +94,17 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
         sum->by_reason[reason] += row->rank != last[reason];
         counted = last[reason] = row->rank;
     }
+    sum->is_silent = all_silent > 0;
+}
+
+int pw_unrecorded_is_silent(const struct pw_cluster *cluster, int32_t rank)
+{
+    for (size_t i = 0; i < cluster->ncompleteness; i++) {
+        const struct pw_row_c_completeness *row = &cluster->completeness[i];
+        if (row->rank == rank && is_text(row->what, sizeof(row->what), "no_communication"))
+            return 1;
+    }
+    return 0;
 }
 
 int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank)
@@ -170,9 +183,14 @@ int pw_judge_no_communication(const struct pw_advice_input *in, const struct pw_
     struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     (void)rule;
     pw_unrecorded_sum(in->cluster, &sum);
-    pw_sentence_add(&evidence, "%" PRId64 " ranks, and none of their collectives or messages",
-                    in->expected);
-    return sum.is_silent && !sum.ranks;
+    if (sum.is_silent)
+        pw_sentence_add(&evidence, "%" PRId64 " ranks, and none of their collectives or messages",
+                        in->expected);
+    else
+        pw_sentence_add(&evidence,
+                        "none of the collectives and messages of %" PRId64 " of %" PRId64 " ranks",
+                        sum.silent_ranks, in->expected);
+    return (sum.is_silent || sum.silent_ranks) && !sum.ranks;
 }
 
 int pw_judge_ranks_missing(const struct pw_advice_input *in, const struct pw_advice_rule *rule,

@@ -19,7 +19,8 @@ struct pw_unrecorded_sum {
     int64_t gpu_ranks;                        /* whose GPUs were not recorded */
     const struct pw_row_c_completeness *gpu;  /* the first of these; NULL */
     int64_t gpu_processes;                    /* beside those that record, which used GPUs */
-    int is_silent; /* nothing that several ranks took part in was recorded */
+    int is_silent;        /* nothing that several ranks took part in was recorded */
+    int64_t silent_ranks; /* else: of which nothing was, while others' was */
 };
 
 void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_sum *sum);
@@ -27,6 +28,9 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
 /* True for a rank some of whose MPI calls are missing: its waiting in them looks like its own work.
  */
 int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank);
+
+/* True for a rank of which no communication was recorded, while others' was. */
+int pw_unrecorded_is_silent(const struct pw_cluster *cluster, int32_t rank);
 
 /* The reason of most ranks; NONE when there is none. */
 enum pw_unrecorded pw_unrecorded_most(const struct pw_unrecorded_sum *sum);

@@ -12,7 +12,8 @@ static int has_straggler(const struct pw_advice_input *in, const struct pw_verdi
 {
     const struct pw_cluster *c = in->cluster;
     return c->nstragglers && !v->unrecorded.is_silent &&
-           !(v->unrecorded.ranks && pw_unrecorded_has(c, c->stragglers[0].rank));
+           !(v->unrecorded.ranks && pw_unrecorded_has(c, c->stragglers[0].rank)) &&
+           !pw_unrecorded_is_silent(c, c->stragglers[0].rank);
 }
 
 /* The order matters: while an earlier evidence is missing, the later ones say nothing. */
@@ -26,7 +27,7 @@ static enum pw_wanting find_wanting(const struct pw_advice_input *in, const stru
         return PW_WANTING_RECORDED_MPI;
     if (in->expected == 1)
         return PW_WANTING_NOTHING;
-    if (v->unrecorded.is_silent)
+    if (v->unrecorded.is_silent || v->unrecorded.silent_ranks)
         return PW_WANTING_COMMUNICATION;
     if (in->present < in->expected)
         return PW_WANTING_ALL_RANKS;

@@ -259,6 +259,10 @@ static void say_unrecorded(const struct pw_cluster *c, const char *which, struct
                         sum.ranks, sum.ranks == 1 ? "" : "s", which);
     else if (sum.is_silent)
         pw_sentence_add(said, "no communication of the %s run was recorded; ", which);
+    else if (sum.silent_ranks)
+        pw_sentence_add(said,
+                        "communication of %" PRId64 " rank%s of the %s run was not recorded; ",
+                        sum.silent_ranks, sum.silent_ranks == 1 ? "" : "s", which);
 }
 
 static int64_t missing_ranks(const struct pw_cluster *c)

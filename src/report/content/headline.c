@@ -29,9 +29,13 @@ static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
                          struct pw_sentence *s)
 {
     const int64_t missing = f->expected - f->present, unrecorded = v->unrecorded.ranks;
-    if (missing <= 0 && !unrecorded)
+    if (missing <= 0 && !unrecorded && !v->unrecorded.silent_ranks)
         return;
     pw_sentence_add(s, " Others may have, too: ");
+    if (v->unrecorded.silent_ranks)
+        pw_sentence_add(s, "communication of %" PRId64 " of %" PRId64 " ranks was not recorded%s",
+                        v->unrecorded.silent_ranks, f->expected,
+                        unrecorded || missing > 0 ? "; " : "");
     if (unrecorded)
         pw_sentence_add(s, "MPI calls of %" PRId64 " of %" PRId64 " ranks were not recorded",
                         unrecorded, f->expected);
@@ -275,12 +279,21 @@ static void end_with_steps(const struct pw_figures *f, struct pw_sentence *s)
     pw_sentence_add(s, ".");
 }
 
-static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
+static void write_silent(const struct pw_figures *f, const struct pw_unrecorded_sum *sum,
+                         struct pw_sentence *s)
 {
-    pw_sentence_add(s,
-                    "Cannot tell whether a rank held the job back: no communication between its "
-                    "%" PRId64 " ranks was recorded, so it is unknown which rank waited for which",
-                    f->expected);
+    if (!sum->is_silent)
+        pw_sentence_add(s,
+                        "Cannot tell whether a rank held the job back: no communication of "
+                        "%" PRId64 " of %" PRId64 " ranks was recorded, so it is unknown how long "
+                        "these waited",
+                        sum->silent_ranks, f->expected);
+    else
+        pw_sentence_add(
+            s,
+            "Cannot tell whether a rank held the job back: no communication between its "
+            "%" PRId64 " ranks was recorded, so it is unknown which rank waited for which",
+            f->expected);
     end_with_steps(f, s);
 }
 
@@ -306,7 +319,7 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         write_unrecorded(f, &v->unrecorded, s);
         break;
     case PW_WANTING_COMMUNICATION:
-        write_silent(f, s);
+        write_silent(f, &v->unrecorded, s);
         break;
     case PW_WANTING_ALL_RANKS:
         write_absent(f, s);

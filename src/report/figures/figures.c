@@ -156,15 +156,20 @@ static void forget_waits(struct pw_figures *f)
     struct pw_unrecorded_sum sum;
     pw_unrecorded_sum(f->cluster, &sum);
     f->is_silent = sum.is_silent;
-    for (size_t r = 0; sum.is_silent && r <= f->nranks; r++) {
-        struct pw_row_c_step_trace *mean = r < f->nranks ? &f->trace[r] : &f->trace_mean;
-        mean->wait_ns = mean->comm_ns = mean->comm_exposed_ns = -1;
+    f->has_silent_ranks = sum.is_silent || sum.silent_ranks > 0;
+    if (!f->has_silent_ranks)
+        return;
+    f->trace_mean.wait_ns = f->trace_mean.comm_ns = f->trace_mean.comm_exposed_ns = -1;
+    for (size_t r = 0; r < f->nranks; r++) {
+        struct pw_row_c_step_trace *mean = &f->trace[r];
+        if (sum.is_silent || pw_unrecorded_is_silent(f->cluster, f->cluster->ranks[r].rank))
+            mean->wait_ns = mean->comm_ns = mean->comm_exposed_ns = -1;
     }
 }
 
 const struct pw_row_c_efficiency *pw_figures_efficiency(const struct pw_figures *f)
 {
-    return f->cluster->nefficiency && !f->is_silent ? &f->cluster->efficiency[0] : NULL;
+    return f->cluster->nefficiency && !f->has_silent_ranks ? &f->cluster->efficiency[0] : NULL;
 }
 
 int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out)

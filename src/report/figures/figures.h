@@ -26,7 +26,8 @@ struct pw_figures {
     int64_t first_step, last_step;
     int64_t step_mean_ns, step_min_ns, step_max_ns;
 
-    int is_silent; /* no communication between several ranks was recorded: waits are not known */
+    int is_silent;        /* no communication between several ranks was recorded */
+    int has_silent_ranks; /* nor that of some: their waits are not known */
 
     /* Per row of /ranks, means over the measured steps in which the value is known. */
     struct pw_row_c_step_trace *trace;

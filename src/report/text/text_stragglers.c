@@ -114,8 +114,14 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
                         v->unrecorded.ranks, f->expected);
         break;
     case PW_WANTING_COMMUNICATION:
-        pw_sentence_add(s, "Not known: no communication between ranks was recorded, so it is "
-                           "unknown which rank waited for which.");
+        if (v->unrecorded.is_silent)
+            pw_sentence_add(s, "Not known: no communication between ranks was recorded, so it is "
+                               "unknown which rank waited for which.");
+        else
+            pw_sentence_add(s,
+                            "Not known: no communication of %" PRId64 " of %" PRId64
+                            " ranks was recorded, so it is unknown how long these waited.",
+                            v->unrecorded.silent_ranks, f->expected);
         break;
     case PW_WANTING_ALL_RANKS:
         pw_sentence_add(s,
@@ -232,10 +238,10 @@ int pw_section_efficiency(const struct pw_page *page)
     char share[32];
     const struct pw_row_c_efficiency *row = pw_figures_efficiency(f);
     if (!row)
-        return pw_page_print(page, 2, 2,
-                             f->is_silent
-                                 ? "Not known: no communication between ranks was recorded."
-                                 : "Not known: it needs measured steps.");
+        return pw_page_print(
+            page, 2, 2,
+            f->is_silent ? "Not known: no communication between ranks, or of some, was recorded."
+                         : "Not known: it needs measured steps.");
     int err = pw_page_print(page, 2, 2, "%-9s parallel efficiency: rank time outside communication",
                             pw_page_percent(share, sizeof(share), row->parallel_efficiency));
     if (!err)
