@@ -76,6 +76,28 @@ static const char *nccl_plugin(const struct pw_run *run, const char *probe)
     return strlen(probe) > PW_NCCL_LONGEST_PATH ? PW_NCCL_STATIC : probe;
 }
 
+/* The option by which a command line of Python makes it ignore PYTHONPATH, or run no
+ * sitecustomize.py: I, E or S; 0 for none, or for another program. */
+static char ignores_path(char *const *argv)
+{
+    const char *slash = strrchr(argv[0], '/');
+    if (strncmp(slash ? slash + 1 : argv[0], "python", strlen("python")) != 0)
+        return 0;
+    for (int i = 1; argv[i] && argv[i][0] == '-' && argv[i][1] && argv[i][1] != '-'; i++)
+        for (const char *letter = argv[i] + 1; *letter; letter++) {
+            if (strchr("IES", *letter))
+                return *letter;
+            if (strchr("cm", *letter)) /* the rest is the program's */
+                return 0;
+            if (strchr("WX", *letter)) { /* has a value */
+                if (!letter[1] && argv[i + 1])
+                    i++;
+                break;
+            }
+        }
+    return 0;
+}
+
 /* The directory, in `out`, whose sitecustomize.py has Python instrument PyTorch; NULL for none. */
 static const char *python_hook(const struct pw_run *run, char *out)
 {
@@ -85,6 +107,12 @@ static const char *python_hook(const struct pw_run *run, char *out)
         return NULL;
     if (pw_cli_python_hook_dir(path, sizeof(path)) || !realpath(path, out))
         return NULL;
+    const char option = ignores_path(run->argv);
+    if (option && pw_run_is_host_leader(run))
+        pw_say("%s -%c runs no sitecustomize.py of PYTHONPATH: if it uses PyTorch, no steps and "
+               "phases "
+               "are recorded",
+               run->argv[0], option);
     if (!strchr(out, ':')) /* PYTHONPATH is split there */
         return out;
     if (pw_run_is_host_leader(run))

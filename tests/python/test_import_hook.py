@@ -75,6 +75,19 @@ class HookTest(FilesTest):
         self.assertSame("-S", "-c", without + STATE)
         self.assertSame("-I", "-c", STATE, pythons=INTERPRETERS[:1])
 
+    def test_options_that_turn_it_off_are_said(self):
+        """In one line; the program runs as without."""
+        cases = {("-uI", "-c", "print(5)"): "-I", ("-W", "ignore", "-S", "-c", "print(5)"): "-S",
+                 ("-c", "print(5)", "-I"): None}
+        for number, (arguments, option) in enumerate(cases.items()):
+            command = [support.PROFWRAP, "--no-merge", "-o", self.path(f"out{number}"),
+                       sys.executable, *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+            self.assertEqual((done.returncode, done.stdout), (0, "5\n"), done.stderr)
+            lines = [line for line in done.stderr.splitlines() if "sitecustomize" in line]
+            self.assertEqual(len(lines), option is not None, done.stderr)
+            self.assertTrue(option is None or f" {option} runs no " in lines[0], done.stderr)
+
     def test_sitecustomize_of_the_program(self):
         folder = os.path.dirname(
             self.write("user/sitecustomize.py", "print('mine')\nvalue = __name__, __file__\n")
