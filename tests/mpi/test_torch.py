@@ -136,14 +136,16 @@ def waits_begin_where_the_program_waits():
 @h.case
 def what_a_killed_rank_waited_for():
     running = start("stuck")
-    thread = await_wait(0)
+    try:
+        thread = await_wait(0)
+    finally:
+        for process in running:
+            for program in [pid for one in children(process.pid) for pid in children(one)]:
+                os.kill(program, signal.SIGKILL)
+        for process in running:
+            process.communicate(timeout=h.PATIENCE_S)
     h.equal((thread["awaited"], thread["seq"], thread["comm_name"]), ("Allreduce", 1, "default_pg 0"),
             "while it waits")
-    for process in running:
-        [program] = [pid for collector in children(process.pid) for pid in children(collector)]
-        os.kill(program, signal.SIGKILL)
-    for process in running:
-        process.communicate(timeout=h.PATIENCE_S)
     with h.open_rank("out", 0) as file:
         row = file["events/open"][0]
         h.equal(h.enum_names(file["events/open"], "awaited"), ["Allreduce"], "what it waited for")
