@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rank/run/baretext.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* What an object is to us: its cookie. */
@@ -31,31 +33,6 @@ EXPORT unsigned la_version(unsigned version);
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie);
 EXPORT uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to,
                               unsigned *flags, const char *name);
-
-/* The rest of `text` behind `begin`, or NULL. */
-static const char *after(const char *text, const char *begin)
-{
-    while (*begin && *text == *begin) {
-        text++;
-        begin++;
-    }
-    return *begin ? NULL : text;
-}
-
-static int is_same(const char *a, const char *b)
-{
-    const char *rest = after(a, b);
-    return rest && !*rest;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *name = path;
-    for (; *path; path++)
-        if (*path == '/')
-            name = path + 1;
-    return name;
-}
 
 /* Addresses in the dynamic section are the file's or, when the loader has been there, memory's. */
 static uintptr_t address(const struct link_map *map, uintptr_t value)
@@ -92,7 +69,7 @@ static uintptr_t find(const struct symbols *table, const char *name)
     for (int is_last = i < first; !is_last; i++) {
         const ElfW(Sym) *symbol = &table->symbols[i];
         if ((chains[i - first] | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
-            is_same(table->strings + symbol->st_name, name))
+            pw_bare_is_same(table->strings + symbol->st_name, name))
             return table->base + symbol->st_value;
         is_last = chains[i - first] & 1;
     }
@@ -103,8 +80,8 @@ static uintptr_t find(const struct symbols *table, const char *name)
 static int kind_of(const struct link_map *map)
 {
     struct symbols own;
-    const char *name = base_name(map->l_name);
-    if (after(name, "libmpi_mpifh") || after(name, "libmpi_usempi"))
+    const char *name = pw_bare_base_name(map->l_name);
+    if (pw_bare_after(name, "libmpi_mpifh") || pw_bare_after(name, "libmpi_usempi"))
         return FORTRAN_LAYER;
     if (!read_symbols(&own, map))
         return OTHER;
@@ -124,11 +101,11 @@ unsigned la_version(unsigned version)
  */
 unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {
-    const char *name = base_name(map->l_name);
+    const char *name = pw_bare_base_name(map->l_name);
     *cookie = OTHER;
     if (namespace != LM_ID_BASE)
         return 0;
-    if (is_same(name, "libprofwrap_probe.so")) {
+    if (pw_bare_is_same(name, "libprofwrap_probe.so")) {
         *cookie = PROBE;
         atomic_store(&is_there, read_symbols(&probe, map));
         return 0;
@@ -144,7 +121,7 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintp
     uintptr_t wrapper = 0;
     const char *seen = *from == OTHER ? "MPI_" : "PMPI_"; /* see mpi_next.h */
     if (*to == MPI_LIBRARY && (*from == OTHER || *from == FORTRAN_LAYER) &&
-        atomic_load(&is_there) && after(name, seen))
+        atomic_load(&is_there) && pw_bare_after(name, seen))
         wrapper = find(&probe, name);
     return wrapper ? wrapper : symbol->st_value;
 }

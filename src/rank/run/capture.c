@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
+#include "rank/run/baretext.h"
 #include "rank/run/rankenv.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -80,20 +81,11 @@ static int find_program(char *out, size_t size)
     return 1;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *name = path;
-    for (; *path; path++)
-        if (*path == '/')
-            name = path + 1;
-    return name;
-}
-
 /* A profwrap that was put before the program by hand: it records, and this one does not. */
 static int is_profwrap(const char *path)
 {
     static const char own[] = "profwrap";
-    const char *name = base_name(path);
+    const char *name = pw_bare_base_name(path);
     for (size_t i = 0; i < sizeof(own); i++)
         if (name[i] != own[i])
             return 0;

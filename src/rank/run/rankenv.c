@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "rank/run/baretext.h"
+
 static const struct pw_rank_names rows[] = {
 #define PW_RANK_ROW(id, rank, size, local, job, needs) {rank, size, local, job, needs},
 #include "rank/run/rankvars.def"
@@ -15,26 +17,10 @@ const struct pw_rank_names *pw_rank_names(enum pw_rank_row row)
     return &rows[row];
 }
 
-/* The rest of `text` behind `begin`, or NULL. */
-static const char *after(const char *text, const char *begin)
-{
-    while (*begin && *text == *begin) {
-        text++;
-        begin++;
-    }
-    return *begin ? NULL : text;
-}
-
-static int is_same(const char *a, const char *b)
-{
-    const char *rest = after(a, b);
-    return rest && !*rest;
-}
-
 const char *pw_env_value(char *const *environment, const char *name)
 {
     for (; *name && *environment; environment++) {
-        const char *rest = after(*environment, name);
+        const char *rest = pw_bare_after(*environment, name);
         if (rest && *rest == '=')
             return rest + 1;
     }
@@ -80,7 +66,7 @@ static int matches(char *const *environment, enum pw_rank_row row)
 static int is_as_it_was(const char *had, const char *name, const char *value)
 {
     while (*had && *had != PW_LAUNCH_FIELD) {
-        const char *rest = after(had, name);
+        const char *rest = pw_bare_after(had, name);
         if (rest && *rest == '=') {
             rest++;
             while (value && *value && *rest == *value) {
@@ -113,15 +99,6 @@ enum pw_rank_row pw_rank_find(char *const *environment, const char *had)
         if (matches(environment, row) && (!had || is_new(environment, had, row)))
             return row;
     return PW_RANK_NONE;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *name = path;
-    for (; *path; path++)
-        if (*path == '/')
-            name = path + 1;
-    return name;
 }
 
 /* Launchers, and what they start on each host: orted, Hydra's proxies. */
@@ -159,17 +136,17 @@ static const char *const modules[] = {
 static int is_one_of(const char *name, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (is_same(name, list[i]))
+        if (pw_bare_is_same(name, list[i]))
             return 1;
     return 0;
 }
 
 static int is_launcher_name(const char *path, const char *next)
 {
-    const char *name = base_name(path);
+    const char *name = pw_bare_base_name(path);
     /* `accelerate config` and others start nothing. */
-    if (is_same(name, "accelerate"))
-        return next && is_same(next, "launch");
+    if (pw_bare_is_same(name, "accelerate"))
+        return next && pw_bare_is_same(next, "launch");
     return is_one_of(name, launchers, sizeof(launchers) / sizeof(launchers[0]));
 }
 
@@ -179,14 +156,14 @@ static int is_python_launcher(char *const *argv)
     char *const *at = argv + 1;
     while (*at && **at == '-') {
         const char *option = *at;
-        if (after(option, "-m")) {
+        if (pw_bare_after(option, "-m")) {
             const char *module = option[2] ? option + 2 : at[1];
             return module && is_one_of(module, modules, sizeof(modules) / sizeof(modules[0]));
         }
-        if (is_same(option, "-c"))
+        if (pw_bare_is_same(option, "-c"))
             return 0;
         /* -X and -W have a value; it may be the next word. */
-        at += (is_same(option, "-X") || is_same(option, "-W")) && at[1] ? 2 : 1;
+        at += (pw_bare_is_same(option, "-X") || pw_bare_is_same(option, "-W")) && at[1] ? 2 : 1;
     }
     return *at && is_launcher_name(*at, at[1]);
 }
@@ -194,7 +171,7 @@ static int is_python_launcher(char *const *argv)
 /* Behind `env` and what it sets: a script's first line is often "#!/usr/bin/env python3". */
 static char *const *skip_env(char *const *argv)
 {
-    if (!is_same(base_name(argv[0]), "env"))
+    if (!pw_bare_is_same(pw_bare_base_name(argv[0]), "env"))
         return argv;
     for (argv++; *argv; argv++) {
         const char *at = *argv;
@@ -202,7 +179,7 @@ static char *const *skip_env(char *const *argv)
             at++;
         if (**argv != '-' && *at != '=')
             break;
-        if ((is_same(*argv, "-u") || is_same(*argv, "-C")) && argv[1])
+        if ((pw_bare_is_same(*argv, "-u") || pw_bare_is_same(*argv, "-C")) && argv[1])
             argv++; /* its value */
     }
     return argv;
@@ -212,7 +189,7 @@ static char *const *skip_env(char *const *argv)
 static int is_shell(const char *path)
 {
     static const char *const shells[] = {"sh", "bash", "dash"};
-    return is_one_of(base_name(path), shells, sizeof(shells) / sizeof(shells[0]));
+    return is_one_of(pw_bare_base_name(path), shells, sizeof(shells) / sizeof(shells[0]));
 }
 
 int pw_rank_is_launcher(char *const *argv)
@@ -221,7 +198,7 @@ int pw_rank_is_launcher(char *const *argv)
         argv = skip_env(argv);
     if (!argv[0])
         return 0;
-    if (after(base_name(argv[0]), "python"))
+    if (pw_bare_after(pw_bare_base_name(argv[0]), "python"))
         return is_python_launcher(argv);
     if (is_shell(argv[0]) && argv[1])
         return is_launcher_name(argv[1], argv[2]);
