@@ -175,12 +175,6 @@ static void finish(void *state, int64_t end_ns)
 }
 
 const struct pw_collector pw_collector_annotations = {
-    .name = "annotations",
-    .activity = PW_ACTIVITY_ANNOTATIONS,
-    .first_type = PW_REC_RANGE,
-    .last_type = PW_REC_METADATA,
-    .create = create,
-    .record = record,
-    .finish = finish,
-    .destroy = free,
+    PW_COLLECTOR_RECORDS("annotations", PW_ACTIVITY_ANNOTATIONS, PW_REC_RANGE, PW_REC_METADATA),
+    PW_COLLECTOR_FUNCTIONS(create, record, finish, free),
 };

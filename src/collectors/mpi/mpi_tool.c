@@ -80,20 +80,11 @@ static struct comm *comm_at(struct state *s, uint32_t index)
     uint64_t row = (uint64_t)s->base + index;
     if (row >= MAX_COMMS)
         return NULL;
-    if (row >= s->capacity) {
-        uint32_t capacity = s->capacity ? s->capacity : 16;
-        while (capacity <= row)
-            capacity *= 2;
-        const size_t more = (capacity - s->capacity) * sizeof(*s->comms);
-        if (!pw_budget_take(pw_rankfile_borrow_budget(s->file), (int64_t)more))
-            return NULL;
-        struct comm *comms = realloc(s->comms, capacity * sizeof(*comms));
-        if (!comms)
-            return NULL;
-        memset(comms + s->capacity, 0, (capacity - s->capacity) * sizeof(*comms));
-        s->comms = comms;
-        s->capacity = capacity;
-    }
+    struct comm *comms = pw_budget_grow(pw_rankfile_borrow_budget(s->file), s->comms,
+                                        sizeof(*comms), (uint32_t)row, &s->capacity);
+    if (!comms)
+        return NULL;
+    s->comms = comms;
     while (row >= s->ncomms)
         s->comms[s->ncomms++].file_row = pw_rankfile_new_comm(s->file);
     return &s->comms[row];
@@ -133,14 +124,6 @@ static void fill_times(struct state *s, const struct pw_record *record,
     }
 }
 
-static void count_collective(struct pw_row_comms *row, int64_t seq)
-{
-    if (row->collectives == 0 || seq < row->first_collective)
-        row->first_collective = seq;
-    if (seq >= row->collectives)
-        row->collectives = seq + 1;
-}
-
 static void record_comm(struct state *s, const struct pw_record *record,
                         const struct pw_origin *origin)
 {
@@ -165,7 +148,7 @@ static void record_comm(struct state *s, const struct pw_record *record,
     if (comm) {
         row.comm = comm->file_row;
         if (pw_op_info(row.op)->cls == PW_CLASS_COLL)
-            count_collective(&comm->row, row.seq);
+            pw_count_collective(&comm->row, row.seq);
     }
     pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
 }
@@ -447,14 +430,8 @@ static void destroy(void *state)
 }
 
 const struct pw_collector pw_collector_mpi = {
-    .name = "mpi",
-    .activity = PW_ACTIVITY_MPI,
-    .first_type = PW_REC_COMM,
-    .last_type = PW_REC_MPI_STATE,
-    .create = create,
-    .record = record,
+    PW_COLLECTOR_RECORDS("mpi", PW_ACTIVITY_MPI, PW_REC_COMM, PW_REC_MPI_STATE),
+    PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
     .open = open_call,
     .live = add_live,
-    .finish = finish,
-    .destroy = destroy,
 };

@@ -115,20 +115,11 @@ static struct comm *comm_at(struct state *s, uint32_t index)
     uint64_t at = (uint64_t)s->base + index;
     if (at >= MOST_COMMS)
         return NULL;
-    if (at >= s->capacity) {
-        uint32_t capacity = s->capacity ? s->capacity : 16;
-        while (capacity <= at)
-            capacity *= 2;
-        const int64_t more = (int64_t)((capacity - s->capacity) * sizeof(*s->comms));
-        struct comm *comms = pw_budget_take(pw_rankfile_borrow_budget(s->file), more)
-                                 ? realloc(s->comms, capacity * sizeof(*comms))
-                                 : NULL;
-        if (!comms)
-            return NULL;
-        memset(comms + s->capacity, 0, (size_t)more);
-        s->comms = comms;
-        s->capacity = capacity;
-    }
+    struct comm *comms = pw_budget_grow(pw_rankfile_borrow_budget(s->file), s->comms,
+                                        sizeof(*comms), (uint32_t)at, &s->capacity);
+    if (!comms)
+        return NULL;
+    s->comms = comms;
     while (at >= s->ncomms) {
         s->comms[s->ncomms].file_row = pw_rankfile_new_comm(s->file);
         s->comms[s->ncomms].row.source = PW_SOURCE_NCCL;
@@ -148,14 +139,6 @@ static void define_comm(struct state *s, const struct pw_record *record,
     comm->row.my_rank = record->nccl_comm.my_rank;
     comm->row.name = pw_origin_name(origin, record->nccl_comm.name);
     comm->nodes = record->nccl_comm.nodes;
-}
-
-static void count_collective(struct pw_row_comms *row, int64_t seq)
-{
-    if (row->collectives == 0 || seq < row->first_collective)
-        row->first_collective = seq;
-    if (seq >= row->collectives)
-        row->collectives = seq + 1;
 }
 
 /* ---- operations ---- */
@@ -206,7 +189,7 @@ static void add_call(struct state *s, const struct pw_record *record,
         return;
     }
     if (comm && op->seq >= 0)
-        count_collective(&s->comms[s->base + op->comm].row, op->seq);
+        pw_count_collective(&s->comms[s->base + op->comm].row, op->seq);
     if (op->has_task)
         pw_nccl_ops_join(s->ops, op);
 }
@@ -392,14 +375,8 @@ static void finish(void *state, int64_t end_ns)
 }
 
 const struct pw_collector pw_collector_nccl = {
-    .name = "nccl",
-    .activity = PW_ACTIVITY_NCCL,
-    .first_type = PW_REC_NCCL_COMM,
-    .last_type = PW_REC_NCCL_PLUGIN,
-    .create = create,
-    .record = record,
+    PW_COLLECTOR_RECORDS("nccl", PW_ACTIVITY_NCCL, PW_REC_NCCL_COMM, PW_REC_NCCL_PLUGIN),
+    PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
     .watch = watch,
     .watches = PW_NCCL_NVTX_WATCHES | PW_WATCH(PW_REC_GPU_GAP) | PW_WATCH(PW_REC_WINDOW),
-    .finish = finish,
-    .destroy = destroy,
 };

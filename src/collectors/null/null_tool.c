@@ -45,13 +45,7 @@ static void finish(void *state, int64_t end_ns)
 }
 
 const struct pw_collector pw_collector_null = {
-    .name = "null",
-    .activity = PW_ACTIVITY_NULL,
-    .first_type = PW_REC_MARK,
-    .last_type = PW_REC_MARK,
-    .create = create,
-    .record = record,
+    PW_COLLECTOR_RECORDS("null", PW_ACTIVITY_NULL, PW_REC_MARK, PW_REC_MARK),
+    PW_COLLECTOR_FUNCTIONS(create, record, finish, free),
     .sample = sample,
-    .finish = finish,
-    .destroy = free,
 };

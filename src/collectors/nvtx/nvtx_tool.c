@@ -307,12 +307,6 @@ static void destroy(void *state)
 }
 
 const struct pw_collector pw_collector_nvtx = {
-    .name = "nvtx",
-    .activity = PW_ACTIVITY_NVTX,
-    .first_type = PW_REC_NVTX,
-    .last_type = PW_REC_NVTX_STEP,
-    .create = create,
-    .record = record,
-    .finish = finish,
-    .destroy = destroy,
+    PW_COLLECTOR_RECORDS("nvtx", PW_ACTIVITY_NVTX, PW_REC_NVTX, PW_REC_NVTX_STEP),
+    PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
 };

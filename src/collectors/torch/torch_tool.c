@@ -61,20 +61,11 @@ static struct group *group_at(struct state *s, uint32_t index)
     const uint64_t at = (uint64_t)s->base + index;
     if (at >= MOST_GROUPS)
         return NULL;
-    if (at >= s->capacity) {
-        uint32_t capacity = s->capacity ? s->capacity : 16;
-        while (capacity <= at)
-            capacity *= 2;
-        const size_t more = (capacity - s->capacity) * sizeof(*s->groups);
-        struct group *groups = pw_budget_take(pw_rankfile_borrow_budget(s->file), (int64_t)more)
-                                   ? realloc(s->groups, capacity * sizeof(*groups))
-                                   : NULL;
-        if (!groups)
-            return NULL;
-        memset(groups + s->capacity, 0, more);
-        s->groups = groups;
-        s->capacity = capacity;
-    }
+    struct group *groups = pw_budget_grow(pw_rankfile_borrow_budget(s->file), s->groups,
+                                          sizeof(*groups), (uint32_t)at, &s->capacity);
+    if (!groups)
+        return NULL;
+    s->groups = groups;
     while (at >= s->ngroups) {
         s->groups[s->ngroups].file_row = pw_rankfile_new_comm(s->file);
         s->groups[s->ngroups].row.source = PW_SOURCE_GLOO;
@@ -112,14 +103,6 @@ static void add_members(struct state *s, const struct pw_record *record)
             pw_rankfile_append(s->file, PW_TABLE_member, &row);
             group->known++;
         }
-}
-
-static void count_collective(struct pw_row_comms *row, int64_t seq)
-{
-    if (row->collectives == 0 || seq < row->first_collective)
-        row->first_collective = seq;
-    if (seq >= row->collectives)
-        row->collectives = seq + 1;
 }
 
 /* ---- operations ---- */
@@ -231,7 +214,7 @@ static void add_call(struct state *s, const struct pw_record *record,
     op->stack = pw_origin_stack(origin, record->stack);
     struct group *group = group_at(s, op->comm);
     if (group && pw_op_info(op->op)->cls == PW_CLASS_COLL)
-        count_collective(&group->row, op->seq);
+        pw_count_collective(&group->row, op->seq);
     if (op == &lone)
         write_op(s, op);
 }
@@ -373,14 +356,8 @@ static void destroy(void *state)
 }
 
 const struct pw_collector pw_collector_torch = {
-    .name = "torch",
-    .activity = PW_ACTIVITY_TORCH,
-    .first_type = PW_REC_TORCH_GROUP,
-    .last_type = PW_REC_TORCH_WAIT,
-    .create = create,
-    .record = record,
+    PW_COLLECTOR_RECORDS("torch", PW_ACTIVITY_TORCH, PW_REC_TORCH_GROUP, PW_REC_TORCH_WAIT),
+    PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
     .open = open_call,
     .live = add_live,
-    .finish = finish,
-    .destroy = destroy,
 };

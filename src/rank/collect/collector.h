@@ -38,6 +38,13 @@ typedef void pw_salvage(const char *segment_name, const struct pw_segment_shared
 #define PW_WATCH(type) (UINT64_C(1) << (type))
 static_assert(PW_REC_TYPE_COUNT <= 64, "a set of types is one word");
 
+/* The members that every collector with records has: how it is chosen, which records it reads, and
+ * its functions. */
+#define PW_COLLECTOR_RECORDS(word, bit, first, last) \
+    .name = word, .activity = bit, .first_type = first, .last_type = last
+#define PW_COLLECTOR_FUNCTIONS(creates, records, finishes, destroys) \
+    .create = creates, .record = records, .finish = finishes, .destroy = destroys
+
 struct pw_collector {
     const char *name;                          /* as in --activities */
     uint32_t activity;                         /* PW_ACTIVITY_* */
@@ -65,6 +72,15 @@ struct pw_collector {
 static inline uint32_t pw_origin_name(const struct pw_origin *origin, uint32_t id)
 {
     return id ? origin->name_base + id : 0;
+}
+
+/* A communicator's row learns of its collective number `seq`. */
+static inline void pw_count_collective(struct pw_row_comms *row, int64_t seq)
+{
+    if (row->collectives == 0 || seq < row->first_collective)
+        row->first_collective = seq;
+    if (seq >= row->collectives)
+        row->collectives = seq + 1;
 }
 
 /* Row of /stacks for a stack id of the process. */

@@ -6,6 +6,8 @@
 #define PW_RANK_FILE_BUDGET_H
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct pw_budget {
     int64_t limit_bytes; /* 0: none */
@@ -27,6 +29,30 @@ static inline int pw_budget_take(struct pw_budget *budget, int64_t bytes)
 static inline void pw_budget_give(struct pw_budget *budget, int64_t bytes)
 {
     budget->used_bytes -= bytes;
+}
+
+/* The array `v` of *capacity items of `size` bytes, with room for item `index`: new items are
+ * zero. NULL when the budget or memory is short: then the array is as it was. */
+static inline void *pw_budget_grow(struct pw_budget *budget, void *v, size_t size, uint32_t index,
+                                   uint32_t *capacity)
+{
+    if (index < *capacity)
+        return v;
+    enum { AT_FIRST = 16 };
+    uint64_t larger = *capacity ? *capacity : AT_FIRST;
+    while (larger <= index)
+        larger *= 2;
+    const size_t more = (size_t)(larger - *capacity) * size;
+    if (larger > UINT32_MAX || !pw_budget_take(budget, (int64_t)more))
+        return NULL;
+    char *moved = realloc(v, (size_t)larger * size);
+    if (!moved) {
+        pw_budget_give(budget, (int64_t)more);
+        return NULL;
+    }
+    memset(moved + *capacity * size, 0, more);
+    *capacity = (uint32_t)larger;
+    return moved;
 }
 
 #endif

@@ -55,20 +55,11 @@ static int grow(struct pw_stacktable *table, uint32_t row)
 {
     if (row == 0 || row >= MAX_STACKS)
         return -1;
-    if (row >= table->capacity) {
-        uint32_t capacity = table->capacity ? table->capacity : 64;
-        while (capacity <= row)
-            capacity *= 2;
-        if (!pw_budget_take(table->budget,
-                            (int64_t)((capacity - table->capacity) * sizeof(*table->rows))))
-            return -1;
-        struct stack **rows = realloc(table->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return -1;
-        memset(rows + table->capacity, 0, (capacity - table->capacity) * sizeof(*rows));
-        table->rows = rows;
-        table->capacity = capacity;
-    }
+    struct stack **rows =
+        pw_budget_grow(table->budget, table->rows, sizeof(*rows), row, &table->capacity);
+    if (!rows)
+        return -1;
+    table->rows = rows;
     table->n = row >= table->n ? row + 1 : table->n;
     return 0;
 }

@@ -17,20 +17,11 @@ static int make_row(struct pw_texts *texts, struct pw_budget *budget, uint32_t r
 {
     if (row >= PW_MOST_TEXTS)
         return -ERANGE;
-    if (row >= texts->capacity) {
-        uint32_t capacity = texts->capacity ? texts->capacity : 64;
-        while (capacity <= row)
-            capacity *= 2;
-        const size_t more = (capacity - texts->capacity) * sizeof(*texts->rows);
-        if (!pw_budget_take(budget, (int64_t)more))
-            return -ENOMEM;
-        struct pw_text **rows = realloc(texts->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return -ENOMEM;
-        memset(rows + texts->capacity, 0, more);
-        texts->rows = rows;
-        texts->capacity = capacity;
-    }
+    struct pw_text **rows =
+        pw_budget_grow(budget, texts->rows, sizeof(*rows), row, &texts->capacity);
+    if (!rows)
+        return -ENOMEM;
+    texts->rows = rows;
     if (row >= texts->n)
         texts->n = row + 1;
     return 0;
