@@ -34,19 +34,6 @@ static uint32_t intern(struct pw_thread *thread, const char *text)
 
 /* ---- writing ---- */
 
-/* The calling thread to record on, or NULL; to be given back with pw_probe_unlock(). */
-static struct pw_thread *hold(void)
-{
-    if (!(pw_gate->activities & PW_ACTIVITY_NCCL))
-        return NULL;
-    struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
-    if (thread && pw_recording_is_paused()) {
-        pw_probe_unlock(thread);
-        return NULL;
-    }
-    return thread;
-}
-
 bool pw_nccl_is_wanted(void)
 {
     const struct pw_segment_shared *segment = pw_probe_borrow_segment();
@@ -64,7 +51,7 @@ void pw_nccl_write(struct pw_thread *thread, const struct pw_record *record)
 
 void pw_nccl_record_plugin(void)
 {
-    struct pw_thread *thread = hold();
+    struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_NCCL);
     if (!thread)
         return;
     const uint64_t now = pw_probe_now();
@@ -159,7 +146,8 @@ void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
     uint32_t seq = is_coll ? pw_nccl_comm_count(comm) : 0;
     if (atomic_load_explicit(&comm->captures, memory_order_relaxed) != request->is_captured)
         atomic_store_explicit(&comm->captures, request->is_captured, memory_order_relaxed);
-    struct pw_thread *thread = is_wanted_call(request->func) ? hold() : NULL;
+    struct pw_thread *thread =
+        is_wanted_call(request->func) ? pw_recording_hold_open(PW_ACTIVITY_NCCL) : NULL;
     if (!thread)
         return NULL;
     struct pw_nccl_slot *slot = pw_nccl_slot_take(PW_NCCL_IS_CALL);
@@ -219,7 +207,8 @@ void *pw_nccl_task_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
         return part;
     if (!has_calls && is_collective(request->func))
         seq = pw_nccl_comm_count_func(comm, request->func, request->seq);
-    struct pw_thread *thread = is_left_out(request, above) ? NULL : hold();
+    struct pw_thread *thread =
+        is_left_out(request, above) ? NULL : pw_recording_hold_open(PW_ACTIVITY_NCCL);
     if (!thread)
         return NULL;
     struct pw_nccl_slot *slot = pw_nccl_slot_take(PW_NCCL_IS_TASK);
@@ -300,7 +289,7 @@ static void write_end(struct pw_thread *thread, enum pw_nccl_kind kind,
 /* The collector puts a graph's kernels and what was captured together. */
 static void write_captured(const struct pw_nccl_comm *comm, uint64_t now)
 {
-    struct pw_thread *thread = hold();
+    struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_NCCL);
     if (!thread)
         return;
     pw_nccl_write(thread, &(struct pw_record){.type = PW_REC_NCCL_TASK,
@@ -324,7 +313,8 @@ static void end_launch(const void *handle)
 static void end_slot(enum pw_nccl_kind kind, struct pw_nccl_slot *slot)
 {
     const uint64_t now = pw_probe_now();
-    struct pw_thread *thread = kind == PW_NCCL_IS_STEP ? NULL : hold();
+    struct pw_thread *thread =
+        kind == PW_NCCL_IS_STEP ? NULL : pw_recording_hold_open(PW_ACTIVITY_NCCL);
     if (kind == PW_NCCL_IS_STEP)
         pw_nccl_step_end(slot, now);
     if (thread) {
@@ -357,7 +347,7 @@ void pw_nccl_record_call(struct pw_nccl_comm *comm, const struct pw_nccl_request
                          uint64_t start, uint64_t end)
 {
     uint32_t seq = is_collective(request->func) ? pw_nccl_comm_count(comm) : 0;
-    struct pw_thread *thread = hold();
+    struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_NCCL);
     if (!thread)
         return;
     struct pw_nccl_slot slot = {.peer = -1};

@@ -111,22 +111,9 @@ static int64_t list_bytes(const void *vectors)
 
 /* ---- writing ---- */
 
-/* The calling thread to record on, or NULL; to be given back with pw_probe_unlock(). */
-static struct pw_thread *hold(void)
-{
-    if (!(pw_gate->activities & PW_ACTIVITY_TORCH))
-        return NULL;
-    struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
-    if (thread && pw_recording_is_paused()) {
-        pw_probe_unlock(thread);
-        return NULL;
-    }
-    return thread;
-}
-
 static void write(const struct pw_record *record)
 {
-    struct pw_thread *thread = hold();
+    struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_TORCH);
     if (!thread)
         return;
     struct pw_record *place = pw_ring_reserve(&thread->ring, record->end, pw_record_kind(record));
@@ -472,7 +459,7 @@ struct wait {
  * here. It records nothing meanwhile: it stands still. */
 static void show_wait(struct wait *wait, const struct pw_torch_work *place)
 {
-    struct pw_thread *thread = hold();
+    struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_TORCH);
     if (!thread)
         return;
     struct pw_open_call *open = thread->call;

@@ -87,4 +87,18 @@ static inline struct pw_thread *pw_recording_hold(struct pw_thread *thread)
     return thread;
 }
 
+/* The calling thread to record this activity on; NULL where it is not recorded, or paused. To be
+ * given back with pw_probe_unlock(). */
+static inline struct pw_thread *pw_recording_hold_open(uint32_t activity)
+{
+    if (!(pw_gate->activities & activity))
+        return NULL;
+    struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
+    if (thread && pw_recording_is_paused()) {
+        pw_probe_unlock(thread);
+        return NULL;
+    }
+    return thread;
+}
+
 #endif
