@@ -51,6 +51,13 @@ static inline bool is_told(const struct pw_intern_entry *entry)
     return entry && atomic_load_explicit(&entry->delivered, memory_order_relaxed);
 }
 
+/* The answer of a usual call, which ends here. */
+static inline int unlocked(struct pw_open_call *call, int level)
+{
+    pw_range_unlock(call);
+    return level;
+}
+
 /* A registered string and nothing else, which the collector knows: its level, else -1. */
 static inline int push_registered(const struct pw_nvtx_domain *domain,
                                   const nvtxEventAttributes_t *attributes)
@@ -71,12 +78,9 @@ static int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *at
 {
     struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
-    if (call != NULL) {
-        int level = push_registered(domain, attributes);
-        pw_range_unlock(call);
-        if (__builtin_expect(level >= 0, 1))
-            return level;
-    }
+    const int level = call ? unlocked(call, push_registered(domain, attributes)) : -1;
+    if (__builtin_expect(level >= 0, 1))
+        return level;
     if (is_closed())
         return NVTX_NO_PUSH_POP_TRACKING;
     struct pw_thread *paused = pw_recording_paused_thread();
@@ -127,16 +131,19 @@ __attribute__((noinline)) static int push_text(const char *text)
 
 static const uint64_t default_key = PW_RANGE_PLAIN_KEY(PW_KEY_NVTX_FIRST, PW_REC_NVTX, 0);
 
+/* A text whose address and kind the thread knows: its level, else -1. */
+static inline int push_recent(const char *text)
+{
+    const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, text);
+    return known && known->kind ? pw_range_begin_usual(default_key, known->name) : -1;
+}
+
 static int push_ascii(const char *text)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
-    if (call != NULL) {
-        const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, text);
-        int level = known && known->kind ? pw_range_begin_usual(default_key, known->name) : -1;
-        pw_range_unlock(call);
-        if (__builtin_expect(level >= 0, 1))
-            return level;
-    }
+    const int level = call ? unlocked(call, push_recent(text)) : -1;
+    if (__builtin_expect(level >= 0, 1))
+        return level;
     if (is_closed())
         return NVTX_NO_PUSH_POP_TRACKING;
     struct pw_thread *paused = pw_recording_paused_thread();
@@ -151,29 +158,25 @@ static int push_wide(const wchar_t *text)
     return push_ascii(narrow);
 }
 
+/* Of ranges with this key, whose usual records have the plain one. */
+static inline int pop_keyed(uint64_t plain_key, uint32_t key)
+{
+    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
+    const int level = call ? unlocked(call, pw_range_end_usual(plain_key, PW_REC_NVTX)) : -1;
+    if (__builtin_expect(level >= 0, 1))
+        return level;
+    return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(key);
+}
+
 static int pop_event(nvtxDomainHandle_t handle)
 {
     const struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
-    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
-    if (call != NULL) {
-        int level = pw_range_end_usual(domain->plain_key, PW_REC_NVTX);
-        pw_range_unlock(call);
-        if (__builtin_expect(level >= 0, 1))
-            return level;
-    }
-    return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(domain->key);
+    return pop_keyed(domain->plain_key, domain->key);
 }
 
 static int pop(void)
 {
-    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
-    if (call != NULL) {
-        int level = pw_range_end_usual(default_key, PW_REC_NVTX);
-        pw_range_unlock(call);
-        if (__builtin_expect(level >= 0, 1))
-            return level;
-    }
-    return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(PW_KEY_NVTX_FIRST);
+    return pop_keyed(default_key, PW_KEY_NVTX_FIRST);
 }
 
 /* ---- marks ---- */

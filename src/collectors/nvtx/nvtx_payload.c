@@ -125,13 +125,36 @@ static struct pw_nvtx_schema *take_schema(struct pw_nvtx_domain *domain, size_t 
     return schema;
 }
 
-/* Whether a registration has what it must, and is the first one of its `*id`: each object that has
- * a schema registers it. Where it is not, *id is what the registration returns. */
-static bool is_first(const struct pw_nvtx_domain *domain, bool is_whole, uint64_t *id)
+/* What registrations of schemas and of enumerations have in common. Their structs differ, but not
+ * the names of these members and bits. */
+struct registration {
+    bool is_whole; /* it has what it must have */
+    uint64_t id;   /* 0: one is to be found */
+    size_t n;
+    const char *name;
+};
+#define REGISTRATION(attr, mask, BIT, most)                                                  \
+    ((struct registration){.is_whole = (mask & BIT##ENTRIES) && (mask & BIT##NUM_ENTRIES) && \
+                                       attr->entries,                                        \
+                           .id = mask & BIT##SCHEMA_ID ? attr->schemaId : 0,                 \
+                           .n = !(mask & BIT##NUM_ENTRIES) ? 0                               \
+                                : attr->numEntries < most  ? attr->numEntries                \
+                                                           : most,                            \
+                           .name = mask & BIT##NAME ? attr->name : NULL})
+
+/* A schema to be filled, with room for its entries; NULL where none is made: each object that has a
+ * schema registers it, and the first one counts. Then r->id is what the registration returns. */
+static struct pw_nvtx_schema *begin_schema(struct pw_nvtx_domain *domain, struct registration *r,
+                                           size_t entry_bytes)
 {
-    if (!is_whole)
-        *id = 0;
-    return is_whole && !(*id && pw_nvtx_schema_find(domain, *id));
+    if (r->is_whole && r->id && pw_nvtx_schema_find(domain, r->id))
+        return NULL;
+    struct pw_nvtx_schema *schema = r->is_whole ? take_schema(domain, r->n, entry_bytes) : NULL;
+    if (schema)
+        schema->name = keep(r->name);
+    else
+        r->id = 0;
+    return schema;
 }
 
 /* Bytes of an entry in the payload, 0 not known. */
@@ -187,42 +210,31 @@ static void copy_entries(const struct pw_nvtx_domain *domain, const nvtxPayloadS
 uint64_t pw_nvtx_payload_schema(struct pw_nvtx_domain *domain, const nvtxPayloadSchemaAttr_t *attr)
 {
     const uint64_t mask = attr ? attr->fieldMask : 0;
-    const uint64_t needed =
-        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES;
-    uint64_t id = mask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID ? attr->schemaId : 0;
-    if (!is_first(domain, (mask & needed) == needed && attr->entries, &id))
-        return id;
-    const size_t n = attr->numEntries < MOST_SCHEMA_FIELDS ? attr->numEntries : MOST_SCHEMA_FIELDS;
-    struct pw_nvtx_schema *schema = take_schema(domain, n, sizeof(struct pw_nvtx_field));
+    struct registration r =
+        REGISTRATION(attr, mask, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_, MOST_SCHEMA_FIELDS);
+    struct pw_nvtx_schema *schema = begin_schema(domain, &r, sizeof(struct pw_nvtx_field));
     if (!schema)
-        return 0;
-    schema->name = mask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME ? keep(attr->name) : NULL;
+        return r.id;
     schema->size = mask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE ? attr->payloadStaticSize : 0;
     copy_entries(domain, attr,
                  mask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ALIGNMENT ? attr->packAlign : 0, schema,
                  (struct pw_nvtx_field *)(schema + 1));
-    return publish(domain, schema, id);
+    return publish(domain, schema, r.id);
 }
 
 uint64_t pw_nvtx_payload_enum(struct pw_nvtx_domain *domain, const nvtxPayloadEnumAttr_t *attr)
 {
     const uint64_t mask = attr ? attr->fieldMask : 0;
-    const uint64_t needed =
-        NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES;
-    uint64_t id = mask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID ? attr->schemaId : 0;
-    if (!is_first(domain, (mask & needed) == needed && attr->entries, &id))
-        return id;
-    const size_t n = attr->numEntries < MOST_ITEMS ? attr->numEntries : MOST_ITEMS;
-    struct pw_nvtx_schema *schema = take_schema(domain, n, sizeof(struct pw_nvtx_item));
+    struct registration r = REGISTRATION(attr, mask, NVTX_PAYLOAD_ENUM_ATTR_FIELD_, MOST_ITEMS);
+    struct pw_nvtx_schema *schema = begin_schema(domain, &r, sizeof(struct pw_nvtx_item));
     if (!schema)
-        return 0;
+        return r.id;
     struct pw_nvtx_item *items = (struct pw_nvtx_item *)(schema + 1);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < r.n; i++)
         items[i] = (struct pw_nvtx_item){attr->entries[i].value, keep(attr->entries[i].name)};
     schema->items = items;
-    schema->name = mask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_NAME ? keep(attr->name) : NULL;
     schema->size = mask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE ? attr->sizeOfEnum : sizeof(int);
-    return publish(domain, schema, id);
+    return publish(domain, schema, r.id);
 }
 
 enum { MOST_DATA = 16, MOST_DEPTH = 4, MOST_FIELDS = 64 };
