@@ -15,6 +15,12 @@ static uint32_t cluster_of(uint32_t blocks)
     return blocks == 0 ? 0 : blocks > MOST ? MOST - 1 : blocks - 1;
 }
 
+/* What CUPTI's records of copies and memsets have in common; they are different structs. */
+#define DEVICE_FIELDS(c) .op = (uint16_t)c->device, .start = c->start, .end = c->end
+#define QUEUE_FIELDS(c)                                                                \
+    .graph_node = c->graph_node, .correlation = c->correlation, .context = c->context, \
+    .stream = c->stream, .bytes = c->bytes
+
 static void convert_kernel(const void *bytes, const struct pw_cuda_names *names,
                            struct pw_record *out)
 {
@@ -64,16 +70,8 @@ static void convert_copy(const void *bytes, const struct pw_cuda_names *names,
     *out = (struct pw_record){
         .type = PW_REC_GPU_COPY,
         .flags = copy_flags(c->copy_kind, c->flags),
-        .op = (uint16_t)c->device,
-        .start = c->start,
-        .end = c->end,
-        .copy = {.graph_node = c->graph_node,
-                 .correlation = c->correlation,
-                 .context = c->context,
-                 .stream = c->stream,
-                 .src_device = -1,
-                 .dst_device = -1,
-                 .bytes = c->bytes},
+        DEVICE_FIELDS(c),
+        .copy = {QUEUE_FIELDS(c), .src_device = -1, .dst_device = -1},
     };
 }
 
@@ -85,16 +83,9 @@ static void convert_peer_copy(const void *bytes, const struct pw_cuda_names *nam
     *out = (struct pw_record){
         .type = PW_REC_GPU_COPY,
         .flags = copy_flags(PW_COPY_PTOP, c->flags),
-        .op = (uint16_t)c->device,
-        .start = c->start,
-        .end = c->end,
-        .copy = {.graph_node = c->graph_node,
-                 .correlation = c->correlation,
-                 .context = c->context,
-                 .stream = c->stream,
-                 .src_device = (int16_t)c->src_device,
-                 .dst_device = (int16_t)c->dst_device,
-                 .bytes = c->bytes},
+        DEVICE_FIELDS(c),
+        .copy = {QUEUE_FIELDS(c), .src_device = (int16_t)c->src_device,
+                 .dst_device = (int16_t)c->dst_device},
     };
 }
 
@@ -104,15 +95,8 @@ static void convert_set(const void *bytes, const struct pw_cuda_names *names, st
     (void)names;
     *out = (struct pw_record){
         .type = PW_REC_GPU_SET,
-        .op = (uint16_t)c->device,
-        .start = c->start,
-        .end = c->end,
-        .copy = {.graph_node = c->graph_node,
-                 .correlation = c->correlation,
-                 .context = c->context,
-                 .stream = c->stream,
-                 .value = c->value,
-                 .bytes = c->bytes},
+        DEVICE_FIELDS(c),
+        .copy = {QUEUE_FIELDS(c), .value = c->value},
     };
 }
 

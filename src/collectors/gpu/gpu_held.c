@@ -68,22 +68,21 @@ static void note_context(struct pw_gpu_held *h, const struct pw_record *record)
 
 /* ---- rows ---- */
 
+/* What the tables of kernels, copies and memsets have in common: when and where it ran, and who
+ * launched it. */
+#define WORK_FIELDS(part)                                                             \
+    .start = e->start, .end = e->end, .device = r->op, .context = r->part.context,    \
+    .stream = r->part.stream, .correlation = r->part.correlation,                     \
+    .graph_node = r->part.graph_node, .launch = launch->time, .thread = launch->lane, \
+    .launched_by = launch->name
+
 static void append_kernel(struct pw_gpu_held *h, const struct event *e,
                           const struct pw_gpu_launch *launch)
 {
     const struct pw_record *r = &e->record;
     const struct pw_row_kernel row = {
-        .start = e->start,
-        .end = e->end,
-        .device = r->op,
-        .context = r->kernel.context,
-        .stream = r->kernel.stream,
-        .correlation = r->kernel.correlation,
-        .graph_node = r->kernel.graph_node,
+        WORK_FIELDS(kernel),
         .graph = r->flags & PW_GPU_GRAPH_ABOVE ? (uint32_t)(r->kernel.graph_node >> 32) : 0,
-        .launch = launch->time,
-        .thread = launch->lane,
-        .launched_by = launch->name,
         .name = e->name,
         .grid_x = (int32_t)r->kernel.grid_x,
         .grid_y = r->kernel.grid_y,
@@ -107,16 +106,7 @@ static void append_copy(struct pw_gpu_held *h, const struct event *e,
     const struct pw_record *r = &e->record;
     const unsigned kind = r->flags & PW_GPU_COPY_KIND;
     const struct pw_row_memcpy row = {
-        .start = e->start,
-        .end = e->end,
-        .device = r->op,
-        .context = r->copy.context,
-        .stream = r->copy.stream,
-        .correlation = r->copy.correlation,
-        .graph_node = r->copy.graph_node,
-        .launch = launch->time,
-        .thread = launch->lane,
-        .launched_by = launch->name,
+        WORK_FIELDS(copy),
         .kind = (uint8_t)(kind <= PW_COPY_PTOP ? kind : PW_COPY_UNKNOWN),
         .bytes = (int64_t)(r->copy.bytes & INT64_MAX),
         .src_device = r->copy.src_device,
@@ -131,16 +121,7 @@ static void append_set(struct pw_gpu_held *h, const struct event *e,
 {
     const struct pw_record *r = &e->record;
     const struct pw_row_memset row = {
-        .start = e->start,
-        .end = e->end,
-        .device = r->op,
-        .context = r->copy.context,
-        .stream = r->copy.stream,
-        .correlation = r->copy.correlation,
-        .graph_node = r->copy.graph_node,
-        .launch = launch->time,
-        .thread = launch->lane,
-        .launched_by = launch->name,
+        WORK_FIELDS(copy),
         .bytes = (int64_t)(r->copy.bytes & INT64_MAX),
         .value = r->copy.value,
     };
