@@ -200,6 +200,14 @@ static int gather(struct pw_flops *out, struct pass *p)
     return pw_procs_all_ok(&p->job->procs, !err) ? 0 : -ENOMEM;
 }
 
+static void release(struct pass *p)
+{
+    free(p->cells);
+    free(p->flops);
+    free(p->nranks);
+    free(p->rows);
+}
+
 int pw_flops_make(struct pw_flops *out, struct pw_job *job, const struct pw_share *share,
                   const struct pw_flops_given *given)
 {
@@ -216,10 +224,7 @@ int pw_flops_make(struct pw_flops *out, struct pw_job *job, const struct pw_shar
     for (size_t i = 0; i < job->ninputs && !err; i++)
         read_rank(&p, &job->inputs[i]);
     err = err ? err : gather(out, &p);
-    free(p.cells);
-    free(p.flops);
-    free(p.nranks);
-    free(p.rows);
+    release(&p);
     return err;
 }
 
