@@ -159,6 +159,15 @@ static void test_names_of_two_processes(void **state)
     free(strings);
 }
 
+/* A row of /events/gap, less its times. */
+static void assert_gap(const struct pw_row_gap *gap, int reason, int kind, int thread, int64_t lost)
+{
+    assert_int_equal(gap->reason, reason);
+    assert_int_equal(gap->kind, kind);
+    assert_int_equal(gap->thread, thread);
+    assert_int_equal(gap->lost, lost);
+}
+
 static void test_losses(void **state)
 {
     struct bench *b = *state;
@@ -177,10 +186,7 @@ static void test_losses(void **state)
     assert_int_equal(n, 2);
     assert_int_equal(gaps[0].start, 100);
     assert_int_equal(gaps[0].end, 900);
-    assert_int_equal(gaps[0].lost, 42);
-    assert_int_equal(gaps[0].thread, 3);
-    assert_int_equal(gaps[0].reason, PW_REASON_RING_FULL);
-    assert_int_equal(gaps[0].kind, PW_LOST_COMMUNICATION);
+    assert_gap(&gaps[0], PW_REASON_RING_FULL, PW_LOST_COMMUNICATION, 3, 42);
     assert_int_equal(gaps[1].start, 2000);
     assert_int_equal(gaps[1].end, 2100);
     assert_int_equal(gaps[1].lost, 9);
@@ -188,15 +194,6 @@ static void test_losses(void **state)
     assert_int_equal(pw_h5_get_int(file, "dropped_events", &dropped), 0);
     assert_int_equal(dropped, 51);
     free(gaps);
-}
-
-/* What row `i` of /events/gap says, less its times. */
-static void assert_gap(const struct pw_row_gap *gap, int reason, int kind, int thread, int64_t lost)
-{
-    assert_int_equal(gap->reason, reason);
-    assert_int_equal(gap->kind, kind);
-    assert_int_equal(gap->thread, thread);
-    assert_int_equal(gap->lost, lost);
 }
 
 static double overhead(struct bench *b, const char *name)

@@ -143,3 +143,12 @@ int bench_destroy(void **state)
     free(b);
     return err;
 }
+
+void bench_assert_comm(const struct pw_row_comms *row, uint64_t uid, int size, int my_rank,
+                       int64_t collectives)
+{
+    assert_int_equal(row->uid, uid);
+    assert_int_equal(row->size, size);
+    assert_int_equal(row->my_rank, my_rank);
+    assert_int_equal(row->collectives, collectives);
+}

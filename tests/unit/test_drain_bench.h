@@ -58,4 +58,8 @@ hid_t bench_close(struct bench *bench);
 /* All rows of a table of the closed file; the caller frees them. */
 void *bench_rows(struct bench *bench, int table, size_t *count);
 
+/* What a row of /comms says of a communicator. */
+void bench_assert_comm(const struct pw_row_comms *row, uint64_t uid, int size, int my_rank,
+                       int64_t collectives);
+
 #endif

@@ -75,29 +75,31 @@ static void assert_is(const struct pw_identity *id, int rank, int size, int loca
 #define SRUN "SLURM_PROCID=5 SLURM_NTASKS=8 SLURM_LOCALID=1 SLURM_JOB_ID=991 SLURM_STEP_ID=4 "
 #define BATCH "SLURM_PROCID=0 SLURM_NTASKS=8 SLURM_LOCALID=0 SLURM_JOB_ID=991 "
 
+static void assert_identified(const char *variables, int rank, int size, int local, const char *job,
+                              int may_repeat)
+{
+    const struct pw_identity id = identify(variables);
+    assert_is(&id, rank, size, local, job, may_repeat);
+}
+
 static void test_each_launcher_alone(void **state)
 {
     (void)state;
-    struct pw_identity id = identify(SRUN);
-    assert_is(&id, 5, 8, 1, "991.4", 0);
-    id = identify("MS_NODE_ID=3 MS_WORKER_NUM=8 MS_ROLE=MS_WORKER MS_SCHED_HOST=10.0.0.1 "
-                  "MS_SCHED_PORT=8118");
-    assert_is(&id, 3, 8, 0, "10.0.0.1-8118", 1);
-    id = identify("RANK_ID=2 RANK_SIZE=4 DEVICE_ID=1");
-    assert_is(&id, 2, 4, 1, "job", 1);
-    id = identify("PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1");
-    assert_is(&id, 1, 2, 1, "job", 1);
-    id = identify("PALS_RANKID=7 PMI_RANK=7 PMI_SIZE=9 PALS_LOCAL_RANKID=3 PALS_APID=a-1");
-    assert_is(&id, 7, 9, 3, "a-1", 0);
-    id = identify("FLUX_TASK_RANK=4 FLUX_JOB_SIZE=6 FLUX_TASK_LOCAL_ID=2 FLUX_JOB_ID=f2bX "
-                  "PMI_RANK=4 PMI_SIZE=6");
-    assert_is(&id, 4, 6, 2, "f2bX", 0);
-    id = identify("PMIX_RANK=1 PMIX_JOB_SIZE=4 PMIX_NAMESPACE=psc-1");
-    assert_is(&id, 1, 4, 0, "psc-1", 0);
-    id = identify("PMIX_RANK=1 PMIX_NAMESPACE=psc-1"); /* of how many? */
-    assert_int_equal(id.launched, 0);
-    id = identify("MS_WORKER_NUM=8 MS_ROLE=MS_SCHED"); /* msrun's scheduler is no rank */
-    assert_int_equal(id.launched, 0);
+    assert_identified(SRUN, 5, 8, 1, "991.4", 0);
+    assert_identified("MS_NODE_ID=3 MS_WORKER_NUM=8 MS_ROLE=MS_WORKER MS_SCHED_HOST=10.0.0.1 "
+                      "MS_SCHED_PORT=8118",
+                      3, 8, 0, "10.0.0.1-8118", 1);
+    assert_identified("RANK_ID=2 RANK_SIZE=4 DEVICE_ID=1", 2, 4, 1, "job", 1);
+    assert_identified("PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1", 1, 2, 1, "job", 1);
+    assert_identified("PALS_RANKID=7 PMI_RANK=7 PMI_SIZE=9 PALS_LOCAL_RANKID=3 PALS_APID=a-1", 7, 9,
+                      3, "a-1", 0);
+    assert_identified("FLUX_TASK_RANK=4 FLUX_JOB_SIZE=6 FLUX_TASK_LOCAL_ID=2 FLUX_JOB_ID=f2bX "
+                      "PMI_RANK=4 PMI_SIZE=6",
+                      4, 6, 2, "f2bX", 0);
+    assert_identified("PMIX_RANK=1 PMIX_JOB_SIZE=4 PMIX_NAMESPACE=psc-1", 1, 4, 0, "psc-1", 0);
+    assert_int_equal(identify("PMIX_RANK=1 PMIX_NAMESPACE=psc-1").launched, 0); /* of how many? */
+    /* msrun's scheduler is no rank. */
+    assert_int_equal(identify("MS_WORKER_NUM=8 MS_ROLE=MS_SCHED").launched, 0);
 }
 
 static void test_torchrun(void **state)

@@ -240,6 +240,18 @@ static void match(struct pw_message_sums *t, const struct pw_endpoint *receive, 
     pw_message_sums_match(t, &send, receive);
 }
 
+/* Two receives that one call completes at 100. */
+struct two {
+    struct pw_endpoint a, b;
+};
+
+static struct two receive_two(struct pw_message_sums *t)
+{
+    struct two two = {.a = receive_of(t, 3, 10, 100)};
+    two.b = receive_of(t, 2, 20, 100);
+    return two;
+}
+
 /* One call completes three at 100: the one that came last, at 80, took 20, and only that counts,
  * also when the others are matched rounds later. */
 static void test_one_of_a_call_counts(void **state)
@@ -247,11 +259,11 @@ static void test_one_of_a_call_counts(void **state)
     (void)state;
     struct sums s;
     struct pw_message_sums *t = begin(&s);
-    struct pw_endpoint a = receive_of(t, 3, 10, 100), b = receive_of(t, 2, 20, 100);
+    struct two two = receive_two(t);
     struct pw_endpoint c = receive_of(t, 1, 30, 100);
-    match(t, &b, 80);
+    match(t, &two.b, 80);
     pw_message_sums_calls_until(t, 50);
-    match(t, &a, 40);
+    match(t, &two.a, 40);
     pw_message_sums_calls_until(t, 101);
     match(t, &c, 60);
     finish(&s);
@@ -273,11 +285,11 @@ static void test_none_counts_where_one_has_no_partner(void **state)
     (void)state;
     struct sums s;
     struct pw_message_sums *t = begin(&s);
-    struct pw_endpoint a = receive_of(t, 3, 10, 100), b = receive_of(t, 2, 20, 100);
+    struct two two = receive_two(t);
+    match(t, &two.a, 40);
     struct pw_endpoint other = receive_of(t, 2, 110, 200);
-    match(t, &a, 40);
     match(t, &other, 150);
-    pw_message_sums_alone(t, &b, 1);
+    pw_message_sums_alone(t, &two.b, 1);
     finish(&s);
     assert_int_equal(s.out.unmatched, 1);
     assert_unhidden(&s, 0, 1, 50);

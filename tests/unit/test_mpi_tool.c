@@ -137,11 +137,8 @@ static void test_communicators(void **state)
     bench_close(b);
     comms = bench_rows(b, PW_TABLE_comms, &n);
     assert_int_equal(n, 2);
-    assert_int_equal(comms[0].uid, 77);
-    assert_int_equal(comms[0].size, 4);
-    assert_int_equal(comms[0].my_rank, 1);
+    bench_assert_comm(&comms[0], 77, 4, 1, 7);
     assert_int_equal(comms[0].first_member, 0);
-    assert_int_equal(comms[0].collectives, 7);
     assert_int_equal(comms[1].uid, 88);
     assert_int_equal(comms[1].first_member, 4);
     assert_int_equal(comms[1].collectives, 0);

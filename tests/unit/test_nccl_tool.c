@@ -305,10 +305,7 @@ static void test_nvtx_alone(void **state)
     assert_int_equal(cast->seq, 1);
     size_t n;
     struct pw_row_comms *comms = bench_rows(b, PW_TABLE_comms, &n);
-    assert_int_equal(comms[cast->comm].uid, 70);
-    assert_int_equal(comms[cast->comm].size, 4);
-    assert_int_equal(comms[cast->comm].my_rank, 2);
-    assert_int_equal(comms[cast->comm].collectives, 2);
+    bench_assert_comm(&comms[cast->comm], 70, 4, 2, 2);
     free(comms);
     drop(&r);
 }

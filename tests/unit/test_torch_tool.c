@@ -201,10 +201,7 @@ static void test_group_and_root(void **state)
     assert_int_equal(rows[0].recv_bytes, 400);
     struct pw_row_comms *comms = bench_rows(b, PW_TABLE_comms, &n);
     assert_int_equal(n, 1);
-    assert_int_equal(comms[0].uid, 77);
-    assert_int_equal(comms[0].size, 3);
-    assert_int_equal(comms[0].my_rank, 1);
-    assert_int_equal(comms[0].collectives, 1);
+    bench_assert_comm(&comms[0], 77, 3, 1, 1);
     assert_int_equal(comms[0].source, PW_SOURCE_GLOO);
     struct pw_row_member *members = bench_rows(b, PW_TABLE_member, &n);
     assert_int_equal(n, 3);
