@@ -1,4 +1,5 @@
-/* `profwrap [OPTIONS] LAUNCHER ...`: profiles each rank that a launcher starts. */
+/* `profwrap [OPTIONS] LAUNCHER ...`: profiles each rank that a launcher starts. Called by
+ * cmd_run.c. Tool code; the launcher itself runs unprofiled: only its ranks are recorded. */
 #ifndef PW_CLI_CMD_LAUNCH_H
 #define PW_CLI_CMD_LAUNCH_H
 

@@ -1,4 +1,6 @@
-/* The end of a job: the merge and the report, by rank 0's guard or by the launcher's profwrap. */
+/* The end of a job: the merge and the report, Called by rank 0's guard (cmd_run.c) or by the
+ * launcher's profwrap (cmd_launch.c), after the program's end. Tool code; it never changes the
+ * run's exit status. */
 #ifndef PW_CLI_CONCLUDE_H
 #define PW_CLI_CONCLUDE_H
 

@@ -1,5 +1,5 @@
 /* The figures of a running job as OpenMetrics text, from the answers to an inquiry. Called by
- * `profwrap ctl metrics` and by profwrap-metrics. Tool code; asks nobody itself. */
+ * `profwrap ctl metrics` and by profwrap-metrics. Tool code; it sends no inquiry itself. */
 #ifndef PW_CLI_METRICS_TEXT_H
 #define PW_CLI_METRICS_TEXT_H
 

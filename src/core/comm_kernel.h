@@ -1,5 +1,6 @@
 /* Which kernels are those of NCCL, and of RCCL, which has kept their names and has MSCCL's, too:
- * one rule for the collector and the analysis. */
+ * one rule for the collector (nccl_tool.c), the merge (kernelrows.c) and the HTML report. It looks
+ * at the name alone. */
 #ifndef PW_CORE_COMM_KERNEL_H
 #define PW_CORE_COMM_KERNEL_H
 

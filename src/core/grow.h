@@ -1,4 +1,5 @@
-/* Arrays that double when they are full. For tool code only, because it allocates. */
+/* Arrays that double when they are full. For tool code only, mostly the merge, because it
+ * allocates. */
 #ifndef PW_CORE_GROW_H
 #define PW_CORE_GROW_H
 

@@ -1,7 +1,7 @@
-/* What is known of a rank while it runs: the calls that its threads are in, and how far it has come
- * on its communicators. Its collector fills one; `profwrap ctl status` and the watchdog gather
- * those of all ranks, compare and print them. Its arrays belong to the struct until pw_live_fini().
- */
+/* What is known of a rank while it runs: the calls that its threads are in, and how far it has
+ * come on its communicators. Its collector fills one; `profwrap ctl status` and the watchdog
+ * gather those of all ranks, compare and print them. Tool code only. Its arrays belong to the
+ * struct until pw_live_fini(). */
 #ifndef PW_CORE_LIVE_H
 #define PW_CORE_LIVE_H
 

@@ -1,5 +1,5 @@
 /* Binary search among rows that rise by one of their numbers. Pure functions, inlined into the
- * loops that search. */
+ * loops that search; used by the merge and the analyses. */
 #ifndef PW_CORE_SEARCH_H
 #define PW_CORE_SEARCH_H
 

@@ -1,7 +1,7 @@
 /* The tables of rank and cluster files, each written once: a list of fields that expands to the C
  * row struct and to the descriptor from which the HDF5 compound type, `profwrap dump` and the
  * readers are made. Names and paths are the file format's; additions are free, a rename is a new
- * format_version.
+ * format_version. Used by all code that writes or reads these files.
  *
  * Field types: I64 I32 U64 U32 U16 U8 F64, fixed UTF-8 strings S16 S32 S64 S256 S512 (NUL-padded),
  * and enumerations: OP and those of PW_ENUMS.

@@ -1,6 +1,6 @@
 /* What Kineto's events say of operations of NCCL and Gloo: which one an event tells of, and what an
  * operator is to one of Gloo. kineto_take.c calls this for ranges of the host and for kernels;
- * which events belong to one operation is decided later (rankwrite.c, gloo.h). */
+ * it does not decide which events belong to one operation: rankwrite.c and gloo.h do. */
 #ifndef PW_IMPORT_KINETO_OPS_H
 #define PW_IMPORT_KINETO_OPS_H
 

@@ -1,5 +1,6 @@
 /* The table of collector modules, and the names that --activities takes. Called by the run, and by
- * recovery, which needs the same table. Tool code. */
+ * recovery, which needs the same table. Tool code; a module that has no row here never gets a
+ * record. */
 #ifndef PW_RUN_ACTIVITIES_H
 #define PW_RUN_ACTIVITIES_H
 

@@ -1,6 +1,6 @@
-/* The files in which a hang is reported: DIR/hang.txt and hang.json, hang-2.* for a second. Written
- * by the watchdog of a collector (run_watch.c); `profwrap ctl status` prints the same JSON. Tool
- * code. */
+/* The files in which a hang is reported: DIR/hang.txt and hang.json, hang-2.* for a second.
+ * Written by the watchdog of a collector (run_watch.c); `profwrap ctl status` prints the same
+ * JSON. Tool code; it reads the ranks' answers only, never their memory. */
 #ifndef PW_RUN_HANGFILE_H
 #define PW_RUN_HANGFILE_H
 

@@ -1,5 +1,6 @@
 /* What `profwrap LAUNCHER` tells the ranks that its launcher starts, and how it finds them later.
- */
+ * Called by cmd_run.c and cmd_launch.c. Tool code; the program and the merge must not inherit the
+ * variable (pw_launched_forget()). */
 #ifndef PW_RUN_LAUNCHED_H
 #define PW_RUN_LAUNCHED_H
 

@@ -1,6 +1,6 @@
 /* Orders that all ranks of a running job carry out at the same step. Called by `profwrap ctl
  * start|stop`, and by the watch for the signals that mean the same, in a child process. Tool code;
- * waits for the ranks' answers, and prints. */
+ * returns only after the ranks' answers, and prints. */
 #ifndef PW_RUN_STEPORDER_H
 #define PW_RUN_STEPORDER_H
 

@@ -1,7 +1,6 @@
 /* Random numbers by place, not by order: the value is a function of the seed and of up to three
- * coordinates, so that every process that makes part of a run draws the same ones. All of src/sim
- * draws from here; a generator with a state would depend on the order of calls and must not be
- * used. */
+ * coordinates, so that every process that makes part of a run draws the same ones. Used by all of
+ * src/sim; a generator with a state would depend on the order of calls and must not be used. */
 #ifndef PW_SIM_RANDOM_H
 #define PW_SIM_RANDOM_H
 

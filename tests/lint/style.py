@@ -13,6 +13,7 @@ FUNCTION_LINES = 70
 FILE_LINES = 600
 COLUMNS = 100
 PARAGRAPH_CHARS = 25
+HEADER_WORDS = 15
 
 # Spelt so as not to find themselves.
 NOTE = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X)\b")
@@ -21,6 +22,13 @@ GUARD = re.compile(r"^\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+(\w+)\b", re.M)
 OP = r"PW_OP_(?!LEVEL_|SHAPE_|SENT_|RECEIVED_|COUNT\b)[A-Z][a-z]\w*"
 OP_ORDER = re.compile(rf"(?:{OP}\s*(?:<=?|>=?|[-+])(?![=+-])|(?:<=?|(?<!-)>=?|[-+])\s*{OP})")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
+# What the opening comment of a header names: who uses it, and what it may not do or guarantees.
+USER = re.compile(
+    r"\b(?:called|used|read|written|filled|asked|shared) by\b|\bcalls? (?:it|them)\b|\bfor\b"
+    r"|\bin-app\b|\btool (?:code|half)\b|\w\.(?:c|h|py|def)\b", re.I)
+RULE = re.compile(
+    r"\b(?:no|never|not|neither|nothing|none|cannot|only|alone|without|before|after|const|constant|pure"
+    r"|must|may|at most|one thread|together)\b", re.I)
 
 
 def function_lengths(lines):
@@ -55,6 +63,17 @@ def check_opening(name, source):
         yield f"{name}:1: no opening comment that says what the file owns and who calls it"
 
 
+def check_header_comment(name, source):
+    comment = COMMENT.match(source)
+    words = re.sub(r"\n \*", "\n", comment.group(0)[2:-2]).split() if comment else []
+    if len(words) < HEADER_WORDS:
+        yield f"{name}:1: opening comment of {len(words)} words, fewer than {HEADER_WORDS}"
+    if not USER.search(" ".join(words)):
+        yield f"{name}:1: opening comment that names no caller or user"
+    if not RULE.search(" ".join(words)):
+        yield f"{name}:1: opening comment that says neither what it may not do nor what it guarantees"
+
+
 def check_guard(name, source, guards):
     match = GUARD.match(COMMENT.sub("", source).lstrip())
     if not match or match.group(1) != match.group(2):
@@ -83,6 +102,8 @@ def check(root, name, guards):
         yield from check_c(name, source)
         if name.startswith(("src/", "include/")):
             yield from check_opening(name, source)
+        if name.startswith("src/") and name.endswith(".h"):
+            yield from check_header_comment(name, source)
     if name.endswith(".h"):
         yield from check_guard(name, source, guards)
 

@@ -64,6 +64,55 @@ class Lint(unittest.TestCase):
         self.refuses("these include each other: report, report/text", files)
 
 
+class Headers(unittest.TestCase):
+    """The opening comment of a header in src."""
+
+    def check(self, comment, path="src/core/a.h"):
+        guard = "#ifndef A_H\n#define A_H\n#endif\n"
+        return run_lint("style.py", {path: f"/* {comment} */\n{guard}"})
+
+    def refuses(self, message, comment):
+        status, output = self.check(comment)
+        self.assertIn(message, output)
+        self.assertIn("1 problem(s)", output)
+        self.assertEqual(status, 1, output)
+
+    def test_what_says_all_passes(self):
+        for comment in (
+            "Counts the events of a rank, one row a second. Called by drain.c. Tool code; it\n"
+            " * never blocks.",
+            "Counts the events of a rank, one row a second, in a table. For tool code, because it\n"
+            " * cannot fail.",
+        ):
+            status, output = self.check(comment)
+            self.assertEqual(status, 0, output)
+
+    def test_too_few_words(self):
+        self.refuses("of 9 words", "Counts events. Called by drain.c. Tool code, one thread.")
+        # The stars that begin lines are no words.
+        self.refuses(
+            "of 14 words",
+            "Counts events. Called by drain.c.\n * Tool code,\n *\n * one thread, no lock, no memory, so.",
+        )
+
+    def test_no_user(self):
+        self.refuses(
+            "names no caller",
+            "Counts the events of a rank, one row a second,\n * without a lock, and keeps its rows.",
+        )
+
+    def test_no_rule(self):
+        self.refuses(
+            "what it may not do",
+            "Counts the events of a rank, one row a second.\n * Called by drain.c and by intake.c.",
+        )
+
+    def test_other_files_may_be_shorter(self):
+        for path in ("tests/unit/a.h", "include/a.h"):
+            status, output = self.check("Counts events of a rank for tests.", path)
+            self.assertEqual(status, 0, output)
+
+
 class Paths(unittest.TestCase):
     def check(self, document):
         with tempfile.TemporaryDirectory() as root:

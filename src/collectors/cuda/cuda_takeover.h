@@ -1,6 +1,7 @@
 /* The application's own use of CUPTI (PyTorch's profiler, for one). There is one set of callbacks,
  * of kinds and of clocks in a process: when the application wants it, ours ends, and begins again
- * when the application has switched off what it had switched on. In-app code. */
+ * when the application has switched off what it had switched on. Called by the files of this
+ * folder that use CUPTI, before they use it. In-app code. */
 #ifndef PW_CUDA_TAKEOVER_H
 #define PW_CUDA_TAKEOVER_H
 

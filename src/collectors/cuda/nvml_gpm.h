@@ -1,5 +1,5 @@
 /* What NVML measures on a GPU itself (GPM, from Hopper on): how busy its multiprocessors, their
- * units and its memory were between two samples. Used by the thread of nvml_sampler.c. */
+ * units and its memory were between two samples. Used only by the thread of nvml_sampler.c. */
 #ifndef PW_NVML_GPM_H
 #define PW_NVML_GPM_H
 

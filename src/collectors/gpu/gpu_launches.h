@@ -1,7 +1,8 @@
-/* Who launched what ran on the GPU: the call by its correlation number, the thread by the call, the
- * range by thread and time. The three come in any order: CUPTI hands over calls and kernels in
+/* Who launched what ran on the GPU: the call by its correlation number, the thread by the call,
+ * the range by thread and time. The three come in any order: CUPTI hands over calls and kernels in
  * buffers of their own, a thread says who it is in its own records, and a range is known when it
- * has ended. */
+ * has ended. Called by gpu_held.c and gpu_tool.c. Tool code; what is not known when it is asked
+ * for is -1 or 0, never a guess. */
 #ifndef PW_GPU_LAUNCHES_H
 #define PW_GPU_LAUNCHES_H
 

@@ -1,5 +1,7 @@
 /* How many records a maker's collector lost since it last said so. It may lie in shared memory, so
- * that the collector's process can say what the application's could not any more. */
+ * that the collector's process can say what the application's could not any more: atomic numbers
+ * only, no pointers. Used by the structs that the two makers' in-app code shares (cuda_notes.h,
+ * gpu_inside.h). */
 #ifndef PW_GPU_LOSS_H
 #define PW_GPU_LOSS_H
 

@@ -1,6 +1,6 @@
 /* Remembers which ranges the program's threads were in lately, so that a launch can be assigned to
- * one. Ranges are known when they have ended. gpu_launches.c calls it. Tool half: it forgets the
- * oldest. */
+ * one. Ranges are known when they have ended. Called by gpu_launches.c. Tool code; it keeps at
+ * most MOST_ROOM ranges of a thread, and forgets the oldest. */
 #ifndef PW_GPU_SPANS_H
 #define PW_GPU_SPANS_H
 

@@ -1,7 +1,7 @@
 /* A profiler plugin in the program's own image, which NCCL_PROFILER_PLUGIN=STATIC_PLUGIN has NCCL
  * look for there (PyTorch's CUPTI monitor has one, pytorch#187518). The probe is in that image,
- * too, and comes first: what NCCL tells it then is the program's, and goes on to that. In-app code.
- */
+ * too, and comes first: what NCCL tells it then is the program's, and goes on to that. Called by
+ * nccl_plugin.c. In-app code; what was decided never changes. */
 #ifndef PW_NCCL_OWN_H
 #define PW_NCCL_OWN_H
 

@@ -1,5 +1,6 @@
 /* Parts of an operation (level 2): the channels of its kernel, and what proxy threads do for it.
- * Used by nccl_event.c, whose events they are. In-app code. */
+ * Used by nccl_event.c, whose events they are, and which holds the thread before each call. In-app
+ * code. */
 #ifndef PW_NCCL_PART_H
 #define PW_NCCL_PART_H
 

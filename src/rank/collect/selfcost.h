@@ -1,5 +1,5 @@
-/* Measures what recording costs on this machine, for /overhead. Called by run/collect.c once a run.
- * Tool code; takes some milliseconds. */
+/* Measures what recording costs on this machine, for /overhead. Called by run/collect.c once a
+ * run. Tool code, never in the program; takes some milliseconds. */
 #ifndef PW_RANK_COLLECT_SELFCOST_H
 #define PW_RANK_COLLECT_SELFCOST_H
 

@@ -4,8 +4,9 @@
  *     .ctl-request       who asks: a nonce, and what is wanted
  *     .status-NNNNN      a rank's answer, JSON
  *
- * Nothing listens anywhere. A request is made exclusively, so that of several who ask one does;
- * collectors and who asks look only at files of their own user. */
+ * Used by run/ask.c, and by each collector's watch (run_watch.c). Nothing listens anywhere. A
+ * request is made exclusively, so that of several who ask one does; collectors and who asks look
+ * only at files of their own user. */
 #ifndef PW_RANK_LIVE_INQUIRY_H
 #define PW_RANK_LIVE_INQUIRY_H
 

@@ -1,6 +1,6 @@
 /* What is known of a running rank (core/live.h), as JSON: the answers that collectors write and
- * inquiries read. Called by inquiry.c. Tool code; files are read as those of a stranger: sizes,
- * types and ranges are checked. */
+ * inquiries read. Called by inquiry.c. Tool code; it trusts no file: sizes, types and ranges are
+ * checked. */
 #ifndef PW_RANK_LIVE_LIVEFILE_H
 #define PW_RANK_LIVE_LIVEFILE_H
 

@@ -1,5 +1,5 @@
-/* The output directory of a job, shared by its ranks. Called by `profwrap run` and the import. Tool
- * code; the caller prints `problem`. */
+/* The output directory of a job, shared by its ranks. Called by `profwrap run` and the import.
+ * Tool code; it prints nothing: the caller prints `problem`. */
 #ifndef PW_RANK_RUN_OUTDIR_H
 #define PW_RANK_RUN_OUTDIR_H
 

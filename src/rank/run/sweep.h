@@ -1,4 +1,5 @@
-/* Removes shared memory whose processes were all killed. Called by `profwrap sweep`. Tool code. */
+/* Removes shared memory whose processes were all killed. Called by `profwrap sweep`. Tool code; a
+ * segment that a process still uses is never removed. */
 #ifndef PW_RANK_RUN_SWEEP_H
 #define PW_RANK_RUN_SWEEP_H
 

@@ -1,5 +1,5 @@
-/* The GPUs of the job, each once even when several ranks used it: text and JSON (and through JSON
- * the HTML report) take their rows from here. Joins rows of the cluster; prints nothing. */
+/* The GPUs of the job, each once even when several ranks used it: used by text and JSON, and
+ * through JSON by the HTML report. Joins rows of the cluster; prints nothing. */
 #ifndef PW_REPORT_CONTENT_GPULIST_H
 #define PW_REPORT_CONTENT_GPULIST_H
 

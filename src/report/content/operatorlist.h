@@ -1,6 +1,5 @@
 /* Operators as reports list them: grouped, searched and sorted, and the ranks that are slow in
- * them. Text, JSON and CSV (and through JSON the HTML report) take their rows from here. Prints
- * nothing. */
+ * them. Used by text, JSON and CSV, and through JSON by the HTML report. Prints nothing. */
 #ifndef PW_REPORT_CONTENT_OPERATORLIST_H
 #define PW_REPORT_CONTENT_OPERATORLIST_H
 

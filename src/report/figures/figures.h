@@ -1,6 +1,6 @@
 /* What several sections and formats need of a cluster, computed once: counts of what is there and
- * what is missing, and the means over the measured steps. Made by each report before it writes.
- * Borrows the cluster; prints nothing. */
+ * what is missing, and the means over the measured steps. Used by each report, which makes it
+ * before it writes. Borrows the cluster; prints nothing. */
 #ifndef PW_REPORT_FIGURES_FIGURES_H
 #define PW_REPORT_FIGURES_FIGURES_H
 
