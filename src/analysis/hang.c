@@ -28,8 +28,9 @@ void pw_digraph_end_node(struct pw_digraph *graph)
     graph->open = 0;
 }
 
-/* Of each node: when it was met (0: not yet), the earliest node that it leads back to, its
- * component (-1 while it is on the stack), the next of its edges; and the two stacks. */
+/* What the search knows of each node: when it was met (0: not yet), the earliest node that it leads
+ * back to, its component (-1 while it is on the stack), the next of its edges; and the two stacks.
+ */
 struct search {
     const struct pw_digraph *graph;
     int32_t *met, *low, *component, *edge, *stack, *path;

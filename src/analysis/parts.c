@@ -209,8 +209,8 @@ static int is_outlier(double lost, double next, double chance)
                                   (lost >= SURE_SHARE && PW_PARTLOSSES * chance < SURE_CHANCE));
 }
 
-/* Whether a loss among `known` ranks is large enough. Of two ranks it is unknown which is usual; in
- * MPI_Init a waiting rank may poll, so that the loss counts only when this rank slept, too. */
+/* Whether a loss among `known` ranks is large enough. With two ranks it is unknown which is usual;
+ * in MPI_Init a waiting rank may poll, so that the loss counts only when this rank slept, too. */
 static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_partloss *f,
                      double chance, size_t known, int64_t run_ns)
 {

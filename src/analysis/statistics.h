@@ -149,8 +149,8 @@ enum { PW_PERMUTATION_LEAST = 7 };
 
 /* How many successive values say as little as one independent value: 1 + 2 x the sum of the
  * autocorrelations, as long as the sums of two successive ones are positive, each at most the one
- * before it (Geyer, Statistical Science 7, 1992); at least 1. Of up to 1000 lags, a quarter of n.
- */
+ * before it (Geyer, Statistical Science 7, 1992); at least 1. It looks at a quarter of n lags, 1000
+ * at most. */
 double pw_correlation_length(const double *values, size_t n);
 
 /* Two-sided p of the permutation test (Fisher 1935; Pitman, JRSS Suppl. 4, 1937) of the difference

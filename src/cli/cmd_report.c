@@ -154,7 +154,7 @@ static int write_stream(FILE *out, const struct job *job)
     return err == -EIO && errno ? -errno : err; /* a full disk, by name */
 }
 
-/* Nobody finds half a report under the final name. */
+/* The report gets its final name when it is whole. */
 static int write_file(struct pw_newfile *file, const struct job *job)
 {
     return pw_newfile_close(file, write_stream(file->out, job));

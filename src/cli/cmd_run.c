@@ -70,7 +70,7 @@ static int check_options(struct pw_run *run)
 }
 
 /* Whether the program is to run although the options are wrong: it was not its command line that
- * was mistyped, or that was asked for. Of the command line any may not have been read then: the
+ * was mistyped, or that was asked for. Then perhaps nothing of the command line was read: the
  * program is what follows "--". */
 static int goes_on(const struct pw_options *options, int argc, char **argv, int *next)
 {

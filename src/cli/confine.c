@@ -61,7 +61,7 @@ struct rule {
     {                                  \
         number, EPERM, needs, -1, 0, 0 \
     }
-/* Of another process than itself, which is 0. */
+/* Refused for every process but the caller, which is 0. */
 #define OTHERS(name)                      \
     {                                     \
         SCMP_SYS(name), EPERM, 0, 0, 0, 0 \

@@ -67,8 +67,8 @@ static void add_rank(struct epoch *epoch, const struct ending *end)
         epoch->first = *end;
 }
 
-/* Of the ranks that have files: missing ones are skipped, as long as the others say there are more.
- */
+/* Reads the ranks that have files: missing ones are skipped, as long as the others say there are
+ * more. */
 static void read_epoch(const char *dir, struct epoch *out)
 {
     enum { MOST_RANKS = 4096, MOST_MISSING = 64 };

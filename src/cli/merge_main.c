@@ -71,11 +71,10 @@ static int understand(int argc, char **argv, int process, struct merge *merge)
     return -1;
 }
 
-/* A process that no launcher started has nobody to send to. Open MPI would still start a daemon,
+/* A process that no launcher started has no other to send to. Open MPI would still start a daemon,
  * for jobs that grow, and try every network: 0.2 s each. Without the daemon all processes of a user
  * on a host have one session directory, which each removes as it ends, also when another begins: so
- * none is made. What alone would miss it are file pointers that processes share: there are none.
- */
+ * none is made. What alone would miss it are file pointers that processes share: there are none. */
 static void start_alone_quickly(void)
 {
     static const char *const launched[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};

@@ -30,7 +30,7 @@ enum { PW_METRICS_TOKEN = 256 };
 
 struct pw_metrics_place {
     int fd, is_tcp;
-    char where[PATH_MAX + 8]; /* as a person is told it */
+    char where[PATH_MAX + 8]; /* as it is printed */
     char path[PATH_MAX];      /* of a Unix socket: to be removed; "" of others */
 };
 
@@ -99,7 +99,7 @@ static int listen_inet(struct pw_metrics_place *place, const char *at)
     return err;
 }
 
-/* Whether a socket lies there at which nobody listens any more. */
+/* Whether a socket lies there at which no process listens any more. */
 static int is_dead(const struct sockaddr_un *address)
 {
     struct stat st;

@@ -175,7 +175,7 @@ static unsigned find_fault(const struct pw_metrics_server *server,
 static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, const char *type,
                              const char *text, size_t length)
 {
-    /* It only reads what it is told to copy. */
+    /* It only reads what it copies. */
     struct MHD_Response *response =
         MHD_create_response_from_buffer(length, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
     if (!response)

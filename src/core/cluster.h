@@ -25,7 +25,7 @@ struct pw_cluster {
     struct pw_row_c_step *steps; /* S rows */
     size_t nstep_rows;
     struct pw_row_c_step_trace *step_trace;   /* [S * R]: step-major, rank = row of `ranks` */
-    struct pw_row_c_phase_trace *phase_trace; /* likewise */
+    struct pw_row_c_phase_trace *phase_trace; /* [S * R], as step_trace */
     struct pw_row_c_part_trace *part_trace; /* NULL (older files), or [PW_PART_END * R]: by part */
     struct pw_row_c_collective *collectives;
     size_t ncollectives;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Of a kernel's name as CUPTI gives it (_Z29ncclDevKernel...) or demangled (void
+/* Whether a kernel is one, by its name as CUPTI gives it (_Z29ncclDevKernel...) or demangled (void
  * ncclDevKernel<...). Types of NCCL's among a function's parameters do not count. */
 static inline bool pw_is_comm_kernel(const char *name)
 {

@@ -23,7 +23,7 @@ static inline int64_t pw_sum(int64_t a, int64_t b)
     return b > 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* a - b, likewise. */
+/* a - b, cut in the same way. */
 static inline int64_t pw_difference(int64_t a, int64_t b)
 {
     int64_t difference;

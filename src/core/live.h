@@ -57,7 +57,7 @@ struct pw_live {
     int32_t recording;       /* 1; 0: recording is paused */
     int32_t ordered;         /* the same, when it will have obeyed all orders */
     int64_t steps_per_1000s; /* how fast its number of steps rose; -1 not known */
-    /* Of the steps that have ended. -1: not known, or none yet. */
+    /* The steps that have ended. -1: not known, or none yet. */
     int64_t steps, steps_ns;            /* how many, and how long all of them took */
     int64_t mpi_ns;                     /* inside MPI calls that have ended, all threads */
     int64_t step_last_ns, step_mean_ns; /* the last one; the last few */

@@ -75,7 +75,7 @@ int64_t pw_option_size(const struct pw_options *options, enum pw_option option);
 /* A number above 0 of a TEXT row; 0 where it is "", -1 where it is none. */
 double pw_option_number(const struct pw_options *options, enum pw_option option);
 
-/* Of a TEXT row: 0 for "none", N for "deflate:N", 1 to 9; -1 where it is neither. */
+/* The value of a TEXT row: 0 for "none", N for "deflate:N", 1 to 9; -1 where it is neither. */
 int pw_option_compression(const struct pw_options *options, enum pw_option option);
 
 /* Prints one line per row of `command`. */

@@ -13,8 +13,8 @@
 enum { PW_READLIMIT_MORE_BYTES = 448 << 20, PW_READLIMIT_TIMES = 16 };
 
 /* For the rest of the process and its children: writable memory of at most what the above says for
- * `input_bytes`, or as PROFWRAP_READ_MEMORY says; a limit that is lower already stays. What asks
- * for more is told that there is none. 0 or -errno. */
+ * `input_bytes`, or as PROFWRAP_READ_MEMORY says; a limit that is lower already stays. An
+ * allocation of more fails. 0 or -errno. */
 int pw_readlimit_set(uint64_t input_bytes);
 
 /* Bytes of what is read: of the file `path`, or of all files in the directory. */

@@ -32,7 +32,7 @@ enum {
     NAMES_BYTES = 1 << 16,
 };
 
-/* The user's own group, of which nobody else is a member. */
+/* The user's own group, of which no other user is a member. */
 static bool is_private_group(gid_t gid, uid_t uid)
 {
     static char user_names[NAMES_BYTES], group_names[NAMES_BYTES];
@@ -167,7 +167,7 @@ static void remove_part(int number)
     raise(number);
 }
 
-/* Where nobody else cares for the signal. */
+/* For signals that the program does not handle itself. */
 static void watch_endings(struct pw_newfile *file)
 {
     const struct sigaction action = {.sa_handler = remove_part};

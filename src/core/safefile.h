@@ -12,8 +12,7 @@
 /* Files that other users may have put something in the place of: opened only as regular files, and
  * made under a name of their own before they get the final one. */
 
-/* A file that is being made. Its directory is open: whoever renames it meanwhile changes nothing.
- */
+/* A file that is being made. Its directory is open: renaming it meanwhile changes nothing. */
 struct pw_newfile {
     FILE *out;
     int dir; /* -1: written in place */
@@ -41,11 +40,11 @@ int pw_open_regular(const char *path, int flags);
 /* The same as a stream; NULL with errno set. */
 FILE *pw_fopen_regular(const char *path);
 
-/* Which directories profwrap writes into: those in which nobody else can put a file in the place of
- * another. */
+/* Which directories profwrap writes into: those in which no other user can put a file in the place
+ * of another. */
 
-/* Whether nobody but its owner, the caller, can write to the directory. 0; -EPERM when somebody
- * can, -errno when it cannot be known: then `problem` has one sentence, without a full stop.
+/* Whether only its owner, the caller, can write to the directory. 0; -EPERM when another user can,
+ * -errno when it cannot be known: then `problem` has one sentence, without a full stop.
  *
  * Write permission of the group counts unless the group is the owner's private one: it is the
  * owner's primary group, has the owner's name, and no other member. So systems make users' groups

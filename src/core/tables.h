@@ -132,9 +132,9 @@ const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type);
 /* The name of `value`, or "?" when the enumeration has none. */
 const char *pw_enum_name(enum pw_field_type type, int value);
 
-/* Of an enum pw_cause: what a person reads as the cause ("cgroup CPU throttling"), and what the
- * rank was doing meanwhile ("ready to run but without a CPU"). "" when nothing is known, or for a
- * value that is not in the enumeration. */
+/* The words for an enum pw_cause: what a person reads as the cause ("cgroup CPU throttling"), and
+ * what the rank was doing meanwhile ("ready to run but without a CPU"). "" when nothing is known,
+ * or for a value that is not in the enumeration. */
 const char *pw_cause_title(int cause);
 const char *pw_cause_doing(int cause);
 

@@ -57,8 +57,8 @@ static int is_gloo_work(const struct pw_json_item *name)
     return name && name->length > PREFIX && memcmp(name->text, "gloo:", PREFIX) == 0;
 }
 
-/* Of NCCL in older versions, "nccl:all_reduce" around the launch, with the shapes of what goes in;
- * of Gloo "gloo:all_reduce", while its thread works. */
+/* Older versions of NCCL have "nccl:all_reduce" around the launch, with the shapes of what goes in;
+ * Gloo has "gloo:all_reduce", while its thread works. */
 static uint32_t from_annotation(struct pw_trace *trace, const struct pw_kineto_event *event,
                                 int64_t *count_in, int64_t *count_out)
 {

@@ -101,7 +101,7 @@ static int64_t type_of(const struct rank_file *f, uint32_t row)
     return row < f->nnames ? pw_names_number(f->names[row], strlen(f->names[row])) : 0;
 }
 
-/* Of Gloo's operations there are no rows of /events/nccl: `nccl` is NULL. */
+/* Gloo's operations have no rows in /events/nccl: `nccl` is NULL. */
 static int add_operation(struct inference *all, const struct rank_file *f, size_t row,
                          const struct pw_row_nccl *nccl, int64_t rank)
 {

@@ -281,7 +281,7 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
 
 /* ---- Gloo ---- */
 
-/* The thread does nothing else: as a call of MPI_Wait. Of several operations each gets the part
+/* The thread does nothing else: as a call of MPI_Wait. Each of several operations gets the part
  * that those before it do not explain. */
 static void add_gloo_wait(struct writing *w, const struct pw_gloo_op *op)
 {

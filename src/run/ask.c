@@ -62,7 +62,7 @@ void pw_ctl_block_signals(sigset_t *ends)
     sigprocmask(SIG_BLOCK, ends, NULL);
 }
 
-/* Asks, once nobody else does. */
+/* Asks, once no other process does. */
 static int begin(struct pw_inquiry *inquiry, const struct pw_request *request, const sigset_t *ends)
 {
     int64_t until = pw_local_ns() + PATIENCE_OTHER_NS;

@@ -9,7 +9,7 @@
 
 #include "rank/live/inquiry.h"
 
-/* Says why there is nobody to ask in `dir`; 0 when there is somebody. */
+/* Says why there is no collector to ask in `dir`; 0 when there is one. */
 int pw_ctl_check_job(const char *dir);
 
 /* From now on signals that ask this program to end are waited for, by pw_ctl_pause(). */

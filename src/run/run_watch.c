@@ -125,7 +125,7 @@ static void answer_if_asked(struct pw_run_watch *w)
     w->asked_until_ns = pw_local_ns() + ASKED_NS;
 }
 
-/* Of all ranks that notice, the first to make the request gathers. */
+/* The first rank that notices and makes the request gathers. */
 static void ask_if_hung(struct pw_run_watch *w, int64_t now)
 {
     uint64_t start;

@@ -1,4 +1,4 @@
-/* What the declared faults add to a rank's work, when they stop it, and what the sink is told of
+/* What the declared faults add to a rank's work, when they stop it, and what the sink learns of
  * that. The stages (stage.c), scripts and patterns call it whenever a rank works, and play.c at the
  * begin and end of steps. It only changes clocks of the play; which faults there are is in
  * params.h, and files are written elsewhere (runwrite.h). */

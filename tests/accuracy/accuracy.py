@@ -8,7 +8,7 @@ Each run has one declared fault or none; DIR keeps the runs, so that only the me
 Prints the confusion matrix per kind of fault, then every figure beside its budget. With --classes, the
 cases of cases.py instead, scored by casescore.py, in a table with a line for each class; --table prints
 the cases that were not right; --peers scores the rules of other tools (peers.py) on the same files, too,
-in one table. Seeds from 1000000 on are held out: nobody looks at them while they mend.
+in one table. Seeds from 1000000 on are held out: do not look at them while you mend.
 """
 import argparse
 import json

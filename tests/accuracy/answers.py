@@ -4,7 +4,7 @@
 
 RUNS is what `accuracy.py --keep` left: a folder CLASS-SEED for each case, with its truth.json.
 ANSWERS.json is a list of {"class", "seed", "named"}; named is what the tool says, what it shows first
-at the beginning (README.md has its fields). A case that is not in it counts as nobody named.
+at the beginning (README.md has its fields). A case that is not in it counts as if no rank was named.
 """
 import glob
 import json
@@ -42,7 +42,7 @@ def said_of(entry):
 
 
 def right_in(truth):
-    """Of a tool that knows hosts only, the host of the rank at fault is right, too."""
+    """For a tool that knows hosts only, the host of the rank at fault is right, too."""
     def is_right(said, fault):
         if fault["scope"] == "rank" and said["scope"] == "host":
             return said["who"] == f"node{fault['rank'] // truth['ranks_per_host']:04d}"
@@ -114,7 +114,7 @@ def tables(tools):
 
 
 def print_peers(results):
-    """Of what accuracy.py found with --peers."""
+    """Prints what accuracy.py found with --peers."""
     tools = {"profwrap": results}
     for name in results[0]["peers"] if results else ():
         tools[name] = [{"class": r["class"], "bare": r["bare"], **r["peers"][name]} for r in results]

@@ -23,7 +23,7 @@ TAIL = re.compile(r"\b(after (the|its) last|tail|at the end|MPI_Finalize|ended l
 
 
 def scope_of(job):
-    """Of a first screen that names no rank, host or link: what it says of many of them."""
+    """What a first screen that names no rank, host or link says of many of them."""
     if CANNOT_TELL.search(job["headline"]):
         return "cannot_tell"
     told = [job["headline"], *(one["text"] for one in job.get("highlights") or ())]

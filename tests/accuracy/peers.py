@@ -34,7 +34,7 @@ def windows(steps, length):
 # ranks, or of the rank's own reports until now.
 
 def medians(seen, first, last):
-    """Of each rank, of each section: median wall time, median work, time of all its work. Nobody marks
+    """For each rank and section: median wall time, median work, time of all its work. No tool marks
     what is communication alone, and NCCL's kernels are left out."""
     found = []
     for sections in seen.sections:

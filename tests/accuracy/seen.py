@@ -86,7 +86,7 @@ class Inside:
 
 
 def period_of(calls):
-    """Of a sequence of numbers: the first lag at which its autocorrelation is 0.95 or more; None
+    """For a sequence of numbers, the first lag at which its autocorrelation is 0.95 or more; None
     without one."""
     sequence = np.asarray(calls, dtype=float)
     if len(sequence) < 4:

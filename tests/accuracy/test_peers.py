@@ -79,7 +79,7 @@ def nvrx_weighs_kernels_by_their_time():
 
 @case
 def nvrx_compares_a_rank_with_its_own_reports_before():
-    # All ranks are slow from step 20 on: no relative score, all individual ones: nobody stands out.
+    # All ranks are slow from step 20 on: no relative score, all individual ones: no rank stands out.
     assert peers.nvrx(run(slow=lambda r, s, p: 2 if s >= 20 else 1)) == [{"scope": "all"}]
     # Median of 20 steps: 9 slow ones of them are not seen, 11 are.
     assert peers.nvrx(run(slow=slows(3, "data", 2, 0, 8))) == []

@@ -55,7 +55,7 @@ def repeat(launch, clock_of, times):
 
 
 def read_costs():
-    """Of each rank: (first synchronisation, what came after it, run), ns."""
+    """For each rank: (first synchronisation, what came after it, run), ns."""
     rows = []
     for path in glob.glob(os.path.join(out, "rank-*.h5")):
         with h5py.File(path) as file:

@@ -32,7 +32,7 @@ static uint32_t function_name(void *arg, int domain, uint32_t callback, bool *la
 
 static const struct pw_cuda_names names = {name_at, function_name, NULL, false};
 
-/* Of this process: the rate that one core can take, whatever else the machine does. */
+/* CPU time of this process: the rate that one core can take, whatever else the machine does. */
 static int64_t cpu_ns(void)
 {
     struct timespec now;

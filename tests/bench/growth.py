@@ -8,7 +8,7 @@ merged, by one process if not told otherwise, and reported as text, JSON and HTM
 the peak memory of the largest process, and sizes of files; then
 the exponents of processor time and memory over the two largest sizes. Merge and report must end with
 status 0, cluster.h5 must have what was written, and nothing may grow worse than by the exponents of
-AXES. A status other than 0 without one sentence is told apart from one with it.
+AXES. A status other than 0 without one sentence is distinguished from one with it.
 
 The small sizes are a test: they have columns of many chunks, more threads than there are rings, and a
 year of timestamps. They take too little for exponents. Instead, what the largest takes above a run of
@@ -41,7 +41,7 @@ YEAR_NS = 31_556_952 * 10**9
 START_NS = 10**9
 ROWS_A_WRITE = 1 << 20
 OPERATORS_MOST = 100_001  # rows, the last of which is of all others
-# Of what is shorter or smaller no exponent is told: it is of starting and ending.
+# No exponent is given for what is shorter or smaller: starting and ending dominate it.
 LEAST_S, LEAST_BYTES = 0.5, 64 << 20
 PAGE_MOST_BYTES = 24 << 20  # that a browser shall read
 
@@ -238,7 +238,7 @@ AXES = {
 
 
 FORMS = ("merge", "text", "json", "html")
-# Of the largest small size: processor time above that of the least run, in its merges, and MiB above its.
+# Limits at the largest small size: processor time above that of the least run, in its merges; MiB above its.
 SMALL = {
     "steps": ((2.8, 34), (0.2, 11), (1.4, 67), (0.8, 20)),
     "ranks": ((5.0, 2), (0.1, 0), (0.2, 1), (0.2, 0)),
@@ -368,7 +368,7 @@ def exponent(smaller, larger, ratio):
 
 
 def judge(what, costs, sizes, axis):
-    """Of the two largest sizes, and only where the larger is more than starting and ending."""
+    """Judges the two largest sizes, and only where the larger is more than starting and ending."""
     (few, small), (many, large) = costs[-2:]
     ratio, good = many / few, True
     for form in small:

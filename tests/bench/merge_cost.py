@@ -125,7 +125,7 @@ def events_slope():
 
 
 def messages_slope():
-    """Of runs that take several rounds of messages."""
+    """The cost of an event in runs that take several rounds of messages."""
     times, rate, many = slope("halo", (4000, 8000), "-r", 64, "-p", "halo")
     print(f"a halo event more: {rate:.2f} million/s on 2 processes")
     return report("doubling a halo run: processor time without start and end", times, 2.1, " x")
@@ -148,7 +148,7 @@ def ranks_slope(most):
 
 
 def report_cost(cluster):
-    """Of both reports, as the end of a run writes them."""
+    """The cost of both reports, as the end of a run writes them."""
     ok = True
     for form in ("text", "json"):
         start = time.monotonic()

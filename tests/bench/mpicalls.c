@@ -83,8 +83,8 @@ static void range_pairs(int n)
     }
 }
 
-/* Of many calls, whatever made them long: also the scheduler or the hypervisor, when it gives the
- * core to somebody else meanwhile. */
+/* The longest of many calls, also those that were made long by the scheduler or the hypervisor,
+ * when it gives the core to somebody else meanwhile. */
 struct tail {
     int64_t worst_ns, spent_ns;
     int over;

@@ -93,7 +93,7 @@ static void measure(int n, int pause_ms, double medians[ROWS])
         medians[i] = floor_median(took[i], BLOCKS);
 }
 
-/* Of a child of the process that records. */
+/* Measures a child of the process that records. */
 static void measure_closed(int n)
 {
     double medians[ROWS];

@@ -6,7 +6,7 @@ with the right steps?
 RUNS runs (20) of the two examples in turn, one rank on each of 4 hosts whose clocks differ by
 seconds; rank, phase, steps and size of the delay are drawn by a seeded generator, the size from 5 %
 to 100 % of a step as it was without delays, as many below 22 % as above. As many runs without a
-delay must name nobody. What is said of less than the smallest delay is printed but not counted: it
+delay must name no rank. What is said of less than the smallest delay is printed but not counted: it
 may be real, of a machine with fewer cores than ranks and collectors. Prints a line a run, and both
 counts beside the budget.
 

@@ -29,7 +29,7 @@ profwrap, train = sys.argv[1:3]
 
 
 class Training:
-    """A training that runs until it is told to end, and only in its turns."""
+    """A training that runs until it is asked to end, and only in its turns."""
 
     def __init__(self, command, where, name):
         self.output = open(os.path.join(where, name), "w+b")

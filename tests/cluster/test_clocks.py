@@ -42,7 +42,7 @@ def attribute(file, name):
 
 
 def judge(what, pairs):
-    """Of (error, bound) pairs; what is wrong."""
+    """What is wrong with (error, bound) pairs."""
     errors, bounds = [abs(pair[0]) for pair in pairs], [pair[1] for pair in pairs]
     if not pairs:
         return [f"{what}: nothing to compare"]

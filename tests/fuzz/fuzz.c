@@ -38,7 +38,7 @@ enum {
     MOST_CORPUS_BYTES = 1 << 20
 };
 
-/* Of the heap, in bytes. */
+/* Sizes of the heap, in bytes. */
 static struct {
     _Atomic int64_t live, peak;
     _Atomic int64_t limit; /* 0: none */

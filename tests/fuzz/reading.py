@@ -2,7 +2,7 @@
 
 import profwrap
 
-# What load() raises for whoever asks wrongly, or for what is not there.
+# What load() raises for a wrong request, or for what is not there.
 _ANSWERS = (profwrap.FileError, FileNotFoundError)
 
 

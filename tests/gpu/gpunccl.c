@@ -11,7 +11,7 @@
 
 #include "gpudriver.h"
 
-/* Of nccl.h. */
+/* From nccl.h. */
 enum { FLOAT32 = 7, SUM = 0, RANKS = 2, BYTES = 1 << 20, COUNT = BYTES / 4 / RANKS, RUNS = 10 };
 struct unique_id {
     char bytes[128];

@@ -11,7 +11,7 @@
 
 #include "gpudriver.h"
 
-/* Of cupti_activity.h. */
+/* From cupti_activity.h. */
 enum { CONCURRENT_KERNEL = 10, FORCED = 1, BUFFER = 1 << 20, ALIGNED = 8, KERNELS = 50 };
 
 typedef void request_buffer(uint8_t **buffer, size_t *size, size_t *most_records);

@@ -10,7 +10,7 @@ FILES, BYTES, LOG = 8, 16 << 20, "failed.log"
 
 
 def name_of(*parts):
-    """Of letters, digits, dots, - and _ alone."""
+    """A name of letters, digits, dots, - and _ alone."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts))
 
 
@@ -28,7 +28,7 @@ class Kept:
         return [(path, os.stat(path).st_mtime_ns) for path in sorted(glob.glob("*/rank-*.h5"))]
 
     def failed(self, check, log, used):
-        """Of the check: what its programs said, the rank files it made and those it read (used)."""
+        """Keeps what the programs of the check said, the rank files it made and those it read (used)."""
         if not self.folder:
             return
         os.makedirs(self.folder, exist_ok=True)

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-# Of `pack --with`.
+# From `pack --with`.
 CARRIED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "with")
 # The loader's words, and Python's when a module's library cannot be loaded.
 MISSING = re.compile(r"(?:loading shared libraries|ImportError|OSError): (lib\S+?\.so[.\d]*): "
@@ -50,7 +50,7 @@ def wheel_folders():
 
 
 def first_of(folders, name):
-    """Of several in one folder the newest."""
+    """The newest where one folder has several."""
     for folder in folders:
         found = sorted(glob.glob(os.path.join(folder, name)))
         if found:

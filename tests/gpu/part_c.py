@@ -6,7 +6,7 @@ import libraries
 from validate_run import (HERE, KERNELS, PROFWRAP, Skipped, await_end, check, end, need_gpu,
                           need_torch, opened, run, start)
 
-# NCCL refuses that unless they seem to be on different hosts, or from 2.30 on is told.
+# NCCL refuses that unless they seem to be on different hosts or, from 2.30 on, a variable allows it.
 TWO_ON_ONE = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_NET": "Socket",
               "NCCL_SOCKET_IFNAME": "lo", "NCCL_NVLS_ENABLE": "0", "NCCL_MAX_CTAS": "2",
               "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
@@ -14,7 +14,7 @@ DDP_STEPS = 30
 
 
 def two_ranks(mode, level=1):
-    """Of with_torch.py; their files are then in the folder of the mode's name."""
+    """Runs with_torch.py; their files are then in the folder of the mode's name."""
     need_gpu()
     return both(mode, [need_torch(), os.path.join(HERE, "with_torch.py"), mode], level)
 

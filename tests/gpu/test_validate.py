@@ -32,7 +32,7 @@ def validate(*arguments, status=0, standin=True, **env):
 
 
 def verdicts(path):
-    """Of a record: [(check, verdict)], without the figures."""
+    """[(check, verdict)] of a record, without the figures."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     return re.findall(r"^\| ([A-D] [^|]*?) \| (\w+) \|", text, re.M), text

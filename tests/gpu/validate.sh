@@ -53,7 +53,7 @@ fi
 export PROFWRAP_VALIDATE_BUILD=$build PROFWRAP_VALIDATE_RECORD=$record PROFWRAP_VALIDATE_KEEP=$keep
 export PROFWRAP_VALIDATE_ONLY=$only PROFWRAP_VALIDATE_PATIENCE_S=$patience
 export PROFWRAP_VALIDATE_OVERHEAD_PERCENT=$overhead
-# Of the time that is left a part gets its share; what it does not use is the next ones'.
+# A part gets its share of the time that is left; what it does not use is the next ones'.
 declare -A weight=([A]=4 [B]=2 [C]=3 [D]=2)
 failed=0 passed=0
 for ((i = 0; i < ${#parts[@]}; i++)); do

@@ -42,7 +42,7 @@ PATIENCE_S = float(setting("PATIENCE_S", 120))
 DEADLINE = time.monotonic() + float(setting("LIMIT_S", 480)) - RESERVE_S
 PROFWRAP = os.path.join(BUILD, "bin", "profwrap")
 KERNELS = os.path.join(BUILD, "tests", "gpu", "gpukernels")
-# Of the check that is being made: what its programs said, and the rank files that it read.
+# For the check that is being made: what its programs said, and the rank files that it read.
 SAID, READ = [], []
 
 
@@ -195,8 +195,8 @@ def refuse(why):
 
 
 class Record:
-    """RECORD, where there is one: each row is in it as soon as it is known. Of a machine on which no
-    GPU was met, and where nothing failed, nothing is written."""
+    """RECORD, where there is one: each row is in it as soon as it is known. Nothing is written for
+    a machine on which no GPU was met and nothing failed."""
 
     gpu_was_met = False
 

@@ -153,7 +153,7 @@ def find(browser, selector):
 
 
 def text(browser, selector):
-    """Of an element that may be drawn anew just now."""
+    """The text of an element that may be drawn anew just now."""
     from selenium.common.exceptions import StaleElementReferenceException
     for _ in range(20):
         try:

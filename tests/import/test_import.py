@@ -380,7 +380,7 @@ def directories_above_the_output_are_made():
 
 @case
 def steps_are_told_by_their_name_in_every_category():
-    """Of the host; that on a GPU's track is when the GPU worked on the step."""
+    """Steps are those of the host; that on a GPU's track is when the GPU worked on the step."""
     def marks(category, at):
         return [event(f"ProfilerStep#{5 + i}", category, at + 1000 * i, 900) for i in range(3)]
     for category in ("user_annotation", "cpu_op", "Operator", "python_function", "of_2030"):
@@ -597,7 +597,7 @@ def run_at(directory, *arguments):
 
 @case
 def ranks_whose_reader_is_killed_are_named():
-    """Of two readers one is killed in the middle of a long trace: its rank is named and has no file,
+    """One of two readers is killed in the middle of a long trace: its rank is named and has no file,
     the others have theirs."""
     import signal
     import time
@@ -1333,7 +1333,7 @@ def break_down(file, as_hta):
 
 @case
 def real_traces_break_down_as_hta_says():
-    """Of all steps, from what is in the rank files."""
+    """Compares all steps, from what is in the rank files."""
     with open(shared("hta_results.json")) as file:
         hta = json.load(file)
     for key, names in (

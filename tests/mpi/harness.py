@@ -113,7 +113,7 @@ def lines(output):
 
 
 def one_line(done, *patterns):
-    """Of profwrap, and nothing else on standard error, with all of these."""
+    """profwrap says one line and nothing else on standard error, with all of these."""
     found = lines(done.stderr)
     equal(len(found), 1, f"lines on standard error: {found}")
     check(found[0].startswith("profwrap"), repr(found[0]), "is not profwrap's")
@@ -179,7 +179,7 @@ def range_names(file):
 
 
 def rows(file, table, *fields):
-    """Of each row of a table of GPU work, in order of start: the fields, texts readable."""
+    """The fields of each row of a table of GPU work, in order of start, with readable texts."""
     strings, dataset = texts(file), file[table] if table in file else []
     found = []
     for row in sorted(dataset[:], key=lambda r: tuple(int(r[f]) for f in ("start", "end"))):
@@ -189,7 +189,7 @@ def rows(file, table, *fields):
 
 
 def copies(file, *fields):
-    """Of each copy by a GPU: its kind, and the fields."""
+    """The kind and the fields of each copy by a GPU."""
     table = file["events/memcpy"]
     return list(zip(enum_names(table, "kind"), *(table[f].tolist() for f in fields)))
 

@@ -20,7 +20,7 @@ def merged(kind, messages, size, transport="vader,self"):
 
 
 def sums(file, field):
-    """Of each rank, over the slow rank's long steps."""
+    """The sum for each rank, over the slow rank's long steps."""
     trace = file["step_trace"][:]
     return trace[field].reshape(STEPS, -1)[FIRST:LAST + 1].sum(axis=0)
 

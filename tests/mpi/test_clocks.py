@@ -110,7 +110,7 @@ def one_rank():
 
 @h.case
 def skew_is_no_straggler():
-    """5 ms between two clocks, a tenth of a step, and no slow rank: nobody is named for as much, on
+    """5 ms between two clocks, a tenth of a step, and no slow rank: no rank is named for as much, on
     a machine that others use in at most 2 of 6 runs."""
     alarms = 0
     for attempt in range(6):

@@ -192,7 +192,7 @@ def signals_of_the_program():
 
 @h.case
 def refusals():
-    """Nobody to ask; bad words."""
+    """No collector to ask; bad words."""
     os.mkdir("empty")
     for verb in ("start", "stop", "snapshot"):
         done = h.run(h.profwrap("ctl", verb, "empty"), status=1)

@@ -513,7 +513,7 @@ def another_profiler():
 
 @h.case
 def a_profiler_beside_us():
-    """From 13.4 on both record: nobody gives way, and what is read is in our clock."""
+    """From 13.4 on both record: neither gives way, and what is read is in our clock."""
     done = run("share", layout="13.5")
     no_faults(done)
     h.check("theirs 1 failed 0" in h.lines(done.stdout), done.stdout)
@@ -706,7 +706,7 @@ def killed_while_records_are_lost():
     """What the program could not say any more is counted all the same."""
     run("die-losing", status=-signal.SIGKILL)
     file = h.open_rank("out")
-    kept = len(names(file)) - 2000  # whose names nobody had read
+    kept = len(names(file)) - 2000  # whose names had not been read
     h.check(20 < kept < 60, kept, "kernels of 60")
     h.equal(sorted(h.gaps(file)), [("cupti_full", "device", 60 - kept + 1),
                                    ("cupti_untimed", "device", 2)], "gaps")

@@ -55,7 +55,7 @@ def check_file(code, sig, complete=1, out="out"):
 
 
 def ends(how, status):
-    """By itself: the launcher is told what it would be told without profwrap."""
+    """By itself: the launcher sees the same end as without profwrap."""
     process = start(CALLS, *how.split())
     finish(process)
     h.equal(process.returncode, status, f"status after {how}")
@@ -314,7 +314,7 @@ def guard_killed():
 @h.case
 def all_killed_and_recovered():
     """Guard, collector and program at once: what is in the journal and in shared memory is made into
-    a file, however often it is tried; nobody saw the program end."""
+    a file, however often it is tried; no process saw the program end."""
     draw = random.Random(3)
     for i in range(4):
         process = start(0, "stay", out=f"out{i}")

@@ -188,7 +188,7 @@ def plant_and_end(names, plant):
 
 @h.case
 def pipes_in_the_place_of_reports():
-    """Nobody reads them: who opened one to write would wait for ever."""
+    """No process reads them: who opened one to write would wait for ever."""
     names = [name + end for name in ("report.txt", "report.json", "report.html")
              for end in ("", ".part")]
     plant_and_end(names, os.mkfifo)

@@ -169,7 +169,7 @@ def waiting_for_a_killed_collector():
 
 @h.case
 def killed_in_a_full_ring():
-    """Nobody marks the last losses: they are read from where they were counted."""
+    """No record marks the last losses: they are read from where they were counted."""
     h.h5py()
     with Flood("--ring-size", "64K", "--no-merge") as run:
         run.stop_collector()

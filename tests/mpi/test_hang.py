@@ -1,5 +1,5 @@
 """Hangs: the watchdog names who waits for whom, `profwrap ctl status` shows what runs, the program
-goes on as if nobody had looked, and a rank that dies in a call is named with it."""
+goes on as if no process had looked, and a rank that dies in a call is named with it."""
 
 import contextlib
 import glob
@@ -235,7 +235,7 @@ def no_job():
         job.communicate(timeout=h.PATIENCE_S)
     done = h.run(h.profwrap("ctl", "status", "out"), status=1)
     h.equal(done.stderr, b"profwrap: out has no running job\n", "said of one that has ended")
-    # What a collector leaves that was killed: there is nobody to answer.
+    # What a collector leaves that was killed: no process answers.
     os.rename("out/rank-00000.h5", "out/rank-00000.h5.part")
     done = h.run(h.profwrap("ctl", "status", "out"), status=1)
     h.check(b"no rank of out answered" in done.stderr, done.stderr)

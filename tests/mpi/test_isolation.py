@@ -1,4 +1,4 @@
-"""Nobody but the owner of a run reads or changes what it makes: files, shared memory, sockets."""
+"""Only the owner of a run reads or changes what it makes: files, shared memory, sockets."""
 
 import glob
 import os
@@ -156,7 +156,7 @@ def planted_files_are_not_used():
 
 @h.case
 def a_planted_rank_file_is_refused():
-    """Of rank 1, while rank 0 is under way: it says so, and what the link points to stays."""
+    """The file of rank 1, while rank 0 is under way: it says so, and what the link points to stays."""
     with open("victim", "w") as file:
         file.write("precious")
     job = {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "0",
@@ -185,7 +185,7 @@ def a_directory_of_another_user():
 
 @h.case
 def a_segment_of_another_user():
-    """The probe takes nobody's word for where its segment is: another user's, one that others may
+    """The probe trusts no word on where its segment is: another user's, one that others may
     write, a link, a short one. The program then runs as if there were no profwrap."""
     library = os.path.join(os.path.dirname(h.place("PROFWRAP")), "..", "libexec", "profwrap",
                            "libprofwrap_probe.so")
@@ -223,7 +223,7 @@ def a_segment_of_another_user():
 
 
 def is_collector(pid, folder):
-    """Of those that write to a folder."""
+    """Whether it is a collector that writes to the folder."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             program = file.read().split(b"\0")[0]
@@ -283,7 +283,7 @@ def one_host_has_no_sockets():
 
 
 def strangers_packets():
-    """Of the size of a probe, among others, of which none has the code of the job."""
+    """Packets, some of them as large as a probe, none with the code of the job."""
     return [b"", b"\0" * 40, os.urandom(40), os.urandom(39), os.urandom(41), os.urandom(1400)]
 
 

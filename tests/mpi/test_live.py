@@ -190,7 +190,7 @@ def read_token(path="out/metrics.token"):
 
 @h.case
 def metrics_by_a_socket():
-    """Of the directory, for its owner only, until the job ends."""
+    """A socket in the directory, for its owner only, until the job ends."""
     need_server()
     with running(steps=100000) as job, serving("--serve") as (server, where):
         h.equal(where, "unix:out/metrics.sock", "place")
@@ -369,7 +369,7 @@ def watch_on_a_terminal():
 
 @h.case
 def refusals():
-    """Nobody to ask; what does not go together."""
+    """No collector to ask; what does not go together."""
     os.mkdir("empty")
     for command in (("ctl", "metrics", "empty"), ("report", "--watch", "empty"),
                     ("report", "--watch", "nowhere")):

@@ -172,7 +172,7 @@ def no_channels_in_a_small_dev_shm():
 
 @h.case
 def unrequested_types():
-    """NCCL starts events that nobody asked for: they have no handle, and end without harm."""
+    """NCCL starts events that were not asked for: they have no handle, and end without harm."""
     for version, handles in ((1, 1), (6, 2)):  # a plan; and a launch
         out, _ = play("types", version, rank=0, options=("--no-merge", "-o", f"o{version}"))
         h.check(f"handles {handles}\n" in out, version, out)
@@ -273,7 +273,7 @@ def another_plugin():
 
 @h.case
 def plugin_of_the_program():
-    """One in the program's own image, which NCCL is told of by STATIC_PLUGIN (PyTorch's CUPTI monitor):
+    """One in the program's own image, which STATIC_PLUGIN makes NCCL use (PyTorch's CUPTI monitor):
     the probe comes before it there, and must not take its events away. Wrappers record."""
     library = h.program(os.path.join("standin", "libownplugin.so"))
     for version in (6, 7):
@@ -308,7 +308,7 @@ def job_without_mpi():
 
 @h.case
 def enqueued_only():
-    """At level 1 without CUPTI nobody knows how long an operation took: no bandwidth is made up."""
+    """At level 1 without CUPTI it is unknown how long an operation took: no bandwidth is made up."""
     play("steps", size=2, options=(), env={"NCCLPLAY_MEET": os.path.abspath("meet")})
     report = load_report("out")
     headline = report["job"]["headline"]

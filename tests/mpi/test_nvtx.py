@@ -26,7 +26,7 @@ def payload(strings, kind, value):
 
 
 def ranges(file, *wanted):
-    """Of each row: the wanted fields, readable."""
+    """The wanted fields of each row, readable."""
     strings, table = h.texts(file), file["events/range"]
     rows, kinds, types = table[:], h.enum_names(table, "kind"), h.enum_names(table, "payload_type")
     found = []

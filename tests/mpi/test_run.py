@@ -1,4 +1,4 @@
-"""Whole runs of examples/train: the straggler is named or nobody is, the files are there with the
+"""Whole runs of examples/train: the straggler is named or no rank is, the files are there with the
 names that others rely on, and the merge is the same however it is run and whatever is missing."""
 
 import json

@@ -137,7 +137,7 @@ def the_second_collector_outlives_the_guard():
 
 @h.case
 def a_program_that_is_stopped():
-    """The second collector follows a program that does not run meanwhile. With nobody outside of its
+    """The second collector follows a program that does not run meanwhile. With no process outside of its
     group in its session, as here, the end of a parent there would send it SIGHUP (setpgid(2))."""
     run = Run(session=True).await_calls()
     stop(run.program)

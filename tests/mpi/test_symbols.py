@@ -87,7 +87,7 @@ def own_functions_in_a_constructor():
 
 @h.case
 def own_functions_of_nvidias_names():
-    """Of two libraries, together and one after the other where it may be loaded in the same place."""
+    """Two libraries, together and one after the other where it may be loaded in the same place."""
     first, second = h.program("libownnccl71.so"), h.program("libownnccl72.so")
     for scope in ("local", "closed"):
         said = same(1, h.program("loader"), scope, first, scope, second, scope, first, scope, second)
@@ -130,7 +130,7 @@ def sequence_numbers(rank):
 
 @h.case
 def a_tool_while_recording_is_paused():
-    """Collectives are counted then, once each, whoever is in between: a call of the program and that
+    """Collectives are counted then, once each, whatever is in between: a call of the program and that
     of PMPI inside it are one."""
     wanted = [("Allreduce", 0), ("Allreduce", 1), ("Allreduce", 2), ("Barrier", 11)]
     tool = {"LD_PRELOAD": h.program("libwrappers.so")}

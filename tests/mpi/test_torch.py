@@ -1,4 +1,4 @@
-"""Operations of torch.distributed's Gloo process groups are recorded, whoever begins them. PyTorch is
+"""Operations of torch.distributed's Gloo process groups are recorded, whichever code begins them. PyTorch is
 played by programs/standin/gloo.cc; tests/python/test_torch_collectives.py has the real one."""
 
 import json

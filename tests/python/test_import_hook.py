@@ -70,7 +70,7 @@ class HookTest(FilesTest):
     def test_options_of_python(self):
         for option in ("-E", "-s"):
             self.assertSame(option, "-c", STATE)
-        # Without the module site nobody takes the directory off the path; it has nothing to import.
+        # Without the module site nothing takes the directory off the path; it has nothing to import.
         without = f"import sys\nsys.path[:] = [p for p in sys.path if p != {SITE!r}]\n"
         self.assertSame("-S", "-c", without + STATE)
         self.assertSame("-I", "-c", STATE, pythons=INTERPRETERS[:1])

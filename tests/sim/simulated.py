@@ -1,4 +1,4 @@
-"""What tests of synthetic runs share: their cases, and what a run is told to be."""
+"""What tests of synthetic runs share: their cases, and the options of a run."""
 import json
 import os
 import shutil

@@ -138,7 +138,7 @@ def what_is_not_known():
 
 @case
 def flops_given_by_an_option():
-    """Nobody says anything: an option does; and without GPUs only a given peak is one."""
+    """The program says nothing: an option does; and without GPUs only a given peak is one."""
     run = make_run(gpus=False)
     needs = {s: 3e11 for s in range(STEPS)}
     with merge(run) as file:

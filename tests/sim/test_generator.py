@@ -177,7 +177,7 @@ def waiting_for_a_disk_is_state_d_and_bytes():
 
 @case
 def the_parts_of_a_merged_run_add_up():
-    """Each rank's add up to the run; what a rank lost outside its steps is told as such."""
+    """Each rank's add up to the run; what a rank lost outside its steps is reported as such."""
     for kind, part in (("late_start", "start"), ("late_setup", "setup"), ("late_end", "tail")):
         run = sim("run", "-r", "4", "-s", "50", *PLAIN, "--ends-ms", "200", "--os-samples", "-f",
                   f"{kind}:rank=2,ms=1500")
@@ -449,8 +449,8 @@ def lengths_are_log_normal_and_told():
 
 @case
 def overlap_hides_the_part_that_it_can():
-    # 2 pieces of 5 MiB: 20 us + 524.3 us each. Of the first three quarters hide behind 3 ms of
-    # backward; of the second nothing does.
+    # 2 pieces of 5 MiB: 20 us + 524.3 us each. Three quarters of the first hide behind 3 ms of
+    # backward; nothing of the second does.
     shape = ("-r", "2", "-s", "20", "-c", "2", "--bytes", "10M")
     saved = span_ns(*shape) - span_ns(*shape, "--overlap", "75")
     near(saved / 20, 0.75 * 544300, 20000)
@@ -501,7 +501,7 @@ def has(directory, rank, name):
 
 
 def digest(directory, ranks):
-    """Of all events and steps; fields are named, so that a new one changes nothing."""
+    """A digest of all events and steps; fields are named, so that a new one changes nothing."""
     sums = hashlib.sha256()
     fields = {"events/comm": "start end op comm seq sent_bytes recv_bytes peer tag wait_start",
               "events/range": "start end name kind depth alloc_bytes", "steps": "step start end",

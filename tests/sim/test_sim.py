@@ -650,7 +650,7 @@ def texts_of(file):
 
 
 def stored_quantiles(directory, ranks, name):
-    """Of the calls of an operator in the rank files: the 0.5 and 0.95 quantiles of their times."""
+    """The 0.5 and 0.95 quantiles of the times of an operator's calls in the rank files."""
     times = []
     for rank in range(ranks):
         with h5py.File(os.path.join(directory, f"rank-{rank:05d}.h5")) as file:

@@ -20,7 +20,7 @@ long scope_number(const char *text)
     return strtol(text, NULL, 10);
 }
 
-/* A function of another library that nobody else wants. */
+/* A function of another library that no other library wants. */
 const char *gnu_get_libc_release(void);
 const char *scope_importer(void);
 

@@ -11,7 +11,7 @@
 
 /* ---- how to make each rule's condition true (`enough`), or just not ---- */
 
-/* Of each rule for stragglers, the cause and phase that it takes, and those that it does not. */
+/* For each rule for stragglers: the cause and phase that it takes, and those that it does not. */
 static const struct {
     const char *rule;
     int cause, phase, other_cause, other_phase;
@@ -98,7 +98,7 @@ static void ring_waits(struct world *w, int enough)
     strcpy(w->c->completeness[0].detail, "waited 1.2 s in all");
 }
 
-/* Of 100 calls on 4 ranks. */
+/* 100 calls on 4 ranks. */
 static void nccl_untimed(struct world *w, int enough)
 {
     w->c->collective_stats = calloc(1, sizeof(*w->c->collective_stats));
@@ -111,7 +111,7 @@ static void nccl_untimed(struct world *w, int enough)
     strcpy(w->c->completeness[0].what, "nccl_untimed");
 }
 
-/* Of 400 operations, all with times, and more that ran in graphs. */
+/* 400 operations, all with times, and more that ran in graphs. */
 static void nccl_unplaced(struct world *w, int enough)
 {
     nccl_untimed(w, 1);

@@ -2,7 +2,7 @@
 #include "test_advice_world.h"
 #include "unit.h"
 
-/* Of a straggler whose queues explain it only the queues' advice is given, with its gain. */
+/* A straggler whose queues explain it gets only the queues' advice, with its gain. */
 static void test_queues_explain_a_straggler(void **state)
 {
     (void)state;

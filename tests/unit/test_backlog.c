@@ -1,6 +1,6 @@
 /* What waits for the intake: a program that records many times faster than the intake takes gets
- * its ring's places back meanwhile, and the intake is told the same in the same order. The program
- * is played by the intake's collector: for each record that it is told it writes some. */
+ * its ring's places back meanwhile, and the intake gets the same in the same order. The program is
+ * played by the intake's collector: for each record that it gets it writes some. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -169,7 +169,7 @@ static void begin_late(struct pw_cluster *c, size_t rank, int64_t late)
 }
 
 /* 1.5 s of 8.5 s: of the rank's setup, though its clock shows a long first step on all others. In a
- * file without parts that step is all that is known, and nobody's work. */
+ * file without parts that step is all that is known, and no rank's work. */
 static void test_late_in_the_first_step(void **state)
 {
     (void)state;
@@ -201,7 +201,7 @@ static void test_late_in_the_first_step(void **state)
     pw_comparison_destroy(made);
 }
 
-/* Of rank 5 after the last step; then of all ranks in MPI_Init, and backwards. */
+/* Parts of rank 5 after the last step; then of all ranks in MPI_Init, and backwards. */
 static void test_parts_before_and_after(void **state)
 {
     (void)state;
@@ -232,7 +232,7 @@ static void test_parts_before_and_after(void **state)
     }
 }
 
-/* The launch took longer, and rank 4's setup by less than half of that: nobody is named. */
+/* The launch took longer, and rank 4's setup by less than half of that: no rank is named. */
 static void test_parts_that_do_not_explain_it(void **state)
 {
     (void)state;

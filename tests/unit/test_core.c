@@ -207,9 +207,9 @@ static void test_clock_validity(void **state)
         {{5, 0, -1}, {6, 0, 0}},        /* negative error */
         {{5, 0, 0}, {6, 0, INT64_MAX}}, /* error beyond all use */
         {{5, INT64_MAX, 0}, {6, 0, 0}}, /* offsets whose step would overflow */
-        {{5, INT64_MIN, 0}, {6, 0, 0}}, /* likewise */
+        {{5, INT64_MIN, 0}, {6, 0, 0}}, /* the same */
         {{INT64_MIN, 0, 0}, {6, 0, 0}}, /* times that cannot be subtracted */
-        {{5, 0, 0}, {INT64_MAX, 0, 0}}, /* likewise */
+        {{5, 0, 0}, {INT64_MAX, 0, 0}}, /* the same */
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_false(pw_clock_is_valid(bad[i], 2));

@@ -208,7 +208,7 @@ static double overhead(struct bench *b, const char *name)
     return value;
 }
 
-/* A marker tells every kind; a loss whose marker was written by one that died is told once; waits
+/* A marker has every kind; a loss whose marker was written by one that died is counted once; waits
  * and calls without a ring have rows of their own. */
 static void test_gaps_by_kind(void **state)
 {

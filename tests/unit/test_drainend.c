@@ -170,7 +170,7 @@ static void test_ring_that_cannot_be_mapped_yet(void **state)
     assert_in_journal(b, RECORDS, 0, 0);
 }
 
-/* One that nobody will ever be able to map is counted: how many records it has is not known. */
+/* A ring that can never be mapped is counted: how many records it has is not known. */
 static void test_ring_that_can_never_be_mapped(void **state)
 {
     struct bench *b = *state;

@@ -148,9 +148,9 @@ static void test_agree_alone_or_nowhere(void **state)
     char dir[UNIT_PATH];
     struct pw_agreement a;
     pw_agree_init(&a, *state, 0, 1);
-    assert_int_equal(pw_agree_poll(&a), PW_SYNC_NO); /* one rank has nobody to talk to */
+    assert_int_equal(pw_agree_poll(&a), PW_SYNC_NO); /* one rank has no other to talk to */
     pw_agree_init(&a, unit_path(dir, state, "none"), 0, 2);
-    assert_int_equal(pw_agree_poll(&a), PW_SYNC_NO); /* nobody can have read a yes there */
+    assert_int_equal(pw_agree_poll(&a), PW_SYNC_NO); /* no rank can have read a yes there */
 }
 
 /* Eight processes, one of which refuses at some moment: whatever is decided, all are told it. */

@@ -90,7 +90,7 @@ static void test_causes(void **state)
     assert_int_equal(find(ranks), PW_CAUSE_UNKNOWN);
     ranks[SLOW].confidence = 0.96;
     assert_int_equal(find(ranks), PW_CAUSE_SLOWER_KERNELS);
-    ranks[SLOW].clocks.mhz = 17000; /* lower, but nobody says why */
+    ranks[SLOW].clocks.mhz = 17000; /* lower, for an unknown reason */
     assert_int_equal(find(ranks), PW_CAUSE_SLOWER_KERNELS);
     ranks[SLOW].clocks.slowed = 4;
     assert_int_equal(find(ranks), PW_CAUSE_GPU_CLOCKS_THROTTLED);

@@ -80,7 +80,7 @@ static void test_first_and_long_gaps(void **state)
     const struct pw_gpu_activity v[] = {
         {1000, 2000, 900, PW_GPU_COMPUTE, 0},
         {2000 + PW_GPU_GAP_NS, 40000, 1999, PW_GPU_COMPUTE, 0}, /* not short, launched in time */
-        {40010, 40020, -1, PW_GPU_COMPUTE, 0},                  /* nobody knows when */
+        {40010, 40020, -1, PW_GPU_COMPUTE, 0},                  /* unknown when */
         {50000, 60000, 40020, PW_GPU_COMPUTE, 0},               /* launched just when it ran dry */
     };
     pw_gputime_begin(&g, &w, 1);

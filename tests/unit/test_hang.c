@@ -10,7 +10,7 @@
 enum { RANKS = 5, WORLD = 0x57, LEFT = 0x1, RIGHT = 0x2 };
 #define S ((int64_t)1000000000)
 
-/* Five ranks with a thread and three communicators each; nobody has begun a collective. */
+/* Five ranks with a thread and three communicators each; no rank has begun a collective. */
 struct job {
     struct pw_live ranks[RANKS];
     struct pw_live_thread threads[RANKS][2];
@@ -115,7 +115,7 @@ static void test_member_past_the_collective_is_not_missing(void **state)
     const struct pw_hang *hang = find(job);
     ROWS(hang->groups[0].missing, hang->groups[0].nmissing, 4);
     ROWS(hang->roots, hang->nroots, 4);
-    /* The root has not come: nobody waits for the other one that has not. */
+    /* The root has not come: no rank waits for the other one that has not. */
     job->comms[0][0].reached = 4;
     hang = find(job);
     ROWS(hang->groups[0].missing, hang->groups[0].nmissing, 0, 4);

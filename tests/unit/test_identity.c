@@ -306,7 +306,7 @@ static void take_and_end(const char *dir, const struct pw_identity *id)
     assert_int_equal(status, 0);
 }
 
-/* Of a job whose rank was killed, the next job does not take the places that are left. */
+/* The next job does not take the places that a job leaves whose rank was killed. */
 static void test_killed_rank_closes_the_directory(void **state)
 {
     char path[UNIT_PATH];
@@ -322,7 +322,7 @@ static void test_killed_rank_closes_the_directory(void **state)
     assert_int_equal(pw_claim_take(*state, &ranks[2], &other), -EEXIST);
 }
 
-/* Of another host nothing is known but times. */
+/* Only times are known from another host. */
 static void test_rank_of_another_host(void **state)
 {
     char path[UNIT_PATH];

@@ -202,7 +202,7 @@ static void test_ask_and_answer(void **state)
     assert_false(count_files(state, ".status-00003"));
 }
 
-/* Of two who ask one does, and the other can when that one has ended. */
+/* Only one of two may ask; the other can when that one has ended. */
 static void test_one_inquiry_at_a_time(void **state)
 {
     struct pw_inquiry first, second;
@@ -246,7 +246,7 @@ static void test_files_of_others_are_no_requests(void **state)
         assert_int_equal(pw_inquiry_find(*state, &request), 0);
     }
     unlink(path);
-    /* What is in the way and nobody's request goes. */
+    /* What is in the way and is no user's request is removed. */
     assert_int_equal(symlink(target, path), 0);
     pw_inquiry_init(&inquiry, *state);
     assert_int_equal(pw_inquiry_begin(&inquiry, &plain), -EBUSY);

@@ -216,7 +216,7 @@ static void finish(struct sums *s)
     pw_message_sums_fini(&s->kept);
 }
 
-/* Of pair `i`: how many messages were not hidden, and for how long. */
+/* How many messages of pair `i` were not hidden, and for how long. */
 static void assert_unhidden(const struct sums *s, size_t i, int64_t n, int64_t ns)
 {
     assert_int_equal(s->out.pairs[i].unhidden, n);

@@ -256,7 +256,7 @@ static void test_steps_and_ranges(void **state)
                                   .end = 480,
                                   .range = {.name = 3, .depth = 1, .kind = PW_KIND_PHASE}});
     bench_put(b, 0, &(struct pw_record){.type = PW_REC_RANGE, .start = 420, .end = 450});
-    bench_close(b); /* nobody ended step 5: its last range did */
+    bench_close(b); /* step 5 was not ended: its last range ends it */
     steps = bench_rows(b, PW_TABLE_step, &n);
     static const int64_t expected[3][3] = {{0, 100, 200}, {1, 200, 290}, {5, 400, 480}};
     assert_int_equal(n, 3);

@@ -51,7 +51,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* Of 10 elements for the first number, 20 for the second, and so on. */
+/* A call of 10 elements for the first number, 20 for the second, and so on. */
 static void capture(struct bench *b, uint32_t number, uint16_t op, uint32_t comm, uint64_t start)
 {
     bench_put(b, 0,
@@ -145,7 +145,7 @@ static void check(struct bench *b, const struct wanted *wanted, size_t n)
 }
 
 /* Two communicators, and a group of two calls in one kernel; the second kernel of the first replay
- * is told of last, and one of the second replay was lost. */
+ * is reported last, and one of the second replay was lost. */
 static void test_two_communicators(void **state)
 {
     struct bench *b = *state;
@@ -169,7 +169,7 @@ static void test_two_communicators(void **state)
     check(b, wanted, sizeof(wanted) / sizeof(wanted[0]));
 }
 
-/* Another graph is replayed before the launch of a call is told of, which another thread made. */
+/* Another graph is replayed before the launch of a call is reported, which another thread made. */
 static void test_launch_that_is_reported_late(void **state)
 {
     struct bench *b = *state;
@@ -244,7 +244,7 @@ static void test_lost_before_the_capture(void **state)
     check(b, wanted, 1);
 }
 
-/* The loss is told by another thread, and may be told before a call that was captured meanwhile. */
+/* Another thread reports the loss, perhaps before a call that was captured meanwhile. */
 static void test_lost_after_the_capture(void **state)
 {
     struct bench *b = *state;

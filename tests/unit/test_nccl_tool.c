@@ -140,7 +140,7 @@ static void test_reported_launches(void **state)
     drop(&r);
 }
 
-/* Those of one plan share its kernel, also the one that is told of after it. */
+/* Those of one plan share its kernel, also the one that is reported after it. */
 static void test_operations_of_one_plan_share_its_kernel(void **state)
 {
     struct bench *b = *state;
@@ -276,7 +276,7 @@ static void nvtx_call(struct bench *b, int64_t id, int64_t uid, uint64_t start)
 }
 
 /* Nothing else reports them; the kernel of one is known. One rank alone has none, and of two ranks
- * in a process nobody knows whose a call is. */
+ * in a process it is unknown whose a call is. */
 static void test_nvtx_alone(void **state)
 {
     struct bench *b = *state;

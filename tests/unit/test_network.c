@@ -158,8 +158,8 @@ static int find_unsteady(const double *levels, size_t nsteps, struct pw_network_
     return found;
 }
 
-/* 18 of 20 steps at 3 times the fastest: by chance at most 211 of 2^20 (1 + 20 + 190). Of 10 steps
- * all ten are needed, 1 of 1024; 9 may be chance, 11 of 1024. */
+/* 18 of 20 steps at 3 times the fastest: by chance at most 211 of 2^20 (1 + 20 + 190). With 10
+ * steps all ten are needed, 1 of 1024; 9 may be chance, 11 of 1024. */
 static void test_unsteady(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void test_unsteady(void **state)
     assert_false(find_unsteady(levels, 20, &found));
 }
 
-/* Of a step without transfers nothing is known; of a column without any, too. */
+/* Nothing is known of a step without transfers, nor of a column without any. */
 static void test_unknown(void **state)
 {
     (void)state;

@@ -143,7 +143,7 @@ static void test_wait_for_several(void **state)
           &(struct pw_row_open){.op = PW_OP_Waitall, .comm = -1, .seq = -1, .peer = -1});
 }
 
-/* Nobody of ours shows these: nothing of them is an index. */
+/* No thread of ours shows these: nothing of them is an index. */
 static void test_malformed_shown_calls_are_survived(void **state)
 {
     struct bench *b = *state;

@@ -61,7 +61,7 @@ static void test_steps(void **state)
 }
 
 /* The mean is of the last ones. */
-/* Of a process group of PyTorch the call that begins an operation and the wait for it are inside
+/* The call that begins an operation of a PyTorch process group and the wait for it are inside
  * communication; that it ended, on another thread, is not. */
 static void test_process_groups(void **state)
 {

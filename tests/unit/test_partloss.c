@@ -95,7 +95,7 @@ static void test_waiting(void **state)
     assert_int_equal(found[0].cause, PW_CAUSE_FILE_IO);
 }
 
-/* Of four ranks 4 %, when the others differ by no more than a fifth of it. */
+/* Among four ranks 4 % are enough, when the others differ by no more than a fifth of it. */
 static void test_set_up_of_few(void **state)
 {
     (void)state;
@@ -109,11 +109,10 @@ static void test_set_up_of_few(void **state)
     assert_int_equal(find(), 0);
 }
 
-/* Of seven of eight ranks s is 10 ms, and the error of a difference 10 x sqrt(8 / 7) = 10.69 ms.
+/* For seven of eight ranks s is 10 ms, and the error of a difference 10 x sqrt(8 / 7) = 10.69 ms.
  * 100 ms are 9.35 of it, and by chance in 0.0017 of runs, of 8 ranks and 5 parts; 115 ms in
- * 0.00076. Of 3 % of the run, 0.01 is enough: where s is 40 ms, 280 ms have a chance of 0.012, 320
- * ms of 0.006.
- */
+ * 0.00076. For 3 % of the run, 0.01 is enough: where s is 40 ms, 280 ms have a chance of 0.012, 320
+ * ms of 0.006. */
 static void test_set_up_of_many(void **state)
 {
     static const int64_t off[] = {0, -10, 10, -10, 10, -10, 10, 0};
@@ -136,7 +135,7 @@ static void test_set_up_of_many(void **state)
     assert_int_equal(find(), 1);
 }
 
-/* Of two ranks a tenth of the run is asked for before the first step. */
+/* Between two ranks a tenth of the run is asked for before the first step. */
 static void test_two_ranks(void **state)
 {
     (void)state;
@@ -172,7 +171,7 @@ static void test_unknown_and_several(void **state)
 }
 
 /* In MPI_Init three ranks sleep for 900 of 1000 ms, and the fourth computes for 500 of them: 400 ms
- * more. Asleep as long as it, nobody is late; nor is the one of two that spins, when it
+ * more. When all sleep as long as it, no rank is late; nor is the one of two that spins, when it
  * never sleeps. */
 static void test_init(void **state)
 {

@@ -54,7 +54,8 @@ static void test_regular_pauses(void **state)
     assert_true(p.confidence > 0.99);
 }
 
-/* Between two steps nobody's work has it. Half of the first: irregular, and of different length. */
+/* Between two steps no rank's work has it. Half of the first: irregular, and of different length.
+ */
 static void test_between_steps(void **state)
 {
     (void)state;

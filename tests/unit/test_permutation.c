@@ -11,7 +11,7 @@ static void assert_near(double value, double expected, double most)
         fail_msg("%.12g is not %.12g", value, expected);
 }
 
-/* Of the 70 ways to part 8 values only this one and its mirror image are as far apart. */
+/* Only this one of the 70 ways to part 8 values, and its mirror image, are as far apart. */
 static void test_all_partitions_of_eight_values(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void test_correlation_length(void **state)
     assert_near(pw_correlation_length(slow, 0), 1, 0);
 }
 
-/* Of two series of one normal distribution p is below 0.05 in about 5 of 100 pairs: 400 pairs, 20
+/* For two series of one normal distribution p is below 0.05 in about 5 of 100 pairs: 400 pairs, 20
  * expected, standard deviation 4.4. */
 static void test_false_alarms(void **state)
 {

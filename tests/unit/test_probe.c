@@ -83,7 +83,7 @@ static void test_names(void **state)
     assert_int_equal(pieces[c], 10); /* 255 bytes by 28 */
 }
 
-/* A ring that is full when a name is first used: the name is told at a later use. */
+/* A ring that is full when a name is first used: the name is recorded at a later use. */
 static void test_name_is_recorded_later_after_a_full_ring(void **state)
 {
     (void)state;

@@ -224,7 +224,7 @@ static void test_inspect(void **state)
     image = image_of("libmpich.so.12");
     assert_int_equal(inspect(state, &image, sizeof(image), detail), PW_PROGRAM_OTHER_MPI);
     assert_string_equal(detail, "libmpich.so.12");
-    image.segments[1].p_type = PT_NULL; /* no loader: nobody would preload */
+    image.segments[1].p_type = PT_NULL; /* no loader: nothing would preload */
     assert_int_equal(inspect(state, &image, sizeof(image), detail), PW_PROGRAM_STATIC);
     image = image_of("libm.so.6");
     image.header.e_ident[EI_CLASS] = ELFCLASS32;

@@ -92,7 +92,7 @@ static void test_restored_rank(void **state)
     (void)state;
     struct bench b;
     make(&b);
-    /* Of two ranks the other is the median: rank 1 works 100 and 100; 110, 220. */
+    /* For each of two ranks the other is the median: rank 1 works 100 and 100; 110, 220. */
     restore(&b, 0, 1, -1);
     assert_int_equal(run(&b, 1), 220);
     /* In step 0 only: 110, then max(210, 190) + 10. */
@@ -152,7 +152,7 @@ static void test_restored_where_others_wait(void **state)
 }
 
 /* Rank 1 works 30, sends, which rank 0 waits for from 10 on, and works 30 until it is sent
- * something in turn. Of 40 too many the 20 before the send go first, then 5 of the 10 that are
+ * something in turn. From 40 too many the 20 before the send go first, then 5 of the 10 that are
  * left there and 15 of the 30 behind it. */
 static void test_the_rest_is_taken_everywhere(void **state)
 {

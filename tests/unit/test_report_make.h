@@ -23,7 +23,7 @@ void add_straggler(struct pw_cluster *c, struct pw_row_c_straggler row);
 void add_tables(struct pw_cluster *c);
 
 /* Parts of the run before and after its steps of 150 ms: 300 ms to MPI_Init, 50 in it, 150 of
- * setup; 100 to MPI_Finalize, 20 in it, 80 after it. Nobody waits. */
+ * setup; 100 to MPI_Finalize, 20 in it, 80 after it. No rank waits. */
 void add_parts(struct pw_cluster *c);
 
 /* The reports; the caller frees them. */

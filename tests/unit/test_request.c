@@ -152,7 +152,7 @@ static void test_reused_handle(void **state)
         left++;
         pw_mpi_request_free(entry);
     }
-    assert_in_range(left, 1, 100); /* what nobody can still mean was dropped, and is not counted */
+    assert_in_range(left, 1, 100); /* what no call can refer to was dropped, and is not counted */
     assert_int_equal(pw_mpi_request_receives(), 0);
     pw_mpi_threads = 0;
 }

@@ -245,7 +245,7 @@ static void test_loss_of_the_thread_before(void **state)
     free(shared);
 }
 
-/* Nobody reads: the producer waits once, and again only when the tail has moved. */
+/* There is no reader: the producer waits once, and again only when the tail has moved. */
 static void test_wait_without_a_reader_is_not_repeated(void **state)
 {
     (void)state;

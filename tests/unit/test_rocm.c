@@ -116,7 +116,7 @@ static void test_memory(void **state)
     assert_int_equal(change.delta_bytes, -7);
 }
 
-/* Freed at 50 by one thread, allocated anew at 60 by another, which is told first. */
+/* Freed at 50 by one thread, allocated anew at 60 by another, which is reported first. */
 static void test_memory_told_late(void **state)
 {
     struct pw_rocm_change change = {0};

@@ -337,7 +337,7 @@ static void test_cost_of_one_rank(void **state)
 
 /* One rank has 400 and 440 in turn, the others 200, and noise of 40, -10 and -30 in turn: the 59
  * slopes in time have the median 3.5 and a MAD of 1, an error of 0.34. The ranks' have 3.02: works
- * of 700, and of 1365 of 420. Of a rank that is slow by 500 they have 5.3, which the steps do not
+ * of 700, and of 1365 of 420. With a rank that is slow by 500 they have 5.3, which the steps do not
  * bear out. */
 static void test_cost_of_one_rank_that_varies(void **state)
 {

@@ -19,8 +19,8 @@ static void see(struct pw_sendmode *mode, int64_t size, int64_t enter, int64_t l
     pw_sendmode_see(mode, &send, &receive);
 }
 
-/* Of 1 MiB all three sends stood until their receives came, of 1 KiB they had left before. Sends
- * that came after their receives tell nothing. */
+/* Three sends of 1 MiB waited until their receives came, those of 1 KiB had left before. Sends that
+ * came after their receives tell nothing. */
 static void test_synchronous_sends_are_found_by_size(void **state)
 {
     (void)state;

@@ -78,7 +78,7 @@ static void share_roles(struct world *w, const int32_t *role_of, const uint8_t *
     pw_share_roles(&w->graph, w->works, &ranks, w->changed, w->scratch);
 }
 
-/* Of two pieces of a phase the second depends on the amount: 300 and 100. */
+/* The second of two pieces of a phase depends on the amount: 300 and 100. */
 static void test_amounts(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@ static void test_the_longest_rank_changes(void **state)
     assert_int_equal(steps[2].wall, 8);
 }
 
-/* Rank 0 begins at 0, rank 1 at 90: of the 100 until it has ended, nobody was 100 in the step. The
+/* Rank 0 begins at 0, rank 1 at 90: of the 100 until it has ended, no rank was 100 in the step. The
  * same after a pause, from 120 to 200. */
 static void test_ranks_that_begin_apart(void **state)
 {
@@ -28,7 +28,7 @@ static void test_ranks_that_begin_apart(void **state)
     assert_int_equal(steps[2].wall, 30);
 }
 
-/* A program that counts its steps down; one that nobody recorded; one inside another. */
+/* A program that counts its steps down; one that no rank recorded; one inside another. */
 static void test_any_order(void **state)
 {
     (void)state;

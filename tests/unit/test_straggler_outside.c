@@ -37,7 +37,7 @@ static int is_found_inside(struct job *j)
     return find(j) == 1 && j->found[0].is_inside;
 }
 
-/* What rank 1 works longer, the others' communication lasts longer: nobody waits for it. */
+/* What rank 1 works longer, the others' communication lasts longer: no rank waits for it. */
 static void test_hidden_work_is_no_straggler(void **state)
 {
     (void)state;
@@ -47,7 +47,7 @@ static void test_hidden_work_is_no_straggler(void **state)
         j->useful[s * 4 + 1] += 5 * MS;
     assert_int_equal(find(j), 0);
     destroy(j);
-    /* Longer transfers alone are nobody's doing. */
+    /* Longer transfers alone are no rank's doing. */
     j = create(60, 4, 2e5, 7);
     know_useful(j);
     slow(j, 1, 0, 59, 5 * MS, 3);

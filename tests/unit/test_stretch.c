@@ -99,7 +99,7 @@ static void test_stopped(void **state)
     destroy(r);
 }
 
-/* Stopped while it would have waited: nobody was held back. */
+/* Stopped while it would have waited: no rank was held back. */
 static void test_stop_while_waiting_holds_no_rank_back(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void test_asleep(void **state)
     }
 }
 
-/* Of waiting for a processor a tenth of 3 s is what busy machines do; half of it is not. Nor is
+/* A tenth of 3 s spent waiting for a processor is what busy machines do; half of it is not. Nor is
  * a rank named when another has more than half of that at another time. */
 static void test_contention(void **state)
 {
@@ -234,7 +234,7 @@ static void test_spinning_is_not_work(void **state)
     destroy(r);
 }
 
-/* 2 of 8 ranks are the two of a host: they lost it together, and are named both. Of four on two
+/* 2 of 8 ranks are the two of a host: they lost it together, and are named both. With four on two
  * hosts one rank is like its neighbour: none stands out. */
 static void test_host(void **state)
 {

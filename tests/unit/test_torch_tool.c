@@ -149,7 +149,7 @@ static void test_one_wait_for_all(void **state)
     free(rows);
 }
 
-/* Of an operation whose end is not known, only the call's times are; it is counted. */
+/* An operation whose end is not known has only the call's times; it is counted. */
 static void test_operation_without_an_end(void **state)
 {
     struct bench *b = *state;

@@ -121,7 +121,7 @@ static void test_usual_works(void **state)
     }
 }
 
-/* Means of 10 values with a standard error of sqrt(0.1) each: their difference has 0.45. Of fewer
+/* Means of 10 values with a standard error of sqrt(0.1) each: their difference has 0.45. With fewer
  * than 10 the mean is taken as 0. */
 static void test_differences(void **state)
 {

@@ -134,7 +134,7 @@ static void test_a_straggler_leads(void **state)
     pw_cluster_destroy(c);
 }
 
-/* Of 50 steps of 150 ms, 75 ms are a hundredth. */
+/* 75 ms are a hundredth of 50 steps of 150 ms. */
 static struct pw_row_c_imbalance *add_imbalance(struct pw_cluster *c, const char *verdict,
                                                 int32_t nranks, int64_t gain_ns)
 {
@@ -247,7 +247,7 @@ static void test_a_role_of_one_rank(void **state)
     pw_cluster_destroy(c);
 }
 
-/* No section says that there is nobody, and the advice about what is wanting comes first. */
+/* No section says that there is no such rank, and the advice about what is wanting comes first. */
 static void assert_unknown(struct pw_cluster *c, const char *reason, const char *section)
 {
     char text[64], *stragglers = text_of(c, "stragglers", 12), *json = json_of(c);

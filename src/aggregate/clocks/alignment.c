@@ -151,8 +151,8 @@ static int collect_meetings(struct pw_orders *out, struct pw_job *job,
     return all_ok ? 0 : -ENOMEM;
 }
 
-/* Messages between domains. Of too many, those are kept whose hash ends with `level` zeros; which
- * these are depends neither on how many processes share them nor on their order. */
+/* Messages between domains. Where there are too many, only those whose hash ends with `level` zeros
+ * are kept; which these are depends neither on how many processes share them nor on their order. */
 struct crossings {
     const struct pw_job *job;
     struct pw_order *v;

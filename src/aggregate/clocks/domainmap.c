@@ -209,8 +209,7 @@ static int is_between_measurements(const struct work *w, size_t domain, int64_t 
 }
 
 /* What was measured stays where the bounds allow it: fast round trips are nearly even, so that it
- * is nearer to the truth than the bounds' middle. Of slow ones no more is known than their bounds.
- */
+ * is nearer to the truth than the bounds' middle. For slow ones only the bounds are known. */
 static int64_t choose_correction(const struct work *w, size_t domain, int64_t time, int64_t low,
                                  int64_t high)
 {

@@ -158,8 +158,8 @@ static size_t known_in_step(const struct pw_matrix *m, size_t step)
     return n;
 }
 
-/* Which share of the measured steps a straggler lost at least. Of two ranks a tenth; before the
- * first call of a program that marks nothing, which ends its set-up, a twentieth. */
+/* Which share of the measured steps a straggler lost at least. Among two ranks it is a tenth;
+ * before the first call of a program that marks nothing, which ends its set-up, a twentieth. */
 static int64_t least_part(const struct pw_world *world, const struct pw_matrix *m,
                           const struct pw_straggler_found *found)
 {

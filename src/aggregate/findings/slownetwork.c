@@ -81,7 +81,7 @@ static double usual_of(const struct pw_net_list *list, const struct pw_net_choic
 }
 
 /* Replays the run with the chosen transfers as long as the others of their kind: in the same steps
- * where the choice is of a link or host, else in the other steps. Of kinds that have no others, 1 /
+ * where the choice is of a link or host, else in the other steps. Where a kind has no others, 1 /
  * ratio as long. With is_to_fast, at most as long as the fastest of their kind. 0 or -ENOMEM. */
 static int pw_net_price(const struct pw_graph *graph, const struct pw_net_list *list,
                         const struct pw_net_choice *choice, double ratio, struct pw_net_price *out)

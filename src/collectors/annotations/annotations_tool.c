@@ -22,7 +22,7 @@ struct state {
     struct pw_rankfile *file;
     struct pw_steprow step;
     uint64_t allocated[MOST_DEVICES - HOST]; /* bytes, modulo 2^64 */
-    int64_t last_end;                        /* of any range: where a step ends that nobody ended */
+    int64_t last_end; /* of any range: where a step ends that has no end of its own */
     struct cost costs[MOST_COSTS];
 };
 

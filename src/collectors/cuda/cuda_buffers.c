@@ -146,7 +146,7 @@ void pw_cuda_put(struct pw_thread *thread, const struct pw_record *record)
     pw_gpu_put(thread, record, PATIENCE_MS);
 }
 
-/* How far apart records of a kind are the collector must know when there is nobody to ask. */
+/* How far apart records of a kind are the collector must know when it cannot ask CUPTI any more. */
 static void learn_stride(struct pw_cuda_notes *notes, const void *before, const void *now)
 {
     uint32_t kind;
@@ -190,7 +190,7 @@ static void convert_buffer(struct pw_thread *thread, int slot)
         pw_cuda_put(thread, &record);
     }
     if (result == PW_CUPTI_INVALID_KIND)
-        pw_cuda_lose(1); /* and nobody knows how many more */
+        pw_cuda_lose(1); /* and an unknown number more */
     pw_pool_free(pw_cuda.pool, slot);
     atomic_fetch_add(&pw_cuda.converted, 1);
 }

@@ -100,7 +100,7 @@ static void convert_set(const void *bytes, const struct pw_cuda_names *names, st
     };
 }
 
-/* Of host memory nothing is recorded: it is not the device's. */
+/* Host memory is not recorded: it is not the device's. */
 static void convert_memory(const void *bytes, const struct pw_cuda_names *names,
                            struct pw_record *out)
 {

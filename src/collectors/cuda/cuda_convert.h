@@ -12,10 +12,10 @@
 
 /* Ids of the process's names. */
 struct pw_cuda_names {
-    /* Of the text at an address of the application; 0 when it is not known. */
+    /* The id of the text at an address of the application; 0 when it is not known. */
     uint32_t (*at)(void *arg, const char *address);
-    /* Of a function of the runtime or driver; *launches: whether it starts something on a device.
-     */
+    /* The id of a function of the runtime or driver; *launches: whether it starts something on a
+     * device. */
     uint32_t (*function)(void *arg, int domain, uint32_t callback, bool *launches);
     void *arg;
     bool keeps_calls; /* each call is to have a row of its own */

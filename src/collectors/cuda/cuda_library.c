@@ -117,7 +117,7 @@ static void *find_loaded(void)
     for (size_t i = 0; !found && pw_scope_path(pw_scope_is_named, "libcupti.so", i, path); i++) {
         found = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
         if (found)
-            dlclose(found); /* whoever has loaded it keeps it */
+            dlclose(found); /* the program that loaded it keeps it */
         found = was_tried(found) ? NULL : found;
     }
     return found;

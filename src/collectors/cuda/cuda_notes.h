@@ -35,7 +35,7 @@ struct pw_cuda_name {
 struct pw_cuda_notes {
     /* Bytes from one record of a kind to the next, as seen; 0 not yet. */
     _Atomic uint32_t stride[PW_CUPTI_KINDS];
-    _Atomic uint64_t taken_since; /* ticks: another has CUPTI; 0: nobody has */
+    _Atomic uint64_t taken_since; /* ticks: another has CUPTI; 0: no other has */
     _Atomic uint32_t taken_by;    /* its name */
     _Atomic uint32_t keeps_calls;
     struct pw_gpu_loss dropped, untimed; /* that are in no record yet */

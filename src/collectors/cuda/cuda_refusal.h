@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of struct pw_record's gpu_state. Without a full stop; `out` is cut to `size`. */
+/* Takes the result and version of struct pw_record's gpu_state. The text has no full stop, and is
+ * cut to `size`. */
 void pw_cuda_refusal_write(int32_t result, uint32_t version, char *out, size_t size);
 
 #endif

@@ -43,7 +43,7 @@ static uint32_t kind_of(const unsigned char *at)
     return kind;
 }
 
-/* Bytes to the next record; 0: nobody knows. */
+/* Bytes to the next record; 0: unknown. */
 static uint32_t stride_of(const struct salvage *s, uint32_t kind)
 {
     uint32_t stride = kind < PW_CUPTI_KINDS ? atomic_load(&s->notes->stride[kind]) : 0;
@@ -80,7 +80,7 @@ static void read_slot(struct salvage *s, int slot)
         if (!kind && state == PW_POOL_FILLING)
             return; /* the end of what was written */
         if (!stride || at + stride > size) {
-            s->lost++; /* and nobody knows how many more */
+            s->lost++; /* and an unknown number more */
             return;
         }
         if (at >= done)

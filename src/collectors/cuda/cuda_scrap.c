@@ -12,7 +12,7 @@ enum { SCRAPS = 64, SCRAP_BYTES = 16 << 10 };
 static struct {
     _Atomic int is_taken[SCRAPS];
     _Alignas(64) uint8_t bytes[SCRAPS][SCRAP_BYTES];
-    /* When all are taken: for any number of takers at once, because nobody reads it. */
+    /* When all are taken: for any number of takers at once, because it is never read. */
     _Alignas(64) uint8_t shared[SCRAP_BYTES];
 } scrap;
 

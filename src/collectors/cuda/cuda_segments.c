@@ -146,7 +146,7 @@ static bool map(const struct pw_cupti_mem_map *call)
     return is_noted;
 }
 
-/* Of one or of several next to each other. */
+/* One mapping, or several next to each other. */
 static bool unmap(const struct pw_cupti_mem_unmap *call)
 {
     bool is_noted = true;

@@ -17,7 +17,7 @@ enum pw_cuda_mode {
 
 struct pw_cuda {
     _Atomic int mode;       /* enum pw_cuda_mode */
-    _Atomic int is_default; /* CUPTI has its own settings, not ours, and nobody uses it */
+    _Atomic int is_default; /* CUPTI has its own settings, not ours, and it is not in use */
     const struct pw_cupti *cupti;
     void *_Atomic subscriber; /* that we are; NULL: none */
     _Atomic int is_shared;    /* the functions that end in _v2 are ours, others may have theirs */

@@ -20,7 +20,7 @@ static void complete_v2(uint8_t *buffer, size_t size, size_t used, void *info)
     pw_cuda_complete(NULL, 0, buffer, size, used);
 }
 
-/* Of records: buffers are read when the subscriber may be gone. */
+/* Reads the sizes of records now, because buffers may be read when the subscriber is gone. */
 static bool read_sizes(void)
 {
     for (int kind = 1; kind < PW_CUPTI_KINDS; kind++) {

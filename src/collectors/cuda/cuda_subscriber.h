@@ -20,7 +20,7 @@ int pw_subscriber_get_attribute(int attribute, size_t *size, void *value);
 int pw_subscriber_set_attribute(int attribute, size_t *size, void *value);
 int pw_subscriber_switch_kind(int kind, bool is_on);
 
-/* Of the runtime or the driver, one function; not 0 where CUPTI cannot choose. */
+/* Switches one function of the runtime or the driver; not 0 where CUPTI cannot choose. */
 int pw_subscriber_switch_call(int domain, uint32_t callback, bool is_on);
 
 int pw_subscriber_drops(void *context, uint32_t stream, size_t *count);

@@ -12,7 +12,7 @@
 /* Has the application answer when it is its turn; false: it is ours. */
 bool pw_takeover_request(uint8_t **buffer, size_t *size, size_t *most_records);
 
-/* Of a buffer that is not ours: gives it to the application. */
+/* Gives a buffer that is not ours to the application. */
 void pw_takeover_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                           size_t used);
 

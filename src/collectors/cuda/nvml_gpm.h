@@ -7,7 +7,7 @@
 
 #include "collectors/cuda/nvml.h"
 
-/* Of one GPU, or of an instance of one that is divided. */
+/* What is measured on one GPU, or on an instance of one that is divided. */
 struct pw_gpm;
 
 /* Why there is nothing of it, or "measured": as in /devices. */

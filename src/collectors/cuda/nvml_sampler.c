@@ -109,7 +109,7 @@ static void read_device(struct pw_nvml_sampler *s, struct device *d, struct pw_n
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Of a GPU that is divided each instance that the program uses gets it. */
+/* When a GPU is divided, each instance that the program uses gets the error. */
 static void add_error(struct pw_nvml_sampler *s, struct pw_row_gpu_error *error,
                       const struct pw_nvml_device *whose)
 {

@@ -1,6 +1,6 @@
 /* A thread that reads NVML, so that nothing waits for it: nvmlInit takes seconds on some nodes, and
  * a GPU that is lost keeps a call from returning. The collector asks for samples, takes those that
- * are finished, and is told which it does not get. Used by cuda_samples.c. */
+ * are finished, and learns which it does not get. Used by cuda_samples.c. */
 #ifndef PW_NVML_SAMPLER_H
 #define PW_NVML_SAMPLER_H
 

@@ -12,7 +12,8 @@ struct pw_gpu_devices;
 /* NULL when memory is short. */
 struct pw_gpu_devices *pw_gpu_devices_create(struct pw_rankfile *file);
 
-/* Of PW_REC_GPU_DEVICE. `identify` fills in what only the maker's collector knows. */
+/* Adds the device of a PW_REC_GPU_DEVICE. `identify` fills in what only the maker's collector
+ * knows. */
 void pw_gpu_devices_add(struct pw_gpu_devices *devices, const struct pw_record *record,
                         const struct pw_origin *origin,
                         void (*identify)(const struct pw_record *record,

@@ -19,10 +19,11 @@ void pw_gpu_put_loss(struct pw_thread *thread, struct pw_gpu_loss *loss, uint16_
 bool pw_gpu_put(struct pw_thread *thread, const struct pw_record *record, int patience_ms);
 
 /* A detached thread to which none of the application's signals comes. It is started before the
- * vendor's library is set up, because without it nothing may be recorded: nobody would read it. */
+ * vendor's library is set up, because without it nothing may be recorded: no thread would read it.
+ */
 struct pw_gpu_worker {
     void (*work)(void);
-    _Atomic uint32_t order; /* futex: it sleeps on it until it is told what to do */
+    _Atomic uint32_t order; /* futex: it sleeps on it until there is an order */
 };
 
 /* Starts it; it waits for pw_gpu_worker_order(). 0 or -errno. */

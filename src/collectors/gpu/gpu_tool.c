@@ -155,7 +155,7 @@ static void append_gap(struct state *s, const struct pw_record *record,
     pw_rankfile_count_dropped(s->file, row.lost);
 }
 
-/* Of one make: no process uses two. */
+/* A process has GPUs of one make only. */
 static void note_make(struct state *s, unsigned make)
 {
     if (make < PW_GPU_MAKES && !s->samples)

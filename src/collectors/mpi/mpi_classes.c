@@ -139,7 +139,8 @@ void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
     pw_mpi_begun_message(c, rc, &message);
 }
 
-/* One that is complete already is from nobody, under the tag that its status would tell. */
+/* A receive that is complete already is from MPI_PROC_NULL, under the tag that its status would
+ * tell. */
 void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);

@@ -8,8 +8,8 @@
 #include "collectors/mpi/mpi_request.h"
 
 /* Open MPI gives every operation that is complete when its call returns (small sends, messages to
- * nobody) one and the same handle. Which of them a later Wait on it means cannot be told, and does
- * not matter: they ended with their own call. */
+ * MPI_PROC_NULL) one and the same handle. Which of them a later Wait on it means cannot be told,
+ * and does not matter: they ended with their own call. */
 static inline bool pw_mpi_is_complete(const struct pw_mpi_call *c)
 {
     return c->request == pw_mpi_handles.request_empty;

@@ -173,7 +173,7 @@ struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_cl
     if (entry) {
         entry->handle = handle;
         entry->state = pw_mpi_request_state(cls, persistent);
-        entry->record.end = UINT64_MAX; /* nobody can mean it before the caller has filled it */
+        entry->record.end = UINT64_MAX; /* no call refers to it before the caller fills it */
         entry->id = pw_mpi_request_next_id();
         enter_hashed(entry);
         count_entry(entry, 1);

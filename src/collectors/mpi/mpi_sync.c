@@ -3,7 +3,8 @@
  *
  * More ranks than cores is the rule where this is tested and no exception elsewhere, and MPI's own
  * blocking calls then spin on the core that the partner needs. So everything here is nonblocking,
- * and whoever waits sleeps: the partners of an exchange after a moment, all others at once. */
+ * and a process that waits sleeps: the partners of an exchange after a moment, all others at once.
+ */
 #include "collectors/mpi/mpi_sync.h"
 
 #include <stdbool.h>

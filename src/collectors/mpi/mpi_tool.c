@@ -186,7 +186,7 @@ static void write_members(struct state *s, struct comm *comm)
     }
 }
 
-/* Of both groups; 0 for what no program of ours wrote. */
+/* The members of both groups; 0 where the sizes are impossible. */
 static int32_t member_count(const struct comm *comm)
 {
     int32_t local = comm->row.size, remote = comm->row.remote_size;
@@ -209,7 +209,7 @@ static void add_members(struct state *s, const struct pw_record *record)
     for (uint32_t r = 0; r < record->members.nruns && r < PW_RUNS_PER_RECORD && comm->members; r++)
         for (int32_t i = 0; i < record->members.runs[r].count && comm->known < all; i++)
             comm->members[comm->known++] =
-                /* Unsigned: a run that nobody of ours wrote may overflow. */
+                /* Unsigned: a run in a damaged record may overflow. */
                 (int32_t)((uint32_t)record->members.runs[r].first +
                           (uint32_t)i * (uint32_t)record->members.runs[r].stride);
     if (comm->members && comm->known == all)

@@ -42,7 +42,7 @@ void pw_mpi_after_WIN_FENCE(struct pw_mpi_call *c, int rc)
     pw_mpi_write(c, &record);
 }
 
-/* Of a window or file, of which nothing else is recorded. */
+/* A call on a window or file for which only the handle is recorded. */
 void pw_mpi_after_KNOWN_HANDLE(struct pw_mpi_call *c, int rc)
 {
     pw_mpi_record(c, pw_mpi_comm_known(c->comm), rc);

@@ -17,7 +17,7 @@
  * For the calls that training and most solvers spend their time in, on the communicator and
  * datatype that the thread used last: a plain Allreduce of one rank takes 13 ns, and the slow
  * function more than twice as much. The record is filled in its place in the ring before the call,
- * where the thread is already shown to be in it, so that nobody else writes there; only a pointer
+ * where the thread is already shown to be in it, so that no other call writes there; only a pointer
  * or two have to be kept over the call. Whatever turns out to be unusual is a function's last call,
  * for the same reason. */
 
@@ -349,7 +349,7 @@ enum {
         struct pw_mpi_call c;                                                           \
         struct kept kept;                                                               \
         if (NOTED_##CLASS) {                                                            \
-            c.thread = NULL; /* nobody is shown in a call */                            \
+            c.thread = NULL; /* no thread is shown in a call */                         \
             c.op = PW_OP_##Op;                                                          \
             NOTE(__VA_ARGS__)                                                           \
         }                                                                               \

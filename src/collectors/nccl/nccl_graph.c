@@ -77,7 +77,7 @@ void pw_nccl_graphs_launch(struct pw_nccl_graphs *g, uint32_t comm, int64_t time
 
 /* ---- which kernel is whose ---- */
 
-/* Of several calls the kernel has the name of one; without any it may be of each. */
+/* The kernel of several calls has the name of one of them; a kernel without calls fits each. */
 static bool fits_all(const struct pw_nccl_graphs *g, const struct replay *r, uint32_t first)
 {
     for (uint32_t i = 0; i < r->n; i++) {

@@ -7,7 +7,7 @@
 #include "collectors/nccl/nccl_slot.h"
 #include "rank/probe/probe.h"
 
-/* Of nccl_event.c: a copy of the record into the held thread's ring. */
+/* Copies the record into the held thread's ring (nccl_event.c). */
 void pw_nccl_write(struct pw_thread *thread, const struct pw_record *record);
 
 /* The record of a channel or proxy event that ends at `now`. */

@@ -3,8 +3,8 @@
  * one here, for nccl_event.h. In-app code: NCCL calls it on the threads of the program and on its
  * own.
  *
- * NCCL starts events of types that nobody asked for; *handle is NULL for all that is not recorded.
- */
+ * NCCL starts events of types that were not asked for; *handle is NULL for all that is not
+ * recorded. */
 #include <dlfcn.h>
 #include <sys/statvfs.h>
 #include <unistd.h>

@@ -14,7 +14,7 @@ enum pw_nccl_kind {
     PW_NCCL_IS_NOTHING,
     PW_NCCL_IS_COMM,    /* the number is a communicator's; see nccl_comm.h */
     PW_NCCL_IS_PLAN,    /* the number is all there is of it */
-    PW_NCCL_IS_GROUP,   /* likewise */
+    PW_NCCL_IS_GROUP,   /* as for a plan */
     PW_NCCL_IS_LAUNCH,  /* the number is the communicator's */
     PW_NCCL_IS_CALL,    /* a function that the program called */
     PW_NCCL_IS_TASK,    /* a collective or message as it is enqueued */
@@ -75,8 +75,8 @@ static inline uint64_t pw_nccl_handle_number(const void *handle)
 uint64_t pw_nccl_number_next(void);
 
 /* A slot for a new event, all zero but for its number; NULL when all that could be tried are in
- * use. Calls and tasks take the place of the oldest: what belongs to them comes after their end,
- * nobody says how long. */
+ * use. Calls and tasks take the place of the oldest: what belongs to them comes after their end, at
+ * an unknown time. */
 struct pw_nccl_slot *pw_nccl_slot_take(enum pw_nccl_kind kind);
 
 /* The slot that the handle means, or NULL. */

@@ -148,7 +148,7 @@ static uint8_t flags_of(const struct pw_record *record)
     return record->flags & PW_NCCL_CALL_ROOT ? PW_FLAG_ROOT : 0;
 }
 
-/* Of a message whose call does not say which way it goes. */
+/* Takes the direction of a message from its task when its call does not say it. */
 static void direct(struct pw_nccl_op *op)
 {
     const bool is_message = op->task_op == PW_OP_Send || op->task_op == PW_OP_Recv;

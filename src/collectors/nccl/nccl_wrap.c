@@ -112,8 +112,8 @@ static void enter(struct wrapped *w, const void *comm, const struct pw_nccl_requ
     pw_nccl_asked = &w->asked;
 }
 
-/* A collective that the plugin was not told of, though it is told of calls: by copy engines, in
- * NCCL 2.28. Those of nothing, and of one rank, it is told of never. */
+/* A collective that NCCL does not report to the plugin although it reports calls: by copy engines,
+ * in NCCL 2.28. It never reports collectives of no elements, or of one rank. */
 static void record_untold(struct wrapped *w, int result, uint64_t now)
 {
     struct pw_nccl_comm *comm = find(w->key);

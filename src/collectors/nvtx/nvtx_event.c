@@ -158,7 +158,7 @@ static int push_wide(const wchar_t *text)
     return push_ascii(narrow);
 }
 
-/* Of ranges with this key, whose usual records have the plain one. */
+/* Pops a range with this key; its usual record has the plain one. */
 static inline int pop_keyed(uint64_t plain_key, uint32_t key)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);

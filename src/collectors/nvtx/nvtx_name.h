@@ -24,7 +24,7 @@ struct pw_nvtx_domain {
     uint64_t plain_key;                 /* the same of a range with a name only */
     _Atomic uint32_t ncategories, nschemas;
     struct pw_nvtx_category *_Atomic categories; /* newest first */
-    struct pw_nvtx_schema *_Atomic schemas;      /* likewise; see nvtx_payload.h */
+    struct pw_nvtx_schema *_Atomic schemas;      /* newest first; see nvtx_payload.h */
     struct pw_nvtx_domain *_Atomic next;
 };
 

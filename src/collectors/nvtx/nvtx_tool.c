@@ -148,7 +148,7 @@ static void pw_nvtx_pairs_end(struct pw_nvtx_pairs *pairs, const struct pw_recor
     take(pairs, &half);
 }
 
-/* Rows of the ranges that nobody ended, and in /overhead how many halves there were no room for,
+/* Rows of the ranges that were not ended, and in /overhead how many halves there were no room for,
  * and ends without a begin. */
 static void pw_nvtx_pairs_finish(struct pw_nvtx_pairs *pairs, int64_t end_ns)
 {

@@ -71,12 +71,12 @@ struct pw_rocp_header {
     const void *payload;
 };
 
-/* Of what runs on its own; `external` is what the tool answered when it was asked. */
+/* For what runs on its own; `external` is what the tool answered when it was asked. */
 struct pw_rocp_correlation {
     uint64_t internal, external;
 };
 
-/* Of calls; `ancestor`: that of the call which made this one. */
+/* For calls; `ancestor`: that of the call which made this one. */
 struct pw_rocp_call_correlation {
     uint64_t internal, external, ancestor;
 };
@@ -116,7 +116,7 @@ struct pw_rocp_memory_copy {
     uint64_t dst_agent, src_agent, bytes;
 };
 
-/* Of what is freed only the address is told. */
+/* When memory is freed, only the address is reported. */
 struct pw_rocp_memory {
     uint64_t size;
     int32_t kind, operation;

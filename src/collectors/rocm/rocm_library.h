@@ -32,7 +32,7 @@ struct pw_rocp {
                         void *data);
 };
 
-/* Of all that are found, the first of a version that is known: the one in the process already, else
+/* The first library that is found and has a known version: the one in the process already, else
  * PROFWRAP_ROCPROFILER's, else one beside what the process has of ROCm (`beside`, an address in
  * it), else of where the environment says that ROCm is, else what the loader finds. It stays until
  * the process's end, and its names are everybody's, as if rocprofiler-register had loaded it. NULL:

@@ -61,7 +61,8 @@ bool pw_rocm_memory_allocate(const struct pw_rocm_place *place, struct pw_rocm_c
     return p != NULL;
 }
 
-/* One thread may have freed it, and another been given it anew, before the first is told of. */
+/* One thread may have freed it, and another been given it anew, before the first call is reported.
+ */
 bool pw_rocm_memory_free(const struct pw_rocm_place *place, struct pw_rocm_change *freed)
 {
     const uint64_t key = key_of(place);

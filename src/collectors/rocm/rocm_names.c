@@ -10,8 +10,8 @@
 
 /* ---- kernels ---- */
 
-/* rocprofiler counts them up from 1. Of most, which a library brings along, none is ever launched:
- * their texts are kept here, and told when they are. */
+/* rocprofiler counts them up from 1. Most, which a library brings along, are never launched: their
+ * texts are kept here, and reported when they are. */
 enum { KERNELS = 1 << 18, LONGEST = 8191 };
 
 struct kernel {

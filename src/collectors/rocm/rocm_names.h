@@ -29,7 +29,7 @@ struct pw_rocm_function {
 /* Before recording begins. False: there is no room for it. */
 bool pw_rocm_name_function(int kind, int32_t operation, const char *name);
 
-/* NULL: nobody has named it. */
+/* NULL: it has no name. */
 const struct pw_rocm_function *pw_rocm_function(int kind, int32_t operation);
 
 enum { PW_ROCM_HOST = -1 };

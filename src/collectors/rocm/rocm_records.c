@@ -34,7 +34,7 @@ static void put(struct batch *b, const struct pw_record *record)
     pw_gpu_put(b->thread, record, 0);
 }
 
-/* Times that are 0 or reversed nobody knows better. */
+/* Times that are 0 or reversed are unknown. */
 static bool is_timed(uint64_t start, uint64_t end)
 {
     const bool is = start && end >= start;
@@ -54,7 +54,7 @@ static uint16_t at_most(uint64_t value, uint16_t most)
     return value > most ? most : (uint16_t)value;
 }
 
-/* Of work-items, in groups of so many. */
+/* How many groups of this size the work-items make. */
 static uint32_t groups_of(uint32_t items, uint32_t group)
 {
     return group ? items / group + (items % group != 0) : items;

@@ -109,7 +109,7 @@ static void *find_any(const char *symbol)
                         : NULL;
     void *found = library ? dlsym(library, symbol) : NULL;
     if (library)
-        dlclose(library); /* whoever has loaded it keeps it */
+        dlclose(library); /* the program that loaded it keeps it */
     return found;
 }
 

@@ -11,8 +11,8 @@
 #include "collectors/rocm/rocm_names.h"
 #include "collectors/rocm/rocm_records.h"
 
-/* rocprofiler has two buffers of this size when none may be lost. Of those which may drop records
- * 1.0 gives only one memory, and loses without a word what comes while the other's turn is. */
+/* rocprofiler has two buffers of this size when none may be lost. For buffers that may drop records
+ * 1.0 has only one memory, and loses without a word what comes while the other's turn is. */
 enum { BUFFER_BYTES = 1 << 20, WATERMARK_BYTES = BUFFER_BYTES / 2, FLUSH_NS = 250000000 };
 enum { MOST_OPERATIONS = 1024, END_MS = 1000, READINGS = 5 };
 

@@ -71,7 +71,7 @@ struct pw_row_layout {
     size_t nruns;
 };
 
-/* Of a table of core/tables.h. 0, or -E2BIG when it has too many fields. */
+/* Makes the layout of a table of core/tables.h. 0, or -E2BIG when it has too many fields. */
 int pw_row_layout_make(int table, struct pw_row_layout *out);
 
 /* Rows [first, first + count) of packed rows into row structs; bytes between their

@@ -70,7 +70,7 @@ int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out)
     return ok ? 0 : -EINVAL;
 }
 
-/* Chunks that nobody wrote cost nothing to claim, and each some 20 us to look for. */
+/* Chunks that were never written cost nothing to claim, and each some 20 us to look for. */
 static int are_chunks_few(const struct pw_h5_storage *storage, const hsize_t dims[2], hsize_t whole)
 {
     if (!storage->chunk[0] || !dims[0] || !dims[1])

@@ -15,14 +15,15 @@ struct pw_h5_storage {
     int deflate, checksum; /* numbers of the filters; -1: not there */
 };
 
-/* Of rows of `element` bytes. 0, or -EINVAL: they would come from other files, through other
- * filters than one shuffle, deflate and fletcher32, or in chunks or elements larger than any of
- * profwrap's. */
+/* Checks storage of rows of `element` bytes. 0, or -EINVAL: they would come from other files,
+ * through other filters than one shuffle, deflate and fletcher32, or in chunks or elements larger
+ * than any of profwrap's. */
 int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out);
 
-/* Of `dims` rows and columns, whose product does not overflow, of `row_size` bytes each in memory.
- * 0, or -EINVAL when they cannot come from the bytes that the file stores for the dataset: rows
- * that nobody wrote, which HDF5 would make up, or more chunks than the file has room to place. */
+/* Checks `dims` rows and columns, whose product does not overflow, of `row_size` bytes each in
+ * memory. 0, or -EINVAL when they cannot come from the bytes that the file stores for the dataset:
+ * rows that were never written, which HDF5 would make up, or more chunks than the file has room to
+ * place. */
 int pw_h5_vet_rows(hid_t file, hid_t dataset, const struct pw_h5_storage *storage,
                    const hsize_t dims[2], size_t row_size);
 
@@ -31,8 +32,8 @@ int pw_h5_vet_rows(hid_t file, hid_t dataset, const struct pw_h5_storage *storag
 int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t start[2],
                      const hsize_t count[2]);
 
-/* Of all chunks of a dataset of so many rows and columns, numbered along rows, each `stride`-th
- * from number `first` on. The same, and -EIO when one was never written. */
+/* Checks each `stride`-th chunk, from number `first` on, of a dataset of so many rows and columns;
+ * chunks are numbered along rows. The same, and -EIO when one was never written. */
 int pw_h5_vet_written(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t dims[2],
                       hsize_t first, hsize_t stride);
 

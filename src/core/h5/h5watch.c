@@ -12,7 +12,7 @@
 
 enum { FILES = 4, NAME = 4352, TICK_S = 5, MOST_TICKS = 2, STACK = 1 << 16 };
 
-/* A file that is open. Of more than FILES at a time, the last ones are known by name. */
+/* A file that is open. When more than FILES are open, the last ones are known by name. */
 struct named {
     hid_t file; /* 0: unused */
     char path[NAME];

@@ -45,7 +45,7 @@ static enum pw_sync_decision decide(const struct pw_agreement *a, const char *wo
     if (symlink(word, path) == 0)
         return strcmp(word, "yes") == 0 ? PW_SYNC_YES : PW_SYNC_NO;
     enum pw_sync_decision found = read_decision(a);
-    /* A directory that cannot hold the link: nobody can have read a "yes" from it. */
+    /* A directory that cannot hold the link: no rank can have read a "yes" from it. */
     return found == PW_SYNC_UNDECIDED ? PW_SYNC_NO : found;
 }
 

@@ -27,8 +27,8 @@ enum {
     LOOK_MS = 250,   /* between looks for other hosts, at first */
     LOSSES_MOST = 5, /* unanswered probes of an exchange before it is given up */
     LEAST = 3,       /* answers that make a knot */
-    /* Of packets that are not the job's so many are looked at in such a time, then none till its
-     * end: a flood of them costs no more than that. */
+    /* How many packets that are not the job's are looked at in how long, then none till the end of
+     * that time: a flood of them costs no more. */
     REFUSED_MOST = 100,
     REFUSED_MS = 100,
     /* Late answers that are dropped before an exchange. */

@@ -6,7 +6,7 @@
  * open. The others probe it every few seconds. Each packet carries a code under the job's secret
  * (rendezvous.h), and an answer the random number of its probe. Other packets are dropped without
  * an answer, most of them by the kernel: packets begin with a number that follows from the secret.
- * Of those that pass this filter, 1000 a second are checked. */
+ * 1000 of those that pass this filter are checked a second. */
 #ifndef PW_RANK_CLOCKS_CLOCKPROBE_H
 #define PW_RANK_CLOCKS_CLOCKPROBE_H
 

@@ -154,7 +154,7 @@ int pw_rendezvous_is_reference(const struct pw_rendezvous *r)
     return strcmp(hash, found) == 0;
 }
 
-/* Whole before it has its name: nobody reads half a key. */
+/* The file is whole before it has its name, so that no rank reads half a key. */
 static void make_key(const struct pw_rendezvous *r, const char *path)
 {
     char part[PATH + 32];

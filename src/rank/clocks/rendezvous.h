@@ -35,7 +35,7 @@ int pw_rendezvous_key(const struct pw_rendezvous *r, unsigned char key[PW_KEY_BY
  * other domain; -EHOSTUNREACH when no address of theirs can be reached. */
 int pw_rendezvous_find_peer(const struct pw_rendezvous *r, struct in_addr *own);
 
-/* Where probes are answered. 0 or -errno; -ENOENT while nobody does. */
+/* Where probes are answered. 0 or -errno; -ENOENT while no rank answers. */
 int pw_rendezvous_publish(const struct pw_rendezvous *r, const struct sockaddr_in *service);
 int pw_rendezvous_find_service(const struct pw_rendezvous *r, struct sockaddr_in *service);
 

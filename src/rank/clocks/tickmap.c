@@ -38,7 +38,7 @@ const char *pw_tick_name(enum pw_tick_source source)
     return source == PW_TICK_TSC ? "tsc" : "clock_gettime";
 }
 
-/* Of several tries the one that took least, so that neither an interrupt nor the other process on
+/* Takes the try that took least of several, so that neither an interrupt nor the other process on
  * this core lies between the reads. */
 void pw_tickmap_read(enum pw_tick_source source, uint64_t *ticks, int64_t *ns)
 {

@@ -120,7 +120,7 @@ static void append_wait(struct pw_intake *intake, int ring, const struct pw_reco
     intake->waited_ns += gap.end > gap.start ? gap.end - gap.start : 0;
 }
 
-/* Of threads for which there was no ring nothing is known but how often they called. */
+/* For threads that found no ring only the number of their calls is known. */
 static void append_unrecorded(struct pw_intake *intake, const struct pw_record *record)
 {
     struct pw_row_gap gap = make_gap(intake, UINT16_MAX, record, PW_REASON_NO_RING);

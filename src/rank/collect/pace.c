@@ -15,8 +15,8 @@ static int64_t between(int64_t start, int64_t end)
     return __builtin_sub_overflow(end, start, &ns) || ns < 0 ? 0 : ns;
 }
 
-/* Of a nonblocking operation only the call that began it: the one that completed it has a record of
- * its own. */
+/* A nonblocking operation counts only the call that began it: the one that completed it has a
+ * record of its own. */
 static int64_t inside_ns(const struct pw_record *record, const struct pw_origin *origin)
 {
     int64_t ns = between(origin->start, origin->end);
@@ -33,7 +33,7 @@ static void keep(struct pw_pace *pace, struct pw_pace_step step)
     pace->sum.ns -= place->ns;
     pace->sum.mpi_ns -= place->mpi_ns;
     *place = (struct pw_pace_step){0};
-    if (step.ns < INT64_MAX / PW_PACE_STEPS) /* else nobody's step */
+    if (step.ns < INT64_MAX / PW_PACE_STEPS) /* else the step is invalid */
         *place = step;
     pace->sum.ns += place->ns;
     pace->sum.mpi_ns += place->mpi_ns;

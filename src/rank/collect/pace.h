@@ -9,7 +9,7 @@
 #include "rank/collect/collector.h"
 #include "rank/ring/segment.h"
 
-enum { PW_PACE_STEPS = 32 }; /* whose mean is told */
+enum { PW_PACE_STEPS = 32 }; /* whose mean is reported */
 
 struct pw_pace_step {
     int64_t ns, mpi_ns; /* mpi_ns of the thread that marks steps */

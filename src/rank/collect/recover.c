@@ -272,7 +272,8 @@ static int drain_rings(struct pw_journal *journal, const char *path,
     return err;
 }
 
-/* The end of a program that nobody saw end: when its journal was last written by its collector. */
+/* The end of a program whose end was not seen: when its journal was last written by its collector.
+ */
 static int add_unknown_end(struct pw_journal *journal, int64_t written_ns, int has_rings)
 {
     const struct pw_journal_end end = {.exit_code = -1, .end_unix_ns = written_ns};

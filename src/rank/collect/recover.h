@@ -17,7 +17,7 @@
 int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors);
 
 /* Whether the rank's journal was written on the machine of this clock domain: only there are its
- * rings. A journal that cannot be read is nobody's. */
+ * rings. A journal that cannot be read belongs to no machine. */
 int pw_recover_is_of(const char *dir, int rank, uint64_t clock_domain);
 
 /* Makes a rank file from a journal, by the intake that makes it while a program runs. */

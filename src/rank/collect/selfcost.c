@@ -1,4 +1,4 @@
-/* Times the ring code on a ring that nobody reads; see selfcost.h. */
+/* Times the ring code on a ring that has no reader; see selfcost.h. */
 #include "rank/collect/selfcost.h"
 
 #include <stdlib.h>

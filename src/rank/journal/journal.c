@@ -338,7 +338,7 @@ int pw_journal_create(const char *dir, const struct pw_journal_head *head, struc
         free(j);
         return err;
     }
-    flock(j->fd, LOCK_EX | LOCK_NB); /* nobody else can know it yet */
+    flock(j->fd, LOCK_EX | LOCK_NB); /* no other process can know it yet */
     struct pw_block_head block = {PW_JOURNAL_VERSION, sizeof(block), *head};
     add_block(j, PW_JOURNAL_HEAD, (struct bytes){&block, sizeof(block)}, none);
     err = pw_journal_commit(j);

@@ -15,10 +15,10 @@ struct pw_losscount {
 
 void pw_losscount_add(struct pw_losscount *count, const struct pw_losscount *more);
 
-/* Of `n` records, at least one. */
+/* Counts `n` records, at least one. */
 struct pw_losscount pw_losscount_of(const struct pw_record *records, uint32_t n);
 
-/* Of `n` of which only the last is known: kinds and begin are not. */
+/* Counts `n` records of which only the last is known: kinds and begin are not. */
 struct pw_losscount pw_losscount_unknown(uint64_t n, const struct pw_record *last);
 
 /* What is lost with a record that is in no ring: a loss that it tells of, or itself. */

@@ -93,7 +93,7 @@ static int seize_new(struct trace *trace)
     return found;
 }
 
-/* Waits for the thread to stop. Only for that: its end is for whoever waits for it. */
+/* Waits for the thread to stop. Only for that: its end is for the process that waits for it. */
 static void await_stop(struct thread *thread, int64_t until_ns)
 {
     const struct timespec pause = {.tv_nsec = 50000};

@@ -30,7 +30,7 @@ static void request_path(const char *dir, char path[PATH])
     snprintf(path, PATH, "%s/.ctl-request", dir);
 }
 
-/* Opens a regular file of our own user, and of nobody else. -EPERM when it is another's. */
+/* Opens a regular file of our own user only. -EPERM when it is another's. */
 static int open_own(const char *path, off_t *size)
 {
     struct stat st;
@@ -108,7 +108,7 @@ static int make_nonce(char nonce[PW_NONCE_SIZE])
     return 0;
 }
 
-/* Whole before it has its name: nobody reads half a request. */
+/* The file is whole before it has its name, so that no collector reads half a request. */
 static int make_request(const struct pw_inquiry *inquiry, const char *path)
 {
     const struct pw_request *request = &inquiry->request;

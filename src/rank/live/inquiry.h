@@ -70,7 +70,7 @@ int pw_inquiry_find(const char *dir, struct pw_request *request);
 int pw_inquiry_answer(const char *dir, const struct pw_request *request,
                       const struct pw_live *live);
 
-/* Removes a rank's answer that nobody has taken. */
+/* Removes a rank's answer that no asker has taken. */
 void pw_inquiry_forget(const char *dir, int rank);
 
 #endif

@@ -58,7 +58,7 @@ static struct pw_intern_entry *find(struct pw_intern_table *table, const void *b
             fresh = fresh ? fresh : create_entry(table, bytes, length, hash);
             if (!fresh)
                 return NULL;
-            /* Release: whoever finds the entry sees its bytes. */
+            /* Release: a thread that finds the entry sees its bytes. */
             if (atomic_compare_exchange_strong(&table->slots[at], &found, fresh))
                 return fresh;
         }

@@ -143,8 +143,8 @@ static bool is_left(uint32_t state)
            (what == PW_RING_OWNED && state >> PW_RING_STATE_BITS != own_generation());
 }
 
-/* Those of a process that is no more, for another program took its place: when they ended nobody
- * knows. */
+/* Those of a process that is no more, for another program took its place: when they ended is
+ * unknown. */
 static void drop_ranges(struct pw_thread *thread)
 {
     struct pw_ring_shared *shared = thread->ring.shared;
@@ -326,7 +326,7 @@ _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index)
     return index < PW_SHARED_COMMS ? &probe.segment->collectives[index] : NULL;
 }
 
-/* Two threads may take a number each for the same lane: then one is nobody's. */
+/* Two threads may take a number each for the same lane: then one of the numbers stays unused. */
 int pw_probe_lane(int32_t lane)
 {
     enum { LANE_BITS = 32 };
@@ -376,7 +376,7 @@ int pw_probe_await_sync(void)
     const struct timespec pause = {.tv_nsec = 200000};
     int saved = errno;
     uint32_t decision = atomic_load(&probe.segment->sync_decision);
-    /* The collector, or the one that takes its place, decides, in seconds at most; if nobody is
+    /* The collector, or the one that takes its place, decides, in seconds at most; if no process is
      * left to replace it the job is about to be killed. */
     const pid_t guard = atomic_load(&probe.segment->guard_pid);
     while (decision == PW_SYNC_UNDECIDED && does_run(guard)) {

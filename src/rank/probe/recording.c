@@ -64,7 +64,7 @@ static void set_gate(void)
     atomic_store(&pw_gate->mpi, recording.is_mpi_up && !open ? -1 : levels);
 }
 
-/* Of many the oldest are forgotten. */
+/* The oldest turns are forgotten. */
 static void note_turn(uint64_t now)
 {
     struct pw_recording_turns *turns = &recording.turns;
@@ -216,7 +216,7 @@ static void mark_step(struct pw_thread *thread, uint64_t now, int64_t step)
     }
 }
 
-/* Of steps by names nobody knows which is the last: none is ended. */
+/* Which of the steps that are marked by names is the last is unknown: none is ended. */
 void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
 {
     lock();

@@ -28,7 +28,7 @@ struct pw_pool_slot {
 };
 
 struct pw_pool {
-    _Atomic int32_t owner_pid; /* who fills it; 0: nobody has */
+    _Atomic int32_t owner_pid; /* who fills it; 0: no process has */
     _Atomic uint32_t turns;
     struct pw_pool_slot slots[PW_POOL_SLOTS];
     /* What the owner wants to be known of how to read the buffers. */

@@ -258,7 +258,8 @@ struct pw_record {
         struct {          /* `op` is enum pw_opened: who decided it */
             int64_t step; /* opening: that it begins with; closing: the last one; -1 none */
         } window;
-        /* Of what ran on a device `op` is the device. Each number has its largest value's room. */
+        /* For what ran on a device, `op` is the device. Each number has its largest value's room.
+         */
         struct { /* `stack` is the kernel's name; `flags` are above */
             uint64_t graph_node;
             uint32_t correlation, context, stream;

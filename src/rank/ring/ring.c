@@ -98,8 +98,8 @@ static void mark_loss(struct pw_ring *ring)
     };
     for (int kind = 0; kind < PW_LOST_KINDS; kind++)
         record->lost.lost[kind] = atomic_load_explicit(&shared->lost[kind], memory_order_relaxed);
-    /* Whenever we may be killed, the loss is told once: by the counts until the head says that the
-     * marker is there, from then on by the marker. */
+    /* Whenever we may be killed, the loss is reported once: by the counts until the head says that
+     * the marker is there, from then on by the marker. */
     atomic_store_explicit(&shared->lost_marked, ring->head + 1, memory_order_release);
     pw_ring_commit(ring);
     clear_loss(ring);
@@ -140,7 +140,7 @@ static void nap(void)
 }
 
 /* Until the collector has given back so much that the next wait is some time away, or has not moved
- * for PATIENCE_NS: then it is stopped or dead, and nobody waits for it before it moves again. */
+ * for PATIENCE_NS: then it is stopped or dead, and no thread waits for it before it moves again. */
 static void wait_for_room(struct pw_ring *ring, uint64_t need, uint64_t now, enum pw_lost kind)
 {
     struct pw_segment_shared *segment = ring->waits_for;

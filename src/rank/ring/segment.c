@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* A ring takes at most this part of the shared memory that is free, and of what its rank may still
- * take; the pool that of what is free. Of the whole, a part is left to the program. */
+ * take; the pool that of what is free. A part of the whole is left to the program. */
 enum {
     PW_RING_SHARE = 16,
     PW_RING_MEMORY_SHARE = 4,
@@ -227,7 +227,7 @@ static uint64_t choose_records(int fd, const struct pw_segment_shared *segment, 
     return ring_bytes_of(records) <= unused ? records : 0;
 }
 
-/* Once a ring has memory its entry says so for good, whoever was killed in between. */
+/* Once a ring has memory its entry says so for good, also when a process was killed in between. */
 static int give_ring_memory(int fd, struct pw_segment_shared *segment, const struct layout *layout,
                             int index)
 {

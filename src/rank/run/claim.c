@@ -55,7 +55,7 @@ static int read_claim(const char *dir, const char *name, struct claim *out)
                : -EINVAL;
 }
 
-/* Of this host. */
+/* A process on this host. */
 static int is_alive(const struct claim *claim)
 {
     struct pw_process_stat stat;

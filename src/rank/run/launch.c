@@ -210,7 +210,7 @@ void pw_launch_follow_stop(struct pw_lifeline *lifeline, int signal)
     }
 }
 
-/* Of our own child: 1 when it has ended, 0 when not; -1 when it is not our child. */
+/* Looks at our own child: 1 when it has ended, 0 when not; -1 when it is not our child. */
 static int look_at_child(struct pw_lifeline *lifeline, pid_t pid)
 {
     siginfo_t info = {.si_pid = 0};
@@ -226,8 +226,8 @@ static int look_at_child(struct pw_lifeline *lifeline, pid_t pid)
     return 0;
 }
 
-/* Of the guard's child, or an orphan. The guard sees better how it ended, as long as there is one
- * that can look. */
+/* Looks at the guard's child, or at an orphan. The guard sees better how it ended, as long as there
+ * is one. */
 static int look_at_other(struct pw_lifeline *lifeline)
 {
     int status = -1;

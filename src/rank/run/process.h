@@ -34,7 +34,7 @@ int pw_process_is_over(const struct pw_process_stat *stat);
 void pw_process_open(pid_t pid, struct pw_process *out);
 
 /* 1 once it has ended, else 0; *wait_status is set when it still waits for its parent, and left
- * alone when nobody can say any more how it ended. */
+ * alone when it can no longer be known how it ended. */
 int pw_process_has_ended(const struct pw_process *process, int *wait_status);
 
 #endif

@@ -75,8 +75,8 @@ static int is_from_collector(const siginfo_t *info)
     return info->si_code <= 0 && collector > 0 && info->si_pid == collector;
 }
 
-/* Sends the program what came before its start. Whoever takes a signal from there sends it: the
- * program's own process when it begins, or who notes it in that moment. */
+/* Sends the program what came before its start. The process that takes a signal from there sends
+ * it: the program's own process when it begins, or who notes it in that moment. */
 static void send_early(struct pw_lifeline *lifeline, pid_t program)
 {
     const uint64_t early = atomic_exchange(&lifeline->early, 0);
@@ -85,8 +85,8 @@ static void send_early(struct pw_lifeline *lifeline, pid_t program)
             kill(program, relayed[i]);
 }
 
-/* There is no program yet, and nobody else to end. Who sent it to the whole group did not reach the
- * program either. */
+/* There is no program yet, and no other process to end. Who sent it to the whole group did not
+ * reach the program either. */
 static void keep_early(int signal)
 {
     if (signal != SIGTERM && signal != SIGINT && signal != SIGHUP && signal != SIGQUIT &&

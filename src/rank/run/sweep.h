@@ -3,7 +3,7 @@
 #ifndef PW_RANK_RUN_SWEEP_H
 #define PW_RANK_RUN_SWEEP_H
 
-/* Removes the calling user's segments that no process uses, and nobody else's. What is in them is
+/* Removes the calling user's segments that no process uses, and no other user's. What is in them is
  * lost: recover first. The number removed, or -errno when shared memory cannot be looked at. */
 int pw_sweep_segments(void);
 

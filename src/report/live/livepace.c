@@ -167,7 +167,7 @@ static int64_t excess_of(const struct sheet *sheet, size_t i)
     const struct row *row = &sheet->rows[i];
     if (sheet->known < 2 || i >= sheet->known)
         return 0;
-    /* Of two middle rows the later, so that with two ranks the slower is compared with the faster.
+    /* The later of two middle rows, so that with two ranks the slower is compared with the faster.
      */
     int64_t excess = row->own_ns - sheet->rows[sheet->known / 2].own_ns;
     return (double)excess >= notable * (double)row->rank->step_mean_ns ? excess : 0;

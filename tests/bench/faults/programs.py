@@ -1,4 +1,4 @@
-"""Programs that nobody here wrote, and how each is fetched, built and started.
+"""Programs that others wrote, and how each is fetched, built and started.
 
 Sources come from their public repositories (git clone), or from DIR/NAME of --sources DIR; what is
 installed as a package is used as it is. A program that cannot be had is left out, with the reason.

@@ -125,7 +125,7 @@ def is_hers(pid):
     try:
         with open(f"/proc/{pid}/cmdline") as file:
             line = file.read().replace("\\0", " ")
-        # Of what has just become hers and has not yet started hers, no files are to be had.
+        # A process that has just become hers and has not started her program has no files to read.
         return (os.stat(f"/proc/{pid}").st_uid == os.getuid() and not line.startswith("setpriv ")
                 and (line.startswith("timeout ") or any(word in line for word in wanted)))
     except OSError:
@@ -187,7 +187,7 @@ def she_stops_and_holds_the_epilog(cluster):
 
 
 def pipes_instead_of_files(cluster):
-    """Whoever opens a pipe waits: neither root nor, for long, the hooks' user parts."""
+    """A process that opens a pipe waits: neither root nor, for long, the hooks' user parts."""
     directory = cluster.directory("pipes", "eve")
     job = cluster.submit("""
 srun sleep 0.1

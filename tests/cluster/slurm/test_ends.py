@@ -60,8 +60,8 @@ def over_its_time(cluster):
 
 
 def accounting_is_told_of_one_job(cluster):
-    """In place of sacctmgr, which needs a database, stands what notes its arguments. Of an array, one
-    job is cancelled: the last, whose number is the array's."""
+    """In place of sacctmgr, which needs a database, stands what notes its arguments. One job of
+    an array is cancelled: the last, whose number is the array's."""
     notes = cluster.base / "sacctmgr.notes"
     stand_in = cluster.base / "sacctmgr"
     stand_in.write_text(f"#!/bin/sh\nprintf '[%s]' \"$@\" >>{notes}; echo >>{notes}\n")

@@ -123,7 +123,7 @@ def stale_rings_go_and_those_of_others_stay(cluster):
 
 
 def the_output_root(cluster):
-    """Root makes the user's directory only where nobody else could have put something."""
+    """Root makes the user's directory only where no other user could have put something."""
     settings = cluster.prefix / "etc/profwrap/hooks.conf"
     settings.parent.mkdir(parents=True)
     root = cluster.base / "profiles"

@@ -108,7 +108,7 @@ static uint64_t in_cupti(int64_t ns)
     return clocks.at.ticks + (uint64_t)(int64_t)((double)(ns - clocks.at.ns) * clocks.ticks_per_ns);
 }
 
-/* ---- what CUPTI is told ---- */
+/* ---- what CUPTI learns ---- */
 
 static uint32_t call(uint32_t function)
 {

@@ -66,7 +66,7 @@ static int theirs;
 
 static int find(const char *name, void *pointer)
 {
-    /* With the fault, past whoever has put functions of these names before CUPTI's. */
+    /* With the fault, past a library that has put functions of these names before CUPTI's. */
     void *found = standin_fault("rude") ? NULL : dlsym(RTLD_DEFAULT, name);
     if (!found)
         found = dlsym(dlopen(getenv("STANDIN_CUPTI"), RTLD_NOW), name);

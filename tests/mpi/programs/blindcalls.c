@@ -1,4 +1,4 @@
-/* The calls that nobody is to see; see blindcalls.h. In the program and in a library. */
+/* The calls that no wrapper is to see; see blindcalls.h. In the program and in a library. */
 #include "blindcalls.h"
 
 #include <mpi.h>

@@ -50,7 +50,7 @@ static void start_cuda(void)
     if (!initialize())
         exit(4);
     initialize();     /* as a second context might */
-    dlclose(library); /* as nobody should, and CUDA may */
+    dlclose(library); /* as no program should, and CUDA may */
 }
 
 void nap(int ms)
@@ -142,7 +142,7 @@ static void everything(void)
     gpu.call(RUNTIME, STANDIN_MALLOC, ++correlation, entered, gpu.now());
 }
 
-/* Of C, and of C++; only the last are the linker's. */
+/* Names of C, and of C++; only the last are the linker's. */
 static void plain_names(void)
 {
     static const char *const all[] = {"f", "Kc", "_kernel", "_Z4scalPfi", "_ZN2ns4gemmEv"};

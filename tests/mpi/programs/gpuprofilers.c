@@ -107,7 +107,7 @@ static void share(void)
     launch(0, 1, "after");
 }
 
-/* A profiler whose calls nobody sees; it comes later where STANDIN_COMES says from where. */
+/* A profiler whose calls cannot be seen; it comes later where STANDIN_COMES says from where. */
 static void hold(void)
 {
     int (*subscribe)(void **, void *, void *), failed = 1;

@@ -36,7 +36,7 @@ struct host_op {
     bool captured;
     /* Handles that NCCL keeps. */
     void *call, *task;
-    /* Of a collective that is made of messages: each has a call. */
+    /* For a collective that is made of messages: each has a call. */
     struct {
         int func, peer;
         void *call, *task;

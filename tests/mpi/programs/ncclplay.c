@@ -58,7 +58,7 @@ static void all(void)
     host_group(&world, two, 2);
 }
 
-/* Of messages, and nobody wraps the functions: what NCCL says is all there is. */
+/* An all-to-all of messages whose functions are not wrapped: what NCCL says is all there is. */
 static void alltoall(void)
 {
     one(HOST_ALLREDUCE, 1, HOST_FLOAT32, 0);

@@ -41,7 +41,7 @@ static void push(int kind, int name)
     }
 }
 
-/* Of more than are known the last ends, whatever it is. */
+/* When there are more ranges than are known, the last one ends, whatever it is. */
 static void forget(int kind)
 {
     int at = depth - 1;

@@ -117,7 +117,7 @@ static void copies(void)
         gpu.rocm_call("hipMemcpyAsync", 4, copy_inside, &all[i]);
 }
 
-/* An address comes again before it is told that it was freed, and handles are no addresses. */
+/* An address comes again before it is reported as freed, and handles are no addresses. */
 static void memory(void)
 {
     gpu.rocm_memory(1, STANDIN_HOST, 0x1000, 7);
@@ -155,7 +155,7 @@ static void everything(void)
     gpu.rocm_scratch(1, STANDIN_FIRST);
 }
 
-/* They end in another order than they were launched in, and are told of in a third. */
+/* They end in another order than they were launched in, and are reported in a third. */
 static void unordered(void)
 {
     struct launch l[3] = {{.agent = STANDIN_FIRST, .kernel = 1},

@@ -1,5 +1,5 @@
 /* Calls MPI over and over, keeps the number of calls that have returned in a file that outlives it,
- * and ends as it is told: what is in the profile can be compared with what was done.
+ * and ends as its arguments say: what is in the profile can be compared with what was done.
  *
  *   tally FILE CALLS return|exit|_exit STATUS, abort, segv, kill, memory, mpi_abort STATUS, stay or
  * leave

@@ -333,7 +333,7 @@ static int use_stack(int pages)
     return pages > 0 ? use_stack(pages - 1) + page[0] : 0;
 }
 
-/* Of all: "It is not possible to flush the buffers of only a specific subscriber." */
+/* Flushes all: "It is not possible to flush the buffers of only a specific subscriber." */
 EXPORT int cuptiActivityFlushAll(uint32_t flags)
 {
     const char *stuck = getenv("STANDIN_STUCK_FLUSH"); /* the flags, with which it never returns */
@@ -422,7 +422,7 @@ void standin_add(int queue, const uint8_t *record)
             add(&standin.clients[i], queue, record);
 }
 
-/* Of the first that is served. */
+/* The clock of the first that is served. */
 EXPORT uint64_t standin_now(void)
 {
     for (int i = CLIENTS; i-- > 0;)

@@ -66,7 +66,7 @@ void standin_rocm_code(uint64_t kernel, const char *name, uint32_t group_bytes)
     strncpy(text, name, sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     call_back(CALLED_CODE, 2, 1, &symbol, users);
-    memset(text, 'x', sizeof(text) - 1); /* nobody said that it stays */
+    memset(text, 'x', sizeof(text) - 1); /* the text need not stay */
 }
 
 static void trace_call(int kind, const char *name, void (*inside)(void *), void *arg)

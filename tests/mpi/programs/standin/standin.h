@@ -16,7 +16,7 @@ typedef void standin_callback(void *arg, int domain, uint32_t callback, const vo
 /* Functions of the runtime; the driver has the first three. */
 enum { STANDIN_LAUNCH = 1, STANDIN_GRAPH, STANDIN_COPY, STANDIN_MALLOC, STANDIN_HOST };
 
-/* Of the driver alone. */
+/* Calls of the driver alone. */
 enum { STANDIN_CREATE = 10, STANDIN_RELEASE, STANDIN_MAP, STANDIN_UNMAP, STANDIN_RETAIN };
 
 struct standin_work {
