@@ -10,11 +10,11 @@
 #include "import/jsonobject.h"
 
 struct communicator {
-    /* Of a process group that the trace names; the key for finding it. */
+    /* The key for finding a process group that the trace names. */
     uint32_t group, members_text; /* its name, and its members as a text */
     int32_t group_size;
     enum pw_source source; /* library of its operations */
-    /* Of a communicator that was inferred from a stream: the key for finding it; else -1. */
+    /* The key for finding a communicator that was inferred from a stream; else -1. */
     int64_t device, stream;
     uint64_t uid;
     uint32_t name;

@@ -286,7 +286,7 @@ static void settle(struct flight *f, int same_group, int completed)
 }
 
 /* Backends without events for the state leave it at "scheduled": Gloo retires what it has done, and
- * PyTorch's hooks for other backends retire what was begun. Of NCCL only what timed out is retired
+ * PyTorch's hooks for other backends retire what was begun. Only what timed out in NCCL is retired
  * and not completed. */
 static int has_ended(const struct flight *f, const struct pw_json_item *name)
 {

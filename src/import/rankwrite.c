@@ -296,19 +296,7 @@ static void add_gloo_wait(struct writing *w, const struct pw_gloo_op *op)
     memset(&out, 0, sizeof(out));
     out.key[0] = op->end;
     out.key[1] = start;
-    out.event = (struct pw_row_comm_event){
-        .start = start + w->base,
-        .end = op->end + w->base,
-        .op = PW_OP_Wait,
-        .source = PW_SOURCE_GLOO,
-        .comm = -1,
-        .seq = -1,
-        .sent_bytes = -1,
-        .recv_bytes = -1,
-        .peer = -1,
-        .thread = (uint16_t)op->thread,
-        .inside_ns = op->end - start,
-    };
+    out.event = pw_gloo_wait_row(start + w->base, op->end + w->base, (uint16_t)op->thread);
     pw_sorter_add(w->nccl, &out);
 }
 

@@ -1164,7 +1164,7 @@ def flight_recorder_dumps_of_gloo_are_matched():
 
 @case
 def flight_recorder_hooks_do_not_tell_when_an_operation_ended():
-    """Of NCCL, what is retired and not completed timed out; of other backends it is not known."""
+    """In NCCL, what is retired and not completed timed out; for other backends it is not known."""
     names = ("ucc:all_reduce", "nccl:all_reduce")
     for name, unfinished in zip(names, (False, True)):
         entries = [entry(0, name, 0, seq=1, state="scheduled", retired=True)]

@@ -2,8 +2,8 @@
  * the end of the operation, and the wait of a thread for it.
  *
  * The three records come from the rings of different threads, in any order. The operation stays in
- * a table, at its number, until all three have come. When nobody waits for it, or its end was lost,
- * it is written when another operation needs its place, or at the end of the run. */
+ * a table, at its number, until all three have come. When no thread waits for it, or its end was
+ * lost, it is written when another operation needs its place, or at the end of the run. */
 #include "collectors/collectors.h"
 
 #include <stdbool.h>
@@ -121,7 +121,7 @@ static void set_bytes(const struct op *op, struct pw_row_comm_event *row)
 }
 
 /* The operation runs in the background; the thread is blocked only from the begin of its wait. A
- * wait that began after the end of the operation blocked nobody. */
+ * wait that began after the end of the operation blocked no thread. */
 static void write_op(struct state *s, const struct op *op)
 {
     const bool is_waited = op->is_awaited && op->is_done && op->wait_start < op->done;
@@ -233,19 +233,8 @@ static void add_done(struct state *s, const struct pw_record *record,
  */
 static void write_wait(struct state *s, const struct pw_origin *origin, bool is_for_all)
 {
-    const struct pw_row_comm_event row = {
-        .start = origin->start,
-        .end = origin->end,
-        .op = is_for_all ? PW_OP_Waitall : PW_OP_Wait,
-        .source = PW_SOURCE_GLOO,
-        .comm = -1,
-        .seq = -1,
-        .sent_bytes = -1,
-        .recv_bytes = -1,
-        .peer = -1,
-        .thread = origin->thread,
-        .inside_ns = origin->end - origin->start,
-    };
+    struct pw_row_comm_event row = pw_gloo_wait_row(origin->start, origin->end, origin->thread);
+    row.op = is_for_all ? PW_OP_Waitall : PW_OP_Wait;
     pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
 }
 

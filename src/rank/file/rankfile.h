@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "core/ops.h"
 #include "core/tables.h"
 #include "rank/file/texts.h"
 #include "rank/journal/journal.h"
@@ -39,6 +40,25 @@ void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const 
 
 /* The same for a row that no record makes: a sample, a clock probe's knot. */
 void pw_rankfile_append_measured(struct pw_rankfile *file, enum pw_table_id table, const void *row);
+
+/* The row of a thread that waits for an operation of a PyTorch process group: a call of MPI_Wait.
+ */
+static inline struct pw_row_comm_event pw_gloo_wait_row(int64_t start, int64_t end, uint16_t thread)
+{
+    return (struct pw_row_comm_event){
+        .start = start,
+        .end = end,
+        .op = PW_OP_Wait,
+        .source = PW_SOURCE_GLOO,
+        .comm = -1,
+        .seq = -1,
+        .sent_bytes = -1,
+        .recv_bytes = -1,
+        .peer = -1,
+        .thread = thread,
+        .inside_ns = end - start,
+    };
+}
 
 /* A row of /clock. Local times must rise: one that is not after the last is left out. */
 void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock *knot);
