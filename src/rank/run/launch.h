@@ -1,5 +1,6 @@
 /* Starts the program with the probe, passes signals on to it, and detects its end. Called by the
- * guard and by collectors. Tool code.
+ * guard and by collectors, and by `profwrap LAUNCHER` for the launcher. Tool code; nothing else in
+ * profwrap starts the program.
  *
  * A rank has three processes: the guard, which the launcher (mpirun, srun) started and which waits;
  * the collector, the guard's child; and the program, the collector's child. Guard and collectors

@@ -42,7 +42,8 @@ struct pw_figures {
 int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out);
 void pw_figures_destroy(struct pw_figures *figures);
 
-/* Of the measured steps; NULL where it is not known: without steps, or without communication. */
+/* The row for the measured steps; NULL when it is unknown: without steps, or without communication.
+ */
 const struct pw_row_c_efficiency *pw_figures_efficiency(const struct pw_figures *figures);
 
 /* Row `step` of the step trace, a cell a rank; NULL where there are no ranks. */
