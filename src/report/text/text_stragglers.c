@@ -98,6 +98,13 @@ static int print_stragglers(const struct pw_page *page, size_t count)
     return err;
 }
 
+/* "Not known: <what>3 of 8 ranks <why>" */
+static void add_unknown(struct pw_sentence *s, const char *what, int64_t ranks, int64_t of,
+                        const char *why)
+{
+    pw_sentence_add(s, "Not known: %s%" PRId64 " of %" PRId64 " ranks %s", what, ranks, of, why);
+}
+
 /* Says which evidence is missing: an empty table must not look like proof that all is well, and a
  * table without evidence must not look like a finding. */
 static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
@@ -108,26 +115,20 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         pw_sentence_add(s, "Not known: no rank left a usable file.");
         break;
     case PW_WANTING_RECORDED_MPI:
-        pw_sentence_add(s,
-                        "Not known: MPI calls of %" PRId64 " of %" PRId64
-                        " ranks were not recorded, so it is unknown which rank waited for which.",
-                        v->unrecorded.ranks, f->expected);
+        add_unknown(s, "MPI calls of ", v->unrecorded.ranks, f->expected,
+                    "were not recorded, so it is unknown which rank waited for which.");
         break;
     case PW_WANTING_COMMUNICATION:
         if (v->unrecorded.is_silent)
             pw_sentence_add(s, "Not known: no communication between ranks was recorded, so it is "
                                "unknown which rank waited for which.");
         else
-            pw_sentence_add(s,
-                            "Not known: no communication of %" PRId64 " of %" PRId64
-                            " ranks was recorded, so it is unknown how long these waited.",
-                            v->unrecorded.silent_ranks, f->expected);
+            add_unknown(s, "no communication of ", v->unrecorded.silent_ranks, f->expected,
+                        "was recorded, so it is unknown how long these waited.");
         break;
     case PW_WANTING_ALL_RANKS:
-        pw_sentence_add(s,
-                        "Not known: %" PRId64 " of %" PRId64
-                        " ranks left no usable file, and the slowest may be among them.",
-                        f->expected - f->present, f->expected);
+        add_unknown(s, "", f->expected - f->present, f->expected,
+                    "left no usable file, and the slowest may be among them.");
         break;
     case PW_WANTING_STEPS:
         pw_sentence_add(s, "Not known: without steps, ranks cannot be compared.");

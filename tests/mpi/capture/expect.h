@@ -86,4 +86,12 @@ void expect_some(int test, const struct requests *r, MPI_Status *statuses);
 /* Ends the program with a message unless `ok`. */
 void expect_true(int ok, const char *what);
 
+/* Calls MODE(name of the send, elements, tag) for each mode of a send. */
+#define EXPECT_EACH_MODE(MODE) \
+    MODE(Send, 3, 1)           \
+    MODE(Send, 0, 2)           \
+    MODE(Ssend, 4, 4)          \
+    MODE(Rsend, 5, 5)          \
+    MODE(Bsend, 6, 6)
+
 #endif

@@ -31,12 +31,8 @@ static struct place p;
 static void modes(void)
 {
     MPI_Request request, requests[2];
-    MODE(Send, 3, 1)
-    MODE(Send, 0, 2)
+    EXPECT_EACH_MODE(MODE)
     MODE(Send, 30000, 3)
-    MODE(Ssend, 4, 4)
-    MODE(Rsend, 5, 5)
-    MODE(Bsend, 6, 6)
     IMODE(Isend, 7, 7)
     IMODE(Isend, 30000, 8)
     IMODE(Issend, 8, 9)

@@ -12,30 +12,26 @@ static int in[K][BIG], out[BIG];
 static const int counts[K] = {1, 2, 3, BIG}; /* the last is no short message */
 static MPI_Request requests[N];
 
-#define MODE(name, count, tag)                                                           \
-    MPI_Recv_init(in[0], BIG, MPI_INT, MPI_ANY_SOURCE, tag, p.comm, &requests[0]);       \
-    MPI_##name(out, count, MPI_INT, p.right, tag, p.comm, &requests[1]);                 \
-    for (int round = 0; round < ROUNDS; round++) {                                       \
-        MPI_Start(&requests[0]);                                                         \
-        expect_barrier(&p);                                                              \
-        MPI_Start(&requests[1]);                                                         \
-        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);                                       \
-        expect_wait("Wait", 1);                                                          \
-        expect_message(&p, #name, (long)(count)*INT, 0, p.right, tag, NONBLOCKING);      \
-        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);                                       \
-        expect_wait("Wait", 1);                                                          \
-        expect_message(&p, "Recv_init", 0, (long)(count)*INT, p.left, tag, NONBLOCKING); \
-    }                                                                                    \
-    MPI_Request_free(&requests[0]);                                                      \
+#define MODE(name, count, tag)                                                              \
+    MPI_Recv_init(in[0], BIG, MPI_INT, MPI_ANY_SOURCE, tag, p.comm, &requests[0]);          \
+    MPI_##name##_init(out, count, MPI_INT, p.right, tag, p.comm, &requests[1]);             \
+    for (int round = 0; round < ROUNDS; round++) {                                          \
+        MPI_Start(&requests[0]);                                                            \
+        expect_barrier(&p);                                                                 \
+        MPI_Start(&requests[1]);                                                            \
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);                                          \
+        expect_wait("Wait", 1);                                                             \
+        expect_message(&p, #name "_init", (long)(count)*INT, 0, p.right, tag, NONBLOCKING); \
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);                                          \
+        expect_wait("Wait", 1);                                                             \
+        expect_message(&p, "Recv_init", 0, (long)(count)*INT, p.left, tag, NONBLOCKING);    \
+    }                                                                                       \
+    MPI_Request_free(&requests[0]);                                                         \
     MPI_Request_free(&requests[1]);
 
 static void modes(void)
 {
-    MODE(Send_init, 3, 1)
-    MODE(Send_init, 0, 2)
-    MODE(Ssend_init, 4, 4)
-    MODE(Rsend_init, 5, 5)
-    MODE(Bsend_init, 6, 6)
+    EXPECT_EACH_MODE(MODE)
 }
 
 static void make(void)
