@@ -63,11 +63,14 @@ static inline int pw_straggler_is_outside(const struct pw_straggler_found *f, si
     return step < f->first || step > f->last;
 }
 
-/* The phase that explains the excess of straggler `f`; PW_PHASE_NONE when no phase does. The excess
- * of a phase is its median over the steps of f's window whose excess is above `least` ns. These
- * rules are tried in turn:
+/* Returns the phase that explains the excess of straggler `f`; PW_PHASE_NONE when no phase does.
+ * In one step, the excess of a phase is the rank's own work in it minus the median of the other
+ * ranks' own works in it. The excess of the phase is the median of these values over the steps of
+ * f's window in which the rank's excess is above `least` ns and the limits of pw_excess_is_above().
+ * These rules are tried in turn:
  *   1. the phase with the largest excess, if that is at least a quarter of f->excess_ns;
- *   2. the same after subtracting each phase's median excess in the steps outside the window;
+ *   2. the same after subtracting from each phase's excess the median of the phase over the steps
+ *      outside the window;
  *   3. the allreduce phase, if its excess is at least half of f->excess_ns.
  * Rules 1 and 2 skip the allreduce phase: a rank that enters the allreduce last spends the whole
  * transfer there, so a long allreduce phase is often the effect of an earlier delay. */
@@ -96,8 +99,10 @@ void pw_oneoff_tops(const struct pw_excess *w, struct pw_oneoff_tops *out);
  *   - it has at most 2 extreme steps, and their excesses are together at least 3 % of the run; or
  *   - the chance of its extreme steps (see below) is less than 0.01.
  * Returns 1 for a straggler, else 0; 0 with fewer than 10 known excesses of other ranks. Fills
- * rank, kind, first, last, hits, excess_ns, lost_ns, slowdown, phase, confidence, and gain_ns: in
- * each extreme step the job would have saved the rank's own work minus the second largest own work.
+ * rank, kind, first, last, hits, excess_ns, lost_ns, slowdown, phase, confidence, and gain_ns.
+ * gain_ns is what the job would have saved: the sum over the extreme steps of the rank's own work
+ * minus the second largest own work in the step. A step in which the rank's own work is not the
+ * largest adds 0.
  *
  * The chance: 3 of the excesses of the other R - 1 ranks are T or more, so 3 / (R - 1) such
  * excesses are expected of one rank. If large excesses follow a Pareto distribution of index 2,

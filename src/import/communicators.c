@@ -146,8 +146,8 @@ static void identify(struct communicator *c, uint64_t start, const char *name, i
     c->uid = uid;
 }
 
-/* Whether the trace has the communicator's members or this rank's number in it, so that neither is
- * inferred. */
+/* Whether the trace tells the members of the communicator, or this rank's number in the
+ * communicator. If so, the members need not be inferred. */
 static int is_told(const struct communicator *c)
 {
     return c->members || c->my_rank >= 0;
@@ -291,8 +291,10 @@ static int has_rank(const struct pw_group *group, int rank)
     return 0;
 }
 
-/* The first of Gloo's groups that this rank is in, where all of these have the same ranks: then the
- * order in which operations were begun is the same on all. NULL: it is not known which. */
+/* Returns the group to use for Gloo operations whose group the trace does not name: the first Gloo
+ * group of at least 2 ranks that has this rank. Returns NULL when there is none, or when two such
+ * groups have different ranks, because then the group of an operation is not known. Groups that
+ * have the same ranks can be treated as one: these ranks begin all operations in the same order. */
 static const struct pw_group *find_only_group(const struct pw_trace *trace)
 {
     const struct pw_group *only = NULL;

@@ -85,8 +85,8 @@ static int64_t pw_run_backlog_bytes(const struct pw_run *run)
 
 /* The collector reads the rings at this interval; a ring that fills faster wakes it. All collectors
  * of a node read rings and take samples at the same times. The ranks of a job wait for each other,
- * so a disturbance of all ranks at the same time costs the job less than one rank after the other.
- */
+ * so the job loses less time when all its ranks are disturbed at the same time than when they are
+ * disturbed one after the other. */
 #define POLL_NS ((int64_t)100000000)
 /* The interval while the application waits in MPI_Init for the clock synchronisation. */
 #define POLL_SYNC_NS ((int64_t)1000000)
@@ -160,7 +160,7 @@ static int create_segment(struct collector *c)
         const struct pw_row_unrecorded row = {
             .time = pw_local_ns(), .reason = PW_UNRECORDED_NO_MEMORY, .count = 1};
         pw_rankfile_append(c->file, PW_TABLE_unrecorded, &row);
-        /* Other ranks may be recorded: the merge must run all the same. */
+        /* The merge must run nevertheless, because other ranks may be recorded. */
         atomic_store(&c->run->lifeline->is_profiled, 1);
     }
     return err;
@@ -322,7 +322,8 @@ static void add_end(struct collector *c)
         shm_unlink(c->run->lifeline->segment);
 }
 
-/* `lacking` is the number of records that the journal lacks, too. */
+/* Says that the rank's file could not be completed. `lacking`: number of records that are missing
+ * in the journal. */
 static void say_unfinished(const struct pw_run *run, int err, uint64_t lacking)
 {
     char lost[96] = "";

@@ -1,5 +1,5 @@
-/* Reads the endpoints of messages (sends and receives) of one rank file that began in a span of
- * time, in the order in which they began. Called by messages.c after the first pass over the input.
+/* Reads from one rank file the endpoints of messages (sends and receives) that began in a time
+ * span, in the order in which they began. Called by messages.c after the first pass over the input.
  * A damaged table ends before the damage; another pass reports the damage. No MPI. */
 #ifndef PW_AGGREGATE_MATCH_ENDPOINTS_H
 #define PW_AGGREGATE_MATCH_ENDPOINTS_H
@@ -19,10 +19,11 @@ struct pw_endpoint {
     int64_t bytes;
 };
 
-/* An endpoint with times of its rank's own clock, which the reader needs besides `endpoint`. */
+/* An endpoint, and what else a pw_endpoint_taker needs. Times are on the rank's own clock, except
+ * those in `endpoint`. */
 struct pw_endpoint_read {
     struct pw_endpoint endpoint;
-    int64_t begun; /* usually its enter; later for an endpoint far behind others (startindex.h) */
+    int64_t begun; /* its enter, or the reader's `floor` if that is later */
     int64_t end;   /* when the call that completed it ended */
     int receives;  /* 1: a receive, 0: a send */
 };
@@ -47,7 +48,9 @@ struct pw_endpoint_reader {
     struct pw_endpoint_read *v; /* [capacity] the endpoints of the span, in file order */
     size_t n, capacity;
     struct pw_endpoint_turn *turns; /* [capacity] sort keys of `v` */
-    int64_t from, to, floor;        /* floor: no endpoint of the block counts as begun before it */
+    /* The span, on the rank's own clock. An endpoint of the current block that began before `floor`
+     * counts as begun at `floor`: pw_start_index_floor(). */
+    int64_t from, to, floor;
     struct pw_endpoint_time leave, blocked;
     int rises;  /* 1: `v` is in order without sorting */
     int failed; /* 1: memory is short */

@@ -84,9 +84,10 @@ static inline uint32_t pw_mpi_comm_count(const struct pw_mpi_comm *comm)
 /* ---- calls that are not recorded ----
  *
  * While recording is paused, wrappers do only the work that keeps the tables of communicators and
- * requests and the sequence numbers right, so that recording can continue later. A handle is
- * removed from the tables whenever it is freed, even if the call's level is not recorded or an
- * attribute's delete function frees it in MPI_Finalize, because MPI reuses handles. */
+ * requests and the sequence numbers right, so that recording can continue later. A communicator,
+ * window or file is removed from the tables in every call that frees it, because MPI reuses
+ * handles. This includes calls whose level is not recorded, and calls that an attribute's delete
+ * function makes during MPI_Finalize. */
 
 /* The effect of a class of calls on the tables; the column `paused` of mpi_classes.def. */
 enum pw_mpi_act {
@@ -105,7 +106,7 @@ enum pw_mpi_act {
 enum pw_mpi_due {
     PW_DUE_NOTHING,
     PW_DUE_NUMBER, /* increment the sequence number, before the call or after it */
-    PW_DUE_HANDLE, /* before the call, remove the handle that it frees from the table */
+    PW_DUE_HANDLE, /* before the call: remove from the table the handle that the call frees */
     PW_DUE_ALL,    /* all work of a recorded call, without writing the record */
 };
 
@@ -113,8 +114,8 @@ enum pw_mpi_due {
  * recorded. */
 bool pw_mpi_has_requests(void);
 
-/* The work for a call of class effect `act` that is not recorded, at this gate. All wrappers use
- * this rule, however the call reached them. */
+/* Returns the work for a call that is not recorded. `act` is the effect of the call's class, `gate`
+ * the value of pw_mpi_gate(). All wrappers use this rule, in their fast and slow functions. */
 PW_ALWAYS_INLINE enum pw_mpi_due pw_mpi_due(enum pw_mpi_act act, int gate)
 {
     if (act == PW_MPI_FREES)
@@ -189,12 +190,12 @@ struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act);
 /* Begins a call of operation `op`, whose level is `op_level` and whose class has the effect `act`:
  * marks the thread as inside the call. Returns false if the call is not recorded.
  *
- * Every call that no fast function records executes these tests, so they are few. The gate decides
- * for the whole process whether the operation's level is recorded. It is 0 before the MPI library's
- * functions are looked up, after MPI_Finalize and in forked children, and -1 while recording is
- * paused. Two fields of the thread's open call decide for the thread. `signalled` is not 0 if an
- * order has come, or if the thread has no ring (its open call is pw_no_ring_call then, which is
- * always signalled). `op` is not 0 if the thread is already in a call. */
+ * Every call that a fast function does not record runs the tests here, so there are only a few. The
+ * gate decides for the whole process whether the operation's level is recorded. It is 0 before the
+ * MPI library's functions are looked up, after MPI_Finalize and in forked children, and -1 while
+ * recording is paused. Two fields of the thread's open call decide for the thread. `signalled` is
+ * not 0 if an order has come, or if the thread has no ring (its open call is pw_no_ring_call then,
+ * which is always signalled). `op` is not 0 if the thread is already in a call. */
 PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, int op_level,
                                    enum pw_mpi_act act)
 {
@@ -295,8 +296,9 @@ void pw_mpi_one_sided_bytes(const struct pw_mpi_call *c, struct pw_record *recor
 /* Copies the handles before a call that completes requests, because the call overwrites them. */
 void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *requests);
 
-/* The array of statuses to pass to MPI: `given`, or one of ours if the application ignores the
- * statuses and a receive is open, whose size only the status has. */
+/* Returns the array of statuses to pass to MPI. This is `given`, or an array of the probe when the
+ * application passes MPI_STATUSES_IGNORE and there are open operations whose received bytes are
+ * known only from their statuses. It is `given` in this case, too, when memory is short. */
 MPI_Status *pw_mpi_statuses(struct pw_mpi_call *c, MPI_Status *given);
 
 #endif

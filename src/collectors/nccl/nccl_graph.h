@@ -20,9 +20,8 @@ struct pw_nccl_graphs;
 struct pw_nccl_graphs *pw_nccl_graphs_create(struct pw_rankfile *file, struct pw_nccl_ops *ops);
 void pw_nccl_graphs_destroy(struct pw_nccl_graphs *graphs);
 
-/* Adds a captured call. `op` is the operation as if it had run, `comm` the communicator's row so
- * far.
- */
+/* Adds a captured call. `op` is filled as for a call that is not captured. `comm` is the row of the
+ * call's communicator, as far as it is known now. */
 void pw_nccl_graphs_call(struct pw_nccl_graphs *graphs, const struct pw_nccl_op *op,
                          const struct pw_row_comms *comm);
 
@@ -36,8 +35,9 @@ void pw_nccl_graphs_kernel(struct pw_nccl_graphs *graphs, const struct pw_row_ke
 /* From now on captured calls or kernels may be missing: replays are only counted. */
 void pw_nccl_graphs_interrupt(struct pw_nccl_graphs *graphs);
 
-/* Kernels that ran before `end` may be missing. This interrupts when calls were captured before
- * `end`; such a call may also be added later. */
+/* To be called when kernels that ran before `end` may be missing. If a captured call was already
+ * added, this acts like pw_nccl_graphs_interrupt(). Otherwise replays are only counted from when a
+ * captured call that began before `end` is added. */
 void pw_nccl_graphs_lack(struct pw_nccl_graphs *graphs, int64_t end);
 
 /* Writes the rows of all replays. Called at the end, and before the records of another process. */

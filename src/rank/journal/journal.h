@@ -30,8 +30,8 @@
 /* At most this many records in a block, and bytes in a row. */
 enum { PW_JOURNAL_BATCH = 1024, PW_JOURNAL_ROW = 512 };
 
-/* The run's description for the rank's file, and the shared memory in which the rank's other
- * records may be. */
+/* The first block of a journal: the description of the run that the rank's file needs, and the name
+ * of the shared memory whose rings can have records that are not in the journal. */
 struct pw_journal_head {
     struct pw_identity id;
     struct pw_testclock test_clock;
@@ -80,9 +80,10 @@ void pw_journal_add_ringless(struct pw_journal *journal, int ring, const struct 
 void pw_journal_add_reading(struct pw_journal *journal, uint64_t ticks, int64_t ns);
 void pw_journal_add_row(struct pw_journal *journal, enum pw_table_id table, const void *row);
 void pw_journal_add_end(struct pw_journal *journal, const struct pw_journal_end *end);
-/* Adds and commits the end of a journal to which every record was written since it was created or
- * resumed. Returns 0 or -errno. After an error the journal has neither the end nor the ringless
- * records, so that the caller can add them again later. */
+/* Adds and commits the program's end, but only if no write has failed since the journal was created
+ * or resumed. Returns 0, or the -errno of the failed write. After an error the journal has neither
+ * the end nor the ringless records that were added since then, so that a later writer can add them
+ * again. */
 int pw_journal_add_whole_end(struct pw_journal *journal, const struct pw_journal_end *end);
 
 /* Writes the added blocks to the file. Returns 0, or the -errno of the first failed write. After
@@ -93,7 +94,8 @@ int pw_journal_commit(struct pw_journal *journal);
 /* Commits, and flushes the file to the file system's server, so that other hosts can read it. */
 void pw_journal_sync(struct pw_journal *journal);
 
-/* The number of the record of ring `ring` that follows the last one in the journal. */
+/* Returns the number of the next record of ring `ring` to add: 1 + the number of the last one that
+ * was added; 0 when none was added. */
 uint64_t pw_journal_position(const struct pw_journal *journal, int ring);
 
 /* Number of records that were added and that the journal lacks because a write failed. */

@@ -1,8 +1,12 @@
 /* Decides when the process records, at step marks and orders, and opens or closes the gate
  * (probe.h). Called by the in-app halves of collectors. In-app, see probe.h.
  *
- * The first of these that exists decides: the last order from outside (ctl, a signal); the
- * program's own stop, until its start; the schedule. Without any of them everything is recorded. */
+ * The first rule that applies decides:
+ *   1. After an order from outside (ctl, a signal), the last such order decides.
+ *   2. After the program stopped recording, or at first with --start-paused, nothing is recorded
+ *      until the program starts recording.
+ *   3. If a schedule is set, it decides.
+ *   4. Everything is recorded. */
 #ifndef PW_RANK_PROBE_RECORDING_H
 #define PW_RANK_PROBE_RECORDING_H
 
@@ -64,20 +68,22 @@ static inline bool pw_recording_is_paused(void)
     return atomic_load_explicit(&pw_gate->paused, memory_order_relaxed) != 0;
 }
 
-/* The calling thread, when recording is paused, the thread has a ring, and it has no order to obey.
- * Otherwise NULL. The caller then does only cheap work. */
+/* Returns the calling thread if recording is paused, the thread has a ring, and it has no order to
+ * obey; else NULL. For a thread that is not NULL, the caller does only the work that is needed
+ * during a pause. */
 static inline struct pw_thread *pw_recording_paused_thread(void)
 {
     struct pw_thread *thread = &pw_this_thread;
-    /* The fall-through is the paused case: recorded ranges mostly take the fast path (ranges.h),
-     * and all other callers write records, so that a jump costs little there. */
+    /* The paused case is the one without a jump. In the other case a jump costs little: the caller
+     * writes a record, which takes longer; and most recorded ranges take the fast path (ranges.h),
+     * which does not call this function. */
     return __builtin_expect(pw_recording_is_paused() && !pw_recording_is_signalled(), 1) ? thread
                                                                                          : NULL;
 }
 
 /* Locks the probe for the thread and obeys a pending order. Returns the thread; NULL when `thread`
- * is NULL or the lock failed. The caller records, or during a pause only updates the state that is
- * needed after it. Unlock with pw_probe_unlock(). */
+ * is NULL or the lock failed. If recording is paused, the caller writes no records and updates only
+ * the state that is needed when recording continues. Unlock with pw_probe_unlock(). */
 static inline struct pw_thread *pw_recording_hold(struct pw_thread *thread)
 {
     if (!thread || !pw_probe_lock(thread))

@@ -5,9 +5,10 @@
  * always find usable values without any cleanup by the writer.
  *
  * The file is sparse. When tmpfs has no memory for a page, the kernel kills the process that
- * touches the page (SIGBUS). So memory is allocated first, and only then recorded in the header:
- * the magic number says that the header has memory; a capacity in its entry, that a ring has;
- * `pool_bytes`, how much of the pool has. Nothing else may be mapped. */
+ * touches the page (SIGBUS). So memory is allocated first, and only then recorded in the header.
+ * The magic number shows that the header itself has memory. A ring has memory when `records` in its
+ * entry is not 0. The first `pool_bytes` bytes of the pool have memory. No other part of the file
+ * may be mapped. */
 #ifndef PW_RANK_RING_SEGMENT_H
 #define PW_RANK_RING_SEGMENT_H
 
@@ -66,11 +67,12 @@ struct pw_open_call {
     _Atomic uint64_t handle; /* of the communicator, window or file, as the application has it */
     _Atomic int32_t tag;
     _Atomic uint32_t awaited;   /* of a completion call: the operation; 0: several or unknown */
-    _Atomic uint32_t signalled; /* set by the collector: an order takes effect at once */
+    _Atomic uint32_t signalled; /* 1: the thread must obey orders now. Set by the collector */
 };
 
-/* An order to begin or end recording, from outside the program. The program obeys it at the first
- * mark of step `step` or a later step, if it is committed by then; at once when `step` is -1. */
+/* An order to begin or end recording, from outside the program. When `step` is -1, the program
+ * obeys it at once. Otherwise the program obeys it at the first mark of a step >= `step` that comes
+ * after the commit of the order. */
 struct pw_order {
     _Atomic uint32_t id;     /* written last; 0: no order */
     _Atomic uint32_t starts; /* 1: begin recording, 0: end it */
@@ -87,22 +89,25 @@ struct pw_control {
     _Atomic uint32_t state; /* enum pw_window_state, written by the program */
     _Atomic int64_t step;   /* the step that the program marked last; -1: none */
     _Atomic uint64_t marks; /* number of steps that the program marked */
-    /* Numbers of orders committed and obeyed since the start. Order n is orders[n % PW_ORDERS].
-     * Orders are obeyed in turn. Order number `committed` is not valid yet and can be withdrawn. */
+    /* How many orders have been committed, and how many obeyed, since the start. Order n, counted
+     * from 0, is orders[n % PW_ORDERS]. Orders are obeyed in the order of their numbers. The order
+     * with the number `committed` is only prepared: the program ignores it, and the collector can
+     * withdraw it. */
     _Atomic uint32_t committed, obeyed;
     struct pw_order orders[PW_ORDERS];
 };
 
-/* A range that has begun and not ended. Its words have the places of the record that it becomes. It
- * is in shared memory, so that the collector can read it after the program was killed. It is stored
- * as whole words, because a load that is wider than the store before it is slow.
+/* A range that has begun and not ended. Its words are in the order of the record that it becomes
+ * (pw_range_fill()). It is in shared memory, so that the collector can read it after the program
+ * was killed. It is stored as whole words, because a load that is wider than the store before it is
+ * slow.
  *
  * Most ranges have little more than a name. For such a plain range (bit PW_RANGE_PLAIN in `key`)
  * only `start`, `key`, `name` and `allocated` are valid; `key` then also has the record's type and
  * the domain. */
 struct pw_open_range {
     uint64_t start;     /* 0: the range is not recorded */
-    uint64_t key;       /* only this key may end it (rank/probe/ranges.h); in the record: end */
+    uint64_t key;       /* of the calls that can end it (rank/probe/ranges.h); in the record: end */
     uint64_t head;      /* type, flags, op, stack */
     uint64_t name;      /* name, depth, kind */
     uint64_t place;     /* domain, category */
@@ -145,7 +150,7 @@ struct pw_ring_shared {
     _Atomic uint64_t lost[PW_LOST_KINDS];
     _Atomic uint64_t lost_start, lost_end;
     _Alignas(64) struct pw_open_call open;
-    _Atomic uint64_t lost_marked; /* from this head on a record reports `lost`; 0: not known */
+    _Atomic uint64_t lost_marked; /* if head >= this, a record reports `lost`; 0: none does */
     /* The last wait for room, until a record reports it. Start 0: none; end 0: still waiting. */
     _Atomic uint64_t wait_start, wait_end;
     _Atomic uint64_t nested; /* number of calls inside another call, which are not recorded */
@@ -222,7 +227,8 @@ void pw_segment_detach(struct pw_segment_shared *segment);
 
 /* Allocates the memory of ring `index`, so that no later store into it can fail, and changes its
  * state from NONE to READY. Where memory is short the ring is smaller than the others. In-app safe.
- * Returns 0 or -errno; -ENOSPC when shared memory is full up to a reserve for the program. */
+ * Returns 0 or -errno. -ENOSPC: the smallest ring does not fit into the free shared memory; a part
+ * of this memory is kept free for the program. */
 int pw_segment_allocate_ring(const char *name, struct pw_segment_shared *segment, int index);
 
 /* Maps ring `index`, which has `*records` records. The mapping stays valid until it is unmapped,

@@ -24,7 +24,8 @@ static void add_percent(struct pw_sentence *s, const char *before, double share,
     pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
 }
 
-/* Follows the straggler: the ranks of which it is unknown whether they held the job back, too. */
+/* Writes, after the straggler, for how many ranks it is unknown whether they held the job back:
+ * their calls were not recorded, or they left no usable file. */
 static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
                          struct pw_sentence *s)
 {
@@ -147,7 +148,8 @@ static void write_imbalance(const struct pw_figures *f, const struct pw_verdict 
     pw_sentence_add(s, ".");
 }
 
-/* Waits are differences of two ranks' clocks; without them own work is not known either. */
+/* For clocks that are not aligned. A wait is a difference of times of two ranks, so waits are not
+ * known then, nor is own work, which is the time without waits. */
 static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
 {
     pw_sentence_add(s, "Whether a rank held the job back is not resolvable: the clocks of");
