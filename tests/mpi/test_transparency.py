@@ -83,7 +83,7 @@ def environment_and_open_files():
     added = {line.split("=")[0] for line in within - without}
     h.check("LD_PRELOAD" in added, "no LD_PRELOAD")
     ours = {"LD_PRELOAD", "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH",
-            "NCCL_PROFILER_PLUGIN"}
+            "NCCL_PROFILER_PLUGIN", "PYTHONPATH"}
     h.check(all(name in ours or name.startswith("PROFWRAP_") for name in added), added)
     h.equal(without - within, set(), "what disappeared")
     listing = ("ls", "/proc/self/fd")
