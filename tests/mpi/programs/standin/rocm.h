@@ -6,7 +6,9 @@
 
 /* Agents: 1 the host, 2 a GPU that HIP does not show the program, 3 and 4 those that it does. */
 enum { STANDIN_HOST = 1, STANDIN_HIDDEN, STANDIN_FIRST, STANDIN_SECOND };
-enum { STANDIN_MOST_LAUNCHED = 4096 };
+/* More than any program here launches: a place that is used again while its first kernel still has
+ * to run has the numbers of the second. */
+enum { STANDIN_MOST_LAUNCHED = 1 << 15 };
 
 struct standin_dispatch {
     uint64_t agent, queue, kernel, start, end;
