@@ -177,13 +177,15 @@ static const struct pw_row_c_collective *find_collective(const struct pw_chrome 
 /* When an event was on the cluster clock, and whether it is in the window. */
 struct shown {
     int64_t start, end;
+    int64_t last_start; /* of the slice that the event ends in: its own, or the completing call's */
     int is_shown;
 };
 
-/* Inside the slice, where an arrow's head must be. */
+/* Inside the slice that the event ends in, where an arrow's head must be. That slice may have no
+ * length: a Wait for what is complete can be shorter than the clock's tick. */
 static int64_t last_ns(const struct shown *shown)
 {
-    return shown->end > shown->start ? shown->end - 1 : shown->start;
+    return shown->end > shown->last_start ? shown->end - 1 : shown->last_start;
 }
 
 /* From the last rank to those that waited for it. */
@@ -245,7 +247,9 @@ static void visit_comm(void *context, const struct pw_rankview *view, const void
     /* The time in the call that began it is rounded down, by less than 16 ticks. */
     int is_async = (e->flags & PW_FLAG_NONBLOCKING) &&
                    (e->wait_start || begun_ns(e) < e->end - e->start - ROUNDING_NS);
-    const struct shown ends = {start, end, shown && (!is_async || has_both_ends(c, view, e))};
+    const int64_t last_start = e->wait_start ? pw_rankview_time(view, e->wait_start) : start;
+    const struct shown ends = {start, end, last_start,
+                               shown && (!is_async || has_both_ends(c, view, e))};
     add_arrow(c, view, e, &ends);
     if (!shown || (e->flags & PW_FLAG_RECV_PART))
         return;

@@ -118,6 +118,28 @@ def messages():
 
 
 @h.case
+def waits_without_length():
+    """An arrow to a receive whose Wait began and ended in one tick of the clock leads into the Wait."""
+    profile(2, h.program("stream"))
+    with h.h5py().File(h.rank_path("out", 1), "r+") as file:
+        rows = file["events/comm"][:]
+        names = h.enum_names(file["events/comm"], "op")
+        waits = {int(row["end"]): row for name, row in zip(names, rows) if name == "Wait"}
+        received = [row for name, row in zip(names, rows) if name == "Irecv"]
+        h.check(len(received) == 10 and all(int(row["end"]) in waits for row in received), names)
+        for row in received:
+            for changed, start in ((row, "wait_start"), (waits[int(row["end"])], "start")):
+                changed["inside_ns"] -= changed["end"] - changed[start]
+                changed[start] = changed["end"]
+        file["events/comm"][:] = rows
+    h.run(h.profwrap("merge", "out"))
+    events, _ = timeline()
+    judge(events)
+    heads = [event for event in of_phase(events, "f")]
+    h.equal(len(heads), 20, "arrows")
+
+
+@h.case
 def parts():
     profile(3, h.place("TRAIN"), "--steps", "40")
     whole, _ = timeline()
