@@ -1,6 +1,6 @@
-/* The communication operations and what each means for the analyses; rows in ops.def. Used by the
- * in-app wrappers (numbers and constants), the rank file (enumeration), the merge and the reports
- * (shape, bandwidth). Constant tables and one lookup, safe in-app. */
+/* The communication operations and what each means for the analyses; rows in mpi_functions.def.
+ * Used by the in-app wrappers (numbers and constants), the rank file (enumeration), the merge and
+ * the reports (shape, bandwidth). Constant tables and one lookup, safe in-app. */
 #ifndef PW_CORE_OPS_H
 #define PW_CORE_OPS_H
 
@@ -9,7 +9,7 @@
 
 enum pw_op {
 #define PW_OP(name, class, shape, factor, level, sent, received) PW_OP_##name,
-#include "core/ops.def"
+#include "core/mpi_functions.def"
 #undef PW_OP
     PW_OP_COUNT
 };
@@ -36,13 +36,14 @@ enum pw_op_shape {
     PW_SHAPE_NONE,
 #define PW_OP(name, class, shape, factor, level, sent, received) \
     PW_OP_SHAPE_##name = PW_SHAPE_##shape,
-#include "core/ops.def"
+#include "core/mpi_functions.def"
 #undef PW_OP
 };
 
 enum pw_op_factor { PW_FACTOR_NO, PW_FACTOR_ONE, PW_FACTOR_AG, PW_FACTOR_AR };
 
-/* What a rank sends or receives, in terms of the call's arguments; ops.def says what each is. */
+/* What a rank sends or receives, in terms of the call's arguments; mpi_functions.def says what each
+ * is. */
 enum pw_op_amount {
     PW_AMOUNT_NOTHING,
     PW_AMOUNT_UNTOLD,
@@ -60,7 +61,7 @@ enum pw_op_amount {
     PW_AMOUNT_ELEMENT,
 #define PW_OP(name, class, shape, factor, level, sent, received) \
     PW_OP_SENT_##name = PW_AMOUNT_##sent, PW_OP_RECEIVED_##name = PW_AMOUNT_##received,
-#include "core/ops.def"
+#include "core/mpi_functions.def"
 #undef PW_OP
 };
 
@@ -90,7 +91,7 @@ enum { PW_HIGHEST_LEVEL = 2 };
  * enumerations that they are of. */
 enum {
 #define PW_OP(name, class, shape, factor, level, sent, received) PW_OP_LEVEL_##name = level,
-#include "core/ops.def"
+#include "core/mpi_functions.def"
 #undef PW_OP
 };
 

@@ -35,7 +35,7 @@ PW_ENUMS(ENUM_ITEMS)
 
 static const struct pw_enum_item items_op[] = {
 #define PW_OP(name, class, shape, factor, level, sent, received) {#name, PW_OP_##name},
-#include "core/ops.def"
+#include "core/mpi_functions.def"
 #undef PW_OP
     {NULL, 0}};
 

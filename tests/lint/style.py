@@ -18,7 +18,8 @@ HEADER_WORDS = 15
 # Spelt so as not to find themselves.
 NOTE = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X)\b")
 GUARD = re.compile(r"^\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+(\w+)\b", re.M)
-# An operation's number compared for its order, or calculated with: rows of ops.def may be anywhere.
+# An operation's number compared for its order, or calculated with: rows of mpi_functions.def may be
+# anywhere.
 OP = r"PW_OP_(?!LEVEL_|SHAPE_|SENT_|RECEIVED_|COUNT\b)[A-Z][a-z]\w*"
 OP_ORDER = re.compile(rf"(?:{OP}\s*(?:<=?|>=?|[-+])(?![=+-])|(?:<=?|(?<!-)>=?|[-+])\s*{OP})")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
@@ -50,7 +51,7 @@ def check_c(name, source):
         if len(line) > COLUMNS:
             yield f"{name}:{number}: {len(line)} columns, more than {COLUMNS}"
         if OP_ORDER.search(line):
-            yield f"{name}:{number}: relies on the order of the rows of ops.def"
+            yield f"{name}:{number}: relies on the order of the rows of mpi_functions.def"
     if name.endswith(".c"):
         for start, count in function_lengths(lines):
             if count > FUNCTION_LINES:

@@ -1,6 +1,6 @@
 /* How many bytes a rank sends and receives in a collective or one-sided operation: the columns
- * `sent` and `received` of its row in core/ops.def, applied to the call's arguments. Called when
- * the call has succeeded.
+ * `sent` and `received` of its row in core/mpi_functions.def, applied to the call's arguments.
+ * Called when the call has succeeded.
  *
  * MPI ignores some arguments on some ranks (MPI-3.1, 5.5 to 5.11): those are not looked at. */
 #include "collectors/mpi/mpi_call.h"

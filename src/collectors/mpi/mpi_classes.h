@@ -1,6 +1,6 @@
-/* What a wrapper does after the real call, by the CLASS of its row in core/ops.def: one function
- * per row of mpi_classes.def, and the shared pieces that they are made of. Called by mpi_wrap.c
- * (the slow function) and mpi_special.c. In-app, by the rules of mpi_call.h. */
+/* What a wrapper does after the real call, by the CLASS of its row in core/mpi_functions.def: one
+ * function per row of mpi_classes.def, and the shared pieces that they are made of. Called by
+ * mpi_wrap.c (the slow function) and mpi_special.c. In-app, by the rules of mpi_call.h. */
 #ifndef PW_MPI_CLASSES_H
 #define PW_MPI_CLASSES_H
 

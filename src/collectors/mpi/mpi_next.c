@@ -57,7 +57,7 @@ void pw_mpi_next_resolve(void)
 #define MPI_ROW(Name, Op, CLASS, ...) \
     has_all &=                        \
         find_both(&pw_next.Name, &pw_pnext.Name, "PMPI_" #Name, &pw_mpi_interposed[PW_OP_##Op]);
-#include "collectors/mpi/mpi_api.def"
+#include "collectors/mpi/mpi_installed.def"
 #undef MPI_ROW
     pw_mpi_by_caller = !has_all;
 }

@@ -38,7 +38,7 @@ struct pw_mpi_next {
     PW_MPI_SPECIALS(PW_SPECIAL)
 #undef PW_SPECIAL
 #define MPI_ROW(Name, Op, CLASS, ...) int (*Name)(EACH(C_DECL, COMMA, __VA_ARGS__));
-#include "collectors/mpi/mpi_api.def"
+#include "collectors/mpi/mpi_installed.def"
 #undef MPI_ROW
 };
 

@@ -1,6 +1,6 @@
-/* MPI_X and PMPI_X of every wrapped function in core/ops.def. `cmake --build build --target
- * show-mpi` prints the expansion. The compiler checks each row against mpi.h, whose prototypes are
- * in scope.
+/* MPI_X and PMPI_X of every wrapped function in core/mpi_functions.def. `cmake --build build
+ * --target show-mpi` prints the expansion. The compiler checks each row against mpi.h, whose
+ * prototypes are in scope.
  *
  * MPI_X is the fast function: it reads the gate once, and passes the call on, or records it, or
  * calls the slow function, which can do both in all cases. PMPI_X, which Open MPI's Fortran
@@ -281,7 +281,7 @@ PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struc
                        ((int)PW_OP_SENT_##Op == PW_AMOUNT_NOTHING ||       \
                         (int)PW_OP_SENT_##Op == PW_AMOUNT_SBLOCK)),        \
                   #Name " is not even");
-#include "collectors/mpi/mpi_api.def"
+#include "collectors/mpi/mpi_installed.def"
 #undef MPI_ROW
 
 /* ---- the functions ---- */
@@ -372,5 +372,5 @@ enum {
     }
 
 #define MPI_ROW(Name, Op, CLASS, ...) WRAPPER(Name, Op, CLASS, __VA_ARGS__)
-#include "collectors/mpi/mpi_api.def"
+#include "collectors/mpi/mpi_installed.def"
 #undef MPI_ROW

@@ -34,12 +34,12 @@ static void find(const char *name, void *real)
     {                                                         \
         return call_##Name(EACH(PASS, COMMA, __VA_ARGS__));   \
     }
-#include "collectors/mpi/mpi_api.def"
+#include "collectors/mpi/mpi_installed.def"
 #undef MPI_ROW
 
 static const char *const names[] = {
 #define PW_OP(name, class, shape, factor, level, sent, received) #name,
-#include "core/ops.def"
+#include "core/mpi_functions.def"
 #undef PW_OP
 };
 

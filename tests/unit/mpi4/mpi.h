@@ -1,6 +1,6 @@
-/* An MPI-4.0 header to compile the rows of MPI-4.0 in core/ops.def against where the installed MPI
- * is older: the installed header and the prototypes, of types only, that the standard adds. Nothing
- * is ever linked or run against it. */
+/* An MPI-4.0 header to compile the rows of MPI-4.0 in core/mpi_functions.def against where the
+ * installed MPI is older: the installed header and the prototypes, of types only, that the standard
+ * adds. Nothing is ever linked or run against it. */
 #ifndef PW_TEST_MPI4_H
 #define PW_TEST_MPI4_H
 
