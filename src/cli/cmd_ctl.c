@@ -19,7 +19,7 @@
 #include "run/activities.h"
 #include "run/ask.h"
 #include "run/hangfile.h"
-#include "run/steporder.h"
+#include "run/start_stop_ranks.h"
 
 /* `profwrap ctl metrics DIR`: a running job's figures for Prometheus, once; what serves them is a
  * program of its own (metrics_main.c), for its HTTP library brings TLS, which every `profwrap run`

@@ -36,7 +36,7 @@ struct pw_live_stack {
     char *text; /* frames, outermost first, separated by ';' */
 };
 
-/* What became of an order to begin or end recording (rank/live/order.h). */
+/* What became of an order to begin or end recording (rank/live/start_stop.h). */
 enum pw_order_state {
     PW_ORDER_NONE,    /* there was none */
     PW_ORDER_IN_TIME, /* its step is still to come */

@@ -1,7 +1,7 @@
 /* Asking the collectors of a running job, and waiting for their answers. Called by `profwrap ctl`,
- * `report --watch`, profwrap-metrics and the orders of signals (steporder.c). Tool code; prints
- * unless a function says otherwise. Signals must be blocked (pw_ctl_block_signals()) before a
- * request is made, so that its files are removed. */
+ * `report --watch`, profwrap-metrics and the orders of signals (start_stop_ranks.c). Tool code;
+ * prints unless a function says otherwise. Signals must be blocked (pw_ctl_block_signals()) before
+ * a request is made, so that its files are removed. */
 #ifndef PW_RUN_ASK_H
 #define PW_RUN_ASK_H
 

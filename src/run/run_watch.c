@@ -11,7 +11,7 @@
 #include "rank/live/calltrace.h"
 #include "rank/ring/tick.h"
 #include "run/hangfile.h"
-#include "run/steporder.h"
+#include "run/start_stop_ranks.h"
 
 #define SECOND ((int64_t)1000000000)
 #define LOOK_NS SECOND

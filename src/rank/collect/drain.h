@@ -56,7 +56,8 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
 /* Empties the rings into the journal, and flushes the journal, so that other hosts can read it. */
 void pw_drain_sync(struct pw_drain *drain);
 
-/* Signals to all threads that there is an order that takes effect at once (rank/live/order.h). */
+/* Signals to all threads that there is an order that takes effect at once (rank/live/start_stop.h).
+ */
 void pw_drain_signal(struct pw_drain *drain);
 
 /* To be called after the program's end. Takes the remaining records, the losses for which the ring

@@ -11,11 +11,11 @@
 #define PW_RANK_LIVE_INQUIRY_H
 
 #include "rank/live/livefile.h"
-#include "rank/live/order.h"
+#include "rank/live/start_stop.h"
 
 enum pw_request_kind {
     PW_REQUEST_STATUS,
-    PW_REQUEST_PREPARE, /* an order; see rank/live/order.h */
+    PW_REQUEST_PREPARE, /* an order; see rank/live/start_stop.h */
     PW_REQUEST_COMMIT,
     PW_REQUEST_WITHDRAW,
     PW_REQUEST_SNAPSHOT, /* journals are to hold what happened before the step that is answered */

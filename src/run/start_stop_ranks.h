@@ -1,8 +1,8 @@
 /* Orders that all ranks of a running job carry out at the same step. Called by `profwrap ctl
  * start|stop`, and by the watch for the signals that mean the same, in a child process. Tool code;
  * returns only after the ranks' answers, and prints. */
-#ifndef PW_RUN_STEPORDER_H
-#define PW_RUN_STEPORDER_H
+#ifndef PW_RUN_START_STOP_RANKS_H
+#define PW_RUN_START_STOP_RANKS_H
 
 #include "rank/live/inquiry.h"
 

@@ -1,5 +1,5 @@
-/* The collector's side of an order; see order.h, and recording.c for the program's. */
-#include "rank/live/order.h"
+/* The collector's side of an order; see start_stop.h, and recording.c for the program's. */
+#include "rank/live/start_stop.h"
 
 static struct pw_order *at(struct pw_control *control, uint32_t number)
 {

@@ -1,6 +1,6 @@
 /* `profwrap ctl start|stop DIR`: agrees with all collectors of a running job on a step at which
  * every rank begins or ends recording; docs/control.md says how. */
-#include "run/steporder.h"
+#include "run/start_stop_ranks.h"
 
 #include <inttypes.h>
 #include <stdio.h>

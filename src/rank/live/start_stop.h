@@ -6,8 +6,8 @@
  * everywhere first, which has no effect and can be withdrawn, and committed when every rank has
  * answered in time. They are obeyed in the order in which they were committed: one may follow while
  * those before it are still to be obeyed. See docs/control.md. */
-#ifndef PW_RANK_LIVE_ORDER_H
-#define PW_RANK_LIVE_ORDER_H
+#ifndef PW_RANK_LIVE_START_STOP_H
+#define PW_RANK_LIVE_START_STOP_H
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "rank/live/order.h"
+#include "rank/live/start_stop.h"
 
 static struct pw_segment_shared segment;
 
