@@ -1,6 +1,6 @@
-/* Reads dumps of PyTorch's Flight Recorder; see formats.h. An entry says when the program asked for
+/* Reads dumps of PyTorch's Flight Recorder; see format.h. An entry says when the program asked for
  * an operation and, where PyTorch timed it, how long it ran; when it ran is not known. */
-#include "import/formats.h"
+#include "import/format.h"
 
 #include <errno.h>
 #include <fcntl.h>

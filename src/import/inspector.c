@@ -1,6 +1,6 @@
-/* Reads logs of NCCL Inspector; see formats.h. Verbose ones have the times at which NCCL's proxy
+/* Reads logs of NCCL Inspector; see format.h. Verbose ones have the times at which NCCL's proxy
  * thread saw the kernel's channels begin and end; others only how long the kernel ran. */
-#include "import/formats.h"
+#include "import/format.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* The format of torch.profiler's traces (Kineto): whose a trace is, by its outermost members and
- * first events, and the loop over its events. See formats.h; kineto_take.h has what each event
+ * first events, and the loop over its events. See format.h; kineto_take.h has what each event
  * becomes. */
-#include "import/formats.h"
+#include "import/format.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -182,7 +182,7 @@ static int look_at_event(void *context, const char *text, size_t length, int64_t
     return look->head->first_ns != INT64_MAX && look->head->rank >= 0 && look->named.process < 0;
 }
 
-/* Reads what comes before the events, or all when the rank is not told there. As formats.h. */
+/* Reads what comes before the events, or all when the rank is not told there. As format.h. */
 static int pw_kineto_look(const char *path, struct pw_import_head *out)
 {
     struct look look = {.head = out, .parser = pw_json_parser_create()};

@@ -4,7 +4,7 @@
 #ifndef PW_IMPORT_PLAN_H
 #define PW_IMPORT_PLAN_H
 
-#include "import/formats.h"
+#include "import/format.h"
 
 struct pw_import_file {
     char *path;

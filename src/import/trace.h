@@ -156,7 +156,7 @@ struct pw_trace {
     struct pw_collectives collectives;
     struct pw_group *groups;
     size_t ngroups;
-    int has_unnamed_groups; /* as in the head (formats.h) */
+    int has_unnamed_groups; /* as in the head (format.h) */
     int rank, world_size;
     int keep_cuda_calls;
     int described; /* 1: a file has said what is the same for all of the rank */

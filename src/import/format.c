@@ -1,12 +1,12 @@
-/* The table of formats, and what all of those in JSON share; see formats.h. */
-#include "import/formats.h"
+/* The table of formats, and what all of those in JSON share; see format.h. */
+#include "import/format.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/choices.h"
+#include "core/import_formats.h"
 #include "import/jsonfile.h"
 
 static const struct pw_import_format *const formats[] = {

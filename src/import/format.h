@@ -1,10 +1,10 @@
 /* What a format has to do: tell whose trace a file is, and give its events to the window that it is
- * read into. The list of formats is PW_IMPORT_FORMATS of core/choices.h; a new format is a .c file,
- * a declaration here and a row there. plan.c asks the formats which of them a file is of, import.c
- * reads with them, and cmd_import.c lists them. A format gives records by trace.h only; it does not
- * write rows of events to the rank's file. */
-#ifndef PW_IMPORT_FORMATS_H
-#define PW_IMPORT_FORMATS_H
+ * read into. The list of formats is core/import_formats.h; a new format is a .c file, a declaration
+ * here and a row in that list. plan.c asks the formats which of them a file is of, import.c reads
+ * with them, and cmd_import.c lists them. A format gives records by trace.h only; it does not write
+ * rows of events to the rank's file. */
+#ifndef PW_IMPORT_FORMAT_H
+#define PW_IMPORT_FORMAT_H
 
 #include "import/jsonfile.h"
 #include "import/trace.h"
