@@ -15,12 +15,12 @@ int64_t pw_clockline_time(const struct pw_clockline *line, int64_t local)
 int64_t pw_clockline_local(const struct pw_clockline *line, int64_t time)
 {
     int64_t local = time - line->offset;
-    for (int i = 0; i < 4; i++) /* the slope is so small that this settles at once */
+    for (int i = 0; i < 4; i++) /* the slope is small, so four rounds converge */
         local += time - pw_clockline_time(line, local);
     return local;
 }
 
-/* No clock drifts by more; a steeper slope comes from the errors of two points. */
+/* Limits a slope to what clocks drift: a steeper slope comes from the errors of two points. */
 static double plausible(double slope)
 {
     const double most = PW_CLOCK_DRIFT_NS_PER_S * 1e-9;
@@ -40,15 +40,15 @@ void pw_clockline_measured(struct pw_clockline *line, const struct pw_row_clock 
         line->slope = plausible((double)(knots[n - 1].offset_ns - line->offset) / (double)span);
 }
 
-/* Times first .. last. */
+/* An interval of time; both ends belong to it. */
 struct times {
     int64_t first, last;
 };
 
 static const struct times any_time = {INT64_MIN, INT64_MAX};
 
-/* Moves the orders onto the lines of their clocks. Keeps those whose two clocks have lines, with
- * times in `when`. */
+/* Writes to `out` the orders whose two clocks have lines, with their times mapped by these lines,
+ * if the first time is within `when`. Returns how many. */
 static size_t select_lined(const struct pw_clockline *lines, const struct pw_order *orders,
                            size_t n, struct times when, struct pw_order *out)
 {
@@ -66,7 +66,7 @@ static size_t select_lined(const struct pw_clockline *lines, const struct pw_ord
     return kept;
 }
 
-/* Lines of constant offset for clocks that were not measured. */
+/* Gives each clock that was not measured a line with a constant offset. */
 static void draw_coarse(struct pw_clockline *lines, size_t nclocks, const struct pw_order *orders,
                         size_t n, const struct pw_clocklines_scratch *scratch)
 {
@@ -83,8 +83,8 @@ static void draw_coarse(struct pw_clockline *lines, size_t nclocks, const struct
             lines[d] = (struct pw_clockline){.known = -1, .offset = scratch->shifts[d]};
 }
 
-/* Then the slopes of the lines, from the first and the last third of the run: in an hour a clock
- * drifts so far that two lines of constant offset would put one moment at different times. */
+/* Gives these lines a slope, from the offsets in the first and in the last third of the run: a
+ * clock drifts too far in an hour for a constant offset. */
 static void draw_slopes(struct pw_clockline *lines, size_t nclocks, const struct pw_order *orders,
                         size_t norders, const struct pw_clocklines_scratch *scratch)
 {
@@ -153,7 +153,8 @@ size_t pw_clock_pairs(const struct pw_order *orders, size_t norders, struct pw_c
     return n;
 }
 
-/* First of orders low .. high at or after `time`. */
+/* Index of the first order at or after `time`, of the orders low .. high - 1; `high` when there is
+ * none. */
 static size_t seek(const struct pw_pairbounds *p, size_t low, size_t high, int64_t time)
 {
     return low +
@@ -163,10 +164,10 @@ static size_t seek(const struct pw_pairbounds *p, size_t low, size_t high, int64
 /* The orders of a pair of clocks in one direction: their indices are from .. to - 1. */
 struct one_way {
     size_t from, to;
-    int sign; /* of the bounds that they become */
+    int sign; /* sign of the bounds that the orders become */
 };
 
-/* Turns the orders around a time into bounds. */
+/* Writes the bounds that follow from the orders within WINDOW_NS of the time; returns how many. */
 static size_t take_bounds(const struct pw_pairbounds *p, struct one_way orders, int64_t time,
                           struct pw_align_bound *out)
 {
@@ -206,7 +207,7 @@ size_t pw_pairbounds_at(struct pw_pairbounds *p, int64_t time_ns, struct pw_alig
     return n;
 }
 
-/* ---- roughly ---- */
+/* ---- coarse offsets ---- */
 
 static int64_t middle(int64_t low, int64_t high)
 {
@@ -247,7 +248,8 @@ static int64_t least_of(const struct pw_order *o)
     return o->first_ns - o->second_ns;
 }
 
-/* For each ordered pair of clocks the order that gives the tightest bound. */
+/* Keeps one order for each ordered pair of clocks, the one that gives the tightest bound. Returns
+ * how many. */
 static size_t keep_tightest(struct pw_order *orders, size_t n)
 {
     size_t kept = 0;
@@ -262,7 +264,8 @@ static size_t keep_tightest(struct pw_order *orders, size_t n)
     return kept;
 }
 
-/* Goes on from the clocks that are `hop` hops away from clock 0 to their neighbours. */
+/* Sets the shift of the clocks that are `hop` + 1 hops away from clock 0. Returns 1 when it found
+ * any. */
 static int shift_neighbours(const struct pw_order *orders, size_t n, int32_t hop, int32_t *hops,
                             int64_t *shift)
 {
@@ -300,7 +303,7 @@ void pw_align_coarse(struct pw_order *orders, size_t norders, size_t nclocks, in
 
 /* ---- the difference at one time ---- */
 
-/* Value that the bound gives, for a slope, at the time in question. `x` is the distance in time. */
+/* A bound, as a point: `x` is its distance in time from the time in question. */
 struct point {
     double x, y;
 };
@@ -325,8 +328,9 @@ static double turn(struct point a, struct point b, struct point c)
     return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
 
-/* Only corners of the convex hull touch a line: of the lower hull for upper bounds (side 1), of the
- * upper hull for lower ones (side -1). Bounds are sorted by time. */
+/* Keeps the corners of a convex hull, since a line through all bounds can touch only these: the
+ * lower hull of upper bounds (side 1), the upper hull of lower ones (side -1). Returns how many.
+ * Bounds are sorted by time. */
 static size_t keep_hull(struct pw_align_bound *b, size_t n, double side)
 {
     size_t kept = 0;
@@ -359,7 +363,7 @@ static double least_at(const struct pw_align_bounds *b, double slope)
     return least;
 }
 
-/* Each of the three is concave in the slope. */
+/* The width that the bounds leave a line of this slope: a concave function of the slope. */
 static double room_at(const struct pw_align_bounds *b, double slope)
 {
     return most_at(b, slope) - least_at(b, slope);
@@ -386,7 +390,8 @@ static double find_peak(const struct pw_align_bounds *b, concave *value, double 
     return (from + to) / 2;
 }
 
-/* The slope nearest to `end` at which the bounds leave room; they do at `inside`. */
+/* The slope nearest to `end` at which the bounds leave room. At the slope `inside` they leave
+ * room. */
 static double find_edge(const struct pw_align_bounds *b, double inside, double end)
 {
     if (room_at(b, end) >= 0)
@@ -443,8 +448,8 @@ static int relax(const struct pw_align_edge *edge, enum pw_align_direction direc
     return 1;
 }
 
-/* Whether the predecessors of some clock form a cycle. seen[i]: the clock from which the search
- * last reached clock i. */
+/* 1 when the predecessors of some clock form a cycle. seen[i]: the clock from which the search last
+ * reached clock i. */
 static int has_cycle(const int32_t *previous, size_t n, int32_t *seen)
 {
     for (size_t i = 0; i < n; i++)

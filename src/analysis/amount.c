@@ -8,15 +8,15 @@
 #include "analysis/straggler.h"
 
 #define LEAST_DIFFERENCE 0.05 /* of the median amount */
-#define LEAST_GUESSED 0.5     /* of what work in proportion to the amount would cost */
-#define MOST_ERROR 0.05       /* of the cost: less is known well enough from steps alone */
+#define LEAST_GUESSED 0.5     /* of the slope that work in proportion to the amount would have */
+#define MOST_ERROR 0.05 /* of the cost: with a smaller error the slopes between steps suffice */
 #define NEAR_ERRORS 3.0
-#define MEDIAN_ERROR 1.2533 /* of a median, in those of a mean */
+#define MEDIAN_ERROR 1.2533 /* standard error of a median / that of a mean */
 #define MAD_TO_SIGMA 1.4826
-#define LOWER_QUARTER 0.25 /* of the slopes are below it, where the amount is guessed */
+#define LOWER_QUARTER 0.25 /* quantile of the slopes that is tested when the amount is guessed */
 enum {
     LEAST_PAIRS = 30,
-    ALL_PAIRS_RANKS = 128, /* up to so many ranks all pairs are looked at */
+    ALL_PAIRS_RANKS = 128, /* with more ranks not all pairs of ranks are used */
 };
 
 size_t pw_amount_scratch(size_t nsteps, size_t nranks)
@@ -40,7 +40,7 @@ static int64_t median_of(const struct pw_amount_input *in, const int64_t *series
     return n ? pw_median_i64(values, n) : -1;
 }
 
-/* A pair of points; how many slopes it gives. */
+/* Writes the slope between two points. Returns 1, or 0 when their amounts differ too little. */
 static size_t slope(double work, double amount, double unit, int64_t *out)
 {
     if (amount < LEAST_DIFFERENCE * unit && -amount < LEAST_DIFFERENCE * unit)
@@ -83,8 +83,8 @@ static void medians_of_ranks(const struct pw_amount_input *in, int64_t *work, in
     }
 }
 
-/* The slopes between ranks. With many ranks each is compared with one other, half of all ranks
- * away. */
+/* The slopes between ranks. With more than ALL_PAIRS_RANKS ranks, each rank is paired with only one
+ * other, half of all ranks away. */
 static size_t slopes_of_ranks(size_t ranks, double unit, const int64_t *work, const int64_t *amount,
                               int64_t *slopes)
 {
@@ -105,7 +105,7 @@ static int is_near(int64_t a, int64_t b, double error)
     return fabs((double)a - (double)b) <= NEAR_ERRORS * error;
 }
 
-/* Standard error of the median of slopes, of which two share a step. Changes them. */
+/* Standard error of the median of slopes, two of which share a step. Changes `slopes`. */
 static double error_of(int64_t *slopes, size_t n, int64_t median)
 {
     for (size_t i = 0; i < n; i++)
@@ -173,27 +173,27 @@ void pw_amount_take_out(const struct pw_amount_input *in, double cost, int64_t *
 /* Work that varies without known amounts. */
 
 #define MAD_TO_SIGMA 1.4826
-#define CLIP 4.0        /* sigma: no single deviation counts more */
+#define CLIP 4.0        /* sigma: larger deviations are clipped to this */
 #define LEAST_SHARE 0.1 /* of all work, for each of the two phases */
 #define LEAST_REST 0.01 /* of all work, for the rest */
 #define LEAST_SPREAD 0.02
 #define LEAST_ERRORS 5.0
 #define MOST_FOLLOWS 0.5
-#define LEVEL_ERRORS 3.0 /* standard errors: less is chance */
-/* Successive differences share a step, which makes their mean less certain: products of two such
- * differences have a correlation of at most 1/4. */
+#define LEVEL_ERRORS 3.0 /* standard errors: a smaller difference is chance */
+/* Factor of the variance: successive differences share a step, so products of them have a
+ * correlation of up to 1/4, and their mean is less certain. */
 #define OF_DIFFERENCES 1.5
 
 enum { FEWEST_STEPS = 20, FEWEST_OTHERS = 10, MOST_RANKS = 1024, X = 0, Y, Z, SERIES };
 
 struct varying {
     const struct pw_varying_input *in;
-    size_t nranks, stride; /* looked at, every so many */
+    size_t nranks, stride; /* ranks looked at; every stride-th */
     double *of[SERIES];    /* [nsteps * nranks] NAN: not known */
     double *values;        /* [nsteps * nranks] */
     double *steps;         /* [nsteps] */
     double share[SERIES];
-    int phase[SERIES]; /* of Z: none */
+    int phase[SERIES]; /* of X and Y; Z has no single phase */
 };
 
 static size_t stride_of(size_t nranks)
@@ -216,15 +216,15 @@ static size_t cells_of(const struct varying *v)
     return v->in->nsteps * v->nranks;
 }
 
-/* The phases' work of a rank that is looked at. */
+/* The work in each phase, for a cell (step * v->nranks + rank) of the ranks looked at. */
 static const int64_t *phases_of(const struct varying *v, size_t cell)
 {
     const size_t step = cell / v->nranks, rank = cell % v->nranks * v->stride;
     return v->in->phase_ns + (step * v->in->nranks + rank) * PW_PHASES;
 }
 
-/* The two phases with most work, and the rest; 0 when there are none. What is left of the allreduce
- * phase without waiting is transfer. */
+/* Chooses X and Y, the two phases with most work; Z is the rest. Returns 0 when they have too
+ * little work. The allreduce phase is left out, because without waiting it is transfer. */
 static int choose_phases(struct varying *v)
 {
     double sum[PW_PHASES] = {0}, all = 0;
@@ -261,7 +261,7 @@ static double work_of(const struct varying *v, size_t cell, int series)
     return sum;
 }
 
-/* Logarithms, less the step's median. */
+/* Fills a series with the logarithm of the work minus the median of the step. */
 static void fill(struct varying *v, int series)
 {
     const size_t nranks = v->nranks;
@@ -280,7 +280,8 @@ static void fill(struct varying *v, int series)
     }
 }
 
-/* Less the step before, as large as a single deviation; no value counts more than some sigma. */
+/* Replaces each value by its difference to the step before, divided by sqrt(2) so that it is as
+ * large as a single deviation; then clips it. */
 static void difference(struct varying *v, int series)
 {
     const size_t nranks = v->nranks, cells = cells_of(v);
@@ -311,7 +312,7 @@ static int is_cell_known(const struct varying *v, size_t cell)
     return !isnan(v->of[X][cell] + v->of[Y][cell] + v->of[Z][cell]);
 }
 
-/* Mean product of two sums, and its standard error. */
+/* Mean product of two sums; *error: its standard error. */
 static double covariance(struct varying *v, struct sum one, struct sum other, double *error)
 {
     const size_t nranks = v->nranks;
@@ -358,8 +359,8 @@ static double usual_covariance(struct varying *v)
     return ranks ? pw_median_f64(v->values, ranks) : 0;
 }
 
-/* How much of a deviation of the two phases' work is noise: the part of x that y does not share,
- * and the other way round, by their shares of work. */
+/* The share of a deviation of the two phases' work that is noise: the part of x that y does not
+ * share, and of y that x does not share, weighted by their shares of work. */
 static double noise_share(struct varying *v, double shared)
 {
     const struct sum difference = {1, -1, 0};

@@ -1,38 +1,40 @@
-/* How a rank's work depends on how much of it the rank is given: what a unit of work costs where
- * the amounts are known, and whether work varies where they are not. Called by aggregate/findings.
- * Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory. */
+/* How a rank's work depends on the amount of work that it is given (tokens, cells): what a unit
+ * costs when the amounts are known, and whether amounts vary when they are unknown. Called by
+ * aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller gives the scratch
+ * memory. */
 #ifndef PW_ANALYSIS_AMOUNT_H
 #define PW_ANALYSIS_AMOUNT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a unit of work costs: own work regressed on its amount (tokens, cells, bytes), so that a
- * rank that is given more is not taken for a slow one.
+/* The cost of a unit of work: the slope of a regression of own work on its amount (tokens, cells,
+ * bytes). With it, a rank that is given more work is not taken for a slow one.
  *
  * The slope is a median of slopes (Theil and Sen) over pairs of values whose amounts differ by 5 %
- * of the median amount or more: of the same rank in steps that are 1, 2, 4, 8 ... apart, the first
- * distance with 30 or more such pairs, since a rank that is always slow does not change those; else
- * of pairs of ranks, each with its medians. When the standard error of the former is above 5 % and
- * the latter differs from it by at most three of these errors, the latter is taken, because it is
- * known better. It is at most median work / median amount, because no work cannot take less than no
- * time. For a single rank with other amounts than the rest, only this limit says how much of its
- * excess the amount explains. */
+ * of the median amount or more: first, pairs of steps of one rank, which are 1, 2, 4, 8 ... steps
+ * apart (the first distance with 30 or more pairs); a rank that is always slow does not change
+ * these slopes. With too few such pairs, pairs of ranks are used, each with its median work and
+ * amount. These are also used when the slope between steps has a standard error above 5 % and the
+ * slope between ranks differs from it by at most three such errors. The slope is limited to median
+ * work / median amount, because no amount of work takes negative time. When a single rank has other
+ * amounts than the rest, only this limit says how much of its excess the amount explains. */
 
 struct pw_amount_input {
     size_t nsteps, nranks;
     const int64_t *own_ns; /* [nsteps * nranks], -1: not known */
-    const int64_t *amount; /* the same of the amounts, in any unit; -1: not known */
-    /* 1: the program did not say that this is the amount of work. It counts as an amount only when
-     * three quarters of the slopes are at least half of what they would be if all work were in
-     * proportion to it. */
+    const int64_t *amount; /* [nsteps * nranks] amounts in any unit, -1: not known */
+    /* 1: `amount` is a guess, which the program did not give as its amount of work. It is used only
+     * when three quarters of the slopes are at least half of the slope that work in proportion to
+     * it would have. */
     int is_guessed;
 };
 
 /* Values of scratch that the functions below need. */
 size_t pw_amount_scratch(size_t nsteps, size_t nranks);
 
-/* ns per unit; 0 when the amounts do not differ, or work does not rise with them. */
+/* Returns the cost, ns per unit; 0 when the amounts do not differ, or work does not rise with
+ * them. */
 double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch);
 
 /* Median amount of a step's ranks, -1: none is known. */
@@ -43,22 +45,24 @@ int64_t pw_amount_of_step(const struct pw_amount_input *in, size_t step, int64_t
 void pw_amount_take_out(const struct pw_amount_input *in, double cost, int64_t *series,
                         int64_t *scratch);
 
-/* Whether the ranks' work differs from step to step because they are given more or less of it, now
- * one rank and now another, where nothing tells the amounts: sequences of different lengths,
- * batches of different files.
+/* Whether work varies because the ranks are given unequal amounts, now one rank more and now
+ * another, when the amounts are unknown: sequences of different lengths, batches of different
+ * files.
  *
- * More of it makes two phases longer at once, and in the same proportion, while noise of the
- * machine either hits one phase, or all of them: also those whose work does not depend on the
- * amount. So the logarithm of a rank's work in a phase, less the step's median over the ranks, less
- * that of the step before, is looked at for the two phases with most work, x and y, and for the
- * rest of the work, z. Work varies when
- *   - cov(x, y) is above 0 by five standard errors, which are those of the steps' means, since
- *     ranks of one step may have the same amounts;
- *   - the median rank's is at least half of the mean: it is no single rank's doing;
- *   - the standard deviation that this is of is 2 % or more;
- *   - z follows by at most half: cov(x + y, z) / 2 cov(x, y), with two standard errors, is at most
- *     0.5.
- * What x and y do not share is noise. At most 1024 ranks are looked at, evenly spread. */
+ * A larger amount makes two phases longer in the same proportion. Noise of the machine makes either
+ * one phase longer, or all phases, also those that do not depend on the amount. So three series are
+ * compared: x and y of the two phases with most work, and z of the rest of the work. A value is the
+ * logarithm of a rank's work, minus the step's median over the ranks, minus the same of the step
+ * before. Work varies when
+ *   - cov(x, y) is above 0 by five standard errors. These are errors of the means of steps, since
+ *     the ranks of a step may have the same amounts;
+ *   - the covariance of the median rank is at least half of the mean, so that it is not caused by a
+ *     single rank;
+ *   - the standard deviation that follows from cov(x, y) is 2 % or more;
+ *   - z follows x and y by at most half: cov(x + y, z) / 2 cov(x, y), plus two standard errors, is
+ *     at most 0.5.
+ * The part of x and y that they do not share is noise. At most 1024 ranks are used, evenly
+ * spread. */
 
 struct pw_varying_input {
     size_t nsteps, nranks;
@@ -66,29 +70,30 @@ struct pw_varying_input {
 };
 
 struct pw_varying {
-    double spread;   /* standard deviation of what both phases share, as a share of their work */
-    uint32_t phases; /* bits of the two */
-    double noise;    /* of a deviation of the two phases' work from the step's mean this is noise */
+    double spread; /* standard deviation of the part that x and y share, as a share of their work */
+    uint32_t phases; /* the bits of the phases of x and y */
+    double noise;    /* the share of noise in a deviation of the work of both phases from the step's
+                        mean, 0..1 */
 };
 
 /* Values of scratch that the functions below need. */
 size_t pw_varying_scratch(size_t nsteps, size_t nranks);
 
-/* 1 when work varies so; fills `out`. */
+/* Returns 1 and fills `out` when work varies as described above, else 0. */
 int pw_varying_find(const struct pw_varying_input *in, struct pw_varying *out, double *scratch);
 
-/* A rank's work in steps, or its logarithm, less that of the step's ranks: how many, their sum, and
- * of their squares. */
+/* Values of one rank over steps: its work, or the logarithm of it, minus that of all ranks in the
+ * step. n: how many values; sum: of the values; squares: of their squares. */
 struct pw_varying_level {
     double n, sum, squares;
 };
 
-/* Mean of some steps less that of others (0 where there are fewer than 10), or 0 where that is
- * within three standard errors. */
+/* Mean of `some` minus mean of `others`; 0 when the difference is within three standard errors.
+ * With fewer than 10 other values, their mean counts as 0. */
 double pw_varying_difference(const struct pw_varying_level *some,
                              const struct pw_varying_level *others);
 
-/* Which role each rank has; `role_of` NULL: all have one. */
+/* The role of each rank; `role_of` NULL: all ranks have the same role. */
 struct pw_varying_roles {
     const int32_t *role_of; /* [nranks] */
     size_t nroles;
@@ -96,15 +101,16 @@ struct pw_varying_roles {
 
 enum { PW_VARYING_SUMS = 4 }; /* values of scratch for each role */
 
-/* Into usual[nranks]: the mean of the role's ranks, as means of few steps differ by chance; where
- * the ranks differ by more (three standard errors of the variance between them), each rank's own
- * mean, shrunk towards the role's by as much as chance explains (James and Stein, 1961). */
+/* Fills usual[nranks] with the usual value of each rank: the mean of its role, because the means of
+ * single ranks differ by chance. When the ranks of the role differ by more than chance (three
+ * standard errors of the variance between them), it is the rank's own mean, shrunk towards the mean
+ * of the role (James and Stein, 1961). */
 void pw_varying_usual(const struct pw_varying_level *ranks, size_t nranks,
                       struct pw_varying_roles roles, double *usual, double *scratch);
 
-/* works[nranks] of one step, each as a share of what is usual for its rank, at most 0 when it is
- * not known. Fills in the factors that keep the sum of the works and reduce their deviations to
- * noise. */
+/* works[nranks] is the work in one step divided by the usual work of the rank; 0 or less: not
+ * known. Fills factors[nranks]: multiplied by them, the works keep their sum, and only the noise in
+ * their deviations is left. */
 void pw_varying_share(const struct pw_varying *varying, const double *works, size_t nranks,
                       double *factors);
 

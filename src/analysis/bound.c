@@ -1,17 +1,18 @@
-/* Measures in each bin what others use of the CPUs that a rank may use; see bound.h. */
+/* Measures in each bin how long other processes use the CPUs that a rank may use; see bound.h. */
 #include "analysis/bound.h"
 
 #include "analysis/statistics.h"
 
-#define LEAST_SHARE 0.2 /* of the time of the rank's CPUs, for others */
-#define MORE 1.5        /* than others have of the other ranks' CPUs */
-#define NEARLY 0.8      /* of that: enough for a rank that may use half as many CPUs */
+#define LEAST_SHARE 0.2 /* of the time of the rank's CPUs, used by other processes */
+#define MORE 1.5        /* times what other processes use of the other ranks' CPUs */
+#define NEARLY 0.8      /* the same for a rank that may use at most half as many CPUs */
 
 struct measuring {
     const struct pw_bound_input *in;
     const struct pw_bound *out;
-    int64_t *order, *begin; /* ranks by host; [nranks + 1] where each host's begin */
-    int64_t *share, *cpus;  /* of the ranks of a host, sorted */
+    int64_t *order, *begin; /* ranks sorted by host; [nranks + 1] where each host begins in it */
+    int64_t *share, *cpus;  /* of the ranks of one host, sorted: use by others for each CPU, and
+                               number of CPUs */
     size_t nhosts;
 };
 
@@ -36,7 +37,7 @@ static int64_t limited(double value, int64_t most)
     return value < 0 ? 0 : value < (double)most ? (int64_t)value : most;
 }
 
-/* Ranks of one host after the other. */
+/* Sorts the ranks by host. */
 static void sort_by_host(struct measuring *m)
 {
     const struct pw_bound_input *in = m->in;
@@ -53,7 +54,8 @@ static void sort_by_host(struct measuring *m)
         m->order[m->share[in->host_of[r]]++] = (int64_t)r;
 }
 
-/* Whether `row` ran on CPUs of `of` as far as is known. */
+/* 1 when the rank of `row` ran on CPUs of the rank of `of`, as far as is known: all its CPUs are
+ * among those, or it was sampled on one of them. */
 static int was_there(const struct pw_row_c_bin_trace *row, const struct pw_row_c_bin_trace *of)
 {
     if (row->cpu_lowest >= of->cpu_lowest && row->cpu_highest <= of->cpu_highest)
@@ -78,7 +80,8 @@ static int64_t others_on(const struct measuring *m, size_t bin, size_t host, siz
     return limited((double)mine->cpus_busy_ns - used, INT64_MAX / 2);
 }
 
-/* Other processes cannot use more of some CPUs than of a larger set that has these. */
+/* The least use by others of the rank's CPUs and of all larger sets that contain them: other
+ * processes cannot use more of a set than of a larger set. */
 static int64_t least_of_wider(const struct measuring *m, size_t bin, size_t host, size_t rank)
 {
     const struct pw_row_c_bin_trace *mine = row_at(m->in, bin, rank);
@@ -107,7 +110,7 @@ static int64_t median_without(const int64_t *sorted, size_t n, int64_t value)
     return pw_median_without_i64(sorted, n, pw_place_i64(sorted, n, value));
 }
 
-/* Compares the ranks of a host. All of them must be known in the bin. */
+/* Sets `beside` for the ranks of a host, all of which must be known in the bin. */
 static void compare(struct measuring *m, size_t bin, size_t host)
 {
     const struct pw_bound_input *in = m->in;
@@ -164,14 +167,14 @@ void pw_bound_measure(const struct pw_bound_input *in, void *scratch, const stru
     for (size_t r = 0; in->nbins && r < n; r++)
         all &= row_at(in, 0, r)->wait_ns >= 0;
     if (!all)
-        return; /* a rank without a file is one of the others */
+        return; /* the processes of a rank without a file would count as others */
     sort_by_host(&m);
     for (size_t i = 0; i < in->nbins; i++)
         for (size_t h = 0; h < m.nhosts; h++)
             measure_host(&m, i, h);
 }
 
-/* The bin since which the rank may use what it may in `bin`. */
+/* The first bin from which on the rank may use the same CPUs as in `bin`; -1: not known. */
 static ptrdiff_t bound_since(const struct pw_bound_input *in, size_t rank, size_t bin)
 {
     const uint64_t set = row_at(in, bin, rank)->cpu_set;

@@ -8,9 +8,8 @@
 
 enum { LEAST_SAMPLES = 3 };
 
-/* A major fault reads a page from a disk: one in 10 ms of the time off the CPU is enough to be the
- * reason for the wait. I/O is the reason from 1 MB/s of that time on, a quota from a third of the
- * wait on. */
+/* Limits of causes for time off the CPU. Page faults: one major fault, which reads a page from a
+ * disk, in 10 ms of that time. I/O: 1 MB/s over that time. A quota: a third of the wait. */
 enum { NS_PER_FAULT = 10000000, NS_PER_BYTE = 1000, THROTTLED_PARTS = 3 };
 
 enum part { ON_CPU, READY, OFF_CPU, PARTS };
@@ -36,7 +35,8 @@ struct compared {
     int64_t *scratch; /* [nranks] */
 };
 
-/* Time ready without a CPU per time on it, median over the known ranks but `rank`, in 1/1024. */
+/* Time ready without a CPU / time on a CPU: the median over the known ranks other than `rank`, in
+ * units of 1/1024. */
 static int64_t others_rate(const struct compared *c)
 {
     size_t n = 0;
@@ -47,8 +47,8 @@ static int64_t others_rate(const struct compared *c)
     return n ? pw_median_i64(c->scratch, n) : 0;
 }
 
-/* Median over the known ranks but `rank` of a part, or (PARTS) of own work; -1 when there is none.
- */
+/* Median of a part over the known ranks other than `rank`; with PARTS, of own work. -1 when there
+ * is none. */
 static int64_t others_median(const struct compared *c, enum part part)
 {
     size_t n = 0;
@@ -77,7 +77,7 @@ static int64_t io(const struct pw_usage *u)
     return u->io_bytes;
 }
 
-/* What a rank that is off the CPU waits for. */
+/* The cause of more time off the CPU. */
 static enum pw_cause refine_off(const struct compared *c, enum pw_phase phase, int64_t more_ns)
 {
     int64_t more_faults = c->ranks[c->rank].major_faults - others_count(c, faults);
@@ -98,7 +98,8 @@ struct excess {
     double weight; /* what a ns of the part costs */
 };
 
-/* Takes a part when it explains enough of the excess, and more than the best part so far. */
+/* Makes the part the best one when it explains enough of the excess, and more than the best part so
+ * far. */
 static void weigh(const struct pw_usage *u, struct excess by, struct pw_cause_found *found,
                   enum part *best)
 {
@@ -112,8 +113,9 @@ static void weigh(const struct pw_usage *u, struct excess by, struct pw_cause_fo
     found->others_part_ns = by.others;
 }
 
-/* Counted time goes before time that follows from it: when many processes want a CPU, a little more
- * work could explain any excess by the waiting that it causes. */
+/* Finds the part that explains the excess. Measured time is tried before time that would follow
+ * from it: on a busy machine a little more work could explain any excess by the waiting for a CPU
+ * that it causes. */
 static enum part find_part(const struct compared *c, struct pw_cause_found *found)
 {
     const struct pw_usage *u = &c->ranks[c->rank];
@@ -152,7 +154,8 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
     return found;
 }
 
-/* Median over the ranks but `rank` of which both are known; -1 when there is none. */
+/* Median of `values` over the ranks other than `rank` for which both arrays are known; -1 when
+ * there is none. */
 static int64_t median_of(const int64_t *values, const int64_t *other, size_t nranks, size_t rank,
                          int64_t *scratch)
 {
@@ -176,12 +179,12 @@ struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, si
     return growth;
 }
 
-/* What its GPU did. */
+/* ---- the GPU of the straggler ---- */
 
 enum { LEAST_GPU_SAMPLES = 3 };
 
-/* Clocks are lower when below this share of the others', and slowed when so in this share of the
- * samples; kernels are believed to be slower from this confidence on. */
+/* Limits. Clocks are lower when they are below this share of the others'. They are slowed when heat
+ * or power slowed them in this share of the samples. Kernels are slower from this confidence on. */
 #define CLOCKS_LOWER 0.97
 #define CLOCKS_SLOWED (1.0 / 3)
 #define SURE 0.95
@@ -216,7 +219,7 @@ static int64_t others_gpu_median(const struct pw_gpu_usage *ranks, size_t nranks
     return n ? pw_median_i64(scratch, n) : -1;
 }
 
-/* Why it computes longer, by `more_ns`. */
+/* The cause of `more_ns` more time computing on the GPU. */
 static enum pw_cause refine(const struct pw_gpu_usage *u, int64_t more_ns, int64_t others_khz)
 {
     int64_t khz = gpu_part_of(u, CLOCK);

@@ -19,9 +19,9 @@
 #include "analysis/gpusamples.h"
 #include "core/tables.h"
 
-/* One page in each 0.1 s, the interval at which processes are sampled: when a rank that slept read
- * or wrote less, it did not sleep for I/O. Bytes are known between two samples only, so they may
- * belong to the time just before. */
+/* A rank that sleeps waits for I/O only from this rate on: one page in each 0.1 s, the interval of
+ * the samples. Bytes are known only between two samples, so fewer bytes may belong to the time just
+ * before. */
 #define PW_CAUSE_LEAST_IO_PER_NS (4096 / 1e8)
 
 /* What one rank used over the steps looked at. */
@@ -35,11 +35,11 @@ struct pw_usage {
 
 struct pw_cause_found {
     enum pw_cause cause;
-    double share;           /* of the excess that it explains, 0..1; 0 when the cause is unknown */
-    int64_t excess_ns;      /* own work above the others' median, over all the steps */
-    int64_t part_ns;        /* what the straggler has of the part, over all the steps */
-    int64_t others_part_ns; /* median of the other ranks'; of waiting for a CPU, what they would
-                               have waited for this rank's time on it */
+    double share;      /* of the excess that it explains, 0..1; 0 when the cause is unknown */
+    int64_t excess_ns; /* own work above the others' median, over all the steps */
+    int64_t part_ns;   /* the straggler's time in the part that is the cause, over all the steps */
+    int64_t others_part_ns; /* the median of the other ranks; when the part is waiting for a CPU,
+                               their wait scaled to this rank's time on a CPU */
 };
 
 /* The cause of ranks[rank] being slow in `phase`. Unknown with fewer than 3 samples within the
@@ -48,17 +48,18 @@ struct pw_cause_found {
 struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks, size_t rank,
                                     enum pw_phase phase, int64_t *scratch);
 
-/* A part that explains less is no cause. */
+/* Least share of the excess that a cause must explain. */
 #define PW_CAUSE_LEAST_SHARE 0.5
 
 /* How much longer an operator took on a rank than on the others. */
 struct pw_growth {
-    double share; /* of the rank's excess that this explains, 0..1; 0 also where nothing is known */
-    int64_t mine_ns, others_ns; /* of a step; the others' median */
+    double share; /* share of the rank's excess that the operator explains, 0..1; 0 also when
+                     nothing is known */
+    int64_t mine_ns, others_ns; /* in a step: the rank's time, and the median of the other ranks */
 };
 
-/* Per step: op_ns[nranks] of the operator, and own_ns[nranks] of all own work, -1 where not known.
- * `scratch` has room for `nranks` values. */
+/* Both arrays are means per step: op_ns[nranks] of the operator, own_ns[nranks] of all own work;
+ * -1: not known. `scratch` has room for `nranks` values. */
 struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, size_t nranks,
                                  size_t rank, int64_t *scratch);
 
@@ -70,7 +71,7 @@ struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, si
  * others' and the GPU reports that heat or power slows it; else by the kernels, where they take
  * longer for the same launch configuration; else there is more to compute. */
 
-/* What one rank has over the steps looked at. */
+/* One rank's GPU over the steps looked at. */
 struct pw_gpu_usage {
     int64_t own_ns, compute_ns, dry_ns, copy_ns; /* -1: not known */
     struct pw_gpu_clocks clocks;
@@ -79,7 +80,8 @@ struct pw_gpu_usage {
 
 struct pw_gpu_cause_found {
     enum pw_cause cause;             /* unknown, or one of the GPU's */
-    int64_t part_ns, others_part_ns; /* computing, or dry; median of the other ranks */
+    int64_t part_ns, others_part_ns; /* time computing or dry, whichever is the cause: the rank's,
+                                        and the median of the other ranks */
     double others_mhz;               /* median; -1: not known */
 };
 

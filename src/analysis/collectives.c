@@ -102,12 +102,12 @@ static void fill_bandwidths(struct pw_row_c_collective_stat *row,
     row->busbw_p95 = quantile_known(values, n, 0.95) * k;
     while (known < n && isfinite(values[known]))
         sum += values[known++] * k;
-    /* When less than half is known, a mean of these, the slowest, would be too low. */
+    /* The known values are the slowest, so with less than half of them a mean would be too low. */
     row->busbw_mean = row->busbw_p50 > 0 ? sum / (double)known : 0;
     row->busbw_max = row->busbw_p50 > 0 ? values[known - 1] * k : 0;
     for (size_t i = 0; i < n; i++) {
         struct pw_row_c_collective v = g->row(g->context, i);
-        /* Without a transfer it is not known when it was done: bandwidth is not either. */
+        /* Without a transfer time the bandwidth is unknown. */
         values[i] = v.transfer_ns > 0
                         ? pw_algbw_resolved(v.bytes, v.last_exit - v.first_enter, v.error_ns) * k
                         : 0;

@@ -1,6 +1,7 @@
-/* What collectives of one communicator, operation and size class took: a row of /collective_stats,
- * and algorithm and bus bandwidth. Called by aggregate/match, aggregate/steps (size classes) and
- * report/figures. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory. */
+/* Statistics of the collectives of one communicator, operation and size class (a row of
+ * /collective_stats), and algorithm and bus bandwidth. Called by aggregate/match, aggregate/steps
+ * (size classes) and report/figures. Pure arithmetic: no I/O, no allocation; the caller gives the
+ * scratch memory. */
 #ifndef PW_ANALYSIS_COLLECTIVES_H
 #define PW_ANALYSIS_COLLECTIVES_H
 
@@ -19,20 +20,20 @@ struct pw_collective_group {
 
 struct pw_row_c_collective_stat pw_collectives_sum_up(const struct pw_collective_group *group);
 
-/* For qsort: the order of /collective_stats, most waiting first. */
+/* Compares two rows for qsort: most waiting first, the order of /collective_stats. */
 int pw_collectives_by_wait(const void *a, const void *b);
 
 /* Algorithm and bus bandwidth of collectives (nccl-tests, doc/PERFORMANCE.md). */
 
-/* k such that bus bandwidth = k x algorithm bandwidth on n ranks; 0 when the operation moves no
- * data of its own. */
+/* The factor k of bus bandwidth = k x algorithm bandwidth on `nranks` ranks; 0 when the operation
+ * moves no data. */
 double pw_busbw_factor(enum pw_op_factor factor, int64_t nranks);
 
 /* Bytes per second of `bytes` in `transfer_ns`; 0 when either is not positive. */
 double pw_algbw(int64_t bytes, int64_t transfer_ns);
 
-/* The same for a time between clocks that may be wrong by `error_ns`. Also 0 when the time is
- * shorter than that, because the real time may then be any shorter one. */
+/* The same when the time may be wrong by `error_ns`, because it is between two clocks. Also 0 when
+ * the time is below `error_ns`: the real time may then be any shorter one. */
 double pw_algbw_resolved(int64_t bytes, int64_t transfer_ns, int64_t error_ns);
 
 /* Size class of a message: the smallest 2^k - 1 >= bytes, 0 for 0. */

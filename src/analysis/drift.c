@@ -1,5 +1,6 @@
-/* Looks for a window and for a line in the steps' common excess, by its places in order (Wilcoxon),
- * and tests the better one by permutation; see drift.h. */
+/* Looks for a window or a line in the steps' common excess, by Wilcoxon's ranks, and tests the
+ * better one by permutation; see drift.h. Ranks in Wilcoxon's sense, positions in sorted order, are
+ * called places here, because a rank is a process. */
 #include "analysis/drift.h"
 
 #include <math.h>
@@ -10,15 +11,16 @@
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
 
-/* What recurs with a period of some steps: an outer loop, a file that is written. */
+/* ---- excess that recurs with a period of some steps: an outer loop, a file that is written
+ * ---- */
 
 enum { PW_SEASON_MOST = 16 /* steps */ };
 
 #define LEAST_SEASON 0.5
 
-enum { LEAST_VALUES = 8 }; /* of each place */
+enum { LEAST_VALUES = 8 }; /* least number of values at each place of the period */
 
-/* Values, each of a step. */
+/* Values, and the step of each. */
 struct series {
     double *values;
     const size_t *step;
@@ -34,7 +36,8 @@ static double median_of_place(const struct series *of, size_t period, size_t pla
     return count ? pw_median_f64(sorted, count) : 0;
 }
 
-/* Writes to out[n] what is left without the period; returns the sum of its absolute values. */
+/* Writes to out[n] the values without the part that recurs with the period. Returns the sum of the
+ * absolute values of `out`. */
 static double leave_season(const struct series *of, size_t period, double *out, double *sorted)
 {
     double usual[PW_SEASON_MOST], sum = 0;
@@ -47,11 +50,12 @@ static double leave_season(const struct series *of, size_t period, double *out, 
     return sum;
 }
 
-/* Subtracts from values[n], values[i] being of step[i], what recurs with a period, and returns the
- * period in steps; 1 when nothing recurs. The recurring part is the median of the values at the
- * same place in the period, minus the median of all, as the classical decomposition of a series
- * does with means. The period is the one that leaves the smallest sum of absolute values, at most
- * half of the sum before; each place must have 8 values or more. `room` is for 2 n values. */
+/* Subtracts the recurring part from values[n], where values[i] is of step[i]. Returns the period in
+ * steps, 1 when nothing recurs. The recurring part is the median of the values at the same place in
+ * the period, minus the median of all, as the classical decomposition of a series does with means.
+ * The period is the one that leaves the smallest sum of absolute values. This sum must be at most
+ * half of the sum before, and each place of the period must have 8 values or more. `room` is for 2
+ * n values. */
 static size_t pw_season_remove(double *values, const size_t *step, size_t n, double *room)
 {
     const struct series of = {values, step, n};
@@ -74,8 +78,8 @@ static size_t pw_season_remove(double *values, const size_t *step, size_t n, dou
     return best;
 }
 
-/* Whether values in a row are higher for a while, or rise, beyond chance. Tested with their places
- * in order (the ranks of Wilcoxon's test), in bins of successive values. */
+/* ---- whether values are higher for a while, or rise, by more than chance: tested with their
+ * places, summed in bins of successive values ---- */
 
 enum { PW_SCAN_BINS = 256, PW_SCAN_LEAST = 5 /* values in a window, and outside it */ };
 
@@ -89,7 +93,7 @@ struct pw_scan {
 
 enum { DRAWS = 1999, ENOUGH = 20 };
 
-/* How many of the sorted values are below one; or not above it. */
+/* How many of the sorted values are below `value`, or with is_equal_below at most `value`. */
 static size_t count_below(const double *sorted, size_t n, double value, int is_equal_below)
 {
     size_t low = 0, high = n;
@@ -103,8 +107,8 @@ static size_t count_below(const double *sorted, size_t n, double value, int is_e
     return low;
 }
 
-/* Writes to place[n] each value's place in order (the mean place for equal values), minus the mean
- * of all places; `room` is for n values. */
+/* Writes to place[n] the place of each value in sorted order (equal values get their mean place),
+ * minus the mean of all places. `room` is for n values. */
 static void pw_scan_places(const double *values, size_t n, double *room, double *place)
 {
     memcpy(room, values, n * sizeof(double));
@@ -116,7 +120,7 @@ static void pw_scan_places(const double *values, size_t n, double *room, double 
     }
 }
 
-/* Sums of `place` in bins of `least` or more values. */
+/* Sums `place` in bins of `least` or more values. */
 static void pw_scan_fill(struct pw_scan *out, const double *place, size_t n, size_t least)
 {
     const size_t needed = (n + PW_SCAN_BINS - 1) / PW_SCAN_BINS;
@@ -172,7 +176,8 @@ static void put_in_order(size_t *order, size_t n)
         order[i] = i;
 }
 
-/* The window of bins with the largest (sum - expected sum)^2 / (w (1 - w / n)), of w values. */
+/* Finds the window of bins with the largest score (sum - expected sum)^2 / (w (1 - w / n)), where w
+ * of the n values are in the window. Returns the score. */
 static double pw_scan_window(const struct pw_scan *s, size_t *first, size_t *last)
 {
     size_t order[PW_SCAN_BINS + 1];
@@ -180,11 +185,12 @@ static double pw_scan_window(const struct pw_scan *s, size_t *first, size_t *las
     return window_of(s, order, first, last);
 }
 
-/* How often the bins of `left`, in a random order, have a window, or rise, as much as `seen`; the
- * observed order counts, too. `left` is what a window or a line leaves of the values: blocks of the
- * values themselves would contain the effect in whole blocks, and a few of these come together by
- * chance, however high they are (Kirch, "Block permutation principles for the change analysis of
- * dependent data", J. Statist. Plann. Inference 137, 2007). At least PW_SCAN_LEAST_P. */
+/* The p-value of `seen`: the share of random orders of the bins of `left` that have a window (or a
+ * slope) with the same score or more; the observed order counts, too. `left` holds the values
+ * without the window or line that was found. Blocks of the values themselves would still contain
+ * the effect, and a few such blocks come together by chance, however high they are (Kirch, "Block
+ * permutation principles for the change analysis of dependent data", J. Statist. Plann. Inference
+ * 137, 2007). The result is at least PW_SCAN_LEAST_P. */
 static double pw_scan_chance(const struct pw_scan *seen, const struct pw_scan *left, int is_slope)
 {
     size_t order[PW_SCAN_BINS + 1], extreme = 0, drawn = 0;
@@ -203,36 +209,37 @@ enum {
     LEAST_BINS = 8,
     LEAST_STEPS = PW_SCAN_LEAST,
     WARM_UP = 10,
-    MOST_RANKS = 1024 /* ranks looked at, evenly spread: enough for a statement about all */
+    MOST_RANKS = 1024 /* so many ranks, evenly spread, are enough to judge all */
 };
 
-#define SURE 0.005           /* a window and a slope are looked for */
-#define VERY_SURE 0.001      /* where single steps differ as much */
+#define SURE 0.005           /* largest p; a window and a slope are two tests */
+#define VERY_SURE 0.001      /* largest p when single steps differ by as much as the excess */
 #define LEAST_SHARE 0.01     /* of the run */
 #define LEAST_INSIDE 0.75    /* of the steps inside are above half of the excess */
-#define LEAST_RANKS 0.9      /* are slower by half of the excess, as far as is known */
+#define LEAST_RANKS 0.9      /* of the ranks that are known are slower by half of the excess */
 #define LEAST_EXPLAINED 0.25 /* of the excess is in the phase that is named */
-#define LARGE_SIGMAS 4       /* of what is left: single steps do not differ as much */
+#define LARGE_SIGMAS 4       /* sigmas that exceed the differences of single steps */
 #define FAR 5                /* robust standard deviations */
 
 struct work {
     const struct pw_drift_input *in;
     double *common, *place; /* [nsteps]: excess, its place among all */
-    double *room, *sorted;  /* [nsteps] each, scratch in a row */
-    size_t *step;           /* [nsteps] of each that is known */
+    double *room, *sorted;  /* [nsteps] each, scratch; `sorted` follows `room` directly */
+    size_t *step;           /* [nsteps] the numbers of the steps that are known */
     int64_t *values;        /* [larger of both] scratch */
     int64_t *base;          /* [nranks] median own work */
     size_t n;               /* steps that are known */
     size_t stride;          /* of the ranks that are looked at */
 };
 
-/* A window of `common`, both ends in it. */
+/* A window of `common`; first and last belong to it. */
 struct window {
     size_t first, last;
-    double base, excess; /* median outside; median inside, less that */
+    double base, excess; /* median outside; median inside minus median outside */
 };
 
-/* The result: a window, or a line over all steps, whose rise stands in the window's excess. */
+/* The result: a window; or with is_line a line over all steps, whose whole rise is
+ * window.excess. */
 struct fit {
     struct window window;
     double at_first, slope;
@@ -264,13 +271,13 @@ static void place_scratch(struct work *w, void *scratch)
 
 /* ---- the common excess ---- */
 
-/* A value of every step and rank: own work, or one of its phases. */
+/* An array with a value of every step and rank: own work, or the work in one phase. */
 struct cells {
     const int64_t *at;
     size_t stride;
 };
 
-/* Inside the window, or outside it. */
+/* The rank's median over the known steps inside the window, or outside it; -1: none is known. */
 static int64_t median_of_rank(struct work *w, struct cells cells, size_t rank,
                               const struct window *win, int is_outside)
 {
@@ -306,7 +313,7 @@ static void find_common(struct work *w)
     }
 }
 
-/* ---- what is found ---- */
+/* ---- the window and the line ---- */
 
 static void measure(struct work *w, struct window *win)
 {
@@ -320,7 +327,7 @@ static void measure(struct work *w, struct window *win)
     win->excess = pw_median_f64(w->room, n) - win->base;
 }
 
-/* Its ends are where the excess is above half of it. */
+/* Finds the window; it begins and ends with steps above half of its excess. */
 static void find_window(struct work *w, struct window *win)
 {
     struct pw_scan bins;
@@ -343,7 +350,7 @@ static void find_window(struct work *w, struct window *win)
     measure(w, win);
 }
 
-/* Whether in any `length` successive steps in [first, end) more than half are above. */
+/* 1 when in any `length` successive steps of [first, end) more than half are above `limit`. */
 static int has_another(const struct work *w, size_t first, size_t end, size_t length, double limit)
 {
     size_t above = 0;
@@ -356,8 +363,9 @@ static int has_another(const struct work *w, size_t first, size_t end, size_t le
     return 0;
 }
 
-/* Whether no other stretch half as long is like it; otherwise slow and fast stretches alternate,
- * because the program makes them so. Single recurring steps may be as long. */
+/* 1 when no other stretch, half as long as the window or longer, is as slow. Otherwise slow and
+ * fast stretches alternate by the program's design. Single recurring steps do not count as a
+ * stretch. */
 static int is_distinct(const struct work *w, const struct window *win)
 {
     const double half = win->base + win->excess / 2;
@@ -371,7 +379,7 @@ static int is_distinct(const struct work *w, const struct window *win)
            !has_another(w, win->last + 1, w->n, length, half);
 }
 
-/* The line: excess at the first step, and per step. */
+/* Fits the line. Returns the excess per step; *at_first: the excess at the first step. */
 static double find_line(struct work *w, double *at_first)
 {
     const size_t half = w->n / 2;
@@ -392,7 +400,8 @@ static double fit_at(const struct fit *fit, size_t i)
     return i >= win->first && i <= win->last ? win->base + win->excess : win->base;
 }
 
-/* Writes to w->room what the window or the line leaves; returns the sum of its absolute values. */
+/* Writes to w->room the excess without the window or line. Returns the sum of the absolute values
+ * of the rest. */
 static double leave(struct work *w, const struct fit *fit)
 {
     double sum = 0;
@@ -403,8 +412,9 @@ static double leave(struct work *w, const struct fit *fit)
     return sum;
 }
 
-/* The length of blocks in which successive steps are correlated, from what is left without extreme
- * values; and its robust standard deviation. */
+/* The length of the blocks for the permutation test: successive steps are correlated within a
+ * block. *sigma: the robust standard deviation. Both are of the excess without the window or line,
+ * and without extreme values. */
 static size_t block_of(struct work *w, const struct fit *fit, double *sigma)
 {
     double *sizes = w->place;
@@ -420,7 +430,7 @@ static size_t block_of(struct work *w, const struct fit *fit, double *sigma)
     return length < 1.5 ? 1 : (size_t)ceil(2 * length);
 }
 
-/* The chance of such a window or line, when it is small enough; else 1. */
+/* The p-value of the window or line; 1 when it is not significant. */
 static double test(struct work *w, const struct fit *fit)
 {
     struct pw_scan seen, left;
@@ -438,10 +448,10 @@ static double test(struct work *w, const struct fit *fit)
     return p < SURE && (is_large || (block == 1 && p < VERY_SURE)) ? p : 1;
 }
 
-/* ---- the ranks and the phase of it ---- */
+/* ---- the ranks and the phase that were slower ---- */
 
-/* How much longer a rank was inside than outside, of own work or a phase; of `steady` in the second
- * half than in the first, twice. */
+/* How much longer the rank's work (own, or of a phase) was inside the window than outside, ns. For
+ * a steady rise: twice the difference between the second and the first half. */
 static double change_of(struct work *w, const struct pw_drift *found, struct cells cells,
                         size_t rank, const struct window *win)
 {
@@ -454,8 +464,8 @@ static double change_of(struct work *w, const struct pw_drift *found, struct cel
     return (double)(inside - outside) * (is_steady ? 2 : 1);
 }
 
-/* The error of that by chance: the standard error of a difference of two medians, whose steps
- * differ as successive ones do. */
+/* Standard error of change_of(): of a difference of two medians, with a spread estimated from the
+ * differences of successive steps. */
 static double error_of(struct work *w, const struct pw_drift *found, size_t rank,
                        const struct window *win)
 {
@@ -506,7 +516,8 @@ static enum pw_phase find_phase(struct work *w, const struct pw_drift *found,
     return phase;
 }
 
-/* 1 when it costs enough and concerns all ranks. */
+/* Fills the steps, the cost and the phase. Returns 1 when the window costs enough and most ranks
+ * were slower in it. */
 static int describe(struct work *w, const struct window *win, struct pw_drift *out)
 {
     int64_t known;
@@ -523,8 +534,9 @@ static int describe(struct work *w, const struct window *win, struct pw_drift *o
     return 1;
 }
 
-/* Takes the window or the line, whichever leaves less, by Schwarz' criterion (Ann. Stat. 6, 1978)
- * for errors of Laplace's distribution, since a window has two figures more: its ends. */
+/* Chooses the window or the line, whichever leaves less of the excess, by Schwarz' criterion (Ann.
+ * Stat. 6, 1978) for Laplace's distribution: the criterion allows for the window's two ends, which
+ * are two more parameters. Returns 0 when there is neither. */
 static int choose(struct work *w, struct fit *fit)
 {
     struct fit line = {.is_line = 1};

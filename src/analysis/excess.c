@@ -6,11 +6,11 @@
 
 #include "analysis/statistics.h"
 
-#define TIMES 5           /* as much as any but two of the others' */
-#define LEAST_SHARE 0.03  /* of the run, in at most PW_ONEOFF_STEPS; or else the chance of it is */
-#define LEAST_CHANCE 0.01 /* below this */
-#define LEAST_OTHERS 10   /* excesses of others that it is compared with */
-#define OTHERS_ABOVE 3    /* so many of the others' are at least the third largest */
+#define TIMES 5           /* times the third largest excess of the other ranks */
+#define LEAST_SHARE 0.03  /* of the run, in at most PW_ONEOFF_STEPS steps */
+#define LEAST_CHANCE 0.01 /* else the chance of the extreme steps must be below this */
+#define LEAST_OTHERS 10   /* least number of known excesses of the other ranks */
+#define OTHERS_ABOVE 3    /* number of the others' excesses that are at least the third largest */
 
 enum { TOPS = 64 };
 
@@ -50,8 +50,8 @@ static int64_t third_of_others(const struct pw_excess *w, const struct pw_oneoff
     return third > w->sigma ? third : w->sigma;
 }
 
-/* How much shorter a step would have been with this rank at the others' median: down to the second
- * largest work in it. */
+/* How much shorter the step would have been without the rank's excess: its own work minus the
+ * second largest own work; 0 when its own work is not the largest. */
 static int64_t gain_of_step(struct pw_excess *w, size_t step, size_t rank)
 {
     const struct pw_straggler_input *in = w->in;
@@ -60,8 +60,8 @@ static int64_t gain_of_step(struct pw_excess *w, size_t step, size_t rank)
     return n < 2 || own < w->values[n - 1] ? 0 : own - w->values[n - 2];
 }
 
-/* The chance that some rank has so many excesses, so many times as large as the others' third
- * largest, when tails are heavy and so many ranks are looked at. */
+/* The chance that some rank has `hits` excesses of `times` the third largest excess of the others;
+ * see pw_oneoff_find(). */
 static double chance_of(const struct pw_excess *w, size_t hits, double times)
 {
     const double ranks = (double)w->in->nranks;
@@ -124,7 +124,7 @@ static int64_t phase_excess_at(struct pw_excess *w, size_t step, size_t rank, in
     return mine < 0 || !others ? PW_EXCESS_UNKNOWN : mine - pw_median_i64(w->values, others);
 }
 
-/* Median of that over the hits. */
+/* Median of the phase's excess over the hits. */
 static int64_t phase_excess(struct pw_excess *w, const struct pw_straggler_found *f, int64_t least,
                             int phase)
 {
@@ -140,8 +140,8 @@ static int64_t phase_excess(struct pw_excess *w, const struct pw_straggler_found
     return n ? pw_median_i64(w->others, n) : 0;
 }
 
-/* Median of that over the steps outside the window: what is usual for the rank. 0 when there are
- * too few to say. */
+/* Median of the phase's excess over the steps outside the window: the usual value of the rank. 0
+ * when there are too few such steps. */
 static int64_t usual_phase_excess(struct pw_excess *w, const struct pw_straggler_found *f,
                                   int phase)
 {
@@ -159,7 +159,8 @@ static const enum pw_phase phases[PW_PHASES] = {PW_PHASE_DATA,      PW_PHASE_FOR
                                                 PW_PHASE_BACKWARD,  PW_PHASE_ALLREDUCE,
                                                 PW_PHASE_OPTIMIZER, PW_PHASE_OTHER};
 
-/* The phase but allreduce with most of it, if that is a quarter of the excess. */
+/* The phase, other than allreduce, with the largest excess, if that is a quarter of excess_ns or
+ * more. */
 static enum pw_phase largest_phase(const int64_t ns[PW_PHASES], int64_t excess_ns)
 {
     int64_t most = 0;
@@ -209,7 +210,6 @@ static void lay_out(struct pw_excess *w, const struct pw_straggler_input *in, vo
     w->values = w->rank_hits + in->nranks;
 }
 
-/* Known own works of a step, sorted into `values`; how many. */
 size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values)
 {
     size_t n = 0;
@@ -220,7 +220,6 @@ size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int
     return n;
 }
 
-/* The others' median own work for rank r of a step whose works are sorted, or -1. */
 int64_t pw_excess_others_median(const struct pw_straggler_input *in, size_t step, size_t rank,
                                 const int64_t *sorted, size_t n)
 {
@@ -248,8 +247,8 @@ static int64_t distance(int64_t a, int64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Spread of one rank's excess from step to step: the difference of two independent values has
- * sqrt(2) times the spread of one. */
+/* Spread of one rank's excess from step to step. The difference of two independent values has
+ * sqrt(2) times the spread of one value. */
 static int64_t sigma_of_rank(struct pw_excess *w, size_t rank)
 {
     size_t n = 0, stride = w->in->nranks;
@@ -263,7 +262,7 @@ static int64_t sigma_of_rank(struct pw_excess *w, size_t rank)
     return n ? (int64_t)(MAD_TO_SIGMA / sqrt(2.0) * (double)pw_median_i64(w->values, n)) : 0;
 }
 
-/* The median over the ranks; rank_hits, not yet in use, serves as scratch. */
+/* The median of these spreads over the ranks. `rank_hits` is scratch here. */
 static int64_t sigma_over_time(struct pw_excess *w)
 {
     for (size_t r = 0; r < w->in->nranks; r++)
@@ -271,7 +270,7 @@ static int64_t sigma_over_time(struct pw_excess *w)
     return pw_median_i64(w->rank_hits, w->in->nranks);
 }
 
-/* Spread between ranks in one step; says little with three ranks, nothing with two. */
+/* Spread between ranks in one step. With three ranks it is unreliable, with two it is not known. */
 static int64_t sigma_of_step(struct pw_excess *w, size_t step)
 {
     size_t n = pw_excess_sort_step(w->in, step, w->values);
@@ -313,8 +312,7 @@ static void compute_limits(struct pw_excess *w)
     w->least = pw_median_i64(w->values, w->in->nsteps);
 }
 
-/* Own work is a difference of times of one clock, but the end of the wait in it comes from another
- * rank's clock; without alignment nothing is known. */
+/* The end of a wait comes from another rank's clock, so own work has the error of two clocks. */
 int64_t pw_excess_clock_limit(const struct pw_excess *w, size_t rank)
 {
     int64_t worst = 0;

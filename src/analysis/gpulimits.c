@@ -1,4 +1,4 @@
-/* The table of peaks, and the shares of them that a run reached; see gpulimits.h. */
+/* The table of peaks, and computes which shares of them a run reached; see gpulimits.h. */
 #include "analysis/gpulimits.h"
 
 #include <stddef.h>
@@ -10,8 +10,8 @@ enum { TYPES = 7 };
 
 static const char *const types[TYPES] = {"fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4"};
 
-/* TFLOP/s, in the order of `types`, 0 none: by tensor or matrix cores where they have the type, and
- * without sparsity. `multiprocessors` 0: any number. */
+/* Peak TFLOP/s, in the order of `types`; 0: the GPU lacks the type. Of tensor or matrix cores if
+ * they have the type, without sparsity. `multiprocessors` 0: any number. */
 static const struct gpu {
     const char *name;
     int32_t multiprocessors;
@@ -108,14 +108,16 @@ struct pw_roof pw_roofline_nearest(const struct pw_roofline_input *in)
 enum {
     WARP = 32,
     MOST_THREADS = 1024,
-    REGISTER_UNIT = 256, /* of a warp; and warps are in quarters, each with its registers */
+    REGISTER_UNIT = 256, /* registers are given to a warp in this unit; each quarter of a
+                            multiprocessor has its own */
     QUARTERS = 4,
-    NEW_SHARED = 800, /* from this capability on, shared memory is given in smaller units ... */
+    NEW_SHARED =
+        800, /* from this compute capability on, shared memory is given in units of NEW_UNIT ... */
     OLD_UNIT = 256,
     NEW_UNIT = 128,
-    RESERVED = 1024, /* ... and each block takes so much for the driver */
+    RESERVED = 1024, /* ... and the driver takes so many bytes of each block */
     OLDEST = 700,
-    NEWEST = 1299, /* of later ones the units are not known */
+    NEWEST = 1299, /* the units of later GPUs are not known */
 };
 
 static int64_t round_up(int64_t value, int64_t unit)

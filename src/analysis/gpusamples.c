@@ -13,7 +13,7 @@ void pw_gpu_clocks_add(struct pw_gpu_clocks *c, const struct pw_row_gpu *sample)
     uint64_t reasons = sample->clock_reasons;
     if (sample->sm_clock_mhz <= 0 || sample->sm_clock_mhz > HIGHEST_MHZ)
         return;
-    if (reasons == UINT64_MAX) /* not readable */
+    if (reasons == UINT64_MAX) /* the reasons could not be read */
         reasons = 0;
     if (reasons & PW_CLOCKS_IDLE)
         return;
@@ -56,7 +56,8 @@ static const struct {
     size_t sample, row;
 } gpm_fields[] = {PW_GPM_FIELDS(FIELD)};
 #undef FIELD
-static_assert(sizeof(gpm_fields) / sizeof(gpm_fields[0]) == PW_GPM_METRICS, "each has a mean");
+static_assert(sizeof(gpm_fields) / sizeof(gpm_fields[0]) == PW_GPM_METRICS,
+              "each metric has a mean");
 
 static void count(struct pw_gpu_counter *c, int64_t value)
 {

@@ -1,6 +1,6 @@
-/* What the samples of one GPU say: its clocks and why these were not higher, memory, power, heat,
- * and what NVML measured on it (GPM). Called by aggregate/gpu, and by cause.h for the clocks. Sums
- * only: no I/O, no allocation; the caller reads the samples and keeps the sums. */
+/* Sums up the samples of one GPU: its clocks and the reasons that lowered them, memory, power,
+ * temperature, and NVML's metrics (GPM). Called by aggregate/gpu, and by cause.h for the clocks.
+ * Sums only: no I/O, no allocation; the caller reads the samples and keeps the sums. */
 #ifndef PW_ANALYSIS_GPUSAMPLES_H
 #define PW_ANALYSIS_GPUSAMPLES_H
 
@@ -24,7 +24,8 @@ enum {
 
 /* {0} is of no samples. Samples of an idle GPU, or without a clock, do not count. */
 struct pw_gpu_clocks {
-    int64_t samples, mhz, slowed; /* their number, sum of clocks, those that heat or power slows */
+    int64_t samples, mhz, slowed; /* number of samples; sum of clocks, MHz; number of samples slowed
+                                     by heat or power */
     int64_t by_bit[PW_CLOCKS_BITS];
 };
 
@@ -33,22 +34,22 @@ void pw_gpu_clocks_add(struct pw_gpu_clocks *clocks, const struct pw_row_gpu *sa
 /* Mean clock, MHz; -1 without samples. */
 double pw_gpu_clocks_mean(const struct pw_gpu_clocks *clocks);
 
-/* Those of PW_CLOCKS_SLOWED that are on in at least a tenth of the samples. */
+/* The bits of PW_CLOCKS_SLOWED that are set in at least a tenth of the samples. */
 uint64_t pw_gpu_clocks_reasons(const struct pw_gpu_clocks *clocks);
 
-/* "heat" and the like for the first of the reasons; "" for none of PW_CLOCKS_SLOWED. */
+/* The first of the reasons in words, such as "heat"; "" when there is none of PW_CLOCKS_SLOWED. */
 const char *pw_gpu_clocks_word(uint64_t reasons);
 
 /* All samples of a GPU over the run. */
 
 enum { PW_GPM_METRICS = 12 };
 
-/* A sum over samples, and how much they weigh. */
+/* A weighted sum over samples, and the sum of the weights. */
 struct pw_gpu_mean {
     double sum, weight;
 };
 
-/* Something that only grows: when it was first read, and last; both 0: never. */
+/* A counter that only grows: its first and its last value; both 0: it was never read. */
 struct pw_gpu_counter {
     int64_t first, last;
     int is_known;
@@ -65,10 +66,10 @@ struct pw_gpu_samples {
 
 void pw_gpu_samples_add(struct pw_gpu_samples *samples, const struct pw_row_gpu *sample);
 
-/* The mean of what is measured, in the order of PW_GPM_FIELDS; -1: not known. */
+/* The weighted mean; -1: not known. */
 double pw_gpu_mean_value(const struct pw_gpu_mean *mean);
 
-/* Fills in what samples say; -1 where nothing does. */
+/* Fills the members of *out that come from samples; -1 when no sample has the value. */
 void pw_gpu_samples_fill(const struct pw_gpu_samples *samples, struct pw_row_c_gpu_device *out);
 
 #endif

@@ -24,7 +24,7 @@ void pw_gputime_begin(struct pw_gputime *g, struct pw_gpu_window *windows, size_
     g->device_until = n ? windows[0].start : INT64_MIN;
 }
 
-/* Time in which a kind in `some` and no kind in `without` was active. */
+/* Returns the time in which a kind in `some` and no kind in `without` was active, ns. */
 static int64_t sum_masks(const int64_t *by_mask, int some, int without)
 {
     int64_t sum = 0;
@@ -47,7 +47,7 @@ static void fill(struct pw_gpu_window *w, const int64_t *by_mask)
     w->covered_ns = sum_masks(by_mask, COMPUTE | COMM | CALL, 0);
 }
 
-/* The kinds that are active at the cursor, and until when that does not change. */
+/* Returns the kinds that are active at the cursor, as bits; *until: when that changes. */
 static int mask_at(const struct pw_gputime *g, int64_t *until)
 {
     int mask = 0;
@@ -65,7 +65,7 @@ static void close_window(struct pw_gputime *g)
     memset(g->by_mask, 0, sizeof(g->by_mask));
 }
 
-/* Moves the cursor on: nothing begins before `to`. */
+/* Moves the cursor to `to`, before which no further activity begins. */
 static void advance(struct pw_gputime *g, int64_t to)
 {
     while (g->cursor < to) {

@@ -1,4 +1,5 @@
-/* Builds the graph of which ranks wait for which, and looks for its ends and cycles; see hang.h. */
+/* Builds the graph of the ranks' waits, and looks for cycles and for ranks that wait for no other;
+ * see hang.h. */
 #include "analysis/hang.h"
 
 #include <stdbool.h>
@@ -28,9 +29,9 @@ void pw_digraph_end_node(struct pw_digraph *graph)
     graph->open = 0;
 }
 
-/* What the search knows of each node: when it was met (0: not yet), the earliest node that it leads
- * back to, its component (-1 while it is on the stack), the next of its edges; and the two stacks.
- */
+/* Tarjan's values for each node: its number in the order of discovery (0: not yet found), the
+ * lowest such number that it leads back to, its component (-1 while it is on the stack), and its
+ * next edge. Then the two stacks. */
 struct search {
     const struct pw_digraph *graph;
     int32_t *met, *low, *component, *edge, *stack, *path;
@@ -101,8 +102,8 @@ static int32_t largest_component(const struct pw_digraph *graph, const int32_t *
     return best;
 }
 
-/* Breadth first from `start` within its component until an edge leads back to it: the last node of
- * the cycle; `before` tells the way. */
+/* Searches breadth first from `start` within its component, until an edge leads back to `start`.
+ * Returns the last node of the cycle; `before` has the predecessor of each node. */
 static int32_t find_last(const struct pw_digraph *graph, const int32_t *component, int32_t start,
                          int32_t *before, int32_t *queue)
 {
@@ -160,7 +161,8 @@ void pw_digraph_mark_sources(const struct pw_digraph *graph, const int32_t *targ
     memset(is_source, 0, sizeof(*is_source) * (size_t)graph->nodes);
     for (size_t i = 0; i < n; i++)
         is_source[targets[i]] = 1;
-    /* A pass per step of the longest way; ways are short, for most ranks wait in one collective. */
+    /* Each pass extends the paths by one edge. Paths are short, because most ranks wait in one
+     * collective. */
     for (int changed = 1; changed;) {
         changed = 0;
         for (int32_t v = graph->nodes - 1; v >= 0; v--)
@@ -195,13 +197,13 @@ static ptrdiff_t row_of(const struct waits *w, int32_t rank)
 
 /* ---- groups ---- */
 
-/* What the thread really waits for. */
+/* The operation that the thread waits for: inside MPI_Wait, the operation that is awaited. */
 static uint16_t op_of(const struct pw_live_thread *t)
 {
     return t->awaited ? t->awaited : t->op;
 }
 
-/* Whether all members of something take part in the operation before any can go on. */
+/* 1 for operations that all members of a communicator, or all ranks of the job, must enter. */
 static bool is_collective(const struct pw_live_thread *t)
 {
     enum pw_op_class cls = pw_op_info(op_of(t))->cls;
@@ -234,7 +236,7 @@ static bool is_member(const struct pw_live *rank, const struct pw_hang_group *g)
     return g->comm_uid == 0 || pw_live_comm(rank, g->comm_uid) != NULL;
 }
 
-/* Whether the member has not come to the collective. One that is past it is not missed. */
+/* 1 when the member has not entered the collective yet; 0 for one that has completed it. */
 static bool is_missing(const struct pw_live *rank, const struct pw_hang_group *g)
 {
     const struct pw_live_comm *comm = pw_live_comm(rank, g->comm_uid);
@@ -344,7 +346,7 @@ static void build_graph(struct waits *w)
     }
 }
 
-/* ---- what follows ---- */
+/* ---- conclusions ---- */
 
 static size_t keep_ranks(const struct waits *w, int32_t *nodes, size_t n)
 {
@@ -355,7 +357,8 @@ static size_t keep_ranks(const struct waits *w, int32_t *nodes, size_t n)
     return kept;
 }
 
-/* Ranks that others wait for and that have no edge of their own. `list` has room for n. */
+/* Lists the ranks that others wait for and that wait for no other. Returns how many; `list` has
+ * room for n. */
 static size_t find_roots(const struct waits *w, int32_t *list, int32_t *is_waited_for)
 {
     const struct pw_digraph *graph = &w->graph;
@@ -400,7 +403,8 @@ static void conclude(struct waits *w, int32_t *lists, int32_t *scratch)
     }
 }
 
-/* Lists of the groups; edges; two lists of nodes; what the graph's functions need. */
+/* Room for the lists of the groups, the edges, two lists of nodes, and the graph functions'
+ * scratch. */
 size_t pw_hang_scratch(size_t n, size_t threads)
 {
     size_t nodes = n + PW_HANG_GROUPS, lists = 2 * n * PW_HANG_GROUPS;

@@ -31,7 +31,7 @@ static int is_sorted(const struct pw_interval *v, size_t n)
 
 static void sort(struct pw_interval *v, size_t n)
 {
-    if (is_sorted(v, n)) /* blocking calls of one thread are */
+    if (is_sorted(v, n)) /* blocking calls of one thread are sorted already */
         return;
     for (size_t i = n / 2; i-- > 0;)
         sift(v, i, n);
@@ -63,7 +63,8 @@ size_t pw_intervals_union(struct pw_interval *v, size_t n)
 size_t pw_intervals_first(const struct pw_interval *v, size_t n, int64_t time, size_t near)
 {
     size_t low = near < n && v[near].end <= time ? near : 0, high = n;
-    for (size_t step = 1; low == near && low + step < n; step *= 2) /* it is seldom far away */
+    for (size_t step = 1; low == near && low + step < n;
+         step *= 2) /* the interval is seldom far away */
         if (v[low + step].end > time) {
             high = low + step;
             break;

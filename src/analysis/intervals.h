@@ -10,14 +10,16 @@ struct pw_interval {
     int64_t start, end; /* ns; empty when end <= start */
 };
 
-/* Sorts and joins `v` in place so that it is a set; the number of intervals left. */
+/* Makes `v` a set, in place: sorts the intervals and joins those that overlap. Returns how many are
+ * left. */
 size_t pw_intervals_union(struct pw_interval *v, size_t n);
 
-/* Index of the first interval of set `v` that ends after `time`, `n` if there is none; quick when
- * it is at or soon after `near`. */
+/* Returns the index of the first interval of set `v` that ends after `time`; `n` if there is none.
+ * Fast when the result is `near` or shortly after it. */
 size_t pw_intervals_first(const struct pw_interval *v, size_t n, int64_t time, size_t near);
 
-/* Length of set `v`, looked through from its begin, inside [window.start, window.end), ns. */
+/* Returns the length of the part of set `v` inside [window.start, window.end), ns. Takes linear
+ * time. */
 int64_t pw_intervals_within(const struct pw_interval *v, size_t n, struct pw_interval window);
 
 #endif

@@ -1,5 +1,5 @@
-/* Compares the content between equal calls by hashes, finds calls that recur, and patterns of work;
- * see iteration.h. */
+/* Compares the calls between two anchors by hashes, finds recurring calls, and finds patterns in
+ * the work; see iteration.h. */
 #include "analysis/iteration.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 enum { LEAST_COUNT = 3 };
 
-/* A kind of call in an iteration. */
+/* A call, by its kind, and the iteration that it is in. */
 struct visit {
     uint64_t key;
     size_t call;
@@ -52,7 +52,7 @@ static size_t list_visits(const struct pw_calls *calls, const struct pw_iteratio
     return listed;
 }
 
-/* The most frequent distance between iterations that have the call. */
+/* Finds the most frequent distance between iterations that have the call. */
 static struct pw_recurring judge_recurring(const struct visit *visits, size_t n, int64_t *distances)
 {
     struct pw_recurring found = {visits[0].key, visits[0].call, 0, 1, 0};
@@ -75,7 +75,8 @@ static struct pw_recurring judge_recurring(const struct visit *visits, size_t n,
     return found;
 }
 
-/* Inserts in the order of `every`; each distance is kept once. */
+/* Inserts in the order of `every`, unless the list has a call with the same distance. Returns the
+ * length of the list. */
 static size_t insert(struct pw_recurring *out, size_t n, size_t max,
                      const struct pw_recurring *found)
 {
@@ -109,16 +110,16 @@ size_t pw_recurring_find(const struct pw_calls *calls, const struct pw_iteration
 }
 
 #define LEAST_CORRELATION 0.5
-#define ABOVE_SHORTER 0.2 /* so much more than at any shorter distance */
+#define ABOVE_SHORTER 0.2 /* a correlation must exceed that of all shorter distances by this */
 #define LEAST_CONTRAST 1.5
 #define SURE 0.5     /* of the tolerance */
-#define FLOOR 0.02   /* of the mean piece: less is alike */
-#define CEILING 0.92 /* quantile: a piece that was interrupted is not to decide */
+#define FLOOR 0.02   /* of the mean piece: shorter pieces count as this long */
+#define CEILING 0.92 /* quantile: longer pieces, perhaps interrupted, count as this long */
 
 enum {
     LEAST_PERIOD_ITERATIONS = 4,
-    SAMPLED = 9, /* iterations that the pattern is taken from */
-    PLACES = 32, /* where they are looked for */
+    SAMPLED = 9, /* iterations that the pattern is the median of */
+    PLACES = 32, /* places in the run that are tried for these iterations */
 };
 
 static double logarithm(const struct pw_period *p, int64_t work)
@@ -140,7 +141,8 @@ static void find_limits(struct pw_period *p, const int64_t *work, size_t n, doub
     p->floor = FLOOR * sum / (double)n + 1;
 }
 
-/* The first distance at which the values are like themselves, and more than at a shorter one. */
+/* Returns the shortest distance at which the values correlate with themselves, clearly more than at
+ * all shorter distances; 1 when there is none. */
 static size_t find_length(const double *x, size_t n)
 {
     double mean = 0, square = 0, shorter = -1;
@@ -160,7 +162,8 @@ static size_t find_length(const double *x, size_t n)
     return 1;
 }
 
-/* Medians of `k` iterations from a piece on; returns how far they are from these in all. */
+/* Fills level[length] with the medians of each piece over `k` iterations. Returns the sum of the
+ * absolute deviations from these. */
 static double take_levels(const double *x, size_t length, size_t k, double *level)
 {
     double values[SAMPLED], spread = 0;
@@ -175,8 +178,8 @@ static double take_levels(const double *x, size_t length, size_t k, double *leve
     return spread;
 }
 
-/* Takes the pattern from the place in which successive iterations are most alike, because none of
- * these has an extra piece. The pattern begins with the piece of most work. */
+/* Takes the pattern from the place of the run in which successive iterations are most alike: there,
+ * no iteration has an extra piece. The pattern begins with the piece that has most work. */
 static void find_pattern(struct pw_period *p, const double *x, size_t n)
 {
     size_t k = n / p->length, most = 0;
@@ -195,7 +198,7 @@ static void find_pattern(struct pw_period *p, const double *x, size_t n)
         p->pattern[piece] = best[(most + piece) % p->length];
 }
 
-/* How far pieces are from the pattern, in the mean. */
+/* Mean absolute difference of the next pieces from the pattern. */
 static double distance(const struct pw_period *p, const double *x)
 {
     double sum = 0;
@@ -204,7 +207,7 @@ static double distance(const struct pw_period *p, const double *x)
     return sum / (double)p->length;
 }
 
-/* Half of the least by which the pattern differs from itself when it is shifted. */
+/* Half of the smallest mean difference between the pattern and a shifted copy of it. */
 static double find_tolerance(const struct pw_period *p)
 {
     double least = INFINITY;
@@ -239,8 +242,8 @@ struct pw_period pw_period_find(const int64_t *work, size_t n, double *scratch)
     return p;
 }
 
-/* How many pieces further the pattern begins again; n: not nearby. An interrupted piece must not
- * shift the pattern, so a later place must fit much better. */
+/* Returns after how many pieces the pattern begins; n: not within one length of it. A later place
+ * must fit much better, so that an interrupted piece does not shift the pattern. */
 static size_t find_next(const struct pw_period *p, const double *x, size_t n)
 {
     if (p->length > n)
@@ -262,7 +265,10 @@ struct pw_period_cut pw_period_cut(const struct pw_period *p, const int64_t *wor
     size_t at = find_next(p, scratch, n);
     for (at = at < n ? at : 0; at + p->length <= n; at += p->length) {
         const size_t shift = find_next(p, scratch + at, n - at);
-        at += shift < n - at ? shift : 0; /* an interrupted one keeps the rhythm */
+        at +=
+            shift < n - at
+                ? shift
+                : 0; /* after an interrupted iteration, the next one begins where it is expected */
         like += distance(p, scratch + at) <= p->tolerance;
         first[count++] = at;
     }
@@ -275,8 +281,8 @@ struct pw_period_cut pw_period_cut(const struct pw_period *p, const int64_t *wor
 #define LARGELY_ALIKE 0.7
 #define LEAST_ALIKE 0.5
 #define LEAST_COVERAGE 0.25
-#define NEARLY 0.6    /* of the best coverage: as good */
-#define MOST_UNEVEN 4 /* mean over median length: several calls of one iteration are far apart */
+#define NEARLY 0.6    /* of the largest coverage: counts as equally good */
+#define MOST_UNEVEN 4 /* mean / median length: above it, an iteration has several such calls */
 #define MOSTLY_TOGETHER 0.8
 #define LEAST_ITERATIONS 3
 
@@ -289,7 +295,7 @@ struct place {
     size_t at;
 };
 
-/* One iteration: what is between its anchor and the next. */
+/* One iteration: the calls from its anchor to the next. */
 struct content {
     uint64_t hash;
     int64_t ns;
@@ -299,8 +305,9 @@ struct content {
 struct search {
     const struct pw_call *calls;
     size_t n;
-    uint64_t *hash, *power;   /* [n + 1] of the calls before, and BASE to that number */
-    struct place *places;     /* [n] by key, then in order */
+    uint64_t *hash, *power;   /* [n + 1] for each call: hash of all calls before it, and BASE to the
+                                 power of their number */
+    struct place *places;     /* [n] sorted by key, then by time */
     struct content *contents; /* [n] */
     int64_t *lengths;         /* [n] */
     int64_t all_ns;
@@ -354,7 +361,7 @@ static void prepare(struct search *s, void *scratch)
     s->all_ns = s->n ? s->calls[s->n - 1].end - s->calls[0].start : 0;
 }
 
-/* The calls from `first` up to `end`, as a number. */
+/* Returns the hash of the calls [first, end). */
 static uint64_t hash_of(const struct search *s, size_t first, size_t end)
 {
     return s->hash[end] - s->hash[first] * s->power[end - first];
@@ -366,7 +373,8 @@ static int by_length(const void *a, const void *b)
     return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
-/* Whether the iterations of above `limit` follow each other: all was slower for a time. */
+/* 1 when most iterations longer than `limit` follow each other: then the program was slower for a
+ * time. */
 static int are_together(const int64_t *lengths, size_t n, double limit)
 {
     size_t last = n, distances = 0, next = 0;
@@ -380,8 +388,8 @@ static int are_together(const int64_t *lengths, size_t n, double limit)
     return distances > 1 && (double)next >= MOSTLY_TOGETHER * (double)distances;
 }
 
-/* Iterations of one loop take about as long, without the share of the longest that may have been
- * interrupted. */
+/* 1 when the iterations are about equally long, as those of one loop are. The share `interrupted`
+ * of the longest ones does not count. */
 static int are_even(struct content *contents, size_t n, double interrupted, int64_t *lengths)
 {
     double sum = 0;
@@ -395,7 +403,8 @@ static int are_even(struct content *contents, size_t n, double interrupted, int6
     return sum <= (double)kept * limit || are_together(lengths, n, limit);
 }
 
-/* The iterations whose anchors are places[first .. end); alike 0 when they are none. */
+/* Judges the iterations whose anchors are places[first .. end). Returns `alike` 0 when they are not
+ * iterations of one loop. */
 static struct pw_iterations judge(const struct search *s, size_t first, size_t end)
 {
     struct pw_iterations found = {.key = s->places[first].key, .count = (int64_t)(end - first) - 1};
@@ -442,7 +451,7 @@ size_t pw_iterations_list(const struct pw_calls *calls, double interrupted, void
     return listed;
 }
 
-/* How alike iterations are, in classes: what is more alike goes first. */
+/* The class of an iteration by `alike`; a higher class is preferred. */
 static int class_of(const struct pw_iterations *i)
 {
     return i->alike >= MOSTLY_ALIKE ? 2 : i->alike >= LARGELY_ALIKE ? 1 : 0;

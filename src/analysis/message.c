@@ -11,7 +11,7 @@ static int64_t within(int64_t start, int64_t end, struct pw_interval window)
 struct pw_flow pw_flow_of(const struct pw_interval *inside, size_t n, struct pw_interval send)
 {
     struct pw_flow flow = {0};
-    /* The first interval that ends after the send began; earlier ones ended before it. */
+    /* Starts with the pause before the first interval that ends after the send began. */
     size_t i = pw_intervals_first(inside, n, send.start, 0);
     for (i += i == 0; i < n && inside[i - 1].end < send.end; i++) {
         const int64_t away = within(inside[i - 1].end, inside[i].start, send);

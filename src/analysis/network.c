@@ -13,9 +13,9 @@
 #define LEAST_RATIO_FEW 2.0 /* with fewer than FEW others to compare with */
 #define ABOVE 1.25
 #define SIGNIFICANCE 0.01
-#define UNITS 1000.0    /* levels as whole numbers */
-#define SLOWEST 1e6     /* more than any level that counts: sums stay small */
-#define STEEPEST 1000.0 /* at most so many times the others' level */
+#define UNITS 1000.0    /* units of a level as a whole number */
+#define SLOWEST 1e6     /* limit of a level, so that sums cannot overflow */
+#define STEEPEST 1000.0 /* limit of a ratio to the others' level */
 
 enum { FEW = 4, LEAST_STEPS = 10 };
 
@@ -24,7 +24,7 @@ struct scratch {
     double *ratios;  /* [nsteps] */
     int64_t *cells;  /* [nsteps * ncolumns] */
     int64_t *phases; /* [nsteps * ncolumns * PW_PHASES] */
-    void *rest;      /* the drift's */
+    void *rest;      /* scratch of pw_drift_find() */
 };
 
 static size_t larger(size_t a, size_t b)
@@ -49,17 +49,17 @@ static struct scratch place(const struct pw_network_input *in, void *memory)
     return s;
 }
 
-/* A level or its logarithm as a whole number. Bursts of other traffic make one transfer twice as
- * long, and the next thirty times: so few of them have half of the median's excess, and logarithms
- * are compared, too. */
+/* A level or its logarithm as a whole number. Logarithms are compared, too, because bursts of other
+ * traffic make one transfer twice as long and the next thirty times: then only few have half of the
+ * median excess. */
 static int64_t whole(double level, int is_log)
 {
     const double bounded = level < SLOWEST ? level : SLOWEST;
     return (int64_t)(UNITS * (is_log ? log2(1 + bounded) : bounded) + 0.5);
 }
 
-/* Median level of the others in the step; -1: there are none. At least 1, because transfers that
- * look faster than usual were only hidden. */
+/* Median level of the other columns in the step, at least 1, because transfers that look faster
+ * than usual were only hidden. -1: there are no others. */
 static double others_level(const struct pw_network_input *in, size_t step, size_t column,
                            double *values)
 {
@@ -75,7 +75,8 @@ static double others_level(const struct pw_network_input *in, size_t step, size_
     return level > 1 ? level : 1;
 }
 
-/* The column's level over the others', by step, -1 where not known; how many are. */
+/* Fills s->ratios with the column's level / the others' level in each step; -1: not known. Returns
+ * how many are known. */
 static size_t find_ratios(const struct pw_network_input *in, size_t column, struct scratch *s)
 {
     size_t known = 0;
@@ -89,7 +90,8 @@ static size_t find_ratios(const struct pw_network_input *in, size_t column, stru
     return known;
 }
 
-/* Median of the ratios of the steps first .. last, or of the other ones. */
+/* Median of the ratios over the steps first .. last, or with is_outside over all other steps; -1:
+ * none is known. */
 static double median_ratio(const struct pw_network_input *in, struct scratch *s, size_t first,
                            size_t last, int is_outside)
 {
@@ -100,7 +102,8 @@ static double median_ratio(const struct pw_network_input *in, struct scratch *s,
     return n ? pw_median_f64(s->values, n) : -1;
 }
 
-/* Steps in which a column is ABOVE the others, as a share of the steps `column` is known in. */
+/* The share of steps in which `column` is more than ABOVE times the others' level, of the steps in
+ * which it is known. The others are all columns but `mine`. -1: none is known. */
 static double rate_of(const struct pw_network_input *in, size_t mine, size_t column,
                       struct scratch *s)
 {
@@ -114,11 +117,11 @@ static double rate_of(const struct pw_network_input *in, size_t mine, size_t col
     return known > 0 ? above / known : -1;
 }
 
-/* The median over the other columns of how often they are above. */
+/* The median of rate_of() over the other columns. */
 static double others_rate(const struct pw_network_input *in, size_t column, struct scratch *s,
                           size_t *nothers)
 {
-    enum { MOST = 32 }; /* looked at, evenly spread */
+    enum { MOST = 32 }; /* columns looked at, evenly spread */
     double rates[MOST];
     const size_t stride = (in->ncolumns + MOST - 1) / MOST;
     size_t n = 0;
@@ -150,7 +153,8 @@ static int is_always_slow(const struct pw_network_input *in, size_t column, size
     return p < SIGNIFICANCE;
 }
 
-/* A stretch of steps in which these levels (below 0: not known) are higher, or their logarithms. */
+/* Finds a stretch of steps in which the levels (below 0: not known), or their logarithms, are
+ * higher. Returns 1 when there is one. */
 static int find_drift(const struct pw_network_input *in, const double *levels, size_t ncolumns,
                       struct scratch *s, struct pw_drift *found)
 {
@@ -183,7 +187,7 @@ int pw_network_column(const struct pw_network_input *in, size_t column, void *me
     return inside >= LEAST_RATIO && inside >= LEAST_RATIO * outside;
 }
 
-/* Median over the columns of their median levels inside, or outside. */
+/* Median over the columns of their median levels inside the stretch, or outside. */
 static double level_of(const struct pw_network_input *in, const struct pw_drift *found,
                        int is_outside, struct scratch *s)
 {
@@ -230,7 +234,7 @@ int pw_network_unsteady(const struct pw_network_input *in, void *memory,
     return p < SIGNIFICANCE;
 }
 
-/* Links that are slow over the whole run. */
+/* ---- links that are slow over the whole run ---- */
 
 #define LEAST_MESSAGES 3
 #define LEAST_OTHERS 4
@@ -240,7 +244,7 @@ static double mean_of(const struct pw_link *link)
     return link->sum_ns / (double)link->messages;
 }
 
-/* Median of the means of the link's kind, itself left out; -1 with fewer than 4. */
+/* Median of the mean transfers of the other links of the same kind; -1 with fewer than 4. */
 static double others_mean(const struct pw_link *links, size_t n, size_t mine, int64_t *scratch)
 {
     size_t others = 0;
@@ -250,7 +254,7 @@ static double others_mean(const struct pw_link *links, size_t n, size_t mine, in
     return others >= LEAST_OTHERS ? (double)pw_median_i64(scratch, others) : -1;
 }
 
-/* Chance of a mean that far above the others', were the link like them. */
+/* Probability that the mean of a link like the others is this far above theirs. */
 static double chance(const struct pw_link *link, double others)
 {
     double n = (double)link->messages, mean = mean_of(link);

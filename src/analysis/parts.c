@@ -1,12 +1,12 @@
-/* Compares each rank's own time in a part with the median of the others, and takes means over
- * ranks. Sums are in double, so that a damaged file cannot overflow an integer. See parts.h. */
+/* Compares each rank's own time in a part with the median of the others, and computes means over
+ * ranks. Sums are of type double, so that a damaged file cannot overflow an integer. See
+ * parts.h. */
 #include "analysis/parts.h"
 
 #include "analysis/cause.h"
 #include "analysis/statistics.h"
 
-/* Means of the parts of the run; see parts.h. Sums are in double: a damaged file must not
- * overflow an integer. */
+/* ---- means of the parts of the run ---- */
 
 static const struct pw_row_c_part_trace *row_of(const struct pw_row_c_part_trace *rows,
                                                 size_t nranks, enum pw_part part, size_t rank)
@@ -19,7 +19,7 @@ struct pw_parts_known pw_parts_known(const struct pw_row_c_part_trace *rows, siz
     struct pw_parts_known known = {1, 1, 1, 0};
     for (size_t r = 0; rows && r < nranks; r++) {
         if (row_of(rows, nranks, PW_PART_STEPS, r)->total_ns < 0)
-            continue; /* no file: the steps of all others are known */
+            continue; /* a rank without a file does not count */
         known.nranks++;
         known.has_init &= row_of(rows, nranks, PW_PART_INIT, r)->total_ns >= 0;
         known.has_steps &= row_of(rows, nranks, PW_PART_SETUP, r)->total_ns >= 0;
@@ -38,7 +38,7 @@ struct pw_parts_known pw_parts_known_of_both(struct pw_parts_known a, struct pw_
     };
 }
 
-/* The part that the time of a part counts in. */
+/* The part into which the time of `part` is merged; `part` itself when it is known. */
 static enum pw_part counts_in(const struct pw_parts_known *known, enum pw_part part)
 {
     if ((part == PW_PART_START || part == PW_PART_INIT) && !known->has_init)
@@ -117,18 +117,18 @@ struct pw_partmean pw_partmeans_sum(const struct pw_partmean means[PW_PARTS])
     return sum;
 }
 
-#define SURE_SHARE 0.03 /* of the run ... */
-#define SURE_NEXT 0.2   /* ... with the next at that of it */
+#define SURE_SHARE 0.03 /* least loss, as a share of the run ... */
+#define SURE_NEXT 0.2   /* ... when the next largest loss is at most this share of it */
 #define START_SHARE 0.015
 #define START_NEXT 0.05
-#define SURE_CHANCE 0.01 /* of being that far above the others in any part */
+#define SURE_CHANCE 0.01 /* largest chance of being that far above the others in any part */
 #define CLEAR_SHARE 0.01
 #define CLEAR_CHANCE 0.001
 #define CLEAR_NEXT 0.5
 #define SHARE_OF_TWO 0.10
-#define TIMES_SPREAD 5 /* of few ranks' times: their next may be near by chance */
-#define ASLEEP 0.1     /* of MPI_Init */
-#define MOSTLY 0.5     /* of the loss: then that is its cause */
+#define TIMES_SPREAD 5 /* least loss of few ranks, as a multiple of the others' spread */
+#define ASLEEP 0.1     /* least share of MPI_Init that the rank slept */
+#define MOSTLY 0.5     /* share of the loss that a cause must explain */
 
 enum { MANY = 8 }; /* ranks */
 
@@ -144,7 +144,7 @@ static int64_t own_of(const struct pw_row_c_part_trace *row, enum pw_part part)
 {
     if (row->total_ns < 0 || is_outside_mpi(part))
         return row->total_ns;
-    /* In MPI_Init a rank that is early sleeps or polls. */
+    /* Waits in MPI_Init are not recorded: a rank that waits sleeps, or polls. */
     if (part == PW_PART_INIT)
         return row->cpu_ns < 0 ? -1
                                : row->cpu_ns + row->ready_ns + row->stopped_ns + row->frozen_ns;
@@ -161,7 +161,7 @@ static int64_t median_of_others(const int64_t *values, size_t n, size_t rank, in
     return k ? pw_median_i64(sorted, k) : -1;
 }
 
-/* How much more one member of a rank's row is than the median of the others'. */
+/* One member of the rank's row (at `offset`) minus the median of the others'. */
 static int64_t more(const struct pw_row_c_part_trace *rows, size_t nranks, size_t rank,
                     size_t offset, int64_t *scratch)
 {
@@ -172,7 +172,7 @@ static int64_t more(const struct pw_row_c_part_trace *rows, size_t nranks, size_
     return values[rank] < 0 || usual < 0 ? -1 : values[rank] - usual;
 }
 
-/* What the samples say of most of the loss. */
+/* By the samples: the first cause in the table that explains at least half of the loss. */
 static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nranks,
                               const struct pw_partloss *f, int64_t *scratch)
 {
@@ -202,15 +202,15 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
     return PW_CAUSE_UNKNOWN;
 }
 
-/* Too far above the others to be one of them; a loss that costs less must be further above. */
+/* 1 when the loss is at least twice the next largest one and unlikely by chance. A smaller loss
+ * must be more unlikely. */
 static int is_outlier(double lost, double next, double chance)
 {
     return next <= CLEAR_NEXT && ((lost >= CLEAR_SHARE && PW_PARTLOSSES * chance < CLEAR_CHANCE) ||
                                   (lost >= SURE_SHARE && PW_PARTLOSSES * chance < SURE_CHANCE));
 }
 
-/* Whether a loss among `known` ranks is large enough. With two ranks it is unknown which is usual;
- * in MPI_Init a waiting rank may poll, so that the loss counts only when this rank slept, too. */
+/* 1 when the loss is large enough, among `known` ranks; see the table in parts.h. */
 static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_partloss *f,
                      double chance, size_t known, int64_t run_ns)
 {
@@ -230,7 +230,7 @@ static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_par
            (double)f->lost_ns >= TIMES_SPREAD * (double)f->spread_ns;
 }
 
-/* The rank with most own time in the part. */
+/* Finds the rank with the largest loss in the part. Returns 1 when it held the job back. */
 static int find(const struct pw_row_c_part_trace *rows, size_t nranks, enum pw_part part,
                 int64_t *scratch, struct pw_partloss *f)
 {

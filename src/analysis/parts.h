@@ -33,7 +33,7 @@
  * 5 parts. "Spread" is the difference between the largest and the smallest own time of the other
  * ranks. Few ranks give no reliable chance, so fewer than 8 ranks have a row without it. With two
  * ranks it is unknown which one is normal, so the limits are higher; in MPI_Init one rank may sleep
- * while the other polls, so the rank must also have slept itself ("slept >= 10 % of it": of
+ * while the other polls, so the rank must also have slept itself ("it" in the table is
  * MPI_Init). */
 
 struct pw_partloss {
@@ -63,7 +63,7 @@ enum { PW_PARTS = PW_PART_END };
  * parts, and the parts add up to the run. */
 struct pw_parts_known {
     int has_init, has_steps, has_finalize;
-    size_t nranks; /* with a rank file; 0: nothing is known */
+    size_t nranks; /* number of ranks with a rank file; 0: nothing is known */
 };
 
 /* `rows` is [PW_PARTS * nranks], sorted by part, as in /part_trace; may be NULL. */

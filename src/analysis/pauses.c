@@ -9,8 +9,8 @@ enum { LEAST_STEPS = 10, MOST_OFTEN = 6 };
 #define LEAST_SIGMAS 8
 #define LEAST_STEP 0.5     /* of a median step */
 #define LEAST_INFERRED 3.0 /* of a median step, when steps are inferred */
-#define MOST_NEXT 0.5      /* of the mean pause: limit of the longest step that is none */
-#define LEAST_REGULAR 0.8  /* of the distances are the same */
+#define MOST_NEXT 0.5      /* of the mean pause: limit of the longest extra time that is no pause */
+#define LEAST_REGULAR 0.8  /* share of the distances that must be alike */
 
 struct work {
     const struct pw_pauses_input *in;
@@ -36,7 +36,8 @@ static void find_bases(struct work *w)
     }
 }
 
-/* The extra own work in the step that more than three quarters of the ranks have; -1: not known. */
+/* The extra own work that more than three quarters of the ranks have in the step, ns; -1: not
+ * known. */
 static int64_t common_of(struct work *w, size_t step)
 {
     const size_t nranks = w->in->nranks;
@@ -70,8 +71,7 @@ static void find_pauses(struct work *w)
     }
 }
 
-/* The length from which on a step counts as having a pause; 0: too few steps to know what is usual.
- */
+/* The least extra time that is a pause, ns; 0: too few steps are known. */
 static int64_t threshold(struct work *w)
 {
     size_t n = 0;
@@ -80,7 +80,7 @@ static int64_t threshold(struct work *w)
             w->values[n++] = w->pause[s];
     if (n < LEAST_STEPS)
         return 0;
-    /* Half of the values are cut off at 0, so this is less than a deviation. */
+    /* Negative values were set to 0, so this is less than a standard deviation. */
     pw_sort_i64(w->values, n);
     const double sigma = (double)pw_quantile_i64(w->values, n, 0.8);
     const double step = (double)w->in->step_ns * (w->in->is_inferred ? LEAST_INFERRED : LEAST_STEP);

@@ -1,7 +1,7 @@
-/* Single steps in which all ranks together stood still: checkpoints, validation, a file system that
- * does not answer. Like drift.h a finding about the time axis, which names no rank. Called by
- * aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
- */
+/* Finds single steps in which all ranks together stood still: checkpoints, validation, a file
+ * system that does not answer. As in drift.h, a finding names steps, and no rank. Called by
+ * aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller gives the scratch
+ * memory. */
 #ifndef PW_ANALYSIS_PAUSES_H
 #define PW_ANALYSIS_PAUSES_H
 
@@ -11,17 +11,18 @@
 struct pw_pauses_input {
     size_t nsteps, nranks;
     const int64_t *own_ns; /* [nsteps * nranks] step-major, -1: not known */
-    const int64_t *gap_ns; /* [nsteps] from when no rank was in a step any more to the step's begin
-                              without what ranks waited in it */
+    const int64_t *gap_ns; /* [nsteps] from when the last rank ended the step before to the begin of
+                              this step, without the ranks' waits in between */
     int64_t step_ns;       /* the median step */
-    int64_t run_ns;        /* what a loss is a share of */
-    int is_inferred; /* steps were found in the calls: an outer loop's iterations look alike */
+    int64_t run_ns;        /* length of the run, to which a loss is compared */
+    int is_inferred; /* 1: the steps were inferred from calls, so a step of an outer loop may look
+                        like a pause */
 };
 
 struct pw_pauses {
-    size_t first, last; /* steps with a pause, or that follow one */
+    size_t first, last; /* first and last step with a pause before or in it */
     int64_t count;
-    int64_t every;     /* steps from one to the next; 0: one pause, or not regular */
+    int64_t every; /* steps from one pause to the next; 0: a single pause, or no regular distance */
     int64_t excess_ns; /* mean pause */
     int64_t cost_ns;   /* count x excess */
     double confidence;
@@ -30,15 +31,17 @@ struct pw_pauses {
 /* Bytes of scratch that pw_pauses_find() needs. */
 size_t pw_pauses_scratch(size_t nsteps, size_t nranks);
 
-/* 1 and *out when there are pauses, 0 when there are none. is_pause[nsteps] says which steps have
- * one.
+/* Returns 1 and fills *out when there are pauses, else returns 0. Sets is_pause[nsteps] to 1 for
+ * steps with a pause.
  *
- * A step's pause is the lower quartile over the ranks of own work - the rank's median, so that more
- * than three quarters of the ranks have it, and the gap before the step - the median gap. It counts
- * when it is longer than half a median step (3 of inferred ones) and 8 times the 0.8-quantile
- * of all steps', and the next largest is below half of the mean pause. Pauses are single: at most
- * one step in six has one, and at most half of them follow upon each other. The first step is
- * not looked at: runs warm up. Together they cost 1 % of the run. */
+ * The extra time of a step is the sum of two parts. The first is the lower quartile over the ranks
+ * of (own work - the rank's median), so that more than three quarters of the ranks have it. The
+ * second is the gap before the step - the median gap. Extra time is a pause when it is longer than
+ * half a median step (3 median steps when steps are inferred), and than 8 times the 0.8-quantile
+ * over all steps. The longest extra time that is no pause must be below half of the mean pause.
+ * Pauses are single: at most one step in six has one, and at most half of them follow another pause
+ * directly. The first step does not count, because runs warm up. Together, the pauses must cost at
+ * least 1 % of the run. */
 int pw_pauses_find(const struct pw_pauses_input *in, void *scratch, uint8_t *is_pause,
                    struct pw_pauses *out);
 

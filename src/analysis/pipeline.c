@@ -3,21 +3,22 @@
 
 #include <string.h>
 
-/* Shares: of samples that are empty, of a queue that is full. */
+/* Limits: a share of samples that are empty; and shares of a queue's size that are filled. */
 #define HOST_EMPTY 0.3
 #define DROP 0.1
 #define LEFT_FULL 0.8
 #define RIGHT_LOW 0.6
 
 #define LEAST_INTERVAL_NS 500000
-#define LEAST_INTERVAL_PARTS 100 /* of the step */
+#define LEAST_INTERVAL_PARTS 100 /* the gap before forward must be longer than the step / this */
 
 static int is_device(const struct pw_row_c_queue *queue)
 {
     return strncmp(queue->side, "device", sizeof(queue->side)) == 0;
 }
 
-/* A queue without a limit is never full, and says nothing of those around it. */
+/* 1 when the operator is too slow. A queue of unlimited size is never full, so it tells nothing
+ * about its operators. */
 static int is_suspect(const struct pw_pipeline_operator *op)
 {
     double left = op->left ? op->left->usage : -1, right = op->right ? op->right->usage : -1;
@@ -55,7 +56,8 @@ void pw_pipeline_judge(const struct pw_row_c_queue *queues, size_t n, struct pw_
     }
     if (!left)
         return;
-    /* Without an operator behind it the last queue is the training's own, which may be full. */
+    /* Without an operator behind it, the training loop itself empties the last queue, which may
+     * then be full. */
     if (left->emptied_by[0])
         add_operator(p, left->emptied_by, left, NULL);
     p->verdict = p->host && p->host->empty_share > HOST_EMPTY ? PW_PIPELINE_PROCESSING
@@ -76,7 +78,7 @@ const struct pw_row_c_queue *pw_pipeline_of_rank(const struct pw_row_c_queue *qu
     }
     for (*n = 0; low + *n < total && queues[low + *n].rank == rank;)
         ++*n;
-    return total ? queues + low : queues; /* NULL where there are none */
+    return total ? queues + low : queues; /* NULL: there are none */
 }
 
 const struct pw_pipeline_operator *pw_pipeline_culprit(const struct pw_pipeline *p)

@@ -1,10 +1,10 @@
-/* Which operator of the data pipeline is too slow, from how full the queues around it are. Called
- * by aggregate/samples, by the advice and by the text and JSON reports. Pure arithmetic: no I/O, no
- * allocation.
+/* Finds the operator of the data pipeline that is too slow, from how full the queues before and
+ * behind it are. Called by aggregate/samples, by the advice and by the text and JSON reports. Pure
+ * arithmetic: no I/O, no allocation.
  *
  * A queue that is mostly full has a slow consumer, one that is mostly empty a slow producer. The
- * rules and their thresholds are MindSpore's (docs/metrics.md, "Data pipeline"), so that its users
- * find what they know. */
+ * rules and thresholds are those of MindSpore (docs/metrics.md, "Data pipeline"), which its users
+ * know. */
 #ifndef PW_ANALYSIS_PIPELINE_H
 #define PW_ANALYSIS_PIPELINE_H
 
@@ -16,40 +16,43 @@
 enum { PW_PIPELINE_QUEUES = 32 };
 
 enum pw_pipeline_verdict {
-    PW_PIPELINE_UNKNOWN, /* no queue was looked at */
+    PW_PIPELINE_UNKNOWN, /* there are no queues */
     PW_PIPELINE_FINE,
     PW_PIPELINE_PROCESSING, /* the last host queue is empty in more than 30 % of its samples */
-    PW_PIPELINE_TRANSFER,   /* else: the last device queue was empty when a step wanted data */
+    PW_PIPELINE_TRANSFER,   /* otherwise, the last device queue was empty when a step needed data */
 };
 
-/* What fills `right` from `left`; either is NULL at an end. */
+/* An operator takes data from the queue `left` and puts them into `right`; NULL at an end of the
+ * pipeline. */
 struct pw_pipeline_operator {
-    const char *name; /* 64 bytes, "" where the program did not say */
+    const char *name; /* 64 bytes; "": the program did not name it */
     const struct pw_row_c_queue *left, *right;
     int suspect;
 };
 
 struct pw_pipeline {
     enum pw_pipeline_verdict verdict;
-    const struct pw_row_c_queue *host, *device; /* the last of each side, NULL: there is none */
+    /* the last queue on the host and on the device; NULL: there is none */
+    const struct pw_row_c_queue *host, *device;
     struct pw_pipeline_operator operators[PW_PIPELINE_QUEUES + 1];
     size_t noperators;
 };
 
-/* Judges one rank's rows, or those of all ranks, by place; more than PW_PIPELINE_QUEUES are
- * ignored. */
+/* Judges the queues of one rank, or of all ranks, sorted by their place in the pipeline. Queues
+ * beyond PW_PIPELINE_QUEUES are ignored. */
 void pw_pipeline_judge(const struct pw_row_c_queue *queues, size_t n, struct pw_pipeline *out);
 
-/* The rows of a rank, -1 for all ranks', in rows that are sorted by rank; *n is how many. */
+/* Finds the rows of a rank (-1: those of all ranks) in rows that are sorted by rank. *n: how many.
+ * NULL when there are none. */
 const struct pw_row_c_queue *pw_pipeline_of_rank(const struct pw_row_c_queue *queues, size_t total,
                                                  int32_t rank, size_t *n);
 
-/* The first operator that is suspect; else the one that fills the queue which the verdict is about;
- * NULL when there is nothing to blame. */
+/* The operator to blame: the first one that is suspect, else the one that fills the queue of the
+ * verdict. NULL when there is none. */
 const struct pw_pipeline_operator *pw_pipeline_culprit(const struct pw_pipeline *pipeline);
 
-/* True when the gap before forward is more than 0.5 ms and 1 % of the step: below that, data cost
- * nothing that is worth work. */
+/* True when the gap before forward is more than 0.5 ms and 1 % of the step: less is not worth an
+ * improvement. */
 int pw_pipeline_hurts(int64_t interval_ns, int64_t total_ns);
 
 enum pw_pipeline_kind {
@@ -61,10 +64,10 @@ enum pw_pipeline_kind {
     PW_PIPELINE_COPY,
 };
 
-/* By the words in an operator's name of at most 64 bytes. */
+/* The kind of an operator by the words in its name, which has at most 64 bytes. */
 enum pw_pipeline_kind pw_pipeline_kind_of(const char *name);
 
-/* What to do about an operator of this kind, as a sentence. */
+/* A sentence with advice for an operator of this kind. */
 const char *pw_pipeline_remedy(enum pw_pipeline_kind kind);
 
 #endif

@@ -14,7 +14,7 @@ struct ordering {
     struct pw_replay_graph *g;
     int32_t *order;
     size_t done;
-    int64_t *open; /* [ngates] nodes that have added so far */
+    int64_t *open; /* [ngates] number of nodes that have added to the gate so far */
     int64_t *next; /* [nranks + 1] each rank's next node; its first is next[r] at the start */
     int64_t *end;  /* [nranks + 1] */
 };
@@ -37,7 +37,7 @@ static void take(struct ordering *o, size_t rank)
     o->order[o->done++] = (int32_t)o->next[rank]++;
 }
 
-/* Lets one rank go as far as it can; 1 when it advanced. */
+/* Orders the next nodes of one rank until one must wait. Returns 1 when there was any. */
 static int go(struct ordering *o, size_t rank)
 {
     int64_t from = o->next[rank];
@@ -46,7 +46,8 @@ static int go(struct ordering *o, size_t rank)
     return o->next[rank] > from;
 }
 
-/* All ranks wait: the first one that waits goes on without waiting. */
+/* Called when all ranks wait, in a cycle: drops the waits of the first waiting node. Returns how
+ * many. */
 static size_t give_up(struct ordering *o)
 {
     size_t rank = 0, given = 0;
@@ -95,7 +96,7 @@ static int64_t scaled(const struct pw_replay_graph *g, int32_t at, const float *
     return scale ? (int64_t)((double)work * (double)scale[at]) : work;
 }
 
-/* When the last gate that the node waits for opens; `here` when that was earlier. */
+/* The time at which the last gate that the node waits for opens, at least `here`. */
 static int64_t ready(const struct pw_replay_graph *g, const struct pw_replay_node *node,
                      const int64_t *gates, int64_t here)
 {
@@ -139,9 +140,10 @@ struct walk {
     const struct pw_replay_graph *g;
     int64_t *now;
     int64_t *gates;
-    int64_t *opener; /* [ngates] node that added last */
-    int64_t *held;   /* [nnodes] gate that decided when the node went on, or -1 */
-    int64_t *delays; /* [nnodes] what others waited at most for what it adds to */
+    int64_t *opener; /* [ngates] the node that added last, and so opened the gate */
+    int64_t *held;   /* [nnodes] the gate that the node waited for last; -1: it did not wait */
+    /* [nnodes] the longest wait of another node for the gate that the node adds to */
+    int64_t *delays;
 };
 
 static void note(struct walk *w, int32_t at)
@@ -179,11 +181,12 @@ static int64_t last_node(const struct walk *w)
     return -1;
 }
 
-/* Goes back from the end; where a gate decided, the path goes on at the node that opened it. */
+/* Follows the path back from the end. Where a node waited for a gate, the path continues at the
+ * node that opened the gate. Returns the length, ns. */
 static int64_t walk_back(const struct walk *w, int64_t *path)
 {
     int64_t at = last_node(w), length = 0;
-    int whole = 1; /* the node's cost is on the path, not only its work */
+    int whole = 1; /* 1: the cost of the node is on the path, too, not only its work */
     while (at >= 0) {
         const struct pw_replay_node *node = &w->g->nodes[at];
         int64_t *mine = path + (size_t)node->rank * (PW_PHASES + 1);
@@ -221,7 +224,7 @@ int64_t pw_replay_path(const struct pw_replay_graph *g, const int32_t *order, in
     return g->nnodes ? walk_back(&w, path) : 0;
 }
 
-/* ---- places ---- */
+/* ---- places in a step ---- */
 
 void pw_replay_place(struct pw_replay_node *nodes, size_t n)
 {
@@ -237,7 +240,7 @@ void pw_replay_place(struct pw_replay_node *nodes, size_t n)
     }
 }
 
-/* Which part of a replay's work is changed. */
+/* ---- changed work ---- */
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -258,8 +261,8 @@ void pw_replay_sum_works(const struct pw_replay_graph *g, int64_t *works)
             works[cell_of(g, &g->nodes[i])] += g->nodes[i].work_ns;
 }
 
-/* A rank's work in a step and phase; where phases are places, in the whole step, because late ranks
- * are at another place at the same time. */
+/* A rank's work in a step and phase. When phases are places, its work in the whole step, because a
+ * late rank is at another place than the others at the same time. */
 static int64_t work_in(const struct pw_replay_graph *g, const int64_t *works, size_t step,
                        size_t rank, size_t phase)
 {
@@ -272,16 +275,16 @@ static int64_t work_in(const struct pw_replay_graph *g, const int64_t *works, si
     return sum;
 }
 
-/* Nodes of one rank; what its work becomes in each step and phase. */
+/* Restores the nodes of one rank. */
 struct restoring {
     const struct pw_replay_graph *g;
     const int64_t *works, *delays;
-    const int64_t *wanted; /* [nsteps * PW_PHASES] -1: as it is */
-    int64_t *delaying;     /* [nsteps * PW_PHASES] work that others were delayed by */
+    const int64_t *wanted; /* [nsteps * PW_PHASES] new work of the rank; -1: unchanged */
+    int64_t *delaying;     /* [nsteps * PW_PHASES] work that delayed others */
     float *scale;
 };
 
-/* Median work of those that are not members; -1 when all are. */
+/* Median work of the ranks that are no members; -1 when all ranks are members. */
 static int64_t others_median(const struct restoring *restoring, const uint8_t *member, size_t step,
                              size_t phase, int64_t *scratch)
 {
@@ -297,7 +300,8 @@ static size_t index_of(const struct restoring *r, const struct pw_replay_node *n
     return (size_t)node->step * PW_PHASES + (r->g->is_placed ? 0 : (size_t)node->phase);
 }
 
-/* The work of a node, as far as others wait for what follows it: until the rank's next wait. */
+/* The part of the node's work that delays others: at most `delay`, which is the longest wait of
+ * others that the rank causes before its own next wait. */
 static int64_t delaying(const struct pw_replay_node *node, int64_t delay)
 {
     return smaller(node->work_ns, delay);
@@ -314,7 +318,7 @@ static double less_of(const struct restoring *r, const struct pw_replay_node *no
         return excess * (double)node->work_ns / work;
     if (excess <= most)
         return excess * mine / most;
-    /* Takes all of that, and from the rest the same share everywhere. */
+    /* Removes all delaying work, and the same share of the remaining work of each node. */
     return mine + (excess - most) * ((double)node->work_ns - mine) / (work - most);
 }
 
@@ -330,8 +334,8 @@ static void scale_node(const struct restoring *r, const struct pw_replay_node *n
         r->scale[node - r->g->nodes] = (float)(1 - less_of(r, node, delay) / (double)node->work_ns);
 }
 
-/* Calls `each` for the nodes first .. end - 1 that lie in a step, with the delay that the rank's
- * work from there to its next wait caused to others. */
+/* Calls `each` for the nodes first .. end - 1 that are in a step, with the longest wait of others
+ * that the rank caused from that node to its own next wait. */
 static void visit(const struct restoring *r, size_t first, size_t end,
                   void (*each)(const struct restoring *, const struct pw_replay_node *, int64_t))
 {
@@ -346,7 +350,7 @@ static void visit(const struct restoring *r, size_t first, size_t end,
     }
 }
 
-/* The nodes of a rank, first .. *end - 1. */
+/* Returns the first node of a rank; *end: the node after its last. */
 static size_t nodes_of(const struct pw_replay_graph *g, int32_t rank, size_t *end)
 {
     size_t of[2];

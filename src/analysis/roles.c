@@ -9,14 +9,14 @@
 enum { NONE = -1, LEAST_CALLS = 10 };
 #define LEAST_SHARE 0.95
 
-/* Groups are named by their lowest rank. */
+/* Groups of ranks; a group is identified by its lowest rank. */
 struct groups {
     size_t nranks;
     int32_t *parent;    /* [nranks] */
-    int32_t *neighbour; /* [2 * nranks] of a group, NONE */
+    int32_t *neighbour; /* [2 * nranks] two neighbours of each group; NONE: it has fewer */
     int32_t *sends;     /* [nranks] 1: the rank sends or receives messages */
-    int32_t *stage_of;  /* [nranks] while it is built, of groups */
-    int32_t length;     /* of the chains, 0 before the first */
+    int32_t *stage_of;  /* [nranks] the caller's array; of groups until all are numbered */
+    int32_t length;     /* groups in a chain; 0: no chain is numbered yet */
 };
 
 size_t pw_roles_scratch(size_t nranks)
@@ -43,7 +43,7 @@ static void join(struct groups *g, int32_t a, int32_t b)
         g->parent[a] = b;
 }
 
-/* 0 when the group has two others already. */
+/* Adds a neighbour. Returns 0 when the group has two other neighbours already. */
 static int add_neighbour(struct groups *g, int32_t group, int32_t other)
 {
     int32_t *of = g->neighbour + 2 * (size_t)group;
@@ -63,7 +63,8 @@ static int is_rank(const struct groups *g, int32_t rank)
     return rank >= 0 && (size_t)rank < g->nranks;
 }
 
-/* Groups and their neighbours; 0 when messages stay in a group, or go to more than two. */
+/* Finds the groups and their neighbours. Returns 0 when a message stays within a group, or a group
+ * has more than two neighbours. */
 static int connect(struct groups *g, const struct pw_roles_input *in)
 {
     for (size_t r = 0; r < in->nranks; r++) {
@@ -89,7 +90,8 @@ static int connect(struct groups *g, const struct pw_roles_input *in)
     return 1;
 }
 
-/* The other of its neighbours that has no stage yet, the lower first. */
+/* The neighbour of the group that has no stage yet (the lower one of two); NONE when there is
+ * none. */
 static int32_t next_of(const struct groups *g, int32_t group)
 {
     const int32_t *of = g->neighbour + 2 * (size_t)group;
@@ -100,7 +102,8 @@ static int32_t next_of(const struct groups *g, int32_t group)
     return next;
 }
 
-/* Numbers the groups of the chain from `group` on; 0 when it is not as long as those before. */
+/* Numbers the groups of a chain, beginning with `group`. Returns 0 when the chain is not as long as
+ * those before. */
 static int number_chain(struct groups *g, int32_t group)
 {
     int32_t length = 0;
@@ -144,7 +147,7 @@ struct pw_roles_stages pw_roles_stages(const struct pw_roles_input *in, int32_t 
     return out;
 }
 
-/* Messages of one rank that came from each neighbour, and that went to each. */
+/* The two neighbours of a stage: the one before it, and the one after it. */
 enum { BEFORE, AFTER };
 struct passing {
     int64_t came[2], went[2];
@@ -161,7 +164,7 @@ static void pass(struct passing *p, const struct pw_roles_call *call, int32_t mi
     }
     p->went[side]++;
     if (mine == (side == AFTER ? 0 : nstages - 1))
-        return; /* the first stage starts what goes forward, the last what comes back */
+        return; /* the first and the last stage have one neighbour only */
     (*p->seen)++;
     *p->in_order += p->came[!side] >= p->went[side];
 }
@@ -188,24 +191,25 @@ int pw_roles_are_passed_on(const struct pw_roles_call *calls, size_t n, const in
     return all >= LEAST_CALLS && (double)good >= LEAST_SHARE * (double)all;
 }
 
-/* The work of roles. */
+/* ---- the work of roles ---- */
 
 #define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
-#define MEDIAN_ERROR 1.2533 /* of a median, in those of a mean */
+#define MEDIAN_ERROR 1.2533 /* standard error of a median / that of a mean */
 #define LEAST_ERRORS 3.0    /* standard errors of a difference of two medians */
-#define PART_ERRORS 2.0     /* of those, one of a quarter's */
+#define PART_ERRORS 2.0     /* the same for a quarter of the run */
 
 enum { FEWEST_STEPS = 3, PARTS = 4 };
 
-/* Ranks in the order of their roles. */
+/* The work of all ranks, in the order of their roles. */
 struct work {
     const struct pw_balance_input *in;
     const int64_t *series;
     size_t stride;
-    int64_t *ranks;   /* [nranks] */
-    int64_t *first;   /* [nroles + 1] of a role in `ranks` */
-    int64_t *medians; /* [nranks] of a rank's work, in the order of `ranks`; -1: not known */
-    int64_t *values;  /* [max(nranks, nsteps)] */
+    int64_t *ranks; /* [nranks] */
+    int64_t *first; /* [nroles + 1] where each role begins in `ranks` */
+    /* [nranks] median work of each rank, in the order of `ranks`; -1: not known */
+    int64_t *medians;
+    int64_t *values; /* [max(nranks, nsteps)] */
 };
 
 size_t pw_balance_scratch(const struct pw_balance_input *in)
@@ -253,7 +257,8 @@ static size_t add_medians(struct work *w, int64_t first, int64_t end, size_t n)
     return n;
 }
 
-/* Each rank's median in steps first .. end - 1; the median of these, -1: none is known. */
+/* Fills `medians` for the steps first .. end - 1. Returns the median of these medians; -1: none is
+ * known. */
 static int64_t find_medians(struct work *w, size_t first, size_t end)
 {
     const int64_t all = w->first[w->in->nroles];
@@ -265,8 +270,8 @@ static int64_t find_medians(struct work *w, size_t first, size_t end)
     return n ? pw_median_i64(w->values, n) : -1;
 }
 
-/* The median of the role's medians, minus `center`; of two middle ones the nearer to `center`, and
- * 0 when they lie on both sides of it. */
+/* The level of the role: the median of its ranks' medians, minus `center`. Of two middle values it
+ * is the one nearer to `center`; 0 when they are on both sides of it. */
 static int64_t level_of(struct work *w, size_t role, int64_t center)
 {
     size_t n = add_medians(w, w->first[role], w->first[role + 1], 0);
@@ -282,7 +287,8 @@ static int64_t size_of(int64_t value)
     return value < 0 ? -value : value;
 }
 
-/* Three standard errors of a difference of two ranks' medians, for the median rank. */
+/* Three standard errors of the difference between two ranks' medians, ns. The median over the ranks
+ * is used. */
 static double noise_limit(struct work *w)
 {
     const int64_t all = w->first[w->in->nroles];
@@ -298,7 +304,7 @@ static double noise_limit(struct work *w)
     return n ? LEAST_ERRORS * sqrt(2.0) * (double)pw_median_i64(w->values, n) : 0;
 }
 
-/* 1 % of the median step, which is as long as its longest rank. */
+/* 1 % of the median step, ns; a step is as long as its slowest rank's. */
 static int64_t share_of_step(struct work *w)
 {
     size_t n = 0;
@@ -342,7 +348,7 @@ static int64_t work_of_others(struct work *w, size_t role)
     return n ? pw_median_i64(w->values, n) : -1;
 }
 
-/* Returns the center. */
+/* Judges all roles over the whole run. Returns the median over all ranks. */
 static int64_t judge_run(struct work *w, struct pw_balance_role *roles)
 {
     const int64_t least = share_of_step(w);
@@ -360,18 +366,19 @@ static int64_t judge_run(struct work *w, struct pw_balance_role *roles)
     return center;
 }
 
-/* 1 when the value is at least half of the offset, on the same side, within chance. */
+/* 1 when the value has the sign of the offset and is at least half as large, within the error
+ * `chance`. */
 static int is_half(int64_t value, int64_t offset, int64_t chance)
 {
     return offset > 0 ? 2 * (value + chance) >= offset : 2 * (value - chance) <= offset;
 }
 
-/* Keeps only offsets of which at least half is there in every quarter of the run: relative to the
- * center of the quarter, or to that of the run, because with few ranks a slow one moves the center
- * of a quarter. */
+/* Rejects roles whose offset is not at least half as large in every quarter of the run. The offset
+ * may be relative to the median of the quarter or of the run, because a slow rank among few can
+ * move the median of a quarter. */
 static void judge_parts(struct work *w, struct pw_balance_role *roles, int64_t center)
 {
-    /* A standard error of a quarter's median is twice that of the run's. */
+    /* A quarter's median has twice the standard error of the run's. */
     const int64_t chance = (int64_t)(PART_ERRORS * noise_limit(w) / LEAST_ERRORS);
     const size_t nsteps = w->in->nsteps, most = nsteps / FEWEST_STEPS;
     const size_t parts = most < PARTS ? most : PARTS;

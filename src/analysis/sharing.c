@@ -1,13 +1,13 @@
-/* Scales the nodes of each piece of a phase to the mean of the roles, or by their covariance with
- * the amounts; see sharing.h. */
+/* Scales the work of nodes, piece by piece of a phase: to the mean of the roles, or in proportion
+ * to the covariance with the amounts; see sharing.h. */
 #include "analysis/sharing.h"
 
 #include "analysis/replay.h"
 #include "analysis/statistics.h"
 
-/* The pieces that a phase of a step consists of on each rank, between its calls: a pipeline's
- * passes, a layer before and after its experts. Where all ranks have as many in all steps, the k-th
- * piece of one can be compared with the k-th of another. */
+/* ---- pieces: the work of a phase between two calls, such as one pass of a pipeline. When a phase
+ * has the same number of pieces on all ranks and in all steps, the k-th pieces of two ranks can be
+ * compared. ---- */
 
 enum { PW_PIECES_MOST = 1024, PW_PIECES_ALL = PW_PHASES };
 
@@ -15,9 +15,10 @@ struct pw_pieces {
     const struct pw_replay_graph *graph;
     const int64_t *works; /* pw_replay_sum_works() */
     int phase;            /* or PW_PIECES_ALL */
-    size_t n;             /* pieces of each cell; 1 also where they differ */
-    int64_t *nodes;       /* [nsteps * nranks] that have work */
-    int64_t *longs;       /* [nsteps * nranks] of these, pieces: a tenth of the mean or more */
+    size_t n;             /* pieces in each cell (a step of a rank); 1 also when cells differ */
+    int64_t *nodes;       /* [nsteps * nranks] number of nodes that have work */
+    int64_t *longs; /* [nsteps * nranks] number of these that count as pieces: a tenth of the mean
+                       node or more */
 };
 
 static inline size_t pw_pieces_cell(const struct pw_replay_graph *g,
@@ -26,8 +27,8 @@ static inline size_t pw_pieces_cell(const struct pw_replay_graph *g,
     return (size_t)node->step * g->nranks + (size_t)node->rank;
 }
 
-#define LEAST_PIECE 0.1  /* of the cell's mean node: less is between two calls */
-#define LEAST_ALIKE 0.95 /* of the cells have as many pieces */
+#define LEAST_PIECE 0.1  /* of the cell's mean node: shorter ones are only between two calls */
+#define LEAST_ALIKE 0.95 /* share of the cells that must have the same number of pieces */
 
 /* Work of the phase in a cell, step * nranks + rank. */
 static int64_t pw_pieces_work(const struct pw_pieces *w, size_t cell)
@@ -41,7 +42,7 @@ static int64_t pw_pieces_work(const struct pw_pieces *w, size_t cell)
     return sum;
 }
 
-/* 1 when the node is work of the phase. */
+/* 1 when the node has work in the phase. */
 static int pw_pieces_has(const struct pw_pieces *w, const struct pw_replay_node *node)
 {
     return node->step >= 0 && node->work_ns > 0 &&
@@ -55,7 +56,7 @@ static int is_piece(const struct pw_pieces *w, const struct pw_replay_node *node
     return (double)node->work_ns >= LEAST_PIECE * mean;
 }
 
-/* 1 when the cell has work, and as many pieces as the others. */
+/* 1 when the cell has work, and the usual number of pieces. */
 static int pw_pieces_is_alike(const struct pw_pieces *w, size_t cell)
 {
     return w->nodes[cell] > 0 && (w->n == 1 || w->longs[cell] == (int64_t)w->n);
@@ -74,7 +75,8 @@ static void count(struct pw_pieces *w, size_t cells)
             w->longs[pw_pieces_cell(g, &g->nodes[i])] += is_piece(w, &g->nodes[i]);
 }
 
-/* Looks at the phase, or all phases as one piece; all but phase and n is set before. */
+/* Sets `phase` and `n`; with PW_PIECES_ALL all phases are one piece. The caller has set the other
+ * members. */
 static void pw_pieces_look(struct pw_pieces *w, int phase)
 {
     const size_t cells = w->graph->nsteps * w->graph->nranks;
@@ -111,11 +113,11 @@ static void pw_pieces_visit(const struct pw_pieces *w, void (*visit)(void *, siz
     }
 }
 
-#define LEAST_PHASE 0.01  /* of all work: less is left as it is */
-#define LEAST_OF_MEAN 0.2 /* of a phase that every role has */
-#define LEAST_WEIGHT 0.1  /* of the piece that depends most on amounts */
+#define LEAST_PHASE 0.01  /* of all work: a smaller phase is not changed */
+#define LEAST_OF_MEAN 0.2 /* of the mean work: a role with less in a phase lacks the phase */
+#define LEAST_WEIGHT 0.1  /* of the largest covariance: a piece with less does not change */
 
-enum { MOST_WEIGHED = 256 }; /* more pieces are taken as one */
+enum { MOST_WEIGHED = 256 }; /* with more pieces, the phase is one piece */
 
 struct sharing {
     struct pw_pieces pieces;
@@ -124,10 +126,10 @@ struct sharing {
     const int32_t *role_of;
     const uint8_t *is_slow;
     size_t nroles;
-    int64_t *first;  /* [nroles + 1] of a role in `values`, of one piece */
+    int64_t *first;  /* [nroles + 1] where the values of each role begin, for one piece */
     int64_t *usual;  /* [nroles * pieces] -1: not known */
     int64_t *values; /* [nnodes + cells] */
-    int64_t mean;    /* over the ranks, of their roles' usual work in all pieces */
+    int64_t mean;    /* mean over the ranks of the usual work of their roles, all pieces together */
     /* amounts */
     const float *more_ns;
     double *weights; /* [MOST_WEIGHED] of the phase's pieces */
@@ -196,7 +198,7 @@ static void take_more_out(void *context, size_t i, size_t piece)
     struct pw_replay_node *node = &h->changed[i];
     const size_t cell = pw_pieces_cell(h->pieces.graph, node);
     double more = h->weights[piece] * (double)h->more_ns[cell];
-    if (h->pieces.n == 1) /* of all nodes of the phase */
+    if (h->pieces.n == 1) /* one piece: all nodes of the phase */
         more *= (double)node->work_ns / (double)pw_pieces_work(&h->pieces, cell);
     if (node->work_ns > 0)
         node->work_ns =
@@ -230,13 +232,13 @@ void pw_share_amounts(const struct pw_replay_graph *g, const int64_t *works, con
 
 /* ---- roles ---- */
 
-/* 1 when the rank's cell counts for what is usual. */
+/* 1 when the cell counts in the usual work of its role. */
 static int counts(const struct sharing *h, size_t rank, size_t cell)
 {
     return pw_pieces_is_alike(&h->pieces, cell) && !(h->is_slow && h->is_slow[rank]);
 }
 
-/* Where the values of each role's pieces begin: its cells, piece by piece. */
+/* Sets where the values of each role begin: the cells of the role, piece by piece. */
 static void place_values(struct sharing *h)
 {
     const struct pw_replay_graph *g = h->pieces.graph;
@@ -250,7 +252,7 @@ static void place_values(struct sharing *h)
 
 static void add_value(struct sharing *h, size_t role, size_t piece, int64_t value)
 {
-    /* Until it is known, `usual` counts how many values there are. */
+    /* `usual` first serves as the number of values. */
     const size_t n = (size_t)h->usual[role * h->pieces.n + piece]++;
     h->values[(size_t)h->first[h->nroles] * piece + (size_t)h->first[role] + n] = value;
 }
@@ -276,7 +278,7 @@ static void find_mean(struct sharing *h)
     h->mean = ranks > 0 ? (int64_t)(sum / ranks) : 0;
 }
 
-/* Usual work of a role in a piece; with only one piece, in the whole phase. */
+/* Finds the usual work of each role in each piece; with one piece, in the whole phase. */
 static void find_usual(struct sharing *h)
 {
     const struct pw_replay_graph *g = h->pieces.graph;
@@ -314,7 +316,7 @@ static void change(void *context, size_t i, size_t piece)
                                   limited((double)h->mean / (double)h->pieces.n / (double)usual));
 }
 
-/* Whether a role has almost no work in the phase. */
+/* 1 when a role has almost no work in the phase. */
 static int is_missing(const struct sharing *h)
 {
     for (size_t k = 0; k < h->nroles; k++) {

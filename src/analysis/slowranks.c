@@ -3,7 +3,7 @@
 
 #include "analysis/statistics.h"
 
-/* Operators. */
+/* ---- operators ---- */
 
 static double range_of(const int64_t *values, size_t n)
 {
@@ -42,7 +42,7 @@ int pw_oprank_find(const int64_t *own_ns, size_t n, int64_t least_ns, int64_t *s
     return 1;
 }
 
-/* Kernels. */
+/* ---- GPU kernels ---- */
 
 static int64_t mean_of(const struct pw_kernelrank_input *in, size_t kernel, size_t rank)
 {
@@ -50,7 +50,7 @@ static int64_t mean_of(const struct pw_kernelrank_input *in, size_t kernel, size
     return in->calls[at] > 0 ? in->total_ns[at] / in->calls[at] : -1;
 }
 
-/* A kernel, and its mean on each of the ranks that ran it, in ascending order. */
+/* A kernel, and its mean lengths on the ranks that ran it, sorted. */
 struct kernel {
     size_t number, n;
     const int64_t *sorted; /* [n] */

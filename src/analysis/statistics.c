@@ -9,8 +9,8 @@
 
 #define HALF_PI 1.57079632679489661923
 
-/* P(|T| < t) is a sum of as many terms as there are pairs of degrees, in powers of cos^2 of
- * atan(t / sqrt(degrees)). */
+/* P(|T| < t) is a series in powers of cos^2(atan(t / sqrt(degrees))), with a term for every two
+ * degrees of freedom. */
 double pw_student_tail(double t, size_t degrees)
 {
     const double angle = atan(t / sqrt((double)degrees)), square = cos(angle) * cos(angle);
@@ -73,47 +73,47 @@ enum { FEW = 16, MOST_ROUNDS = 64 };
 DEFINE_SORT(pw_sort_i64, int64_t)
 DEFINE_SORT(pw_sort_f64, double)
 
-/* Puts the k-th smallest value at index k, no larger value before it and no smaller one behind it.
- */
-#define DEFINE_SELECT(name, sort, type)                                                           \
-    static type name##_pivot(const type *v, size_t n)                                             \
-    {                                                                                             \
-        const type a = v[0], b = v[n / 2], c = v[n - 1];                                          \
-        return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);                 \
-    }                                                                                             \
-    static void name(type *v, size_t n, size_t k)                                                 \
-    {                                                                                             \
-        for (int round = 0; n > FEW && round < MOST_ROUNDS; round++) {                            \
-            const type pivot = name##_pivot(v, n);                                                \
-            size_t first = 0, end = n; /* below first none is larger, from end on none smaller */ \
-            while (first < end) {                                                                 \
-                while (v[first] < pivot)                                                          \
-                    first++;                                                                      \
-                while (pivot < v[end - 1])                                                        \
-                    end--;                                                                        \
-                if (first < end) {                                                                \
-                    type held = v[first];                                                         \
-                    v[first++] = v[end - 1];                                                      \
-                    v[--end] = held;                                                              \
-                }                                                                                 \
-            }                                                                                     \
-            if (k >= end && k < first)                                                            \
-                return;                                                                           \
-            if (k < end) {                                                                        \
-                n = end;                                                                          \
-            } else {                                                                              \
-                v += first;                                                                       \
-                n -= first;                                                                       \
-                k -= first;                                                                       \
-            }                                                                                     \
-        }                                                                                         \
-        sort(v, n);                                                                               \
+/* Quickselect: puts the k-th smallest value at index k. Values before it are not larger, values
+ * behind it are not smaller. */
+#define DEFINE_SELECT(name, sort, type)                                            \
+    static type name##_pivot(const type *v, size_t n)                              \
+    {                                                                              \
+        const type a = v[0], b = v[n / 2], c = v[n - 1];                           \
+        return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);  \
+    }                                                                              \
+    static void name(type *v, size_t n, size_t k)                                  \
+    {                                                                              \
+        for (int round = 0; n > FEW && round < MOST_ROUNDS; round++) {             \
+            const type pivot = name##_pivot(v, n);                                 \
+            size_t first = 0, end = n; /* v[0 .. first) <= pivot <= v[end .. n) */ \
+            while (first < end) {                                                  \
+                while (v[first] < pivot)                                           \
+                    first++;                                                       \
+                while (pivot < v[end - 1])                                         \
+                    end--;                                                         \
+                if (first < end) {                                                 \
+                    type held = v[first];                                          \
+                    v[first++] = v[end - 1];                                       \
+                    v[--end] = held;                                               \
+                }                                                                  \
+            }                                                                      \
+            if (k >= end && k < first)                                             \
+                return;                                                            \
+            if (k < end) {                                                         \
+                n = end;                                                           \
+            } else {                                                               \
+                v += first;                                                        \
+                n -= first;                                                        \
+                k -= first;                                                        \
+            }                                                                      \
+        }                                                                          \
+        sort(v, n);                                                                \
     }
 
 DEFINE_SELECT(select_i64, pw_sort_i64, int64_t)
 DEFINE_SELECT(select_f64, pw_sort_f64, double)
 
-/* After the selection the lower of the two middle values is the largest of the first half. */
+/* With an even n, the lower of the two middle values is the largest value of the first half. */
 #define DEFINE_MEDIAN(name, select, type, between)   \
     type name(type *values, size_t n)                \
     {                                                \
@@ -185,18 +185,18 @@ double pw_binomial_tail(int64_t n, int64_t k, double p)
                           (double)(n - i) * log1p(-p);
         double term = exp(log_term);
         sum += term;
-        /* Past the mode the terms fall geometrically. */
+        /* Beyond the mode the terms decrease geometrically. */
         if (i > k + 8 && term < sum * 1e-12)
             break;
     }
     return sum < 1 ? sum : 1;
 }
 
-/* Whether two series differ by more than chance. */
+/* ---- whether two series differ by more than chance ---- */
 
 enum { MOST_BLOCKS = 128, ALL_WAYS = 16, DRAWS = 9999, ENOUGH = 20, MOST_LAGS = 1000 };
 
-/* Blocks of both series: a's first. */
+/* The blocks of both series: first those of a. */
 struct blocks {
     double sum[2 * MOST_BLOCKS], count[2 * MOST_BLOCKS];
     size_t n, in_a;
@@ -254,7 +254,8 @@ static double difference(const struct blocks *b, double sum, double count)
     return fabs(sum / count - (b->all_sum - sum) / (b->all_count - count));
 }
 
-/* As extreme as what was observed; sums in another order differ in their last bits. */
+/* 1 when the difference is at least the observed one. It has a tolerance, because sums in another
+ * order differ in their last bits. */
 static int is_extreme(const struct blocks *b, double sum, double count)
 {
     return difference(b, sum, count) >= b->observed * (1 - 1e-9);

@@ -10,7 +10,7 @@
 void pw_sort_i64(int64_t *values, size_t n);
 void pw_sort_f64(double *values, size_t n);
 
-/* Median of n >= 1 values: the middle one, or the mean of the two. */
+/* Median of n >= 1 values: the middle one, or the mean of the two middle ones. */
 int64_t pw_median_i64(int64_t *values, size_t n);
 double pw_median_f64(double *values, size_t n);
 
@@ -19,40 +19,40 @@ double pw_median_f64(double *values, size_t n);
 int64_t pw_quantile_i64(const int64_t *sorted, size_t n, double q);
 double pw_quantile_f64(const double *sorted, size_t n, double q);
 
-/* The first of n rising values that is not below `least`; n: none. */
+/* Index of the first of n sorted values that is at least `least`; n: there is none. */
 size_t pw_place_i64(const int64_t *sorted, size_t n, int64_t least);
 
-/* Median of the n - 1 >= 1 others of sorted values, without the one at `skip`. */
+/* Median of n >= 2 sorted values without the one at index `skip`. */
 int64_t pw_median_without_i64(const int64_t *sorted, size_t n, size_t skip);
 
 /* P(X >= k) for X ~ Binomial(n, p). */
 double pw_binomial_tail(int64_t n, int64_t k, double p);
 
-/* Whether one of several values is too far above the others to be one of them. Pure functions. */
+/* ---- whether the largest value is an outlier ---- */
 
 /* P(T >= t) of Student's t with `degrees` >= 1 degrees of freedom, t >= 0 (Abramowitz & Stegun,
  * Handbook of Mathematical Functions, 1964, 26.7.3 and 26.7.4). */
 double pw_student_tail(double t, size_t degrees);
 
-/* The chance that the largest of n values is as far above the others as values[which] is, were all
- * normal with one mean and variance: n P(T >= t), T with n - 2 degrees of freedom,
+/* The chance that the largest of n values from one normal distribution is as far above the others
+ * as values[which] is: n P(T >= t), with n - 2 degrees of freedom and
  *
  *     t = (value - mean of the others) / (s of the others x sqrt(1 + 1 / (n - 1)))
  *
- * which is Grubbs' test (Sample criteria for testing outlying observations, Ann. Math. Stat. 21,
- * 1950) with Bonferroni's bound. Negative values are not known, and left out. 1 with fewer than 3
- * known values. */
+ * This is Grubbs' test (Sample criteria for testing outlying observations, Ann. Math. Stat. 21,
+ * 1950) with Bonferroni's bound. Negative values are unknown and ignored. Returns 1 with fewer than
+ * 3 known values. */
 double pw_outlier_chance(const int64_t *values, size_t n, size_t which);
 
-/* The mean of times, counts or sizes of which some are not known. */
+/* ---- the mean of times, counts or sizes, some of which are not known ---- */
 
-/* In double: a damaged file must not overflow an integer. */
+/* The sum is of type double, so that a damaged file cannot overflow an integer. */
 struct pw_mean {
     double sum;
     int64_t count;
 };
 
-/* Negative is not known, and left out. */
+/* Adds a value; negative values are unknown and ignored. */
 static inline void pw_mean_add(struct pw_mean *mean, int64_t value)
 {
     if (value < 0)
@@ -61,19 +61,21 @@ static inline void pw_mean_add(struct pw_mean *mean, int64_t value)
     mean->count++;
 }
 
-/* Rounded; -1 of nothing, INT64_MAX of what a damaged file adds up to. */
+/* Returns the rounded mean; -1 without values; INT64_MAX when it does not fit, as with a damaged
+ * file. */
 static inline int64_t pw_mean_value(const struct pw_mean *mean)
 {
     double value = mean->count ? mean->sum / (double)mean->count : -1;
     return value > 9e18 ? INT64_MAX : (int64_t)(value + (value > 0 ? 0.5 : 0));
 }
 
-/* A line through points that are added one at a time (least squares; sums as in Welford,
+/* A line of least squares through points that are added one at a time (sums as in Welford,
  * Technometrics 4, 1962). */
 
 struct pw_trend {
     int64_t n;
-    double mean_x, mean_y, xx, xy, yy; /* sums of products of what they are off their means */
+    /* xx, xy, yy: sums of products of the deviations from the means */
+    double mean_x, mean_y, xx, xy, yy;
 };
 
 static inline void pw_trend_add(struct pw_trend *t, double x, double y)
@@ -87,7 +89,7 @@ static inline void pw_trend_add(struct pw_trend *t, double x, double y)
     t->yy += dy * (y - t->mean_y);
 }
 
-/* y per x; 0 when no two points differ in x. */
+/* Slope of the line, y per x; 0 when all points have the same x. */
 static inline double pw_trend_slope(const struct pw_trend *t)
 {
     return t->xx > 0 ? t->xy / t->xx : 0;
@@ -99,15 +101,15 @@ static inline double pw_trend_fit(const struct pw_trend *t)
     return t->xx > 0 && t->yy > 0 ? t->xy / t->xx * (t->xy / t->yy) : 0;
 }
 
-/* How uneven values of ranks are: the largest of a step over the step's mean, as a mean over steps.
- */
+/* How uneven the values of ranks are: the largest value of a step / the mean of the step, as a mean
+ * over the steps. */
 
 struct pw_peak {
-    double sum, largest, count; /* of the step under way */
-    double ratios, steps;       /* of those before */
+    double sum, largest, count; /* of the current step */
+    double ratios, steps;       /* of the steps that have ended */
 };
 
-/* A value of the step under way, 0 or more. */
+/* Adds a value, 0 or more, to the current step. */
 static inline void pw_peak_add(struct pw_peak *peak, double value)
 {
     peak->sum += value;
@@ -115,7 +117,7 @@ static inline void pw_peak_add(struct pw_peak *peak, double value)
     peak->count++;
 }
 
-/* Ends the step. One without values, or of zeros, does not count. */
+/* Ends the step. A step without values, or with zeros only, does not count. */
 static inline void pw_peak_next(struct pw_peak *peak)
 {
     if (peak->sum > 0) {
@@ -125,45 +127,44 @@ static inline void pw_peak_next(struct pw_peak *peak)
     peak->sum = peak->largest = peak->count = 0;
 }
 
-/* 1: all alike in each step; -1: no step counts. */
+/* Returns the mean ratio, 1 when all values of a step are equal; -1: no step counts. */
 static inline double pw_peak_value(const struct pw_peak *peak)
 {
     return peak->steps > 0 ? peak->ratios / peak->steps : -1;
 }
 
-/* Whether two series of step times differ by more than chance. */
+/* ---- whether two series of step times differ by more than chance ---- */
 
 /* Two-sided p of the Mann-Whitney U test (Mann & Whitney, Ann. Math. Stat. 18, 1947), normal
- * approximation with correction for ties and continuity. Steps are not independent: `correlation`,
- * 0..1, is the series' mean lag-1 autocorrelation, for which the variance is taken larger by
- * (1 + r) / (1 - r), as for the mean of an AR(1) process (Bayley & Hammersley, JRSS Suppl. 8,
- * 1946). Both arrays are sorted ascending. 1 when either has fewer than 2 values. */
+ * approximation with correction for ties and continuity. Steps are not independent, so the variance
+ * is multiplied by (1 + r) / (1 - r), as for the mean of an AR(1) process; r is `correlation`, the
+ * mean lag-1 autocorrelation of the series, 0..1 (Bayley & Hammersley, JRSS Suppl. 8, 1946). Both
+ * arrays are sorted ascending. Returns 1 when either series has fewer than 2 values. */
 double pw_mann_whitney(const double *a, size_t na, const double *b, size_t nb, double correlation);
 
-/* Whether the means of two series differ by more than chance, without a distribution. Pure
- * functions; the same result everywhere. */
+/* ---- the same without assuming a distribution: permutation tests ---- */
 
-/* Fewer values than these of either series can give no p below 0.001: of 2 x 6 values the most
- * extreme parting comes 2 times in 924. */
+/* With fewer values in each series no p below 0.001 is possible: for two series of 6 values, the
+ * most extreme of the 924 ways to divide them has p = 2 / 924. */
 enum { PW_PERMUTATION_LEAST = 7 };
 
-/* How many successive values say as little as one independent value: 1 + 2 x the sum of the
- * autocorrelations, as long as the sums of two successive ones are positive, each at most the one
- * before it (Geyer, Statistical Science 7, 1992); at least 1. It looks at a quarter of n lags, 1000
- * at most. */
+/* Correlation length: so many successive values are worth one independent value. It is 1 + 2 x the
+ * sum of the autocorrelations, up to the first pair of lags with a sum that is not positive; each
+ * pair counts at most as much as the one before (Geyer, Statistical Science 7, 1992); at least 1.
+ * At most n / 4 lags are used, and at most 1000. */
 double pw_correlation_length(const double *values, size_t n);
 
 /* Two-sided p of the permutation test (Fisher 1935; Pitman, JRSS Suppl. 4, 1937) of the difference
- * of the means: the share of all ways to part the values of both series into na and nb that make
- * the means differ as much. `block` successive values stay together, as many as `inflation` asks
- * for while each series has 7 blocks or more. Up to 16 blocks all ways are tried, else 9999 are
- * drawn, fewer when 20 of them have been as extreme (Besag & Clifford, Biometrika 78, 1991), and p
- * is (extreme + 1) / (drawn + 1) (Phipson & Smyth, SAGMB 9, 2010). 1 when either series has fewer
- * than 2 values or none differ. */
+ * of the means: the share of all ways to divide the values of both series into na and nb values
+ * that make the means differ as much. `block` successive values stay together, or fewer, so that
+ * each series has 7 blocks or more. With up to 16 blocks all ways are tried. Otherwise up to 9999
+ * are drawn, until 20 of them were as extreme (Besag & Clifford, Biometrika 78, 1991), and p is
+ * (extreme + 1) / (drawn + 1) (Phipson & Smyth, SAGMB 9, 2010). Returns 1 when either series has
+ * fewer than 2 values, or all values are equal. */
 double pw_permutation_test(const double *a, size_t na, const double *b, size_t nb, size_t block);
 
-/* Draws the first `chosen` of `n` in `order` at random; the rest follow them. *state is any number
- * at first; the same number gives the same draws. */
+/* Shuffles order[n] so that its first `chosen` entries are drawn at random. *state is the seed
+ * before the first call; the same seed gives the same draws. */
 void pw_permutation_shuffle(size_t *order, size_t n, size_t chosen, uint64_t *state);
 
 #endif

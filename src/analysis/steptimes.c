@@ -37,12 +37,12 @@ enum { ABOVE = 2, MOST_FEW = 20, LEAST_KNOWN = 20 };
 
 #define LEAST_NOISE 0.001 /* of the median */
 #define FAR 5             /* robust standard deviations */
-#define LEAST_LENGTH 1.5  /* a length that 100 independent steps do not reach in both runs */
+#define LEAST_LENGTH 1.5  /* 100 independent steps have smaller lengths by chance */
 
-/* A run's steps, and room for as many. */
+/* The steps of a run, and scratch of the same length. */
 struct steps {
     const double *values;
-    double *sorted, *rest; /* `rest`: in order, the few at the median */
+    double *sorted, *rest; /* `rest`: in time order, with the few extreme steps set to the median */
     size_t n;
 };
 
@@ -80,8 +80,8 @@ static void summarise(struct steps *s, struct pw_steps_summary *out)
     };
 }
 
-/* The largest excess of a step above its run's median after the `skip` largest; 0 when there are
- * not so many. */
+/* The excess of the (skip + 1)-th longest step above the median, at least 0; 0 when there is no
+ * such step. */
 static double excess_but(const struct steps *s, const struct pw_steps_summary *sum, size_t skip)
 {
     double excess = skip < s->n ? s->sorted[s->n - 1 - skip] - sum->median : 0;
@@ -93,7 +93,8 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Separates the few extreme steps of `s`, and finds their chance. */
+/* Finds the few extreme steps of `s` and sets them to the median in `rest`. Returns their chance;
+ * 1: there are none. */
 static double find_few(struct steps *s, struct pw_steps_summary *sum, double others_largest)
 {
     const size_t most = s->n / MOST_FEW > 2 ? s->n / MOST_FEW : 2;
@@ -124,8 +125,8 @@ static size_t count_above(const struct steps *s, const struct pw_steps_summary *
     return n;
 }
 
-/* Where the slowest tenth of both runs begins, the few left out: the value above which at most a
- * tenth of all are. Both are sorted. */
+/* Where the slowest tenth of both runs begins: at most a tenth of all steps, without the few
+ * extreme ones, is above this value. */
 static double slowest_tenth(const struct steps *s, const struct pw_steppair *p)
 {
     size_t n[2] = {s[0].n - p->runs[0].few, s[1].n - p->runs[1].few};
@@ -137,7 +138,7 @@ static double slowest_tenth(const struct steps *s, const struct pw_steppair *p)
     return larger(s[0].sorted[n[0] - 1], s[1].sorted[n[1] - 1]);
 }
 
-/* The time above `limit`; `rest` becomes 1 for steps above it, else 0. */
+/* Returns the sum of the time above `limit`. Sets `rest` to 1 for steps above it, else to 0. */
 static double sum_above(struct steps *s, double limit)
 {
     double sum = 0;
@@ -148,7 +149,8 @@ static double sum_above(struct steps *s, double limit)
     return sum;
 }
 
-/* The correlation length of the steps that are not far from the median; `room` is for n values. */
+/* The correlation length of the steps, without those far from the median. `room` is for n
+ * values. */
 static double correlation_length(const struct steps *s, double median, double *room)
 {
     size_t n = 0;
@@ -162,7 +164,8 @@ static double correlation_length(const struct steps *s, double median, double *r
     return pw_correlation_length(room, n);
 }
 
-/* Blocks of twice the correlation length contain most of the correlation of successive steps. */
+/* Tests with blocks of twice the correlation length, which contain most of the correlation of
+ * successive steps. */
 static void test(struct steps *s, double *room, struct pw_steppair *out)
 {
     const double in_a = correlation_length(&s[0], out->runs[0].median, room);

@@ -1,21 +1,22 @@
-/* Looks for the window of each rank with the least chance, then whether the rank stands out, and
+/* Finds the window of each rank with the smallest chance, judges whether the rank stands out, and
  * counts stragglers by host; see straggler.h. */
 #include "analysis/straggler.h"
 
 #include "analysis/excess.h"
 #include "analysis/statistics.h"
 
-/* Whether a rank that was found to be late stands out from the others: on machines that are shared
- * or uneven many ranks differ a little, and the first of many is no straggler. In the steps that
- * it held back, the ranks whose sum of excess is above a third of its own are its company. It
+/* ---- whether a late rank stands out from the others ----
+ *
+ * On machines that are shared or uneven, many ranks differ a little, and the slowest of them is no
+ * straggler. The company of a rank are the ranks whose sum of excess is above a third of the rank's
+ * in the steps that it held back, or above half of it in as many other successive steps. The rank
  * stands out
- *   - alone or in the company of at most a quarter of the ranks;
- *   - when its company is on its own host, and at most half of the ranks: then the host is slow;
- *   - of two ranks, where it is unknown which is usual, when it lost two fifths of the
- *     steps; one fifth of steps that the program marked. */
+ *   - alone or with a company of at most a quarter of the ranks;
+ *   - with a company on its own host, and at most half of the ranks: then the host is slow;
+ *   - of two ranks, when its excess is two fifths of its steps, or one fifth of marked steps. */
 
-#define COMPANY 0.34     /* of its excess */
-#define RIVAL 0.5        /* of its excess, in other steps */
+#define COMPANY 0.34     /* of the rank's excess, in the same steps: more makes a rank company */
+#define RIVAL 0.5        /* of the rank's excess, in other steps: the same */
 #define MOST_COMPANY 4   /* at most every fourth rank */
 #define LEAST_OF_TWO 0.4 /* of the steps */
 #define LEAST_MARKED 0.2 /* of marked steps */
@@ -39,8 +40,8 @@ static double high(const struct pw_excess *w, const struct pw_straggler_found *f
     return excess != PW_EXCESS_UNKNOWN && 2 * excess > f->excess_ns ? (double)excess : 0;
 }
 
-/* The largest sum of such high excesses that a rank has in as many steps in a row: what chance
- * produces. */
+/* The largest sum of high excesses that a rank has in as many successive steps as f's window has:
+ * chance produces as much. */
 static double worst_ever(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank)
 {
     const size_t length = f->last - f->first + 1;
@@ -52,7 +53,8 @@ static double worst_ever(const struct pw_excess *w, const struct pw_straggler_fo
     return most;
 }
 
-/* How many ranks ran the first step held back: of two it is unknown which is usual. */
+/* The number of ranks that ran the first step of `f`. With two ranks it is unknown which one is
+ * normal. */
 static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_found *f)
 {
     size_t n = 0;
@@ -61,7 +63,7 @@ static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_f
     return n;
 }
 
-/* Whether all ranks are on one host: a slow host can be found only beside others. */
+/* 1 when all ranks are on one host. Then no host can be compared with another. */
 static int is_one_host(const int64_t *host_of, size_t nranks)
 {
     for (size_t r = 1; host_of && r < nranks; r++)
@@ -70,7 +72,7 @@ static int is_one_host(const int64_t *host_of, size_t nranks)
     return 1;
 }
 
-/* `host_of` numbers the hosts of the ranks; NULL: not known. */
+/* 1 when the rank stands out, as above. host_of[nranks] has the host numbers; NULL: not known. */
 static int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f,
                        const int64_t *host_of)
 {
@@ -94,15 +96,14 @@ static int pw_standout(const struct pw_excess *w, const struct pw_straggler_foun
 }
 
 #define SIGNIFICANCE 0.01
-#define SERIES 2 /* own work, and that outside communication */
-/* A rank is over 3 sigma in this share of steps by chance if nothing is wrong (normal
- * distribution). */
+#define SERIES 2 /* own work, and the part of it outside communication */
+/* A normal rank is above 3 sigma in this share of steps by chance (normal distribution). */
 #define CHANCE_OF_HIT 0.00135
-/* Least median excess of a window, in sigma, and how far one step counts when windows are looked
- * for. */
+/* In sigma: the least median excess of a window, and the limit of one step's excess in the search
+ * for windows. */
 #define LEAST_EFFECT 1.5
 #define CLIP 4.0
-/* An event seen k times in n may have a rate of up to about (k + 3) / n. */
+/* An event that was seen k times in n may have a rate of up to about (k + 3) / n. */
 #define RULE_OF_THREE 3
 
 size_t pw_straggler_scratch(size_t nsteps, size_t nranks)
@@ -120,9 +121,9 @@ static void count_hits(struct pw_excess *w)
     }
 }
 
-/* How often a rank that is like the others has a step beyond 3 sigma: the rate of the other ranks
- * but the worst, so that a second straggler does not hide the first; never below what a normal
- * distribution would give. */
+/* The chance that a normal rank is above 3 sigma in a step: the rate on the other ranks, without
+ * the worst of them, so that a second straggler does not hide the first; at least the rate of a
+ * normal distribution. */
 static double chance_of_hit(const struct pw_excess *w, size_t rank)
 {
     const size_t n = w->in->nranks;
@@ -143,15 +144,16 @@ static double clipped(double value, double most)
     return value > most ? most : value < -most ? -most : value;
 }
 
-/* A window where a rank is slow, and the chance of it. */
+/* A window in which a rank is slow, and the chance of it. */
 struct window {
     size_t first, last;
-    double chance;    /* above 1: no window worth naming */
-    double excess_ns; /* of all its steps that are above half its median */
+    double chance; /* above 1: no window worth naming */
+    /* sum of the excess of the steps that are above half the median of the window */
+    double excess_ns;
 };
 
-/* The window with the largest sum of excess - edge, where no step counts more than `most`; 0 when
- * no step is above the edge. */
+/* Finds the window with the largest sum of (excess - edge), with each excess limited to `most`.
+ * Returns 0 when no step is above the edge. */
 static int best_window(const struct pw_excess *w, size_t rank, double edge, double most,
                        struct window *found)
 {
@@ -174,7 +176,7 @@ static int best_window(const struct pw_excess *w, size_t rank, double edge, doub
     return best > 0;
 }
 
-/* Median excess over the known steps of a window; *known is how many they are. */
+/* Median excess over the known steps of a window; *known: how many there are. */
 static int64_t window_median(struct pw_excess *w, size_t rank, size_t first, size_t last,
                              size_t *known)
 {
@@ -186,8 +188,8 @@ static int64_t window_median(struct pw_excess *w, size_t rank, size_t first, siz
     return n ? pw_median_i64(w->others, n) : 0;
 }
 
-/* How often the other ranks are above `level`: the rate of chance, for any distribution. A rate
- * that was never seen may still be 3 in n (its 95 % bound). */
+/* The share of steps in which the other ranks are above `level`: the rate of chance, for any
+ * distribution. When it was never seen, the rate is 3 / n (its 95 % bound). */
 static double rate_of_others(const struct pw_excess *w, size_t rank, int64_t level)
 {
     int64_t above = 0, seen = 0;
@@ -213,8 +215,9 @@ static int64_t count_above(const struct pw_excess *w, size_t rank, size_t first,
     return above;
 }
 
-/* The window of an excess of about `height`, and the chance of as many steps above half its median,
- * given how often the other ranks are above it; not yet corrected for the number of windows. */
+/* Finds the window for an excess of about `height`, and the chance of as many steps above half its
+ * median, given how often the other ranks are above that. The chance is not yet corrected for the
+ * number of windows. */
 static struct window look_for(struct pw_excess *w, size_t rank, double height)
 {
     struct window found = {.chance = 2};
@@ -222,7 +225,7 @@ static struct window look_for(struct pw_excess *w, size_t rank, double height)
     size_t known;
     if (!best_window(w, rank, height / 2, most, &found))
         return found;
-    /* Once the effect is known, half of it separates the two sides of an edge best. */
+    /* With a known effect, half of it separates the two sides of an edge best. */
     int64_t median = window_median(w, rank, found.first, found.last, &known);
     best_window(w, rank, clipped((double)median, most) / 2, most, &found);
     median = window_median(w, rank, found.first, found.last, &known);
@@ -246,9 +249,9 @@ static int64_t largest_excess(const struct pw_excess *w, size_t rank)
     return largest;
 }
 
-/* Among the windows of all heights, the one that explains most: a small excess that lasts must not
- * hide where a large one begins and ends. Returns its chance, corrected for every rank, height, and
- * place where a window could begin and end; above 1 when there is none. */
+/* Chooses, among the windows of all heights, the one with the largest total excess, so that a small
+ * lasting excess does not hide the limits of a large one. Returns its chance, corrected for the
+ * number of ranks, heights and windows; above 1 when there is none. */
 static double judge_window(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
 {
     const double places = (double)w->in->nsteps * (double)(w->in->nsteps + 1) / 2;
@@ -284,7 +287,7 @@ static void span_hits(const struct pw_excess *w, size_t rank, int64_t clock,
         }
 }
 
-/* Fills rank, window and confidence; 0 when the rank is no straggler. */
+/* Fills the rank, the window and the confidence. Returns 0 when the rank is no straggler. */
 static int judge(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
 {
     int64_t steps = (int64_t)w->in->nsteps, hits = w->rank_hits[rank];
@@ -303,7 +306,7 @@ static int judge(struct pw_excess *w, size_t rank, struct pw_straggler_found *ou
     return 1;
 }
 
-/* In a window most steps are hits; of scattered hits every one is beyond 3 sigma. */
+/* The least excess of a hit: in a window, half of its median; for single steps, 3 sigma. */
 static int64_t least_excess(struct pw_excess *w, const struct pw_straggler_found *f)
 {
     size_t known;
@@ -311,7 +314,7 @@ static int64_t least_excess(struct pw_excess *w, const struct pw_straggler_found
     return (double)median > LEAST_EFFECT * (double)w->sigma ? median / 2 : 3 * w->sigma;
 }
 
-/* The steps of the window that count, and what they cost. */
+/* Counts the hits in the window and sums their excess. */
 static void measure(struct pw_excess *w, struct pw_straggler_found *f)
 {
     const struct pw_straggler_input *in = w->in;
@@ -346,8 +349,8 @@ static int64_t excess_in_hits(struct pw_excess *w, const struct pw_straggler_fou
     return n ? pw_median_i64(w->others, n) : 0;
 }
 
-/* Median of the rank's excess outside the window: what is usual for it. 0 when too little is known.
- */
+/* Median of the rank's excess outside the window: its usual excess. 0 when too few steps are
+ * known. */
 static int64_t usual_excess(struct pw_excess *w, const struct pw_straggler_found *f)
 {
     size_t n = 0;
@@ -357,10 +360,8 @@ static int64_t usual_excess(struct pw_excess *w, const struct pw_straggler_found
     return n >= PW_EXCESS_LEAST_STEPS ? pw_median_i64(w->others, n) : 0;
 }
 
-/* Time that is long only in the allreduce phase, without the waiting, is transfer, in which all
- * ranks and the network take part: no single rank causes a short disturbance of it. Half of the
- * excess must be outside communication, or must have come there with the window: a rank that has
- * less to do than others can be late without having more. */
+/* 1 when the rank's own work outside communication explains the excess: half of it is there, or
+ * appeared there with the window. See straggler.h for the reasons. */
 static int is_own_doing(struct pw_excess *own, const struct pw_straggler_found *f,
                         struct pw_excess *useful)
 {
@@ -371,15 +372,15 @@ static int is_own_doing(struct pw_excess *own, const struct pw_straggler_found *
     return f->phase != PW_PHASE_ALLREDUCE || f->kind == PW_STRAGGLER_PERSISTENT;
 }
 
-/* More work holds no rank back when the others' communication, which the work hides, takes as long.
- */
+/* 1 when an excess outside communication is also one of own work. Otherwise the others'
+ * communication takes as long, and the rank holds no other back. */
 static int shows_in_own(struct pw_excess *useful, const struct pw_straggler_found *f,
                         const struct pw_excess *own)
 {
     return 2 * excess_in_hits(useful, f, own) >= f->excess_ns;
 }
 
-/* Judges the rank by one of the series. */
+/* Judges the rank by one series of work. Returns 1 when it is a straggler. */
 static int find_in(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
 {
     if (!judge(w, rank, out))
@@ -396,7 +397,7 @@ int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank, int6
         int64_t own = in->own_ns[s * in->nranks + rank];
         int64_t median = pw_excess_others_median(in, s, rank, scratch, n);
         if (median < 0 || own != scratch[n - 1])
-            continue; /* not the longest: the step would be as long without it */
+            continue; /* another rank is as long: the step would not be shorter */
         int64_t next = scratch[n - 2] > median ? scratch[n - 2] : median;
         gain += own - next;
     }
@@ -455,7 +456,7 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
     return count;
 }
 
-/* Hosts of which most ranks are stragglers. */
+/* ---- hosts on which most ranks are stragglers ---- */
 
 struct tally {
     int64_t *ranks, *slow; /* [nhosts] */
@@ -467,8 +468,8 @@ static int is_slow(const struct tally *t, size_t host)
     return t->slow[host] >= 2 && 3 * t->slow[host] >= 2 * t->ranks[host];
 }
 
-/* The median window, excess and least confidence of a host's stragglers; 0 when they share no
- * step. */
+/* Fills the median window, the median excess and the least confidence of a host's stragglers.
+ * Returns 0 when their windows have no step in common. */
 static int describe(const struct pw_straggler_found *found, size_t nfound, const int64_t *host_of,
                     const struct tally *t, struct pw_host_found *out)
 {

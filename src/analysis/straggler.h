@@ -1,14 +1,14 @@
 /* Finds the ranks and hosts that hold the job back, from each rank's own work in each step. Called
- * by aggregate/findings; analysis/ and aggregate/secondpass use its input. Pure arithmetic: no I/O,
+ * by aggregate/findings; excess.h and aggregate/secondpass use its input. Pure arithmetic: no I/O,
  * no allocation; the caller gives the scratch memory.
  *
- * A collective makes the steps of all ranks equally long, so step lengths are not compared.
- * Compared is own work: the time in a step in which the rank did not wait for others. The excess of
- * rank r in step s is own[s][r] minus the median of the other ranks' own[s]. Sigma is the spread of
- * the excess: the larger of the spread between ranks (1.4826 MAD, median over the steps) and the
- * spread from step to step, which a constant straggler does not raise. A rank is a straggler when
- * one of these tests succeeds. Each chance is multiplied by the number of ranks, windows and
- * heights tested.
+ * A collective makes the steps of all ranks equally long, so their lengths say nothing about single
+ * ranks. Instead, own work is compared: the time in a step in which the rank did not wait for
+ * others. The excess of rank r in step s is own[s][r] minus the median of the other ranks' own[s].
+ * Sigma is the spread of the excess: the larger of the spread between ranks (1.4826 MAD, median
+ * over the steps) and the spread from step to step, which a constant straggler does not increase. A
+ * rank is a straggler when one of these tests succeeds. Each chance is multiplied by the number of
+ * ranks, windows and heights tested.
  *   1. Window: at least 3 consecutive steps. Candidates: for each height 1.5 sigma, 3 sigma,
  *      6 sigma, ... the window with the largest sum of (clipped excess - half the height). The
  *      median excess of a candidate must be above 1.5 sigma, above the clock errors of the rank and
@@ -24,14 +24,14 @@
  *
  * When it is known how much of the own work is outside communication (`useful_ns`), tests 1 and 2
  * are made first with that part alone: a transfer that ends late on the same rank in every step is
- * no work, and would hide in which steps the work is longer. At least half of an excess found there
- * must also be an excess in own work. When that finds nothing, all tests are made with own work. At
+ * no work, but would hide the steps with more work. At least half of an excess found there must
+ * also be an excess in own work. When that finds nothing, all tests are made with own work. At
  * least half of an excess found by tests 1 and 2 must then be outside communication, because
  * several ranks and the network cause a long transfer. A rank with less work than the others can be
  * late without having more work than they have; so it is enough when half of the excess is an
  * increase, outside communication, over the steps outside the window. Otherwise the rank is
- * reported with `is_inside`: it may have stood still in a call, stopped or without a CPU, and only
- * system counters can show that. */
+ * reported with `is_inside`: it may have been stopped or without a CPU inside a call, which only
+ * system counters can show. */
 #ifndef PW_ANALYSIS_STRAGGLER_H
 #define PW_ANALYSIS_STRAGGLER_H
 

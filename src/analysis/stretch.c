@@ -1,16 +1,16 @@
-/* Looks for the stretch with the largest loss of each rank and kind, and judges it by a table of
- * limits; see stretch.h. */
+/* Finds the stretch with the largest loss for each rank and kind of loss, and judges it by a table
+ * of limits; see stretch.h. */
 #include "analysis/stretch.h"
 
 #include "analysis/cause.h"
 #include "analysis/statistics.h"
 
 #define UNKNOWN INT64_MIN
-#define EDGE 0.05         /* of a bin: a stretch is where the excess is above it */
-#define LEAST_WAITED 0.5  /* of what was lost, by the other ranks' median */
-#define LEAST_OF_HOST 0.5 /* of what the rank lost, by each rank of its host */
-#define LARGE 0.15        /* of the run: then a loss may be as thin as noise is */
-#define MOSTLY 0.5        /* of a loss of no kind of its own: then it is of this kind */
+#define EDGE 0.05         /* of a bin: a stretch grows where the excess is above this */
+#define LEAST_WAITED 0.5  /* of the loss: the other ranks' median must have waited so long */
+#define LEAST_OF_HOST 0.5 /* of the loss, by each rank of the host: then the host is slow */
+#define LARGE 0.15        /* of the run: a loss this large may have any density */
+#define MOSTLY 0.5 /* of a loss of kind ANY: another kind that explains so much is preferred */
 
 enum kind {
     FROZEN,
@@ -26,16 +26,17 @@ enum kind {
     KINDS
 };
 
-/* Floors are shares of the run. Losses that only a fault causes count from a hundredth of the run.
- * Where ranks on a busy machine differ anyway, more must be lost, and less by others: in the same
- * stretch, and in the worst stretch of each, which shows how much chance does. */
+/* Limits for each kind of loss. Losses that only a fault causes count from 1 % of the run on. Other
+ * kinds also differ between ranks of a busy machine: for these, the loss must be larger, and the
+ * other ranks must have lost less, both in the same stretch and in their own worst stretches, which
+ * show the effect of chance. */
 static const struct rule {
     enum pw_cause cause;
-    double floor;      /* of the run */
-    double floor_of_2; /* the same where there are two ranks, and none says which is usual */
-    double most_next;  /* of the loss, by the rank with most but this one */
-    double most_ever;  /* the same anywhere in the run; 0: whatever it is */
-    double density;    /* least loss, of the stretch's length */
+    double floor;      /* least loss, as a share of the run */
+    double floor_of_2; /* the same for two ranks, when it is unknown which one is normal */
+    double most_next;  /* largest loss of another rank in the stretch, as a share of the loss */
+    double most_ever;  /* largest loss of another rank in its own worst stretch; 0: no limit */
+    double density;    /* least loss, as a share of the stretch's length */
 } rules[KINDS] = {
     [FROZEN] = {PW_CAUSE_HOST_FROZEN, 0.01, 0.01, 0.5, 0, 0},
     [STOPPED] = {PW_CAUSE_STOPPED, 0.01, 0.01, 0.5, 0, 0},
@@ -54,7 +55,7 @@ struct search {
     int64_t *amount, *excess; /* [nbins * nranks] of one kind */
     int64_t *values, *sorted; /* [nranks] */
     int64_t *ever;            /* [nranks] */
-    size_t known;             /* ranks that are */
+    size_t known;             /* number of ranks that are known */
 };
 
 size_t pw_stretch_scratch(const struct pw_stretch_input *in)
@@ -78,11 +79,11 @@ static int is_sampled(const struct pw_row_c_bin_trace *row)
     return row->cpu_ns >= 0;
 }
 
-/* What the rank has of `kind` in a bin, of its own time there: that in which it did not wait. Its
- * pauses while it waits, or before and after MPI, are not counted. Sleep inside a call does not
- * count as the rank's own, and waiting for a disk there counts only as far as it is longer than the
- * others' sleep. Where it is ready without a processor, it is so in all that it does: in its work
- * as in calls that spin. All of that may hold it back, and the same share of its work is none. */
+/* The time of `kind` in a bin of the rank, ns, within its own time, in which it did not wait for
+ * other ranks (FROZEN and STOPPED_INSIDE: at any time inside MPI_Init .. MPI_Finalize); UNKNOWN
+ * without samples. A rank sleeps inside calls while it waits, so such sleep does not count. A rank
+ * that is ready without a CPU is so both in its work and in calls that spin: all of that time
+ * counts as CONTENTION, and WORK is reduced by its share. */
 static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, int64_t bin_ns)
 {
     if (row->wait_ns < 0)
@@ -106,7 +107,7 @@ static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, i
         const int64_t awake = row->cpu_ns + ready > left ? row->cpu_ns + ready : left;
         const double share = awake > 0 ? (double)limited(ready, awake) / (double)awake : 0;
         parts[CONTENTION] = limited(ready, left);
-        /* It may have slept outside calls and spun inside: what ran then is no work. */
+        /* The rank may have slept outside calls and spun inside calls: spinning is no work. */
         left -= limited(row->asleep_ns - parts[SLEEP], left);
         parts[WORK] = (int64_t)((1 - share) * (double)limited(left - row->inside_ns, left));
     } else if (kind < WORK) {
@@ -117,8 +118,7 @@ static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, i
     return parts[kind];
 }
 
-/* What the rank has of `kind` in a cell. For BOUND it was measured before, by pw_bound_measure()
- * over all ranks. */
+/* The same for a cell. Time of the kind BOUND comes from pw_bound_measure(). */
 static int64_t amount_at(const struct search *s, enum kind kind, size_t cell)
 {
     if (kind != BOUND)
@@ -135,15 +135,15 @@ static int64_t median_of_others(struct search *s, size_t bin, size_t rank)
     return n ? pw_median_i64(s->values, n) : UNKNOWN;
 }
 
-/* The median of the `n` sorted amounts of a bin, without one that is `amount`. */
+/* The median of the `n` sorted amounts of a bin, without one of the value `amount`. */
 static int64_t median_without(const struct search *s, size_t n, int64_t amount)
 {
     return pw_median_without_i64(s->sorted, n, pw_place_i64(s->sorted, n, amount));
 }
 
-/* A rank that is not bound beside others only visits their CPUs, or may use as many CPUs as the
- * other ranks: then its excess does not count. A loss smaller than the others' does count, because
- * otherwise chance alone would add up where other processes move between CPUs. */
+/* Sets a positive excess to 0 unless the rank is bound beside others to fewer CPUs than the other
+ * ranks (PW_BESIDE_NARROW). A negative excess counts always: otherwise, chance would add up while
+ * other processes move between CPUs. */
 static void limit_to_beside(struct search *s, size_t cell)
 {
     if (s->excess[cell] != UNKNOWN && s->excess[cell] > 0 &&
@@ -213,7 +213,7 @@ static int find_stretch(const struct search *s, enum kind kind, size_t rank, str
     return f->lost_ns > 0;
 }
 
-/* What the worst stretch of each rank lost, into s->ever. */
+/* Fills s->ever with the loss of each rank in its own worst stretch. */
 static void find_worst(struct search *s, enum kind kind)
 {
     for (size_t r = 0; r < s->in->nranks; r++) {
@@ -222,7 +222,7 @@ static void find_worst(struct search *s, enum kind kind)
     }
 }
 
-/* The most that another rank lost in its own worst stretch; when the whole host is slow, a rank of
+/* The largest loss of another rank in its own worst stretch; when the host is slow, of a rank on
  * another host. */
 static int64_t worst_of_others(const struct search *s, const struct pw_stretch *f)
 {
@@ -252,13 +252,14 @@ static void compare_with_others(const struct search *s, struct pw_stretch *f)
         here++;
         least_here = sum < least_here ? sum : least_here;
     }
-    /* The others' median is that of all ranks: of half of them on one host it says nothing. */
+    /* A host is slow only when it has at most half of the ranks: otherwise its ranks decide the
+     * median. */
     f->is_host = here && 2 * (here + 1) <= s->in->nranks &&
                  (double)least_here >= LEAST_OF_HOST * (double)f->lost_ns;
     f->next_ns = f->is_host ? elsewhere : next;
 }
 
-/* Time that a rank stood in calls. */
+/* The time that a rank spent in calls during the stretch. */
 static int64_t called_in(const struct search *s, const struct pw_stretch *f, size_t rank)
 {
     int64_t sum = 0;
@@ -285,9 +286,9 @@ static int64_t least_of(const int64_t *values, size_t n)
     return least;
 }
 
-/* How long the others waited for it. No rank waits for a rank that itself waits as long as they do.
- * A rank that is stopped while it waits holds up the messages under way: the others wait for it
- * when none of them has anything to do. */
+/* How long the others waited for the rank, ns: their median time in calls, minus the rank's own
+ * waits, because no rank waits for a rank that waits as long itself. A rank that is stopped or
+ * frozen also delays messages while it waits: then it is the least time of the others in calls. */
 static int64_t waited_for(struct search *s, enum kind kind, const struct pw_stretch *f)
 {
     const int64_t *host = s->in->host_of;
@@ -316,8 +317,8 @@ static int64_t off_in(const struct search *s, const struct pw_stretch *f, size_t
     return sum;
 }
 
-/* A sample names a pause by what the rank did at that moment. Where the others slept as long, as in
- * MPI_Init, the disk did not cause the pause. */
+/* 1 when the rank was off the CPU for longer than the others. Where the others slept as long, as in
+ * MPI_Init, the disk did not cause the loss, even if a sample saw the rank wait for it. */
 static int is_longer_off(struct search *s, const struct pw_stretch *f)
 {
     size_t n = 0;
@@ -352,7 +353,8 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
         int64_t usual = median_of_others(s, i, f->rank);
         f->usual_ns += usual == UNKNOWN ? 0 : usual;
     }
-    /* Where the others spun in calls and it slept, more than that differs. */
+    /* The loss is at most the time that the others waited: the rest of the excess is a rank that
+     * slept in calls in which the others spun. */
     if (kind > QUOTA && waited < f->lost_ns) {
         f->usual_ns += f->lost_ns - waited;
         f->lost_ns = waited;
@@ -382,7 +384,7 @@ static void refine_cause(const struct search *s, struct pw_stretch *f)
         f->cause = PW_CAUSE_FILE_IO;
 }
 
-/* Without samples nothing says what the rank did outside communication. */
+/* Without samples it is unknown what the rank did outside communication. */
 static void forget_cause(const struct search *s, struct pw_stretch *f)
 {
     if (f->cause == PW_CAUSE_MORE_CPU_WORK && !is_sampled(row_at(s->in, f->first, f->rank)))

@@ -19,9 +19,8 @@
  *   - Others waited for the rank: the median of their times inside calls is at least half of the
  *     loss. For a rank that was stopped or frozen while it waited itself, messages under way wait
  *     for it; there the smallest of these times counts, not the median.
- * A rank may be bound to CPUs that other processes use. For this reason only those bins count in
- * which it is bound like that (bound.h).
- */
+ * A rank may be bound to CPUs that other processes use. For that reason, only bins in which it is
+ * bound beside others count (bound.h). */
 #ifndef PW_ANALYSIS_STRETCH_H
 #define PW_ANALYSIS_STRETCH_H
 

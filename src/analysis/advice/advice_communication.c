@@ -19,7 +19,8 @@ static int is(const struct pw_row_c_network *row, const char *scope)
     return strncmp(row->scope, scope, sizeof(row->scope)) == 0;
 }
 
-/* A rank that waits for a CPU inside MPI makes every transfer longer in which it takes part. */
+/* 1 when a rank lacked a CPU. Such a rank makes its transfers longer, so the network is not to
+ * blame. */
 static int is_starved(const struct pw_cluster *c)
 {
     double least = 1, most = 0, throttled = 0;
@@ -53,7 +54,7 @@ static int is_on(const struct pw_cluster *c, int32_t rank, const char hostname[6
     return 0;
 }
 
-/* Whether a row of /network is about this pair of ranks, or a host of one of them. */
+/* 1 when a row of /network is about this pair of ranks, or about the host of one of them. */
 static int covers(const struct pw_cluster *c, int32_t src, int32_t dst)
 {
     for (size_t i = 0; i < c->nnetwork; i++) {
@@ -137,13 +138,13 @@ enum { SMALL_BYTES = 32768 };
 /* Shares of the mean step, or of all measured steps. */
 #define LATE 0.05
 #define ROOT 0.01
-/* Share of the mean rank's waits. When removing a root saves less, most waits do not begin there.
- */
+/* Share of the mean rank's waits. If a root without its excess would save less, most waits do not
+ * begin at it. */
 #define MOST 0.5
 #define ROAMING 0.1
 #define EXPOSED 0.2
 #define SMALL 0.1
-/* Load balance below it is worth a look. */
+/* A load balance below this is uneven work. */
 #define BALANCED 0.9
 
 static double steps_ns(const struct pw_advice_input *in)
@@ -156,7 +157,7 @@ static double share_of_step(const struct pw_advice_input *in, int64_t ns)
     return ns < 0 || in->mean.total_ns <= 0 ? -1 : (double)ns / (double)in->mean.total_ns;
 }
 
-/* No transfer saves more than all of them do in the replay. */
+/* Limits `saves` to what the replay without transfer time saves. */
 static int64_t at_most_network(const struct pw_advice_input *in, int64_t saves)
 {
     const int64_t all = pw_advice_whatif_gain(in, "network");
@@ -210,7 +211,7 @@ int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_
     for (size_t i = 0; i < in->cluster->nlinks_slow; i++) {
         const struct pw_row_c_link *link = &in->cluster->links_slow[i];
         if (covers(in->cluster, link->src, link->dst))
-            continue; /* said by slow_network, with what the replay says */
+            continue; /* the advice slow_network covers this link */
         double lost =
             (double)link->messages * ((double)link->transfer_ns - (double)link->others_ns);
         if (!worst || lost > most) {
@@ -244,7 +245,7 @@ static int is_straggler(const struct pw_cluster *c, int32_t rank)
     return 0;
 }
 
-/* What receivers waited for late sends, and which rank's sends caused most of it. */
+/* The time that receivers waited for late sends, and the rank whose sends caused most of it. */
 struct late {
     double all_ns, worst_ns;
     int32_t worst;
@@ -269,8 +270,9 @@ static struct late sum_late(const struct pw_cluster *c)
     return late;
 }
 
-/* The rank of those replayed like the others with which the run is shortest: where the waits begin.
- * In a chain every sender is late, and only this one is so by its own work. */
+/* The root of the waits: the rank whose replay with the others' work makes the run shortest. In a
+ * chain of messages every sender is late, but only the root is late by its own work. NULL when no
+ * rank was replayed. */
 static const struct pw_row_c_whatif *find_root(const struct pw_cluster *c)
 {
     const struct pw_row_c_whatif *root = NULL;
@@ -281,7 +283,7 @@ static const struct pw_row_c_whatif *find_root(const struct pw_cluster *c)
     return root;
 }
 
-/* Whether most waits begin with the root, as far as the replay goes. */
+/* 1 when, by the replay, most waits begin at the root. */
 static int explains(const struct pw_advice_input *in, const struct pw_row_c_whatif *root,
                     double per_rank)
 {
@@ -290,7 +292,8 @@ static int explains(const struct pw_advice_input *in, const struct pw_row_c_what
            (double)root->gain_ns / run >= MOST * per_rank / steps_ns(in);
 }
 
-/* The evidence, and what it saves: never more than the replay says. 0 when other advice says it. */
+/* Writes the evidence and the saving, which is at most the replay's. Returns 0 when the rank is a
+ * straggler, because that has advice of its own. */
 static int judge_root(const struct pw_advice_input *in, const struct late *late, double per_rank,
                       struct pw_advice *advice)
 {
@@ -385,7 +388,7 @@ int pw_judge_transfer_exposed(const struct pw_advice_input *in, const struct pw_
     return in->expected > 1 && exposed > EXPOSED && pw_nocpu_find(in->cluster).worst < 0;
 }
 
-/* It runs beside other work, which its transfer includes. */
+/* A nonblocking collective runs beside other work, so its transfer time includes that work. */
 static int is_nonblocking(uint32_t op)
 {
     const struct pw_op_info *info = pw_op_info(op);
@@ -423,7 +426,7 @@ int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw
             continue;
         double all = (double)stat->count * (double)stat->transfer_mean_ns;
         ns += all;
-        if (stat->busbw_p50 > 0) { /* of the others nothing can be said */
+        if (stat->busbw_p50 > 0) { /* without a bandwidth there is nothing to compare with */
             known_ns += all;
             at_best_ns += all * stat->busbw_p50 / best;
             seen += all * stat->busbw_p50;

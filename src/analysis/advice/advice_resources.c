@@ -13,7 +13,8 @@
 
 #define LEAST 0.15 /* of a rank's run */
 
-/* -1: not known. In double: a damaged file must not overflow an integer. */
+/* The share of its run that the rank was ready to run without a CPU; -1: not known. The sums are of
+ * type double, so that a damaged file cannot overflow an integer. */
 static double share_of(const struct pw_cluster *c, size_t rank)
 {
     double ready = 0, total = 0;
@@ -55,18 +56,21 @@ struct pw_nocpu pw_nocpu_find(const struct pw_cluster *c)
 #define WAITS_FOR_DATA 0.05 /* of a rank's step */
 #define OVERSUBSCRIBED 0.1  /* of time ready without a CPU */
 
-/* A leak: steps looked at, how well a line fits, how much more there is at the end. */
+/* A leak: at least so many steps, and so much growth over them in bytes. Then the least fit of a
+ * line, and the least growth as a share. */
 enum { LEAK_STEPS = 20, LEAK_BYTES = 8 << 20 };
 #define LEAK_FIT 0.9
 #define LEAK_SHARE 0.1
 
-/* How long the rank's step waits for data: all before forward, where that is known. */
+/* How long a step of the rank waits for data: the whole time before forward if known, else its data
+ * wait. */
 static int64_t interval_of(const struct pw_row_c_step_trace *trace)
 {
     return trace->interval_ns >= 0 ? trace->interval_ns : trace->data_wait_ns;
 }
 
-/* What the queues of the rank of this row say, where it waits long enough to matter. */
+/* The verdict of the queues of the rank in this row of /ranks; UNKNOWN when the rank does not wait
+ * long enough to matter. */
 static enum pw_pipeline_verdict verdict_of(const struct pw_advice_input *in, size_t row,
                                            struct pw_pipeline *pipeline)
 {
@@ -95,8 +99,8 @@ int pw_advice_is_starved(const struct pw_advice_input *in, int32_t rank)
     return 0;
 }
 
-/* What those ranks cost that are slow to get data: their gain as stragglers; when all ranks are,
- * the least that any of them waits in a step. */
+/* What faster data would save: when all ranks wait for data, the shortest wait in a step, for all
+ * steps; plus the gains of stragglers with this verdict. -1: not known. */
 static int64_t savings(const struct pw_advice_input *in, const struct pw_advice *advice,
                        int64_t least_ns, enum pw_pipeline_verdict verdict)
 {
@@ -145,7 +149,7 @@ static void write_culprit(struct pw_sentence *s, const struct pw_pipeline_operat
     }
 }
 
-/* What the queue that the verdict is about said on the worst rank. */
+/* How often the queue that the verdict is about was empty on the worst rank. */
 static void write_evidence(const struct pw_advice_input *in, size_t row,
                            const struct pw_pipeline *p, enum pw_pipeline_verdict verdict,
                            struct pw_sentence *s)
@@ -215,7 +219,7 @@ int pw_judge_data_transfer(const struct pw_advice_input *in, const struct pw_adv
                           "data are ready on the host, but reach the device too late", advice);
 }
 
-/* Half of the ranks or more, where no queue says why. */
+/* Applies when half of the ranks or more wait for data, and no queue says why. */
 int pw_judge_data_wait(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                        struct pw_advice *advice)
 {
@@ -244,8 +248,8 @@ static int same_host(const struct pw_row_c_utilisation *a, const struct pw_row_c
     return strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;
 }
 
-/* Looks at consecutive ranks on one host: the rule applies when half of them or more wait for a
- * CPU. The cost is not given, because with fewer ranks the same work remains to be done. */
+/* Judges each host by its ranks: the rule applies when half of them or more wait for a CPU. The
+ * cost is not given, because with fewer ranks the same work remains to be done. */
 int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                             struct pw_advice *advice)
 {

@@ -1,5 +1,5 @@
-/* The table of rules, and the loop that asks each and sorts what applies by what it saves; see
- * advice.h. */
+/* The table of rules, and the loop that evaluates each rule and sorts the advice that applies by
+ * what it saves; see advice.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@
 #define STRAGGLER(name, cause, phase, text) STRAGGLER_OF(name, cause, phase, text, NULL)
 #define JOB(name, judge, text) JOB_OF(name, judge, text, NULL)
 
-/* A rule for stragglers applies to those of its cause and phase that no earlier rule took. Among
- * rules that do not know what they would save, the first is the most urgent. */
+/* A rule for stragglers applies to those of its cause and phase that no earlier rule took. Rules
+ * whose saving is unknown are in the order of urgency. */
 static const struct pw_advice_rule rules[] = {
     STRAGGLER("data_starvation", PW_CAUSE_DATA_STARVATION, PW_ADVICE_ANY,
               "waits for its data. Give the loader more workers or a deeper prefetch queue, and "
@@ -245,16 +245,16 @@ const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *
     return NULL;
 }
 
-/* Whether the advice is about the evidence that the verdict misses: such rules have the names of
- * its reasons. */
+/* 1 when the advice is about the evidence that the verdict lacks: such a rule has the name of the
+ * verdict's reason. */
 static int is_wanted(const struct pw_advice_input *in, const struct pw_advice *advice)
 {
     const char *reason = pw_verdict_reason(in->verdict.wanting);
     return reason && strcmp(reason, advice->rule) == 0;
 }
 
-/* Advice about the evidence that a verdict misses comes first, then what saves more. Equal or
- * unknown savings keep the order of the table. */
+/* Inserts `one` in order: advice about the evidence that the verdict lacks comes first, then the
+ * larger saving. Equal or unknown savings keep the order of the table. */
 static void insert(const struct pw_advice_input *in, struct pw_advice *advice, size_t n,
                    const struct pw_advice *one)
 {
@@ -295,7 +295,7 @@ double pw_advice_share(const struct pw_advice_input *input, const struct pw_advi
 {
     double steps_ns = (double)input->step_mean_ns * (double)input->measured;
     if (input->cluster->restricted_to[0])
-        return -1; /* savings are of the whole run, the steps are not */
+        return -1; /* a saving is of the whole run: it is no share of the measured steps */
     return advice->saves_ns < 0 || !(steps_ns > 0) ? -1 : (double)advice->saves_ns / steps_ns;
 }
 
@@ -316,7 +316,7 @@ struct pw_row_c_advice pw_advice_row(const struct pw_advice_input *input,
     return row;
 }
 
-/* What several rules need to know or to write. */
+/* Functions that several rules share. */
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -350,8 +350,8 @@ static void count_ranks(struct pw_advice_input *in)
         in->clock_error_max_ns = -1;
 }
 
-/* Whether the program looks like a training; the texts depend on it. Ranges of operators are no
- * sign, because other programs have them, too. */
+/* 1 when the program looks like training; then texts speak of training. Ranges of operators are no
+ * sign of training, because other programs have them, too. */
 static int is_training(const struct pw_advice_input *in)
 {
     const struct pw_cluster *c = in->cluster;

@@ -1,5 +1,5 @@
-/* Counts the rows of /completeness by reason, words them, and has the rules about what figures rest
- * on; see advice_unrecorded.h and rules.h. */
+/* Counts the rows of /completeness by reason, has the text of each reason, and the rules of advice
+ * about missing evidence; see advice_unrecorded.h and rules.h. */
 #include "analysis/advice/advice_unrecorded.h"
 
 #include <inttypes.h>
@@ -46,13 +46,13 @@ const char *pw_unrecorded_remedy(enum pw_unrecorded reason)
     return (unsigned)reason < PW_UNRECORDED_REASONS ? words[reason].remedy : "";
 }
 
-/* The field of a file need not end. */
+/* Compares a text field of a file, which may have no terminating zero. */
 static int is_text(const char *field, size_t size, const char *text)
 {
     return strnlen(field, size) == strlen(text) && memcmp(field, text, strlen(text)) == 0;
 }
 
-/* The reason that the row's `what` names; NONE where it names none. */
+/* The reason that the row's `what` names; PW_UNRECORDED_NONE when it names no reason. */
 static enum pw_unrecorded reason_of(const struct pw_row_c_completeness *row)
 {
     static const char before[] = "unrecorded_";
@@ -142,7 +142,8 @@ void pw_unrecorded_gpus(const struct pw_unrecorded_sum *sum, char *out, size_t s
                         sum->gpu_processes == 1 ? "was" : "were");
 }
 
-/* Rules about what the figures rest on. They save no time, but without them nothing is sure. */
+/* Rules about missing evidence. They save no time, but without the evidence no figure is
+ * certain. */
 
 enum { STEPS_ENOUGH = 10 };
 
@@ -328,7 +329,7 @@ int pw_judge_one_rank(const struct pw_advice_input *in, const struct pw_advice_r
     return in->expected == 1;
 }
 
-/* In double: a damaged file must not overflow an integer. */
+/* Returns a double, so that a damaged file cannot overflow an integer. */
 static double count_nccl(const struct pw_cluster *c)
 {
     double operations = 0;

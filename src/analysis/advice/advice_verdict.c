@@ -1,9 +1,10 @@
-/* Decides in two steps: which evidence is missing, else which loss is the largest; see advice.h. */
+/* Finds the verdict in two steps: first, which evidence is missing; if none is, which loss is the
+ * largest. See advice.h. */
 #include "analysis/advice/advice.h"
 
 #include "analysis/advice/findings.h"
 
-/* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
+/* A straggler needs so many steps: with fewer measured steps the verdict is unknown. */
 enum { STEPS_LEAST = 3 };
 
 /* Whether the records of the first straggler show that it was late; unknown facts about other ranks
@@ -16,7 +17,8 @@ static int has_straggler(const struct pw_advice_input *in, const struct pw_verdi
            !pw_unrecorded_is_silent(c, c->stragglers[0].rank);
 }
 
-/* The order matters: while an earlier evidence is missing, the later ones say nothing. */
+/* The evidence that is missing. The order matters: without the evidence that is asked for first,
+ * the rest says nothing. */
 static enum pw_wanting find_wanting(const struct pw_advice_input *in, const struct pw_verdict *v)
 {
     if (in->present == 0)
@@ -42,7 +44,8 @@ static enum pw_wanting find_wanting(const struct pw_advice_input *in, const stru
     return in->clock_error_max_ns < 0 ? PW_WANTING_CLOCKS : PW_WANTING_NOTHING;
 }
 
-/* Imbalances are in the order of what they cost. */
+/* The first, and so most expensive, imbalance that `has` accepts and that costs 1 % of the steps;
+ * NULL when there is none. */
 static const struct pw_row_c_imbalance *
 first_imbalance(const struct pw_advice_input *in, int (*has)(const struct pw_row_c_imbalance *))
 {
@@ -64,7 +67,8 @@ static double straggler_cost(const struct pw_cluster *c)
                                : (double)worst->excess_ns * (double)worst->steps_hit;
 }
 
-/* Slow transfers cost more than any rank, imbalance, or slow stretch of all ranks but their own. */
+/* 1 when slow transfers cost more than any straggler, any imbalance, and any time in which all
+ * ranks were slower, except one that the transfers explain. */
 static int is_network(const struct pw_cluster *c, const struct pw_verdict *v,
                       const struct pw_row_c_trend *trend, int64_t steps)
 {

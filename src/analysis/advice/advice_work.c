@@ -8,7 +8,7 @@
 #include "core/limits.h"
 #include "core/text.h"
 
-/* Stragglers: all their rules have one judge, and differ in cause and phase. */
+/* Stragglers. Their rules share one judge, and differ in cause and phase. */
 
 static const char *phase_words(int phase)
 {
@@ -228,12 +228,12 @@ const struct pw_row_c_trend *pw_trends_leading(const struct pw_cluster *c)
         const struct pw_row_c_straggler *row = &c->stragglers[i];
         const double held = (double)row->steps_hit * (double)row->excess_ns;
         const double cost = row->gain_ns > 0 ? (double)row->gain_ns : held;
-        /* Other processes on a CPU slow all ranks that may run there. */
+        /* A CPU that other processes use slows all ranks that may run on it. */
         const int is_bound = row->cause == PW_CAUSE_CPU_CONTENTION && row->cpus > 0;
         const int is_same = (worst->kind == PW_SLOWING_PAUSES || is_bound) &&
                             row->first_step >= 0 && row->first_step <= worst->last_step &&
                             row->last_step >= worst->first_step;
-        /* All ranks stand still in a call that one of them does not finish. */
+        /* `is_same`: all ranks stood still in a call because one of them did not finish it. */
         if (cost >= (double)worst->cost_ns * (is_same ? 0.5 : 1))
             worst = NULL;
     }

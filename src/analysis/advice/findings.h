@@ -1,14 +1,15 @@
-/* The findings of a cluster file that verdict, advice and reports judge by the same rules and put
- * into the same words: time in which all ranks were slower, work that differs by design, slow
- * transfers, and ranks without a CPU. Called by the rules of advice and by report/. Reads the
- * cluster and writes sentences into the caller's memory: no I/O, no allocation. */
+/* Findings of a cluster file, with the rules that judge them and the sentences that state them. The
+ * verdict, the advice and the reports share these. They are: time in which all ranks were slower,
+ * work that differs by design, slow transfers, and ranks without a CPU. Called by the rules of
+ * advice and by report/. Reads the cluster and writes sentences into the caller's memory: no I/O,
+ * no allocation. */
 #ifndef PW_ANALYSIS_ADVICE_FINDINGS_H
 #define PW_ANALYSIS_ADVICE_FINDINGS_H
 
 #include "core/cluster.h"
 #include "core/text.h"
 
-/* The time in which all ranks were slower. */
+/* Time in which all ranks were slower: rows of /trends. */
 
 /* The trend that costs the run more than what any straggler does; NULL when there is none. Warm-up
  * is normal and never counts. */
@@ -27,12 +28,14 @@ int pw_imbalance_is_sure(const struct pw_row_c_imbalance *row);
 /* True for a role of a single rank: it may have more work or be slow. */
 int pw_imbalance_is_alone(const struct pw_row_c_imbalance *row);
 
-/* What it costs in `steps` steps: by the replay, else by how much more work there is. */
+/* What the imbalance costs in `steps` steps, ns: by the replay, or without one by the difference in
+ * work. */
 int64_t pw_imbalance_cost(const struct pw_row_c_imbalance *row, int64_t steps);
 
 /* "Uneven work: role "stage 3 of 4" (ranks 4-5) has 1.40 times the work of the others in a step
- * (56.0 ms, others 40.0 ms): an imbalance between roles, not a slow rank", or why it is unknown;
- * without a full stop. It does not begin with a rank, because none is to blame. */
+ * (56.0 ms, others 40.0 ms): an imbalance between roles, not a slow rank", or the reason why the
+ * imbalance is uncertain; without a full stop. The sentence does not begin with a rank, because no
+ * rank is to blame. */
 void pw_imbalance_write(const struct pw_row_c_imbalance *row, struct pw_sentence *sentence);
 
 /* Slow transfers between hosts: rows of /network. */
@@ -49,16 +52,17 @@ int pw_network_explains(const struct pw_row_c_network *row, const struct pw_row_
  * on average instead of 113 us; this cost the job 31.0 ms (4.0 %)". */
 void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *sentence);
 
-/* Whether most ranks lack a CPU. Then their hosts have more to run than cores: no rank is to blame,
- * and long calls are not the fault of the network. */
+/* Ranks without a CPU. When most ranks lack a CPU, their hosts have more to run than cores: no rank
+ * is to blame, and long calls are not the fault of the network. */
 
-/* Shares of the run in which a rank was ready to run but without a CPU, at the least: a rank that
- * waits for others may look again and again whether a message has come, so of each part of the run
- * what it waited for them is subtracted. */
+/* Shares of the run in which a rank was ready to run but without a CPU. They are lower bounds: the
+ * wait for other ranks is subtracted in each part of the run, because a rank may poll while it
+ * waits. */
 struct pw_nocpu {
     double share;       /* mean of the ranks */
     double worst_share; /* the largest */
-    int32_t worst;      /* whose it is; -1: most ranks have their CPU, or it is not known */
+    /* the rank with worst_share; -1: most ranks have their CPU, or it is not known */
+    int32_t worst;
 };
 
 /* Found when more than half of the known ranks were without a CPU for 15 % of the run or more; when

@@ -1,8 +1,10 @@
-/* The rules of advice: their conditions, which advice_table.c lists, and what these share. Included
- * only by the files of this folder; everything else uses advice.h. No I/O, no allocation.
+/* The judges of the rules of advice, which the table in advice_table.c lists, and functions that
+ * several judges share. Included only by the files of this folder; other code uses advice.h. No
+ * I/O, no allocation.
  *
- * A judge returns 1 when its rule applies, and has then written the evidence, and what it knows
- * about ranks and savings. Where it also wrote a text, that replaces the rule's own. */
+ * A judge returns 1 when its rule applies, else 0. When the rule applies, the judge has written the
+ * evidence, and the ranks and the saving if they are known. A text that the judge wrote replaces
+ * the text of the rule. */
 #ifndef PW_ANALYSIS_ADVICE_RULES_H
 #define PW_ANALYSIS_ADVICE_RULES_H
 
@@ -18,8 +20,9 @@ struct pw_advice_rule {
     int (*judge)(const struct pw_advice_input *input, const struct pw_advice_rule *rule,
                  struct pw_advice *advice);
     const char *text;
-    int cause, phase;  /* of stragglers */
-    const char *plain; /* for programs that train nothing; NULL: the text is for all */
+    int cause, phase; /* of the stragglers that the rule applies to */
+    /* the text for programs that are no training; NULL: `text` is for all programs */
+    const char *plain;
 };
 
 typedef int pw_advice_judge(const struct pw_advice_input *input, const struct pw_advice_rule *rule,
@@ -43,13 +46,14 @@ pw_advice_judge pw_judge_one_rank, pw_judge_nccl_untimed, pw_judge_nccl_unplaced
     pw_judge_mpi_not_recorded;
 pw_advice_judge pw_judge_no_communication, pw_judge_clocks_not_aligned;
 
-/* The rule of the table that takes this straggler: the first of its cause and phase. */
+/* The rule that applies to this straggler: the first in the table with its cause and phase. */
 const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *straggler);
 
-/* True when the rank waits for data and its queues say why: then another rule says it. */
+/* True when the rank waits for data and its queues say why: then the rules about the data pipeline
+ * explain the rank. */
 int pw_advice_is_starved(const struct pw_advice_input *input, int32_t rank);
 
-/* What the rule says to a program of this kind. */
+/* The text of the rule for this kind of program (training or not). */
 const char *pw_advice_text_of(const struct pw_advice_input *input,
                               const struct pw_advice_rule *rule);
 
@@ -61,7 +65,7 @@ void pw_advice_write_ranks(const struct pw_advice *advice, struct pw_sentence *s
 /* The gain of the replay with this scope, ns; -1 when it was not replayed. */
 int64_t pw_advice_whatif_gain(const struct pw_advice_input *input, const char *scope);
 
-/* ns per step as ns of all measured steps; -1 stays. */
+/* Converts ns of a step to ns of all measured steps; -1 stays -1. */
 int64_t pw_advice_of_all_steps(const struct pw_advice_input *input, double ns);
 
 #endif
