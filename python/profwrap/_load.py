@@ -392,6 +392,11 @@ class Run:
         return self.table("/open_calls")
 
     @property
+    def epochs(self):
+        """Each time that the launcher started the ranks: what ended it, steps kept; empty without restarts."""
+        return self.table("/epochs")
+
+    @property
     def clocks(self):
         """How each rank's clock relates to the cluster's, with the error bound."""
         return self.table("/clocks")

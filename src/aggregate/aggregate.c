@@ -24,6 +24,7 @@
 #include "aggregate/secondpass/matrix.h"
 #include "aggregate/steps/bins.h"
 #include "aggregate/steps/inferredsteps.h"
+#include "core/h5/epochs.h"
 #include "core/log.h"
 #include "core/readlimit.h"
 
@@ -49,7 +50,7 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
 /* A merge of one job: what it knows, in the order in which it learns it. */
 struct merge {
     struct pw_job *job;
-    const char *output;
+    const char *dir, *output;
     const struct pw_merge_options *options;
     struct pw_matched matched;
     struct pw_share share;
@@ -119,6 +120,17 @@ static void write_open_calls(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_write_root(file, PW_TABLE_c_open_call, job->procs.process == 0 ? total : 0, all);
     free(all);
     free(mine);
+}
+
+/* Of process 0 alone: other epochs are few, and small beside this one. */
+static void write_epochs(struct pw_clusterfile *file, const struct merge *m)
+{
+    struct pw_row_c_epoch *rows = NULL;
+    size_t n = 0;
+    if (m->job->procs.process == 0 && pw_epochs_read(m->dir, &rows, &n))
+        file->error = file->error ? file->error : -ENOMEM;
+    pw_clusterfile_write_root(file, PW_TABLE_c_epoch, n, rows);
+    free(rows);
 }
 
 static void write_operators(struct pw_clusterfile *file, const struct pw_operators *o)
@@ -192,6 +204,7 @@ static void write_all(struct pw_clusterfile *file, const struct merge *m)
     pw_windows_write(file, job);
     pw_job_gather_notes(job);
     write_open_calls(file, job);
+    write_epochs(file, m);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock, nranks, clocks->ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness,
@@ -403,9 +416,10 @@ static void merge_fini(struct merge *m)
     pw_alignment_fini(&m->matched.clocks);
 }
 
-static int merge_job(struct pw_job *job, const char *output, const struct pw_merge_options *options)
+static int merge_job(struct pw_job *job, const char *dir, const char *output,
+                     const struct pw_merge_options *options)
 {
-    struct merge m = {.job = job, .output = output, .options = options};
+    struct merge m = {.job = job, .dir = dir, .output = output, .options = options};
     struct pw_findings *f = &m.findings;
     int err = match(&m);
     err = err ? err : build_share(&m);
@@ -465,7 +479,7 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
         pw_gaps_note(&job);
         pw_unrecorded_note(&job);
         pw_gpuhealth_note(&job);
-        err = merge_job(&job, output, options);
+        err = merge_job(&job, dir, output, options);
     }
     pw_job_close(&job);
     pw_mergelock_release(&lock, output);

@@ -9,6 +9,7 @@
 #include "cli/clusterpath.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
+#include "core/epochdir.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/options.h"
@@ -107,14 +108,20 @@ int pw_cli_compare(int argc, char **argv)
                      "after; options come before them");
         return 2;
     }
+    char dirs[2][PATH_MAX], problem[PW_EPOCHDIR_PROBLEM];
+    for (int i = 0; i < 2; i++)
+        if (pw_epochdir_choose(argv[end.next + i], "", dirs[i], sizeof(dirs[i]), problem)) {
+            pw_error("%s", problem);
+            return 2;
+        }
     pw_h5_watch_install();
-    pw_confine(pw_cli_cluster_size(argv[end.next]) + pw_cli_cluster_size(argv[end.next + 1]),
+    pw_confine(pw_cli_cluster_size(dirs[0]) + pw_cli_cluster_size(dirs[1]),
                options.text[PW_OPT_COMPARE_OUTPUT][0] ? PW_CONFINE_WRITES : 0);
     char path[PATH_MAX];
     struct pw_cluster *runs[2] = {NULL, NULL};
     int status = 1;
-    if (!pw_cli_load_cluster(argv[end.next], path, &runs[0]) &&
-        !pw_cli_load_cluster(argv[end.next + 1], path, &runs[1]))
+    if (!pw_cli_load_cluster(dirs[0], path, &runs[0]) &&
+        !pw_cli_load_cluster(dirs[1], path, &runs[1]))
         status = compare(runs, argv + end.next, threshold, &options);
     pw_cluster_destroy(runs[0]);
     pw_cluster_destroy(runs[1]);

@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/metrics_text.h"
+#include "core/epochdir.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
@@ -259,6 +260,7 @@ static void say_usage(void)
 int pw_cli_ctl(int argc, char **argv)
 {
     struct pw_options options;
+    char dir[PATH_MAX], problem[PW_EPOCHDIR_PROBLEM];
     const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
     struct pw_options_end end;
     int named = command != NULL;
@@ -276,5 +278,9 @@ int pw_cli_ctl(int argc, char **argv)
         say_usage();
         return 2;
     }
-    return command->run(argv[1 + end.next], &options);
+    if (pw_epochdir_choose(argv[1 + end.next], "", dir, sizeof(dir), problem)) {
+        pw_error("%s", problem);
+        return 2;
+    }
+    return command->run(dir, &options);
 }

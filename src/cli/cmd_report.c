@@ -14,6 +14,7 @@
 #include "cli/confine.h"
 #include "cli/htmlpage.h"
 #include "core/cluster.h"
+#include "core/epochdir.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/options.h"
@@ -282,8 +283,9 @@ static void confine(const char *given, const struct pw_options *options)
 int pw_cli_report(int argc, char **argv)
 {
     struct pw_options options;
-    char problem[256];
+    char problem[PW_EPOCHDIR_PROBLEM];
     struct pw_options_end end;
+    char dir[PATH_MAX];
     pw_options_init(&options);
     if (pw_options_parse(&options, PW_CMD_REPORT, argc, argv, &end))
         return usage_error(options.problem);
@@ -300,11 +302,13 @@ int pw_cli_report(int argc, char **argv)
         return usage_error("report needs the output directory of a run, or a cluster file");
     if (end.next + 1 < argc)
         return usage_error("report takes one directory or cluster file; options come before it");
+    if (pw_epochdir_choose(argv[end.next], options.text[PW_OPT_EPOCH], dir, sizeof(dir), problem))
+        return usage_error(problem);
     if (pw_option_flag(&options, PW_OPT_WATCH))
-        return watch(argv[end.next], &options);
+        return watch(dir, &options);
     pw_h5_watch_install();
-    confine(argv[end.next], &options);
-    return report_on(argv[end.next], &options);
+    confine(dir, &options);
+    return report_on(dir, &options);
 }
 
 /* DIR/name in one format; says why it cannot. */

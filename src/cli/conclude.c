@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "core/epochdir.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "rank/run/launch.h"
@@ -126,20 +127,23 @@ static void pass_flops(const struct pw_options *options)
 __attribute__((noreturn)) static void become_merge(const char *dir, int processes,
                                                    const struct pw_options *options)
 {
-    char self[4096], count[16], host[32];
+    char self[4096], count[16], host[32], job[4096], number[16];
+    int epoch = 0;
     dup2(STDERR_FILENO, STDOUT_FILENO);
     remove_launcher_variables();
     setenv("PROFWRAP_READ_MEMORY", ANY_SIZE, 0); /* the job's own files are no stranger's */
     if (pw_option_flag(options, PW_OPT_QUIET))
         setenv("PROFWRAP_MERGE_QUIET", "1", 1);
     pass_flops(options);
+    pw_epochdir_split(dir, job, sizeof(job), &epoch);
+    snprintf(number, sizeof(number), "%d", epoch);
     snprintf(count, sizeof(count), "%d", processes);
     snprintf(host, sizeof(host), "localhost:%d", processes);
     if (pw_cli_self(self, sizeof(self)) == 0) {
         if (processes > 1)
             execlp("mpirun", "mpirun", "--host", host, "--oversubscribe", "--bind-to", "none",
-                   "-np", count, self, "merge", dir, (char *)NULL);
-        execl(self, self, "merge", dir, (char *)NULL);
+                   "-np", count, self, "merge", "--epoch", number, dir, (char *)NULL);
+        execl(self, self, "merge", "--epoch", number, dir, (char *)NULL);
     }
     _exit(127);
 }

@@ -16,7 +16,7 @@ static const struct {
     {"run", pw_cli_run, "[run] [OPTIONS] [--] LAUNCHER [ARGS...]",
      "profile every rank that mpirun, srun, torchrun, ... starts"},
     {"worker", pw_cli_worker, NULL, NULL},
-    {"merge", pw_cli_merge, "merge [-o FILE] DIR",
+    {"merge", pw_cli_merge, "merge [-o FILE] [--epoch N] DIR",
      "merge rank files into DIR/cluster.h5; also under mpirun -np P"},
     {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5",
      "print what a merged run shows; --watch: a running job"},

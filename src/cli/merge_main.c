@@ -9,6 +9,7 @@
 #include "aggregate/aggregate.h"
 #include "aggregate/input/progress.h"
 #include "cli/confine.h"
+#include "core/epochdir.h"
 #include "core/h5/h5types.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
@@ -30,7 +31,7 @@ static int read_flops(struct pw_options *o, struct pw_flops_given *given)
 
 /* What to merge, and where to. */
 struct merge {
-    const char *dir;
+    char dir[4096];
     char output[4200];
     struct pw_merge_options how;
 };
@@ -53,10 +54,16 @@ static int understand(int argc, char **argv, int process, struct merge *merge)
     err = err ? err : read_flops(&options, &merge->how.flops);
     if (err || argc - end.next != 1) {
         if (process == 0)
-            pw_error("%s", err ? options.problem : "usage: profwrap merge [-o FILE] DIR");
+            pw_error("%s",
+                     err ? options.problem : "usage: profwrap merge [-o FILE] [--epoch N] DIR");
         return 2;
     }
-    merge->dir = argv[end.next];
+    if (pw_epochdir_choose(argv[end.next], options.text[PW_OPT_MERGE_EPOCH], merge->dir,
+                           sizeof(merge->dir), problem)) {
+        if (process == 0)
+            pw_error("%s", problem);
+        return 2;
+    }
     if (pw_directory_vet(merge->dir, problem, sizeof(problem))) {
         if (process == 0)
             pw_error("%s", problem);

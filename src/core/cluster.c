@@ -28,6 +28,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->completeness);
     free(cluster->windows);
     free(cluster->open_calls);
+    free(cluster->epochs);
     free(cluster->clocks);
     free(cluster->operators);
     free(cluster->operator_types);

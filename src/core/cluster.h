@@ -60,6 +60,8 @@ struct pw_cluster {
     size_t nwindows;
     struct pw_row_c_open_call *open_calls; /* by rank; none in older files */
     size_t nopen_calls;
+    struct pw_row_c_epoch *epochs; /* in order; none in older files and of jobs without restarts */
+    size_t nepochs;
     struct pw_row_c_clock *clocks; /* none in older files */
     size_t nclocks;
     /* Operators: none in older files. Rows name each other only where they are. */

@@ -3,13 +3,14 @@
  * those of the HTML page.
  *
  * The text report begins with the one sentence that matters, then has these sections: job,
- * completeness, clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives, p2p,
- * stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
+ * epochs, completeness, clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives,
+ * p2p, stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
  *
- * The JSON report is one object with the keys job, completeness, clock, parts, steps, step_trace,
- * collectives, stragglers, imbalances, roles, hosts, links, trends, network, whatif, efficiency,
- * operators, flops, gpu, kernels, data_pipeline, utilisation, memory, advice. It is always
- * complete: `sections` and `top` are for the text. null means "not known".
+ * The JSON report is one object with the keys job, epochs, completeness, clock, parts, steps,
+ * step_trace, collectives, stragglers, imbalances, roles, hosts, links, trends, network, whatif,
+ * efficiency, operators, flops, gpu, kernels, data_pipeline, utilisation, memory, advice. It is
+ * always complete: `sections` and `top` are for the text. null means "not known".
+ *   - epochs is null where the launcher started the ranks once;
  *   - operators has at most PW_REPORT_JSON_OPERATORS rows in each grouping, most self time first;
  *   - data_pipeline, utilisation and memory are null where nothing was sampled, and their series
  *     where these have more than PW_REPORT_JSON_CELLS points;

@@ -52,7 +52,7 @@ MAY_INCLUDE = {
     "aggregate/findings": "core core/h5 analysis analysis/advice aggregate/output aggregate/input"
     " aggregate/match aggregate/operators aggregate/gpu aggregate/samples"
     " aggregate/secondpass",
-    "aggregate": "core analysis aggregate/*",
+    "aggregate": "core core/h5 analysis aggregate/*",
     "report": "core",
     "report/figures": "core analysis analysis/advice",
     "report/writing": "core analysis report report/figures",

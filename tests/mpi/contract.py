@@ -119,6 +119,10 @@ CLUSTER_DATASETS = {
     "completeness": "rank what count detail",
     "windows": "window first_step last_step warmup_first_step warmup_last_step start end cause nranks",
     "open_calls": "rank start seen_until op awaited comm_uid comm_name seq peer tag thread",
+    "epochs":
+        "epoch shown ranks files start_unix_ns end_unix_ns ran_ns ended_by ended_rank hostname "
+        "exit_code exit_signal restart_ns first_step last_step steps steps_ns kept_steps kept_ns "
+        "begins_anew",
     "clocks":
         "rank hostname domain source offset_ns drift_ppm drift_error_ppm error_ns knots active_knots "
         "bounds violations violations_beyond",
@@ -192,7 +196,7 @@ ENUMERATIONS = {
     "part": "any start init setup steps tail finalize end",
 }
 
-REPORT_KEYS = """job completeness clock parts steps step_trace collectives stragglers imbalances roles
+REPORT_KEYS = """job epochs completeness clock parts steps step_trace collectives stragglers imbalances roles
     hosts links trends network whatif efficiency operators flops gpu kernels data_pipeline
     utilisation memory advice""".split()
 

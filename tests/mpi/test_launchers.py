@@ -3,6 +3,7 @@ the launcher behaves as without profwrap. With mpirun, with torchrun and acceler
 them, and with a stand-in (standin_launcher.py) in place of launchers that are not here."""
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -53,6 +54,28 @@ for word in sys.argv[1:]:
 """
 
 
+# Two ranks train; rank 1 is killed in step 9 of epoch 0, when rank 0 is there, too. Epoch 1 goes on
+# from a checkpoint at step 6, or numbers its steps from 0. No step ends before the other rank's.
+TRAINING = f"#!{sys.executable}\n" + f"""
+import os, signal, sys, time
+sys.path.insert(0, {os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python")!r})
+import profwrap
+rank, epoch = int(os.environ["RANK"]), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+first = 6 if epoch and sys.argv[1] == "checkpoint" else 0
+for step in range(first, 10 if epoch == 0 else first + 6):
+    profwrap.step(step)
+    time.sleep(0.002)
+    open(f"at-{{epoch}}-{{rank}}-{{step}}", "w").close()
+    while not os.path.exists(f"at-{{epoch}}-{{1 - rank}}-{{step}}"):
+        time.sleep(0.001)
+if epoch == 0:
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(1000)
+profwrap.step(profwrap.NO_STEP)
+"""
+
+
 def write(path, text, mode=0o700):
     with open(path, "w") as file:
         file.write(text)
@@ -82,7 +105,6 @@ def torch_program(name):
 
 
 def ranks_said(done):
-    import json
     said = [json.loads(line) for line in h.lines(done.stdout) if line.startswith("{")]
     return sorted(said, key=lambda one: one["rank"])
 
@@ -166,8 +188,78 @@ def torchrun_and_restarts_of_a_standin():
     check_report("out/epoch-1", done)
     epochs = [line for line in h.lines(done.stderr) if "epoch" in line and "restart" in line]
     h.equal(len(epochs), 1, f"lines about epochs in {h.lines(done.stderr)}")
-    h.check(re.search(r"epoch 0 ran for \d+\.\d s and ended when rank 1 exited with status 5; the "
-                      r"restart took \d+\.\d s", epochs[0]), epochs[0])
+    h.check(re.search(r"epoch 0 ran for \d+\.\d s and ended when rank 1 \(\S+\) exited with status 5; "
+                      r"the restart took \d+\.\d s", epochs[0]), epochs[0])
+
+
+def epochs_of(how):
+    """The epochs in the report of two ranks of which one was killed, with what was printed of it."""
+    path = write("training.py", TRAINING)
+    done = under("torchrun", "--epochs", 2, path, how, out=how, n=2)
+    with open(f"{how}/epoch-1/report.json") as file:
+        return done, json.load(file)["epochs"]
+
+
+@h.case
+def epochs_and_goodput():
+    """Steps 6 to 8 are repeated after the checkpoint, and 9 was not ended: 6 of the first epoch's are
+    kept. All reports say who ended it."""
+    done, epochs = epochs_of("checkpoint")
+    first, second = epochs["rows"]
+    killed = {"epoch": 0, "shown": 0, "ranks": 2, "files": 2, "ended_by": "signal", "ended_rank": 1,
+              "exit_signal": 9, "first_step": 0, "last_step": 8, "steps": 9, "kept_steps": 6,
+              "begins_anew": 0}
+    h.equal({key: first[key] for key in killed}, killed, "epoch 0")
+    ended = {"epoch": 1, "shown": 1, "ranks": 2, "files": 2, "ended_by": "finished",
+             "ended_rank": None, "restart_ns": None, "steps": 6, "kept_steps": 6, "begins_anew": 0}
+    h.equal({key: second[key] for key in ended}, ended, "epoch 1")
+    h.check(0 < first["kept_ns"] < first["steps_ns"] < first["ran_ns"], "times of", first)
+    h.check(first["restart_ns"] > 0, "restart", first)
+    h.equal(epochs["kept_steps"], 12, "steps that were kept")
+    h.equal(epochs["goodput_least"], epochs["goodput_most"], "goodput")
+    share = epochs["kept_ns"] / epochs["wall_ns"]
+    h.check(abs(epochs["goodput_least"] - share) < 1e-9 and 0 < share < 1, "goodput", epochs)
+    said = "ended when rank 1 (" + os.uname().nodename + ") was killed by signal 9 (Killed)"
+    h.check(said in first["words"], first["words"])
+    report = done.stderr.decode()
+    for words in ("epoch 0 ran for", said):
+        h.check(words in report, f"no '{words}' in", report)
+    with open("checkpoint/epoch-1/report.txt") as file:
+        text = " ".join(file.read().split())
+    for words in ("Epochs: each time", said, "12 steps that were kept, of 15"):
+        h.check(words in text, f"no '{words}' in", text)
+    with open("checkpoint/epoch-1/report.html") as file:
+        h.check('"ended_by":"signal"' in file.read(), "nothing of it in report.html")
+
+
+@h.case
+def epochs_that_number_from_zero():
+    """What was repeated is not known: goodput is a range."""
+    _, epochs = epochs_of("scratch")
+    h.equal([row["kept_steps"] for row in epochs["rows"]], [0, 6], "steps kept at least")
+    h.equal([row["begins_anew"] for row in epochs["rows"]], [0, 1], "begins anew")
+    h.check(epochs["goodput_least"] < epochs["goodput_most"] < 1, "goodput", epochs)
+
+
+@h.case
+def epoch_that_is_not_the_last():
+    """merge and report take the last epoch of a directory, or the one that is asked for."""
+    epochs_of("checkpoint")
+    profwrap = h.place("PROFWRAP")
+
+    def job_of(*words, status=0):
+        done = h.run([profwrap, "report", "--format", "json", *words], status=status)
+        return done if status else json.loads(done.stdout)["epochs"]["rows"]
+
+    h.equal([row["shown"] for row in job_of("checkpoint")], [0, 1], "the epoch without --epoch")
+    h.one_line(job_of("--epoch", "0", "checkpoint", status=1), "run 'profwrap merge checkpoint'")
+    h.run([profwrap, "merge", "-q", "--epoch", "0", "checkpoint"])
+    h.equal([row["shown"] for row in job_of("--epoch", "0", "checkpoint")], [1, 0], "epoch 0")
+    h.equal([row["shown"] for row in job_of("checkpoint/cluster.h5")], [1, 0], "epoch 0's file")
+    h.equal([row["shown"] for row in job_of("--epoch", "0", "checkpoint/epoch-1")], [1, 0], "its")
+    h.one_line(job_of("--epoch", "2", "checkpoint", status=2), "no epoch 2 .* its last is 1")
+    h.one_line(job_of("--epoch", "x", "checkpoint", status=2), "--epoch expects a number")
+    h.run([profwrap, "compare", "checkpoint/cluster.h5", "checkpoint"], status=4)
 
 
 @h.case
@@ -188,7 +280,7 @@ def torchrun_as_a_module_restarts():
                             worker(), "die=1:9"))
     check_files("out/epoch-1", 2)
     check_report("out/epoch-1", done)
-    h.check(any(re.search(r"epoch 0 .* rank 1 was killed by signal 9", line)
+    h.check(any(re.search(r"epoch 0 .* rank 1 .* was killed by signal 9", line)
                 for line in h.lines(done.stderr)), h.lines(done.stderr))
 
 

@@ -42,10 +42,11 @@ static void test_json_keys(void **state)
 {
     (void)state;
     static const char *const keys[] = {
-        "job",        "completeness", "clock",         "steps",       "step_trace", "collectives",
-        "stragglers", "hosts",        "links",         "trends",      "network",    "whatif",
-        "efficiency", "operators",    "data_pipeline", "utilisation", "memory",     "advice",
-        "gpu",        "kernels",      "imbalances",    "roles",       "parts",      "flops"};
+        "job",         "completeness", "clock",      "steps",     "step_trace",
+        "collectives", "stragglers",   "hosts",      "links",     "trends",
+        "network",     "whatif",       "efficiency", "operators", "data_pipeline",
+        "utilisation", "memory",       "advice",     "gpu",       "kernels",
+        "imbalances",  "roles",        "parts",      "flops",     "epochs"};
     struct pw_cluster *c = make_cluster(8, 52);
     add_tables(c);
     for (int round = 0; round < 2; round++) {
@@ -56,8 +57,8 @@ static void test_json_keys(void **state)
         assert_has_not(json, "inf,");
         json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
         assert_non_null(root);
-        assert_int_equal(json_object_size(root), 24);
-        for (size_t i = 0; i < 24; i++)
+        assert_int_equal(json_object_size(root), 25);
+        for (size_t i = 0; i < 25; i++)
             assert_non_null(json_object_get(root, keys[i]));
         json_t *stragglers = json_object_get(root, "stragglers");
         assert_int_equal(json_array_size(stragglers), round);

@@ -156,6 +156,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
         err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
     err = err ? err : load_table(file, PW_TABLE_c_window, &c->windows, &c->nwindows);
     err = err ? err : load_table(file, PW_TABLE_c_open_call, &c->open_calls, &c->nopen_calls);
+    err = err ? err : load_table(file, PW_TABLE_c_epoch, &c->epochs, &c->nepochs);
     err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
     err = err ? err : load_operators(file, c);
     err = err ? err : load_samples(file, c);

@@ -228,6 +228,7 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
         size_t n;
     } tables[] = {
         {"job", PW_TABLE_c_rank, c->ranks, c->nrank_rows},
+        {"epochs", PW_TABLE_c_epoch, c->epochs, c->nepochs},
         {"completeness", PW_TABLE_c_completeness, c->completeness, c->ncompleteness},
         {"clocks", PW_TABLE_c_clock, c->clocks, c->nclocks},
         {"steps", PW_TABLE_c_step, c->steps, c->nstep_rows},

@@ -339,6 +339,7 @@ static const struct key {
     json_t *(*make)(const struct pw_figures *f); /* NULL: as in the JSON report */
 } keys[] = {
     {"job", NULL},
+    {"epochs", NULL},
     {"completeness", NULL},
     {"clock", NULL},
     {"parts", NULL},

@@ -13,6 +13,7 @@
 #include "core/limits.h"
 #include "report/content/firstscreen.h"
 #include "report/figures/figures.h"
+#include "report/figures/goodput.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"
@@ -169,6 +170,36 @@ static json_t *make_job(const struct pw_figures *f)
                                pw_json_rows(PW_TABLE_c_window, c->windows, c->nwindows));
     bad |= json_object_set_new(job, "merge_processes", pw_json_int(c->merge_processes));
     return pw_json_or_null(job, bad);
+}
+
+static json_t *make_epoch_rows(const struct pw_cluster *c)
+{
+    json_t *array = pw_json_rows(PW_TABLE_c_epoch, c->epochs, c->nepochs);
+    int bad = !array;
+    for (size_t i = 0; i < c->nepochs && !bad; i++) {
+        char words[256];
+        pw_words_epoch_end(&c->epochs[i], words, sizeof(words));
+        bad = json_object_set_new(json_array_get(array, i), "words",
+                                  pw_json_text(words, sizeof(words)));
+    }
+    return pw_json_or_null(array, bad);
+}
+
+static json_t *make_epochs(const struct pw_figures *f)
+{
+    const struct pw_goodput g = pw_goodput_of(f->cluster);
+    if (!f->cluster->nepochs)
+        return json_null();
+    json_t *epochs = json_object();
+    int bad = json_object_set_new(epochs, "wall_ns", pw_json_int(g.wall_ns));
+    bad |= json_object_set_new(epochs, "restarts_ns", pw_json_int(g.restarts_ns));
+    bad |= json_object_set_new(epochs, "steps", pw_json_int(g.steps));
+    bad |= json_object_set_new(epochs, "kept_steps", pw_json_int(g.kept_steps));
+    bad |= json_object_set_new(epochs, "kept_ns", pw_json_int(g.kept_ns));
+    bad |= json_object_set_new(epochs, "goodput_least", pw_json_real(g.least));
+    bad |= json_object_set_new(epochs, "goodput_most", pw_json_real(g.most));
+    bad |= json_object_set_new(epochs, "rows", make_epoch_rows(f->cluster));
+    return pw_json_or_null(epochs, bad);
 }
 
 static json_t *make_completeness(const struct pw_figures *f)
@@ -401,6 +432,7 @@ static const struct key {
     json_t *(*make)(const struct pw_figures *f);
 } keys[] = {
     {"job", make_job},
+    {"epochs", make_epochs},
     {"completeness", make_completeness},
     {"clock", pw_json_clocks},
     {"parts", pw_json_parts},

@@ -17,6 +17,11 @@ static bool has_gpus(const struct pw_cluster *c)
     return c->ngpu_ranks > 0;
 }
 
+static bool has_epochs(const struct pw_cluster *c)
+{
+    return c->nepochs > 0;
+}
+
 static bool has_flops(const struct pw_cluster *c)
 {
     return c->nflops > 0;
@@ -34,6 +39,8 @@ static const struct section {
     bool is_whole; /* its figures cannot be of some steps: they are of the whole run always */
 } sections[] = {
     {"job", "Job", pw_section_job, NULL, false},
+    {"epochs", "Epochs: each time that the launcher started the ranks", pw_section_epochs,
+     has_epochs, true},
     {"completeness", "What these figures rest on", pw_section_completeness, NULL, false},
     {"clocks", "Clocks", pw_section_clocks, NULL, true},
     {"parts", "Parts of the run: the whole wall time of the ranks", pw_section_parts, has_parts,

@@ -189,6 +189,34 @@ const char *pw_words_mfu(char *out, size_t size, double mfu)
     return out;
 }
 
+static int ended_by(const struct pw_row_c_epoch *epoch, const char *how)
+{
+    return strncmp(epoch->ended_by, how, sizeof(epoch->ended_by)) == 0;
+}
+
+const char *pw_words_epoch_end(const struct pw_row_c_epoch *epoch, char *out, size_t size)
+{
+    char host[80] = "";
+    if (epoch->hostname[0])
+        snprintf(host, sizeof(host), " (%.64s)", epoch->hostname);
+    if (ended_by(epoch, "signal"))
+        snprintf(out, size, "ended when rank %" PRId32 "%s was killed by signal %" PRId32 " (%s)",
+                 epoch->ended_rank, host, epoch->exit_signal, strsignal(epoch->exit_signal));
+    else if (ended_by(epoch, "exit"))
+        snprintf(out, size, "ended when rank %" PRId32 "%s exited with status %" PRId32,
+                 epoch->ended_rank, host, epoch->exit_code);
+    else if (ended_by(epoch, "missing_files"))
+        snprintf(out, size, "ended, and %" PRId32 " of its %" PRId32 " ranks left no file",
+                 epoch->ranks - epoch->files, epoch->ranks);
+    else if (ended_by(epoch, "launcher"))
+        snprintf(out, size, "was ended by its launcher");
+    else if (ended_by(epoch, "finished"))
+        snprintf(out, size, "ended in order");
+    else
+        snprintf(out, size, epoch->files ? "ended in a way that is not known" : "left no files");
+    return out;
+}
+
 const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size)
 {
     snprintf(out, size, "%s", "");

@@ -38,6 +38,10 @@ const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t
 /* "43.2 %", with one decimal; "n/a" below 0. Returns `out`. */
 const char *pw_words_mfu(char *out, size_t size, double mfu);
 
+/* "ended when rank 2 (node-a) was killed by signal 9 (Killed)", "ended in order": of an epoch.
+ * Returns `out`. */
+const char *pw_words_epoch_end(const struct pw_row_c_epoch *epoch, char *out, size_t size);
+
 /* Which parts of a report of some steps (`report --steps`) cover these steps, and which the whole
  * run; "" when the report covers all steps. Returns `out`. */
 const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size);

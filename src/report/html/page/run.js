@@ -29,6 +29,36 @@ function jobList(parent) {
     property(list, "profwrap", job.profwrap_version || "not known");
 }
 
+/* Each time that the launcher started the ranks; the goodput is that of the text report. */
+function epochTable(parent) {
+    const { epochs } = report;
+    if (!epochs)
+        return;
+    const box = panel(parent, "Epochs: each time that the launcher started the ranks");
+    const least = formatShare(epochs.goodput_least), most = formatShare(epochs.goodput_most);
+    note(box, !isKnown(epochs.goodput_least)
+        ? "Goodput is not known, because not all steps were recorded."
+        : `Goodput: ${least === most ? least : `between ${least} and ${most}`} of ` +
+          `${formatNs(epochs.wall_ns)}; restarts took ${formatNs(epochs.restarts_ns)}.` +
+          (least === most ? "" : " An epoch numbers its steps from the beginning: it is not known " +
+              "which steps it repeats."));
+    new Table(box, {
+        caption: "One row an epoch", rows: epochs.rows, search: "Find",
+        isHit: (row) => row.ended_by !== "finished",
+        columns: [
+            { title: "epoch", kind: "plain", value: (row) => row.epoch,
+              show: (row) => `${row.epoch}${row.shown ? " (this report)" : ""}` },
+            { title: "ranks", kind: "count", value: (row) => row.ranks },
+            { title: "ran", kind: "ns", value: (row) => row.ran_ns },
+            { title: "end", kind: "text", value: (row) => row.words },
+            { title: "steps", kind: "count", value: (row) => row.steps },
+            { title: "kept", kind: "count", value: (row) => row.kept_steps },
+            { title: "in kept steps", kind: "ns", value: (row) => row.kept_ns },
+            { title: "restart took", kind: "ns", value: (row) => row.restart_ns },
+        ],
+    });
+}
+
 function lossTable(parent) {
     const { losses } = report.completeness, box = panel(parent, "What is missing or contradictory");
     if (!losses.length) {
@@ -140,6 +170,7 @@ function clockTable(parent) {
 function renderRun(box) {
     box.append(element("h2", {}, "Clocks and completeness"));
     jobList(box);
+    epochTable(box);
     lossTable(box);
     openCallTable(box);
     fileTable(box);
