@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rank/run/claim.h"
+#include "rank/run/hydra.h"
 #include "rank/run/identity.h"
 #include "rank/run/rankenv.h"
 
@@ -216,6 +217,50 @@ static void test_what_the_launcher_had_is_left_out(void **state)
     assert_is(&id, 1, 2, 0, NULL, 0);
 }
 
+/* A process in the directory that stands for the root; `words` are separated by blanks. */
+static void make_process(void **state, int pid, int parent, const char *words)
+{
+    char path[UNIT_PATH], name[64], text[256];
+    snprintf(name, sizeof(name), "proc/%d", pid);
+    mkdir(unit_path(path, state, "proc"), 0700);
+    assert_int_equal(mkdir(unit_path(path, state, name), 0700), 0);
+    snprintf(name, sizeof(name), "proc/%d/stat", pid);
+    const int length = snprintf(text, sizeof(text), "%d (a) b) S %d 1 1 0", pid, parent);
+    unit_write(unit_path(path, state, name), text, (size_t)length, 0600);
+    snprintf(name, sizeof(name), "proc/%d/cmdline", pid);
+    const size_t size = (size_t)snprintf(text, sizeof(text), "%s", words) + 1;
+    for (size_t i = 0; i < size; i++)
+        if (text[i] == ' ')
+            text[i] = '\0';
+    unit_write(unit_path(path, state, name), text, size, 0600);
+}
+
+static void assert_hydra(void **state, int pid, const char *wanted)
+{
+    char name[64];
+    pw_hydra_name(*state, pid, name, sizeof(name));
+    assert_string_equal(name, wanted);
+}
+
+/* Hydra names its jobs nowhere: its proxies, one on each host, all know their mpiexec. */
+static void test_hydra(void **state)
+{
+    make_process(state, 1, 0, "init");
+    make_process(state, 7, 1, "/opt/bin/hydra_pmi_proxy --control-port node-1:35001 --pgid 0");
+    make_process(state, 8, 7, "sh -c ./a");
+    make_process(state, 9, 8, "numactl ./a");
+    assert_hydra(state, 7, "node-1-35001");
+    assert_hydra(state, 9, "node-1-35001");
+    make_process(state, 17, 1, "hydra_pmi_proxy --pgid 2 --control-port node-1:35001");
+    make_process(state, 18, 17, "./child"); /* of MPI_Comm_spawn */
+    assert_hydra(state, 18, "node-1-35001-2");
+    make_process(state, 27, 1, "hydra_pmi_proxy --control-port");
+    assert_hydra(state, 27, "");
+    make_process(state, 28, 1, "./a --control-port b:1");
+    assert_hydra(state, 28, "");
+    assert_hydra(state, 99, ""); /* has ended */
+}
+
 static int is_launcher(const char *command)
 {
     char text[512], *rest = text, *argv[16];
@@ -364,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_no_launcher),
         cmocka_unit_test(test_address_and_port_only),
         cmocka_unit_test(test_what_the_launcher_had_is_left_out),
+        IN_DIR(test_hydra),
         cmocka_unit_test(test_launchers_are_recognised),
         IN_DIR(test_each_place_is_taken_once),
         IN_DIR(test_merged_job_is_over),

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rank/run/hydra.h"
 #include "rank/run/process.h"
 #include "rank/run/rankenv.h"
 
@@ -131,11 +132,23 @@ static void name_torchrun(struct pw_identity *id, const char *given, char *out, 
         snprintf(out, size, "torchrun-%s", meeting);
 }
 
-/* Where no launcher names the job. */
-static void name_nameless(struct pw_identity *id, enum pw_rank_row row, const char *launch,
-                          char *out, size_t size)
+/* The port may be a later job's, too. */
+static void name_hydra(const char *root, char *out, size_t size)
 {
-    if (row == PW_RANK_MSRUN)
+    char name[64];
+    pw_hydra_name(root, getppid(), name, sizeof(name));
+    if (name[0])
+        snprintf(out, size, "hydra-%.50s", name);
+}
+
+/* Where no launcher names the job. */
+static void name_nameless(struct pw_identity *id, enum pw_rank_row row,
+                          const struct pw_identity_hints *hints, char *out, size_t size)
+{
+    const char *launch = hints->launch;
+    if (row == PW_RANK_HYDRA)
+        name_hydra(hints->root ? hints->root : "", out, size);
+    else if (row == PW_RANK_MSRUN)
         name_meeting(out, size, "MS_SCHED_HOST", "MS_SCHED_PORT");
     else if (row == PW_RANK_PLAIN || row == PW_RANK_ASCEND)
         name_meeting(out, size, "MASTER_ADDR", "MASTER_PORT");
@@ -161,7 +174,8 @@ static void join_names(struct pw_identity *id, enum pw_rank_row row, const char 
     clean(id->job);
 }
 
-static void find_job(struct pw_identity *id, enum pw_rank_row row, const char *launch)
+static void find_job(struct pw_identity *id, enum pw_rank_row row,
+                     const struct pw_identity_hints *hints)
 {
     char name[128] = "";
     if (row != PW_RANK_NONE) {
@@ -171,7 +185,7 @@ static void find_job(struct pw_identity *id, enum pw_rank_row row, const char *l
         else if (given)
             snprintf(name, sizeof(name), "%s", given);
         if (!name[0] && !(row == PW_RANK_SLURM && value_of("SLURM_JOB_ID")))
-            name_nameless(id, row, launch, name, sizeof(name));
+            name_nameless(id, row, hints, name, sizeof(name));
     }
     join_names(id, row, name);
 }
@@ -208,7 +222,7 @@ void pw_identity_find(struct pw_identity *id, const struct pw_identity_hints *hi
         snprintf(id->hostname, sizeof(id->hostname), "%s", hints->hostname);
     else if (gethostname(id->hostname, sizeof(id->hostname) - 1))
         strcpy(id->hostname, "unknown");
-    find_job(id, row, hints->launch);
+    find_job(id, row, hints);
     find_clock_domain(id, hints->root ? hints->root : "");
 }
 
