@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/mpirun.h"
 #include "core/epochdir.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
@@ -31,6 +32,9 @@ static const char ANY_SIZE[] = "1000000G";
 static const char *const launcher_variables[] = {
     "PMIX_",
     "PMI_",
+    "HYDI_CONTROL_FD=",
+    "MPI_LOCALNRANKS=",
+    "MPI_LOCALRANKID=",
     "SLURM_",
     "OMPI_COMM_WORLD_",
     "OMPI_APP_CTX_NUM_PROCS=",
@@ -123,11 +127,21 @@ static void pass_flops(const struct pw_options *options)
     setenv("PROFWRAP_MERGE_FLOPS_TYPE", options->text[PW_OPT_FLOPS_TYPE], 1);
 }
 
+/* Open MPI's mpirun looks for its daemon there. */
+static void put_into_path(const char *program)
+{
+    char path[8192];
+    const char *before = getenv("PATH"), *slash = strrchr(program, '/');
+    if (slash && snprintf(path, sizeof(path), "%.*s:%s", (int)(slash - program), program,
+                          before ? before : "") < (int)sizeof(path))
+        setenv("PATH", path, 1);
+}
+
 /* In the child. Standard output belongs to the application. */
 __attribute__((noreturn)) static void become_merge(const char *dir, int processes,
                                                    const struct pw_options *options)
 {
-    char self[4096], count[16], host[32], job[4096], number[16];
+    char self[4096], mpirun[4096], count[16], host[32], job[4096], number[16];
     int epoch = 0;
     dup2(STDERR_FILENO, STDOUT_FILENO);
     remove_launcher_variables();
@@ -140,9 +154,11 @@ __attribute__((noreturn)) static void become_merge(const char *dir, int processe
     snprintf(count, sizeof(count), "%d", processes);
     snprintf(host, sizeof(host), "localhost:%d", processes);
     if (pw_cli_self(self, sizeof(self)) == 0) {
-        if (processes > 1)
-            execlp("mpirun", "mpirun", "--host", host, "--oversubscribe", "--bind-to", "none",
-                   "-np", count, self, "merge", "--epoch", number, dir, (char *)NULL);
+        if (processes > 1 && pw_mpirun_find(mpirun, sizeof(mpirun)) == 0) {
+            put_into_path(mpirun);
+            execl(mpirun, mpirun, "--host", host, "--oversubscribe", "--bind-to", "none", "-np",
+                  count, self, "merge", "--epoch", number, dir, (char *)NULL);
+        }
         execl(self, self, "merge", "--epoch", number, dir, (char *)NULL);
     }
     _exit(127);

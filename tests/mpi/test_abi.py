@@ -1,0 +1,59 @@
+"""Programs of MPI libraries that profwrap was not built with, and what starts them."""
+
+import os
+import sys
+
+import harness as h
+
+# As Hydra's: says what it is, and knows no option of Open MPI's.
+HYDRA = """#!/bin/sh
+echo "$@" >>"$(dirname "$0")/asked"
+[ "$1" = --version ] || exit 255
+echo "HYDRA build details:"
+echo "    Version: 5.0.2"
+"""
+
+SILENT = """#!/bin/sh
+exec sleep 1000
+"""
+
+
+def with_mpirun(text):
+    """PATH with this script as mpirun."""
+    os.makedirs("bin", exist_ok=True)
+    with open("bin/mpirun", "w") as file:
+        file.write(text)
+    os.chmod("bin/mpirun", 0o700)
+    return {"PATH": os.path.abspath("bin") + ":" + os.environ["PATH"]}
+
+
+def profwrap_mpirun(env):
+    """The merge has the PATH that is given; ranks have what Open MPI's mpirun makes of it."""
+    return h.run(h.profwrap("--summary", "-o", "out", *h.mpirun(2, h.place("TRAIN"), "--steps", 3)),
+                 env=env)
+
+
+def check_merged(done, folder, n):
+    h.check("the merge failed" not in done.stderr.decode(), done.stderr.decode())
+    with h.h5py().File(os.path.join(folder, "cluster.h5"), "r") as cluster:
+        h.equal(len(cluster["ranks"]), n, "ranks that were merged")
+
+
+@h.case
+def merge_without_the_mpirun_of_another_mpi():
+    """It would be asked for options that it does not know."""
+    env = with_mpirun(HYDRA)
+    done = profwrap_mpirun(env)
+    check_merged(done, "out", 2)
+    with open("bin/asked") as file:
+        h.equal(file.read(), "--version\n", "what the other mpirun was asked")
+
+
+@h.case
+def merge_beside_an_mpirun_that_does_not_answer():
+    done = profwrap_mpirun(with_mpirun(SILENT))
+    check_merged(done, "out", 2)
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
