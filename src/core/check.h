@@ -1,8 +1,9 @@
-/* Checks of what the code itself promises at its seams (ring, journal, tables), for developers:
- * built with -DPROFWRAP_ASSERT=cheap (on slow paths) or full (on every record, too). Without it
- * they are not compiled, so that none of them is in an application. A check that fails ends the
- * process with SIGABRT after one line on standard error. What comes from outside (files, shared
- * memory that an application can write to) may not be checked by them: it is handled as bad input.
+/* Assertions about the ring, the journal and the tables, for developers: built with
+ * -DPROFWRAP_ASSERT=cheap (on slow paths) or full (on every record, too). Without that macro they
+ * are not compiled, so a release build runs none of them inside an application. A check that fails
+ * ends the process with SIGABRT after one line on standard error. Do not check data from outside
+ * with them (files, shared memory that an application can write to): handle wrong values there as
+ * bad input.
  */
 #ifndef PW_CORE_CHECK_H
 #define PW_CORE_CHECK_H

@@ -38,13 +38,13 @@ int64_t pw_clock_to_cluster(const struct pw_row_clock *knots, size_t n, int64_t 
     return time > PW_LIMIT ? PW_LIMIT : time < -PW_LIMIT ? -PW_LIMIT : time;
 }
 
-/* An error of 0 is the reference's own: it has nothing to drift from. */
+/* An error of 0 is that of the reference clock, which cannot drift from itself. */
 static int64_t grown(int64_t error_ns, int64_t away_ns)
 {
     return error_ns ? error_ns + pw_clock_drift(away_ns) : 0;
 }
 
-/* What lies between two estimates is at most as far off as the same mixture of their errors. */
+/* The error of an interpolated offset is at most the interpolated error of the two knots. */
 static int64_t between(const struct pw_row_clock *a, const struct pw_row_clock *b, int64_t local_ns)
 {
     int64_t from = local_ns - a->local_ns, to = b->local_ns - local_ns;
@@ -73,7 +73,7 @@ int64_t pw_clock_error_max(const struct pw_row_clock *knots, size_t n, int64_t f
     int64_t worst = pw_clock_error(knots, n, first_ns);
     int64_t last = pw_clock_error(knots, n, last_ns);
     worst = last > worst ? last : worst;
-    for (size_t i = 0; i < 2 * n; i++) { /* the knots, and half-way between them */
+    for (size_t i = 0; i < 2 * n; i++) { /* each knot, and the middle between it and the next */
         int64_t at = knots[i / 2].local_ns;
         if (i % 2)
             at += i / 2 + 1 < n ? (knots[i / 2 + 1].local_ns - at) / 2 : 0;

@@ -1,6 +1,6 @@
 /* A cluster file in memory. core/h5/clusterload.c fills it; reports, the timeline and the analyses
- * of cluster data read it. The arrays belong to the struct until pw_cluster_destroy(). Without
- * HDF5, so that reports need none. */
+ * of cluster data read it. The arrays belong to the struct until pw_cluster_destroy(). This file
+ * does not use HDF5, so the reports do not need it. */
 #ifndef PW_CORE_CLUSTER_H
 #define PW_CORE_CLUSTER_H
 
@@ -10,15 +10,15 @@
 #include "core/tables.h"
 
 struct pw_cluster {
-    /* Root attributes; text is "" and numbers -1 where the file has none. */
+    /* Root attributes. One that the file lacks is "" or -1. */
     char profwrap_version[32];
     char job_id[64];
     char command[512];
     int64_t nranks, nhosts, nsteps, steps_inferred, clock_error_max_ns, merge_processes;
     int64_t start_unix_ns, end_unix_ns;
     int64_t snapshot;              /* 1: the job was still running */
-    int64_t bins_start_ns, bin_ns; /* of bin_trace, cluster time; -1: there are none */
-    char restricted_to[128];       /* the steps that a report is to be of, "" for all */
+    int64_t bins_start_ns, bin_ns; /* start and length of bins; cluster time; -1: no bin_trace */
+    char restricted_to[128];       /* the steps that the report is limited to; "": all */
 
     struct pw_row_c_rank *ranks;
     size_t nrank_rows;
@@ -26,7 +26,8 @@ struct pw_cluster {
     size_t nstep_rows;
     struct pw_row_c_step_trace *step_trace;   /* [S * R]: step-major, rank = row of `ranks` */
     struct pw_row_c_phase_trace *phase_trace; /* [S * R], as step_trace */
-    struct pw_row_c_part_trace *part_trace; /* NULL (older files), or [PW_PART_END * R]: by part */
+    struct pw_row_c_part_trace *part_trace;   /* NULL in older files, else [PW_PART_END * R]: by
+                                               * part */
     struct pw_row_c_collective *collectives;
     size_t ncollectives;
     struct pw_row_c_collective_stat *collective_stats;
@@ -45,7 +46,7 @@ struct pw_cluster {
     size_t nhosts_slow;
     struct pw_row_c_link *links_slow;
     size_t nlinks_slow;
-    /* Roles and imbalances: none in older files, and where all ranks have the same part. */
+    /* Roles and imbalances: none in older files, and none when all ranks have the same role. */
     struct pw_row_c_role *roles;
     size_t nroles;
     struct pw_row_c_imbalance *imbalances; /* largest gain first */
@@ -64,7 +65,7 @@ struct pw_cluster {
     size_t nepochs;
     struct pw_row_c_clock *clocks; /* none in older files */
     size_t nclocks;
-    /* Operators: none in older files. Rows name each other only where they are. */
+    /* Operators: none in older files. Row numbers in them are checked when the file is loaded. */
     struct pw_row_c_operator *operators;
     size_t noperators;
     struct pw_row_c_operator_type *operator_types;
@@ -75,23 +76,23 @@ struct pw_cluster {
     size_t noperator_stacks;
     struct pw_row_c_operator_rank *operator_ranks;
     size_t noperator_ranks;
-    /* GPUs: none in older files and of jobs without. */
+    /* GPUs: none in older files, and none in jobs without GPUs. */
     struct pw_row_c_gpu_trace *gpu_trace; /* NULL, or as step_trace */
     struct pw_row_c_gpu_rank *gpu_ranks;  /* by rank */
     size_t ngpu_ranks;
     struct pw_row_c_gpu_device
-        *gpu_devices; /* by rank and device; older files: of ranks with several */
+        *gpu_devices; /* by rank and device; older files: only of ranks with several GPUs */
     size_t ngpu_devices;
     struct pw_row_c_kernel *kernels;
     size_t nkernels;
     struct pw_row_c_kernel_rank *kernel_ranks;
     size_t nkernel_ranks;
-    struct pw_row_c_flops *flops; /* none where nothing is known; that of all ranks first */
+    struct pw_row_c_flops *flops; /* none when nothing is known; first the row of all ranks */
     size_t nflops;
     struct pw_row_c_step_flops *step_flops;
     size_t nstep_flops;
-    /* Data pipeline and what processes used: none in older files. */
-    struct pw_row_c_queue *queues; /* by place, then rank; that of all ranks first */
+    /* The data pipeline, and the resources that processes used: none in older files. */
+    struct pw_row_c_queue *queues; /* by place, then rank; first the row of all ranks */
     size_t nqueues;
     struct pw_row_c_queue_series *queue_series;
     size_t nqueue_series;

@@ -1,14 +1,15 @@
-/* Which kernels are those of NCCL, and of RCCL, which has kept their names and has MSCCL's, too:
- * one rule for the collector (nccl_tool.c), the merge (kernelrows.c) and the HTML report. It looks
- * at the name alone. */
+/* Tells by its name whether a kernel belongs to NCCL or RCCL. RCCL's kernels have NCCL's names, or
+ * those of MSCCL. Used by the collector (nccl_tool.c), the merge (kernelrows.c) and the HTML
+ * report, so that all decide alike. Looks at nothing but the name. */
 #ifndef PW_CORE_COMM_KERNEL_H
 #define PW_CORE_COMM_KERNEL_H
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Whether a kernel is one, by its name as CUPTI gives it (_Z29ncclDevKernel...) or demangled (void
- * ncclDevKernel<...). Types of NCCL's among a function's parameters do not count. */
+/* Whether `name` is a kernel of NCCL or RCCL. The name may be mangled, as CUPTI gives it
+ * (_Z29ncclDevKernel...), or demangled (void ncclDevKernel<...). NCCL's types among the parameters
+ * of another function do not count. */
 static inline bool pw_is_comm_kernel(const char *name)
 {
     if (strncmp(name, "_Z", 2) == 0) {

@@ -7,8 +7,8 @@
 
 #define PW_CPUSET_NONE UINT64_C(0xcbf29ce484222325)
 
-/* The set with one more CPU, a larger one than those in it: FNV-1a (Fowler, Noll, Vo) of their
- * numbers. */
+/* Returns the number of the set `set` with the CPU `cpu` added: the FNV-1a hash (Fowler, Noll, Vo)
+ * of the CPUs' numbers. Add CPUs in rising order. */
 static inline uint64_t pw_cpuset_with(uint64_t set, int64_t cpu)
 {
     return (set ^ (uint64_t)cpu) * UINT64_C(0x100000001b3);

@@ -5,8 +5,9 @@
 
 #include <stdlib.h>
 
-/* The array `v` of n items of `size` bytes, with room for one more; its address may change, and
- * *capacity with it. NULL when memory is short: then the array is as it was. */
+/* Makes room for one more item in the array `v` of n items of `size` bytes. Returns the array,
+ * whose address may have changed, and updates *capacity; NULL when memory is short: then `v` is
+ * unchanged and still valid. */
 static inline void *pw_grow(void *v, size_t n, size_t size, size_t *capacity)
 {
     if (n < *capacity)

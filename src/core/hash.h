@@ -1,6 +1,6 @@
-/* Which of a caller's items has a key: a hash table of indices, without the items and keys, which
- * stay the caller's. Called by the merge, the import and the timeline. Tool code, because it
- * allocates. */
+/* A hash table that finds which item of the caller's array has a key. It stores indices only; the
+ * items and keys stay in the caller's array. Called by the merge, the import and the timeline. Tool
+ * code, because it allocates. */
 #ifndef PW_CORE_HASH_H
 #define PW_CORE_HASH_H
 
@@ -14,28 +14,29 @@ struct pw_hash_slot {
     int32_t item; /* PW_HASH_NONE: free */
 };
 
-/* {0} is an empty one. */
+/* An empty table is {0}. */
 struct pw_hash {
     struct pw_hash_slot *slots;
-    size_t capacity, n; /* 0 or a power of two; slots that are taken */
+    size_t capacity, n; /* slots: 0 or a power of two; slots in use */
 };
 
 typedef int pw_hash_same(const void *items, int32_t item, const void *key);
 
-/* Makes room for one more, after which slots found before are void. 0 or -ENOMEM. */
+/* Makes room for one more item. Returns 0 or -ENOMEM. Slots that were found before are then
+ * invalid. */
 int pw_hash_reserve(struct pw_hash *hash);
 
-/* The slot of the item that is the same as `key`, or the free one where it belongs: the caller
- * gives it an item with pw_hash_take(). There must have been room. */
+/* Returns the slot of the item that equals `key`, or the free slot where such an item belongs;
+ * pw_hash_take() puts an item there. Call pw_hash_reserve() first. */
 struct pw_hash_slot *pw_hash_find(const struct pw_hash *hash, uint32_t value, pw_hash_same *same,
                                   const void *items, const void *key);
 
-/* A free slot for an item that is known not to be there. */
+/* Returns a free slot for an item that is known not to be in the table. */
 struct pw_hash_slot *pw_hash_free_slot(const struct pw_hash *hash, uint32_t value);
 
 void pw_hash_take(struct pw_hash *hash, struct pw_hash_slot *slot, uint32_t value, int32_t item);
 
-/* Forgets all items; the room stays. */
+/* Removes all items and keeps the memory. */
 void pw_hash_clear(struct pw_hash *hash);
 
 void pw_hash_fini(struct pw_hash *hash);

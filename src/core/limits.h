@@ -1,12 +1,13 @@
-/* What numbers of files can be, and sums of them: a file may say anything, and no sum of what it
- * says may overflow. Used by all that compute with numbers of files. Pure functions. */
+/* Limits for numbers that are read from files, and sums that cannot overflow: a damaged file may
+ * contain any number. Used by all code that computes with numbers from files. Pure functions. */
 #ifndef PW_CORE_LIMITS_H
 #define PW_CORE_LIMITS_H
 
 #include <stdint.h>
 
-/* Times and durations in ns, and bytes of a message, beyond which they are damage: 73 years. Clocks
- * count from the boot or from 1970. The sum of two, or the difference of two sums, still fits. */
+/* The largest possible time or duration in ns, and the largest number of bytes; anything beyond is
+ * damage. In ns it is 73 years; clocks count from the boot or from 1970. The sum of two such
+ * numbers fits into int64_t, and so does the difference of two such sums. */
 #define PW_LIMIT ((int64_t)1 << 61)
 
 static inline int pw_is_possible(int64_t number)
@@ -14,7 +15,7 @@ static inline int pw_is_possible(int64_t number)
     return number >= -PW_LIMIT && number <= PW_LIMIT;
 }
 
-/* a + b, or the largest or smallest number where that is beyond it. */
+/* Returns a + b; INT64_MAX or INT64_MIN when it overflows. */
 static inline int64_t pw_sum(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -23,7 +24,7 @@ static inline int64_t pw_sum(int64_t a, int64_t b)
     return b > 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* a - b, cut in the same way. */
+/* Returns a - b; INT64_MAX or INT64_MIN when it overflows. */
 static inline int64_t pw_difference(int64_t a, int64_t b)
 {
     int64_t difference;
@@ -32,7 +33,7 @@ static inline int64_t pw_difference(int64_t a, int64_t b)
     return b < 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* The number in whole, 0 for what is none, or the limit it is beyond. */
+/* Returns the number without its fraction, at most PW_LIMIT and at least -PW_LIMIT; 0 for NaN. */
 static inline int64_t pw_whole(double number)
 {
     const double most = (double)PW_LIMIT;

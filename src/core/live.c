@@ -1,4 +1,4 @@
-/* Ownership and look-ups of what is known of a running rank; see live.h. */
+/* Frees a struct pw_live and finds threads and communicators in it; see live.h. */
 #include "core/live.h"
 
 #include <stdlib.h>

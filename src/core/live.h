@@ -1,7 +1,7 @@
-/* What is known of a rank while it runs: the calls that its threads are in, and how far it has
- * come on its communicators. Its collector fills one; `profwrap ctl status` and the watchdog
- * gather those of all ranks, compare and print them. Tool code only. Its arrays belong to the
- * struct until pw_live_fini(). */
+/* What is known of a rank while it runs: the calls that its threads are in, and the number of
+ * collectives that it has left on each communicator. Each rank's collector fills a struct pw_live;
+ * `profwrap ctl status` and the watchdog gather those of all ranks, compare and print them. Tool
+ * code only. The arrays belong to the struct until pw_live_fini(). */
 #ifndef PW_CORE_LIVE_H
 #define PW_CORE_LIVE_H
 
@@ -13,12 +13,14 @@ enum { PW_LIVE_NAME = 64, PW_LIVE_COMMS = 256, PW_LIVE_THREADS = 256, PW_LIVE_FR
 /* A thread that has recorded something and has not ended. */
 struct pw_live_thread {
     int32_t tid;
-    uint16_t thread;   /* in the order of first records */
-    uint16_t awaited;  /* of a completion call: what it waits for; PW_OP_None: not known */
-    uint16_t op;       /* enum pw_op; PW_OP_None: it is in no MPI call that is recorded */
+    uint16_t thread;   /* number of the thread, in the order of their first records */
+    uint16_t awaited;  /* in a completion call: the operation that it waits for; PW_OP_None: not
+                        * known */
+    uint16_t op;       /* the MPI call that it is in (enum pw_op); PW_OP_None: in none that is
+                        * recorded */
     int64_t since_ns;  /* in it, or out of the last one; -1 not known */
     uint64_t comm_uid; /* 0: none, or not known */
-    int32_t comm_row;  /* row of /comms: the collector's own way to say it; -1 none */
+    int32_t comm_row;  /* the communicator's row of /comms, for the collector only; -1 none */
     int64_t seq;       /* of a collective: its number on the communicator; else -1 */
     int32_t peer;      /* world rank of the partner or root; -1 none, any or not known */
     int32_t tag;
@@ -27,7 +29,7 @@ struct pw_live_thread {
 struct pw_live_comm {
     uint64_t uid;
     char name[PW_LIVE_NAME]; /* "" when it has none */
-    int32_t size;            /* of both groups, if it has two */
+    int32_t size;            /* number of ranks; of an intercommunicator: of both groups */
     int64_t reached;         /* collectives that this rank has left, or begun if nonblocking */
 };
 
@@ -40,8 +42,9 @@ struct pw_live_stack {
 enum pw_order_state {
     PW_ORDER_NONE,    /* there was none */
     PW_ORDER_IN_TIME, /* its step is still to come */
-    PW_ORDER_LATE,    /* the program, or an order before it, was past its step */
-    PW_ORDER_BUSY,    /* too many before it are still to be obeyed */
+    PW_ORDER_LATE,    /* the program was past its step, or an earlier order is not for an earlier
+                       * step */
+    PW_ORDER_BUSY,    /* too many earlier orders are still to be obeyed */
     PW_ORDER_UNKNOWN, /* committed or withdrawn, but not prepared */
     PW_ORDER_STATES
 };
@@ -50,39 +53,40 @@ struct pw_live {
     int32_t rank, world_size;
     char hostname[PW_LIVE_NAME];
     int64_t pid;    /* of the process that records */
-    char state;     /* of that, as in /proc: R, S, D, T, Z; '?' not readable */
-    int unrecorded; /* why its MPI calls are not recorded, enum pw_unrecorded */
-    int64_t step;   /* that it is in; -1 none */
+    char state;     /* its state as in /proc: R, S, D, T, Z; '?' not readable */
+    int unrecorded; /* enum pw_unrecorded: why its MPI calls are not recorded */
+    int64_t step;   /* the step that it is in; -1 none */
     int64_t events, dropped;
-    int32_t recording;       /* 1; 0: recording is paused */
-    int32_t ordered;         /* the same, when it will have obeyed all orders */
-    int64_t steps_per_1000s; /* how fast its number of steps rose; -1 not known */
-    /* The steps that have ended. -1: not known, or none yet. */
+    int32_t recording;       /* 1: records now; 0: recording is paused */
+    int32_t ordered;         /* what `recording` will be when all orders have been obeyed */
+    int64_t steps_per_1000s; /* steps in 1000 s at its present speed; -1 not known */
+    /* Figures of the steps that have ended. -1: not known, or no step has ended. */
     int64_t steps, steps_ns;            /* how many, and how long all of them took */
-    int64_t mpi_ns;                     /* inside MPI calls that have ended, all threads */
-    int64_t step_last_ns, step_mean_ns; /* the last one; the last few */
-    int64_t step_mpi_ns;                /* of step_mean_ns, inside MPI: of who marks the steps */
-    enum pw_order_state order;          /* what became of what was asked */
+    int64_t mpi_ns;                     /* time of all threads in MPI calls that have ended */
+    int64_t step_last_ns, step_mean_ns; /* length of the last step; mean of the last few */
+    int64_t step_mpi_ns;                /* the part of step_mean_ns in MPI, of the thread that marks
+                                         * the steps */
+    enum pw_order_state order;          /* what became of the order in the request */
     struct pw_live_thread *threads;
     size_t nthreads;
     struct pw_live_comm *comms;
     size_t ncomms;
-    /* When they were asked for. */
+    /* Call stacks; none when the request did not ask for them. */
     struct pw_live_stack *stacks;
     size_t nstacks;
-    char stack_problem[160]; /* why there are none; "" otherwise */
-    int64_t stopped_ns;      /* how long the program was stopped for them */
+    char stack_problem[160]; /* why no stacks could be read; "" otherwise */
+    int64_t stopped_ns;      /* how long the program was stopped to read them */
 };
 
-/* Frees what it points to. */
+/* Frees the arrays. */
 void pw_live_fini(struct pw_live *live);
 
-/* The communicator with this uid, or NULL. */
+/* Returns the communicator with this uid, or NULL. */
 const struct pw_live_comm *pw_live_comm(const struct pw_live *live, uint64_t uid);
 
-/* The thread that speaks for the rank: the one that was the last to enter or leave a call. A helper
- * that waits for messages, or a thread that only started MPI, has long done so when another goes
- * on. NULL when there is none. */
+/* Returns the thread that stands for the rank: the one that entered or left a call last. A helper
+ * thread that waits for messages, or a thread that only started MPI, did so long before the working
+ * thread's last call. NULL when no thread has recorded anything. */
 const struct pw_live_thread *pw_live_main(const struct pw_live *live);
 
 #endif

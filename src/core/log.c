@@ -13,8 +13,8 @@ void pw_log_set_quiet(int quiet)
     quiet_requested = quiet;
 }
 
-/* What a sentence quotes (names, values, paths) may hold anything, but not act on a terminal: bytes
- * of control characters, also of those that UTF-8 has two bytes for, become '?'. */
+/* Replaces control characters by '?', also those of two bytes in UTF-8: a name, value or path that
+ * a sentence quotes must not send commands to the terminal. */
 static void make_printable(char *line)
 {
     for (unsigned char *c = (unsigned char *)line; *c; c++) {
@@ -25,7 +25,7 @@ static void make_printable(char *line)
     }
 }
 
-/* One write: lines of several ranks must not mix. */
+/* Prints with one write(), so that lines of several ranks do not mix. */
 static void print_line(const char *prefix, const char *format, va_list args)
 {
     char line[1024];
@@ -59,8 +59,8 @@ static const char *const domain_names[] = {
 #undef DOMAIN_NAME
 };
 
-/* The part of PROFWRAP_LOG ("merge:2,ring:1") at `at` when it is of `domain`: its level; else -1.
- */
+/* Reads one part of PROFWRAP_LOG ("merge:2,ring:1") at `at`. Returns its level when it names
+ * `domain`, else -1. */
 static int level_at(const char *at, enum pw_log_domain domain)
 {
     const char *name = domain_names[domain];
@@ -70,7 +70,7 @@ static int level_at(const char *at, enum pw_log_domain domain)
     return is_it ? atoi(at + length + 1) : -1;
 }
 
-/* Behind the next comma, or NULL. */
+/* Returns the text after the next comma, or NULL. */
 static const char *next_part(const char *at)
 {
     at = strchr(at, ',');

@@ -77,18 +77,19 @@ struct pw_op_info {
 /* The row of `op`; an unknown value gets the row of None. Never NULL. */
 const struct pw_op_info *pw_op_info(uint32_t op);
 
-/* Whether every rank sends as much to each other rank as it gets from it, so that none can be done
- * before all have begun if there is any data: barriers, and n-to-n collectives of blocks of one
- * size. Those with lists of counts are not: a rank may need nothing from another. */
+/* Whether every rank gets data from every other rank, so that no rank can finish before all have
+ * begun (unless the size is 0). True for barriers and for n-to-n collectives whose blocks have one
+ * size. False for collectives with lists of counts, where a rank may need nothing from another. */
 int pw_op_is_even(const struct pw_op_info *op);
 
-/* Whether each rank sends and receives parts of its own sizes: Alltoallv and its like. */
+/* Whether both the sizes that a rank sends and those that it receives are lists: Alltoallv,
+ * Alltoallw and their variants. */
 int pw_op_has_parts(const struct pw_op_info *op);
 
 enum { PW_HIGHEST_LEVEL = 2 };
 
-/* Columns of one operation as constants, for in-app code that must not call; the others are in the
- * enumerations that they are of. */
+/* The column `level` of each operation as a constant, for in-app code that must not call a
+ * function. The enumerations above have the constants of shape, sent and received. */
 enum {
 #define PW_OP(name, class, shape, factor, level, sent, received) PW_OP_LEVEL_##name = level,
 #include "core/mpi_functions.def"

@@ -34,8 +34,9 @@ static const struct row rows[PW_OPT_COUNT] = {
 #undef PW_OPTION
 };
 
-/* "merge-output" and "report-output" are both --output of their command; all of merge's, sim's,
- * import's, ctl's and compare's begin with its name, which only the environment needs. */
+/* The word on the command line. It is shorter than row->name, which has the command's name in front
+ * where two commands have the same option: "merge-output" and "report-output" are --output of their
+ * commands. All options of merge, sim, import, ctl and compare have that prefix. */
 static const char *option_word(const struct row *row)
 {
     const char *tail = strstr(row->name, "-output");
@@ -53,7 +54,7 @@ static void variable_name(const struct row *row, char name[64])
         name[i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
 }
 
-/* Bytes of "64K", "8M", "1G" or plain digits; -1 when it is none of them. */
+/* Returns the bytes of "64K", "8M", "1G" or plain digits; -1 for any other text. */
 static int64_t parse_size(const char *text)
 {
     char *end;
@@ -85,7 +86,7 @@ static bool is_count(const char *text)
     return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) < 10;
 }
 
-/* What the row takes, when the value is none of it; else NULL. */
+/* Returns NULL when the value is valid for the row, else a description of valid values. */
 static const char *expected_of(const struct row *row, const char *value)
 {
     if (row->kind == COUNT && !is_count(value))
@@ -97,7 +98,7 @@ static const char *expected_of(const struct row *row, const char *value)
     return NULL;
 }
 
-/* A value may be of any length. */
+/* Cuts the value in the sentence after 64 characters: it may have any length. */
 static int refuse(struct pw_options *options, const char *given_as, const char *value,
                   const char *takes)
 {
@@ -106,7 +107,7 @@ static int refuse(struct pw_options *options, const char *given_as, const char *
     return -EINVAL;
 }
 
-/* "--NAME", or the variable where that gave the value. */
+/* Writes "--NAME", or the variable's name when the value is from the environment. */
 static void given_name(const struct pw_options *options, int id, char name[64])
 {
     if (options->in_environment)

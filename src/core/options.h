@@ -26,7 +26,7 @@ enum pw_command {
     PW_CMD_ENV
 };
 
-/* Where the value of a row is from. */
+/* Where the value of a row comes from. */
 enum pw_option_origin {
     PW_OPTION_DEFAULT,
     PW_OPTION_ENVIRONMENT,
@@ -35,47 +35,48 @@ enum pw_option_origin {
 };
 
 struct pw_options {
-    const char *text[PW_OPT_COUNT]; /* as given, or the default; flags: "1" or "" */
+    const char *text[PW_OPT_COUNT]; /* the value as given, or the default; of a flag: "1" or "" */
     enum pw_option_origin origin[PW_OPT_COUNT];
-    char problem[256];  /* one sentence, when a value is refused */
+    char problem[256];  /* one sentence, set when a value is refused */
     int in_environment; /* the refused value is an environment variable's */
 };
 
 /* Sets every row to its environment variable or default. */
 void pw_options_init(struct pw_options *options);
 
-/* 0, or -EINVAL with `problem` set when the environment has a bad value for a row of `command`, or
- * for one of every command, that the command line does not replace. */
+/* Returns 0, or -EINVAL with `problem` set when an environment variable has a bad value that the
+ * command line does not replace. Looks at the rows of `command` and at those that belong to every
+ * command. */
 int pw_options_check_environment(struct pw_options *options, enum pw_command command);
 
 /* Where parsing ended. */
 struct pw_options_end {
-    int next;          /* index of the first word that is no option, or is after "--" */
-    int help, version; /* index of "--help" or "--version", which end it, too; else 0 */
+    int next;          /* index of the first word that is no option or comes after "--" */
+    int help, version; /* index of "--help" or "--version", which also end parsing; else 0 */
 };
 
-/* Parses argv[1] … for `command`. 0, or -EINVAL with `problem` set. argv must outlive `options`.
- * Checks the environment last, when end->next is known. */
+/* Parses argv[1] … for `command`. Returns 0, or -EINVAL with `problem` set. argv must outlive
+ * `options`. Checks the environment last, so that end->next is set even when a variable is bad. */
 int pw_options_parse(struct pw_options *options, enum pw_command command, int argc, char **argv,
                      struct pw_options_end *end);
 
-/* Refuses the value that the row has: sets `problem` to "--NAME is 'VALUE', but takes TAKES", or
- * the same of the variable. Returns -EINVAL. */
+/* Refuses the row's value: sets `problem` to "--NAME is 'VALUE', but takes TAKES". When the value
+ * is from the environment, the sentence names the variable instead of --NAME. Returns -EINVAL. */
 int pw_option_refuse(struct pw_options *options, enum pw_option option, const char *takes);
 
-/* For a `problem` that the parser of the row's text has set, which begins with "--NAME": names the
- * variable instead where the text is from the environment. Returns -EINVAL. */
+/* Replaces "--NAME" at the beginning of `problem` by the variable's name when the row's text is
+ * from the environment. For a `problem` that the parser of the text has set. Returns -EINVAL. */
 int pw_option_blame(struct pw_options *options, enum pw_option option);
 
-/* Values of rows whose kind was checked by the parser. */
+/* The value of a row of kind FLAG, COUNT or SIZE. The parser has checked it. */
 int pw_option_flag(const struct pw_options *options, enum pw_option option);
 int64_t pw_option_int(const struct pw_options *options, enum pw_option option);
 int64_t pw_option_size(const struct pw_options *options, enum pw_option option);
 
-/* A number above 0 of a TEXT row; 0 where it is "", -1 where it is none. */
+/* The value of a TEXT row as a number above 0; 0 for "", -1 when the text is no such number. */
 double pw_option_number(const struct pw_options *options, enum pw_option option);
 
-/* The value of a TEXT row: 0 for "none", N for "deflate:N", 1 to 9; -1 where it is neither. */
+/* The value of a TEXT row: 0 for "none"; 1 to 9, the N of "deflate:N"; -1 for any other text. */
 int pw_option_compression(const struct pw_options *options, enum pw_option option);
 
 /* Prints one line per row of `command`. */

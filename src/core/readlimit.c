@@ -1,4 +1,4 @@
-/* A limit on the process's data, by the size of what is read; see readlimit.h. */
+/* Limits the process's writable memory by the size of its input; see readlimit.h. */
 #include "core/readlimit.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 #include "core/options.h"
 
-/* Whether the limit is one that was there before. */
+/* Whether the process was started with a lower limit, which stays. */
 static int is_inherited;
 
 static rlim_t least(rlim_t a, rlim_t b)
@@ -20,7 +20,7 @@ static rlim_t least(rlim_t a, rlim_t b)
     return a < b ? a : b;
 }
 
-/* What the variable says; 0: nothing. */
+/* The value of PROFWRAP_READ_MEMORY in bytes; 0: not set. */
 static uint64_t find_wish(void)
 {
     static struct pw_options options;
@@ -37,7 +37,7 @@ int pw_readlimit_set(uint64_t input_bytes)
     most = most ? most : more > times ? more : times;
     if (getrlimit(RLIMIT_DATA, &limit))
         return -errno;
-    /* RLIM_INFINITY is more than any other. */
+    /* RLIM_INFINITY is the largest value, so the comparison below needs no special case. */
     const rlim_t before = least(limit.rlim_cur, limit.rlim_max);
     is_inherited = before < most;
     limit.rlim_cur = least(most, before);

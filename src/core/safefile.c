@@ -17,7 +17,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* What the kernel stores a POSIX ACL as: a version, then entries; acl(5) has what they mean. */
+/* The kernel's format of a POSIX ACL: a version, then these entries, which acl(5) explains. */
 struct acl_entry {
     uint16_t tag, permissions;
     uint32_t id;
@@ -32,7 +32,7 @@ enum {
     NAMES_BYTES = 1 << 16,
 };
 
-/* The user's own group, of which no other user is a member. */
+/* Whether the group is the user's private one; see pw_directory_check(). */
 static bool is_private_group(gid_t gid, uid_t uid)
 {
     static char user_names[NAMES_BYTES], group_names[NAMES_BYTES];
@@ -49,7 +49,7 @@ static bool is_private_group(gid_t gid, uid_t uid)
     return true;
 }
 
-/* Whether named users or groups may write. What cannot be read counts as such an entry. */
+/* Whether the ACL lets named users or groups write. True also when the ACL cannot be read. */
 static bool acl_lets_others_write(int fd, uid_t owner)
 {
     unsigned char bytes[ACL_BYTES];
@@ -91,7 +91,7 @@ static int judge(int fd, char *who, size_t size)
     return who[0] ? -EPERM : 0;
 }
 
-/* A link that another user has made leads where that user wants. */
+/* A link of another user must not be followed: that user chooses where it leads. */
 static bool is_foreign_link(const char *path)
 {
     struct stat status;
@@ -133,7 +133,8 @@ int pw_directory_vet(const char *dir, char *problem, size_t size)
 
 enum { RANDOM_NAME = 16 + sizeof("..part") };
 
-/* Splits off the directory, which is opened, and the name. */
+/* Opens the path's directory (file->dir) and copies the last component (file->name). Returns 0 or
+ * -errno. */
 static int open_directory(const char *path, struct pw_newfile *file)
 {
     char dir[PATH_MAX];
@@ -150,13 +151,14 @@ static int open_directory(const char *path, struct pw_newfile *file)
     return file->dir < 0 ? -errno : 0;
 }
 
-/* ---- the file that a signal that ends the program must not leave ---- */
+/* ---- removes the unfinished file when a signal ends the program ---- */
 
 static const int endings[] = {SIGHUP, SIGINT, SIGTERM};
 enum { ENDINGS = sizeof(endings) / sizeof(endings[0]) };
 
-static struct pw_newfile *volatile making; /* the last that was opened */
-static volatile pid_t maker;               /* not a child, which has all of this, too */
+static struct pw_newfile *volatile making; /* the unfinished file; the last that was opened */
+static volatile pid_t maker;               /* the process that opened it: children inherit these
+                                            * handlers */
 
 static void remove_part(int number)
 {
@@ -167,7 +169,7 @@ static void remove_part(int number)
     raise(number);
 }
 
-/* For signals that the program does not handle itself. */
+/* Installs the handler for the signals whose action is still the default. */
 static void watch_endings(struct pw_newfile *file)
 {
     const struct sigaction action = {.sa_handler = remove_part};
@@ -222,7 +224,7 @@ int pw_newfile_open(const char *path, mode_t mode, struct pw_newfile *file)
     return err;
 }
 
-/* The number of the open descriptor that a path stands for, or -1. */
+/* Returns the descriptor that a path such as /dev/stdout stands for, or -1. */
 static int descriptor_of(const char *path)
 {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -246,8 +248,8 @@ static int is_trusted(const struct stat *status)
     return status->st_uid == geteuid() || status->st_uid == 0;
 }
 
-/* 1 when the path is to be written in place: of a pipe or device, or a link to a file, that may be
- * written to; 0 when a new file is to take the path's name, or -errno. */
+/* Returns 1 when the path must be written in place: a trusted pipe or device, or a trusted link to
+ * a file. 0 when a new file takes the path's name; -errno. */
 static int is_in_place(const char *path)
 {
     struct stat status, link;
@@ -260,8 +262,8 @@ static int is_in_place(const char *path)
     return is_trusted(&status) ? 1 : -EPERM;
 }
 
-/* A descriptor to write to what is there, or -errno. An own one keeps its place in the file, behind
- * what a shell's other commands wrote. */
+/* Opens what is at `path` for writing. Returns a descriptor or -errno. A descriptor of this process
+ * is duplicated and keeps its position, so that output of earlier shell commands stays. */
 static int open_in_place(const char *path)
 {
     int own = descriptor_of(path);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sums of four of them are far from overflowing. */
+/* The largest number in a schedule: sums of four of them cannot overflow. */
 #define MOST ((int64_t)1000000000000)
 
 struct key {
@@ -23,7 +23,7 @@ static int complain(char *problem, size_t size, const char *text, const char *wh
     return -EINVAL;
 }
 
-/* A whole number of at most MOST; -1 when it is none. */
+/* Returns the whole number in `text`; -1 when it is none or above MOST. */
 static int64_t read_number(const char *text, size_t length)
 {
     int64_t value = 0;
@@ -47,7 +47,7 @@ static struct key *find_key(struct key *keys, size_t n, const char *text, size_t
     return NULL;
 }
 
-/* Reads one "key=value" of `length` characters; what is wrong with it, or NULL. */
+/* Reads one "key=value" of `length` characters. Returns NULL, or what is wrong with it. */
 static const char *read_one(const char *text, size_t length, struct key *keys, size_t n)
 {
     const char *equals = memchr(text, '=', length);

@@ -1,4 +1,4 @@
-/* Binary search among rows that rise by one of their numbers. Pure functions, inlined into the
+/* Binary search in rows that are sorted by one of their numbers. Pure functions, inlined into the
  * loops that search; used by the merge and the analyses. */
 #ifndef PW_CORE_SEARCH_H
 #define PW_CORE_SEARCH_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The number by which the rows rise: an int64_t or int32_t of each row. */
+/* The field by which the rows are sorted: an int64_t or int32_t of each row. */
 struct pw_search_key {
     size_t row_size, offset, size;
 };
@@ -28,7 +28,8 @@ static inline int64_t pw_search_number(const void *rows, size_t i, struct pw_sea
     return wide;
 }
 
-/* The first of n rows whose number is at least `least`; n when there is none. */
+/* Returns the index of the first of n rows whose number is at least `least`; n when there is
+ * none. */
 static inline size_t pw_search(const void *rows, size_t n, struct pw_search_key key, int64_t least)
 {
     size_t low = 0, high = n;
@@ -42,7 +43,7 @@ static inline size_t pw_search(const void *rows, size_t n, struct pw_search_key 
     return low;
 }
 
-/* How many of n rows have a number of at most `most`; they are the first ones. */
+/* Returns how many of n rows have a number of at most `most`; these are the first rows. */
 static inline size_t pw_search_until(const void *rows, size_t n, struct pw_search_key key,
                                      int64_t most)
 {

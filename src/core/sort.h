@@ -1,10 +1,11 @@
-/* qsort() of any number of rows, none included. Used by tool code in place of qsort(). */
+/* qsort() for any number of rows, also for 0. Used by tool code in place of qsort(); not safe
+ * in-app, because qsort() may allocate. */
 #ifndef PW_CORE_SORT_H
 #define PW_CORE_SORT_H
 
 #include <stdlib.h>
 
-/* qsort() may not be given NULL, not even for no rows (C11, 7.22.5). */
+/* qsort() must not get a NULL pointer, even for 0 rows (C11, 7.22.5). */
 static inline void pw_sort(void *rows, size_t n, size_t size,
                            int (*compare)(const void *, const void *))
 {

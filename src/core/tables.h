@@ -1,7 +1,7 @@
 /* The tables of rank and cluster files, each written once: a list of fields that expands to the C
  * row struct and to the descriptor from which the HDF5 compound type, `profwrap dump` and the
- * readers are made. Names and paths are the file format's; additions are free, a rename is a new
- * format_version. Used by all code that writes or reads these files.
+ * readers are made. Names and paths belong to the file format: fields may be added, but a rename
+ * needs a new format_version. Used by all code that writes or reads these files.
  *
  * Field types: I64 I32 U64 U32 U16 U8 F64, fixed UTF-8 strings S16 S32 S64 S256 S512 (NUL-padded),
  * and enumerations: OP and those of PW_ENUMS.
@@ -21,25 +21,25 @@ PW_ENUMS(PW_ENUM_TYPE)
 #undef PW_ENUM_TYPE
 #undef PW_ENUM_ITEM
 
-/* Flags of /events/comm: all of one byte. Bit 32 depends on `source`, so it is read by functions
- * that look at that, such as pw_events_is_enqueued(). */
+/* Flags of /events/comm, one byte. The meaning of bit 32 depends on `source`: read it by a function
+ * that checks `source`, such as pw_events_is_enqueued(). */
 enum {
     PW_FLAG_ERROR = 1,     /* the call returned an error */
     PW_FLAG_RECV_PART = 2, /* the receiving half of a Sendrecv */
     PW_FLAG_NONBLOCKING = 4,
     PW_FLAG_CANCELLED = 8,
     PW_FLAG_FREED = 16,      /* the request was freed: `end` is when that happened */
-    PW_FLAG_FORTRAN = 32,    /* of source mpi: called from Fortran */
-    PW_FLAG_ENQUEUED = 32,   /* of nccl, gloo: its times are those of the host that asked */
+    PW_FLAG_FORTRAN = 32,    /* when `source` is mpi: called from Fortran */
+    PW_FLAG_ENQUEUED = 32,   /* when it is nccl or gloo: start and end are of the host's call */
     PW_FLAG_ROOT = 64,       /* this rank is the root of a rooted collective */
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
 };
 
 /* Flags of /events/range. */
 enum {
-    PW_RANGE_UNENDED = 1, /* its thread or the program ended first: `end` is when that was */
-    PW_RANGE_PROCESS = 2, /* of the process, not of its thread: it nests in nothing */
-    PW_RANGE_PAST = 4,    /* told when it had ended, by another's measurement: `thread` is a lane */
+    PW_RANGE_UNENDED = 1, /* the thread or program ended before the range did: `end` is that time */
+    PW_RANGE_PROCESS = 2, /* of the process, not of a thread: not nested in other ranges */
+    PW_RANGE_PAST = 4,    /* recorded after it had ended, with measured times: `thread` is a lane */
 };
 
 /* ---- expansion ---- */
@@ -110,7 +110,7 @@ struct pw_table {
     const char *path;
     size_t row_size; /* sizeof the row struct */
     size_t nfields;
-    const struct pw_field *(*fields)(void); /* nfields of them */
+    const struct pw_field *(*fields)(void); /* returns `nfields` fields */
 };
 
 struct pw_enum_item {
@@ -121,8 +121,8 @@ struct pw_enum_item {
 /* The descriptor of a table; id < PW_TABLE_COUNT. */
 const struct pw_table *pw_table_borrow(int id);
 
-/* Whether its fields lie one after another within the row, each in the size of its type, and each
- * with a name of its own; for tests, and for checks (core/check.h). */
+/* Whether the fields lie one after another within the row, each has the size of its type, and no
+ * two have the same name. For tests and assertions (core/check.h). */
 int pw_table_is_valid(const struct pw_table *table);
 
 /* The items of an enumeration type, terminated by name == NULL; NULL when `type` is no enumeration.

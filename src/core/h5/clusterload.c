@@ -8,7 +8,7 @@
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
 
-/* An absent table is empty: older files have fewer. */
+/* A table that is not in the file is loaded as empty: older files have fewer tables. */
 static int load_table(hid_t file, int table, void *rows, size_t *count)
 {
     int err = pw_h5_read_all(file, table, rows, count);
@@ -45,7 +45,7 @@ static void load_attributes(hid_t file, struct pw_cluster *c)
     load_int(file, "bin_ns", &c->bin_ns);
 }
 
-/* 0 when every row that another names is there. */
+/* Returns 0 when every row number in the operators' tables exists. */
 static int check_operators(const struct pw_cluster *c)
 {
     int64_t n = (int64_t)c->noperators;
@@ -91,7 +91,7 @@ static int load_parts(hid_t file, struct pw_cluster *c)
     return 0;
 }
 
-/* `cells`: of a grid of all steps and ranks. */
+/* `cells`: number of steps x number of ranks. */
 static int load_gpus(hid_t file, struct pw_cluster *c, size_t cells)
 {
     size_t ntrace = 0;

@@ -12,10 +12,11 @@
 #include "core/h5/h5watch.h"
 
 enum {
-    BLOCK_BYTES = 1 << 24, /* rows asked of HDF5 at a time: it is back in moments */
-    MOST_CHUNKS = 4096,    /* and chunks: it takes 1 to 2 KB for each, however small they are */
-    /* Where HDF5 converts rows. It clears all of it for every read, 1 MiB unless told: for small
-     * tables that was the longest part. An element must fit. */
+    BLOCK_BYTES = 1 << 24, /* bytes that one call of HDF5 reads, so that each call returns soon */
+    MOST_CHUNKS = 4096,    /* chunks of one call: HDF5 allocates 1 to 2 KB for each */
+    /* Size of the buffer in which HDF5 converts rows; an element must fit. HDF5 clears the whole
+     * buffer (1 MiB by default) for every read, which would be most of the time for small
+     * tables. */
     BUFFER_LEAST = 1 << 16,
     BUFFER_MOST = 1 << 20,
 };
@@ -25,7 +26,7 @@ int pw_h5_open(const char *path, hid_t *out)
     struct stat about;
     if (stat(path, &about) != 0 || access(path, R_OK) != 0)
         return -errno;
-    if (!S_ISREG(about.st_mode)) /* a pipe would never open */
+    if (!S_ISREG(about.st_mode)) /* opening a pipe could block for ever */
         return -EINVAL;
     pw_h5_watch_open(path);
     hid_t file = H5Fis_hdf5(path) > 0 ? H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT) : -1;
@@ -131,7 +132,7 @@ int pw_h5_extent(hid_t file, int table, hsize_t dims[2])
     return err;
 }
 
-/* Properties of a transfer of so many bytes. */
+/* Returns transfer properties for a read of `bytes` bytes. */
 static hid_t transfer_of(uint64_t bytes)
 {
     hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
@@ -143,7 +144,7 @@ static hid_t transfer_of(uint64_t bytes)
     return transfer;
 }
 
-/* A part of a dataset that is read at once: some rows, or some columns of one row. */
+/* A part of a dataset that one call reads: some rows, or some columns of one row. */
 struct piece {
     hsize_t start[2], count[2];
 };
@@ -169,7 +170,8 @@ static hsize_t least(hsize_t a, hsize_t b)
     return a < b ? a : b;
 }
 
-/* Rows and columns of the largest pieces of `width` columns: all of them, or one row's. */
+/* Sets `count` to the rows and columns of a piece of a dataset of `width` columns: whole rows, or a
+ * part of one row when a row is too large. */
 static void size_pieces(const struct pw_h5_storage *storage, size_t row_size, hsize_t width,
                         hsize_t count[2])
 {
@@ -278,8 +280,9 @@ int pw_h5_check_table(hid_t file, int table, uint64_t rows, size_t share, size_t
     return err;
 }
 
-/* What HDF5 allocates for strings: in a list, so that what it loses when it fails is freed too, and
- * not more than the file stores, for many rows may claim the same bytes. */
+/* The allocations that HDF5 makes for strings. They are kept in a list, because HDF5 does not free
+ * all of them when a read fails. Together they may not be larger than the file: in a hostile file,
+ * many rows may claim the same bytes. */
 struct text {
     struct text *next;
     char bytes[];
@@ -315,7 +318,8 @@ static void free_texts(struct texts *texts)
     }
 }
 
-/* One allocation: the pointers, then the bytes they point to. */
+/* Copies the strings into one allocation: first the pointers, then the texts. Returns 0 or
+ * -ENOMEM. */
 static int pack_strings(char **from, size_t n, char ***strings)
 {
     size_t bytes = 0;

@@ -15,7 +15,7 @@
 
 enum { MOST_CHUNK_ROWS = 1 << 20 };
 
-/* The encoding of a file's type that equals ours. */
+/* The encoded type of a file that was found equal to ours. */
 struct known {
     void *bytes;
     size_t size;
@@ -37,7 +37,7 @@ void pw_h5_types_destroy(struct pw_h5_types *types)
     free(types);
 }
 
-/* 1 when the dataset's type is that of the table, packed. */
+/* Returns 1 when the dataset's type is the table's, without padding. */
 static int is_ours(struct pw_h5_types *types, hid_t dataset, int table)
 {
     struct known *known = &types->tables[table];
@@ -63,7 +63,7 @@ static int is_ours(struct pw_h5_types *types, hid_t dataset, int table)
     return same;
 }
 
-/* 1 when the filters are none, deflate, or shuffle and then deflate. */
+/* Returns 1 when the filters are none, deflate, or shuffle followed by deflate. */
 static int understand_filters(hid_t properties, struct pw_h5_place *p)
 {
     int n = H5Pget_nfilters(properties);
@@ -80,7 +80,7 @@ static int understand_filters(hid_t properties, struct pw_h5_place *p)
     return n >= 0;
 }
 
-/* 1 when addresses count from the begin of the file. */
+/* Returns 1 when addresses count from the beginning of the file. */
 static int begins_at_zero(hid_t file)
 {
     hid_t properties = H5Fget_create_plist(file);
@@ -104,7 +104,7 @@ static int understand_layout(hid_t dataset, struct pw_h5_place *p)
     return ok;
 }
 
-/* 0 when a chunk is not stored, or cannot be right. */
+/* Lists the chunks. Returns 0 when one is not stored or its address or size is impossible. */
 static int list_chunks(hid_t dataset, struct pw_h5_place *p, uint64_t most_bytes)
 {
     for (size_t i = 0; i < p->nchunks; i++) {
@@ -164,8 +164,7 @@ void pw_h5_place_fini(struct pw_h5_place *place)
     *place = (struct pw_h5_place){0};
 }
 
-/* Undoes shuffling, which is a transposition of bytes; where the processor can, 16 rows at a time.
- */
+/* Undoes the shuffle filter, which transposes bytes; 16 rows at a time when the CPU has SSE2. */
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -209,14 +208,14 @@ static __m128i load(const char *from)
     return _mm_loadu_si128((const __m128i *)(const void *)from);
 }
 
-/* Two rows' eight bytes. */
+/* Stores eight bytes of each of two rows. */
 static void store_two(__m128i two, char *to, size_t row_size)
 {
     _mm_storel_epi64((__m128i *)(void *)to, two);
     _mm_storel_epi64((__m128i *)(void *)(to + row_size), _mm_unpackhi_epi64(two, two));
 }
 
-/* Eight planes of eight rows, as pairs of planes interleaved, into eight rows. */
+/* Stores eight bytes of each of eight rows from eight planes, which are interleaved in pairs. */
 static void store_eight(const __m128i pairs[4], char *to, size_t row_size)
 {
     __m128i low = _mm_unpacklo_epi16(pairs[0], pairs[1]);
@@ -253,7 +252,7 @@ static void transpose(const char *planes, size_t stride, char *to, size_t row_si
 }
 #endif
 
-/* `size` bytes of every row from as many planes. */
+/* Copies `size` bytes of every row from `size` planes. */
 static void gather(struct pw_row_planes planes, size_t size, size_t count, char *to,
                    size_t row_size)
 {
@@ -276,7 +275,8 @@ static void gather(struct pw_row_planes planes, size_t size, size_t count, char 
 void pw_rows_unshuffle(const struct pw_row_layout *layout, struct pw_row_planes planes,
                        size_t first, size_t count, char *rows)
 {
-    /* Some rows at a time, so that they stay in the cache while all their fields are filled. */
+    /* Rows that are unshuffled together: few enough to stay in the cache while all their fields are
+     * filled. */
     enum { ROWS = 256 };
     for (size_t at = 0; at < count; at += ROWS) {
         size_t n = count - at < ROWS ? count - at : ROWS;
@@ -292,12 +292,12 @@ void pw_rows_unshuffle(const struct pw_row_layout *layout, struct pw_row_planes 
 struct pw_h5_table {
     const struct pw_h5_place *place;
     struct pw_row_layout layout;
-    int fd;     /* -1: HDF5 reads */
-    hid_t file; /* -1: this reads */
+    int fd;     /* of the file; -1: HDF5 reads the table */
+    hid_t file; /* -1: read without HDF5 */
     struct libdeflate_decompressor *inflater;
     char *stored; /* a chunk as it is in the file */
-    char *data;   /* and decompressed */
-    size_t chunk; /* which is there; SIZE_MAX: none */
+    char *data;   /* the same chunk decompressed */
+    size_t chunk; /* number of the chunk in `data`; SIZE_MAX: none */
 };
 
 static int open_chunked(struct pw_h5_table *t, const char *path)
@@ -348,7 +348,7 @@ static int is_applied(const struct pw_h5_chunk *chunk, int filter)
     return filter >= 0 && !(chunk->skipped >> filter & 1);
 }
 
-/* Brings a chunk into `data`, still shuffled if it was. */
+/* Reads and decompresses chunk `i` into `data`; does not undo shuffling. */
 static int load_chunk(struct pw_h5_table *t, size_t i)
 {
     const struct pw_h5_chunk *chunk = &t->place->chunks[i];

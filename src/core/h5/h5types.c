@@ -96,10 +96,10 @@ hid_t pw_h5_file_type(const struct pw_table *table)
 
 void pw_h5_quiet(void)
 {
-    /* At exit HDF5 would write what a full disk refused once more, and crash (1.10). */
+    /* At exit HDF5 1.10 would write again what a full disk has refused, and crash. */
     H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    /* No file may name code to be loaded: our filters are built in. */
+    /* Do not load filter plugins that a file names: the filters that we use are built in. */
     H5PLset_loading_state(0);
 }
 
@@ -125,7 +125,7 @@ hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct 
     return dataset;
 }
 
-/* Replaces an attribute: HDF5 has no overwrite for one of another size. */
+/* Deletes and creates the attribute: HDF5 cannot overwrite one with a value of another size. */
 static int set_attribute(hid_t file, const char *name, hid_t type, const void *value)
 {
     if (H5Aexists(file, name) > 0)
@@ -179,7 +179,7 @@ H5Z_filter_t pw_h5_filter(hid_t properties, int i)
     return H5Pget_filter2(properties, (unsigned)i, &flags, &values, NULL, 0, NULL, &config);
 }
 
-/* Opens a scalar attribute of class `want`; its type is returned for the reader. */
+/* Opens a scalar attribute of class `want`, and its type; the caller closes both. */
 static int open_attribute(hid_t file, const char *name, H5T_class_t want, hid_t *attribute,
                           hid_t *type)
 {

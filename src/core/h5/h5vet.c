@@ -1,4 +1,4 @@
-/* Judges datasets of files that may lie; see h5vet.h. */
+/* Checks datasets of files that may be damaged or hostile; see h5vet.h. */
 #include "core/h5/h5vet.h"
 
 #include <errno.h>
@@ -9,17 +9,18 @@
 
 enum {
     MOST_CHUNK_BYTES = 1 << 24,
-    MOST_ELEMENT_BYTES = 1 << 15, /* h5reader.c converts them in twice that */
+    MOST_ELEMENT_BYTES = 1 << 15, /* h5reader.c's smallest buffer is twice this */
     CHECKSUM_BYTES = 4,
-    FREE_BYTES = 1 << 20, /* so much may be made up: asking takes longer than reading it */
-    /* Deflate makes at most 1032 bytes of one; rows in memory have padding, and fields that an
-     * older file lacks. */
+    FREE_BYTES = 1 << 20, /* smaller tables are not compared with the stored size: it would take
+                           * longer than reading them */
+    /* Bytes in memory per stored byte. Deflate expands by 1032 at most; rows in memory also have
+     * padding, and fields that an older file lacks. */
     MOST_GROWTH = 2048,
-    LEAST_PLACE_BYTES = 8, /* of what the file has for each chunk: where it is, at least */
+    LEAST_PLACE_BYTES = 8, /* bytes that the file needs for each chunk's address, at least */
     FREE_CHUNKS = 64,
 };
 
-/* At most one of each: a deflate of a deflate would grow a million times. */
+/* Accepts each filter at most once: two deflates could expand a byte a million times. */
 static int are_filters_known(hid_t properties, struct pw_h5_storage *out)
 {
     int n = H5Pget_nfilters(properties), shuffle = -1;
@@ -54,7 +55,7 @@ static int is_layout_plain(hid_t properties, struct pw_h5_storage *out)
         return H5Pget_external_count(properties) == 0;
     case H5D_CHUNKED:
         return are_chunks_small(properties, out) && are_filters_known(properties, out);
-    default: /* virtual: made of datasets of other files; or compact, which is never written */
+    default: /* virtual: data in other files. compact: profwrap never writes it */
         return 0;
     }
 }
@@ -70,7 +71,8 @@ int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out)
     return ok ? 0 : -EINVAL;
 }
 
-/* Chunks that were never written cost nothing to claim, and each some 20 us to look for. */
+/* Limits the number of chunks: a hostile file can claim many that were never written, and looking
+ * for each takes HDF5 20 us. */
 static int are_chunks_few(const struct pw_h5_storage *storage, const hsize_t dims[2], hsize_t whole)
 {
     if (!storage->chunk[0] || !dims[0] || !dims[1])
@@ -94,11 +96,11 @@ int pw_h5_vet_rows(hid_t file, hid_t dataset, const struct pw_h5_storage *storag
     return count / MOST_GROWTH <= stored / row_size ? 0 : -EINVAL;
 }
 
-/* What chunks are unpacked in to see how long they are. */
+/* Buffers for decompressing chunks to learn their length. */
 struct unpacking {
     struct libdeflate_decompressor *inflater;
     char *stored, *data;
-    size_t stored_capacity, size; /* size: of a chunk */
+    size_t stored_capacity, size; /* `size`: bytes of a decompressed chunk */
     int must_be_written;
 };
 
@@ -135,7 +137,8 @@ static int is_applied(int filter, unsigned skipped)
     return filter >= 0 && !(skipped >> filter & 1);
 }
 
-/* Reads the chunk at `at`, of `bytes` bytes, into u->stored. */
+/* Reads the chunk at `at`, which is stored in `bytes` bytes, into u->stored. Returns 0 or
+ * -errno. */
 static int read_chunk(struct unpacking *u, hid_t dataset, const hsize_t at[2], size_t bytes)
 {
     uint32_t mask = 0;
@@ -143,7 +146,7 @@ static int read_chunk(struct unpacking *u, hid_t dataset, const hsize_t at[2], s
     return !err && H5Dread_chunk(dataset, H5P_DEFAULT, at, &mask, u->stored) < 0 ? -EIO : err;
 }
 
-/* Whether the first `bytes` of u->stored inflate to `size` bytes: 0 or -EIO. */
+/* Returns 0 when the first `bytes` of u->stored inflate to exactly `size` bytes, else -EIO. */
 static int inflates_to(const struct unpacking *u, size_t bytes, size_t size)
 {
     return libdeflate_zlib_decompress(u->inflater, u->stored, bytes, u->data, size, NULL) ==
@@ -160,7 +163,7 @@ static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const h
     haddr_t address = HADDR_UNDEF;
     if (H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, &bytes) < 0)
         return -EIO;
-    if (address == HADDR_UNDEF) /* never written: zeros, as many as pw_h5_vet_rows() lets pass */
+    if (address == HADDR_UNDEF) /* never written: read as zeros; pw_h5_vet_rows() limits how many */
         return u->must_be_written ? -EIO : 0;
     size_t checksum = is_applied(storage->checksum, skipped) ? CHECKSUM_BYTES : 0;
     if (bytes <= checksum)
@@ -170,7 +173,8 @@ static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const h
     int err = read_chunk(u, dataset, at, (size_t)bytes);
     if (err)
         return err;
-    if (storage->checksum < storage->deflate) /* or not there */
+    if (storage->checksum < storage->deflate) /* the checksum was computed before deflate, or there
+                                               * is none */
         return inflates_to(u, (size_t)bytes, u->size + checksum);
     return inflates_to(u, (size_t)bytes - checksum, u->size);
 }

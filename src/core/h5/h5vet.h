@@ -1,6 +1,6 @@
-/* What a dataset may be before anything of it is read: in this file, stored as profwrap stores, and
- * not larger than what is stored can hold. Called by h5reader.c only. Tool code; changes nothing in
- * the file. */
+/* Checks a dataset before any of it is read: its data is in this file, it is stored as profwrap
+ * stores tables, and it does not claim more rows than the stored bytes can hold. Called by
+ * h5reader.c only. Tool code; does not change the file. */
 #ifndef PW_CORE_H5_H5VET_H
 #define PW_CORE_H5_H5VET_H
 
@@ -9,31 +9,33 @@
 
 /* How a dataset is stored. */
 struct pw_h5_storage {
-    size_t element;   /* bytes of a row */
-    hsize_t chunk[2]; /* rows and columns of a chunk; 0: it has none */
+    size_t element;   /* bytes of a row, as stored */
+    hsize_t chunk[2]; /* rows and columns of a chunk; 0: not chunked */
     int rank;
-    int deflate, checksum; /* numbers of the filters; -1: not there */
+    int deflate, checksum; /* numbers of these filters; -1: not used */
 };
 
-/* Checks storage of rows of `element` bytes. 0, or -EINVAL: they would come from other files,
- * through other filters than one shuffle, deflate and fletcher32, or in chunks or elements larger
- * than any of profwrap's. */
+/* Checks how rows of `element` bytes are stored. Returns 0; -EINVAL when data is in another file,
+ * when there are filters other than one shuffle, one deflate and one fletcher32, or when chunks or
+ * elements are larger than profwrap writes. */
 int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out);
 
-/* Checks `dims` rows and columns, whose product does not overflow, of `row_size` bytes each in
- * memory. 0, or -EINVAL when they cannot come from the bytes that the file stores for the dataset:
- * rows that were never written, which HDF5 would make up, or more chunks than the file has room to
- * place. */
+/* Checks the number of rows and columns, `dims`, whose product does not overflow; an element takes
+ * `row_size` bytes in memory. Returns 0; -EINVAL when the bytes that the file stores for the
+ * dataset cannot hold them: HDF5 would fill rows that were never written with zeros. -EINVAL also
+ * when there are more chunks than the file can have addresses for. */
 int pw_h5_vet_rows(hid_t file, hid_t dataset, const struct pw_h5_storage *storage,
                    const hsize_t dims[2], size_t row_size);
 
-/* The chunks that hold so many rows and columns from `start` on: 0, or -EIO when one is not exactly
- * as long as a chunk is, behind whose end HDF5 would read on; -ENOMEM. */
+/* Checks the chunks that hold `count` rows and columns from `start` on. Returns 0; -EIO when one
+ * does not decompress to exactly the size of a chunk, because HDF5 would read beyond the end of a
+ * shorter one; -ENOMEM. */
 int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t start[2],
                      const hsize_t count[2]);
 
-/* Checks each `stride`-th chunk, from number `first` on, of a dataset of so many rows and columns;
- * chunks are numbered along rows. The same, and -EIO when one was never written. */
+/* Checks each `stride`-th chunk, from number `first` on, of a dataset of `dims` rows and columns;
+ * chunks are numbered row by row. Returns the same as pw_h5_vet_chunks(), and -EIO when a chunk was
+ * never written. */
 int pw_h5_vet_written(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t dims[2],
                       hsize_t first, hsize_t stride);
 

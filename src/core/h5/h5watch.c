@@ -12,19 +12,19 @@
 
 enum { FILES = 4, NAME = 4352, TICK_S = 5, MOST_TICKS = 2, STACK = 1 << 16 };
 
-/* A file that is open. When more than FILES are open, the last ones are known by name. */
+/* An open file and its name. When more than FILES are open, the names of the last ones are kept. */
 struct named {
     hid_t file; /* 0: unused */
     char path[NAME];
 };
 
-/* Signal handlers have no other way to know: a file-scope variable. */
+/* A file-scope variable, because a signal handler gets no pointer of ours. */
 static struct {
     struct named files[FILES];
     int next;
-    const struct named *volatile now; /* what was read last; NULL before the first file */
+    const struct named *volatile now; /* the file that was read last; NULL before the first one */
     volatile sig_atomic_t open, touches;
-    int ticks, touches_seen; /* of the handler */
+    int ticks, touches_seen; /* counted by the timer's handler */
 } watch;
 
 static void add(char *line, size_t size, size_t *used, const char *text)
@@ -33,7 +33,7 @@ static void add(char *line, size_t size, size_t *used, const char *text)
         line[(*used)++] = *text;
 }
 
-/* Only what a signal handler may call. */
+/* Prints and exits, by async-signal-safe functions only. */
 __attribute__((noreturn)) static void give_up(const char *why)
 {
     static char line[NAME + 256];
@@ -49,7 +49,7 @@ __attribute__((noreturn)) static void give_up(const char *why)
 
 static void on_crash(int signal)
 {
-    if (!watch.now) { /* nothing was read yet: this is no file's doing */
+    if (!watch.now) { /* nothing was read yet, so no file is the cause */
         struct sigaction standard = {.sa_handler = SIG_DFL};
         sigaction(signal, &standard, NULL);
         raise(signal);

@@ -10,10 +10,11 @@
 
 #include "core/h5/h5types.h"
 
-/* Rows in a chunk: large enough for deflate to pay, small enough that what a kill of the collector
- * takes, and a rank file of a short run, stay small. The tables of events, which are most of every
- * other file, have larger ones: the upper bytes of their times change slowly, and less is left of
- * them (5 %; 16384 rows would take another 4 % off, and add 4 KB to a short run's file). */
+/* Rows in a chunk: enough for deflate to compress well, and few enough that a killed collector
+ * loses little and the file of a short run stays small. Tables of events are most of a long run's
+ * file. Their chunks are larger because the upper bytes of times change slowly: 8192 rows compress
+ * 5 % better than 4096. 16384 rows would save another 4 %, but add 4 KB to the file of a short
+ * run. */
 enum { CHUNK_ROWS = 4096, EVENT_CHUNK_ROWS = 8192, CHUNK_INDEX_K = 4 };
 
 struct table_buffer {
@@ -40,7 +41,7 @@ static size_t chunk_rows(int table)
     return events ? EVENT_CHUNK_ROWS : CHUNK_ROWS;
 }
 
-/* HDF5 opens its files for programs that are executed, too: the one profiled must not see it. */
+/* HDF5 opens files without O_CLOEXEC; the profiled program must not inherit the descriptor. */
 static void close_on_exec(hid_t file)
 {
     void *fd;
@@ -55,11 +56,11 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
         return -ENOMEM;
 
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    /* The newer object headers are a third of the size; every HDF5 since 1.10 reads them. */
+    /* Object headers of version 1.8 are a third of the size; every HDF5 since 1.10 reads them. */
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
     hid_t creation = H5Pcreate(H5P_FILE_CREATE);
-    /* Each table's index of chunks is a B-tree whose node has room for twice this: the default of
-     * 64 is most of a short run's file. */
+    /* Each table's index of chunks is a B-tree whose nodes have room for twice this number of
+     * chunks. With the default of 64, these nodes would be most of a short run's file. */
     H5Pset_istore_k(creation, CHUNK_INDEX_K);
     errno = 0;
     writer->file = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
@@ -68,7 +69,8 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
     if (writer->file < 0) {
         int err = errno ? -errno : -EIO;
         if (err != -EEXIST)
-            unlink(path); /* made, and then without room for what HDF5 writes at once */
+            unlink(path); /* the disk was full: the file was created, but HDF5's first write
+                           * failed */
         free(writer);
         return err;
     }
@@ -81,9 +83,8 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
     return 0;
 }
 
-/* A table that is whole in its buffer gets a chunk of that size: HDF5 fills chunks up and
- * compresses all of them, which for the many small tables of a rank file takes longer than their
- * rows. */
+/* A table that is written at once gets a chunk of its own size: HDF5 pads chunks to their full size
+ * before it compresses them, which would take longer than the rows of a small table. */
 static int open_dataset(struct pw_h5_writer *writer, int table)
 {
     struct table_buffer *buffer = &writer->tables[table];
@@ -94,8 +95,9 @@ static int open_dataset(struct pw_h5_writer *writer, int table)
     return buffer->dataset < 0 ? -EIO : 0;
 }
 
-/* How to write so many bytes. HDF5 clears two buffers of 1 MiB for every write that converts, which
- * for the small tables of a rank file takes longer than all else. The caller closes it. */
+/* Returns transfer properties for a write of `bytes` bytes, which the caller closes. By default
+ * HDF5 clears two buffers of 1 MiB for every write that converts, which would be most of the time
+ * for small tables. */
 static hid_t transfer_of(size_t bytes)
 {
     enum { LEAST = 1 << 12, MOST = 1 << 20 };
@@ -214,7 +216,7 @@ int pw_h5_write_strings(hid_t file, const char *path, const char *const *strings
     hsize_t size = count;
     hid_t space = H5Screate_simple(1, &size, NULL);
     hid_t dataset = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    enum { STORED_BYTES = 16 }; /* of a string's place in the file */
+    enum { STORED_BYTES = 16 }; /* bytes of a string's reference in the file */
     hid_t transfer = transfer_of(count * STORED_BYTES);
     int err = dataset < 0 ? -EIO : 0;
     if (!err && count && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, transfer, strings) < 0)

@@ -1,6 +1,7 @@
-/* Appends rows to the 1-D tables of one new HDF5 file. Rows are buffered a chunk at a time; a
- * table's dataset is made when its first chunk is written, or empty at close when it was asked for.
- * Called by the writer of rank files (rank/file). Tool code, one thread. */
+/* Appends rows to the 1-D tables of one new HDF5 file. Rows are buffered until a chunk is full. A
+ * table's dataset is created when its first chunk is written, or empty at close if
+ * pw_h5_writer_require() asked for it. Called by the writer of rank files (rank/file). Tool code,
+ * one thread. */
 #ifndef PW_CORE_H5_H5WRITER_H
 #define PW_CORE_H5_H5WRITER_H
 
@@ -9,28 +10,28 @@
 
 struct pw_h5_writer;
 
-/* Creates `path`, which must not exist; `level` is deflate's (0..9). 0, -EEXIST, -ENOMEM or -EIO.
- */
+/* Creates `path`, which must not exist; `level` is the level of deflate (0..9). Returns 0, -EEXIST,
+ * -ENOMEM or -EIO. */
 int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out);
 
-/* Appends one row of the table's struct. Returns 0, or the first error that a write met; after one
- * every row is refused with it, and counted by pw_h5_writer_refused(). */
+/* Appends one row, the table's struct. Returns 0, or the first error of a write. After an error
+ * every further row is refused with the same error, and counted by pw_h5_writer_refused(). */
 int pw_h5_writer_append(struct pw_h5_writer *writer, int table, const void *row);
 
-/* Makes `table` exist in the file even when no row is ever appended. */
+/* Makes sure that `table` exists in the file even when no row is ever appended. */
 void pw_h5_writer_require(struct pw_h5_writer *writer, int table);
 
 int64_t pw_h5_writer_rows(const struct pw_h5_writer *writer, int table);
 int64_t pw_h5_writer_refused(const struct pw_h5_writer *writer);
 
-/* Bytes of the file so far, and of the rows that are still buffered. */
+/* Returns the bytes of the file so far plus those of the buffered rows. */
 int64_t pw_h5_writer_bytes(const struct pw_h5_writer *writer);
 
 /* The open file, for attributes and strings. */
 hid_t pw_h5_writer_borrow_file(struct pw_h5_writer *writer);
 
-/* Writes what is buffered and closes; frees the writer. 0, or the first error since it was created.
- */
+/* Writes the buffered rows, closes the file and frees the writer. Returns 0, or the first error
+ * since the writer was created. */
 int pw_h5_writer_close(struct pw_h5_writer *writer);
 
 /* Writes `count` strings as the variable-length UTF-8 dataset `path`. 0 or -EIO. */
