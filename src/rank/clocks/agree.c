@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How long a registered rank waits for the others: MPI_Init itself synchronises all ranks, so they
- * are there within moments of each other or not at all. */
+/* How long a registered rank waits for the others. All ranks enter MPI_Init within moments of each
+ * other, because MPI_Init synchronises them; a rank that has not come by then has no probe. */
 #define PATIENCE_NS (5 * (int64_t)1000000000)
 
 static void member_path(const struct pw_agreement *a, int rank, char path[4200])
@@ -37,7 +37,7 @@ static enum pw_sync_decision read_decision(const struct pw_agreement *a)
     return strcmp(text, "yes") == 0 ? PW_SYNC_YES : PW_SYNC_NO;
 }
 
-/* Ours, or the one that was there first. */
+/* Creates the decision `word`, unless there is one. Returns the decision that is valid. */
 static enum pw_sync_decision decide(const struct pw_agreement *a, const char *word)
 {
     char path[4200];
@@ -45,7 +45,7 @@ static enum pw_sync_decision decide(const struct pw_agreement *a, const char *wo
     if (symlink(word, path) == 0)
         return strcmp(word, "yes") == 0 ? PW_SYNC_YES : PW_SYNC_NO;
     enum pw_sync_decision found = read_decision(a);
-    /* A directory that cannot hold the link: no rank can have read a "yes" from it. */
+    /* The link could not be created, so no rank can have read a "yes": the decision is "no". */
     return found == PW_SYNC_UNDECIDED ? PW_SYNC_NO : found;
 }
 
@@ -62,7 +62,7 @@ static int register_rank(struct pw_agreement *a)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     a->registered_ns = pw_local_ns();
     if (fd < 0)
-        return errno == EEXIST && is_own_file(path); /* an earlier collector's of this rank */
+        return errno == EEXIST && is_own_file(path); /* left by an earlier collector of this rank */
     close(fd);
     return 1;
 }

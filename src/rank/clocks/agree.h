@@ -1,12 +1,12 @@
 /* The collectors' agreement on whether clocks are synchronised over MPI. Called by the collectors,
- * at MPI_Init of their applications and while they wait for it. Tool code: never waits itself, the
+ * at MPI_Init of their applications and while they wait for it. Tool code; does not wait: the
  * caller polls.
  *
  * Over MPI every rank must take part or none. A rank whose application enters MPI_Init with a probe
  * registers a file in the output directory; rank 0, once it sees all of them, decides "yes". A
- * collector that waits too long decides "no". The decision is a symbolic link, whose creation is
- * atomic and exclusive on every file system, NFS included: there is one, and all ranks read the
- * same. */
+ * collector that has waited too long decides "no". The decision is a symbolic link. On every file
+ * system, NFS included, creating it is atomic and fails when it exists, so there is only one
+ * decision. */
 #ifndef PW_RANK_CLOCKS_AGREE_H
 #define PW_RANK_CLOCKS_AGREE_H
 
@@ -18,15 +18,16 @@ struct pw_agreement {
     char dir[4096];
     int rank, size;
     int64_t registered_ns; /* local time, 0 before */
-    int next_unseen;       /* rank 0: ranks below it have registered */
+    int next_unseen;       /* rank 0: all ranks below this number have registered */
 };
 
 void pw_agree_init(struct pw_agreement *agreement, const char *dir, int rank, int size);
 
-/* One look; cheap. Registers at the first call. Answers the decision, PW_SYNC_UNDECIDED for now. */
+/* Checks for the decision once, without waiting; registers this rank at the first call. Returns the
+ * decision, or PW_SYNC_UNDECIDED. */
 enum pw_sync_decision pw_agree_poll(struct pw_agreement *agreement);
 
-/* Decides "no" unless there is a decision: this rank cannot take part. */
+/* Decides "no", unless there is a decision, because this rank cannot take part. */
 void pw_agree_refuse(struct pw_agreement *agreement);
 
 /* Removes this rank's registration, and the decision when `last`. */

@@ -25,16 +25,16 @@ enum {
     KNOTS = 64,
     ANSWER_MS = 20,  /* how long a probe waits for its answer */
     LOOK_MS = 250,   /* between looks for other hosts, at first */
-    LOSSES_MOST = 5, /* unanswered probes of an exchange before it is given up */
-    LEAST = 3,       /* answers that make a knot */
-    /* How many packets that are not the job's are looked at in how long, then none till the end of
-     * that time: a flood of them costs no more. */
+    LOSSES_MOST = 5, /* unanswered probes after which an exchange is given up */
+    LEAST = 3,       /* answers that a knot needs */
+    /* After REFUSED_MOST packets of other senders in REFUSED_MS, no packet is read until that time
+     * is over. So a flood of packets costs only a limited time. */
     REFUSED_MOST = 100,
     REFUSED_MS = 100,
-    /* Late answers that are dropped before an exchange. */
+    /* The most late answers that are dropped before an exchange. */
     LATE_MOST = 64,
 };
-#define MAGIC UINT64_C(0x31636f6c63775250) /* of this version of the packet */
+#define MAGIC UINT64_C(0x31636f6c63775250) /* version of the packet's format */
 
 enum kind { PROBE = 1, ANSWER = 2 };
 
@@ -49,15 +49,15 @@ struct pw_clockprobe {
     struct pw_testclock clock;
     int64_t interval_ns;
     unsigned char key[PW_KEY_BYTES];
-    uint64_t magic; /* of this job's packets */
+    uint64_t magic; /* first field of this job's packets */
     int64_t refusing_since_ns;
-    int refused;      /* packets since then */
+    int refused;      /* packets of other senders since then */
     int stop, socket; /* file descriptors */
     pthread_t thread;
-    /* Single producer, single consumer. */
+    /* A queue from the thread to the collector: one producer, one consumer. */
     struct pw_row_clock knots[KNOTS];
     _Atomic uint32_t put, taken;
-    struct pw_clockprobe_cost cost; /* the thread's, read after it has ended */
+    struct pw_clockprobe_cost cost; /* written by the thread, read after it has ended */
 };
 
 /* ---- packets ---- */
@@ -88,14 +88,14 @@ static uint32_t filter_word(const void *at)
     return ntohl(word);
 }
 
-/* The kernel drops what does not begin as this job's packets do, before anybody wakes: who does not
- * know the key, or has seen none of the job's packets, costs the collector nothing. Without the
- * filter each packet is looked at, as those are that pass it. */
+/* Makes the kernel drop packets that do not begin with this job's magic number, without waking the
+ * thread. So packets of a sender that knows neither the key nor a packet of this job cost the
+ * collector nothing. If the filter cannot be set, the thread checks every packet. */
 static void filter_packets(const struct pw_clockprobe *p, int fd, enum kind kind)
 {
     enum { UDP_HEADER = 8 };
     const struct packet like = {.magic = p->magic, .kind = kind};
-    /* A jump counts from the instruction behind it; the last one of all drops the packet. */
+    /* Jump distances count from the next instruction; the last instruction drops the packet. */
     enum { WORDS = 4, FIRST = 2, LAST = FIRST + 2 * WORDS };
     struct sock_filter code[LAST + 2] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
@@ -115,7 +115,7 @@ static void filter_packets(const struct pw_clockprobe *p, int fd, enum kind kind
         pw_debug(PW_LOG_CLOCK, 1, "packets are not filtered: %s", strerror(errno));
 }
 
-/* Counts a packet that is not the job's; how long to look at none, in ms. */
+/* Counts a packet of another sender. Returns for how many ms no packet may be read. */
 static int refuse_ms(struct pw_clockprobe *p)
 {
     int64_t now = pw_local_ns(), end = p->refusing_since_ns + REFUSED_MS * INT64_C(1000000);
@@ -127,7 +127,8 @@ static int refuse_ms(struct pw_clockprobe *p)
     return ++p->refused < REFUSED_MOST ? 0 : (int)((end - now) / 1000000) + 1;
 }
 
-/* 1 when the thread is to end, 2 when there is something to read, 0 after `ms`. */
+/* Waits up to `ms`. Returns 1 when the thread must end, 2 when the socket has a packet, 0 after
+ * `ms`. */
 static int wait_ms(const struct pw_clockprobe *p, int ms)
 {
     struct pollfd fds[] = {{.fd = p->stop, .events = POLLIN}, {.fd = p->socket, .events = POLLIN}};
@@ -136,7 +137,7 @@ static int wait_ms(const struct pw_clockprobe *p, int ms)
     return fds[0].revents ? 1 : 2;
 }
 
-/* The same, not looking at the socket. */
+/* As wait_ms(), but ignores the socket. */
 static int pause_ms(const struct pw_clockprobe *p, int ms)
 {
     struct pollfd stop = {.fd = p->stop, .events = POLLIN};
@@ -145,7 +146,7 @@ static int pause_ms(const struct pw_clockprobe *p, int ms)
 
 /* ---- the reference's side ---- */
 
-/* How long to look at no packet then, in ms. */
+/* Answers one packet. Returns for how many ms no packet may be read after it. */
 static int answer(struct pw_clockprobe *p)
 {
     struct packet packet;
@@ -207,7 +208,7 @@ static void serve(struct pw_clockprobe *p)
 
 /* ---- the others' side ---- */
 
-/* One probe and its answer; 0 when it has not come. */
+/* Sends one probe and reads its answer. Returns 0 when no answer has come. */
 static int exchange(struct pw_clockprobe *p, struct pw_envelope *envelope)
 {
     struct packet packet = {.magic = p->magic, .kind = PROBE}, reply;
@@ -240,11 +241,11 @@ static void put_knot(struct pw_clockprobe *p, const struct pw_envelope *envelope
         put - atomic_load(&p->taken) == KNOTS)
         return;
     p->knots[put % KNOTS] = (struct pw_row_clock){knot.local_ns, knot.offset_ns, knot.error_ns};
-    /* Release: who sees the count must see the knot. */
+    /* Release: a reader that sees the count must also see the knot. */
     atomic_store_explicit(&p->put, put + 1, memory_order_release);
 }
 
-/* Answers that came after their probe was given up. */
+/* Drops answers to probes that were given up. */
 static void drop_late(const struct pw_clockprobe *p)
 {
     struct packet late;
@@ -310,7 +311,7 @@ static int begin_thread(struct pw_clockprobe *p)
 {
     sigset_t all, before;
     sigfillset(&all);
-    /* Signals are the main thread's. */
+    /* The main thread handles signals. */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int err = pthread_create(&p->thread, NULL, run, p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -335,7 +336,7 @@ int pw_clockprobe_start(const char *dir, const struct pw_identity *id,
     if (id->rank == 0)
         pw_rendezvous_claim_reference(&p->meeting);
     int err = pw_rendezvous_lead(&p->meeting);
-    if (err == -EEXIST) { /* another rank of this domain does it */
+    if (err == -EEXIST) { /* another rank leads this clock domain */
         free(p);
         return 0;
     }

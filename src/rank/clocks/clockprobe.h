@@ -1,12 +1,14 @@
-/* Clock measurements during the run: between the collectors, over UDP, so that the application and
- * its MPI see nothing of them, and jobs without MPI have them too. Started and polled by the
- * collector (run/run.h). Tool code, with a thread of its own in one collector of each clock domain.
+/* Measures clock offsets during the run by UDP packets between the collectors. So neither the
+ * application nor its MPI is involved, and jobs without MPI are measured too. Started and polled by
+ * the collector (run/run.h). Tool code, with a thread of its own in one collector of each clock
+ * domain.
  *
- * The thread of rank 0's domain answers probes, once there is another domain: until then no port is
- * open. The others probe it every few seconds. Each packet carries a code under the job's secret
- * (rendezvous.h), and an answer the random number of its probe. Other packets are dropped without
- * an answer, most of them by the kernel: packets begin with a number that follows from the secret.
- * 1000 of those that pass this filter are checked a second. */
+ * The thread of rank 0's domain answers probes; it opens its port only when there is another
+ * domain. The other domains' threads send it probes every few seconds. Each packet has a code that
+ * is computed with the job's secret (rendezvous.h), and an answer has the random number of its
+ * probe. All other packets are dropped without an answer. The kernel drops most of them, because
+ * the job's packets begin with a number that is derived from the secret. At most 1000 wrong packets
+ * per second pass that filter and are checked. */
 #ifndef PW_RANK_CLOCKS_CLOCKPROBE_H
 #define PW_RANK_CLOCKS_CLOCKPROBE_H
 
@@ -20,21 +22,21 @@
 struct pw_clockprobe;
 
 struct pw_clockprobe_cost {
-    int64_t cpu_ns;    /* of the thread */
-    int64_t exchanges; /* answered probes, on either side */
-    int64_t refused;   /* packets looked at that were not the job's, or too late */
+    int64_t cpu_ns;    /* CPU time of the thread */
+    int64_t exchanges; /* answered probes: received, or sent as the reference */
+    int64_t refused;   /* packets that were read and were of another sender or too late */
 };
 
-/* What the packets of a job begin with. */
+/* Returns the number with which the packets of a job begin. */
 uint64_t pw_clockprobe_magic(const unsigned char key[PW_KEY_BYTES]);
 
-/* Begins, if this rank is to lead its domain; *out is NULL when it is not. After the program was
- * started: a thread must not be there at a fork. 0 or -errno. */
+/* Starts the thread if this rank leads its clock domain; otherwise *out is NULL. Call it after the
+ * program was started, because a process with threads must not fork. Returns 0 or -errno. */
 int pw_clockprobe_start(const char *dir, const struct pw_identity *id,
                         const struct pw_testclock *clock, int64_t interval_ns,
                         struct pw_clockprobe **out);
 
-/* The next knot that was measured since the last call: 1, or 0 when there is none. */
+/* Takes the next measured knot. Returns 1, or 0 when there is no new one. */
 int pw_clockprobe_take(struct pw_clockprobe *probe, struct pw_row_clock *knot);
 
 /* Ends the thread. `probe` may be NULL. */

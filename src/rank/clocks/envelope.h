@@ -1,6 +1,6 @@
-/* The offset between two clocks from ping-pongs, with a bound that holds. Called by the
- * synchronisation over MPI (in-app, mpi_sync.c) and by the collectors' (clockprobe.c): pure
- * functions.
+/* Computes the offset between two clocks, and an error bound, from ping-pong messages. Called by
+ * the synchronisation over MPI (in-app, mpi_sync.c) and by that of the collectors (clockprobe.c).
+ * Pure functions.
  *
  * A client reads t1, the reference reads t_ref, the client reads t2. The reference was read between
  * the two, so its clock minus the client's is in [t_ref - t2, t_ref - t1]. All exchanges bound the
@@ -29,7 +29,8 @@ struct pw_knot {
     int64_t local_ns, offset_ns, error_ns;
 };
 
-/* Exchanges past PW_ENVELOPE_EXCHANGES, and impossible ones (t2 before t1), are left out. */
+/* Adds an exchange. Ignores it when t2 is before t1, or when there are PW_ENVELOPE_EXCHANGES
+ * already. */
 static inline void pw_envelope_add(struct pw_envelope *e, int64_t t1, int64_t t_ref, int64_t t2)
 {
     if (e->n == PW_ENVELOPE_EXCHANGES || t2 < t1)
@@ -39,12 +40,13 @@ static inline void pw_envelope_add(struct pw_envelope *e, int64_t t1, int64_t t_
     e->exchanges[e->n++].t2 = t2;
 }
 
-/* Whether enough exchanges are as fast as the fastest: more would tell little. Where other
- * processes want the cores most are slow, and the few that are not have to be waited for. */
+/* Whether enough exchanges are about as fast as the fastest one, so that more would hardly improve
+ * the bound. When other processes use the cores, most exchanges are slow, and more of them are
+ * needed until enough are fast. */
 int pw_envelope_is_settled(const struct pw_envelope *envelope);
 
-/* The envelope's knot. Exchanges that contradict each other (a clock that stepped meanwhile) give
- * an error that covers both. 0, or -1 when there was no exchange. */
+/* Computes the knot. When exchanges contradict each other, because a clock was stepped, the error
+ * covers both. Returns 0, or -1 when there was no exchange. */
 int pw_envelope_knot(const struct pw_envelope *envelope, struct pw_knot *out);
 
 #endif

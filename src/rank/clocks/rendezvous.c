@@ -1,4 +1,4 @@
-/* Files that collectors find each other by; see rendezvous.h. IPv4 only. */
+/* The files by which collectors find each other; see rendezvous.h. IPv4 only. */
 #include "rank/clocks/rendezvous.h"
 
 #include <arpa/inet.h>
@@ -56,7 +56,8 @@ static const struct sockaddr_in *usable(const struct ifaddrs *i)
     return (const void *)i->ifa_addr;
 }
 
-/* Own addresses, separated by spaces; the loopback's only when there is no other. */
+/* Writes this host's addresses, separated by spaces; the loopback address only when there is no
+ * other. */
 static void list_addresses(char *out, size_t size)
 {
     struct ifaddrs *all;
@@ -77,8 +78,8 @@ static void list_addresses(char *out, size_t size)
         snprintf(out, size, "127.0.0.1");
 }
 
-/* An own address in the network of a peer's that is not that very one: bridges of containers have
- * the same address on every host. */
+/* Finds an address of this host in the same network as `peer`. Ignores an address that equals
+ * `peer`: container bridges have the same address on every host. */
 static int share_network(struct in_addr peer, struct in_addr *own)
 {
     struct ifaddrs *all;
@@ -99,7 +100,7 @@ static int share_network(struct in_addr peer, struct in_addr *own)
     return found;
 }
 
-/* The own address that a packet to the peer would leave from. */
+/* Finds the address of this host from which a packet to `peer` is sent. */
 static int route_to(struct in_addr peer, struct in_addr *own)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr = peer};
@@ -154,7 +155,7 @@ int pw_rendezvous_is_reference(const struct pw_rendezvous *r)
     return strcmp(hash, found) == 0;
 }
 
-/* The file is whole before it has its name, so that no rank reads half a key. */
+/* Writes the key to a temporary file and then renames it, so that no rank reads half a key. */
 static void make_key(const struct pw_rendezvous *r, const char *path)
 {
     char part[PATH + 32];
@@ -168,7 +169,7 @@ static void make_key(const struct pw_rendezvous *r, const char *path)
     int whole = write(fd, key, sizeof(key)) == (ssize_t)sizeof(key);
     close(fd);
     if (whole && link(part, path))
-        whole = 0; /* another domain's leader was first */
+        whole = 0; /* the leader of another domain was faster */
     unlink(part);
 }
 

@@ -1,6 +1,7 @@
-/* How the collectors of a job's hosts find each other: by small files in the output directory, made
- * so that the first of several collectors wins on every file system. Called by clockprobe.c and, at
- * the end, by the run that removes them. Tool code: never waits, the caller polls.
+/* Lets the collectors of a job's hosts find each other by small files in the output directory. On
+ * every file system, when several collectors create the same file, exactly one succeeds. Called by
+ * clockprobe.c, and by the run, which removes the files at the end. Tool code; does not wait: the
+ * caller polls.
  *
  *     .clock-key               the job's secret, readable by its owner only
  *     .clock-domain-HASH       symbolic link to the addresses of a clock domain's leader
@@ -19,23 +20,27 @@ struct pw_rendezvous {
     uint64_t domain;
 };
 
-/* Makes the caller its domain's leader. 0, -EEXIST when it has one, or -errno. */
+/* Makes the caller the leader of its clock domain. Returns 0, -EEXIST when the domain has a leader,
+ * or -errno. */
 int pw_rendezvous_lead(const struct pw_rendezvous *r);
 
-/* Says that this is rank 0's domain. */
+/* Declares that this is rank 0's domain. */
 void pw_rendezvous_claim_reference(const struct pw_rendezvous *r);
 
-/* 1 when it is, 0 when another is, -1 while rank 0 has not said. */
+/* Returns 1 when this is rank 0's domain, 0 when it is another, -1 when it is not known yet. */
 int pw_rendezvous_is_reference(const struct pw_rendezvous *r);
 
-/* The job's secret, made by the first to ask. 0 or -errno; -EPERM when others could read it. */
+/* Reads the job's secret; the first caller creates it. Returns 0 or -errno; -EPERM when other users
+ * could read it. */
 int pw_rendezvous_key(const struct pw_rendezvous *r, unsigned char key[PW_KEY_BYTES]);
 
-/* The own address by which a leader of another domain is reached. 0; -ENOENT while there is no
- * other domain; -EHOSTUNREACH when no address of theirs can be reached. */
+/* Finds the address of this host from which another domain's leader can be reached. Returns 0;
+ * -ENOENT while there is no other domain; -EHOSTUNREACH when none of its addresses can be
+ * reached. */
 int pw_rendezvous_find_peer(const struct pw_rendezvous *r, struct in_addr *own);
 
-/* Where probes are answered. 0 or -errno; -ENOENT while no rank answers. */
+/* Write and read the address at which probes are answered. Return 0 or -errno; reading, -ENOENT
+ * while there is none. */
 int pw_rendezvous_publish(const struct pw_rendezvous *r, const struct sockaddr_in *service);
 int pw_rendezvous_find_service(const struct pw_rendezvous *r, struct sockaddr_in *service);
 

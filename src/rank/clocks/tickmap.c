@@ -38,8 +38,8 @@ const char *pw_tick_name(enum pw_tick_source source)
     return source == PW_TICK_TSC ? "tsc" : "clock_gettime";
 }
 
-/* Takes the try that took least of several, so that neither an interrupt nor the other process on
- * this core lies between the reads. */
+/* Reads both clocks several times and returns the fastest reading, so that no interrupt or other
+ * process ran between the two. */
 void pw_tickmap_read(enum pw_tick_source source, uint64_t *ticks, int64_t *ns)
 {
     uint64_t best = UINT64_MAX;
@@ -78,7 +78,8 @@ void pw_tickmap_add(struct pw_tickmap *map, uint64_t ticks, int64_t ns)
     map->knots[map->n++].ns = ns;
 }
 
-/* Index of the segment [i, i + 1] to use for `ticks`; most are in the last. */
+/* Returns the index i of the readings i and i + 1 between which `ticks` is; tries the last ones
+ * first, because most are there. */
 static size_t segment_of(const struct pw_tickmap *map, uint64_t ticks)
 {
     size_t low = 0, high = map->n - 2;

@@ -1,6 +1,6 @@
-/* Ticks of the record clock to local nanoseconds (CLOCK_MONOTONIC_RAW of the rank's time
- * namespace). The drain reads both clocks, the intake adds the readings and converts. Tool code;
- * the map is part of the collector's or of a recovery's state, one thread.
+/* Converts ticks of the record clock to local nanoseconds (CLOCK_MONOTONIC_RAW of the rank's time
+ * namespace). The drain reads both clocks, the intake adds the readings and converts. Tool code,
+ * one thread; the map belongs to the intake.
  *
  * The collector reads both clocks together now and then; between two such readings the map is
  * linear, so its error is that of the readings (about 20 ns), however wrong the TSC's nominal rate
@@ -18,7 +18,7 @@ enum { PW_TICKMAP_KNOTS = 4096 };
 
 struct pw_tickmap {
     enum pw_tick_source source;
-    struct pw_testclock test; /* what the local time is turned into; off but in tests */
+    struct pw_testclock test; /* changes the local time, only in tests */
     size_t n;
     struct {
         uint64_t ticks;
@@ -26,29 +26,28 @@ struct pw_tickmap {
     } knots[PW_TICKMAP_KNOTS];
 };
 
-/* The clock to record with: the TSC if the kernel itself keeps time by it and it neither stops nor
- * changes its rate, else CLOCK_MONOTONIC_RAW. `root` is prefixed to /sys and /proc ("" normally).
- */
+/* Returns the clock to record with: the TSC if the kernel itself uses it and it is invariant, else
+ * CLOCK_MONOTONIC_RAW. `root` is prefixed to /sys and /proc ("" normally). */
 enum pw_tick_source pw_tick_choose(const char *root);
 
 /* "tsc" or "clock_gettime". */
 const char *pw_tick_name(enum pw_tick_source source);
 
-/* An empty map of a clock that is read by itself, or is wrong on purpose (`test`). */
+/* Makes an empty map for the clock `source`. `test` changes the local times; NULL: not. */
 void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source,
                      const struct pw_testclock *test);
 
-/* Both clocks at one moment. */
+/* Reads both clocks at the same moment. */
 void pw_tickmap_read(enum pw_tick_source source, uint64_t *ticks, int64_t *ns);
 
-/* Adds a reading; one that is not after the last is left out. */
+/* Adds a reading; ignores one that is not after the last. */
 void pw_tickmap_add(struct pw_tickmap *map, uint64_t ticks, int64_t ns);
 
-/* Local ns at `ticks`. Times outside the readings are extrapolated; with less than two, ticks are
- * taken for ns. */
+/* Returns the local time at `ticks`, ns. Extrapolates outside the readings; with fewer than two
+ * readings, `ticks` is taken as ns. */
 int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks);
 
-/* The same of a time that is in local ns already. */
+/* Returns the local time for a time that is in local ns already: applies `test` only. */
 int64_t pw_tickmap_shown(const struct pw_tickmap *map, int64_t ns);
 
 #endif

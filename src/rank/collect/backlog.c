@@ -1,5 +1,5 @@
-/* A queue in chunks of memory; see backlog.h. Chunks are mapped, not from malloc(): what is given
- * back must leave the process. */
+/* A queue in chunks of memory; see backlog.h. Chunks are mapped, not from malloc(), so that freed
+ * chunks go back to the kernel. */
 #include "rank/collect/backlog.h"
 
 #include <stdlib.h>
@@ -8,21 +8,21 @@
 #include "rank/journal/journal.h"
 
 enum {
-    READING = -1,     /* stands for a ring */
-    IDLE_LOOKS = 100, /* without a chunk in use, until spare ones are given back */
+    READING = -1,     /* in place of a ring number: the entry is a clock reading */
+    IDLE_LOOKS = 100, /* calls of trim without a chunk in use after which spare ones are freed */
 };
 
-/* Its records follow. */
+/* An entry; its records follow it. */
 struct entry {
     int32_t ring;
     uint32_t n;
-    uint64_t ticks; /* of a reading */
+    uint64_t ticks; /* set for a reading */
     int64_t ns;
 };
 
 struct chunk {
     struct chunk *next;
-    size_t begin, end; /* of what waits, in bytes[] */
+    size_t begin, end; /* of the waiting entries, in bytes[] */
     _Alignas(8) unsigned char bytes[];
 };
 
@@ -34,8 +34,8 @@ struct pw_backlog {
     struct pw_intake *intake;
     struct chunk *first, *last; /* in use */
     struct chunk *spare;
-    size_t chunks, most_chunks; /* in use and spare */
-    size_t used;                /* of them */
+    size_t chunks, most_chunks; /* number of chunks, in use and spare; its limit */
+    size_t used;                /* number of chunks in use */
     uint64_t waiting;
     int idle_looks;
 };
@@ -59,7 +59,7 @@ static struct chunk *take_spare(struct pw_backlog *b)
     }
     if (b->chunks == b->most_chunks)
         return NULL;
-    /* With all its pages at once: a fault for each takes longer than writing the journal. */
+    /* MAP_POPULATE: page faults would take longer than writing the journal. */
     void *map = mmap(NULL, PW_BACKLOG_CHUNK, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (map == MAP_FAILED)
@@ -111,7 +111,7 @@ static struct entry *append(struct pw_backlog *b, int ring, uint32_t n)
     return entry;
 }
 
-/* Hands the oldest over, and returns its records; there is one. */
+/* Hands the oldest entry, which must exist, to the intake. Returns its number of records. */
 static uint32_t hand_over_first(struct pw_backlog *b)
 {
     struct chunk *chunk = b->first;

@@ -1,7 +1,7 @@
-/* Records and clock readings that are in the journal and wait for the intake, in their order. The
- * drain puts them here, so that a ring's place is free again as soon as its records are in the
- * journal; the intake takes ten times as long for a record. Called by drain.c only. Tool code; may
- * call the intake, when there is no room. */
+/* A queue of records and clock readings that are in the journal and wait for the intake, in the
+ * order in which they came. Because of it, the drain can free a record's place in the ring as soon
+ * as the record is in the journal; the intake takes ten times as long for a record. Called by
+ * drain.c only. Tool code; calls the intake when the queue is full. */
 #ifndef PW_RANK_COLLECT_BACKLOG_H
 #define PW_RANK_COLLECT_BACKLOG_H
 
@@ -11,38 +11,41 @@
 #include "rank/collect/intake.h"
 
 enum {
-    PW_BACKLOG_CHUNK = 1 << 20, /* memory is taken and given back in chunks of so many bytes */
-    PW_BACKLOG_SLICE = 1024,    /* records after which the rings are to be looked at again */
+    PW_BACKLOG_CHUNK = 1 << 20, /* bytes of a chunk, the unit in which memory is allocated and
+                                 * freed */
+    PW_BACKLOG_SLICE = 1024,    /* records to hand over before the rings are checked again */
 };
 
 struct pw_backlog;
 
-/* For at most `most_bytes`, of which none are taken yet. The caller keeps the intake alive. NULL
- * when memory is short, or no chunk fits: every function takes NULL for none. */
+/* Creates an empty backlog of at most `most_bytes`. `intake` must outlive it. Returns NULL when
+ * memory is short, or when less than a chunk is allowed. All functions accept NULL, for no
+ * backlog. */
 struct pw_backlog *pw_backlog_create(struct pw_intake *intake, size_t most_bytes);
 
-/* A place behind all others for `n` records of ring `ring`, at most PW_JOURNAL_BATCH, which the
- * caller fills before anything else is done here. Where there is no room the oldest go to the
- * intake first. NULL when memory cannot be had: then nothing waits any more. */
+/* Appends room for `n` <= PW_JOURNAL_BATCH records of ring `ring`, which the caller fills before it
+ * calls another function of this file. When the backlog is full, the oldest entries go to the
+ * intake first. Returns NULL when memory is short: then all entries were handed over. */
 struct pw_record *pw_backlog_add_records(struct pw_backlog *backlog, int ring, uint32_t n);
 
-/* Has the reading wait behind what waits. 0 when nothing does: it can go to the intake at once. */
+/* Appends a clock reading. Returns 0 when the backlog is empty: then the caller passes the reading
+ * to the intake itself. */
 int pw_backlog_add_reading(struct pw_backlog *backlog, uint64_t ticks, int64_t ns);
 
-/* Hands the oldest PW_BACKLOG_SLICE records, or some more, to the intake. The number of batches and
- * readings handed over, 0 when none waited. */
+/* Hands the oldest entries to the intake, until PW_BACKLOG_SLICE records or some more are
+ * processed. Returns the number of batches and readings handed over; 0 when none waited. */
 uint64_t pw_backlog_hand_over(struct pw_backlog *backlog);
 
 void pw_backlog_hand_over_all(struct pw_backlog *backlog);
 
-/* Batches and readings that wait, and bytes of memory taken for those that do. */
+/* Returns the number of batches and readings that wait; the bytes of memory that they take. */
 uint64_t pw_backlog_waiting(const struct pw_backlog *backlog);
 int64_t pw_backlog_bytes(const struct pw_backlog *backlog);
 
-/* To be called with every look at the rings: gives memory back that was not needed for many. */
+/* To be called each time the rings are checked: frees memory that was not needed for many calls. */
 void pw_backlog_trim(struct pw_backlog *backlog);
 
-/* What still waits is forgotten. */
+/* Frees the backlog; entries that still wait are discarded. */
 void pw_backlog_destroy(struct pw_backlog *backlog);
 
 #endif

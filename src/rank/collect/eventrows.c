@@ -45,7 +45,7 @@ static enum pw_recorded recorded(const struct pw_record *record)
                                             : PW_RECORDED_ACTIVE;
 }
 
-/* A PARTIAL mark of the step that is under way says nothing else. */
+/* A mark with PW_STEP_PARTIAL for the current step only flags that step. */
 bool pw_steprow_mark(struct pw_steprow *step, const struct pw_record *record, int64_t start,
                      struct pw_row_step *row)
 {

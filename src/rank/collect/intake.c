@@ -20,18 +20,18 @@ struct pw_intake {
     void *states[MAX_COLLECTORS];
     const struct pw_collector *by_type[PW_REC_TYPE_COUNT];
     void *state_by_type[PW_REC_TYPE_COUNT];
-    uint64_t watched;                /* types that any collector watches */
-    uint32_t threads[PW_MAX_RINGS];  /* who writes the ring */
-    uint64_t last_end[PW_MAX_RINGS]; /* of the last MPI call in it, ticks; 0: there was none */
+    uint64_t watched;                /* types that some module watches */
+    uint32_t threads[PW_MAX_RINGS];  /* number of the thread that writes the ring */
+    uint64_t last_end[PW_MAX_RINGS]; /* end of the ring's last MPI call, ticks; 0: none */
     struct pw_tickmap ticks;
-    struct pw_stacktable *stacks;   /* NULL when none are taken */
+    struct pw_stacktable *stacks;   /* NULL when no call stacks are recorded */
     struct pw_windowtable *windows; /* NULL when memory is short */
     uint32_t name_base, stack_base, epoch;
     int64_t records;
-    int64_t waited_ns;      /* by the program, for room in its rings */
-    uint64_t nested;        /* calls inside others, which were not recorded */
-    uint64_t gpu_processes; /* that used GPUs, and were not recorded */
-    int64_t step;           /* that the program is in, -1 none */
+    int64_t waited_ns;      /* time that the program waited for room in its rings */
+    uint64_t nested;        /* calls inside other calls, which are not recorded */
+    uint64_t gpu_processes; /* processes that used GPUs and were not recorded */
+    int64_t step;           /* the step that the program is in, -1 none */
     struct pw_pace pace;
 };
 
@@ -120,7 +120,7 @@ static void append_wait(struct pw_intake *intake, int ring, const struct pw_reco
     intake->waited_ns += gap.end > gap.start ? gap.end - gap.start : 0;
 }
 
-/* For threads that found no ring only the number of their calls is known. */
+/* Writes how many calls were not recorded: of threads without a ring, only that number is known. */
 static void append_unrecorded(struct pw_intake *intake, const struct pw_record *record)
 {
     struct pw_row_gap gap = make_gap(intake, UINT16_MAX, record, PW_REASON_NO_RING);
@@ -210,7 +210,7 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
         show_watchers(intake, record, &origin);
 }
 
-/* No collector's own. */
+/* Handles PW_REC_WINDOW, which belongs to no collector module. */
 static void show_window(struct pw_intake *intake, int ring, const struct pw_record *record)
 {
     const struct pw_origin origin = origin_of(intake, ring, record);

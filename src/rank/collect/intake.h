@@ -16,7 +16,7 @@ struct pw_intake_setup {
     uint32_t stack_depth;
     enum pw_tick_source tick_source;
     struct pw_testclock test_clock;
-    const struct pw_segment_shared *segment; /* NULL where the records come from a journal */
+    const struct pw_segment_shared *segment; /* NULL when the records come from a journal */
 };
 
 /* `collectors` is an array of collector modules; its last row has the name NULL. The modules whose

@@ -1,21 +1,22 @@
 /* Running sums over steps and calls; see pace.h. Records may be anything: sums do not overflow. */
 #include "rank/collect/pace.h"
 
-/* `*sum` plus what is neither negative nor too much. */
+/* Adds `ns` to *sum unless it is negative or the sum would overflow. */
 static void add(int64_t *sum, int64_t ns)
 {
     if (ns > 0 && ns < INT64_MAX - *sum)
         *sum += ns;
 }
 
-/* Ends that clocks or strangers put before their starts last no time. */
+/* Returns end - start; 0 when the end is before the start, which a wrong clock or a damaged record
+ * can cause. */
 static int64_t between(int64_t start, int64_t end)
 {
     int64_t ns;
     return __builtin_sub_overflow(end, start, &ns) || ns < 0 ? 0 : ns;
 }
 
-/* A nonblocking operation counts only the call that began it: the one that completed it has a
+/* Of a nonblocking operation, counts only the call that began it: the call that completed it has a
  * record of its own. */
 static int64_t inside_ns(const struct pw_record *record, const struct pw_origin *origin)
 {
@@ -63,7 +64,7 @@ static void begin_step(struct pw_pace *pace, int ring, const struct pw_record *r
     const int64_t step = record->step.step;
     int is_partial = (record->flags & PW_STEP_PARTIAL) != 0;
     if (is_partial && pace->is_in && pace->step == step) {
-        pace->is_partial = 1; /* of the step that is under way only that is said */
+        pace->is_partial = 1; /* the record only flags the current step */
         return;
     }
     end_step(pace, ring, start);

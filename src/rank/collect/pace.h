@@ -1,7 +1,7 @@
-/* How fast a running program goes: its last steps, and how much of them it spends inside MPI. The
- * intake calls it for each record, which costs an addition, and the collector's answers to
- * inquiries contain it. Nothing of it is in the rank file, where the merge computes it exactly.
- * Tool code; allocates nothing. */
+/* Sums up the duration of a running program's last steps and their time in MPI. The intake calls it
+ * for each record, which costs an addition; the collector's answers to inquiries contain the
+ * result. The rank file does not contain it, because the merge computes exact values. Tool code;
+ * allocates nothing. */
 #ifndef PW_RANK_COLLECT_PACE_H
 #define PW_RANK_COLLECT_PACE_H
 
@@ -9,23 +9,23 @@
 #include "rank/collect/collector.h"
 #include "rank/ring/segment.h"
 
-enum { PW_PACE_STEPS = 32 }; /* whose mean is reported */
+enum { PW_PACE_STEPS = 32 }; /* number of last steps whose mean is reported */
 
 struct pw_pace_step {
-    int64_t ns, mpi_ns; /* mpi_ns of the thread that marks steps */
+    int64_t ns, mpi_ns; /* mpi_ns: of the thread that marks steps */
 };
 
 struct pw_pace {
     int64_t mpi_ns[PW_MAX_RINGS]; /* inside calls, by ring */
-    int64_t steps, steps_ns;      /* that have ended */
+    int64_t steps, steps_ns;      /* steps that have ended; their sum */
     struct pw_pace_step last[PW_PACE_STEPS], sum;
     int nlast, next;
-    /* The step that is under way. */
+    /* The current step. */
     int is_in, is_partial, ring;
     int64_t step, start, mpi_before_ns;
 };
 
-/* A record of communication, or of a step, of ring `ring`; others change nothing. */
+/* Adds a record of ring `ring` if it is of communication or of a step; ignores others. */
 void pw_pace_record(struct pw_pace *pace, int ring, const struct pw_record *record,
                     const struct pw_origin *origin);
 

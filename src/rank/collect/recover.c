@@ -1,4 +1,4 @@
-/* Makes rank files anew from the journals that killed collectors left; see recover.h. */
+/* Makes rank files from the journals of killed collectors; see recover.h. */
 #include "rank/collect/recover.h"
 
 #include <errno.h>
@@ -24,12 +24,12 @@ struct replay {
     struct pw_rankfile *file;
     struct pw_intake *intake;
     struct pw_journal_end end;
-    int64_t last_ns; /* of any reading of the clock */
-    uint64_t cut;    /* ticks; what happened from then on is left out; UINT64_MAX: nothing */
+    int64_t last_ns; /* time of the last clock reading */
+    uint64_t cut;    /* ticks; later events are ignored; UINT64_MAX: none is */
     struct pw_record kept[PW_JOURNAL_BATCH];
 };
 
-/* What happens, rather than what is referred to: names, communicators, threads. */
+/* Whether the record is an event, not a definition (name, communicator, thread). */
 static int is_event(const struct pw_record *record)
 {
     return record->type != PW_REC_THREAD && record->type != PW_REC_STRING &&
@@ -38,7 +38,8 @@ static int is_event(const struct pw_record *record)
            record->type != PW_REC_METADATA;
 }
 
-/* The records before the cut; the mark of the step at the cut ends the one before it. */
+/* Keeps the records before the cut, and the mark of the step at the cut, which ends the step
+ * before. Returns how many. */
 static uint32_t keep(struct replay *r, const struct pw_record *records, uint32_t n)
 {
     uint32_t kept = 0;
@@ -87,7 +88,7 @@ static void replay_block(struct replay *r, const struct pw_journal_block *block)
     }
 }
 
-/* Where the last mark of the step is, in ticks. */
+/* Sets the cut to the last mark of the step, in ticks. */
 static int find_cut(struct replay *r)
 {
     struct pw_journal_block block;
@@ -147,7 +148,8 @@ static int close_file(struct replay *r, const struct pw_journal_head *head)
     return pw_rankfile_close(r->file, &end);
 }
 
-/* From the head, which is copied: it lies in the reader's memory. */
+/* Replays the journal from its head. Copies the head, because the reader's memory changes with the
+ * next block. */
 static int replay_all(struct replay *r, const struct pw_collector *collectors, int *rank)
 {
     static struct pw_journal_head head;
@@ -208,8 +210,8 @@ static int read_head(const char *path, struct pw_journal_head *out)
     return 0;
 }
 
-/* Whether the segment can be this machine's: names are not reused, but a copy of the directory may
- * be looked at elsewhere. */
+/* Attaches the segment of the journal, if it is on this host; else NULL. Names are not reused, but
+ * the directory may be a copy from another host. */
 static struct pw_segment_shared *find_segment(const struct pw_journal_head *head)
 {
     struct pw_segment_shared *segment;
@@ -226,7 +228,7 @@ static struct pw_segment_shared *find_segment(const struct pw_journal_head *head
     return NULL;
 }
 
-/* Seconds from boot to now, on the clock that start times are of. */
+/* Returns the seconds since boot, by the clock of processes' start times. */
 static double uptime_s(void)
 {
     struct timespec now;
@@ -234,8 +236,8 @@ static double uptime_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Whether the process that wrote into the rings is still there: not only waited for, and not
- * another one that has got its pid, which would have started after the journal's last block. */
+/* Whether the process that wrote into the rings still runs. A zombie does not run. A process that
+ * started after the journal's last block is another one with the same pid. */
 static int is_alive(int32_t pid, const char *journal)
 {
     struct pw_process_stat process;
@@ -247,8 +249,9 @@ static int is_alive(int32_t pid, const char *journal)
     return !pw_process_is_over(&process) && age_s + 1 >= quiet_s;
 }
 
-/* Adds what is left in the rings, to be committed with the end: 1 when there are some, else 0.
- * -EBUSY while the program still writes them; the journal's -errno when it cannot take them. */
+/* Adds the records that are left in the rings; they are committed with the end. Returns 1 when
+ * there are rings, else 0; -EBUSY while the program still writes them; -errno when the journal
+ * cannot take them. */
 static int drain_rings(struct pw_journal *journal, const char *path,
                        const struct pw_journal_head *head, const struct pw_collector *collectors)
 {
@@ -272,18 +275,19 @@ static int drain_rings(struct pw_journal *journal, const char *path,
     return err;
 }
 
-/* The end of a program whose end was not seen: when its journal was last written by its collector.
- */
+/* Adds an end for a program whose end was not seen: the time at which its collector last wrote the
+ * journal. */
 static int add_unknown_end(struct pw_journal *journal, int64_t written_ns, int has_rings)
 {
     const struct pw_journal_end end = {.exit_code = -1, .end_unix_ns = written_ns};
     if (has_rings)
         return pw_journal_add_whole_end(journal, &end);
     pw_journal_add_end(journal, &end);
-    return 0; /* without rings the file is the same */
+    return 0; /* without rings, adding an end would not change the file */
 }
 
-/* Killed between the file's renaming and the journal's removal. */
+/* Whether the rank's file is complete: then the collector was killed after renaming it and before
+ * removing the journal. */
 static int is_complete(const char *path)
 {
     int64_t complete = 0;
@@ -322,7 +326,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     }
     err = read_head(paths.journal, &head);
     if (!err && head.id.rank != rank)
-        err = -ESRCH; /* its file would have another name */
+        err = -ESRCH; /* the journal is of another rank, whose file has another name */
     if (!err && access(paths.file, F_OK) == 0) {
         err = is_complete(paths.file) ? 0 : -EEXIST;
         pw_debug(PW_LOG_RECOVER, 2, "rank %d has a file already, which is %s", rank,

@@ -6,30 +6,31 @@
 
 #include "rank/collect/collector.h"
 
-/* Makes DIR/rank-NNNNN.h5 from the rank's journal and, where they are still there, its rings; then
- * removes both. Done twice it is as if done once; a file that is complete is never touched.
- * `collectors`: the table that the journal was written with.
- *
- * 0; -ENOENT when there is no journal; -EBUSY when the rank is still being recorded; -EBADMSG when
- * the journal's begin is damaged or another version wrote it; -ESRCH when it is another rank's;
- * -EEXIST when the rank has a file that is not complete, beside its journal; else what kept the
- * file from being written: the journal then stays. */
+/* Makes DIR/rank-NNNNN.h5 from the rank's journal and from its rings, if they still exist; then
+ * removes both. A second call changes nothing, and a complete file is never changed. `collectors`:
+ * the table that the journal was written with. Returns 0; -ENOENT when there is no journal; -EBUSY
+ * when the rank is still being recorded; -EBADMSG when the journal's begin is damaged or another
+ * version wrote it; -ESRCH when it belongs to another rank; -EEXIST when the rank also has a file
+ * that is not complete; or the -errno because of which the file could not be written: then the
+ * journal stays. */
 int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors);
 
-/* Whether the rank's journal was written on the machine of this clock domain: only there are its
- * rings. A journal that cannot be read belongs to no machine. */
+/* Whether the rank's journal was written on the host of this clock domain, which also has its
+ * rings. False when the journal cannot be read. */
 int pw_recover_is_of(const char *dir, int rank, uint64_t clock_domain);
 
-/* Makes a rank file from a journal, by the intake that makes it while a program runs. */
+/* ---- makes a rank file from a journal, by the same intake as while a program runs ---- */
 
 struct pw_replay_job {
     const char *journal; /* its path */
-    const char *dir;     /* where the rank's file is to be */
+    const char *dir;     /* directory of the new rank file */
     int complete;        /* as in the file; 0: it is a snapshot of a run that goes on */
-    int64_t cut_step;    /* the file ends where this step begins, if it was recorded; -1: nowhere */
+    int64_t cut_step;    /* the file ends where this step begins, if the step was recorded; -1: no
+                          * cut */
 };
 
-/* `collectors`: the table that the journal was written with. 0, or -errno; then nothing is left. */
+/* `collectors`: the table that the journal was written with. Returns 0, or -errno; then there is no
+ * file. */
 int pw_replay_journal(const struct pw_replay_job *job, const struct pw_collector *collectors);
 
 #endif

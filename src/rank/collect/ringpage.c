@@ -1,4 +1,4 @@
-/* Reads what another process changes meanwhile; see ringpage.h. */
+/* Reads memory that another process may change at the same time; see ringpage.h. */
 #include "rank/collect/ringpage.h"
 
 #include <string.h>
@@ -49,12 +49,12 @@ struct pw_record pw_ringpage_call_record(const struct pw_shown_call *call, uint6
 bool pw_ringpage_range_record(const struct pw_open_range *range, uint64_t now,
                               struct pw_record *out)
 {
-    struct pw_open_range open = *range; /* a copy: what is checked must be what is used */
+    struct pw_open_range open = *range; /* a copy: the original could change after the checks */
     pw_open_range_settle(&open);
     memcpy(out, &open, sizeof(*out));
     out->end = now;
     out->flags = PW_RANGE_UNENDED;
-    out->range.alloc_bytes = 0; /* the thread's count is gone with it */
+    out->range.alloc_bytes = 0; /* the thread's count of allocated bytes is not in shared memory */
     return out->start && (out->type == PW_REC_RANGE || out->type == PW_REC_NVTX);
 }
 

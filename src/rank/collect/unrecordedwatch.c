@@ -1,4 +1,5 @@
-/* Looks at the processes of a rank for an MPI library beside the probe; see unrecordedwatch.h. */
+/* Checks the processes of a rank for MPI libraries whose calls are not recorded; see
+ * unrecordedwatch.h. */
 #include "rank/collect/unrecordedwatch.h"
 
 #include <ctype.h>
@@ -15,27 +16,27 @@
 #include "rank/run/program.h"
 
 #define SECOND ((int64_t)1000000000)
-/* A process is looked at again after an eighth of the time since it was first seen. */
+/* A process is checked again after an eighth of the time since it was first seen. */
 #define LEAST_NS (SECOND / 20)
 #define MOST_NS (30 * SECOND)
 #define WALK_MOST_NS (2 * SECOND)
 
 enum { MOST_PROCESSES = 64, MOST_ROWS = 8, NAME = 64, ENVIRONMENT = 1 << 20 };
 
-/* What the maps of a process say. */
+/* What /proc/PID/maps shows. */
 struct maps {
-    char library[NAME]; /* an MPI library, "" none */
+    char library[NAME]; /* an MPI library; "": none */
     int has_probe;
-    int is_started; /* parts of MPI that only MPI_Init loads or makes */
+    int is_started; /* 1: has parts of MPI that only MPI_Init loads or creates */
 };
 
 struct process {
     pid_t pid;
-    dev_t device; /* of its executable: another after exec */
+    dev_t device; /* identify its executable, which changes with exec */
     ino_t inode;
     int64_t since_ns, next_ns;
-    int is_there, is_examined; /* the executable was */
-    int has_mpi, is_static;    /* the executable itself */
+    int is_there, is_examined; /* is_examined: the executable was checked */
+    int has_mpi, is_static;    /* properties of the executable itself */
     int reason;                /* enum pw_unrecorded; NONE: no MPI was seen */
     int certain, written;
     char program[NAME], library[NAME];
@@ -48,7 +49,7 @@ struct pw_unrecorded_watch {
     int64_t first_ns, next_ns;
     struct process processes[MOST_PROCESSES];
     size_t n, rows;
-    int reason; /* that is as good as certain */
+    int reason; /* a reason that is practically certain */
 };
 
 struct pw_unrecorded_watch *
@@ -93,7 +94,8 @@ static int is_mpi_library(const char *name)
     return 0;
 }
 
-/* Components that Open MPI loads in MPI_Init, and files that MPI libraries share memory by. */
+/* Whether the file is a component that Open MPI loads in MPI_Init, or a shared-memory file of an
+ * MPI library. */
 static int is_part_of_started_mpi(const char *name)
 {
     static const char *const begins[] = {"mca_pml_",    "mca_btl_",       "vader_segment.",
@@ -127,7 +129,8 @@ static void read_maps(pid_t pid, struct maps *maps)
         fclose(file);
 }
 
-/* The value of a variable as the program was started with it; NULL when it was not. */
+/* Returns the value of a variable in the environment with which the program was started, or
+ * NULL. */
 static const char *variable(const char *environment, size_t size, const char *name)
 {
     size_t length = strlen(name);
@@ -137,7 +140,7 @@ static const char *variable(const char *environment, size_t size, const char *na
     return NULL;
 }
 
-/* Why a process with an MPI library and without the probe has none. */
+/* Returns why a process that has an MPI library does not have the probe. */
 static int why_without_probe(pid_t pid, int is_static)
 {
     char path[64], *text = is_static ? NULL : malloc(ENVIRONMENT + 1);
@@ -163,7 +166,7 @@ static int why_without_probe(pid_t pid, int is_static)
     return reason;
 }
 
-/* Why one with the probe does not record its calls. */
+/* Returns why a process that has the probe does not record its MPI calls. */
 static int why_with_probe(const struct pw_unrecorded_watch *u, pid_t pid)
 {
     pid_t owner = atomic_load(&u->segment->owner_pid);
@@ -188,7 +191,8 @@ static void write_row(struct pw_unrecorded_watch *u, struct process *p)
     pw_rankfile_append_measured(u->file, PW_TABLE_unrecorded, &row);
 }
 
-/* The maps first, then whether an MPI_Init was recorded: that is said before MPI's own begins. */
+/* Reads the maps before it checks whether an MPI_Init was recorded: the wrapper reports that before
+ * it calls MPI's function, so a process whose maps show a started MPI has reported it. */
 static void examine(struct pw_unrecorded_watch *u, struct process *p)
 {
     struct maps maps;
@@ -205,7 +209,7 @@ static void examine(struct pw_unrecorded_watch *u, struct process *p)
         maps.has_probe ? why_with_probe(u, p->pid) : why_without_probe(p->pid, p->is_static);
     snprintf(p->library, sizeof(p->library), "%s", maps.library);
     p->certain |= maps.is_started;
-    /* Without the probe nothing will be recorded there, whatever is still to come. */
+    /* Without the probe, no call of this process will ever be recorded. */
     if (!u->reason && (p->certain || !maps.has_probe))
         u->reason = p->reason;
     if (p->certain && !p->written)
@@ -221,12 +225,12 @@ static struct process *process_of(struct pw_unrecorded_watch *u, pid_t pid, int6
     struct process *p = u->processes, *end = p + u->n;
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
     if (stat(path, &st))
-        return NULL; /* it has ended, or is another user's */
+        return NULL; /* the process has ended, or belongs to another user */
     while (p < end && (p->pid != pid || p->device != st.st_dev || p->inode != st.st_ino))
         p++;
     if (p < end)
         return p;
-    /* Those that were without MPI make room. */
+    /* When the table is full, replaces a process that has ended and had no MPI. */
     for (p = u->processes; u->n == MOST_PROCESSES && p < end && (p->is_there || p->reason);)
         p++;
     if (p == end && u->n == MOST_PROCESSES)
@@ -253,7 +257,7 @@ static void visit(struct pw_unrecorded_watch *u, pid_t pid, int64_t now)
     p->next_ns = now + (pause < LEAST_NS ? LEAST_NS : pause > MOST_NS ? MOST_NS : pause);
 }
 
-/* Appends the children that one thread of the process has; the number of pids then. */
+/* Appends the children of one thread of the process. Returns the new number of pids. */
 static size_t add_children(const char *path, pid_t *pids, size_t n)
 {
     FILE *file = fopen(path, "re");
@@ -301,11 +305,13 @@ void pw_unrecorded_poll(struct pw_unrecorded_watch *u)
 
 int pw_unrecorded_reason(const struct pw_unrecorded_watch *u)
 {
-    /* What was found before belongs to another program then, which this one followed. */
+    /* After a recorded MPI_Init, an earlier finding was about another program, such as a script
+     * that started this one. */
     return u && !atomic_load(&u->segment->sync_requested) ? u->reason : PW_UNRECORDED_NONE;
 }
 
-/* A library that was loaded and perhaps not used: told only where nothing better is known. */
+/* A library that was loaded and perhaps not used is reported only when nothing more certain is
+ * known. */
 void pw_unrecorded_finish(struct pw_unrecorded_watch *u)
 {
     if (!u || atomic_load(&u->segment->sync_requested))

@@ -1,7 +1,7 @@
-/* Finds MPI that the probe does not see, from outside: by what the processes of a rank have mapped
- * and inherited, in /proc. Polled by the collector (run/run_watch.h). Tool code: the application
- * runs no code for it. It looks often at a process that has just begun, less and less often later,
- * and no more once an MPI_Init was recorded. What is found becomes rows of /unrecorded. */
+/* Finds MPI calls that the probe cannot record, from outside: by the memory maps and environments
+ * of the rank's processes in /proc. Polled by the collector (run/run_watch.h). Tool code: the
+ * application runs no code for it. It checks a new process often, later less and less often, and no
+ * longer once an MPI_Init was recorded. Its findings are rows of /unrecorded. */
 #ifndef PW_RANK_COLLECT_UNRECORDEDWATCH_H
 #define PW_RANK_COLLECT_UNRECORDEDWATCH_H
 
@@ -12,19 +12,19 @@
 
 struct pw_unrecorded_watch;
 
-/* `root`: the program as it was started; its descendants are looked at, too. NULL when memory is
- * short, which the other functions take. `segment` and `file` must outlive it. */
+/* `root` is the program; its descendants are checked too. `segment` and `file` must outlive the
+ * result. Returns NULL when memory is short; the other functions accept NULL. */
 struct pw_unrecorded_watch *
 pw_unrecorded_create(pid_t root, const struct pw_segment_shared *segment, struct pw_rankfile *file);
 
-/* Looks, if it is time to. */
+/* Checks the processes that are due. */
 void pw_unrecorded_poll(struct pw_unrecorded_watch *unrecorded);
 
-/* Why MPI calls of the running rank are not recorded, nor will be, enum pw_unrecorded; NONE:
- * nothing is known against it, or an MPI_Init was recorded since. */
+/* Returns why MPI calls of the running rank are not and will not be recorded (enum pw_unrecorded).
+ * NONE: no reason is known, or an MPI_Init was recorded since. */
 int pw_unrecorded_reason(const struct pw_unrecorded_watch *unrecorded);
 
-/* After the program's end: writes what is likely only, too. */
+/* To be called after the program's end: also writes findings that are only likely. */
 void pw_unrecorded_finish(struct pw_unrecorded_watch *unrecorded);
 
 void pw_unrecorded_destroy(struct pw_unrecorded_watch *unrecorded);

@@ -1,7 +1,6 @@
-/* How much memory a rank's collector may take for what grows with the program: names, call stacks,
- * communicators. Charged by the tables of rank/file and by the tool halves of collectors. What does
- * not fit is refused and counted, so that it never takes memory from the program or the system.
- * Tool code, one thread. */
+/* Limits the memory of a rank's collector for tables that grow with the program: names, call
+ * stacks, communicators. Charged by the tables of rank/file and by the tool halves of collectors.
+ * An item that does not fit is refused and counted. Tool code, one thread. */
 #ifndef PW_RANK_FILE_BUDGET_H
 #define PW_RANK_FILE_BUDGET_H
 
@@ -12,10 +11,11 @@
 struct pw_budget {
     int64_t limit_bytes; /* 0: none */
     int64_t used_bytes;
-    int64_t refused; /* things that were not kept */
+    int64_t refused; /* items that were not stored */
 };
 
-/* 1 when `bytes` more may be taken, which are then counted; else 0, and one more refused. */
+/* Returns 1 and counts the bytes when `bytes` more are allowed; else 0, and counts a refused
+ * item. */
 static inline int pw_budget_take(struct pw_budget *budget, int64_t bytes)
 {
     if (budget->limit_bytes && bytes > budget->limit_bytes - budget->used_bytes) {
@@ -31,8 +31,8 @@ static inline void pw_budget_give(struct pw_budget *budget, int64_t bytes)
     budget->used_bytes -= bytes;
 }
 
-/* The array `v` of *capacity items of `size` bytes, with room for item `index`: new items are
- * zero. NULL when the budget or memory is short: then the array is as it was. */
+/* Makes room for item `index` in the array `v` of *capacity items of `size` bytes; new items are
+ * zero. Returns the array; NULL when the budget or memory is short: then `v` is unchanged. */
 static inline void *pw_budget_grow(struct pw_budget *budget, void *v, size_t size, uint32_t index,
                                    uint32_t *capacity)
 {

@@ -20,11 +20,11 @@ struct pw_rankfile {
     struct pw_texts strings, stacks;
     struct pw_budget budget;
     int64_t dropped;
-    int64_t start_unix_ns, end_unix_ns; /* end 0: when it is closed */
+    int64_t start_unix_ns, end_unix_ns; /* end 0: the time of closing */
     int64_t start_local_ns;
     int world_size;
     int64_t last_knot_ns;
-    struct pw_row_comms *comms; /* [ncomms] not written yet */
+    struct pw_row_comms *comms; /* [ncomms] written at the close */
     int32_t ncomms, comm_capacity;
     struct {
         pw_rankfile_watcher *watcher;
@@ -55,7 +55,7 @@ static int write_identity(struct pw_rankfile *file, const struct pw_identity *id
     return err ? err : pw_h5_set_int(h5, "complete", 0);
 }
 
-/* Tables that a file has only when there are rows for them. */
+/* Whether a file has the table only when there are rows for it. */
 static int is_optional(int table)
 {
     switch (table) {
@@ -111,7 +111,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
         if (!is_optional(table))
             pw_h5_writer_require(file->writer, table);
     pw_rankfile_text(file, 0, "", 0);
-    /* A disk that is full already should be seen before the program runs. */
+    /* Writes now, so that a full disk is detected before the program runs. */
     if (!err && H5Fflush(pw_h5_writer_borrow_file(file->writer), H5F_SCOPE_LOCAL) < 0)
         err = -EIO;
     if (err) {
@@ -282,7 +282,7 @@ void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int6
     file->end_unix_ns = end_unix_ns;
 }
 
-/* The time of day may be set while the program runs; how long it ran is not to change by that. */
+/* Computes the end from the monotonic clock: the time of day may be set while the program runs. */
 static int64_t end_unix_ns(const struct pw_rankfile *file)
 {
     return file->end_unix_ns ? file->end_unix_ns
@@ -323,7 +323,7 @@ static int close_file(struct pw_rankfile *file, const struct pw_rankfile_end *en
     err = err ? err : closed;
     err = err ? err : sync_and_rename(part, file->path);
     if (err && file->journal)
-        unlink(part); /* it may not even be readable; the journal is, and needs the room */
+        unlink(part); /* it may be unreadable; the journal has everything and needs the room */
     return err;
 }
 

@@ -23,26 +23,27 @@ struct pw_rankfile_end {
     int64_t pid;
 };
 
-/* Creates DIR/rank-NNNNN.h5.part and its tables. `level` is deflate's. 0; -EEXIST when the rank's
- * file is there already, or being written; -errno otherwise. */
+/* Creates DIR/rank-NNNNN.h5.part and its tables. `level` is the level of deflate. Returns 0;
+ * -EEXIST when the rank's file exists or is being written; or another -errno. */
 int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char *command,
                        int level, struct pw_rankfile **out);
 
-/* One that only adds to `journal`, for a collector that took over from one that was killed. NULL
- * when memory is short. */
+/* As pw_rankfile_create(), but adds rows only to `journal`: for a collector that took over from a
+ * killed one. Returns NULL when memory is short. */
 struct pw_rankfile *pw_rankfile_create_on_journal(struct pw_journal *journal);
 
-/* Rows that are measured beside the records go to `journal` (may be NULL), too. */
+/* From now on, pw_rankfile_append_measured() also adds its rows to `journal` (may be NULL). */
 void pw_rankfile_use_journal(struct pw_rankfile *file, struct pw_journal *journal);
 
-/* Appends a row; a failure is remembered and said by pw_rankfile_close(). */
+/* Appends a row. pw_rankfile_close() returns the first failure. */
 void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const void *row);
 
-/* The same for a row that no record makes: a sample, a clock probe's knot. */
+/* As pw_rankfile_append(), for a row that comes from no record, such as a sample or a clock
+ * knot. */
 void pw_rankfile_append_measured(struct pw_rankfile *file, enum pw_table_id table, const void *row);
 
-/* The row of a thread that waits for an operation of a PyTorch process group: a call of MPI_Wait.
- */
+/* Returns the row of a thread that waits for an operation of a PyTorch process group; its operation
+ * is Wait, as for MPI_Wait. */
 static inline struct pw_row_comm_event pw_gloo_wait_row(int64_t start, int64_t end, uint16_t thread)
 {
     return (struct pw_row_comm_event){
@@ -60,75 +61,77 @@ static inline struct pw_row_comm_event pw_gloo_wait_row(int64_t start, int64_t e
     };
 }
 
-/* A row of /clock. Local times must rise: one that is not after the last is left out. */
+/* Appends a row of /clock. Ignores it when its local time is not after that of the last row. */
 void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock *knot);
 
-/* Who wants to know of the rows of a table as they are appended; one for each table. */
+/* A function that is called for each row that is appended to a table; each table has at most
+ * one. */
 typedef void pw_rankfile_watcher(void *context, const void *row);
 void pw_rankfile_watch(struct pw_rankfile *file, enum pw_table_id table,
                        pw_rankfile_watcher *watcher, void *context);
 
-/* Communicators are known by their rows of /comms before these can be written. The next row, or -1:
- * there are too many. */
+/* Reserves the next row of /comms, which is written later. Returns its number, or -1 when there are
+ * too many. */
 int32_t pw_rankfile_new_comm(struct pw_rankfile *file);
 
-/* What is to be in such a row. */
+/* Sets the contents of a reserved row of /comms. */
 void pw_rankfile_set_comm(struct pw_rankfile *file, int32_t row, const struct pw_row_comms *comm);
 
-/* Bytes of the file if it were closed now, at most: rows that are not written yet are counted as
- * they are in memory. */
+/* Returns the size of the file if it were closed now, at most: rows that are not written yet are
+ * counted uncompressed. */
 int64_t pw_rankfile_bytes(const struct pw_rankfile *file);
 
 int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table);
 
-/* One row of /overhead. */
+/* Appends a row of /overhead. */
 void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double value,
                           const char *unit);
 
-/* What names, stacks and communicators may take; without a limit until one is set. */
+/* Returns the budget of names, stacks and communicators; it has no limit until one is set. */
 struct pw_budget *pw_rankfile_borrow_budget(struct pw_rankfile *file);
 
-/* Row 0 of /strings is ""; rows are made as they are named, whole or in pieces. Rows past 2^20 and
- * texts past 8192 bytes are refused. */
+/* Set a row of /strings, as a whole or in pieces; the row is created when it is new. Row 0 is "".
+ * Rows above 2^20 and texts above 8192 bytes are refused. */
 void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, const char *text, size_t length);
 void pw_rankfile_text_piece(struct pw_rankfile *file, const struct pw_text_piece *piece);
 
-/* Another text for a row of /strings that has one. */
+/* Replaces the text of a row of /strings. */
 void pw_rankfile_retext(struct pw_rankfile *file, uint32_t row, const char *text);
 
 /* Number of rows of /strings so far. */
 uint32_t pw_rankfile_texts(const struct pw_rankfile *file);
 
-/* Row of /strings, "" when there is none; the file's until it is closed. */
+/* Returns the text of a row of /strings, "" when there is none; valid until the file is closed. */
 const char *pw_rankfile_borrow_text(const struct pw_rankfile *file, uint32_t row);
 
-/* Row of /stacks, which is there once it has a row. */
+/* Sets a row of /stacks; the dataset is created when it has a row. */
 void pw_rankfile_stack(struct pw_rankfile *file, uint32_t row, const char *text);
 
-/* Events lost on the way here, besides those that the file itself refused. */
+/* Counts events that were lost before they came here. Rows that the file refused are counted
+ * separately. */
 void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events);
 
-/* All that were lost so far. */
+/* Returns the number of all events that were lost so far. */
 int64_t pw_rankfile_dropped(const struct pw_rankfile *file);
 
-/* A root attribute besides those of the identity. */
+/* Sets a root attribute; those of the identity are set by pw_rankfile_create(). */
 void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value);
 
-/* Says that it was made while the run went on. */
+/* Marks the file as a snapshot: made while the run went on. */
 void pw_rankfile_set_snapshot(struct pw_rankfile *file);
 
-/* When the file was created, Unix time. */
+/* Returns the time at which the file was created, Unix time in ns. */
 int64_t pw_rankfile_start_unix_ns(const struct pw_rankfile *file);
 
-/* Says when the run was, for files that are not made while it goes on (simulations). */
+/* Sets start and end of the run, for files that are not made during it (simulations). */
 void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int64_t end_unix_ns);
 
-/* Closes, syncs and renames the file; frees `file` in any case. 0, or the first error met since it
- * was created; then the unfinished file stays under its .part name, or goes when there is a journal
- * to make it from. */
+/* Closes, syncs and renames the file; frees `file` in any case. Returns 0, or the first error since
+ * the file was created; then the unfinished file keeps its .part name, or is removed when there is
+ * a journal from which it can be made. */
 int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end);
 
-/* Closes and removes the unfinished file, which is to be made from the journal. */
+/* Closes and removes the unfinished file, because it will be made from the journal. */
 void pw_rankfile_discard(struct pw_rankfile *file);
 
 #endif

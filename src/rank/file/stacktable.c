@@ -1,4 +1,4 @@
-/* Gathers and writes call stacks; see stacktable.h. Record contents are the application's, and not
+/* Gathers and writes call stacks; see stacktable.h. Records come from the application and are not
  * trusted. */
 #include "rank/file/stacktable.h"
 
@@ -88,8 +88,8 @@ void pw_stacktable_add(struct pw_stacktable *table, uint32_t row, uint32_t name_
     }
 }
 
-/* Outermost first, as flame graphs have it: "main (train.c:410);backward (train.c:210)". What does
- * not fit is left out at the outer end. */
+/* Outermost first, as flame graphs have it: "main (train.c:410);backward (train.c:210)". When the
+ * text is too long, outer frames are omitted. */
 static void describe(const struct stack *stack, struct pw_symbols *symbols,
                      const struct pw_rankfile *file, char text[TEXT_SIZE])
 {

@@ -9,17 +9,17 @@
 
 struct pw_stacktable;
 
-/* Row 0 is no stack. The caller keeps `budget` alive. NULL when memory is short; all functions take
- * NULL for a table without rows. */
+/* Creates a table; row 0 means no stack. `budget` must outlive it. Returns NULL when memory is
+ * short; all functions accept NULL, as a table without rows. */
 struct pw_stacktable *pw_stacktable_create(struct pw_budget *budget);
 void pw_stacktable_destroy(struct pw_stacktable *table);
 
-/* Frames of stack `row`; `name_base` is what turns their modules into rows of /strings. What cannot
- * be meant is left out. */
+/* Adds the frames in `record` to stack `row`. A module of a frame is the row `name_base` + id of
+ * /strings. Impossible values are ignored. */
 void pw_stacktable_add(struct pw_stacktable *table, uint32_t row, uint32_t name_base,
                        const struct pw_record *record);
 
-/* Rows so far, at least 1. */
+/* Returns the number of rows so far, at least 1. */
 uint32_t pw_stacktable_rows(const struct pw_stacktable *table);
 
 /* Finds the functions' names and writes /stacks. */

@@ -10,7 +10,7 @@
 struct module {
     char *path;
     Dwfl_Module *module; /* NULL when it cannot be read */
-    GElf_Addr bias;      /* of its symbols' addresses */
+    GElf_Addr bias;      /* added to the symbols' addresses in the file */
 };
 
 struct pw_symbols {
@@ -32,7 +32,7 @@ struct pw_symbols *pw_symbols_create(void)
     struct pw_symbols *symbols = calloc(1, sizeof(*symbols));
     if (!symbols)
         return NULL;
-    /* The end of a job is no time to ask servers for debug information. */
+    /* Do not load debug information from servers at the end of a job. */
     unsetenv("DEBUGINFOD_URLS");
     symbols->dwfl = dwfl_begin(&callbacks);
     if (!symbols->dwfl) {

@@ -1,6 +1,6 @@
-/* Names of functions and source lines for addresses in program files: by the files' symbol tables
- * and, where they have it, debug information (elfutils). Called by stacktable.c and
- * live/calltrace.c. Tool code; only reads. */
+/* Finds function names and source lines for addresses in program files, by their symbol tables and
+ * debug information, if any (elfutils). Called by stacktable.c and live/calltrace.c. Tool code;
+ * only reads. */
 #ifndef PW_RANK_FILE_SYMBOLS_H
 #define PW_RANK_FILE_SYMBOLS_H
 
@@ -9,16 +9,17 @@
 
 struct pw_symbols;
 
-/* NULL when memory is short. Files are opened as they are asked for, and kept. */
+/* Returns NULL when memory is short. Files are opened when they are first needed, and stay open. */
 struct pw_symbols *pw_symbols_create(void);
 void pw_symbols_destroy(struct pw_symbols *symbols);
 
-/* "function (file.c:12)", "function+0x2b", or "libfoo.so+0x1a2b" of `offset` in the ELF file
- * `path`, an address as its symbol table has them; "?" for path "". Never a semicolon. */
+/* Writes "function (file.c:12)", "function+0x2b" or "libfoo.so+0x1a2b" for `offset` in the ELF file
+ * `path`; "?" when the path is "". `offset` is an address as in the symbol table. The text never
+ * contains a semicolon. */
 void pw_symbols_describe(struct pw_symbols *symbols, const char *path, uint64_t offset, char *text,
                          size_t size);
 
-/* An address whose module the caller has found; the file and the offset are used where there is no
+/* An address whose module the caller has found. File and offset are used when there is no
  * symbol. */
 struct Dwfl_Module;
 struct pw_symbol_place {
@@ -28,7 +29,7 @@ struct pw_symbol_place {
     uint64_t offset; /* of the address in the file */
 };
 
-/* The same text for such an address. */
+/* As pw_symbols_describe(), for such an address. */
 void pw_symbols_write(const struct pw_symbol_place *place, char *text, size_t size);
 
 #endif

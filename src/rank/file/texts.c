@@ -75,7 +75,7 @@ int pw_texts_write(const struct pw_texts *texts, hid_t file, const char *path)
     const char **rows = calloc(texts->n, sizeof(*rows));
     if (!rows)
         return -ENOMEM;
-    /* Programs may give any bytes as a name; the file's are UTF-8. */
+    /* Names from the program may be any bytes; those in the file are valid UTF-8. */
     for (uint32_t i = 0; i < texts->n; i++) {
         if (texts->rows[i])
             pw_utf8_repair(texts->rows[i]->bytes, strlen(texts->rows[i]->bytes));

@@ -1,18 +1,18 @@
-/* Gathers windows until the file's end; see windowtable.h. Records of several threads may come a
- * little out of order: rows are sorted, and only then numbered. */
+/* Collects windows and writes them at the end; see windowtable.h. Records of several threads may
+ * come slightly out of order, so rows are sorted before they are numbered. */
 #include "rank/file/windowtable.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A file with more would be of no use: those that come after are one. */
+/* The most windows in a file; all later ones are stored as one. */
 enum { MOST = 1 << 20 };
 
 struct pw_windowtable {
-    struct pw_row_window *rows; /* the last one is under way if is_open */
+    struct pw_row_window *rows; /* the last one has not ended if is_open */
     size_t n, capacity;
     bool is_open, is_warmup;
-    int64_t closed_ns; /* from when nothing was recorded before the first window; 0 not known */
+    int64_t closed_ns; /* begin of the pause before the first window; 0 not known */
 };
 
 struct pw_windowtable *pw_windowtable_create(void)
@@ -34,7 +34,7 @@ static struct pw_row_window *add_row(struct pw_windowtable *t)
     return &t->rows[t->n++];
 }
 
-/* Steps may go backwards: a window holds the least and the greatest that it has seen. */
+/* Widens first .. last to include `step`: step numbers may decrease. */
 static void include(int64_t step, int64_t *first, int64_t *last)
 {
     if (step < 0)

@@ -9,17 +9,18 @@
 
 struct pw_windowtable;
 
-/* NULL when memory is short. */
+/* Returns NULL when memory is short. */
 struct pw_windowtable *pw_windowtable_create(void);
 
-/* A PW_REC_WINDOW, `ns` being its time. */
+/* Adds a PW_REC_WINDOW of time `ns`. */
 void pw_windowtable_change(struct pw_windowtable *table, const struct pw_record *record,
                            int64_t ns);
 
-/* A step was begun in the records: -1 none. */
+/* Adds a record of a step that begins (-1: none begins). */
 void pw_windowtable_step(struct pw_windowtable *table, const struct pw_record *record);
 
-/* After the last record: writes the rows, in the order of time. A window that is open ends now. */
+/* To be called after the last record: writes the rows in order of time. An open window ends at
+ * `end_ns`. */
 void pw_windowtable_write(struct pw_windowtable *table, struct pw_rankfile *file, int64_t end_ns);
 
 void pw_windowtable_destroy(struct pw_windowtable *table);

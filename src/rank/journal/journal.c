@@ -16,28 +16,29 @@
 #include "rank/journal/journalform.h"
 #include "rank/journal/losscount.h"
 
-/* Blocks gather here until they are committed. */
+/* Size of the buffer of blocks that are not committed yet. */
 enum { BUFFER = 2 * PW_JOURNAL_MOST };
 
-/* Bytes that the end, and the count of what is lacking, always find allocated, and by how much the
- * file is allocated at once. */
+/* END_RESERVE bytes are always allocated for the end and the counts of lacking records. The file is
+ * allocated STRIDE bytes at a time. */
 enum { END_RESERVE = 4096, STRIDE = 256 << 10 };
 
 struct pw_journal {
     int fd;
     char path[4200];
     int64_t length;   /* bytes of whole blocks in the file */
-    int64_t reserved; /* bytes of the file that the disk has given, -1: it does not tell */
+    int64_t reserved; /* allocated bytes of the file; -1: the file system cannot allocate in
+                       * advance */
     bool is_ending;
-    int error; /* that ended it, 0 */
+    int error; /* the error after which nothing is written; 0: none */
     uint64_t position[PW_MAX_RINGS];
-    struct pw_losscount lacking; /* since `error` */
-    /* Records that are in no ring: in the buffer, and those that it could not take. As long as it
-     * has no end they are where they came from. */
+    struct pw_losscount lacking; /* records that were refused since `error` */
+    /* Ringless records in the buffer, and those that were refused. Until the journal has the end, a
+     * later writer can make them again. */
     struct pw_losscount waiting_ringless, lacking_ringless;
-    int64_t ringless_at; /* where the first ones are that were written, 0 none */
-    /* The last block of records, and what is behind it: they give way to the end when there is no
-     * room. */
+    int64_t ringless_at; /* offset of the first ringless record in the file; 0: none */
+    /* Offset of the last block of records. When the disk is full, this block and those after it are
+     * overwritten by the end. */
     int64_t last_at;
     struct pw_losscount last;
     size_t used;
@@ -56,8 +57,8 @@ static void journal_path(char *out, size_t size, const char *dir, int rank)
     snprintf(out, size, "%s/rank-%05d.journal", dir, rank);
 }
 
-/* Has the disk give what the next `need` bytes take, and END_RESERVE behind them; what is written
- * with the end may use that. 0, or -errno: the disk is full for all but the end. */
+/* Allocates the next `need` bytes of the file, and END_RESERVE bytes after them, which only the end
+ * may use. Returns 0, or -errno when the disk has no room. */
 static int reserve(struct pw_journal *j, int64_t need)
 {
     static const int64_t more[] = {STRIDE, 0};
@@ -81,7 +82,7 @@ static int reserve(struct pw_journal *j, int64_t need)
 }
 
 #if PW_ASSERT_LEVEL > 0
-/* What holds between any two operations: a last block, if any, lies within the file. */
+/* Whether the last block, if any, is within the file, as it must be between any two operations. */
 static int is_valid(const struct pw_journal *j)
 {
     return j->used <= sizeof(j->buffer) && j->length >= 0 &&
@@ -105,7 +106,8 @@ static int write_all(struct pw_journal *j)
     return 0;
 }
 
-/* Cuts the file behind its last whole block, which gives back what is reserved. 0 or -errno. */
+/* Truncates the file after its last whole block, and so frees allocated bytes. Returns 0 or
+ * -errno. */
 static int cut(struct pw_journal *j)
 {
     j->reserved = j->reserved < 0 ? -1 : j->length;
@@ -125,7 +127,7 @@ int pw_journal_commit(struct pw_journal *j)
         if (!j->error)
             j->length += (int64_t)j->used;
         else if (written)
-            cut(j); /* else its checksum tells what is left of the block */
+            cut(j); /* if this fails, readers ignore the partial block by its checksum */
     }
     if (j->error)
         pw_losscount_add(&j->lacking_ringless, &j->waiting_ringless);
@@ -140,10 +142,11 @@ int pw_journal_commit(struct pw_journal *j)
 void pw_journal_sync(struct pw_journal *j)
 {
     if (pw_journal_commit(j) == 0 && j)
-        fdatasync(j->fd); /* if it fails, its end is not seen elsewhere */
+        fdatasync(j->fd); /* if this fails, other hosts may not see the end */
 }
 
-/* Room for a block of at most `most` bytes behind its header. NULL when the journal has ended. */
+/* Returns room for a block of at most `most` bytes after its header; NULL when the journal has an
+ * error. */
 static unsigned char *begin_block(struct pw_journal *j, size_t most)
 {
     if (j->used + sizeof(struct pw_block_header) + most > sizeof(j->buffer))
@@ -168,7 +171,7 @@ struct bytes {
 
 static const struct bytes none = {NULL, 0};
 
-/* Two parts, of which the second may be none. */
+/* Adds a block whose contents are `head` followed by `rest`, which may be empty. */
 static void add_block(struct pw_journal *j, enum pw_journal_kind kind, struct bytes head,
                       struct bytes rest)
 {
@@ -231,7 +234,7 @@ void pw_journal_add_row(struct pw_journal *j, enum pw_table_id table, const void
               (struct bytes){row, header.size});
 }
 
-/* With what is in the buffer, and what the journal lacks. */
+/* Writes the buffer, the counts of lacking records, and the end. */
 static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
 {
     struct pw_losscount lacking = j->lacking;
@@ -250,16 +253,16 @@ static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
     return 0;
 }
 
-/* First with all that was added before it, then without that, and only then instead of the last
- * records. */
+/* Tries three ways to write the end: after all blocks in the buffer, without these blocks, and in
+ * place of the last records. */
 void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
 {
     if (!j)
         return;
     if (j->error)
-        pw_journal_commit(j); /* what it could not take is not to be tried again */
+        pw_journal_commit(j); /* blocks that fail here are not tried again */
     j->is_ending = true;
-    j->error = 0; /* perhaps there is room again */
+    j->error = 0; /* there may be room again */
     if (write_end(j, end) == 0)
         return;
     j->error = 0;
@@ -300,8 +303,9 @@ int64_t pw_journal_bytes(const struct pw_journal *j)
     return j ? j->length + (int64_t)j->used : 0;
 }
 
-/* -EBUSY when another process has it. A file system without locks tells by the file's age: its
- * writer adds samples many times a second. */
+/* Locks the file. Returns 0, or -EBUSY when another process writes it. On a file system without
+ * locks, a file that was changed in the last QUIET_S seconds counts as locked: its writer adds
+ * samples many times a second. */
 static int lock(int fd)
 {
     enum { QUIET_S = 60 };
@@ -338,7 +342,7 @@ int pw_journal_create(const char *dir, const struct pw_journal_head *head, struc
         free(j);
         return err;
     }
-    flock(j->fd, LOCK_EX | LOCK_NB); /* no other process can know it yet */
+    flock(j->fd, LOCK_EX | LOCK_NB); /* cannot fail: no other process knows the file yet */
     struct pw_block_head block = {PW_JOURNAL_VERSION, sizeof(block), *head};
     add_block(j, PW_JOURNAL_HEAD, (struct bytes){&block, sizeof(block)}, none);
     err = pw_journal_commit(j);
@@ -350,7 +354,7 @@ int pw_journal_create(const char *dir, const struct pw_journal_head *head, struc
     return 0;
 }
 
-/* Reads what is there: where the last whole block ends, and how far each ring's records go. */
+/* Reads the file to find the end of the last whole block and the position of each ring. */
 static int read_positions(struct pw_journal *j, int *has_end, int64_t *written_ns)
 {
     struct pw_journal_reader *reader;
@@ -371,8 +375,8 @@ static int read_positions(struct pw_journal *j, int *has_end, int64_t *written_n
     return 0;
 }
 
-/* Behind the last whole block, at once: the file's own time is another from now on. Without room
- * the time is not kept. */
+/* Saves the time of the last write as a block after the last whole block, before anything else
+ * changes the file's modification time. When there is no room, the time is lost. */
 static int64_t keep_written(struct pw_journal *j)
 {
     struct stat st = {0};
@@ -402,7 +406,7 @@ static int resume(const char *dir, int rank, struct pw_journal **out, int *has_e
     err = err ? err : read_positions(j, has_end, &kept);
     if (!err && written_ns)
         *written_ns = kept >= 0 || *has_end ? kept : keep_written(j);
-    /* What its last writer had reserved is kept where nothing has to be cut off. */
+    /* Bytes that the earlier writer had allocated stay allocated if nothing must be cut off. */
     struct stat st;
     if (!err && (fstat(j->fd, &st) || st.st_size > j->length))
         err = cut(j);

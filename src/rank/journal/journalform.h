@@ -1,22 +1,23 @@
-/* How blocks and records lie in a journal's file: for its writer (journal.c), its reader
- * (journalreader.c) and the code of records (recordcode.c) only. A change of anything here takes
- * another PW_JOURNAL_VERSION. Tool code. */
+/* The file format of blocks and records. Used by the writer (journal.c), the reader
+ * (journalreader.c) and the encoder of records (recordcode.c) only. Any change here needs a new
+ * PW_JOURNAL_VERSION. Tool code. */
 #ifndef PW_RANK_JOURNAL_JOURNALFORM_H
 #define PW_RANK_JOURNAL_JOURNALFORM_H
 
 #include "rank/journal/journal.h"
 
-/* ---- records in few bytes: what a record shares with those before it is left out, so that an
- * Allreduce that is called again and again takes about 8 bytes of its 64 (recordcode.c) ---- */
+/* ---- encoding of records (recordcode.c): only differences from earlier records are stored; a
+ * repeated Allreduce takes about 8 bytes instead of 64 ---- */
 
 /* The most bytes that one record can take. */
 enum { PW_RECORD_CODE_MOST = 2 + 3 * 10 + 10 * 5 };
 
-/* Encodes `n` records into `out`, which has room for n * PW_RECORD_CODE_MOST. The bytes written. */
+/* Encodes `n` records into `out`, which has room for n * PW_RECORD_CODE_MOST bytes. Returns the
+ * bytes written. */
 size_t pw_records_encode(const struct pw_record *records, size_t n, unsigned char *out);
 
-/* The `n` records that `size` bytes hold. 0, or -EBADMSG when they do not hold exactly these; the
- * bytes may be anything. */
+/* Decodes `size` bytes, which are not trusted, into `n` records. Returns 0; -EBADMSG unless the
+ * bytes are exactly `n` records. */
 int pw_records_decode(const unsigned char *bytes, size_t size, struct pw_record *records, size_t n);
 
 /* ---- blocks ---- */
@@ -32,7 +33,7 @@ struct pw_block_header {
 };
 
 struct pw_block_head {
-    uint32_t version, size; /* of the struct: another build's may differ */
+    uint32_t version, size; /* size of the struct, which may differ in another build */
     struct pw_journal_head head;
 };
 
@@ -50,7 +51,7 @@ struct pw_block_row {
 enum {
     PW_JOURNAL_MOST_RECORDS =
         sizeof(struct pw_block_records) + PW_JOURNAL_BATCH * PW_RECORD_CODE_MOST,
-    /* No block is longer. */
+    /* Bytes of the longest block. */
     PW_JOURNAL_MOST = PW_JOURNAL_MOST_RECORDS > sizeof(struct pw_block_head)
                           ? PW_JOURNAL_MOST_RECORDS
                           : sizeof(struct pw_block_head),

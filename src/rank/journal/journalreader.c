@@ -1,4 +1,4 @@
-/* Reads journals, which may end anywhere and hold anything; see journal.h. */
+/* Reads journals, which may be cut off or damaged anywhere; see journal.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 struct pw_journal_reader {
     int fd;
-    int64_t at, size; /* bytes of whole blocks read; of the file */
+    int64_t at, size; /* bytes of the blocks read so far; size of the file */
     struct pw_journal_head head;
     struct pw_record records[PW_JOURNAL_BATCH];
     _Alignas(16) unsigned char row[PW_JOURNAL_ROW];
@@ -80,7 +80,7 @@ static int read_row(struct pw_journal_reader *r, size_t length, struct pw_journa
     return 0;
 }
 
-/* Nothing in the head may be taken for longer or larger than it can be. */
+/* Reads the head and limits all texts and numbers in it to possible values. */
 static int read_head(struct pw_journal_reader *r, size_t length, struct pw_journal_block *out)
 {
     struct pw_block_head block;

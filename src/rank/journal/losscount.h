@@ -1,5 +1,5 @@
-/* Counts records that are not kept, by kind: when the journal has no room, or the file has reached
- * its maximum. Called by the drain and the journal. Tool code; allocates nothing. */
+/* Counts by kind the records that are dropped because the journal has no room or the file has
+ * reached its maximum size. Called by the drain and the journal. Tool code; allocates nothing. */
 #ifndef PW_RANK_JOURNAL_LOSSCOUNT_H
 #define PW_RANK_JOURNAL_LOSSCOUNT_H
 
@@ -10,21 +10,22 @@
 
 struct pw_losscount {
     uint64_t by_kind[PW_LOST_KINDS], n;
-    uint64_t start, end; /* ticks: when the first and the last of them ended */
+    uint64_t start, end; /* ticks: end of the first and of the last of them */
 };
 
 void pw_losscount_add(struct pw_losscount *count, const struct pw_losscount *more);
 
-/* Counts `n` records, at least one. */
+/* Returns the counts of `n` >= 1 records. */
 struct pw_losscount pw_losscount_of(const struct pw_record *records, uint32_t n);
 
-/* Counts `n` records of which only the last is known: kinds and begin are not. */
+/* Returns the count of `n` records of which only the last is known; kinds and first time are
+ * unknown. */
 struct pw_losscount pw_losscount_unknown(uint64_t n, const struct pw_record *last);
 
-/* What is lost with a record that is in no ring: a loss that it tells of, or itself. */
+/* Returns what is lost with a ringless record: the loss that it reports, or the record itself. */
 struct pw_losscount pw_losscount_of_ringless(const struct pw_record *record);
 
-/* The record that says it; `reason` is what /events/gap will have. */
+/* Returns a record that reports the counts, with `reason` for /events/gap. */
 struct pw_record pw_losscount_record(const struct pw_losscount *count, enum pw_reason reason);
 
 #endif

@@ -23,7 +23,7 @@ struct form {
 };
 static_assert(sizeof(struct form) == sizeof(struct pw_record), "a record is 3 words, 10 halves");
 
-/* What was learnt from earlier records; the same when encoding and when decoding. */
+/* The state from which fields are predicted; the same when encoding and when decoding. */
 struct model {
     uint64_t last_end, last_kind;
     uint64_t next_kind[SLOTS];

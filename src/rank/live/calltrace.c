@@ -1,8 +1,8 @@
-/* Stops a process by ptrace, unwinds its threads by elfutils' libdwfl, and lets it go; names are
- * looked up afterwards. See calltrace.h.
+/* Stops a process by ptrace, unwinds its threads by elfutils' libdwfl, and continues it; then looks
+ * up the names. See calltrace.h.
  *
- * Threads are seized and interrupted, not attached to: that sends no signal, so that a process
- * whose tracer is killed in the middle goes on instead of being left stopped. */
+ * Uses PTRACE_SEIZE and PTRACE_INTERRUPT, not PTRACE_ATTACH: they send no signal, so if the tracer
+ * is killed, the process continues instead of staying stopped. */
 #include "rank/live/calltrace.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include "rank/file/symbols.h"
 #include "rank/ring/tick.h"
 
-/* A thread that sleeps in the kernel where no signal reaches it does not stop for us either. */
+/* How long to wait for a thread to stop. A thread in uninterruptible sleep does not stop. */
 #define PATIENCE_NS ((int64_t)500000000)
 
 enum { FRAME_TEXT = 512 };
@@ -27,7 +27,7 @@ enum { FRAME_TEXT = 512 };
 struct thread {
     pid_t tid;
     bool is_seized, is_stopped;
-    int signal; /* that it was about to get: handed to it when it is let go */
+    int signal; /* a signal that the thread was about to get; delivered when it continues */
     size_t n;
     Dwarf_Addr pc[PW_LIVE_FRAMES]; /* innermost first; within the calling instruction */
 };
@@ -66,7 +66,8 @@ static bool is_known(const struct trace *trace, pid_t tid)
     return false;
 }
 
-/* Seizes the threads that are not known yet; their number, or -errno when the first refuses. */
+/* Seizes threads that are not seized yet. Returns their number, or -errno when the first thread
+ * cannot be seized. */
 static int seize_new(struct trace *trace)
 {
     char path[64];
@@ -81,7 +82,7 @@ static int seize_new(struct trace *trace)
             continue;
         if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
             if (errno == ESRCH)
-                continue; /* it has just ended */
+                continue; /* the thread has just ended */
             found = -errno;
             break;
         }
@@ -93,7 +94,7 @@ static int seize_new(struct trace *trace)
     return found;
 }
 
-/* Waits for the thread to stop. Only for that: its end is for the process that waits for it. */
+/* Waits for the thread to stop. Does not reap its end, which belongs to the process's parent. */
 static void await_stop(struct thread *thread, int64_t until_ns)
 {
     const struct timespec pause = {.tv_nsec = 50000};
@@ -114,7 +115,7 @@ static void await_stop(struct thread *thread, int64_t until_ns)
 static int stop(struct trace *trace)
 {
     int64_t until = pw_local_ns() + PATIENCE_NS;
-    /* Again, until no thread is new: those that run may make others. */
+    /* Repeat until there is no new thread: threads that still run may create others. */
     for (;;) {
         size_t first = trace->n;
         int found = seize_new(trace);
@@ -125,7 +126,8 @@ static int stop(struct trace *trace)
     }
 }
 
-/* A thread that has not stopped yet will, and would stay so: it has to be waited for. */
+/* Continues the threads. A thread that has not stopped yet will stop later and stay stopped, so
+ * wait for it first. */
 static void detach(struct trace *trace)
 {
     for (size_t i = 0; i < trace->n; i++) {
@@ -150,7 +152,7 @@ static int note_frame(Dwfl_Frame *frame, void *arg)
     return DWARF_CB_OK;
 }
 
-/* What unwinding will need of a file is read before the process is stopped. */
+/* Reads the unwind tables of a file before the process is stopped. */
 static int read_module(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
                        void *arg)
 {
@@ -244,7 +246,7 @@ void pw_calltrace_take(pid_t pid, struct pw_live *live)
                  "process %ld traces the program already, a debugger perhaps", tracer);
         return;
     }
-    unsetenv("DEBUGINFOD_URLS"); /* a look at a hang must not wait for servers */
+    unsetenv("DEBUGINFOD_URLS"); /* do not wait for servers of debug information during a hang */
     trace.dwfl = dwfl_begin(&callbacks);
     trace.threads = calloc(PW_LIVE_THREADS, sizeof(*trace.threads));
     int err = trace.dwfl && trace.threads ? 0 : -ENOMEM;

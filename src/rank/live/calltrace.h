@@ -1,7 +1,6 @@
 /* Call stacks of a running process, all threads of it at one moment. Called by the collector's
- * watch when an inquiry asks for them. Tool code: it stops the process for some milliseconds and
- * lets it go on; nothing in it is changed, and if this process dies meanwhile, the kernel lets it
- * go. */
+ * watch when an inquiry asks for them. Tool code. It stops the process for some milliseconds and
+ * does not change it; if the collector dies meanwhile, the kernel continues the process. */
 #ifndef PW_RANK_LIVE_CALLTRACE_H
 #define PW_RANK_LIVE_CALLTRACE_H
 
@@ -9,9 +8,8 @@
 
 #include "core/live.h"
 
-/* Fills live->stacks and live->stopped_ns, or live->stack_problem with why it could not. The
- * process must be this one's child, or a child's child, where the system allows tracing only such.
- */
+/* Fills live->stacks and live->stopped_ns; on failure, live->stack_problem. Some systems allow
+ * tracing only of descendants: there the process must be one of this process. */
 void pw_calltrace_take(pid_t pid, struct pw_live *live);
 
 #endif

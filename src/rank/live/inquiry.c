@@ -14,13 +14,14 @@
 
 #include "rank/ring/tick.h"
 
-/* After so long a request's maker has died: who asks waits for answers a few seconds only. */
+/* After this time the asking process must have died, because it waits for answers only a few
+ * seconds. */
 #define ABANDONED_NS (10 * (int64_t)1000000000)
 
 enum { PATH = 4200, MAX_ANSWER = 16 << 20 };
 
-/* What stands in a request, and how it is scanned: nonce, stacks, hang, kind; of an order its
- * number, whether it starts, its cause and step. */
+/* The text of a request: nonce, wants_stacks, is_hang, kind; then the order's id, starts, cause and
+ * step. */
 #define REQUEST_FORMAT "profwrap-request %s %d %d %d %" PRIu32 " %d %d %" PRId64 "\n"
 #define REQUEST_SCAN "profwrap-request %32[0-9a-f] %d %d %d %" SCNu32 " %d %d %" SCNd64 "\n"
 enum { REQUEST_SIZE = 192 };
@@ -30,11 +31,12 @@ static void request_path(const char *dir, char path[PATH])
     snprintf(path, PATH, "%s/.ctl-request", dir);
 }
 
-/* Opens a regular file of our own user only. -EPERM when it is another's. */
+/* Opens a regular file if it belongs to our user. Returns a descriptor; -EPERM when it belongs to
+ * another user, or another -errno. */
 static int open_own(const char *path, off_t *size)
 {
     struct stat st;
-    /* Not blocking: a pipe in its place must not stop us. */
+    /* O_NONBLOCK: a pipe of that name must not block us. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ELOOP ? -EPERM : -errno;
@@ -69,7 +71,7 @@ static int write_new(const char *path, const char *text, size_t length)
 
 /* ---- requests ---- */
 
-/* 0, -ENOENT, -EPERM, or -EINVAL. */
+/* Returns 0, -ENOENT, -EPERM, or -EINVAL. */
 static int read_request(const char *path, struct pw_request *out)
 {
     off_t size;
@@ -108,7 +110,8 @@ static int make_nonce(char nonce[PW_NONCE_SIZE])
     return 0;
 }
 
-/* The file is whole before it has its name, so that no collector reads half a request. */
+/* Writes a temporary file and then links it to `path`, so that no collector reads half a
+ * request. */
 static int make_request(const struct pw_inquiry *inquiry, const char *path)
 {
     const struct pw_request *request = &inquiry->request;
@@ -125,14 +128,14 @@ static int make_request(const struct pw_inquiry *inquiry, const char *path)
     return err;
 }
 
-/* Something is in the way: waits for it for a while, and takes it away when it stays. What another
- * user has put there counts for nothing. */
+/* Called when there is a file at `path`. Removes it when it is no valid request of our user, or has
+ * been there too long. Returns -EBUSY: try again; -EPERM when the file cannot be removed. */
 static int clear_way(struct pw_inquiry *inquiry, const char *path)
 {
     struct pw_request other;
     int err = read_request(path, &other);
     if (err == -ENOENT)
-        return -EBUSY; /* gone: the next try */
+        return -EBUSY; /* it is gone: the caller tries again */
     if (err)
         return unlink(path) == 0 ? -EBUSY : -EPERM;
     int64_t now = pw_local_ns();
@@ -170,7 +173,7 @@ int pw_inquiry_answer(const char *dir, const struct pw_request *request, const s
     snprintf(part, sizeof(part), "%s.part", path);
     json_t *object = pw_live_to_json(live, request->nonce);
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    unlink(part); /* of an earlier collector of this rank */
+    unlink(part); /* left by an earlier collector of this rank */
     int err = text ? write_new(part, text, strlen(text)) : -ENOMEM;
     if (!err && rename(part, path)) {
         err = -errno;
@@ -203,7 +206,7 @@ static int keep_answer(struct pw_inquiry *inquiry, const json_t *object)
     return err;
 }
 
-/* Reads an answer and removes it: each is taken once. */
+/* Reads an answer and removes its file, so that it is read only once. */
 static void take_answer(struct pw_inquiry *inquiry, const char *name)
 {
     char path[PATH + 256];
@@ -220,7 +223,7 @@ static void take_answer(struct pw_inquiry *inquiry, const char *name)
     unlink(path);
 }
 
-/* The number in "PREFIXnnnnnSUFFIX", or -1. */
+/* Returns the number in "PREFIXnnnnnSUFFIX", or -1. */
 static int32_t rank_in(const char *name, const char *prefix, const char *suffix)
 {
     size_t before = strlen(prefix), digits;

@@ -1,4 +1,4 @@
-/* Both directions of the JSON of live.h; see livefile.h. */
+/* Converts struct pw_live (core/live.h) to JSON and back; see livefile.h. */
 #include "rank/live/livefile.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ enum { MAX_STACK_TEXT = 1 << 16, MAX_RANK = 1 << 24 };
 
 /* ---- writing ---- */
 
-/* Text of the machine may be no UTF-8: then it is left out. */
+/* Returns a JSON string; null when the text is not valid UTF-8. */
 static json_t *text(const char *value)
 {
     json_t *made = json_string(value);
@@ -66,7 +66,7 @@ static json_t *stack_to_json(const struct pw_live_stack *s)
     return json_pack("{s:i, s:o}", "tid", (int)s->tid, "frames", text(s->text));
 }
 
-/* How fast it goes: -1 of what is not known. */
+/* The figures of speed; -1 means not known. */
 static const struct {
     const char *name;
     size_t offset;
@@ -121,7 +121,8 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
 
 /* ---- reading ---- */
 
-/* An integer within bounds, null for -1 where that is one; sets *ok to false otherwise. */
+/* Reads an integer from `least` to `most`; null means -1, if -1 is allowed. Sets *ok to false for
+ * anything else. */
 static int64_t number(const json_t *object, const char *name, int64_t least, int64_t most, bool *ok)
 {
     const json_t *value = json_object_get(object, name);
@@ -154,7 +155,7 @@ static uint64_t uid(const json_t *object, const char *name, bool *ok)
     return value;
 }
 
-/* null is no operation. */
+/* Reads an operation; null means none. */
 static uint16_t read_op(const json_t *object, const char *key, bool *ok)
 {
     if (json_is_null(json_object_get(object, key)))
@@ -167,7 +168,7 @@ static uint16_t read_op(const json_t *object, const char *key, bool *ok)
     return PW_OP_None;
 }
 
-/* null: nothing is known against its recording. */
+/* Reads why a rank is not recorded; null means that no reason is known. */
 static int read_unrecorded(const json_t *object, bool *ok)
 {
     if (json_is_null(json_object_get(object, "unrecorded")))

@@ -1,4 +1,4 @@
-/* What is known of a running rank (core/live.h), as JSON: the answers that collectors write and
+/* The state of a running rank (core/live.h) as JSON: the answers that collectors write and
  * inquiries read. Called by inquiry.c. Tool code; it trusts no file: sizes, types and ranges are
  * checked. */
 #ifndef PW_RANK_LIVE_LIVEFILE_H
@@ -10,11 +10,11 @@
 
 enum { PW_NONCE_SIZE = 33 }; /* 128 random bits in hex, and the NUL */
 
-/* The object, with a nonce unless that is NULL; NULL when memory is short. */
+/* Returns the JSON object, with `nonce` unless that is NULL; NULL when memory is short. */
 json_t *pw_live_to_json(const struct pw_live *live, const char *nonce);
 
-/* 0; -EINVAL when it is no such object, -ESTALE when it is one with another nonce. *out is to be
- * freed with pw_live_fini() after a 0. */
+/* Returns 0; -EINVAL when it is no such object; -ESTALE when it has another nonce. After 0, free
+ * *out with pw_live_fini(). */
 int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *out);
 
 #endif

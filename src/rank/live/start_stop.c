@@ -1,4 +1,5 @@
-/* The collector's side of an order; see start_stop.h, and recording.c for the program's. */
+/* The collector's side of orders to begin or end recording; see start_stop.h.
+ * rank/probe/recording.c has the program's side. */
 #include "rank/live/start_stop.h"
 
 static struct pw_order *at(struct pw_control *control, uint32_t number)
@@ -6,21 +7,23 @@ static struct pw_order *at(struct pw_control *control, uint32_t number)
     return &control->orders[number % PW_ORDERS];
 }
 
-/* The newest that the program has not obeyed yet, or NULL. */
+/* Returns the newest committed order that the program has not obeyed yet, or NULL. */
 static const struct pw_order *last_to_obey(struct pw_control *control)
 {
     const uint32_t committed = atomic_load(&control->committed);
     return committed == atomic_load(&control->obeyed) ? NULL : at(control, committed - 1);
 }
 
-/* The one that was obeyed last stays: an image of the process after this one asks for it. */
+/* One place is kept for the order that was obeyed last: after exec(), the new program image reads
+ * it. */
 static bool is_full(const struct pw_control *control)
 {
     return atomic_load(&control->committed) - atomic_load(&control->obeyed) >= PW_ORDERS - 1;
 }
 
-/* The program stores its step and then looks for a committed order; we store and then look at its
- * step, all sequentially consistent: one of the two sees the other. */
+/* Whether the order is in time. The program stores its step and then reads the orders; the
+ * collector stores the order and then reads the step. All of this is sequentially consistent, so at
+ * least one of the two sees the other's store. */
 static enum pw_order_state judge(const struct pw_control *control, const struct pw_order *order,
                                  int64_t *step)
 {
@@ -55,7 +58,7 @@ enum pw_order_state pw_order_commit(struct pw_segment_shared *segment, uint32_t 
     if (is_full(control) || atomic_load(&at(control, number)->id) != id)
         return PW_ORDER_UNKNOWN;
     atomic_store(&control->committed, number + 1);
-    atomic_store(&at(control, number + 1)->id, 0); /* an old one's */
+    atomic_store(&at(control, number + 1)->id, 0); /* clears the id of an old order in that place */
     return judge(control, at(control, number), step);
 }
 

@@ -7,8 +7,8 @@
 
 enum { BLOCK_BYTES = 1 << 16, LARGE_BYTES = BLOCK_BYTES / 4 };
 
-/* A block counts its own bytes: a thread that is slow to see a newer block can only take from the
- * one that it holds. */
+/* Each block has its own counter of used bytes. So a thread that still uses an old block while
+ * another thread has added a newer one can only take bytes of the old block. */
 struct block {
     _Atomic uint64_t used;
     _Alignas(16) char bytes[];

@@ -6,7 +6,8 @@
 
 enum { HIDDEN_VERSION = 0x8000 };
 
-/* The loader has added the base to addresses, but for objects whose section is read-only. */
+/* The loader adds the base to addresses in the dynamic section, except when that section is
+ * read-only. */
 static const void *address(const struct pw_elf *elf, ElfW(Addr) value)
 {
     return (const void *)(value < elf->base ? value + elf->base : value);
@@ -51,7 +52,7 @@ uint32_t pw_elf_hash(const char *name)
     return hash;
 }
 
-/* Indirect functions are left out: only the loader may call what resolves them. */
+/* Ignores indirect functions (STT_GNU_IFUNC): only the loader may call their resolvers. */
 static int is_wanted(const struct pw_elf *elf, uint32_t i, const char *name)
 {
     const ElfW(Sym) *symbol = &elf->symbols[i];
@@ -117,8 +118,8 @@ static size_t string_bytes(const struct pw_elf *elf)
     return 0;
 }
 
-/* What is not defined is in no table of hashes, and nothing says how many symbols there are: they
- * end where another table begins. */
+/* The hash tables list only defined symbols, and no field has the number of symbols. So this reads
+ * all symbols up to the beginning of the next table. */
 bool pw_elf_imports(const struct pw_elf *elf, const char *name)
 {
     const void *const others[] = {elf->strings, elf->versions, elf->gnu_hash, elf->hash};

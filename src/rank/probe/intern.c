@@ -1,4 +1,4 @@
-/* Byte strings to ids in the application, see intern.h; and the table of names. */
+/* The tables of byte strings, and the table of names; see intern.h. */
 #include "rank/probe/intern.h"
 
 #include <string.h>
@@ -45,7 +45,8 @@ static struct pw_intern_entry *create_entry(struct pw_intern_table *table, const
     return entry;
 }
 
-/* The entry of these bytes, added if need be; NULL when it cannot be. */
+/* Returns the entry of these bytes, and adds it when it is new; NULL when the table is full or
+ * memory is short. */
 static struct pw_intern_entry *find(struct pw_intern_table *table, const void *bytes, size_t length)
 {
     const uint32_t mask = PW_INTERN_SLOTS - 1;
@@ -133,7 +134,8 @@ uint32_t pw_probe_intern(struct pw_thread *thread, const char *text)
     return intern_text(thread, text, PW_LONGEST_NAME);
 }
 
-/* pw_name_find_quickly() reads so many bytes wherever the text ends by then. */
+/* Returns the bytes that pw_name_find_quickly() may compare; 0: it may not. It reads all of them
+ * even if the text at that address has become shorter. */
 static uint32_t quick_bytes(const char *text, const struct pw_intern_entry *entry)
 {
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,6 +1,7 @@
-/* The probe's tables of byte strings: contents to id, without locks. Entries are only ever added,
- * in memory of the probe's own (arena.h). The thread that adds one, or finds one that did not reach
- * the collector yet, writes it to its own ring. Called by the in-app halves of collectors. In-app.
+/* Lock-free tables that give each byte string (a name or a call stack) an id. Entries are never
+ * removed; their memory is from arena.h. The first thread that uses an entry writes its bytes to
+ * its ring, so that the collector knows what the id means; if the ring has no room, the next thread
+ * that uses the entry tries again. Called by the in-app halves of collectors. In-app.
  */
 #ifndef PW_RANK_PROBE_INTERN_H
 #define PW_RANK_PROBE_INTERN_H
@@ -15,7 +16,7 @@
 #include "rank/probe/probe.h"
 
 enum {
-    PW_INTERN_SLOTS = 1 << 16, /* a power of two; half of them are used at most */
+    PW_INTERN_SLOTS = 1 << 16, /* a power of two; at most half of them are used */
     PW_LONGEST_NAME = 255,     /* bytes; longer ones are cut */
 };
 
@@ -24,26 +25,29 @@ struct pw_intern_entry {
     uint32_t id; /* from 1, in the order of first use */
     uint32_t length;
     _Atomic int delivered;
-    _Alignas(8) char bytes[]; /* [length], and a NUL */
+    _Alignas(8) char bytes[]; /* `length` bytes and a NUL */
 };
 
 struct pw_intern_table {
-    /* Writes the entry to the thread's ring; false when it has no room now. */
+    /* Writes the entry to the thread's ring; returns false when the ring has no room now. */
     bool (*deliver)(struct pw_thread *thread, const struct pw_intern_entry *entry);
-    const char *rest; /* what stands for all that it has no more room for; NULL: id 0 does */
+    const char *rest; /* the string whose id all new strings get when the table is full; NULL: id
+                       * 0 */
     _Atomic uint32_t count;
     _Atomic(struct pw_intern_entry *) slots[PW_INTERN_SLOTS];
 };
 
-/* The id of `length` bytes; 0 when they are not in the table and it is full, or memory is short. */
+/* Returns the id of `length` bytes. Adds them if they are new, and sends them to the collector when
+ * it does not have them yet. 0 when the table is full or memory is short. */
 uint32_t pw_intern(struct pw_intern_table *table, struct pw_thread *thread, const void *bytes,
                    size_t length);
 
-/* A name that is not told to the collector yet, for which no ring is needed: of what is registered
- * once and used later. NULL when memory is short. */
+/* Returns the entry of a name without sending it to the collector, so no ring is needed. For names
+ * that are registered once and used later (NVTX). NULL when memory is short. */
 const struct pw_intern_entry *pw_name_keep(const char *text, size_t length);
 
-/* Its id, telling it first. NULL: 0. */
+/* Sends the name to the collector and returns its id; 0 when `entry` is NULL. pw_name_use() is
+ * faster for names that were already sent. */
 uint32_t pw_name_tell(struct pw_thread *thread, const struct pw_intern_entry *entry);
 
 static inline uint32_t pw_name_use(struct pw_thread *thread, const struct pw_intern_entry *entry)
@@ -53,23 +57,24 @@ static inline uint32_t pw_name_use(struct pw_thread *thread, const struct pw_int
     return pw_name_tell(thread, entry);
 }
 
-/* How long a name is when it is cut at `most` bytes, between two characters. */
+/* Returns the length of a name that is cut after at most `most` bytes, not inside a UTF-8
+ * character. */
 size_t pw_name_length(const char *text, size_t most);
 
-/* Where the thread keeps what it knows of the text at this address. */
+/* Returns the slot of the thread's cache for the text at this address. */
 static inline struct pw_recent_name *pw_name_slot(struct pw_thread *thread, const char *text)
 {
     uint64_t mixed = (uint64_t)(uintptr_t)text * 0x9e3779b97f4a7c15ull;
     return &thread->recent[mixed >> (64 - PW_RECENT_BITS)];
 }
 
-/* Whether it still is that text. */
+/* Whether the slot is for this address and the text there is still the cached one. */
 static inline bool pw_name_is_recent(const struct pw_recent_name *recent, const char *text)
 {
     return recent->text == text && strcmp(recent->entry->bytes, text) == 0;
 }
 
-/* Whether the 4, 8 or 16 bytes are the same. */
+/* Whether 4, 8 or 16 bytes are equal. */
 static inline bool pw_name_is_same_4(const char *a, const char *b)
 {
     uint32_t x, y;
@@ -96,7 +101,8 @@ static inline bool pw_name_is_same_16(const char *a, const char *b)
 #endif
 }
 
-/* Whether `n` >= 4 bytes are the same, without a call: in pieces, the last of which overlaps. */
+/* Whether `n` >= 4 bytes are equal. Makes no function call: compares pieces of 4, 8 or 16 bytes, of
+ * which the last overlaps the one before. */
 static inline bool pw_name_is_same(const char *a, const char *b, size_t n)
 {
     enum { PAIR = 16, WORD = 8, HALF = 4 };
@@ -111,25 +117,28 @@ static inline bool pw_name_is_same(const char *a, const char *b, size_t n)
     return pw_name_is_same_4(a, b) && pw_name_is_same_4(a + n - HALF, b + n - HALF);
 }
 
-/* What the thread knows of the text if it still is that text, without a call; else NULL. Where the
- * text has become a shorter one, bytes behind it are read, in its page. The thread is held. */
+/* Returns the cache slot of the text, or NULL when the cached text is another one; makes no
+ * function call. If the text has become shorter, bytes after its end are read, but none of the next
+ * page. The caller has locked the probe. */
 static inline const struct pw_recent_name *pw_name_find_quickly(struct pw_thread *thread,
                                                                 const char *text)
 {
     const struct pw_recent_name *slot = pw_name_slot(thread, text);
-    __asm__("" : "+r"(slot)); /* one address: the compiler would work out each field's anew */
+    __asm__(""
+            : "+r"(slot)); /* keeps the address in one register: the compiler would compute it
+                            * again for each field */
     const size_t n = slot->quick;
     return n && slot->text == text && pw_name_is_same(text, slot->entry->bytes, n) ? slot : NULL;
 }
 
-/* What the slot is to say of the text from now on, if that has been told to the collector. `kind`
- * is for who asks next: 0 says nothing. */
+/* Stores the text in the cache slot if the collector already has the entry. `kind` is stored with
+ * it (pw_recent_name.kind); 0: not known. */
 void pw_name_remember(struct pw_recent_name *slot, const char *text,
                       const struct pw_intern_entry *entry, uint32_t kind);
 
 uint32_t pw_name_find_anew(struct pw_thread *thread, const char *text);
 
-/* The id of a name that is given again and again: as pw_probe_intern(), but faster. */
+/* As pw_probe_intern(), but faster for a text that the thread has used recently. */
 static inline uint32_t pw_name_find(struct pw_thread *thread, const char *text)
 {
     const struct pw_recent_name *slot = pw_name_slot(thread, text);

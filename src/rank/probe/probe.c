@@ -28,14 +28,17 @@ static struct {
     struct pw_segment_shared *segment;
     char name[PW_SEGMENT_NAME_SIZE];
     pthread_key_t thread_end;
-    pid_t pid;                   /* a child that shares our memory has another */
-    _Atomic uint32_t generation; /* of the segment's, once the process records */
+    pid_t pid;                   /* to tell this process from a child that shares its memory
+                                  * (vfork) */
+    _Atomic uint32_t generation; /* number of this process (own_generation()); 0: has not recorded
+                                  * yet */
     _Atomic int began;           /* this process has written its first THREAD record */
-    /* Mapped once a process: threads that come and go must not map some megabytes each. And the
-     * capacity that a ring was mapped with, written first and once. */
+    /* Rings that this process has mapped. A mapping is kept for later threads, so that each new
+     * thread need not map megabytes again. `records` has the capacity of each mapped ring; it is
+     * written once, before `mapped`. */
     struct pw_ring_shared *_Atomic mapped[PW_MAX_RINGS];
     _Atomic uint64_t records[PW_MAX_RINGS];
-    _Atomic uint64_t lanes[MOST_LANES]; /* 1 + its thread, and the lane; 0: free */
+    _Atomic uint64_t lanes[MOST_LANES]; /* 1 + the thread's number, and the lane; 0: free */
 } probe;
 
 static struct pw_gate *create_gate(void)
@@ -51,18 +54,19 @@ static struct pw_gate *create_gate(void)
     return page;
 }
 
-/* The ring stays mapped and drained; the next thread that begins goes on where this one stopped. */
+/* Releases the ring of a thread that ends. The ring stays mapped; the next thread that needs a ring
+ * continues in it. */
 static void end_thread(void *thread)
 {
     struct pw_thread *mine = thread;
     struct pw_ring_shared *shared = mine->ring.shared;
     if (!shared || !pw_gate->on)
         return;
-    /* Not pw_probe_lock(): one that was cancelled inside a call is still shown to be in it. */
+    /* Not pw_probe_lock(): it fails when the thread was cancelled inside an MPI call. */
     atomic_store(&mine->call->op, PW_CALL_PROBE);
     pw_range_end_all(mine);
     pw_probe_unlock(mine);
-    /* First of all ours no more: a signal handler may record at any time. */
+    /* Before the ring is released: a signal handler of this thread may record at any time. */
     mine->call = &pw_no_ring_call;
     mine->ring.shared = NULL;
     atomic_signal_fence(memory_order_seq_cst);
@@ -95,7 +99,8 @@ __attribute__((constructor)) static void attach_process(void)
     errno = saved;
 }
 
-/* The rank's recording process is the first to record; when it has ended, the next to record. */
+/* Whether this process may record for the rank. The first process that records owns the segment;
+ * after it has ended, the next one that records takes over. */
 static bool own_segment(void)
 {
     int32_t me = getpid(), owner = 0;
@@ -107,7 +112,8 @@ static bool own_segment(void)
     return atomic_compare_exchange_strong(slot, &owner, me);
 }
 
-/* A number for this image of the process: exec keeps the pid, and ends all threads. */
+/* Returns the number of this program image: after exec() the pid is the same, but all threads have
+ * ended. */
 static uint32_t own_generation(void)
 {
     uint32_t mine = atomic_load(&probe.generation);
@@ -135,7 +141,8 @@ static struct pw_ring_shared *map_ring(int index)
     return shared;
 }
 
-/* Free to take; or of a process that is no more, since own_segment() let us come here. */
+/* Whether the ring can be taken: it was released, or its owner was an earlier process. That one has
+ * ended, because own_segment() was true. */
 static bool is_left(uint32_t state)
 {
     uint32_t what = state & PW_RING_STATE_MASK;
@@ -143,8 +150,7 @@ static bool is_left(uint32_t state)
            (what == PW_RING_OWNED && state >> PW_RING_STATE_BITS != own_generation());
 }
 
-/* Those of a process that is no more, for another program took its place: when they ended is
- * unknown. */
+/* Discards the open ranges of an earlier process: when they ended is not known. */
 static void drop_ranges(struct pw_thread *thread)
 {
     struct pw_ring_shared *shared = thread->ring.shared;
@@ -155,15 +161,15 @@ static void drop_ranges(struct pw_thread *thread)
     shared->phase.start = 0;
 }
 
-/* Makes the ring the thread's: its pointer last, for a signal handler may call at any time. The
- * open call says until the thread has begun that it is in the probe. */
+/* Gives the ring to the thread. The pointer is set last, because a signal handler may record at any
+ * time. Until the thread has begun, its open call is PW_CALL_PROBE. */
 static void use_ring(int index, struct pw_ring_shared *shared)
 {
     struct pw_thread *thread = &pw_this_thread;
     struct pw_ring ring;
     pw_ring_init(&ring, shared, atomic_load(&probe.records[index]));
     ring.waits_for = probe.segment->waits ? probe.segment : NULL;
-    /* Whatever is there, a thread that was cancelled inside a call left. */
+    /* The old value may be the call in which the previous thread was cancelled. */
     atomic_store(&shared->open.op, PW_CALL_PROBE);
     ring.shared = NULL;
     thread->ring = ring;
@@ -195,8 +201,8 @@ static void raise_ring_count(uint32_t count)
         ;
 }
 
-/* A released ring, else one that the collector made ready, else one whose memory we must ask for.
- */
+/* Takes a released ring, else one that the collector has allocated, else allocates one. Returns
+ * false when there is none. */
 static bool take_any_ring(void)
 {
     int used = (int)atomic_load(&probe.segment->nrings);
@@ -246,7 +252,8 @@ static void count_without_ring(void)
         atomic_store(&probe.segment->no_ring_start, now);
 }
 
-/* To look for a ring costs system calls: those that find none look ever more seldom. */
+/* Looking for a ring costs system calls, so a thread that found none waits twice as many calls
+ * before it looks again. */
 static bool find_ring(struct pw_thread *thread)
 {
     enum { MOST_DOUBLINGS = 12 };
@@ -275,7 +282,7 @@ struct pw_thread *pw_probe_begin_thread(void)
         pthread_setspecific(probe.thread_end, thread);
         record_thread(thread);
         pw_probe_unlock(thread);
-        pw_probe_wake(); /* so that the collector readies a ring for the next thread */
+        pw_probe_wake(); /* so that the collector allocates a ring for the next thread */
         begun = thread;
     }
     thread->beginning = 0;
@@ -307,7 +314,8 @@ void pw_probe_say_gpu_untimed(void)
 
 void pw_probe_count_gpu_process(uint32_t activity)
 {
-    static _Atomic int32_t counted; /* a forked child has its parent's */
+    static _Atomic int32_t counted; /* the pid that was counted; a forked child inherits its
+                                     * parent's */
     const int32_t me = getpid();
     if (!probe.segment || !(probe.segment->activities & activity))
         return;
@@ -326,7 +334,8 @@ _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index)
     return index < PW_SHARED_COMMS ? &probe.segment->collectives[index] : NULL;
 }
 
-/* Two threads may take a number each for the same lane: then one of the numbers stays unused. */
+/* When two threads ask for the same lane at once, each may take a number; one of the two stays
+ * unused. */
 int pw_probe_lane(int32_t lane)
 {
     enum { LANE_BITS = 32 };
@@ -353,7 +362,7 @@ void pw_probe_request_sync(void)
     pw_probe_wake();
 }
 
-/* A zombie does not: who started it may never wait for it. */
+/* Whether the process runs. A zombie does not run: its parent may never wait for it. */
 static bool does_run(pid_t pid)
 {
     char path[32], text[512];
@@ -365,7 +374,7 @@ static bool does_run(pid_t pid)
     if (fd >= 0)
         close(fd);
     if (n <= 0)
-        return true; /* /proc does not tell */
+        return true; /* /proc is not readable */
     text[n] = '\0';
     const char *name_end = strrchr(text, ')');
     return !name_end || (name_end[2] != 'Z' && name_end[2] != 'X');
@@ -376,8 +385,8 @@ int pw_probe_await_sync(void)
     const struct timespec pause = {.tv_nsec = 200000};
     int saved = errno;
     uint32_t decision = atomic_load(&probe.segment->sync_decision);
-    /* The collector, or the one that takes its place, decides, in seconds at most; if no process is
-     * left to replace it the job is about to be killed. */
+    /* The collector decides within seconds. If it was killed, the guard starts another one, which
+     * decides. If the guard has ended too, nobody decides: the job is about to be killed. */
     const pid_t guard = atomic_load(&probe.segment->guard_pid);
     while (decision == PW_SYNC_UNDECIDED && does_run(guard)) {
         nanosleep(&pause, NULL);

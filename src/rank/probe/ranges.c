@@ -90,7 +90,7 @@ int pw_range_end_inner(struct pw_thread *thread, uint32_t key, uint64_t end)
     return depth;
 }
 
-/* What was begun in a pause is not recorded. */
+/* Ranges that began during a pause have start 0 and are not recorded. */
 void pw_range_end_all(struct pw_thread *thread)
 {
     struct pw_ring_shared *shared = thread->ring.shared;

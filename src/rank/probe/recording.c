@@ -7,22 +7,23 @@
 
 enum { UNDECIDED = -1 };
 
-/* Who says where steps begin. */
+/* What marks the steps: calls of the program (profwrap.h), or names of ranges. */
 enum marks { MARKED_BY_NOBODY, MARKED_BY_NAMES, MARKED_BY_PROGRAM };
 
-/* Changed under the lock, which is held for a few records only and by threads that hold the probe:
- * a signal handler that interrupts one of them comes not as far as here. */
+/* Changed under `lock`. Only a thread that has locked the probe takes it, and holds it for a few
+ * records. A signal handler that interrupts such a thread cannot lock the probe, so it cannot wait
+ * for `lock`. */
 static struct {
     atomic_flag lock;
     struct pw_segment_shared *segment;
     struct pw_schedule_place place;
     bool is_stopped;   /* by the program */
     int from_outside;  /* 1 start, 0 stop, or UNDECIDED */
-    bool is_step_open; /* a step was begun in the records and has not ended there */
-    int64_t step;      /* that the program is in, -1 none */
+    bool is_step_open; /* a step's begin was recorded, and its end was not */
+    int64_t step;      /* the step that the program is in; -1: none */
     enum marks marks;
     uint32_t marking;  /* index of the thread whose ranges are steps */
-    _Atomic int level; /* of MPI calls when they are recorded */
+    _Atomic int level; /* level at which MPI calls are recorded */
     bool is_mpi_up;
     struct pw_recording_turns turns;
 } recording = {.lock = ATOMIC_FLAG_INIT, .from_outside = UNDECIDED, .step = -1};
@@ -43,7 +44,8 @@ static bool is_open(void)
     return recording.place.state != PW_WINDOW_CLOSED;
 }
 
-/* Keeps the upper half, which any thread may count up meanwhile. */
+/* Sets the lower half of mpi_usual; the upper half is a counter that other threads may increment at
+ * the same time. */
 static void set_mpi_usual(uint32_t levels)
 {
     uint64_t before = atomic_load(&pw_gate->mpi_usual);
@@ -52,7 +54,7 @@ static void set_mpi_usual(uint32_t levels)
         ;
 }
 
-/* What is closed first counts what is left open again, before any call can see it closed. */
+/* When recording ends, `left_open` is reset before any call can see the closed gate. */
 static void set_gate(void)
 {
     bool open = is_open();
@@ -64,7 +66,7 @@ static void set_gate(void)
     atomic_store(&pw_gate->mpi, recording.is_mpi_up && !open ? -1 : levels);
 }
 
-/* The oldest turns are forgotten. */
+/* Saves the time at which recording began or ended; replaces the oldest one. */
 static void note_turn(uint64_t now)
 {
     struct pw_recording_turns *turns = &recording.turns;
@@ -136,7 +138,7 @@ static void write_window(struct pw_thread *thread, uint64_t now, enum pw_opened 
 
 /* ---- changes ---- */
 
-/* Goes over to what is decided now. */
+/* Begins or ends recording if the rules now decide otherwise than before. */
 static void change(struct pw_thread *thread, uint64_t now, enum pw_opened cause, int64_t last_step)
 {
     struct pw_schedule_place before = recording.place, after = decide();
@@ -158,13 +160,14 @@ static void change(struct pw_thread *thread, uint64_t now, enum pw_opened cause,
     }
 }
 
-/* Takes the orders from outside that hold from `step` on, or from anywhere; true if there are any.
- */
+/* Takes the pending orders that are for `step`, for an earlier step or for at once. Returns true if
+ * there was one. */
 static bool take_orders(int64_t step, enum pw_opened *cause)
 {
     struct pw_control *control = &recording.segment->control;
-    /* Sequentially consistent, like the store of the step before: of the collector, which commits
-     * and then looks at the step, and this thread, one sees the other. */
+    /* Sequentially consistent, as is the store of the step before. This thread stores its step and
+     * then reads `committed`; the collector stores `committed` and then reads the step. So at least
+     * one of the two sees the other's store. */
     const uint32_t committed = atomic_load(&control->committed);
     uint32_t obeyed = atomic_load(&control->obeyed);
     bool has_taken = false;
@@ -181,7 +184,7 @@ static bool take_orders(int64_t step, enum pw_opened *cause)
     return has_taken;
 }
 
-/* In the middle of a step, whose record then says that not all of it is there. */
+/* Begins or ends recording in the middle of a step. The step's record is flagged PARTIAL. */
 static void change_here(struct pw_thread *thread, uint64_t now, enum pw_opened cause)
 {
     bool was_open = is_open();
@@ -216,7 +219,8 @@ static void mark_step(struct pw_thread *thread, uint64_t now, int64_t step)
     }
 }
 
-/* Which of the steps that are marked by names is the last is unknown: none is ended. */
+/* When steps are marked by the names of ranges, -1 is ignored: whether the current step is the last
+ * one is not known. */
 void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
 {
     lock();
@@ -296,7 +300,7 @@ void pw_recording_init(struct pw_segment_shared *segment)
     recording.segment = segment;
     recording.level = (int)segment->level;
     recording.is_stopped = control->starts_paused != 0;
-    /* An image of the process before this one may have obeyed already. */
+    /* The program image before this one (before exec) may have obeyed orders. */
     if (obeyed)
         recording.from_outside =
             atomic_load(&control->orders[(obeyed - 1) % PW_ORDERS].starts) != 0;

@@ -93,8 +93,8 @@ static inline struct pw_thread *pw_recording_hold(struct pw_thread *thread)
     return thread;
 }
 
-/* The calling thread to record this activity on; NULL where it is not recorded, or paused. To be
- * given back with pw_probe_unlock(). */
+/* Locks the probe and returns the calling thread; NULL when this activity is not recorded,
+ * recording is paused, or the lock failed. Unlock with pw_probe_unlock(). */
 static inline struct pw_thread *pw_recording_hold_open(uint32_t activity)
 {
     if (!(pw_gate->activities & activity))

@@ -1,11 +1,11 @@
-/* What programs built with AddressSanitizer need of a library that is preloaded.
+/* Lets programs that are built with AddressSanitizer start with the probe in LD_PRELOAD.
  *
- * The runtime of gcc, and clang's shared one, stop a program in whose list of libraries another
- * comes before them, as whatever LD_PRELOAD names does. They ask this function of the public
- * interface for options (sanitizer/asan_interface.h); a program that defines it itself comes first,
- * and so does what the user has in ASAN_OPTIONS. The order does no harm here: the probe replaces
- * none of the functions that the runtime replaces. By a function, not by the environment, since
- * scripts set ASAN_OPTIONS themselves, and programs show their environment. */
+ * gcc's runtime, and clang's shared one, stop a program when another library is loaded before them,
+ * as every preloaded library is. This function of their public interface
+ * (sanitizer/asan_interface.h) turns that check off. The order does no harm here, because the probe
+ * replaces none of the functions that the runtime replaces. A definition in the program replaces
+ * this one, and the user's ASAN_OPTIONS overrides it. We do not set ASAN_OPTIONS, because scripts
+ * set it themselves, and the program can see it. */
 
 /* Called before any constructor has run. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);

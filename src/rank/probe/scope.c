@@ -9,11 +9,12 @@
 
 #include "rank/probe/elfobject.h"
 
-/* Answers of scope.h that were found before. In-app code.
+/* A cache of earlier answers. In-app code.
  *
- * A table of sets of places, each with a version that is odd while it is written. Readers take no
- * lock: who finds a place being written, by another thread or by what its signal interrupted, finds
- * nothing there. */
+ * The table has SETS sets of WAYS places. Each place has a version, which is odd while the place is
+ * written. Readers take no lock. A reader that finds an odd or changed version treats the place as
+ * empty: another thread is writing it, or this thread was interrupted by a signal while it
+ * wrote. */
 
 enum { SETS = 1024, WAYS = 4, WORDS = 6 };
 
@@ -36,7 +37,8 @@ static uint64_t mix(uint64_t seed, uint64_t word)
     return seed ^ seed >> 32;
 }
 
-/* A sum of words, each times a factor of its own: no word waits for the one before. */
+/* Returns a hash: the sum of the text's 8-byte words, each multiplied by another factor. The
+ * multiplications do not depend on each other, so the CPU can overlap them. */
 static uint64_t sum_text(const char *text)
 {
     const size_t length = strlen(text);
@@ -53,7 +55,8 @@ static uint64_t sum_text(const char *text)
     return sum + word * factor + length;
 }
 
-/* An object as it is now; another one may be loaded where it was. 0: there is none. */
+/* Returns an id of the object that is mapped at `address` now, 0: none. The id differs when another
+ * object was loaded there later. */
 static uint64_t identify(const void *address)
 {
     struct dl_find_object object;
@@ -72,7 +75,7 @@ static struct place *set_of(uint64_t symbol, uint64_t caller)
     return places[mix(mix(0, symbol), caller) % SETS];
 }
 
-/* False where it is being written. */
+/* Returns false when the place is being written. */
 static bool read_place(struct place *place, struct kept *kept)
 {
     static_assert(sizeof(*kept) == WORDS * sizeof(uint64_t), "the words of a place");
@@ -91,7 +94,7 @@ static void write_place(struct place *place, const struct kept *kept)
     memcpy(words, kept, sizeof(words));
     if ((version & 1) || !atomic_compare_exchange_strong(&place->version, &version, version + 1))
         return;
-    for (int i = 0; i < WORDS; i++) /* each after the odd version */
+    for (int i = 0; i < WORDS; i++) /* release: visible after the odd version */
         atomic_store_explicit(&place->words[i], words[i], memory_order_release);
     atomic_store_explicit(&place->version, version + 2, memory_order_release);
 }
@@ -118,8 +121,8 @@ bool pw_scope_recall(const struct pw_scope_query *query, struct pw_scope_answer 
     return false;
 }
 
-/* Keeps an answer; none at all is one as long as nothing is loaded after pw_scope_loads() was
- * `loads`. */
+/* Stores an answer in the cache. The answer "no definition" is valid until another object is
+ * loaded: until pw_scope_loads() differs from `loads`. */
 static void pw_scope_keep(const struct pw_scope_query *query, const struct pw_scope_answer *answer,
                           unsigned long long loads)
 {
@@ -167,16 +170,18 @@ static const struct link_map *probe_object(void)
 
 struct listed {
     struct pw_elf elf;
-    const char *name; /* that others need it by */
+    const char *name; /* DT_SONAME, by which other objects need it */
     uint32_t hash;    /* of the name */
     uint32_t first_edge, nedges;
-    uint32_t mark; /* 1 + the object whose scope it was last seen in */
+    uint32_t mark; /* 1 + the object in whose scope it was seen last */
 };
 
-/* All in one mapping. The loader searches what an object was loaded with breadth first. */
+/* The objects of the process and what each of them needs, in one mapping. The loader searches an
+ * object and what it needs breadth first. */
 struct graph {
     struct listed *objects;
-    uint32_t *edges, *queue, *names; /* names: 1 + index by hash, 0 free; a power of two */
+    uint32_t *edges, *queue, *names; /* names: a hash table of 1 + index, 0: free; its size is a
+                                      * power of two */
     uint32_t n, nedges, most, most_edges, nnames;
     void *memory;
     size_t bytes;
@@ -185,10 +190,11 @@ struct graph {
 struct search {
     const char *symbol;
     uint32_t hash;
-    const ElfW(Dyn) * start, *ours; /* sections of the caller's object and of the probe's */
-    bool is_of_object;              /* what `start` needs, not what it was loaded with */
+    const ElfW(Dyn) * start, *ours; /* dynamic sections of the caller's object and of the probe */
+    bool is_of_object;              /* 1: search what `start` needs; 0: also what it was loaded
+                                     * with */
     struct graph graph;
-    unsigned definitions; /* in the process */
+    unsigned definitions; /* number of definitions in the process */
     void *found;
     size_t size;
 };
@@ -228,8 +234,8 @@ static int list_object(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-/* The object of this name, or, where `index` is not 0, a place for it: 1 + index. The first that
- * was loaded has a name. */
+/* Returns 1 + the index of the object with this name, 0: none. With `index` not 0, adds that object
+ * under the name unless the name is taken: the object that was loaded first keeps it. */
 static uint32_t by_name(struct graph *g, const char *name, uint32_t hash, uint32_t index)
 {
     uint32_t at = hash & (g->nnames - 1);
@@ -281,7 +287,8 @@ static bool make_graph(struct search *s)
     return true;
 }
 
-/* The first definition in the scope of an object, and whether `start` is in that scope. */
+/* Sets *found to the first definition in the scope of object `root`. Returns whether `start` is in
+ * that scope. */
 static bool search_scope(struct search *s, uint32_t root, void **found, size_t *size)
 {
     struct graph *g = &s->graph;
@@ -311,8 +318,9 @@ static bool search_scope(struct search *s, uint32_t root, void **found, size_t *
     return has_start;
 }
 
-/* Objects are listed as they were loaded, and what is loaded with one comes after it: the first in
- * whose scope the caller is has loaded it. Later ones that need it have added their scopes. */
+/* The list has the objects in the order in which they were loaded; an object comes before those
+ * that were loaded because of it. So the first object in whose scope the caller is has loaded the
+ * caller. Later objects that need the caller add their scopes. */
 static void search_scopes(struct search *s)
 {
     void *found = NULL;
@@ -327,7 +335,8 @@ static void search_scopes(struct search *s)
     }
 }
 
-/* For the first object: the list stays locked until this returns. */
+/* Called by dl_iterate_phdr() for the first object; the list of objects is locked until it
+ * returns. */
 static int search_list(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
@@ -430,7 +439,7 @@ static int copy_nth(struct dl_phdr_info *info, size_t size, void *arg)
     if (!nth->is_wanted(info, nth->what) || nth->left-- > 0)
         return 0;
     const char *path = info->dlpi_name ? info->dlpi_name : "";
-    const size_t length = strnlen(path, PATH_MAX - 1); /* a longer one is no object's */
+    const size_t length = strnlen(path, PATH_MAX - 1); /* no object has a longer path */
     memcpy(nth->path, path, length);
     nth->path[length] = '\0';
     nth->is_found = true;

@@ -9,7 +9,7 @@
 
 #include "rank/probe/intern.h"
 
-/* The probe's own code, from the linker. */
+/* Beginning of the probe's image, defined by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
@@ -18,7 +18,7 @@ struct walk {
     int n, depth;
 };
 
-/* Only added to. */
+/* Ranges are added and never removed. */
 static struct {
     _Atomic uintptr_t begin, end;
 } skipped[4];
@@ -53,12 +53,12 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *data)
         return _URC_NO_REASON;
     if (walk->n == 0 && is_skipped(ip))
         return _URC_NO_REASON;
-    walk->frames[walk->n++] = ip - 1; /* it is where the call returns to */
+    walk->frames[walk->n++] = ip - 1; /* ip is the return address, after the call */
     return walk->n < walk->depth ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* The name of the file that the object was loaded from, as an id of pw_probe_intern(); 0 unknown.
- * The loader gives the program itself none. */
+/* Returns the id (pw_probe_intern()) of the file that the object was loaded from; 0: not known. The
+ * loader has no name for the program itself. */
 static uint32_t module_name(struct pw_thread *thread, const struct link_map *map)
 {
     char path[256];

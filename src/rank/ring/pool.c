@@ -1,4 +1,4 @@
-/* Takes and gives buffers; see pool.h. */
+/* Allocates, completes and frees buffers; see pool.h. */
 #include "rank/ring/pool.h"
 
 #include <errno.h>
@@ -82,7 +82,8 @@ int pw_pool_oldest(const struct pw_pool *pool)
 void pw_pool_free(struct pw_pool *pool, int slot)
 {
     struct pw_pool_slot *s = &pool->slots[slot];
-    /* Where a library is killed in the middle, its records end where the zeros begin. */
+    /* If the program is killed while the library fills the buffer, the first zero marks the end of
+     * the records. */
     memset(pool->bytes[slot], 0, atomic_load(&s->used));
     atomic_store(&s->used, 0);
     atomic_store(&s->done, 0);

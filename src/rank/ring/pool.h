@@ -1,8 +1,9 @@
-/* Buffers in shared memory for a library of the application that writes records in a form of its
- * own and hands them over when they are full (CUPTI). They lie in the rank's segment, so that what
- * such a library had written when the program was killed can be read by the collector.
+/* Buffers in shared memory for CUPTI, which writes GPU records in its own format and returns a
+ * buffer when it is full. The buffers are in the rank's segment, so that the collector can still
+ * read them after the program was killed.
  *
- * The application takes, completes and frees them; the collector only reads, after its end. */
+ * The GPU collector modules call these functions. The half in the application takes, completes and
+ * frees buffers; the half in the collector only reads, and only after the application has ended. */
 #ifndef PW_RANK_RING_POOL_H
 #define PW_RANK_RING_POOL_H
 
@@ -10,57 +11,58 @@
 
 enum {
     PW_POOL_SLOTS = 32,
-    PW_POOL_SLOT = 256 << 10, /* bytes of each */
+    PW_POOL_SLOT = 256 << 10, /* bytes of a buffer */
     PW_POOL_NOTES = 256 << 10,
 };
 
 enum pw_pool_state {
-    PW_POOL_FREE = 0, /* all zero */
-    PW_POOL_FILLING,  /* the library's */
-    PW_POOL_COMPLETE, /* handed over, and not yet all made into records */
+    PW_POOL_FREE = 0, /* all its bytes are 0 */
+    PW_POOL_FILLING,  /* CUPTI writes into it */
+    PW_POOL_COMPLETE, /* returned by CUPTI; not all of it is converted to ring records yet */
 };
 
 struct pw_pool_slot {
     _Atomic uint32_t state;
-    _Atomic uint32_t used; /* bytes, once complete */
-    _Atomic uint32_t done; /* of these, made into records */
-    _Atomic uint32_t turn; /* rises from one that is completed to the next */
+    _Atomic uint32_t used; /* bytes that CUPTI wrote; valid when complete */
+    _Atomic uint32_t done; /* bytes of these that were converted */
+    _Atomic uint32_t turn; /* order of completion: larger than that of the buffer completed
+                            * before */
 };
 
 struct pw_pool {
-    _Atomic int32_t owner_pid; /* who fills it; 0: no process has */
+    _Atomic int32_t owner_pid; /* the process that uses the pool; 0: none yet */
     _Atomic uint32_t turns;
     struct pw_pool_slot slots[PW_POOL_SLOTS];
-    /* What the owner wants to be known of how to read the buffers. */
+    /* What the reader must know to convert the buffers, written by the owner. */
     _Alignas(PW_SEGMENT_PAGE) unsigned char notes[PW_POOL_NOTES];
     _Alignas(PW_SEGMENT_PAGE) unsigned char bytes[PW_POOL_SLOTS][PW_POOL_SLOT];
 };
 static_assert(sizeof(struct pw_pool) <= PW_POOL_BYTES, "the segment has room for it");
 
-/* Gives the pool memory, empties it of what a process before this one left, and maps it. In-app
- * safe. 0 or -errno (-ENOSPC: shared memory is short). */
+/* Allocates the pool's memory, clears what an earlier process left in it, and maps it. In-app safe.
+ * Returns 0 or -errno (-ENOSPC: shared memory is short). */
 int pw_pool_create(const char *segment_name, struct pw_segment_shared *segment,
                    struct pw_pool **out);
 
-/* Maps one that was given memory. -ENOENT when none was. */
+/* Maps a pool that has memory. Returns 0 or -errno; -ENOENT when the pool has no memory. */
 int pw_pool_attach(const char *segment_name, const struct pw_segment_shared *segment,
                    struct pw_pool **out);
 
 void pw_pool_detach(struct pw_pool *pool);
 
-/* A free buffer's index, which is then the library's; -1 when there is none. */
+/* Reserves a free buffer for CUPTI. Returns its index; -1 when no buffer is free. */
 int pw_pool_take(struct pw_pool *pool);
 
-/* Which buffer begins at this address, -1 none. */
+/* Returns the index of the buffer that begins at this address; -1: none. */
 int pw_pool_find(const struct pw_pool *pool, const void *address);
 
-/* The library has written `used` bytes. */
+/* Marks the buffer as complete; CUPTI has written `used` bytes. */
 void pw_pool_complete(struct pw_pool *pool, int slot, size_t used);
 
-/* The buffer that was completed first, of those that are; -1 when none is. */
+/* Returns the index of the complete buffer that was completed first; -1: no buffer is complete. */
 int pw_pool_oldest(const struct pw_pool *pool);
 
-/* Its bytes are all made into records. */
+/* Clears a buffer whose bytes were all converted, and makes it free again. */
 void pw_pool_free(struct pw_pool *pool, int slot);
 
 #endif

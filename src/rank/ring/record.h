@@ -3,8 +3,8 @@
  *
  * Times are ticks of the segment's clock (see tick.h). Records of one ring are in the order in
  * which their operations ended. Both sides are built from the same tree, so the layout needs no
- * versioning beyond the segment's; it is fixed-size so that a reader never has to trust a length.
- */
+ * versioning beyond the segment's; all records have one size, so that a reader need not trust a
+ * length. */
 #ifndef PW_RANK_RING_RECORD_H
 #define PW_RANK_RING_RECORD_H
 

@@ -1,5 +1,6 @@
-/* The slow paths of the ring's producer; see ring.h. What is lost or waited and not yet told is
- * kept in the shared control page, where it is seen when the producer dies before it can tell. */
+/* The slow paths of the ring's producer; see ring.h. Losses and waits that no record reports yet
+ * are counted in the shared control page, so that the collector sees them even if the producer
+ * dies. */
 #include "rank/ring/ring.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static int has_wait(const struct pw_ring *ring)
     return atomic_load_explicit(&ring->shared->wait_start, memory_order_relaxed) != 0;
 }
 
-/* Slots that only definitions may use; none in the rings of 8 that tests like. */
+/* Slots that only definitions may use; none in the rings of 8 records that tests use. */
 static uint64_t kept_free(const struct pw_ring *ring)
 {
     return (ring->mask + 1) / 64;
@@ -36,7 +37,8 @@ static void set_limit(struct pw_ring *ring)
     ring->limit = has_loss(ring) || has_wait(ring) ? ring->head : limit;
 }
 
-/* Acquire: slots before the tail may be overwritten only once the collector has read them. */
+/* Reads the collector's tail. Acquire: slots before the tail may be overwritten only after the
+ * collector has read them. */
 static void look(struct pw_ring *ring)
 {
     ring->tail_seen = atomic_load_explicit(&ring->shared->tail, memory_order_acquire);
@@ -98,8 +100,8 @@ static void mark_loss(struct pw_ring *ring)
     };
     for (int kind = 0; kind < PW_LOST_KINDS; kind++)
         record->lost.lost[kind] = atomic_load_explicit(&shared->lost[kind], memory_order_relaxed);
-    /* Whenever we may be killed, the loss is reported once: by the counts until the head says that
-     * the marker is there, from then on by the marker. */
+    /* The loss is reported exactly once, even if the producer is killed here: by the counts until
+     * the head includes the record about the loss, then by that record. */
     atomic_store_explicit(&shared->lost_marked, ring->head + 1, memory_order_release);
     pw_ring_commit(ring);
     clear_loss(ring);
@@ -130,7 +132,7 @@ static uint64_t markers(const struct pw_ring *ring)
     return (uint64_t)has_loss(ring) + (uint64_t)has_wait(ring);
 }
 
-/* By the bare system call: nanosleep() is a point where a thread can be cancelled. */
+/* Uses the system call, because nanosleep() is a cancellation point. */
 static void nap(void)
 {
     const struct timespec pause = {.tv_nsec = 100000};
@@ -139,8 +141,9 @@ static void nap(void)
     errno = saved;
 }
 
-/* Until the collector has given back so much that the next wait is some time away, or has not moved
- * for PATIENCE_NS: then it is stopped or dead, and no thread waits for it before it moves again. */
+/* Waits until the collector has freed so many slots that the next wait is some time away. Gives up
+ * when the tail has not moved for PATIENCE_NS: the collector is stopped or dead then, and no thread
+ * waits again before the tail moves. */
 static void wait_for_room(struct pw_ring *ring, uint64_t need, uint64_t now, enum pw_lost kind)
 {
     struct pw_segment_shared *segment = ring->waits_for;

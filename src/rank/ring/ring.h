@@ -17,40 +17,44 @@ struct pw_ring {
     struct pw_ring_shared *shared;
     struct pw_record *records;
     uint64_t mask;
-    uint64_t head;      /* own copy: the producer never reads the shared one */
-    uint64_t limit;     /* the head at which to look up: full, a quarter on, or a loss to mark */
+    uint64_t head;      /* the producer's own copy of the shared head */
+    uint64_t limit;     /* the head at which the slow path is needed: the ring may be full, a
+                         * quarter has been filled, or a loss must be reported */
     uint64_t tail_seen; /* the collector's tail when last looked at */
-    struct pw_segment_shared *waits_for; /* whose collector to wait for; NULL: drop at once */
-    uint64_t waited_in_vain;             /* 1 + the tail that did not move while it waited; 0 */
+    struct pw_segment_shared *waits_for; /* the segment whose collector makes room; NULL: do not
+                                          * wait */
+    uint64_t waited_in_vain;             /* 1 + the tail that did not move during the last wait; 0:
+                                          * none */
 };
 
-/* Begins writing to a mapped ring, after what is in it. Drops when it is full. */
+/* Begins writing to a mapped ring, after the records that are in it. Records that do not fit are
+ * dropped, unless `waits_for` is set. */
 void pw_ring_init(struct pw_ring *ring, struct pw_ring_shared *shared, uint64_t capacity);
 
-/* Makes room for `count` records of a kind by looking at the collector's tail again and, where it
- * may, waiting for it to move; marks earlier losses and waits first. 0, or -ENOSPC after counting
- * `count` lost records at time `now` (ticks). `now` is third because it is so where the wrappers
- * have it already. */
+/* Makes room for `count` records of `kind`: reads the collector's tail again, and waits for it to
+ * move if the run allows waiting. Writes records about earlier losses and waits first. Returns 0,
+ * or -ENOSPC after counting `count` records as lost at time `now` (ticks). `now` is the third
+ * parameter because the wrappers have it in that register. */
 int pw_ring_make_room(struct pw_ring *ring, uint64_t count, uint64_t now, enum pw_lost kind);
 
-/* Whether `count` records of events, and the markers of earlier losses, fit now: looks, and counts
- * nothing. For a producer that would rather come back. */
+/* Whether `count` event records and the records about earlier losses fit now. Counts no loss and
+ * does not wait. For a producer that can try again later. */
 int pw_ring_has_room(struct pw_ring *ring, uint64_t count);
 
 /* Counts `count` records as lost at time `now` (ticks). */
 void pw_ring_count_loss(struct pw_ring *ring, uint64_t count, uint64_t now, enum pw_lost kind);
 
-/* Bounds and order that hold between any two operations; for tests, and for checks
- * (core/check.h). */
+/* Whether head, tail and limit are consistent, as they must be between any two operations. For
+ * tests and assertions (core/check.h). */
 int pw_ring_is_valid(const struct pw_ring *ring);
 
-/* Asks for the cache line of a record that will be written some calls from now: `ahead` places
- * behind `record`. The collector has read it last, on another core; to fetch it when it is written
- * would cost more than the record. */
+/* Prefetches the cache line of the record that is `ahead` places after `record`, which will be
+ * written some calls later. The collector read that line last, on another core, so without a
+ * prefetch the store would wait longer than the rest of the call takes. */
 static inline void pw_ring_prefetch_at(const struct pw_record *record, uint32_t ahead)
 {
-    /* A number: the ring's last lines ask for what is behind it. A prefetch of no memory does
-     * nothing. */
+    /* Computed as a number, because near the end of the ring it points outside of it. A prefetch of
+     * an invalid address does nothing. */
     const char *line = (const char *)((uintptr_t)record + ahead * sizeof(*record));
 #if defined(__x86_64__)
     __asm__ volatile("prefetchw %0" : : "m"(*line));
@@ -66,8 +70,8 @@ static inline void pw_ring_prefetch(const struct pw_record *written)
     pw_ring_prefetch_at(written, PW_RING_AHEAD);
 }
 
-/* The next free record, or NULL when the ring is full (the loss is counted). It is the caller's
- * until pw_ring_commit(). `now` is in ticks. `kind` is what the record is to those who miss it. */
+/* Returns the next free record, which the caller fills and passes to pw_ring_commit(); NULL when
+ * the ring is full, after counting the loss under `kind` at time `now` (ticks). */
 static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t now,
                                                 enum pw_lost kind)
 {
@@ -75,13 +79,13 @@ static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t n
         return NULL;
     struct pw_record *record = &ring->records[ring->head & ring->mask];
     if (!record)
-        __builtin_unreachable(); /* so that who asks for NULL need not compare */
+        __builtin_unreachable(); /* not NULL: removes the caller's comparison */
     return record;
 }
 
-/* Hands `count` records to the collector: the reserved one and those behind it, all below the
- * limit. True at every quarter of the ring, and when it is full: time to see whether the collector
- * sleeps. */
+/* Publishes `count` records to the collector: the reserved one and those after it, all below the
+ * limit. Returns true when a quarter of the ring has been filled since the last time, or the ring
+ * is full: then the caller must wake the collector if it sleeps. */
 static inline int pw_ring_commit_many(struct pw_ring *ring, uint64_t count)
 {
     uint64_t head = ring->head + count;
@@ -92,7 +96,7 @@ static inline int pw_ring_commit_many(struct pw_ring *ring, uint64_t count)
     return head >= ring->limit;
 }
 
-/* The same of one. `record` is what was reserved: its place need not be worked out again. */
+/* As pw_ring_commit_many() for one record. `record` is the reserved one. */
 static inline int pw_ring_commit_record(struct pw_ring *ring, const struct pw_record *record)
 {
     pw_ring_prefetch(record);

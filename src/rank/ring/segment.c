@@ -16,8 +16,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* A ring takes at most this part of the shared memory that is free, and of what its rank may still
- * take; the pool that of what is free. A part of the whole is left to the program. */
+/* A ring takes at most one part in so many of the free shared memory and of the memory that its
+ * rank may still use; the pool, of the free shared memory. A part of all shared memory is always
+ * left to the program. */
 enum {
     PW_RING_SHARE = 16,
     PW_RING_MEMORY_SHARE = 4,
@@ -42,7 +43,8 @@ static uint64_t ring_bytes_of(uint64_t records)
 
 static void *map_shared(int fd, size_t bytes, off_t offset)
 {
-    /* Populated: a page fault at every 64th record costs more than the record. */
+    /* MAP_POPULATE: otherwise every 64th record would cause a page fault, which takes longer than a
+     * record. */
     int flags = MAP_SHARED | MAP_POPULATE;
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
     if (map == MAP_FAILED)
@@ -60,13 +62,14 @@ static void fill_header(struct pw_segment_shared *segment, uint64_t records)
     atomic_store(&segment->memory_bytes, INT64_MAX);
     atomic_store(&segment->tool_pid, getpid());
     atomic_store(&segment->guard_pid, getpid());
-    /* Last: what has it is a whole header. */
+    /* The magic number is written last: a segment that has it has a complete header. */
     atomic_signal_fence(memory_order_seq_cst);
     segment->magic = PW_SEGMENT_MAGIC;
 }
 
-/* tmpfs kills who touches a page that it cannot provide: ask for the memory first. A signal that is
- * pending makes it give back all it had: signals wait. */
+/* Allocates memory of the file. Without it, the kernel kills a process that touches a page for
+ * which tmpfs has no memory. Signals are blocked, because fallocate() frees everything again when a
+ * signal is pending. */
 static int give_memory(int fd, off_t offset, uint64_t bytes)
 {
     enum { TRIES = 8 };
@@ -126,14 +129,14 @@ static int open_own(const char *name)
     return err ? err : fd;
 }
 
-/* Whether the file begins with a header. Read, not mapped: its creator may have been killed before
- * the header had memory. */
+/* Whether the file begins with a header. Reads instead of mapping, because the creator may have
+ * been killed before the header had memory. */
 static int has_header(int fd)
 {
     struct {
         uint64_t magic;
         uint32_t version, uid;
-    } seen; /* as struct pw_segment_shared begins */
+    } seen; /* the first fields of struct pw_segment_shared */
     return pread(fd, &seen, sizeof(seen), 0) == (ssize_t)sizeof(seen) &&
            seen.magic == PW_SEGMENT_MAGIC && seen.version == PW_SEGMENT_VERSION &&
            seen.uid == geteuid();
@@ -161,14 +164,15 @@ void pw_segment_detach(struct pw_segment_shared *segment)
 
 /* ---- rings ---- */
 
-/* Where the parts of a segment are. */
+/* Sizes and offsets of the parts of a segment. */
 struct layout {
-    uint64_t records; /* capacity of a ring at most */
+    uint64_t records; /* largest capacity of a ring */
     uint64_t stride;  /* bytes from one ring to the next */
 };
 
-/* Reads it from the header, which the application can write: each number is read once, and the file
- * must be as long as they say, since a page behind its end is SIGBUS. 0, -EPROTO or -errno. */
+/* Reads the layout from the header, which the application can write to. So each number is read once
+ * and checked against the size of the file, because touching a page beyond its end causes SIGBUS.
+ * Returns 0, -EPROTO or -errno. */
 static int read_layout(int fd, const struct pw_segment_shared *segment, struct layout *out)
 {
     const uint64_t records = *(const volatile uint64_t *)&segment->ring_records;
@@ -189,7 +193,8 @@ static off_t ring_offset(const struct layout *layout, int index)
     return (off_t)(PW_SEGMENT_HEADER + (uint64_t)index * layout->stride);
 }
 
-/* Opens the segment's file and reads its layout. The descriptor, or as read_layout(). */
+/* Opens the segment's file and reads its layout. Returns the descriptor, or an error as
+ * read_layout(). */
 static int open_layout(const char *name, const struct pw_segment_shared *segment,
                        struct layout *out)
 {
@@ -200,13 +205,13 @@ static int open_layout(const char *name, const struct pw_segment_shared *segment
     return err ? err : fd;
 }
 
-/* Bytes that may be taken. The program, its MPI and NCCL need shared memory as well, and the ranks
- * of a node share it: the last of it is left to them. */
+/* Returns the bytes of shared memory that profwrap may still allocate. A part is left to the
+ * program, its MPI and NCCL, which need shared memory too. All ranks of a host share it. */
 static uint64_t free_bytes(int fd)
 {
     struct statfs fs;
     if (fstatfs(fd, &fs) || fs.f_blocks == 0)
-        return UINT64_MAX; /* it has no limit */
+        return UINT64_MAX; /* the file system has no limit */
     uint64_t total = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize;
     uint64_t unused = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
     uint64_t kept = total / PW_SEGMENT_KEPT < PW_SEGMENT_MOST_KEPT ? total / PW_SEGMENT_KEPT
@@ -214,7 +219,8 @@ static uint64_t free_bytes(int fd)
     return unused > kept ? unused - kept : 0;
 }
 
-/* How many records a ring gets: a small part of what there is, for others will follow. */
+/* Returns the capacity of a new ring: a small part of the free memory, because other rings will
+ * follow. */
 static uint64_t choose_records(int fd, const struct pw_segment_shared *segment, uint64_t largest)
 {
     const uint64_t unused = free_bytes(fd);
@@ -227,7 +233,9 @@ static uint64_t choose_records(int fd, const struct pw_segment_shared *segment, 
     return ring_bytes_of(records) <= unused ? records : 0;
 }
 
-/* Once a ring has memory its entry says so for good, also when a process was killed in between. */
+/* Allocates a ring's memory and then sets its capacity in the entry, which is never changed again.
+ * A process that is killed between the two leaves a ring without capacity, which is allocated
+ * again. */
 static int give_ring_memory(int fd, struct pw_segment_shared *segment, const struct layout *layout,
                             int index)
 {
@@ -238,12 +246,13 @@ static int give_ring_memory(int fd, struct pw_segment_shared *segment, const str
         err = give_memory(fd, ring_offset(layout, index), ring_bytes_of(records));
         if (records <= PW_RING_SMALLEST || (err != -ENOSPC && err != -ENOMEM))
             break;
-        records >>= 1; /* others took it meanwhile */
+        records >>= 1; /* other processes took the memory meanwhile */
     }
     if (err)
         return err;
     uint32_t none = 0;
-    /* Another thread may have been faster, with another size: what counts is who says it first. */
+    /* Another thread may have allocated the ring with another size at the same time: the first one
+     * that sets the capacity decides. */
     if (atomic_compare_exchange_strong(&entry->records, &none, (uint32_t)records))
         atomic_fetch_sub(&segment->memory_bytes, (int64_t)ring_bytes_of(records));
     return 0;

@@ -25,8 +25,8 @@ int pw_testclock_parse(const char *text, struct pw_testclock *out)
     return 0;
 }
 
-/* The integral over one period of a rate that goes from -1 to 1 and back in straight lines: no
- * library of mathematics is needed for it, in the application. `x` is in 0 .. 1. */
+/* Returns the integral, from 0 to `x` (0 .. 1), of a triangle wave between -1 and 1 with period 1.
+ * A triangle, not a sine, because the application may not be linked with libm. */
 static double triangle_integral(double x)
 {
     double y = x < 0.5 ? x : x - 0.5;

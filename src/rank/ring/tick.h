@@ -1,6 +1,6 @@
-/* The clock of the records. One per segment, chosen by the collector: the TSC where the kernel's
- * own clocksource is the invariant TSC (8 ns a read), else CLOCK_MONOTONIC_RAW (18 ns), which no
- * NTP daemon slews. Read on both sides of the shared memory; in-app safe. */
+/* The clock of the records. The collector chooses one for each segment: the TSC (8 ns per read)
+ * when the kernel itself uses the invariant TSC, else CLOCK_MONOTONIC_RAW (18 ns per read), which
+ * NTP daemons do not adjust. Read on both sides of the shared memory; in-app safe. */
 #ifndef PW_RANK_RING_TICK_H
 #define PW_RANK_RING_TICK_H
 

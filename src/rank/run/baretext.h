@@ -1,12 +1,12 @@
-/* Texts without the C library: what libraries that the loader takes in before everything else
- * (mpi_audit.c, capture.c with rankenv.c) compare names with. Calls nothing, also no strcmp(): they
- * are linked with -nostdlib. */
+/* String functions that do not use the C library. For libraries that the loader loads before all
+ * others and that are linked with -nostdlib: mpi_audit.c, and capture.c with rankenv.c. Calls no
+ * function, not even strcmp(). */
 #ifndef PW_RANK_RUN_BARETEXT_H
 #define PW_RANK_RUN_BARETEXT_H
 
 #include <stddef.h>
 
-/* The rest of `text` behind `begin`, or NULL. */
+/* Returns the rest of `text` after the prefix `begin`; NULL when `text` does not begin with it. */
 static inline const char *pw_bare_after(const char *text, const char *begin)
 {
     while (*begin && *text == *begin) {
@@ -22,7 +22,7 @@ static inline int pw_bare_is_same(const char *a, const char *b)
     return rest && !*rest;
 }
 
-/* What is behind the last '/'. */
+/* Returns the text after the last '/'. */
 static inline const char *pw_bare_base_name(const char *path)
 {
     const char *name = path;

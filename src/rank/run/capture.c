@@ -1,11 +1,12 @@
-/* libprofwrap_launch.so: makes the processes to which a launcher gives a rank runs of profwrap.
+/* libprofwrap_launch.so: replaces each process that a launcher starts as a rank by `profwrap
+ * worker`, which runs the rank under profwrap.
  *
- * `profwrap LAUNCHER ...` names this library in LD_AUDIT. The loader loads an auditor before
- * anything that the program needs, so that nothing of the program has been executed, and nothing is
- * loaded twice, when its constructor replaces the program by "profwrap worker PATH program
- * arguments". Processes without a rank of this launcher, launchers inside it, and profwrap itself
- * stay what they are; so does whatever cannot be replaced. It uses no library, and costs a process
- * that stays what it is only its own loading: the loader unloads it again. */
+ * `profwrap LAUNCHER ...` puts this library into LD_AUDIT. The loader loads an auditor before
+ * everything that the program needs. So when the auditor's constructor executes "profwrap worker
+ * PATH program arguments", no code of the program has run, and no library is loaded twice. The
+ * library does nothing in processes without a rank of this launcher, in launchers that run inside
+ * it, in profwrap itself, and when execve() fails. It uses no other library, and the loader unloads
+ * it again, so such a process pays only for loading it. */
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,11 +46,11 @@ static long call(long number, long a, const void *b, const void *c, long d)
     (void)b;
     (void)c;
     (void)d;
-    return -1; /* nothing is replaced */
+    return -1; /* unknown architecture: no process is replaced */
 #endif
 }
 
-/* The next field of the variable, or NULL. */
+/* Returns the next field of PW_LAUNCH_VARIABLE, or NULL. */
 static const char *next_field(const char *at)
 {
     while (*at && *at != PW_LAUNCH_FIELD)
@@ -57,7 +58,7 @@ static const char *next_field(const char *at)
     return *at ? at + 1 : NULL;
 }
 
-/* 1, or 0 when there is none or it is too long. */
+/* Returns 1; 0 when the field is empty or too long. */
 static int copy_field(const char *field, char *out, size_t size)
 {
     size_t n = 0;
@@ -70,7 +71,7 @@ static int copy_field(const char *field, char *out, size_t size)
     return n > 0;
 }
 
-/* The executable; of a script, its interpreter. */
+/* Writes the path of the executable; for a script, that of its interpreter. */
 static int find_program(char *out, size_t size)
 {
     static const char link[] = "/proc/self/exe";
@@ -81,7 +82,8 @@ static int find_program(char *out, size_t size)
     return 1;
 }
 
-/* A profwrap that was put before the program by hand: it records, and this one does not. */
+/* Whether the program is `profwrap` itself, which the user put before the program: then that one
+ * records. */
 static int is_profwrap(const char *path)
 {
     static const char own[] = "profwrap";
@@ -118,7 +120,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
         become_worker(self, program, argv, (size_t)argc, environment);
 }
 
-/* 0: there is nothing to audit, and the library is unloaded. */
+/* Returns 0, by which the loader unloads the library. */
 unsigned la_version(unsigned version)
 {
     (void)version;

@@ -1,8 +1,7 @@
-/* Takes a rank's place; see claim.h.
+/* Reserves a rank's place; see claim.h.
  *
- * A place is a symbolic link, which is made atomically, fails when there is one already, and is
- * read in one call, on every file system. It says how large the job is and which process took it.
- */
+ * A place is a symbolic link whose target has the job's size and the process. On every file system,
+ * symlink() is atomic and fails when the link exists, and one call reads the target. */
 #include "rank/run/claim.h"
 
 #include <dirent.h>
@@ -15,20 +14,19 @@
 
 #include "rank/run/process.h"
 
-/* For how long a rank of the same job may be later than one that has ended, or of which nothing
- * more is known than that it began. One whose process or journal shows that it runs is waited for
- * longer.
- */
+/* Ranks of one job start at most so many seconds after a rank of the job has ended, or has started
+ * on another host without writing since. There is no such limit while the process or its journal
+ * shows that the other rank runs. */
 enum { FRESH_S = 60 };
 
 static const char prefix[] = ".rank-";
 
 struct claim {
     int rank, size;
-    uint64_t domain; /* of the host's clock: says whether the pid is of this host */
+    uint64_t domain; /* hash of the host's clock domain: shows whether the pid is on this host */
     int pid;
-    uint64_t start; /* of the process, in ticks */
-    int64_t time_s; /* by the file system's clock */
+    uint64_t start; /* start time of the process, clock ticks since boot */
+    int64_t time_s; /* when the place was taken, by the file system's clock */
 };
 
 static int64_t changed_s(const char *dir, int rank, const char *suffix)
@@ -55,7 +53,7 @@ static int read_claim(const char *dir, const char *name, struct claim *out)
                : -EINVAL;
 }
 
-/* A process on this host. */
+/* Whether the process, which is on this host, runs. */
 static int is_alive(const struct claim *claim)
 {
     struct pw_process_stat stat;
@@ -63,7 +61,7 @@ static int is_alive(const struct claim *claim)
            !pw_process_is_over(&stat);
 }
 
-/* Whether a job that begins at `now_s` may be the job of this rank. */
+/* Whether a rank that starts at `now_s` may belong to the same job as the rank in `claim`. */
 static int may_be_same_job(const char *dir, const struct claim *claim, uint64_t domain,
                            int64_t now_s)
 {
@@ -76,7 +74,8 @@ static int may_be_same_job(const char *dir, const struct claim *claim, uint64_t 
            now_s - changed_s(dir, claim->rank, ".journal") <= FRESH_S;
 }
 
-/* All places but our own. */
+/* Compares all other places with our own. Returns 0, -EEXIST or -EPROTO as pw_claim_take(), or
+ * -errno; *other is the other job size. */
 static int compare_with_others(const char *dir, const struct claim *own, int *other)
 {
     DIR *stream = opendir(dir);
@@ -98,7 +97,7 @@ static int compare_with_others(const char *dir, const struct claim *own, int *ot
     return err;
 }
 
-/* Each rank that is refused would say so. */
+/* Whether this rank is the first that reports different sizes: one message is enough. */
 static int is_first_to_say(const char *dir)
 {
     char path[4200];

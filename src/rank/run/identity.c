@@ -72,7 +72,7 @@ void pw_identity_split_clock(struct pw_identity *id, const char *name)
     hash_clock_domain(id);
 }
 
-/* Letters that are safe in a file name. */
+/* Replaces characters that are not safe in a file name by '_'. */
 static void clean(char *text)
 {
     for (; *text; text++)
@@ -80,9 +80,9 @@ static void clean(char *text)
             *text = '_';
 }
 
-/* What the ranks that one torchrun started on this host share and no other job has: the directory
- * that torchrun made for their errors. In front of "/attempt_N/", which differs between restarts.
- */
+/* Returns a hash that is the same on all ranks of one torchrun on this host, and different in other
+ * jobs: of the directory that torchrun made for error files, without "/attempt_N/", which differs
+ * between restarts. Without such a directory: of torchrun's pid and start time. */
 static uint32_t hash_torchrun(void)
 {
     const char *file = value_of("TORCHELASTIC_ERROR_FILE");
@@ -90,13 +90,13 @@ static uint32_t hash_torchrun(void)
     struct pw_process_stat stat = {.start = 0};
     if (end)
         return (uint32_t)hash_bytes(FNV_BEGIN, file, (size_t)(end - file));
-    /* A shell between would be the parent. */
+    /* Wrong if a shell is between torchrun and the rank: then the parent is the shell. */
     pw_process_stat(getppid(), &stat);
     return (uint32_t)hash_bytes(FNV_BEGIN ^ (uint64_t)getppid(), (const char *)&stat.start,
                                 sizeof(stat.start));
 }
 
-/* "ADDRESS-PORT" of where the ranks meet; "" where there is none. */
+/* Writes "ADDRESS-PORT" of the rendezvous of the ranks; "" when the variables are not set. */
 static void name_meeting(char *out, size_t size, const char *address, const char *port)
 {
     const char *host = value_of(address), *number = value_of(port);
@@ -105,7 +105,8 @@ static void name_meeting(char *out, size_t size, const char *address, const char
         snprintf(out, size, "%.32s-%.8s", host, number);
 }
 
-/* What torchrun calls a job that the user gave no name: "none", or a random UUID. */
+/* Whether the user gave the job this name. Without a name, torchrun uses "none" or a random
+ * UUID. */
 static int is_users_name(const char *name)
 {
     enum { UUID_LENGTH = 36, FIRST_DASH = 8 };
@@ -114,7 +115,8 @@ static int is_users_name(const char *name)
              strspn(name, "0123456789abcdef-") == UUID_LENGTH);
 }
 
-/* A name that the user gave the next job may have, too; none may meet at the same place. */
+/* Names a job of torchrun. On one host the name has hash_torchrun(). On several hosts, a later job
+ * may have the same name or rendezvous: job_may_repeat is set. */
 static void name_torchrun(struct pw_identity *id, const char *given, char *out, size_t size)
 {
     const int local = number_of("LOCAL_WORLD_SIZE", -1);
@@ -132,7 +134,7 @@ static void name_torchrun(struct pw_identity *id, const char *given, char *out, 
         snprintf(out, size, "torchrun-%s", meeting);
 }
 
-/* The port may be a later job's, too. */
+/* Names a job by the host and port of its mpiexec. A later job may have the same port. */
 static void name_hydra(const char *root, char *out, size_t size)
 {
     char name[64];
@@ -141,7 +143,7 @@ static void name_hydra(const char *root, char *out, size_t size)
         snprintf(out, size, "hydra-%.50s", name);
 }
 
-/* Where no launcher names the job. */
+/* Names a job for which the launcher has no name. */
 static void name_nameless(struct pw_identity *id, enum pw_rank_row row,
                           const struct pw_identity_hints *hints, char *out, size_t size)
 {
@@ -152,12 +154,12 @@ static void name_nameless(struct pw_identity *id, enum pw_rank_row row,
         name_meeting(out, size, "MS_SCHED_HOST", "MS_SCHED_PORT");
     else if (row == PW_RANK_PLAIN || row == PW_RANK_ASCEND)
         name_meeting(out, size, "MASTER_ADDR", "MASTER_PORT");
-    id->job_may_repeat = out[0] || !launch; /* one launch has one such job */
+    id->job_may_repeat = out[0] || !launch; /* `launch` is unique and has one job */
     if (!out[0])
         snprintf(out, size, "%s", launch ? launch : "job");
 }
 
-/* Slurm's name comes first where there is one. */
+/* Builds id->job; begins with Slurm's job id if there is one. */
 static void join_names(struct pw_identity *id, enum pw_rank_row row, const char *name)
 {
     const char *slurm = value_of("SLURM_JOB_ID"), *step = value_of("SLURM_STEP_ID");
@@ -190,7 +192,8 @@ static void find_job(struct pw_identity *id, enum pw_rank_row row,
     join_names(id, row, name);
 }
 
-/* A rank that its own job cannot have; RANK and WORLD_SIZE that are not those of the launcher. */
+/* Sets id->contradiction when the rank is not below the job's size, or when RANK and WORLD_SIZE
+ * differ from the launcher's variables. */
 static void find_contradiction(struct pw_identity *id, enum pw_rank_row row)
 {
     const int rank = number_of("RANK", -1), size = number_of("WORLD_SIZE", -1);

@@ -1,4 +1,4 @@
-/* Forks, executes, follows; see launch.h. */
+/* Starts the program and detects its end; see launch.h. */
 #include "rank/run/launch.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@ struct pw_lifeline *pw_lifeline_create(void)
     return page == MAP_FAILED ? NULL : page;
 }
 
-/* Puts a library before those that the loader's variable names. 0, or -1 and errno. */
+/* Puts `library` before the other entries of the environment variable. Returns 0, or -1 with errno
+ * set. */
 static int put_first(const char *variable, const char *library)
 {
     const char *before = getenv(variable);
@@ -37,9 +38,9 @@ static int put_first(const char *variable, const char *library)
     return err;
 }
 
-/* Open MPI's launcher tells a process by the environment what it has started, and MPI_INFO_ENV
- * tells the program: the file's name, and the arguments joined by spaces. That was us. 0, or -1 and
- * errno. */
+/* Open MPI's launcher stores in OMPI_COMMAND and OMPI_ARGV which program it started, and the
+ * program reads them by MPI_INFO_ENV. Replaces profwrap's name and arguments there by the
+ * program's. Returns 0, or -1 with errno set. */
 static int describe_start(char **argv)
 {
     if (!getenv("OMPI_COMMAND") || !argv[0])
@@ -60,8 +61,8 @@ static int describe_start(char **argv)
     return err ? -1 : 0;
 }
 
-/* LD_PRELOAD with our probe first, so that its wrappers see the application's calls as they are
- * made. */
+/* Sets the environment of the program. The probe is first in LD_PRELOAD, so that its wrappers see
+ * the application's calls before other preloaded libraries change them. Returns 0 or -errno. */
 static int prepare_environment(const struct pw_launch *launch)
 {
     if (describe_start(launch->argv))
@@ -83,7 +84,7 @@ static int prepare_environment(const struct pw_launch *launch)
     return err ? -errno : 0;
 }
 
-/* A script without #!: what execvp and every shell do. */
+/* Runs a script that has no #! by /bin/sh, as execvp() and shells do. */
 static void execute_by_shell(char **argv, const char *path)
 {
     size_t n = 0;
@@ -113,8 +114,9 @@ int pw_launch_become(const struct pw_launch *launch, const char *path)
     return err;
 }
 
-/* fork(), with the child's pid in *pid before the child runs and before a signal can kill us: who
- * takes our place always knows whether there is a program. Only for processes of one thread. */
+/* As fork(), but sets *pid to the child's pid before the child runs and before a signal can kill
+ * this process. So the next collector always knows whether the program was started. Only for
+ * processes of one thread. */
 static pid_t fork_noted(_Atomic int32_t *pid)
 {
 #if defined(__x86_64__) || defined(__aarch64__) || defined(__powerpc64__)
@@ -159,7 +161,7 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
     atomic_store(&lifeline->has_ended, PW_NOT_ENDED);
     sigset_t all, before;
     sigfillset(&all);
-    /* No handler of ours may run in the program's process. */
+    /* Signals are blocked so that no handler of profwrap runs in the program's process. */
     sigprocmask(SIG_BLOCK, &all, &before);
     pid_t pid = fork_noted(&lifeline->program_pid);
     if (pid == 0)
@@ -199,7 +201,7 @@ void pw_launch_note_end(struct pw_lifeline *lifeline, const siginfo_t *info)
 
 void pw_launch_follow_stop(struct pw_lifeline *lifeline, int signal)
 {
-    /* SIGSTOP comes from somebody who knows whom he stops, and whom to continue. */
+    /* Not for SIGSTOP: its sender chose the process to stop, and will continue that process. */
     if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU && signal != SIGCONT)
         return;
     if (getpid() != lifeline->guard_pid) {
@@ -210,7 +212,8 @@ void pw_launch_follow_stop(struct pw_lifeline *lifeline, int signal)
     }
 }
 
-/* Looks at our own child: 1 when it has ended, 0 when not; -1 when it is not our child. */
+/* Checks a child of this process. Returns 1 when it has ended, 0 when it runs, -1 when it is no
+ * child of this process. */
 static int look_at_child(struct pw_lifeline *lifeline, pid_t pid)
 {
     siginfo_t info = {.si_pid = 0};
@@ -226,8 +229,8 @@ static int look_at_child(struct pw_lifeline *lifeline, pid_t pid)
     return 0;
 }
 
-/* Looks at the guard's child, or at an orphan. The guard sees better how it ended, as long as there
- * is one. */
+/* Checks a program that is the guard's child or an orphan. While the guard lives, it saves the exit
+ * status, which this process cannot read. */
 static int look_at_other(struct pw_lifeline *lifeline)
 {
     int status = -1;
@@ -245,7 +248,8 @@ static int look_at_other(struct pw_lifeline *lifeline)
     return 1;
 }
 
-/* Who started the guard may want it, and what it runs, to end with him. */
+/* Restores the program's parent-death signal, by which the guard's parent wanted its children to
+ * end with it. */
 static void deliver_parent_death(struct pw_lifeline *lifeline, pid_t pid)
 {
     if (lifeline->parent_death_signal && is_guard_gone(lifeline)) {

@@ -24,7 +24,7 @@ static int64_t machine_bytes(const char *root)
     return kib > 0 ? least(kib, INT64_MAX >> 10) << 10 : INT64_MAX;
 }
 
-/* The number in DIRECTORY/NAME; INT64_MAX when there is none ("max"). */
+/* Returns the number in the file DIRECTORY/NAME; INT64_MAX when it is "max" or not readable. */
 static int64_t read_limit(const char *directory, const char *name)
 {
     char path[4200];
@@ -37,8 +37,9 @@ static int64_t read_limit(const char *directory, const char *name)
     return n == 1 && bytes > 0 ? bytes : INT64_MAX;
 }
 
-/* The least of `name` in the cgroup `path` under `mount` and in those above it. A container sees
- * its own at the mount, whatever its path. */
+/* Returns the smallest value of the file `name` in the cgroup `path` under `mount` and in the
+ * cgroups above it. In a container the mount itself is the container's cgroup, whatever `path`
+ * is. */
 static int64_t limit_of(const char *root, const char *mount, const char *path, const char *name)
 {
     char directory[4096];

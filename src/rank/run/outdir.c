@@ -1,4 +1,4 @@
-/* Makes and marks output directories; see outdir.h. */
+/* Creates output directories and marks them with the job's name; see outdir.h. */
 #include "rank/run/outdir.h"
 
 #include <dirent.h>
@@ -11,11 +11,12 @@
 
 #include "core/safefile.h"
 
-/* The mark is a symbolic link to the job's name: made atomically, read in one call, by all ranks.
- */
+/* The mark is a symbolic link whose target is the job's name: it is created atomically, and one
+ * call reads it. */
 static const char mark_name[] = ".job";
 
-/* True when the directory holds nothing but what ranks of a job make before the mark is seen. */
+/* Returns true when the directory is empty, apart from files that ranks of a job create before the
+ * mark is visible. */
 static int is_empty(const char *dir)
 {
     DIR *stream = opendir(dir);
@@ -58,7 +59,7 @@ static int is_ours(const char *dir)
     return stat(dir, &status) == 0 && status.st_uid == geteuid();
 }
 
-/* The directories above `dir`, for their owner alone where they are made here. */
+/* Creates the missing directories above `dir`, accessible for their owner only. */
 static int make_parents(const char *dir)
 {
     char path[4096];
@@ -84,14 +85,15 @@ int pw_outdir_prepare(const char *dir, const char *job, int is_trusted, char *pr
     }
     if (err)
         return fail_with(problem, size, dir, "cannot be made:", err);
-    if (!is_ours(dir)) /* who could put other files in the place of ours */
+    if (!is_ours(dir)) /* another owner could replace our files */
         return fail(problem, size, dir, "belongs to another user; choose another with -o", -EEXIST);
     err = is_trusted ? 0 : pw_directory_check(dir, problem, (size_t)size);
     if (err)
         return err == -EPERM ? PW_OUTDIR_SHARED : err;
 
     if (!read_mark(mark, found, sizeof(found))) {
-        /* A sibling may mark it between our two looks: then it is not empty, but ours. */
+        /* Another rank of the job may set the mark between the two checks: then the directory is
+         * not empty, but it is ours. */
         if (!is_empty(dir) && !read_mark(mark, found, sizeof(found)))
             return fail(problem, size, dir, not_ours, -EEXIST);
         if (symlink(job, mark) && errno != EEXIST)

@@ -6,15 +6,15 @@
 /* Others can write to the directory. */
 enum { PW_OUTDIR_SHARED = 1 };
 
-/* Makes `dir` and what is missing above it for the job, mode 0700, or joins the ranks of the
- * same job that made it. `problem` gets one sentence on failure: -EEXIST when it holds something
- * that is not this job's, PW_OUTDIR_SHARED when others could put something in the place of what is
- * written there, unless it `is_trusted`; else what the system said. */
+/* Creates `dir` and missing directories above it with mode 0700; does nothing when another rank of
+ * the job has created it. Returns 0. On failure `problem` is one sentence, and the result is
+ * -EEXIST when the directory has files of something else; PW_OUTDIR_SHARED when others can write to
+ * it and `is_trusted` is 0; or another -errno. */
 int pw_outdir_prepare(const char *dir, const char *job, int is_trusted, char *problem, int size);
 
-/* Whether a new job may write into `dir`, of which no more is known yet: it is not there, is empty,
- * or has the mark of a job that is not merged, which may be this one. 0, or -EEXIST and `problem`.
- */
+/* Checks before the job's name is known whether a new job may write into `dir`. Returns 0 when it
+ * does not exist, is empty, or has the mark of a job that is not merged, which may be this job;
+ * else -EEXIST, with `problem` set. */
 int pw_outdir_check_new(const char *dir, char *problem, int size);
 
 #endif

@@ -68,7 +68,7 @@ static int looks_ended(const struct pw_process *process, int *wait_status)
     if (err)
         return process->fd >= 0 || has_no_process(process->pid);
     if (process->start && stat.start != process->start)
-        return 1; /* another process has its pid */
+        return 1; /* ended: another process has its pid now */
     if (!pw_process_is_over(&stat))
         return 0;
     if (stat.state == 'Z')
@@ -81,7 +81,8 @@ int pw_process_has_ended(const struct pw_process *process, int *wait_status)
     enum { PAUSE_US = 1000 };
     if (!looks_ended(process, wait_status))
         return 0;
-    /* A thread that executes a program takes its process over: for a moment that looks ended. */
+    /* While a thread calls exec(), the other threads end, and for a moment the process looks as if
+     * it had ended: check twice. */
     usleep(PAUSE_US);
     return looks_ended(process, wait_status);
 }

@@ -1,8 +1,8 @@
-/* A process that need not be our child: whether it has ended, and how, as far as that can be known.
- * Called by launch.c, recovery and the sweep. Tool code.
+/* Detects whether a process, which need not be our child, has ended, and with which status if that
+ * can be known. Called by launch.c, recovery and the sweep. Tool code.
  *
- * A pidfd says so where kernel and sandbox have them (Linux 5.3); otherwise /proc, whose start time
- * tells a process from a later one with its pid. */
+ * Uses a pidfd where the kernel (Linux 5.3) and the sandbox allow it, else /proc, where the start
+ * time distinguishes a process from a later one with the same pid. */
 #ifndef PW_RANK_RUN_PROCESS_H
 #define PW_RANK_RUN_PROCESS_H
 
@@ -18,23 +18,23 @@ struct pw_process {
 /* What /proc/PID/stat says. */
 struct pw_process_stat {
     char state;  /* R, S, T, Z, ... */
-    int threads; /* a Z beside other threads has not ended: its main thread has */
+    int threads; /* state Z with other threads: only the main thread has ended */
     uint64_t start;
     int wait_status; /* of a zombie */
 };
 
-/* 0, or -errno: there is no such process, or no /proc. */
+/* Returns 0, or -errno when there is no such process or no /proc. */
 int pw_process_stat(pid_t pid, struct pw_process_stat *out);
 
 /* Whether all its threads have ended. */
 int pw_process_is_over(const struct pw_process_stat *stat);
 
-/* Takes hold of the process that has `pid` now: call it while the pid cannot be another's, as
- * before its parent has waited for it. */
+/* Opens the process that has `pid` now. Call it while the pid cannot be reused, for example before
+ * the parent has waited for the process. */
 void pw_process_open(pid_t pid, struct pw_process *out);
 
-/* 1 once it has ended, else 0; *wait_status is set when it still waits for its parent, and left
- * alone when it can no longer be known how it ended. */
+/* Returns 1 when the process has ended, else 0. Sets *wait_status when the process is a zombie;
+ * leaves it unchanged when the status can no longer be known. */
 int pw_process_has_ended(const struct pw_process *process, int *wait_status);
 
 #endif

@@ -51,7 +51,7 @@ struct image {
     size_t size;
 };
 
-/* A range of the file, or NULL when it is not inside it. */
+/* Returns a pointer to a range of the mapped file; NULL when the range is not inside the file. */
 static const void *at(const struct image *image, uint64_t offset, uint64_t length)
 {
     if (offset > image->size || length > image->size - offset)
@@ -59,7 +59,7 @@ static const void *at(const struct image *image, uint64_t offset, uint64_t lengt
     return image->bytes + offset;
 }
 
-/* The same for a structure, which no linker puts at an odd place. */
+/* As at(), for a structure: NULL also when its address is not aligned. */
 static const void *aligned_at(const struct image *image, uint64_t offset, uint64_t length)
 {
     return offset % sizeof(uint64_t) == 0 ? at(image, offset, length) : NULL;
@@ -110,8 +110,8 @@ static uint64_t dynamic_value(const struct image *image, const Elf64_Phdr *dynam
     return UINT64_MAX;
 }
 
-/* Libraries of MPICH and what derives from it; Open MPI's is libmpi.so.40 (20 and 12 before 3.0).
- */
+/* Whether the library is MPICH or derived from it. Open MPI's library is libmpi.so.40 (.20 and .12
+ * before version 3.0). */
 static int is_other_mpi(const char *library)
 {
     return strncmp(library, "libmpich.so", 11) == 0 || strcmp(library, "libmpi.so.12") == 0 ||
@@ -143,7 +143,7 @@ enum { OWN_MACHINE = EM_AARCH64 };
 #elif defined(__powerpc64__)
 enum { OWN_MACHINE = EM_PPC64 };
 #else
-enum { OWN_MACHINE = EM_NONE }; /* not known: taken for the same */
+enum { OWN_MACHINE = EM_NONE }; /* our machine is not known: accept any */
 #endif
 
 static int is_own_machine(const Elf64_Ehdr *header)
@@ -156,7 +156,7 @@ static enum pw_program_kind inspect_image(const struct image *image, char *detai
 {
     const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
     if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-        return PW_PROGRAM_OK; /* a script: what it starts is seen when it starts */
+        return PW_PROGRAM_OK; /* a script: the program that it starts is checked later */
     if (!is_own_machine(header))
         return PW_PROGRAM_OTHER_ARCH;
     const Elf64_Phdr *dynamic = find_segment(image, PT_DYNAMIC);
@@ -165,7 +165,7 @@ static enum pw_program_kind inspect_image(const struct image *image, char *detai
     return inspect_needed(image, dynamic, detail, size);
 }
 
-/* Maps the file; 0 when there is nothing to look at. */
+/* Maps the file. Returns 0 when it cannot be read or is too small. */
 static int map_image(const char *path, struct image *image)
 {
     struct stat st;
@@ -186,7 +186,7 @@ enum pw_program_kind pw_program_inspect(const char *path, char *detail, int size
     struct image image;
     detail[0] = '\0';
     if (!map_image(path, &image))
-        return PW_PROGRAM_OK; /* execve will say what is wrong, if anything */
+        return PW_PROGRAM_OK; /* not readable: execve() will report the error, if any */
     enum pw_program_kind kind = inspect_image(&image, detail, size);
     munmap((void *)image.bytes, image.size);
     return kind;

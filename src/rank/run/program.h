@@ -12,14 +12,16 @@ enum pw_program_kind {
     PW_PROGRAM_OTHER_ARCH /* an executable for another machine or word size */
 };
 
-/* Finds `name` as execvp would. 0 and its path; -ENOENT (a shell's 127) or -EACCES (126). */
+/* Finds `name` as execvp() would. Returns 0 and sets `path`; -ENOENT (exit status 127 in a shell)
+ * or -EACCES (126). */
 int pw_program_find(const char *name, char *path, int size);
 
-/* Looks at the file's first bytes and, for ELF, at what it needs. `detail` is "" or a library. */
+/* Reads the file's header and, for ELF, the libraries that it needs. `detail` is the name of a
+ * library, or "". */
 enum pw_program_kind pw_program_inspect(const char *path, char *detail, int size);
 
-/* Whether the executable has an MPI library inside: its symbols say so, if they were not stripped.
- * `is_static`: it is statically linked. */
+/* Whether an MPI library is linked into the executable, by its symbols; false when these were
+ * stripped. *is_static is 1 when the executable is statically linked. */
 int pw_program_has_mpi(const char *path, int *is_static);
 
 #endif

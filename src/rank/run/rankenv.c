@@ -44,7 +44,8 @@ int pw_env_number(char *const *environment, const char *name)
     return value;
 }
 
-/* Steps that Slurm numbers from the top are no tasks of srun: the batch script and its like. */
+/* Whether SLURM_STEP_ID is a step of srun. Very large numbers are other processes, such as the
+ * batch script. */
 static int is_step(char *const *environment)
 {
     return pw_env_number(environment, "SLURM_STEP_ID") >= 0;
@@ -62,7 +63,8 @@ static int matches(char *const *environment, enum pw_rank_row row)
     return !*names->needs || pw_env_value(environment, names->needs);
 }
 
-/* Whether `had` has the variable with this value (NULL: does not have it). */
+/* Whether the launcher's own environment had the variable with this value; with NULL, whether it
+ * did not have it. */
 static int is_as_it_was(const char *had, const char *name, const char *value)
 {
     while (*had && *had != PW_LAUNCH_FIELD) {
@@ -101,7 +103,7 @@ enum pw_rank_row pw_rank_find(char *const *environment, const char *had)
     return PW_RANK_NONE;
 }
 
-/* Launchers, and what they start on each host: orted, Hydra's proxies. */
+/* Launchers, and the daemons that they start on each host (orted, Hydra's proxies). */
 static const char *const launchers[] = {"mpirun",
                                         "mpiexec",
                                         "mpirun.openmpi",
@@ -126,7 +128,7 @@ static const char *const launchers[] = {"mpirun",
                                         "hydra_pmi_proxy",
                                         "hydra_bstrap_proxy"};
 
-/* As `python -m` has them. */
+/* Launchers that are started by `python -m`. */
 static const char *const modules[] = {
     "torch.distributed.run",         "torch.distributed.launch",
     "accelerate.commands.launch",    "accelerate.commands.accelerate_cli",
@@ -144,13 +146,13 @@ static int is_one_of(const char *name, const char *const *list, size_t count)
 static int is_launcher_name(const char *path, const char *next)
 {
     const char *name = pw_bare_base_name(path);
-    /* `accelerate config` and others start nothing. */
+    /* Only `accelerate launch` starts ranks. */
     if (pw_bare_is_same(name, "accelerate"))
         return next && pw_bare_is_same(next, "launch");
     return is_one_of(name, launchers, sizeof(launchers) / sizeof(launchers[0]));
 }
 
-/* The module or script behind Python's options. */
+/* Whether the module or script after Python's options is a launcher. */
 static int is_python_launcher(char *const *argv)
 {
     char *const *at = argv + 1;
@@ -168,7 +170,7 @@ static int is_python_launcher(char *const *argv)
     return *at && is_launcher_name(*at, at[1]);
 }
 
-/* Behind `env` and what it sets: a script's first line is often "#!/usr/bin/env python3". */
+/* Skips `env` and its assignments: the first line of a script is often "#!/usr/bin/env python3". */
 static char *const *skip_env(char *const *argv)
 {
     if (!pw_bare_is_same(pw_bare_base_name(argv[0]), "env"))
@@ -180,12 +182,13 @@ static char *const *skip_env(char *const *argv)
         if (**argv != '-' && *at != '=')
             break;
         if ((pw_bare_is_same(*argv, "-u") || pw_bare_is_same(*argv, "-C")) && argv[1])
-            argv++; /* its value */
+            argv++; /* the value of the option */
     }
     return argv;
 }
 
-/* Many sites have an mpirun that is a script, and installers make scripts that find Python. */
+/* Whether `path` is a shell: at many sites mpirun is a shell script, and installers write scripts
+ * that find Python. */
 static int is_shell(const char *path)
 {
     static const char *const shells[] = {"sh", "bash", "dash"};

@@ -1,5 +1,6 @@
-/* What an environment says about the rank of its process, and what is a launcher. Without the C
- * library: the launch library (capture.c), which has none, is asked the same. */
+/* Finds the rank of a process in its environment, and recognises launchers. Called by identity.c,
+ * the commands, and the launch library (capture.c). Does not use the C library, because the launch
+ * library has none. */
 #ifndef PW_RANK_RUN_RANKENV_H
 #define PW_RANK_RUN_RANKENV_H
 
@@ -21,22 +22,25 @@ const struct pw_rank_names *pw_rank_names(enum pw_rank_row row);
 /* The value of a variable, or NULL. */
 const char *pw_env_value(char *const *environment, const char *name);
 
-/* A number of at most 2^24, or -1 for anything else. */
+/* Returns the variable as a number of at most 2^24; -1 for any other text, and when it is not
+ * set. */
 int pw_env_number(char *const *environment, const char *name);
 
-/* The first row that matches; PW_RANK_NONE without any. `had` are the variables of rows that the
- * launcher's own environment had, "NAME=VALUE" and PW_LAUNCH_BETWEEN each: a row that is as it was
- * there is not of this launcher, and does not match. NULL: nothing is known of a launcher. */
+/* Returns the first row of rankvars.def whose variables are set; PW_RANK_NONE when there is none.
+ * `had` lists the rank variables that the launcher's own environment had, each as "NAME=VALUE"
+ * followed by PW_LAUNCH_BETWEEN. A row whose variables are still the same was not set by this
+ * launcher and does not match. NULL: there is no `profwrap LAUNCHER`. */
 enum pw_rank_row pw_rank_find(char *const *environment, const char *had);
 
-/* Whether this command starts the ranks of a job, and has none itself. */
+/* Whether this command is a launcher: it starts ranks and is none itself. */
 int pw_rank_is_launcher(char *const *argv);
 
-/* What `profwrap LAUNCHER` tells the processes of the job, in one variable: fields, each behind
- * PW_LAUNCH_FIELD but the first: the name of this launch, the path of profwrap, `had` above, and
- * options of `profwrap run`, a field each. */
+/* The variable by which `profwrap LAUNCHER` passes values to the processes of the job. Its fields
+ * are separated by PW_LAUNCH_FIELD: the name of this launch, the path of profwrap, `had` (see
+ * pw_rank_find()), then the options of `profwrap run`, one field each. */
 #define PW_LAUNCH_VARIABLE "PROFWRAP_LAUNCH"
-/* The same for processes that mpirun starts by ssh: it hands on what begins so. */
+/* The same for processes that mpirun starts by ssh: it passes on variables with the prefix
+ * OMPI_MCA_. */
 #define PW_LAUNCH_MCA_VARIABLE "OMPI_MCA_profwrap_launch"
 #define PW_LAUNCH_LIBRARY "libprofwrap_launch.so"
 enum { PW_LAUNCH_FIELD = '\x1f', PW_LAUNCH_BETWEEN = '\x1e' };

@@ -13,14 +13,15 @@
 static const int relayed[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                               SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
 
-/* Met as an error of what was to be written, or, of processor time, not at all: the program's
- * limits are the program's. */
+/* Signals that profwrap ignores by an empty handler. File size and pipe errors are seen as the
+ * error of write(); the limit of CPU time is meant for the program. */
 static const int survived[] = {SIGXFSZ, SIGPIPE, SIGXCPU};
 
 /* What a signal handler can reach. */
 static struct pw_lifeline *relay_line;
 static volatile sig_atomic_t end_signal;
-static volatile sig_atomic_t group_sender; /* who signals our whole process group, or 0 */
+static volatile sig_atomic_t group_sender; /* the process that signals our whole process group; 0:
+                                            * none */
 static _Atomic uint32_t *wake_word;
 
 /* Whether the line "NAME:\thexadecimal mask" of /proc/PID/status has the signal. */
@@ -30,9 +31,9 @@ static int has_signal(const char *status, const char *name, int signal)
     return at && (strtoull(at + strlen(name), NULL, 16) >> (signal - 1) & 1);
 }
 
-/* SIGUSR1 and SIGUSR2 are the program's if it catches or ignores them. They would only kill it
- * otherwise: then they are for profwrap, to begin and end recording. Called by a signal handler:
- * nothing here is unsafe there. */
+/* Whether SIGUSR1 or SIGUSR2 is for profwrap, to begin or end recording: true when the program
+ * neither catches nor ignores the signal, which would only kill it. Called by a signal handler:
+ * async-signal-safe. */
 static int is_for_profwrap(int signal, pid_t program)
 {
     char path[32] = "/proc/", status[4096], digits[12];
@@ -68,15 +69,16 @@ void pw_launch_stop_self(int signal)
     sigaction(signal, &handled, NULL);
 }
 
-/* The collector tells of the program's stops by the signal that stopped it. */
+/* Whether the collector sent the signal. When the program was stopped, the collector sends the
+ * guard the same signal. */
 static int is_from_collector(const siginfo_t *info)
 {
     pid_t collector = atomic_load(&relay_line->collector_pid);
     return info->si_code <= 0 && collector > 0 && info->si_pid == collector;
 }
 
-/* Sends the program what came before its start. The process that takes a signal from there sends
- * it: the program's own process when it begins, or who notes it in that moment. */
+/* Sends the program the signals that came before its start. Each is sent once, by the process that
+ * removes it from `early`: the program's process before exec, or the guard in keep_early(). */
 static void send_early(struct pw_lifeline *lifeline, pid_t program)
 {
     const uint64_t early = atomic_exchange(&lifeline->early, 0);
@@ -85,8 +87,8 @@ static void send_early(struct pw_lifeline *lifeline, pid_t program)
             kill(program, relayed[i]);
 }
 
-/* There is no program yet, and no other process to end. Who sent it to the whole group did not
- * reach the program either. */
+/* Keeps a signal that came before the program's start. This includes a signal to the whole process
+ * group, which the program has not received. */
 static void keep_early(int signal)
 {
     if (signal != SIGTERM && signal != SIGINT && signal != SIGHUP && signal != SIGQUIT &&
@@ -111,7 +113,8 @@ static void relay(int signal, siginfo_t *info, void *context)
     }
     if (program == 0)
         keep_early(signal);
-    /* A terminal sends to the whole foreground group: the program has it already. */
+    /* Do not pass on a signal from the terminal (SI_KERNEL) or from `group_sender`: it went to the
+     * whole group, so the program has received it. */
     if (program > 0 && !atomic_load(&relay_line->has_ended) && info->si_code != SI_KERNEL &&
         info->si_pid != program && !(group_sender && info->si_pid == group_sender)) {
         if (is_for_profwrap(signal, program))
@@ -140,7 +143,8 @@ static void note_child(int signal)
     errno = saved;
 }
 
-/* What our parent ignores (nohup), the program is to ignore too. */
+/* Installs the handler unless the signal is ignored (nohup): then the program must ignore it
+ * too. */
 static void handle_one(int signal, const struct sigaction *action)
 {
     struct sigaction old;
@@ -160,7 +164,7 @@ static void handle_survived(const struct sigaction *action)
         handle_one(survived[i], action);
 }
 
-/* Not ignored: the program would inherit that. */
+/* An empty handler, not SIG_IGN, which the program would inherit. */
 static void survive_limits(void)
 {
     struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
@@ -176,9 +180,9 @@ static void note_inherited(struct pw_lifeline *lifeline)
     prctl(PR_GET_PDEATHSIG, &lifeline->parent_death_signal);
     sigaction(SIGCHLD, NULL, &children);
     lifeline->ignores_children = children.sa_handler == SIG_IGN;
-    if (lifeline->ignores_children) /* that would make ends unknown */
+    if (lifeline->ignores_children) /* otherwise exit statuses could not be read */
         sigaction(SIGCHLD, &standard, NULL);
-    /* What our parent blocks, the program is to block; but we want to hear of it. */
+    /* Unblocks the signals for profwrap and saves the mask for the program. */
     sigset_t heard;
     sigemptyset(&heard);
     sigaddset(&heard, SIGCHLD);
@@ -191,7 +195,7 @@ void pw_launch_relay_signals(struct pw_lifeline *lifeline)
 {
     relay_line = lifeline;
     note_inherited(lifeline);
-    /* Open MPI, Slurm and torchrun make each rank a process group, and signal that. */
+    /* Open MPI, Slurm and torchrun give each rank a process group and send signals to the group. */
     int launched =
         getenv("OMPI_COMM_WORLD_RANK") || getenv("SLURM_PROCID") || getenv("TORCHELASTIC_RUN_ID");
     group_sender = launched && getpgrp() == getpid() ? getppid() : 0;
@@ -204,13 +208,13 @@ void pw_launch_relay_signals(struct pw_lifeline *lifeline)
 
 void pw_launch_outlive_signals(_Atomic uint32_t *wake)
 {
-    /* Not ignored: the program would inherit that. */
+    /* An empty handler, not SIG_IGN, which the program would inherit. */
     struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     handle_relayed(&action);
     survive_limits();
-    /* A terminal stops who writes to it in the background (stty tostop), where a group of our own
-     * always is. */
+    /* The collector's process group is always in the background, and a terminal with `stty tostop`
+     * stops background processes that write to it. */
     sigset_t writing;
     sigemptyset(&writing);
     sigaddset(&writing, SIGTTOU);
@@ -238,7 +242,7 @@ void pw_launch_die_of(int signal)
     sigset_t only;
     sigemptyset(&only);
     sigaddset(&only, signal);
-    prctl(PR_SET_DUMPABLE, 0); /* a limit on core files does not hold for those that a pipe takes */
+    prctl(PR_SET_DUMPABLE, 0); /* a limit on core files has no effect when core_pattern is a pipe */
     sigaction(signal, &standard, NULL);
     sigprocmask(SIG_UNBLOCK, &only, NULL);
     kill(getpid(), signal);

@@ -1,8 +1,9 @@
-/* Finds segments without processes; see sweep.h.
+/* Finds segments that no process uses; see sweep.h.
  *
  * A segment is in use while a process maps it, or while a process has one of the pids in its
- * header. The first holds whatever pid namespace the process is in; the second also when the
- * process hides its mappings. A pid that somebody else got since keeps a segment for a while. */
+ * header. The mapping is visible whatever pid namespace the process is in; the pid also when the
+ * process hides its mappings. If another process has got such a pid, the segment is removed only
+ * after that process has ended. */
 #include "rank/run/sweep.h"
 
 #include <dirent.h>
@@ -19,7 +20,8 @@
 
 static const char shared_memory[] = "/dev/shm";
 
-/* A creator has a name in /dev/shm some microseconds before it has a mapping. */
+/* Checks twice, with a pause: a new segment has its name some microseconds before its creator maps
+ * it. */
 enum { LOOKS = 2, PAUSE_US = 50000, MOST = 4096 };
 
 struct candidates {
@@ -31,7 +33,7 @@ static int is_process(int32_t pid)
 {
     struct pw_process_stat stat;
     if (pid > 0 && pw_process_stat(pid, &stat) == 0)
-        return !pw_process_is_over(&stat); /* a zombie holds nothing */
+        return !pw_process_is_over(&stat); /* a zombie has no mappings */
     return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
@@ -44,8 +46,8 @@ static int is_segment_name(const char *name)
            strspn(name + at, "0123456789abcdef") == DIGITS;
 }
 
-/* Ours, and without its processes as far as its header tells. It may have none: its creator was
- * killed before that. */
+/* Whether the segment is the user's and the processes in its header have ended. True also when it
+ * has no header, because its creator was killed. */
 static int looks_stale(const char *name)
 {
     struct pw_segment_shared *segment;
@@ -82,7 +84,7 @@ static void strike_out(struct candidates *found, const char *mapped)
             found->names[i][0] = '\0';
 }
 
-/* Strikes out what process `pid` maps. */
+/* Removes from the list the segments that process `pid` maps. */
 static void strike_mapped(struct candidates *found, const char *pid)
 {
     char path[300], line[4400];

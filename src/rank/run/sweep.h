@@ -3,8 +3,9 @@
 #ifndef PW_RANK_RUN_SWEEP_H
 #define PW_RANK_RUN_SWEEP_H
 
-/* Removes the calling user's segments that no process uses, and no other user's. What is in them is
- * lost: recover first. The number removed, or -errno when shared memory cannot be looked at. */
+/* Removes the segments of the calling user that no process uses. Their records are lost: call
+ * `profwrap recover` first. Returns the number of removed segments, or -errno when /dev/shm cannot
+ * be read. */
 int pw_sweep_segments(void);
 
 #endif
