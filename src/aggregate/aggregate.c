@@ -1,4 +1,4 @@
-/* Drives the passes of the merge in their order, and writes what they found; see aggregate.h. */
+/* Runs the passes of the merge in order, and writes their results; see aggregate.h. */
 #include "aggregate/aggregate.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_text(file, "command", job->world.command);
 }
 
-/* A merge of one job: what it knows, in the order in which it learns it. */
+/* The state of a merge of one job. The members are filled in this order. */
 struct merge {
     struct pw_job *job;
     const char *dir, *output;
@@ -76,7 +76,7 @@ static void make_collectives(void *context, size_t first, size_t count, void *to
         rows[i] = pw_collective_row(c->world, c->in, c->at[first + i]);
 }
 
-/* Where a process's share of them begins: with a whole chunk. */
+/* Where the share of a process begins in n rows: at the begin of a chunk. */
 static size_t share_begin(const struct pw_procs *procs, size_t n, int process)
 {
     size_t at = n * (size_t)process / (size_t)procs->processes;
@@ -98,7 +98,7 @@ static void write_collectives(struct pw_clusterfile *file, const struct pw_job *
     free(c.at);
 }
 
-/* In the order of ranks, however many processes share them. */
+/* Writes /open_calls in the order of ranks, for any number of processes. */
 static void write_open_calls(struct pw_clusterfile *file, const struct pw_job *job)
 {
     size_t n = 0, total = 0;
@@ -142,7 +142,7 @@ static void write_operators(struct pw_clusterfile *file, const struct pw_operato
     pw_clusterfile_write_root(file, PW_TABLE_c_operator_rank, o->nranks, o->ranks);
 }
 
-/* Writes a grid of n rows of all ranks, of which this process has the columns of its share. */
+/* Writes a table of n x ranks rows. This process has the columns of its share. */
 static void write_grid(struct pw_clusterfile *file, const struct merge *m,
                        enum pw_cluster_table_id table, size_t n, const void *rows)
 {
@@ -151,7 +151,7 @@ static void write_grid(struct pw_clusterfile *file, const struct merge *m,
     pw_clusterfile_write_grid(file, table, mine, rows);
 }
 
-/* A job without GPUs has empty tables. */
+/* Writes the tables of GPUs; they are empty for a job without GPUs. */
 static void write_gpus(struct pw_clusterfile *file, const struct merge *m)
 {
     const struct pw_kernels *k = &m->findings.kernels;
@@ -213,7 +213,7 @@ static void write_all(struct pw_clusterfile *file, const struct merge *m)
     pw_clusterfile_link_ranks(file, job->world.ranks, nranks);
 }
 
-/* Brings to process 0 what the conclusions need. Collective. */
+/* Gathers on process 0 the data for conclude(). Collective. Returns 0 or -ENOMEM. */
 static int gather_all(struct merge *m, struct pw_pairs *pairs)
 {
     struct pw_graph_parts *parts = &m->matched.parts;
@@ -251,7 +251,7 @@ static void say_roles_and_amounts(const struct pw_roles *roles, const struct pw_
     pw_debug(PW_LOG_MERGE, 2, "amounts of work: %s", amounts->amount ? amounts->how : "not known");
 }
 
-/* What process 0 concludes. Collective. */
+/* Makes the findings on process 0. Collective. Returns 0 or -ENOMEM. */
 static int conclude(struct merge *m)
 {
     struct pw_job *job = m->job;
@@ -284,8 +284,9 @@ static int conclude(struct merge *m)
     return err ? err : pw_opgrowth_find(f, job, &m->share, &m->operators);
 }
 
-/* What could not be matched; the same on all processes but for the messages. Returns whether some
- * members did not record a collective. */
+/* Notes collectives and messages that could not be matched. Collectives are known on all processes,
+ * messages only on the process that read them. Returns 1 when some members did not record a
+ * collective. */
 static int note_matches(struct pw_job *job, const struct pw_instances *in,
                         const struct pw_messages *messages)
 {
@@ -335,8 +336,8 @@ static void say_clocks_and_steps(const struct pw_world *world)
                  "with no collective of all ranks");
 }
 
-/* All that needs every rank's events together: clocks, collectives and messages; or what a merge
- * that was stopped knew of them. */
+/* Aligns the clocks and matches collectives and messages, or loads these results from the
+ * checkpoint of an interrupted merge. Returns 0 or -errno. */
 static int match(struct merge *merge)
 {
     struct pw_matched *m = &merge->matched;
@@ -361,7 +362,7 @@ static int match(struct merge *merge)
     }
     if (!err && job->procs.process == 0)
         say_clocks_and_steps(&job->world);
-    pw_graph_begin(&m->parts, job); /* again: times are on the cluster clock now */
+    pw_graph_begin(&m->parts, job); /* a second time, because times are now on the cluster clock */
     err = err ? err : pw_instances_build(&m->instances, job);
     err = err ? err : pw_messages_match(&m->messages, job, &m->parts);
     if (!err)
@@ -384,7 +385,7 @@ static int write_file(struct merge *m)
     return err;
 }
 
-/* The second pass over each rank's events. */
+/* Runs the second pass over each rank's events. Returns 0 or -ENOMEM. */
 static int build_share(struct merge *m)
 {
     struct pw_job *job = m->job;
@@ -430,7 +431,7 @@ static int merge_job(struct pw_job *job, const char *dir, const char *output,
     err = err ? err : pw_flops_make(&f->flops, job, &m.share, &options->flops);
     pw_network_drop_contended(&f->network, (size_t)job->world.nranks, f->samples.usages.rows,
                               f->samples.usages.n);
-    pw_optree_fini(&m.operators); /* they are large, and not written */
+    pw_optree_fini(&m.operators); /* the trees are large, and needed no more */
     pw_optree_fini(&m.kernels);
     if (err == -EIO && job->procs.process == 0)
         pw_error("cannot continue the interrupted merge; remove %s.matched-*", output);
@@ -441,7 +442,7 @@ static int merge_job(struct pw_job *job, const char *dir, const char *output,
     return err;
 }
 
-/* Process 0 waits for the lock, the others for process 0, without using the processors. */
+/* Process 0 waits for the lock. The other processes sleep until it has it. */
 static int take_lock(struct pw_mergelock *lock, MPI_Comm comm, const char *output,
                      const struct pw_merge_options *options)
 {

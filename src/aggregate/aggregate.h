@@ -1,6 +1,6 @@
-/* The merge: the rank files of a directory become one cluster file, by an MPI program of any number
- * of processes. src/cli/merge_main.c calls it once, on all processes of `comm` together. Only
- * process 0 prints. What is in the file does not depend on the number of processes. */
+/* The merge: makes one cluster file of the rank files of a directory, in an MPI program with any
+ * number of processes. src/cli/merge_main.c calls it once, on all processes of `comm` together.
+ * Only process 0 prints. The contents of the file do not depend on the number of processes. */
 #ifndef PW_AGGREGATE_AGGREGATE_H
 #define PW_AGGREGATE_AGGREGATE_H
 
@@ -10,13 +10,14 @@
 #include "analysis/gpulimits.h"
 
 struct pw_merge_options {
-    int quiet;      /* shows no progress */
-    int64_t wait_s; /* for another merge that writes the same file */
+    int quiet;      /* 1: no progress is shown */
+    int64_t wait_s; /* longest wait for another merge that writes the same file, s */
     struct pw_flops_given flops;
 };
 
-/* Merges the rank files in `dir` into `output`. Collective over `comm`. 0, or -errno after process
- * 0 has said why. Damaged and missing files do not stop it; they are written in /completeness. */
+/* Merges the rank files in `dir` into `output`. Collective over `comm`. Returns 0, or -errno after
+ * process 0 has printed the reason. Damaged and missing files do not stop the merge; it lists them
+ * in /completeness. */
 int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
                  const struct pw_merge_options *options);
 

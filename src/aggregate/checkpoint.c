@@ -1,5 +1,5 @@
-/* Writes and reads one file of each process, a header that says what it fits and then the parts, by
- * one list of what there is; see checkpoint.h. */
+/* Writes and reads one file for each process: a header that identifies the merge, then the data.
+ * One list of the data serves both directions; see checkpoint.h. */
 #include "aggregate/checkpoint.h"
 
 #include <errno.h>
@@ -13,23 +13,23 @@
 #include "aggregate/input/events.h"
 #include "core/hash.h"
 
-/* Events of the job from which it is worth while. */
+/* A job with fewer events gets no checkpoint. */
 enum { LEAST_EVENTS = 100000 };
-/* Raised when what is kept changes its meaning. */
+/* Incremented when the meaning of the data changes. */
 enum { CHECKPOINT_VERSION = 3 };
 
 struct header {
     char magic[8];
     uint64_t fingerprint;
     int64_t process, processes, version;
-    int64_t size; /* of the whole file */
+    int64_t size; /* of the whole file, bytes */
 };
 
-/* Reads or writes: both go through the same list of what there is. */
+/* A file that is read or written, by the same functions. */
 struct stream {
     FILE *file;
     int writes, failed;
-    size_t size; /* of a file that is read: no array is longer */
+    size_t size; /* bytes of a file that is read: a limit for its arrays */
 };
 
 static void file_name(char *path, size_t size, const char *output, const struct pw_procs *procs)
@@ -37,7 +37,7 @@ static void file_name(char *path, size_t size, const char *output, const struct 
     snprintf(path, size, "%s.matched-%d-of-%d", output, procs->process, procs->processes);
 }
 
-/* ---- what it fits ---- */
+/* ---- which merge a file belongs to ---- */
 
 static uint64_t mix_all(uint64_t hash, const int64_t *numbers, size_t n)
 {
@@ -46,7 +46,7 @@ static uint64_t mix_all(uint64_t hash, const int64_t *numbers, size_t n)
     return hash;
 }
 
-/* The program that wrote it, and the files it was made of. */
+/* A hash that identifies the program and the rank files. */
 static uint64_t fingerprint(const struct pw_job *job)
 {
     const int64_t program[] = {sizeof(struct pw_instance),
@@ -83,7 +83,7 @@ static struct header make_header(const struct pw_job *job)
     };
 }
 
-/* ---- what there is ---- */
+/* ---- the data ---- */
 
 static void pass(struct stream *s, void *bytes, size_t n)
 {
@@ -93,7 +93,7 @@ static void pass(struct stream *s, void *bytes, size_t n)
     s->failed = done != n;
 }
 
-/* An array that is as long as it is; what was there before is replaced. */
+/* Reads or writes an array with its length. Reading replaces the previous array. */
 static void pass_array(struct stream *s, void **v, size_t *n, size_t size)
 {
     uint64_t count = *n;
@@ -111,7 +111,8 @@ static void pass_array(struct stream *s, void **v, size_t *n, size_t size)
     pass(s, *v, *n * size);
 }
 
-/* An array whose length follows from the inputs: another one is damage. */
+/* The same for an array whose length is known from the inputs: a file with another length is
+ * damaged. */
 static void pass_fixed(struct stream *s, void **v, size_t n, size_t size)
 {
     size_t count = n;
@@ -173,7 +174,7 @@ static void pass_all(struct stream *s, struct pw_job *job, struct pw_matched *m)
     pass_items(s, &m->parts.flows);
 }
 
-/* ---- keeping it ---- */
+/* ---- saving and loading ---- */
 
 static int is_long(const struct pw_world *world)
 {
@@ -205,7 +206,8 @@ void pw_checkpoint_save(const char *output, struct pw_job *job, struct pw_matche
         unlink(part);
 }
 
-/* Whether the file is ours, whole and of these inputs: only then may the job be changed. */
+/* 1 when the file is this user's, complete, and of the same inputs. Only then may loading change
+ * the job. */
 static int fits(struct stream *s, const struct pw_job *job)
 {
     struct header header, wanted = make_header(job);

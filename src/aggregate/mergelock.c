@@ -1,4 +1,4 @@
-/* Polls for a lock on a file beside the output, and removes what killed merges left; see
+/* Polls for a lock on a file beside the output, and removes files of killed merges; see
  * mergelock.h. */
 #include "aggregate/mergelock.h"
 
@@ -16,7 +16,7 @@
 
 enum { LOOK_MS = 50 };
 
-/* 1 when the open file is the one that has the name now: the merge before may have removed it. */
+/* 1 when `path` still names the open file: the merge before may have removed it. */
 static int has_its_name(int fd, const char *path)
 {
     struct stat open_file, named;
@@ -24,7 +24,7 @@ static int has_its_name(int fd, const char *path)
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
-/* A descriptor, or -1: there is no file of ours to be locked. */
+/* Opens the lock file. Returns a descriptor; -1 when there is no file of this user to lock. */
 static int open_lock(const char *path)
 {
     struct stat about;
@@ -36,7 +36,8 @@ static int open_lock(const char *path)
     return fd;
 }
 
-/* 0 with the lock or with nothing that can be locked; -EAGAIN when another merge has it. */
+/* Returns 0 with the lock, or when nothing can be locked; -EAGAIN when another merge has the
+ * lock. */
 static int try_lock(struct pw_mergelock *lock)
 {
     int fd = open_lock(lock->path);
@@ -51,8 +52,8 @@ static int try_lock(struct pw_mergelock *lock)
     return !err || err == EWOULDBLOCK || err == EINTR ? -EAGAIN : 0;
 }
 
-/* The text behind its leading characters of `set`, when there are exactly `count` of them, or,
- * where `count` is 0, at least one; else NULL. */
+/* Skips the leading characters of `set`. Returns the rest of the text; NULL unless there were
+ * exactly `count` of them, or with count 0 at least one. */
 static const char *skip(const char *text, const char *set, size_t count)
 {
     size_t length = strspn(text, set);
@@ -66,9 +67,10 @@ static int is_lock(const char *name)
     return name && strcmp(name, ".lock") == 0;
 }
 
-/* "cluster.h5.part-0123456789abcdef", the lock "cluster.h5.part-0123456789abcdef-1-518.lock" that
- * an MPI has beside a file that it writes, and "cluster.h5.matched-0-of-8.part" of a checkpoint:
- * exactly the names that merges make, for others may be a user's. */
+/* 1 for exactly the names that merges make, because other files may be the user's:
+ * "cluster.h5.part-0123456789abcdef"; "cluster.h5.part-0123456789abcdef-1-518.lock", which an MPI
+ * library makes beside a file that it writes; and "cluster.h5.matched-0-of-8.part" of a
+ * checkpoint. */
 static int is_left_over(const char *name, const char *base)
 {
     static const char part[] = ".part-", matched[] = ".matched-", of[] = "-of-";
@@ -89,7 +91,8 @@ static int is_left_over(const char *name, const char *base)
     return name && strcmp(name, ".part") == 0;
 }
 
-/* Only under the lock, when no other merge writes such files. */
+/* Removes files of killed merges. To be called only with the lock, when no other merge writes such
+ * files. */
 static void remove_left_overs(const char *output)
 {
     char folder[4400];
@@ -138,9 +141,9 @@ void pw_mergelock_release(struct pw_mergelock *lock, const char *output)
 {
     if (lock->fd < 0)
         return;
-    remove_left_overs(output); /* an MPI leaves its lock where it could not open the file */
-    unlink(lock->path); /* before it is free: the merge that waits for this file sees that it has no
-                           name any more */
+    remove_left_overs(output); /* an MPI library leaves its lock when it cannot open the file */
+    /* Before the lock is released, so that a waiting merge sees that the file has lost its name. */
+    unlink(lock->path);
     close(lock->fd);
     lock->fd = -1;
 }

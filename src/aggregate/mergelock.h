@@ -1,8 +1,8 @@
-/* One merge at a time writes a cluster file, and the others wait. The lock is on OUTPUT.lock, and
- * the system releases it when a merge is killed. Where files cannot be locked, merges go on side by
- * side: each writes a file of its own, and the last to be renamed stays. Called by aggregate.c
- * around all else. Only process 0 ever holds the lock. Files are removed only under the lock, and
- * only those with a name that merges make. */
+/* Lets one merge at a time write a cluster file; other merges wait. The lock is on the file
+ * OUTPUT.lock, and the system releases it when a merge is killed. On file systems without locks,
+ * merges run at the same time: each writes a temporary file, and the last to be renamed remains.
+ * Called by aggregate.c, first and last. Only process 0 holds the lock. Files are removed only
+ * under the lock, and only those with a name that merges make. */
 #ifndef PW_AGGREGATE_MERGELOCK_H
 #define PW_AGGREGATE_MERGELOCK_H
 
@@ -13,13 +13,13 @@ struct pw_mergelock {
     int fd; /* -1: nothing is locked */
 };
 
-/* Takes the lock for the cluster file `output`, waiting at most `wait_s` for another merge, and
- * says so unless `quiet`; then removes what killed merges left. 0, also where nothing can be
- * locked, or -EBUSY. By process 0 alone. */
+/* Takes the lock for the cluster file `output`. Waits at most `wait_s` s for another merge, with a
+ * message unless `quiet`. Then removes files of killed merges. Returns 0, also when nothing can be
+ * locked, or -EBUSY. For process 0 alone. */
 int pw_mergelock_take(struct pw_mergelock *lock, const char *output, int64_t wait_s, int quiet);
 
-/* When all processes have closed what they wrote: removes what a merge that failed has left, then
- * lets the next one in. By process 0 alone. */
+/* Removes the files of a failed merge, then releases the lock. To be called when all processes have
+ * closed their files, by process 0 alone. */
 void pw_mergelock_release(struct pw_mergelock *lock, const char *output);
 
 #endif

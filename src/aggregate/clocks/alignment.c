@@ -1,5 +1,5 @@
-/* Collects the order of events, joins it with measured knots into one map per clock domain, and
- * gives each input its map; see alignment.h. */
+/* Collects orders of events, combines them with measured knots into one map for each clock domain,
+ * and gives each input its map; see alignment.h. */
 #include "aggregate/clocks/alignment.h"
 
 #include <errno.h>
@@ -19,14 +19,14 @@
 
 /* ---- the order of events ---- */
 
-/* What is kept at most on every process: orders from collectives, and from messages. */
+/* Limits on each process: orders from collectives, and orders from messages. */
 enum { MOST_ORDERS = 1 << 20, MOST_MESSAGES = 1 << 17 };
 
-/* So many domains are each bounded against each other, of more a collective bounds fewer pairs. */
+/* Up to so many domains, a collective bounds every pair of them; with more, only some pairs. */
 enum { FEW_DOMAINS = 48 };
 
-/* No rank leaves a barrier before the last has entered it, nor a collective of blocks of one size
- * if there is any data. */
+/* 1 when no rank leaves the collective before the last rank has entered: for a barrier, and for
+ * collectives with blocks of equal size if there is any data. */
 static int synchronises(const struct pw_row_comm_event *event)
 {
     const struct pw_op_info *op = pw_op_info(event->op);
@@ -40,8 +40,9 @@ struct meetings {
     const struct pw_instances *instances;
     size_t stride, n, ndomains;
     int64_t *enter, *leave; /* [n * ndomains] */
-    int64_t *op;            /* [2 * n] the operation, and its negative: largest over the ranks */
-    int32_t *met;           /* [ndomains] scratch: those that took part in one */
+    int64_t *op;  /* [2 * n] the largest over the ranks of the operation, and of its negative: equal
+                     when all ranks agree */
+    int32_t *met; /* [ndomains] scratch: the domains that took part in a collective */
 };
 
 static void meet(void *context, const struct pw_input *input, const struct pw_row_comm_event *event)
@@ -78,9 +79,10 @@ static int allocate_meetings(struct meetings *m)
     return 1;
 }
 
-/* The domain after j, of those that met, that is bounded against domain i < j: each of few; of
- * many, all against the first, and those whose numbers differ in one digit of base two, so that few
- * hops lead from any to any. */
+/* Returns the next domain after j to be paired with domain i, of the `met` domains of a collective;
+ * `met` when there is none. With few domains, all pairs are used. With many, the pairs are those
+ * with the first domain, and those whose numbers differ in one binary digit: so a few hops lead
+ * from any domain to any other. */
 static size_t next_partner(size_t i, size_t j, size_t met)
 {
     if (met <= FEW_DOMAINS || i == 0)
@@ -91,7 +93,7 @@ static size_t next_partner(size_t i, size_t j, size_t met)
     return met;
 }
 
-/* Orders of a meeting of so many domains, at most. */
+/* The largest number of orders from a collective of `met` domains. */
 static size_t count_pairs(size_t met)
 {
     size_t digits = 1;
@@ -110,7 +112,7 @@ static void append_meeting(struct pw_orders *out, struct meetings *m, size_t at)
 {
     const int64_t *enter = m->enter + at * m->ndomains, *leave = m->leave + at * m->ndomains;
     size_t met = 0;
-    /* All ranks took part in the same operation, or the match is none. */
+    /* Ignores a collective whose ranks disagree about the operation. */
     if (m->op[2 * at] < 0 || m->op[2 * at] != -m->op[2 * at + 1])
         return;
     for (size_t d = 0; d < m->ndomains; d++)
@@ -137,7 +139,7 @@ static int collect_meetings(struct pw_orders *out, struct pw_job *job,
     if (all_ok) {
         int cells = (int)(m.n * m.ndomains);
         for (size_t i = 0; i < job->ninputs; i++)
-            pw_events_read(&job->inputs[i], meet, &m); /* damage is noted by a later pass */
+            pw_events_read(&job->inputs[i], meet, &m); /* a later pass notes damage */
         MPI_Allreduce(MPI_IN_PLACE, m.enter, cells, MPI_INT64_T, MPI_MAX, job->procs.comm);
         MPI_Allreduce(MPI_IN_PLACE, m.leave, cells, MPI_INT64_T, MPI_MIN, job->procs.comm);
         MPI_Allreduce(MPI_IN_PLACE, m.op, (int)(2 * m.n), MPI_INT64_T, MPI_MAX, job->procs.comm);
@@ -151,8 +153,9 @@ static int collect_meetings(struct pw_orders *out, struct pw_job *job,
     return all_ok ? 0 : -ENOMEM;
 }
 
-/* Messages between domains. Where there are too many, only those whose hash ends with `level` zeros
- * are kept; which these are depends neither on how many processes share them nor on their order. */
+/* Messages between domains. When there are too many, only those whose hash ends with `level` zero
+ * bits are kept. So the choice depends neither on the number of processes nor on the order of the
+ * messages. */
 struct crossings {
     const struct pw_job *job;
     struct pw_order *v;
@@ -196,7 +199,7 @@ static void take_crossing(void *context, int32_t src, int32_t dst, int64_t send_
         l->v[l->n++] = crossing;
 }
 
-/* All processes' together are no more than one may have. Collective. */
+/* Reduces the messages so that all processes together have at most MOST_MESSAGES. Collective. */
 static void thin_out_all(struct crossings *l)
 {
     int64_t counts[MOST_LEVELS + 1] = {0};
@@ -233,10 +236,9 @@ static int collect_crossings(struct pw_orders *out, struct pw_job *job)
     return err;
 }
 
-/* From synchronising collectives (Barrier, and those in which every rank needs every other's data)
- * and from messages, evenly thinned out where there are very many; the same ones whatever the
- * number of processes. Times are local: the inputs must have no maps yet. `instances` are numbered.
- * Collective. 0 or -ENOMEM. */
+/* Collects orders from synchronising collectives and from messages. When there are very many, an
+ * even selection is taken, which is the same for every number of processes. Times are local: the
+ * inputs have no maps yet. `instances` are numbered. Collective. Returns 0 or -ENOMEM. */
 static int collect_orders(struct pw_orders *orders, struct pw_job *job,
                           const struct pw_instances *instances)
 {
@@ -251,7 +253,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- what was measured ---- */
+/* ---- measured knots ---- */
 
 struct domain_knot {
     int64_t domain;
@@ -268,8 +270,9 @@ static int by_domain_and_time(const void *a, const void *b)
     return (x->knot.error_ns > y->knot.error_ns) - (x->knot.error_ns < y->knot.error_ns);
 }
 
-/* The rank with most knots speaks for its domain, the lowest of several: one of each domain
- * measured during the run, the others have what was measured over MPI. */
+/* The knots of a domain are taken from the rank with the largest weight: most knots, then the
+ * lowest rank. One rank of each domain measured during the run; the others have only the
+ * measurements over MPI. */
 static int64_t weight(const struct pw_input *input)
 {
     return ((int64_t)input->nknots << 25) - input->rank;
@@ -415,7 +418,7 @@ static void describe_drift(const struct pw_domainmap *map, struct pw_row_c_clock
         return;
     const struct pw_row_clock *a = &map->knots[0], *b = &map->knots[map->n - 1];
     double span = (double)(b->local_ns - a->local_ns);
-    /* cluster = local + offset: a clock that is fast needs less and less. */
+    /* cluster = local + offset: the offset of a fast clock decreases. */
     row->drift_ppm = -1e6 * (double)(b->offset_ns - a->offset_ns) / span;
     row->drift_error_ppm = 1e6 * (double)(a->error_ns + b->error_ns) / span;
 }
@@ -443,14 +446,14 @@ static void fill_ranks(struct pw_alignment *a, const struct pw_world *world,
     }
 }
 
-/* Why each clock is where it is: what relates it to the cluster clock. */
+/* Logs how each clock was related to the cluster clock. */
 static void say_maps(const struct pw_world *world, const struct pw_domainmap *maps)
 {
     int32_t said = 0;
     for (int64_t r = 0; r < world->nranks; r++) {
         const int32_t d = world->domains[r];
         if (d != said)
-            continue; /* domains are numbered by their lowest ranks */
+            continue; /* domains are numbered in the order of their lowest ranks */
         said++;
         pw_debug(PW_LOG_CLOCK, 2,
                  "clock %d (%.64s): source %s, %zu measurements, %lld bounds from the order of "

@@ -1,7 +1,7 @@
-/* The map from each clock domain to the cluster clock, from the measurements that were made during
- * the run and from the order of events. Called by aggregate.c on all processes together, before
- * times of different ranks are compared. To use the order of events it reads them once more. The
- * maps are the same for every number of processes. */
+/* Makes the map from each clock domain to the cluster clock, from measurements during the run and
+ * from the order of events. Called by aggregate.c on all processes together, before times of
+ * different ranks are compared. The events are read once more for this. The maps are the same for
+ * every number of processes. */
 #ifndef PW_AGGREGATE_CLOCKS_ALIGNMENT_H
 #define PW_AGGREGATE_CLOCKS_ALIGNMENT_H
 
@@ -13,8 +13,9 @@ struct pw_alignment {
     size_t nknots;
 };
 
-/* Gives every input of the job its map, and the job its epoch and clock errors. `instances` are
- * numbered, not yet built. Collective over job->comm. 0 or -ENOMEM, the same on all processes. */
+/* Sets the map of every input of the job, and the epoch and the clock errors of the job.
+ * `instances` are numbered, not yet built. Collective over job->comm. Returns 0 or -ENOMEM, the
+ * same on all processes. */
 int pw_alignment_make(struct pw_alignment *alignment, struct pw_job *job,
                       const struct pw_instances *instances);
 

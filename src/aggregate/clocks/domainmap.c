@@ -11,26 +11,26 @@
 #include "core/clockmap.h"
 #include "core/grow.h"
 
-#define SPACING_NS ((int64_t)2500000000) /* of knots */
+#define SPACING_NS ((int64_t)2500000000) /* distance of knots */
 #define MARGIN_NS ((int64_t)1000000000)  /* before the first order and after the last: MPI_Init */
-#define APART_NS ((int64_t)1000000)      /* knots are, at least */
-/* Knots, and bounds of pairs at all knots, of which three are always looked at. */
+#define APART_NS ((int64_t)1000000)      /* least distance of knots */
+/* Limits: number of knots; number of knots x pairs of clocks, but at least three knots. */
 enum { MOST_KNOTS = 2048, MOST_PAIR_KNOTS = 1 << 19 };
 
 struct work {
     struct pw_clockline *lines; /* [ndomains] */
     struct pw_domainmap *maps;
     size_t ndomains;
-    struct pw_order *orders; /* on the lines */
+    struct pw_order *orders; /* with times mapped by the lines */
     size_t norders;
     struct pw_pairbounds pairs;
-    int64_t *times; /* [ntimes] of the knots, cluster time */
+    int64_t *times; /* [ntimes] times of the knots, cluster time */
     size_t ntimes;
-    int64_t *low, *high; /* [ntimes * ndomains] of the corrections */
+    int64_t *low, *high; /* [ntimes * ndomains] bounds of the corrections */
     /* Scratch. */
     struct pw_align_edge *edges; /* [2 * npairs + 2 * ndomains] */
-    int64_t *up, *down;          /* [ndomains] bounds of the corrections, of their negatives */
-    int32_t *clocks;             /* [2 * ndomains] */
+    int64_t *up, *down; /* [ndomains] upper bounds: of the corrections, and of their negatives */
+    int32_t *clocks;    /* [2 * ndomains] */
     int64_t contradictions;
 };
 
@@ -49,8 +49,8 @@ static int64_t local_of(const struct work *w, size_t domain, int64_t time)
     return pw_clockline_local(&w->lines[domain], time);
 }
 
-/* What was measured, as a correction of the line's time, and its error bound: PW_ALIGN_NONE when
- * nothing was. */
+/* Returns the error bound of the measured map at a time; PW_ALIGN_NONE when the domain was not
+ * measured. *correction: measured time - the line's time. */
 static int64_t measured_error(const struct work *w, size_t domain, int64_t time,
                               int64_t *correction)
 {
@@ -73,7 +73,7 @@ static void count_bounds(struct work *w)
     }
 }
 
-/* ---- where the knots are ---- */
+/* ---- times of the knots ---- */
 
 static void thin_times(struct work *w)
 {
@@ -90,7 +90,8 @@ static void thin_times(struct work *w)
             w->times[w->ntimes++] = w->times[i];
 }
 
-/* Where something was measured, and evenly over the orders. */
+/* Chooses the times of the knots: those of the measurements, and times spread evenly over the
+ * orders. Returns 0 or -ENOMEM. */
 static int choose_times(struct work *w)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
@@ -132,7 +133,8 @@ static size_t bound_measured(const struct work *w, int64_t time, struct pw_align
     return n;
 }
 
-/* 0, or -1 when the bounds contradict each other. */
+/* Fills w->up and w->down from the edges. Returns 0, or non-zero when the bounds contradict each
+ * other. */
 static int reach(struct work *w, size_t nedges)
 {
     const struct pw_align_graph graph = {w->edges, nedges, w->ndomains};
@@ -140,7 +142,8 @@ static int reach(struct work *w, size_t nedges)
            pw_align_reach(&graph, PW_ALIGN_TO_REFERENCE, w->down, w->clocks);
 }
 
-/* Where bounds contradict each other, keeps only those of pairs with the reference. */
+/* The same when bounds contradict each other: uses only bounds between a clock and the
+ * reference. */
 static void reach_directly(struct work *w, size_t nedges)
 {
     for (size_t d = 0; d < w->ndomains; d++)
@@ -153,7 +156,7 @@ static void reach_directly(struct work *w, size_t nedges)
     }
 }
 
-/* When measured and inferred bounds contradict each other, what encloses both is left. */
+/* When measured and inferred bounds contradict each other: widens the bounds to enclose both. */
 static void enclose(struct work *w, size_t npassive, int64_t time)
 {
     if (reach(w, npassive))
@@ -161,7 +164,7 @@ static void enclose(struct work *w, size_t npassive, int64_t time)
     for (size_t d = 1; d < w->ndomains; d++) {
         int64_t middle, error = measured_error(w, d, time, &middle);
         int64_t *up = &w->up[d], *down = &w->down[d], swap = *up;
-        if (*up < -*down) { /* low above high: turned round they enclose what is open */
+        if (*up < -*down) { /* the lower bound is above the upper one: swaps them */
             *up = -*down;
             *down = -swap;
         }
@@ -208,8 +211,9 @@ static int is_between_measurements(const struct work *w, size_t domain, int64_t 
            local <= map->knots[map->measured - 1].local_ns;
 }
 
-/* What was measured stays where the bounds allow it: fast round trips are nearly even, so that it
- * is nearer to the truth than the bounds' middle. For slow ones only the bounds are known. */
+/* Keeps the measured correction, limited to the bounds: the two ways of a fast round trip take
+ * nearly the same time, so the measurement is closer to the truth than the middle of the bounds.
+ * When the measurement is worse than the bounds, the middle is taken. */
 static int64_t choose_correction(const struct work *w, size_t domain, int64_t time, int64_t low,
                                  int64_t high)
 {
@@ -251,7 +255,7 @@ static int64_t largest_error(const struct pw_domainmap *map)
     return largest;
 }
 
-/* Corrects the orders' times, and counts those that still contradict them. */
+/* Maps the times of the orders by the new maps, and counts the orders that these still violate. */
 static void count_violations(struct work *w, const struct pw_domainmap *residues)
 {
     int64_t *errors = w->up, *found = w->down; /* scratch */
@@ -299,9 +303,9 @@ static int replace_maps(struct work *w)
     return err;
 }
 
-/* ---- all of it ---- */
+/* ---- all steps ---- */
 
-/* Draws the lines and puts the orders on them. */
+/* Draws the lines, and maps the times of the orders by them. Returns 0 or -ENOMEM. */
 static int straighten(struct work *w)
 {
     int32_t *hops = malloc(sizeof(*hops) * w->ndomains);
@@ -348,7 +352,7 @@ static int index_pairs(struct work *w)
 
 static int prepare(struct work *w, struct pw_orders *orders)
 {
-    /* Twice the room: for a copy of them. */
+    /* Room for the orders and a copy of them. */
     w->orders = realloc(orders->v, sizeof(*orders->v) * (2 * orders->n + 1));
     if (!w->orders)
         return -ENOMEM;

@@ -10,7 +10,7 @@
 #include "core/limits.h"
 #include "core/search.h"
 
-/* One rank's amounts into a column of `mine`, [nsteps * ninputs]. */
+/* Reads the amounts of one rank into a column of mine[nsteps * ninputs]. */
 static int read_rank(const struct pw_job *job, const struct pw_input *input, size_t column,
                      int64_t *mine)
 {
@@ -37,7 +37,7 @@ static int64_t *cell_of(const struct pw_job *job, const struct pw_row_step *step
     return s < 0 ? NULL : &mine[(size_t)s * job->ninputs + column];
 }
 
-/* In steps in which some of the amounts may have been lost, a rank has what is usual for it. */
+/* Replaces the amounts of steps with lost records by the rank's median amount. */
 static int complete_rank(const struct pw_job *job, const struct pw_input *input, size_t column,
                          int64_t *mine)
 {
@@ -82,10 +82,10 @@ struct cell {
 
 struct gathering {
     struct cell *send, *receive;
-    int *counts, *starts; /* [processes] numbers, of which a cell has two */
+    int *counts, *starts; /* [processes] in units of int64_t: a cell has two */
 };
 
-/* A step at a time, as the step trace is gathered. */
+/* Gathers the amounts on process 0, one step at a time. */
 static void gather_steps(struct pw_amounts *out, const struct pw_job *job, const int64_t *mine,
                          const struct gathering *g)
 {
@@ -143,9 +143,9 @@ static int gather_given(struct pw_amounts *out, struct pw_job *job)
     return ok ? 0 : -ENOMEM;
 }
 
-/* The mean size of the messages that each rank sent, over all steps: of one step alone it is not
- * known. Larger parts of the data have larger edges; how many messages there are says only where in
- * the domain a rank is. */
+/* Takes the mean size of the messages that each rank sent in the run as its amount in every step;
+ * sizes are not known for each step. Larger parts of the data have larger edges. The number of
+ * messages is not used, because it depends only on the rank's place in the domain. */
 static int use_messages(struct pw_amounts *out, const struct pw_world *world,
                         const struct pw_pairs *pairs)
 {
@@ -171,8 +171,8 @@ static int use_messages(struct pw_amounts *out, const struct pw_world *world,
     return 0;
 }
 
-/* Where each rank's steps begin, [nranks * nsteps], from the windows of the graph; a step that a
- * rank lacks begins with the next. */
+/* Fills starts[nranks * nsteps] with the start of each rank's steps, from the windows of the graph.
+ * A step that a rank lacks gets the start of its next one. */
 static void fill_starts(int64_t *starts, const struct pw_world *world,
                         const struct pw_graph_parts *parts)
 {
@@ -187,15 +187,15 @@ static void fill_starts(int64_t *starts, const struct pw_world *world,
             starts[i - 1] = starts[i];
 }
 
-/* The last of rising starts that is not behind `time`; -1: none. */
+/* Index of the last start, of ascending ones, at or before `time`; -1: none. */
 static ptrdiff_t step_at(const int64_t *starts, size_t nsteps, int64_t time)
 {
     const struct pw_search_key key = {sizeof(*starts), 0, sizeof(*starts)};
     return (ptrdiff_t)pw_search_until(starts, nsteps, key, time) - 1;
 }
 
-/* Bytes by rank and step. 1 when there are some, 0 when there are none or not all steps are in the
- * graph, -ENOMEM. */
+/* Takes the bytes moved in unequal collectives as amounts. Returns 1; 0 when there are none, or not
+ * all steps are in the graph; or -ENOMEM. */
 static int use_collectives(struct pw_amounts *out, const struct pw_world *world,
                            const struct pw_graph_parts *parts)
 {

@@ -1,5 +1,5 @@
-/* Reads each rank's samples, sums up what it used during the steps of each straggler, and lets
- * analysis/cause.h judge; see evidence.h. */
+/* Reads the samples of each rank, sums up its usage during the steps of each straggler, and finds
+ * the causes with analysis/cause.h; see evidence.h. */
 #include "aggregate/findings/evidence.h"
 
 #include <errno.h>
@@ -16,14 +16,14 @@
 #include "core/search.h"
 #include "core/text.h"
 
-/* What a rank's GPU did in a straggler's steps, and what that says of the cause. */
+/* ---- the GPU of a rank in the steps of a straggler, as a cause ---- */
 
 static void sum(int64_t *total, int64_t more)
 {
     *total = *total < 0 || more < 0 ? -1 : *total + more;
 }
 
-/* The steps' GPU time; unknown (-1) with the first step in which it is. */
+/* Adds the GPU time of a step. A sum becomes unknown (-1) with the first unknown value. */
 static void add_gpu_step(struct pw_gpu_usage *u, const struct pw_row_c_step_trace *trace,
                          const struct pw_row_c_gpu_trace *gpu)
 {
@@ -34,7 +34,7 @@ static void add_gpu_step(struct pw_gpu_usage *u, const struct pw_row_c_step_trac
     sum(&u->copy_ns, known ? gpu->copy_ns : -1);
 }
 
-/* What /gpu_ranks says of the rank's kernels; NULL: nothing. */
+/* The row of /gpu_ranks of the rank; NULL: there is none. */
 static const struct pw_row_c_gpu_rank *find_rank(const struct pw_kernels *kernels, size_t rank)
 {
     for (size_t i = 0; i < kernels->nranks; i++)
@@ -68,12 +68,12 @@ static const char *words_of(int cause)
                                                : "of kernels";
 }
 
-/* What all ranks used in the steps of one straggler; process 0 has it. */
+/* The usage of all ranks in the steps of one straggler, on process 0. */
 struct used {
     struct pw_usage *usage;   /* [nranks] */
     struct pw_gpu_usage *gpu; /* [nranks] */
     size_t nranks;
-    int64_t steps;    /* of the straggler */
+    int64_t steps;    /* number of steps of the straggler */
     int64_t *scratch; /* [nranks] */
 };
 
@@ -102,7 +102,7 @@ static int is_hosts(int cause)
            cause == PW_CAUSE_DATA_STARVATION;
 }
 
-/* Enters the cause of a straggler that its GPU shows, with its evidence. */
+/* Writes the cause and the evidence of a straggler when its GPU shows them. */
 static void enter_gpu(struct pw_row_c_straggler *row, const struct used *used,
                       const struct pw_kernels *kernels)
 {
@@ -110,7 +110,7 @@ static void enter_gpu(struct pw_row_c_straggler *row, const struct used *used,
     const struct pw_row_c_gpu_rank *rank = find_rank(kernels, (size_t)row->rank);
     if (!rank || used->steps <= 0)
         return;
-    /* While data is got, the GPU is dry or only copies it. */
+    /* While the rank gets its data, its GPU is dry or only copies data. */
     for (size_t r = 0; r < used->nranks && row->phase == PW_PHASE_DATA; r++)
         sum(&used->gpu[r].dry_ns, used->gpu[r].copy_ns);
     u->slowdown = rank->slowdown;
@@ -119,7 +119,7 @@ static void enter_gpu(struct pw_row_c_straggler *row, const struct used *used,
         pw_gpu_cause_find(used->gpu, used->nranks, (size_t)row->rank, used->scratch);
     if (found.cause == PW_CAUSE_HOST_BOUND && is_hosts(row->cause))
         return;
-    /* The CPU of a rank that has a GPU waits for it, spinning or not: that is no cause. */
+    /* The CPU of a rank with a GPU waits for the GPU, spinning or asleep: its time is no cause. */
     row->cause = (uint8_t)found.cause;
     memset(row->evidence, 0, sizeof(row->evidence));
     if (found.cause == PW_CAUSE_UNKNOWN)
@@ -129,14 +129,14 @@ static void enter_gpu(struct pw_row_c_straggler *row, const struct used *used,
     describe_gpu(row, used, &found, kernels);
 }
 
-/* Stragglers are looked into worst first, as long as all their items fit this many. */
+/* Limits: stragglers are examined worst first, as long as their items fit. */
 enum { MOST_ITEMS = 1 << 18, MOST_WINDOWS = 64 };
 
 struct window {
     int64_t first, last; /* step numbers */
 };
 
-/* What one rank used in one straggler's window: gathered on process 0. */
+/* The usage of one rank in the window of one straggler; gathered on process 0. */
 struct item {
     int64_t window, rank, steps;
     struct pw_usage usage;
@@ -170,7 +170,7 @@ static void read_samples(const struct pw_input *input, struct samples *out)
     out->nhost = out->host ? out->nhost : 0;
 }
 
-/* A cumulative counter in sampled rows, which begin with their time and are sorted by it. */
+/* A cumulative counter in rows of samples. Rows begin with their time, and are sorted by it. */
 struct counter {
     const void *rows;
     size_t n, row_size, offset; /* offset: of the counter in a row */
@@ -190,8 +190,8 @@ static ptrdiff_t last_before(const struct counter *c, int64_t at)
     return (ptrdiff_t)pw_search_until(c->rows, c->n, by_time, at) - 1;
 }
 
-/* The counter at a time, linear between samples; outside of them, the nearest. -1 where a sample
- * does not know it. */
+/* The value of the counter at a time: interpolated between samples, and outside them that of the
+ * nearest sample. -1 when a sample lacks the counter. */
 static int64_t counter_at(const struct counter *c, int64_t at)
 {
     ptrdiff_t i = last_before(c, at);
@@ -306,7 +306,7 @@ static struct item *fill_items(const struct pw_job *job, const struct pw_share *
     return items;
 }
 
-/* Per step, in words. */
+/* Writes the evidence in words, with values per step. */
 static void describe(const struct pw_cause_found *found, const struct pw_usage *usage,
                      int64_t steps, char *out, size_t size)
 {
@@ -344,7 +344,7 @@ static void enter(struct pw_row_c_straggler *row, const struct used *used)
     describe(&found, &used->usage[row->rank], used->steps, row->evidence, sizeof(row->evidence));
 }
 
-/* On process 0. */
+/* Finds the cause of each straggler from the gathered items, on process 0. Returns 0 or -ENOMEM. */
 static int enter_all(struct pw_findings *f, const struct pw_world *world, size_t windows,
                      const struct item *items, size_t count)
 {
@@ -379,7 +379,7 @@ static int enter_all(struct pw_findings *f, const struct pw_world *world, size_t
     return err;
 }
 
-/* Off the processor, against its will or not, and not at work. */
+/* 1 when the cause means that the rank did not run. */
 static int has_stood_still(const struct pw_row_c_straggler *row)
 {
     return row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_CGROUP_THROTTLING ||
@@ -396,14 +396,15 @@ static int64_t measured_ns(const struct pw_findings *f)
     return sum;
 }
 
-/* A rank whose excess is inside communication is one only when it stood still there. */
+/* 1 for a straggler; 0 when the rank's excess is inside communication and the rank did not stand
+ * still there. */
 static int is_explained(const struct pw_findings *f, size_t i)
 {
     return !f->inside[f->stragglers[i].rank] || has_stood_still(&f->stragglers[i]);
 }
 
-/* Whether another straggler had steps of this one's, or work that differs by design is at least
- * half of its excess: then neither alone may cost the job anything. */
+/* 1 when another straggler overlaps in steps, or an imbalance is at least half of the excess. Then
+ * removing only one of them might save nothing. */
 static int has_company(const struct pw_findings *f, size_t mine)
 {
     const struct pw_row_c_straggler *a = &f->stragglers[mine];
@@ -419,8 +420,9 @@ static int has_company(const struct pw_findings *f, size_t mine)
     return 0;
 }
 
-/* The replay does not see all excess inside communication nor all one-off losses. Other stragglers
- * must cost the job a hundredth of the steps' time or more. */
+/* 1 when the row is kept. Excess inside communication and one-off losses are kept whatever the
+ * replay says, because it does not contain all of them. Other stragglers must cost the job at least
+ * 1 % of the steps' time. */
 static int is_straggler(const struct pw_findings *f, size_t i, int64_t elapsed_ns)
 {
     const struct pw_row_c_straggler *row = &f->stragglers[i];
@@ -430,14 +432,14 @@ static int is_straggler(const struct pw_findings *f, size_t i, int64_t elapsed_n
            has_company(f, i);
 }
 
-/* A gain that the replay does not see half of is not known. */
+/* Sets the gain to unknown (-1) when the replay contains less than half of the loss. */
 static void forget_gain(struct pw_row_c_straggler *row, int inside)
 {
     if ((inside || row->kind == PW_STRAGGLER_ONE_OFF) && 2 * row->gain_ns < row->lost_ns)
         row->gain_ns = -1;
 }
 
-/* Drops rows that turned out to be no stragglers, and their replays. */
+/* Drops the rows that are no stragglers, and their replays. */
 static void drop_others(struct pw_findings *f)
 {
     struct pw_whatif *w = &f->whatif;
@@ -487,7 +489,7 @@ int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
     MPI_Bcast(windows, sizeof(windows), MPI_BYTE, 0, job->procs.comm);
     if (!n) {
         if (job->procs.process == 0 && findings->nstragglers)
-            drop_others(findings); /* too many ranks to look into any */
+            drop_others(findings); /* there are too many ranks to examine any straggler */
         return 0;
     }
     size_t count;

@@ -1,5 +1,5 @@
-/* Steps, stragglers and efficiency from the gathered step trace, and the rules' advice on each
- * rank's mean step; see findings.h. */
+/* Finds steps, stragglers and efficiency from the gathered step trace, and writes the advice, which
+ * needs the mean step of each rank; see findings.h. */
 #include "aggregate/findings/findings.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static int64_t longest_total(const struct pw_matrix *m, size_t step)
     return longest;
 }
 
-/* How long each step took, of its ranks' times. NULL: no memory. */
+/* The length of each step, from the times of all ranks; malloc'ed. NULL when memory is short. */
 static struct pw_stepwall *find_walls(const struct pw_world *world, const struct pw_share *share,
                                       const struct pw_matrix *m)
 {
@@ -75,8 +75,8 @@ static int make_steps(struct pw_findings *f, const struct pw_world *world,
     return 0;
 }
 
-/* The measured steps, without warm-up and those recorded in part, as a matrix of their own; `rows`
- * says which they are. */
+/* Copies the measured steps to a matrix of their own; rows[i] is the step of the job that its step
+ * i is. Returns how many. */
 static size_t select_measured(const struct pw_findings *f, const struct pw_matrix *m,
                               struct pw_matrix *out, size_t *rows)
 {
@@ -131,7 +131,7 @@ static int by_gain(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Replays the run, where it has a graph, and sorts the stragglers by what it says. */
+/* Replays the run, if it has a graph, and sorts the stragglers by their gain. */
 static int replay(struct pw_findings *f, const struct pw_findings_input *in,
                   const struct pw_whatif_stragglers *stragglers)
 {
@@ -158,8 +158,9 @@ static size_t known_in_step(const struct pw_matrix *m, size_t step)
     return n;
 }
 
-/* Which share of the measured steps a straggler lost at least. Among two ranks it is a tenth;
- * before the first call of a program that marks nothing, which ends its set-up, a twentieth. */
+/* A straggler must have lost at least 1 / (the result) of the measured steps. With two ranks it is
+ * a tenth. In the first step, when steps are inferred, it is a twentieth, because the set-up may
+ * reach into that step. */
 static int64_t least_part(const struct pw_world *world, const struct pw_matrix *m,
                           const struct pw_straggler_found *found)
 {
@@ -168,7 +169,7 @@ static int64_t least_part(const struct pw_world *world, const struct pw_matrix *
     return world->steps_inferred && found->last == 0 ? 20 : 100;
 }
 
-/* Those that lost enough; how many are left. */
+/* Keeps the stragglers that lost enough. Returns how many are left. */
 static size_t keep_relevant(const struct pw_world *world, const struct pw_matrix *m,
                             struct pw_straggler_found *found, size_t n)
 {
@@ -188,7 +189,7 @@ static size_t keep_relevant(const struct pw_world *world, const struct pw_matrix
     return kept;
 }
 
-/* With the work that differs by design taken out, where there is some. */
+/* Finds the stragglers, after subtracting work that differs by design. Returns 0 or -ENOMEM. */
 static int find_in(struct pw_findings *f, const struct pw_world *world, const struct pw_matrix *m,
                    const int64_t *errors, struct pw_straggler_found *found)
 {
@@ -218,7 +219,7 @@ static int find_stragglers(struct pw_findings *f, const struct pw_findings_input
     f->stragglers = calloc(PW_MOST_STRAGGLERS, sizeof(*f->stragglers));
     f->inside = calloc(m->nranks + 1, sizeof(*f->inside));
     int err = errors && found && f->stragglers && f->inside ? 0 : -ENOMEM;
-    /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
+    /* A rank without a file has no work in the matrix, so it has no clock error either. */
     for (size_t r = 0; errors && r < m->nranks; r++)
         errors[r] = world->ranks[r].present ? world->ranks[r].clock_error_ns : 0;
     err = err ? err : pw_imbalance_find(&f->imbalance, measured, in->roles, in->amounts, errors);
@@ -297,8 +298,7 @@ static int analyse_measured(struct pw_findings *f, const struct pw_findings_inpu
     const struct pw_matrix *m = in->matrix;
     struct pw_matrix copy = {.nranks = m->nranks};
     size_t *rows = malloc(sizeof(*rows) * (m->nsteps + 1));
-    struct pw_measured measured = {in->world, m,
-                                   rows}; /* all of it, if all was recorded as it is */
+    struct pw_measured measured = {in->world, m, rows}; /* all steps, when all are measured */
     int err = rows ? 0 : -ENOMEM;
     for (size_t s = 0; s < m->nsteps && rows; s++)
         rows[s] = s;
@@ -339,11 +339,11 @@ void pw_findings_fini(struct pw_findings *f)
     pw_samples_fini(&f->samples);
 }
 
-/* ---- what to do ---- */
+/* ---- advice ---- */
 
 enum { FIELDS = sizeof(struct pw_row_c_step_trace) / sizeof(int64_t) };
 
-/* Sums over a rank's measured steps, field by field: all of the trace's are int64. */
+/* Sums of each member of the step trace over a rank's measured steps; all members are int64_t. */
 struct sums {
     int64_t rank;
     struct pw_mean fields[FIELDS];
@@ -373,7 +373,7 @@ static void take_means(const struct pw_mean *means, struct pw_row_c_step_trace *
     memcpy(out, values, sizeof(values));
 }
 
-/* The sums of all ranks, on every process; NULL when memory is short. */
+/* Gathers the sums of all ranks on every process. NULL when memory is short. */
 static struct sums *gather_sums(const struct pw_job *job, const struct pw_share *share, size_t *n)
 {
     struct sums *mine = malloc((share->count + 1) * sizeof(*mine));
@@ -385,7 +385,7 @@ static struct sums *gather_sums(const struct pw_job *job, const struct pw_share 
     return all;
 }
 
-/* The findings as a loaded file has them; borrowed. */
+/* The findings as a struct pw_cluster, which borrows their memory. */
 static struct pw_cluster view(const struct pw_job *job, const struct pw_findings *f)
 {
     struct pw_cluster c = {
@@ -429,7 +429,7 @@ static struct pw_cluster view(const struct pw_job *job, const struct pw_findings
     return c;
 }
 
-/* On process 0: the rows, malloc'ed; NULL when memory is short. */
+/* Makes the rows of advice on process 0, malloc'ed. NULL when memory is short. */
 static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct pw_findings *f,
                                          const struct sums *sums, size_t nsums, size_t *n)
 {

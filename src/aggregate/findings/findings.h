@@ -1,5 +1,5 @@
-/* What process 0 concludes from the gathered data, as rows of the cluster file, and the advice that
- * follows from it. Called by aggregate.c. pw_findings_make() neither reads files nor communicates;
+/* The findings of process 0 from the gathered data, as rows of the cluster file, and the advice
+ * about them. Called by aggregate.c. pw_findings_make() neither reads files nor communicates;
  * evidence.c, stretches.c and opgrowth.c then complete its stragglers, in this order. */
 #ifndef PW_AGGREGATE_FINDINGS_FINDINGS_H
 #define PW_AGGREGATE_FINDINGS_FINDINGS_H
@@ -39,26 +39,26 @@ struct pw_findings {
     struct pw_flops flops;
 };
 
-/* What the conclusions are drawn from: on process 0, gathered from all. */
+/* The gathered data, on process 0. */
 struct pw_findings_input {
     const struct pw_world *world;
     const struct pw_share *share;
     const struct pw_matrix *matrix;
     const struct pw_instances *instances;
-    struct pw_graph_parts *parts; /* of the dependency graph; they are used up */
-    /* What tells work that differs by design from slow ranks. */
+    struct pw_graph_parts *parts; /* of the dependency graph; pw_findings_make() frees them */
+    /* These tell work that differs by design from slow ranks. */
     const struct pw_roles *roles;
     const struct pw_amounts *amounts;
 };
 
-/* 0 or -ENOMEM. Not collective: for process 0. */
+/* Returns 0 or -ENOMEM. Not collective: for process 0. */
 int pw_findings_make(struct pw_findings *findings, const struct pw_findings_input *input);
 
 void pw_findings_fini(struct pw_findings *findings);
 
-/* ---- what to do ---- */
+/* ---- advice ---- */
 
-/* Collective; the findings are process 0's, and the job's notes are gathered. */
+/* Writes /advice. Collective; the findings are on process 0, and the job's notes are gathered. */
 void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
                      const struct pw_share *share, const struct pw_findings *findings);
 

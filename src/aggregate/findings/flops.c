@@ -16,7 +16,7 @@ struct pass {
     struct pw_job *job;
     const struct pw_share *share;
     const struct pw_flops_given *given;
-    double *cells;               /* [nsteps] of the rank that is read; -1: not known */
+    double *cells;               /* [nsteps] FLOPs of the rank that is being read; -1: not known */
     double *flops, *nranks;      /* [nsteps] sums over ranks */
     struct pw_row_c_flops *rows; /* of this process's ranks */
     size_t nrows;
@@ -28,7 +28,7 @@ static void clear(struct pass *p)
         p->cells[s] = -1;
 }
 
-/* What the option says is needed in each step that the rank went through. */
+/* Sets the FLOPs from the merge's option in each step that the rank ran. */
 static void give(struct pass *p, const struct pw_input *input)
 {
     for (size_t i = 0; i < input->nsteps; i++) {
@@ -67,8 +67,8 @@ static int read_said(struct pass *p, const struct pw_input *input)
     return err;
 }
 
-/* The peak of all GPUs that the rank used. Where no GPU was recorded, only what the option gives.
- */
+/* The peak FLOP/s of all GPUs that the rank used; without a recorded GPU, the peak that the option
+ * gives. */
 static double find_peak(const struct pass *p, int64_t rank, struct pw_row_c_flops *row)
 {
     double sum = 0;
@@ -133,7 +133,8 @@ static int by_rank(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* The peak is that of the ranks that gave their FLOPs, and not known where one rank's is not. */
+/* The row of all ranks. Its peak is the sum over the ranks with FLOPs; it is unknown when that of
+ * one rank is. */
 static struct pw_row_c_flops sum_up(const struct pw_row_c_flops *rows, size_t n)
 {
     struct pw_row_c_flops all = {.rank = -1};
@@ -151,7 +152,7 @@ static struct pw_row_c_flops sum_up(const struct pw_row_c_flops *rows, size_t n)
     return all;
 }
 
-/* A step in which not all of these ranks are known has no share of their peak. */
+/* The row of a step. Without the FLOPs of all these ranks it has no share of the peak. */
 static struct pw_row_c_step_flops step_row(const struct pass *p, size_t s,
                                            const struct pw_row_c_flops *all)
 {

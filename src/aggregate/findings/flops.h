@@ -1,6 +1,6 @@
-/* The floating-point operations that the model needed, by rank and step, and what share of the
- * GPUs' peak that is (MFU; analysis/gpulimits.h). Called by aggregate.c on all processes together,
- * after the second pass. Reads /samples/flops; the rows are on process 0. */
+/* The floating-point operations that the model needed, by rank and step, and their share of the
+ * GPUs' peak (MFU; analysis/gpulimits.h). Called by aggregate.c on all processes together, after
+ * the second pass. Reads /samples/flops; the rows are on process 0. */
 #ifndef PW_AGGREGATE_FINDINGS_FLOPS_H
 #define PW_AGGREGATE_FINDINGS_FLOPS_H
 
@@ -8,15 +8,16 @@
 #include "aggregate/secondpass/matrix.h"
 #include "analysis/gpulimits.h"
 
-/* On process 0; the others have none. */
+/* Filled on process 0, empty on the others. */
 struct pw_flops {
-    struct pw_row_c_flops *ranks; /* that of all ranks, -1, first; none where nothing is known */
+    /* first the row of all ranks (rank -1); empty when nothing is known */
+    struct pw_row_c_flops *ranks;
     size_t nranks;
     struct pw_row_c_step_flops *steps;
     size_t nsteps;
 };
 
-/* Collective. 0 or -ENOMEM, the same on all. */
+/* Collective. Returns 0 or -ENOMEM, the same on all processes. */
 int pw_flops_make(struct pw_flops *flops, struct pw_job *job, const struct pw_share *share,
                   const struct pw_flops_given *given);
 

@@ -1,5 +1,5 @@
-/* Turns what the ranks recorded into nodes and gates; sends count as waiting by what others of
- * their size did. See graph.h and analysis/replay.h. */
+/* Builds nodes and gates from the ranks' events. Whether a send can wait is judged by other sends
+ * of its size. See graph.h and analysis/replay.h. */
 #include "aggregate/findings/graph.h"
 
 #include <errno.h>
@@ -37,18 +37,18 @@ int pw_sendmode_waits(const struct pw_sendmode *mode, const struct pw_graph_op *
 }
 
 /* The gates of the replay (analysis/replay.h): a collective instance, one direction of a matched
- * message, or a receiver's coming back into MPI. */
+ * message, or the return of a receiver into MPI. */
 
 struct pw_gates {
     const struct pw_graph_op *ops; /* [nops] sorted by rank, then local_enter */
     struct pw_graph_flow *flows;   /* [nflows] sorted by receiver, then time */
     size_t nops, nflows, n;
-    int32_t *needs;      /* [n] how often it is added to */
-    int64_t *opened;     /* [n] measured time of the last to add */
-    int32_t *gate_of;    /* [nops] gate that an operation adds to, or -1 */
-    int64_t *adds_at;    /* [nops] and when */
-    int32_t *waits_at;   /* [nops] gate that it waits at, or -1 */
-    int32_t *flow_gates; /* [nflows] gate that the receiver adds to, or -1 */
+    int32_t *needs;      /* [n] how many nodes add to the gate */
+    int64_t *opened;     /* [n] measured time at which the last node added */
+    int32_t *gate_of;    /* [nops] the gate that the operation adds to, or -1 */
+    int64_t *adds_at;    /* [nops] the time at which it adds */
+    int32_t *waits_at;   /* [nops] the gate that it waits for, or -1 */
+    int32_t *flow_gates; /* [nflows] the gate that the receiver adds to, or -1 */
 };
 
 #define COMPARE(a, b)                  \
@@ -91,8 +91,8 @@ static struct pw_message_end end_of(const struct pw_graph_op *op)
     return (struct pw_message_end){op->enter, op->leave, op->stands};
 }
 
-/* Where not all members recorded a collective, the others wait for each other; what they waited for
- * the rest is a cost that does not change. */
+/* Adds a gate for each collective. When some members did not record it, the others wait for each
+ * other; their wait for the missing members is a constant cost. */
 static int add_instances(struct pw_gates *g, const struct pw_instances *in)
 {
     int32_t *gates = malloc(sizeof(*gates) * (in->n + 1));
@@ -114,7 +114,7 @@ static int add_instances(struct pw_gates *g, const struct pw_instances *in)
     return 0;
 }
 
-/* The ends of a link; 0 when one of them is not here. */
+/* Finds the send and the receive of a link. Returns 0 when one of them is not in the graph. */
 static int find_ends(const struct pw_gates *g, const struct pw_graph_link *link,
                      const struct pw_graph_op **send, const struct pw_graph_op **receive)
 {
@@ -123,8 +123,8 @@ static int find_ends(const struct pw_gates *g, const struct pw_graph_link *link,
     return *send && *receive;
 }
 
-/* The receiver waits for the send. A sender that waited for the receive waits, and so does one that
- * came later but would have waited: in the replay it may come first. */
+/* Adds the gates of messages. A receive waits for its send. A send waits for its receive when it
+ * did so in the run, or when sends of its size do: in the replay it may come first. */
 static void add_links(struct pw_gates *g, const struct pw_graph_link *links, size_t n)
 {
     struct pw_sendmode mode = {{0}, {0}};
@@ -159,7 +159,8 @@ static int by_receiver(const void *a, const void *b)
     return 0;
 }
 
-/* A send that waited for room waits until its receiver is back in MPI. */
+/* Adds the gates of sends that waited for room in MPI's buffers: until the receiver returned into
+ * MPI. */
 static void add_flows(struct pw_gates *g)
 {
     pw_sort(g->flows, g->nflows, sizeof(*g->flows), by_receiver);
@@ -190,8 +191,8 @@ static int allocate(struct pw_gates *g, size_t most)
     return 0;
 }
 
-/* Sorts the operations and flows of gathered parts. 0 or -ENOMEM; in both cases `needs` is the
- * caller's to free, and the rest pw_gates_fini()'s. */
+/* Makes the gates; sorts the operations and flows of the gathered parts. Returns 0 or -ENOMEM. In
+ * both cases the caller must free `needs`, and call pw_gates_fini() for the rest. */
 static int pw_gates_make(struct pw_gates *g, struct pw_graph_parts *parts,
                          const struct pw_instances *in)
 {
@@ -231,7 +232,7 @@ struct builder {
     int failed;
 };
 
-/* Where a rank is in its steps and phases while its time is walked through. */
+/* The step and phase of a rank at the current time. */
 struct place {
     const struct pw_graph_window *windows;
     size_t n;
@@ -245,7 +246,7 @@ static int by_rank_and_start(const void *a, const void *b)
     const struct pw_graph_window *x = a, *y = b;
     COMPARE(x->rank, y->rank);
     COMPARE(x->start, y->start);
-    COMPARE(x->phase, y->phase); /* a step before the phase that begins with it */
+    COMPARE(x->phase, y->phase); /* a step comes before a phase with the same start */
     COMPARE(y->end, x->end);
     return 0;
 }
@@ -271,7 +272,7 @@ static struct pw_replay_node *add_node(struct builder *b, int32_t rank, const st
     return node;
 }
 
-/* The time until which step and phase stay the same, at most `to`. */
+/* Returns the time until which the step and the phase do not change, at most `to`. */
 static int64_t stays_until(const struct place *at, int64_t to)
 {
     if (at->next < at->n && at->windows[at->next].start < to)
@@ -279,7 +280,7 @@ static int64_t stays_until(const struct place *at, int64_t to)
     return at->phase && at->phase->end < to ? at->phase->end : to;
 }
 
-/* Enters the windows that have begun by `time`, and leaves the phase that has ended. */
+/* Enters the steps and phases that begin by `time`, and leaves a phase that has ended. */
 static void move_to(struct place *at, int64_t time)
 {
     if (at->phase && at->phase->end <= time)
@@ -293,7 +294,7 @@ static void move_to(struct place *at, int64_t time)
     }
 }
 
-/* Own work between two times, a node for each step and phase in it. */
+/* Adds the own work from `from` to `to`: one node for each step and phase. */
 static void add_work(struct builder *b, int32_t rank, struct place *at, int64_t from, int64_t to)
 {
     while (from < to) {
@@ -322,11 +323,11 @@ static void add_wait(struct builder *b, struct pw_replay_node *node, int32_t gat
     node->nwaits++;
 }
 
-/* Something that a rank does at a time: enters an event, or stands still for one. */
+/* The time at which a rank enters an event, or begins to wait for one. */
 struct moment {
     int64_t time, leave;
-    int64_t op;   /* that it stands still for */
-    int32_t gate; /* that it adds to */
+    int64_t op;   /* the event that it waits for */
+    int32_t gate; /* the gate that it adds to */
     int stands;
 };
 
@@ -365,7 +366,7 @@ static size_t list_moments(const struct builder *b, const struct span *span, str
     return n;
 }
 
-/* What the last node's cost is of. */
+/* Notes which transfer is the cost of the last node. */
 static void note_transfer(struct builder *b, const struct pw_graph_op *op, int waited, int is_tail)
 {
     struct pw_graph *out = b->out;
@@ -392,23 +393,24 @@ static int is_between_hosts(const struct builder *b, int32_t rank, const struct 
     return op->peer >= 0 && op->peer < b->world->nranks && b->host_of[op->peer] != b->host_of[rank];
 }
 
-/* A walk through what one rank did. */
+/* A walk through the moments of one rank. */
 struct walk {
     int32_t rank;
     struct place at;
     const struct moment *m; /* [n] */
-    size_t n, next;         /* next: the moment that comes */
+    size_t n, next;         /* number of moments; the next one */
     int64_t now, end;
 };
 
-/* All that was completed by the same call: one node, which costs what came after the last was
- * there. */
+/* Adds one node for all operations that one call completed. Its cost is the time after the last
+ * partner had come. */
 static void stand_still(struct builder *b, struct walk *w)
 {
     struct pw_replay_node *node = add_node(b, w->rank, &w->at);
     const struct moment *m = w->m;
     int64_t there = w->now, leave = m[w->next].leave;
-    const struct pw_graph_op *last = &b->ops[m[w->next].op], *outer = NULL; /* to be there */
+    /* `last`: the operation whose partner came last; `outer`: the same between hosts. */
+    const struct pw_graph_op *last = &b->ops[m[w->next].op], *outer = NULL;
     int64_t outer_there = INT64_MIN;
     if (!node)
         return;
@@ -469,7 +471,7 @@ static void build_rank(struct builder *b, struct walk *w)
         add_work(b, w->rank, &w->at, w->now, w->end);
 }
 
-/* The first step's start and the last one's end; 0 when the rank has no step. */
+/* Finds the start of the rank's first step and the end of its last. Returns 0 when it has none. */
 static int find_span(const struct place *at, int64_t *start, int64_t *end)
 {
     *end = INT64_MIN;

@@ -1,5 +1,5 @@
-/* The run's dependency graph for the replay (analysis/replay.h), built on process 0 of the parts
- * that all processes gathered; and which sends wait for their receive. findings.c builds it;
+/* Builds the run's dependency graph for the replay (analysis/replay.h) on process 0, from the parts
+ * that all processes gathered; and judges which sends wait for their receive. findings.c builds it;
  * whatif.c, slownetwork.c and imbalancerows.c replay it. A graph does not change once it is built:
  * a replay that changes nodes has a copy of them. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_GRAPH_H
@@ -12,8 +12,8 @@
 
 enum { PW_SENDMODE_SIZES = 520 }; /* eighths of powers of two */
 
-/* How many of the sends that stood still before their receive came waited for it, and how many had
- * left by then; by size. */
+/* For each size, the sends that began to block before their receive: how many waited for the
+ * receive, and how many had ended before it. */
 struct pw_sendmode {
     int64_t waited[PW_SENDMODE_SIZES], left[PW_SENDMODE_SIZES];
 };
@@ -21,35 +21,36 @@ struct pw_sendmode {
 void pw_sendmode_see(struct pw_sendmode *mode, const struct pw_graph_op *send,
                      const struct pw_graph_op *receive);
 
-/* 1: it would wait, were the receive late: it is synchronous, or 9 of 10 of its size did, of 3 or
- * more. */
+/* Returns 1 when the send would wait for a late receive: it is synchronous, or 90 % of at least 3
+ * sends of its size waited. */
 int pw_sendmode_waits(const struct pw_sendmode *mode, const struct pw_graph_op *send);
 
-/* What a node's cost is of: a rank's part in a collective, or, of the messages that one call
- * completed, the last to be begun, or the last between hosts. */
+/* The transfer that is a node's cost: the rank's part in a collective, or a message. When a call
+ * completed several messages, it is the last that began, or the last between hosts. */
 struct pw_graph_transfer {
     int64_t instance, size; /* instance -1: a message */
     int32_t node, peer;     /* peer: world rank of a message; -1: not known */
     uint16_t op;
-    uint8_t receives, waited; /* waited: the rank was there before its partner */
-    uint8_t is_tail;          /* a message within the host, of the same call, was begun after it */
+    uint8_t receives, waited; /* waited: 1 when the rank was ready before its partner */
+    uint8_t is_tail; /* 1: the call also completed a message within the host that began later */
 };
 
 struct pw_graph {
     struct pw_replay_graph replay;
-    struct pw_graph_transfer *transfers; /* in the order of nodes; costs above 0 only */
+    /* in the order of nodes; only of nodes with a cost above 0 */
+    struct pw_graph_transfer *transfers;
     size_t ntransfers;
     int32_t *order;
     size_t given_up;
     int64_t measured_ns; /* first start to last end of the steps replayed */
-    int64_t first_ns;    /* the first start */
-    /* owned memory behind `replay` */
+    int64_t first_ns;    /* the start of the first step */
+    /* memory that `replay` points to */
     struct pw_replay_node *nodes;
     int64_t *starts;
 };
 
-/* Builds the graph of gathered parts; for process 0. 0, -ENODATA when there is nothing to replay
- * or collectives are asynchronous, or -ENOMEM. */
+/* Builds the graph from gathered parts, on process 0. Returns 0, -ENOMEM, or -ENODATA when there is
+ * nothing to replay, or when collectives are asynchronous. */
 int pw_graph_build(struct pw_graph *graph, struct pw_graph_parts *parts,
                    const struct pw_world *world, const struct pw_instances *instances);
 

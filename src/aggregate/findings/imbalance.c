@@ -1,4 +1,4 @@
-/* Finds work that differs by design, and takes it out; see imbalance.h. */
+/* Finds work that differs by design, and subtracts it; see imbalance.h. */
 #include "aggregate/findings/imbalance.h"
 
 #include <errno.h>
@@ -94,8 +94,9 @@ static void gather_phase(struct pw_imbalance_work *f, size_t phase)
         f->series[i] = f->out->adjusted.phase_ns[i * PW_PHASES + phase];
 }
 
-/* The cost of a unit is fitted to work outside communication, and for each phase: one whose work
- * does not depend on the amount stays as it is. */
+/* Subtracts work that the amounts explain. The cost of a unit is fitted to the work outside
+ * communication, and again to each phase, so that a phase whose work does not depend on the amount
+ * does not change. */
 static void take_amounts_out(struct pw_imbalance_work *f)
 {
     struct pw_matrix *a = &f->out->adjusted;
@@ -257,13 +258,13 @@ void pw_imbalance_fini(struct pw_imbalance *imbalance)
     *imbalance = (struct pw_imbalance){0};
 }
 
-/* What stragglers have more than their peers, where work differs by design: for the replay without
- * it. */
+/* ---- for the replay: how much more work a straggler has than its peers, when work differs by
+ * design ---- */
 
-/* A rank's excess is the same in all steps when it is spread by no more than so many times the
- * others' is. */
+/* A rank's excess counts as constant when its spread is at most so many times that of the
+ * others. */
 #define MOST_SPREAD 1.5
-#define LEAST_SHARE 0.1 /* of the excess: a phase with less has none */
+#define LEAST_SHARE 0.1 /* of the excess: a smaller share of a phase counts as 0 */
 
 enum { MOST_OTHERS = 64, MOST_PEERS = 32 };
 
@@ -276,7 +277,8 @@ struct peers {
     int64_t *series; /* [nsteps * nranks] one phase's work */
 };
 
-/* Fills `excess` in the straggler's window, or outside of it; how many are known, in `values`. */
+/* Fills `excess` for the steps inside the straggler's window, or outside of it, and `values` with
+ * the known ones of these. Returns how many are known. */
 static size_t fill_excess(struct peers *w, const int64_t *own_ns, size_t rank, int inside)
 {
     const struct pw_straggler_input in = {
@@ -294,7 +296,7 @@ static size_t fill_excess(struct peers *w, const int64_t *own_ns, size_t rank, i
     return n;
 }
 
-/* Median of the n `values`, and of their distances to it. */
+/* Median of the n `values`; *spread: their median deviation. */
 static int64_t level_of(struct peers *w, size_t n, int64_t *spread)
 {
     const int64_t level = n ? pw_median_i64(w->values, n) : 0;
@@ -304,7 +306,7 @@ static int64_t level_of(struct peers *w, size_t n, int64_t *spread)
     return level;
 }
 
-/* The median spread of other ranks, of which at most MOST_OTHERS are looked at. */
+/* The median spread of the excess of at most MOST_OTHERS other ranks. */
 static int64_t usual_spread(struct peers *w)
 {
     int64_t spreads[MOST_OTHERS];
@@ -318,7 +320,7 @@ static int64_t usual_spread(struct peers *w)
     return n ? pw_median_i64(spreads, n) : 0;
 }
 
-/* In which phases it is, as shares of 1; all 0: not known. */
+/* Fills the share of each phase in the excess; all 0: not known. */
 static void find_phases(struct peers *w, double shares[PW_PHASES])
 {
     double sum = 0, kept = 0;
@@ -345,7 +347,7 @@ static void find_peer(struct peers *w, const size_t *rows, struct pw_whatif_peer
     const int64_t usual = usual_spread(w);
     size_t known = fill_excess(w, w->m->useful_ns, w->found->rank, 0);
     const int64_t outside = level_of(w, known, &spread);
-    const int64_t less = outside < 0 ? outside : 0; /* too much was taken out as by design */
+    const int64_t less = outside < 0 ? outside : 0; /* too much was subtracted before */
     known = fill_excess(w, w->m->useful_ns, w->found->rank, 1);
     const int64_t level = level_of(w, known, &spread);
     const int is_constant = (double)spread <= MOST_SPREAD * (double)usual;
@@ -354,7 +356,7 @@ static void find_peer(struct peers *w, const size_t *rows, struct pw_whatif_peer
     find_phases(w, out->phases);
 }
 
-/* Stragglers of roles that have other ranks. */
+/* Marks the stragglers whose role has other ranks. Returns 0 or -ENOMEM. */
 static int mark_slow(struct pw_imbalance *out, size_t nranks,
                      const struct pw_straggler_found *found, size_t n)
 {

@@ -1,5 +1,5 @@
-/* Describes work that differs by design, and what sharing it out evenly would be; see imbalance.h.
- */
+/* Makes the rows about work that differs by design, and the change that would balance it; see
+ * imbalance.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,9 +12,9 @@
 #include "core/text.h"
 
 #define LEAST_MORE 1.05 /* times the usual amount */
-#define LEAST_PEAK 1.01 /* times the mean of the step, of what is no guess */
+#define LEAST_PEAK 1.01 /* times the mean of the step, when the amounts are given */
 
-/* What a rank has more than the mean of the step's amounts. */
+/* Fills out->amounts with the work that a rank has above the mean of the step, by the amounts. */
 static void share_amounts(struct pw_imbalance_work *f)
 {
     for (size_t s = 0; s < f->m->nsteps; s++) {
@@ -48,10 +48,10 @@ static struct pw_row_c_imbalance *add_row(struct pw_imbalance_work *f, const cha
     return row;
 }
 
-/* "0-3, 8 and 5 more", of the ranks that are marked. */
+/* Writes the marked ranks, as "0-3, 8 and 5 more". */
 static void list_ranks(const uint8_t *marked, size_t nranks, char out[64])
 {
-    enum { ROOM = 34 }; /* for the last runs, and how many are left */
+    enum { ROOM = 34 }; /* bytes for the last ranges, and for "and N more" */
     struct pw_sentence s = pw_sentence_on(out, 64);
     size_t left = 0;
     for (size_t r = 0; r < nranks; r++)
@@ -101,7 +101,7 @@ static void describe_role(struct pw_imbalance_work *f, size_t k, uint8_t *marked
                  f->world->ranks[first].hostname);
 }
 
-/* Medians over the steps of the rank's amount and work. */
+/* Median of a series over the steps of the rank; -1: not known. */
 static int64_t usual(struct pw_imbalance_work *f, const int64_t *series, size_t rank)
 {
     size_t n = 0;
@@ -111,7 +111,8 @@ static int64_t usual(struct pw_imbalance_work *f, const int64_t *series, size_t 
     return n ? pw_median_i64(f->scratch, n) : -1;
 }
 
-/* The median of the ranks that are not marked; of all ranks where `marked` is NULL. */
+/* Median over the ranks that are not marked, or all ranks when `marked` is NULL; -1: none is
+ * known. */
 static int64_t median_of_ranks(struct pw_imbalance_work *f, const int64_t *of_rank,
                                const uint8_t *marked)
 {
@@ -122,7 +123,7 @@ static int64_t median_of_ranks(struct pw_imbalance_work *f, const int64_t *of_ra
     return n ? pw_median_i64(f->scratch, n) : -1;
 }
 
-/* Most of a step's amount over their mean, as a mean over the steps. */
+/* The largest amount of a step / the mean amount, as a mean over the steps. */
 static double usual_peak(const struct pw_imbalance_work *f)
 {
     struct pw_peak peak = {0};
@@ -137,8 +138,8 @@ static double usual_peak(const struct pw_imbalance_work *f)
     return pw_peak_value(&peak);
 }
 
-/* The ranks that always have more than the others; where the most is another rank's in each step,
- * none. */
+/* Adds a row about the ranks whose usual amount is larger than the others'; without such ranks,
+ * about amounts that differ from step to step. Returns 1 when it added one. */
 static int describe_amounts(struct pw_imbalance_work *f, uint8_t *marked, int64_t *amount_of,
                             int64_t *work_of)
 {
@@ -185,7 +186,7 @@ int pw_imbalance_describe(struct pw_imbalance_work *f)
         unequal |= f->found[k].state != PW_BALANCE_EVEN;
         has_more |= f->found[k].offset_ns > 0;
     }
-    /* A role with less work gets a row where no role has more than the median rank. */
+    /* A role with less work gets a row only when no role has more than the median rank. */
     for (size_t k = 0; ok && k < f->roles->nroles; k++)
         if (f->found[k].offset_ns > 0 || (f->found[k].offset_ns < 0 && !has_more))
             describe_role(f, k, marked);
@@ -201,11 +202,10 @@ int pw_imbalance_describe(struct pw_imbalance_work *f)
     return ok ? 0 : -ENOMEM;
 }
 
-/* Work that varies from step to step without anything that tells its amounts: a row of
- * /imbalances, and what sharing each step's work out evenly would be. */
+/* ---- work that varies from step to step, with unknown amounts ---- */
 
-/* Most of a step's work over their mean, as a mean over the steps; each by what is usual for its
- * rank. */
+/* The largest work of a step / the mean work, as a mean over the steps; each work is divided by its
+ * rank's median. */
 static double usual_step_peak(struct pw_imbalance_work *f)
 {
     const size_t nranks = f->m->nranks, nsteps = f->m->nsteps;
@@ -258,22 +258,22 @@ int pw_imbalance_find_varying(struct pw_imbalance_work *f)
 
 void pw_imbalance_describe_varying(struct pw_imbalance_work *f)
 {
-    f->out->is_varying &= f->cost <= 0; /* else amounts explain it */
+    f->out->is_varying &= f->cost <= 0; /* otherwise the amounts explain it */
     if (f->out->is_varying)
         add_step_row(f->out, usual_step_peak(f));
 }
 
-/* ---- shared out ---- */
+/* ---- balanced work ---- */
 
 enum { MOST_STRAGGLERS = 32 };
 
 struct sharing {
     const struct pw_replay_graph *graph;
     const size_t *rows;
-    const int32_t *role_of; /* NULL: all have the same */
+    const int32_t *role_of; /* NULL: all ranks have one role */
     size_t nroles;
     struct pw_varying varying;
-    double *work; /* [nsteps * nranks] ns, that varies; 0: not known */
+    double *work; /* [nsteps * nranks] work in the varying phases, ns; 0: not known */
 };
 
 static void fill_work(const struct sharing *h, const int64_t *works)
@@ -303,8 +303,8 @@ static double others_mean(const struct sharing *h, size_t step, size_t rank)
     return n > 0 ? sum / n : -1;
 }
 
-/* What a straggler has more in the steps that it held back, by more than chance, is not shared out.
- */
+/* Subtracts the straggler's excess, if it is more than chance, in the steps that it held back:
+ * balancing does not remove it. */
 static void take_excess_out(const struct sharing *h, const struct pw_straggler_found *found)
 {
     struct pw_varying_level in = {0}, out = {0};
@@ -326,7 +326,7 @@ static void take_excess_out(const struct sharing *h, const struct pw_straggler_f
     }
 }
 
-/* Logarithms, less the step's mean; NAN: not known. */
+/* Fills logs[] with the logarithm of the work minus the mean of the step; NAN: not known. */
 static void fill_logs(const struct sharing *h, double *logs)
 {
     const size_t nranks = h->graph->nranks;
@@ -357,7 +357,8 @@ static struct pw_varying_level level_of(const struct sharing *h, const double *l
     return level;
 }
 
-/* Each rank's work by what is usual for it. */
+/* Fills shares[] with the work / the usual work of the rank; -1: not known. Returns 0 or
+ * -ENOMEM. */
 static int fill_shares(const struct sharing *h, double *shares)
 {
     const size_t nranks = h->graph->nranks;
@@ -407,7 +408,7 @@ int pw_imbalance_share_steps(struct pw_imbalance *out, const struct pw_graph *gr
     h.nroles = roles->nroles ? roles->nroles : 1;
     int err = all && shares && factors && h.work ? 0 : -ENOMEM, is_varying = 0;
     if (!err) {
-        /* Without transfers noise is known better. */
+        /* The graph's work has no transfers, so it gives the noise more exactly. */
         const struct pw_varying_input in = {g->nsteps, g->nranks, all};
         struct pw_varying better;
         pw_replay_sum_works(g, all);

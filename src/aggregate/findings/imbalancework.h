@@ -1,5 +1,6 @@
-/* What imbalance.c, which takes differences out, shares with imbalancerows.c, which describes them.
- * Not for other files. It lives as long as one call of pw_imbalance_find(). */
+/* The state that imbalance.c, which subtracts differences, shares with imbalancerows.c, which
+ * describes them; no other file may include it. It exists during one call of
+ * pw_imbalance_find(). */
 #ifndef PW_AGGREGATE_FINDINGS_IMBALANCEWORK_H
 #define PW_AGGREGATE_FINDINGS_IMBALANCEWORK_H
 
@@ -21,16 +22,18 @@ struct pw_imbalance_work {
     int32_t *host_of;
     int64_t *amounts, *series, *scratch;
     double cost;     /* of a unit of amount, ns */
-    const char *how; /* amounts are known */
+    const char *how; /* source of the amounts: "given", "collectives" or "messages" */
 };
 
-/* Once amounts and roles are taken out: the rows, and what to replay. 0 or -ENOMEM. */
+/* Makes the rows and the changes to replay, after amounts and roles were subtracted. Returns 0 or
+ * -ENOMEM. */
 int pw_imbalance_describe(struct pw_imbalance_work *work);
 
-/* Finds whether work varies from step to step; needs `out`, `world` and `m` only. 0 or -ENOMEM. */
+/* Finds whether work varies from step to step; uses only `out`, `world` and `m`. Returns 0 or
+ * -ENOMEM. */
 int pw_imbalance_find_varying(struct pw_imbalance_work *work);
 
-/* Adds a row about it, where no amounts explain it. */
+/* Adds a row about that, when no amounts explain it. */
 void pw_imbalance_describe_varying(struct pw_imbalance_work *work);
 
 #endif

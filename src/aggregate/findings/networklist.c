@@ -1,4 +1,4 @@
-/* Lists the transfers between hosts, and what is usual for them; see networklist.h. */
+/* Lists the transfers between hosts, and finds the usual time of each kind; see networklist.h. */
 #include "aggregate/findings/networklist.h"
 
 #include <errno.h>
@@ -8,7 +8,11 @@
 #include "analysis/statistics.h"
 #include "core/sort.h"
 
-enum { LEAST_WAITED = 10, LEAST_FAST = 20, FASTEST = 50 /* one of so many */ };
+enum {
+    LEAST_WAITED = 10,
+    LEAST_FAST = 20,
+    FASTEST = 50 /* 1 / the share of the fastest transfers */
+};
 
 struct listing {
     struct pw_net_list *out;
@@ -48,7 +52,7 @@ static uint64_t link_key(const struct listing *f, const struct pw_graph_transfer
     return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
 }
 
-/* Between ranks of one host there is no network. */
+/* 1 when the transfer is between hosts, or in a collective that all members recorded. */
 static int is_between_hosts(const struct listing *f, const struct pw_graph_transfer *t)
 {
     const struct pw_replay_node *node = &f->graph->nodes[t->node];
@@ -82,7 +86,7 @@ static void add_link(struct listing *f, struct pw_net_link *link,
     link->hosts[1] = host != link->hosts[0] ? host : link->hosts[1];
 }
 
-/* Those of communicators within a host are left out. */
+/* Drops the transfers of communicators within one host. */
 static void drop_inner(struct listing *f)
 {
     size_t kept = 0;
@@ -144,8 +148,8 @@ static int list_transfers(struct listing *f)
     return ok && f->out->links ? 0 : -ENOMEM;
 }
 
-/* The median of what nothing hid of a kind on a link, where there is enough of it; -1: is not
- * known. `order` has that kind's and link's transfers. */
+/* The median of the transfers in order[n], all of one kind on one link, that nothing hid; -1 when
+ * these are too few. */
 static double median_of(const struct listing *f, const struct keyed *order, size_t n,
                         int64_t *values)
 {
@@ -156,8 +160,9 @@ static double median_of(const struct listing *f, const struct keyed *order, size
     return waited < LEAST_WAITED ? -1 : (double)pw_median_i64(values, waited);
 }
 
-/* What is usual for a kind: of the links' medians the middle one, or the lower of two, so that one
- * slow link of two does not move it; of all transfers where nothing hid only few. */
+/* Finds the usual time of a kind: the median of the links' medians. Of two middle values it is the
+ * lower one, so that one slow link of two does not change it. Without any link's median, it is the
+ * median of all transfers. */
 static void find_usual_of_kind(struct listing *f, const struct keyed *order, size_t n,
                                int64_t *values, int64_t *medians)
 {
@@ -177,7 +182,8 @@ static void find_usual_of_kind(struct listing *f, const struct keyed *order, siz
     f->out->usual_ns[kind] = (double)medians[(known - 1) / 2];
 }
 
-/* The time that one in fifty of the transfers that nothing hid does not exceed. */
+/* Finds the time of the fastest 2 % of the transfers that nothing hid; -1 when these are too
+ * few. */
 static void find_fast_of_kind(struct listing *f, const struct keyed *order, size_t n,
                               int64_t *values)
 {

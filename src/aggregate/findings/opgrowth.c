@@ -1,8 +1,8 @@
 /* Self times of a few operators over the steps of each straggler, on all ranks; see opgrowth.h.
  *
- * First the ranks that are stragglers are read: the operators with most self time in their steps
- * are candidates, by name. Then all ranks are, and say what those took of them. Memory is bounded
- * by ranks x candidates. */
+ * First the files of the stragglers are read: the operators with most self time in their steps are
+ * the candidates. Then the files of all ranks are read, for the self time of the candidates. Memory
+ * is bounded by ranks x candidates. */
 #include "aggregate/findings/opgrowth.h"
 
 #include <errno.h>
@@ -24,8 +24,8 @@ enum {
     OWN = -1
 };
 
-/* An operator that waits for other ranks for more than a tenth of its self time is not its rank's
- * own work. */
+/* An operator that waits for other ranks for more than 1 / this of its self time is not own
+ * work. */
 enum { MOST_WAITING_PARTS = 10 };
 
 struct window {
@@ -38,7 +38,8 @@ struct candidate {
     char name[PW_OPTREE_NAME], type[PW_OPTREE_TYPE];
 };
 
-/* What a rank took in a window: of a candidate, or (OWN) of all its own work. */
+/* The self time of a candidate on one rank in one window; with the candidate OWN, all own work of
+ * the rank. */
 struct item {
     int64_t window, candidate, rank, ns, steps;
 };
@@ -50,15 +51,15 @@ struct growth {
     struct pw_optree *operators;
     struct window windows[MOST_WINDOWS];
     size_t nwindows;
-    struct candidate *candidates; /* of all processes */
+    struct candidate *candidates; /* from all processes */
     size_t ncandidates;
 };
 
-/* What is known of one of this process's ranks in the windows. */
+/* The sums of one rank of this process in the windows. */
 struct reading {
     struct pw_optree names;
     struct pw_opwindows sums;
-    uint64_t *masks; /* the steps of `sums` */
+    uint64_t *masks; /* memory of sums.steps */
     int64_t own_ns[MOST_WINDOWS], steps[MOST_WINDOWS];
 };
 
@@ -78,7 +79,8 @@ static uint64_t windows_at(const struct growth *g, int64_t step)
     return mask;
 }
 
-/* Damage is noted elsewhere: of such a rank what could be read counts. */
+/* Sums up the rank in the windows. Returns 0 or -ENOMEM. A damaged file, which is noted elsewhere,
+ * counts as far as it could be read. */
 static int read_rank(const struct growth *g, const struct pw_input *input, struct reading *r)
 {
     size_t column = (size_t)input->rank - g->share->first;
@@ -102,7 +104,8 @@ static int read_rank(const struct growth *g, const struct pw_input *input, struc
     return pw_opread_windows(&r->names, input, &r->sums) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* The operator of this name in another tree, -1 when it has none and no room for one. */
+/* The number of the operator in another tree, which adds it if needed; negative when there is no
+ * room. */
 static int32_t find_op(struct pw_optree *tree, const char *name, const char *type, uint32_t kind)
 {
     int64_t name_text = pw_optree_text(tree, name, PW_OPTREE_NAME);
@@ -112,7 +115,7 @@ static int32_t find_op(struct pw_optree *tree, const char *name, const char *typ
     return pw_optree_op(tree, (uint32_t)name_text, (uint32_t)type_text, kind);
 }
 
-/* It is an operator, and does not wait for other ranks in it. */
+/* 1 when the operator is own work: it hardly waits for other ranks. */
 static int is_work(const struct growth *g, const struct reading *r, const struct pw_opname *op)
 {
     if (op->kind != PW_KIND_OPERATOR && op->kind != PW_KIND_DATA)
@@ -131,7 +134,8 @@ static int most_first(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Keeps the operators of the window that have most self time: `best` has room for one more. */
+/* Lists the operators with most self time in the window. Returns how many; `best` has room for one
+ * more. */
 static size_t list_best(const struct growth *g, const struct reading *r, size_t window,
                         struct candidate *best)
 {
@@ -151,7 +155,7 @@ static size_t list_best(const struct growth *g, const struct reading *r, size_t 
     return n;
 }
 
-/* Lists the candidates of the stragglers whose files this process reads. */
+/* Lists the candidates for the stragglers whose files this process reads. Returns 0 or -ENOMEM. */
 static int find_candidates(struct growth *g, struct candidate *mine, size_t *n)
 {
     int err = 0;
@@ -200,7 +204,8 @@ static int measure(const struct growth *g, struct item **items, size_t *n)
     return *items ? err : -ENOMEM;
 }
 
-/* Per step of each rank, of the window and candidate of `of`; -1 where it has none. */
+/* Fills per_step[nranks] with the time per step for the window and candidate of `of`; -1: not
+ * known. */
 static void spread(const struct growth *g, const struct item *items, size_t n,
                    const struct item *of, int64_t *per_step)
 {
@@ -212,7 +217,8 @@ static void spread(const struct growth *g, const struct item *items, size_t n,
             per_step[items[i].rank] = items[i].ns / items[i].steps;
 }
 
-/* As much of a name as is shown: files may have anything in them. */
+/* Copies at most NAME_SHOWN bytes of a name, and replaces control characters, which files may
+ * contain. */
 static void show_name(char out[NAME_SHOWN + 1], const char *name)
 {
     size_t n = strlen(name);
@@ -238,7 +244,7 @@ static void enter(struct pw_row_c_straggler *row, const struct candidate *c,
         row->cause = PW_CAUSE_OPERATOR_GREW;
 }
 
-/* On process 0. */
+/* Adds evidence and causes to the stragglers, on process 0. Returns 0 or -ENOMEM. */
 static int enter_all(struct growth *g, const struct item *items, size_t n)
 {
     size_t nranks = (size_t)g->job->world.nranks;
@@ -267,7 +273,7 @@ static int enter_all(struct growth *g, const struct item *items, size_t n)
     return 0;
 }
 
-/* Worst first, as long as all their items fit. */
+/* Agrees on the stragglers to examine: the worst ones, as many as items fit. Collective. */
 static void agree_on_windows(struct growth *g)
 {
     unsigned long n = g->job->procs.process == 0 ? g->findings->nstragglers : 0;

@@ -1,4 +1,5 @@
-/* Gathers what is known of the ranks' roles, reads command lines, and decides; see rankroles.h. */
+/* Gathers the data about the ranks' roles, reads command lines, and chooses the source of the
+ * roles; see rankroles.h. */
 #include "aggregate/findings/rankroles.h"
 
 #include <errno.h>
@@ -11,7 +12,8 @@
 
 /* ---- command lines ---- */
 
-/* The next word of a command, without folders; NULL behind the last. */
+/* Copies the next word of a command, without folders. Returns the rest; NULL after the last
+ * word. */
 static const char *next_word(const char *at, char word[64])
 {
     at += strspn(at, " ");
@@ -25,7 +27,8 @@ static const char *next_word(const char *at, char word[64])
     return at + length;
 }
 
-/* The file name of the command's program; of an interpreter also that of its script. */
+/* Writes the file name of the command's program, and with an interpreter also that of the
+ * script. */
 static void name_program(const char *command, char out[64])
 {
     char word[64];
@@ -43,7 +46,8 @@ static void name_program(const char *command, char out[64])
         }
 }
 
-/* `name` with '-' for '_' is at the beginning of `text`; its length, or 0. */
+/* Returns the length of `name` when `text` begins with it, else 0. A '_' in the text also matches a
+ * '-' in the name. */
 static size_t match(const char *text, const char *name)
 {
     size_t n = 0;
@@ -53,8 +57,8 @@ static size_t match(const char *text, const char *name)
     return n;
 }
 
-/* Stages of a pipeline that the command line asks for, as Megatron, NeMo and GPT-NeoX spell it
- * (--pipeline-model-parallel-size 4); 0 when it does not. */
+/* The number of pipeline stages in the options of the command line, as Megatron, NeMo and GPT-NeoX
+ * spell them (--pipeline-model-parallel-size 4); 0 when there are none. */
 static int64_t command_stages(const char *command)
 {
     static const char *const names[] = {"pipeline-model-parallel-size", "pipeline-parallel-size",
@@ -72,15 +76,15 @@ static int64_t command_stages(const char *command)
     return 0;
 }
 
-/* ---- what the files say ---- */
+/* ---- data from the rank files ---- */
 
-/* What the rank's file says of it. */
+/* Data about a rank from its file. */
 struct pw_role_label {
     int32_t rank;
     char role[64], program[64];
 };
 
-/* A rank in a communicator of a part of the job, on which there were collectives. */
+/* A rank in a communicator that has only a part of the job's ranks, and had collectives. */
 struct pw_role_member {
     uint64_t uid;
     int32_t rank, pad;
@@ -125,7 +129,7 @@ int pw_roles_gather(struct pw_roles *roles, const struct pw_job *job)
     return ok ? 0 : -ENOMEM;
 }
 
-/* ---- given ---- */
+/* ---- roles that were given ---- */
 
 static void name_rank(struct pw_roles *roles, int32_t rank, const char *name, const char *how)
 {
@@ -135,7 +139,8 @@ static void name_rank(struct pw_roles *roles, int32_t rank, const char *name, co
     snprintf(row->how, sizeof(row->how), "%s", how);
 }
 
-/* Numbers the names in the order of their first ranks; with fewer than two there are no roles. */
+/* Numbers the names in the order of their first ranks. With fewer than two names there are no
+ * roles. */
 static void number_names(struct pw_roles *roles, const struct pw_world *world)
 {
     size_t nranks = (size_t)world->nranks;
@@ -152,7 +157,7 @@ static void number_names(struct pw_roles *roles, const struct pw_world *world)
     roles->nroles = roles->n ? roles->nroles : 0;
 }
 
-/* By the roles that ranks gave with profwrap_role(), else by their programs where these differ. */
+/* Takes the roles given with profwrap_role(), else the programs when these differ. */
 static int use_labels(struct pw_roles *roles, const struct pw_world *world)
 {
     int said = 0;
@@ -166,7 +171,7 @@ static int use_labels(struct pw_roles *roles, const struct pw_world *world)
         if (label->rank >= 0 && label->rank < world->nranks && name[0])
             name_rank(roles, label->rank, name, said ? "given" : "program");
     }
-    if (!said) /* a rank without a file gets its neighbour's name: it makes no role */
+    if (!said) /* a rank without a file gets its neighbour's name, and so no role of its own */
         for (int64_t r = 1; r < world->nranks; r++)
             if (!roles->rows[r].role[0])
                 memcpy(roles->rows[r].role, roles->rows[r - 1].role, sizeof(roles->rows[r].role));
@@ -186,7 +191,8 @@ static void name_stages(struct pw_roles *roles, const struct pw_world *world, in
     roles->nroles = (size_t)nstages;
 }
 
-/* Megatron's and DeepSpeed's stages are the outermost part of a rank's number. */
+/* Takes the stages in the command line. In Megatron and DeepSpeed, the ranks of a stage are
+ * consecutive. */
 static int use_command(struct pw_roles *roles, const struct pw_world *world)
 {
     int64_t nstages = command_stages(world->command);
@@ -198,7 +204,7 @@ static int use_command(struct pw_roles *roles, const struct pw_world *world)
     return 1;
 }
 
-/* ---- from communication ---- */
+/* ---- roles from communication ---- */
 
 static int by_uid(const void *a, const void *b)
 {
@@ -208,7 +214,7 @@ static int by_uid(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* A call with the time that orders it: when a send begins, when a receive ends. */
+/* A call, and its time: the start of a send, the end of a receive. */
 struct timed_call {
     struct pw_roles_call call;
     int64_t time;
@@ -241,8 +247,8 @@ static const struct pw_graph_op *find_op(const struct pw_graph_op *ops, size_t n
     return bsearch(&key, ops, n, sizeof(key), by_rank_and_enter);
 }
 
-/* Whether what comes from one neighbour is there before it is sent to the other. 1, 0 or -ENOMEM.
- */
+/* Returns 1 when messages from one neighbour arrive before messages go to the other, else 0; or
+ * -ENOMEM. */
 static int is_passed_on(const struct pw_roles *roles, int32_t nstages,
                         const struct pw_graph_parts *parts)
 {
@@ -278,8 +284,8 @@ static int is_passed_on(const struct pw_roles *roles, int32_t nstages,
     return found;
 }
 
-/* Pairs that share a communicator, and pairs with a message in half of the steps or more. `room` is
- * for a pair of each member, then of each of `pairs`. */
+/* Fills the pairs of ranks that share a communicator, and the pairs with messages in half of the
+ * steps or more. `room` is for one pair for each member, then one for each of `pairs`. */
 static void fill_pairs(const struct pw_roles *roles, const struct pw_world *world,
                        const struct pw_pairs *pairs, struct pw_roles_input *in,
                        struct pw_roles_pair *room)

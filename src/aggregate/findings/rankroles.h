@@ -1,29 +1,30 @@
-/* The ranks' roles in the job: those that the program or its command line gave, else those that its
- * communication shows (analysis/roles.h). aggregate.c has them gathered on all processes together
- * and found on process 0, for imbalance.c. A role that was given is never replaced by one concluded
- * from messages. */
+/* The ranks' roles in the job: as the program or its command line gave them, else as its
+ * communication shows them (analysis/roles.h). aggregate.c gathers the data on all processes
+ * together, and finds the roles on process 0, for imbalance.c. A given role is never replaced by
+ * one found from messages. */
 #ifndef PW_AGGREGATE_FINDINGS_RANKROLES_H
 #define PW_AGGREGATE_FINDINGS_RANKROLES_H
 
 #include "aggregate/match/graphparts.h"
 #include "aggregate/match/messages.h"
 
-/* On process 0; the others have none. */
+/* Filled on process 0, empty on the others. */
 struct pw_roles {
-    struct pw_row_c_role *rows; /* [nranks]; n is 0 when all have the same part */
-    int32_t *role_of;           /* [nranks] 0 .. nroles - 1, by their first ranks */
+    struct pw_row_c_role *rows; /* [nranks]; n is nranks, or 0 when all ranks have one role */
+    int32_t *role_of; /* [nranks] 0 .. nroles - 1, in the order of the roles' first ranks */
     size_t n, nroles;
-    int is_given; /* not concluded from messages */
-    /* What is known before: labels of the ranks, and communicators of a part of the job. */
+    int is_given; /* 1: the roles were given; 0: they were found from messages */
+    /* Gathered data: labels of the ranks, and members of communicators. */
     struct pw_role_label *labels;
     struct pw_role_member *members;
     size_t nlabels, nmembers;
 };
 
-/* Brings what the files say to process 0. Collective. 0 or -ENOMEM, the same on all. */
+/* Gathers the data from the rank files on process 0. Collective. Returns 0 or -ENOMEM, the same on
+ * all processes. */
 int pw_roles_gather(struct pw_roles *roles, const struct pw_job *job);
 
-/* Finds the roles, on process 0; `parts` are gathered. 0 or -ENOMEM. */
+/* Finds the roles, on process 0; `parts` are gathered. Returns 0 or -ENOMEM. */
 int pw_roles_find(struct pw_roles *roles, const struct pw_world *world,
                   const struct pw_pairs *pairs, const struct pw_graph_parts *parts);
 

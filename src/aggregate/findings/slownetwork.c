@@ -1,5 +1,5 @@
-/* Compares the transfers of links, hosts and stretches with the others of their kind, and replays
- * the run as if they were like these; see slownetwork.h. */
+/* Compares the transfers of a link, a host or a stretch with the others of their kind, and replays
+ * the run as if they were like the others; see slownetwork.h. */
 #include "aggregate/findings/slownetwork.h"
 
 #include <errno.h>
@@ -10,14 +10,14 @@
 #include "aggregate/findings/networklist.h"
 #include "analysis/network.h"
 
-/* What slow transfers between hosts cost the job. */
+/* ---- what slow transfers between hosts cost the job ---- */
 
-/* Which of them are slow: those of a link, a host, or all, in some steps. */
+/* The transfers that are slow: those of a link, of a host, or all, in steps first .. last. */
 struct pw_net_choice {
     int32_t link, host; /* -1: any */
     int is_collective;  /* 1: only collectives, 0: only messages, -1: both */
     int32_t first, last;
-    int is_to_fast; /* compared with the fastest of their kind, not with others */
+    int is_to_fast; /* 1: compare with the fastest of their kind, not with other links or steps */
 };
 
 struct pw_net_price {
@@ -38,7 +38,7 @@ static int pw_net_is_chosen(const struct pw_net_choice *c, const struct pw_net_t
            (c->is_collective < 0 || c->is_collective == is_collective);
 }
 
-/* Whether it is what the chosen ones are compared with. */
+/* 1 when the transfer is one that the chosen ones are compared with. */
 static int is_other(const struct pw_net_choice *c, const struct pw_net_transfer *t)
 {
     const int is_inside = t->step >= c->first && t->step <= c->last;
@@ -62,7 +62,7 @@ static void sum_up(const struct pw_net_list *list, const struct pw_net_choice *c
     }
 }
 
-/* How long a chosen transfer of the kind is usually, as a share of what it took; at most 1. */
+/* Usual time of the kind / mean time of the chosen transfers of it; at most 1. */
 static double factor_of(const struct sums *s, double ratio)
 {
     const double factor =
@@ -70,7 +70,7 @@ static double factor_of(const struct sums *s, double ratio)
     return factor < 1 ? factor : 1;
 }
 
-/* What a chosen transfer takes usually. */
+/* The usual time of a chosen transfer, ns. */
 static double usual_of(const struct pw_net_list *list, const struct pw_net_choice *choice,
                        const struct sums *sums, const struct pw_net_transfer *t, double ratio)
 {
@@ -80,9 +80,10 @@ static double usual_of(const struct pw_net_list *list, const struct pw_net_choic
     return (double)t->ns * factor_of(&sums[t->kind], ratio);
 }
 
-/* Replays the run with the chosen transfers as long as the others of their kind: in the same steps
- * where the choice is of a link or host, else in the other steps. Where a kind has no others, 1 /
- * ratio as long. With is_to_fast, at most as long as the fastest of their kind. 0 or -ENOMEM. */
+/* Replays the run with the chosen transfers as short as the others of their kind: in the same steps
+ * when the choice is a link or a host, else in the other steps. Without others of the kind, they
+ * are divided by `ratio`. With is_to_fast, they are at most as long as the fastest of their kind.
+ * Returns 0 or -ENOMEM. */
 static int pw_net_price(const struct pw_graph *graph, const struct pw_net_list *list,
                         const struct pw_net_choice *choice, double ratio, struct pw_net_price *out)
 {
@@ -120,15 +121,15 @@ static int pw_net_price(const struct pw_graph *graph, const struct pw_net_list *
     return ok ? 0 : -ENOMEM;
 }
 
-/* Links and hosts that are looked at: those whose transfers took most more than usual. Cells of a
- * matrix of steps and links: where there would be more, successive steps are one. */
+/* Limits: links or hosts to judge, those with the largest excess; cells of a matrix of steps and
+ * links. With more cells, several successive steps become one bin. */
 enum { CANDIDATES = 4, MOST_CELLS = 1 << 20 };
 
 #define UNSTEADY "unsteady"
 #define MOST_READY 0.05    /* of a rank's time */
 #define RELEVANT 0.01      /* of the replayed steps */
 #define LINK_IS_SLOW 1.5   /* times the links elsewhere */
-#define MOST_LINKS 2.0 / 3 /* of a host's are slow when the host is */
+#define MOST_LINKS 2.0 / 3 /* least share of slow links of a slow host */
 
 struct search {
     struct pw_network *out;
@@ -136,14 +137,14 @@ struct search {
     const struct pw_world *world;
     struct pw_net_list list;
     size_t bin, nbins;
-    int is_to_fast;               /* levels are over the fastest, not over what is usual */
+    int is_to_fast; /* 1: levels are relative to the fastest transfers, not to the usual ones */
     double *sums, *usual, *level; /* cells of a matrix */
     void *scratch;
 };
 
 /* ---- levels by step ---- */
 
-/* What a transfer is compared with, ns; -1: left out. */
+/* The time that a transfer is compared with, ns; -1: the transfer does not count. */
 static double base_of(const struct search *f, const struct pw_net_transfer *t)
 {
     if (!f->is_to_fast)
@@ -151,7 +152,7 @@ static double base_of(const struct search *f, const struct pw_net_transfer *t)
     return t->waited && !t->is_tail ? f->list.fast_ns[t->kind] : -1;
 }
 
-/* One column for each link that `column_of` gives one; -1: left out. */
+/* Makes the levels. column_of[link]: the column of the link; -1: the link does not count. */
 static struct pw_network_input make_levels(struct search *f, const int32_t *column_of,
                                            size_t ncolumns)
 {
@@ -184,7 +185,7 @@ static int make_room(struct search *f)
     return f->sums && f->usual && f->level && f->scratch ? 0 : -ENOMEM;
 }
 
-/* ---- what is found ---- */
+/* ---- slow links, hosts and stretches ---- */
 
 static void set_host(const struct search *f, int32_t host, char hostname[64])
 {
@@ -195,14 +196,14 @@ static void set_host(const struct search *f, int32_t host, char hostname[64])
         }
 }
 
-/* It costs enough, and the clocks of the two ranks of a message tell it. */
+/* 1 when it costs enough, and more than the errors of two clocks explain. */
 static int is_relevant(const struct search *f, const struct pw_net_price *price)
 {
     return (double)price->gain_ns >= RELEVANT * (double)price->elapsed_ns &&
            price->mean_ns - price->usual_ns > 2 * (double)f->world->clock_error_max_ns;
 }
 
-/* Keeps the rows in the order of what they cost, without what is not relevant. */
+/* Adds a row in the order of the gains, if it is relevant. Returns 0 or -ENOMEM. */
 static int add_row(struct search *f, const char *scope, struct pw_net_choice choice,
                    const struct pw_network_found *found)
 {
@@ -243,7 +244,8 @@ static int add_row(struct search *f, const char *scope, struct pw_net_choice cho
     return 0;
 }
 
-/* All communicators that span hosts, or all links, in some steps; 1 when they were slow. */
+/* Judges all communicators between hosts, or all links, in a stretch of steps. Returns 1 when they
+ * were slow. */
 static int judge_all(struct search *f, int is_collective, int32_t *column_of,
                      struct pw_network_found *found)
 {
@@ -280,8 +282,8 @@ static int find_stretch(struct search *f, int32_t *column_of)
     return err;
 }
 
-/* Messages or collectives between hosts, all links in one column: how far they were above
- * the fastest of the run. */
+/* Judges all messages, or all collectives, against the fastest of the run, in one column. Returns 1
+ * when they were unsteady. */
 static int judge_unsteady(struct search *f, int is_collective, int32_t *column_of,
                           struct pw_network_found *found)
 {
@@ -300,8 +302,8 @@ static int judge_unsteady(struct search *f, int is_collective, int32_t *column_o
     return pw_network_unsteady(&in, f->scratch, found);
 }
 
-/* Where no stretch of the run is slow there is nothing to compare with but its fastest transfers.
- */
+/* Used when no link, host or stretch is slow: then only the fastest transfers of the run are left
+ * to compare with. */
 static int find_unsteady(struct search *f, int32_t *column_of)
 {
     struct pw_network_found of[2];
@@ -313,7 +315,8 @@ static int find_unsteady(struct search *f, int32_t *column_of)
     return add_row(f, UNSTEADY, choice, has[1] ? &of[1] : &of[0]);
 }
 
-/* The first column is the subject: a link, or all of a host; the others are links elsewhere. */
+/* Judges a link, or all links of a host, which are column 0, against the other links. Returns 1
+ * when they were slow. */
 static int judge(struct search *f, int32_t link, int32_t host, int32_t *column_of,
                  struct pw_network_found *found)
 {
@@ -328,7 +331,7 @@ static int judge(struct search *f, int32_t link, int32_t host, int32_t *column_o
     return pw_network_column(&in, 0, f->scratch, found);
 }
 
-/* Mean time of a link's messages over what is usual, in these steps. */
+/* Time of the link's messages / their usual time, in these steps; -1: there are none. */
 static double level_of(const struct search *f, int32_t link, const struct pw_network_found *in)
 {
     double sum = 0, usual = 0;
@@ -343,7 +346,8 @@ static double level_of(const struct search *f, int32_t link, const struct pw_net
     return usual > 0 ? sum / usual : -1;
 }
 
-/* Two thirds of a host's links or more, at least two, are slow: else some link of it is. */
+/* 1 when at least two, and two thirds, of the host's links are slow. Otherwise single links are to
+ * blame. */
 static int is_whole_host(const struct search *f, int32_t host, const struct pw_network_found *found)
 {
     double all = 0, slow = 0;
@@ -358,7 +362,7 @@ static int is_whole_host(const struct search *f, int32_t host, const struct pw_n
     return slow >= 2 && slow >= MOST_LINKS * all;
 }
 
-/* The index with most, which is then taken; -1: none is left. */
+/* Returns the index of the largest excess and sets it to 0; -1: none is left. */
 static int32_t take_most(double *excess, size_t n)
 {
     size_t most = 0;

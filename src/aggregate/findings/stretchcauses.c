@@ -1,5 +1,5 @@
-/* Compares a straggler's bins with the other ranks' near its steps, and measures what other
- * processes used of its CPUs; see stretchcauses.h. */
+/* Compares a straggler's bins near its steps with those of the other ranks, and measures how long
+ * other processes used its CPUs; see stretchcauses.h. */
 #include "aggregate/findings/stretchcauses.h"
 
 #include <errno.h>
@@ -14,9 +14,10 @@
 
 enum { SAMPLES_NS = 100000000, MOST_ASKED = 32 };
 
-#define ENOUGH 0.5 /* of what the row lost */
+#define ENOUGH 0.5 /* of the row's loss */
 
-/* What a rank has of a member of its bins near the row's steps, each as far as it overlaps. */
+/* Sum of a member (at `offset`) of the rank's bins near the row's steps; bins that overlap partly
+ * count partly. */
 static double near_row(const struct pw_world *world, const struct pw_matrix *m,
                        const struct pw_row_c_straggler *row, size_t rank, size_t offset)
 {
@@ -49,8 +50,8 @@ static double more_than_others(const struct pw_world *world, const struct pw_mat
            (n ? (double)pw_median_i64(scratch, n) : 0);
 }
 
-/* The cause of a row by its steps that is unknown, when half of its loss is of one kind in the bins
- * within a sample of them. */
+/* Finds the cause of a row from the bins near its steps: a kind of time that explains half of its
+ * loss. */
 static void ask_bins(struct pw_row_c_straggler *row, const struct pw_world *world,
                      const struct pw_matrix *m, int64_t *scratch)
 {
@@ -80,7 +81,7 @@ static void ask_bins(struct pw_row_c_straggler *row, const struct pw_world *worl
 void pw_bincauses_find(struct pw_findings *f, const struct pw_world *world,
                        const struct pw_matrix *m, int64_t *scratch)
 {
-    /* A run of some tenths of a second has no bins. */
+    /* A run shorter than some tenths of a second has no bins. */
     for (size_t i = 0; world->bins.n && i < f->nstragglers && i < MOST_ASKED; i++)
         if (f->stragglers[i].cause == PW_CAUSE_UNKNOWN &&
             f->stragglers[i].kind != PW_STRAGGLER_STRETCH)
@@ -115,7 +116,7 @@ int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row)
            2 * (int64_t)row->cpus <= row->others_cpus;
 }
 
-/* " since step 37", or the time where no step began before it. */
+/* Writes " since step 37", or the time when no step had begun before. */
 static void say_since(const struct pw_findings *f, const struct pw_world *world, int64_t since_ns,
                       char *out, size_t size)
 {

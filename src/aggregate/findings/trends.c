@@ -10,7 +10,7 @@
 #include "analysis/pauses.h"
 #include "analysis/statistics.h"
 
-#define MOSTLY 0.5 /* of the pauses: then that is their cause */
+#define MOSTLY 0.5 /* share of the cost that a cause must explain */
 
 enum { SAMPLES_NS = 100000000 };
 
@@ -44,8 +44,8 @@ static void add(struct pw_trends *out, const struct looking *w, struct pw_row_c_
     out->rows[at] = row;
 }
 
-/* What the median rank has of a member in the time from..to, epoch ns, by the bins' shares of that
- * time. */
+/* Sum over the bins from .. to (epoch ns) of the median over the ranks of a member (at `offset`);
+ * bins that overlap partly count partly. */
 static double sum_bins(const struct looking *w, size_t offset, int64_t from, int64_t to)
 {
     const struct pw_binning *b = &w->world->bins;
@@ -71,7 +71,8 @@ static double sum_bins(const struct looking *w, size_t offset, int64_t from, int
     return sum;
 }
 
-/* From when no rank was in a step before any more; waits in it are for a rank, not pauses. */
+/* Fills gap_ns: from the end of the step before on the last rank, to the start of the step on the
+ * first. */
 static void find_gaps(const struct looking *w)
 {
     int64_t until = 0;
@@ -79,7 +80,7 @@ static void find_gaps(const struct looking *w)
         const struct pw_row_c_step *step = &w->steps[w->rows[s]];
         const int64_t gap = s && step->start > until ? step->start - until : 0;
         w->gap_ns[s] = gap;
-        /* Steps between that were not measured are no gap. */
+        /* There is no gap when steps between were not measured. */
         if (s && w->rows[s] != w->rows[s - 1] + 1)
             w->gap_ns[s] = 0;
         until = !s || step->end > until ? step->end : until;
@@ -107,7 +108,8 @@ static int64_t median_step(const struct looking *w)
     return n ? pw_median_i64(w->values, n) : 0;
 }
 
-/* A bin near a step that is hit, or the gap before it: counters are read that far apart. */
+/* 1 when from .. to is near a step that was slow, or near the gap before it: within the interval of
+ * samples. */
 static int is_near(const struct looking *w, int64_t from, int64_t to)
 {
     for (size_t s = 0; s < w->m->nsteps; s++) {
@@ -119,7 +121,7 @@ static int is_near(const struct looking *w, int64_t from, int64_t to)
     return 0;
 }
 
-/* How much more of it the ranks' median has near those steps than elsewhere. */
+/* How much more of a member the median rank has near those steps than elsewhere, ns. */
 static double more_near(const struct looking *w, size_t offset)
 {
     const struct pw_binning *b = &w->world->bins;
@@ -132,7 +134,8 @@ static double more_near(const struct looking *w, size_t offset)
     return sum[1] - (bins[0] > 0 ? sum[0] / bins[0] * bins[1] : 0);
 }
 
-/* What most of the cost in the steps that are hit was, of all ranks. */
+/* By the samples of the median rank: the first cause that explains half of the cost of the slow
+ * steps. */
 static enum pw_cause cause_of(const struct looking *w, int64_t cost_ns)
 {
     static const struct {
@@ -170,7 +173,8 @@ static void find_drift(struct pw_trends *out, const struct looking *w)
         return;
     for (size_t s = 0; s < w->m->nsteps; s++)
         w->hit[s] = s >= found.first && s <= found.last;
-    const int is_all = found.kind == PW_SLOWING_STEADY; /* then nothing is elsewhere */
+    /* A steady rise has no other time to compare with. */
+    const int is_all = found.kind == PW_SLOWING_STEADY;
     add(out, w,
         (struct pw_row_c_trend){.kind = (uint8_t)found.kind,
                                 .first_step = w->steps[w->rows[found.first]].step,
@@ -210,8 +214,8 @@ static void find_pauses(struct pw_trends *out, const struct looking *w)
                                 .cause = (uint8_t)cause_of(w, found.cost_ns)});
 }
 
-/* Slices are as long as the run makes them, and clocks that are not aligned make waits of any
- * length: neither says how much work a step had. */
+/* Finds nothing when steps are slices or clocks are not aligned: slices do not follow the program's
+ * work, and the waits are unknown. */
 int pw_trends_find(struct pw_trends *trends, const struct pw_measured *measured,
                    const struct pw_matrix *all, const struct pw_row_c_step *steps)
 {

@@ -1,4 +1,4 @@
-/* Runs the replay's scenarios, each on a copy of the nodes that it changes; see whatif.h. */
+/* Replays the scenarios, each on a copy of the nodes that it changes; see whatif.h. */
 #include "aggregate/findings/whatif.h"
 
 #include <errno.h>
@@ -12,17 +12,17 @@
 #include "core/ops.h"
 #include "core/sort.h"
 
-/* ---- transfers of collectives whose parts are unequal (Alltoallv), as if these were equal ---- */
+/* ---- collectives with unequal parts (Alltoallv), as if the parts were equal ---- */
 
-#define LEAST_MORE 1.01 /* largest part over their mean: less is equal */
-#define LEAST_RANGE 1.2 /* largest over smallest of the largest parts, for a cost of a byte */
+#define LEAST_MORE 1.01 /* largest part / mean part: below this, parts are equal */
+#define LEAST_RANGE 1.2 /* least spread (max / min) of largest parts to fit the cost of a byte */
 #define PROPORTIONAL (-1.0)
 
 struct parts {
     const struct pw_graph *graph;
     const struct pw_instances *in;
-    double *sent, *members; /* [in->n] sum of bytes sent, and of how many ranks */
-    int64_t *largest, *ns;  /* [n] of the instances that have parts, in their order */
+    double *sent, *members; /* [in->n] sum of bytes sent; number of ranks that sent */
+    int64_t *largest, *ns;  /* [n] largest part, and transfer time, of each instance with parts */
     size_t n;
 };
 
@@ -32,7 +32,7 @@ static int has_parts(const struct parts *f, const struct pw_graph_transfer *t)
            pw_op_has_parts(pw_op_info(t->op)) && t->size >= 0 && !f->in->items[t->instance].mixed;
 }
 
-/* The largest part over the mean; 1 when they are equal. */
+/* The largest part / the mean part; 1 when they are equal. */
 static double more_of(const struct parts *f, size_t instance)
 {
     const double mean = f->members[instance] > 0 ? f->sent[instance] / f->members[instance] : 0;
@@ -58,8 +58,8 @@ static void sum_up(struct parts *f)
         }
 }
 
-/* What a byte of the largest part costs, ns. Where these parts hardly differ the whole transfer is
- * in proportion to them. */
+/* The cost of a byte of the largest part, ns. When the largest parts hardly differ, the whole
+ * transfer time is in proportion to them. */
 static double cost_of_byte(const struct parts *f, int64_t *scratch)
 {
     const struct pw_amount_input in = {
@@ -89,8 +89,8 @@ static void change(const struct parts *f, double cost, struct pw_replay_node *no
     }
 }
 
-/* Makes the costs of collectives in `nodes`, a copy of the graph's, those of equal parts: a
- * transfer takes as long as its largest part. 0 or -ENOMEM. */
+/* Changes the costs of collectives in `nodes`, a copy of the graph's, to those with equal parts: a
+ * transfer takes as long as its largest part. Returns 0 or -ENOMEM. */
 static int share_parts(const struct pw_graph *graph, const struct pw_instances *in,
                        struct pw_replay_node *nodes)
 {
@@ -116,7 +116,7 @@ static int share_parts(const struct pw_graph *graph, const struct pw_instances *
     return ok ? 0 : -ENOMEM;
 }
 
-/* ---- unequal work shared out evenly ---- */
+/* ---- balanced work ---- */
 
 static int change_nodes(const struct pw_replay_graph *graph, const int64_t *works,
                         const struct pw_whatif_change *change, struct pw_replay_node *nodes)
@@ -135,7 +135,8 @@ static int change_nodes(const struct pw_replay_graph *graph, const int64_t *work
     return scratch ? 0 : -ENOMEM;
 }
 
-/* The end of the job with the change, from the first start; -ENOMEM. `works` are the replay's. */
+/* Returns the length of the job with the change, ns, or -ENOMEM. `works` is from
+ * pw_replay_sum_works(). */
 static int64_t replay_change(const struct pw_graph *graph, const struct pw_instances *in,
                              const int64_t *works, const struct pw_whatif_change *change)
 {
@@ -157,8 +158,8 @@ static int64_t replay_change(const struct pw_graph *graph, const struct pw_insta
 
 /* ---- scenarios ---- */
 
-/* Ranks and hosts that are replayed as if they were like the others: those with most of the
- * critical path. */
+/* Limits: the ranks and hosts with the largest share of the critical path, and the first
+ * stragglers, are replayed as if they were like the others. */
 enum { MOST_RANKS = 8, MOST_HOSTS = 8, MOST_STRAGGLERS = 32 };
 
 struct replaying {
@@ -246,7 +247,7 @@ static void replay_job(struct replaying *r)
     add_row(r, "network", r->out->ideal_network_ns);
 }
 
-/* Each phase with every rank at the mean of all. */
+/* Replays each phase with all ranks at the mean work of the phase. */
 static void replay_phases(struct replaying *r)
 {
     for (int p = 0; p < PW_PHASES && !r->graph->replay.is_placed; p++) {
@@ -358,7 +359,7 @@ static void replay_changes(struct replaying *r)
     }
 }
 
-/* What is left of a rank's work in a step and phase without what it has more than its peers. */
+/* The factor by which the work of a node changes when the rank loses its excess over its peers. */
 static float peer_scale(const struct replaying *r, const struct pw_replay_node *node,
                         const struct pw_whatif_peer *peer, double known)
 {
@@ -386,7 +387,8 @@ static void set_peer(struct replaying *r, size_t rank, const struct pw_whatif_pe
             r->scale[i] = peer_scale(r, &g->nodes[i], peer, known);
 }
 
-/* The end of the job with straggler i like the others, in the steps first .. last. */
+/* Replays the job with straggler i like the others in steps first .. last. Returns the length of
+ * the job, ns. */
 static int64_t restore_peer(struct replaying *r, size_t i, size_t rank, size_t first, size_t last)
 {
     if (i < r->changes->npeers) {

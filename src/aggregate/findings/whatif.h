@@ -1,5 +1,6 @@
-/* What process 0 concludes from replaying the run: rows of /whatif, /critical_path and /hosts, and
- * the stragglers' gains. Called by findings.c; the graph stays as it is. No MPI, no I/O. */
+/* Replays the run with changes, and makes the rows of /whatif, /critical_path and /hosts, and the
+ * stragglers' gains. Called by findings.c on process 0; it does not change the graph. No MPI, no
+ * I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_WHATIF_H
 #define PW_AGGREGATE_FINDINGS_WHATIF_H
 
@@ -12,53 +13,54 @@ struct pw_whatif {
     struct pw_row_c_path *path;
     size_t npath;
     struct pw_row_c_host *hosts;
-    size_t nhosts, nsteps;                /* nsteps: replayed */
+    size_t nhosts, nsteps;                /* nsteps: the number of replayed steps */
     int64_t ideal_network_ns, elapsed_ns; /* -1: not replayed */
-    int64_t most_work_ns;                 /* the busiest rank's own work in what was replayed */
+    int64_t most_work_ns;                 /* own work of the busiest rank in the replayed steps */
 };
 
-/* Work that is shared out evenly: between roles, or what each rank has more of in a step. */
+/* A change that balances work: between roles, or between ranks in each step. */
 struct pw_whatif_change {
     const char *scope;
-    const int32_t *role_of; /* [nranks] of `nroles`; NULL: see more_ns */
+    const int32_t *role_of; /* [nranks] 0 .. nroles - 1; NULL: more_ns is used */
     size_t nroles;
-    const uint8_t
-        *is_slow;         /* [nranks] 1: of its role another rank says what is usual; NULL: none */
-    const float *more_ns; /* [nsteps * nranks] of the job */
-    uint32_t phases;      /* in which it is, a bit each; 0: where there is more with it */
-    int parts;            /* 1: the parts of collectives like Alltoallv become equal, too */
+    const uint8_t *is_slow; /* [nranks] 1: the rank does not count in the usual work of its role;
+                               NULL: all count */
+    /* [nsteps * nranks] work to subtract from each rank in each step of the job */
+    const float *more_ns;
+    uint32_t phases; /* bits of the phases that change; 0: as pw_share_amounts() finds them */
+    int parts;       /* 1: also makes the parts of collectives like Alltoallv equal */
 };
 
-/* What a straggler has more than its peers, in which phases. */
+/* The excess of a straggler over its peers, and its phases. */
 struct pw_whatif_peer {
-    float *more_ns;           /* [nsteps] of the job */
-    double phases[PW_PHASES]; /* shares of it; all 0: in all phases alike */
+    float *more_ns;           /* [nsteps] excess in each step of the job */
+    double phases[PW_PHASES]; /* share of each phase; all 0: in proportion to the work */
 };
 
 struct pw_whatif_changes {
     struct pw_whatif_change of[2];
     size_t n;
-    const struct pw_whatif_peer *peers; /* [npeers] of the first stragglers; NULL: what they have
-                                           more than the others' median in each step and phase */
+    const struct pw_whatif_peer *peers; /* [npeers] of the first stragglers; NULL: the excess is
+                                           over the others' median in each step and phase */
     size_t npeers;
 };
 
-/* What is replayed. */
+/* The run to replay. */
 struct pw_whatif_run {
     const struct pw_graph *graph; /* NULL: there is none */
     const struct pw_world *world;
     const struct pw_instances *instances;
 };
 
-/* Stragglers as they were found in the measured steps. */
+/* The stragglers, as found in the measured steps. */
 struct pw_whatif_stragglers {
     const struct pw_straggler_found *found;
     size_t n;
-    const size_t *rows; /* step of the job for each measured step */
+    const size_t *rows; /* [measured steps] the step of the job that each is */
 };
 
-/* Replays the run without what each of the stragglers has more than others, and with `changes`. The
- * gain of the stragglers' rows becomes the replayed one where their steps were replayed. 0 or
+/* Replays the run without the excess of each straggler, and with each of the `changes`. Sets the
+ * gain of the stragglers' rows from the replay if their steps were replayed. Returns 0 or
  * -ENOMEM. */
 int pw_whatif_make(struct pw_whatif *out, const struct pw_whatif_run *run,
                    const struct pw_whatif_stragglers *stragglers, struct pw_row_c_straggler *rows,

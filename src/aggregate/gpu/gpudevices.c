@@ -20,9 +20,10 @@ struct device {
     struct pw_gputime time;
     struct pw_gpu_samples samples;
     int64_t errors;
-    char xids[64]; /* "13, 79": each once */
+    char xids[64]; /* such as "13, 79": each code once */
     int64_t kernels, copies, copied_bytes;
-    double weighted, weight; /* occupancy by ns of kernels of which it is known */
+    double weighted, weight; /* sum of occupancy x ns of kernels, and of the ns, of kernels with a
+                                known occupancy */
 };
 
 struct pw_gpudevices {
@@ -267,11 +268,11 @@ void pw_gpuclocks_read(const struct pw_input *input, struct pw_row_c_gpu_rank *r
     pw_h5_close(file);
 }
 
-/* ---- GPUs that are not well, for /completeness ---- */
+/* ---- GPUs with errors, or with lowered clocks, for /completeness ---- */
 
 enum { XIDS = 8, WORTH_SAYING_NS = 1000000 };
 
-/* A counter: when it was first read, and last; -1 not readable. */
+/* A counter: its first and its last value; -1: not readable. */
 struct counter {
     int64_t first, last;
 };
@@ -338,7 +339,8 @@ static void say_health(struct checkup *p, int device)
     p->n += h->failed || h->pending;
 }
 
-/* Power limits lower the clocks of every GPU that has much to do. */
+/* Notes clocks lowered by heat or the power brake. Power limits are normal: they lower the clocks
+ * of every busy GPU. */
 static void note_slowing(struct pw_job *job, const struct pw_input *input, const struct checkup *p)
 {
     char detail[256] = "";

@@ -1,7 +1,7 @@
-/* Merges the tables of a rank file into one sequence; see gpuevents.h. The table that is furthest
- * behind is read next, a block at a time, so that what has been read of all of them reaches to
- * about the same time. What is read is put in order with what is in the pool, and the pool's
- * earlier half goes to the callback. */
+/* Merges the tables of a rank file into one sequence; see gpuevents.h. The next block is always
+ * read from the table that is furthest behind, so that all tables have been read up to about the
+ * same time. The rows go into a pool, which is sorted; its earlier half is passed to the
+ * callback. */
 #include "aggregate/gpu/gpuevents.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ enum source_kind { KERNELS, COPIES, MEMSETS, CALLS, WAITS, SOURCES };
 struct source {
     struct pw_h5_table *table;
     uint64_t at, rows;
-    int64_t reached; /* the latest start so far */
+    int64_t reached; /* the latest start that was read */
 };
 
 union row {
@@ -35,9 +35,9 @@ struct reading {
     const struct pw_spans *wait;
     const struct pw_gpu_visitor *visitor;
     struct source sources[SOURCES];
-    union row rows[BLOCK]; /* of one table at a time, close together */
+    union row rows[BLOCK]; /* the block of the table that is being read */
     struct pw_gpu_activity *pool, *spare;
-    size_t n; /* of the pool */
+    size_t n; /* activities in the pool */
 };
 
 static int by_start(const void *a, const void *b)
@@ -61,7 +61,7 @@ static void merge_runs(const struct pw_gpu_activity *v, size_t n, const struct p
     memcpy(out + n - i, w + k, (m - k) * sizeof(*out));
 }
 
-/* The end of the sorted run that begins at `from`. */
+/* Returns the end of the sorted run that begins at `from`. */
 static size_t run_end(const struct pw_gpu_activity *v, size_t from, size_t n)
 {
     size_t end = from < n ? from + 1 : n;
@@ -70,8 +70,8 @@ static size_t run_end(const struct pw_gpu_activity *v, size_t from, size_t n)
     return end;
 }
 
-/* Puts the pool in order. It consists of few sorted runs, namely what was kept and the blocks read
- * since, so that merging neighbours is much cheaper than sorting. */
+/* Sorts the pool. It consists of a few sorted runs (the rest of the last pool and the new blocks),
+ * so merging neighbours is much faster than a sort. */
 static void order(struct reading *r)
 {
     for (size_t runs = 2; runs > 1;) {
@@ -91,7 +91,7 @@ static void order(struct reading *r)
     }
 }
 
-/* Passes the first `count` of the pool to the callback. */
+/* Passes the first `count` activities of the pool to the callback. */
 static void tell(struct reading *r, size_t count)
 {
     order(r);
@@ -169,7 +169,7 @@ static void add_waits(struct reading *r, struct source *s, size_t n)
         add(r, s, (struct pw_gpu_activity){waits[i].start, waits[i].end, -1, PW_GPU_WAIT, -1});
 }
 
-/* The next block of one source. */
+/* Reads the next block of one source. Returns 0 or -errno. */
 static int read_block(struct reading *r, enum source_kind kind)
 {
     struct source *s = &r->sources[kind];
@@ -191,7 +191,7 @@ static int read_block(struct reading *r, enum source_kind kind)
     return err;
 }
 
-/* The source that is furthest behind, or SOURCES. */
+/* Returns the source that is furthest behind; SOURCES when all have ended. */
 static enum source_kind choose(const struct reading *r)
 {
     enum source_kind best = SOURCES;

@@ -1,5 +1,5 @@
-/* Sums up /events/kernel of each rank, joins what the processes know of kernels, and compares ranks
- * by them; see kernelrows.h. */
+/* Sums up /events/kernel of each rank, joins the sums of all processes, and compares ranks by their
+ * kernels; see kernelrows.h. */
 #include "aggregate/gpu/kernelrows.h"
 
 #include <assert.h>
@@ -21,11 +21,11 @@
 
 enum { MOST_KNOWN = 1 << 20, NOBODY = -1 };
 
-/* What a kernel is by the file's own numbers, and where it is summed up. */
+/* A kind of kernel, identified by the numbers in the file, and its paths in the tree. */
 struct known {
     uint32_t name, launched_by;
     int32_t grid[3], block[3];
-    int32_t path, config; /* paths of the tree; NOBODY: too many */
+    int32_t path, config; /* paths of the tree; NOBODY: there were too many */
 };
 
 struct pw_kernelread {
@@ -37,7 +37,7 @@ struct pw_kernelread {
     struct known *known;
     size_t nknown, capacity;
     struct pw_hash by_known;
-    ptrdiff_t near; /* step */
+    ptrdiff_t near; /* the step looked up last */
 };
 
 static const char *text_of(const struct pw_kernelread *r, uint32_t row)
@@ -77,7 +77,8 @@ int pw_kernelread_open(struct pw_optree *tree, const struct pw_input *input,
     return 0;
 }
 
-/* Path of an operator given by its texts, below `parent`; -ENOMEM, or NOBODY. */
+/* Returns the path of the operator with these texts below `parent`; NOBODY when there are too many;
+ * or -ENOMEM. */
 static int32_t path_of(struct pw_optree *tree, int32_t parent, const char *name, const char *type,
                        uint32_t kind)
 {
@@ -103,7 +104,7 @@ static int look_up(struct pw_kernelread *r, struct known *k)
     k->path = parent == -ENOMEM ? parent
                                 : path_of(r->tree, parent, name, comm ? "communication" : "compute",
                                           PW_KERNEL_NAME);
-    /* NCCL's kernels wait for each other: their lengths say nothing of the rank's GPU. */
+    /* NCCL's kernels wait for each other, so their lengths say nothing about the rank's GPU. */
     k->config = comm ? NOBODY : path_of(r->tree, NOBODY, name, config, PW_KERNEL_CONFIG);
     return k->path == -ENOMEM || k->config == -ENOMEM ? -ENOMEM : 0;
 }
@@ -123,7 +124,7 @@ static int append(struct pw_kernelread *r, const struct known *k)
     return 0;
 }
 
-/* Numbers of a file: they may be anything, negative too. */
+/* A size as one number. Sizes come from a file, and may have any value, also a negative one. */
 static uint64_t join(const int32_t size[3])
 {
     uint32_t x = (uint32_t)size[0], y = (uint32_t)size[1], z = (uint32_t)size[2];
@@ -141,7 +142,7 @@ static const struct known *find(struct pw_kernelread *r, const struct pw_row_ker
     uint64_t grid = join(key.grid), block = join(key.block);
     uint64_t names = (uint64_t)key.name << 32 | key.launched_by;
     uint32_t hash = (uint32_t)pw_hash_mix(pw_hash_mix(names, grid), block);
-    if (r->nknown >= MOST_KNOWN) { /* forgotten, and compared by text again */
+    if (r->nknown >= MOST_KNOWN) { /* forgets all; texts are compared again */
         r->nknown = 0;
         pw_hash_clear(&r->by_known);
     }
@@ -164,7 +165,7 @@ static void count(struct pw_opsum *sum, int64_t ns)
     sum->max_ns = ns > sum->max_ns ? ns : sum->max_ns;
 }
 
-/* A kernel belongs to the step that launched it. */
+/* 1 when the step that launched the kernel is measured. */
 static int is_measured(struct pw_kernelread *r, const struct pw_row_kernel *kernel)
 {
     int64_t at = kernel->launch >= 0 ? kernel->launch : kernel->start;
@@ -207,9 +208,9 @@ static_assert((int)PW_KERNELS_BY_RANK + (int)PW_KERNELS_COMPARED <= (int)PW_OPCE
 struct making {
     const struct pw_optree *tree;
     struct pw_opsum *sums; /* [nops] */
-    int32_t *launcher;     /* [nops] the operator that launched most of it, -1: none known */
-    pw_wide *launched_ns;  /* [nops] its share */
-    int32_t *order;        /* [nops] kernels by name, then configurations; each most time first */
+    int32_t *launcher;     /* [nops] the operator that launched most of its time; -1: not known */
+    pw_wide *launched_ns;  /* [nops] the time that this operator launched */
+    int32_t *order; /* [nops] kernels by name, then configurations; both with most time first */
     size_t nnames, nconfigs;
     pw_wide all_ns;
 };
@@ -235,8 +236,8 @@ static int by_total(const void *a, const void *b, void *context)
                             pw_optree_borrow_text(m->tree, q->type));
 }
 
-/* The order of paths is chance: between launchers with as much time, the one whose name comes
- * first. */
+/* 1 when `launcher` launched more than the present one. Of two with equal time, the first by name
+ * is taken, because the order of paths is arbitrary. */
 static int is_better(const struct making *m, int32_t op, int32_t launcher, pw_wide ns)
 {
     if (m->launcher[op] < 0 || ns != m->launched_ns[op])
@@ -341,7 +342,8 @@ static int fill_rows(const struct making *m, struct pw_kernels *out)
     return n < m->nnames ? fill_others(m, &out->kernels[n]) : 0;
 }
 
-/* Row of /kernels that has this operator's name; kernels of NCCL are not compared. */
+/* Returns the row of /kernels with this name; -1: there is none. Kernels of NCCL are not
+ * compared. */
 static int32_t row_named(const struct making *m, uint32_t name)
 {
     for (size_t i = 0; i < m->nnames && i < PW_KERNELS_MOST; i++)
@@ -350,8 +352,8 @@ static int32_t row_named(const struct making *m, uint32_t name)
     return -1;
 }
 
-/* The kernels whose figures of each rank are asked for: answers are named by their row, the
- * compared ones by what follows on these. */
+/* Chooses the kernels whose figures are needed for each rank. In the answers, a kernel is
+ * identified by its row; launch configurations are numbered after the rows. */
 static struct pw_opcells choose(const struct making *m)
 {
     struct pw_opcells w = {.n = 0};
@@ -377,7 +379,7 @@ static int fill_by_rank(struct pw_kernels *out, const struct pw_row_c_operator_r
     return out->by_rank ? 0 : -ENOMEM;
 }
 
-/* Where a rank is among the GPU ranks, which are sorted; -1: it is none. */
+/* Returns the index of a rank among the GPU ranks, which are sorted; -1: it is not one of them. */
 static ptrdiff_t place_of(const struct pw_kernels *k, int32_t rank)
 {
     const struct pw_search_key by = PW_SEARCH_KEY(struct pw_row_c_gpu_rank, rank);

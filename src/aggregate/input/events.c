@@ -12,7 +12,7 @@
 struct pw_events {
     const struct pw_input *input;
     struct pw_h5_table *table;
-    size_t n; /* rows of the block read last */
+    size_t n; /* rows of the last block that was read */
     int64_t impossible;
     struct pw_row_comm_event rows[PW_EVENT_BLOCK];
 };
@@ -43,7 +43,8 @@ int pw_events_are_possible(const struct pw_row_comm_event *event)
            pw_is_possible(event->sent_bytes) && pw_is_possible(event->recv_bytes);
 }
 
-/* Rows with impossible times or sizes become rows that never begin. */
+/* Replaces rows with impossible times or sizes by rows that every pass ignores. Returns how
+ * many. */
 static size_t clear_impossible(struct pw_row_comm_event *rows, size_t n)
 {
     size_t cleared = 0;
@@ -77,8 +78,8 @@ void pw_events_close(struct pw_events *e)
     free(e);
 }
 
-/* Whether a rank can wait for another one in it: collectives, messages and one-sided operations of
- * more than one rank. */
+/* 1 when a rank can wait for another rank in the event: collectives, messages and one-sided
+ * operations of more than one rank. */
 static int reaches_others(const struct pw_input *input, const struct pw_row_comm_event *event)
 {
     const struct pw_row_comms *comm =
@@ -94,7 +95,7 @@ static int reaches_others(const struct pw_input *input, const struct pw_row_comm
     }
 }
 
-/* The earliest start in the block read last; looks for an event that reaches other ranks. */
+/* Returns the earliest start in the last block, and sets input->communicates. */
 static int64_t look_over(const struct pw_events *e, struct pw_input *input)
 {
     int64_t start = INT64_MAX;
@@ -106,7 +107,7 @@ static int64_t look_over(const struct pw_events *e, struct pw_input *input)
     return start;
 }
 
-/* From the earliest start in each block to that in it and all that follow. */
+/* Turns the earliest start in each block into the earliest start in that block or after it. */
 static void finish_index(int64_t *starts, size_t blocks)
 {
     starts[blocks] = INT64_MAX;
@@ -114,7 +115,8 @@ static void finish_index(int64_t *starts, size_t blocks)
         starts[b] = starts[b] < starts[b + 1] ? starts[b] : starts[b + 1];
 }
 
-/* The first pass notes what it finds; what cannot be read has neither events nor messages. */
+/* The first pass over the events, which also fills the index of the input. Events that cannot be
+ * read do not count. Returns 0 or -errno. */
 static int read_first(struct pw_input *input, pw_event_visitor *visit, void *context)
 {
     size_t blocks = pw_events_blocks(input);

@@ -1,20 +1,20 @@
-/* The events of a rank file, /events/comm, a block at a time. Called by every pass of the merge
- * over them. The first pw_events_read() of an input notes what the matching of messages and the
- * trace of the rank need. Visitors get no row with an impossible time or size. No MPI. */
+/* Reads the events of a rank file, /events/comm, a block at a time. Called by every pass of the
+ * merge over events. The first pw_events_read() of an input also builds its index (starts_after,
+ * and where messages begin). Visitors get no row with an impossible time or size. No MPI. */
 #ifndef PW_AGGREGATE_INPUT_EVENTS_H
 #define PW_AGGREGATE_INPUT_EVENTS_H
 
 #include "aggregate/input/input.h"
 
-/* Whether the event has only the times at which the host requested it: then neither how long it
- * took is known, nor which rank waited. */
+/* 1 when the event has only the time at which the host requested it. Then neither its duration is
+ * known, nor which rank waited. */
 static inline int pw_events_is_enqueued(const struct pw_row_comm_event *event)
 {
     return event->source != PW_SOURCE_MPI && (event->flags & PW_FLAG_ENQUEUED);
 }
 
-/* When the call that began the operation returned; the rest of a nonblocking one goes on while the
- * rank does other work. */
+/* The time at which the call that began the operation returned. A nonblocking operation goes on
+ * after that, while the rank works. */
 static inline int64_t pw_events_returned(const struct pw_row_comm_event *event)
 {
     if (!(event->flags & PW_FLAG_NONBLOCKING))
@@ -23,21 +23,20 @@ static inline int64_t pw_events_returned(const struct pw_row_comm_event *event)
     return event->start + event->inside_ns - waited;
 }
 
-/* Rows of a block: a whole number of them are in a chunk as this program writes it. */
+/* Rows in a block. A chunk that profwrap wrote is a whole number of blocks. */
 enum { PW_EVENT_BLOCK = 1024 };
 
 typedef void pw_event_visitor(void *context, const struct pw_input *input,
                               const struct pw_row_comm_event *event);
 
-/* 0 when a time or size of the row is beyond what core/limits.h allows. */
+/* 1 when all times and sizes of the row are within core/limits.h, else 0. */
 int pw_events_are_possible(const struct pw_row_comm_event *event);
 
-/* Calls `visit` for every row of /events/comm, in file order; rows whose end is before their start,
- * or that are not possible, are left out. The first time, it notes in the input when what follows
- * each block starts, and where messages begin. 0, or -errno when the table breaks off. */
+/* Calls `visit` for every row of /events/comm, in file order, without rows that are impossible or
+ * end before their start. Returns 0, or -errno when the table is damaged. */
 int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *context);
 
-/* The same block by block, for passes that must do something between blocks. */
+/* The same, block by block. */
 struct pw_events;
 
 int pw_events_open(const struct pw_input *input, struct pw_events **out);
@@ -45,8 +44,8 @@ size_t pw_events_blocks(const struct pw_input *input);
 int pw_events_visit(struct pw_events *events, size_t block, pw_event_visitor *visit, void *context);
 void pw_events_close(struct pw_events *events);
 
-/* Local time before which no event of block `block` or after it starts; pw_events_read() must have
- * been through. INT64_MAX behind the last. */
+/* Local time before which no event of block `block`, or of a later one, starts; INT64_MAX after the
+ * last block. pw_events_read() must have ended before. */
 int64_t pw_events_start_after(const struct pw_input *input, size_t block);
 
 #endif

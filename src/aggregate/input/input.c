@@ -1,4 +1,4 @@
-/* Opens rank files and checks what they say; see input.h. */
+/* Opens rank files and checks their contents; see input.h. */
 #include "aggregate/input/input.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static int by_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Steps that go backwards in time or overlap the next are not usable as windows. */
+/* Sorts the steps by start, drops impossible ones, and cuts those that overlap the next. */
 static void clean_steps(struct pw_input *s)
 {
     size_t kept = 0;
@@ -121,7 +121,7 @@ static void read_overhead(struct pw_input *s, hid_t file)
     free(rows);
 }
 
-/* The times of the first and the last sample of the process. */
+/* Reads the times of the first and the last sample of the process. Returns 0 or -errno. */
 static int read_sampled(struct pw_input *s)
 {
     struct pw_row_process first, last;
@@ -141,7 +141,8 @@ static int read_sampled(struct pw_input *s)
     return 0;
 }
 
-/* The earliest begin of operations after MPI_Init. Rows are in the order in which these ended. */
+/* Returns the earliest start of the operations after MPI_Init, INT64_MAX when there are none. It
+ * reads several rows, because these are in the order of their ends. */
 static int64_t first_begin(struct pw_h5_table *table, size_t nrows)
 {
     struct pw_row_comm_event events[FIRST_EVENTS];
@@ -155,7 +156,8 @@ static int64_t first_begin(struct pw_h5_table *table, size_t nrows)
     return first;
 }
 
-/* From the end of the first operation, which is MPI_Init, to the end of the last. */
+/* Sets the times of the first operation, which is MPI_Init, and of the last. Returns 0 or
+ * -errno. */
 static int read_span(struct pw_input *s)
 {
     struct pw_row_comm_event event;
@@ -184,7 +186,8 @@ static int read_span(struct pw_input *s)
     return 0;
 }
 
-/* The calls that the rank did not come back from; `names` are the file's texts. */
+/* Reads the calls that had not returned at the end; `names` are the file's texts. Returns 0 or
+ * -errno. */
 static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t nnames)
 {
     struct pw_row_open *rows = NULL;
@@ -221,7 +224,8 @@ static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t 
     return err;
 }
 
-/* The last value of the metadata "role" among `texts`, rows of /strings; "" when there is none. */
+/* Copies the last value of the metadata "role" (`texts` are the rows of /strings); "" when there is
+ * none. Returns 0 or -errno. */
 static int read_role(hid_t file, char **texts, size_t ntexts, char role[64])
 {
     void *all = NULL;
@@ -239,7 +243,7 @@ static int read_role(hid_t file, char **texts, size_t ntexts, char role[64])
     return 0;
 }
 
-/* The phase with that name, or PW_PHASE_NONE. */
+/* Returns the phase with this name, or PW_PHASE_NONE. */
 static int phase_of_name(const char *name)
 {
     for (int phase = PW_PHASE_DATA; phase <= PW_PHASE_OPTIMIZER; phase++)
@@ -255,13 +259,15 @@ static int is_loader(const char *name)
     return strncmp(name, loader, sizeof(loader) - 1) == 0;
 }
 
-/* A program that marks its data phases has the loader inside them: it is not counted twice. */
+/* The same, where PyTorch's loader is the data phase, unless the program marks data phases: then
+ * the loader is inside them, and would count twice. */
 static int phase_of(const char *name, int has_data_phase)
 {
     return !has_data_phase && is_loader(name) ? PW_PHASE_DATA : phase_of_name(name);
 }
 
-/* Which texts name phases; all texts are read, what is kept ends with the last of those. */
+/* Finds which texts are names of phases, and reads the data that refer to texts. Returns 0 or
+ * -errno. */
 static int read_names(struct pw_input *s, hid_t file)
 {
     char **names = NULL;
@@ -284,8 +290,8 @@ static int read_names(struct pw_input *s, hid_t file)
     return s->phases ? err : -ENOMEM;
 }
 
-/* Every collective takes memory, also those that were not recorded, as while profiling paused. A
- * file that counts some hundred times more of them than it has events is not believed. */
+/* Limits the number of collectives to 256 for each event of the file: every collective takes memory
+ * in the merge, also one that was not recorded, and a damaged file may claim any number. */
 static void limit_collectives(struct pw_input *s)
 {
     enum { PER_EVENT = 256, AT_LEAST = 1 << 16 };
@@ -401,7 +407,7 @@ int64_t pw_input_time(const struct pw_input *s, int64_t local_ns)
     return pw_clock_to_cluster(s->knots, s->nknots, local_ns);
 }
 
-/* The clocks' rates differ by so little that two rounds do. */
+/* Two rounds suffice, because the rates of clocks differ by little. */
 int64_t pw_input_local(const struct pw_input *s, int64_t cluster_ns, int64_t near)
 {
     for (int round = 0; round < 2; round++)

@@ -1,5 +1,4 @@
-/* Agrees on what is merged: the files, the ranks and their hosts, clock domains and steps; see
- * job.h. */
+/* Makes all processes agree on the job: files, ranks, hosts, clock domains and steps; see job.h. */
 #include "aggregate/input/job.h"
 
 #include <errno.h>
@@ -15,7 +14,7 @@
 #include "core/readlimit.h"
 #include "core/sort.h"
 
-/* ---- the job as a whole, without a look at a file ---- */
+/* ---- the job as a whole ---- */
 
 ptrdiff_t pw_world_step_index(const struct pw_world *world, int64_t step)
 {
@@ -91,7 +90,8 @@ void pw_job_gather_notes(struct pw_job *job)
     pw_sort(all, n, sizeof(*job->notes), by_rank_and_what);
 }
 
-/* A contiguous share each, so that what a process writes is contiguous too. */
+/* Opens this process's share of the files. Shares are contiguous, so that each process writes
+ * contiguous rows. */
 static void open_share(struct pw_job *job, const char *dir, char (*names)[PW_FILE_NAME], size_t n)
 {
     size_t first = n * (size_t)job->procs.process / (size_t)job->procs.processes;
@@ -160,7 +160,8 @@ static void note_missing(struct pw_job *job)
     }
 }
 
-/* Clock domains, numbered by their lowest rank: 0 is the reference's. */
+/* Numbers the clock domains in the order of their lowest ranks; 0 is the reference. Returns 0 or
+ * -ENOMEM. */
 static int number_domains(struct pw_world *world, const struct pw_summary *all, size_t n)
 {
     const struct pw_summary **first = malloc(sizeof(*first) * (n + 1)), **by_rank;
@@ -258,8 +259,8 @@ static int count_hosts(struct pw_world *world)
     return 0;
 }
 
-/* What every process knows of all files, and which are those of the world that is merged; NULL when
- * there is none, or memory is short (*err). */
+/* Chooses the world to merge, and marks its files in `all`. Returns a summary of a file of that
+ * world; NULL when there is none, or memory is short (*err). */
 static const struct pw_summary *choose_world(struct pw_job *job, const struct pw_summary *all,
                                              size_t n, int *err)
 {
@@ -285,7 +286,7 @@ static int agree_on_files(struct pw_job *job, struct pw_summary *all, size_t n)
         return err;
     pw_selection_mark(job, all, n, world);
 
-    size_t before = 0; /* files of the processes before this one */
+    size_t before = 0; /* number of files of the processes before this one */
     unsigned long count = job->ninputs, sum = 0;
     MPI_Exscan(&count, &sum, 1, MPI_UNSIGNED_LONG, MPI_SUM, job->procs.comm);
     before = job->procs.process ? sum : 0;
@@ -314,16 +315,16 @@ static int agree(struct pw_job *job)
     return err;
 }
 
-/* What GPUs did is read once, and the events beside it. */
+/* Rows that are read for GPU time: GPU activities, and once more the events. */
 static int64_t gpu_work(const struct pw_input *s)
 {
     uint64_t rows = s->kernel_rows.rows + s->memcpy_rows.rows + s->memset_rows.rows;
     return rows ? (int64_t)(rows + s->event_rows.rows) : 0;
 }
 
-/* Events are read once to match collectives, once for the trace of their rank, and once before
- * where clocks are aligned; matching messages adds to that. Ranges are read for phases and for
- * operators. */
+/* Sets the number of rows to be read, for the progress. Events are read once to match collectives,
+ * once for the trace of their rank, and once more if clocks are aligned; messages.c adds its own
+ * reading. Ranges are read for phases and for operators. */
 static void expect_work(struct pw_job *job, int quiet)
 {
     struct pw_progress *p = &job->progress;

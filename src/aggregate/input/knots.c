@@ -9,7 +9,7 @@
 #include "core/grow.h"
 #include "core/h5/h5reader.h"
 
-/* Pairs behind the first, and room for two at the end. */
+/* FULL: the first knot and then pairs, with room left for two knots at the end. */
 enum { BLOCK = 1 << 16, FULL = PW_KNOTS_MOST - 1 };
 
 static_assert(FULL % 2 == 1, "no knot is left over in halves");
@@ -29,7 +29,8 @@ static const struct pw_row_clock *better(const struct pw_row_clock *a, const str
     return b->error_ns < a->error_ns ? b : a;
 }
 
-/* Groups of twice the size. The first knot is in none. */
+/* Doubles the size of the groups: keeps the better knot of each pair. The first knot belongs to no
+ * group. */
 static void halve(struct pw_knots *k)
 {
     size_t kept = 1;

@@ -1,6 +1,6 @@
-/* The knots of a rank's clock map, as its file has them; of long runs a bounded number. A clock
- * that is measured every 5 s has 6 million in a year, of which alignment uses some thousands.
- * Called by input.c when it opens a file. No MPI. */
+/* Reads the knots of a rank's clock map from its file, at most PW_KNOTS_MOST: a clock that is
+ * measured every 5 s has 6 million knots in a year, and the alignment uses some thousands. Called
+ * by input.c when it opens a file. No MPI. */
 #ifndef PW_AGGREGATE_INPUT_KNOTS_H
 #define PW_AGGREGATE_INPUT_KNOTS_H
 
@@ -11,21 +11,22 @@
 
 enum { PW_KNOTS_MOST = 1 << 14 };
 
-/* Knots in order of time, each of which stands for `group` of those that were added. */
+/* Knots in order of time. Each stands for a group of `group` knots that were added. */
 struct pw_knots {
     struct pw_row_clock *v; /* [PW_KNOTS_MOST] at most */
     size_t n, capacity, group;
-    struct pw_row_clock best, last; /* of the group that is not full, and of all */
-    size_t waiting;                 /* knots in that group */
+    struct pw_row_clock best, last; /* best knot of the current group; last of all */
+    size_t waiting;                 /* number of knots in the current group */
 };
 
-/* The first knot and the last are kept, and of each group that with the least error. Growth of the
- * map is the caller's to free. 0, -ENOMEM, or -EDOM of one that is impossible after the last. */
+/* Adds a knot. The first and the last knot are kept, and the one with the least error of each
+ * group. Returns 0, -ENOMEM, or -EDOM when the knot is impossible after the one before. The caller
+ * frees knots->v. */
 int pw_knots_add(struct pw_knots *knots, const struct pw_row_clock *row);
 int pw_knots_finish(struct pw_knots *knots);
 
-/* All that the file has, or so many of them. None where it has no such table. 0 or -errno; -EDOM
- * of an impossible map. */
+/* Reads the knots of the file; *count is 0 when it has no such table. Returns 0 or -errno, -EDOM
+ * when the map is impossible. */
 int pw_knots_read(hid_t file, struct pw_row_clock **out, size_t *count);
 
 #endif

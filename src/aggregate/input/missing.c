@@ -1,4 +1,4 @@
-/* Sums up /events/gap and the unrecorded calls in words, and finds the spans of lost records; see
+/* Notes lost records and unrecorded calls in words, and finds the spans of lost records; see
  * missing.h. */
 #include "aggregate/input/missing.h"
 
@@ -10,8 +10,8 @@
 #include "core/limits.h"
 #include "core/text.h"
 
-/* Where MPI was not seen to be started, what the rank recorded of other communication shows that it
- * was not needed. */
+/* 1 when calls are really missing. If only the loading of MPI was seen and the rank recorded other
+ * communication, it did not use MPI. */
 static int is_believed(const struct pw_input *input, const struct pw_row_unrecorded *row)
 {
     return row->reason != PW_UNRECORDED_NONE && row->count > 0 &&
@@ -39,8 +39,8 @@ static void note_row(struct pw_job *job, const struct pw_input *input,
     pw_job_note(job, input->rank, what, row->count, detail);
 }
 
-/* Whether an earlier row reports the same of the process: a collector that took over from one that
- * was killed finds it again. */
+/* 1 when an earlier row reports the same about the process: a collector that took over from a
+ * killed one reports it again. */
 static int is_repeated(const struct pw_input *input, size_t row)
 {
     const struct pw_row_unrecorded *rows = input->unrecorded;
@@ -52,7 +52,8 @@ static int is_repeated(const struct pw_input *input, size_t row)
     return 0;
 }
 
-/* Spawned processes are summed up: a program may spawn often. */
+/* Writes the notes of one input. Spawned processes get one note together, because a program may
+ * spawn often. */
 static void note_input(struct pw_job *job, const struct pw_input *input)
 {
     enum { MOST_ROWS = 64 };
@@ -103,16 +104,16 @@ void pw_unrecorded_note_silence(struct pw_job *job, int is_incomplete)
 
 enum { KINDS = PW_LOST_OTHER + 1 };
 
-#define WORTH_SAYING 0.001 /* of the run */
+#define WORTH_SAYING 0.001 /* share of the run from which on waits for room are noted */
 
 struct sums {
     int64_t lost[KINDS], without_ring;
-    const char *library;  /* that tells of GPUs, and lost these: */
-    int64_t without_room; /* in its buffers */
-    int64_t untimed;      /* it had no times for them */
+    const char *library;  /* the library that records GPUs; records that it lost: */
+    int64_t without_room; /* without room in its buffers */
+    int64_t untimed;      /* without times */
     int64_t waits, waited_ns;
-    int64_t taken, taken_ns; /* stretches in which the program used CUPTI itself */
-    int64_t late, late_ns;   /* samples that NVML did not give, and how long it took */
+    int64_t taken, taken_ns; /* periods in which the program itself used CUPTI: number, ns */
+    int64_t late, late_ns;   /* periods without an answer of NVML: number, ns */
 };
 
 static int is_full(const struct pw_row_gap *row)

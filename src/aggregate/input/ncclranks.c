@@ -1,4 +1,4 @@
-/* Joins what rank files say of the communicators of NCCL; see ncclranks.h. */
+/* Joins the data of all rank files about NCCL's communicators; see ncclranks.h. */
 #include "aggregate/input/ncclranks.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "core/ops.h"
 #include "core/sort.h"
 
-/* Flag in a row's first_member, which NCCL's communicators have no use for. */
+/* Flag in first_member of a row, which NCCL's communicators do not use otherwise. */
 enum { SIZE_IS_FOUND = 1 };
 
 static int by_place(const void *a, const void *b)
@@ -42,7 +42,7 @@ static const struct pw_comm_rank *find(const struct pw_input *input, uint64_t ui
                : NULL;
 }
 
-/* As many as have files: their ranks are 0 .. n-1. */
+/* Sets the size of a communicator to the number of ranks with a file, which are 0 .. n-1. */
 static void find_size(const struct pw_input *input, struct pw_row_comms *comm)
 {
     int32_t size = 0;

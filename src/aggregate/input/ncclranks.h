@@ -1,16 +1,18 @@
-/* What NCCL does not say in a rank's own file, and all files say together: which rank of the job
- * each rank of a communicator is, and, before NCCL 2.27, how many there are. aggregate.c makes the
- * table before any event is read; events.c completes each event with it. */
+/* Data about NCCL's communicators that a single rank file lacks, and all files have together: which
+ * rank of the job each rank of a communicator is, and, before NCCL 2.27, the size of the
+ * communicator. aggregate.c makes the table before any event is read; events.c completes each event
+ * with it. */
 #ifndef PW_AGGREGATE_INPUT_NCCLRANKS_H
 #define PW_AGGREGATE_INPUT_NCCLRANKS_H
 
 #include "aggregate/input/job.h"
 
-/* Makes the table that the inputs share. Collective. 0 or -ENOMEM, the same on all processes. */
+/* Makes the table that the inputs share. Collective. Returns 0 or -ENOMEM, the same on all
+ * processes. */
 int pw_ncclranks_make(struct pw_job *job);
 
-/* Fills in what was not known when the event was written: its peer becomes a rank of the job, -1
- * where that rank has no file; and bytes that grow with the size of the communicator. */
+/* Completes an event: the peer becomes a rank of the job (-1 when that rank has no file), and bytes
+ * that depend on the size of the communicator are set. */
 void pw_ncclranks_complete(const struct pw_input *input, struct pw_row_comm_event *event);
 
 #endif

@@ -1,4 +1,4 @@
-/* Sends one process's items after the other's, in pieces that MPI's int can count; see procs.h. */
+/* Sends the items of one process after another, in pieces that MPI's int can count; see procs.h. */
 #include "aggregate/input/procs.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ void pw_procs_out_of_memory(const struct pw_procs *procs)
     exit(1);
 }
 
-/* One process after the other, so that counts and places need not fit into MPI's int. */
+/* Broadcasts from one process after another, so that counts and offsets need not fit into MPI's
+ * int. */
 size_t pw_procs_allgather(const struct pw_procs *procs, const void *mine, size_t count, size_t size,
                           void **all)
 {

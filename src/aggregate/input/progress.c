@@ -16,7 +16,7 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The terminal that mpirun, which started this process, writes to. */
+/* Opens the terminal of mpirun, which started this process. NULL when there is none. */
 static FILE *open_launchers_terminal(void)
 {
     char path[64];

@@ -13,7 +13,7 @@
 #include "core/log.h"
 #include "core/sort.h"
 
-/* What follows "rank-00012"; "" for other names. */
+/* Returns the text after "rank-00012"; "" for other names. */
 static const char *suffix_of(const char *name)
 {
     if (strncmp(name, "rank-", 5) != 0 || !isdigit((unsigned char)name[5]))
@@ -21,7 +21,7 @@ static const char *suffix_of(const char *name)
     return name + 5 + strspn(name + 5, "0123456789");
 }
 
-/* "rank-00012.h5" and, for ranks that were not closed in order, "rank-00012.h5.part". */
+/* 1 for "rank-00012.h5", and for "rank-00012.h5.part" of a rank whose file was not closed. */
 static int is_rank_file(const char *name)
 {
     const char *suffix = suffix_of(name);
@@ -40,7 +40,7 @@ static void leave_out(struct pw_job *job, const char *name, const char *finished
     pw_job_note(job, -1, "left_out", 1, detail);
 }
 
-/* Room for one name more; NULL, with all of them freed, when memory is short. */
+/* Makes room for one more name. Returns the array; NULL, and frees it, when memory is short. */
 static char (*grow(char (*names)[PW_FILE_NAME], size_t n, size_t *capacity))[PW_FILE_NAME]
 {
     if (n < *capacity)

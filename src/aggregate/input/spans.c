@@ -1,5 +1,5 @@
-/* Adds spans in any order, joins them by sorting, and measures windows from where the last one was;
- * see spans.h. */
+/* Adds spans in any order, sorts and joins them, and searches for a window from the place of the
+ * last one; see spans.h. */
 #include "aggregate/input/spans.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ int pw_waited_init(struct pw_waited *w, const struct pw_spans *spans)
     int64_t sum = 0;
     for (size_t i = 0; i < spans->n; i++) {
         w->before[i] = sum;
-        sum += spans->v[i].end - spans->v[i].start; /* apart, and within core/limits.h */
+        sum += spans->v[i].end - spans->v[i].start; /* joined and possible: no overflow */
     }
     return 0;
 }
@@ -29,7 +29,8 @@ void pw_waited_fini(struct pw_waited *w)
     *w = (struct pw_waited){0};
 }
 
-/* The number of spans that start before `time`, looked for in growing steps from `near`. */
+/* Returns the number of spans that start before `time`; searches in growing steps from the last
+ * place. */
 static size_t started(const struct pw_waited *w, int64_t time)
 {
     size_t low = 0, high = w->n, step = 1;

@@ -1,5 +1,5 @@
-/* Notes the earliest and latest begin of each block, then sums these up from both ends; see
- * startindex.h. */
+/* Notes the earliest and the latest start in each block, then accumulates these over the blocks;
+ * see startindex.h. */
 #include "aggregate/input/startindex.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ int64_t pw_start_index_floor(const struct pw_start_index *b, size_t block)
     return block < PW_START_INDEX_LATE ? INT64_MIN : b->latest[block - PW_START_INDEX_LATE];
 }
 
-/* From what is in each block to what is in it and all before, or all that follow. */
+/* Turns the values of single blocks into those of all blocks up to, or from, each block. */
 void pw_start_index_finish(struct pw_start_index *b)
 {
     int64_t before = 0, after = INT64_MAX;

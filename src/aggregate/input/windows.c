@@ -1,4 +1,4 @@
-/* Joins the ranks' windows of the same number; see windows.h. */
+/* Joins the windows of all ranks by their number; see windows.h. */
 #include "aggregate/input/windows.h"
 
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static struct pw_row_c_window row_of(const struct pw_input *input, size_t i)
     };
 }
 
-/* Joins rows by their number, in place; how many are left. */
+/* Joins rows with the same number, in place. Returns how many are left. */
 static size_t join_rows(struct pw_row_c_window *rows, size_t n)
 {
     size_t most = 0;

@@ -1,4 +1,4 @@
-/* Keeps a queue for each channel, of sends or of receives, never both; see channels.h. */
+/* Keeps a queue for each channel; it holds either sends or receives, never both; see channels.h. */
 #include "aggregate/match/channels.h"
 
 #include <errno.h>
@@ -11,13 +11,13 @@ enum { NOBODY = -1 };
 struct pw_channel {
     uint64_t comm_uid;
     int32_t src, dst, tag, window;
-    int32_t receives;    /* what waits */
-    int32_t first, last; /* of those that wait; first NOBODY: none do */
+    int32_t receives;    /* 1: receives wait; 0: sends do */
+    int32_t first, last; /* of the queue; first NOBODY: it is empty */
 };
 
 struct pw_waiting {
     struct pw_endpoint endpoint;
-    int32_t next; /* in its channel's queue, or of those that are free */
+    int32_t next; /* next in the queue of the channel, or in the list of free entries */
 };
 
 struct pw_channels pw_channels_make(pw_channel_match *match, pw_channel_alone *alone, void *context)
@@ -45,13 +45,14 @@ static uint32_t hash_of(uint64_t comm_uid, int32_t src, int32_t dst, int32_t tag
     return (uint32_t)pw_hash_mix(pw_hash_mix(comm_uid, pair), which);
 }
 
-/* Room for one more of n items; NULL when memory is short, or numbers are. */
+/* Makes room for one more of n items. Returns the array; NULL when memory is short, or there are
+ * INT32_MAX items. */
 static void *make_room(void *v, int32_t n, size_t *capacity, size_t size)
 {
     return n == INT32_MAX ? NULL : pw_grow(v, (size_t)n, size, capacity);
 }
 
-/* The endpoint's channel, NULL when memory is short. */
+/* Returns the endpoint's channel, which it makes if needed; NULL when memory is short. */
 static struct pw_channel *find_channel(struct pw_channels *c, const struct pw_endpoint *endpoint)
 {
     uint32_t hash =
@@ -99,7 +100,7 @@ static int push(struct pw_channels *c, struct pw_channel *channel,
     return 0;
 }
 
-/* The endpoint stays where it is until the next push. */
+/* Removes the first endpoint of the queue. The result is valid until the next push(). */
 static const struct pw_endpoint *pop(struct pw_channels *c, struct pw_channel *channel)
 {
     struct pw_waiting *first = &c->endpoints[channel->first];

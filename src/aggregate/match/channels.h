@@ -1,7 +1,7 @@
-/* Sends and receives find each other: the k-th send of a channel (source, destination, communicator
- * and tag, in one window of recording) meets its k-th receive. What has not met yet waits here.
- * Called by messages.c; a process has the channels of the receivers whose files it reads. No MPI,
- * no I/O. */
+/* Matches sends and receives: the k-th send of a channel (source, destination, communicator and
+ * tag, in one window of recording) with its k-th receive. Endpoints without a partner so far wait
+ * here. Called by messages.c; a process has the channels of the receivers whose files it reads. No
+ * MPI, no I/O. */
 #ifndef PW_AGGREGATE_MATCH_CHANNELS_H
 #define PW_AGGREGATE_MATCH_CHANNELS_H
 
@@ -13,13 +13,13 @@ typedef void pw_channel_match(void *context, const struct pw_endpoint *send,
 typedef void pw_channel_alone(void *context, const struct pw_endpoint *endpoint, int receives);
 
 struct pw_channels {
-    pw_channel_match *match; /* called for each pair that met */
-    pw_channel_alone *alone; /* and for each endpoint whose partner cannot come any more */
+    pw_channel_match *match; /* called for each matched pair */
+    pw_channel_alone *alone; /* called for each endpoint whose partner can no longer come */
     void *context;
-    /* A receive that ended by so much before a send began is of another, that was not recorded; ns,
-     * INT64_MAX where all are. */
+    /* A receive that ended by more than this before the send began belongs to another send, which
+     * was not recorded; ns. INT64_MAX: all sends were recorded. */
     int64_t impossible_ns;
-    size_t waiting; /* endpoints */
+    size_t waiting; /* number of endpoints that wait */
     struct pw_hash by_key;
     struct pw_channel *v;
     int32_t n;
@@ -31,11 +31,12 @@ struct pw_channels {
 struct pw_channels pw_channels_make(pw_channel_match *match, pw_channel_alone *alone,
                                     void *context);
 
-/* Adds the next endpoint of its channel, in the order in which a rank began them. 0 or -ENOMEM. */
+/* Adds the next endpoint of its channel. The endpoints of a rank are added in the order of their
+ * starts. Returns 0 or -ENOMEM. */
 int pw_channels_add(struct pw_channels *channels, const struct pw_endpoint *endpoint, int receives);
 
-/* Rank r adds no more endpoints when ends[r] < time: what waits for one of these is alone. At
- * INT64_MAX all are. Channels in which nothing waits are forgotten. */
+/* Calls `alone` for the endpoints that wait for a rank r with ends[r] < time, which adds no more
+ * endpoints; with INT64_MAX, for all that wait. Then deletes empty channels. */
 void pw_channels_end(struct pw_channels *channels, const int64_t *ends, int64_t time);
 
 void pw_channels_fini(struct pw_channels *channels);

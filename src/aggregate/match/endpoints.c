@@ -1,4 +1,4 @@
-/* Reads the blocks in which a span's endpoints are, and puts these in order; see endpoints.h. */
+/* Reads the blocks with the endpoints of a span, and sorts these; see endpoints.h. */
 #include "aggregate/match/endpoints.h"
 
 #include <errno.h>
@@ -44,7 +44,8 @@ static int make_room(struct pw_endpoint_reader *r)
     return v && turns;
 }
 
-/* Where events were lost, or recording paused, the k-th receive need not be of the k-th send. */
+/* 1 when a message between the ranks may be used to align clocks: they are in two clock domains and
+ * recorded all events. Otherwise the k-th receive may belong to another send than the k-th. */
 static int tells_of_clocks(const struct pw_world *world, int64_t rank, int64_t peer)
 {
     int32_t a = world->domains[rank], b = world->domains[peer];
@@ -76,7 +77,7 @@ static void visit(void *context, const struct pw_input *input,
         pw_op_info(event->op)->cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART);
     int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
     if (pw_events_is_enqueued(event))
-        stands = 0; /* the host does not wait for it */
+        stands = 0; /* the host does not wait for the operation */
     if (r->n && (begun < r->v[r->n - 1].begun ||
                  (begun == r->v[r->n - 1].begun && event->start < r->turns[r->n - 1].enter)))
         r->rises = 0;
@@ -122,7 +123,7 @@ int pw_endpoints_read(struct pw_endpoint_reader *r, const struct pw_input *input
     r->to = to;
     pw_start_index_find(&input->start_index, from, to, &block, &end);
     if (block >= end || pw_events_open(input, &events))
-        return 0; /* damage is noted by another pass */
+        return 0; /* another pass notes damage */
     for (int err = 0; block < end && !err; block++) {
         r->floor = pw_start_index_floor(&input->start_index, block);
         err = pw_events_visit(events, block, visit, r);

@@ -10,7 +10,7 @@
 #include "core/ops.h"
 #include "core/tables.h"
 
-/* Communication events that are replayed at most: some 130 bytes of process 0 each. */
+/* Limit of communication events that are replayed; each takes some 130 bytes on process 0. */
 enum { EVENT_BUDGET = 1 << 20 };
 
 void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job)
@@ -48,7 +48,7 @@ static void append(struct pw_graph_parts *parts, struct pw_graph_items *items, c
     memcpy(items->v + items->n++ * items->size, item, items->size);
 }
 
-/* What the rank moved in an operation in which each rank may move another amount; else 0. */
+/* Bytes that the rank sent and received in an operation whose parts may be unequal, else 0. */
 static int64_t bytes_of(const struct pw_row_comm_event *event)
 {
     if (!pw_op_has_parts(pw_op_info(event->op)))

@@ -1,23 +1,23 @@
-/* What the run's dependency graph for the replay (analysis/replay.h) is made of. ranktrace.c and
- * messagesums.c add what they see of each rank; aggregate.c begins it and has it gathered on
- * process 0, which builds the graph (findings/graph.h). It is kept for as many steps from the first
- * as fit a budget of events, so that the merge's memory does not grow with the run. */
+/* The data for the run's dependency graph (analysis/replay.h). ranktrace.c and messagesums.c add
+ * the events of each rank; aggregate.c begins the collection and gathers it on process 0, which
+ * builds the graph (findings/graph.h). It covers the first steps of the run, as many as fit a
+ * budget of events, so that the merge's memory does not grow with the run. */
 #ifndef PW_AGGREGATE_MATCH_GRAPHPARTS_H
 #define PW_AGGREGATE_MATCH_GRAPHPARTS_H
 
 #include "aggregate/match/instances.h"
 
-/* What a rank did in one communication event. Times are ns since the job's epoch but for
- * local_enter, which tells the event apart. */
+/* One communication event of a rank. Times are ns since the job's epoch, except local_enter, which
+ * identifies the event. */
 struct pw_graph_op {
     int64_t local_enter;
     int64_t enter;
-    int64_t stands, leave; /* stood still for it from .. to; stands INT64_MAX: did not */
+    int64_t stands, leave; /* the rank blocked for it from .. to; stands INT64_MAX: it did not */
     int64_t instance;      /* -1: no collective */
-    int64_t bytes;         /* of an Alltoallv or its like: sent and received; else 0 */
-    int64_t size;          /* sent, or of a receive received */
-    int32_t rank, peer;    /* peer: of a message, world rank; else -1 */
-    uint8_t adds, waits;   /* to or at the instance */
+    int64_t bytes; /* sent and received in a collective with unequal parts (Alltoallv); else 0 */
+    int64_t size;  /* bytes sent; for a receive, received */
+    int32_t rank, peer;  /* peer: world rank of a message's partner; else -1 */
+    uint8_t adds, waits; /* 1: the rank adds to the gate of the instance; waits for it */
     uint8_t receives, pad;
     uint16_t op;
     uint16_t pad2;
@@ -29,13 +29,13 @@ struct pw_graph_window {
     int32_t rank, step, phase, pad;
 };
 
-/* A matched message, by its two ends' local_enter. */
+/* A matched message: the local_enter of its send and of its receive. */
 struct pw_graph_link {
     int64_t sent, received;
     int32_t src, dst;
 };
 
-/* A send that waited until its receiver came back into MPI, ns since the job's epoch. */
+/* A send that waited until its receiver returned into MPI. Times are ns since the job's epoch. */
 struct pw_graph_flow {
     int64_t sent; /* local_enter of the send */
     int64_t came;
@@ -47,20 +47,20 @@ struct pw_graph_items {
     size_t n, capacity, size;
 };
 
-/* What one process has collected. */
+/* The data that one process has collected. */
 struct pw_graph_parts {
     struct pw_graph_items ops, windows, links, flows;
-    size_t nsteps;    /* steps replayed: the first of the job */
-    int64_t until_ns; /* when the last of them ends, on any rank */
-    int asynchronous; /* collectives went on beside work, on GPUs: a rank is no single sequence */
+    size_t nsteps;    /* number of steps to replay, from the first of the job on */
+    int64_t until_ns; /* end of the last of these steps on any rank */
+    int asynchronous; /* 1: collectives ran on GPUs beside the ranks' work, so a rank is not a
+                         single sequence */
     int failed;
 };
 
-/* Chooses how many steps fit. Collective. */
+/* Chooses the number of steps. Collective. */
 void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job);
 
-/* Adds an event for the replay, when it is in time: which ranks it holds up, and where the rank
- * stood still for it. */
+/* Adds an event, if it is before until_ns. */
 void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_world *world,
                         const struct pw_input *input, const struct pw_row_comm_event *event,
                         const struct pw_instances *instances);
@@ -69,7 +69,7 @@ void pw_graph_add_link(struct pw_graph_parts *parts, const struct pw_graph_link 
 void pw_graph_add_flow(struct pw_graph_parts *parts, const struct pw_graph_flow *flow);
 void pw_graph_parts_fini(struct pw_graph_parts *parts);
 
-/* Gathers the parts on process 0. Collective. 0 or -ENOMEM. */
+/* Gathers the parts on process 0. Collective. Returns 0 or -ENOMEM. */
 int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_procs *procs);
 
 #endif

@@ -1,5 +1,5 @@
-/* Folds each rank's events into the instances, and joins those of all processes by reductions of
- * our own; see instances.h. */
+/* Adds each rank's events to the instances, and joins the instances of all processes by
+ * user-defined reductions; see instances.h. */
 #include "aggregate/match/instances.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "core/search.h"
 #include "core/sort.h"
 
-/* Items per reduction: bounds MPI's own buffers. */
+/* Items in one reduction, which limits MPI's buffers. */
 enum { BLOCK = 1 << 14 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -34,7 +34,8 @@ void pw_instance_join(struct pw_instance *into, const struct pw_instance *one)
         *into = *one;
         return;
     }
-    /* The last but one is the earlier of the two lasts, or what either knew as such. */
+    /* The penultimate enter of both together: the earlier of the two last ones, or the later of the
+     * two penultimate ones. */
     int64_t second = smaller(into->last_enter, one->last_enter);
     second = larger(second, larger(into->penultimate_enter, one->penultimate_enter));
     if (one->last_enter > into->last_enter ||
@@ -77,7 +78,7 @@ static void join_waits(void *in, void *inout, int *n, MPI_Datatype *type)
     }
 }
 
-/* In blocks, with a contiguous type of `size` bytes that only `function` understands. */
+/* Allreduce of `n` items of `size` bytes with `function`, in place, block by block. */
 static void reduce(char *items, size_t n, int size, MPI_User_function *function, MPI_Comm comm)
 {
     MPI_Datatype type;
@@ -111,8 +112,8 @@ static int by_uid(const void *a, const void *b)
     return (x->uid > y->uid) - (x->uid < y->uid);
 }
 
-/* Sorted by uid; of several entries of one, the largest number of collectives counts, and the least
- * base. */
+/* Sorts the communicators by uid, and joins entries with the same uid: the largest number of
+ * collectives counts, and the smallest base. Returns how many are left. */
 static size_t join_comms(struct pw_comm_group *comms, size_t n)
 {
     size_t kept = 0;
@@ -130,7 +131,7 @@ static size_t join_comms(struct pw_comm_group *comms, size_t n)
     return kept;
 }
 
-/* Where each communicator of each input is among those of the job. */
+/* Sets input->groups: the index in the job of each of its communicators. */
 static void find_groups(const struct pw_instances *in, struct pw_job *job)
 {
     for (size_t i = 0; i < job->ninputs; i++) {
@@ -207,8 +208,8 @@ struct fold {
     struct pw_instances *instances;
     const struct pw_world *world;
     ptrdiff_t near, at; /* the input's step looked up last */
-    int64_t step;       /* and the job's for it */
-    /* collectives of which only is known when they were asked for */
+    int64_t step;       /* the job's index of that step */
+    /* collectives with the time of the request only */
     int64_t nccl_untimed, gloo_untimed;
 };
 
@@ -230,7 +231,7 @@ static struct pw_instance describe(struct fold *fold, const struct pw_input *inp
     int64_t enter = pw_input_time(input, event->start) - fold->world->epoch_ns;
     int64_t leave = pw_input_time(input, event->end) - fold->world->epoch_ns;
     if (pw_events_is_enqueued(event))
-        leave = enter; /* its end is not known: there is no transfer */
+        leave = enter; /* the end is not known, so there is no transfer time */
     return (struct pw_instance){
         .first_enter = enter,
         .last_enter = enter,
@@ -308,8 +309,8 @@ void pw_instances_fini(struct pw_instances *in)
 
 /* ---- rows of /collectives and /collective_stats ---- */
 
-/* What the job would have gained, to first order, had the last rank entered with the last but one:
- * ns, and no more than any rank waited. */
+/* First-order estimate of what the job would have gained if the last rank had entered with the
+ * penultimate one, ns; at most the longest wait of a rank. */
 static int64_t critical_ns(const struct pw_instances *in, size_t i)
 {
     const struct pw_instance *item = &in->items[i];
@@ -367,12 +368,12 @@ struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
     return row;
 }
 
-/* Instances by (communicator, operation, size class): indices, sorted. */
+/* Indices of the instances, sorted by communicator, operation and size class. */
 struct grouping {
     const struct pw_world *world;
     const struct pw_instances *in;
     uint32_t *order;
-    void *values; /* room for a number of each */
+    void *values; /* room for one number for each instance */
 };
 
 static int compare_groups(const struct pw_instances *in, size_t a, size_t b)
@@ -394,10 +395,10 @@ static int by_group(const void *a, const void *b, void *context)
     const struct grouping *g = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     int order = compare_groups(g->in, x, y);
-    return order ? order : (x > y) - (x < y); /* of one communicator: by sequence number */
+    return order ? order : (x > y) - (x < y); /* within a communicator: by sequence number */
 }
 
-/* A group's row i. */
+/* Reads the values of row i of a group. */
 struct member {
     const struct grouping *g;
     size_t first;
@@ -410,7 +411,7 @@ static struct pw_row_c_collective row_at(const void *context, size_t i)
     return pw_collective_row(g->world, g->in, g->order[member->first + i]);
 }
 
-/* The complete instances of the job, in groups. */
+/* Lists the complete instances of the job, in groups. Returns how many. */
 static size_t list_complete(struct grouping *g)
 {
     size_t n = 0;
@@ -426,7 +427,7 @@ static size_t list_complete(struct grouping *g)
 static int append(struct pw_row_c_collective_stat **rows, size_t *count,
                   struct pw_row_c_collective_stat row)
 {
-    if ((*count & (*count - 1)) == 0) { /* a power of two: full */
+    if ((*count & (*count - 1)) == 0) { /* a power of two: the array is full */
         struct pw_row_c_collective_stat *more = realloc(*rows, sizeof(*more) * 2 * (*count + 1));
         if (!more)
             return -ENOMEM;

@@ -1,8 +1,9 @@
-/* The matched collectives of the job. Instance i is one (communicator uid, sequence number); all
- * processes hold all instances, each folds in the ranks whose files it reads, and MPI_Allreduce
- * with operations of our own joins what the processes know. aggregate.c calls number, build and
- * share_waits, in this order; the passes over events find instances when they are numbered. Results
- * are integers and do not depend on the number of processes. */
+/* The matched collectives of the job. An instance is a collective, identified by communicator uid
+ * and sequence number. All processes hold all instances; each adds the events of the ranks whose
+ * files it reads, and MPI_Allreduce with user-defined operations joins the processes' values.
+ * aggregate.c calls number, build and share_waits, in this order; after number, the passes over
+ * events can look up instances. Results are integers and do not depend on the number of
+ * processes. */
 #ifndef PW_AGGREGATE_MATCH_INSTANCES_H
 #define PW_AGGREGATE_MATCH_INSTANCES_H
 
@@ -12,31 +13,33 @@
 
 /* Times are ns since the job's epoch. */
 struct pw_instance {
-    int64_t first_enter, last_enter, penultimate_enter; /* penultimate_enter: last but one */
+    /* penultimate_enter: of the rank that entered last but one */
+    int64_t first_enter, last_enter, penultimate_enter;
     int64_t first_exit, last_exit;
-    int64_t root_enter; /* INT64_MAX: no root, or not seen */
-    int64_t bytes;      /* the most that any rank sent or received */
-    int64_t error_ns;   /* largest clock error bound of the members seen */
-    int64_t step;       /* index, -1 outside */
-    int32_t root;       /* world rank, -1: none, or not seen */
+    int64_t root_enter; /* INT64_MAX: there is no root, or it recorded nothing */
+    int64_t bytes;      /* largest number of bytes that a rank sent or received */
+    int64_t error_ns;   /* largest clock error bound of the recorded members; -1: not aligned */
+    int64_t step;       /* index of the step; -1: outside the steps */
+    int32_t root;       /* world rank; -1: there is no root, or it recorded nothing */
     int32_t pad;
-    int32_t last_rank; /* the lowest of those that entered last */
-    int32_t nranks;    /* members seen */
+    int32_t last_rank; /* the rank that entered last; the lowest of several */
+    int32_t nranks;    /* number of members that recorded it */
     uint16_t op;
     uint8_t source;
-    uint8_t mixed; /* 1 when members disagree about the operation: not matched */
+    uint8_t mixed; /* 1: members disagree about the operation, and it is not matched */
 };
 
-/* The rank that the others wait for: the root where data comes from one, else the last to enter. */
+/* Returns the rank that the others wait for: the root when data come from it, else the last to
+ * enter. */
 int32_t pw_instance_blamed(const struct pw_instance *instance);
 
-/* What the ranks waited in it, filled by the second pass. */
+/* How long the ranks waited in an instance; the second pass fills it. */
 struct pw_instance_wait {
     int64_t sum_ns, max_ns;
 };
 
-/* A communicator of more than one rank. Its collectives from number `base` to collectives - 1 are
- * the instances from `first` on; no rank recorded earlier ones. */
+/* A communicator of more than one rank. Its collectives with numbers base .. collectives - 1 are
+ * the instances from index `first` on. No rank recorded earlier collectives. */
 struct pw_comm_group {
     uint64_t uid;
     int64_t first, base, collectives;
@@ -54,14 +57,14 @@ struct pw_instances {
 /* Reads the communicators and numbers their collectives. Collective over job->comm. */
 void pw_instances_number(struct pw_instances *instances, struct pw_job *job);
 
-/* Folds all collectives of numbered instances. Collective over job->comm. 0 or -ENOMEM. */
+/* Fills the numbered instances from the events. Collective over job->comm. Returns 0 or -ENOMEM. */
 int pw_instances_build(struct pw_instances *instances, struct pw_job *job);
 
-/* Joins the waits of all processes. Collective. */
+/* Adds up the waits of all processes. Collective. */
 void pw_instances_share_waits(struct pw_instances *instances, const struct pw_procs *procs);
 
-/* Index of the instance that an event of `input` belongs to, or -1 (not a collective, a
- * communicator of one rank, or a sequence number that its file does not vouch for). */
+/* Returns the index of the instance of an event of `input`; -1 when the event is no collective, its
+ * communicator has one rank, or its sequence number is not among those that the file counts. */
 int64_t pw_instances_find(const struct pw_instances *instances, const struct pw_input *input,
                           const struct pw_row_comm_event *event);
 
@@ -70,31 +73,33 @@ const struct pw_comm_group *pw_instances_comm(const struct pw_instances *instanc
 
 void pw_instances_fini(struct pw_instances *instances);
 
-/* The merge's own MPI reductions. All are exact (integers) and do not depend on the order in which
- * the processes are joined, so that the result is the same for every number of processes. */
+/* ---- the reduction ----
+ *
+ * It uses only integers, so its result does not depend on the order in
+ * which processes are joined, and is the same for every number of processes. */
 
-/* into = into joined with one; an instance with nranks 0 is empty. */
+/* Joins `one` into `into`; an instance with nranks 0 is empty. */
 void pw_instance_join(struct pw_instance *into, const struct pw_instance *one);
 
 /* ---- rows of /collectives and /collective_stats ---- */
 
-/* One row of /collectives. */
+/* Returns the row of instance i in /collectives. */
 struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
                                              const struct pw_instances *instances, size_t i);
 
-/* What collectives lost for one rank's doing. */
+/* The time lost in collectives because of one rank. */
 struct pw_blame {
-    int64_t blame_ns;    /* what all ranks waited */
-    int64_t critical_ns; /* of which the job would have gained, to first order */
+    int64_t blame_ns;    /* total wait of all ranks */
+    int64_t critical_ns; /* first-order estimate of the job's gain without these waits */
 };
 
-/* Adds up the instances that waited for `rank` and whose last member entered at `from` or later and
- * before `until`, ns since the epoch. */
+/* Sums over the instances in which the ranks waited for `rank`, and whose last member entered in
+ * [from, until), ns since the epoch. */
 struct pw_blame pw_collective_sum_blame(const struct pw_instances *instances, int32_t rank,
                                         int64_t from, int64_t until);
 
-/* Complete instances only; rows sorted by total wait, longest first. *rows is malloc'ed. 0 or
- * -ENOMEM. */
+/* Makes the rows of /collective_stats from the complete instances, sorted by total wait, longest
+ * first. *rows is malloc'ed. Returns 0 or -ENOMEM. */
 int pw_collectivestats_make(const struct pw_world *world, const struct pw_instances *instances,
                             struct pw_row_c_collective_stat **rows, size_t *count);
 

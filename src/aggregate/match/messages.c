@@ -1,6 +1,6 @@
-/* Sends travel to the process that reads the receiver's file, are matched there, and what senders
- * waited travels back; one round of time after the other. Process 0 then judges the pairs of ranks.
- * See messages.h. */
+/* Works in rounds of time. In each round, sends go to the process that reads the receiver's file
+ * and are matched there, and the senders' waits go back. At the end, process 0 judges the pairs of
+ * ranks. See messages.h. */
 #include "aggregate/match/messages.h"
 
 #include <errno.h>
@@ -16,17 +16,17 @@
 #include "core/grow.h"
 #include "core/sort.h"
 
-/* Cuts a run into rounds of time, so that the messages of one are no more than fit. Times are of a
- * scale that all processes share: since the first operation in the clock domain, which is the end
- * of MPI_Init on all ranks. Clocks need not be aligned for it, and where they are cut changes no
- * result: messages that cross a cut wait for the next round. */
+/* The rounds of time of a run, so short that the messages of a round fit into memory. Times in
+ * rounds are since the end of the first operation (MPI_Init) in the clock domain: so clocks need
+ * not be aligned. The cuts do not change the result: an endpoint whose partner is in a later round
+ * waits for it. */
 struct rounds {
-    int64_t *origins; /* [ndomains] local time of the scale's zero */
-    int64_t *ends;    /* [nranks] when a rank begins its last message; INT64_MIN: none */
-    int64_t from, to; /* the present round: [from, to); to INT64_MAX: the last */
+    int64_t *origins; /* [ndomains] local time of 0 */
+    int64_t *ends;    /* [nranks] start of the rank's last message; INT64_MIN: it has none */
+    int64_t from, to; /* the current round is [from, to); to is INT64_MAX in the last one */
 };
 
-/* Saturates: what a damaged file says may be any number. */
+/* a + b, limited to int64_t: numbers from a damaged file may have any value. */
 static int64_t add(int64_t a, int64_t b)
 {
     if (a == INT64_MIN || a == INT64_MAX)
@@ -36,7 +36,8 @@ static int64_t add(int64_t a, int64_t b)
     return b < 0 && a < INT64_MIN - b ? INT64_MIN : a + b;
 }
 
-/* A time of the scale in the input's own, and the reverse; INT64_MIN and MAX stay. */
+/* Converts a time in rounds to the local time of the input; INT64_MIN and INT64_MAX do not
+ * change. */
 static int64_t round_to_local(const struct rounds *rounds, const struct pw_input *input,
                               int64_t time)
 {
@@ -49,7 +50,7 @@ static int64_t round_from_local(const struct rounds *rounds, const struct pw_inp
     return add(local, -rounds->origins[input->domain]);
 }
 
-/* Collective. 0 or -ENOMEM, the same on all processes. */
+/* Prepares the rounds. Collective. Returns 0 or -ENOMEM, the same on all processes. */
 static int begin_rounds(struct rounds *rounds, const struct pw_job *job)
 {
     *rounds = (struct rounds){.from = INT64_MIN, .to = INT64_MIN};
@@ -80,7 +81,7 @@ static int begin_rounds(struct rounds *rounds, const struct pw_job *job)
     return 0;
 }
 
-/* About how many messages of the process are begun before a time. */
+/* About how many sends and receives of this process start before a time. */
 static double count_begun(const struct rounds *rounds, const struct pw_job *job, int64_t time)
 {
     double sum = 0;
@@ -90,7 +91,7 @@ static double count_begun(const struct rounds *rounds, const struct pw_job *job,
     return sum;
 }
 
-/* The first and last begin of the process's messages. */
+/* Finds the first and the last start of this process's sends and receives. */
 static void find_span(const struct rounds *rounds, const struct pw_job *job, int64_t *first,
                       int64_t *last)
 {
@@ -107,8 +108,8 @@ static void find_span(const struct rounds *rounds, const struct pw_job *job, int
     }
 }
 
-/* The earliest time by which `most` more messages are begun. Not the latest by which at most so
- * many are: a round must not be empty where many are begun at once. */
+/* Returns the earliest time before which `most` more sends and receives start. It may be more than
+ * `most`, because a round must not be empty when many start at the same time. */
 static int64_t choose_cut(const struct rounds *rounds, const struct pw_job *job, double most)
 {
     int64_t low, high;
@@ -119,7 +120,7 @@ static int64_t choose_cut(const struct rounds *rounds, const struct pw_job *job,
     double wanted = count_begun(rounds, job, rounds->to) + most;
     if (count_begun(rounds, job, INT64_MAX) <= wanted)
         return INT64_MAX;
-    /* Fewer than wanted are begun before `low`, and no fewer before `high`. */
+    /* Before `low`, fewer than `wanted` start; before `high`, at least `wanted`. */
     high = add(high, 1);
     while (low < high && (uint64_t)high - (uint64_t)low > 1) {
         int64_t middle = low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);
@@ -131,8 +132,8 @@ static int64_t choose_cut(const struct rounds *rounds, const struct pw_job *job,
     return high;
 }
 
-/* The next round, of about `most` messages at most on the process that has most of them. It begins
- * with INT64_MIN. 0 when there is none left. Collective. */
+/* Begins the next round, with at most about `most` sends and receives on each process. The first
+ * round begins at INT64_MIN. Returns 0 when there is no round left. Collective. */
 static int next_round(struct rounds *rounds, const struct pw_job *job, int64_t most)
 {
     if (rounds->to == INT64_MAX)
@@ -149,10 +150,10 @@ static void rounds_fini(struct rounds *rounds)
     free(rounds->ends);
 }
 
-/* Items that travel between the merge's processes. */
+/* ---- exchange of items between the processes ---- */
 
-/* The process that reads the file of each rank, -1 where none does; malloc'ed. Collective. NULL on
- * all processes when memory is short on one. */
+/* Returns the process that reads the file of each rank (-1: no process does), malloc'ed.
+ * Collective. NULL on all processes when memory is short on one. */
 static int *list_readers(const struct pw_job *job)
 {
     int *readers = malloc(sizeof(*readers) * (size_t)job->world.nranks);
@@ -168,7 +169,7 @@ static int *list_readers(const struct pw_job *job)
     return readers;
 }
 
-/* How many items go to each process or come from it, and where they begin. [processes] each. */
+/* Counts and offsets of the items for each process, or from it; [processes] each. */
 struct traffic {
     int *counts, *starts, *in_counts, *in_starts, *next;
 };
@@ -200,15 +201,16 @@ static void swap(const struct pw_procs *procs, const struct traffic *t, const ch
     MPI_Type_free(&type);
 }
 
-/* Items of `size` bytes and the process that each goes to; -1: to none. */
+/* Items of `size` bytes, and the destination of each; -1: it goes to no process. */
 struct shipment {
     const void *items;
     size_t n, size;
     const int *destination;
 };
 
-/* Sends the items. *arrived (malloc'ed) gets *count items, in the order of the processes that sent
- * them, those of each in its order. Collective. 0 or -ENOMEM, the same on all processes. */
+/* Sends the items to their destinations. *arrived (malloc'ed) gets *count items, sorted by sending
+ * process; those of one process keep their order. Collective. Returns 0 or -ENOMEM, the same on all
+ * processes. */
 static int exchange(const struct pw_procs *procs, const struct shipment *s, void **arrived,
                     size_t *count)
 {
@@ -240,7 +242,7 @@ static int exchange(const struct pw_procs *procs, const struct shipment *s, void
     return ok ? 0 : -ENOMEM;
 }
 
-/* Sends and receives of a process in memory at a time; more take more rounds. */
+/* Limit of the sends and receives in memory on each process; a longer run takes more rounds. */
 enum { MOST_ENDPOINTS = 1 << 19 };
 
 struct endpoints {
@@ -253,7 +255,7 @@ struct matching {
     struct rounds rounds;
     int *readers; /* [nranks] the process that reads the rank's file */
     struct pw_endpoint_reader reader;
-    struct endpoints sends, receives; /* of this process's files, begun in this round */
+    struct endpoints sends, receives; /* from this process's files, started in this round */
     struct pw_channels channels;
     struct pw_message_sums sums;
     pw_message_visitor *visit; /* NULL: sums and waits are kept */
@@ -280,7 +282,8 @@ static void take(void *context, const struct pw_input *input, const struct pw_en
         append(m, &m->sends, &endpoint);
         return;
     }
-    /* All that the same call completes counts as begun by its end, but for what is out of order. */
+    /* All receives that a call completes count as started before its end, except those that are too
+     * far out of order. */
     int64_t until = round_from_local(&m->rounds, input, read->end);
     if (!m->visit)
         endpoint.completion = pw_message_sums_call(&m->sums, endpoint.dst, read->end,
@@ -305,7 +308,7 @@ static void on_alone(void *context, const struct pw_endpoint *endpoint, int rece
         pw_message_sums_alone(&m->sums, endpoint, receives);
 }
 
-/* The least of all processes' errors: the same on all. */
+/* Returns the worst error of all processes, the same on all. Collective. */
 static int agree(const struct matching *m, int err)
 {
     return pw_procs_worst(&m->job->procs, m->failed || m->sums.failed ? -ENOMEM : err);
@@ -339,7 +342,7 @@ static int exchange_sends(const struct matching *m, struct pw_endpoint **sends, 
     return err;
 }
 
-/* Brings what senders waited to the processes that read their files. */
+/* Sends the waits of senders to the processes that read the senders' files. */
 static int return_waits(struct matching *m)
 {
     struct pw_message_sums *t = &m->sums;
@@ -360,7 +363,7 @@ static int return_waits(struct matching *m)
     return 0;
 }
 
-/* Sends that waited for room, once all are matched. */
+/* Finds the sends that waited for room in MPI's buffers, after all messages are matched. */
 static int match_flows(struct matching *m)
 {
     struct pw_flows *flows = &m->sums.flows;
@@ -391,8 +394,8 @@ static int match_round(struct matching *m)
     return err || m->visit ? err : return_waits(m);
 }
 
-/* How many endpoints may be read for the next round: those that wait for a partner take the place
- * of new ones, but for some. */
+/* How many endpoints may be read in the next round: the limit minus those that wait for a partner,
+ * but at least a quarter of the limit. */
 static int64_t most_new_endpoints(const struct matching *m)
 {
     size_t waiting = m->channels.waiting;
@@ -400,8 +403,8 @@ static int64_t most_new_endpoints(const struct matching *m)
                                             : MOST_ENDPOINTS / 4;
 }
 
-/* Once through the events that are messages; what is read twice where rounds meet is not counted.
- */
+/* Adds the events to the progress: they are read once. Blocks that two rounds read are counted
+ * once. */
 static void expect_reading(struct pw_job *job)
 {
     for (size_t i = 0; i < job->ninputs; i++)
@@ -474,7 +477,8 @@ static struct pw_row_c_p2p pair_row(const struct pw_pair *pair)
     };
 }
 
-/* Links of messages of about one size, inside a host or between hosts, are of one kind. */
+/* The link of a pair. Links with messages of about the same size, and both inside a host or both
+ * between hosts, are of one kind. */
 static struct pw_link link_of(const struct pw_world *world, const struct pw_pair *pair)
 {
     const struct pw_row_c_rank *src = &world->ranks[pair->src], *dst = &world->ranks[pair->dst];

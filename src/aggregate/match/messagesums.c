@@ -12,35 +12,35 @@
 #include "core/ops.h"
 #include "core/sort.h"
 
-/* Buffered sends are shorter, and what they wait does not count beside steps of milliseconds. */
+/* Shorter sends do not count: sends into a buffer are shorter, and their waits are negligible. */
 enum { LEAST_NS = 100000 };
 
 struct looking {
     const struct pw_world *world;
     const struct pw_input *input;
     struct pw_events *events;
-    struct pw_spans inside; /* calls of the blocks read last */
-    size_t next;            /* block that was not read yet */
+    struct pw_spans inside; /* calls of the last blocks */
+    size_t next;            /* the next block to read */
 };
 
 struct pw_flows pw_flows_make(const struct pw_world *world)
 {
     const int64_t error = world->clock_error_max_ns;
-    /* What was not recorded looks as if the rank were outside MPI. */
+    /* Without complete records a rank would seem to be outside MPI. */
     const int is_known = error >= 0 && !world->has_pauses && !world->is_snapshot;
     return (struct pw_flows){.least_ns = !is_known              ? INT64_MAX
                                          : 2 * error > LEAST_NS ? 2 * error
                                                                 : LEAST_NS};
 }
 
-/* One call that completes several sends to the same rank stood still once. */
+/* 1 when `send` was completed by the same call as `last`: then both waited only once. */
 static int is_same_call(const struct pw_flow_send *last, const struct pw_endpoint *send)
 {
     return last->src == send->src && last->dst == send->dst &&
            last->stood.start == send->at.blocked && last->stood.end == send->at.leave;
 }
 
-/* Notes a matched send that may have waited for room. */
+/* Notes a matched send that may have waited for room in MPI's buffers. */
 static void note_flow(struct pw_flows *f, const struct pw_endpoint *send,
                       const struct pw_endpoint *receive)
 {
@@ -64,7 +64,7 @@ static void note_flow(struct pw_flows *f, const struct pw_endpoint *send,
     };
 }
 
-/* ---- what the receiver did ---- */
+/* ---- the receiver's calls ---- */
 
 static void add_inside(struct looking *l, int64_t start, int64_t end)
 {
@@ -80,7 +80,8 @@ static void visit(void *context, const struct pw_input *input,
         add_inside(context, event->start, pw_events_returned(event));
 }
 
-/* Forgets what ended before a time, but for the last of it, from which on the rank was outside. */
+/* Drops the calls that ended before a time, except the last one, because the rank was outside MPI
+ * from its end on. */
 static void forget(struct pw_spans *inside, int64_t time)
 {
     const size_t first = pw_intervals_first(inside->v, inside->n, time, 0);
@@ -88,7 +89,7 @@ static void forget(struct pw_spans *inside, int64_t time)
         pw_spans_drop(inside, inside->v[first - 1].start);
 }
 
-/* Reads on to the end of the blocks around the send. */
+/* Reads the receiver's blocks around the send, if they are not read yet. Returns 0 or -errno. */
 static int read_around(struct looking *l, const struct pw_flow_send *send)
 {
     const int64_t epoch = l->world->epoch_ns;
@@ -110,8 +111,8 @@ static int read_around(struct looking *l, const struct pw_flow_send *send)
     return l->inside.failed ? -ENOMEM : err;
 }
 
-/* Sends to one receiver, in the order in which they began to stand. What cannot be read is noted by
- * another pass. */
+/* Finds the receiver's times outside MPI for each send to one receiver; sends are in the order in
+ * which they began to block. Returns 0 or -ENOMEM; another pass notes a damaged file. */
 static int look_at(struct looking *l, struct pw_flow_send *sends, size_t n)
 {
     l->inside.n = l->next = 0;
@@ -151,8 +152,9 @@ static int by_pair_and_receiver(const void *a, const void *b)
     return by_receiver(a, b);
 }
 
-/* Sends of one pair that waited, moved to `out`; none when they ended more often (by time) while
- * the receiver was away than with its return: then they were long for another reason. */
+/* Copies the sends of one pair that waited for their receiver to `out`. Copies none when the sends
+ * spent more time at whose end the receiver was outside MPI than time that ended with its return:
+ * then they were long for another reason. Returns how many. */
 static size_t keep_waits(const struct pw_flow_send *sends, size_t n, struct pw_flow_send *out)
 {
     double waited = 0, left = 0;
@@ -161,7 +163,7 @@ static size_t keep_waits(const struct pw_flow_send *sends, size_t n, struct pw_f
     for (size_t i = 0; i < n; i++) {
         const struct pw_flow_send send = sends[i];
         if (send.stood.start == last)
-            continue; /* the same call */
+            continue; /* the same call as the one before */
         last = send.stood.start;
         left += (double)send.found.left_ns;
         if (!pw_flow_waited(&send.found, send.stood))
@@ -220,18 +222,19 @@ static void flows_fini(struct pw_flows *flows)
 
 enum { NONE = -1 };
 
-/* Waits that are kept before they are joined for the first time. */
+/* Number of waits from which on they are joined. */
 enum { WAITS_UNJOINED = 1 << 16 };
 
-/* A call that completes several messages ends with the last of them: only the transfer of the one
- * that was begun last is not hidden behind the waiting for another. One without a partner may have
- * been the last. */
+/* A call that completed receives. It ends with the last message, so only the transfer of the
+ * message that started last is not hidden by waiting for another. If a receive has no partner, it
+ * may have been the last one, and then no transfer counts. */
 struct pw_completion {
     int64_t end, until;
-    int64_t ready, transfer; /* of the one begun last so far */
-    int32_t dst, src;        /* src of that one; NONE: none so far. dst NONE: this is free */
-    int32_t receives;        /* not matched yet */
-    int32_t unmatched; /* 1: a receive will stay unmatched. In a free entry: the next free one */
+    int64_t ready, transfer; /* of the message that started last so far */
+    /* src: sender of that message; NONE: none so far. dst NONE: the entry is free */
+    int32_t dst, src;
+    int32_t receives;  /* number of receives not matched yet */
+    int32_t unmatched; /* 1: a receive has no partner. In a free entry: the next free entry */
 };
 
 struct pw_message_sums pw_message_sums_make(struct pw_messages *out, struct pw_graph_parts *graph,
@@ -240,7 +243,8 @@ struct pw_message_sums pw_message_sums_make(struct pw_messages *out, struct pw_g
     return (struct pw_message_sums){.out = out, .graph = graph, .flows = flows, .first_free = NONE};
 }
 
-/* Room for one more of n items; the array as it was, and `failed`, when memory is short. */
+/* Makes room for one more of n items. Returns the array; when memory is short, the unchanged array,
+ * and sets `failed`. */
 static void *make_room(struct pw_message_sums *t, void *v, size_t n, size_t *capacity, size_t size)
 {
     void *moved = pw_grow(v, n, size, capacity);
@@ -256,7 +260,7 @@ static int is_pair(const void *items, int32_t item, const void *key)
     return pair->src == other->src && pair->dst == other->dst;
 }
 
-/* NULL when memory is short. */
+/* Returns the pair, which it adds if needed; NULL when memory is short. */
 static struct pw_pair *pair_of(struct pw_message_sums *t, int32_t src, int32_t dst)
 {
     struct pw_messages *out = t->out;
@@ -277,7 +281,8 @@ static struct pw_pair *pair_of(struct pw_message_sums *t, int32_t src, int32_t d
 static void add_square(struct pw_square_sum *sum, int64_t number)
 {
     uint64_t x = (uint64_t)number, a = x >> 32, b = x & UINT32_MAX;
-    uint64_t middle = a * b; /* twice, times 2^32; number < 2^63, so 2 * middle does not overflow */
+    /* x * x = a * a * 2^64 + 2 * middle * 2^32 + b * b; number < 2^63, so 2 * middle fits. */
+    uint64_t middle = a * b;
     uint64_t low = b * b, high = a * a + (middle >> 31), twice = middle << 33;
     low += twice;
     high += low < twice;
@@ -377,7 +382,7 @@ static int extends(const struct pw_message_wait *last, const struct pw_message_w
     return last->rank == wait->rank && last->start <= wait->start && wait->start <= last->end;
 }
 
-/* An endpoint stood still for so long: when that began, of its rank's own clock. */
+/* The wait of an endpoint, in local times of its rank. */
 static struct pw_message_wait wait_of(const struct pw_endpoint *endpoint, int32_t rank,
                                       int64_t waited)
 {
@@ -421,7 +426,7 @@ void pw_message_sums_match(struct pw_message_sums *t, const struct pw_endpoint *
     pair->matched++;
     pair->bytes = pw_sum(pair->bytes, send->bytes);
     pair->late_sender_ns = pw_sum(pair->late_sender_ns, late_sender);
-    /* A send that was gone before its receive came had not waited for it. */
+    /* A send that ended before its receive started did not wait for it. */
     if (send->at.leave < receive->at.enter)
         late_receiver = 0;
     pair->late_receiver_ns = pw_sum(pair->late_receiver_ns, late_receiver);
@@ -479,8 +484,8 @@ static int by_rank(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
-/* Sorts the waits, and joins those of a rank that overlap: for one call that completed several
- * messages, only one is left. Those joined before are sorted already. */
+/* Sorts the waits, and joins overlapping waits of a rank: a call that completed several messages
+ * waited once. Waits that were joined before are sorted already. */
 static void join_waits(struct pw_message_sums *t)
 {
     struct pw_messages *out = t->out;

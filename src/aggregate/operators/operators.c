@@ -1,5 +1,5 @@
-/* Sorts what the processes know of operators into rows, after one process has it all; see
- * operators.h. */
+/* Makes the rows of operators from the tree of process 0, which has joined those of all processes;
+ * see operators.h. */
 #include "aggregate/operators/operators.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include "aggregate/operators/opreduce.h"
 #include "core/sort.h"
 
-/* The fields that all four tables have, in the order of PW_OPERATOR_STAT_FIELDS. */
+/* The fields that all four tables share, in the order of PW_OPERATOR_STAT_FIELDS. */
 struct figures {
     int64_t calls, total_ns, self_ns, self_wait_ns, min_ns, mean_ns, max_ns, p50_ns, p95_ns,
         alloc_bytes, self_alloc_bytes, peak_alloc_bytes;
@@ -27,7 +27,7 @@ struct making {
     struct pw_optree *tree;
     struct pw_opsum *sums; /* [nops] */
     int32_t *order;        /* [nops] operators, most self time first */
-    int32_t *place;        /* [nops] where in `order` */
+    int32_t *place;        /* [nops] index of each operator in `order` */
     pw_wide all_self_ns;
 };
 
@@ -65,8 +65,8 @@ static double share_of(const struct making *m, pw_wide ns)
     return m->all_self_ns > 0 ? (double)ns / (double)m->all_self_ns : 0;
 }
 
-/* All that is right inside a function counts as inside it, and is looked through by what encloses
- * it. */
+/* Frames of functions are no work: the operators directly inside a function count as directly
+ * inside the operator around it. */
 static void enter_functions(struct pw_optree *tree)
 {
     for (size_t i = 0; i < tree->npaths; i++) {
@@ -126,7 +126,8 @@ static int sum_and_order(struct making *m)
     return 0;
 }
 
-/* Row of /operators; the last row is all that have none of their own. */
+/* Returns the row of an operator in /operators. The last row is for all operators without a row of
+ * their own. */
 static int32_t row_of(const struct making *m, int32_t op)
 {
     return m->place[op] < PW_OPERATORS_MOST ? m->place[op] : PW_OPERATORS_MOST;
@@ -210,7 +211,7 @@ static int types_by_self(const void *a, const void *b)
     return strncmp(x->type, y->type, sizeof(x->type));
 }
 
-/* One type's row, from its operators [first, end) of `by`. */
+/* Fills the row of a type from its operators by[first .. end). Returns 0 or -ENOMEM. */
 static int fill_type(const struct making *m, const int32_t *by, size_t first, size_t end,
                      struct pw_row_c_operator_type *row)
 {
@@ -293,15 +294,16 @@ static int make_shapes(struct making *m)
     return err;
 }
 
-/* Call paths, level by level, so that a parent's row is known. */
+/* The call paths, sorted level by level, so that a parent's row is known before its children's. */
 struct levels {
     const struct making *m;
-    int32_t *row;          /* [npaths] -1: none */
-    int32_t *by;           /* [npaths] by depth */
-    size_t *depth, *first; /* [npaths], [levels + 1] */
-    pw_wide *below_ns;     /* [npaths] total of what is right inside */
+    int32_t *row; /* [npaths] -1: none */
+    int32_t *by;  /* [npaths] paths sorted by depth */
+    /* [npaths] depth of each path; [levels + 1] where each level begins in `by` */
+    size_t *depth, *first;
+    pw_wide *below_ns; /* [npaths] total time of the paths directly inside */
     size_t levels;
-    int64_t least_ns; /* of the paths that are kept */
+    int64_t least_ns; /* least total of a path that is kept */
 };
 
 static int by_parent_and_total(const void *a, const void *b, void *context)
@@ -354,7 +356,7 @@ static void sort_into_levels(struct levels *l)
     }
     for (size_t d = 0; d < l->levels; d++)
         l->first[d + 1] += l->first[d];
-    for (size_t i = tree->npaths; i-- > 0;) /* from behind: first[d + 1] moves down to first[d] */
+    for (size_t i = tree->npaths; i-- > 0;) /* backwards: first[d + 1] moves down to first[d] */
         l->by[--l->first[l->depth[i] + 1]] = (int32_t)i;
     memmove(l->first, l->first + 1, l->levels * sizeof(*l->first));
     l->first[l->levels] = tree->npaths;

@@ -1,5 +1,5 @@
-/* Keeps a list per thread of the blocks that it is in, and some blocks in memory; see opmemory.h.
- */
+/* Keeps for each thread a list of the blocks with its samples, and some blocks in memory; see
+ * opmemory.h. */
 #include "aggregate/operators/opmemory.h"
 
 #include <errno.h>
@@ -11,18 +11,19 @@
 
 enum { BLOCK = 4096, AT_HAND = 16, THREADS = 1 << 16, MOST_PLACES = 1 << 22, NONE = -1 };
 
-/* A block that has samples of a thread, and the one before it. */
+/* An entry in a thread's list: a block with samples of the thread, and the entry of the block
+ * before. */
 struct place {
     int32_t block, before;
 };
 
 struct cursor {
-    int32_t place; /* NONE: all were taken */
-    int32_t rows;  /* of its block that were not looked at yet */
+    int32_t place; /* entry of the current block; NONE: all samples were taken */
+    int32_t rows;  /* rows of that block that are not examined yet */
 };
 
 struct held {
-    int64_t block; /* NONE: nothing */
+    int64_t block; /* NONE: no block */
     size_t n;
     struct pw_row_memory rows[BLOCK];
 };
@@ -37,7 +38,7 @@ struct pw_opmemory {
     struct held held[AT_HAND];
 };
 
-/* NULL after *err was set. */
+/* Returns the block, which it reads if needed; NULL with *err set. */
 static const struct held *hold(struct pw_opmemory *m, int64_t block, int *err)
 {
     struct held *h = &m->held[block % AT_HAND];

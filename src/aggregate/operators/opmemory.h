@@ -1,7 +1,6 @@
-/* What one rank's threads reported of memory, each thread's samples by themselves and the latest
- * first: what the pass over its ranges needs for their peaks. Called by opread.c. Memory is
- * bounded: blocks of the table are kept while the threads go through them side by side, and read
- * again when they do not. No MPI. */
+/* Reads the memory samples of one rank backwards, thread by thread, as the pass over its ranges
+ * (opread.c) needs them for the operators' memory peaks. Memory is limited: a few blocks of the
+ * table are kept; a block is read again when threads are far apart in the table. No MPI. */
 #ifndef PW_AGGREGATE_OPERATORS_OPMEMORY_H
 #define PW_AGGREGATE_OPERATORS_OPMEMORY_H
 
@@ -11,12 +10,13 @@
 
 struct pw_opmemory;
 
-/* `place` is that of /samples/memory and must outlive it. *out is NULL when there is nothing in it.
- * 0, -ENOSPC when more threads take turns in it than can be told apart, -ENOMEM or -EIO. */
+/* Opens the samples; `place` is of /samples/memory and must outlive *out. *out is NULL when there
+ * are no samples. Returns 0, -ENOMEM, -EIO, or -ENOSPC when samples of many threads alternate too
+ * often. */
 int pw_opmemory_open(const char *path, const struct pw_h5_place *place, struct pw_opmemory **out);
 
-/* The thread's latest sample of those that were not taken yet, if it is of a time after `after`. 1;
- * 0 when there is none, or -errno. `memory` may be NULL. */
+/* Takes the thread's latest sample that was not taken yet, if its time is after `after`. Returns 1;
+ * 0 when there is none; or -errno. `memory` may be NULL. */
 int pw_opmemory_take(struct pw_opmemory *memory, uint16_t thread, int64_t after, int64_t *time,
                      int64_t *delta_bytes);
 

@@ -1,8 +1,8 @@
 /* One pass over /events/range, from its end to its begin; see opread.h.
  *
- * A range is recorded when it ends, so that backwards it comes before all that are inside it: each
- * thread's open ones are a stack, and a range's path is known when it is met. Depths that files
- * claim decide only between ranges that last no time and begin together. */
+ * A range is recorded when it ends. Read backwards, it comes before all ranges inside it: so the
+ * open ranges of a thread are a stack, and the path of a range is known at once. The depths in the
+ * file are used only for ranges of zero length that start at the same time. */
 #include "aggregate/operators/opread.h"
 
 #include <errno.h>
@@ -18,16 +18,16 @@
 
 enum { BLOCK = 1024, THREADS = 1 << 16, DEEPEST = 1 << 16, NOBODY = -1 };
 
-/* A range that may enclose those to come. */
+/* A range that may enclose ranges that are read later. */
 struct open {
     int64_t start, end;
-    /* What the samples seen so far add up to, which are those after the range was entered,
-     * backwards: the most from any time until its end, and all of them. */
+    /* Sums of the samples inside the range so far, read backwards. peak_bytes: the largest sum from
+     * any time to the end of the range; net_bytes: the sum of all. */
     int64_t peak_bytes, net_bytes, alloc_bytes;
-    int32_t path, shape; /* NOBODY: not told apart */
-    int32_t owner;       /* the nearest of the stack, itself too, whose inner time is counted */
+    int32_t path, shape; /* NOBODY: there were too many */
+    int32_t owner; /* the nearest range of the stack, including this one, whose inner time counts */
     uint16_t depth;
-    uint64_t windows; /* that it began in */
+    uint64_t windows; /* windows of steps that it started in, as bits */
 };
 
 struct stack {
@@ -36,7 +36,7 @@ struct stack {
     size_t capacity;
 };
 
-/* What a range is by the file's own numbers, and where it is summed up. */
+/* A kind of range, identified by the numbers in the file, and its path and shape in the tree. */
 struct known {
     int32_t parent;
     uint32_t name, domain, category, shapes, kind;
@@ -46,18 +46,18 @@ struct known {
 struct pass {
     struct pw_optree *tree;
     const struct pw_input *input;
-    const struct pw_spans *wait; /* NULL: not asked for */
-    struct stack **threads;      /* [THREADS], NULL where nothing was seen */
+    const struct pw_spans *wait; /* NULL: waits are not summed up */
+    struct stack **threads;      /* [THREADS]; NULL: no range of the thread was read yet */
     struct known *known;
     size_t nknown, known_capacity;
     struct pw_hash by_known;
     char **texts;
     size_t ntexts;
     struct pw_waited waited;
-    struct pw_opmemory *memory;   /* NULL: nothing is known of it */
-    int warms_up;                 /* some steps are not counted */
-    struct pw_opwindows *windows; /* NULL: all of the run is summed up, in the tree */
-    ptrdiff_t near;               /* step looked up last */
+    struct pw_opmemory *memory;   /* NULL: there are no memory samples */
+    int warms_up;                 /* 1: some steps are warm-up, and do not count */
+    struct pw_opwindows *windows; /* NULL: the whole run is summed up, in the tree */
+    ptrdiff_t near;               /* the step looked up last */
 };
 
 static const char *text_of(const struct pass *p, uint32_t row)
@@ -65,7 +65,7 @@ static const char *text_of(const struct pass *p, uint32_t row)
     return row < p->ntexts ? p->texts[row] : "";
 }
 
-/* An operator's type is its category; what has none is of its domain, or of its kind. */
+/* The type of an operator: its category, else its domain, else its kind. */
 static const char *type_of(const struct pass *p, const struct pw_row_range *range)
 {
     const char *type = text_of(p, range->category);
@@ -74,7 +74,8 @@ static const char *type_of(const struct pass *p, const struct pw_row_range *rang
     return *type ? type : pw_enum_name(PW_F_KIND, range->kind);
 }
 
-/* The path and shapes by text; NOBODY for what is too many. */
+/* Finds the path and the shape by their texts; NOBODY when there are too many. Returns 0 or
+ * -ENOMEM. */
 static int look_up(struct pass *p, const struct pw_row_range *range, struct known *k)
 {
     struct pw_optree *tree = p->tree;
@@ -111,7 +112,8 @@ static int append_known(struct pass *p, const struct known *k)
     return 0;
 }
 
-/* The names are compared once for each combination; forgotten when those are too many. */
+/* Returns the kind of a range; texts are compared once for each combination. The list is cleared
+ * when there are too many. NULL when memory is short. */
 static const struct known *find_known(struct pass *p, const struct pw_row_range *range,
                                       int32_t parent)
 {
@@ -142,8 +144,8 @@ static void raise_peak(struct pw_opsum *sum, int64_t bytes)
         sum->peak_alloc_bytes = bytes;
 }
 
-/* Backwards, the begin of the range at the top. At least what was left at its end: of another
- * profiler's operators only that is known. */
+/* Removes the top range, at its begin. Its peak is at least the memory left at its end: for
+ * operators from another profiler, only that is known. */
 static void leave_top(struct pass *p, struct stack *s)
 {
     const struct open *top = &s->v[--s->n];
@@ -160,7 +162,8 @@ static void leave_top(struct pass *p, struct stack *s)
     around->net_bytes = pw_sum(around->net_bytes, top->net_bytes);
 }
 
-/* The samples of the thread after this time, each inside of the ranges that it lies in. */
+/* Adds the thread's samples after this time to the ranges that contain them. Returns 0 or
+ * -errno. */
 static int take_samples(struct pass *p, uint16_t thread, struct stack *s, int64_t after)
 {
     int64_t time, bytes;
@@ -178,7 +181,7 @@ static int take_samples(struct pass *p, uint16_t thread, struct stack *s, int64_
     return got;
 }
 
-/* Leaves the ranges of the stack that do not enclose this one. */
+/* Removes the ranges of the stack that do not enclose this one. */
 static void leave(struct pass *p, struct stack *s, const struct pw_row_range *range)
 {
     while (s->n) {
@@ -191,7 +194,7 @@ static void leave(struct pass *p, struct stack *s, const struct pw_row_range *ra
     }
 }
 
-/* The begins of all ranges that are open yet. */
+/* Removes all ranges of all threads, at the end of the pass. Returns 0 or -errno. */
 static int leave_all(struct pass *p)
 {
     int err = 0;
@@ -209,7 +212,7 @@ static int leave_all(struct pass *p)
 static int enter(struct stack *s, const struct open *open)
 {
     if (s->n == DEEPEST)
-        return 0; /* what is inside counts as inside the one above it */
+        return 0; /* ranges inside count as inside the range around it */
     struct open *v = pw_grow(s->v, (size_t)s->n, sizeof(*v), &s->capacity);
     if (!v)
         return -ENOMEM;
@@ -314,8 +317,8 @@ static int visit(struct pass *p, const struct pw_row_range *range)
     return err ? err : enter(s, &open);
 }
 
-/* Marks and steps are no work, ranges of the process no thread's, and what warms up is not
- * measured. */
+/* 1 when the range counts: it is no mark or step, belongs to a thread, and is not in a warm-up
+ * step. */
 static int is_counted(const struct pass *p, const struct pw_row_range *range)
 {
     if (range->kind != PW_KIND_USER && range->kind != PW_KIND_PHASE &&
@@ -379,7 +382,8 @@ static void fini(struct pass *p)
     pw_opmemory_close(p->memory);
 }
 
-/* Where they cannot be known, there are no peaks. */
+/* Opens the memory samples. When there are too many threads, there are no peaks. Returns 0 or
+ * -errno. */
 static int open_memory(struct pass *p)
 {
     int err = pw_opmemory_open(p->input->path, &p->input->memory_rows, &p->memory);

@@ -1,5 +1,5 @@
-/* A binary tree of messages: after round k, every 2^k-th process has its own operators and those of
- * the 2^k - 1 after it; see opreduce.h. */
+/* Joins the trees along a binary tree of processes: after round k, every 2^k-th process has its own
+ * operators and those of the next 2^k - 1 processes; see opreduce.h. */
 #include "aggregate/operators/opreduce.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 enum { NOBODY = -1, TAG = 71 };
 
-/* How much follows. */
+/* The sizes of the data that follow. */
 struct head {
     int64_t err, texts, text_bytes, ops, paths, shapes, classes, unlisted, unpeaked, nranks;
 };
@@ -109,7 +109,7 @@ int pw_opreduce_join(struct pw_optree *into, const struct pw_optree *from)
     return err;
 }
 
-/* MPI counts in int: in pieces. */
+/* Sends or receives bytes, in pieces that MPI's int can count. */
 static void pass_on(void *bytes, size_t size, int other, int receive, MPI_Comm comm)
 {
     enum { PIECE = 1 << 28 };
@@ -122,7 +122,8 @@ static void pass_on(void *bytes, size_t size, int other, int receive, MPI_Comm c
     }
 }
 
-/* The classes of all sketches, paths' before shapes'. */
+/* Packs the classes of all sketches, first those of paths, then those of shapes. NULL when memory
+ * is short. */
 static uint64_t *pack_classes(const struct pw_optree *tree, int64_t *count)
 {
     size_t n = 0;
@@ -170,7 +171,7 @@ static void send_tree(struct pw_optree *tree, int to, MPI_Comm comm, int err)
     free(classes);
 }
 
-/* Sketches that borrow their classes. */
+/* Makes the sketches, which borrow the classes. */
 static void unpack_classes(struct pw_optree *tree, uint64_t *classes)
 {
     for (size_t i = 0; i < tree->npaths + tree->nshapes; i++) {
@@ -192,7 +193,8 @@ static void receive_arrays(struct pw_optree *from, const struct head *head, uint
     pass_on(classes, (size_t)head->classes * sizeof(*classes), other, 1, comm);
 }
 
-/* The whole merge ends where memory does not suffice to receive: the sender is in the middle. */
+/* Allocates memory to receive. When memory is short, the whole merge ends, because the sender is
+ * already sending. */
 static void *must_have(size_t bytes, MPI_Comm comm)
 {
     void *room = malloc(bytes + 1);
@@ -225,7 +227,7 @@ static int receive_tree(struct pw_optree *into, int other, MPI_Comm comm, int er
     unpack_classes(&from, classes);
     err = err ? err : pw_opreduce_join(into, &from);
     free(classes);
-    from.npaths = from.nshapes = 0; /* their sketches are not theirs */
+    from.npaths = from.nshapes = 0; /* their sketches are borrowed, and must not be freed */
     pw_optree_fini(&from);
     return err;
 }
@@ -267,8 +269,8 @@ static void name_all(const struct pw_optree *tree, const struct pw_opcells *from
     }
 }
 
-/* For each of this process's operators which wanted one it is, -1 for none; NULL when memory is
- * short. */
+/* Returns for each operator of this process its index in `wanted`, or -1; malloc'ed. NULL when
+ * memory is short. */
 static int32_t *find_wanted(struct pw_optree *tree, const struct wanted *wanted, size_t n)
 {
     int32_t *which = malloc((tree->nops + n + 1) * sizeof(*which));
@@ -299,8 +301,8 @@ static int64_t at_least_0(pw_wide ns)
     return ns > 0 ? pw_narrow(ns) : 0;
 }
 
-/* The cells of this process that are wanted, as rows; those of all operators together always are.
- */
+/* Copies the wanted cells of this process to `out` as rows; cells of all operators together are
+ * always wanted. Returns how many. */
 static size_t pick_cells(const struct pw_optree *tree, const int32_t *which,
                          const struct wanted *wanted, struct pw_row_c_operator_rank *out)
 {

@@ -18,7 +18,7 @@ enum { FINE_BITS = 5, COUNT_BITS = 48 };
 
 static const uint64_t count_mask = ((uint64_t)1 << COUNT_BITS) - 1;
 
-/* Below 64 ns a class is one value. */
+/* Returns the class of a duration; below 64 ns each value has its own class. */
 static uint64_t class_of(int64_t ns)
 {
     uint64_t value = ns > 0 ? (uint64_t)ns : 0;
@@ -302,7 +302,7 @@ static int most_self_first(const void *a, const void *b)
     return (x->op > y->op) - (x->op < y->op);
 }
 
-/* What paths say of each operator so far, as one cell each. */
+/* Sums the paths of each operator into one cell. */
 static void sum_paths(const struct pw_optree *tree, struct pw_opcell *all)
 {
     for (size_t i = 0; i < tree->npaths; i++) {
@@ -315,7 +315,8 @@ static void sum_paths(const struct pw_optree *tree, struct pw_opcell *all)
     }
 }
 
-/* Turns sums over all ranks into this rank's, and drops operators that it did not call. */
+/* Turns sums over all ranks into the sums of this rank, and drops operators that it did not call.
+ * Returns how many cells are left. */
 static size_t take_rank(struct pw_optree *tree, struct pw_opcell *cells, int32_t rank)
 {
     size_t n = 0;
@@ -342,7 +343,7 @@ static size_t take_rank(struct pw_optree *tree, struct pw_opcell *cells, int32_t
             op->max_own_ns = own_of(&cell);
         }
         if (pw_opname_counts(op))
-            cells[n++] = cell; /* n <= i: what is overwritten has been used */
+            cells[n++] = cell; /* n <= i: the overwritten cell was used before */
     }
     return n;
 }

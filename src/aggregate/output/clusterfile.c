@@ -1,4 +1,4 @@
-/* Writes whole chunks, one per process at a time, with room on the disk taken before; see
+/* Writes whole chunks, one for each process at a time, after reserving room on the disk; see
  * clusterfile.h. */
 #include "aggregate/output/clusterfile.h"
 
@@ -14,7 +14,7 @@
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
 
-enum { STEP = 1 << 18 }; /* also what HDF5 may take between two looks, for its own tables */
+enum { STEP = 1 << 18 }; /* bytes; also the reserve for HDF5's own tables between two checks */
 
 static int diskroom_reserve(struct pw_diskroom *room, uint64_t bytes)
 {
@@ -33,7 +33,7 @@ static int diskroom_reserve(struct pw_diskroom *room, uint64_t bytes)
     return err == ENOSPC || err == EDQUOT || err == EFBIG ? -err : 0;
 }
 
-/* Gives back what lies behind the file's end, and closes the descriptor. */
+/* Releases the reserved room after the file's end, and closes the descriptor. */
 static void diskroom_fini(struct pw_diskroom *room)
 {
     struct stat about;
@@ -41,19 +41,19 @@ static void diskroom_fini(struct pw_diskroom *room)
         return;
     int cut =
         room->reserved && fstat(room->fd, &about) == 0 && ftruncate(room->fd, about.st_size) == 0;
-    (void)cut; /* what is not given back goes with the file */
+    (void)cut; /* room that is not released is freed with the file */
     close(room->fd);
     room->fd = -1;
 }
 
 /* A process writes one chunk at a time, from one buffer: given thousands of chunks at once,
  * HDF5 1.10 and MPI-IO wrote from addresses behind their buffers (Open MPI's "pwritev: Bad
- * address", a crash in ROMIO). Whole chunks, so that none is compressed twice. */
+ * address", a crash in ROMIO). Chunks are written as a whole, so that none is compressed twice. */
 enum {
     CHUNK_ROWS = PW_CLUSTERFILE_CHUNK,
     GRID_RANKS = 64,
-    /* A grid's chunks have so many steps, more of them where ranks are few: each costs the same to
-     * place, and one that the grid's end cuts is compressed as a whole. */
+    /* Steps in a chunk of a grid. With few ranks there are more steps, up to LEAST_CELLS cells,
+     * because every chunk has a fixed cost. */
     GRID_STEPS = 64,
     LEAST_CELLS = 1024,
     DEFLATE = 1,
@@ -76,7 +76,7 @@ static void note_error(struct pw_clusterfile *file, int failed)
     note_errno(file, failed ? -EIO : 0);
 }
 
-/* Takes room for `bytes` more than there are now. */
+/* Reserves room for `bytes` more than the file has now. */
 static void reserve(struct pw_clusterfile *file, uint64_t bytes)
 {
     hsize_t now = 0;
@@ -84,21 +84,24 @@ static void reserve(struct pw_clusterfile *file, uint64_t bytes)
         note_errno(file, diskroom_reserve(&file->room, now + bytes));
 }
 
-/* The same for a table's chunks before they are written: HDF5 fills each with zeros, compressed. */
+/* The same for the chunks of a table: before they are written, HDF5 fills each with compressed
+ * zeros. */
 static void reserve_chunks(struct pw_clusterfile *file, const struct pw_table *table, uint64_t n,
                            uint64_t rows)
 {
     reserve(file, n * (512 + rows * table->row_size / 64));
 }
 
-/* True on all processes when one has met an error: nothing more is written then. */
+/* Returns 1 on all processes when one of them has met an error. Then nothing more is written.
+ * Collective. */
 static int has_failed(struct pw_clusterfile *file)
 {
     file->error = all_agree(file->comm, file->error);
     return file->error != 0;
 }
 
-/* Before every process writes so many rows: true when nothing more can be written. */
+/* Reserves room before each process writes `rows` rows. Returns 1 when nothing more can be written.
+ * Collective. */
 static int has_no_room(struct pw_clusterfile *file, size_t rows, const struct pw_table *table)
 {
     int processes;
@@ -107,8 +110,8 @@ static int has_no_room(struct pw_clusterfile *file, size_t rows, const struct pw
     return has_failed(file);
 }
 
-/* HDF5 follows links and takes what is there: so one process makes the file first, under a name
- * that no other merge has. */
+/* Creates an empty file with a new, random name. HDF5 would follow links and use an existing file.
+ * Returns 0 or -errno. */
 static int make_empty(const char *path, char *part, size_t size, struct pw_diskroom *room)
 {
     uint64_t random;
@@ -144,14 +147,14 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
         diskroom_fini(&out->room);
         return err;
     }
-    out->room.reserved = 0; /* it was cut off */
+    out->room.reserved = 0; /* HDF5 truncated the file */
     reserve(out, 0);
     note_error(out, pw_format_stamp(out->file, PW_FORMAT_CLUSTER));
     return 0;
 }
 
-/* The rows as the file has them, without padding: parallel HDF5 writes through a filter only what
- * needs no conversion. NULL when memory is short; `count` may be 0. */
+/* Returns a copy of the rows without padding, as they are in the file: parallel HDF5 writes
+ * compressed chunks only without a conversion. NULL when memory is short; `count` may be 0. */
 static char *pack_rows(const struct pw_table *table, const void *rows, size_t count)
 {
     size_t packed_size = 0;
@@ -167,15 +170,15 @@ static char *pack_rows(const struct pw_table *table, const void *rows, size_t co
     return packed;
 }
 
-/* A part of a dataset, or nothing of it. */
+/* A part of a dataset; it may be empty. */
 struct box {
     hid_t dataset;
     int table, rank; /* rank: dimensions */
     hsize_t start[2], n[2];
 };
 
-/* Rows of every process into the selection that each made. Parallel writes through a filter must be
- * collective, also by processes that have nothing to write. */
+/* Writes the rows of every process to its selection. Parallel writes of compressed chunks must be
+ * collective, also for processes without rows. */
 static void write_selected(struct pw_clusterfile *file, const struct box *box, hid_t memory,
                            hid_t space, const void *rows)
 {
@@ -192,7 +195,7 @@ static void write_selected(struct pw_clusterfile *file, const struct box *box, h
     free(packed);
 }
 
-/* Rows that are in memory already. */
+/* Rows in memory, as the source of pw_clusterfile_maker. */
 struct held {
     const void *rows;
     size_t size, first;
@@ -267,14 +270,16 @@ void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_tabl
 
 /* ---- grids ---- */
 
-/* Processes have columns, but write whole chunks: chunk number i is that of process i modulo their
- * number, which gets it from all in round i / processes. */
+/* Processes have columns of a grid, but must write whole chunks. Chunk i is written by process i %
+ * processes, which receives its cells from all processes in round i / processes. */
 struct grid {
-    size_t dims[2], chunk[2], per_row, nchunks; /* chunks in a row of chunks, and in all */
+    size_t dims[2], chunk[2], per_row,
+        nchunks; /* number of chunks in a row of chunks, and in all */
     size_t row_size;
     int process, processes;
-    size_t *firsts; /* [processes + 1] columns of each process */
-    int *counts;    /* [4 * processes] sent, their places, received, their places */
+    size_t *firsts; /* [processes + 1] first column of each process */
+    int *counts; /* [4 * processes] counts and offsets of sent cells, counts and offsets of received
+                    cells */
     char *send, *receive, *whole;
     MPI_Datatype cell;
 };
@@ -284,7 +289,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Rows and columns of a chunk, and, of its columns, those of a process: [first, first + n). */
+/* The steps and columns of a chunk, and the columns [first, first + n) that a process has of it. */
 struct piece {
     size_t step, nsteps, first, n, column, ncolumns;
 };
@@ -303,7 +308,7 @@ static struct piece piece_of(const struct grid *g, size_t number, int process)
     return p;
 }
 
-/* Collective, as is the agreement on what it returns. */
+/* Prepares the exchange. Collective. Returns 0 or -ENOMEM, the same on all processes. */
 static int grid_init(struct grid *g, const struct pw_clusterfile *file, size_t row_size,
                      size_t first)
 {
@@ -336,7 +341,7 @@ static void grid_fini(struct grid *g)
     free(g->whole);
 }
 
-/* This process's cells of all chunks of a round, in the order of their writers. */
+/* Packs this process's cells for all chunks of a round, in the order of the writing processes. */
 static void pack_round(struct grid *g, size_t round, const char *rows, size_t columns)
 {
     int *counts = g->counts, *places = counts + g->processes, at = 0;
@@ -351,7 +356,7 @@ static void pack_round(struct grid *g, size_t round, const char *rows, size_t co
     }
 }
 
-/* Gets this process's chunk of a round; what is written of it. */
+/* Exchanges the cells of a round. Returns the part of the grid that this process writes. */
 static struct piece swap_round(struct grid *g, size_t round, MPI_Comm comm)
 {
     int *counts = g->counts, *places = counts + g->processes;
@@ -440,8 +445,8 @@ void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_
         H5Gclose(group);
 }
 
-/* Unpacks a share of all chunks of the closed file: what was written is there, and nothing else was
- * written over it. A small table is opened by one process. */
+/* Unpacks a share of the chunks of the closed file, to check that they were written correctly. A
+ * small table is checked by one process. Returns 0 or -errno. */
 static int check_share(const struct pw_clusterfile *written)
 {
     hid_t file;

@@ -1,7 +1,7 @@
-/* cluster.h5 while it is being written, by all merge processes together (parallel HDF5). Called by
- * aggregate.c, samples.c, windows.c and findings.c. Every function is collective over the
- * communicator. An error is kept, nothing more is written after it, and pw_clusterfile_close()
- * returns it. The file has its final name only once it is whole. */
+/* Writes cluster.h5, by all merge processes together (parallel HDF5). Called by aggregate.c,
+ * samples.c, windows.c and findings.c. Every function is collective over the communicator. After an
+ * error, nothing more is written, and pw_clusterfile_close() returns the error. The file gets its
+ * final name only when it is complete. */
 #ifndef PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 #define PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 
@@ -11,30 +11,30 @@
 
 #include "core/tables.h"
 
-/* Room on the disk for a file, taken before it is written: HDF5 1.10 and MPI-IO do not survive a
- * disk that is full, and do not say that it was. Where a file system cannot reserve room, none is
- * taken.
- */
+/* Room on the disk that is reserved before the file is written: on a full disk, HDF5 1.10 and
+ * MPI-IO crash, or do not report an error. Some file systems cannot reserve room; then none is
+ * reserved. */
 
 struct pw_diskroom {
-    int fd;            /* of the file, open for writing; -1: reserves nothing */
-    uint64_t reserved; /* bytes from its begin */
+    int fd;            /* descriptor of the file, open for writing; -1: nothing is reserved */
+    uint64_t reserved; /* bytes from the begin of the file */
 };
 
 struct pw_clusterfile {
     hid_t file;
     MPI_Comm comm;
     int process;
-    int error;                     /* first error met by this process */
-    struct pw_diskroom room;       /* process 0 has it */
-    uint64_t rows[PW_TABLE_COUNT]; /* of each table, as written */
+    int error;                     /* first error of this process */
+    struct pw_diskroom room;       /* on process 0 */
+    uint64_t rows[PW_TABLE_COUNT]; /* rows written of each table */
     char path[4352], part[4400];
 };
 
-/* Creates PATH.part-RANDOM, new and for its owner only. 0 or -errno, the same on all processes. */
+/* Creates the new file PATH.part-RANDOM, which only its owner can read and write. Returns 0 or
+ * -errno, the same on all processes. */
 int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out);
 
-/* Which of the `total` rows of a 1-D table a process has: [first, first + count). */
+/* The rows [first, first + count) that a process has of the `total` rows of a 1-D table. */
 struct pw_clusterfile_rows {
     size_t total, first, count;
 };
@@ -46,19 +46,20 @@ void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id 
 /* Fills `count` rows from row `first` of the table. */
 typedef void pw_clusterfile_maker(void *context, size_t first, size_t count, void *rows);
 
-/* The same as the first, but rows are made a slab at a time; best where `first` is a multiple of
- * PW_CLUSTERFILE_CHUNK. */
+/* The same as pw_clusterfile_write(), but `make` makes the rows, a slab at a time. `first` should
+ * be a multiple of PW_CLUSTERFILE_CHUNK. */
 enum { PW_CLUSTERFILE_CHUNK = 4096 };
 
 void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                                struct pw_clusterfile_rows mine, pw_clusterfile_maker *make,
                                void *context);
 
-/* Writes a table that process 0 has and the others do not. */
+/* Writes a table whose rows are on process 0 only. */
 void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                                size_t count, const void *rows);
 
-/* A [nsteps, nranks] table, and the columns that a process has: [first, first + count). */
+/* The size of a [nsteps, nranks] table, and the columns [first, first + count) that a process
+ * has. */
 struct pw_clusterfile_columns {
     size_t nsteps, nranks, first, count;
 };
@@ -74,8 +75,9 @@ void pw_clusterfile_set_text(struct pw_clusterfile *file, const char *name, cons
 void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_c_rank *ranks,
                                size_t n);
 
-/* Closes; when every process succeeded, each unpacks a share of the chunks; then it is synced and
- * renamed, else removed. 0 or -errno, the same on all processes. */
+/* Closes the file. If there was no error, each process unpacks a share of the chunks as a check;
+ * then the file is synced and renamed. After an error it is removed. Returns 0 or -errno, the same
+ * on all processes. */
 int pw_clusterfile_close(struct pw_clusterfile *file);
 
 #endif

@@ -1,5 +1,5 @@
-/* Sums up the samples of each queue by step and by stretch of the run, and orders the queues as the
- * program's pipeline names them; see pipelinequeues.h. */
+/* Sums up the samples of each queue by step and by interval of the run, and sorts the queues in the
+ * order of the program's pipeline; see pipelinequeues.h. */
 #include "aggregate/samples/pipelinequeues.h"
 
 #include <errno.h>
@@ -10,11 +10,11 @@
 #include "core/limits.h"
 #include "core/sort.h"
 
-/* Reads the pipeline that a program wrote down. */
+/* ---- the pipeline as the program described it ---- */
 
 enum { NAME = 64 };
 
-/* Without the spaces, and arrows of any kind, around it. */
+/* Copies the name of an operator without the spaces and arrows around it. */
 static void copy_operator(char *out, const char *from, size_t length)
 {
     static const char around[] = " \t\r\n-=>,|";
@@ -27,9 +27,9 @@ static void copy_operator(char *out, const char *from, size_t length)
     snprintf(out, NAME, "%.*s", (int)(length < NAME ? length : NAME - 1), from);
 }
 
-/* Where a queue is in the pipeline that the program wrote down, as in "source [read] map [ready]":
- * its number from the left, or -1; and what fills it, and empties it if it is the last (64 bytes
- * each). */
+/* Finds a queue in the description of the pipeline, such as "source [read] map [ready]". Returns
+ * its number from the left, or -1. filled_by: the operator before it; emptied_by: the operator
+ * after it if it is the last queue (64 bytes each). */
 static int32_t place_in_pipeline(const char *pipeline, const char *queue, char *filled_by,
                                  char *emptied_by)
 {
@@ -51,19 +51,20 @@ static int32_t place_in_pipeline(const char *pipeline, const char *queue, char *
     return -1;
 }
 
-/* A stretch of the run, for drawing. */
+/* The samples in an interval of the run, for the series. */
 struct bin {
     int64_t samples, empty;
     double size;
 };
 
-/* What is known of one queue of the rank. */
+/* The sums of one queue of the rank. */
 struct queue {
     uint32_t name;
     int64_t samples, empty, capacity, limited;
     double size, usage;
-    int64_t *first_look; /* [nsteps] when it was looked at first in a step, INT64_MAX */
-    uint8_t *was_empty;  /* [nsteps] what that found */
+    /* [nsteps] time of the first sample in each step; INT64_MAX: there is none */
+    int64_t *first_look;
+    uint8_t *was_empty; /* [nsteps] whether the queue was empty at that time */
     struct bin *bins;
 };
 
@@ -71,7 +72,7 @@ struct pass {
     const struct pw_input *input;
     struct queue queues[PW_PIPELINE_QUEUES];
     size_t n, nbins;
-    int64_t begin, end; /* of the samples */
+    int64_t begin, end; /* first and last time of the samples */
     ptrdiff_t near;
     int64_t unlisted;
 };
@@ -89,7 +90,8 @@ static int allocate(struct pass *p, struct queue *q, size_t points)
     return 0;
 }
 
-/* NULL when there are too many, or memory is short (*err). */
+/* Returns the queue, which it adds if needed. NULL when there are too many, or memory is short
+ * (*err). */
 static struct queue *find_queue(struct pass *p, uint32_t name, int *err)
 {
     for (size_t i = 0; i < p->n; i++)
@@ -113,7 +115,7 @@ static void add_bin(const struct pass *p, struct queue *q, const struct pw_row_q
     q->bins[i].size += (double)row->size;
 }
 
-/* Samples of warm-up, and between steps, count only where no steps are known. */
+/* Adds a sample in a measured step; when no steps are known, every sample. */
 static void add_measured(struct pass *p, struct queue *q, const struct pw_row_queue *row)
 {
     const struct pw_input *input = p->input;
@@ -129,7 +131,7 @@ static void add_measured(struct pass *p, struct queue *q, const struct pw_row_qu
         q->limited++;
         q->capacity = row->capacity > q->capacity ? row->capacity : q->capacity;
     }
-    /* Threads' samples are not in order of time. */
+    /* The samples of several threads are not in order of time. */
     if (s >= 0 && row->time < q->first_look[s]) {
         q->first_look[s] = row->time;
         q->was_empty[s] = row->size == 0;
@@ -141,7 +143,7 @@ static int is_believed(const struct pw_row_queue *row)
     return pw_is_possible(row->time) && pw_is_possible(row->size) && row->size >= 0;
 }
 
-/* Where the samples begin and end. */
+/* Finds the first and the last time of the samples. */
 static void find_span(struct pass *p, struct pw_cursor *c)
 {
     p->begin = INT64_MAX;
@@ -170,7 +172,7 @@ static int read_samples(struct pass *p, struct pw_cursor *c)
     return err ? err : c->err;
 }
 
-/* The last value of the key counts. */
+/* Finds the description of the pipeline, the last one in the metadata. Returns 0 or -errno. */
 static int read_pipeline(const struct pw_openfile *file, const char **pipeline)
 {
     struct pw_cursor c;
@@ -291,20 +293,20 @@ void pw_queues_fini(struct pw_queues *queues)
     *queues = (struct pw_queues){0};
 }
 
-/* Puts the queues of all ranks in the order of the pipeline. */
+/* ---- the order of the queues of all ranks ---- */
 
-/* A queue of the job, by name. */
+/* A queue of the job, identified by its name. */
 struct known {
-    const struct pw_row_c_queue *row; /* the first that says where it is */
+    const struct pw_row_c_queue *row; /* the first row with a place */
     int32_t place;
 };
 
-/* What the program did not place comes after what it did, hosts' before devices', by name. */
+/* Queues with a place come first; then queues of the host, then of the device, by name. */
 static int by_place(const void *a, const void *b)
 {
     const struct known *x = a, *y = b;
     if (x->place != y->place)
-        return (uint32_t)x->place < (uint32_t)y->place ? -1 : 1; /* -1 is the last */
+        return (uint32_t)x->place < (uint32_t)y->place ? -1 : 1; /* unsigned: -1 is last */
     int side = strncmp(y->row->side, x->row->side, sizeof(x->row->side));
     return side ? side : strncmp(x->row->queue, y->row->queue, sizeof(x->row->queue));
 }
@@ -333,7 +335,7 @@ static int is_same(const struct pw_row_c_queue *a, const struct pw_row_c_queue *
     return strncmp(a->queue, b->queue, sizeof(a->queue)) == 0;
 }
 
-/* Lists the names in rows that are sorted by name. */
+/* Lists the names in rows that are sorted by name. Returns how many. */
 static size_t list_names(const struct pw_row_c_queue *rows, size_t n, struct known *known)
 {
     size_t names = 0;
@@ -378,7 +380,8 @@ static void join(struct pw_row_c_queue *all, const struct pw_row_c_queue *one)
         all->last_empty_step = one->last_empty_step;
 }
 
-/* All ranks' row of each queue, first; the others follow with their places. */
+/* Fills `out`: first the rows of all ranks together, then the row of each rank, both with places.
+ * Returns how many. */
 static size_t build(const struct pw_row_c_queue *rows, size_t n, const struct known *known,
                     size_t names, struct pw_row_c_queue *out)
 {
@@ -404,7 +407,8 @@ static size_t build(const struct pw_row_c_queue *rows, size_t n, const struct kn
     return count;
 }
 
-/* From this process's rows to places; what has none goes. */
+/* Changes the numbers in the series from rows to places, and drops points of queues without a
+ * place. */
 static void place_series(struct pw_queues *q, const struct known *known, size_t names)
 {
     size_t kept = 0;

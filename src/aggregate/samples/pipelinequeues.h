@@ -1,5 +1,6 @@
-/* The queues of the data pipeline: one rank's samples summed up, and all ranks' put in order;
- * docs/metrics.md, "Data pipeline". Called by samples.c; only pw_queues_arrange() communicates. */
+/* The queues of the data pipeline (docs/metrics.md, "Data pipeline"): sums up the samples of each
+ * rank, and sorts the queues of all ranks. Called by samples.c; only pw_queues_arrange()
+ * communicates. */
 #ifndef PW_AGGREGATE_SAMPLES_PIPELINEQUEUES_H
 #define PW_AGGREGATE_SAMPLES_PIPELINEQUEUES_H
 
@@ -10,19 +11,20 @@
 struct pw_queues {
     struct pw_row_c_queue *rows;
     size_t n;
-    /* `place` is a row of `rows` until the queues are put in order. */
+    /* Until pw_queues_arrange(), `place` is the number of a row in `rows`. */
     struct pw_row_c_queue_series *series;
     size_t nseries;
-    int64_t unlisted; /* samples of queues that are too many */
+    int64_t unlisted; /* samples of queues beyond the limit */
 };
 
-/* Adds what one rank's file says, with at most `points` of series; needs its texts. 0, -ENOMEM, or
- * another -errno when the table ends early: what could be read is in then. */
+/* Adds the queues of one rank, with at most `points` points of series; `file` must have its texts.
+ * Returns 0, -ENOMEM, or another -errno when the table is damaged; then the rows before the damage
+ * were added. */
 int pw_queues_read(struct pw_queues *queues, const struct pw_openfile *file, size_t points);
 
-/* Gathers the rows of all processes on each, adds those of all ranks together (rank -1), finds the
- * queues' places, and sorts by rank and place. The series stay each process's own. Collective. 0 or
- * -ENOMEM, the same on all. */
+/* Gathers the rows of all processes on each of them, adds rows of all ranks together (rank -1),
+ * sets the places of the queues, and sorts by rank and place. Each process keeps its own series.
+ * Collective. Returns 0 or -ENOMEM, the same on all processes. */
 int pw_queues_arrange(struct pw_queues *queues, const struct pw_procs *procs);
 
 void pw_queues_fini(struct pw_queues *queues);

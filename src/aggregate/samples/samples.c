@@ -1,5 +1,5 @@
-/* One pass over the samples of each rank; GPUs' samples become means over stretches. See samples.h.
- */
+/* Reads the samples of each rank once; samples of GPUs become means over intervals. See
+ * samples.h. */
 #include "aggregate/samples/samples.h"
 
 #include <errno.h>
@@ -19,12 +19,12 @@ struct mean {
     int64_t n;
 };
 
-/* A device's samples since its last row. */
+/* The sums of a device's samples since its last row. */
 struct stretch {
     int32_t device;
     int64_t samples, slowed, end, memory_used_bytes;
     struct mean clock, power, temperature, busy;
-    struct pw_gpu_mean sm, tensor, dram; /* by the time that they are of */
+    struct pw_gpu_mean sm, tensor, dram; /* weighted by the time that a sample covers */
 };
 
 struct pass {
@@ -55,7 +55,7 @@ static double mean_value(const struct mean *mean, double unit)
     return mean->n ? mean->sum / (double)mean->n / unit : -1;
 }
 
-/* NULL when there are too many. */
+/* Returns the device, which it adds if needed; NULL when there are too many. */
 static struct stretch *find_device(struct pass *p, int32_t device)
 {
     for (size_t i = 0; i < p->n; i++)
@@ -104,7 +104,7 @@ static struct pw_row_c_gpu_series make_row(const struct pass *p, const struct st
     };
 }
 
-/* Ends the stretch of all devices. */
+/* Ends the current interval of all devices, and adds its rows. Returns 0 or -ENOMEM. */
 static int flush(struct pass *p)
 {
     struct pw_gpuseries *out = p->out;
@@ -129,7 +129,7 @@ static int by_device(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* So many stretches that all devices together have at most `points` rows. */
+/* Returns the number of intervals with which all devices together have at most `points` rows. */
 static size_t count_stretches(hid_t file, size_t points)
 {
     hsize_t devices[2] = {0, 0};
@@ -166,7 +166,8 @@ void pw_gpuseries_fini(struct pw_gpuseries *series)
     *series = (struct pw_gpuseries){0};
 }
 
-/* Points of series: what a screen can show of a rank, and what a report can hold of all. */
+/* Points of a series: at most and at least for each rank (what a screen can show), and for all
+ * ranks (what a report can hold). */
 enum { MOST_POINTS = 200, LEAST_POINTS = 8, ALL_POINTS = 1 << 18 };
 
 static size_t points_of_a_rank(const struct pw_world *world)
@@ -218,7 +219,7 @@ static int read_all(struct pw_samples *s, struct pw_job *job)
     return err;
 }
 
-/* Replaces this process's rows by those of all. */
+/* Replaces this process's rows by those of all processes. Collective. */
 static void gather(const struct pw_procs *procs, void **rows, size_t *n, size_t size)
 {
     void *all;
@@ -243,7 +244,7 @@ int pw_samples_make(struct pw_samples *s, struct pw_job *job)
     return 0;
 }
 
-/* Each process's, one after the other. */
+/* Writes the series of all processes, one process after another. Collective. */
 static void write_series(struct pw_clusterfile *file, const struct pw_procs *procs,
                          enum pw_cluster_table_id table, size_t n, const void *rows)
 {

@@ -1,4 +1,4 @@
-/* What was sampled on all ranks, as rows of the cluster file: queues, processes, memory and GPUs.
+/* Makes the rows of the cluster file from samples of all ranks: queues, processes, memory and GPUs.
  * Called by aggregate.c on all processes together. One pass over each file, block by block. */
 #ifndef PW_AGGREGATE_SAMPLES_SAMPLES_H
 #define PW_AGGREGATE_SAMPLES_SAMPLES_H
@@ -10,25 +10,27 @@
 
 /* ---- clocks, power and temperature of GPUs over the run ---- */
 
-/* Rows of all ranks of this process, by rank, device and time. */
+/* The rows of this process's ranks, sorted by rank, device and time. */
 struct pw_gpuseries {
     struct pw_row_c_gpu_series *rows;
     size_t n;
 };
 
-/* Adds one rank's, at most `points` of them where it used no more devices than that. 0, -ENOMEM, or
- * another -errno when the table ends early: what could be read is in then. */
+/* Adds the rows of one rank, at most `points`, but at least one for each device. Returns 0,
+ * -ENOMEM, or another -errno when the table is damaged; then the rows before the damage were
+ * added. */
 int pw_gpuseries_read(struct pw_gpuseries *series, const struct pw_openfile *file, size_t points);
 
 void pw_gpuseries_fini(struct pw_gpuseries *series);
 
 struct pw_samples {
-    struct pw_queues queues; /* rows: on all processes, by rank and place */
-    struct pw_usages usages; /* rows and memory: on all processes, by rank */
+    struct pw_queues queues; /* `rows` is the same on all processes, sorted by rank and place */
+    struct pw_usages usages; /* `rows` and `memory` are the same on all processes, sorted by rank */
     struct pw_gpuseries gpus;
 };
 
-/* Collective. 0 or -ENOMEM, the same on all. Tables that end early are noted. */
+/* Reads the samples of all ranks. Collective. Returns 0 or -ENOMEM, the same on all processes.
+ * Damaged tables are noted. */
 int pw_samples_make(struct pw_samples *samples, struct pw_job *job);
 
 /* Collective. */

@@ -10,15 +10,17 @@
 #include "analysis/statistics.h"
 #include "core/limits.h"
 
-/* How what a rank has allocated goes on from step to step: one amount at a time goes in, a line
- * through what was there at the end of each measured step comes out. */
+/* ---- growth of memory: a line through the amount that was allocated at the end of each measured
+ * step ---- */
 
 struct pw_growth {
     const struct pw_input *input;
-    struct pw_trend all, later;       /* later: the second half of the measured steps */
-    ptrdiff_t first, half, last;      /* rows of the input's steps that are measured */
-    ptrdiff_t at, near;               /* the step of the last amount, -1 */
-    int64_t samples, peak, end, open; /* open: at the end of step `at`, so far */
+    /* `all`: over all measured steps; `later`: over their second half */
+    struct pw_trend all, later;
+    /* first, middle and last measured step, as rows of the input's steps */
+    ptrdiff_t first, half, last;
+    ptrdiff_t at, near; /* the step of the last amount, -1: none; the step looked up last */
+    int64_t samples, peak, end, open; /* open: the last amount */
 };
 
 static int is_measured(const struct pw_input *input, ptrdiff_t s)
@@ -37,7 +39,7 @@ static void pw_growth_begin(struct pw_growth *g, const struct pw_input *input)
     g->half = g->first + (g->last - g->first) / 2;
 }
 
-/* What is open is there until the step before `next` ends. */
+/* Adds the last amount for all steps from `at` to the one before `next`. */
 static void carry(struct pw_growth *g, ptrdiff_t next)
 {
     for (ptrdiff_t s = g->at; s >= 0 && s < next; s++) {
@@ -49,7 +51,8 @@ static void carry(struct pw_growth *g, ptrdiff_t next)
     }
 }
 
-/* Amounts come about in order of time; one of an earlier step than the last is the last's. */
+/* Adds an amount. Amounts are nearly in order of time; one of an earlier step counts in the last
+ * step. */
 static void pw_growth_add(struct pw_growth *g, int64_t local_ns, int64_t bytes)
 {
     ptrdiff_t s = pw_input_step_near(g->input, local_ns, &g->near);
@@ -76,16 +79,16 @@ static void pw_growth_finish(struct pw_growth *g, struct pw_row_c_memory *row)
     row->fit = pw_trend_fit(&g->all);
 }
 
-/* Fewer samples inside the measured steps say less than all of them. */
+/* With fewer samples inside the measured steps, all samples are used. */
 enum { LEAST_SAMPLES = 3 };
 
-/* A sample of the process with the host's nearest before it. */
+/* A sample of the process, with the last sample of the host before it. */
 struct moment {
     struct pw_row_process process;
     struct pw_row_host host;
 };
 
-/* From the first to the last sample of a part of the run. */
+/* The first and the last sample of a part of the run. */
 struct stretch {
     struct moment first, last;
     int64_t samples;
@@ -94,16 +97,17 @@ struct stretch {
 struct pass {
     const struct pw_input *input;
     struct pw_cursor process, host;
-    struct pw_row_host now, coming; /* of the host: before the process's sample, and after it */
+    /* samples of the host: the last before the process's sample, and the next */
+    struct pw_row_host now, coming;
     int has_coming;
-    int64_t begin, end; /* of the measured steps, local */
+    int64_t begin, end; /* local times of the measured steps */
     struct stretch whole, measured;
     int64_t rss_max;
     int32_t threads_max;
     struct pw_growth rss;
     struct pw_row_c_utilisation_series *series;
     size_t nseries, points;
-    struct moment drawn; /* where the last stretch of the series ended */
+    struct moment drawn; /* the end of the last interval of the series */
 };
 
 static const struct pw_row_host no_host = {
@@ -125,13 +129,13 @@ static void advance_host(struct pass *p, int64_t time)
     }
 }
 
-/* How much a counter grew; -1: not known. */
+/* Returns the growth of a counter; -1: not known. */
 static int64_t grown(int64_t before, int64_t after)
 {
     return before < 0 || after < before ? -1 : after - before;
 }
 
-/* part / whole; -1 where one is not known, or the whole is not positive. */
+/* Returns part / whole; -1 when one is not known, or the whole is not positive. */
 static double share(int64_t part, int64_t whole)
 {
     return part < 0 || whole <= 0 ? -1 : (double)part / (double)whole;
@@ -204,7 +208,7 @@ static void take(struct pass *p, const struct pw_row_process *row, uint64_t numb
         extend(&p->measured, &m);
 }
 
-/* A process that has ended has no memory any more. */
+/* 1 for a possible sample with memory: a process that has ended has none. */
 static int is_believed(const struct pw_row_process *row)
 {
     return pw_is_possible(row->time) && pw_is_possible(row->rss_bytes) && row->rss_bytes > 0;
@@ -275,7 +279,7 @@ static int append(struct pw_usages *out, struct pass *p)
     return add_memory(out, &row);
 }
 
-/* The span of the measured steps; everything where there are none. */
+/* Finds the time span of the measured steps; without any, it is all time. */
 static void find_measured(struct pass *p)
 {
     p->begin = INT64_MIN;
@@ -360,7 +364,7 @@ static int read_allocations(struct pw_usages *out, const struct pw_openfile *fil
 {
     const struct pw_input *input = file->input;
     struct pw_cursor c;
-    struct devices *d = calloc(2, sizeof(*d)); /* allocated; pools */
+    struct devices *d = calloc(2, sizeof(*d)); /* [0] allocated memory, [1] memory of pools */
     if (!d)
         return -ENOMEM;
     int err = pw_cursor_open(&c, file, PW_TABLE_memory);

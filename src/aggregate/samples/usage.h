@@ -1,5 +1,5 @@
-/* What the process of one rank used, and allocated, from the samples in its file; docs/metrics.md,
- * "Utilisation" and "Memory". Called by samples.c, one rank at a time. No MPI. */
+/* The CPU, I/O and memory that a rank used, from the samples in its file (docs/metrics.md,
+ * "Utilisation" and "Memory"). Called by samples.c, one rank at a time. No MPI. */
 #ifndef PW_AGGREGATE_SAMPLES_USAGE_H
 #define PW_AGGREGATE_SAMPLES_USAGE_H
 
@@ -7,7 +7,7 @@
 
 enum { PW_USAGE_DEVICES = 32 };
 
-/* What all ranks of this process used. */
+/* The rows of this process's ranks. */
 struct pw_usages {
     struct pw_row_c_utilisation *rows;
     struct pw_row_c_utilisation_series *series;
@@ -15,8 +15,8 @@ struct pw_usages {
     size_t n, nseries, nmemory;
 };
 
-/* Adds one rank's, with at most `points` of series. 0, -ENOMEM, or another -errno when a table ends
- * early: what could be read is in then. */
+/* Adds one rank, with at most `points` points of series. Returns 0, -ENOMEM, or another -errno when
+ * a table is damaged; then the rows before the damage were added. */
 int pw_usage_read(struct pw_usages *usages, const struct pw_openfile *file, size_t points);
 
 void pw_usages_fini(struct pw_usages *usages);

@@ -14,10 +14,12 @@
 
 enum { NONE = PW_PHASE_NONE, PHASE_END = PW_PHASE_OPTIMIZER + 1 };
 
-/* What a step has of the phases' work on the GPU. */
+/* The GPU work of the phases in a step. */
 struct step_phases {
-    int64_t ns[PHASE_END]; /* computing and copying what they launched, and waiting for them */
-    int64_t forward_start, backward_end; /* of what they launched */
+    int64_t ns[PHASE_END]; /* computing and copies that the phase launched, and the GPU's idle time
+                              in the phase */
+    /* start and end on the GPU of the work that these phases launched */
+    int64_t forward_start, backward_end;
 };
 
 struct pass {
@@ -49,14 +51,14 @@ static void take_copy(void *context, const struct pw_row_memcpy *copy)
         p->rank->copied_bytes = pw_sum(p->rank->copied_bytes, copy->bytes);
 }
 
-/* Whether v[at] is the first of joined spans that ends after `time`: mostly it is still the one
- * that it was for the kernel before. */
+/* 1 when v[at] is the first of the joined spans that ends after `time`: usually it is the same as
+ * for the kernel before. */
 static int is_first_after(const struct pw_spans *s, size_t at, int64_t time)
 {
     return (at >= s->n || s->v[at].end > time) && (at == 0 || s->v[at - 1].end <= time);
 }
 
-/* The phase that the program was in. */
+/* Returns the phase that the program was in at a time. */
 static int phase_at(struct pass *p, int64_t time)
 {
     for (int phase = PW_PHASE_DATA; phase < PHASE_END; phase++) {
@@ -71,13 +73,13 @@ static int phase_at(struct pass *p, int64_t time)
     return NONE;
 }
 
-/* While the device had nothing to do the host's phase went on: it is that phase's time. */
+/* Adds the idle time of a gap to the phases that the host was in. */
 static void share_out_gap(struct pass *p, const struct pw_gpu_news *news)
 {
     for (ptrdiff_t i = pw_input_step_at(p->input, news->gap_start), n = (ptrdiff_t)p->input->nsteps;
          i < n; i++) {
         if (i < 0)
-            continue; /* it began before or between steps: from the first on */
+            continue; /* the gap began before the first step */
         const struct pw_row_step *step = &p->input->steps[i];
         if (step->start >= news->gap_end)
             break;
@@ -134,7 +136,8 @@ static struct pw_row_c_gpu_trace trace_row(const struct pw_gpu_window *w)
     };
 }
 
-/* Boundaries and own work of the phases, where the program has phases that launched kernels. */
+/* Fills the boundaries and the own work of the phases, when phases of the program launched
+ * kernels. */
 static void fill_phases(const struct step_phases *s, const struct pw_row_step *step,
                         struct pw_row_c_step_trace *row, struct pw_row_c_phase_trace *phases)
 {
@@ -168,7 +171,7 @@ static void fill_step(const struct pass *p, const struct pw_gpu_window *w, size_
         fill_phases(&p->phases[i], &p->input->steps[i], row, phases);
 }
 
-/* Time of which CUPTI was another's. */
+/* Reads the spans in which another tool used CUPTI. Returns 0 or -errno. */
 static int read_unrecorded(const struct pw_input *input, struct pw_spans *out)
 {
     struct pw_cursor c;
@@ -207,12 +210,12 @@ static void fill(struct pass *p, const struct pw_world *world, struct pw_spans *
         const struct pw_gpu_window *w = &p->time.windows[i];
         ptrdiff_t s = pw_world_step_index(world, p->input->steps[i].step);
         if (s < 0 || out->steps[s].span_ns >= 0)
-            continue; /* a number that came twice: the first counts */
+            continue; /* a step number that occurs twice: the first step counts */
         out->steps[s] = trace_row(w);
         out->steps[s].unrecorded_ns =
             pw_spans_within(unrecorded, (struct pw_interval){w->start, w->end});
         fill_step(p, w, i, &p->trace->steps[s], &p->trace->phases[s]);
-        /* What the GPU did is not known: nor is what it did not do. */
+        /* GPU activity was not recorded, so neither computing nor idle time is known. */
         if (out->steps[s].unrecorded_ns)
             p->trace->steps[s].compute_ns = p->trace->steps[s].idle_ns = -1;
     }

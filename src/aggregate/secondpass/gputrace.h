@@ -1,5 +1,5 @@
-/* The GPU time of a rank: whole, by steps and by the phases that launched it. Called by matrix.c,
- * one rank at a time, after ranktrace.c. No MPI. */
+/* Computes the GPU time of a rank: over the run, by steps, and by the phases that launched it.
+ * Called by matrix.c, one rank at a time, after ranktrace.c. No MPI. */
 #ifndef PW_AGGREGATE_SECONDPASS_GPUTRACE_H
 #define PW_AGGREGATE_SECONDPASS_GPUTRACE_H
 
@@ -8,15 +8,16 @@
 #include "aggregate/secondpass/ranktrace.h"
 
 struct pw_gputrace {
-    struct pw_row_c_gpu_trace *steps; /* [job->nsteps], -1 where nothing is known */
+    struct pw_row_c_gpu_trace *steps; /* [job->nsteps], -1: not known */
     struct pw_row_c_gpu_rank rank;
-    struct pw_row_c_gpu_device devices[PW_GPUDEVICES_MOST]; /* where several were used */
+    /* rows of the GPUs that the rank used */
+    struct pw_row_c_gpu_device devices[PW_GPUDEVICES_MOST];
     size_t ndevices;
-    int64_t late; /* activities too far out of order to be in time's right place */
+    int64_t late; /* number of activities too far out of order */
 };
 
-/* Reads what the GPUs of `input` did, adds its kernels to `kernels`, and puts the rank's step trace
- * on GPU time. 0, -ENOMEM, or another -errno when a table ends early. */
+/* Reads the GPU activities of `input`, adds its kernels to `kernels`, and changes the rank's step
+ * trace to GPU time. Returns 0, -ENOMEM, or another -errno when a table is damaged. */
 int pw_gputrace_build(const struct pw_world *world, const struct pw_input *input,
                       struct pw_ranktrace *trace, struct pw_optree *kernels,
                       struct pw_gputrace *out);

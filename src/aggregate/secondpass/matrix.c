@@ -1,4 +1,5 @@
-/* Runs the second pass rank by rank, and gathers its columns step by step; see matrix.h. */
+/* Runs the second pass rank by rank, and gathers its columns on process 0 step by step; see
+ * matrix.h. */
 #include "aggregate/secondpass/matrix.h"
 
 #include <errno.h>
@@ -8,8 +9,9 @@
 #include "aggregate/operators/opread.h"
 #include "aggregate/secondpass/gputrace.h"
 
-/* The ranks from the first that this process has a file of to the first of the next process.
- * Process 0 also takes those before, so that every missing rank is in one process's columns. */
+/* Chooses the ranks of this process's columns: from its first rank with a file up to the first of
+ * the next process. Process 0 begins with rank 0. So every rank without a file is in the columns of
+ * one process. */
 static void choose_columns(struct pw_share *share, const struct pw_job *job)
 {
     int64_t mine = job->ninputs ? job->inputs[0].rank : -1;
@@ -27,7 +29,7 @@ static void choose_columns(struct pw_share *share, const struct pw_job *job)
     free(first);
 }
 
-/* Grids of GPU time only where there is any. Collective. */
+/* Allocates the grids of GPU time if any rank has GPU rows. Collective. Returns 0 or -ENOMEM. */
 static int allocate_gpu(struct pw_share *share, const struct pw_job *job)
 {
     size_t cells = job->world.nsteps * share->count;
@@ -110,7 +112,7 @@ static int take_gpu(struct pw_share *share, const struct pw_world *world, size_t
     return 0;
 }
 
-/* One rank's GPU time, which its trace is put on. 0 or -ENOMEM. */
+/* Computes one rank's GPU time, and changes its trace to it. Returns 0 or -ENOMEM. */
 static int build_gpu(struct pw_share *share, struct pw_job *job, const struct pw_input *input,
                      struct pw_ranktrace *trace, struct pw_optree *kernels)
 {
@@ -229,7 +231,7 @@ static int allocate_matrix(struct pw_matrix *m)
 struct gathering {
     const struct pw_job *job;
     const struct pw_share *share;
-    int *counts, *starts; /* [processes] ranks of each */
+    int *counts, *starts; /* [processes] number of ranks of each, and the first */
     int64_t *send, *receive;
 };
 
@@ -241,7 +243,8 @@ static MPI_Datatype type_of(size_t size)
     return type;
 }
 
-/* One step at a time: neither a message nor a buffer grows with the number of steps. */
+/* Gathers the step trace one step at a time, so that messages and buffers do not grow with the
+ * number of steps. */
 static void gather_steps(struct pw_matrix *m, const struct gathering *g)
 {
     const struct pw_share *share = g->share;
@@ -258,7 +261,7 @@ static void gather_steps(struct pw_matrix *m, const struct gathering *g)
     MPI_Type_free(&type);
 }
 
-/* Rows of `size` bytes of each rank, one bin or part at a time. */
+/* Gathers n rows of `size` bytes for each rank, one bin or part at a time. */
 static void gather_rows(const struct gathering *g, size_t n, size_t size, const void *mine,
                         void *all)
 {

@@ -1,6 +1,6 @@
-/* Reads a rank's events once more, now that it is known when the others entered; collects its spans
- * of waiting and measures each step by them. See ranktrace.h and the definitions in
- * docs/metrics.md. */
+/* Reads a rank's events once more, now that the other ranks' enters are known; collects the spans
+ * in which the rank waited, and computes the waits in each step. See ranktrace.h and the
+ * definitions in docs/metrics.md. */
 #include "aggregate/secondpass/ranktrace.h"
 
 #include <errno.h>
@@ -20,35 +20,35 @@
 
 enum {
     RANGE_BLOCK = 1024,
-    SETTLE = 1 << 15, /* spans that are kept before those of finished steps are dropped */
+    SETTLE = 1 << 15, /* number of spans from which on those of finished steps are dropped */
 };
 
-/* A nonblocking collective whose completing call is still being read. */
+/* A nonblocking collective that the current completing call completed. */
 struct completion {
     size_t instance;
-    int64_t limit; /* until when the wait may be other ranks' doing */
+    int64_t limit; /* latest local time until which the wait may be for other ranks */
 };
 
 struct pass {
     const struct pw_world *world;
     struct pw_instances *instances;
     struct pw_graph_parts *graph;
-    struct pw_spans comm;    /* operations under way, since the last settled step */
-    struct pw_spans exposed; /* this rank inside a call, since the last settled step */
-    struct pw_spans lost;    /* when its communication or steps were not recorded */
+    struct pw_spans comm;    /* spans with an operation in progress, since the last settled step */
+    struct pw_spans exposed; /* spans of the rank inside calls, since the last settled step */
+    struct pw_spans lost;    /* spans with lost records of communication or steps */
     struct pw_bins bins;
     struct pw_ranktrace *out;
-    size_t settled;   /* steps of the input whose communication is known */
-    size_t settle_at; /* spans */
+    size_t settled;   /* number of steps of the input whose communication is computed */
+    size_t settle_at; /* number of spans at which settle() is called next */
     struct completion *group;
     size_t ngroup, group_capacity;
     uint16_t group_thread;
-    int64_t group_start, group_end; /* of the completing call, local */
+    int64_t group_start, group_end; /* local times of the completing call */
     int failed;
 };
 
-/* Local time of an epoch time: only differences within one instance matter, so the map's slope,
- * some 10^-5, is left out. */
+/* Returns the local time of an epoch time near `near_local`. Only differences within one instance
+ * matter, so the slope of the map, some 10^-5, is ignored. */
 static int64_t to_local(const struct pass *p, const struct pw_input *input, int64_t epoch_time,
                         int64_t near_local)
 {
@@ -56,16 +56,16 @@ static int64_t to_local(const struct pass *p, const struct pw_input *input, int6
     return near_local + (epoch_time - near_epoch);
 }
 
-/* Until when this rank's time in the instance may be waiting for others (local), by who waits for
- * whom: in n-to-n operations for the last to enter, from a root for the root, towards it only the
- * root. */
+/* Returns the local time until which the rank may have waited in the instance: n-to-n operations
+ * wait for the last rank to enter, operations from a root wait for the root, and in operations to a
+ * root only the root waits, for the last. INT64_MIN: the rank does not wait. */
 static int64_t wait_limit(const struct pass *p, const struct pw_input *input,
                           const struct pw_row_comm_event *event, const struct pw_instance *instance,
                           int32_t members)
 {
     int is_root = (event->flags & PW_FLAG_ROOT) != 0;
     int64_t until = INT64_MIN;
-    /* How much of it was for a member that recorded nothing is not known: it is not own work. */
+    /* A member recorded nothing: the wait for it is unknown, so all of the time is no own work. */
     if (instance->nranks < members)
         return event->end;
     switch (pw_op_info(event->op)->shape) {
@@ -105,8 +105,8 @@ static int by_limit(const void *a, const void *b)
     return (x->instance > y->instance) - (x->instance < y->instance);
 }
 
-/* One call that completed several collectives waited once: each is given the part of the wait that
- * the ones before it do not explain. */
+/* Distributes the wait of a call that completed several collectives: each gets the part of it that
+ * the ones before do not explain. */
 static void close_group(struct pass *p)
 {
     int64_t from = p->group_start;
@@ -150,7 +150,7 @@ static void visit_collective(struct pass *p, const struct pw_input *input,
         add_to_group(p, event, (size_t)at, limit);
 }
 
-/* What the rank waited in messages, from the list that is sorted by rank. */
+/* Adds the rank's waits in messages; the list is sorted by rank. */
 static void add_message_waits(struct pass *p, const struct pw_messages *messages, int64_t rank)
 {
     const struct pw_message_wait *waits = messages->waits;
@@ -160,8 +160,8 @@ static void add_message_waits(struct pass *p, const struct pw_messages *messages
         pw_spans_add(&p->out->wait, waits[i].start, waits[i].end);
 }
 
-/* A message from or to a rank without a file cannot be matched: the time in its call is not own
- * work. */
+/* Adds the time of a message from or to a rank without a file: it cannot be matched, so the time is
+ * no own work. */
 static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *event)
 {
     int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
@@ -170,7 +170,8 @@ static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *eve
         pw_spans_add(&p->out->wait, stands, event->end);
 }
 
-/* MPI_Init and MPI_Finalize are left after the last rank has entered them. */
+/* Adds the wait in MPI_Init or MPI_Finalize, which no rank leaves before the last rank has entered
+ * it. */
 static void visit_begin_or_end(struct pass *p, const struct pw_input *input,
                                const struct pw_row_comm_event *event)
 {
@@ -218,8 +219,8 @@ static struct pw_interval window_of(const struct pw_row_step *step)
     return (struct pw_interval){step->start, step->end};
 }
 
-/* Every event that starts before `until` has been seen: what steps that end by then have of
- * communication is known, and its spans are not needed any more. */
+/* Called when all events that start before `until` were read: computes the communication of the
+ * steps that end by then, and drops their spans. */
 static void settle(struct pass *p, const struct pw_input *input, int64_t until)
 {
     pw_spans_join(&p->comm);
@@ -258,7 +259,7 @@ static void fill_step(struct pass *p, struct pw_interval window, struct pw_row_c
     row->total_ns = window.end - window.start;
     row->wait_ns = pw_spans_within(&p->out->wait, window);
     row->own_ns = row->total_ns - row->wait_ns;
-    /* Without operators or kernels, what is not inside a communication call computes. */
+    /* Without operators or kernels, all time outside communication calls counts as computing. */
     row->compute_ns = row->total_ns - row->comm_exposed_ns;
 }
 
@@ -311,7 +312,7 @@ int64_t *pw_phase_member(struct pw_row_c_phase_trace *row, int phase)
     }
 }
 
-/* Boundaries of forward and backward from their phases (metrics.md, source 2). */
+/* Sets the boundaries of forward and backward from these phases (docs/metrics.md, source 2). */
 static void mark_phase(struct pw_row_c_step_trace *row, int phase, int64_t step_start,
                        struct pw_interval window, int64_t *backward_end)
 {
@@ -324,7 +325,7 @@ static void mark_phase(struct pw_row_c_step_trace *row, int phase, int64_t step_
             (row->data_wait_ns < 0 ? 0 : row->data_wait_ns) + window.end - window.start;
 }
 
-/* Fills what follows once all ranges of the step are known. */
+/* Fills the intervals of the step, after all its ranges are known. */
 static void close_phases(struct pw_row_c_step_trace *row, int64_t step_start, int64_t step_end,
                          int64_t backward_end)
 {
@@ -339,8 +340,9 @@ struct phase_pass {
     struct pass *p;
     const struct pw_input *input;
     struct pw_ranktrace *out;
-    int64_t *backward_end;     /* [job->nsteps] */
-    ptrdiff_t near, at, index; /* the input's step looked up last, and the job's for it */
+    int64_t *backward_end; /* [job->nsteps] */
+    /* near, at: the input's step looked up last; index: the job's index of that step */
+    ptrdiff_t near, at, index;
 };
 
 static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, int phase)
@@ -373,7 +375,7 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
     mark_phase(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
 }
 
-/* A block at a time: a rank may have more ranges than fit. */
+/* Reads the ranges a block at a time, because not all may fit into memory. Returns 0 or -errno. */
 static int read_phases(struct phase_pass *q)
 {
     const struct pw_h5_place *place = &q->input->range_rows;

@@ -1,4 +1,4 @@
-/* Spreads what events and samples say over the bins that they overlap; see bins.h. */
+/* Distributes the times of events and samples over the bins that they overlap; see bins.h. */
 #include "aggregate/steps/bins.h"
 
 #include <errno.h>
@@ -7,14 +7,13 @@
 #include "aggregate/input/cursor.h"
 #include "core/limits.h"
 
-/* What a rank's samples say of the bins and parts of its run: on a processor, ready for one, or off
- * it and why. */
+/* ---- samples: how long the rank was on a CPU, ready for one, or off the CPU, and why ---- */
 
-/* How long a state that was seen is taken for that of later pauses between two samples. */
+/* For so long after it was sampled, a state explains pauses between later samples. */
 enum { STATE_LASTS_NS = 2000000000 };
 
-/* Samples that are so much further apart than others were not taken because the host, or the
- * container of the rank and its collector, stood still. */
+/* Samples that are so many times further apart than usual mean that the host, or the container of
+ * the rank and its collector, was frozen. */
 enum { FROZEN_TIMES = 4, FROZEN_LEAST_NS = 300000000 };
 
 #define MEMBER(name) offsetof(struct pw_row_c_bin_trace, name)
@@ -29,7 +28,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The span that `time` is in, or the nearest. */
+/* Returns the span that contains `time`, or the nearest one. */
 static size_t find(struct pw_cut *s, int64_t time)
 {
     size_t i = s->near;
@@ -40,7 +39,7 @@ static size_t find(struct pw_cut *s, int64_t time)
     return s->near = i;
 }
 
-/* The row of the bin that a local time is in; NULL outside the run. */
+/* Returns the row of the bin that contains a local time; NULL outside the run. */
 static struct pw_row_c_bin_trace *bin_at(struct pw_bins *s, int64_t time)
 {
     if (!s->bins.n || time < s->bins.edges[0] || time >= s->bins.edges[s->bins.n])
@@ -75,7 +74,7 @@ static int64_t grown(int64_t before, int64_t after)
     return before < 0 || after < before ? -1 : after - before;
 }
 
-/* What /proc says of a thread that is not on a processor nor ready for one. */
+/* Returns the member for a state in /proc of a thread that is off the CPU. */
 static size_t member_of_state(uint8_t state)
 {
     return state == 'T' || state == 't' ? MEMBER(stopped_ns)
@@ -89,14 +88,14 @@ static int is_off(uint8_t state)
 }
 
 struct seen {
-    uint8_t state; /* off the processor, as seen last */
+    uint8_t state; /* last sampled state off the CPU */
     int64_t at;
-    int64_t shortest; /* time between two samples */
+    int64_t shortest; /* shortest time between two samples */
 };
 
-/* Which kind of pause a thread made between two samples, by its states in them; where neither is a
- * pause, by the last state that was one. A thread that was ready all the time has its wait counted
- * only when it runs again. */
+/* Returns the member for a pause between two samples, by the states in them; when the thread was
+ * off the CPU in neither, by the last such state. is_standing: a thread that was ready all the time
+ * is counted as ready, because the kernel counts its wait only when it runs again. */
 static size_t pause_member(const struct pw_row_process *from, const struct pw_row_process *to,
                            int is_standing, struct seen *seen)
 {
@@ -112,7 +111,8 @@ static size_t pause_member(const struct pw_row_process *from, const struct pw_ro
     return to->time - seen->at <= STATE_LASTS_NS ? member_of_state(seen->state) : MEMBER(asleep_ns);
 }
 
-/* Ready or running before and after, and neither in between, nor was a sample taken. */
+/* 1 when the thread was running or ready in both samples, neither between them, and no sample was
+ * taken for long. */
 static int is_frozen(const struct pw_row_process *from, const struct pw_row_process *to,
                      int64_t pause, const struct seen *seen)
 {
@@ -221,7 +221,7 @@ static int read_cpus(struct pw_bins *s, const struct pw_input *input)
     return err;
 }
 
-/* A bin without a sample has the CPUs of the bin before it. */
+/* A bin without a sample gets the CPUs of the bin before it. */
 static void fill_cpus(struct pw_cut *s)
 {
     for (size_t i = 1; i < s->n; i++) {
@@ -237,7 +237,7 @@ static void fill_cpus(struct pw_cut *s)
     }
 }
 
-/* What was sampled and not seen is 0, not unknown. */
+/* Sets unknown members to 0 when the rank has samples of them in other bins. */
 static void fill_gaps(struct pw_cut *s)
 {
     int has_process = 0, has_io = 0, has_cpus = 0;
@@ -262,7 +262,7 @@ static void fill_gaps(struct pw_cut *s)
     }
 }
 
-/* Adds it to the rows of `bins`. 0, or -errno when the samples break off. */
+/* Adds the samples to the rows. Returns 0, or -errno when the samples are damaged. */
 static int pw_bins_read_samples(struct pw_bins *s, const struct pw_input *input)
 {
     int process = read_process(s, input), host = read_host(s, input);
@@ -273,11 +273,11 @@ static int pw_bins_read_samples(struct pw_bins *s, const struct pw_input *input)
     return process ? process : host ? host : cpus;
 }
 
-/* Shorter bins have no sample of their own (--sample-hz is 10). All ranks' rows are in the memory
- * of one process: some 140 bytes each. */
+/* A shorter bin would have no sample of its own (--sample-hz is 10). MOST_CELLS: the rows of all
+ * ranks are in the memory of one process, some 140 bytes each. */
 enum { LEAST_BIN_NS = 100000000, MOST_BINS = 512, LEAST_BINS = 3, MOST_CELLS = 1 << 19 };
 
-/* The rank's first and last known moment, local; INT64_MAX where there is none. */
+/* The first and the last known local time of the rank; INT64_MAX: not known. */
 static int64_t known_from(const struct pw_input *input)
 {
     return earlier(input->sampled_from, input->begin_ns);
@@ -290,10 +290,11 @@ static int64_t known_until(const struct pw_input *input)
 }
 
 struct extent {
-    int64_t before_start; /* negated, so that all are maxima */
+    int64_t before_start; /* negated, as all members are reduced by maximum */
     int64_t end, last_init, last_finalize, unaligned;
     int64_t lacks_init, lacks_finalize;
-    int64_t first_step, before_first_step, last_step, before_last_step; /* largest, least negated */
+    /* largest, and negated smallest, of the first and last steps */
+    int64_t first_step, before_first_step, last_step, before_last_step;
 };
 
 static const struct extent no_extent = {
@@ -388,7 +389,7 @@ int64_t pw_bins_last_finalize(const struct pw_world *world, const struct pw_inpu
     return wait_until(input, world->bins.last_finalize_ns, input->finalize_ns);
 }
 
-/* From MPI_Init to MPI_Finalize; of a rank without them as far as it is known. */
+/* The time from MPI_Init to MPI_Finalize; without these, the known time of the rank. */
 static struct pw_interval inside_mpi(const struct pw_input *input)
 {
     struct pw_interval span = {known_from(input), known_until(input)};
@@ -423,11 +424,13 @@ static int64_t near_start(const struct pw_world *world, const struct pw_input *i
 
 static int has_steps(const struct pw_world *world, const struct pw_input *input)
 {
-    return input->nsteps > 0 && world->steps_inferred <= 1; /* slices are none */
+    return input->nsteps > 0 && world->steps_inferred <= 1; /* slices do not count as steps */
 }
 
-/* Where all ranks are cut at one rank's times, others' set-up reaches into the first step. Where
- * nothing was communicated before, it ends with a rank's first operation. */
+/* Returns the local end of the set-up: the start of the first step. But when all ranks are cut at
+ * one rank's times, the set-up of others reaches into the first step. Then it is the rank's first
+ * operation if the cut is at the first communication (PW_CUT_FIRST), else the end of the first
+ * step. */
 static int64_t setup_end(const struct pw_world *world, const struct pw_input *input)
 {
     const struct pw_row_step *first = &input->steps[0];
@@ -436,7 +439,8 @@ static int64_t setup_end(const struct pw_world *world, const struct pw_input *in
     return world->steps_cut && input->nsteps > 1 ? first->end : first->start;
 }
 
-/* Where an event that divides two parts is not known they are one; see is_part_known(). */
+/* Sets the edges of the parts. When the event between two parts is unknown, both edges are equal;
+ * see is_part_known(). */
 static void begin_parts(struct pw_bins *s, const struct pw_input *input)
 {
     const struct pw_job *job = s->job;
@@ -504,8 +508,8 @@ static void fill(struct pw_cut *s, struct pw_interval mpi, struct pw_spans *wait
     }
 }
 
-/* Without MPI_Init all before the first step is its setup, without MPI_Finalize all after the last
- * is its tail; without steps, setup and tail are in the steps. */
+/* 1 when the part is known. Without MPI_Init, the part setup begins with the run; without
+ * MPI_Finalize, the tail ends with it; without steps, both are in the part steps. */
 static int is_part_known(const struct pw_world *world, const struct pw_input *input,
                          enum pw_part part)
 {

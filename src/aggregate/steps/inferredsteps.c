@@ -1,5 +1,5 @@
-/* Looks for a call of the lowest rank that recurs with the same calls between
- * (analysis/iteration.h), and cuts all ranks there; see inferredsteps.h. */
+/* Finds the calls of the lowest rank with which iterations begin (analysis/iteration.h), and cuts
+ * all ranks at these; see inferredsteps.h. */
 #include "aggregate/steps/inferredsteps.h"
 
 #include <errno.h>
@@ -21,31 +21,35 @@
 #include "core/sort.h"
 #include "core/text.h"
 
-/* Where the steps of a job that marks none begin, by what its lowest rank calls again and again. */
+/* ---- begins of iterations on the lowest rank ---- */
 
-/* As all processes know it. */
+/* The boundaries of the steps; the same on all processes. */
 struct pw_boundaries {
-    uint64_t uid; /* of the communicator whose collectives they are, 0: times */
+    uint64_t uid; /* communicator of the collectives that the steps begin with; 0: steps begin at
+                     times */
     size_t n;
-    int64_t *at;    /* [n] ascending: numbers of collectives, or cluster times */
-    int is_first;   /* times: the rank had communicated in the iteration before at most */
+    int64_t *at;    /* [n] ascending: sequence numbers of these collectives, or cluster times */
+    int is_first;   /* with times: the rank's first operation is less than an iteration before the
+                       first boundary */
     double alike;   /* share of usual iterations; 0: slices */
-    char what[144]; /* the call that an iteration begins with, and what only some have; or "" */
+    char what[144]; /* the call that an iteration begins with, and calls that only some iterations
+                       have; or "" */
 };
 
 enum {
-    MOST_CALLS = 1 << 17, /* that iterations are looked for in */
+    MOST_CALLS = 1 << 17, /* limit of the calls that are searched */
     MOST_ANCHORS = 4096,
     RECURRING_TOLD = 3,
-    LEAST_KEPT = 3, /* iterations, when parts of them are put together */
+    LEAST_KEPT = 3, /* least number of iterations after joining pieces */
 };
 
-#define SURELY_ALIKE 0.85 /* iterations with the same calls, and these have so much of the time */
+#define SURELY_ALIKE 0.85 /* least share of iterations with the same calls ... */
 #define SURELY_COVERED 0.5
-#define LEAST_ALIKE 0.6 /* of iterations by the work in their parts */
+#define LEAST_ALIKE 0.6 /* least share of iterations with the pattern, when pieces are joined */
 
-/* What of a call makes its kind: sizes of messages and their destinations may change from one
- * iteration to the next; a call may tell iterations apart only together with the one before it. */
+/* The properties of a call that make its kind. Sizes and destinations of messages may change from
+ * one iteration to the next. `pairs`: the kind includes that of the call before, because sometimes
+ * only both together identify the begin of an iteration. */
 struct detail {
     int sizes, peers, pairs;
 };
@@ -55,10 +59,10 @@ enum { DETAILS = 5 };
 static const struct detail details[DETAILS] = {
     {1, 1, 0}, {0, 1, 0}, {0, 0, 0}, {0, 1, 1}, {0, 0, 1}};
 
-/* A call as kinds are made of it. */
+/* A call, with the properties that kinds are made of. */
 struct sample {
     int64_t start, end, bytes, seq;
-    int64_t inside; /* what the rank had been inside calls until here, ns */
+    int64_t inside; /* total time of the rank inside calls before this one, ns */
     int32_t comm, peer;
     uint32_t op;
 };
@@ -66,13 +70,14 @@ struct sample {
 struct listing {
     struct sample *samples; /* in the order of the file */
     size_t n, capacity, most;
-    const struct detail *detail; /* of the anchor; NULL: all calls are listed */
+    const struct detail *detail; /* the detail of the anchor; NULL: all calls are listed */
     uint64_t anchor, before;
     int64_t inside;
     int failed;
 };
 
-/* Collectives come before messages, of which the same program may do others on each rank. */
+/* Returns the key of a call. Keys of collectives are smaller than those of messages, which may
+ * differ from rank to rank. */
 static uint64_t key_of(const struct sample *call, const struct detail *detail)
 {
     const int is_message = pw_op_info(call->op)->cls == PW_CLASS_SEND;
@@ -85,7 +90,8 @@ static uint64_t key_of(const struct sample *call, const struct detail *detail)
     return key;
 }
 
-/* The kind of a call whose predecessor's was `before`, which becomes its own. */
+/* Returns the key with the call before taken into account. *before is the key of that call, and
+ * becomes the key of this one. */
 static uint64_t next_key(const struct sample *call, const struct detail *detail, uint64_t *before)
 {
     const uint64_t key = key_of(call, detail), pair = pw_hash_mix(*before, key) | UINT64_C(1) << 63;
@@ -93,7 +99,8 @@ static uint64_t next_key(const struct sample *call, const struct detail *detail,
     return detail->pairs ? pair : key;
 }
 
-/* Time inside a call; the wait of a nonblocking one is counted in its completing call. */
+/* Returns the time inside the call, ns. The wait of a nonblocking operation counts in the
+ * completing call. */
 static int64_t inside_of(const struct pw_row_comm_event *event)
 {
     if (!(event->flags & PW_FLAG_NONBLOCKING))
@@ -111,7 +118,7 @@ static void list_call(void *context, const struct pw_input *input,
                     input->comms[event->comm].size > 1;
     const int64_t inside = l->inside;
     if (event->flags & PW_FLAG_RECV_PART)
-        return; /* the half of a call that sends, too: that has come */
+        return; /* the receiving half of a call that also sends, which was listed */
     l->inside = pw_sum(l->inside, inside_of(event));
     if (!is_shared || (cls != PW_CLASS_COLL && cls != PW_CLASS_SEND) || l->n == l->most)
         return;
@@ -127,7 +134,7 @@ static void list_call(void *context, const struct pw_input *input,
     l->samples[l->n++] = call;
 }
 
-/* The first calls of the rank. */
+/* Lists the first calls of the rank. Returns 0 or -ENOMEM. */
 static int list_first(const struct pw_input *input, struct listing *l)
 {
     struct pw_events *events;
@@ -137,7 +144,7 @@ static int list_first(const struct pw_input *input, struct listing *l)
     for (size_t b = 0; !err && b < pw_events_blocks(input) && l->n < l->most; b++)
         err = pw_events_visit(events, b, list_call, l);
     pw_events_close(events);
-    return l->failed ? -ENOMEM : 0; /* of a file that ends early, what is there */
+    return l->failed ? -ENOMEM : 0; /* of a damaged file, the calls before the damage */
 }
 
 static int by_start(const void *a, const void *b)
@@ -148,21 +155,21 @@ static int by_start(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* Room to look for anchors in. */
+/* Memory for the search for anchors. */
 struct looking {
     struct pw_call *calls;
     struct pw_iterations *all;
     void *scratch;
 };
 
-/* With which details, and how strictly, anchors are looked for. */
+/* How anchors are searched. */
 struct attempt {
-    double interrupted; /* share of the iterations that may be */
-    size_t last_detail; /* at the details 0 .. last_detail */
-    int surely;         /* the anchor must be mostly alike and cover most of the time */
+    double interrupted; /* share of the iterations that may have been interrupted */
+    size_t last_detail; /* details 0 .. last_detail are tried */
+    int surely;         /* 1: the iterations must be mostly alike, and cover most of the time */
 };
 
-/* The best anchor. NULL: none. */
+/* Finds the best anchor. Returns its detail; NULL: there is none. */
 static const struct detail *look(const struct listing *l, struct looking *in,
                                  const struct attempt *try, struct pw_iterations *best)
 {
@@ -190,8 +197,9 @@ static const struct detail *look(const struct listing *l, struct looking *in,
     return &details[last];
 }
 
-/* The best anchor: with all details, where these repeat; else at any detail; else with a share of
- * iterations that were interrupted, as little as it takes. NULL: none. */
+/* Finds the best anchor: with all details if these repeat reliably, else with any detail; if there
+ * is none, the same with more and more interrupted iterations. Returns its detail; NULL: there is
+ * none. */
 static const struct detail *find_anchor(const struct listing *l, struct pw_iterations *best)
 {
     static const double interrupted[] = {0, 0.02, 0.05, 0.2};
@@ -220,8 +228,8 @@ static int sample_by_start(const void *a, const void *b)
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* Leaves of the anchors, in order, those that an iteration begins with. Returns how many calls of
- * the kind the usual iteration has. */
+/* Keeps only the anchors that an iteration begins with, when an iteration has several. Returns how
+ * many anchors the usual iteration has. */
 static size_t merge_pieces(struct listing *l, double *alike)
 {
     int64_t *work = malloc(sizeof(*work) * (l->n + 1));
@@ -250,8 +258,8 @@ static size_t merge_pieces(struct listing *l, double *alike)
     return pieces;
 }
 
-/* Boundaries by the calls of the anchor's kind: the numbers of a collective of all ranks, else the
- * times at which they begin. */
+/* Fills the boundaries: the sequence numbers of the anchors when these are collectives of all
+ * ranks, else their start times. */
 static void take_anchors(const struct pw_world *world, const struct pw_input *input,
                          const struct listing *l, struct pw_boundaries *b)
 {
@@ -273,7 +281,7 @@ static const char *ordinal(int64_t n)
     return n % 10 > 3 || (n % 100 > 10 && n % 100 < 14) ? "th" : suffix[n % 10];
 }
 
-/* Adds to the description of the steps which calls only every n-th of them has. */
+/* Adds to the description the calls that only every n-th step has. */
 static void add_recurring(const struct listing *all, const struct listing *anchors,
                           struct pw_sentence *s)
 {
@@ -319,7 +327,7 @@ static void describe_boundaries(const struct pw_input *input, const struct listi
     add_recurring(all, anchors, &s);
 }
 
-/* The boundaries on the rank of this file; n is 0 where nothing repeats. */
+/* Finds the boundaries on the rank of this file; n is 0 when nothing repeats. */
 static struct pw_boundaries pw_boundaries_find(const struct pw_world *world, struct pw_input *input)
 {
     struct pw_boundaries b = {0};
@@ -328,7 +336,7 @@ static struct pw_boundaries pw_boundaries_find(const struct pw_world *world, str
     anchors.detail = list_first(input, &all) ? NULL : find_anchor(&all, &found);
     if (anchors.detail) {
         anchors.anchor = found.key;
-        pw_events_read(input, list_call, &anchors); /* damage is noted by the first pass */
+        pw_events_read(input, list_call, &anchors); /* the first pass notes damage */
         pw_sort(anchors.samples, anchors.n, sizeof(*anchors.samples), sample_by_start);
         if (anchors.n && !anchors.failed) {
             b.alike = found.alike;
@@ -349,7 +357,7 @@ enum {
 
 /* ---- steps of each rank ---- */
 
-/* The window of recording that a time lies in, -1 none; 0 where the file has none. */
+/* Returns the recording window that contains a time, or -1; 0 when the file has no windows. */
 static ptrdiff_t window_at(const struct pw_input *input, int64_t time)
 {
     for (size_t i = input->nwindows; i-- > 0;)
@@ -362,10 +370,10 @@ struct cutting {
     const struct pw_boundaries *boundaries;
     struct pw_row_step *steps;
     size_t n, capacity;
-    ptrdiff_t window; /* that the last of them began in */
+    ptrdiff_t window; /* the window in which the last step began */
 };
 
-/* A step that recording was paused in, or that something is missing from, is none. */
+/* Ends the last step. Drops it when recording was paused in it, or a collective is missing. */
 static void end_last(struct cutting *c, int64_t number, ptrdiff_t window, int64_t end)
 {
     if (c->n && window >= 0 && window == c->window && c->steps[c->n - 1].step + 1 == number)
@@ -387,7 +395,7 @@ static void cut_at(struct cutting *c, const struct pw_input *input, int64_t numb
         .step = number, .start = time, .end = time, .recorded = PW_RECORDED_ACTIVE};
 }
 
-/* A step begins where the collective ended on this rank. */
+/* Begins a step at the end of the collective on this rank. */
 static void cut_by_collective(void *context, const struct pw_input *input,
                               const struct pw_row_comm_event *event)
 {
@@ -401,7 +409,8 @@ static void cut_by_collective(void *context, const struct pw_input *input,
         cut_at(c, input, (int64_t)at, event->end);
 }
 
-/* Local time of a cluster time: clocks run so nearly alike that a few rounds end. */
+/* Returns the local time of a cluster time. A few rounds suffice, because clocks run at nearly the
+ * same rate. */
 static int64_t local_time(const struct pw_input *input, int64_t time)
 {
     int64_t local = time;
@@ -424,20 +433,21 @@ static void cut_input(struct pw_input *input, const struct pw_boundaries *bounda
 {
     struct cutting c = {.boundaries = boundaries};
     if (boundaries->uid)
-        pw_events_read(input, cut_by_collective, &c); /* damage is noted by the first pass */
+        pw_events_read(input, cut_by_collective, &c); /* the first pass notes damage */
     else
         cut_by_time(&c, input);
     free(input->steps);
     input->steps = c.steps;
-    input->nsteps = c.n ? c.n - 1 : 0; /* what comes after the last boundary is no whole step */
+    input->nsteps = c.n ? c.n - 1 : 0; /* the time after the last boundary is no complete step */
 }
 
 /* ---- the job ---- */
 
-/* Slices of the time in which every rank was between MPI_Init and its last call. Collective. */
+/* Divides the time in which every rank was between MPI_Init and its last call into slices.
+ * Collective. */
 static void slice(const struct pw_job *job, struct pw_boundaries *b)
 {
-    int64_t span[2] = {INT64_MIN, INT64_MIN}; /* the latest begin, and less the earliest end */
+    int64_t span[2] = {INT64_MIN, INT64_MIN}; /* the latest begin, and the negated earliest end */
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
         if (input->begin_ns == INT64_MAX)
@@ -465,7 +475,8 @@ static int are_clocks_aligned(const struct pw_job *job)
     return all;
 }
 
-/* The lowest rank's file: 1 when this process has it. Collective. */
+/* Finds the lowest rank with a file. Returns 1, with *input, when this process has it, else 0;
+ * *process: the process that has it. Collective. */
 static int find_lowest(const struct pw_job *job, struct pw_input **input, int *process)
 {
     struct {
@@ -482,7 +493,8 @@ static int find_lowest(const struct pw_job *job, struct pw_input **input, int *p
     return first.process == job->procs.process && *input;
 }
 
-/* Sends what one process found to all; without memory for it nothing was found. Collective. */
+/* Sends the boundaries that one process found to all. When memory is short, there are none.
+ * Collective. */
 static void share(const struct pw_procs *procs, struct pw_boundaries *b, int process)
 {
     int64_t *at = b->at;

@@ -1,16 +1,15 @@
-/* Steps of a job that marks none, from what its ranks call again and again. Called by aggregate.c
- * on all processes together, once clocks are aligned. Does nothing where a rank has marked steps.
- */
+/* Infers steps from recurring calls, when the program marks none. Called by aggregate.c on all
+ * processes together, after clocks are aligned. It does nothing when any rank has marked steps. */
 #ifndef PW_AGGREGATE_STEPS_INFERREDSTEPS_H
 #define PW_AGGREGATE_STEPS_INFERREDSTEPS_H
 
 #include "aggregate/input/job.h"
 
-/* When no rank has a step: looks for iterations among the calls of the lowest rank. Where each
- * begins with a collective of all ranks, every rank's steps begin where that ended on it; else, and
- * only where the clocks are aligned, all ranks' steps are cut at the times of the lowest rank's
- * calls. Without iterations the time in which all ranks communicated is cut into slices of equal
- * length. Clocks must have been aligned. Says in `job` what was done. Collective. */
+/* Finds iterations in the calls of the lowest rank. If they begin with a collective of all ranks,
+ * the steps of each rank begin at the end of that collective on the rank. Otherwise, and only when
+ * the clocks are aligned, all ranks' steps are cut at the times of the lowest rank's calls. Without
+ * iterations, the time in which all ranks communicated is divided into slices of equal length. Sets
+ * steps_inferred, steps_cut and steps_found in `job`. Collective. */
 void pw_infer_steps(struct pw_job *job);
 
 /* Notes what pw_infer_steps() did, if anything. */
