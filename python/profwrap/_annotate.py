@@ -4,6 +4,7 @@ A wrong argument raises with and without profwrap alike; nothing else does.
 """
 
 import contextlib
+import ctypes
 import json
 import operator
 
@@ -29,13 +30,11 @@ _PHASES = {
 _JSON_BYTES = 8191  # a longer text would be cut, and what is left of it is no JSON
 
 
-class _Marked:
-    """What the program has marked itself: _auto.py then no longer does."""
+class _Marked(ctypes.Structure):
+    """What the program has marked itself: that is then no longer done for it. As struct
+    pw_training_marked of src/collectors/torch/torch_training.h."""
 
-    __slots__ = ("phases", "steps")
-
-    def __init__(self):
-        self.steps = self.phases = False
+    _fields_ = [("steps", ctypes.c_bool), ("phases", ctypes.c_bool)]
 
 
 marked = _Marked()

@@ -6,16 +6,18 @@ nothing: failures are counted. The time spent here is recorded as overhead.
 """
 
 import atexit
+import ctypes
 import functools
-import itertools
 import os
 import re
 import sys
 import time
+import weakref
 
 from . import _collectives, _loader, _probe, _training
 
 _OLDEST = (1, 13)
+_NULL = ctypes.py_object()
 _clock = time.perf_counter_ns
 
 
@@ -23,24 +25,22 @@ class _Cost:
     """What recording took in this process, for /overhead."""
 
     def __init__(self):
-        self.start_ns = self.hooks_ns = self.failures = 0
-        self.next_report = 1
+        self.start_ns = self.failures = 0
+        self.hooks_ns = dict.fromkeys(_training.HOOKS, 0)
         self._told = {}
 
-    def report(self, number):
-        """At steps 1, 2, 4, 8, ..., which next_report has: a process that is killed runs nothing at its end."""
-        self.next_report = 2 * number
-        self.tell()
-
     def tell(self):
-        for name, value in (
-            (b"python_start", b"%d ns" % self.start_ns),
-            (b"python_hooks", b"%d ns" % self.hooks_ns),
-            (b"python_failures", b"%d failures" % self.failures),
+        hooks = [(f"hooks_{name}", value) for name, value in self.hooks_ns.items()]
+        for name, value, unit in (
+            ("start", self.start_ns, "ns"),
+            ("hooks", sum(self.hooks_ns.values()), "ns"),
+            *((name, value, "ns") for name, value in hooks),
+            ("failures", self.failures, "failures"),
         ):
             if self._told.get(name) != value:
                 self._told[name] = value
-                _probe.calls.metadata(b"profwrap.overhead." + name, value)
+                key = f"profwrap.overhead.python_{name}"
+                _probe.calls.metadata(key.encode(), f"{value} {unit}".encode())
 
 
 cost = _Cost()
@@ -48,23 +48,16 @@ cost = _Cost()
 
 def failures():
     """How often something here failed, and recorded nothing therefore."""
+    if _auto is not None:
+        _auto.take_costs()
     return cost.failures
-
-
-# One call in so many is timed, for all: as many as no training makes in each step.
-_TIMED = 13
-_is_timed = itertools.cycle([False] * (_TIMED - 1) + [True]).__next__
 
 
 def _soft(function):
     """`function`, whose exceptions are counted instead of raised."""
 
-    is_timed = _is_timed
-
     def guarded(*args):
         try:
-            if is_timed():
-                return _timed(function, args)
             return function(*args)
         except Exception:
             cost.failures += 1
@@ -73,40 +66,28 @@ def _soft(function):
     return guarded
 
 
-def _timed(function, args):
-    """Processor time: what other processes take meanwhile is not ours."""
-    begin = time.thread_time_ns()
-    try:
-        return function(*args)
-    finally:
-        cost.hooks_ns += _TIMED * (time.thread_time_ns() - begin)
-
-
 class _Forwards:
     """Reports the outermost module that is called next, by one global hook that is there only until
     then: modules inside of it are called as without a hook."""
 
     def __init__(self, torch, auto):
         self._modules = torch.nn.modules.module
-        self._hooks = self._modules._global_forward_pre_hooks
+        self.hooks = self._modules._global_forward_pre_hooks
         is_compiling = auto.is_compiling
-        grad_enabled = torch.is_grad_enabled
-        begin = _soft(auto.forward_begins)
 
         def hook(module, _):
             if not is_compiling():  # torch.compile() traces this function: to nothing
-                begin(module, grad_enabled())
+                auto.training.forward_begins(module)
 
-        handle = torch.nn.modules.module.register_module_forward_pre_hook(hook)
-        self._key = handle.id
-        # Functions of dict, which cost less than ours.
-        self.arm = functools.partial(self._hooks.__setitem__, self._key, hook)
-        self.disarm = functools.partial(self._hooks.pop, self._key, None)
-        self.disarm()
+        self.hook = hook
+        self.key = self._modules.register_module_forward_pre_hook(hook).id
+        self.remove()
 
+    def remove(self):
+        self.hooks.pop(self.key, None)
 
     def is_armed(self):
-        return self._key in self._hooks
+        return self.key in self.hooks
 
     def hide(self):
         """torch.compile's modules warn about global hooks: not about this one."""
@@ -116,12 +97,12 @@ class _Forwards:
 
         @functools.wraps(real)
         def has_any_global_hook():
-            ours = self._hooks.pop(self._key, None)
+            ours = self.hooks.pop(self.key, None)
             try:
                 return real()
             finally:
                 if ours is not None:
-                    self._hooks[self._key] = ours
+                    self.hooks[self.key] = ours
 
         return _replace(self._modules, "_has_any_global_hook", has_any_global_hook)
 
@@ -141,16 +122,29 @@ def _replace(owner, name, ours):
 class Auto:
     """All that is attached to torch; detach() takes it off."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, shared):
         self._torch = torch
         self.is_compiling = _compile_test(torch)
-        self._always_call = _version(torch) >= (2, 1)  # of forward hooks, also when forward raises
         self._removers = []
         self._forwards = _Forwards(torch, self)
-        self._batches = _loader.Batches(None)  # of the iterator that was waited for last
+        self._iterator = None  # that was waited for last: a weak reference
+        self._loaders = _loader.Loaders()
         self._workers = None  # of the loader that was described
+        # Hooks after forward are called also when it raises from then on.
+        report_end = self._report_end if _version(torch) >= (2, 1) else None
         self.training = _training.Training(
-            self._forwards.arm, self._forwards.disarm, self._is_worker, _state_of
+            shared,
+            self._forwards.hooks,
+            self._forwards.key,
+            self._forwards.hook,
+            grad_enabled=torch.is_grad_enabled,
+            is_worker=self._is_worker,
+            state_of=_state_of,
+            report_end=report_end,
+            use_iterator=self._use_iterator,
+            describe_loader=self._describe_loader,
+            count_ready=_loader.count_ready,
+            report_cost=self._report_cost,
         )
         for attach in (
             self._forwards.hide,
@@ -166,23 +160,32 @@ class Auto:
                 cost.failures += 1
 
     def detach(self):
-        _soft(self.training.end_step)()
-        self._forwards.disarm()
         for remove in reversed(self._removers):
             _soft(remove)()
         self._removers = []
+        self.training.detach()
+        self._forwards.remove()
+        self.take_costs()
+
+    def take_costs(self):
+        shared = self.training.shared
+        cost.failures += shared.failures
+        shared.failures = 0
+        for name, value in zip(_training.HOOKS, shared.cost_ns):
+            cost.hooks_ns[name] += value
+        shared.cost_ns[:] = [0] * len(_training.HOOKS)
+
+    def _report_cost(self):
+        """At steps 1, 2, 4, 8, ...: a process that is killed runs nothing at its end."""
+        self.training.shared.next_report = 2 * max(self.training.number, 1)
+        if self.training.number:
+            self.take_costs()
+            cost.tell()
 
     def _is_worker(self):
         """In a loader's worker process, whose first record would make it the rank's process."""
         workers = sys.modules.get("torch.utils.data._utils.worker")
         return workers is not None and workers._worker_info is not None
-
-    def forward_begins(self, module, grad_enabled):
-        training = self.training
-        if grad_enabled and (module.training or not training.needs_mode):
-            training.forward_begins(module)
-        elif self._always_call and training.evaluation_begins(module, grad_enabled):
-            self._report_end(module)
 
     def _report_end(self, module):
         """Of this one call of the module."""
@@ -194,44 +197,47 @@ class Auto:
         try:
             handle = module.register_forward_hook(_soft(end), always_call=True)
         except Exception:  # a scripted module
-            self._forwards.arm()
+            self.training.evaluation_ends()
 
     def _attach_loaders(self):
         from torch.utils.data.dataloader import _BaseDataLoaderIter as Iterator
 
-        real, grad_enabled = Iterator.__next__, self._torch.is_grad_enabled
-        begin, end = _soft(self._wait_begins), _soft(self.training.wait_ends)
+        real = Iterator.__next__
+        begin, end = self.training.wait_begins, self.training.wait_ends
 
         @functools.wraps(real)
         def next_batch(iterator):
-            kind = begin(iterator, grad_enabled())
+            if not begin(iterator):
+                return real(iterator)
             has_batch = False
             try:
                 batch = real(iterator)
                 has_batch = True
                 return batch
             finally:
-                if kind:
-                    end(kind, has_batch)
+                end(has_batch)
 
         return _replace(Iterator, "__next__", next_batch)
 
-    def _wait_begins(self, iterator, grad_enabled):
-        batches = self._batches
-        is_new = batches.iterator() is not iterator
-        if is_new:
-            batches = self._batches = _loader.Batches(iterator)
-        kind = self.training.wait_begins(grad_enabled, batches.has_more(iterator), batches.source)
-        if kind == _training.TRAINING_WAIT:
-            if batches.workers:
-                _probe.calls.queue(b"DataLoader", *_loader.ready_batches(iterator))
-            if self.training.number >= cost.next_report:
-                cost.report(self.training.number)
-            if is_new:
-                self._describe(iterator)
-        return kind
+    def _use_iterator(self, iterator):
+        """It is waited for, and another one was before."""
+        shared, key = self.training.shared, id(iterator)
 
-    def _describe(self, iterator):
+        def freed(_):
+            if shared.iterator == key:
+                shared.iterator, shared.room = None, _NULL
+
+        self._iterator = weakref.ref(iterator, freed)
+        shared.length = _loader.length(iterator)
+        shared.source = self._loaders.number(iterator)
+        shared.capacity = _loader.capacity(iterator)
+        shared.room, shared.full = _loader.room(iterator) or (_NULL, 0)
+        shared.is_described = False
+        shared.iterator = key
+
+    def _describe_loader(self, iterator):
+        """Of a training."""
+        self.training.shared.is_described = True
         workers = _loader.describe(iterator)
         if workers != self._workers:
             self._workers = workers
@@ -241,7 +247,7 @@ class Auto:
     def _attach_backward(self):
         """torch.autograd.backward() is what Tensor.backward() calls; it has no hook."""
         real = self._torch.autograd.backward
-        begin, end = _soft(self.training.backward_begins), _soft(self.training.backward_ends)
+        begin, end = self.training.backward_begins, self.training.backward_ends
 
         @functools.wraps(real)
         def backward(*args, **kwargs):
@@ -256,7 +262,7 @@ class Auto:
 
     def _attach_optimizers(self):
         Optimizer = self._torch.optim.Optimizer
-        real, created = Optimizer.__init__, _soft(self.training.created)
+        real, created = Optimizer.__init__, self.training.created
         remove_hooks = self._attach_steps()
 
         @functools.wraps(real)
@@ -281,7 +287,7 @@ class Auto:
         if not hasattr(module, "register_optimizer_step_post_hook"):
             return None
         is_compiling = self.is_compiling
-        begin, end = _soft(self.training.optimizer_begins), _soft(self.training.optimizer_ends)
+        begin, end = self.training.optimizer_begins, self.training.optimizer_ends
 
         def before(optimizer, *_):
             if not is_compiling():
@@ -302,7 +308,7 @@ class Auto:
         real = kind.step
         if getattr(real, "_is_profwraps", False):
             return
-        begin, end = _soft(self.training.optimizer_begins), _soft(self.training.optimizer_ends)
+        begin, end = self.training.optimizer_begins, self.training.optimizer_ends
 
         @functools.wraps(real)  # with the mark of torch that it has wrapped it
         def step(optimizer, *args, **kwargs):
@@ -323,7 +329,7 @@ class Auto:
 
     def _attach_scalers(self):
         """A GradScaler that finds an overflow does not call the optimizer: the step ends with it."""
-        begin, end = _soft(self.training.optimizer_begins), _soft(self.training.optimizer_ends)
+        begin, end = self.training.optimizer_begins, self.training.optimizer_ends
         removers = []
         for name in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):
             kind = getattr(sys.modules.get(name), "GradScaler", None)
@@ -349,21 +355,22 @@ class Auto:
         return _replace(Module, "compile", compile)
 
     def _reporting(self, module, call):
-        is_compiling, forwards, training = self.is_compiling, self._forwards, self.training
-        begin, grad_enabled = _soft(training.forward_begins), self._torch.is_grad_enabled
+        is_compiling, forwards, shared = self.is_compiling, self._forwards, self.training.shared
+        begin, report = self.training.forward_begins, self.training.report_forwards
+        grad_enabled = self._torch.is_grad_enabled
 
         @functools.wraps(call)
         def reported(*args, **kwargs):
             if is_compiling() or not forwards.is_armed():
                 return call(*args, **kwargs)
-            if grad_enabled() and (module.training or not training.needs_mode):
+            if grad_enabled() and (module.training or not shared.needs_mode):
                 begin(module)
                 return call(*args, **kwargs)
-            forwards.disarm()
+            report(False)
             try:
                 return call(*args, **kwargs)
             finally:
-                forwards.arm()
+                report(True)
 
         return reported
 
@@ -418,7 +425,10 @@ def on_torch(torch, began_ns=None):
             if _version(torch) < _OLDEST:
                 _say(f"PyTorch {torch.__version__} is not instrumented: 1.13 or newer is needed")
                 return
-            _auto = Auto(torch)
+            shared = _training.find()
+            if shared is None:
+                return
+            _auto = Auto(torch, shared)
             atexit.register(_at_exit)
             _collectives.attach(torch)
     except Exception:  # a module of this name that is not PyTorch
@@ -429,6 +439,7 @@ def on_torch(torch, began_ns=None):
 def _at_exit():
     if _auto is not None and _auto.training.number:
         _auto.training.end_step()
+        _auto.take_costs()
         cost.tell()
 
 

@@ -94,16 +94,17 @@ small = make(1, workers=0)
 hot = []
 for number in range({ROUNDS}):
     hot.append(recorded(small) - plain(small))
-before, count = _auto.cost.hooks_ns, 100
+before, count = sum(_auto.cost.hooks_ns.values()), 100
 _auto.on_torch(torch)
 for _ in range(count):
     step(*parts)
+_auto.take_over()
 print("layers", layers)
 print("plain_ms", statistics.median(r["plain"] for r in rounds) / 1e6)
 for name in ("recorded", "profiled"):
     print(name, statistics.median(r[name] / r["plain"] for r in rounds))
     print(name + "_us", statistics.median(r[name] - r["plain"] for r in rounds) / 1e3)
-print("hooks_us", (_auto.cost.hooks_ns - before) / count / 1e3)
+print("hooks_us", (sum(_auto.cost.hooks_ns.values()) - before) / count / 1e3)
 print("hot_us", statistics.median(hot) / 1e3)
 print("failures", _auto.failures())
 """

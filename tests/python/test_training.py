@@ -14,9 +14,10 @@ NAMES = {0: "-", 1: "data", 2: "forward", 3: "backward", 5: "optimizer"}
 
 
 class Part:
-    """A module, an optimizer or a scaler."""
+    """A module, an optimizer, a scaler, or an iterator over batches."""
 
     training = True
+    _num_yielded = 0
 
 
 class TrainingTest(unittest.TestCase):
@@ -25,17 +26,30 @@ class TrainingTest(unittest.TestCase):
         self.addCleanup(self.probe.remove)
         self.addCleanup(setattr, _annotate, "marked", _annotate.marked)
         _annotate.marked = _annotate._Marked()
-        self.armed, self.is_worker, self.state = False, False, 0
+        self.hooks, self.grad, self.is_worker, self.state = {}, True, False, 0
+        self.more, self.source, self.evaluated = True, 1, []
+        self.shared = _training.find()
         self.training = _training.Training(
-            self.arm, self.disarm, lambda: self.is_worker, lambda _: self.state
+            self.shared, self.hooks, "key", "hook",
+            grad_enabled=lambda: self.grad,
+            is_worker=lambda: self.is_worker,
+            state_of=lambda _: self.state,
+            report_end=self.evaluated.append,
+            use_iterator=self.use_iterator,
+            describe_loader=lambda _: setattr(self.shared, "is_described", True),
+            count_ready=lambda _: 0,
+            report_cost=lambda: None,
         )
+        self.addCleanup(lambda: self.assertEqual(self.shared.failures, 0))
+        self.addCleanup(self.training.detach)
         self.model = Part()
 
-    def arm(self):
-        self.armed = True
+    @property
+    def armed(self):
+        return bool(self.hooks)
 
-    def disarm(self):
-        self.armed = False
+    def use_iterator(self, iterator):
+        self.shared.length, self.shared.source = int(self.more), self.source
 
     def optimizers(self, count):
         made = [Part() for _ in range(count)]
@@ -43,16 +57,30 @@ class TrainingTest(unittest.TestCase):
             self.training.created(one)
         return made
 
-    def wait(self, grad=True, more=True, batch=True, source="training"):
-        kind = self.training.wait_begins(grad, more, source)
-        self.assertFalse(self.armed and kind, "what a data set calls is no forward")
-        self.training.wait_ends(kind, batch)
-        return kind
+    def wait(self, grad=True, more=True, batch=True, source=1):
+        self.grad, self.more, self.source = grad, more, source
+        waits = self.training.wait_begins(Part())
+        self.grad = True
+        if waits:
+            self.assertFalse(self.armed, "what a data set calls is no forward")
+            self.training.wait_ends(batch)
+        return waits
 
     def forward(self, module=None):
-        """As _auto.py reports it: once, when it was asked for."""
+        """As PyTorch calls it: once, when it was asked for."""
         if self.armed:
             self.training.forward_begins(module or self.model)
+
+    def evaluate(self, grad=False):
+        """A forward in eval() mode, or without gradients."""
+        self.model.training, before = False, self.model.training
+        self.grad = grad
+        self.training.forward_begins(self.model)
+        self.model.training, self.grad = before, True
+        if self.evaluated:
+            self.assertFalse(self.armed)
+            self.evaluated.clear()
+            self.training.evaluation_ends()
 
     def backward(self):
         if self.training.backward_begins():
@@ -148,19 +176,16 @@ class TrainingTest(unittest.TestCase):
             self.step(sgd)
             self.assertEqual(self.told(), [(number, self.WHOLE)])
             self.model.training = False
-            self.wait(source="validation")  # with gradients: the mode tells
-            if self.training.evaluation_begins(self.model, False):
-                self.assertFalse(self.armed)
-                self.training.evaluation_ends()
-            self.wait(grad=False, source="validation")
+            self.wait(source=2)  # with gradients: the mode tells
+            self.evaluate()
+            self.wait(grad=False, source=2)
             self.assertEqual(self.probe.take(), [])
             self.model.training = True
 
     def test_evaluation_before_the_first_step(self):
         (sgd,) = self.optimizers(1)
         self.wait(grad=False)
-        self.training.evaluation_begins(self.model, False)
-        self.training.evaluation_ends()
+        self.evaluate()
         self.assertEqual(self.probe.take(), [])
         self.wait()
         self.micro_batch()
@@ -172,8 +197,7 @@ class TrainingTest(unittest.TestCase):
         self.model.training = False
         for _ in range(3):
             self.wait()
-            self.training.evaluation_begins(self.model, True)
-            self.training.evaluation_ends()
+            self.evaluate(grad=True)
         del sgd
         # Only the first wait could be a training's: nothing was known of the model.
         self.assertEqual(self.told(), [(0, "data")])
@@ -186,7 +210,7 @@ class TrainingTest(unittest.TestCase):
             self.micro_batch()
             self.step(sgd)
             self.model.training = False
-            self.wait(source="validation")
+            self.wait(source=2)
         self.assertEqual(self.told(), [(0, self.WHOLE), (1, self.WHOLE)])
 
     def test_evaluation_with_the_data_of_the_training(self):
@@ -199,8 +223,7 @@ class TrainingTest(unittest.TestCase):
             self.model.training = False
             for _ in range(2):
                 self.wait()
-                self.training.evaluation_begins(self.model, False)
-                self.training.evaluation_ends()
+                self.evaluate()
         # Only the first time its first wait could be a training's.
         wanted = [self.WHOLE, "data", self.WHOLE, self.WHOLE]
         self.assertEqual(self.told(), list(enumerate(wanted)))
@@ -220,14 +243,12 @@ class TrainingTest(unittest.TestCase):
         self.model.training = False
         for _ in range(3):
             self.wait()
-            if self.training.needs_mode:
-                self.training.evaluation_begins(self.model, True)
+            self.training.forward_begins(self.model)
+            if self.evaluated:
                 self.training.evaluation_ends()
-            else:
-                self.forward()
             self.backward()
             self.step(sgd)
-        self.assertFalse(self.training.needs_mode)
+        self.assertFalse(self.shared.needs_mode)
         self.assertEqual([found for _, found in self.told()][-2:], [self.WHOLE] * 2)
 
     def test_gan_with_a_loader(self):

@@ -1,0 +1,365 @@
+/* The state machine of torch_training.h. All functions are called by threads that hold Python's
+ * lock; those other than the training's change nothing but `optimizers`. */
+#include "collectors/torch/torch_training.h"
+
+#include <string.h>
+
+#include "profwrap.h"
+
+void pw_training_init(struct pw_training *t, const struct pw_training_calls *calls,
+                      const struct pw_training_marked *marked)
+{
+    memset(t, 0, sizeof(*t));
+    t->calls = *calls;
+    t->marked = marked;
+    t->needs_mode = true;
+}
+
+/* Whether this is another thread than the training's, such as one that fetches batches. Before the
+ * first forward also whether this process only loads data: after it, the rank's process is another
+ * one, and nothing that is forked records anything. */
+static bool is_elsewhere(const struct pw_training *t)
+{
+    return t->has_thread ? !pthread_equal(t->thread, pthread_self()) : t->calls.is_worker();
+}
+
+static void take_thread(struct pw_training *t)
+{
+    t->has_thread = true;
+    t->thread = pthread_self();
+}
+
+void pw_training_report_forward(struct pw_training *t, bool is_on)
+{
+    if (t->is_reported == is_on)
+        return;
+    t->is_reported = is_on;
+    t->calls.report_forward(is_on);
+}
+
+static void mark(struct pw_training *t, int phase)
+{
+    if (phase == t->phase)
+        return;
+    t->phase = phase;
+    if (!t->marked->phases)
+        t->calls.phase(phase);
+}
+
+static void begin_step(struct pw_training *t)
+{
+    t->is_open = true;
+    if (!t->sees_steps)
+        t->calls.keep_state();
+    if (!t->marked->steps) {
+        t->phase = PROFWRAP_NO_PHASE;
+        t->calls.step(t->number);
+    }
+}
+
+void pw_training_end_step(struct pw_training *t)
+{
+    if (!t->is_open)
+        return;
+    t->is_open = t->has_waited = t->has_backward = false;
+    t->n_stepped = 0;
+    t->number++;
+    if (!t->marked->steps) {
+        t->phase = PROFWRAP_NO_PHASE;
+        t->calls.step(-1);
+    }
+}
+
+/* ---- optimizers ---- */
+
+static struct pw_training_optimizer *find(struct pw_training *t, const void *optimizer)
+{
+    for (int i = 0; i < t->n_optimizers; i++) {
+        const int at = (t->found + i) % t->n_optimizers;
+        if (t->optimizers[at].id == optimizer) {
+            t->found = at;
+            return &t->optimizers[at];
+        }
+    }
+    return NULL;
+}
+
+static struct pw_training_optimizer *keep(struct pw_training *t, const void *optimizer)
+{
+    struct pw_training_optimizer *known = find(t, optimizer);
+    if (known || t->n_optimizers == PW_TRAINING_OPTIMIZERS)
+        return known;
+    t->optimizers[t->n_optimizers] = (struct pw_training_optimizer){.id = optimizer};
+    known = &t->optimizers[t->n_optimizers++];
+    t->calls.found_optimizer(optimizer);
+    return known;
+}
+
+void pw_training_created(struct pw_training *t, const void *optimizer)
+{
+    keep(t, optimizer);
+    if (!is_elsewhere(t))
+        pw_training_report_forward(t, true);
+}
+
+void pw_training_forget(struct pw_training *t, const void *optimizer)
+{
+    struct pw_training_optimizer *known = find(t, optimizer);
+    if (known)
+        *known = t->optimizers[--t->n_optimizers];
+}
+
+static bool has_stepped(struct pw_training *t, const void *optimizer)
+{
+    const struct pw_training_optimizer *known = find(t, optimizer);
+    return known && known->stepped == t->number + 1;
+}
+
+static void note_step(struct pw_training *t, const void *optimizer)
+{
+    struct pw_training_optimizer *known = keep(t, optimizer);
+    t->sees_steps = true;
+    t->latest = optimizer;
+    if (known && known->stepped != t->number + 1) {
+        known->stepped = t->number + 1;
+        t->n_stepped++;
+    }
+}
+
+/* ---- the end of a step ---- */
+
+/* The step's backward is over and parameters have changed: torch.compile() made a step of the
+ * optimizer, and calls no hooks. */
+static void end_unseen(struct pw_training *t)
+{
+    if (!t->sees_steps && t->has_backward && !t->n_stepped && t->calls.has_changed())
+        pw_training_end_step(t);
+}
+
+/* Where the next batch is asked for: what an optimizer made a step in, ends. */
+static void end_iteration(struct pw_training *t)
+{
+    if (!t->n_stepped) {
+        end_unseen(t);
+        return;
+    }
+    if (!t->is_mixed)
+        t->last = t->latest;
+    pw_training_end_step(t);
+}
+
+static void end_if_complete(struct pw_training *t)
+{
+    if (t->last && t->last == t->latest) {
+        t->ended_by = t->last;
+        pw_training_end_step(t);
+    } else if (t->n_stepped >= t->n_optimizers) {
+        pw_training_end_step(t);
+    }
+}
+
+/* ---- waiting for data ---- */
+
+static bool is_shared(const struct pw_training *t, uint64_t source)
+{
+    for (unsigned i = 0; i < t->n_shared && i < PW_TRAINING_SOURCES; i++)
+        if (t->shared_sources[i] == source)
+            return true;
+    return false;
+}
+
+/* By the mode of the model. A trainer may ask for its next batch before it is back in train(), from
+ * the loader that it has trained with. */
+static bool evaluates(struct pw_training *t, uint64_t source)
+{
+    if (!t->needs_mode || !t->root || !t->calls.root_is_evaluated())
+        return false;
+    t->is_guess = source && source == t->own_source && !is_shared(t, source);
+    return !t->is_guess;
+}
+
+static void end_guess(struct pw_training *t)
+{
+    if (!t->is_guess)
+        return;
+    if (!is_shared(t, t->source))
+        t->shared_sources[t->n_shared++ % PW_TRAINING_SOURCES] = t->source;
+    t->is_guess = false;
+    pw_training_end_step(t);
+}
+
+bool pw_training_may_wait(const struct pw_training *t)
+{
+    return t->n_optimizers && !t->waits && !is_elsewhere(t);
+}
+
+enum pw_training_wait pw_training_wait_begins(struct pw_training *t, bool has_gradients,
+                                              bool has_more, uint64_t source)
+{
+    if (!pw_training_may_wait(t))
+        return PW_WAIT_ELSEWHERE;
+    t->waits = PW_WAIT_OTHER;
+    t->depth = 0;                         /* of an optimizer that raised */
+    pw_training_report_forward(t, false); /* of modules that the data set calls */
+    if (!has_gradients || evaluates(t, source)) {
+        pw_training_end_step(t);
+        return t->waits;
+    }
+    end_iteration(t);
+    if (!has_more) {
+        end_guess(t);
+        return t->waits;
+    }
+    t->ended_by = NULL;
+    t->source = source;
+    if (!t->is_open)
+        begin_step(t);
+    t->has_waited = true;
+    mark(t, PROFWRAP_DATA);
+    return t->waits = PW_WAIT_TRAINING;
+}
+
+void pw_training_wait_ends(struct pw_training *t, bool has_batch)
+{
+    if (t->waits == PW_WAIT_TRAINING) {
+        mark(t, PROFWRAP_NO_PHASE);
+        if (!has_batch) /* the end of data of unknown length */
+            pw_training_end_step(t);
+    }
+    t->waits = PW_WAIT_ELSEWHERE;
+    pw_training_report_forward(t, true);
+}
+
+/* ---- forward and backward ---- */
+
+static void set_root(struct pw_training *t, const void *module)
+{
+    t->has_root = true;
+    if (t->root == module)
+        return;
+    t->root = module;
+    t->calls.root_changed(module);
+}
+
+void pw_training_forward_begins(struct pw_training *t, const void *module)
+{
+    if (!t->n_optimizers || t->backwards || is_elsewhere(t))
+        return;
+    pw_training_report_forward(t, false);
+    take_thread(t);
+    t->own_source = t->source;
+    t->is_guess = false;
+    set_root(t, module);
+    if (!t->sees_steps && !t->depth)
+        end_unseen(t);
+    if (!t->is_open)
+        begin_step(t);
+    mark(t, PROFWRAP_FORWARD);
+}
+
+bool pw_training_evaluation_begins(struct pw_training *t, const void *module, bool has_gradients)
+{
+    if (t->backwards || is_elsewhere(t))
+        return false;
+    if (!t->has_root) {
+        set_root(t, module);
+        pw_training_end_step(t); /* which its loader had begun */
+    } else if (t->n_stepped) {
+        pw_training_end_step(t);
+    }
+    end_guess(t);
+    t->evaluated = has_gradients;
+    pw_training_report_forward(t, false);
+    return true;
+}
+
+void pw_training_evaluation_ends(struct pw_training *t)
+{
+    if (!is_elsewhere(t))
+        pw_training_report_forward(t, true);
+}
+
+bool pw_training_backward_begins(struct pw_training *t)
+{
+    if (!t->n_optimizers || is_elsewhere(t))
+        return false;
+    take_thread(t);
+    if (t->backwards++)
+        return true;
+    if (t->evaluated && t->phase != PROFWRAP_FORWARD)
+        t->needs_mode = false;
+    t->evaluated = false;
+    pw_training_report_forward(t, false);
+    if (!t->is_open)
+        begin_step(t);
+    t->has_backward = true;
+    mark(t, PROFWRAP_BACKWARD);
+    return true;
+}
+
+void pw_training_backward_ends(struct pw_training *t)
+{
+    if (--t->backwards)
+        return;
+    mark(t, t->depth ? PROFWRAP_OPTIMIZER : PROFWRAP_NO_PHASE);
+    pw_training_report_forward(t, true);
+    if (t->n_stepped && !t->depth) /* optimizers that make their step inside of backward */
+        end_if_complete(t);
+}
+
+/* ---- steps of optimizers ---- */
+
+/* Its place in the stack, or -1. */
+static int place_of(const struct pw_training *t, const void *key)
+{
+    for (int i = 0; i < t->depth; i++)
+        if (t->stack[i] == key)
+            return i;
+    return -1;
+}
+
+static void enter_optimizer(struct pw_training *t, const void *optimizer)
+{
+    if (t->is_open && !t->has_waited && has_stepped(t, optimizer))
+        end_iteration(t);
+    if (t->ended_by && t->ended_by != optimizer) { /* that was not the last one */
+        t->is_mixed = true;
+        t->last = NULL;
+    }
+    t->ended_by = NULL;
+    if (!t->is_open)
+        begin_step(t);
+    mark(t, PROFWRAP_OPTIMIZER);
+    pw_training_report_forward(t, true); /* for a closure */
+}
+
+void pw_training_optimizer_begins(struct pw_training *t, const void *optimizer, const void *caller)
+{
+    if (t->backwards || is_elsewhere(t))
+        return;
+    take_thread(t);
+    const void *key = caller ? caller : optimizer;
+    const int place = place_of(t, key);
+    if (place >= 0) /* the step before of this one raised */
+        t->depth = place;
+    if (!t->depth)
+        enter_optimizer(t, optimizer);
+    if (t->depth < PW_TRAINING_DEPTH)
+        t->stack[t->depth++] = key;
+}
+
+void pw_training_optimizer_ends(struct pw_training *t, const void *optimizer, const void *caller)
+{
+    const int place = place_of(t, caller ? caller : optimizer);
+    if (t->backwards && place < 0) {
+        note_step(t, optimizer);
+    } else if (place >= 0 && !is_elsewhere(t)) {
+        t->depth = place;
+        note_step(t, optimizer);
+        if (t->depth)
+            return;
+        pw_training_report_forward(t, true);
+        end_if_complete(t);
+        mark(t, PROFWRAP_NO_PHASE); /* which the end of a step has done */
+    }
+}
