@@ -9,6 +9,8 @@
 #define LEFT_FULL 0.8
 #define RIGHT_LOW 0.6
 
+enum { WINDOW_STEPS = 10 }; /* fewer are the first ones of an epoch, or chance */
+
 #define LEAST_INTERVAL_NS 500000
 #define LEAST_INTERVAL_PARTS 100 /* the gap before forward must be longer than the step / this */
 
@@ -17,11 +19,24 @@ static int is_device(const struct pw_row_c_queue *queue)
     return strncmp(queue->side, "device", sizeof(queue->side)) == 0;
 }
 
+double pw_pipeline_usage(const struct pw_pipeline *p, const struct pw_row_c_queue *queue)
+{
+    return p->is_of_steps && queue->starved_steps > 0 ? queue->starved_usage : queue->usage;
+}
+
+int pw_pipeline_has_window(const struct pw_row_c_queue *queue)
+{
+    const double steps = (double)queue->last_empty_step - (double)queue->first_empty_step + 1;
+    return queue->rank >= 0 && queue->steps_empty >= WINDOW_STEPS && steps > 0 &&
+           (double)queue->steps_empty > HOST_EMPTY * steps;
+}
+
 /* 1 when the operator is too slow. A queue of unlimited size is never full, so it tells nothing
  * about its operators. */
-static int is_suspect(const struct pw_pipeline_operator *op)
+static int is_suspect(const struct pw_pipeline *p, const struct pw_pipeline_operator *op)
 {
-    double left = op->left ? op->left->usage : -1, right = op->right ? op->right->usage : -1;
+    const double left = op->left ? pw_pipeline_usage(p, op->left) : -1;
+    const double right = op->right ? pw_pipeline_usage(p, op->right) : -1;
     if ((op->left && left < 0) || (op->right && right < 0))
         return 0;
     if (!op->left)
@@ -36,7 +51,25 @@ static void add_operator(struct pw_pipeline *p, const char *name, const struct p
 {
     struct pw_pipeline_operator *op = &p->operators[p->noperators++];
     *op = (struct pw_pipeline_operator){name, left, right, 0};
-    op->suspect = is_suspect(op);
+}
+
+/* Once the last queues are known. */
+static enum pw_pipeline_verdict find_verdict(struct pw_pipeline *p,
+                                             const struct pw_row_c_queue *last)
+{
+    const struct pw_row_c_queue *host = p->host;
+    if (host && host->empty_share > HOST_EMPTY)
+        return PW_PIPELINE_PROCESSING;
+    p->is_of_steps = last->starved_steps > 0;
+    if (p->device && p->device->steps_empty > 0)
+        return host && host->starved_steps > 0 &&
+                       (double)host->starved_empty > HOST_EMPTY * (double)host->starved_steps
+                   ? PW_PIPELINE_PROCESSING
+                   : PW_PIPELINE_TRANSFER;
+    if (!p->device && host && pw_pipeline_has_window(host))
+        return PW_PIPELINE_PROCESSING;
+    p->is_of_steps = 0;
+    return PW_PIPELINE_FINE;
 }
 
 void pw_pipeline_judge(const struct pw_row_c_queue *queues, size_t n, struct pw_pipeline *p)
@@ -60,9 +93,9 @@ void pw_pipeline_judge(const struct pw_row_c_queue *queues, size_t n, struct pw_
      * then be full. */
     if (left->emptied_by[0])
         add_operator(p, left->emptied_by, left, NULL);
-    p->verdict = p->host && p->host->empty_share > HOST_EMPTY ? PW_PIPELINE_PROCESSING
-                 : p->device && p->device->steps_empty > 0    ? PW_PIPELINE_TRANSFER
-                                                              : PW_PIPELINE_FINE;
+    p->verdict = find_verdict(p, left);
+    for (size_t i = 0; i < p->noperators; i++)
+        p->operators[i].suspect = is_suspect(p, &p->operators[i]);
 }
 
 const struct pw_row_c_queue *pw_pipeline_of_rank(const struct pw_row_c_queue *queues, size_t total,

@@ -18,8 +18,10 @@ enum { PW_PIPELINE_QUEUES = 32 };
 enum pw_pipeline_verdict {
     PW_PIPELINE_UNKNOWN, /* there are no queues */
     PW_PIPELINE_FINE,
-    PW_PIPELINE_PROCESSING, /* the last host queue is empty in more than 30 % of its samples */
-    PW_PIPELINE_TRANSFER,   /* otherwise, the last device queue was empty when a step needed data */
+    /* the last host queue is empty in more than 30 % of its samples, or of those in the steps that
+     * found the pipeline's last queue empty */
+    PW_PIPELINE_PROCESSING,
+    PW_PIPELINE_TRANSFER, /* otherwise, the last device queue was empty when a step needed data */
 };
 
 /* An operator takes data from the queue `left` and puts them into `right`; NULL at an end of the
@@ -32,6 +34,9 @@ struct pw_pipeline_operator {
 
 struct pw_pipeline {
     enum pw_pipeline_verdict verdict;
+    /* Judged in those steps only in which the last queue was found empty: there are some, and the
+     * host's queue is seldom empty in all. */
+    int is_of_steps;
     /* the last queue on the host and on the device; NULL: there is none */
     const struct pw_row_c_queue *host, *device;
     struct pw_pipeline_operator operators[PW_PIPELINE_QUEUES + 1];
@@ -46,6 +51,13 @@ void pw_pipeline_judge(const struct pw_row_c_queue *queues, size_t n, struct pw_
  * NULL when there are none. */
 const struct pw_row_c_queue *pw_pipeline_of_rank(const struct pw_row_c_queue *queues, size_t total,
                                                  int32_t rank, size_t *n);
+
+/* How full a queue is, by what its pipeline is judged by; -1: not known. */
+double pw_pipeline_usage(const struct pw_pipeline *pipeline, const struct pw_row_c_queue *queue);
+
+/* True when a rank's queue was empty in a part of the run, and there in more than 30 % of the
+ * steps: 10 steps or more, first_empty_step to last_empty_step. */
+int pw_pipeline_has_window(const struct pw_row_c_queue *queue);
 
 /* The operator to blame: the first one that is suspect, else the one that fills the queue of the
  * verdict. NULL when there is none. */

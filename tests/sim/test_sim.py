@@ -910,6 +910,24 @@ def data_pipeline_is_judged_as_declared():
 
 
 @case
+def data_pipeline_is_judged_in_the_steps_that_wait():
+    """A fault in some steps: the queues of all others are full."""
+    for steps in ("350-450", "430-450"):
+        for fault, slowest in (("starved_loader", "map decode"), ("slow_transfer", "transfer")):
+            directory = os.path.join(where, f"{fault}-{steps}")
+            sim(directory, "-r", "4", "-s", "500", "-n", "1", "--queues", "-f",
+                f"{fault}:rank=3,steps={steps},percent=30")
+            merge(directory)
+            found, declared = report(directory), truth(directory)["faults"][0]
+            advice = {row["rule"]: row for row in found["advice"]}
+            assert advice.keys() & {"data_processing_slow", "data_transfer_slow"} == {
+                declared["advice"]}, (fault, steps, advice)
+            row = advice[declared["advice"]]
+            assert row["ranks"] == [3] and f"'{slowest}'" in row["text"], row
+            assert abs(row["saves_ns"] / declared["gain_ns"] - 1) < 0.1, (row, declared)
+
+
+@case
 def data_pipeline_without_metadata():
     found, _, _ = pipeline_run("clean")
     assert found["data_pipeline"]["verdict"] == "fine"

@@ -42,6 +42,51 @@ static void test_verdicts(void **state)
     assert_int_equal(verdict_of(rows, 2), PW_PIPELINE_UNKNOWN);
 }
 
+/* Empty in some steps: they decide, not the run. */
+static void test_verdict_of_some_steps(void **state)
+{
+    (void)state;
+    struct pw_row_c_queue rows[] = {queue(0, "host", 0.95, 0, 0), queue(1, "host", 0.90, 0.05, 5),
+                                    queue(2, "device", 0.90, 0.05, 5)};
+    struct pw_pipeline p;
+    for (int i = 0; i < 3; i++) {
+        rows[i].starved_steps = 5;
+        rows[i].starved_empty = i ? 5 : 0;
+        rows[i].starved_usage = i ? 0 : 0.95;
+    }
+    pw_pipeline_judge(rows, 3, &p);
+    assert_int_equal(p.verdict, PW_PIPELINE_PROCESSING);
+    assert_ptr_equal(pw_pipeline_culprit(&p)->right, &rows[1]);
+    rows[1].starved_empty = 1;
+    rows[1].starved_usage = 0.9;
+    pw_pipeline_judge(rows, 3, &p);
+    assert_int_equal(p.verdict, PW_PIPELINE_TRANSFER);
+    assert_ptr_equal(pw_pipeline_culprit(&p)->right, &rows[2]);
+}
+
+/* A loader alone: empty in 12 of the steps 40-59 of 1000, or in the first step of each epoch. */
+static void test_window_of_a_loader(void **state)
+{
+    (void)state;
+    struct pw_row_c_queue row = queue(0, "host", 0.9, 0.012, 12);
+    row.rank = 2;
+    row.steps = 1000;
+    row.starved_steps = row.starved_empty = 12;
+    row.first_empty_step = 40;
+    row.last_empty_step = 59;
+    assert_int_equal(verdict_of(&row, 1), PW_PIPELINE_PROCESSING);
+    row.first_empty_step = 0;
+    row.last_empty_step = 990;
+    assert_int_equal(verdict_of(&row, 1), PW_PIPELINE_FINE);
+    row.first_empty_step = 40;
+    row.last_empty_step = 48;
+    row.steps_empty = 9;
+    assert_int_equal(verdict_of(&row, 1), PW_PIPELINE_FINE);
+    row.steps_empty = 12;
+    row.rank = -1; /* steps of all ranks */
+    assert_int_equal(verdict_of(&row, 1), PW_PIPELINE_FINE);
+}
+
 /* The suspects as a bit set, of three queues and an operator behind them. */
 static unsigned suspects(double a, double b, double c)
 {
@@ -156,6 +201,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_verdict_of_some_steps),
+        cmocka_unit_test(test_window_of_a_loader),
         cmocka_unit_test(test_suspects),
         cmocka_unit_test(test_slowest_part_is_named),
         cmocka_unit_test(test_rows_of_a_rank),

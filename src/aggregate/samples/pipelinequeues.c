@@ -65,6 +65,7 @@ struct queue {
     /* [nsteps] time of the first sample in each step; INT64_MAX: there is none */
     int64_t *first_look;
     uint8_t *was_empty; /* [nsteps] whether the queue was empty at that time */
+    float *filled;      /* [nsteps] size / capacity at that time; -1: there is no limit */
     struct bin *bins;
 };
 
@@ -82,8 +83,9 @@ static int allocate(struct pass *p, struct queue *q, size_t points)
     size_t nsteps = p->input->nsteps;
     q->first_look = malloc((nsteps + 1) * sizeof(*q->first_look));
     q->was_empty = calloc(nsteps + 1, sizeof(*q->was_empty));
+    q->filled = calloc(nsteps + 1, sizeof(*q->filled));
     q->bins = calloc(points, sizeof(*q->bins));
-    if (!q->first_look || !q->was_empty || !q->bins)
+    if (!q->first_look || !q->was_empty || !q->filled || !q->bins)
         return -ENOMEM;
     for (size_t s = 0; s < nsteps; s++)
         q->first_look[s] = INT64_MAX;
@@ -122,12 +124,14 @@ static void add_measured(struct pass *p, struct queue *q, const struct pw_row_qu
     ptrdiff_t s = pw_input_step_near(input, row->time, &p->near);
     if (input->nsteps && (s < 0 || input->steps[s].recorded != PW_RECORDED_ACTIVE))
         return;
+    double usage = -1;
     q->samples++;
     q->empty += row->size == 0;
     q->size += (double)row->size;
     if (row->capacity > 0) {
-        double usage = (double)row->size / (double)row->capacity;
-        q->usage += usage < 1 ? usage : 1;
+        usage = (double)row->size / (double)row->capacity;
+        usage = usage < 1 ? usage : 1;
+        q->usage += usage;
         q->limited++;
         q->capacity = row->capacity > q->capacity ? row->capacity : q->capacity;
     }
@@ -135,6 +139,7 @@ static void add_measured(struct pass *p, struct queue *q, const struct pw_row_qu
     if (s >= 0 && row->time < q->first_look[s]) {
         q->first_look[s] = row->time;
         q->was_empty[s] = row->size == 0;
+        q->filled[s] = (float)usage;
     }
 }
 
@@ -222,6 +227,38 @@ static struct pw_row_c_queue make_row(const struct pass *p, const struct queue *
     return row;
 }
 
+/* Whether queue `a` comes after `b`: see by_place() below, which is of all ranks. */
+static int is_behind(const struct pw_row_c_queue *a, const struct pw_row_c_queue *b)
+{
+    if (a->place != b->place)
+        return (uint32_t)a->place > (uint32_t)b->place;
+    const int side = strncmp(a->side, b->side, sizeof(a->side));
+    return side ? side < 0 : strncmp(a->queue, b->queue, sizeof(a->queue)) > 0;
+}
+
+/* Of the steps in which the last queue of the rank was empty: what the first sample of each queue
+ * found. */
+static void add_starved(const struct pass *p, struct pw_row_c_queue *rows)
+{
+    size_t last = 0;
+    for (size_t i = 1; i < p->n; i++)
+        last = is_behind(&rows[i], &rows[last]) ? i : last;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct queue *q = &p->queues[i];
+        double sum = 0;
+        int64_t limited = 0;
+        for (size_t s = 0; s < p->input->nsteps; s++) {
+            if (!p->queues[last].was_empty[s] || q->first_look[s] == INT64_MAX)
+                continue;
+            rows[i].starved_steps++;
+            rows[i].starved_empty += q->was_empty[s];
+            limited += q->filled[s] >= 0;
+            sum += q->filled[s] >= 0 ? (double)q->filled[s] : 0;
+        }
+        rows[i].starved_usage = limited ? sum / (double)limited : -1;
+    }
+}
+
 static void add_series(struct pw_queues *out, const struct pass *p, const struct queue *q)
 {
     double width = ((double)p->end - (double)p->begin) / (double)p->nbins;
@@ -254,6 +291,8 @@ static int append(struct pw_queues *out, const struct pass *p, const struct pw_o
         rows[out->n++] =
             make_row(p, &p->queues[i], pw_openfile_text(file, p->queues[i].name), pipeline);
     }
+    if (p->n)
+        add_starved(p, rows + out->n - p->n);
     out->unlisted += p->unlisted;
     return 0;
 }
@@ -280,6 +319,7 @@ int pw_queues_read(struct pw_queues *out, const struct pw_openfile *file, size_t
     for (size_t i = 0; i < p->n; i++) {
         free(p->queues[i].first_look);
         free(p->queues[i].was_empty);
+        free(p->queues[i].filled);
         free(p->queues[i].bins);
     }
     free(p);
@@ -366,6 +406,10 @@ static double joined_mean(double a, int64_t a_n, double b, int64_t b_n)
 static void join(struct pw_row_c_queue *all, const struct pw_row_c_queue *one)
 {
     all->usage = joined_mean(all->usage, all->samples, one->usage, one->samples);
+    all->starved_usage =
+        joined_mean(all->starved_usage, all->starved_steps, one->starved_usage, one->starved_steps);
+    all->starved_steps = pw_sum(all->starved_steps, one->starved_steps);
+    all->starved_empty = pw_sum(all->starved_empty, one->starved_empty);
     all->mean_size = joined_mean(all->mean_size, all->samples, one->mean_size, one->samples);
     all->samples = pw_sum(all->samples, one->samples);
     all->empty_samples = pw_sum(all->empty_samples, one->empty_samples);
@@ -391,7 +435,8 @@ static size_t build(const struct pw_row_c_queue *rows, size_t n, const struct kn
         out[i].rank = -1;
         out[i].place = (int32_t)i;
         out[i].samples = out[i].empty_samples = out[i].capacity = out[i].steps = 0;
-        out[i].steps_empty = 0;
+        out[i].steps_empty = out[i].starved_steps = out[i].starved_empty = 0;
+        out[i].starved_usage = -1;
         out[i].usage = out[i].mean_size = out[i].empty_share = -1;
         out[i].first_empty_step = out[i].last_empty_step = -1;
     }

@@ -69,18 +69,48 @@ static int64_t interval_of(const struct pw_row_c_step_trace *trace)
     return trace->interval_ns >= 0 ? trace->interval_ns : trace->data_wait_ns;
 }
 
+/* How long a step of a rank waits for data, and how long it is: means over the measured steps, or
+ * over those from the first to the last that found the queue empty. */
+struct waiting {
+    int64_t interval_ns, total_ns;
+    int is_window;
+};
+
+static struct waiting waiting_of(const struct pw_advice_input *in, size_t row,
+                                 const struct pw_pipeline *p)
+{
+    const struct pw_cluster *c = in->cluster;
+    const struct pw_row_c_queue *queue =
+        p->verdict == PW_PIPELINE_TRANSFER || (p->is_of_steps && p->device) ? p->device : p->host;
+    const struct waiting whole = {interval_of(&in->trace[row]), in->trace[row].total_ns, 0};
+    int64_t waits = 0, total = 0, n = 0;
+    if (!queue || !p->is_of_steps || !c->step_trace || !pw_pipeline_has_window(queue))
+        return whole;
+    for (size_t s = 0; s < c->nstep_rows; s++) {
+        const struct pw_row_c_step_trace *cell = &c->step_trace[s * c->nrank_rows + row];
+        if (c->steps[s].step < queue->first_empty_step ||
+            c->steps[s].step > queue->last_empty_step || interval_of(cell) < 0 ||
+            cell->total_ns < 0)
+            continue;
+        waits = pw_sum(waits, interval_of(cell));
+        total = pw_sum(total, cell->total_ns);
+        n++;
+    }
+    return n ? (struct waiting){waits / n, total / n, 1} : whole;
+}
+
 /* The verdict of the queues of the rank in this row of /ranks; UNKNOWN when the rank does not wait
  * long enough to matter. */
 static enum pw_pipeline_verdict verdict_of(const struct pw_advice_input *in, size_t row,
                                            struct pw_pipeline *pipeline)
 {
     const struct pw_cluster *c = in->cluster;
-    const struct pw_row_c_step_trace *trace = &in->trace[row];
     size_t n;
     const struct pw_row_c_queue *queues =
         pw_pipeline_of_rank(c->queues, c->nqueues, c->ranks[row].rank, &n);
     pw_pipeline_judge(queues, n, pipeline);
-    if (!pw_pipeline_hurts(interval_of(trace), trace->total_ns))
+    const struct waiting waiting = waiting_of(in, row, pipeline);
+    if (!pw_pipeline_hurts(waiting.interval_ns, waiting.total_ns))
         return PW_PIPELINE_UNKNOWN;
     return pipeline->verdict;
 }
@@ -122,15 +152,18 @@ static int64_t savings(const struct pw_advice_input *in, const struct pw_advice 
     return gain;
 }
 
-static void write_queue(struct pw_sentence *s, const struct pw_row_c_queue *queue)
+static void write_queue(struct pw_sentence *s, const struct pw_pipeline *p,
+                        const struct pw_row_c_queue *queue)
 {
+    const double usage = pw_pipeline_usage(p, queue);
     pw_sentence_add(s, "'%.*s'", (int)sizeof(queue->queue), queue->queue);
-    if (queue->usage >= 0)
-        pw_sentence_add(s, " (%.0f %% full)", 100 * queue->usage);
+    if (usage >= 0)
+        pw_sentence_add(s, " (%.0f %% full)", 100 * usage);
 }
 
 /* "the slowest part is 'decode', between the queues 'read' (97 % full) and 'ready' (4 % full)". */
-static void write_culprit(struct pw_sentence *s, const struct pw_pipeline_operator *op)
+static void write_culprit(struct pw_sentence *s, const struct pw_pipeline *p,
+                          const struct pw_pipeline_operator *op)
 {
     if (!op)
         return;
@@ -140,13 +173,15 @@ static void write_culprit(struct pw_sentence *s, const struct pw_pipeline_operat
         pw_sentence_add(s, "; the slowest part is what ");
     if (op->left && op->right) {
         pw_sentence_add(s, op->name[0] ? "between the queues " : "is between the queues ");
-        write_queue(s, op->left);
+        write_queue(s, p, op->left);
         pw_sentence_add(s, " and ");
-        write_queue(s, op->right);
+        write_queue(s, p, op->right);
     } else {
         pw_sentence_add(s, op->name[0] ? "which fills " : "fills ");
-        write_queue(s, op->right ? op->right : op->left);
+        write_queue(s, p, op->right ? op->right : op->left);
     }
+    if (p->is_of_steps)
+        pw_sentence_add(s, " in the steps that had to wait");
 }
 
 /* How often the queue that the verdict is about was empty on the worst rank. */
@@ -163,9 +198,11 @@ static void write_evidence(const struct pw_advice_input *in, size_t row,
         pw_sentence_add(
             s, ", in %" PRId64 " of %" PRId64 " steps (%" PRId64 "-%" PRId64 ") when it was needed",
             queue->steps_empty, queue->steps, queue->first_empty_step, queue->last_empty_step);
-    pw_sentence_add(s, "; %s before forward in a step of %s",
-                    pw_text_ns(wait, sizeof(wait), interval_of(&in->trace[row])),
-                    pw_text_ns(step, sizeof(step), in->trace[row].total_ns));
+    const struct waiting waiting = waiting_of(in, row, p);
+    pw_sentence_add(s, "; %s before forward in a step of %s%s",
+                    pw_text_ns(wait, sizeof(wait), waiting.interval_ns),
+                    pw_text_ns(step, sizeof(step), waiting.total_ns),
+                    waiting.is_window ? ", on average of these steps" : "");
 }
 
 static int judge_pipeline(const struct pw_advice_input *in, enum pw_pipeline_verdict verdict,
@@ -193,7 +230,7 @@ static int judge_pipeline(const struct pw_advice_input *in, enum pw_pipeline_ver
     pw_sentence_add(&text, "Rank%s ", advice->nranks > 1 ? "s" : "");
     pw_advice_write_ranks(advice, &text);
     pw_sentence_add(&text, ": %s", what);
-    write_culprit(&text, culprit);
+    write_culprit(&text, &p, culprit);
     pw_sentence_add(
         &text, ". %s",
         pw_pipeline_remedy(culprit ? pw_pipeline_kind_of(culprit->name) : PW_PIPELINE_OTHER));

@@ -96,7 +96,7 @@ static size_t find_slow(const struct pw_cluster *c, size_t nall, struct pw_pipel
     return slow;
 }
 
-static int print_verdict(const struct pw_page *page)
+static const char *verdict_words(const struct pw_pipeline *p)
 {
     static const char *const words[] = {
         [PW_PIPELINE_UNKNOWN] = "No verdict: no queue was sampled in a measured step.",
@@ -107,6 +107,14 @@ static int print_verdict(const struct pw_page *page)
         [PW_PIPELINE_TRANSFER] = "The host's queue is filled, but the device's was empty when a "
                                  "step needed data: data are transferred too slowly.",
     };
+    if (p->verdict == PW_PIPELINE_PROCESSING && p->is_of_steps)
+        return "The host's queue is filled in most steps, but was empty in steps that had to wait: "
+               "there, data are processed too slowly.";
+    return words[p->verdict];
+}
+
+static int print_verdict(const struct pw_page *page)
+{
     const struct pw_cluster *c = page->figures->cluster;
     struct pw_pipeline p, first;
     size_t n;
@@ -114,9 +122,9 @@ static int print_verdict(const struct pw_page *page)
     pw_pipeline_judge(all, n, &p);
     size_t slow = find_slow(c, n, &first);
     if (!slow)
-        return pw_page_print(page, 2, 2, "%s", words[p.verdict]);
+        return pw_page_print(page, 2, 2, "%s", verdict_words(&p));
     int err = pw_page_print(page, 2, 2, "On rank %" PRId32 "%s: %s", first.operators[0].right->rank,
-                            slow > 1 ? ", and more" : "", words[first.verdict]);
+                            slow > 1 ? ", and more" : "", verdict_words(&first));
     return err ? err : print_operators(page, &first);
 }
 
