@@ -1,7 +1,7 @@
 /* The tool halves of all collector modules: each owns the row of its name, whose functions the
- * collector process calls (rank/collect/collector.h). run/activities.c makes the table of them, and
- * says in which order; tests take single rows. Tool code only: nothing here is in the application.
- */
+ * collector process calls (rank/collect/collector.h). run/activities.c puts them into a table,
+ * whose order matters; tests use single rows. Tool code only: nothing here is in the
+ * application. */
 #ifndef PW_COLLECTORS_COLLECTORS_H
 #define PW_COLLECTORS_COLLECTORS_H
 
@@ -10,8 +10,8 @@
 extern const struct pw_collector pw_collector_mpi;         /* calls of MPI */
 extern const struct pw_collector pw_collector_nccl;        /* operations of NCCL and RCCL */
 extern const struct pw_collector pw_collector_torch;       /* calls of torch.distributed */
-extern const struct pw_collector pw_collector_annotations; /* what is said through profwrap.h */
-extern const struct pw_collector pw_collector_nvtx;        /* and through NVTX */
+extern const struct pw_collector pw_collector_annotations; /* calls of profwrap.h's functions */
+extern const struct pw_collector pw_collector_nvtx;        /* calls of NVTX */
 extern const struct pw_collector pw_collector_gpu;         /* what ran on GPUs */
 extern const struct pw_collector pw_collector_sys;         /* samples of /proc/PID */
 extern const struct pw_collector pw_collector_host; /* samples of the machine and the cgroup */

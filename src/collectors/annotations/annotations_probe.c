@@ -9,7 +9,8 @@
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
 
-/* Before anything else: a call that is not recorded costs no more. */
+/* Whether nothing is recorded. Tested first, so that a call that is not recorded costs only this
+ * test. */
 static inline bool is_closed(void)
 {
     return __builtin_expect(!(pw_gate->activities & PW_ACTIVITY_ANNOTATIONS), 0);
@@ -20,13 +21,14 @@ static inline struct pw_thread *note_thread(void)
     return is_closed() ? NULL : pw_probe_thread();
 }
 
-/* The same, to record; or, while that is paused, to keep what must be known when it goes on. */
+/* Locks the thread to record, or, while recording is paused, to update the state that is needed
+ * when it continues. Returns NULL when it cannot. */
 static inline struct pw_thread *note_begin(void)
 {
     return pw_recording_hold(note_thread());
 }
 
-/* A record of something that happened at `now`, or NULL: it is lost, and counted. */
+/* Returns a record for an event at time `now`; NULL when it is lost, which is counted. */
 static struct pw_record *reserve(struct pw_thread *thread, uint64_t now, enum pw_record_type type,
                                  enum pw_lost lost)
 {
@@ -43,7 +45,7 @@ static void end_phase(struct pw_thread *thread, uint64_t now)
     phase->start = 0;
 }
 
-/* Its start last: with that it is there. */
+/* Sets the start last, because a phase with a start is valid. */
 static void begin_phase(struct pw_thread *thread, int number, uint64_t now)
 {
     static const char *const names[] = {"",         "data",      "forward",
@@ -65,7 +67,7 @@ static int note_active(void)
     return note_thread() != NULL && !pw_recording_is_paused();
 }
 
-/* Whatever is recorded: a schedule goes by steps. */
+/* Also called while nothing is recorded, because the schedule counts steps. */
 static void note_step(int64_t step)
 {
     struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
@@ -108,7 +110,8 @@ static inline bool end_paused(void)
     return thread && pw_range_end_idle(thread, PW_KEY_API);
 }
 
-/* What is called has no frame, so that while nothing is recorded it costs little. */
+/* A separate function, so that the exported one needs no stack frame and is fast while nothing is
+ * recorded. */
 static __attribute__((noinline)) void push_range(const char *name)
 {
     struct pw_thread *thread = note_begin();
@@ -196,7 +199,7 @@ static void note_range_pop(void)
         pop_range();
 }
 
-/* Names first: to tell the collector a new one takes a record, too. */
+/* Names before the record is reserved: sending a new name takes a record, too. */
 static void note_op_past(const char *name, const char *type, const char *shapes, int64_t start_ns,
                          int64_t end_ns, int lane, int64_t alloc_bytes)
 {
@@ -264,8 +267,8 @@ static void note_memory(int64_t bytes_delta, int device)
     pw_probe_unlock(thread);
 }
 
-/* Reserves a record of an amount of work, and locks *thread; NULL, and nothing is locked, where
- * none is to be written. */
+/* Locks *thread and reserves a record of an amount of work. Returns NULL, and locks nothing, when
+ * no record is to be written. */
 static struct pw_record *amount_begin(enum pw_record_type type, struct pw_thread **thread)
 {
     *thread = pw_recording_paused_thread() ? NULL : note_begin();
@@ -297,7 +300,7 @@ static void note_work(int64_t amount)
 static void note_flops(double flops)
 {
     struct pw_thread *thread;
-    const bool is_amount = flops > 0; /* a not-a-number is not */
+    const bool is_amount = flops > 0; /* false for NaN */
     struct pw_record *record = is_amount ? amount_begin(PW_REC_FLOPS, &thread) : NULL;
     if (!record)
         return;

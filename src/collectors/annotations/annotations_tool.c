@@ -1,5 +1,5 @@
-/* Collector annotations, tool half: turns what applications say through profwrap.h into rows of
- * /steps and /events/range. Records may hold anything. */
+/* Collector annotations, tool half: turns the records of profwrap.h's functions into rows of /steps
+ * and /events/range. Records are not trusted. */
 #include "collectors/collectors.h"
 
 #include <math.h>
@@ -10,10 +10,11 @@
 
 enum { HOST = -1, MOST_DEVICES = 64, MOST_COSTS = 8 };
 
-/* The Python module says by metadata of such keys what it costs itself: "NAME", "NUMBER UNIT". */
+/* The Python module reports its own cost as metadata: the key is this prefix and a name, the value
+ * "NUMBER UNIT". */
 static const char cost_key[] = "profwrap.overhead.";
 
-/* Rows of /strings: the last value counts. */
+/* Key and value as rows of /strings. A later value replaces an earlier one. */
 struct cost {
     uint32_t key, value;
 };
@@ -22,7 +23,7 @@ struct state {
     struct pw_rankfile *file;
     struct pw_steprow step;
     uint64_t allocated[MOST_DEVICES - HOST]; /* bytes, modulo 2^64 */
-    int64_t last_end; /* of any range: where a step ends that has no end of its own */
+    int64_t last_end; /* end of the last range; used for a step that was not ended */
     struct cost costs[MOST_COSTS];
 };
 
@@ -103,7 +104,7 @@ static void append_flops(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_flops, &row);
 }
 
-/* 1 when the key is that of a cost. */
+/* Returns 1, and keeps the value, when the key has the prefix of a cost. */
 static int keep_cost(struct state *s, uint32_t key, uint32_t value)
 {
     int i = 0;

@@ -8,7 +8,7 @@
 struct device {
     bool is_known, is_used;
     struct pw_row_device row;
-    uint32_t name; /* row of /strings: the text may still come */
+    uint32_t name; /* row of /strings; its text may come later */
 };
 
 struct pw_gpu_devices {

@@ -1,11 +1,12 @@
-/* A queue, in the order in which CUPTI handed over; see gpu_held.h. */
+/* A queue of records in the order in which they came; see gpu_held.h. */
 #include "collectors/gpu/gpu_held.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* As many are held, or for so long on the device's time; and looked at each so many records. */
+/* At most HELD records are held, and none longer than a limit of the device's time. The oldest are
+ * checked after every LOOK_EACH records. */
 enum { HELD = 1 << 16, LOOK_EACH = 256, MOST_NAMES = 1 << 20, CONTEXTS = 64 };
 #define HOLD_NS ((int64_t)10000000000)
 
@@ -27,7 +28,7 @@ struct pw_gpu_held {
         uint32_t context;
         int32_t device;
     } contexts[CONTEXTS];
-    uint64_t names[MOST_NAMES / 64]; /* rows of /strings that are kernels' */
+    uint64_t names[MOST_NAMES / 64]; /* bit per row of /strings: the name of a kernel */
 };
 
 struct pw_gpu_held *pw_gpu_held_create(struct pw_rankfile *file, struct pw_gpu_launches *launches)
@@ -47,7 +48,7 @@ void pw_gpu_held_expect(struct pw_gpu_held *h, bool calls)
 
 /* ---- contexts ---- */
 
-/* -1: nothing is known of it yet. */
+/* Returns the device of a context; -1: not known yet. */
 static int32_t device_of(const struct pw_gpu_held *h, uint32_t context)
 {
     for (size_t i = 0; i < h->ncontexts; i++)
@@ -68,8 +69,8 @@ static void note_context(struct pw_gpu_held *h, const struct pw_record *record)
 
 /* ---- rows ---- */
 
-/* What the tables of kernels, copies and memsets have in common: when and where it ran, and who
- * launched it. */
+/* The fields that the rows of kernels, copies and memsets have in common: when and where it ran,
+ * and what launched it. */
 #define WORK_FIELDS(part)                                                             \
     .start = e->start, .end = e->end, .device = r->op, .context = r->part.context,    \
     .stream = r->part.stream, .correlation = r->part.correlation,                     \
@@ -128,13 +129,14 @@ static void append_set(struct pw_gpu_held *h, const struct event *e,
     pw_rankfile_append(h->file, PW_TABLE_memset, &row);
 }
 
-/* What CUPTI says of a context or stream that there is none of: until 13.1, and from 13.2 on. */
+/* Whether CUPTI's number means "no context" or "no stream". It is UINT32_MAX or 0, depending on
+ * CUPTI's version. */
 static bool is_none(uint32_t number)
 {
     return number == UINT32_MAX || number == 0;
 }
 
-/* -1: what was waited for is no stream. */
+/* Returns the stream; -1 when the wait was not for a stream. */
 static int64_t stream_of(const struct pw_record *r)
 {
     const bool has = r->op == PW_SYNC_STREAM || r->op == PW_SYNC_STREAM_WAITS;
@@ -176,7 +178,7 @@ static void append(struct pw_gpu_held *h, const struct event *e, const struct pw
 
 /* ---- the queue ---- */
 
-/* Whether all is known that the row is to say; of what was launched, who launched it. */
+/* Whether everything that the row needs is known, including the launch. */
 static bool is_known(struct pw_gpu_held *h, const struct pw_record *record,
                      struct pw_gpu_launch *launch)
 {
@@ -198,7 +200,7 @@ static void release(struct pw_gpu_held *h, bool all)
     }
 }
 
-/* The oldest, to have room. */
+/* Writes the oldest record to make room. */
 static void release_one(struct pw_gpu_held *h)
 {
     const uint64_t next = h->next;
@@ -234,7 +236,8 @@ void pw_gpu_held_add(struct pw_gpu_held *h, const struct pw_record *record,
 
 /* ---- the end ---- */
 
-/* The compiler's names are for the linker. Who can read them, the C++ library, is not linked. */
+/* Demangles the kernels' names with the C++ library, which is loaded for it because profwrap is not
+ * linked with it. */
 static void make_readable(struct pw_gpu_held *h)
 {
     char *(*demangle)(const char *, char *, size_t *, int *) = NULL;
@@ -246,7 +249,7 @@ static void make_readable(struct pw_gpu_held *h)
         if (!(h->names[row / 64] >> (row % 64) & 1))
             continue;
         const char *name = pw_rankfile_borrow_text(h->file, row);
-        /* Others it takes for types: a kernel `f`, of C, for a float. */
+        /* Only names with _Z: the function would read a C kernel named `f` as the type float. */
         char *readable = strncmp(name, "_Z", 2) == 0 ? demangle(name, NULL, NULL, NULL) : NULL;
         if (readable)
             pw_rankfile_retext(h->file, row, readable);

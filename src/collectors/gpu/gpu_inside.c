@@ -1,4 +1,4 @@
-/* For the halves in the application; see gpu_inside.h. */
+/* Records, losses and the worker thread in the application; see gpu_inside.h. */
 #include "collectors/gpu/gpu_inside.h"
 
 #include <dlfcn.h>
@@ -62,8 +62,8 @@ void pw_gpu_put_loss(struct pw_thread *thread, struct pw_gpu_loss *loss, uint16_
 
 enum { ORDER_NONE = 0, ORDER_WORK, ORDER_END };
 
-/* Without an attribute for it, glibc takes the program's static thread-local storage from the
- * stack: with much of it a small stack is refused, or overflows in the vendor's library. */
+/* Returns the size of the worker's stack. glibc places the program's static thread-local storage on
+ * the stack, so if that is large, a small stack is refused or overflows in the vendor's library. */
 static size_t stack_bytes(const pthread_attr_t *attributes)
 {
     size_t (*least)(const pthread_attr_t *) = NULL;

@@ -5,12 +5,12 @@
 
 #include "collectors/gpu/gpu_spans.h"
 
-/* CUPTI counts correlation numbers up: the last CALLS calls are each in a place of their own. */
+/* CUPTI increments correlation numbers, so each of the last CALLS calls has a place of its own. */
 enum { CALLS = 1 << 18, THREADS = 1 << 12 };
 
 struct call {
     int64_t time;
-    int32_t tid, lane; /* -1: the thread has said nothing of itself yet */
+    int32_t tid, lane; /* lane -1: the thread has not recorded anything yet */
     uint32_t correlation, name;
     bool is_there, is_named;
 };
@@ -79,7 +79,8 @@ void pw_gpu_launches_call(struct pw_gpu_launches *l, uint32_t correlation, int32
     if (!l->calls)
         return;
     struct call *call = &l->calls[correlation & (CALLS - 1)];
-    /* A call of the runtime and the driver's that it makes have one number: the outer is meant. */
+    /* A runtime call and the driver call that it makes have the same number: keep the outer one,
+     * which began first. */
     if (call->is_there && call->correlation == correlation && call->time <= time)
         return;
     *call = (struct call){

@@ -1,7 +1,7 @@
-/* How many records a maker's collector lost since it last said so. It may lie in shared memory, so
- * that the collector's process can say what the application's could not any more: atomic numbers
- * only, no pointers. Used by the structs that the two makers' in-app code shares (cuda_notes.h,
- * gpu_inside.h). */
+/* Counts records that a GPU collector has lost since the last record that reports losses. The
+ * struct may be in shared memory, so that the collector process can report losses of a killed
+ * application; it has only atomic numbers and no pointers. Used in the in-app code of both vendors
+ * (cuda_notes.h, gpu_inside.h). */
 #ifndef PW_GPU_LOSS_H
 #define PW_GPU_LOSS_H
 
@@ -10,7 +10,7 @@
 
 struct pw_gpu_loss {
     _Atomic uint64_t n;
-    _Atomic uint64_t start; /* ticks: about when the first of these */
+    _Atomic uint64_t start; /* ticks: about the time of the first of these losses */
 };
 
 #endif

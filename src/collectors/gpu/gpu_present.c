@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char wsl[] = "/dev/dxg"; /* of any maker */
+static const char wsl[] = "/dev/dxg"; /* a GPU of any vendor under WSL */
 
 static bool is_there(const char *device)
 {

@@ -1,5 +1,6 @@
-/* Whether a program could use a GPU of a maker here, by the driver's device files: the makers'
- * libraries begin on machines without a GPU, too. In-app code; the collector calls it, too. */
+/* Whether the machine has a GPU of a vendor that a program could use, by the driver's device files.
+ * Needed because the vendors' libraries also start on machines without a GPU. Called in-app and by
+ * the collector; only looks at files. */
 #ifndef PW_GPU_PRESENT_H
 #define PW_GPU_PRESENT_H
 
@@ -7,7 +8,7 @@
 
 #include "rank/ring/record.h"
 
-/* False, too, where CUDA_VISIBLE_DEVICES hides all of NVIDIA's. */
+/* Also false when CUDA_VISIBLE_DEVICES hides all NVIDIA GPUs. */
 bool pw_gpu_is_present(enum pw_gpu_make make);
 
 #endif

@@ -11,7 +11,7 @@ struct span {
     uint32_t name;
 };
 
-/* The spans [first, next) at count & (room - 1). */
+/* The spans [first, next); number i is at index i & (room - 1). */
 struct lane {
     struct span *spans;
     uint32_t room;
@@ -27,7 +27,7 @@ struct pw_gpu_spans *pw_gpu_spans_create(void)
     return calloc(1, sizeof(struct pw_gpu_spans));
 }
 
-/* Room for one more: twice as much, up to a limit; then the oldest gives way. */
+/* Makes room for one more span: doubles the array up to a limit, then removes the oldest span. */
 static int make_room(struct lane *lane)
 {
     uint32_t room = lane->room ? lane->room * 2 : FIRST_ROOM;
@@ -56,7 +56,7 @@ void pw_gpu_spans_add(struct pw_gpu_spans *spans, uint16_t lane, int64_t start, 
         l->spans[l->next++ & (l->room - 1)] = (struct span){start, end, name};
 }
 
-/* The first that ended at `time` or later. */
+/* Returns the number of the first span that ended at `time` or later. */
 static uint64_t first_after(const struct lane *l, int64_t time)
 {
     uint64_t low = l->first, high = l->next;
@@ -70,7 +70,8 @@ static uint64_t first_after(const struct lane *l, int64_t time)
     return low;
 }
 
-/* What is inside a range ends before it: the first that holds the time is the innermost. */
+/* An inner range ends before the range around it, so the first span that contains the time is the
+ * innermost. */
 int pw_gpu_spans_find(const struct pw_gpu_spans *spans, uint16_t lane, int64_t time, uint32_t *name)
 {
     const struct lane *l = spans->lanes[lane];

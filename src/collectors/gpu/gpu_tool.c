@@ -1,6 +1,5 @@
-/* Collector gpu, tool half: turns records of GPUs into rows of what ran on them, what launched it
- * and what the program waited for. What ran on a device is held until it is known
- * who launched it, but not for ever. */
+/* Collector gpu, tool half: turns records of GPUs into rows of activities, launches and waits.
+ * gpu_held.h holds an activity for a limited time until its launch is known. */
 #include "collectors/collectors.h"
 
 #include <stdio.h>
@@ -21,7 +20,7 @@ static const struct pw_gpu_vendor *const vendors[PW_GPU_MAKES] = {&pw_gpu_cuda, 
 
 struct memory {
     int64_t allocated;
-    bool says_itself; /* the program tells of it, and knows better */
+    bool says_itself; /* the program reports the memory itself, which is more exact */
     size_t npools;
     struct {
         uint64_t address, bytes;
@@ -34,12 +33,13 @@ struct state {
     struct pw_gpu_held *held;
     struct pw_gpu_devices *devices;
     const struct pw_gpu_vendor *vendor; /* whose GPUs the program uses */
-    void *samples;                      /* the vendor's; NULL before the first */
-    bool is_used;                       /* GPUs are: what others record matters */
+    void *samples;                      /* state of the vendor's samples; NULL before the first */
+    bool is_used;                       /* the program uses GPUs, so threads and ranges of other
+                                         * collectors are kept */
     struct pw_gpu_said said;
-    uint32_t holder; /* of the library, which refused; row of /strings */
+    uint32_t holder; /* who holds the library, which refused; row of /strings */
     size_t nholders;
-    uint32_t holders[HOLDERS]; /* to whom it was left */
+    uint32_t holders[HOLDERS]; /* other profilers that hold it */
     struct memory memory[PW_GPU_DEVICES];
 };
 
@@ -90,7 +90,7 @@ static void take_call(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_cuda_api, &row);
 }
 
-/* What pools hold of the device, used or not, after the record. */
+/* Returns the bytes that memory pools hold of the device, used or not, after this record. */
 static int64_t note_pool(struct memory *m, uint64_t address, uint64_t bytes)
 {
     size_t at = 0;
@@ -101,7 +101,7 @@ static int64_t note_pool(struct memory *m, uint64_t address, uint64_t bytes)
         m->npools += at == m->npools;
         m->pools[at].address = address;
         m->pools[at].bytes = bytes;
-        if (!bytes) /* it is gone: its place is another's */
+        if (!bytes) /* the pool was destroyed: another pool may use its place */
             m->pools[at] = m->pools[--m->npools];
     }
     for (size_t i = 0; i < m->npools; i++)
@@ -155,7 +155,7 @@ static void append_gap(struct state *s, const struct pw_record *record,
     pw_rankfile_count_dropped(s->file, row.lost);
 }
 
-/* A process has GPUs of one make only. */
+/* Sets the vendor: a process has GPUs of one vendor only. */
 static void note_make(struct state *s, unsigned make)
 {
     if (make < PW_GPU_MAKES && !s->samples)
@@ -217,7 +217,7 @@ static void record(void *state, const struct pw_record *record, const struct pw_
         note_state(s, record, origin);
         break;
     default:
-        s->is_used = true; /* the record that says so may have been lost */
+        s->is_used = true; /* even if PW_REC_GPU_STATE was lost */
         hold(s, record, origin);
         break;
     }
@@ -275,7 +275,7 @@ static void note_refusal(const struct state *s)
     pw_rankfile_set_text(s->file, "gpu_unrecorded", reason);
 }
 
-/* What is missing beside kernels, which are there. */
+/* Sets an attribute that lists the activities, other than kernels, that are not recorded. */
 static void note_lacking(const struct state *s)
 {
     static const char *const names[PW_GPU_LACKS] = {
@@ -299,7 +299,7 @@ static void note_lacking(const struct state *s)
     pw_rankfile_set_text(s->file, "gpu_lacking", text);
 }
 
-/* The file has no texts in rows of gaps. */
+/* Sets an attribute that names the holders, because rows of gaps have no texts. */
 static void note_holders(const struct state *s)
 {
     char names[192] = "";

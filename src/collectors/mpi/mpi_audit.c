@@ -1,8 +1,8 @@
-/* libprofwrap_audit.so, for --audit: the loader asks it about every function that is looked up in
- * an MPI library, also by dlsym() on the library's handle and with RTLD_DEEPBIND, and is given the
- * probe's wrapper instead. The loader keeps it in a namespace of its own; it uses no library, not
- * even the C library, so that nothing else comes with it. It has no la_pltenter: calls go where
- * they are bound, without the loader between. */
+/* libprofwrap_audit.so, for --audit. The loader asks this library about every function that is
+ * looked up in an MPI library, also by dlsym() on the library's handle and with RTLD_DEEPBIND. It
+ * answers with the probe's wrapper. The loader puts an auditor into a namespace of its own with all
+ * libraries that it needs, so it uses none, not even the C library. It defines no la_pltenter(), so
+ * that calls do not pass through the loader. */
 #include <elf.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What an object is to us: its cookie. */
+/* Kinds of objects; an object's cookie is its kind. */
 enum { OTHER = 0, MPI_LIBRARY, FORTRAN_LAYER, PROBE };
 
 /* An object's table of symbols. */
@@ -24,8 +24,8 @@ struct symbols {
     const uint32_t *hash; /* DT_GNU_HASH */
 };
 
-/* The probe's. Written before `is_there`, when the loader has mapped the probe, long before a
- * program runs. */
+/* The symbols of the probe. Written when the loader maps the probe, before the program runs;
+ * `is_there` is set last. */
 static struct symbols probe;
 static _Atomic int is_there;
 
@@ -34,13 +34,14 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *co
 EXPORT uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to,
                               unsigned *flags, const char *name);
 
-/* Addresses in the dynamic section are the file's or, when the loader has been there, memory's. */
+/* Returns the address in memory: the loader may or may not have added the base to a value in the
+ * dynamic section. */
 static uintptr_t address(const struct link_map *map, uintptr_t value)
 {
     return value < map->l_addr ? value + map->l_addr : value;
 }
 
-/* 0: it has no such table. */
+/* Returns 0 when the object has no hash table. */
 static int read_symbols(struct symbols *table, const struct link_map *map)
 {
     *table = (struct symbols){.base = map->l_addr};
@@ -56,7 +57,7 @@ static int read_symbols(struct symbols *table, const struct link_map *map)
     return table->symbols && table->strings && table->hash;
 }
 
-/* The address of the object's own function or variable; 0: it has none of this name. */
+/* Returns the address of a function or variable that the object defines; 0: none of this name. */
 static uintptr_t find(const struct symbols *table, const char *name)
 {
     const uint32_t nbuckets = table->hash[0], first = table->hash[1], words = table->hash[2];
@@ -76,7 +77,7 @@ static uintptr_t find(const struct symbols *table, const char *name)
     return 0;
 }
 
-/* What it defines tells, not its name: libmpiseq of MUMPS is no MPI. */
+/* Recognises an MPI library by what it defines, not by its name: MUMPS's libmpiseq is no MPI. */
 static int kind_of(const struct link_map *map)
 {
     struct symbols own;
@@ -95,10 +96,9 @@ unsigned la_version(unsigned version)
     return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
-/* The loader asks about bindings from objects with BINDFROM to such with BINDTO: of Open MPI's
- * library itself, and of the probe, none; of others, Fortran's among them, only those to MPI
- * libraries.
- */
+/* The loader asks about bindings from objects with BINDFROM to objects with BINDTO. So this returns
+ * neither for the probe, BINDTO only for MPI libraries, and BINDFROM for all other objects,
+ * Fortran's libraries included. */
 unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {
     const char *name = pw_bare_base_name(map->l_name);
@@ -119,7 +119,8 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintp
 {
     (void)index, (void)flags;
     uintptr_t wrapper = 0;
-    const char *seen = *from == OTHER ? "MPI_" : "PMPI_"; /* see mpi_next.h */
+    const char *seen = *from == OTHER ? "MPI_" : "PMPI_"; /* from Fortran's library: PMPI_
+                                                           * (mpi_next.h) */
     if (*to == MPI_LIBRARY && (*from == OTHER || *from == FORTRAN_LAYER) &&
         atomic_load(&is_there) && pw_bare_after(name, seen))
         wrapper = find(&probe, name);

@@ -2,20 +2,20 @@
  * `sent` and `received` of its row in core/mpi_functions.def, applied to the call's arguments.
  * Called when the call has succeeded.
  *
- * MPI ignores some arguments on some ranks (MPI-3.1, 5.5 to 5.11): those are not looked at. */
+ * Arguments that MPI ignores on a rank (MPI-3.1, 5.5 to 5.11) are not read there. */
 #include "collectors/mpi/mpi_call.h"
 
-/* What a call is asked for. */
+/* The values of a call from which the bytes are computed. */
 struct amounts {
     const struct pw_mpi_call *c;
-    bool large;           /* count arrays are of MPI_Count */
-    int senders, targets; /* ranks that data comes from and goes to */
-    uint64_t absent;      /* bit per neighbour that is not there */
+    bool large;           /* arrays of counts have elements of MPI_Count */
+    int senders, targets; /* number of ranks from which data comes, and to which it goes */
+    uint64_t absent;      /* bit per neighbour that does not exist */
     int my_rank, local_size;
 };
 
-/* Count i of a list; 0 where there is no such neighbour. Those past the 64th are of no grid, and
- * always there. */
+/* Returns count i of a list; 0 when neighbour i does not exist. Only grids have missing neighbours,
+ * and they have at most 64. */
 static int64_t count_at(const struct amounts *a, const int *counts, int i)
 {
     if (i < 64 && (a->absent >> i & 1))
@@ -42,7 +42,7 @@ static int64_t sum_typed(const struct amounts *a, const int *counts, const MPI_D
     return total;
 }
 
-/* Without a count the type may be anything. */
+/* With count 0 the type may be invalid, so it is not read. */
 static int64_t block(int64_t count, MPI_Datatype type)
 {
     return count ? count * pw_mpi_type_size(type) : 0;
@@ -88,8 +88,8 @@ static int64_t amount(const struct amounts *a, enum pw_op_amount what)
     return 0;
 }
 
-/* What is sent with MPI_IN_PLACE instead of a buffer for sending: what this rank has among all that
- * is received; or in an Alltoall, which has something for each peer, as much as that. */
+/* Returns the bytes sent when the send buffer is MPI_IN_PLACE. These are this rank's own block of
+ * the receive buffer; in an Alltoall, which sends to each peer, as many bytes as are received. */
 static int64_t sent_in_place(const struct amounts *a, const struct pw_op_info *op)
 {
     const struct pw_mpi_call *c = a->c;
@@ -100,7 +100,7 @@ static int64_t sent_in_place(const struct amounts *a, const struct pw_op_info *o
     return block(c->rcount, c->rtype);
 }
 
-/* And the other way around, at the root of a Scatter. */
+/* Returns the bytes received when the receive buffer is MPI_IN_PLACE, at the root of a Scatter. */
 static int64_t received_in_place(const struct amounts *a, const struct pw_op_info *op)
 {
     const struct pw_mpi_call *c = a->c;
@@ -115,12 +115,12 @@ static bool is_by_receive_arguments(enum pw_op_amount what)
            what == PW_AMOUNT_RLIST_TYPES;
 }
 
-/* Whether this rank sends, and receives, what the row says. */
+/* Whether this rank sends, and whether it receives, the bytes of the row. */
 struct part {
     bool sends, receives;
 };
 
-/* Between groups the root is a rank of one of them, and the rest of that group takes no part. */
+/* In an intercommunicator, the other ranks of the root's group neither send nor receive. */
 static struct part part_of(const struct pw_mpi_call *c, const struct pw_op_info *op,
                            const struct pw_mpi_comm *comm)
 {
@@ -130,7 +130,7 @@ static struct part part_of(const struct pw_mpi_call *c, const struct pw_op_info 
         return (struct part){false, false};
     if (comm->inter)
         return (struct part){is_root == sends_from_root, is_root != sends_from_root};
-    if (sends_from_root) /* with one buffer, as MPI_Bcast has, the root has it all already */
+    if (sends_from_root) /* MPI_Bcast has one buffer: the root receives nothing */
         return (struct part){is_root, !is_root || op->received != PW_AMOUNT_SBLOCK};
     return (struct part){true, is_root};
 }

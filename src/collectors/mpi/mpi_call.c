@@ -1,5 +1,5 @@
-/* The out-of-line pieces of a wrapped call: sizes of types, copies of requests and statuses, and
- * what is due for a call while recording is paused. See mpi_call.h. */
+/* The out-of-line parts of a wrapped call: sizes of types, copies of requests and statuses, and the
+ * work while recording is paused. See mpi_call.h. */
 #include "collectors/mpi/mpi_call.h"
 
 #include <string.h>
@@ -11,8 +11,8 @@
 
 int pw_mpi_threads;
 
-/* One growing buffer per use and thread; what grows is replaced, never returned to the application.
- */
+/* A buffer for each use and thread. When it is too small it is replaced by a larger one; its memory
+ * is never freed. */
 struct scratch {
     void *memory;
     size_t bytes;
@@ -43,7 +43,7 @@ struct pw_thread *pw_mpi_enter(void)
         return NULL;
     if (pw_recording_is_signalled())
         pw_recording_obey(thread);
-    if (pw_mpi_gate() < 0) { /* by that order: the call is not to be recorded */
+    if (pw_mpi_gate() < 0) { /* the order has paused recording: do not record this call */
         pw_probe_unlock(thread);
         return NULL;
     }
@@ -54,7 +54,8 @@ struct pw_thread *pw_mpi_enter(void)
 int64_t pw_mpi_type_size_slow(MPI_Datatype type)
 {
     MPI_Count size;
-    /* Where MPI ignores a type it may be null; to ask MPI for its size would be an error. */
+    /* A type that MPI ignores may be null, and asking MPI for the size of a null type is an
+     * error. */
     if (!type || type == pw_mpi_handles.datatype_null)
         return 0;
     if (pw_pmpi.Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
@@ -65,8 +66,8 @@ int64_t pw_mpi_type_size_slow(MPI_Datatype type)
     return size;
 }
 
-/* What the call waits for, where that is one operation in front of the table. Which of several has
- * not come cannot be told from here. */
+/* Shows in the open call which operation it waits for, when it is a single one that is in the front
+ * of the table. With several requests it is not known which is missing. */
 static void show_awaited(const struct pw_mpi_call *c)
 {
     struct pw_open_call *open = c->thread->call;
@@ -155,7 +156,7 @@ struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act)
     if (pw_recording_is_signalled())
         pw_recording_obey(thread);
     thread->stack = 0;
-    if (op_level < pw_mpi_gate()) { /* it has been opened */
+    if (op_level < pw_mpi_gate()) { /* recording has been resumed */
         thread->stack = pw_stack_take(thread, (int)pw_gate->stack_depth);
         return thread;
     }

@@ -1,5 +1,5 @@
-/* The shared pieces of wrapped calls, and the families of messages and communicators; see
- * mpi_classes.h. */
+/* The shared parts of the functions that run after a call, and the classes of messages and
+ * communicators; see mpi_classes.h. */
 #include "collectors/mpi/mpi_classes.h"
 
 #include <string.h>
@@ -56,8 +56,8 @@ struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
         request->comm = comm;
         if (c->op == PW_OP_Comm_idup) {
             request->state |= PW_REQUEST_MAKES_COMM;
-            /* The Fortran layer has the handle already, in a variable that is gone with the call.
-             */
+            /* The Fortran layer passes the address of a local variable, which must not be read
+             * after the call. */
             request->newcomm = c->flags & PW_FLAG_FORTRAN ? NULL : c->newcomm_at;
             request->made = c->flags & PW_FLAG_FORTRAN ? *c->newcomm_at : pw_mpi_handles.comm_null;
             if (c->quiet)
@@ -119,7 +119,7 @@ void pw_mpi_after_SENDRECV(struct pw_mpi_call *c, int rc)
     record_receive(c, rc, PW_FLAG_RECV_PART);
 }
 
-/* Begins a message's request and says what is known of it before it completes. */
+/* Makes the entry of a message's request, and fills in what is known before it completes. */
 void pw_mpi_begun_message(const struct pw_mpi_call *c, int rc, const struct pw_mpi_message *message)
 {
     struct pw_record own, *record = pw_mpi_open_record(c, rc, message->comm, c->comm, &own);
@@ -139,8 +139,8 @@ void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
     pw_mpi_begun_message(c, rc, &message);
 }
 
-/* A receive that is complete already is from MPI_PROC_NULL, under the tag that its status would
- * tell. */
+/* A receive that is complete at once is from MPI_PROC_NULL; its record gets the tag that its status
+ * would have. */
 void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
@@ -151,8 +151,8 @@ void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
     pw_mpi_begun_message(c, rc, &message);
 }
 
-/* One request, two records: the entry keeps that of the receiving half, and what the other needs.
- */
+/* One request has two records: the entry has the record of the receive, and the values for that of
+ * the send. */
 void pw_mpi_after_ISENDRECV(struct pw_mpi_call *c, int rc)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
@@ -181,7 +181,7 @@ void pw_mpi_after_ISENDRECV(struct pw_mpi_call *c, int rc)
 
 /* ---- persistent requests ---- */
 
-/* Nothing has happened yet: MPI_Start will say when. */
+/* The times are set by MPI_Start. */
 struct pw_mpi_request *pw_mpi_keep_record(struct pw_mpi_call *c, int rc,
                                           const struct pw_mpi_comm *comm)
 {
@@ -221,8 +221,8 @@ void pw_mpi_after_PARTITIONED_SEND(struct pw_mpi_call *c, int rc)
     keep_message(c, rc, c->dest, c->stag, c->partitions * sent_bytes(c, rc));
 }
 
-/* What is begun while recording is paused is not recorded when it ends, but a collective has its
- * number. */
+/* An operation that begins while recording is paused is not recorded; a collective still increments
+ * the sequence number. */
 static void start_quietly(const struct pw_mpi_request *request)
 {
     struct pw_mpi_comm *comm = pw_op_info(request->record.op)->cls == PW_CLASS_COLL
@@ -273,8 +273,8 @@ void pw_mpi_after_PROBE(struct pw_mpi_call *c, int rc)
     record_probe(c, rc, c->op == PW_OP_Probe || c->flag);
 }
 
-/* The message is kept among the requests, under its own handle: an address as well, until it is
- * received. A probe that found nothing is a cheap local call. */
+/* Until it is received, the message has an entry in the table of requests: its handle is an address
+ * as well. A probe that found nothing is recorded as a cheap local call. */
 void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
 {
     int found = rc == MPI_SUCCESS && (c->op == PW_OP_Mprobe || c->flag);
@@ -290,7 +290,8 @@ void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
     }
 }
 
-/* The communicator that the message was probed on, or MPI_COMM_NULL. */
+/* Removes the message's entry. Returns the communicator on which it was probed, or
+ * MPI_COMM_NULL. */
 static MPI_Comm take_message(const struct pw_mpi_call *c)
 {
     struct pw_mpi_request *message = pw_mpi_request_take((MPI_Request)c->message, c->start);
@@ -333,7 +334,7 @@ void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)
         add_made(c);
 }
 
-/* Made of groups, of no other communicator. */
+/* For communicators that are made from groups: they have no parent. */
 void pw_mpi_after_NEWCOMM_ALONE(struct pw_mpi_call *c, int rc)
 {
     pw_mpi_record(c, NULL, rc);

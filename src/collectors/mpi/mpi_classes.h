@@ -1,15 +1,15 @@
 /* What a wrapper does after the real call, by the CLASS of its row in core/mpi_functions.def: one
- * function per row of mpi_classes.def, and the shared pieces that they are made of. Called by
- * mpi_wrap.c (the slow function) and mpi_special.c. In-app, by the rules of mpi_call.h. */
+ * function per row of mpi_classes.def, and the functions that they share. Called by mpi_wrap.c (the
+ * slow function) and mpi_special.c. In-app, by the rules of mpi_call.h. */
 #ifndef PW_MPI_CLASSES_H
 #define PW_MPI_CLASSES_H
 
 #include "collectors/mpi/mpi_call.h"
 #include "collectors/mpi/mpi_request.h"
 
-/* Open MPI gives every operation that is complete when its call returns (small sends, messages to
- * MPI_PROC_NULL) one and the same handle. Which of them a later Wait on it means cannot be told,
- * and does not matter: they ended with their own call. */
+/* Whether the operation was complete when its call returned (small sends, messages to
+ * MPI_PROC_NULL). Open MPI gives all such operations the same handle. So a later Wait cannot be
+ * assigned to one of them, and need not be: they ended with their own call. */
 static inline bool pw_mpi_is_complete(const struct pw_mpi_call *c)
 {
     return c->request == pw_mpi_handles.request_empty;
@@ -19,7 +19,7 @@ static inline bool pw_mpi_is_complete(const struct pw_mpi_call *c)
 #include "collectors/mpi/mpi_classes.def"
 #undef PW_MPI_CLASS
 
-/* Pieces that the families share. */
+/* ---- functions that the classes share ---- */
 struct pw_mpi_request;
 
 static inline uint8_t pw_mpi_error_flag(int rc)
@@ -27,7 +27,7 @@ static inline uint8_t pw_mpi_error_flag(int rc)
     return rc == MPI_SUCCESS ? 0 : PW_FLAG_ERROR;
 }
 
-/* Fills a record of a call that has ended, with everything but what its family fills in. */
+/* Fills the fields of a record that are the same for all classes, after the call has ended. */
 static inline void pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
                                       int rc, struct pw_record *record)
 {
@@ -36,8 +36,9 @@ static inline void pw_mpi_base_record(const struct pw_mpi_call *c, const struct 
     record->flags |= pw_mpi_error_flag(rc);
 }
 
-/* The same in its place in the ring, to be finished with pw_mpi_commit() and nothing recorded until
- * then. NULL of a quiet call, or when the ring is full. */
+/* Reserves the record in the ring and fills it with pw_mpi_base_record(). Finish it with
+ * pw_mpi_commit(), and record nothing else before. Returns NULL for a quiet call, or when the ring
+ * is full. */
 static inline struct pw_record *pw_mpi_place(const struct pw_mpi_call *c,
                                              const struct pw_mpi_comm *comm, int rc)
 {
@@ -53,43 +54,45 @@ static inline void pw_mpi_commit(const struct pw_mpi_call *c, const struct pw_re
     pw_probe_commit_record(c->thread, record);
 }
 
-/* A record of which nothing else is known. */
+/* Writes a record that has only the fields of pw_mpi_base_record(). */
 void pw_mpi_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm, int rc);
 
-/* Copies one that was made elsewhere, unless the call is quiet. */
+/* Writes a copy of `record`, unless the call is quiet. */
 void pw_mpi_write(const struct pw_mpi_call *c, const struct pw_record *record);
 
-/* The entry of the call's communicator: registered if need be when the call succeeded, else only
- * looked up, since an invalid handle must meet no further MPI call. */
+/* Returns the entry of the call's communicator. Registers it when the call succeeded; otherwise
+ * only looks it up, because an invalid handle must not be passed to MPI. */
 struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc);
 
-/* Where to put the record of a call that begins a request: into the table, to be completed later;
- * or, when the call failed or there is nothing to wait for, into `own`. `comm` is where the source
- * of a message is to be looked up. Filled with pw_mpi_base_record(). */
+/* Returns the record of a call that begins a request, filled with pw_mpi_base_record(). It is in
+ * the table, to be completed later; or it is `own`, when the call failed or is complete already.
+ * `comm` is the communicator in which the source of a received message is looked up. */
 struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
                                      const struct pw_mpi_comm *entry, MPI_Comm comm,
                                      struct pw_record *own);
 
-/* The entry of a persistent request, for its family to fill in; NULL when there is none. */
+/* Returns the entry of a new persistent request, which the caller fills in; NULL when there is
+ * none. */
 struct pw_mpi_request *pw_mpi_keep_record(struct pw_mpi_call *c, int rc,
                                           const struct pw_mpi_comm *comm);
 
-/* Writes the record of the sending half of an MPI_Isendrecv, whose entry keeps that of the
- * receiving half; it ends at c->end. */
+/* Writes the record of the send of an MPI_Isendrecv, which ends at c->end. The entry's own record
+ * is that of the receive. */
 void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *request);
 
-/* Writes `record` if it is `own`: the other kind is written when its request completes. */
+/* Writes `record` if it is `own`; otherwise it is in the table and is written when its request
+ * completes. */
 void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *record,
                          const struct pw_record *own);
 
-/* Enters the bytes of a file operation as read or written. */
+/* Sets the bytes of a file operation as received (read) or sent (written). */
 void pw_mpi_io_bytes(struct pw_record *record, int64_t bytes);
 
-/* The call's text argument, cut to `size` bytes. */
+/* Copies the call's text argument, cut to `size` bytes. */
 void pw_mpi_copy_text(const struct pw_mpi_call *c, char *text, size_t size);
 
-/* A status as it was written. Open MPI's Fortran layer passes arrays of Fortran integers for
- * statuses, which are aligned as integers are. */
+/* Copies a status byte by byte: Open MPI's Fortran layer passes arrays of Fortran integers, which
+ * may not be aligned for an MPI_Status. */
 static inline MPI_Status pw_mpi_status_at(const MPI_Status *status)
 {
     MPI_Status copy;
@@ -97,15 +100,15 @@ static inline MPI_Status pw_mpi_status_at(const MPI_Status *status)
     return copy;
 }
 
-/* Bytes that a status tells, 0 for none. Open MPI's own fields, here and below: asking by
- * MPI_Get_elements and MPI_Test_cancelled costs as much as all else that is recorded of a message.
- * Other MPI libraries never get here (pw_mpi_is_known()). */
+/* Returns the received bytes of a status; 0 for a cancelled message. Reads Open MPI's internal
+ * fields, here and below: MPI_Get_elements and MPI_Test_cancelled would take as long as all other
+ * work for a message. Not used with other MPI libraries (pw_mpi_is_known()). */
 static inline int64_t pw_mpi_status_bytes(const MPI_Status *status)
 {
     return status ? (int64_t)pw_mpi_status_at(status)._ucount : 0;
 }
 
-/* What a completed receive's status tells: the sender, the tag and the bytes that really came. */
+/* Sets sender, tag and received bytes of a completed receive from its status. */
 static inline void pw_mpi_read_status(struct pw_record *record, const struct pw_mpi_comm *comm,
                                       const MPI_Status *status)
 {
@@ -121,8 +124,8 @@ static inline void pw_mpi_read_status(struct pw_record *record, const struct pw_
     record->comm.tag = told.MPI_TAG;
 }
 
-/* Records a message that was begun: one that failed, or is under way still, or has no request of
- * its own. `peer` is a world rank, `bytes` what was sent. */
+/* Records a message after the call that began it: the call failed, the message is not complete yet,
+ * or it has no request of its own. `peer` is a world rank, `bytes` the bytes sent. */
 struct pw_mpi_message {
     const struct pw_mpi_comm *comm;
     int32_t peer, tag;

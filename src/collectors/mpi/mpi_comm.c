@@ -1,4 +1,4 @@
-/* Registers communicators and writes what the merge must know of them; see mpi_comm.h. */
+/* Registers communicators and writes their definitions for the merge; see mpi_comm.h. */
 #include "collectors/mpi/mpi_comm.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "rank/probe/arena.h"
 
 enum { BUCKETS = 1024 };
-#define NEVER UINT64_MAX /* no level is so high */
+#define NEVER UINT64_MAX /* a value that mpi_usual never has */
 
 static struct {
     _Atomic(struct pw_mpi_comm *) buckets[BUCKETS];
@@ -18,10 +18,11 @@ static struct {
     atomic_flag lock;
     MPI_Group world_group;
     int world_rank;
-    uint64_t salt; /* 0 unless calls passed before the first was recorded */
+    uint64_t salt; /* 0, unless calls were made before the first recorded one */
 } comms = {.lock = ATOMIC_FLAG_INIT};
 
-/* How often a (parent, members) pair was registered: open addressing, never shrinks. */
+/* How often each pair of parent and members was registered: a hash table with open addressing,
+ * which never shrinks. */
 static struct {
     uint64_t key;
     uint32_t count;
@@ -65,7 +66,8 @@ static struct pw_mpi_comm *lookup(MPI_Comm handle)
     return comm;
 }
 
-/* World ranks of a group's members into `world`, -1 for processes of another MPI_COMM_WORLD. */
+/* Writes the world ranks of a group's members to `world`; -1 for processes of another
+ * MPI_COMM_WORLD. */
 static int translate(MPI_Group group, int size, int32_t *world)
 {
     int *ranks = mmap(NULL, sizeof(int) * (size_t)size + 1, PROT_READ | PROT_WRITE,
@@ -81,7 +83,8 @@ static int translate(MPI_Group group, int size, int32_t *world)
     return rc == MPI_SUCCESS ? 0 : -1;
 }
 
-/* The world ranks of the local (or remote) group, in memory of its own. NULL on failure. */
+/* Returns the world ranks of the local or remote group in an array that is never freed; NULL on
+ * failure. */
 static int32_t *members_of(MPI_Comm handle, int size, int remote)
 {
     MPI_Group group;
@@ -104,7 +107,8 @@ static int is_identity(const int32_t *world, int size)
     return 1;
 }
 
-/* Next run of equally spaced ranks from `at`; a single rank is a run of stride 1. */
+/* Returns the length of the run of equally spaced ranks that begins at `at`; a single rank is a run
+ * of stride 1. */
 static int next_run(const int32_t *world, int size, int at, int32_t *stride)
 {
     *stride = at + 1 < size ? world[at + 1] - world[at] : 1;
@@ -136,7 +140,7 @@ static void record_members(struct pw_thread *thread, uint32_t index, const int32
     }
 }
 
-/* `op`: the operation that made it, or PW_OP_None. */
+/* Writes the definition. `op`: the operation that made the communicator, or PW_OP_None. */
 static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm, uint16_t op,
                        uint32_t name)
 {
@@ -174,8 +178,9 @@ static uint64_t make_uid(uint64_t parent, const int32_t *world, int size)
     return mix(key, occurrence(key));
 }
 
-/* The two groups have no common member, so their first members order them; every member of both is
- * there whenever the two make an intercommunicator, so their counts agree. */
+/* Computes the uid of an intercommunicator. The group with the lower first member comes first; the
+ * groups have no common member, so both sides choose the same. All members take part when an
+ * intercommunicator is made, so all count the same number of earlier ones. */
 static uint64_t make_inter_uid(const int32_t *local, int size, const int32_t *remote,
                                int remote_size)
 {
@@ -198,7 +203,7 @@ static struct pw_mpi_comm *take_entry(void)
     return comm;
 }
 
-/* Fills everything that can be asked of MPI; needs no other process. */
+/* Fills all fields for which MPI functions can be asked; all these functions are local. */
 static int describe(struct pw_mpi_comm *comm, MPI_Comm handle, uint64_t parent_uid,
                     int32_t **local_world)
 {
@@ -225,7 +230,7 @@ static int describe(struct pw_mpi_comm *comm, MPI_Comm handle, uint64_t parent_u
     return 0;
 }
 
-/* Under the lock: makes the described entry findable. */
+/* Inserts the filled entry into the table. The caller has the lock. */
 static void enter(struct pw_mpi_comm *comm)
 {
     unsigned bucket = bucket_of(comm->handle);
@@ -280,8 +285,8 @@ void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm par
     add(thread, handle, parent, op);
 }
 
-/* What a group alone tells. A salt keeps the uids of windows and files apart from communicators'.
- */
+/* Fills an entry from a group only. A salt makes the uids of windows and files differ from those of
+ * communicators. */
 static int describe_group(struct pw_mpi_comm *comm, MPI_Comm handle, MPI_Group group,
                           int32_t **world)
 {
@@ -325,7 +330,7 @@ struct pw_mpi_comm *pw_mpi_comm_known(MPI_Comm handle)
     return lookup(handle);
 }
 
-/* In MPI's order: of each dimension the one below, then the one above. */
+/* Finds missing neighbours in MPI's order: for each dimension the lower one, then the upper one. */
 static void find_absent(struct pw_mpi_comm *comm, int dims)
 {
     for (int d = 0; d < dims && d < 32; d++) {
@@ -405,7 +410,7 @@ void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *tex
 
 void pw_mpi_last_refresh(void)
 {
-    /* Acquire, and first: a handle that is given back later makes it another. */
+    /* Acquire, and read first: the value changes when a handle is freed later. */
     const uint64_t usual = atomic_load_explicit(&pw_gate->mpi_usual, memory_order_acquire);
     const uint32_t now = pw_mpi_epoch_now(), levels = (uint32_t)usual;
     if (pw_mpi_last.epoch != now)
@@ -425,7 +430,7 @@ void pw_mpi_last_restamp(void)
 
 struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle)
 {
-    pw_mpi_last_refresh(); /* before the lookup: what is forgotten after it must not be kept */
+    pw_mpi_last_refresh(); /* before the lookup, so that a handle freed after it is not cached */
     struct pw_mpi_comm *comm = lookup(handle);
     if (!comm) {
         pw_mpi_comm_add(thread, handle, pw_mpi_handles.comm_null);

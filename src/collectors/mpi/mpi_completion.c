@@ -8,8 +8,8 @@ static bool is_rooted(uint16_t op)
     return shape == PW_SHAPE_FROM_ROOT || shape == PW_SHAPE_TO_ROOT;
 }
 
-/* On an intercommunicator the root is a rank of the other side, or this one (MPI_ROOT), or one
- * beside this one that is not named (MPI_PROC_NULL). */
+/* Sets the root. On an intercommunicator it is a rank of the remote group, or this rank (MPI_ROOT),
+ * or another rank of this group, which is not known (MPI_PROC_NULL). */
 static void fill_root(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
                       struct pw_record *record)
 {
@@ -18,7 +18,7 @@ static void fill_root(const struct pw_mpi_call *c, const struct pw_mpi_comm *com
     record->flags |= mine ? PW_FLAG_ROOT : 0;
 }
 
-/* Adds what is a collective's own to a base record. */
+/* Adds the fields of a collective to a base record. */
 static void fill_collective(struct pw_mpi_call *c, int rc, bool large, struct pw_mpi_comm *comm,
                             struct pw_record *record)
 {
@@ -51,7 +51,7 @@ static void begin_collective(struct pw_mpi_call *c, int rc, bool large)
     pw_mpi_close_record(c, record, &own);
 }
 
-/* MPI_Start gives it its number. */
+/* Makes the entry of a persistent collective, which gets its sequence number at MPI_Start. */
 static void keep_collective(struct pw_mpi_call *c, int rc, bool large)
 {
     struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
@@ -95,7 +95,8 @@ void pw_mpi_after_COLL_INIT_C(struct pw_mpi_call *c, int rc)
     keep_collective(c, rc, true);
 }
 
-/* pw_mpi_comm_known() of a receive's communicator, which mostly is the one used last. */
+/* As pw_mpi_comm_known() for a receive's communicator; fast when it is the one that was used
+ * last. */
 static const struct pw_mpi_comm *comm_of(const struct pw_mpi_request *request)
 {
     const struct pw_mpi_last *last = &pw_mpi_last;
@@ -115,7 +116,7 @@ void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *
     pw_mpi_write(c, &record);
 }
 
-/* Ends a request at c->end. A persistent one stays, to be started again. */
+/* Completes a request at c->end. A persistent one stays in the table. */
 static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
                      const MPI_Status *status)
 {
@@ -146,15 +147,16 @@ static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
     pw_mpi_request_free(request);
 }
 
-/* How a class of calls says what it completed; a constant in each pw_mpi_after_CLASS(). */
+/* How a class of calls returns what it completed; a constant in each pw_mpi_after_CLASS(). */
 struct completion {
-    bool has_flag;   /* only if its flag is set: a test */
-    bool has_index;  /* only the request at its index */
-    int status_step; /* how far the status of the next request is: 0 when one status serves all */
+    bool has_flag;   /* a Test: it completed something only if its flag is set */
+    bool has_index;  /* only the request at the returned index */
+    int status_step; /* distance to the next request's status; 0: there is one status */
 };
 
-/* A persistent request keeps its handle when it completes: the call's own answer says whether it
- * did. MPI_Waitsome and MPI_Testsome are asked for the requests that they list only. */
+/* Whether the call's results show that request i has completed. Needed for persistent requests,
+ * whose handle does not change at completion. For MPI_Waitsome and MPI_Testsome, called only for
+ * the requests that they list. */
 static bool says_done(const struct pw_mpi_call *c, int rc, struct completion how, int i)
 {
     return rc == MPI_SUCCESS && (!how.has_flag || c->flag) && (!how.has_index || c->index == i);
@@ -165,16 +167,17 @@ static inline MPI_Request request_now(const struct pw_mpi_call *c, int i)
     return c->requests[i];
 }
 
-/* The operation ended with the call that began it, and was recorded there; see pw_mpi_is_complete()
- * in mpi_classes.c. It counts as completed by this call all the same. */
+/* Whether the operation ended with the call that began it, and was recorded there
+ * (pw_mpi_is_complete()). It still counts as completed by this call. */
 static inline bool was_complete(const struct pw_mpi_call *c, int i)
 {
     return c->saved[i] == pw_mpi_handles.request_empty &&
            request_now(c, i) == pw_mpi_handles.request_null && pw_mpi_level() > 0;
 }
 
-/* The completed operation at saved[i], taken out of the table unless it is persistent; else NULL.
- * Any other request's handle has become MPI_REQUEST_NULL. */
+/* Returns the operation of saved[i] if it has completed, and removes it from the table unless it is
+ * persistent; else NULL. The handle of a completed request that is not persistent has become
+ * MPI_REQUEST_NULL. */
 static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc,
                                                struct completion how, int i)
 {
@@ -190,13 +193,13 @@ static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int 
                : NULL;
 }
 
-/* The Wait's or Test's own record; it comes before those of what it completed, whose `end` is
- * equal, so that the reader knows when the call that completed them began. */
+/* Writes the record of the Wait or Test. It comes before the records of the operations that it
+ * completed, which have the same `end`; so the reader knows when the completing call began. */
 static void record_wait(struct pw_mpi_call *c, int rc, bool is_test, uint32_t completed)
 {
     int level = completed ? 0 : is_test ? 2 : 1;
     if (completed)
-        c->quiet = false; /* of operations that were begun before recording was paused */
+        c->quiet = false; /* the operations were begun before the pause, so they are recorded */
     struct pw_record *record =
         level <= pw_mpi_level() || completed ? pw_mpi_place(c, NULL, rc) : NULL;
     if (!record)
@@ -214,8 +217,8 @@ static __attribute__((noinline)) uint32_t take_unusual(const struct pw_mpi_call 
     return completed;
 }
 
-/* Puts the entry of request i in the place of its handle, NULL when there is none; 1 if the call
- * completed it. Usual: it did, and C asked. */
+/* Replaces saved[i] by the entry of request i (NULL: none). Returns 1 if the call completed the
+ * request. The usual case: it did, and the caller is C. */
 PW_ALWAYS_INLINE uint32_t take_at(const struct pw_mpi_call *c, int rc, struct completion how, int i)
 {
     MPI_Request before = c->saved[i];
@@ -241,12 +244,12 @@ static void complete_at(struct pw_mpi_call *c, int i, const MPI_Status *status)
 
 /* ---- the usual requests of a call ----
  *
- * Operations that ended with the call that began them, and messages that are in front of the table:
- * nearly all that programs wait for. Their records go where they belong, behind the place of the
- * call's own, and all are handed over at once. */
+ * These are operations that ended with the call that began them, and messages in the front of the
+ * table: nearly all that programs wait for. Their records are written directly into the ring, after
+ * that of the call, and all are published at once. */
 
-/* Whether the ring has room for a record of each request and the call's own, in one piece: there is
- * a limit wherever it begins anew. */
+/* Whether the ring has consecutive room for the call's record and one of each request. The ring's
+ * limit is never beyond the place where it wraps around. */
 static bool can_be_usual(const struct pw_mpi_call *c)
 {
     const struct pw_ring *ring = &c->thread->ring;
@@ -255,7 +258,7 @@ static bool can_be_usual(const struct pw_mpi_call *c)
            !atomic_load_explicit(&pw_gate->left_open, memory_order_relaxed);
 }
 
-/* The record of `row`, which is free then, as the call has completed it but for its status. */
+/* Writes the completed record of `row` without the values of its status, and frees the row. */
 PW_ALWAYS_INLINE void write_usual(struct pw_record *slot, struct pw_mpi_request *row, uint64_t end)
 {
     pw_ring_prefetch(slot);
@@ -271,7 +274,7 @@ static __attribute__((noinline)) void read_unusual_status(struct pw_record *slot
     pw_mpi_read_status(slot, comm_of(row), status);
 }
 
-/* Whom a message is from need not be asked where it was said. */
+/* Adds the values of the status. The source is looked up only when the receive did not name it. */
 PW_ALWAYS_INLINE void read_usual_status(struct pw_record *slot, const struct pw_mpi_request *row,
                                         const MPI_Status *status)
 {
@@ -284,9 +287,9 @@ PW_ALWAYS_INLINE void read_usual_status(struct pw_record *slot, const struct pw_
     slot->comm.tag = told.MPI_TAG;
 }
 
-/* The requests from the first on, as long as they are usual ones: how many they are. `*completed`
- * counts what the call completed, and what was received or sent is written from `*slot` on. `step`
- * is the status_step of struct completion. */
+/* Processes the requests from the first one until one is not usual. Returns how many it processed.
+ * Adds the completed ones to *completed, and writes their records from *slot on. `step` is the
+ * status_step of struct completion. */
 static int complete_all_usual(const struct pw_mpi_call *c, int step, struct pw_record **slot,
                               uint32_t *completed)
 {
@@ -372,7 +375,8 @@ void pw_mpi_after_TEST_ALL(struct pw_mpi_call *c, int rc)
     complete_range(c, rc, (struct completion){.has_flag = true, .status_step = 1});
 }
 
-/* Statuses are in the order of `indices`, which are the only requests that can be done. */
+/* For MPI_Waitsome and MPI_Testsome: the completed requests are listed in `indices`, and the
+ * statuses are in that order. */
 static void complete_listed(struct pw_mpi_call *c, int rc, bool is_test)
 {
     const struct completion how = {.status_step = 1};

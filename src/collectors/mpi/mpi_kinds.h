@@ -3,8 +3,8 @@
  *   K_KIND(n) (name, declaration, record before the call, record after the call, argument of the
  * call)
  *
- * `c` is the struct pw_mpi_call being filled. Arguments are passed on untouched but for an ignored
- * status whose contents are needed. */
+ * `c` is the struct pw_mpi_call being filled. Used by mpi_wrap.c. Arguments are passed on
+ * unchanged, except an ignored status whose contents the probe needs. */
 #ifndef PW_MPI_KINDS_H
 #define PW_MPI_KINDS_H
 

@@ -1,4 +1,4 @@
-/* Whose definition a call goes on to; see mpi_next.h. */
+/* Finds the definition that a wrapper calls; see mpi_next.h. */
 #include "collectors/mpi/mpi_next.h"
 
 #include <dlfcn.h>
@@ -22,12 +22,14 @@ static void *find_next(void *slot, const char *symbol)
 {
     void *found = dlsym(RTLD_NEXT, symbol);
     found =
-        found && pw_scope_object(found) == pw_scope_object(slot) ? NULL : found; /* under --audit */
+        found && pw_scope_object(found) == pw_scope_object(slot) ? NULL : found; /* the probe
+                                                                                  * itself: under
+                                                                                  * --audit */
     memcpy(slot, &found, sizeof(found));
     return found;
 }
 
-/* Not RTLD_DEFAULT: the probe, linked with -Bsymbolic, would find its own. */
+/* Not RTLD_DEFAULT, by which the probe, linked with -Bsymbolic, would find its own function. */
 static void *find_first(const char *symbol)
 {
     static void *program;
@@ -36,8 +38,8 @@ static void *find_first(const char *symbol)
     return program ? dlsym(program, symbol) : NULL;
 }
 
-/* Both, and whether the program's own MPI_X comes before the probe's. 0 where the MPI library has a
- * function that one of them is not there for. */
+/* Finds the next MPI_X and PMPI_X, and whether the program has an MPI_X of its own before the
+ * probe's. Returns 0 when the MPI library has the function, but one of the two was not found. */
 static int find_both(void *slot, void *pslot, const char *symbol, bool *is_interposed)
 {
     const void *next = find_next(slot, symbol + 1), *pnext = find_next(pslot, symbol);
@@ -64,7 +66,7 @@ void pw_mpi_next_resolve(void)
 
 /* ---- by caller ---- */
 
-/* The library's function by its name of PMPI. */
+/* Returns the library's function for PMPI_X. */
 static void *find_profiled(const char *symbol)
 {
     char name[64] = "P";
@@ -74,19 +76,20 @@ static void *find_profiled(const char *symbol)
     return pw_mpi_symbol(name);
 }
 
-/* The linker's, of the probe. */
+/* Beginning of the probe's image, defined by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-/* The caller as the wrapper saw it; a build without optimisation may have gone through another
- * function of the probe. */
+/* Returns the first caller outside the probe: in a build without optimisation, the wrapper may have
+ * been called by another function of the probe. */
 static const void *outer_caller(const void *caller)
 {
     const uintptr_t at = (uintptr_t)caller, begin = (uintptr_t)__ehdr_start;
     return at - begin < (uintptr_t)_end - begin ? pw_stack_caller() : caller;
 }
 
-/* The known library's own, or a definition that has that library in front of it. */
+/* Whether the definition belongs to the MPI library that the probe uses, or to a tool that calls
+ * that library. */
 static uint8_t leads_to_mpi(const void *target)
 {
     const struct link_map *owner = pw_scope_object(target);
@@ -96,7 +99,8 @@ static uint8_t leads_to_mpi(const void *target)
            (owner == pw_scope_object(init) || pw_scope_needed(owner, "PMPI_Init", NULL) == init);
 }
 
-/* What no scope has was called by its address, which --audit gave for that of the library. */
+/* When no scope has the function, the caller got the wrapper's address from --audit, in place of
+ * the library's function. */
 void *pw_mpi_locate(const char *symbol, const void *caller, bool *is_mpi)
 {
     struct pw_scope_query query = {.symbol = symbol,
@@ -116,12 +120,12 @@ void *pw_mpi_locate(const char *symbol, const void *caller, bool *is_mpi)
 
 /* ---- who calls PMPI_X ---- */
 
-static _Atomic uintptr_t comm_size_begin, comm_size_size; /* of Fortran's MPI_Comm_size */
+static _Atomic uintptr_t comm_size_begin, comm_size_size; /* code of Fortran's MPI_Comm_size */
 
 static struct {
     const struct link_map *_Atomic map;
     const void *_Atomic dynamic;
-} programs; /* the last caller that was part of no MPI library */
+} programs; /* the last caller that was not part of an MPI library */
 
 static const char *base_name(const char *path)
 {
@@ -134,7 +138,7 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The library that has the functions of mpif.h, whatever its name, and those above it. */
+/* A function by which Open MPI's Fortran library is recognised, whatever its file name. */
 #define FORTRAN_FUNCTION "ompi_comm_size_f"
 
 static bool is_named_fortran(const char *path)
@@ -143,7 +147,8 @@ static bool is_named_fortran(const char *path)
            begins_with(base_name(path), "libmpi_usempi");
 }
 
-/* The Fortran bindings of some functions ask for the size of the communicator first. */
+/* Notes the code of Fortran's MPI_Comm_size: some Fortran functions call it themselves, and those
+ * calls are not the program's. */
 static void note_comm_size(const struct link_map *map)
 {
     size_t size = 0;
@@ -184,7 +189,8 @@ static void note_fortran(const struct dl_find_object *object)
     dl_iterate_phdr(skip_fortran_layer, NULL);
 }
 
-/* Open MPI's library and components, MPI-IO's above all, call functions of MPI for themselves. */
+/* Whether the object is Open MPI's library or one of its components, such as MPI-IO's, which call
+ * MPI functions themselves. */
 static bool is_component(const struct link_map *map)
 {
     const char *base = base_name(map->l_name);
@@ -193,7 +199,8 @@ static bool is_component(const struct link_map *map)
            (pw_scope_defines(map, "PMPI_Init") && pw_scope_defines(map, "ompi_mpi_comm_world"));
 }
 
-/* 0 for a component of MPI, 1 for others; notes the Fortran layer. */
+/* Returns 0 for a component of MPI, 1 for other callers. Notes the Fortran library when it is the
+ * caller. */
 static bool look_at_caller(const void *caller)
 {
     struct dl_find_object object;
@@ -216,7 +223,8 @@ static bool look_at_caller(const void *caller)
     return true;
 }
 
-/* Whether a call of PMPI_X is one of the program's: by way of Fortran, or of its own MPI_X. */
+/* Whether a call of PMPI_X comes from the program: from Fortran, or from the program's own
+ * MPI_X. */
 static bool is_programs(uint16_t op, const void *caller, uint8_t *flags)
 {
     *flags = 0;
@@ -232,7 +240,7 @@ static bool is_programs(uint16_t op, const void *caller, uint8_t *flags)
            (uintptr_t)caller - atomic_load(&comm_size_begin) < atomic_load(&comm_size_size);
 }
 
-/* ---- the way of a call ---- */
+/* ---- how a call is handled ---- */
 
 struct pw_mpi_way pw_mpi_way_by_caller(const char *symbol, const void *caller,
                                        pw_mpi_function *next)

@@ -32,7 +32,7 @@
     H(int, Finalize, (void))                           \
     H(int, Pcontrol, (const int, ...))
 
-/* The next definition of each function in the global scope, NULL where there is none. */
+/* The next definition of each function in the global scope; NULL: none. */
 struct pw_mpi_next {
 #define PW_SPECIAL(type, Name, parameters) type(*Name) parameters;
     PW_MPI_SPECIALS(PW_SPECIAL)

@@ -16,7 +16,8 @@ static void *_Atomic private_libraries[4]; /* loaded with RTLD_LOCAL: not in the
 static _Atomic bool resolved, known;
 static _Atomic unsigned long long failed_at; /* pw_scope_loads() when there was no MPI library */
 
-/* Threads that do this at once find the same, and keep each library once. */
+/* Stores a library unless it is stored already. Threads that call this at the same time find the
+ * same libraries. */
 static bool keep_library(void *library)
 {
     for (int i = 0; i < 4; i++) {
@@ -29,9 +30,10 @@ static bool keep_library(void *library)
     return false;
 }
 
-/* Libraries that define `symbol` and PMPI_Init. They are opened once the loader's lock on its list
- * is free: a dlopen() of another thread, which has the lock that ours would wait for, may wait for
- * that one. Their paths are copied, since another thread may unload them meanwhile. */
+/* Finds libraries that define `symbol` and PMPI_Init, and opens them. They are opened after the
+ * list of objects is unlocked: otherwise our dlopen() could wait for the lock of another thread's
+ * dlopen(), while that one waits for the list. Their paths are copied, because another thread may
+ * unload them meanwhile. */
 static void find_private_libraries(const char *symbol)
 {
     char path[PATH_MAX];
@@ -61,8 +63,8 @@ static void find_function(void *slot, const char *symbol)
     memcpy(slot, &found, sizeof(found));
 }
 
-/* The program may hold a copy of the library's variable (a copy relocation), which is then the one
- * that everybody uses: the search must begin at the program, not after this library. */
+/* If the program has a copy relocation of the library's variable, all code uses that copy. So the
+ * search begins at the program, not after the probe. */
 static void *variable(const char *symbol)
 {
     void *found = dlsym(RTLD_DEFAULT, symbol);
@@ -84,8 +86,8 @@ static void find_handles(void)
     h->message_no_proc = variable("ompi_message_no_proc");
 }
 
-/* Whether to look for an MPI library now. The loader, whose lock another thread may hold for long,
- * is not asked as long as no object can be one. */
+/* Whether to look for an MPI library now. False while no object can be one, so that the loader,
+ * whose lock another thread may hold for long, is not asked. */
 static bool is_worth_looking(void)
 {
     char path[PATH_MAX];

@@ -39,7 +39,8 @@ static struct pw_mpi_request **bucket_at(uint32_t index)
     return &table.segments[segment][index - ((uint32_t)FIRST_BUCKETS << (segment - 1))];
 }
 
-/* Buckets past the split point are still addressed with one bit less. */
+/* Returns the bucket of a handle. Buckets that are not split yet are addressed with one bit
+ * less. */
 static struct pw_mpi_request **bucket_of(MPI_Request handle)
 {
     uint32_t full = FIRST_BUCKETS;
@@ -49,7 +50,7 @@ static struct pw_mpi_request **bucket_of(MPI_Request handle)
     return bucket_at(index < table.buckets ? index : index & (full / 2 - 1));
 }
 
-/* Adds bucket number `buckets` by moving to it its share of the one that held both. */
+/* Adds bucket number `buckets`: moves its entries to it from the bucket that had them. */
 static void split_one(void)
 {
     uint32_t fresh = table.buckets;
@@ -84,7 +85,7 @@ static struct pw_mpi_request *take_entry(void)
         return entry;
     }
     if (table.chunk_left == 0) {
-        /* So much is a mapping of its own: aligned for the entries. */
+        /* A chunk of this size is a mapping of its own, so the entries are aligned. */
         table.chunk = pw_arena_take(sizeof(*entry) * CHUNK_ENTRIES);
         table.chunk_left = table.chunk ? CHUNK_ENTRIES : 0;
     }
@@ -100,7 +101,7 @@ static int begin_table(void)
     return table.buckets != 0;
 }
 
-/* Keeps the two counters; `by` is 1 or -1. */
+/* Updates the two counters; `by` is 1 or -1. */
 static void count_entry(const struct pw_mpi_request *entry, int by)
 {
     if (pw_mpi_request_needs_status(entry->state))
@@ -117,8 +118,8 @@ static struct pw_mpi_request *unlink_entry(struct pw_mpi_request **link)
     return entry;
 }
 
-/* The newest of the handle that had begun by `before`: while the call that completes an operation
- * returns, MPI may give its handle to another thread's new one. */
+/* Removes and returns the newest entry of the handle that began before `before`: see
+ * pw_mpi_request_take(). */
 static struct pw_mpi_request *take_hashed(MPI_Request handle, uint64_t before)
 {
     if (table.buckets == 0)
@@ -129,8 +130,9 @@ static struct pw_mpi_request *take_hashed(MPI_Request handle, uint64_t before)
     return *link ? unlink_entry(link) : NULL;
 }
 
-/* Few threads can be between the end of an operation and its removal: what is older than that is of
- * an operation whose end was not seen. */
+/* Removes old entries of a handle that is used again. Only a few threads can be between the
+ * completion of an operation and its removal, so older entries are of operations whose end was not
+ * seen. */
 static void drop_stale(MPI_Request handle)
 {
     int alike = 0;
@@ -154,7 +156,8 @@ static void enter_hashed(struct pw_mpi_request *entry)
         split_one();
 }
 
-/* An operation in front whose handle has come back ended unseen. */
+/* Removes an entry of the front whose handle is used again: the end of its operation was not
+ * seen. */
 static void drop_row(MPI_Request handle)
 {
     struct pw_mpi_request *row = pw_mpi_request_row(handle);

@@ -47,8 +47,8 @@ static void record_call(struct pw_thread *thread, uint16_t op, uint64_t start, u
 }
 
 /* MPI_Pcontrol(level >= PCONTROL_STEP, ...) begins the next step, for programs that cannot include
- * profwrap.h; the steps are numbered as they come. 0 ends recording, 1 begins it again, and 2 does
- * and records the calls of all levels. The others have no meaning to us. */
+ * profwrap.h; the steps are numbered as they come. 0 pauses recording, 1 resumes it, and 2 resumes
+ * it and records calls of all levels. Other levels are ignored. */
 enum { PCONTROL_STOP = 0, PCONTROL_START, PCONTROL_ALL, PCONTROL_STEP = 10, NO_STEP = -1 };
 
 static void mark_step(struct pw_thread *thread)
@@ -79,7 +79,7 @@ static void obey_pcontrol(int level)
     pw_probe_unlock(thread);
 }
 
-/* The start and end of MPI are calls that a thread can hang in like any other. */
+/* Shows MPI_Init or MPI_Finalize as the open call: a thread can hang in these, too. */
 static void show_begin(struct pw_thread *thread, uint16_t op, uint64_t start)
 {
     atomic_store_explicit(&thread->call->start, start, memory_order_relaxed);
@@ -91,8 +91,8 @@ static void show_end(struct pw_thread *thread)
     atomic_store_explicit(&thread->call->op, 0, memory_order_relaxed);
 }
 
-/* The thread that begins MPI found no ring. It takes part in what all ranks do, and calls are
- * counted from then on, or recorded where a thread finds a ring later. */
+/* Whether the thread that called MPI_Init has no ring. It still takes part in the clock
+ * synchronisation. Calls are then counted, or recorded when a thread gets a ring later. */
 static bool began_without_ring;
 
 /* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a
@@ -102,7 +102,8 @@ static uint64_t request_sync(uint16_t op)
 {
     struct pw_thread *thread = pw_probe_thread();
     uint64_t start = pw_probe_now();
-    /* Who is in the probe already does not take part: begin_recording() finds another call. */
+    /* A thread that is in the probe already does not take part; begin_recording() detects it by its
+     * open call. */
     if (!thread && pw_probe_lacks_ring() &&
         (pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI)) {
         began_without_ring = true;
@@ -116,8 +117,8 @@ static uint64_t request_sync(uint16_t op)
     return pw_probe_now();
 }
 
-/* What calls have to know from the beginning of MPI on, with a ring or without: whether each has to
- * ask for its caller, and whether several threads may be in MPI. Returns the level of threads. */
+/* Sets what all later calls need, with or without a ring: whether each must find out its caller,
+ * and whether several threads may be in MPI. Returns the level of thread support. */
 static int note_beginning(void)
 {
     int provided = MPI_THREAD_SINGLE;
@@ -128,7 +129,8 @@ static int note_beginning(void)
     return provided;
 }
 
-/* MPI is up. The thread is inside the call as request_sync() showed it. */
+/* Records MPI_Init after it has ended. The thread's open call is still the one that request_sync()
+ * has set. */
 static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, uint64_t end)
 {
     if (!pw_mpi_is_known()) {
@@ -161,7 +163,7 @@ static void begin_counting(void)
     pw_recording_set_mpi(1);
 }
 
-/* From here on calls are recorded. */
+/* Begins recording MPI calls, after a successful MPI_Init. */
 static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
 {
     if (began_without_ring) {
@@ -177,7 +179,7 @@ static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
     show_end(thread);
 }
 
-/* It was not MPI that began. */
+/* Undoes request_sync(), because the MPI library was not initialised by this call. */
 static void cancel_begin(uint16_t op)
 {
     struct pw_thread *thread = pw_probe_thread();
@@ -185,19 +187,20 @@ static void cancel_begin(uint16_t op)
         show_end(thread);
 }
 
-/* Returns the thread to record Finalize with, which is inside that call from now on, or NULL. */
+/* Returns the thread that records MPI_Finalize, with that as its open call; NULL when it is not
+ * recorded. */
 static struct pw_thread *end_recording(void)
 {
     if (pw_mpi_gate() == 0)
         return NULL;
-    pw_recording_set_mpi(0); /* paused or not: all ranks take part in what follows */
+    pw_recording_set_mpi(0); /* also while paused: all ranks take part in the synchronisation */
     struct pw_thread *thread = pw_probe_thread();
     thread = thread && pw_probe_lock(thread) ? thread : NULL;
     if (thread) {
-        pw_probe_record_step(thread, pw_probe_now(), NO_STEP); /* what follows is no step's work */
+        pw_probe_record_step(thread, pw_probe_now(), NO_STEP); /* MPI_Finalize belongs to no step */
         show_begin(thread, PW_OP_Finalize, pw_probe_now());
     }
-    /* With or without a ring of our own: the other ranks are in there too. */
+    /* Also without a ring, because the other ranks take part. */
     struct pw_mpi_sync_cost cost = pw_mpi_sync_end(thread);
     if (thread)
         record_state(thread, PW_MPI_ENDING, 0, cost);
@@ -212,11 +215,12 @@ static void end_finalize(struct pw_thread *thread, uint64_t start)
     show_end(thread);
 }
 
-/* A tool's MPI_Init calls PMPI_Init: the outermost call alone counts. */
+/* Set during MPI_Init and MPI_Finalize: when a tool's MPI_Init calls PMPI_Init, only the outer call
+ * is recorded. */
 static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
 
-/* What the call of `symbol` goes on to, `given` unless that is NULL. 0 where there is none.
- * *is_mpi: whether it can be MPI at all. */
+/* Finds the function that the wrapper of `symbol` calls: the one in `table`, else the one for the
+ * caller. Sets is_mpi: whether it may belong to MPI. */
 #define FIND_NEXT(Name, symbol, table)                                             \
     bool is_mpi;                                                                   \
     pw_mpi_resolve();                                                              \
@@ -229,8 +233,8 @@ static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
     if (!next)                                                                     \
         return MPI_ERR_OTHER;
 
-/* Whether it was the known MPI library, where there is one, that began: not a serial replacement
- * for it in front of one that is there unused. */
+/* Whether the known MPI library was initialised. False when the call went to a serial replacement,
+ * and the MPI library is loaded but unused. */
 static bool has_begun(void)
 {
     int flag = 0;
@@ -272,7 +276,7 @@ static bool has_begun(void)
         return rc;                                                                               \
     }                                                                                            \
                                                                                                  \
-    /* The standard gives the further arguments to profilers only; no MPI library reads them. */ \
+    /* The further arguments are meant for profilers; MPI libraries do not read them. */         \
     EXPORT int P##MPI_Pcontrol(const int level, ...)                                             \
     {                                                                                            \
         FIND_NEXT(Pcontrol, #P "MPI_Pcontrol", table)                                            \

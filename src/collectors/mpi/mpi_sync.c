@@ -1,10 +1,9 @@
 /* Envelope-filtered ping-pongs between the leaders of clock domains; see mpi_sync.h and
  * rank/clocks/envelope.h.
  *
- * More ranks than cores is the rule where this is tested and no exception elsewhere, and MPI's own
- * blocking calls then spin on the core that the partner needs. So everything here is nonblocking,
- * and a process that waits sleeps: the partners of an exchange after a moment, all others at once.
- */
+ * Often there are more ranks than cores; then MPI's blocking calls would spin on the core that the
+ * partner needs. So all calls here are nonblocking, and a waiting process sleeps: the partners of
+ * an exchange after a short time, all others at once. */
 #include "collectors/mpi/mpi_sync.h"
 
 #include <stdbool.h>
@@ -16,42 +15,44 @@
 #include "rank/clocks/envelope.h"
 
 enum {
-    /* Below 32767, which every MPI allows, and unlike what a program would choose. */
+    /* Below 32767, which every MPI allows, and unlikely in programs. */
     TAG_PING = 32441,
     TAG_PONG,
     TAG_KNOT,
 };
 
-/* How a wait is spent. Asleep rather than yielding: who yields is behind all other processes, who
- * wakes is before them. */
+/* How to wait. Sleeps instead of yielding: the scheduler puts a process that yields behind all
+ * others, and one that wakes up before them. */
 struct patience {
-    int64_t spin_ns; /* awake; 0: asleep from the start */
-    long nap_ns;     /* each sleep after that */
+    int64_t spin_ns; /* time to poll before the first sleep; 0: sleep at once */
+    long nap_ns;     /* length of each sleep */
 };
-static const struct patience partner = {30000, 1000}; /* in the middle of an exchange */
+static const struct patience partner = {30000, 1000}; /* for the partners of an exchange */
 static const struct patience idle = {0, 100000};
 
-/* Leaders: the lowest rank of each domain, ascending. Kept from MPI_Init to MPI_Finalize. */
+/* The leaders, ascending; a leader is the lowest rank of a clock domain. Stored from MPI_Init to
+ * MPI_Finalize. */
 static struct {
     bool ready;
-    MPI_Comm comm; /* on which the messages travel */
+    MPI_Comm comm; /* communicator of the messages */
     int size, rank;
-    int place;         /* of this rank among the leaders, -1 when it is none */
-    int leader;        /* of this rank */
-    int nleaders;      /* of the job */
+    int place;         /* index of this rank among the leaders; -1: it is none */
+    int leader;        /* leader of this rank */
+    int nleaders;      /* number of leaders */
     uint64_t *domains; /* [size] */
     int *leaders;      /* [nleaders] */
     char *memory;
     size_t memory_bytes;
-    int32_t messages, collectives; /* asked of MPI since the synchronisation began */
+    int32_t messages, collectives; /* calls of MPI since the synchronisation began */
 } job;
 
-/* Exchanges of a pair, where the machine is too busy for them to settle. */
+/* Limits for the exchanges of a pair when the machine is too busy for them to settle: at least so
+ * many, and at most so long. */
 enum { LEAST = 10, LONGEST_NS = 5000000 };
 
 struct ping {
     int64_t local_ns;
-    int64_t last; /* 1: no other follows */
+    int64_t last; /* 1: the last message */
 };
 
 static int64_t shown_ns(void)
@@ -86,8 +87,8 @@ static void receive_from(int from, int tag, void *data, int bytes, struct patien
         wait_for(&request, patience);
 }
 
-/* The side whose clock is known: answers with its time, then with its own knot. The first ping
- * comes when the partner is there. */
+/* The side whose offset is known: answers each ping with its time, and at the end sends its own
+ * knot. The first ping comes when the partner is ready. */
 static void serve(int client, const struct pw_knot *mine)
 {
     struct ping ping = {0};
@@ -99,8 +100,8 @@ static void serve(int client, const struct pw_knot *mine)
     send_to(client, TAG_KNOT, mine, sizeof(*mine));
 }
 
-/* Offset and error to rank 0's clock: to the reference's, and the reference's own, which has
- * drifted since it was measured. */
+/* Returns offset and error to rank 0's clock: those to the reference's clock plus the reference's
+ * own, with the drift since these were measured. */
 static struct pw_knot measure(int reference)
 {
     struct pw_envelope envelope = {0};
@@ -123,7 +124,8 @@ static struct pw_knot measure(int reference)
     return mine;
 }
 
-/* Round k: leaders 0 .. 2^k - 1 know their offset and serve leaders 2^k .. 2^(k+1) - 1. */
+/* In round k, the leaders 0 .. 2^k - 1 know their offset and serve the leaders 2^k .. 2^(k+1) -
+ * 1. */
 static struct pw_knot climb_tree(void)
 {
     struct pw_knot mine = {.local_ns = shown_ns()};
@@ -136,7 +138,8 @@ static struct pw_knot climb_tree(void)
     return mine;
 }
 
-/* Followers sleep until their leader knows: they would else take the cores that leaders need. */
+/* Ranks that are no leaders sleep until their leader knows its offset; otherwise they would use the
+ * cores that leaders need. */
 static struct pw_knot follow_leader(void)
 {
     struct pw_knot knot = {0};
@@ -172,7 +175,7 @@ static void synchronise(struct pw_thread *thread, MPI_Comm comm)
     job.comm = comm;
     if (job.nleaders > 1) {
         int slack = prctl(PR_GET_TIMERSLACK);
-        prctl(PR_SET_TIMERSLACK, partner.nap_ns); /* a nap is else 50 us longer than it says */
+        prctl(PR_SET_TIMERSLACK, partner.nap_ns); /* by default, sleeps take 50 us longer */
         knot = job.place < 0 ? follow_leader() : climb_tree();
         if (job.place >= 0)
             lead(&knot);
@@ -188,7 +191,7 @@ static void find_leaders(void)
     job.place = -1;
     for (int i = 0; i < job.size; i++) {
         int known = 0;
-        /* Few domains: compare with the leaders so far, not with all ranks. */
+        /* There are few domains: compare with the leaders found so far, not with all ranks. */
         while (known < job.nleaders && job.domains[job.leaders[known]] != job.domains[i])
             known++;
         if (known == job.nleaders) {
@@ -221,7 +224,7 @@ static bool set_up(void)
     job.memory =
         mmap(NULL, job.memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (job.memory == MAP_FAILED)
-        return false; /* the others wait in vain only if MPI itself does not fail here too */
+        return false; /* if MPI fails here only, the other ranks wait for this one */
     job.domains = (uint64_t *)job.memory;
     job.leaders = (int *)(job.domains + job.size);
     if (!gather_domains(pw_probe_borrow_segment()->clock_domain))
@@ -230,10 +233,9 @@ static bool set_up(void)
     return true;
 }
 
-/* MPI_COMM_WORLD will do: until a rank leaves this it receives only what is sent here, and from
- * ranks that have not left it either, so no message of the application can be taken for one of
- * these, nor the reverse. A communicator of our own would take several times as long to make as all
- * the rest. */
+/* Uses MPI_COMM_WORLD. The application is inside MPI_Init on all ranks that exchange messages here,
+ * so its messages cannot be confused with these. Making a communicator would take several times as
+ * long as the rest. */
 struct pw_mpi_sync_cost pw_mpi_sync_begin(struct pw_thread *thread)
 {
     int64_t start = pw_local_ns();
@@ -243,13 +245,14 @@ struct pw_mpi_sync_cost pw_mpi_sync_begin(struct pw_thread *thread)
     return (struct pw_mpi_sync_cost){0, pw_local_ns() - start, job.messages, job.collectives};
 }
 
-/* Here a receive that the application forgot may match anything on its own communicators. */
+/* Uses a communicator of its own: before MPI_Finalize, a receive that the application has not
+ * completed could match a message on its communicators. */
 static void synchronise_apart(struct pw_thread *thread)
 {
     MPI_Request request;
     MPI_Comm comm;
     if (job.nleaders > 1) {
-        job.collectives += 2; /* to make it, and to free it */
+        job.collectives += 2; /* to create the communicator, and to free it */
         if (pw_pmpi.Comm_idup(pw_mpi_handles.world, &comm, &request) != MPI_SUCCESS)
             return;
         wait_for(&request, idle);

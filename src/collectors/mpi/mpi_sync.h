@@ -9,19 +9,19 @@
 #include "collectors/mpi/mpi_real.h"
 #include "rank/probe/probe.h"
 
-/* What a synchronisation took of this rank. */
+/* The cost of a synchronisation on this rank. */
 struct pw_mpi_sync_cost {
-    int64_t wait_ns; /* until all ranks were there, which MPI_Finalize waits for too */
-    int64_t work_ns; /* from then on; at MPI_Init all of it */
-    int32_t messages, collectives; /* asked of MPI: messages are those that this rank sent */
+    int64_t wait_ns;               /* wait for all ranks, which MPI_Finalize would also do */
+    int64_t work_ns;               /* time after that; at MPI_Init, all the time */
+    int32_t messages, collectives; /* messages that this rank sent; collectives */
 };
 
 /* Collective over all ranks, inside MPI_Init. One leader per clock domain measures its offset to
- * rank 0's clock, along a binomial tree of the leaders; the others take their leader's. Records a
- * knot for the calling rank, unless it has no ring (`thread` is NULL). */
+ * rank 0's clock, along a binomial tree of the leaders; the others use their leader's offset.
+ * Records a knot for the calling rank, unless it has no ring (`thread` is NULL). */
 struct pw_mpi_sync_cost pw_mpi_sync_begin(struct pw_thread *thread);
 
-/* The same before MPI_Finalize; nothing unless the first took place. */
+/* The same before MPI_Finalize. Does nothing unless pw_mpi_sync_begin() was called. */
 struct pw_mpi_sync_cost pw_mpi_sync_end(struct pw_thread *thread);
 
 #endif

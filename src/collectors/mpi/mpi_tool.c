@@ -1,5 +1,5 @@
 /* Collector mpi, tool half: turns the wrappers' records into rows of /events/comm, /comms,
- * /comm_members, /clock and /unrecorded. Records may hold anything. */
+ * /comm_members, /clock and /unrecorded. Records are not trusted. */
 #include "collectors/collectors.h"
 
 #include <stdbool.h>
@@ -12,16 +12,17 @@
 
 enum { MAX_COMMS = 1 << 20, MAX_THREADS = 1 << 16, MAX_MEMBERS = 1 << 24, KEPT_MEMBERS = 1 << 20 };
 
-/* A communicator as far as its records have told. */
+/* A communicator, filled as its records come. */
 struct comm {
     struct pw_row_comms row;
     int32_t file_row; /* of /comms */
-    int32_t *members; /* kept, once they are complete, as long as there is room */
+    int32_t *members; /* stored when they are complete and there is room; else NULL */
     int32_t known;
-    uint64_t handle; /* that the application has, or had, for it */
+    uint64_t handle; /* the application's handle, which may have been freed */
 };
 
-/* The last Wait or Test of a thread: what it completed follows it with the same end. */
+/* The last Wait or Test of a thread. Records of the operations that it completed follow it and have
+ * the same end. */
 struct wait {
     int64_t start, end;
     uint64_t end_ticks;
@@ -38,7 +39,7 @@ struct state {
     int64_t sync_first_ns, sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
 };
 
-/* Adds a row of /unrecorded, which is certain. */
+/* Adds a row of /unrecorded with `certain` 1. */
 static void write_unrecorded(struct pw_rankfile *file, enum pw_unrecorded reason, int64_t time,
                              int64_t count)
 {
@@ -47,8 +48,9 @@ static void write_unrecorded(struct pw_rankfile *file, enum pw_unrecorded reason
     pw_rankfile_append(file, PW_TABLE_unrecorded, &row);
 }
 
-/* Spawned processes are ranks of another MPI_COMM_WORLD, which are not recorded. All ranks of
- * the parents' group have the communicator; the first of them counts. */
+/* Adds a row for processes that were spawned: they are ranks of another MPI_COMM_WORLD, which is
+ * not recorded. All ranks of the parents' group have the communicator; only the first one adds the
+ * row. */
 static void note_spawned(struct pw_rankfile *file, const struct pw_row_comms *comm, uint16_t op,
                          int64_t time)
 {
@@ -73,8 +75,8 @@ static void follow_process(struct state *s, const struct pw_origin *origin)
     }
 }
 
-/* The entry of the process's communicator `index`, made when it is new. NULL when there are too
- * many. */
+/* Returns the entry of the process's communicator `index`, and makes it when it is new; NULL when
+ * there are too many. */
 static struct comm *comm_at(struct state *s, uint32_t index)
 {
     uint64_t row = (uint64_t)s->base + index;
@@ -112,11 +114,11 @@ static void fill_times(struct state *s, const struct pw_record *record,
         *wait = (struct wait){row->start, row->end, record->end};
     if (!(record->flags & PW_FLAG_NONBLOCKING))
         return;
-    /* `begun` is in units of 16 ticks; the tick's length is that of the whole operation. */
+    /* `begun` is in units of 16 ticks; converted to ns in proportion to the whole operation. */
     uint64_t ticks = record->end - record->start;
     double rate = ticks ? (double)(row->end - row->start) / (double)ticks : 0;
     row->inside_ns = (int64_t)((double)record->comm.begun * 16 * rate);
-    /* Ticks, for the map to ns may have been refined since the Wait's own record. */
+    /* Compares ticks, not ns: the map to ns may have changed since the record of the Wait. */
     if (wait && wait->end_ticks == record->end && wait->start >= row->start) {
         row->end = wait->end;
         row->wait_start = wait->start;
@@ -177,7 +179,7 @@ static void write_members(struct state *s, struct comm *comm)
         struct pw_row_member row = {comm->members[i]};
         pw_rankfile_append(s->file, PW_TABLE_member, &row);
     }
-    /* The ranks that open calls name are of these; most communicators are small, or few. */
+    /* Needed for the ranks that open calls name; the memory is limited. */
     s->kept_members += comm->known;
     if (s->kept_members > KEPT_MEMBERS) {
         s->kept_members -= comm->known;
@@ -186,7 +188,7 @@ static void write_members(struct state *s, struct comm *comm)
     }
 }
 
-/* The members of both groups; 0 where the sizes are impossible. */
+/* Returns the number of members of both groups; 0 when the sizes are impossible. */
 static int32_t member_count(const struct comm *comm)
 {
     int32_t local = comm->row.size, remote = comm->row.remote_size;
@@ -274,7 +276,7 @@ static bool has_handle(uint32_t op)
            op != PW_OP_Intercomm_create_from_groups;
 }
 
-/* Whether it has one rank of it: a partner, target or root. */
+/* Whether the function has a rank among its parameters: a partner, target or root. */
 static bool has_peer(uint32_t op)
 {
     const struct pw_op_info *info = pw_op_info(op);
@@ -291,7 +293,7 @@ static bool has_peer(uint32_t op)
     }
 }
 
-/* Handles come back when what had them is freed: the newest is meant. */
+/* Returns the newest row with this handle, or -1: MPI reuses freed handles. */
 static int64_t find_handle(const struct state *s, uint64_t handle)
 {
     for (int64_t row = (int64_t)s->ncomms - 1; handle && row >= (int64_t)s->base; row--)
@@ -300,7 +302,7 @@ static int64_t find_handle(const struct state *s, uint64_t handle)
     return -1;
 }
 
-/* World rank of a rank of the communicator: of the remote group, where there is one. */
+/* Returns the world rank of a rank of the communicator (of the remote group, if there is one). */
 static int32_t peer_of(const struct comm *comm, int32_t rank)
 {
     int32_t remote = comm->row.remote_size, first = remote ? comm->row.size : 0;
@@ -310,7 +312,7 @@ static int32_t peer_of(const struct comm *comm, int32_t rank)
     return comm->members[first + rank];
 }
 
-/* How many collectives this rank has left, or begun if they do not block. */
+/* Returns how many collectives this rank has completed, or begun if they are nonblocking. */
 static int64_t reached(const struct state *s, const struct pw_segment_shared *segment, int64_t row)
 {
     int64_t index = row - s->base;
@@ -321,7 +323,8 @@ static int64_t reached(const struct state *s, const struct pw_segment_shared *se
     return counted > recorded ? counted : recorded;
 }
 
-/* A completion call of one request, which shows things in the terms of the request's own record. */
+/* Fills the row of a completion call of one request, whose open call shows the request's
+ * operation. */
 static void open_wait(const struct state *s, const struct pw_shown_call *call,
                       struct pw_row_open *row)
 {
@@ -382,7 +385,8 @@ static int64_t find_file_row(const struct state *s, int32_t file_row)
     return -1;
 }
 
-/* Those that threads are in, the world, and of the others the newest. */
+/* Adds communicators to the live data: those that threads use now, MPI_COMM_WORLD, and the newest
+ * others. */
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     struct state *s = state;

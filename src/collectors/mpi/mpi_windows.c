@@ -1,6 +1,6 @@
-/* One-sided operations and files; see mpi_classes.h. A window or file has an entry among the
- * communicators, found by its handle; one that is not there (invalid, or from before) is never
- * asked anything. */
+/* One-sided operations and files; see mpi_classes.h. A window or file has an entry in the table of
+ * communicators, which is found by its handle. A handle without an entry (invalid, or made before
+ * recording) is never passed to MPI. */
 #include <string.h>
 
 #include "collectors/mpi/mpi_classes.h"

@@ -14,12 +14,12 @@
 
 /* ---- recording by a fast function ----
  *
- * For the calls that training and most solvers spend their time in, on the communicator and
- * datatype that the thread used last: a plain Allreduce of one rank takes 13 ns, and the slow
- * function more than twice as much. The record is filled in its place in the ring before the call,
- * where the thread is already shown to be in it, so that no other call writes there; only a pointer
- * or two have to be kept over the call. Whatever turns out to be unusual is a function's last call,
- * for the same reason. */
+ * For the most frequent calls of training and of most solvers, on the communicator and datatype
+ * that the thread used last. A fast function takes 13 ns for an Allreduce of one rank, the slow
+ * function more than twice as long. It fills the record in its place in the ring before the call.
+ * The thread's open call is set by then, so no signal handler writes to that place, and only one or
+ * two pointers must be saved across the call. For the same reason, an unusual case is handled by a
+ * tail call. */
 
 enum fast {
     FAST_NONE,
@@ -31,15 +31,16 @@ enum fast {
 #undef PW_MPI_CLASS
 };
 
-/* What is kept over the call. */
+/* What is saved across the call. */
 struct kept {
-    struct pw_record *record; /* its place in the ring; not used by MPI_Irecv, whose record waits */
+    struct pw_record *record; /* its place in the ring; not used by MPI_Irecv, which is recorded at
+                               * completion */
     struct pw_mpi_comm *comm;
 };
 
-/* Shows the thread to be in the call, if it may record, is in no call yet, and remembers the
- * communicator. `usual` is what the gate must be for that: the clock is the TSC then, and no call
- * stacks are taken. */
+/* Sets the thread's open call and returns true if the thread may record, is in no call, and has the
+ * communicator in its cache. `usual` is the value of pw_gate->mpi_usual for which the cache is
+ * valid; then the clock is the TSC, and no call stacks are recorded. */
 PW_ALWAYS_INLINE bool fast_enter(struct pw_mpi_call *c, uint64_t usual)
 {
     struct pw_open_call *open = pw_this_thread.call;
@@ -57,19 +58,19 @@ PW_ALWAYS_INLINE bool fast_enter(struct pw_mpi_call *c, uint64_t usual)
     atomic_store_explicit(&open->start, c->start, memory_order_relaxed);
     atomic_store_explicit(&open->op, c->op, memory_order_relaxed);
     atomic_store_explicit(&open->handle, (uint64_t)(uintptr_t)c->comm, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst); /* no signal handler writes a record now */
+    atomic_signal_fence(memory_order_seq_cst); /* from here on, no signal handler writes a record */
     return true;
 }
 
-/* The thread is in no call any more. */
+/* Clears the thread's open call. */
 PW_ALWAYS_INLINE void fast_leave(void)
 {
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&pw_this_thread.call->op, 0, memory_order_relaxed);
 }
 
-/* Finds the record's place; false, and the thread is in no call, where a look at the ring is due.
- */
+/* Finds the record's place in the ring. Returns false, and clears the open call, when the slow path
+ * of the ring is needed. */
 PW_ALWAYS_INLINE bool fast_place(struct kept *kept)
 {
     struct pw_ring *ring = &pw_this_thread.ring;
@@ -87,7 +88,7 @@ static NOINLINE int wake_and_return(int rc)
     return rc;
 }
 
-/* Hands the record to the collector. */
+/* Publishes the record to the collector. */
 PW_ALWAYS_INLINE int fast_commit(int rc)
 {
     int look = pw_ring_commit_many(&pw_this_thread.ring, 1);
@@ -95,8 +96,8 @@ PW_ALWAYS_INLINE int fast_commit(int rc)
     return __builtin_expect(look, 0) ? wake_and_return(rc) : rc;
 }
 
-/* Collectives without a root in which every rank sends one block, and gets as much; or nothing, in
- * a barrier. */
+/* For collectives without a root in which every rank sends and receives a block of one size, or
+ * nothing (a barrier). */
 PW_ALWAYS_INLINE bool fast_coll_begin(struct pw_mpi_call *c, enum pw_op_amount sent,
                                       struct kept *kept)
 {
@@ -130,8 +131,9 @@ PW_ALWAYS_INLINE int fast_coll_end(const struct kept *kept, int rc)
     return fast_commit(rc);
 }
 
-/* The rest of the slow function, for a message that failed, is under way still where it was to be
- * complete or the other way around, or has no row. All that is known of it is in the open call. */
+/* The end of the slow function. For a message that failed, was not complete when the fast function
+ * expected it to be (or the reverse), or has no row in the front. Its parameters are in the open
+ * call. */
 static NOINLINE int begun_message(int rc, uint64_t end, MPI_Request request, int64_t bytes)
 {
     const struct pw_open_call *open = pw_this_thread.call;
@@ -156,8 +158,7 @@ static NOINLINE int begun_message(int rc, uint64_t end, MPI_Request request, int
     return rc;
 }
 
-/* The time inside a call in units of 16 ticks; it fits its field where this is no more than that.
- */
+/* Returns the time in a call in units of 16 ticks, for a field of 32 bits. */
 PW_ALWAYS_INLINE uint64_t units(uint64_t start, uint64_t end)
 {
     return (end - start) >> 4;
@@ -170,8 +171,8 @@ PW_ALWAYS_INLINE void fast_show(int peer, int tag)
     atomic_store_explicit(&open->tag, tag, memory_order_relaxed);
 }
 
-/* A completion call writes the records of all that is under way at once, and faster than memory can
- * follow: each message asks for one of their cache lines. `next` is where the next record goes. */
+/* Prefetches a cache line for a later completion call, which writes the records of all open
+ * messages at once, faster than memory can be loaded. `next` is the place of the next record. */
 PW_ALWAYS_INLINE void fast_prefetch(const struct pw_record *next)
 {
     const uint32_t open =
@@ -179,7 +180,7 @@ PW_ALWAYS_INLINE void fast_prefetch(const struct pw_record *next)
     pw_ring_prefetch_at(next, PW_RING_AHEAD + open % 64);
 }
 
-/* To a rank; recorded here if it is complete when the call returns. */
+/* A send to a rank; recorded by the fast function if it is complete when the call returns. */
 PW_ALWAYS_INLINE bool fast_isend_begin(struct pw_mpi_call *c, struct kept *kept)
 {
     if (__builtin_expect(pw_mpi_last.type != c->stype || c->dest < 0, 0))
@@ -187,7 +188,9 @@ PW_ALWAYS_INLINE bool fast_isend_begin(struct pw_mpi_call *c, struct kept *kept)
     if (!fast_enter(c, pw_mpi_last.messages) || !fast_place(kept))
         return false;
     struct pw_record *record = kept->record;
-    const int32_t peer = pw_mpi_world_rank(kept->comm, c->dest); /* before what may be its memory */
+    const int32_t peer = pw_mpi_world_rank(kept->comm, c->dest); /* before the stores: to the
+                                                                  * compiler, they could change
+                                                                  * it */
     const int64_t bytes = c->scount * pw_mpi_last.type_size;
     fast_show(c->dest, c->stag);
     pw_mpi_fill(c, kept->comm->index, record);
@@ -211,7 +214,7 @@ PW_ALWAYS_INLINE int fast_isend_end(const struct pw_mpi_call *c, const struct ke
     return fast_commit(rc);
 }
 
-/* Recorded here if it is not yet complete when the call returns. */
+/* A receive; handled by the fast function if it is not complete when the call returns. */
 PW_ALWAYS_INLINE bool fast_irecv_begin(struct pw_mpi_call *c)
 {
     if (!fast_enter(c, pw_mpi_last.messages))
@@ -251,10 +254,10 @@ PW_ALWAYS_INLINE int fast_irecv_end(struct pw_mpi_call *c, int rc)
     return rc;
 }
 
-/* ---- by class: which is a constant, as all but the call is ---- */
+/* ---- by class: all parameters except the call are constants ---- */
 
-/* Enters the call and writes what is known of it before; false, and nothing is done, where it is
- * not usual. */
+/* Enters the call and fills the record's fields that are known before it. Returns false, and does
+ * nothing, when the slow function is needed. */
 PW_ALWAYS_INLINE bool fast_begin(enum fast fast, struct pw_mpi_call *c, enum pw_op_amount sent,
                                  struct kept *kept)
 {
@@ -263,7 +266,7 @@ PW_ALWAYS_INLINE bool fast_begin(enum fast fast, struct pw_mpi_call *c, enum pw_
                                 : fast == FAST_IRECV && fast_irecv_begin(c);
 }
 
-/* Writes the rest, and leaves the call. */
+/* Fills the remaining fields and leaves the call. Returns `rc`. */
 PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struct kept *kept,
                               int rc)
 {
@@ -272,7 +275,7 @@ PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struc
                                 : fast_irecv_end(c, rc);
 }
 
-/* The fast function of collectives looks at no more than this. */
+/* The fast function of collectives supports only these shapes and amounts. */
 #define MPI_ROW(Name, Op, CLASS, ...)                                      \
     static_assert((int)FAST_OF_##CLASS != FAST_COLL ||                     \
                       (((int)PW_OP_SHAPE_##Op == PW_SHAPE_ALL ||           \
@@ -287,7 +290,7 @@ PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struc
 /* ---- the functions ---- */
 
 #define NOTE(...) EACH(C_PRE, NONE, __VA_ARGS__)
-/* Whether a fast function looks at parameters. */
+/* Whether the fast function of the class reads parameters. */
 enum {
 #define PW_MPI_CLASS(CLASS, fast, paused)                                           \
     NOTED_##CLASS = FAST_##fast != FAST_NONE || PW_MPI_##paused == PW_MPI_COUNTS || \
@@ -296,7 +299,7 @@ enum {
 #undef PW_MPI_CLASS
 };
 
-/* The slow function. It stands twice in the program: of MPI_X, and of PMPI_X. */
+/* The slow function. It is compiled twice: for MPI_X and for PMPI_X. */
 #define SLOW(Name, Op, CLASS, ...)                                                             \
     PW_ALWAYS_INLINE int slow_##Name(EACH(C_DECL, COMMA, __VA_ARGS__), struct pw_mpi_way way)  \
     {                                                                                          \
@@ -340,7 +343,7 @@ enum {
                                                (pw_mpi_function *)pw_pnext.Name, PW_OP_##Op)); \
     }
 
-/* What the application calls. */
+/* The functions that the application calls. */
 #define WRAPPER(Name, Op, CLASS, ...)                                                   \
     SLOW(Name, Op, CLASS, __VA_ARGS__)                                                  \
     EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                             \
@@ -349,7 +352,7 @@ enum {
         struct pw_mpi_call c;                                                           \
         struct kept kept;                                                               \
         if (NOTED_##CLASS) {                                                            \
-            c.thread = NULL; /* no thread is shown in a call */                         \
+            c.thread = NULL; /* sets no open call */                                    \
             c.op = PW_OP_##Op;                                                          \
             NOTE(__VA_ARGS__)                                                           \
         }                                                                               \

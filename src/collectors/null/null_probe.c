@@ -7,7 +7,7 @@ __attribute__((visibility("default"))) void pw_null_mark(int64_t value);
 /* Records one mark of the calling thread; the application finds it with dlsym(). */
 void pw_null_mark(int64_t value)
 {
-    /* NULL when nothing is to be recorded: no collector, a forked child, no ring left. */
+    /* NULL when nothing can be recorded: no collector, a forked child, no free ring. */
     struct pw_thread *thread = pw_probe_thread();
     if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_NULL))
         return;
@@ -16,7 +16,7 @@ void pw_null_mark(int64_t value)
         return;
     uint64_t now = pw_probe_now();
     struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
-    if (record) { /* else the ring is full: it has counted the loss */
+    if (record) { /* NULL: the ring is full and has counted the loss */
         *record = (struct pw_record){
             .type = PW_REC_MARK,
             .start = now,

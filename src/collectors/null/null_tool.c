@@ -18,8 +18,8 @@ static void *create(struct pw_rankfile *file)
     return s;
 }
 
-/* A collector with a table of its own would append a row here; origin has the record's times in ns,
- * its thread, and what pw_origin_name() needs. */
+/* A collector with a table of its own would append a row here. `origin` has the record's times in
+ * ns, its thread, and the base rows for pw_origin_name(). */
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
 {
     struct state *s = state;

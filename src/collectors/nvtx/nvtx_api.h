@@ -1,5 +1,5 @@
-/* The types and numbers of NVTX's headers, without its functions: the application has those, and
- * they call ours. Included by nvtx_name.h. Nothing but the vendor's declarations. */
+/* The types and numbers of NVTX's headers, without its functions, which are in the application and
+ * call the probe's. Included by nvtx_name.h. Nothing but the vendor's declarations. */
 #ifndef PW_NVTX_API_H
 #define PW_NVTX_API_H
 

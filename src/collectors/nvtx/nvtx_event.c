@@ -1,5 +1,5 @@
-/* What the application's NVTX calls do; see nvtx_event.h. Each is one of NVTX's functions: its
- * parameters and what it answers are NVTX's. */
+/* The functions that the application's NVTX calls run; see nvtx_event.h. Parameters and results are
+ * those of NVTX's functions. */
 #include "collectors/nvtx/nvtx_event.h"
 
 #include <string.h>
@@ -11,13 +11,14 @@ enum { MOST_TEXT = 1024 };
 
 /* ---- push and pop ---- */
 
-/* Before anything else: a call that is not recorded costs no more. */
+/* Whether nothing is recorded. Tested first, so that a call that is not recorded costs only this
+ * test. */
 static inline bool is_closed(void)
 {
     return __builtin_expect(!pw_gate->on, 0);
 }
 
-/* The number of the step that they name, -1 none. */
+/* Returns the number of the step that the message names; -1: none. */
 static int64_t step_of(const nvtxEventAttributes_t *attributes)
 {
     return attributes && attributes->size >= sizeof(*attributes)
@@ -51,14 +52,15 @@ static inline bool is_told(const struct pw_intern_entry *entry)
     return entry && atomic_load_explicit(&entry->delivered, memory_order_relaxed);
 }
 
-/* The answer of a usual call, which ends here. */
+/* Unlocks the thread after the fast path and returns `level`. */
 static inline int unlocked(struct pw_open_call *call, int level)
 {
     pw_range_unlock(call);
     return level;
 }
 
-/* A registered string and nothing else, which the collector knows: its level, else -1. */
+/* The fast path for an event with only a registered string that the collector knows. Returns the
+ * level of the range; -1: take the slow path. */
 static inline int push_registered(const struct pw_nvtx_domain *domain,
                                   const nvtxEventAttributes_t *attributes)
 {
@@ -131,7 +133,8 @@ __attribute__((noinline)) static int push_text(const char *text)
 
 static const uint64_t default_key = PW_RANGE_PLAIN_KEY(PW_KEY_NVTX_FIRST, PW_REC_NVTX, 0);
 
-/* A text whose address and kind the thread knows: its level, else -1. */
+/* The fast path for a text that is in the thread's cache. Returns the level of the range; -1: take
+ * the slow path. */
 static inline int push_recent(const char *text)
 {
     const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, text);
@@ -158,7 +161,7 @@ static int push_wide(const wchar_t *text)
     return push_ascii(narrow);
 }
 
-/* Pops a range with this key; its usual record has the plain one. */
+/* Ends the innermost range of the domain with `key`; `plain_key` is its key for the fast path. */
 static inline int pop_keyed(uint64_t plain_key, uint32_t key)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
@@ -252,14 +255,14 @@ static void end_range(nvtxRangeId_t id)
 {
     struct pw_thread *thread = id && !is_closed() ? pw_nvtx_begin_open() : NULL;
     if (!thread)
-        return; /* one that was begun before a pause is recorded */
+        return; /* a range that was begun before a pause is recorded */
     pw_nvtx_end(thread, id, NULL);
     pw_probe_unlock(thread);
 }
 
 static void end_in_domain(nvtxDomainHandle_t domain, nvtxRangeId_t id)
 {
-    (void)domain; /* ids are the process's */
+    (void)domain; /* the ids are unique in the process */
     end_range(id);
 }
 
@@ -340,7 +343,7 @@ static nvtxDomainHandle_t create_domain_wide(const wchar_t *name)
     return create_domain(narrow);
 }
 
-/* NVTX calls them by their own types again. */
+/* NVTX casts the functions back to their own types. */
 #define ROW(module, name, function)                             \
     {                                                           \
         NVTX_CBID_##module##_##name, (void (*)(void))(function) \
@@ -382,10 +385,10 @@ const struct pw_nvtx_callback pw_nvtx_core2[] = {
 
 /* ---- the injection: NVTX loads NVTX_INJECTION64_PATH ----
  *
- * For each object of the application that has NVTX in it, the first call of any of its functions
- * comes here to have the object's function pointers set. Nothing is remembered of the object, which
- * may be unloaded; without a segment to record into, the answer is no, and NVTX's calls do nothing
- * from then on. */
+ * Each object of the application that contains NVTX calls this function at its first NVTX call, to
+ * have its function pointers set. The probe keeps no pointers into the object, which may be
+ * unloaded. Without a segment the function returns 0, and NVTX's functions of that object then do
+ * nothing. */
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One of them, by its number in the table of an NVTX module or extension. */
+/* A function and its number in the table of an NVTX module or extension. */
 struct pw_nvtx_callback {
     uint32_t number;
     void (*function)(void);
 };
 
-/* Ended by a row without a function. */
+/* The last row of each has no function. */
 extern const struct pw_nvtx_callback pw_nvtx_core[];    /* NVTX_CB_MODULE_CORE */
 extern const struct pw_nvtx_callback pw_nvtx_core2[];   /* NVTX_CB_MODULE_CORE2 */
 extern const struct pw_nvtx_callback pw_nvtx_sync[];    /* NVTX_CB_MODULE_SYNC */

@@ -6,7 +6,7 @@
 
 enum { MOST_TEXT = 1024 };
 
-/* ---- the application's own locks: what it waits for them is a range ---- */
+/* ---- the application's own locks: the wait for a lock is recorded as a range ---- */
 
 struct lock {
     struct pw_nvtx_domain *domain;
@@ -149,7 +149,7 @@ static uint8_t is_enabled(nvtxDomainHandle_t handle)
     return pw_gate->on != 0;
 }
 
-/* NVTX calls them by their own types again. */
+/* NVTX casts the functions back to their own types. */
 #define SYNC(name, function)                              \
     {                                                     \
         NVTX_CBID_SYNC_##name, (void (*)(void))(function) \

@@ -21,7 +21,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A number that fits, or -1. */
+/* Reads a number. Returns -1 when there is none or it is too large. */
 static int64_t read_number(struct cursor *c)
 {
     const int64_t most = UINT32_MAX - 1;
@@ -33,7 +33,7 @@ static int64_t read_number(struct cursor *c)
     return number > most ? -1 : number;
 }
 
-/* "KEY = " or, as in older versions, "KEY=". */
+/* Skips "KEY = " or "KEY=" (older versions). Returns false when neither is there. */
 static bool skip_key(struct cursor *c, const char *key)
 {
     struct cursor ahead = *c;
@@ -49,7 +49,7 @@ static bool skip_key(struct cursor *c, const char *key)
     return true;
 }
 
-/* What brackets enclose. */
+/* Returns the length of a bracketed text, brackets included. */
 static size_t bracketed(const struct cursor *c)
 {
     int open = 0;
@@ -61,8 +61,8 @@ static size_t bracketed(const struct cursor *c)
     return (size_t)(c->end - c->at); /* the text was cut */
 }
 
-/* One of the things that emit_nvtx() appends, after its comma. False when it is none. The number of
- * a backward function is that of the forward operator which it was stashed for. */
+/* Reads one of the fields that emit_nvtx() appends, after its comma. Returns false when it is none.
+ * A backward function has the sequence number of its forward operator. */
 static bool read_decoration(struct cursor *c, struct pw_nvtx_label *label)
 {
     if (skip_key(c, "seq") || skip_key(c, "stashed seq")) {
@@ -110,8 +110,8 @@ static bool starts_with(const char *text, size_t length, const char *prefix)
     return skip(&c, prefix);
 }
 
-/* "ProfilerStep#12", as PyTorch's profiler names its steps; "step 12", "Iteration_12", "iter#12".
- */
+/* Reads a step number: "ProfilerStep#12" (PyTorch's profiler), "step 12", "Iteration_12",
+ * "iter#12". Returns false for other texts. */
 static bool read_step(const char *text, size_t length, struct pw_nvtx_label *label)
 {
     static const char *const words[] = {"ProfilerStep", "iteration", "Iteration", "iter",

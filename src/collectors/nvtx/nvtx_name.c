@@ -124,7 +124,7 @@ void pw_nvtx_name_message(struct pw_thread *thread, int32_t type, nvtxMessageVal
 
 /* ---- domains ---- */
 
-/* Where the chain of domains ends, or the domain of this name. */
+/* Returns the domain of this name, or the last domain of the chain. */
 static struct pw_nvtx_domain *walk(struct pw_nvtx_domain *from, const struct pw_intern_entry *name)
 {
     for (;;) {

@@ -1,5 +1,5 @@
-/* Texts that an application gives to NVTX, in any of its forms (ASCII, wide, registered): the ids
- * of names, and of domains and categories. Called by the other in-app files of this folder. In-app:
+/* Gives ids to the names of ranges, domains and categories that an application passes to NVTX in
+ * any form (ASCII, wide, registered). Called by the other in-app files of this folder. In-app:
  * memory is the probe's own (rank/probe/arena.h) and is never given back. */
 #ifndef PW_NVTX_NAME_H
 #define PW_NVTX_NAME_H
@@ -7,7 +7,7 @@
 #include "collectors/nvtx/nvtx_api.h"
 #include "rank/probe/intern.h"
 
-/* What a range is called. */
+/* The name of a range. */
 struct pw_nvtx_name {
     uint32_t id, shapes; /* of pw_probe_intern() */
     uint32_t sequence;   /* 1 + the number, 0 none */
@@ -17,21 +17,23 @@ struct pw_nvtx_name {
 struct pw_nvtx_category;
 struct pw_nvtx_schema;
 
-/* One that was destroyed stays: ranges of it may be open. */
+/* A domain. It is never freed, not even when the application destroys it, because it may have open
+ * ranges. */
 struct pw_nvtx_domain {
     const struct pw_intern_entry *name; /* NULL for the default domain */
     uint32_t key;                       /* see rank/probe/ranges.h */
-    uint64_t plain_key;                 /* the same of a range with a name only */
+    uint64_t plain_key;                 /* key of a range that has only a name (ranges.h) */
     _Atomic uint32_t ncategories, nschemas;
     struct pw_nvtx_category *_Atomic categories; /* newest first */
     struct pw_nvtx_schema *_Atomic schemas;      /* newest first; see nvtx_payload.h */
     struct pw_nvtx_domain *_Atomic next;
 };
 
-/* A text seen for the first time at its address, or lately changed. */
+/* The slow path of pw_nvtx_name_find(): for a text that is not in the thread's cache, or has
+ * changed. */
 void pw_nvtx_name_read(struct pw_thread *thread, const char *text, struct pw_nvtx_name *out);
 
-/* `text` may be NULL. */
+/* Fills *out for a text, which may be NULL. */
 static inline void pw_nvtx_name_find(struct pw_thread *thread, const char *text,
                                      struct pw_nvtx_name *out)
 {
@@ -42,19 +44,21 @@ static inline void pw_nvtx_name_find(struct pw_thread *thread, const char *text,
         pw_nvtx_name_read(thread, text, out);
 }
 
-/* The same of wide characters, and of what NVTX calls a message. */
+/* As pw_nvtx_name_find(), for wide characters; for an NVTX message, which has one of these
+ * types. */
 void pw_nvtx_name_wide(struct pw_thread *thread, const wchar_t *text, struct pw_nvtx_name *out);
 void pw_nvtx_name_message(struct pw_thread *thread, int32_t type, nvtxMessageValue_t message,
                           struct pw_nvtx_name *out);
 
-/* The number of the step that a message names, -1 when it names none. */
+/* Returns the number of the step that a message names; -1: none. */
 int64_t pw_nvtx_message_step(int32_t type, nvtxMessageValue_t message);
 
-/* UTF-8 of wide characters, cut to fit; its length. */
+/* Converts wide characters to UTF-8, cut to `size`. Returns the length. */
 size_t pw_nvtx_name_narrow(const wchar_t *text, char *out, size_t size);
 
-/* A handle for a text; needs no ring. It is the address of its entry; entries are aligned, and what
- * kind of range it is the name of is in the lowest bits. */
+/* Returns a handle for a text; needs no ring. The handle is the address of the text's entry; the
+ * lowest bits, which are free because entries are aligned, have the kind of ranges with this
+ * name. */
 nvtxStringHandle_t pw_nvtx_name_register(const char *text);
 
 enum { PW_NVTX_KIND_BITS = 7 };
@@ -69,7 +73,8 @@ static inline enum pw_kind pw_nvtx_registered_kind(nvtxStringHandle_t handle)
     return (enum pw_kind)((uintptr_t)handle & PW_NVTX_KIND_BITS);
 }
 
-/* The domain of this name, made if need be; the default domain where there are too many. */
+/* Returns the domain of this name, and creates it if it is new; the default domain when there are
+ * too many. */
 struct pw_nvtx_domain *pw_nvtx_domain_find(const char *name);
 
 extern struct pw_nvtx_domain pw_nvtx_default_domain;
@@ -86,10 +91,10 @@ static inline uint32_t pw_nvtx_domain_name(struct pw_thread *thread,
     return domain->name ? pw_name_use(thread, domain->name) : 0;
 }
 
-/* Names a category, for what comes. */
+/* Names a category, for later events. */
 void pw_nvtx_category_set(struct pw_nvtx_domain *domain, uint32_t number, const char *name);
 
-/* The id of the category's name, or of its number where it has none; 0 for category 0. */
+/* Returns the id of the category's name, or of its number when it has no name; 0 for category 0. */
 uint32_t pw_nvtx_category_find(struct pw_thread *thread, struct pw_nvtx_domain *domain,
                                uint32_t number);
 

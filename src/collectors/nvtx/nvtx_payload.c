@@ -6,8 +6,8 @@
 #include "collectors/nvtx/nvtx_name.h"
 #include "rank/probe/arena.h"
 
-/* What an application has registered of the layout of its payloads: copies, for it may unload the
- * code that they were in. In-app code. */
+/* The layouts of payloads that the application has registered. They are copies, because the
+ * application may unload the code that has the originals. In-app code. */
 
 struct pw_nvtx_field {
     uint64_t flags, type, detail; /* as registered */
@@ -25,12 +25,12 @@ struct pw_nvtx_schema {
     const struct pw_intern_entry *name;
     struct pw_nvtx_schema *next;
     size_t size; /* of a payload, bytes; 0 not known */
-    size_t n;    /* of one of these, the other is NULL: */
+    size_t n;    /* number of fields or items; one of the two arrays is NULL */
     const struct pw_nvtx_field *fields;
     const struct pw_nvtx_item *items; /* of an enumeration */
 };
 
-/* How a predefined type is read. */
+/* Size and meaning of a predefined type. */
 struct pw_nvtx_type {
     uint8_t size;    /* bytes, 0: not read */
     uint8_t payload; /* enum pw_payload; PW_PAYLOAD_TEXT: a pointer to text, or a handle */
@@ -91,7 +91,7 @@ static struct pw_nvtx_type pw_nvtx_type_of(uint64_t type)
     return type < sizeof(types) / sizeof(types[0]) ? types[type] : (struct pw_nvtx_type){0, 0};
 }
 
-/* NULL when it was not registered. */
+/* Returns the schema with this id, or NULL. */
 static const struct pw_nvtx_schema *pw_nvtx_schema_find(const struct pw_nvtx_domain *domain,
                                                         uint64_t id)
 {
@@ -111,8 +111,8 @@ static uint64_t publish(struct pw_nvtx_domain *domain, struct pw_nvtx_schema *sc
     return schema->id;
 }
 
-/* Room for a schema and the first `n` of its entries, of `bytes` each, behind it; NULL when there
- * is none. */
+/* Returns room for a schema followed by `n` entries of `bytes` each; NULL when memory is short or
+ * there are too many schemas. */
 static struct pw_nvtx_schema *take_schema(struct pw_nvtx_domain *domain, size_t n, size_t bytes)
 {
     struct pw_nvtx_schema *schema = NULL;
@@ -125,11 +125,10 @@ static struct pw_nvtx_schema *take_schema(struct pw_nvtx_domain *domain, size_t 
     return schema;
 }
 
-/* What registrations of schemas and of enumerations have in common. Their structs differ, but not
- * the names of these members and bits. */
+/* The fields that registrations of schemas and of enumerations have in common. */
 struct registration {
-    bool is_whole; /* it has what it must have */
-    uint64_t id;   /* 0: one is to be found */
+    bool is_whole; /* all required attributes are there */
+    uint64_t id;   /* 0: the probe chooses one */
     size_t n;
     const char *name;
 };
@@ -142,8 +141,9 @@ struct registration {
                                                            : most,                            \
                            .name = mask & BIT##NAME ? attr->name : NULL})
 
-/* A schema to be filled, with room for its entries; NULL where none is made: each object that has a
- * schema registers it, and the first one counts. Then r->id is what the registration returns. */
+/* Creates an empty schema with room for its entries. Returns NULL when there is no room, or when
+ * another object has registered the same id before: the first registration is used. Sets r->id to
+ * the id that the registration returns. */
 static struct pw_nvtx_schema *begin_schema(struct pw_nvtx_domain *domain, struct registration *r,
                                            size_t entry_bytes)
 {
@@ -157,7 +157,7 @@ static struct pw_nvtx_schema *begin_schema(struct pw_nvtx_domain *domain, struct
     return schema;
 }
 
-/* Bytes of an entry in the payload, 0 not known. */
+/* Returns the bytes of an entry in the payload; 0: not known. */
 static size_t entry_size(const struct pw_nvtx_domain *domain, const nvtxPayloadSchemaEntry_t *entry)
 {
     const uint64_t behind = NVTX_PAYLOAD_ENTRY_FLAG_POINTER |
@@ -176,7 +176,8 @@ static size_t entry_size(const struct pw_nvtx_domain *domain, const nvtxPayloadS
     return array ? 0 : one;
 }
 
-/* Offsets that were left out follow from the sizes and their natural alignment. */
+/* Returns the offset of an entry. When none was given, it follows from the sizes and natural
+ * alignment of the entries before. */
 static size_t place(const nvtxPayloadSchemaEntry_t *entry, size_t index, size_t after, size_t size,
                     size_t pack)
 {
@@ -239,7 +240,7 @@ uint64_t pw_nvtx_payload_enum(struct pw_nvtx_domain *domain, const nvtxPayloadEn
 
 enum { MOST_DATA = 16, MOST_DEPTH = 4, MOST_FIELDS = 64 };
 
-/* One event's payloads being read. */
+/* State while the payloads of one event are read. */
 struct reading {
     struct pw_thread *thread;
     const struct pw_nvtx_domain *domain;
@@ -283,7 +284,7 @@ static uint32_t text_id(struct pw_thread *thread, const char *text, size_t most)
     return length ? pw_name_use(thread, pw_name_keep(text, length)) : 0;
 }
 
-/* An integer of 1, 2, 4 or 8 bytes; other sizes are 0. */
+/* Reads an integer of 1, 2, 4 or 8 bytes; returns 0 for other sizes. */
 static int64_t read_integer(const char *at, size_t size, bool is_signed)
 {
     uint64_t value = 0;
@@ -309,7 +310,8 @@ static int64_t read_double(const char *at, size_t size)
     return bits;
 }
 
-/* The text that a field points to; what the pointer is is the application's word. */
+/* Returns the id of the text that a field points to. The pointer cannot be checked: the schema says
+ * that it is valid. */
 static uint32_t read_pointer(struct pw_thread *thread, const char *at, uint64_t type)
 {
     const void *pointer;
@@ -330,7 +332,8 @@ static uint32_t read_pointer(struct pw_thread *thread, const char *at, uint64_t 
     return text_id(thread, pointer, SIZE_MAX);
 }
 
-/* A predefined type that lies at `at`; the bytes are there. */
+/* Reads a value of a predefined type; the caller has checked that its bytes are within the
+ * payload. */
 static int64_t read_value(struct pw_thread *thread, const char *at, uint64_t type)
 {
     const struct pw_nvtx_type what = pw_nvtx_type_of(type);
@@ -354,7 +357,8 @@ static void read_enum(struct reading *r, const struct pw_nvtx_field *field,
     record_field(r, field->name, PW_PAYLOAD_INT, read_integer(at, items->size, true));
 }
 
-/* Text inside the payload: of fixed length, or up to its NUL; false when the field is none. */
+/* Reads a text inside the payload, of fixed length or up to its NUL. Returns false when the field
+ * is no text. */
 static bool read_embedded(struct reading *r, const struct pw_nvtx_field *field, const char *at,
                           size_t left)
 {
@@ -433,7 +437,7 @@ static void read_schema(struct reading *r, const struct pw_nvtx_schema *schema, 
     r->schema = outer;
 }
 
-/* A payload that is one value of a predefined type: true when it was one. */
+/* Reads a payload that is a single value of a predefined type. Returns false when it is not. */
 static bool read_single(struct reading *r, const nvtxPayloadData_t *data,
                         struct pw_nvtx_payload *out)
 {
@@ -507,7 +511,9 @@ void pw_nvtx_payload_read(struct pw_thread *thread, struct pw_nvtx_domain *domai
     case NVTX_PAYLOAD_TYPE_EXT:
         pw_nvtx_payload_extended(
             thread, domain,
-            (const nvtxPayloadData_t *)(uintptr_t)event->payload.ullValue, /* by convention */
+            (const nvtxPayloadData_t *)(uintptr_t)event->payload.ullValue, /* NVTX passes extended
+                                                                            * payloads as a pointer
+                                                                            * there */
             (size_t)event->reserved0, out, NULL);
         break;
     default:

@@ -1,7 +1,7 @@
-/* What is attached to a range: a number in its attributes, or structs that a registered schema
- * describes. They belong to the application and are valid only during the call: scalars and texts
- * are copied field by field, as records of their own; arrays, and what other pointers point to, are
- * not read. Called by nvtx_range.c and nvtx_extension.c. In-app: never exits, prints or blocks. */
+/* Reads the payload of an event: a number in its attributes, or structs that a registered schema
+ * describes. The structs belong to the application and are valid only during the call. Each scalar
+ * and text is copied into a record of its own; arrays and other pointers are not read. Called by
+ * nvtx_range.c and nvtx_extension.c. In-app: never exits, prints or blocks. */
 #ifndef PW_NVTX_PAYLOAD_H
 #define PW_NVTX_PAYLOAD_H
 
@@ -12,17 +12,17 @@ struct pw_nvtx_payload {
     int64_t value;
 };
 
-/* Attached by the attributes of an event. */
+/* Reads the payload in the attributes of an event. */
 void pw_nvtx_payload_read(struct pw_thread *thread, struct pw_nvtx_domain *domain,
                           const nvtxEventAttributes_t *event, struct pw_nvtx_payload *out);
 
-/* The same of extended payloads, beside what *out says already. A field that is the event's message
- * replaces *name (not NULL). */
+/* Reads extended payloads and adds them to *out. A field that is marked as the event's message
+ * replaces *name, which must not be NULL. */
 void pw_nvtx_payload_extended(struct pw_thread *thread, struct pw_nvtx_domain *domain,
                               const nvtxPayloadData_t *data, size_t count,
                               struct pw_nvtx_payload *out, struct pw_nvtx_name *name);
 
-/* The id of the schema or enumeration, 0 when there is no room for it. */
+/* Register a schema or enumeration. Return its id; 0 when there is no room. */
 uint64_t pw_nvtx_payload_schema(struct pw_nvtx_domain *domain, const nvtxPayloadSchemaAttr_t *attr);
 uint64_t pw_nvtx_payload_enum(struct pw_nvtx_domain *domain, const nvtxPayloadEnumAttr_t *attr);
 

@@ -77,7 +77,7 @@ void pw_nvtx_extend(struct pw_thread *thread, struct pw_nvtx_domain *domain,
     memcpy(range, &record, sizeof(record));
 }
 
-/* A record of the event, without its times; NULL: it is lost. */
+/* Returns a record of the event, without its times; NULL when it is lost. */
 static struct pw_record *reserve(struct pw_thread *thread, struct pw_nvtx_domain *domain,
                                  const struct pw_nvtx_event *event, enum pw_record_type type,
                                  uint64_t now)
@@ -114,8 +114,8 @@ void pw_nvtx_mark(struct pw_thread *thread, struct pw_nvtx_domain *domain,
     pw_probe_commit_record(thread, record);
 }
 
-/* Begin and end are put together in the collector: a table of them here would have to be locked, or
- * would be lost with the program. */
+/* The collector combines begin and end of a range. A table of open ranges here would need a lock,
+ * and would be lost when the program is killed. */
 nvtxRangeId_t pw_nvtx_start(struct pw_thread *thread, struct pw_nvtx_domain *domain,
                             const struct pw_nvtx_event *event)
 {

@@ -1,5 +1,5 @@
 /* Collector nvtx, tool half: turns NVTX's records into rows of /events/range, /events/payload and
- * /thread_names, and of /steps where nothing else marks steps. Records may hold anything. */
+ * /thread_names, and of /steps when nothing else marks steps. Records are not trusted. */
 #include "collectors/collectors.h"
 
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 /* Ranges of the process: one thread begins them, any may end them, and the two records come from
  * different rings, in any order.
  *
- * Halves that wait for the other are kept in a hash table of fixed size with open addressing; what
- * is taken out is filled by what comes behind it. */
+ * A begin or end whose other half has not come is kept in a hash table of fixed size with open
+ * addressing. When an entry is removed, later entries of its chain are moved forward. */
 
 struct pw_nvtx_pairs;
 
 enum { SLOTS = 1 << 16, MOST_WAITING = SLOTS / 2 };
 
-/* The begin, or what an end says alone. */
+/* A begin, or an end that came before its begin. */
 struct half {
     uint64_t id; /* 0: free */
     uint32_t epoch;
@@ -31,7 +31,7 @@ struct pw_nvtx_pairs {
     struct half *slots;
 };
 
-/* NULL when memory is short. */
+/* Returns NULL when memory is short. */
 static struct pw_nvtx_pairs *pw_nvtx_pairs_create(struct pw_rankfile *file)
 {
     struct pw_nvtx_pairs *pairs = calloc(1, sizeof(*pairs));
@@ -52,7 +52,7 @@ static uint32_t home_of(uint64_t id, uint32_t epoch)
     return (uint32_t)(((id ^ (uint64_t)epoch << 40) * 0x9e3779b97f4a7c15ull) >> 48) & (SLOTS - 1);
 }
 
-/* Its slot, or the free one that it belongs in. */
+/* Returns the slot of the range, or the free slot where it belongs. */
 static struct half *find(struct pw_nvtx_pairs *pairs, uint64_t id, uint32_t epoch)
 {
     uint32_t at = home_of(id, epoch);
@@ -67,7 +67,7 @@ static void take_out(struct pw_nvtx_pairs *pairs, struct half *half)
     for (uint32_t at = (hole + 1) & (SLOTS - 1); pairs->slots[at].id; at = (at + 1) & (SLOTS - 1)) {
         uint32_t home = home_of(pairs->slots[at].id, pairs->slots[at].epoch);
         if (((at - home) & (SLOTS - 1)) < ((at - hole) & (SLOTS - 1)))
-            continue; /* the hole is before its home */
+            continue; /* the free slot is before the entry's first possible place */
         pairs->slots[hole] = pairs->slots[at];
         hole = at;
     }
@@ -125,7 +125,8 @@ static void take(struct pw_nvtx_pairs *pairs, struct half *half)
     take_out(pairs, other);
 }
 
-/* A PW_REC_NVTX_START and a PW_REC_NVTX_END; the second of the two makes a row. */
+/* Process a PW_REC_NVTX_START and a PW_REC_NVTX_END; the second of the two that comes writes the
+ * row. */
 static void pw_nvtx_pairs_start(struct pw_nvtx_pairs *pairs, const struct pw_record *record,
                                 const struct pw_origin *origin)
 {
@@ -133,7 +134,7 @@ static void pw_nvtx_pairs_start(struct pw_nvtx_pairs *pairs, const struct pw_rec
                         .epoch = origin->epoch,
                         .is_begin = 1,
                         .row = pw_rangerow_of(record, origin)};
-    half.row.alloc_bytes = 0; /* the record has the id there */
+    half.row.alloc_bytes = 0; /* the record has the id in that place */
     half.row.flags |= PW_RANGE_PROCESS;
     take(pairs, &half);
 }
@@ -148,8 +149,8 @@ static void pw_nvtx_pairs_end(struct pw_nvtx_pairs *pairs, const struct pw_recor
     take(pairs, &half);
 }
 
-/* Rows of the ranges that were not ended, and in /overhead how many halves there were no room for,
- * and ends without a begin. */
+/* Writes rows of ranges that were not ended. Writes to /overhead how many halves did not fit into
+ * the table, and how many ends had no begin. */
 static void pw_nvtx_pairs_finish(struct pw_nvtx_pairs *pairs, int64_t end_ns)
 {
     int64_t alone = 0;
@@ -177,8 +178,9 @@ struct state {
     struct pw_rankfile *file;
     struct pw_nvtx_pairs *pairs;
     struct pw_steprow step;
-    int64_t step_end;          /* of its range, 0 not known */
-    struct pw_row_step *steps; /* that have ended: whether they count is known at the end only */
+    int64_t step_end;          /* end of the step's range; 0 not known */
+    struct pw_row_step *steps; /* steps that have ended; only at the end is it known whether they
+                                * are used */
     size_t nsteps, room;
 };
 
@@ -217,7 +219,7 @@ static void mark_step(struct state *s, const struct pw_record *record, int64_t s
     s->step_end = 0;
 }
 
-/* A step is over when the next one begins (docs/metrics.md); the last, when its range ends. */
+/* A step ends when the next one begins (docs/metrics.md); the last one, when its range ends. */
 static void append_steps(struct state *s, int64_t end_ns)
 {
     struct pw_row_step last;
@@ -289,7 +291,8 @@ static void record(void *state, const struct pw_record *record, const struct pw_
     }
 }
 
-/* After collector note, which is before us in the table: what it marked are the steps. */
+/* Called after the collector annotations, which is before this one in the table: if it has steps,
+ * these are used. */
 static void finish(void *state, int64_t end_ns)
 {
     struct state *s = state;

@@ -21,8 +21,9 @@ struct pw_stat_times {
     int64_t busy_ns, idle_ns, steal_ns;
 };
 
-/* proc(5): user nice system idle iowait irq softirq steal, in ticks, after the name. 0: not so. By
- * hand, since sscanf() takes 1 us for a line, and a host may have hundreds. */
+/* Reads the times of a line (proc(5): user nice system idle iowait irq softirq steal, in ticks).
+ * Returns 0 when the line has another form. Not by sscanf(), which takes 1 us per line, because a
+ * host may have hundreds of lines. */
 static inline int pw_stat_times(const char *text, int64_t tick_ns, struct pw_stat_times *out)
 {
     int64_t t[8];
@@ -42,8 +43,8 @@ static inline int pw_stat_times(const char *text, int64_t tick_ns, struct pw_sta
     return 1;
 }
 
-/* The CPUs that the program's main thread may use, and how busy they are with anything: other
- * processes on them keep a rank that is bound there from running.
+/* Samples which CPUs the program's main thread may use, and how busy these are with any work: other
+ * processes on them can keep a bound rank from running.
  *
  * Reads Cpus_allowed_list of /proc/PID/status and the lines of single CPUs in /proc/stat, which are
  * those that are online. */
@@ -51,15 +52,16 @@ static inline int pw_stat_times(const char *text, int64_t tick_ns, struct pw_sta
 struct pw_cpus {
     int status; /* of /proc/PID/status; -1: not readable */
     uint64_t set;
-    int64_t busy_ns;  /* of the set, since boot */
-    int64_t total_ns; /* of what was the set, since the first sample */
+    int64_t busy_ns;  /* busy time of these CPUs since boot */
+    int64_t total_ns; /* busy time of the CPUs that were allowed at each time, since the first
+                       * sample */
 };
 
 enum { STATUS_BYTES = 8192 };
 
 static void pw_cpus_close(struct pw_cpus *cpus);
 
-/* `root` is before /proc. */
+/* `root` is prefixed to /proc. */
 static void pw_cpus_open(struct pw_cpus *cpus, const char *root, pid_t pid)
 {
     char path[PATH_MAX];
@@ -75,7 +77,7 @@ static void pw_cpus_close(struct pw_cpus *cpus)
     cpus->status = -1;
 }
 
-/* Whether a list as "0-3,8" has the CPU. */
+/* Whether a list such as "0-3,8" contains the CPU. */
 static int has(const char *list, long cpu)
 {
     for (const char *at = list; *at >= '0' && *at <= '9';) {
@@ -97,7 +99,7 @@ static void join(struct pw_row_cpus *row, long cpu)
     row->allowed++;
 }
 
-/* Appends a row, from the whole text of /proc/stat; none when it says nothing of single CPUs. */
+/* Appends a row from the text of /proc/stat; no row when the text has no lines of single CPUs. */
 static void pw_cpus_sample(struct pw_cpus *cpus, struct pw_rankfile *file, const char *stat,
                            int64_t tick_ns, int64_t now_ns)
 {
@@ -127,15 +129,17 @@ static void pw_cpus_sample(struct pw_cpus *cpus, struct pw_rankfile *file, const
     pw_rankfile_append_measured(file, PW_TABLE_cpus, &row);
 }
 
-/* A quota anywhere between the process's cgroup and the root stops it. */
+/* The most cgroups from the process's own up to the root: a CPU quota of any of them can stop the
+ * process. */
 enum { MAX_CGROUPS = 16, LIST_BYTES = 4096 };
 
-/* The lines of some 1000 CPUs, which come first. */
+/* Enough for the lines of about 1000 CPUs, which come first in /proc/stat. */
 enum { STAT_BYTES = 1 << 16 };
 
 struct cgroup {
     int fd;
-    int64_t first_ns; /* throttled so long when the process was first seen in it; -1: not known */
+    int64_t first_ns; /* throttled time of the cgroup when the process was first seen in it; -1: not
+                       * known */
 };
 
 struct state {
@@ -145,8 +149,8 @@ struct state {
     struct cgroup cgroups[MAX_CGROUPS];
     int ncgroups;
     int64_t tick_ns;
-    int64_t left_ns;    /* throttled in the cgroups that it has left; -1: none said */
-    int64_t current_ns; /* in these; -1: none says */
+    int64_t left_ns;    /* throttled time in cgroups that the process has left; -1: not known */
+    int64_t current_ns; /* throttled time in its present cgroups; -1: not known */
     char listed[LIST_BYTES];
     struct pw_cpus cpus;
     char text[STAT_BYTES];
@@ -170,7 +174,7 @@ static const char *root(void)
     return root ? root : "";
 }
 
-/* The file as text from its begin; "" when it cannot be read. */
+/* Reads the file from its beginning. `text` is "" when it cannot be read. */
 static bool read_text(int fd, char *text, size_t size)
 {
     ssize_t n = fd >= 0 ? pread(fd, text, size - 1, 0) : 0;
@@ -178,7 +182,8 @@ static bool read_text(int fd, char *text, size_t size)
     return n > 0;
 }
 
-/* Version 2 says throttled_usec, version 1 throttled_time in ns. -1: neither. */
+/* Returns the throttled time, ns; -1: not known. cgroups version 2 have throttled_usec, version 1
+ * throttled_time in ns. */
 static int64_t throttled(int fd)
 {
     char text[1024];
@@ -198,7 +203,7 @@ static void close_cgroups(struct state *s)
     s->ncgroups = 0;
 }
 
-/* cpu.stat of `path` under `mount`, and of every cgroup above it. */
+/* Opens cpu.stat of the cgroup `path` under `mount`, and of every cgroup above it. */
 static void open_cgroups(struct state *s, const char *mount, const char *path)
 {
     char at[PATH_MAX];
@@ -236,7 +241,7 @@ static void open_line(struct state *s, char *line)
             open_cgroups(s, "/sys/fs/cgroup/cpu", path);
 }
 
-/* Goes on counting where the process was moved to. */
+/* When the process was moved to other cgroups, continues the count there. */
 static void follow_cgroups(struct state *s)
 {
     char text[LIST_BYTES], *rest = text;
@@ -251,8 +256,8 @@ static void follow_cgroups(struct state *s)
         open_line(s, line);
 }
 
-/* Since the first sample; -1: no cgroup says. A quota above the process's own stops it too, and
- * both may at once: the largest counts. */
+/* Returns the throttled time since the first sample, ns; -1: not known. Cgroups above the process's
+ * own can stop it at the same time, so the largest value is taken, not the sum. */
 static int64_t throttled_so_far(struct state *s)
 {
     for (int i = 0; i < s->ncgroups; i++) {
@@ -291,7 +296,7 @@ static void open_files(struct state *s, pid_t pid)
     pw_cpus_open(&s->cpus, root(), pid);
 }
 
-/* The first line is of all CPUs. */
+/* Reads the first line, which is of all CPUs. */
 static void parse_stat(const struct state *s, struct pw_row_host *row)
 {
     struct pw_stat_times times = {-1, -1, -1};

@@ -44,14 +44,14 @@ static void open_files(struct state *s, pid_t pid)
     s->pid = pid;
 }
 
-/* The whole file as text; "" when it cannot be read. */
+/* Reads the whole file. `text` is "" when it cannot be read. */
 static void read_text(const struct state *s, int which, char *text, size_t size)
 {
     ssize_t n = s->fds[which] >= 0 ? pread(s->fds[which], text, size - 1, 0) : 0;
     text[n > 0 ? n : 0] = '\0';
 }
 
-/* The number after "key" at the start of a line, or -1. */
+/* Returns the number after `key` at the beginning of a line, or -1. */
 static int64_t field(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -74,7 +74,7 @@ static void parse_stat(const struct state *s, const char *text, struct pw_row_pr
     if (!at || at[1] != ' ' || !at[2])
         return;
     row->state = (uint8_t)at[2];
-    at += 3; /* over ") S" */
+    at += 3; /* skip ") S" */
     for (int i = 4; i <= 39; i++) {
         char *end;
         long long value = strtoll(at, &end, 10);
@@ -109,7 +109,7 @@ static void sample(void *state, pid_t pid, int64_t now_ns)
     struct pw_row_process row = {.time = now_ns};
     read_text(s, STAT, text, sizeof(text));
     if (!text[0])
-        return; /* it has ended */
+        return; /* the process has ended */
     parse_stat(s, text, &row);
     read_text(s, SCHEDSTAT, text, sizeof(text));
     parse_schedstat(text, &row);
