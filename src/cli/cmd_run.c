@@ -128,9 +128,13 @@ static void check_identity(struct pw_run *run)
 static int find_program(struct pw_run *run)
 {
     int err = pw_program_find(run->argv[0], run->path, sizeof(run->path));
-    if (err && pw_run_is_host_leader(run))
-        pw_error("cannot run %s: %s", run->argv[0],
-                 err == -ENOENT ? "no such program" : strerror(-err));
+    if (err && pw_run_is_host_leader(run)) {
+        const char *command = err == -ENOENT ? pw_cli_nearest_command(run->argv[0]) : NULL;
+        pw_error("cannot run %s: %s%s%s%s", run->argv[0],
+                 err == -ENOENT ? "no such program" : strerror(-err),
+                 command ? "; did you mean 'profwrap " : "", command ? command : "",
+                 command ? "'?" : "");
+    }
     return err ? pw_run_fail_after_leader(run, err == -ENOENT ? 127 : 126) : -1;
 }
 

@@ -20,6 +20,21 @@ int pw_cli_ctl(int argc, char **argv);
 int pw_cli_sweep(int argc, char **argv);
 int pw_cli_sim(int argc, char **argv);
 
+struct pw_cli_command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage, *help; /* NULL: not for people */
+};
+
+/* In the order of --help; the last has no name. */
+extern const struct pw_cli_command pw_cli_commands[];
+
+/* The command of that name, or NULL. */
+const struct pw_cli_command *pw_cli_find_command(const char *name);
+
+/* The name of a command that is close to what was typed, or NULL. */
+const char *pw_cli_nearest_command(const char *typed);
+
 /* Become programs of their own (helpers.c); they return only when that fails. */
 int pw_cli_merge(int argc, char **argv);
 int pw_cli_import(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* profwrap: chooses the subcommand. */
+/* profwrap: chooses the subcommand (commands.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,42 +6,13 @@
 #include "core/log.h"
 #include "core/options.h"
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *usage, *help;
-} commands[] = {
-    {"run", pw_cli_run, "[run] [OPTIONS] [--] PROGRAM [ARGS...]",
-     "profile one rank; under mpirun, srun or torchrun, every rank"},
-    {"run", pw_cli_run, "[run] [OPTIONS] [--] LAUNCHER [ARGS...]",
-     "profile every rank that mpirun, srun, torchrun, ... starts"},
-    {"worker", pw_cli_worker, NULL, NULL},
-    {"merge", pw_cli_merge, "merge [-o FILE] [--epoch N] DIR",
-     "merge rank files into DIR/cluster.h5; also under mpirun -np P"},
-    {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5",
-     "print what a merged run shows; --watch: a running job"},
-    {"compare", pw_cli_compare, "compare [OPTIONS] A B",
-     "show what takes longer in run B than in run A; status 3 when B's steps do"},
-    {"dump", pw_cli_dump, "dump FILE", "print a rank or cluster file, one record a line"},
-    {"recover", pw_cli_recover, "recover [--here] DIR",
-     "complete rank files after their collectors were killed"},
-    {"sweep", pw_cli_sweep, "sweep", "remove your shared memory that killed runs left"},
-    {"doctor", pw_cli_doctor, "doctor", "check what a run on this machine needs"},
-    {"ctl", pw_cli_ctl, "ctl COMMAND [OPTIONS] DIR",
-     "inspect or control a running job: its calls, recording, snapshots, metrics"},
-    {"import", pw_cli_import, "import [OPTIONS] -o DIR FILE|DIR...",
-     "make rank files from traces of other profilers (PyTorch's)"},
-    {"sim", pw_cli_sim, "sim [OPTIONS] DIR", "write a synthetic run with declared faults"},
-};
-enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
-
-static void print_help(void)
+static int print_help(void)
 {
     printf("profwrap %s: which rank, phase or link holds an MPI job back, by how much\n\nUsage:\n",
            PROFWRAP_VERSION);
-    for (int i = 0; i < COMMANDS; i++)
-        if (commands[i].usage)
-            printf("  profwrap %-44s %s\n", commands[i].usage, commands[i].help);
+    for (const struct pw_cli_command *command = pw_cli_commands; command->name; command++)
+        if (command->usage)
+            printf("  profwrap %-44s %s\n", command->usage, command->help);
     printf("\nOptions of run (each also an environment variable: --ring-size is "
            "PROFWRAP_RING_SIZE):\n");
     pw_options_print_help(stdout, PW_CMD_RUN);
@@ -61,6 +32,29 @@ static void print_help(void)
     pw_options_print_help(stdout, PW_CMD_ENV);
     printf(
         "\n  -h, --help                  this text\n  -V, --version               the version\n");
+    return 0;
+}
+
+static int print_version(void)
+{
+    printf("profwrap %s\n", PROFWRAP_VERSION);
+    return 0;
+}
+
+/* `profwrap help [COMMAND]`. */
+static int help_on(int argc, char **argv)
+{
+    static char option[] = "--help";
+    const struct pw_cli_command *command = argc > 1 ? pw_cli_find_command(argv[1]) : NULL;
+    if (argc < 2)
+        return print_help();
+    if (!command || !command->usage) {
+        const char *nearest = pw_cli_nearest_command(argv[1]);
+        pw_error("there is no command '%.64s'; %s%s%s'profwrap --help' lists the commands", argv[1],
+                 nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'? " : "");
+        return 2;
+    }
+    return command->run(2, (char *[]){argv[1], option, NULL});
 }
 
 int main(int argc, char **argv)
@@ -70,17 +64,14 @@ int main(int argc, char **argv)
             "no program given; usage: profwrap [OPTIONS] PROGRAM [ARGS...]; see profwrap --help");
         return 2;
     }
-    if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
-        print_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0) {
-        printf("profwrap %s\n", PROFWRAP_VERSION);
-        return 0;
-    }
+    if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)
+        return print_help();
+    if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0 ||
+        (strcmp(argv[1], "version") == 0 && argc == 2))
+        return print_version();
+    if (strcmp(argv[1], "help") == 0)
+        return help_on(argc - 1, argv + 1);
     pw_log_check();
-    for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    return pw_cli_run(argc, argv);
+    const struct pw_cli_command *command = pw_cli_find_command(argv[1]);
+    return command ? command->run(argc - 1, argv + 1) : pw_cli_run(argc, argv);
 }

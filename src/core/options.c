@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/log.h"
+#include "core/nearest.h"
 
 enum kind { FLAG, TEXT, COUNT, SIZE, CHOICE };
 
@@ -98,12 +99,28 @@ static const char *expected_of(const struct row *row, const char *value)
     return NULL;
 }
 
-/* Cuts the value in the sentence after 64 characters: it may have any length. */
+/* "; did you mean 'html'?", or nothing when no word is close. */
+static void put_hint(char hint[80], const struct pw_nearest *nearest, const char *prefix)
+{
+    hint[0] = '\0';
+    if (nearest->word)
+        snprintf(hint, 80, "; did you mean '%s%.*s'?", prefix, nearest->length, nearest->word);
+}
+
+/* Cuts the value in the sentence after 64 characters: it may have any length. `takes` may be a list
+ * of words, "a|b". */
 static int refuse(struct pw_options *options, const char *given_as, const char *value,
                   const char *takes)
 {
-    snprintf(options->problem, sizeof(options->problem), "%.64s is '%.64s%s', but takes %.96s",
-             given_as, value, strlen(value) > 64 ? "..." : "", takes);
+    char hint[80];
+    struct pw_nearest nearest = {.typed = value};
+    for (const char *word = strchr(takes, '|') ? takes : ""; *word; word += *word == '|') {
+        pw_nearest_try(&nearest, word, (int)strcspn(word, "|"));
+        word += strcspn(word, "|");
+    }
+    put_hint(hint, &nearest, "");
+    snprintf(options->problem, sizeof(options->problem), "%.64s is '%.64s%s', but takes %.96s%.79s",
+             given_as, value, strlen(value) > 64 ? "..." : "", takes, hint);
     return -EINVAL;
 }
 
@@ -205,14 +222,31 @@ static int complain(struct pw_options *options, const char *format, const char *
     return -EINVAL;
 }
 
+/* `length`: bytes of `word` without its value. */
+static int complain_unknown(struct pw_options *options, enum pw_command command, const char *word,
+                            size_t length)
+{
+    char name[64], hint[80];
+    struct pw_nearest nearest = {.typed = name};
+    snprintf(name, sizeof(name), "%.*s", (int)length, length ? word + 2 : "");
+    for (int id = 0; word[1] == '-' && id < PW_OPT_COUNT; id++)
+        if (rows[id].command == command)
+            pw_nearest_try(&nearest, option_word(&rows[id]), (int)strlen(option_word(&rows[id])));
+    put_hint(hint, &nearest, "--");
+    snprintf(options->problem, sizeof(options->problem),
+             "unknown option '%.96s'%s%s 'profwrap --help' lists %s", word, hint,
+             hint[0] ? "" : ";", hint[0] ? "all" : "them");
+    return -EINVAL;
+}
+
 /* Handles argv[at], which begins with '-'; returns how many words it took, or -EINVAL. */
 static int parse_one(struct pw_options *options, enum pw_command command, int argc, char **argv,
                      int at)
 {
     const char *word = argv[at], *value = NULL;
+    size_t length = word[1] == '-' ? strcspn(word + 2, "=") : 0;
     int id;
     if (word[1] == '-') {
-        size_t length = strcspn(word + 2, "=");
         id = find_long(command, word + 2, length);
         value = word[2 + length] == '=' ? word + 3 + length : NULL;
     } else {
@@ -220,7 +254,7 @@ static int parse_one(struct pw_options *options, enum pw_command command, int ar
         value = word[1] && word[2] ? word + 2 : NULL;
     }
     if (id < 0)
-        return complain(options, "unknown option '%s'; 'profwrap --help' lists them", word);
+        return complain_unknown(options, command, word, length);
     if (rows[id].kind == FLAG)
         return value ? complain(options, "option '%s' takes no value", word)
                      : set_option(options, id, "1") + 1;

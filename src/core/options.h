@@ -37,7 +37,7 @@ enum pw_option_origin {
 struct pw_options {
     const char *text[PW_OPT_COUNT]; /* the value as given, or the default; of a flag: "1" or "" */
     enum pw_option_origin origin[PW_OPT_COUNT];
-    char problem[256];  /* one sentence, set when a value is refused */
+    char problem[384];  /* one sentence, set when a value is refused */
     int in_environment; /* the refused value is an environment variable's */
 };
 

@@ -34,6 +34,29 @@ def options():
 
 
 @h.case
+def commands_that_are_close():
+    """A word that is nearly a command, an option or one of its values."""
+    refused(127, ["cannot run reprot: no such program; did you mean 'profwrap report'?"], "reprot", "x")
+    refused(2, ["'reprot'; did you mean 'report'? "], "help", "reprot")
+    refused(2, ["did you mean '--output'?"], "--outptu", "x", "true")
+    refused(2, ["did you mean 'html'?"], "report", "--format", "htm", "x")
+    whole = h.run(h.profwrap("--help")).stdout
+    h.equal(h.run(h.profwrap("help")).stdout, whole, "help")
+    h.equal(h.run(h.profwrap("version")).stdout, h.run(h.profwrap("--version")).stdout, "version")
+    h.equal(h.run(h.profwrap("help", "report")).stdout,
+            h.run(h.profwrap("report", "--help")).stdout, "help of a command")
+    h.equal(os.listdir("."), [], "files left by refused commands")
+
+
+@h.case
+def steps_that_the_run_has_not():
+    h.run(h.profwrap("sim", "--ranks", "2", "--steps", "12", "out"))
+    h.run(h.profwrap("merge", "out"))
+    refused(2, ["--steps is '900-1000'", "its steps are 0 to 11"], "report", "--steps", "900-1000", "out")
+    h.run(h.profwrap("report", "--steps", "10-1000", "out"))
+
+
+@h.case
 def programs_that_cannot_run():
     os.mkdir("folder")
     with open("data", "w") as file:

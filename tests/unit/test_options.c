@@ -218,6 +218,22 @@ static void test_long_values(void **state)
     assert_problem(&o, "9...', but takes a size");
 }
 
+static void test_close_words(void **state)
+{
+    (void)state;
+    struct pw_options o;
+    PARSE(&o, PW_CMD_RUN, "--outptu", "a");
+    assert_problem(&o, "unknown option '--outptu'; did you mean '--output'?");
+    PARSE(&o, PW_CMD_RUN, "--ring-sized=4M", "a");
+    assert_problem(&o, "did you mean '--ring-size'?");
+    PARSE(&o, PW_CMD_RUN, "--section", "x"); /* an option of another command only */
+    assert_null(strstr(o.problem, "did you mean"));
+    PARSE(&o, PW_CMD_REPORT, "--format", "htm", "a");
+    assert_problem(&o, "; did you mean 'html'?");
+    PARSE(&o, PW_CMD_REPORT, "--format", "pdf", "a");
+    assert_null(strstr(o.problem, "did you mean"));
+}
+
 static void test_help_and_version(void **state)
 {
     (void)state;
@@ -272,6 +288,7 @@ int main(void)
         cmocka_unit_test_setup(test_environment, clear_environment),
         cmocka_unit_test_setup(test_bad_environment, clear_environment),
         cmocka_unit_test_setup(test_long_values, clear_environment),
+        cmocka_unit_test_setup(test_close_words, clear_environment),
         cmocka_unit_test_setup(test_help_and_version, clear_environment),
         cmocka_unit_test_setup(test_help_has_every_row, clear_environment),
     };

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -45,13 +46,23 @@ static void sweeps_segments_without_users(void **state)
     pw_segment_detach(create(stale, dead));
     struct pw_segment_shared *segment = create(mapped, dead);
     pw_segment_detach(create(lives, getpid()));
-    int removed = pw_sweep_segments();
+    char *listed;
+    size_t size;
+    FILE *list = open_memstream(&listed, &size);
+    assert_int_equal(pw_sweep_segments(list), 1);
+    fclose(list);
+    char line[PW_SEGMENT_NAME_SIZE + 16];
+    snprintf(line, sizeof(line), "/dev/shm%s\n", stale);
+    assert_string_equal(listed, line);
+    free(listed);
+    assert_true(exists(stale));
+    int removed = pw_sweep_segments(NULL);
     assert_int_equal(removed, 1);
     assert_false(exists(stale));
     assert_true(exists(mapped));
     assert_true(exists(lives));
     pw_segment_detach(segment);
-    pw_sweep_segments();
+    pw_sweep_segments(NULL);
     assert_false(exists(mapped));
     shm_unlink(lives);
 }
@@ -65,7 +76,7 @@ static void sweeps_what_was_never_finished(void **state)
     assert_true(fd >= 0);
     assert_int_equal(ftruncate(fd, 1 << 20), 0);
     close(fd);
-    assert_int_equal(pw_sweep_segments(), 1);
+    assert_int_equal(pw_sweep_segments(NULL), 1);
     assert_false(exists(name));
 }
 
@@ -74,7 +85,7 @@ static void leaves_other_files(void **state)
     (void)state;
     int fd = shm_open("/profwrap-no-segment", O_CREAT | O_RDWR, 0600);
     assert_true(fd >= 0);
-    assert_true(pw_sweep_segments() >= 0);
+    assert_true(pw_sweep_segments(NULL) >= 0);
     assert_true(exists("/profwrap-no-segment"));
     shm_unlink("/profwrap-no-segment");
     close(fd);

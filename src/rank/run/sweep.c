@@ -114,7 +114,15 @@ static int strike_all_mapped(struct candidates *found)
     return 0;
 }
 
-int pw_sweep_segments(void)
+/* Whether the segment was removed, or is listed. */
+static int take(const char *name, FILE *list)
+{
+    if (!name[0])
+        return 0;
+    return list ? fprintf(list, "%s%s\n", shared_memory, name) > 0 : shm_unlink(name) == 0;
+}
+
+int pw_sweep_segments(FILE *list)
 {
     struct candidates *found = calloc(1, sizeof(*found));
     int err = found ? find_candidates(found) : -ENOMEM, removed = 0;
@@ -124,7 +132,7 @@ int pw_sweep_segments(void)
         err = strike_all_mapped(found);
     }
     for (int i = 0; !err && i < found->n; i++)
-        removed += found->names[i][0] && shm_unlink(found->names[i]) == 0;
+        removed += take(found->names[i], list);
     free(found);
     return err ? err : removed;
 }

@@ -3,9 +3,12 @@
 #ifndef PW_RANK_RUN_SWEEP_H
 #define PW_RANK_RUN_SWEEP_H
 
+#include <stdio.h>
+
 /* Removes the segments of the calling user that no process uses. Their records are lost: call
- * `profwrap recover` first. Returns the number of removed segments, or -errno when /dev/shm cannot
- * be read. */
-int pw_sweep_segments(void);
+ * `profwrap recover` first. With `list` nothing is removed: the path of each such segment is
+ * printed on `list`, one a line. Returns the number of segments removed or listed, or -errno when
+ * /dev/shm cannot be read. */
+int pw_sweep_segments(FILE *list);
 
 #endif

@@ -179,6 +179,27 @@ static int sum_up_collectives(struct pw_cluster *c)
     return 0;
 }
 
+static bool has_any_step(const struct pw_cluster *c, const struct spans *spans)
+{
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        if (has_step(spans, c->steps[s].step))
+            return true;
+    return false;
+}
+
+static int refuse_steps(const struct pw_cluster *c, const char *steps, char *problem, size_t size)
+{
+    if (c->nstep_rows == 0)
+        snprintf(problem, size, "--steps is '%.64s', but the run has no steps that are known",
+                 steps);
+    else
+        snprintf(problem, size,
+                 "--steps is '%.64s', but the run has none of them: its steps are %" PRId64
+                 " to %" PRId64,
+                 steps, c->steps[0].step, c->steps[c->nstep_rows - 1].step);
+    return -EINVAL;
+}
+
 int pw_cluster_restrict(struct pw_cluster *c, const char *steps, char *problem, size_t size)
 {
     static struct spans spans;
@@ -186,6 +207,8 @@ int pw_cluster_restrict(struct pw_cluster *c, const char *steps, char *problem, 
         snprintf(problem, size, "--steps is '%.64s', but takes A-B or A-B,C-D", steps);
         return -EINVAL;
     }
+    if (!has_any_step(c, &spans))
+        return refuse_steps(c, steps, problem, size);
     keep_steps(c, &spans);
     keep_collectives(c, &spans);
     keep_stragglers(c, &spans);
