@@ -37,7 +37,7 @@ def options():
 def commands_that_are_close():
     """A word that is nearly a command, an option or one of its values."""
     refused(127, ["cannot run reprot: no such program; did you mean 'profwrap report'?"], "reprot", "x")
-    refused(2, ["'reprot'; did you mean 'report'? "], "help", "reprot")
+    refused(2, ["'reprot'; did you mean 'report'[?] "], "help", "reprot")
     refused(2, ["did you mean '--output'?"], "--outptu", "x", "true")
     refused(2, ["did you mean 'html'?"], "report", "--format", "htm", "x")
     whole = h.run(h.profwrap("--help")).stdout
