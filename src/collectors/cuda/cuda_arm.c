@@ -1,4 +1,4 @@
-/* What CUPTI is asked to record, and with which settings; see cuda_state.h. */
+/* Selects what CUPTI records, and its settings; see cuda_state.h. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static uint64_t read_clock(void)
 
 static const struct {
     int kind;
-    uint32_t level; /* from which on */
+    uint32_t level; /* lowest level at which the kind is recorded */
     enum pw_gpu_lack lack;
 } kinds[] = {
     {PW_CUPTI_CONCURRENT_KERNEL, 0, PW_GPU_LACKS},
@@ -39,11 +39,12 @@ bool pw_cuda_uses(int kind)
     for (int i = 0; i < KINDS; i++)
         if (kinds[i].kind == kind && kinds[i].level <= pw_cuda.level)
             return true;
-    /* Where single calls cannot be chosen, level 1 has all of the runtime. */
+    /* If CUPTI cannot select single functions, level 1 records all runtime calls. */
     return kind == PW_CUPTI_RUNTIME && pw_cuda.level == 1;
 }
 
-/* Switches those functions on or off that launch something; false where CUPTI cannot choose. */
+/* Enables or disables the functions that launch work. Returns false when CUPTI cannot select single
+ * functions. */
 static bool choose_calls(int domain, bool is_on)
 {
     const struct pw_cupti *cupti = pw_cuda.cupti;
@@ -58,14 +59,15 @@ static bool choose_calls(int domain, bool is_on)
     return any;
 }
 
-/* Others may have switched it on for the process, too. */
+/* Leaves the kind enabled when the application has enabled it, too. */
 static void switch_off(int kind)
 {
     if (atomic_load(&pw_cuda.is_shared) || !pw_takeover_has(kind))
         pw_subscriber_switch_kind(kind, false);
 }
 
-/* At level 1 calls are recorded to know who launched what, and when. */
+/* At level 1, calls that launch are recorded, to know by which thread and when work was
+ * launched. */
 static void watch_launches(bool is_on)
 {
     if (pw_cuda.level != 1)
@@ -79,8 +81,8 @@ static void watch_launches(bool is_on)
         switch_off(PW_CUPTI_RUNTIME);
 }
 
-/* On the device CUPTI keeps times of what runs there until the host has read them, 32 bytes each,
- * in as many buffers as it has use for, up to about 1 GiB. In 256 MiB are those of 8 million
+/* Limits CUPTI's memory on the device. There it stores 32 bytes of times for each activity until
+ * the host has read them, by default in up to about 1 GiB. 256 MiB have room for 8 million
  * kernels. */
 static void limit_device_memory(void)
 {
@@ -96,13 +98,14 @@ static void limit_device_memory(void)
     pw_cuda.device_bytes = bytes * most;
 }
 
-/* Before callbacks and kinds: later, what the settings do is undefined. */
+/* To be called before callbacks and kinds are enabled: later, the effect of the settings is
+ * undefined. */
 static void choose_settings(void)
 {
-    /* Else each thread that launches keeps one of our buffers. */
+    /* With buffers per thread, each thread that launches would keep one of our buffers. */
     uint8_t per_thread = 0;
     size_t size = sizeof(per_thread);
-    /* A subscriber begins without any. */
+    /* A new subscriber has no kinds enabled. */
     if (!atomic_exchange(&pw_cuda.is_default, 0) && !atomic_load(&pw_cuda.is_shared))
         return;
     pw_subscriber_set_attribute(PW_CUPTI_PER_THREAD_BUFFER, &size, &per_thread);
@@ -124,7 +127,7 @@ static int switch_on(void)
     if (pw_cuda.result)
         return pw_cuda.result;
     pw_subscriber_set_thread_ids();
-    /* Kernels first: without them the rest is of no use. */
+    /* Kernels first: without them, the other kinds are useless. */
     pw_cuda.result = pw_subscriber_switch_kind(PW_CUPTI_CONCURRENT_KERNEL, true);
     if (pw_cuda.result)
         return pw_cuda.result;
@@ -161,7 +164,7 @@ bool pw_cuda_arm(void)
     pw_cuda.is_recording = true;
     int arming = PW_CUDA_ARMING;
     if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_ARMED)) {
-        switch_all_off(); /* the application came meanwhile */
+        switch_all_off(); /* the application began to use CUPTI meanwhile */
         pw_subscriber_end();
     }
     return true;
@@ -198,8 +201,8 @@ bool pw_cuda_await_calls(void)
     return false;
 }
 
-/* A subscription that a flush reads stays, and keeps the application out, rather than to crash: the
- * worker ends it once the flush has returned. */
+/* When a flush still uses the subscription, ending it would crash. So it stays, and the application
+ * cannot subscribe, until the worker ends it after the flush. */
 void pw_cuda_disarm(void)
 {
     const bool is_alone = pw_cuda_await_calls();

@@ -1,4 +1,4 @@
-/* Buffers to CUPTI and back, and records from them; see cuda_buffers.h. */
+/* Gives buffers to CUPTI, takes full ones back and converts them; see cuda_buffers.h. */
 #include "collectors/cuda/cuda_buffers.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@
 
 enum { PATIENCE_MS = 2000 };
 
-/* For who reads the pool when the program was killed. */
+/* Counts CUPTI's scrap buffers in the pool's notes, for the collector that reads the pool after the
+ * program was killed. */
 static void count_scrap(int delta)
 {
     if (pw_gate->on && pw_cuda.pool)
@@ -72,8 +73,8 @@ void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t si
 
 /* ---- names ---- */
 
-/* Which buffer is being read: a name's address is read once in each. A module that is unloaded
- * gives its names' place away, so that another text may be there, or nothing. */
+/* Number of the buffer that is being converted. The text at an address is read once per buffer:
+ * after its module was unloaded, another text or nothing may be there. */
 static uint32_t reading;
 
 static uint32_t name_at(void *arg, const char *address)
@@ -95,7 +96,7 @@ static uint32_t name_at(void *arg, const char *address)
     const bool is_same = known && length == known->length && !memcmp(known->bytes, text, length);
     const struct pw_intern_entry *entry = is_same  ? known
                                           : length ? pw_name_keep(text, length)
-                                                   : known; /* what was there before */
+                                                   : known; /* the text that was there before */
     const uint32_t id = pw_name_use(thread, entry);
     if (slot && entry) {
         entries[at] = entry;
@@ -146,7 +147,8 @@ void pw_cuda_put(struct pw_thread *thread, const struct pw_record *record)
     pw_gpu_put(thread, record, PATIENCE_MS);
 }
 
-/* How far apart records of a kind are the collector must know when it cannot ask CUPTI any more. */
+/* Stores the distance between two records of a kind, for the collector, which cannot ask CUPTI for
+ * it. */
 static void learn_stride(struct pw_cuda_notes *notes, const void *before, const void *now)
 {
     uint32_t kind;
@@ -185,12 +187,13 @@ static void convert_buffer(struct pw_thread *thread, int slot)
             record.start = record.end = pw_probe_now();
         else if (!pw_recording_was_open(&turns, record.start))
             continue;
-        /* First: were we killed in between, the record would else be taken twice. */
+        /* Before the record is written: if the program is killed in between, the record is lost,
+         * not recorded twice. */
         atomic_store(&shown->done, offset + 1);
         pw_cuda_put(thread, &record);
     }
     if (result == PW_CUPTI_INVALID_KIND)
-        pw_cuda_lose(1); /* and an unknown number more */
+        pw_cuda_lose(1); /* at least one; how many is not known */
     pw_pool_free(pw_cuda.pool, slot);
     atomic_fetch_add(&pw_cuda.converted, 1);
 }

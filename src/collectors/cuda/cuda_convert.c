@@ -8,14 +8,14 @@ static uint16_t at_most(int64_t value, uint16_t most)
     return value < 0 ? 0 : value > most ? most : (uint16_t)value;
 }
 
-/* As bits: of one block, 0. */
+/* Returns the number of blocks in a cluster less 1, for the bit field. */
 static uint32_t cluster_of(uint32_t blocks)
 {
     enum { MOST = 16 };
     return blocks == 0 ? 0 : blocks > MOST ? MOST - 1 : blocks - 1;
 }
 
-/* What CUPTI's records of copies and memsets have in common; they are different structs. */
+/* The fields that CUPTI's structs for copies and memsets have in common. */
 #define DEVICE_FIELDS(c) .op = (uint16_t)c->device, .start = c->start, .end = c->end
 #define QUEUE_FIELDS(c)                                                                \
     .graph_node = c->graph_node, .correlation = c->correlation, .context = c->context, \
@@ -100,7 +100,7 @@ static void convert_set(const void *bytes, const struct pw_cuda_names *names, st
     };
 }
 
-/* Host memory is not recorded: it is not the device's. */
+/* Only device memory is recorded, not host memory. */
 static void convert_memory(const void *bytes, const struct pw_cuda_names *names,
                            struct pw_record *out)
 {

@@ -1,6 +1,6 @@
-/* Turns one record of CUPTI into one of ours. The application's half calls it for each buffer that
- * CUPTI hands over, the collector for buffers that were left when the program was killed. It keeps
- * no state, and reads names only through the functions that it is given. */
+/* Converts one CUPTI record to a ring record. Called by the in-app half for each full buffer, and
+ * by the collector for buffers that were left when the program was killed. It has no state, and
+ * reads names only through the functions in struct pw_cuda_names. */
 #ifndef PW_CUDA_CONVERT_H
 #define PW_CUDA_CONVERT_H
 
@@ -10,24 +10,24 @@
 #include "collectors/cuda/cupti_layout.h"
 #include "rank/ring/record.h"
 
-/* Ids of the process's names. */
+/* Functions that return ids of names. */
 struct pw_cuda_names {
-    /* The id of the text at an address of the application; 0 when it is not known. */
+    /* Returns the id of the text at an address of the application; 0: not known. */
     uint32_t (*at)(void *arg, const char *address);
-    /* The id of a function of the runtime or driver; *launches: whether it starts something on a
-     * device. */
+    /* Returns the id of the name of a runtime or driver function; *launches: whether it launches
+     * work on a device. */
     uint32_t (*function)(void *arg, int domain, uint32_t callback, bool *launches);
     void *arg;
-    bool keeps_calls; /* each call is to have a row of its own */
+    bool keeps_calls; /* every call gets a row of its own */
 };
 
 enum pw_cuda_converted {
-    PW_CUDA_NOT_RECORDED = 0, /* of another kind, or not whole */
-    PW_CUDA_RECORDED,         /* what there is of it is in *out */
-    PW_CUDA_UNTIMED,          /* it ran, and CUPTI does not know when */
+    PW_CUDA_NOT_RECORDED = 0, /* of another kind, or incomplete */
+    PW_CUDA_RECORDED,         /* converted into *out */
+    PW_CUDA_UNTIMED,          /* CUPTI could not measure its times */
 };
 
-/* What these `room` bytes are. */
+/* Converts the record at `bytes`, of at most `room` bytes. */
 enum pw_cuda_converted pw_cuda_convert(const void *bytes, size_t room,
                                        const struct pw_cuda_names *names, struct pw_record *out);
 

@@ -1,4 +1,4 @@
-/* Looks for libcupti among the process's objects and on the disk; see cuda_library.h. */
+/* Looks for libcupti among the process's objects and on disk; see cuda_library.h. */
 #include "collectors/cuda/cuda_library.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 
 #include "rank/probe/scope.h"
 
-/* 11.8 is the first whose records and clocks are as they are read here. */
+/* API version of CUPTI 11.8, the first with the layouts and clocks that are used here. */
 enum { OLDEST = 18, MOST_TRIED = 16 };
 
 static const struct {
@@ -58,9 +58,9 @@ static struct {
     void *handle;
     struct pw_cupti cupti;
     bool is_usable;
-    int refusal; /* of the first that would not tell its version */
+    int refusal; /* result of the first library that did not return its version; 0 */
     size_t ntried;
-    void *tried[MOST_TRIED]; /* ours too, and others, which cannot be used */
+    void *tried[MOST_TRIED]; /* libraries that were tried: ours, and those that cannot be used */
 } ours;
 
 static bool was_tried(const void *handle)
@@ -88,7 +88,8 @@ static bool bind(void *handle, struct pw_cupti *out)
     return true;
 }
 
-/* Whether this is one that was not tried, and has what is needed. */
+/* Uses this library if it was not tried before and has all needed functions. Returns whether it
+ * does. */
 static bool take(void *handle)
 {
     uint32_t version = 0;
@@ -97,7 +98,7 @@ static bool take(void *handle)
     ours.tried[ours.ntried++] = handle;
     ours.handle = handle;
     const bool is_whole = bind(handle, &ours.cupti);
-    /* From 13.3 on it answers nothing at all, not even this, where it cannot use the driver. */
+    /* From 13.3 on, every function fails when CUPTI cannot use the driver, even this one. */
     const int result = is_whole ? ours.cupti.version(&version) : 0;
     ours.refusal = ours.refusal ? ours.refusal : result;
     ours.is_usable = is_whole && !result && version >= OLDEST;
@@ -109,7 +110,7 @@ static bool take_file(const char *path)
     return take(dlopen(path, RTLD_LAZY | RTLD_LOCAL));
 }
 
-/* A libcupti in the process that is not of those tried. */
+/* Returns a libcupti of the process that was not tried yet, or NULL. */
 static void *find_loaded(void)
 {
     char path[PATH_MAX];
@@ -117,7 +118,7 @@ static void *find_loaded(void)
     for (size_t i = 0; !found && pw_scope_path(pw_scope_is_named, "libcupti.so", i, path); i++) {
         found = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
         if (found)
-            dlclose(found); /* the program that loaded it keeps it */
+            dlclose(found); /* it stays loaded, because the program has loaded it */
         found = was_tried(found) ? NULL : found;
     }
     return found;
@@ -145,8 +146,9 @@ static bool take_of_folder(const char *folder, const char *inside)
     return false;
 }
 
-/* Beside what the process has of CUDA: in a toolkit, and among Python's packages, where CUDA 12 has
- * a folder for each library (nvidia/cublas/lib) and CUDA 13 has one (nvidia/cu13/lib). */
+/* Looks in the folders near a CUDA library of the process: in a toolkit, or among Python packages,
+ * where CUDA 12 has a folder for each library (nvidia/cublas/lib) and CUDA 13 has one for all
+ * (nvidia/cu13/lib). */
 static bool take_beside(const char *library)
 {
     static const char *const places[] = {"", "../extras/CUPTI/lib64/", "../../cuda_cupti/lib/",
@@ -174,7 +176,8 @@ static bool take_beside_cuda(void)
     return false;
 }
 
-/* What the user, a module or a package manager has said of where CUDA is. */
+/* Looks in the toolkit that environment variables name, as set by the user, a module or a package
+ * manager. */
 static bool take_of_toolkit(void)
 {
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH",  "CUDA_ROOT",
@@ -211,7 +214,8 @@ int pw_cupti_refusal(void)
     return ours.refusal;
 }
 
-/* For who has it in no scope: the application's where there are two, else ours. */
+/* Finds the function for a caller without CUPTI in its scope: in the application's CUPTI when there
+ * are two, else in ours. */
 static void *find_any(const char *symbol)
 {
     void *other = find_loaded();

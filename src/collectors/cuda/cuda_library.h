@@ -1,6 +1,6 @@
-/* Finds a usable libcupti, and owns the table of its functions. The probe calls it when CUDA
- * starts, and `profwrap doctor` to say what would be found. Nothing is linked with CUPTI. In-app
- * code: it may load a library, and unloads none. */
+/* Finds a usable libcupti and fills the table of its functions. Called by the probe when CUDA
+ * starts, and by `profwrap doctor` to print what would be found. Nothing is linked with CUPTI.
+ * In-app code: it may load a library, and unloads none. */
 #ifndef PW_CUDA_LIBRARY_H
 #define PW_CUDA_LIBRARY_H
 
@@ -20,12 +20,12 @@ typedef void pw_cupti_callback(void *arg, int domain, uint32_t callback, const v
 struct pw_cupti_subscription {
     size_t size;
     const char *name;
-    char *holder; /* who has it already; 64 bytes at least */
+    char *holder; /* name of the present subscriber, if any; at least 64 bytes */
     size_t holder_size;
-    uint8_t shares, pad[7]; /* others may subscribe, too: the first says so for all */
+    uint8_t shares, pad[7]; /* whether others may subscribe too; the first subscriber decides */
 };
 
-/* What is called of it; those after `drops` may be NULL. Each answers a CUptiResult. */
+/* The functions that are called; those after `drops` may be NULL. Each returns a CUptiResult. */
 struct pw_cupti {
     int (*version)(uint32_t *version);
     int (*set_clock)(pw_cupti_clock *clock);
@@ -45,7 +45,7 @@ struct pw_cupti {
     int (*subscribe)(void **subscriber, pw_cupti_callback *callback, void *arg);
     int (*unsubscribe)(void *subscriber);
     int (*enable_callback)(uint32_t is_on, void *subscriber, int domain, uint32_t callback);
-    /* From 13.2 on, of each subscriber for itself. */
+    /* From 13.2 on: functions for each subscriber separately. */
     int (*subscribe_v2)(void **subscriber, pw_cupti_callback *callback, void *arg,
                         struct pw_cupti_subscription *params);
     int (*set_callbacks_v2)(void *subscriber, pw_cupti_request_v2 *request,
@@ -58,23 +58,23 @@ struct pw_cupti {
     int (*get_attribute_v2)(void *subscriber, int attribute, size_t *size, void *value);
     int (*set_attribute_v2)(void *subscriber, int attribute, size_t *size, void *value);
     int (*record_size)(int kind, uint32_t version, size_t *size);
-    bool has_v2; /* all of these are there */
+    bool has_v2; /* CUPTI has all of these */
 };
 
-/* The one that is in the process already, else PROFWRAP_CUPTI's, else one beside what the process
- * has of CUDA, else of the toolkit that the environment names, else what the loader finds. Called
- * again, the next of them, in place of the one before. NULL: there is none that can be used. */
+/* Returns the first usable CUPTI: the one that the process has loaded, that of PROFWRAP_CUPTI, one
+ * near the process's CUDA libraries, that of the toolkit which the environment names, or the one
+ * that the loader finds. Each further call returns the next one instead. NULL: none can be used. */
 const struct pw_cupti *pw_cupti_open(void);
 
-/* Whether there is any, usable or not. */
+/* Whether a CUPTI was found, usable or not. */
 bool pw_cupti_was_found(void);
 
-/* CUPTI's result, of the first that would not even tell its version; 0: all did. */
+/* Returns CUPTI's result for the first library that did not even return its version; 0: all did. */
 int pw_cupti_refusal(void);
 
-/* The function `symbol`, a literal, that `caller` would have called without us: of its own CUPTI,
- * and where it has none, of the application's where there are two, else of ours. *is_ours: whether
- * it is of the one that pw_cupti_open() answered. NULL when there is none. */
+/* Returns the function `symbol` (a string literal) that `caller` would get without the probe: in
+ * the CUPTI of its scope; without one, in the application's CUPTI when there are two, else in ours.
+ * NULL when there is none. *is_ours: whether it is in the CUPTI that pw_cupti_open() returned. */
 void *pw_cupti_called(const char *symbol, const void *caller, int *is_ours);
 
 #endif

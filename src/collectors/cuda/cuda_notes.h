@@ -1,7 +1,6 @@
-/* What the application's half writes into shared memory beside CUPTI's buffers, so that the
- * collector can read these after the application's death: sizes of records, names, losses. The
- * worker writes it; only cuda_salvage.c reads it in the collector. Nothing in it is a pointer that
- * may be followed there. */
+/* Data in shared memory that the collector needs to read CUPTI's buffers after the application was
+ * killed: sizes of records, names, losses. Written by the worker thread in the application, read
+ * only by cuda_salvage.c in the collector. It has no pointers that the collector may follow. */
 #ifndef PW_CUDA_NOTES_H
 #define PW_CUDA_NOTES_H
 
@@ -14,39 +13,40 @@
 
 enum {
     PW_CUDA_NAMES = 8192,     /* a power of two */
-    PW_CUDA_FUNCTIONS = 1024, /* of the runtime, and of the driver */
-    PW_CUDA_KNOWN = 1 << 30,  /* set in each of them that is known; the rest is its name's id */
+    PW_CUDA_FUNCTIONS = 1024, /* functions of the runtime, and as many of the driver */
+    PW_CUDA_KNOWN = 1 << 30,  /* flag of a known function; the other bits are the id of its name */
     PW_CUDA_LAUNCHER = 1 << 29,
 };
 
-/* Why there is nothing of GPUs; other values are CUPTI's own results, which are smaller. */
+/* Why no GPU activity was recorded; smaller values are CUPTI's own results. */
 enum pw_cuda_refusal {
     PW_CUDA_NO_LIBRARY = 1000,
     PW_CUDA_OLD_LIBRARY,
-    PW_CUDA_NO_THREAD, /* of ours, to read what CUPTI writes */
+    PW_CUDA_NO_THREAD, /* the worker thread could not be started */
     PW_CUDA_TAKEN,     /* the program used CUPTI when CUDA began, and until the end */
 };
 
 struct pw_cuda_name {
-    _Atomic uint64_t address; /* of the text, in the application; 0 none */
+    _Atomic uint64_t address; /* address of the text in the application; 0: none */
     _Atomic uint32_t id;
 };
 
 struct pw_cuda_notes {
-    /* Bytes from one record of a kind to the next, as seen; 0 not yet. */
+    /* Observed bytes from one record of a kind to the next; 0: not known. */
     _Atomic uint32_t stride[PW_CUPTI_KINDS];
-    _Atomic uint64_t taken_since; /* ticks: another has CUPTI; 0: no other has */
-    _Atomic uint32_t taken_by;    /* its name */
+    _Atomic uint64_t taken_since; /* ticks: since when another profiler has CUPTI; 0: none has */
+    _Atomic uint32_t taken_by;    /* name of that profiler */
     _Atomic uint32_t keeps_calls;
-    struct pw_gpu_loss dropped, untimed; /* that are in no record yet */
-    _Atomic uint32_t scraps;             /* buffers that CUPTI has, whose content will be lost */
-    _Atomic uint64_t last_pass;          /* ticks: when buffers were last looked at */
+    struct pw_gpu_loss dropped, untimed; /* losses that no record reports yet */
+    _Atomic uint32_t scraps;             /* scrap buffers that CUPTI has (cuda_scrap.h) */
+    _Atomic uint64_t last_pass;          /* ticks: when buffers were last checked */
     _Atomic uint32_t functions[2][PW_CUDA_FUNCTIONS]; /* driver, runtime */
     struct pw_cuda_name names[PW_CUDA_NAMES];
 };
 static_assert(sizeof(struct pw_cuda_notes) <= PW_POOL_NOTES, "they fit");
 
-/* Where the name at an address is, or the free place for it; NULL when there is none. */
+/* Returns the slot of the name at an address, or a free slot for it; NULL when the table is
+ * full. */
 static inline struct pw_cuda_name *pw_cuda_name_slot(struct pw_cuda_notes *notes, uint64_t address)
 {
     enum { TRIES = 32 };

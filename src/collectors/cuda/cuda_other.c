@@ -1,4 +1,4 @@
-/* Another tool's CUDA; see cuda_other.h. */
+/* Detects CUDA that another tool records; see cuda_other.h. */
 #include "collectors/cuda/cuda_other.h"
 
 #include <stdio.h>

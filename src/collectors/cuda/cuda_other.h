@@ -1,6 +1,6 @@
-/* Finds out whether a program uses CUDA although CUDA_INJECTION64_PATH names another tool, and this
- * collector therefore records nothing. It only reads /proc/PID/maps. The collector's process calls
- * it, because no code of ours runs in the program then. */
+/* Detects whether the program uses CUDA when CUDA_INJECTION64_PATH names another tool, so that
+ * profwrap cannot record it. Called by the collector process, because none of our CUDA code runs in
+ * the program then. It only reads /proc/PID/maps. */
 #ifndef PW_CUDA_OTHER_H
 #define PW_CUDA_OTHER_H
 
@@ -11,21 +11,23 @@
 #include "rank/ring/segment.h"
 
 struct pw_cuda_other {
-    const char *tool;                  /* borrowed; NULL: there is none */
+    const char *tool;                  /* path of the other tool, borrowed; NULL: none */
     struct pw_segment_shared *segment; /* borrowed */
     int64_t since_ns, next_ns;
-    bool is_used; /* libcuda is in a process */
+    bool is_used; /* a process of the rank has loaded libcuda */
 };
 
-/* CUDA is to be recorded, and will load this tool: NCCL is asked for the times of its kernels. */
+/* To be called when CUDA should be recorded but will load this tool: makes NCCL record the times of
+ * its kernels. */
 void pw_cuda_other_begin(struct pw_cuda_other *other, struct pw_segment_shared *segment,
                          const char *tool);
 
-/* Looks into the program, and into the process that records, when it is time to: often at first,
- * seldom later, and never again once libcuda was found. */
+/* Checks the program and the process that records for libcuda: often at first, seldom later, and no
+ * longer once it was found. */
 void pw_cuda_other_poll(struct pw_cuda_other *other, pid_t program);
 
-/* At the end: the attribute `gpu_unrecorded`, where there is a GPU and CUDA was used. */
+/* To be called at the end: writes the attribute `gpu_unrecorded` when there is a GPU and CUDA was
+ * used. */
 void pw_cuda_other_finish(const struct pw_cuda_other *other, struct pw_rankfile *file);
 
 #endif

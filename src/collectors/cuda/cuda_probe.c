@@ -1,6 +1,6 @@
-/* What CUDA finds in CUDA_INJECTION64_PATH: cuInit() calls InitializeInjection(). It makes CUPTI
- * write what the GPU does into the pool, and starts the one thread of ours in the application,
- * which makes records of it. Where there is no GPU, CUDA never calls, and nothing here runs. */
+/* The library that CUDA_INJECTION64_PATH names: cuInit() calls InitializeInjection(). It makes
+ * CUPTI write GPU activities into the pool, and starts the worker, our only thread in the
+ * application, which converts them. Without a GPU, CUDA does not call it, and nothing here runs. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* CUPTI hands over full buffers by itself; what is in others, when it is asked. */
+/* CUPTI returns full buffers itself; partly filled ones only at a flush, every FLUSH_NS. */
 #define FLUSH_NS ((int64_t)250000000)
 #define RETRY_NS ((int64_t)1000000000)
 enum { NAP_NS = 50000000, IDLE_MS = 2000, END_MS = 10000, REST_MS = 500 };
@@ -66,7 +66,8 @@ static void note_holder(struct pw_thread *thread)
         atomic_store(&notes->taken_by, pw_probe_intern(thread, pw_cuda.holder));
 }
 
-/* The stretch in which another had CUPTI is over, or the program is. */
+/* Writes a gap for the time in which another profiler had CUPTI. Called when that, or the program,
+ * has ended. */
 static void put_gap(struct pw_thread *thread)
 {
     note_holder(thread);
@@ -91,7 +92,7 @@ static bool arm(void)
     return is_armed;
 }
 
-/* Begins again once others have no more use for CUPTI. */
+/* Continues recording when other profilers have ended their use of CUPTI. */
 static void come_back(struct pw_thread *thread)
 {
     static int64_t refused_ns;
@@ -137,7 +138,7 @@ static bool has_filling(void)
     return false;
 }
 
-/* CUPTI may hand over by a thread of its own, a moment after it was asked. */
+/* Flushes and waits a moment: CUPTI may return buffers in a thread of its own after the flush. */
 static void flush_rest(void)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -171,7 +172,8 @@ static void work(void)
 
 /* ---- begin and end ---- */
 
-/* While the worker gets on, which takes longer where the collector has little of the processor. */
+/* Waits as long as the worker makes progress, which is slow when the collector gets little CPU
+ * time. */
 static void await_worker(void)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -186,8 +188,9 @@ static void await_worker(void)
     }
 }
 
-/* Registered within cuInit(), and so called before what CUDA itself registered earlier. The worker
- * asks CUPTI for the rest: where a GPU hangs that may never return, and the program is to end. */
+/* An exit handler that is registered within cuInit(), so it runs before CUDA's own, earlier
+ * handlers. The worker flushes CUPTI, not this thread: on a GPU that hangs the flush may never
+ * return, and the program must be able to end. */
 static void finish(void)
 {
     if (!pw_gate->on) /* a forked child */
@@ -203,8 +206,8 @@ static bool is_wanted(void)
     return pw_gate->on && segment && (segment->activities & PW_ACTIVITY_CUDA);
 }
 
-/* By the thread that starts CUDA, before its next range: the collector keeps ranges from then on.
- */
+/* Writes PW_REC_GPU_STATE in the thread that starts CUDA, before its next range, because the
+ * collector stores ranges from then on. */
 static void say_state(void)
 {
     struct pw_thread *thread = pw_probe_thread();
@@ -214,8 +217,9 @@ static void say_state(void)
     pw_probe_unlock(thread);
 }
 
-/* Until it is free, which the worker looks after. NCCL has one set of events for the whole run, and
- * is asked for its kernels' times: CUPTI may be taken until the end. */
+/* Waits for another profiler to release CUPTI; the worker checks for that. NCCL is asked for the
+ * times of its kernels now, because its set of events cannot be changed later and CUPTI may stay in
+ * use until the end. */
 static bool wait_for_cupti(int result)
 {
     pw_cuda.result = result;
@@ -227,7 +231,7 @@ static bool wait_for_cupti(int result)
     return true;
 }
 
-/* The first that does not refuse: one may be newer than the driver. */
+/* Uses the first CUPTI that does not refuse: one may be newer than the driver. */
 static bool arm_any(void)
 {
     int first_result = pw_cupti_refusal();
@@ -241,7 +245,8 @@ static bool arm_any(void)
         if (pw_cuda.result == PW_CUPTI_OTHER_SUBSCRIBER)
             return wait_for_cupti(PW_CUPTI_OTHER_SUBSCRIBER);
         if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_INERT)) {
-            pw_cuda.result = PW_CUDA_TAKEN; /* meanwhile, by the application: we try later */
+            pw_cuda.result = PW_CUDA_TAKEN; /* the application began to use it meanwhile: try
+                                             * later */
             return true;
         }
         first_result = first_result ? first_result : pw_cuda.result;
@@ -252,7 +257,7 @@ static bool arm_any(void)
 
 static struct pw_gpu_worker worker;
 
-/* Whether there is, or may be later, something for the worker to do. */
+/* Returns whether the worker has work now or may have later. */
 static bool begin(void)
 {
     const struct pw_segment_shared *segment = pw_probe_borrow_segment();
@@ -282,7 +287,7 @@ int InitializeInjection(void)
 {
     static _Atomic int has_begun;
     int saved = errno;
-    /* The rank's recording process alone: others that it starts may use the GPU, too. */
+    /* Only in the rank's recording process: its child processes may use the GPU, too. */
     const bool records = is_wanted() && !atomic_exchange(&has_begun, 1) && pw_probe_thread();
     if (!records)
         pw_probe_count_gpu_process(PW_ACTIVITY_CUDA);

@@ -1,5 +1,5 @@
-/* Says in words why nothing of a rank's GPUs was recorded, and what to do. The collector calls it
- * at the end of the run. It looks at nothing but the result that the application reported. */
+/* Writes a text with the reason why no GPU activity of a rank was recorded, and what to do. Called
+ * by the collector at the end of the run. Uses only the result that the application reported. */
 #ifndef PW_CUDA_REFUSAL_H
 #define PW_CUDA_REFUSAL_H
 

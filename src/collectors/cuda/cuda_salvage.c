@@ -1,5 +1,6 @@
-/* Makes records of the buffers that are left in the pool; see cuda_salvage.h. Nothing in them is
- * trusted as a length or an index: another process wrote it, and was killed at any instruction. */
+/* Converts the buffers that are left in the pool; see cuda_salvage.h. No value in them is used as a
+ * length or an index before it is checked: another process wrote them and may have been killed at
+ * any instruction. */
 #include "collectors/cuda/cuda_salvage.h"
 
 #include <string.h>
@@ -15,10 +16,10 @@ struct salvage {
     void *arg;
     int64_t n;
     uint64_t lost, untimed;
-    uint64_t last; /* ticks: the end of what ran last */
+    uint64_t last; /* ticks: end of the last activity */
 };
 
-/* Only the application could read the text itself. */
+/* Returns the id of a name that the application has stored: its text cannot be read here. */
 static uint32_t name_at(void *arg, const char *address)
 {
     uint64_t wanted = (uint64_t)(uintptr_t)address;
@@ -43,7 +44,7 @@ static uint32_t kind_of(const unsigned char *at)
     return kind;
 }
 
-/* Bytes to the next record; 0: unknown. */
+/* Returns the bytes to the next record; 0: not known. */
 static uint32_t stride_of(const struct salvage *s, uint32_t kind)
 {
     uint32_t stride = kind < PW_CUPTI_KINDS ? atomic_load(&s->notes->stride[kind]) : 0;
@@ -80,7 +81,7 @@ static void read_slot(struct salvage *s, int slot)
         if (!kind && state == PW_POOL_FILLING)
             return; /* the end of what was written */
         if (!stride || at + stride > size) {
-            s->lost++; /* and an unknown number more */
+            s->lost++; /* at least one; how many is not known */
             return;
         }
         if (at >= done)
@@ -88,7 +89,8 @@ static void read_slot(struct salvage *s, int slot)
     }
 }
 
-/* What the application had counted and not yet said, and what is found only now. */
+/* Writes a gap for losses that the application had counted and not recorded, plus `more` found
+ * here. */
 static void emit_loss(const struct salvage *s, struct pw_gpu_loss *loss, uint64_t more,
                       uint16_t reason)
 {

@@ -24,8 +24,8 @@ void *pw_cuda_samples_create(struct pw_rankfile *file, struct pw_gpu_devices *de
     return s;
 }
 
-/* What the sampler has finished since. `append` also puts it into the journal, while that goes on.
- */
+/* Appends the samples that are finished. `append` writes to the file, and to the journal while
+ * there is one. */
 static void append_samples(struct samples *s,
                            void (*append)(struct pw_rankfile *, enum pw_table_id, const void *))
 {

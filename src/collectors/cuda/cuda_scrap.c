@@ -5,14 +5,16 @@
 
 #include "collectors/cuda/cuda_subscriber.h"
 
-/* Small: records go on to be lost until the buffer is full, though the pool has room again. CUPTI
- * fills one or two at a time, and one more for each thread where its buffers are per thread. */
+/* Scrap buffers are small, because records are lost until the buffer is full, even when the pool
+ * has room again. CUPTI uses one or two at a time; with buffers per thread, one more for each
+ * thread. */
 enum { SCRAPS = 64, SCRAP_BYTES = 16 << 10 };
 
 static struct {
     _Atomic int is_taken[SCRAPS];
     _Alignas(64) uint8_t bytes[SCRAPS][SCRAP_BYTES];
-    /* When all are taken: for any number of takers at once, because it is never read. */
+    /* Given out when all scrap buffers are in use; to any number of users at once, because it is
+     * never read. */
     _Alignas(64) uint8_t shared[SCRAP_BYTES];
 } scrap;
 
@@ -28,7 +30,7 @@ void pw_scrap_take(uint8_t **buffer, size_t *size, size_t *most_records)
         return;
     }
     *buffer = scrap.shared;
-    *most_records = 1; /* which says how many are lost */
+    *most_records = 1; /* so each buffer is one lost record */
 }
 
 static size_t count_records(uint8_t *bytes, size_t used)

@@ -1,4 +1,4 @@
-/* Two tables of what is there, and a queue to the worker; see cuda_segments.h. */
+/* Tables of handles and of mappings, and a queue of changes to the worker; see cuda_segments.h. */
 #include "collectors/cuda/cuda_segments.h"
 
 #include <string.h>
@@ -11,12 +11,12 @@ static const char *const functions[] = {"cuMemCreate", "cuMemRelease", "cuMemMap
                                         "cuMemRetainAllocationHandle"};
 enum function { CREATE, RELEASE, MAP, UNMAP, RETAIN, FUNCTIONS };
 
-/* Keys are handles and addresses: 0 free, 1 was used. */
+/* Keys are handles or addresses. 0: never used; 1: was used, is free now. */
 enum { FREE, WAS_USED };
 
 struct handle {
-    uint64_t key, bytes, serial; /* numbers come again: which of these it is */
-    uint32_t device, uses;       /* the handle itself, and mappings */
+    uint64_t key, bytes, serial; /* serial: distinguishes allocations that got the same handle */
+    uint32_t device, uses;       /* number of references: the handle itself and its mappings */
 };
 
 struct mapping {
@@ -31,7 +31,7 @@ struct change {
 
 static struct {
     atomic_flag is_held;
-    _Atomic uint32_t callbacks[FUNCTIONS]; /* their numbers; 0 not known */
+    _Atomic uint32_t callbacks[FUNCTIONS]; /* CUPTI's numbers of the functions; 0: not known */
     struct handle handles[HANDLES];
     struct mapping mappings[MAPPINGS];
     struct change changes[CHANGES]; /* [first, next) */
@@ -39,7 +39,8 @@ static struct {
     uint64_t serials;
 } seg = {.is_held = ATOMIC_FLAG_INIT};
 
-/* Held for as long as a table is looked at; a signal may have come in between. */
+/* Locks the tables for a few instructions. Returns false when it fails, as in a signal handler that
+ * interrupted the owner. */
 static bool hold(void)
 {
     for (int i = 0; i < SPINS; i++)
@@ -58,7 +59,7 @@ static size_t place_of(uint64_t key, int try)
     return (size_t)((key * 0x9e3779b97f4a7c15ull) >> 40) + (size_t)try;
 }
 
-/* The handle's entry; of FREE, one for a new handle. NULL: there is none. */
+/* Returns the entry of the handle; with `is_new`, a free entry for it. NULL: none. */
 static struct handle *find_handle(uint64_t key, bool is_new)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -93,7 +94,7 @@ static bool note(uint32_t device, int64_t delta_bytes)
 
 /* ---- calls ---- */
 
-/* That it went was not seen, while another had CUPTI. */
+/* Removes a handle whose release was not seen, because another profiler had CUPTI. */
 static bool forget(struct handle *h)
 {
     h->key = WAS_USED;
@@ -108,7 +109,7 @@ static bool create(const struct pw_cupti_mem_create *call)
     struct handle *before = find_handle(key, false);
     const bool is_forgotten = key <= WAS_USED || !before || forget(before);
     if (call->prop->location_type != PW_CUDA_LOCATION_DEVICE)
-        return is_forgotten; /* the host's */
+        return is_forgotten; /* host memory */
     struct handle *h = find_handle(key, true);
     if (!is_forgotten || !h || key <= WAS_USED ||
         !note((uint32_t)call->prop->device, (int64_t)call->bytes))
@@ -117,12 +118,12 @@ static bool create(const struct pw_cupti_mem_create *call)
     return true;
 }
 
-/* serial: 0 of whichever it is now. */
+/* Removes one reference of the handle; with `serial` not 0, only if it is still that allocation. */
 static bool drop_use(uint64_t handle, uint64_t serial)
 {
     struct handle *h = find_handle(handle, false);
     if (!h || (serial && h->serial != serial) || --h->uses)
-        return true; /* of another process, or gone; or it is still used */
+        return true; /* unknown handle, or it still has references */
     h->key = WAS_USED;
     return note(h->device, -(int64_t)h->bytes);
 }
@@ -131,7 +132,7 @@ static bool map(const struct pw_cupti_mem_map *call)
 {
     struct mapping *before = find_mapping(call->address, false);
     bool is_noted = true;
-    if (before) { /* its end was not seen */
+    if (before) { /* the end of the earlier mapping was not seen */
         before->key = WAS_USED;
         is_noted = drop_use(before->handle, before->serial);
     }
@@ -146,7 +147,7 @@ static bool map(const struct pw_cupti_mem_map *call)
     return is_noted;
 }
 
-/* One mapping, or several next to each other. */
+/* Removes one mapping, or several adjacent ones. */
 static bool unmap(const struct pw_cupti_mem_unmap *call)
 {
     bool is_noted = true;
@@ -161,7 +162,8 @@ static bool unmap(const struct pw_cupti_mem_unmap *call)
     return is_noted;
 }
 
-/* Asked for by an address: the handle that was mapped there, which is to be released once more. */
+/* Adds a reference: the program asked for the handle that is mapped at an address, and must release
+ * it again. */
 static bool retain(const struct pw_cupti_mem_retain *call)
 {
     struct handle *h = call->handle ? find_handle(*call->handle, false) : NULL;

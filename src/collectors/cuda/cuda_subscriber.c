@@ -1,4 +1,4 @@
-/* See cuda_subscriber.h. */
+/* Calls CUPTI's functions with or without _v2; see cuda_subscriber.h. */
 #include "collectors/cuda/cuda_subscriber.h"
 
 #include <string.h>
@@ -20,7 +20,8 @@ static void complete_v2(uint8_t *buffer, size_t size, size_t used, void *info)
     pw_cuda_complete(NULL, 0, buffer, size, used);
 }
 
-/* Reads the sizes of records now, because buffers may be read when the subscriber is gone. */
+/* Reads the sizes of records now, because buffers may be converted after the subscription has
+ * ended. */
 static bool read_sizes(void)
 {
     for (int kind = 1; kind < PW_CUPTI_KINDS; kind++) {
@@ -34,8 +35,8 @@ static bool read_sizes(void)
     return true;
 }
 
-/* A profiler that is linked with the older functions would be refused for good: Kineto asks once.
- */
+/* Whether to subscribe so that others may subscribe, too. False if a profiler in the process uses
+ * the older functions: these would be refused, and Kineto tries only once. */
 static bool may_share(void)
 {
     char path[PATH_MAX];
@@ -77,7 +78,8 @@ static int share(pw_cupti_clock *clock)
     return result;
 }
 
-/* Alone. The application may have a subscription that it does not use now. */
+/* Subscribes alone. Fails when the application has a subscription, even if it does not use it
+ * now. */
 static int hold(void)
 {
     const struct pw_cupti *cupti = pw_cuda.cupti;
@@ -103,7 +105,7 @@ int pw_subscriber_begin(pw_cupti_clock *clock)
     if (!share(clock))
         return 0;
     int result = hold();
-    /* The clock first: it holds for what is switched on later. */
+    /* The clock first: it is used by kinds that are enabled later. */
     result = result ? result : pw_cuda.cupti->set_clock(clock);
     if (result)
         pw_subscriber_end();
@@ -118,7 +120,7 @@ void pw_subscriber_end(void)
     atomic_store(&pw_cuda.is_shared, 0);
 }
 
-/* ---- by the one or the other ---- */
+/* ---- functions that work with both interfaces ---- */
 
 static void *shared(void)
 {
@@ -194,7 +196,8 @@ int pw_subscriber_drops(void *context, uint32_t stream, size_t *count)
                       : pw_cuda.cupti->drops(context, stream, count);
 }
 
-/* By the sizes that CUPTI has told: its own function wants a subscriber, and the older one none. */
+/* Steps by the sizes that read_sizes() has read: the new function needs a subscriber, and the older
+ * one must not be mixed with it. */
 int pw_subscriber_next(uint8_t *bytes, size_t used, void **record)
 {
     uint8_t *at = bytes;

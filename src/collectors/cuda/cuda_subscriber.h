@@ -1,17 +1,19 @@
-/* CUPTI's functions as we call them. From CUDA 13.4 on several subscribers may record, each for
- * itself; before that, and where the application uses the older functions, with which these cannot
- * be mixed, the process has one set of callbacks, kinds and clocks. A subscription of ours says
- * that it is taken to those whose calls do not come by here. In-app code. */
+/* Subscribes to CUPTI and enables kinds. From CUDA 13.4 on, several subscribers may record
+ * independently. In older versions, and when the application uses the older functions, which cannot
+ * be mixed with the new ones, the process has one set of callbacks, kinds and clocks. Then our
+ * subscription shows other profilers that CUPTI is in use, even those whose calls the probe does
+ * not see. Called by the other files of this folder. In-app code; only the worker and the thread
+ * that starts CUDA may call it. */
 #ifndef PW_CUDA_SUBSCRIBER_H
 #define PW_CUDA_SUBSCRIBER_H
 
 #include "collectors/cuda/cuda_state.h"
 
-/* Takes CUPTI, with this clock. 0, or why not: with PW_CUPTI_OTHER_SUBSCRIBER, pw_cuda.other is who
- * has it. */
+/* Subscribes, and sets the clock of the records. Returns 0 or CUPTI's result; with
+ * PW_CUPTI_OTHER_SUBSCRIBER, pw_cuda.other is the name of the other subscriber. */
 int pw_subscriber_begin(pw_cupti_clock *clock);
 
-/* Gives it back; what is on has been switched off. */
+/* Ends the subscription. All kinds must be disabled before. */
 void pw_subscriber_end(void);
 
 int pw_subscriber_set_callbacks(void);
@@ -20,12 +22,13 @@ int pw_subscriber_get_attribute(int attribute, size_t *size, void *value);
 int pw_subscriber_set_attribute(int attribute, size_t *size, void *value);
 int pw_subscriber_switch_kind(int kind, bool is_on);
 
-/* Switches one function of the runtime or the driver; not 0 where CUPTI cannot choose. */
+/* Enables or disables records of one runtime or driver function. Returns 0, or another value when
+ * CUPTI cannot select single functions. */
 int pw_subscriber_switch_call(int domain, uint32_t callback, bool is_on);
 
 int pw_subscriber_drops(void *context, uint32_t stream, size_t *count);
 
-/* As cuptiActivityGetNextRecord(), also when we are no subscriber any more. */
+/* As cuptiActivityGetNextRecord(), but works also after the subscription has ended. */
 int pw_subscriber_next(uint8_t *bytes, size_t used, void **record);
 
 #endif

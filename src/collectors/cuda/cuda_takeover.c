@@ -1,5 +1,6 @@
-/* CUPTI's functions as the application calls them; see cuda_takeover.h. Being in LD_PRELOAD, ours
- * are found first, under CUPTI's names; what dlsym() finds in a handle of CUPTI goes past them. */
+/* Wrappers of CUPTI's functions, for the application's calls; see cuda_takeover.h. The application
+ * finds them first, because the probe is in LD_PRELOAD. Functions that it gets by dlsym() on
+ * CUPTI's handle are not wrapped. */
 #include "collectors/cuda/cuda_takeover.h"
 
 #include <errno.h>
@@ -12,16 +13,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Kinds past the 64th are counted together. */
+/* One bit for all kinds above the 63rd. */
 enum { REST = 63 };
 #define REST_NS ((int64_t)1000000000)
 
 static struct {
     pw_cupti_request *_Atomic request;
     pw_cupti_complete *_Atomic complete;
-    _Atomic uint64_t kinds; /* that it has switched on */
+    _Atomic uint64_t kinds; /* kinds that the application has enabled */
     _Atomic int64_t last_ns;
-    _Atomic int ending; /* threads in cuptiFinalize() */
+    _Atomic int ending; /* number of threads in cuptiFinalize() */
     void *_Atomic subscriber;
 } theirs;
 
@@ -45,8 +46,8 @@ bool pw_takeover_has(int kind)
     return (atomic_load(&theirs.kinds) & bit_of(kind)) != 0;
 }
 
-/* Triton's profiler is to have CUPTI though its calls do not come by here: it finds them by
- * dlsym(). It is loaded when a program asks for it, and ends the program where CUPTI is held. */
+/* Triton's profiler. The probe does not see its calls, because it uses dlsym(). It ends the program
+ * when CUPTI is in use, so we release CUPTI as soon as it is loaded. */
 static const char dlsym_user[] = "libproton.so";
 
 static bool find_dlsym_user(void)
@@ -90,7 +91,8 @@ void pw_takeover_complete(void *context, uint32_t stream, uint8_t *buffer, size_
         complete(context, stream, buffer, size, used);
 }
 
-/* NULL: who is found by pw_takeover_look(). */
+/* Stores the name of the profiler that uses CUPTI now. `caller` NULL: the one that
+ * pw_takeover_look() has found. */
 static void name_holder(const void *caller)
 {
     const struct link_map *object = caller ? pw_scope_object(caller) : NULL;
@@ -100,7 +102,7 @@ static void name_holder(const void *caller)
     snprintf(pw_cuda.holder, sizeof(pw_cuda.holder), "%s", caller ? name : dlsym_user);
 }
 
-/* From now on it is the application's turn. */
+/* Ends our use of CUPTI, because the application begins to use it. */
 static void yield(const void *caller)
 {
     atomic_store(&theirs.last_ns, pw_local_ns());
@@ -108,7 +110,7 @@ static void yield(const void *caller)
         return;
     int armed = PW_CUDA_ARMED, arming = PW_CUDA_ARMING;
     if (atomic_load(&pw_cuda.mode) == PW_CUDA_INERT)
-        name_holder(caller); /* for who begins after this */
+        name_holder(caller); /* a later profiler may have another name */
     const bool is_on = atomic_compare_exchange_strong(&pw_cuda.mode, &armed, PW_CUDA_YIELDED);
     if (!is_on && !atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_YIELDED))
         return;
@@ -119,7 +121,7 @@ static void yield(const void *caller)
     if (is_on)
         pw_cuda_disarm();
     else
-        pw_cuda_await_calls(); /* who switches it on switches it off again */
+        pw_cuda_await_calls(); /* so that no call of ours enables a kind after this */
 }
 
 void pw_takeover_look(void)
@@ -129,7 +131,7 @@ void pw_takeover_look(void)
         yield(NULL);
 }
 
-/* Whether we record the kind now. */
+/* Whether the probe records the kind now. */
 static bool is_in_use(int kind)
 {
     const int mode = pw_gate->on ? atomic_load(&pw_cuda.mode) : PW_CUDA_INERT;
@@ -137,7 +139,7 @@ static bool is_in_use(int kind)
            pw_cuda_uses(kind);
 }
 
-/* The caller's own function of the wrapper that this is in, as `real`. */
+/* Declares `real`: the function that the caller would get without this wrapper. */
 #define REAL(type, symbol)                                                        \
     int is_ours;                                                                  \
     void *found = pw_cupti_called(symbol, __builtin_return_address(0), &is_ours); \
@@ -152,7 +154,7 @@ int cuptiActivityRegisterCallbacks(pw_cupti_request *request, pw_cupti_complete 
     yield(__builtin_return_address(0));
     atomic_store(&theirs.request, request);
     atomic_store(&theirs.complete, complete);
-    /* Ours stay: they give to each what is its own. */
+    /* When our callbacks are registered, they stay: they give each buffer to its owner. */
     const bool stays = is_ours && pw_gate->on && atomic_load(&pw_cuda.has_process) &&
                        atomic_load(&pw_cuda.mode) == PW_CUDA_YIELDED;
     return stays ? PW_CUPTI_SUCCESS : real(request, complete);
@@ -171,7 +173,7 @@ int cuptiActivityEnable(int kind)
     typedef int enable(int);
     REAL(enable, "cuptiActivityEnable")
     yield(__builtin_return_address(0));
-    /* First: the worker must not take CUPTI in between. */
+    /* Set first, so that the worker does not subscribe in between. */
     const uint64_t before = atomic_fetch_or(&theirs.kinds, bit_of(kind));
     int result = real(kind);
     if (result != PW_CUPTI_SUCCESS && !(before & bit_of(kind)))
@@ -184,12 +186,12 @@ int cuptiActivityDisable(int kind)
     typedef int disable(int);
     REAL(disable, "cuptiActivityDisable")
     if (is_ours && is_in_use(kind))
-        return PW_CUPTI_SUCCESS; /* what it has switched off already is on for us */
+        return PW_CUPTI_SUCCESS; /* the kind stays enabled for the probe */
     atomic_store(&theirs.last_ns, pw_local_ns());
     atomic_fetch_and(&theirs.kinds, ~bit_of(kind));
     int result = real(kind);
     if (is_ours && is_in_use(kind))
-        pw_cuda.cupti->enable(kind); /* the worker came in between */
+        pw_cuda.cupti->enable(kind); /* the worker has disabled it in between */
     return result;
 }
 
@@ -199,7 +201,8 @@ int cuptiFinalize(void)
     REAL(end, "cuptiFinalize")
     yield(__builtin_return_address(0));
     if (is_ours && !pw_cuda_await_calls())
-        return PW_CUPTI_NOT_READY; /* on a GPU that hangs; it would crash */
+        return PW_CUPTI_NOT_READY; /* our thread is in CUPTI on a GPU that hangs: the call would
+                                    * crash */
     atomic_fetch_add(&theirs.ending, 1);
     int result = real();
     atomic_fetch_sub(&theirs.ending, 1);
@@ -225,7 +228,7 @@ int cuptiSubscribe(void **subscriber, pw_cupti_callback *callback, void *arg)
     return result;
 }
 
-/* Beside us, or alone. */
+/* Lets the application subscribe beside the probe if CUPTI allows it, else alone. */
 int cuptiSubscribe_v2(void **subscriber, pw_cupti_callback *callback, void *arg,
                       struct pw_cupti_subscription *params)
 {

@@ -1,4 +1,4 @@
-/* Texts of CUPTI's; see cuda_text.h. */
+/* Reads texts at addresses that may be invalid; see cuda_text.h. */
 #include "collectors/cuda/cuda_text.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 /* the smallest there is */, PIECE = 512 };
+enum { PAGE = 4096 /* the smallest page size */, PIECE = 512 };
 
-/* Where a filter for system calls forbids to ask the kernel for a copy, it is asked whether the
- * page is mapped. A piece is in one page. */
+/* Used when a filter for system calls forbids process_vm_readv(): asks the kernel whether the page
+ * is mapped, then copies. A piece never crosses a page. */
 static bool copy_checked(const char *address, char *out, size_t n)
 {
     unsigned char state;

@@ -1,4 +1,4 @@
-/* What is NVIDIA's own in the rows of GPUs; see gpu_vendor.h. */
+/* The table of functions for NVIDIA's GPUs; see gpu_vendor.h. */
 #include <stdio.h>
 
 #include "collectors/cuda/cuda_refusal.h"

@@ -1,7 +1,7 @@
-/* CUPTI's activity records, as far as they are read: the beginnings of its structs, which since
- * CUDA 11.8 have only grown at their ends. With them one binary reads what CUPTI 11.8 to 13 write,
- * and is built where no CUDA toolkit is. tests/unit/test_cupti_layout.c compares them with the
- * headers of the toolkit that is there. */
+/* The fields of CUPTI's activity records that are read. These are the first fields of CUPTI's
+ * structs, which have only grown at their ends since CUDA 11.8. So one binary, built without a CUDA
+ * toolkit, can read records of CUPTI 11.8 to 13. tests/unit/test_cupti_layout.c compares the fields
+ * with the headers of the installed toolkit. */
 #ifndef PW_CUPTI_LAYOUT_H
 #define PW_CUPTI_LAYOUT_H
 
@@ -11,7 +11,7 @@
 enum pw_cupti_kind {
     PW_CUPTI_MEMCPY = 1,
     PW_CUPTI_MEMSET = 2,
-    PW_CUPTI_KERNEL = 3, /* never enabled: it makes kernels run one after the other */
+    PW_CUPTI_KERNEL = 3, /* never enabled, because it serialises kernels */
     PW_CUPTI_DRIVER = 4,
     PW_CUPTI_RUNTIME = 5,
     PW_CUPTI_DEVICE = 8,
@@ -21,7 +21,7 @@ enum pw_cupti_kind {
     PW_CUPTI_SYNCHRONIZATION = 38,
     PW_CUPTI_MEMORY2 = 49,
     PW_CUPTI_MEMORY_POOL = 50,
-    PW_CUPTI_KINDS = 64, /* those that matter here are below */
+    PW_CUPTI_KINDS = 64, /* larger than all kinds that are used here */
 };
 
 enum {
@@ -48,7 +48,8 @@ enum {
     PW_CUPTI_NO_TIME = 0, /* CUPTI could not read a time */
 };
 
-/* CUpti_CallbackData, and the parameters of functions as it has them (generated_cuda_meta.h). */
+/* CUpti_CallbackData, and the structs of functions' parameters to which it points
+ * (generated_cuda_meta.h). */
 enum { PW_CUPTI_CALL_EXIT = 1, PW_CUDA_LOCATION_DEVICE = 1 };
 
 struct pw_cupti_call {
@@ -84,7 +85,7 @@ struct pw_cupti_mem_unmap {
     size_t bytes;
 };
 
-/* Versions of the API, and what they brought. */
+/* Versions of the API in which something was added. */
 enum {
     PW_CUPTI_SUBSCRIBERS_NAMES = 130000,
     PW_CUPTI_SEVERAL_SUBSCRIBERS = 130200,
@@ -94,7 +95,7 @@ enum {
 /* CUpti_ActivityAttribute */
 enum {
     PW_CUPTI_DEVICE_BUFFER_BYTES = 0, /* size_t */
-    PW_CUPTI_DEVICE_BUFFERS = 2,      /* size_t: at most, of each context */
+    PW_CUPTI_DEVICE_BUFFERS = 2,      /* size_t: largest number in each context */
     PW_CUPTI_PER_THREAD_BUFFER = 9,   /* uint8_t; since 12.3, and on from 13.0 */
     PW_CUPTI_THREAD_IDS = 21,         /* int; of a subscriber */
     PW_CUPTI_CLOCK = 22,              /* pw_cupti_clock *; of a subscriber */
@@ -120,7 +121,7 @@ struct pw_cupti_kernel {
     uint64_t graph_node;
     uint32_t shared_limit, graph;
     void *access_policy;
-    uint32_t channel, channel_type, cluster[3]; /* 0: not launched so */
+    uint32_t channel, channel_type, cluster[3]; /* 0: no such launch */
 };
 
 struct pw_cupti_memcpy {
@@ -161,7 +162,8 @@ struct pw_cupti_memory {
     uint32_t pid, device, context, stream;
     const char *name;
     uint32_t is_async, pad;
-    uint32_t pool_type, pad_pool; /* what it is from, after the operation */
+    uint32_t pool_type, pad_pool; /* the pool that it belongs to, and its state after the
+                                   * operation */
     uint64_t pool, pool_threshold, pool_bytes, pool_used;
 };
 

@@ -1,5 +1,5 @@
-/* Calls NVML through pointers; see nvml.h. Numbers and structs are those of NVIDIA's documentation
- * of its functions, which keep them. */
+/* Calls NVML through pointers; see nvml.h. Numbers and structs are from NVIDIA's documentation;
+ * NVML keeps them in later versions. */
 #include "collectors/cuda/nvml.h"
 
 #include <dlfcn.h>
@@ -24,11 +24,11 @@ enum {
     VALUE_INT = 5,
     VALUE_USHORT = 6,
     EVENT_XID = 8,
-    LINKS = 18, /* of NVLink at most */
+    LINKS = 18, /* the most NVLink links of a GPU */
     NOT_READABLE = -1,
 };
 
-/* Numbers of NVML's fields (nvml.h of CUDA 13.5; since which driver there is one differs). */
+/* Numbers of NVML's fields (nvml.h of CUDA 13.5). Older drivers lack some of them. */
 enum field_id {
     NVLINK_CRC_ERRORS = 38,
     NVLINK_REPLAYS = 52,
@@ -220,7 +220,7 @@ static int64_t value_of(const struct field *field)
     }
 }
 
-/* Sum of those that can be read. */
+/* Returns the sum of the fields that could be read. */
 static int64_t sum_of(const struct field *fields, int n)
 {
     int64_t sum = NOT_READABLE;
@@ -246,7 +246,7 @@ static int64_t read_field(const struct pw_nvml *n, handle device, enum field_id 
     return read_fields(n, device, &id, 1, 0);
 }
 
-/* From NVLink 5 on there is no sum over links. */
+/* Adds up the links, because NVML has no sum over links from NVLink 5 on. */
 static int64_t read_links(const struct pw_nvml *n, handle device, enum field_id id)
 {
     struct field fields[LINKS];
@@ -273,7 +273,7 @@ static void read_nvlink(const struct pw_nvml *n, handle device, struct pw_row_gp
         out->nvlink_errors = (lost > 0 ? lost : 0) + (recoveries > 0 ? recoveries : 0);
 }
 
-/* How long the clocks were lowered, since the driver was loaded. */
+/* Reads how long the clocks were lowered since the driver was loaded. */
 static void read_slowing(const struct pw_nvml *n, handle device, struct pw_row_gpu *out)
 {
     static const enum field_id heat[] = {SOFT_THERMAL_NS, HARD_THERMAL_NS};

@@ -1,4 +1,4 @@
-/* Opens NVML, the driver's library about its GPUs, and owns the table of its functions. Only the
+/* Opens NVML, the driver's monitoring library, and fills the table of its functions. Only the
  * thread of nvml_sampler.c calls it, because a call may take seconds or never return. Nothing is
  * linked with NVML. */
 #ifndef PW_NVML_H
@@ -12,34 +12,37 @@
 struct pw_nvml;
 struct pw_nvml_device; /* NVML's */
 
-/* A GPU, or an instance of one that is divided (MIG): its memory is its own, the rest the GPU's. */
+/* A GPU, or an instance of a divided GPU (MIG). `memory` is the instance, `device` the whole GPU,
+ * from which all other values are read. */
 struct pw_nvml_target {
-    struct pw_nvml_device *device, *memory; /* NULL: there is none */
+    struct pw_nvml_device *device, *memory; /* NULL: not found */
 };
 
-/* NULL when the library is not there, or has no driver to talk to. */
+/* Returns NULL when there is no NVML or no driver. */
 struct pw_nvml *pw_nvml_open(void);
 
-/* By "GPU-xxxxxxxx-...", as CUDA has it: an instance has "MIG-" and the same digits. */
+/* Finds a GPU by its UUID, "GPU-xxxxxxxx-...", as CUDA writes it. NVML writes "MIG-" and the same
+ * digits for an instance. */
 struct pw_nvml_target pw_nvml_find(const struct pw_nvml *nvml, const char *uuid);
 
-/* Its place on the PCI bus; "" when that cannot be read. */
+/* Writes its address on the PCI bus; "" when it cannot be read. */
 void pw_nvml_bus(const struct pw_nvml *nvml, const struct pw_nvml_target *target, char *out,
                  size_t size);
 
-/* Fills in all but time and device; -1 where something cannot be read. What is `slow` to read stays
- * as it is unless that is asked for. */
+/* Fills in all fields except time and device; -1: not readable. Fields that take long to read are
+ * changed only with `slow`. */
 void pw_nvml_read(const struct pw_nvml *nvml, const struct pw_nvml_target *target, int slow,
                   struct pw_row_gpu *out);
 
-/* The driver is to tell of the GPU's errors from now on. */
+/* Registers for errors of the GPU. */
 void pw_nvml_watch(struct pw_nvml *nvml, const struct pw_nvml_target *target);
 
-/* The next error of any GPU that is watched: its XID, the instance, and whose; false: none. */
+/* Takes the next error of any registered GPU: its XID and instance, and in *whose the GPU. Returns
+ * false when there is none. */
 bool pw_nvml_next_error(const struct pw_nvml *nvml, struct pw_row_gpu_error *out,
                         struct pw_nvml_device **whose);
 
-/* One of the library's functions; NULL: it has none of that name. */
+/* Returns NVML's function of this name, or NULL. */
 void *pw_nvml_symbol(const struct pw_nvml *nvml, const char *name);
 
 void pw_nvml_close(struct pw_nvml *nvml);

@@ -1,5 +1,5 @@
-/* Calls NVML's GPM functions; see nvml_gpm.h. Structs, numbers and versions are those of nvml.h,
- * from CUDA 12.0 to 13.5: more metrics were added since, and nothing else was changed. */
+/* Calls NVML's GPM functions; see nvml_gpm.h. Structs, numbers and versions are those of nvml.h
+ * from CUDA 12.0 to 13.5, which differ only in the number of metrics. */
 #include "collectors/cuda/nvml_gpm.h"
 
 #include <stdbool.h>
@@ -14,12 +14,12 @@ enum {
     WRONG_VERSION = 25,
     METRICS_VERSION = 1,
     SUPPORT_VERSION = 1,
-    /* NVML_GPM_METRIC_MAX was 98, and is 333 in CUDA 13.5: room for what may come, as NVML might
-     * clear all of its struct. */
+    /* More than NVML_GPM_METRIC_MAX, which was 98 and is 333 in CUDA 13.5: a newer NVML may clear
+     * the whole struct. */
     MOST_METRICS = 1024,
 };
 
-/* Samples are refreshed so often: two must be further apart. */
+/* Two samples must be further apart than NVML's refresh interval. */
 #define LEAST_NS ((int64_t)110000000)
 
 struct metric {
@@ -43,7 +43,7 @@ struct pw_gpm {
     struct pw_nvml_target target;
     bool is_part;
     unsigned instance;
-    void *before, *after; /* samples of NVML's */
+    void *before, *after; /* NVML's samples */
     int64_t before_ns;    /* 0: there is none */
     struct request request;
     int (*supports)(struct pw_nvml_device *, struct support *);
@@ -113,7 +113,7 @@ static bool find_functions(struct pw_gpm *gpm, const struct pw_nvml *nvml)
            (!gpm->is_part || (gpm->sample_part && gpm->instance_of));
 }
 
-/* 0, or why it cannot be measured. */
+/* Returns 0, or NVML's result that shows why it cannot be measured. */
 static int begin(struct pw_gpm *gpm)
 {
     struct support support = {.version = SUPPORT_VERSION};
@@ -154,7 +154,8 @@ void pw_gpm_clear(struct pw_row_gpu *out)
         memcpy((char *)out + metrics[i].place, &unknown, sizeof(unknown));
 }
 
-/* A share, or bytes per second; -1 what is neither. Shares may be above 1 by what is rounded. */
+/* Returns a share or bytes per second; -1 for an impossible value. A share may be slightly above 1
+ * by rounding. */
 static double value_of(const struct metric *metric, enum unit unit)
 {
     const double value = unit == PERCENT ? metric->value / 100 : metric->value * 1024 * 1024;
@@ -198,7 +199,7 @@ void pw_gpm_read(struct pw_gpm *gpm, int64_t now_ns, struct pw_row_gpu *out,
     void *sample = gpm->before;
     gpm->before = gpm->after;
     gpm->after = sample;
-    gpm->before_ns = result ? 0 : now_ns; /* what follows a failure begins anew */
+    gpm->before_ns = result ? 0 : now_ns; /* after a failure, begin with a new first sample */
     if (result && strcmp(state, "measured") != 0)
         say(state, result);
 }

@@ -1,5 +1,5 @@
-/* What NVML measures on a GPU itself (GPM, from Hopper on): how busy its multiprocessors, their
- * units and its memory were between two samples. Used only by the thread of nvml_sampler.c. */
+/* NVML's GPM measurements (from Hopper on): how busy a GPU's multiprocessors, their units and its
+ * memory were between two samples. Used only by the thread of nvml_sampler.c. */
 #ifndef PW_NVML_GPM_H
 #define PW_NVML_GPM_H
 
@@ -7,23 +7,23 @@
 
 #include "collectors/cuda/nvml.h"
 
-/* What is measured on one GPU, or on an instance of one that is divided. */
+/* The measurement of one GPU, or of an instance of a divided GPU. */
 struct pw_gpm;
 
-/* Why there is nothing of it, or "measured": as in /devices. */
+/* Bytes of the text in /devices: "measured", or why not. */
 #define PW_GPM_STATE_BYTES 32
 
-/* NULL when it cannot be measured: `state` says why. */
+/* Returns NULL, and the reason in `state`, when the GPU cannot be measured. */
 struct pw_gpm *pw_gpm_open(const struct pw_nvml *nvml, const struct pw_nvml_target *target,
                            char state[PW_GPM_STATE_BYTES]);
 
-/* Fills in the row's fields of it, over the time since the last reading; gpm_ns is 0 where there is
- * nothing: at the first reading, soon after another, and when one fails, which `state` then tells.
- */
+/* Fills in the row's GPM fields for the time since the last reading. gpm_ns is 0 when there are no
+ * values: at the first reading, too soon after the last one, and when reading fails; then `state`
+ * has the reason. */
 void pw_gpm_read(struct pw_gpm *gpm, int64_t now_ns, struct pw_row_gpu *out,
                  char state[PW_GPM_STATE_BYTES]);
 
-/* The same for what is not measured. */
+/* Sets the row's GPM fields to "not known". */
 void pw_gpm_clear(struct pw_row_gpu *out);
 
 void pw_gpm_close(struct pw_gpm *gpm);

@@ -1,5 +1,5 @@
-/* The thread that reads NVML; see nvml_sampler.h. The lock is held for copying only, never over a
- * call of NVML's. */
+/* The thread that reads NVML; see nvml_sampler.h. The lock is held only while data is copied, never
+ * during a call of NVML. */
 #include "collectors/cuda/nvml_sampler.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "collectors/cuda/nvml_gpm.h"
 #include "rank/ring/tick.h"
 
-/* Counters that move slowly, and cost more to read, are read at each SLOW-th sample. */
+/* Counters that change slowly and take longer to read are read at every SLOW-th sample. */
 enum { DEVICES = 64, SLOW = 10, GAPS = 16, ERRORS = 64 };
 
 struct device {
@@ -21,10 +21,10 @@ struct device {
     char uuid[64], bus_id[32];
     struct pw_row_gpu row;
     char gpm_state[PW_GPM_STATE_BYTES];
-    bool is_ready; /* row is one that was not taken yet */
-    /* The thread's own. */
+    bool is_ready; /* `row` is finished and was not taken yet */
+    /* Used by the thread only. */
     struct pw_nvml_target nvml;
-    struct pw_gpm *gpm; /* NULL: it has none */
+    struct pw_gpm *gpm; /* NULL: no GPM */
     bool is_open, is_part;
     int samples;
 };
@@ -34,14 +34,14 @@ struct pw_nvml_sampler {
     pthread_cond_t asked, answered;
     pthread_t thread;
     bool is_running, is_asked, is_reading, stops, has_ended;
-    bool is_left;               /* the thread has this struct for ever */
-    int64_t row_time, asked_at; /* of the sample that was asked for, by the rank's clock and ours */
-    int64_t answered_at;        /* when it was finished, by the rank's clock */
+    bool is_left;               /* the thread hangs in NVML, so this struct is never freed */
+    int64_t row_time, asked_at; /* time of the requested sample, by the rank's clock and by ours */
+    int64_t answered_at;        /* time at which it was finished, by the rank's clock */
     struct device devices[DEVICES];
     int ndevices;
     struct pw_nvml_gap open, gaps[GAPS]; /* open.lost 0: none */
     int ngaps;
-    struct pw_row_gpu_error errors[ERRORS]; /* that were not taken yet */
+    struct pw_row_gpu_error errors[ERRORS]; /* errors that were not taken yet */
     int nerrors;
     int64_t missed, nread, cost_ns;
 };
@@ -63,7 +63,7 @@ struct pw_nvml_sampler *pw_nvml_sampler_create(void)
 
 /* ---- the thread ---- */
 
-/* The device as NVML has it, which CUDA may number otherwise. */
+/* Finds the device in NVML by its UUID, because CUDA may number devices differently. */
 static void open_device(struct pw_nvml_sampler *s, struct device *d, struct pw_nvml *nvml)
 {
     char bus_id[sizeof(d->bus_id)] = "", state[PW_GPM_STATE_BYTES] = "";
@@ -109,7 +109,7 @@ static void read_device(struct pw_nvml_sampler *s, struct device *d, struct pw_n
     pthread_mutex_unlock(&s->lock);
 }
 
-/* When a GPU is divided, each instance that the program uses gets the error. */
+/* Adds an error. On a divided GPU, each instance that the program uses gets it. */
 static void add_error(struct pw_nvml_sampler *s, struct pw_row_gpu_error *error,
                       const struct pw_nvml_device *whose)
 {
@@ -131,7 +131,7 @@ static void read_errors(struct pw_nvml_sampler *s, const struct pw_nvml *nvml)
         add_error(s, &error, whose);
 }
 
-/* How many devices there are to be read; -1: the thread is to end. */
+/* Waits for a request. Returns the number of devices to read; -1: the thread must end. */
 static int wait_for_request(struct pw_nvml_sampler *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -180,7 +180,7 @@ static void begin_thread(struct pw_nvml_sampler *s)
 {
     sigset_t all, before;
     sigfillset(&all);
-    /* Signals are the main thread's. */
+    /* The main thread handles signals. */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     s->is_running = pthread_create(&s->thread, NULL, run, s) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -199,7 +199,7 @@ void pw_nvml_sampler_add(struct pw_nvml_sampler *s, int device, const char *uuid
         begin_thread(s);
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests and results ---- */
 
 static void end_gap(struct pw_nvml_sampler *s, int64_t end_ns)
 {

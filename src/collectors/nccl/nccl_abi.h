@@ -1,10 +1,11 @@
-/* NCCL's profiler plugin interface, versions 1 to 7, as binaries see it: own declarations, after
- * the public headers src/include/plugin/profiler/profiler_v1.h to _v7.h and nccl_profiler.h of
- * NCCL 2.31. Which versions a library looks for, and takes the highest of: 2.23 v1; 2.24 and 2.25
- * to v2; 2.26 to v3; 2.27 to v4; 2.28 to v5; 2.29 and 2.30 to v6; 2.31 and 2.32 to v7.
+/* NCCL's profiler plugin interface, versions 1 to 7: our own declarations with the same binary
+ * layout as the public headers src/include/plugin/profiler/profiler_v1.h to _v7.h and
+ * nccl_profiler.h of NCCL 2.31. A library uses the highest version that the plugin has, up to: 2.23
+ * v1; 2.24 and 2.25 to v2; 2.26 to v3; 2.27 to v4; 2.28 to v5; 2.29 and 2.30 to v6; 2.31 and 2.32
+ * to v7.
  *
- * Texts and pointers in a description are good during the call only. Names of functions and
- * data types are numbers in v1, texts from v2 on. */
+ * Texts and pointers in a description are valid only during the call. Functions and data types are
+ * numbers in v1, and names from v2 on. Used by nccl_plugin.c and nccl_own.c; only declarations. */
 #ifndef PW_NCCL_ABI_H
 #define PW_NCCL_ABI_H
 
@@ -15,7 +16,7 @@
 
 /* Types of events: bits of the activation mask. */
 enum {
-    PW_NCCL_GROUP = 1 << 0, /* a plan: what goes into one kernel */
+    PW_NCCL_GROUP = 1 << 0, /* a plan: the tasks of one kernel */
     PW_NCCL_COLL = 1 << 1,
     PW_NCCL_P2P = 1 << 2,
     PW_NCCL_PROXY_OP = 1 << 3,
@@ -32,7 +33,7 @@ enum {
     PW_NCCL_CE_BATCH = 1 << 14,
 };
 
-/* States that are recorded; 0 to 7 are of v1 to v3. */
+/* States that are recorded. 0 to 7 belong to v1 to v3. */
 enum {
     PW_NCCL_STEP_SEND_GPU_WAIT = 8,
     PW_NCCL_STEP_SEND_WAIT = 9,
@@ -43,13 +44,13 @@ enum {
     PW_NCCL_KERNEL_CH_STOP = 22,
 };
 
-/* ncclResult_t: 0 is success. Another answer has NCCL go on without a profiler. */
+/* ncclResult_t: 0 is success. With any other value NCCL continues without a profiler. */
 typedef int pw_nccl_result;
 typedef void (*pw_nccl_logger)(int level, unsigned long flags, const char *file, int line,
                                const char *format, ...);
 
 struct pw_nccl_proxy_op {
-    pid_t pid; /* whose the operation is: with PXN, of another process than the one that says so */
+    pid_t pid; /* process of the operation; with PXN, another one than the caller */
     uint8_t channel;
     int peer, steps, chunk_bytes, is_send;
 };
@@ -133,7 +134,7 @@ struct pw_nccl_descr_v2 {
     };
 };
 
-/* Like v2, less the bytes of traffic, plus channels of kernels. */
+/* Like v2, without the bytes of traffic and with channels of kernels. */
 struct pw_nccl_descr_v3 {
     uint8_t type;
     void *parent;
@@ -171,7 +172,7 @@ struct pw_nccl_descr_v3 {
     };
 };
 
-/* What the communicator is, init says. */
+/* The communicator's properties are passed to init() instead. */
 struct pw_nccl_descr_v4 {
     uint8_t type;
     void *parent;
@@ -205,10 +206,9 @@ struct pw_nccl_descr_v4 {
     };
 };
 
-/* v5, and v6, which adds the last three members and is the same before them: the union has the same
- * place, and nothing behind it. v7 adds to the ends of members (a tag that the program gives a
- * call, which kernel it is) and one more, of the phases of a kernel: what is here it has alike.
- * Parents of coll and p2p are the calls; plans are beside. */
+/* v5 to v7. v6 adds the last three members of the union. v7 adds fields at the ends of members (a
+ * tag of the call, which kernel it is) and one more member; all fields here are the same. The
+ * parent of coll and p2p is the call; `plan` is a separate field. */
 struct pw_nccl_descr_v6 {
     uint64_t type;
     void *parent;
@@ -287,11 +287,11 @@ struct pw_nccl_descr_v6 {
     };
 };
 
-/* v1 to v3 also say how many steps there were, behind the bytes. */
+/* In v1 to v3, the number of steps follows the bytes. */
 union pw_nccl_state_args {
     struct {
         size_t transferred_bytes;
-    } proxy_step; /* v1 to v3: of the operation */
+    } proxy_step; /* v1 to v3: bytes of the whole operation */
     struct {
         uint64_t timer;
     } kernel_channel; /* from v4 on */
@@ -333,7 +333,7 @@ struct pw_nccl_plugin_v5 {
     pw_nccl_finalize *finalize;
 };
 
-/* Derivatives of NCCL have functions behind v7's that may be NULL. */
+/* Libraries derived from NCCL have further functions after these, which may be NULL. */
 struct pw_nccl_plugin_v7 {
     struct pw_nccl_plugin_v5 functions;
     void *none[4];

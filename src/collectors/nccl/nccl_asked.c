@@ -1,4 +1,4 @@
-/* One pointer per thread; see nccl_asked.h. */
+/* The NCCL call that a thread is in; see nccl_asked.h. */
 #include "collectors/nccl/nccl_asked.h"
 
 #include <stddef.h>

@@ -1,6 +1,7 @@
-/* Which of NCCL's functions a thread is in, where a wrapper saw it called (nccl_wrap.c), for the
- * plugin's events, which do not say it all: from NCCL 2.28.3 on AlltoAll, Gather and Scatter are
- * reported as messages only, and collectives by copy engines of 2.28 not at all. In-app code. */
+/* The NCCL function that a thread is in, as seen by a wrapper (nccl_wrap.c). The plugin's events
+ * need it because they are incomplete: NCCL 2.28.3 and later report AlltoAll, Gather and Scatter
+ * only as messages, and NCCL 2.28 does not report collectives by copy engines. Called by the
+ * wrappers and the plugin. In-app code; takes no lock. */
 #ifndef PW_NCCL_ASKED_H
 #define PW_NCCL_ASKED_H
 
@@ -9,23 +10,24 @@
 #include "collectors/nccl/nccl_event.h"
 
 struct pw_nccl_asked {
-    struct pw_nccl_request request; /* func -1: a communicator is made */
-    bool has_events;                /* the plugin was told of the call */
+    struct pw_nccl_request request; /* func -1: the call makes a communicator */
+    bool has_events;                /* the plugin got events of the call */
     void *comm;                     /* handle of the plugin's communicator; NULL not known yet */
-    void *whole;                    /* of a collective that is made of messages: its call */
+    void *whole;                    /* call of a collective that NCCL reports as messages */
 };
 
-/* The thread's, NULL outside of all wrappers. */
+/* The call of this thread; NULL outside all wrappers. */
 extern _Thread_local struct pw_nccl_asked *pw_nccl_asked;
 
-/* The plugin hears of this communicator; `is_call`: that one of its functions is called. */
+/* Called when the plugin gets an event of this communicator; `is_call`: the event of a call. */
 void pw_nccl_asked_see(struct pw_nccl_comm *comm, bool is_call);
 
-/* The other rank of a message, where a wrapper knows it; -1. */
+/* Returns the partner of the message that the thread's call sends or receives; -1: not known. */
 int pw_nccl_asked_peer(int func);
 
-/* The call that a message is a part of, begun with its first one; NULL: none is recorded.
- * *is_part is false where it is a message of the program's own. */
+/* Returns the collective call to which a message belongs, and begins its event at the first
+ * message; NULL when it is not recorded. *is_part is false when the program itself sends the
+ * message. */
 void *pw_nccl_asked_whole(struct pw_nccl_comm *comm, bool is_captured, bool *is_part);
 
 #endif

@@ -1,4 +1,4 @@
-/* Keeps what is captured; see nccl_captured.h. */
+/* Stores captured calls and kernels; see nccl_captured.h. */
 #include "collectors/nccl/nccl_captured.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 enum { MOST_CALLS = 1 << 16 };
 
 static const struct {
-    const char *text; /* in names of kernels */
+    const char *text; /* part of the kernel's name */
     uint16_t op;
     unsigned kind;
 } kinds[] = {
@@ -83,7 +83,7 @@ bool pw_nccl_captured_launch(struct pw_nccl_captured *c, uint32_t comm, int64_t 
     return has_room;
 }
 
-/* Where kernels begin that were launched then or later. */
+/* Returns the number of the first kernel that was launched at `time` or later. */
 static uint32_t first_from(const struct pw_nccl_captured *c, int64_t time)
 {
     uint32_t low = 0, high = c->is_mixed ? 0 : c->nunits;
@@ -97,7 +97,8 @@ static uint32_t first_from(const struct pw_nccl_captured *c, int64_t time)
     return low;
 }
 
-/* The communicator's kernel that was launched next; `nunits`: none that is known. */
+/* Returns the kernel of the communicator that was launched next after the call; `nunits` when none
+ * is known. */
 static uint32_t next_launch(const struct pw_nccl_captured *c, const struct pw_nccl_op *op)
 {
     uint32_t found = c->nunits;
@@ -117,7 +118,7 @@ static void sort_call(struct pw_nccl_captured *c, uint32_t i)
 {
     struct pw_nccl_captured_call *call = &c->calls[i];
     const uint32_t at = call->unit ? c->nunits : next_launch(c, &call->op);
-    if (at == c->nunits) /* its launch may be told of later */
+    if (at == c->nunits) /* its launch may be reported later */
         return;
     struct pw_nccl_captured_unit *unit = &c->units[at];
     call->unit = at + 1;

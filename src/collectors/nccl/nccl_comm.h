@@ -18,7 +18,7 @@
 
 enum { PW_NCCL_COMM_NAME = 64 };
 
-/* The source of a communicator's events: exactly one. */
+/* The source of a communicator's events; it has only one. */
 enum pw_nccl_way { PW_NCCL_BY_PLUGIN, PW_NCCL_BY_CALLS };
 
 struct pw_nccl_comm {

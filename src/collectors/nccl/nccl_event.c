@@ -1,4 +1,4 @@
-/* Records what NCCL does; see nccl_event.h. */
+/* Records NCCL's events; see nccl_event.h. */
 #include "collectors/nccl/nccl_event.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@
 
 enum { NAMES = 64, ID_BITS = 16 };
 
-/* NCCL's texts are its constants: their ids, by their addresses. An entry is the address, shifted,
- * and the id. */
+/* A cache of the ids of NCCL's texts by their addresses, because the texts are constants. An entry
+ * has the shifted address and the id. */
 static _Atomic uint64_t known_names[NAMES];
 
 static uint32_t intern(struct pw_thread *thread, const char *text)
@@ -92,7 +92,8 @@ static void write_call(struct pw_thread *thread, const struct pw_nccl_slot *slot
 
 /* ---- begin ---- */
 
-/* Operations are numbered from 1 on, so that the collector can keep them in a table. */
+/* Returns the next number of an operation; consecutive from 1, so that the collector can use a
+ * table. */
 static uint64_t next_id(void)
 {
     static _Atomic uint64_t last;
@@ -105,7 +106,7 @@ static uint32_t shorten(const void *stream)
     return (uint32_t)(bits ^ bits >> 32);
 }
 
-/* What the request says, into the slot; names only while `thread` records. */
+/* Copies the request into the slot. The ids of names are set only when `thread` is not NULL. */
 static void describe(struct pw_nccl_slot *slot, struct pw_nccl_comm *comm,
                      const struct pw_nccl_request *request, struct pw_thread *thread)
 {
@@ -132,14 +133,14 @@ static bool is_collective(int func)
     return pw_op_info(pw_nccl_func_op(func))->cls == PW_CLASS_COLL;
 }
 
-/* At level 0 no messages of the program's own. What no wrapper saw may be a part of a collective,
- * and nothing else tells of that. */
+/* Whether calls of this function are recorded. At level 0 the program's own messages are not. A
+ * message that no wrapper saw is recorded, because it may be a part of a collective. */
 static bool is_wanted_call(int func)
 {
     return func >= 0 && (is_collective(func) || pw_recording_level() >= 1 || !pw_nccl_asked);
 }
 
-/* Collectives are counted whether they are recorded or not: other ranks may record them. */
+/* Counts a collective even when it is not recorded here, because other ranks may record it. */
 void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request)
 {
     const bool is_coll = is_collective(request->func);
@@ -176,13 +177,14 @@ static void follow_call(struct pw_nccl_slot *slot, const struct pw_nccl_slot *ca
 {
     slot->id = call ? call->id : 0;
     slot->has_call = 1;
-    /* A call that is not there any more was made long ago: into a graph. */
+    /* A call whose event is gone was made long ago, so this task is a replay of a graph. */
     slot->is_replay = !call || call->flags & PW_NCCL_CALL_CAPTURED;
     if (call && call->is_whole)
-        slot->peer = -1; /* the message's, not the collective's */
+        slot->peer = -1; /* the peer of a message is not that of the collective */
 }
 
-/* The task of the messages of a collective, once there is one: all of a plan are in it. */
+/* Returns the task of a collective's messages, if one was begun: all messages of a plan share
+ * it. */
 static void *find_part(const struct pw_nccl_slot *call)
 {
     void *handle = call && call->part ? pw_nccl_handle(PW_NCCL_IS_TASK, call->part) : NULL;
@@ -190,7 +192,8 @@ static void *find_part(const struct pw_nccl_slot *call)
     return slot && !slot->is_done ? handle : NULL;
 }
 
-/* What was not asked for: messages come at level 0, too, for what collectives they are parts of. */
+/* Whether the message is not recorded: at level 0, NCCL reports all messages, but only those that
+ * are parts of collectives are recorded. */
 static bool is_left_out(const struct pw_nccl_request *request, const struct pw_nccl_slot *call)
 {
     return request->func < 0 ||
@@ -234,7 +237,7 @@ void *pw_nccl_task_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
     return handle;
 }
 
-/* The kernel that was launched last is the plan's. */
+/* The plan's kernel is the one that was launched last. */
 void *pw_nccl_plan_begin(struct pw_nccl_comm *comm)
 {
     uint64_t start = atomic_exchange_explicit(&comm->launch_start, 0, memory_order_relaxed);
@@ -286,7 +289,8 @@ static void write_end(struct pw_thread *thread, enum pw_nccl_kind kind,
     tell_refused(thread, now);
 }
 
-/* The collector puts a graph's kernels and what was captured together. */
+/* Records the launch of a captured kernel; the collector finds the calls of a graph's kernels by
+ * these records. */
 static void write_captured(const struct pw_nccl_comm *comm, uint64_t now)
 {
     struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_NCCL);

@@ -1,4 +1,4 @@
-/* Puts replays and captured calls together; see nccl_graph.h. */
+/* Finds the captured calls of replayed kernels; see nccl_graph.h. */
 #include "collectors/nccl/nccl_graph.h"
 
 #include <stdlib.h>
@@ -7,15 +7,15 @@
 #include "collectors/nccl/nccl_captured.h"
 #include "core/ops.h"
 
-/* Replays that are waited for to be complete, the kernels in one, graphs, calls; calls in a kernel.
- */
-enum { OPEN = 16, MOST_NODES = 1 << 12, GRAPHS = 1 << 10, MOST_CALLS = 1 << 16 };
+/* Limits: incomplete replays, kernels in a replay, graphs. */
+enum { OPEN = 16, MOST_NODES = 1 << 12, GRAPHS = 1 << 10 };
 
 struct node {
     uint64_t id;
     uint32_t unit, ncalls;
     bool is_known, knows_count;
-    int64_t before, all; /* collectives of its communicator in the graph: before it; in all */
+    int64_t before, all; /* collectives of its communicator in the graph: before this node; in
+                          * all */
 };
 
 struct graph {
@@ -33,7 +33,7 @@ struct virtual_comm {
 struct replay {
     uint64_t correlation;
     struct pw_row_kernel *kernels;
-    unsigned *kinds; /* of their names, while they are placed */
+    unsigned *kinds; /* kinds of the kernels' names, while units are searched */
     uint32_t n, capacity;
 };
 
@@ -75,9 +75,10 @@ void pw_nccl_graphs_launch(struct pw_nccl_graphs *g, uint32_t comm, int64_t time
     g->is_interrupted |= !pw_nccl_captured_launch(&g->captured, comm, time);
 }
 
-/* ---- which kernel is whose ---- */
+/* ---- finding the calls of kernels ---- */
 
-/* The kernel of several calls has the name of one of them; a kernel without calls fits each. */
+/* Whether the units from `first` on fit all kernels of the replay. The kernel of several calls has
+ * the name of one of them; a unit without calls fits every kernel. */
 static bool fits_all(const struct pw_nccl_graphs *g, const struct replay *r, uint32_t first)
 {
     for (uint32_t i = 0; i < r->n; i++) {
@@ -88,7 +89,7 @@ static bool fits_all(const struct pw_nccl_graphs *g, const struct replay *r, uin
     return true;
 }
 
-/* Keeps what two places say alike of a node. */
+/* Keeps the fields of a node that are equal in both matching sequences of units. */
 static void compare(const struct pw_nccl_graphs *g, struct node *node, uint32_t other)
 {
     const struct pw_nccl_captured_unit *a = &g->captured.units[node->unit],
@@ -205,7 +206,8 @@ static uint64_t mix(uint64_t uid, uint64_t nth)
     return (x ^ x >> 31) | 1;
 }
 
-/* How many graphs that have this communicator were seen before: on all its ranks the same. */
+/* Returns how many graphs with this communicator were seen before; the number is the same on all
+ * its ranks. */
 static uint64_t count_before(const struct pw_nccl_graphs *g, uint32_t comm)
 {
     uint64_t n = 0;
@@ -236,14 +238,14 @@ static struct virtual_comm *comm_of(struct pw_nccl_graphs *g, uint32_t graph,
     return c;
 }
 
-/* A kernel of a replay, and which of the graph's nodes it is. */
+/* A kernel of a replay and its node in the graph. */
 struct run {
     struct graph *graph;
     const struct node *node;
     const struct pw_row_kernel *kernel;
 };
 
-/* The node's call, the `nth` collective of it. */
+/* Writes the rows of a node's call; `nth`: number of the collective in the node. */
 static void write_call(struct pw_nccl_graphs *g, const struct run *run,
                        const struct pw_nccl_captured_call *call, int64_t nth)
 {

@@ -1,8 +1,8 @@
-/* Makes operations of NCCL's NVTX ranges; see nccl_nvtx.h.
+/* Makes operations from NCCL's NVTX ranges; see nccl_nvtx.h.
  *
- * A range may be of an operation that a better way reports too. The plugin says that it is there
- * before the first; a wrapper reports a call right after the range in it has ended, on the same
- * thread. So ranges wait in a short queue before they become operations. */
+ * The plugin or a wrapper may report the same operation. The plugin reports that it is loaded
+ * before the first operation. A wrapper reports its call right after the range inside it has ended,
+ * on the same thread. So ranges wait in a short queue before they become operations. */
 #include "collectors/nccl/nccl_nvtx.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { WAITING = 128, PAYLOADS = 256, COMMS = 256 };
 
-/* Fields of NCCL's payloads. */
+/* Fields of NCCL's NVTX payloads. */
 enum field { COMM, BYTES, ROOT, PEER, RANK, RANKS, FIELDS };
 static const char *const field_names[FIELDS] = {
     [COMM] = "NCCL communicator ID",
@@ -32,7 +32,7 @@ struct payload {
 };
 
 struct call {
-    int func; /* -1: dropped */
+    int func; /* -1: another source has reported the operation */
     uint64_t uid;
     int64_t bytes;
     int32_t peer; /* or root; -1 */
@@ -43,7 +43,7 @@ struct call {
 struct comm {
     struct pw_row_comms row;
     int32_t file_row;
-    bool is_several; /* ranks in one process: whose a call is, is not known */
+    bool is_several; /* several ranks in the process: the rank of a call is not known */
 };
 
 struct pw_nccl_nvtx {
@@ -56,7 +56,7 @@ struct pw_nccl_nvtx {
     struct call waiting[WAITING];
     size_t first, n;
     struct comm comms[COMMS];
-    size_t base, ncomms; /* of this process; of all */
+    size_t base, ncomms; /* first communicator of this process; number of all */
 };
 
 struct pw_nccl_nvtx *pw_nccl_nvtx_create(struct pw_rankfile *file)
@@ -105,7 +105,7 @@ static bool has(const struct payload *payload, enum field field)
     return (payload->has & 1u << field) != 0;
 }
 
-/* A rank or a number of ranks; -1: not told, or none. */
+/* Returns a rank or a number of ranks from the payload; -1: missing or impossible. */
 static int32_t number(const struct payload *payload, enum field field)
 {
     const int64_t value = has(payload, field) ? payload->values[field] : -1;
@@ -129,7 +129,8 @@ static struct comm *comm_of(struct pw_nccl_nvtx *nvtx, uint64_t uid)
     return comm;
 }
 
-/* A communicator is made: what it says is there when it was not begun in a group. */
+/* Reads the payload of a call that makes a communicator; complete only when the call was not in a
+ * group. */
 static void learn_comm(struct pw_nccl_nvtx *nvtx, const struct payload *payload)
 {
     const uint64_t uid = (uint64_t)payload->values[COMM];
@@ -159,7 +160,7 @@ static void fill_op(struct pw_nccl_op *op, const struct call *call, struct comm 
     op->comm_row = comm->file_row;
     op->size = comm->row.size;
     op->peer = call->peer;
-    op->count = call->bytes; /* their type is not told */
+    op->count = call->bytes; /* counted in bytes, because the type is not known */
     op->element_bytes = 1;
     op->stack = pw_origin_stack(&call->origin, call->stack);
     if (pw_nccl_func_is_rooted(call->func) && call->peer >= 0 && call->peer == comm->row.my_rank)
@@ -174,7 +175,7 @@ static void settle_oldest(struct pw_nccl_nvtx *nvtx)
     nvtx->n--;
     struct comm *comm = call->func >= 0 ? comm_of(nvtx, call->uid) : NULL;
     if (!comm || comm->is_several || comm->row.size == 1)
-        return; /* one rank alone copies */
+        return; /* with one rank, NCCL only copies */
     if (!nvtx->ops && !(nvtx->ops = pw_nccl_ops_create(nvtx->file)))
         return;
     if (comm->file_row < 0)
@@ -204,7 +205,8 @@ void pw_nccl_nvtx_drop(struct pw_nccl_nvtx *nvtx, const struct pw_origin *call)
 
 static void wait_with(struct pw_nccl_nvtx *nvtx, const struct call *call)
 {
-    pw_nccl_nvtx_drop(nvtx, &call->origin); /* of calls in calls, the outermost is the program's */
+    pw_nccl_nvtx_drop(nvtx, &call->origin); /* of nested calls, only the outermost is the
+                                             * program's */
     if (nvtx->n == WAITING)
         settle_oldest(nvtx);
     nvtx->waiting[(nvtx->first + nvtx->n++) % WAITING] = *call;

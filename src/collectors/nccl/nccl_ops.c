@@ -1,10 +1,10 @@
 /* Keeps operations until their kernels are known, and writes their rows; see nccl_ops.h.
  *
- * Which kernel is whose: a kernel knows when and on which thread it was launched. An operation
- * whose launch NCCL reports has the kernel that was launched in that time. Before NCCL 2.28 it
- * reports what it has enqueued right after the launch: the last kernel before that. All operations
- * of a plan share its kernel. Where the launch of kernels is not known they are taken in their
- * order. */
+ * How the kernel of an operation is found: a kernel's row has the time and thread of its launch. If
+ * NCCL reports the launch of the operation, its kernel is the one that was launched in that time.
+ * NCCL before 2.28 reports enqueued tasks right after the launch: then it is the last kernel before
+ * that. All operations of a plan share its kernel. If the launches of kernels are not known,
+ * kernels are assigned in order. */
 #include "collectors/nccl/nccl_ops.h"
 
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 
 #include "core/ops.h"
 
-/* Operations that wait, kernels that do, plans that are remembered, and how far is looked for one.
- */
+/* Limits: waiting operations, waiting kernels, stored plans; and how many operations are searched
+ * for a kernel. */
 enum { OPS = 1 << 13, KERNELS = 1 << 8, PLANS = 1 << 6, LOOKS = 1 << 11 };
 
 #define MOST_IDS (UINT64_MAX / 2)
 
 struct pw_nccl_ops {
     struct pw_rankfile *file;
-    uint64_t first, next; /* numbers that there may be operations of */
-    uint64_t unmatched;   /* all before have their kernel */
+    uint64_t first, next; /* range of the numbers of waiting operations */
+    uint64_t unmatched;   /* all operations with lower numbers have a kernel */
     struct {
         uint64_t plan;
         struct pw_row_kernel kernel;
@@ -55,7 +55,7 @@ static bool is_each(enum pw_op_amount amount)
            amount == PW_AMOUNT_EACH_PART;
 }
 
-/* By the columns of the MPI function of the same name: NCCL's count is of one block. */
+/* Computed as for the MPI function of the same name. NCCL's count is that of one block. */
 void pw_nccl_ops_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *received)
 {
     const struct pw_op_info *info = pw_op_info(op->op);
@@ -69,7 +69,7 @@ void pw_nccl_ops_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *rece
     uint64_t out = is_each(info->sent) ? all : one, in = is_each(info->received) ? all : one;
     if (info->cls == PW_CLASS_RECV || (info->shape == PW_SHAPE_FROM_ROOT && !is_root))
         out = 0;
-    /* With one block for all, as in a broadcast, the root has it already. */
+    /* In a broadcast the root receives nothing. */
     if (info->cls == PW_CLASS_SEND || (info->shape == PW_SHAPE_TO_ROOT && !is_root) ||
         (info->shape == PW_SHAPE_FROM_ROOT && is_root && info->sent == PW_AMOUNT_SBLOCK))
         in = 0;
@@ -77,7 +77,8 @@ void pw_nccl_ops_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *rece
     *received = (int64_t)in;
 }
 
-/* When it ran: by its kernel, else by its kernel's channels, else when it was asked for. */
+/* Chooses the operation's times: those of its kernel, else of its kernel's channels, else of the
+ * host's call. */
 static enum pw_timed choose_times(const struct pw_nccl_op *op, struct pw_nccl_span *span)
 {
     if (op->has_kernel) {
@@ -125,7 +126,7 @@ void pw_nccl_ops_write(struct pw_nccl_ops *ops, struct pw_nccl_op *op)
         .operation = (int64_t)op->id,
     };
     pw_rankfile_append(ops->file, PW_TABLE_comm_event, &event);
-    /* None, when the file may not grow any more. */
+    /* Only if the row of /events/comm was written: the file may have reached its maximum. */
     if (pw_rankfile_rows(ops->file, PW_TABLE_comm_event) > row.comm_row)
         pw_rankfile_append(ops->file, PW_TABLE_nccl, &row);
 }
@@ -177,13 +178,13 @@ struct pw_nccl_op *pw_nccl_ops_at(struct pw_nccl_ops *ops, uint64_t id)
     return op;
 }
 
-/* In the order of their numbers, which is that of the calls. */
+/* Writes in the order of the numbers, which is that of the calls. */
 void pw_nccl_ops_flush(struct pw_nccl_ops *ops)
 {
     for (uint64_t id = ops->first; id < ops->next; id++)
         if (place_of(ops, id)->id == id)
             finish_op(ops, place_of(ops, id));
-    if (ops->next > 1) { /* else nothing was noted, and 2 MiB need not be touched to clear it */
+    if (ops->next > 1) { /* otherwise the table is unused, and its 2 MiB need not be cleared */
         for (size_t i = 0; i < OPS; i++)
             ops->ops[i].id = 0;
         memset(ops->plans, 0, sizeof(ops->plans));
@@ -210,13 +211,15 @@ static bool is_open(const struct pw_nccl_op *op)
     return op && op->has_call && !op->has_kernel;
 }
 
-/* How well the kernel fits: 2, it was launched when the operation's was; 1, it may be its; 0. */
+/* Returns 2 when the kernel was launched in the time of the operation's launch, 1 when it may be
+ * the operation's, else 0. */
 static int fits(const struct pw_nccl_op *op, const struct pw_row_kernel *kernel)
 {
     const bool is_timed = kernel->launch >= 0;
     if (!is_open(op) || kernel->start < op->call.start)
         return 0;
-    if (op->is_alone) /* in a group the kernel comes after all calls, and need not be this one's */
+    if (op->is_alone) /* in a group the kernel is launched after all calls, so it may be of another
+                       * one */
         return 2 * (is_timed && kernel->thread == op->call_thread &&
                     kernel->launch >= op->call.start && kernel->launch <= op->call.end);
     if (is_timed && op->has_task && op->is_launched)
@@ -240,7 +243,7 @@ static struct pw_nccl_op *find_for(struct pw_nccl_ops *ops, const struct pw_row_
         int fit = fits(op, kernel);
         if (fit == 2)
             return op;
-        /* Those that have a task come before calls of which nothing more is known yet. */
+        /* Prefer operations whose task is known. */
         if (fit == 1 && (!maybe || (!maybe->has_task && op->has_task)))
             maybe = op;
     }
@@ -254,7 +257,8 @@ static void give(struct pw_nccl_ops *ops, struct pw_nccl_op *op, const struct pw
     finish_op(ops, op);
 }
 
-/* All of the plan, in any order; those that come later find it in `plans`. */
+/* Assigns the kernel to all operations of the plan. Operations that are reported later find it in
+ * `plans`. */
 static void give_plan(struct pw_nccl_ops *ops, const struct pw_nccl_op *first,
                       const struct pw_row_kernel *kernel)
 {
@@ -270,8 +274,8 @@ static void give_plan(struct pw_nccl_ops *ops, const struct pw_nccl_op *first,
     }
 }
 
-/* No kernel is wanted for this number any more. Some have no operation: what is behind far enough
- * will not come. */
+/* Whether no kernel is needed for this number any more. A number may have no operation: one that is
+ * far enough behind will not come. */
 static bool is_settled(struct pw_nccl_ops *ops, uint64_t id)
 {
     enum { FAR = 256 };

@@ -1,7 +1,8 @@
-/* NCCL's operations between their records and their rows. What an operation is comes in several
- * records, from several threads, and when its kernel ran comes later, from another collector. So
- * many wait in a table; the oldest gets its rows when there is no more room, with what is known by
- * then. Used by nccl_tool.c. */
+/* Collects the records of NCCL's operations and writes their rows. An operation has several
+ * records, from several threads, and the times of its kernel come later, from the GPU collector. So
+ * operations wait in a table. When the table is full, the rows of the oldest operation are written
+ * with the values that are known by then. Used by nccl_tool.c only. Tool half; its memory is
+ * fixed. */
 #ifndef PW_NCCL_OPS_H
 #define PW_NCCL_OPS_H
 
@@ -10,7 +11,7 @@
 
 #include "rank/file/rankfile.h"
 
-/* When something ran on the GPU, ns on the rank's clock. */
+/* An interval on the GPU, ns of the rank's clock. */
 struct pw_nccl_span {
     int64_t start, end; /* start INT64_MAX: not known */
 };
@@ -18,7 +19,8 @@ struct pw_nccl_span {
 struct pw_nccl_op {
     uint64_t id; /* 0: none */
     bool has_call, has_task, is_alone;
-    bool is_launched; /* launch is the kernel's, else the kernel was launched before it */
+    bool is_launched; /* 1: `launch` is the kernel's launch; 0: the kernel was launched before
+                       * `launch` */
     bool has_kernel, is_written;
     uint16_t op, task_op, call_thread, task_thread;
     uint8_t flags; /* of /events/comm */
@@ -32,43 +34,44 @@ struct pw_nccl_op {
     int32_t channels;
     uint64_t plan;
     struct pw_nccl_span call, launch, channel;
-    struct pw_nccl_span timer; /* the channels by the GPU's timer */
+    struct pw_nccl_span timer; /* first to last channel, by the GPU's timer */
     struct pw_row_kernel kernel;
 };
 
 struct pw_nccl_ops;
 
-/* NULL when memory is short. */
+/* Returns NULL when memory is short. */
 struct pw_nccl_ops *pw_nccl_ops_create(struct pw_rankfile *file);
 void pw_nccl_ops_destroy(struct pw_nccl_ops *ops);
 
-/* The operation with this number, made when it is new, with the rows of what was in its place
- * written. NULL when it is over already. */
+/* Returns the operation with this number. A new one takes the place of an old one, whose rows are
+ * written. NULL when the rows of this operation were already written. */
 struct pw_nccl_op *pw_nccl_ops_at(struct pw_nccl_ops *ops, uint64_t id);
 
-/* The same, without making it. */
+/* Returns the operation with this number; NULL when there is none. */
 struct pw_nccl_op *pw_nccl_ops_find(struct pw_nccl_ops *ops, uint64_t id);
 
-/* The task of the operation is known now. */
+/* To be called when the operation's task is known: gives it the kernel of its plan, if that has
+ * come. */
 void pw_nccl_ops_join(struct pw_nccl_ops *ops, struct pw_nccl_op *op);
 
-/* A kernel of NCCL ran. */
+/* Adds an NCCL kernel, and stores it when its operation is not known yet. */
 void pw_nccl_ops_take_kernel(struct pw_nccl_ops *ops, const struct pw_row_kernel *kernel);
 
-/* The same, where the kernel is not kept when there is no operation yet that it is of; then false.
- */
+/* As pw_nccl_ops_take_kernel(), but does not store the kernel: returns false when its operation is
+ * not known yet. */
 bool pw_nccl_ops_match_kernel(struct pw_nccl_ops *ops, const struct pw_row_kernel *kernel);
 
-/* Rows of an operation that is in no table. */
+/* Writes the rows of an operation that is not in the table. */
 void pw_nccl_ops_write(struct pw_nccl_ops *ops, struct pw_nccl_op *op);
 
-/* Writes all rows that are left; numbers begin again. */
+/* Writes the rows of all operations and empties the table: the next number is 1 again. */
 void pw_nccl_ops_flush(struct pw_nccl_ops *ops);
 
-/* What of an operation's bytes this rank sent and received. */
+/* Computes the bytes that this rank sent and received. */
 void pw_nccl_ops_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *received);
 
-/* For /overhead: kernels that no operation was found for; operations without their call. */
+/* For /overhead: number of kernels without an operation; of operations without a call. */
 int64_t pw_nccl_ops_kernels_alone(const struct pw_nccl_ops *ops);
 int64_t pw_nccl_ops_incomplete(const struct pw_nccl_ops *ops);
 

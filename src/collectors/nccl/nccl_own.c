@@ -11,7 +11,7 @@
 #include "rank/run/launch.h"
 
 enum { UNDECIDED, OURS, THEIRS };
-enum { ALIKE = 5 }; /* from this version on descriptions only grow */
+enum { ALIKE = 5 }; /* from this version on, structs only get longer */
 
 static _Atomic int decided;
 static const struct pw_nccl_plugin_v5 *theirs;
@@ -23,7 +23,7 @@ static int is_asked_for(void)
            strncasecmp(name, "STATIC_PLUGIN", strlen(name)) == 0;
 }
 
-/* Before or behind the probe in the image. */
+/* Finds the plugin's table before or after the probe in the order of symbol lookup. */
 static const void *find_table(int version)
 {
     char name[32];

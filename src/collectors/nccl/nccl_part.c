@@ -19,7 +19,7 @@ static bool is_wanted(enum pw_nccl_kind kind)
                                       : pw_recording_level() >= PW_HIGHEST_LEVEL;
 }
 
-/* One that needs no name, and belongs to something else that is recorded. */
+/* Begins an event that belongs to another recorded event and has no name. */
 static struct pw_nccl_slot *begin_part(enum pw_nccl_kind kind, void **handle)
 {
     if (!pw_gate->on || pw_recording_is_paused() || !is_wanted(kind))
@@ -156,7 +156,7 @@ static void end_proxy(struct pw_thread *thread, const struct pw_nccl_slot *slot,
                                      .steps = slot->channels}});
 }
 
-/* Its times go to the proxy's event, which outlives it; both are of one thread. */
+/* Adds the step's waits to the proxy's event, which ends later; both are of the same thread. */
 void pw_nccl_step_end(struct pw_nccl_slot *slot, uint64_t now)
 {
     struct pw_nccl_slot *above = pw_nccl_slot_find(pw_nccl_handle(PW_NCCL_IS_PROXY, slot->above));

@@ -1,10 +1,10 @@
-/* The plugin that NCCL finds in NCCL_PROFILER_PLUGIN: one table of functions for each version of
- * its interface, of which it takes the newest that it knows. What versions say differently is made
- * one here, for nccl_event.h. In-app code: NCCL calls it on the threads of the program and on its
- * own.
+/* The profiler plugin that NCCL loads by NCCL_PROFILER_PLUGIN. It has one table of functions for
+ * each version of the plugin interface, and NCCL takes the newest that it knows. The functions
+ * convert the structs of all versions to those of nccl_event.h. In-app code: NCCL calls it on the
+ * program's threads and on its own.
  *
- * NCCL starts events of types that were not asked for; *handle is NULL for all that is not
- * recorded. */
+ * NCCL also starts events of types that the mask does not have; *handle is NULL for events that are
+ * not recorded. */
 #include <dlfcn.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -23,8 +23,8 @@ enum { OLD_TYPES = 0x3f, V3_TYPES = 0xff, V5_TYPES = 0xfff, V6_TYPES = 0x7fff };
 
 /* ---- init and end ---- */
 
-/* NCCL closes its plugins when the last communicator goes, while other threads may still be in one.
- */
+/* Keeps the plugin loaded: NCCL closes it with the last communicator, when other threads may still
+ * run its code. */
 static void stay_loaded(void)
 {
     static _Atomic int stays;
@@ -33,8 +33,8 @@ static void stay_loaded(void)
         dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* For events of channels NCCL begins proxies, with 40 MB of /dev/shm for each communicator; where
- * there is no room for these it crashes (NVIDIA/nccl#2326). */
+/* For channel events, NCCL starts proxies, which take 40 MB of /dev/shm for each communicator. NCCL
+ * crashes when there is no room for them (NVIDIA/nccl#2326). */
 static bool has_room_for_proxies(void)
 {
     struct statvfs shm;
@@ -47,7 +47,7 @@ static int mask_of(int types)
     const int level = pw_recording_level();
     int mask = PW_NCCL_GROUP | PW_NCCL_COLL | PW_NCCL_GROUP_API | PW_NCCL_COLL_API |
                PW_NCCL_KERNEL_LAUNCH | PW_NCCL_CE_COLL;
-    /* At level 0, too, where collectives may be made of messages. */
+    /* Also at level 0, when collectives may be reported as messages. */
     if (level >= 1 || types & PW_NCCL_P2P_API)
         mask |= PW_NCCL_P2P | PW_NCCL_P2P_API;
     if (level >= 2)
@@ -57,9 +57,9 @@ static int mask_of(int types)
     return mask & types;
 }
 
-/* NCCL has one mask for all communicators, 0 at first, and its threads read it at every call: none
- * may find there, not even for a moment, that nothing is wanted. A collective that one rank does
- * not report would shift its numbers for good. */
+/* Adds types to NCCL's mask, which all communicators share and all threads read at every call. Bits
+ * are only added: if the mask were 0 for a moment, a rank could miss a collective, and all its
+ * later sequence numbers would be wrong. */
 static void set_mask(int *mask, int types)
 {
     const int wanted = mask_of(types);
@@ -147,7 +147,7 @@ static pw_nccl_result finalize(void *context)
 
 /* ---- events ---- */
 
-/* Those whose description all versions have alike; for the rest *done is false. */
+/* Starts events whose struct is the same in all versions; sets *done to false for others. */
 static void *start_common(struct pw_nccl_comm *comm, uint64_t type, void *parent,
                           const struct pw_nccl_proxy_op *proxy, bool *done)
 {
@@ -156,7 +156,7 @@ static void *start_common(struct pw_nccl_comm *comm, uint64_t type, void *parent
     case PW_NCCL_GROUP:
         return comm ? pw_nccl_plan_begin(comm) : NULL;
     case PW_NCCL_PROXY_OP:
-        /* With PXN it is done for another process, whose handles say nothing here. */
+        /* With PXN, the transfer is for another process, whose handles are invalid here. */
         return pw_nccl_proxy_begin(proxy->pid == getpid() ? parent : NULL, proxy->channel,
                                    proxy->peer, proxy->is_send != 0);
     case PW_NCCL_PROXY_STEP:
@@ -299,7 +299,7 @@ static void *start_p2p_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_
     return pw_nccl_task_begin(comm, &request, d->parent, d->p2p.plan, true);
 }
 
-/* By copy engines: no kernel, and no channels. */
+/* A collective by copy engines has no kernel and no channels. */
 static void *start_ce_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
 {
     const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->ce_coll.func),
@@ -310,8 +310,9 @@ static void *start_ce_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v
     return pw_nccl_task_begin(comm, &request, d->parent, NULL, true);
 }
 
-/* Where a part of a collective has that one's name, only its task says which way it goes; and it is
- * no collective to be counted. */
+/* Returns the function of a message. A message that is a part of a collective may have the
+ * collective's name: its direction is known from its task only, and it must not be counted as a
+ * collective. */
 static int message_func(const char *name)
 {
     const int func = pw_nccl_func_find(name);
@@ -381,7 +382,7 @@ static pw_nccl_result start_v6(void *context, void **handle, void *description)
         *handle = pw_nccl_channel_begin(comm, d->parent, d->kernel_channel.channel,
                                         d->kernel_channel.timer);
         break;
-    default: /* groups hold nothing that their calls do not say */
+    default: /* groups are not recorded: their calls have all that is needed */
         break;
     }
     return 0;
@@ -396,7 +397,7 @@ static pw_nccl_result stop(void *handle)
     return 0;
 }
 
-/* v1 to v3 have no args with a step's bytes: what they give is the operation's so far. */
+/* In v1 to v3, the args have no bytes of the step, only those of the operation so far. */
 static pw_nccl_result state_old(void *handle, int state, void *args)
 {
     const struct pw_nccl_plugin_v5 *own = pw_nccl_own();

@@ -1,6 +1,7 @@
-/* Finds NCCL; see nccl_real.h. A program may have it in the global scope, in that of an object that
- * it loaded at run time (as Python does), or under another name (RCCL). Libraries may have
- * functions of NCCL's names of their own: each caller gets what it would have without the probe. */
+/* Finds NCCL's functions; see nccl_real.h. NCCL may be in the global scope, in the scope of an
+ * object that was loaded at run time (as in Python), or have another name (RCCL). Libraries may
+ * define functions with NCCL's names. Each caller gets the function that it would get without the
+ * probe. */
 #include "collectors/nccl/nccl_real.h"
 
 #include <dlfcn.h>
@@ -8,13 +9,13 @@
 
 #include "rank/probe/scope.h"
 
-/* For who called by an address that no object has. */
+/* Used when the caller's address is in no object. */
 static void *find_by_name(const char *symbol)
 {
     void *library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
     void *found = library ? dlsym(library, symbol) : NULL;
     if (library)
-        dlclose(library); /* it is loaded for others' sake */
+        dlclose(library); /* it stays loaded, because others have loaded it */
     return found;
 }
 

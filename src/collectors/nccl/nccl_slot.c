@@ -1,10 +1,10 @@
-/* Tables of events under way; see nccl_slot.h. */
+/* Tables of events that have begun and not ended; see nccl_slot.h. */
 #include "collectors/nccl/nccl_slot.h"
 
 #include <string.h>
 
 enum { CALLS = 1 << 11, TASKS = 1 << 11, CHANNELS = 1 << 11, PROXIES = 1 << 11, STEPS = 1 << 12 };
-enum { TRIES = 16 }; /* places that are looked at for a free one */
+enum { TRIES = 16 }; /* slots that are tried to find a free one */
 
 struct table {
     struct pw_nccl_slot *slots;
@@ -51,7 +51,7 @@ struct pw_nccl_slot *pw_nccl_slot_take(enum pw_nccl_kind kind)
             continue;
         if (before && !slot->is_done)
             atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
-        /* Two threads come to the same place only when one is a whole table behind. */
+        /* Fails only when another thread has taken the slot: it is ahead by a whole table. */
         if (!atomic_compare_exchange_strong_explicit(&slot->number, &before, number,
                                                      memory_order_acq_rel, memory_order_relaxed))
             continue;

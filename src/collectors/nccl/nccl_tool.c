@@ -13,18 +13,19 @@
 #include "core/schedule.h"
 
 enum { MOST_COMMS = 1 << 16, NAMES = 1 << 8 };
-/* How much a GPU's timer may drift from our clock, ns in a million. */
+/* The largest drift of a GPU's timer against our clock. */
 enum { DRIFT_PPM = 100 };
 
 struct comm {
     struct pw_row_comms row;
     int32_t file_row, nodes;
-    /* Our clock less the timer of the communicator's GPU, as last seen; when, ns of our clock. */
+    /* Our clock minus the timer of the communicator's GPU, ns; and when it was determined, ns of
+     * our clock. */
     int64_t timer_offset, timer_seen;
     bool has_timer;
 };
 
-/* Whether a text is the name of a kernel of NCCL's. */
+/* Whether a text is the name of an NCCL kernel. */
 struct known_name {
     uint32_t row;
     bool is_known, is_nccl;
@@ -102,14 +103,15 @@ static void follow_process(struct state *s, const struct pw_origin *origin)
 {
     if (origin->epoch == s->epoch)
         return;
-    pw_nccl_ops_flush(s->ops); /* another program's: numbers begin again */
+    pw_nccl_ops_flush(s->ops); /* another program begins: its numbers start at 1 again */
     pw_nccl_nvtx_flush(s->nvtx);
     pw_nccl_graphs_flush(s->graphs);
     s->epoch = origin->epoch;
     s->base = s->ncomms;
 }
 
-/* The process's communicator `index`, made when it is new; NULL: too many, or none. */
+/* Returns the process's communicator `index`, and makes it when it is new; NULL when there are too
+ * many. */
 static struct comm *comm_at(struct state *s, uint32_t index)
 {
     uint64_t at = (uint64_t)s->base + index;
@@ -159,7 +161,8 @@ static void direct(struct pw_nccl_op *op)
 static void add_call(struct state *s, const struct pw_record *record,
                      const struct pw_origin *origin)
 {
-    const bool is_captured = (record->flags & PW_NCCL_CALL_CAPTURED) != 0; /* and runs later */
+    const bool is_captured = (record->flags & PW_NCCL_CALL_CAPTURED) != 0; /* runs later, in
+                                                                            * replays */
     struct pw_nccl_op captured = {.id = record->nccl_call.id, .peer = -1, .channels = -1};
     struct pw_nccl_op *op = is_captured ? &captured : pw_nccl_ops_at(s->ops, record->nccl_call.id);
     if (!op || op->has_call)
@@ -226,8 +229,8 @@ static void add_task(struct state *s, const struct pw_record *record,
 
 /* ---- channels and proxies ---- */
 
-/* The timer was read before we saw it: what it lags behind our clock is at most what it seems, and
- * the least that was seen is nearest, but for drift. */
+/* Updates the timer's offset. The timer was read before our clock, so each observed difference is
+ * at least the true offset. The smallest difference, apart from drift, is the best estimate. */
 static void see_timer(struct comm *comm, uint64_t timer, int64_t seen)
 {
     const int64_t offset = (int64_t)((uint64_t)seen - timer);
@@ -265,7 +268,7 @@ static void add_channel(struct state *s, const struct pw_record *record,
         return;
     }
     widen(&op->timer, (int64_t)begin, (int64_t)end);
-    /* By what is known of the timer now, which may be more than at the channel before. */
+    /* Computed again with the present offset, which may have become more exact. */
     op->channel.start = (int64_t)((uint64_t)op->timer.start + (uint64_t)comm->timer_offset);
     op->channel.end = (int64_t)((uint64_t)op->timer.end + (uint64_t)comm->timer_offset);
 }
@@ -292,7 +295,7 @@ static void append_proxy(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_nccl_net, &row);
 }
 
-/* What NVTX tells is of use where nothing else reports it. */
+/* Ignores NVTX ranges whose operations another source reports. */
 static void leave_to_better(struct state *s, const struct pw_record *record,
                             const struct pw_origin *origin)
 {

@@ -1,4 +1,4 @@
-/* One word per process; see nccl_way.h. */
+/* The capture method of this process; see nccl_way.h. */
 #include "collectors/nccl/nccl_way.h"
 
 static _Atomic int best = PW_NCCL_BY_CALLS;

@@ -1,9 +1,10 @@
-/* Wrappers of NCCL's functions, for libraries that have no profiler plugin (before 2.23) and
- * programs that have another. While a better way is there (nccl_way.h) they record only what that
- * is not told of, and say to it which function its events are of (nccl_asked.h). In-app code,
- * reached because the probe is preloaded; who gets NCCL's functions by dlsym passes it by.
+/* Wrappers of NCCL's functions, for NCCL without profiler plugins (before 2.23) and for programs
+ * that have another plugin. When our plugin records (nccl_way.h), the wrappers record only calls
+ * that NCCL does not report to it, and tell the plugin which function is called (nccl_asked.h).
+ * In-app code, called because the probe is preloaded. Functions that a program gets by dlsym() are
+ * not wrapped.
  *
- * A call says what was asked for, not when it was done. */
+ * The times of a call are those of the host, not of the GPU. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
-/* ncclSystemError: what a wrapper answers that finds no NCCL behind it. */
+/* NO_NCCL: ncclSystemError, which a wrapper returns when there is no NCCL. */
 enum { NO_NCCL = 2, ID_BYTES = 128, COMMS = 1 << 9 };
 
 struct nccl_id {
@@ -28,7 +29,7 @@ struct nccl_id {
 
 static struct {
     const void *_Atomic comm; /* NULL: free */
-    void *_Atomic ours;       /* handle of ours; NULL, or of one that has ended: none */
+    void *_Atomic ours;       /* our handle; NULL or the handle of an ended communicator: none */
 } comms[COMMS];
 
 static struct pw_nccl_comm *find(const void *comm)
@@ -45,7 +46,8 @@ static struct pw_nccl_comm *find(const void *comm)
     return NULL;
 }
 
-/* Places are kept when a communicator goes: another often has the same address. */
+/* Stores our handle for NCCL's pointer. A place stays in use when its communicator is destroyed,
+ * because another one often gets the same address. */
 static bool keep(const void *comm, void *ours)
 {
     const uintptr_t at = (uintptr_t)comm >> 4;
@@ -60,7 +62,7 @@ static bool keep(const void *comm, void *ours)
     return false;
 }
 
-/* One that no plugin tells of. */
+/* Adds a communicator that the plugin does not report. */
 static void open_own(const void *comm, const struct pw_nccl_comm_about *about)
 {
     struct pw_nccl_comm *ours = comm && pw_nccl_is_wanted() ? pw_nccl_comm_open(about) : NULL;
@@ -68,7 +70,8 @@ static void open_own(const void *comm, const struct pw_nccl_comm_about *about)
         pw_nccl_comm_close(ours);
 }
 
-/* The plugin's ends with what NCCL tells the plugin. */
+/* Removes a communicator that the wrappers have added; one that the plugin has added is removed by
+ * the plugin. */
 static void forget(const void *comm)
 {
     struct pw_nccl_comm *ours = find(comm);
@@ -89,12 +92,12 @@ static uint64_t hash(uint64_t seed, const void *bytes, size_t size)
 
 /* ---- operations ---- */
 
-/* A call of NCCL's own from inside one is not the program's. */
+/* Depth of nested wrappers: NCCL's own calls inside a call are not recorded. */
 static _Thread_local int depth __attribute__((tls_model("initial-exec")));
 
 struct wrapped {
-    struct pw_nccl_comm *comm; /* NULL: nothing is recorded by calls */
-    const void *key;           /* NCCL's */
+    struct pw_nccl_comm *comm; /* NULL: the wrappers record nothing */
+    const void *key;           /* NCCL's pointer */
     bool is_outermost;
     uint64_t start;
     struct pw_nccl_asked asked;
@@ -112,8 +115,8 @@ static void enter(struct wrapped *w, const void *comm, const struct pw_nccl_requ
     pw_nccl_asked = &w->asked;
 }
 
-/* A collective that NCCL does not report to the plugin although it reports calls: by copy engines,
- * in NCCL 2.28. It never reports collectives of no elements, or of one rank. */
+/* Records a collective that NCCL does not report to the plugin, as those by copy engines in NCCL
+ * 2.28. Collectives with no elements or one rank are never reported, and not recorded here. */
 static void record_untold(struct wrapped *w, int result, uint64_t now)
 {
     struct pw_nccl_comm *comm = find(w->key);
@@ -141,11 +144,11 @@ static void leave(struct wrapped *w, int result)
     pw_nccl_asked = NULL;
     if (pw_nccl_way_is(PW_NCCL_BY_PLUGIN))
         leave_plugin(w, result);
-    else if (w->comm && w->comm->size > 1) /* one rank alone copies */
+    else if (w->comm && w->comm->size > 1) /* with one rank, NCCL only copies */
         pw_nccl_record_call(w->comm, &w->asked.request, w->start, pw_probe_now());
 }
 
-/* NCCL's function of the wrapper that this is in, as a pointer of the type. */
+/* Declares `real`: the NCCL function that the wrapper calls. */
 #define REAL(type, name) type real = (type)(uintptr_t)pw_nccl_real(name, CALLER)
 
 #define SEND_RECV const void *send, void *recv, size_t count, int type
@@ -200,7 +203,8 @@ OPERATIONS(WRAPPER)
 
 /* ---- communicators ---- */
 
-/* While one is made, the plugin may be told of it, on this thread or on another. */
+/* State while a communicator is made: NCCL may report it to the plugin meanwhile, in this thread or
+ * another. */
 struct making {
     struct pw_nccl_asked asked;
     bool is_outermost;
@@ -261,7 +265,8 @@ int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank, 
     return result;
 }
 
-/* Ranks that made it alike agree: their common parent, how many it had before, and the colour. */
+/* Gives a split communicator a uid from its parent, the number of earlier splits, and the colour:
+ * the same on all its ranks. */
 static void keep_split(struct pw_nccl_comm *parent, int color, void *made, const void *caller)
 {
     typedef int ask(const void *, int *);

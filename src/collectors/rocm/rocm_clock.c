@@ -1,4 +1,4 @@
-/* Readings of two clocks, and lines between them; see rocm_clock.h. */
+/* Interpolates between readings of two clocks; see rocm_clock.h. */
 #include "collectors/rocm/rocm_clock.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ void pw_rocm_clock_add(struct pw_rocm_clock *clock, struct pw_rocm_reading readi
     atomic_store_explicit(&clock->count, n + 1, memory_order_release);
 }
 
-/* On the line through both, also outside of them. */
+/* Returns the ticks on the line through two readings, also outside of them. */
 static uint64_t on_line(struct pw_rocm_reading a, struct pw_rocm_reading b, uint64_t ns)
 {
     const double rate =
@@ -20,8 +20,8 @@ static uint64_t on_line(struct pw_rocm_reading a, struct pw_rocm_reading b, uint
     return b.ticks + (uint64_t)(int64_t)(rate * (double)(int64_t)(ns - b.ns));
 }
 
-/* Beyond the readings the rate is that of all which are kept: two that are next to each other may
- * be too near. */
+/* Outside the readings, uses the rate between the first and the last one: two adjacent readings may
+ * be too close. */
 uint64_t pw_rocm_clock_ticks(const struct pw_rocm_clock *clock, struct pw_rocm_reading now,
                              uint64_t ns)
 {

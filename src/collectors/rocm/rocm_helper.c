@@ -1,10 +1,10 @@
-/* libprofwrap_rocm.so: the name by which rocprofiler finds its tools. The probe loads it where
- * there is a rocprofiler (rocm_register.c), and nothing else does. */
+/* libprofwrap_rocm.so, which defines the symbol by which rocprofiler finds tools. Loaded only by
+ * the probe, when there is a rocprofiler (rocm_register.c). */
 #include "collectors/rocm/rocm_layout.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-extern pw_rocp_configure profwrap_rocm_configure; /* the probe's */
+extern pw_rocp_configure profwrap_rocm_configure; /* in the probe */
 EXPORT pw_rocp_configure rocprofiler_configure;
 
 struct pw_rocp_tool *rocprofiler_configure(uint32_t version, const char *text, uint32_t priority,

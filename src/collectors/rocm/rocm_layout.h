@@ -1,8 +1,9 @@
-/* rocprofiler-sdk's structs and values, as far as they are used, so that profwrap is built where no
- * ROCm is. They are those of the headers of 1.0.0 (release/rocm-rel-7.0 of ROCm/rocm-systems) and
- * of 1.1.0 (develop of August 2025 there; of 2026 for records of kernels, copies and memory): what
- * one version has more is at a struct's end, or an enumeration's. 0.x, of ROCm 6, has other records
- * of calls and other numbers of kinds. tests/unit/test_rocm.c checks sizes and offsets. */
+/* The structs and values of rocprofiler-sdk that are used, so that profwrap can be built without
+ * ROCm. They are those of the headers of 1.0.0 (release/rocm-rel-7.0 of ROCm/rocm-systems) and of
+ * 1.1.0 (develop of August 2025 there; of 2026 for records of kernels, copies and memory):
+ * additions of a version are at the end of a struct or enumeration. Version 0.x (ROCm 6) is not
+ * supported: its records of calls and its numbers of kinds differ. tests/unit/test_rocm.c checks
+ * sizes and offsets. */
 #ifndef PW_ROCM_LAYOUT_H
 #define PW_ROCM_LAYOUT_H
 
@@ -71,12 +72,12 @@ struct pw_rocp_header {
     const void *payload;
 };
 
-/* For what runs on its own; `external` is what the tool answered when it was asked. */
+/* Of kernels and copies. `external` is the value that the tool returned when it was asked. */
 struct pw_rocp_correlation {
     uint64_t internal, external;
 };
 
-/* For calls; `ancestor`: that of the call which made this one. */
+/* Of calls. `ancestor`: the number of the call that made this one. */
 struct pw_rocp_call_correlation {
     uint64_t internal, external, ancestor;
 };
@@ -132,7 +133,7 @@ struct pw_rocp_scratch_memory {
     uint64_t agent, queue, thread, start, end;
 };
 
-/* ---- calls back ---- */
+/* ---- callbacks ---- */
 
 struct pw_rocp_called {
     uint64_t context, thread;

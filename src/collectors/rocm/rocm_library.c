@@ -1,4 +1,4 @@
-/* Which rocprofiler-sdk it is to be; see rocm_library.h. */
+/* Chooses a rocprofiler-sdk; see rocm_library.h. */
 #include "collectors/rocm/rocm_library.h"
 
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ static const struct {
 
 static struct {
     struct pw_rocp rocp;
-    uint32_t other_version; /* of one that is not known */
+    uint32_t other_version; /* version of a library that is not supported */
 } ours;
 
 static bool bind(void *library)
@@ -63,8 +63,9 @@ static uint32_t version_of(void *library)
                : 0;
 }
 
-/* Its names become everybody's only once it is known: rocprofiler-register takes the first that it
- * finds, and ends the program where it finds a tool and no rocprofiler. */
+/* Loads the library, and makes its symbols global only if its version is supported:
+ * rocprofiler-register uses the first one that it finds, and ends the program when it finds a tool
+ * and no rocprofiler. */
 static bool take(const char *path, int how)
 {
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | how);
@@ -73,7 +74,8 @@ static bool take(const char *path, int how)
     const uint32_t version = version_of(library);
     if (version < PW_ROCP_OLDEST || version >= PW_ROCP_TOO_NEW || !bind(library)) {
         ours.other_version = ours.other_version ? ours.other_version : version;
-        return false; /* and stays: it may be the application's, and is not made to be unloaded */
+        return false; /* it stays loaded: it may be the application's, and cannot be unloaded
+                       * safely */
     }
     return dlopen(path, RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE | how) != NULL;
 }

@@ -1,4 +1,4 @@
-/* Finds a usable rocprofiler-sdk, and owns the table of its functions. rocm_register.c calls it
+/* Finds a usable rocprofiler-sdk and fills the table of its functions. Called by rocm_register.c
  * when ROCm's first runtime begins. Nothing is linked with it. In-app code: it may load a library,
  * and unloads none. */
 #ifndef PW_ROCM_LIBRARY_H
@@ -8,8 +8,8 @@
 
 #include "collectors/rocm/rocm_layout.h"
 
-/* What is called of it; those after `start_context` may be NULL. Handles are structs of one 64-bit
- * number, which are passed as the number itself. Each answers a rocprofiler_status_t. */
+/* The functions that are called; those after `start_context` may be NULL. Handles are structs of
+ * one 64-bit number and are passed as that number. Each function returns a rocprofiler_status_t. */
 struct pw_rocp {
     int (*version)(uint32_t *major, uint32_t *minor, uint32_t *patch);
     int (*timestamp)(uint64_t *ns);
@@ -32,11 +32,11 @@ struct pw_rocp {
                         void *data);
 };
 
-/* The first library that is found and has a known version: the one in the process already, else
- * PROFWRAP_ROCPROFILER's, else one beside what the process has of ROCm (`beside`, an address in
- * it), else of where the environment says that ROCm is, else what the loader finds. It stays until
- * the process's end, and its names are everybody's, as if rocprofiler-register had loaded it. NULL:
- * there is none; *version is then that of one which is not known, 0 none was found. */
+/* Returns the first library with a supported version: the one that the process has loaded, that of
+ * PROFWRAP_ROCPROFILER, one near the process's ROCm libraries (`beside` is an address in one), one
+ * in the ROCm folder that the environment names, or the one that the loader finds. It stays loaded
+ * until the process ends, and its symbols are global, as if rocprofiler-register had loaded it.
+ * Returns NULL when there is none; *version is then that of an unsupported library, or 0. */
 const struct pw_rocp *pw_rocp_open(const void *beside, uint32_t *version);
 
 #endif

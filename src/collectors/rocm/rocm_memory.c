@@ -1,11 +1,11 @@
-/* An open table by address; see rocm_memory.h. */
+/* A hash table with open addressing, by address; see rocm_memory.h. */
 #include "collectors/rocm/rocm_memory.h"
 
 #include <stddef.h>
 
 enum { PLACES = 1 << 16, TRIES = 64 };
 
-/* Keys: an address, with the lowest bit set for handles; 0 free, 1 was used. */
+/* Keys are addresses; handles have the lowest bit set. 0: never used; 1: was used, is free now. */
 enum { FREE, WAS_USED };
 
 static struct kept {
@@ -61,8 +61,8 @@ bool pw_rocm_memory_allocate(const struct pw_rocm_place *place, struct pw_rocm_c
     return p != NULL;
 }
 
-/* One thread may have freed it, and another been given it anew, before the first call is reported.
- */
+/* When the record of a free is later than the next allocation at the same address, the entry
+ * belongs to the newer allocation. */
 bool pw_rocm_memory_free(const struct pw_rocm_place *place, struct pw_rocm_change *freed)
 {
     const uint64_t key = key_of(place);

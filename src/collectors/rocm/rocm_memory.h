@@ -1,6 +1,6 @@
-/* Remembers how much was allocated at which address, because rocprofiler reports only the address
- * of what is freed. One thread calls it, that of rocprofiler's buffer. In-app code: its table has
- * a fixed size, and what has no place is counted. */
+/* Stores the size of each allocation by its address, because rocprofiler reports only the address
+ * when memory is freed. Called only by the thread of rocprofiler's buffer. In-app code: the table
+ * has a fixed size; allocations that do not fit are counted. */
 #ifndef PW_ROCM_MEMORY_H
 #define PW_ROCM_MEMORY_H
 
@@ -12,19 +12,19 @@ struct pw_rocm_change {
     int64_t delta_bytes;
 };
 
-/* `is_handle`: of memory that the program maps itself, whose numbers are no addresses. */
+/* `is_handle`: for memory that the program maps itself, the number is a handle, not an address. */
 struct pw_rocm_place {
     uint64_t address;
     bool is_handle;
-    uint64_t ns; /* when it was allocated or freed, by their clock */
+    uint64_t ns; /* time of allocation or free, by rocprofiler's clock */
 };
 
-/* False: there is no room to remember it. *replaced: what was at this address is gone, though that
- * was not told yet; 0 bytes: nothing was. */
+/* Adds an allocation. Returns false when the table is full. *replaced is an earlier allocation at
+ * this address whose free was not reported yet; 0 bytes: none. */
 bool pw_rocm_memory_allocate(const struct pw_rocm_place *place, struct pw_rocm_change given,
                              struct pw_rocm_change *replaced);
 
-/* False: it is no device's, or gone already. */
+/* Removes an allocation. Returns false when it is not device memory or was already freed. */
 bool pw_rocm_memory_free(const struct pw_rocm_place *place, struct pw_rocm_change *freed);
 
 #endif

@@ -10,8 +10,8 @@
 
 /* ---- kernels ---- */
 
-/* rocprofiler counts them up from 1. Most, which a library brings along, are never launched: their
- * texts are kept here, and reported when they are. */
+/* Kernels are numbered from 1. Most kernels of a library are never launched, so their names are
+ * stored here and recorded at the first launch. */
 enum { KERNELS = 1 << 18, LONGEST = 8191 };
 
 struct kernel {
@@ -21,7 +21,7 @@ struct kernel {
 
 static struct {
     _Atomic(struct kernel *) kernel;
-    const struct pw_intern_entry *entry; /* once it was launched */
+    const struct pw_intern_entry *entry; /* set when it was launched */
 } kernels[KERNELS];
 
 /* "name.kd" is the kernel's descriptor in the code object, and not the function. */
@@ -100,7 +100,7 @@ static uint8_t sync_of(const char *name)
     return PW_SYNC_UNKNOWN;
 }
 
-/* HSA's accesses to a signal or to an index of a queue: a few instructions each. */
+/* Whether the function only accesses an HSA signal or the index of a queue: a few instructions. */
 static bool is_tiny(const char *name)
 {
     return (strncmp(name, "hsa_signal_", 11) == 0 && !strstr(name, "_wait_") &&
@@ -161,7 +161,8 @@ static void put_device(struct pw_thread *thread, const struct pw_rocp_agent *age
     pw_gpu_put(thread, &record, 0);
 }
 
-/* In the order of the program's numbers: those that HIP shows it come first. */
+/* Adds agents in the order of the program's device numbers: those that HIP shows to the program
+ * come first. */
 static void add_agents(struct pw_thread *thread, const void **agents, size_t n, bool is_visible)
 {
     for (size_t i = 0; i < n && known.nagents < AGENTS; i++) {

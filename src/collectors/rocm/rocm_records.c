@@ -7,7 +7,7 @@
 #include "collectors/rocm/rocm_names.h"
 #include "rank/probe/recording.h"
 
-/* For room in the ring, in all of a buffer: so long the program may be held up by us. */
+/* Longest wait for room in the ring for a whole buffer: the program may have to wait as long. */
 enum { PATIENCE_MS = 50 };
 
 struct batch {
@@ -28,13 +28,13 @@ static void put(struct batch *b, const struct pw_record *record)
         return;
     if (!pw_ring_has_room(&b->thread->ring, 1) && b->patience_ms) {
         pw_gpu_put(b->thread, record, b->patience_ms);
-        b->patience_ms = 0; /* once */
+        b->patience_ms = 0; /* wait only once per buffer */
         return;
     }
     pw_gpu_put(b->thread, record, 0);
 }
 
-/* Times that are 0 or reversed are unknown. */
+/* Whether the times are known: not 0, and in order. */
 static bool is_timed(uint64_t start, uint64_t end)
 {
     const bool is = start && end >= start;
@@ -43,7 +43,7 @@ static bool is_timed(uint64_t start, uint64_t end)
     return is;
 }
 
-/* 0: it was on none that is known. */
+/* Returns the number of the stream; 0: not known. */
 static uint32_t stream_of(uint64_t external, uint64_t queue)
 {
     return external ? (uint32_t)(external - 1) : queue ? pw_rocm_queue(queue) : 0;
@@ -54,7 +54,7 @@ static uint16_t at_most(uint64_t value, uint16_t most)
     return value > most ? most : (uint16_t)value;
 }
 
-/* How many groups of this size the work-items make. */
+/* Returns the number of groups of this size that the work-items need. */
 static uint32_t groups_of(uint32_t items, uint32_t group)
 {
     return group ? items / group + (items % group != 0) : items;
@@ -166,7 +166,7 @@ static void take_call(struct batch *b, const struct pw_rocp_call *c)
     const bool has_row = pw_rocm.level >= 2;
     if (!f || !is_timed(c->start, c->end))
         return;
-    /* A call within another has a number of its own, which what it launches has, too. */
+    /* A call within another call has a number of its own, and so has the work that it launches. */
     const bool launches = f->use & PW_ROCM_LAUNCHES || c->correlation.ancestor;
     if (f->use & PW_ROCM_WAITS)
         put_wait(b, c, f->sync);
@@ -191,7 +191,7 @@ static void put_memory(struct batch *b, const struct pw_rocp_memory *m,
         put(b, &record);
 }
 
-/* Memory of the host is not recorded: it is not the device's. */
+/* Only device memory is recorded, not host memory. */
 static void take_memory(struct batch *b, const struct pw_rocp_memory *m)
 {
     const struct pw_rocm_place place = {.address = m->address,
@@ -248,10 +248,10 @@ static void take(struct batch *b, const struct pw_rocp_header *header)
     while (i < sizeof(kinds) / sizeof(kinds[0]) && kinds[i].kind != header->kind)
         i++;
     if (i == sizeof(kinds) / sizeof(kinds[0]) || header->category != PW_ROCP_CATEGORY_TRACING)
-        return; /* not asked for */
+        return; /* not requested */
     memcpy(&size, payload, sizeof(size));
     if (size < kinds[i].size)
-        pw_gpu_lose(&pw_rocm.dropped, 1); /* of a layout that is not known */
+        pw_gpu_lose(&pw_rocm.dropped, 1); /* a record of an unknown layout */
     else if (header->kind == PW_ROCP_KERNEL_DISPATCH)
         take_dispatch(b, payload);
     else if (header->kind == PW_ROCP_MEMORY_COPY)
@@ -273,7 +273,7 @@ void pw_rocm_put_losses(struct pw_thread *thread)
 void pw_rocm_take_buffer(uint64_t context, uint64_t buffer, struct pw_rocp_header **headers,
                          size_t n, void *data, uint64_t dropped)
 {
-    static uint64_t told; /* of those that rocprofiler has dropped since the begin */
+    static uint64_t told; /* how many of rocprofiler's dropped records were already counted */
     struct pw_thread *thread = pw_probe_thread();
     (void)context, (void)buffer, (void)data;
     if (!pw_gate->on) /* a forked child */
@@ -305,10 +305,10 @@ void pw_rocm_take_code(struct pw_rocp_called called, uint64_t *user, void *data)
         pw_rocm_name_kernel(symbol);
 }
 
-/* 1 + the number of the stream that the thread's call is for; 0 it is for none. */
+/* 1 + the stream of the call that the thread is in; 0: none. */
 static _Thread_local uint64_t stream __attribute__((tls_model("initial-exec")));
 
-/* What it was before is kept with the call: calls may be within calls. */
+/* Stores the old value in the call's user data, because calls may be nested. */
 void pw_rocm_take_stream(struct pw_rocp_called called, uint64_t *user, void *data)
 {
     const struct pw_rocp_stream *given = called.payload;

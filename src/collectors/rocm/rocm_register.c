@@ -1,9 +1,10 @@
-/* How profwrap comes into a program that uses ROCm. A runtime of ROCm's hands its functions to
- * rocprofiler-register when it begins; that looks for tools, by the name rocprofiler_configure, and
- * loads rocprofiler-sdk only when it finds one. It ends the program where it then finds no
- * rocprofiler. So the probe has no such name, but is in front of rocprofiler-register: at the first
- * call, where there is a GPU and a rocprofiler that is known, it loads libprofwrap_rocm.so, which
- * has. Other tools are found as they are without us. Where no ROCm is used nothing here runs. */
+/* Makes rocprofiler call profwrap in a program that uses ROCm. When a ROCm runtime starts, it
+ * registers its functions with rocprofiler-register. This library looks for a tool by the symbol
+ * rocprofiler_configure; if it finds one it loads rocprofiler-sdk, and it ends the program when
+ * there is none. So the probe must not define that symbol. Instead it wraps rocprofiler-register's
+ * function. At the first call, if there is a GPU and a supported rocprofiler, it loads
+ * libprofwrap_rocm.so, which defines the symbol. Other tools are found as without the probe.
+ * Without ROCm, nothing here runs. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ EXPORT register_tables rocprofiler_register_library_api_table;
 EXPORT force_configure rocprofiler_force_configure;
 EXPORT pw_rocp_configure profwrap_rocm_configure;
 
-/* What libprofwrap_rocm.so passes rocprofiler's question on to. */
+/* Called by libprofwrap_rocm.so's rocprofiler_configure(). */
 struct pw_rocp_tool *profwrap_rocm_configure(uint32_t version, const char *text, uint32_t priority,
                                              struct pw_rocp_client *client)
 {
@@ -39,7 +40,7 @@ static bool is_wanted(void)
     return segment && (segment->activities & PW_ACTIVITY_ROCM);
 }
 
-/* Beside the probe. */
+/* Loads libprofwrap_rocm.so, which is in the probe's folder. */
 static bool load_helper(void)
 {
     static const char anchor, name[] = "libprofwrap_rocm.so";
@@ -52,14 +53,16 @@ static bool load_helper(void)
     return dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) != NULL;
 }
 
-/* Once, in the recording process. `beside`: code of ROCm's. True: say what came of it. */
+/* Begins recording, once, in the recording process. `beside`: an address in ROCm's code. Returns
+ * whether the state must be recorded. */
 static bool begin(const void *beside)
 {
     static _Atomic int has_begun;
     int status = 0;
     if (!pw_gpu_is_present(PW_GPU_ROCM))
         return false;
-    pw_probe_count_gpu_process(PW_ACTIVITY_ROCM); /* where another one of the rank records */
+    pw_probe_count_gpu_process(PW_ACTIVITY_ROCM); /* counts only when another process of the rank
+                                                   * records */
     if (!is_wanted() || atomic_exchange(&has_begun, 1) || !pw_probe_thread())
         return false;
     pw_rocm.level = pw_probe_borrow_segment()->level;
@@ -71,13 +74,13 @@ static bool begin(const void *beside)
     rocp->is_initialized(&status);
     pw_rocm.rocp = rocp;
     pw_rocm.result = status          ? PW_ROCP_LOCKED
-                     : load_helper() ? PW_ROCM_NOT_CALLED /* until it is */
+                     : load_helper() ? PW_ROCM_NOT_CALLED /* until rocprofiler calls us */
                                      : PW_ROCM_NO_HELPER;
     return true;
 }
 
-/* By the thread that starts ROCm, before its next range: the collector keeps ranges from then on.
- */
+/* Writes PW_REC_GPU_STATE in the thread that starts ROCm, before its next range, because the
+ * collector stores ranges from then on. */
 static void say_state(void)
 {
     struct pw_thread *thread = pw_probe_thread();
@@ -100,7 +103,7 @@ static void say_state(void)
     pw_probe_unlock(thread);
 }
 
-/* For who is not the caller to be seen, as by a jump in place of a last call. */
+/* Used when the caller is not known, as after a tail call. */
 static void *find_any(const char *symbol)
 {
     char path[PATH_MAX];
@@ -109,11 +112,11 @@ static void *find_any(const char *symbol)
                         : NULL;
     void *found = library ? dlsym(library, symbol) : NULL;
     if (library)
-        dlclose(library); /* the program that loaded it keeps it */
+        dlclose(library); /* it stays loaded, because the program has loaded it */
     return found;
 }
 
-/* The function that the caller would have called without us. */
+/* Returns the function that the caller would get without the probe. */
 static void *find_real(const char *symbol, const void *caller)
 {
     const struct pw_scope_query query = {.symbol = symbol, .caller = caller, .otherwise = find_any};
@@ -138,7 +141,7 @@ int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(
     return result;
 }
 
-/* A tool in the program that does not wait for a runtime to begin. */
+/* Wrapped, too: a tool in the program calls it to configure rocprofiler before a runtime starts. */
 int rocprofiler_force_configure(pw_rocp_configure *configure)
 {
     const int saved = errno;

@@ -1,6 +1,6 @@
-/* See rocm_session.h. rocprofiler sets its tools up while ROCm's first runtime registers itself,
- * and ends them at the program's exit. Between, the one thread of ours in the application asks for
- * what is in its buffer. */
+/* Sets rocprofiler up and ends it; see rocm_session.h. rocprofiler sets up its tools when ROCm's
+ * first runtime registers itself, and ends them at the program's exit. In between, our only thread
+ * in the application flushes the buffer regularly. */
 #include "collectors/rocm/rocm_session.h"
 
 #include <linux/futex.h>
@@ -11,8 +11,8 @@
 #include "collectors/rocm/rocm_names.h"
 #include "collectors/rocm/rocm_records.h"
 
-/* rocprofiler has two buffers of this size when none may be lost. For buffers that may drop records
- * 1.0 has only one memory, and loses without a word what comes while the other's turn is. */
+/* The lossless policy uses two buffers of this size. With the other policy, version 1.0 loses
+ * records without reporting it while it swaps buffers. */
 enum { BUFFER_BYTES = 1 << 20, WATERMARK_BYTES = BUFFER_BYTES / 2, FLUSH_NS = 250000000 };
 enum { MOST_OPERATIONS = 1024, END_MS = 1000, READINGS = 5 };
 
@@ -43,7 +43,8 @@ static void sleep_until_woken(uint32_t seen)
     syscall(SYS_futex, &pw_rocm.wake, FUTEX_WAIT_PRIVATE, seen, &limit, NULL, 0);
 }
 
-/* rocprofiler complains on standard error of who asks after its end. */
+/* The thread ends before rocprofiler does, which prints an error when it is called after its
+ * end. */
 static void work(void)
 {
     for (;;) {
@@ -68,7 +69,7 @@ struct operations {
     int32_t of[MOST_OPERATIONS];
 };
 
-/* What the level asks for of a kind of calls. */
+/* Whether the level requires records of the function. */
 static bool is_wanted(const struct pw_rocm_function *f)
 {
     return pw_rocm.level >= 2 ? !(f->use & PW_ROCM_TINY)
@@ -88,7 +89,7 @@ static int add_operation(int kind, int32_t operation, void *data)
     return 0;
 }
 
-/* Without an operation rocprofiler takes all of them to be meant. */
+/* Never called with an empty list, by which rocprofiler would record all operations. */
 static int trace_calls(int kind)
 {
     static struct operations o;
@@ -105,7 +106,7 @@ static int trace(int kind)
     return pw_rocm.rocp->trace_buffered(pw_rocm.context, kind, NULL, 0, pw_rocm.buffer);
 }
 
-/* Without these, records have the number of the queue in place of the stream's. */
+/* Requests the callbacks that give records a stream; without them, records have only the queue. */
 static void watch_streams(void)
 {
     static const int asked[] = {PW_ROCP_ASKED_HIP_RUNTIME, PW_ROCP_ASKED_MEMORY_COPY,
@@ -117,7 +118,7 @@ static void watch_streams(void)
                            pw_rocm_say_stream, NULL);
 }
 
-/* A thread for our buffer alone, so that it waits for no other tool's. */
+/* Gets a thread for our buffer only, so that it does not wait for other tools. */
 static void take_thread(void)
 {
     const struct pw_rocp *rocp = pw_rocm.rocp;
@@ -126,7 +127,7 @@ static void take_thread(void)
         rocp->assign_thread(pw_rocm.buffer, thread);
 }
 
-/* Kernels and copies first: without them the rest is of no use. */
+/* Kernels and copies first: without them, the other kinds are useless. */
 static int choose_services(void)
 {
     int result = trace(PW_ROCP_KERNEL_DISPATCH);
@@ -197,7 +198,8 @@ static void await_thread(void)
         syscall(SYS_nanosleep, &pause, NULL);
 }
 
-/* Both buffers: who had chosen one when it was handed over has put its record there after that. */
+/* Flushes twice, for both buffers: a thread that had chosen a buffer before the flush may write its
+ * record after it. */
 static void flush_rest(void)
 {
     enum { BUFFERS = 2 };
@@ -205,7 +207,7 @@ static void flush_rest(void)
         pw_rocm.rocp->flush_buffer(pw_rocm.buffer);
 }
 
-/* rocprofiler has stopped our context, and waited for what ran. */
+/* Called by rocprofiler after it has stopped our context and waited for running work. */
 static void finalize(void *data)
 {
     (void)data;

@@ -1,4 +1,4 @@
-/* What is AMD's own in the rows of GPUs; see gpu_vendor.h. */
+/* The table of functions for AMD's GPUs; see gpu_vendor.h. */
 #include <stdio.h>
 
 #include "collectors/gpu/gpu_vendor.h"
@@ -47,7 +47,8 @@ static void overhead(struct pw_rankfile *file, const struct pw_gpu_said *said)
     pw_rankfile_overhead(file, "rocm_records", (double)said->records, "records");
 }
 
-/* As ROCm's runtime and tools write both: 16 digits of the UUID, and domain:bus:device.function. */
+/* Writes the UUID with 16 digits, and the bus address as domain:bus:device.function, as ROCm's
+ * tools do. */
 static void identify(const struct pw_record *record, struct pw_row_device *row)
 {
     enum { UUID = 8, DEVICE_BITS = 5, FUNCTION_BITS = 3 };
