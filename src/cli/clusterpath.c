@@ -1,4 +1,4 @@
-/* Finds, loads, or says why it cannot; see clusterpath.h. */
+/* Finds and loads a cluster file, or prints why it cannot; see clusterpath.h. */
 #include "cli/clusterpath.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* `profwrap compare A B`: two merged runs side by side; status 3 when the second is slower, 4
- * when that cannot be told. */
+/* `profwrap compare A B`: two merged runs side by side. Exit status 3 when the second is slower, 4
+ * when this cannot be determined. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int write_out(const struct pw_options *options, const struct pw_compariso
     if (!err) {
         err = write_to(file.out, options, comparison);
         if (err == -EIO && errno)
-            err = -errno; /* a full disk, by name */
+            err = -errno; /* the real reason, such as a full disk */
         if (path[0])
             err = pw_newfile_close(&file, err);
     }
@@ -77,7 +77,7 @@ static int compare(struct pw_cluster *const runs[2], char *const names[2], doubl
     return status;
 }
 
-/* A share of "5" or "2.5" percent; negative when it is none. */
+/* Returns the share of "5" or "2.5" percent; negative when the text is no percentage. */
 static double threshold_of(const char *text)
 {
     char *end;

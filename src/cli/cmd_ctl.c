@@ -1,4 +1,4 @@
-/* `profwrap ctl`: what the ranks of a running job are doing, and what they are to do. */
+/* `profwrap ctl`: shows what the ranks of a running job do, and sends them orders. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -22,9 +22,9 @@
 #include "run/hangfile.h"
 #include "run/start_stop_ranks.h"
 
-/* `profwrap ctl metrics DIR`: a running job's figures for Prometheus, once; what serves them is a
- * program of its own (metrics_main.c), for its HTTP library brings TLS, which every `profwrap run`
- * would load at its start. */
+/* `profwrap ctl metrics DIR`: prints a running job's figures for Prometheus once. A separate
+ * program serves them (metrics_main.c), because its HTTP library needs a TLS library, which every
+ * `profwrap run` would have to load. */
 
 static int print_once(const char *dir, const sigset_t *ends)
 {
@@ -40,7 +40,7 @@ static int print_once(const char *dir, const sigset_t *ends)
     return status;
 }
 
-/* `ctl metrics`: once on standard output, or to who asks for it until the job ends. */
+/* `ctl metrics`: prints the figures once, or serves them until the job ends. */
 static int pw_ctl_metrics(const char *dir, const struct pw_options *options)
 {
     sigset_t ends;
@@ -54,12 +54,12 @@ static int pw_ctl_metrics(const char *dir, const struct pw_options *options)
     return print_once(dir, &ends);
 }
 
-/* `profwrap ctl snapshot DIR`: rank files of what a running job has recorded so far, made from its
- * journals, while it goes on. All end before the same step. */
+/* `profwrap ctl snapshot DIR`: makes rank files from the journals of a running job, which
+ * continues. All files end before the same step. */
 
 enum { MOST_SNAPSHOTS = 10000 };
 
-/* 0, or the exit status after an error was said. */
+/* Returns 0, or the exit status after an error was printed. */
 static int make_directory(const char *dir, const char *given, char to[PATH_MAX])
 {
     int err = 0;
@@ -76,7 +76,7 @@ static int make_directory(const char *dir, const char *given, char to[PATH_MAX])
     return err != 0;
 }
 
-/* The least step that a rank was in when its journal was up to date. */
+/* Returns the lowest of the steps that the ranks were in when their journals were flushed. */
 static int64_t common_step(const struct pw_inquiry *inquiry)
 {
     int64_t least = INT64_MAX;
@@ -85,7 +85,7 @@ static int64_t common_step(const struct pw_inquiry *inquiry)
     return least;
 }
 
-/* A rank that ended meanwhile has its file; the snapshot gets it as it is. */
+/* Copies the file of a rank that has ended meanwhile. */
 static int take_finished(const char *dir, const char *to, int rank)
 {
     char from[PATH_MAX + 32], name[PATH_MAX + 32];
@@ -219,7 +219,7 @@ static int run_snapshot(const char *dir, const struct pw_options *options)
 }
 
 static const struct command {
-    const char *name, *options; /* as the usage shows them, a space before each */
+    const char *name, *options; /* options as in the usage, each after a space */
     int (*run)(const char *dir, const struct pw_options *options);
 } commands[] = {
     {"status", " [--format text|json] [--stacks]", run_status},

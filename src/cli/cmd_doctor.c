@@ -1,5 +1,5 @@
-/* `profwrap doctor`: what a run on this machine would find, one line a check, and what to do where
- * something is missing. Exit status 0 when a run would work, else 1. */
+/* `profwrap doctor`: checks what a run needs on this machine, and prints one line for each check,
+ * with what to do when something is missing. Exit status 0 when a run would work, else 1. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
@@ -56,7 +56,7 @@ static void check_files(void)
         say(OK, "merge", "%s", path);
 }
 
-/* The collector itself never loads it. */
+/* Looks for MPI with dlopen(), because profwrap itself is not linked with it. */
 static void check_mpi(void)
 {
     void *library = dlopen("libmpi.so.40", RTLD_LAZY);
@@ -140,7 +140,7 @@ static void check_nvtx(void)
         say(OK, "NVTX", "ranges of programs that use it are recorded");
 }
 
-/* The first of the libraries that the loader finds, else NULL. */
+/* Opens the first library that the loader finds; NULL: none. */
 static void *open_first(const char *const *names)
 {
     void *library = NULL;
@@ -149,7 +149,7 @@ static void *open_first(const char *const *names)
     return library;
 }
 
-/* By the search that the probe makes in a program which has loaded nothing of CUDA yet. */
+/* Uses the probe's search, as in a program that has loaded no CUDA library yet. */
 static void check_cupti(void)
 {
     const char *other = getenv(PW_CUDA_VARIABLE);
@@ -175,7 +175,8 @@ static void check_cupti(void)
             "LD_LIBRARY_PATH or PROFWRAP_CUPTI");
 }
 
-/* Programs that load CUDA from Python's packages have their libcupti beside it. */
+/* Looks for the libcupti of Python packages, which the probe finds near a program's CUDA
+ * libraries. */
 static void check_cupti_of_python(void)
 {
     static const char *const places[] = {"cuda_cupti/lib/libcupti.so.*", "cu13/lib/libcupti.so.*"};
@@ -196,7 +197,7 @@ static void check_cupti_of_python(void)
         }
 }
 
-/* Where there is one of AMD's GPUs. */
+/* Called only when there is an AMD GPU. */
 static void check_rocprofiler(void)
 {
     const char *named = getenv("PROFWRAP_ROCPROFILER");

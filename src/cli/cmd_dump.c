@@ -16,11 +16,11 @@
 
 enum { BLOCK_ROWS = 4096 };
 
-/* What of the file cannot be read: the first of it by name. */
+/* The parts of the file that cannot be read; the first one with its name. */
 struct damage {
     const char *first;
     int parts;
-    int is_short; /* of memory */
+    int is_short; /* 1: memory was short */
 };
 
 static void note(struct damage *damage, const char *part, int err)
@@ -32,7 +32,7 @@ static void note(struct damage *damage, const char *part, int err)
     damage->is_short |= err == -ENOMEM;
 }
 
-/* Text from files goes to terminals: control characters do not. */
+/* Prints a text without control characters, which could send commands to the terminal. */
 static void print_text(const char *text, size_t size)
 {
     char some[256];
@@ -109,7 +109,7 @@ static int dump_rows(hid_t file, int id, hsize_t rows)
     return err;
 }
 
-/* 2-D tables are small enough to read whole. */
+/* Prints a 2-D table, which is small enough to be read at once. */
 static int dump_grid(hid_t file, int id)
 {
     void *rows = NULL;
@@ -174,7 +174,7 @@ static void dump_attributes(hid_t file, struct damage *damage)
     }
 }
 
-/* Everything that can be read, whatever of it cannot. */
+/* Prints all tables that can be read, and returns which cannot. */
 static struct damage dump_all(hid_t file, int first, int last)
 {
     static const char *const strings[] = {"/strings", "/stacks"};

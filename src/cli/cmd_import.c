@@ -1,4 +1,4 @@
-/* `profwrap import`: rank files of traces that other profilers left, several ranks at a time. */
+/* `profwrap import`: makes rank files from traces of other profilers, several ranks at a time. */
 #include "cli/cmd_import.h"
 
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include "import/matchops.h"
 #include "rank/run/outdir.h"
 
-/* What the processes share: who has which rank, how far they are, and what came of it. */
+/* Shared memory of the worker processes: which rank is next, their progress, and their results. */
 struct shared {
     _Atomic size_t next;
-    _Atomic int64_t bytes; /* read of files */
+    _Atomic int64_t bytes; /* bytes of the files that were read */
     struct pw_import_result results[];
 };
 
@@ -34,14 +34,14 @@ struct import {
     struct shared *shared;
     size_t shared_size;
     int64_t total_bytes;
-    size_t part, parts; /* of the ranks, under mpirun */
+    size_t part, parts; /* under mpirun: this process imports part `part` of the ranks */
 };
 
 /* ---- one process ---- */
 
 struct reading {
     struct shared *shared;
-    int64_t told; /* bytes of this rank so far */
+    int64_t told; /* bytes of this rank that are in shared->bytes */
 };
 
 static void add_progress(void *context, int64_t file_bytes)
@@ -78,7 +78,7 @@ static void show_progress(const struct import *import, FILE *to)
     fflush(to);
 }
 
-/* Waits for the workers, with a bar on a terminal. */
+/* Waits for the workers; shows a progress bar on a terminal. */
 static void wait_for(const struct import *import, pid_t *workers, int n)
 {
     FILE *to = isatty(STDERR_FILENO) && import->part == 0 ? stderr : NULL;
@@ -146,7 +146,7 @@ static int share(struct import *import)
 
 /* ---- the command line ---- */
 
-/* 0, or 2 after one line. */
+/* Returns 0, or 2 after one printed line. */
 static int read_options(struct import *import, struct pw_import_wish *wish)
 {
     const struct pw_options *o = &import->options;
@@ -173,7 +173,7 @@ static int read_options(struct import *import, struct pw_import_wish *wish)
     return 2;
 }
 
-/* Matches what the traces do not name, where one process has all ranks. */
+/* Matches operations that the traces do not identify, if this process has all ranks. */
 static int infer(const struct import *import)
 {
     const struct pw_import_result *results = import->shared->results;
@@ -199,8 +199,8 @@ static int infer(const struct import *import)
     return 0;
 }
 
-/* A worker that was killed leaves the rank that it had, and when all were, those after it. What it
- * had written of the rank's file does not stay. */
+/* Reports ranks that were not imported because a worker was killed: the rank that it imported, and
+ * all later ones when no worker was left. Removes its incomplete files. */
 static void tell_unfinished(struct import *import)
 {
     char part[4200];
@@ -252,7 +252,7 @@ int pw_import_command(int argc, char **argv)
     char problem[512];
     struct pw_options_end end;
     import = (struct import){0};
-    umask(077); /* rank files are their owner's */
+    umask(077); /* only the owner may read rank files */
     pw_options_init(&import.options);
     int err = pw_options_parse(&import.options, PW_CMD_IMPORT, argc, argv, &end);
     if (!err && end.help) {
@@ -287,7 +287,7 @@ int pw_import_command(int argc, char **argv)
     return status;
 }
 
-/* Says what became of imported traces: what is in the rank files, and what is not, by reason. */
+/* Prints what was imported, and what was omitted and why. */
 
 static void add_counts(struct pw_import_counts *sum, const struct pw_import_counts *one)
 {
@@ -310,7 +310,8 @@ static void print_omitted(const struct pw_import_counts *sum)
                    pw_omission_words((enum pw_omission)i));
 }
 
-/* Ranks that recorded other steps than the first: their collectives are not numbered alike. */
+/* Prints ranks that recorded other steps than the first rank, because their collectives have other
+ * numbers. */
 static void print_steps(const struct pw_import_plan *plan, const struct pw_import_result *results)
 {
     const struct pw_import_result *first = NULL;
@@ -356,7 +357,7 @@ static int print_rank(const struct pw_import_result *r)
     return 0;
 }
 
-/* "20 of them NCCL operations"; Gloo's where there are some. Returns `out`. */
+/* Writes "20 of them NCCL operations", or Gloo operations if there are any. Returns `out`. */
 static const char *say_operations(const struct pw_import_counts *sum, char *out, size_t size)
 {
     if (!sum->gloo)
@@ -377,7 +378,7 @@ int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_re
     long long ranks = 0;
     char bytes[32], operations[96];
     for (size_t i = 0; i < plan->nranks; i++) {
-        if (!results[i].done) /* another process's, or its worker died */
+        if (!results[i].done) /* of another process, or its worker died */
             continue;
         failed |= print_rank(&results[i]);
         ranks += !results[i].err;

@@ -1,8 +1,9 @@
 /* Runs launchers; see cmd_launch.h.
  *
- * The launcher's profwrap merges, and not rank 0's, as it does without: when a rank fails,
- * launchers kill the others, the guard of rank 0 among them, and torchrun takes no notice of a
- * failure on rank 0 while its process lives. When the launcher has ended, all ranks have. */
+ * The merge is done by this process after the launcher has ended, because then all ranks have
+ * ended. Without `profwrap LAUNCHER`, rank 0's guard merges. That would not work here: when a rank
+ * fails, launchers also kill rank 0's guard, and torchrun does not notice that rank 0 has failed
+ * while its guard lives. */
 #include "cli/cmd_launch.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@
 #include "rank/run/outdir.h"
 #include "rank/run/rankenv.h"
 
-/* The output directory as an absolute path: ranks may have another directory. 0 or -errno. */
+/* Makes the output directory's path absolute, because the ranks may run in another directory.
+ * Returns 0 or -errno. */
 static int absolute_output(const struct pw_run *run, char *out, size_t size)
 {
     const char *pattern = run->options.text[PW_OPT_OUTPUT];
@@ -29,19 +31,19 @@ static int absolute_output(const struct pw_run *run, char *out, size_t size)
         return snprintf(out, size, "%s", pattern) < (int)size ? 0 : -ENAMETOOLONG;
     if (!getcwd(here, sizeof(here)))
         return -errno;
-    /* A % in the directory's own name would be taken for one of ours. */
+    /* A % in the name of the current directory would be read as a pattern such as %j. */
     if (strchr(here, '%'))
         return -EINVAL;
     return snprintf(out, size, "%s/%s", here, pattern) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
-/* A directory that is known now, and cannot be used, is an error before anything runs. */
+/* Checks the output directory before anything runs, if its name is already known. */
 static int check_output(const char *output, char *problem, int size)
 {
     return strchr(output, '%') ? 0 : pw_outdir_check_new(output, problem, size);
 }
 
-/* Puts the launch into the environment: all options, and last those that are decided here. */
+/* Stores the launch in the environment: all options, and after them those that are set here. */
 static int tell(const char *name, char *const *options, int count, const char *output)
 {
     static char output_option[] = "-o", unprofiled[] = "--unprofiled-on-error";
@@ -62,7 +64,7 @@ static int tell(const char *name, char *const *options, int count, const char *o
     return err;
 }
 
-/* `output` as a pattern of glob(3). */
+/* Converts `output` to a pattern for glob(3). */
 static void glob_pattern(const char *output, const char *below, char *out, size_t size)
 {
     size_t n = 0;
@@ -79,7 +81,7 @@ static void glob_pattern(const char *output, const char *below, char *out, size_
     snprintf(out + n, size - n, "%s", below);
 }
 
-/* The number of a directory of restarts, DIR/epoch-N; 0 for DIR itself. */
+/* Returns N of a directory DIR/epoch-N; 0 for DIR itself. */
 static int epoch_of(const char *dir)
 {
     const char *at = strrchr(dir, '/');
@@ -87,7 +89,7 @@ static int epoch_of(const char *dir)
     return at && sscanf(at, "/epoch-%d", &epoch) == 1 ? epoch : 0;
 }
 
-/* The last epoch of the job in `dir` that this launch started, and the number of its ranks. */
+/* Finds the last epoch of the job in `dir` that this launch started, and its number of ranks. */
 static void find_last_epoch(const char *dir, const char *name, char *last, size_t size, int *ranks)
 {
     char pattern[2 * PATH_MAX];
@@ -106,8 +108,8 @@ static void find_last_epoch(const char *dir, const char *name, char *last, size_
     globfree(&found);
 }
 
-/* Merges and reports each job whose rank 0 this launch started; the number of directories that any
- * of its ranks wrote to. */
+/* Merges and reports each job whose rank 0 this launch started. Returns the number of directories
+ * to which its ranks wrote. */
 static int conclude_jobs(const struct pw_run *run, const char *name, const char *output)
 {
     char pattern[2 * PATH_MAX], last[PATH_MAX + 32];
@@ -130,7 +132,7 @@ static int conclude_jobs(const struct pw_run *run, const char *name, const char 
     return seen;
 }
 
-/* Whether the command has a profwrap of its own, which may write anywhere. */
+/* Whether the command contains a `profwrap` itself, whose output directory is not known here. */
 static int has_profwrap(char *const *argv)
 {
     for (size_t i = 1; argv[i]; i++)
@@ -154,13 +156,13 @@ static int start_launcher(struct pw_run *run)
     const struct pw_launch launch = {
         .argv = run->argv, .lifeline = run->lifeline, .umask = run->umask};
     const pid_t pid = pw_launch_start(&launch, run->path);
-    pw_launched_forget(); /* the merge is not to be profiled */
+    pw_launched_forget(); /* the merge must not be profiled */
     if (pid < 0)
         pw_error("cannot run %s: %s", run->path, strerror(-pid));
     return pid < 0 ? -1 : 0;
 }
 
-/* -1 to go on, else the exit status. */
+/* Returns -1 to continue, else the exit status. */
 static int refuse_output(struct pw_run *run, int err, const char *problem)
 {
     const int unprofiled = pw_run_goes_on_after(run, err) ||

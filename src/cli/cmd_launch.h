@@ -6,8 +6,8 @@
 #include "run/run.h"
 
 /* Runs the launcher, run->argv, unprofiled, with `count` options of `profwrap run` for its ranks;
- * then merges and reports each job of which it started rank 0. The launcher's exit status, as of a
- * shell; *line tells how it ended. */
+ * then merges and reports each job of which it started rank 0. Returns the launcher's exit status
+ * as a shell would. */
 int pw_cli_launch(struct pw_run *run, char *const *options, int count);
 
 #endif

@@ -1,4 +1,4 @@
-/* `profwrap recover DIR`: makes the rank files that killed collectors could not. */
+/* `profwrap recover DIR`: makes the rank files of collectors that were killed. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "rank/run/identity.h"
 #include "run/activities.h"
 
-/* The rank of "rank-NNNNN<suffix>"; -1 for any other name. */
+/* Returns the rank of "rank-NNNNN<suffix>"; -1 for any other name. */
 static int rank_of(const char *name, const char *suffix)
 {
     int rank, length = 0;
@@ -82,7 +82,7 @@ int pw_cli_recover(int argc, char **argv)
             pw_error("usage: profwrap recover [--here] DIR");
         return help ? 0 : 2;
     }
-    umask(077); /* rank files are their owner's */
+    umask(077); /* only the owner may read rank files */
     if (pw_directory_vet(argv[1 + here], problem, sizeof(problem))) {
         pw_error("%s", problem);
         return 1;

@@ -1,4 +1,4 @@
-/* Reports on a cluster file: which file, which format, and where to; see commands.h. */
+/* `profwrap report`: chooses the cluster file, the format and the output; see commands.h. */
 #include "cli/commands.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@
 
 struct pw_cli_timeline {
     const struct pw_options *options;
-    const char *cluster_file; /* beside which the rank files are */
-    const char *output;       /* its name: one that ends with ".gz" is compressed */
+    const char *cluster_file; /* the rank files are in its directory */
+    const char *output;       /* name of the output; compressed when it ends with ".gz" */
 };
 
 /* A stream that compresses what is written to it. */
@@ -42,7 +42,7 @@ static ssize_t write_some(void *cookie, const char *bytes, size_t size)
     if (written > 0)
         return written;
     errno = errno ? errno : EIO;
-    return 0; /* as fopencookie(3) has it */
+    return 0; /* the error value of fopencookie(3) */
 }
 
 static int close_it(void *cookie)
@@ -54,11 +54,11 @@ static int close_it(void *cookie)
     return EOF;
 }
 
-/* A stream whose gzip'ed bytes go to `fd`, which it closes. NULL and errno when it cannot be made;
- * what cannot be written shows by its error flag, or when it is closed. */
+/* Opens a stream that compresses with gzip and writes to `fd`, which it closes. Returns NULL with
+ * errno set on failure. Errors of writing are seen by ferror() or fclose(). */
 static FILE *pw_gzstream_open(int fd)
 {
-    gzFile file = gzdopen(fd, "wb1"); /* fast: a timeline is large, and looked at once */
+    gzFile file = gzdopen(fd, "wb1"); /* fast: a timeline is large and read once */
     if (!file) {
         close(fd);
         errno = ENOMEM;
@@ -111,8 +111,8 @@ static int write_plain(FILE *out, const struct pw_cluster *cluster,
     return err == -EINVAL || err == -ENOENT ? 1 : err;
 }
 
-/* Writes the timeline. 0; -errno when it could not be written; 1 when there is none to write: that
- * was said. */
+/* Writes the timeline. Returns 0; -errno when writing failed; 1 when there is no timeline, after a
+ * message. */
 static int pw_cli_timeline_write(FILE *out, const struct pw_cluster *cluster,
                                  const struct pw_cli_timeline *wanted)
 {
@@ -152,16 +152,16 @@ static int write_stream(FILE *out, const struct job *job)
     int err = produce(out, job);
     if (fflush(out) && !err)
         err = -EIO;
-    return err == -EIO && errno ? -errno : err; /* a full disk, by name */
+    return err == -EIO && errno ? -errno : err; /* the real reason, such as a full disk */
 }
 
-/* The report gets its final name when it is whole. */
+/* Writes the report; the file gets its final name when it is complete. */
 static int write_file(struct pw_newfile *file, const struct job *job)
 {
     return pw_newfile_close(file, write_stream(file->out, job));
 }
 
-/* What its user asked for by name, which has the mode that the umask leaves. */
+/* Writes to a file that the user named; its mode is limited by the umask only. */
 static int write_named(const char *path, const struct job *job)
 {
     struct pw_newfile file;
@@ -192,7 +192,7 @@ static const struct format {
 #undef FORMAT
 };
 
-/* options.c has let only these names pass. */
+/* options.c has checked the name. */
 static report_fn *find_format(const char *name)
 {
     size_t i = 0;
@@ -201,7 +201,8 @@ static report_fn *find_format(const char *name)
     return formats[i].report;
 }
 
-/* What HTML needs beyond the data; says what is missing. `page` must outlive `wanted`. */
+/* Finds the parts of an HTML report besides the data; prints what is missing. `page` must outlive
+ * `wanted`. */
 static int prepare_html(const struct pw_options *options, const char *path,
                         struct pw_htmlpage *page, struct pw_report_options *wanted)
 {
@@ -256,7 +257,7 @@ static int report_on(const char *given, const struct pw_options *options)
     return err ? 1 : 0;
 }
 
-/* What is watched is text, on standard output. */
+/* --watch prints text on standard output only. */
 static int watch(const char *dir, const struct pw_options *options)
 {
     int64_t top = pw_option_int(options, PW_OPT_TOP);
@@ -265,7 +266,7 @@ static int watch(const char *dir, const struct pw_options *options)
     return pw_cli_watch(dir, top ? (size_t)top : SIZE_MAX);
 }
 
-/* A timeline is made of the rank files beside the cluster file. */
+/* Limits this process; a timeline also reads the rank files, so the limit counts them. */
 static void confine(const char *given, const struct pw_options *options)
 {
     char dir[PATH_MAX];
@@ -311,7 +312,7 @@ int pw_cli_report(int argc, char **argv)
     return report_on(dir, &options);
 }
 
-/* DIR/name in one format; says why it cannot. */
+/* Writes the report to DIR/name; prints why it cannot. */
 static int write_into(const char *dir, const char *name, report_fn *report,
                       const struct pw_cluster *cluster, const struct pw_report_options *wanted)
 {
@@ -326,7 +327,8 @@ static int write_into(const char *dir, const char *name, report_fn *report,
     return err;
 }
 
-/* DIR/report.html; a profwrap that was built without D3 says how to get it, and has not failed. */
+/* Writes DIR/report.html. When profwrap was built without D3, prints how to get it; that is not a
+ * failure. */
 static int write_html(const char *dir, const char *d3, const struct pw_cluster *cluster,
                       struct pw_report_options *wanted)
 {
@@ -341,7 +343,7 @@ static int write_html(const char *dir, const char *d3, const struct pw_cluster *
     return write_into(dir, "report.html", pw_report_html, cluster, wanted);
 }
 
-/* One line for the output of a job that has had its own to say. */
+/* Prints one line, for --summary. */
 static int print_summary(FILE *out, const char *dir, const struct pw_cluster *cluster)
 {
     char line[PW_REPORT_LINE];

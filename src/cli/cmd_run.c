@@ -1,7 +1,6 @@
 /* `profwrap [run] PROGRAM`: reads the options, becomes the guard of one rank, and concludes the
- * job. Capture that cannot work never stops the program: it then runs unprofiled, and one line says
- * so.
- */
+ * job. When recording is not possible, the program still runs, unprofiled, after a message of one
+ * line. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +23,7 @@
 #include "run/activities.h"
 #include "run/run.h"
 
-/* Lists, whose parsers say what is wrong. */
+/* Checks the options that are lists; their parsers set the message. */
 static int check_lists(struct pw_run *run)
 {
     struct pw_options *o = &run->options;
@@ -69,9 +68,9 @@ static int check_options(struct pw_run *run)
     return 0;
 }
 
-/* Whether the program is to run although the options are wrong: it was not its command line that
- * was mistyped, or that was asked for. Then perhaps nothing of the command line was read: the
- * program is what follows "--". */
+/* Whether to run the program although an option is wrong: when the wrong value is from the
+ * environment, or with --unprofiled-on-error. The command line may not have been read to its end,
+ * so the program is what follows "--". */
 static int goes_on(const struct pw_options *options, int argc, char **argv, int *next)
 {
     if (options->in_environment)
@@ -83,8 +82,8 @@ static int goes_on(const struct pw_options *options, int argc, char **argv, int 
     return asked && at + 1 < argc;
 }
 
-/* The environment: who we are, and which options `profwrap LAUNCHER` has for its ranks. Those of
- * the command line come after them. */
+/* Reads the environment: the rank's identity, and the options that `profwrap LAUNCHER` has set for
+ * its ranks. Options of the command line are applied later. */
 static void begin(struct pw_run *run)
 {
     struct pw_options_end end;
@@ -97,20 +96,20 @@ static void begin(struct pw_run *run)
         .had = run->launched.had,
     };
     pw_identity_find(&run->id, &hints);
-    if (run->launched.name) /* they were checked before the launcher was started */
+    if (run->launched.name) /* `profwrap LAUNCHER` has checked them */
         pw_options_parse(&run->options, PW_CMD_RUN, run->launched.argc, run->launched.argv, &end);
     run->launched.output = run->options.text[PW_OPT_OUTPUT];
 }
 
-/* Whether the launcher's profwrap merges: not where a profwrap inside has a directory of its own.
- */
+/* Whether `profwrap LAUNCHER` does the merge. False when a profwrap inside it has a directory of
+ * its own. */
 static int is_merged_by_launch(const struct pw_run *run)
 {
     return run->launched.name &&
            strcmp(run->launched.output, run->options.text[PW_OPT_OUTPUT]) == 0;
 }
 
-/* A job whose ranks contradict each other is said once, and runs. */
+/* Prints once when the ranks' variables contradict each other; the job still runs. */
 static void check_identity(struct pw_run *run)
 {
     const char *problem = run->id.contradiction;
@@ -149,8 +148,8 @@ static int print_help(void)
     return 0;
 }
 
-/* Options, identity and program; -1 to go on, else the exit status. *next is the program's index.
- */
+/* Reads options, identity and program; *next is the program's index in argv. Returns -1 to
+ * continue, else the exit status. */
 static int understand(struct pw_run *run, int argc, char **argv, int *next)
 {
     struct pw_options_end end = {.next = 1};
@@ -180,7 +179,7 @@ static int understand(struct pw_run *run, int argc, char **argv, int *next)
     return find_program(run);
 }
 
-/* Whether the probe can do anything for this program; says why not. */
+/* Whether the probe can record this program; prints why not. */
 static int can_profile(struct pw_run *run)
 {
     char library[128], problem[256] = "";
@@ -205,7 +204,7 @@ static int can_profile(struct pw_run *run)
     return !problem[0];
 }
 
-/* The directory of the job when it has this name; 0, or as of pw_outdir_prepare() and
+/* Joins the job's directory with this name. Returns 0, or an error of pw_outdir_prepare() or
  * pw_claim_take(). */
 static int join(struct pw_run *run, const char *dir, char *problem, int size)
 {
@@ -233,12 +232,12 @@ static int join(struct pw_run *run, const char *dir, char *problem, int size)
 
 static int expand_output(struct pw_run *run)
 {
-    enum { ROOM = 96 }; /* for the names of files, and of an epoch */
+    enum { ROOM = 96 }; /* bytes for the names of files and of an epoch */
     return pw_identity_expand(&run->id, run->options.text[PW_OPT_OUTPUT], run->dir,
                               (int)sizeof(run->dir) - ROOM);
 }
 
-/* A restart of the ranks of a job: an epoch, in a directory of its own below the job's. */
+/* Joins the directory of an epoch, when the launcher has restarted the job's ranks. */
 static int join_epoch(struct pw_run *run, char *problem, int size)
 {
     const size_t used = strlen(run->dir);
@@ -255,7 +254,7 @@ static void name_job(struct pw_run *run, const char *first, int number)
         snprintf(run->id.job, sizeof(run->id.job), "%.50s-%d", first, number);
 }
 
-/* A restart is of the last job of its name. */
+/* Finds the job that was restarted: the last one with its name. */
 static void find_restarted(struct pw_run *run, const char *first, int most)
 {
     char next[sizeof(run->dir)];
@@ -272,8 +271,8 @@ static void find_restarted(struct pw_run *run, const char *first, int most)
     }
 }
 
-/* Finds the directory: where the job's name may be another's, too, the first name NAME, NAME-2, ...
- * under which this rank is not in another job's way. */
+/* Finds the directory. If another job may have the same name, tries NAME, NAME-2, ... until this
+ * rank's place is free. */
 static int find_directory(struct pw_run *run, char *problem, int size)
 {
     enum { MOST_JOBS = 1000 };
@@ -297,7 +296,7 @@ static int find_directory(struct pw_run *run, char *problem, int size)
     }
 }
 
-/* The directory; -1 to go on, else the exit status. */
+/* Prepares the directory. Returns -1 to continue, else the exit status. */
 static int prepare_directory(struct pw_run *run)
 {
     char problem[4400];
@@ -335,7 +334,8 @@ static void give_up(void *arg)
              run->id.rank, run->argv[0], run->dir);
 }
 
-/* As the program ended, so does what the launcher takes for it: by the same signal. */
+/* Ends the guard as the program ended, by the same signal, because the launcher watches the
+ * guard. */
 static int end_alike(const struct pw_run *run, int status)
 {
     struct pw_lifeline *line = run->lifeline;
@@ -349,7 +349,7 @@ static int end_alike(const struct pw_run *run, int status)
     return status;
 }
 
-/* Guard of a collector, to the end. */
+/* Runs the guard until the program has ended. Returns the exit status. */
 static int be_guard(struct pw_run *run)
 {
     const struct pw_guard guard = {
@@ -369,7 +369,7 @@ static int be_guard(struct pw_run *run)
     return status;
 }
 
-/* By rank 0; not where `profwrap LAUNCHER` does it. */
+/* Merges and reports, in rank 0, unless `profwrap LAUNCHER` does it. */
 static void conclude(const struct pw_run *run)
 {
     if (run->id.rank != 0 || is_merged_by_launch(run) ||
@@ -384,7 +384,7 @@ static void conclude(const struct pw_run *run)
     pw_conclude(run->dir, run->id.size, &run->options);
 }
 
-/* The rank's guard, to the end; the exit status. */
+/* Runs the rank. Returns the exit status. */
 static int run_rank(struct pw_run *run)
 {
     check_identity(run);
@@ -411,7 +411,8 @@ static int start(struct pw_run *run)
     return -1;
 }
 
-/* A launcher that a launcher starts: its ranks are the same launch's. */
+/* Executes a launcher that was started by a launcher, unprofiled: its ranks belong to the same
+ * launch. */
 static int become_launcher(const struct pw_run *run)
 {
     umask(run->umask);
@@ -420,7 +421,7 @@ static int become_launcher(const struct pw_run *run)
     return 126;
 }
 
-/* The options of the command line, without "--". */
+/* Returns the number of words that are options, without "--". */
 static int count_options(char **argv, int next)
 {
     return next > 1 && strcmp(argv[next - 1], "--") == 0 ? next - 2 : next - 1;
@@ -430,7 +431,7 @@ int pw_cli_run(int argc, char **argv)
 {
     static struct pw_run run;
     int next;
-    run.umask = umask(077); /* a profile is its owner's; merge and report inherit this */
+    run.umask = umask(077); /* only the owner may read a profile; merge and report inherit this */
     int status = understand(&run, argc, argv, &next);
     if (status >= 0)
         return status;
@@ -447,7 +448,7 @@ int pw_cli_run(int argc, char **argv)
     return end_alike(&run, run_rank(&run));
 }
 
-/* What the launch library makes of a rank: "worker PATH PROGRAM ARGS...". */
+/* The command that the launch library executes in a rank: "worker PATH PROGRAM ARGS...". */
 int pw_cli_worker(int argc, char **argv)
 {
     static struct pw_run run;

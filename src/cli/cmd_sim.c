@@ -22,7 +22,7 @@ static enum pw_sim_pattern find_pattern(const char *name)
     return (enum pw_sim_pattern)pattern;
 }
 
-/* "A-B" or one rank; all ranks when empty. */
+/* Parses "A-B" or one rank; "" means all ranks. */
 static int parse_share(const char *text, int64_t ranks, int64_t *first, int64_t *last)
 {
     char *end;
@@ -45,7 +45,8 @@ static enum pw_sim_routing find_routing(const char *name)
     return (enum pw_sim_routing)routing;
 }
 
-/* A percentage, 100 % at most for an overlap; larger ones of anything else are cut at 1000 %. */
+/* Returns the share of a percentage. The overlap may be at most 100 %; others are limited to 1000
+ * %. */
 static double share(const struct pw_options *o, enum pw_option id)
 {
     int64_t percent = pw_option_int(o, id), most = id == PW_OPT_SIM_OVERLAP ? 100 : 1000;
@@ -138,7 +139,7 @@ int pw_cli_sim(int argc, char **argv)
                  options.text[PW_OPT_SIM_RANKS_OF]);
         return 2;
     }
-    umask(077); /* rank files are their owner's */
+    umask(077); /* only the owner may read rank files */
     if (pw_directory_vet(argv[end.next], problem, sizeof(problem))) {
         pw_error("%s", problem);
         return 1;

@@ -1,4 +1,4 @@
-/* profwrap's subcommands, and what one of them does for another. Each command takes its own
+/* profwrap's subcommands, and functions that several of them use. Each command takes its own
  * arguments (argv[0] is its name) and returns the exit status: 0, 1 for a failure, 2 for wrong
  * usage, unless its file says otherwise. Called by the programs (main.c, import_main.c), by other
  * commands and by fuzzers. Tool code: it may print and stop. */
@@ -23,45 +23,45 @@ int pw_cli_sim(int argc, char **argv);
 struct pw_cli_command {
     const char *name;
     int (*run)(int argc, char **argv);
-    const char *usage, *help; /* NULL: not for people */
+    const char *usage, *help; /* NULL: internal, not in --help */
 };
 
-/* In the order of --help; the last has no name. */
+/* In the order of --help; the last row has no name. */
 extern const struct pw_cli_command pw_cli_commands[];
 
-/* The command of that name, or NULL. */
+/* Returns the command of that name, or NULL. */
 const struct pw_cli_command *pw_cli_find_command(const char *name);
 
-/* The name of a command that is close to what was typed, or NULL. */
+/* Returns the name of a command that is similar to `typed`, or NULL. */
 const char *pw_cli_nearest_command(const char *typed);
 
-/* Become programs of their own (helpers.c); they return only when that fails. */
+/* Execute separate programs (helpers.c); they return the exit status, only when that fails. */
 int pw_cli_merge(int argc, char **argv);
 int pw_cli_import(int argc, char **argv);
 
-/* Becomes the program that serves a job's metrics; the exit status when it cannot. */
+/* Executes the program that serves a job's metrics. Returns the exit status when it cannot. */
 int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_file);
 
-/* Prints the file on standard output, and on standard error what is wrong with it. The exit status:
- * 0 or 1. */
+/* Prints the file on standard output, and its damage on standard error. Returns the exit status, 0
+ * or 1. */
 int pw_cli_dump_file(const char *path);
 
 struct pw_recovery {
-    int recovered, running, failed; /* ranks */
+    int recovered, running, failed; /* numbers of ranks */
 };
 
-/* Recovers every rank that left a journal in `dir`, or with `clock_domain` those of one machine,
- * and prints each failure. 0, or -errno when `dir` cannot be read. */
+/* Recovers every rank that has a journal in `dir`, and prints each failure. With `clock_domain` not
+ * 0, only ranks of that host. Returns 0, or -errno when `dir` cannot be read. */
 int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recovery *out);
 
 /* Reads DIR/cluster.h5, writes DIR/report.txt, report.json and, where D3 is, report.html, and
- * prints to `screen` (NULL for none) the text or, as a `summary`, its first sentence and where the
- * rest is. PROFWRAP_TOP and PROFWRAP_D3 apply. 0, or -errno after one sentence on standard error.
- */
+ * prints the text to `screen` (NULL: does not print); with `summary`, only its first sentence and
+ * where the rest is. PROFWRAP_TOP and PROFWRAP_D3 apply. Returns 0, or -errno after one sentence on
+ * standard error. */
 int pw_cli_report_write(const char *dir, FILE *screen, int summary);
 
-/* `profwrap report --watch DIR`: on a terminal a view that stays in its place, elsewhere one block
- * of lines after the other; `ranks` at most in each. The exit status. */
+/* `profwrap report --watch DIR`: on a terminal, a view that is redrawn in place; otherwise, blocks
+ * of lines. Each shows at most `ranks` ranks. Returns the exit status. */
 int pw_cli_watch(const char *dir, size_t ranks);
 
 #endif

@@ -1,5 +1,5 @@
-/* Waits for the ranks' files, merges, reports; see conclude.h. The merge is an MPI job of its own:
- * an MPI that the application has finalised cannot be started again in this process tree. */
+/* Waits for the ranks' files, merges, reports; see conclude.h. The merge runs as a separate MPI
+ * job, because MPI cannot be initialised again after MPI_Finalize. */
 #include "cli/conclude.h"
 
 #include <errno.h>
@@ -18,17 +18,17 @@
 #include "rank/run/launch.h"
 #include "run/paths.h"
 
-/* How long nothing may change while a rank is still being written, and how long to wait for ranks
- * that have shown no file at all. */
+/* PATIENCE_MS: how long to wait without any change while a rank is being written.
+ * PATIENCE_UNSEEN_MS: how long to wait for ranks without any file. */
 enum { PATIENCE_MS = 30000, PATIENCE_UNSEEN_MS = 3000, LOOK_MS = 20 };
 
 enum { MAX_MERGE_PROCESSES = 8 };
 
 static const char ANY_SIZE[] = "1000000G";
 
-/* What mpirun, srun and PMIx gave this process to know its own job by: a new mpirun would take them
- * for its own. The user's settings (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl, ...) have none of these
- * names. */
+/* Variables by which mpirun, srun and PMIx identify this job. They are removed, because the merge's
+ * mpirun would take them for its own. None of these names is a user's setting
+ * (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl, ...). */
 static const char *const launcher_variables[] = {
     "PMIX_",
     "PMI_",
@@ -50,7 +50,7 @@ static const char *const launcher_variables[] = {
     "OMPI_MCA_pmix=",
     "OMPI_MCA_shmem_RUNTIME_QUERY_hint=",
     "OMPI_MCA_orte_app_num=",
-    "OMPI_MCA_orte_fork_agent=", /* that is profwrap: the merge is not to be profiled */
+    "OMPI_MCA_orte_fork_agent=", /* the agent is profwrap, and the merge must not be profiled */
     "OMPI_MCA_orte_bound_at_launch=",
     "OMPI_MCA_orte_ess_",
     "OMPI_MCA_orte_hnp_uri=",
@@ -90,8 +90,8 @@ static int exists(const char *dir, int rank, const char *suffix)
     return access(path, F_OK) == 0;
 }
 
-/* Waits until every rank's file has its final name; the number of those that have. A rank whose
- * collector is alive or can be replaced has a journal. */
+/* Waits until every rank's file has its final name. Returns the number of ranks that have one. A
+ * rank whose collector lives or can be replaced has a journal. */
 static int await_files(const char *dir, int ranks)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
@@ -119,7 +119,7 @@ static int merge_processes(int ranks)
     return ranks < n ? ranks : n;
 }
 
-/* As options of the merge. */
+/* Passes the options for FLOPs to the merge. */
 static void pass_flops(const struct pw_options *options)
 {
     setenv("PROFWRAP_MERGE_STEP_FLOPS", options->text[PW_OPT_STEP_FLOPS], 1);
@@ -127,7 +127,7 @@ static void pass_flops(const struct pw_options *options)
     setenv("PROFWRAP_MERGE_FLOPS_TYPE", options->text[PW_OPT_FLOPS_TYPE], 1);
 }
 
-/* Open MPI's mpirun looks for its daemon there. */
+/* Adds the program's folder to PATH, where Open MPI's mpirun looks for its daemon. */
 static void put_into_path(const char *program)
 {
     char path[8192];
@@ -137,7 +137,8 @@ static void put_into_path(const char *program)
         setenv("PATH", path, 1);
 }
 
-/* In the child. Standard output belongs to the application. */
+/* Executes the merge in the child. Its output goes to standard error, because standard output
+ * belongs to the application. */
 __attribute__((noreturn)) static void become_merge(const char *dir, int processes,
                                                    const struct pw_options *options)
 {
@@ -145,7 +146,7 @@ __attribute__((noreturn)) static void become_merge(const char *dir, int processe
     int epoch = 0;
     dup2(STDERR_FILENO, STDOUT_FILENO);
     remove_launcher_variables();
-    setenv("PROFWRAP_READ_MEMORY", ANY_SIZE, 0); /* the job's own files are no stranger's */
+    setenv("PROFWRAP_READ_MEMORY", ANY_SIZE, 0); /* the job's own files are trusted */
     if (pw_option_flag(options, PW_OPT_QUIET))
         setenv("PROFWRAP_MERGE_QUIET", "1", 1);
     pass_flops(options);
@@ -164,7 +165,7 @@ __attribute__((noreturn)) static void become_merge(const char *dir, int processe
     _exit(127);
 }
 
-/* mpirun does not run as root unless both variables say so. */
+/* Whether mpirun would refuse to run as root: it needs both variables. */
 static int refuses_root(void)
 {
     return geteuid() == 0 &&
@@ -185,7 +186,8 @@ static int run_merge(const char *dir, int processes, const struct pw_options *op
 void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
 {
     if (pw_option_flag(options, PW_OPT_TRUST_DIRECTORY))
-        setenv("PROFWRAP_TRUST_DIRECTORY", "1", 1); /* the merge writes there, too */
+        setenv("PROFWRAP_TRUST_DIRECTORY", "1", 1); /* the run has checked the directory; the merge
+                                                     * need not */
     int ready = await_files(dir, ranks);
     if (pw_launch_end_requested()) {
         pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its "

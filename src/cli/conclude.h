@@ -1,4 +1,4 @@
-/* The end of a job: the merge and the report, Called by rank 0's guard (cmd_run.c) or by the
+/* The end of a job: the merge and the report. Called by rank 0's guard (cmd_run.c) or by the
  * launcher's profwrap (cmd_launch.c), after the program's end. Tool code; it never changes the
  * run's exit status. */
 #ifndef PW_CLI_CONCLUDE_H
@@ -7,7 +7,7 @@
 #include "core/options.h"
 
 /* Waits for the files of all ranks in `dir`, merges them and prints the report. Never fails the
- * run: what cannot be done is said in one line, with the command that does it later. */
+ * run: when a step is not possible, prints one line with the command that does it later. */
 void pw_conclude(const char *dir, int ranks, const struct pw_options *options);
 
 /* Says what ended each epoch of the job in `dir` before the epoch `last`, and how long it took

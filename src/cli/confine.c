@@ -20,7 +20,7 @@
 #include "core/log.h"
 #include "core/readlimit.h"
 
-/* Newer than some headers that name them, and the same on all architectures. */
+/* Numbers of system calls that older headers lack; the same on all architectures. */
 enum {
     CALL_OPEN_TREE = 428,
     CALL_MOVE_MOUNT,
@@ -35,12 +35,13 @@ enum {
 };
 
 #if PROFWRAP_HAVE_SECCOMP
-/* A call that is refused unless the command needs `unless`. Those with an argument are refused
- * where it has all the bits of `bits` under `mask`; with mask 0, where it is not `bits`. */
+/* A system call that is refused unless the command needs `unless`. With an `argument`, it is
+ * refused only when (argument & mask) equals `bits`; with mask 0, when the argument differs from
+ * `bits`. */
 struct rule {
     int call, error;
     unsigned unless;
-    int argument; /* -1: whatever they are */
+    int argument; /* number of the argument; -1: refused with any arguments */
     uint64_t mask, bits;
 };
 
@@ -61,7 +62,7 @@ struct rule {
     {                                  \
         number, EPERM, needs, -1, 0, 0 \
     }
-/* Refused for every process but the caller, which is 0. */
+/* Refused for all processes except the caller (0). */
 #define OTHERS(name)                      \
     {                                     \
         SCMP_SYS(name), EPERM, 0, 0, 0, 0 \
@@ -90,7 +91,7 @@ static const struct rule rules[] = {
     ALWAYS(add_key),
     ALWAYS(request_key),
     ALWAYS(open_by_handle_at),
-    ALWAYS(io_uring_setup), /* opens files and sockets past the filter */
+    ALWAYS(io_uring_setup), /* can open files and sockets without the filter */
     ALWAYS(process_madvise),
     ALWAYS(pidfd_getfd),
     NEWER(0, CALL_OPEN_TREE),
@@ -111,7 +112,7 @@ static const struct rule rules[] = {
     ALWAYS(clock_settime),
     ALWAYS(mq_open),
     ALWAYS(mq_unlink),
-    ALWAYS(setpriority), /* of a group, or all of the user's, too */
+    ALWAYS(setpriority), /* can change all of the user's processes */
     ALWAYS(ioprio_set),
     OTHERS(prlimit64),
     OTHERS(migrate_pages),
@@ -124,7 +125,7 @@ static const struct rule rules[] = {
     BITS(0, fcntl, 1, UINT32_MAX, F_SETOWN_EX),
     BITS(0, ioctl, 1, UINT32_MAX, FIOSETOWN),
     BITS(0, ioctl, 1, UINT32_MAX, SIOCSPGRP),
-    BITS(0, ioctl, 1, UINT32_MAX, TIOCSTI), /* types into the terminal, as does the next */
+    BITS(0, ioctl, 1, UINT32_MAX, TIOCSTI), /* writes input to the terminal, like the next one */
     BITS(0, ioctl, 1, UINT32_MAX, TIOCLINUX),
     BITS(0, ioctl, 1, UINT32_MAX, TIOCSIG),
     UNLESS(M, process_vm_readv),
@@ -200,7 +201,8 @@ static int add_rule(scmp_filter_ctx filter, const struct rule *rule)
     return seccomp_rule_add_array(filter, action, rule->call, 1, &where);
 }
 
-/* What the filter cannot look into is said to be missing: the C library does without. */
+/* Answers ENOSYS for calls whose arguments the filter cannot read; the C library then uses other
+ * calls. */
 static int add_missing(scmp_filter_ctx filter, unsigned needs)
 {
     uint32_t action = SCMP_ACT_ERRNO(ENOSYS);
@@ -208,7 +210,7 @@ static int add_missing(scmp_filter_ctx filter, unsigned needs)
     return err || needs & (P | M) ? err : seccomp_rule_add(filter, action, SCMP_SYS(clone3), 0);
 }
 
-/* Signals to itself are how a program aborts. */
+/* Allows signals to the process itself, which abort() needs. */
 static int add_signals(scmp_filter_ctx filter, unsigned needs)
 {
     const struct scmp_arg_cmp others = {0, SCMP_CMP_NE, (uint64_t)getpid(), 0};
@@ -222,7 +224,7 @@ static int filter_calls(unsigned needs)
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     if (!filter)
         return -ENOMEM;
-    seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1); /* MPI has threads already */
+    seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1); /* all threads: MPI has started some */
     int err = add_missing(filter, needs);
     err = err ? err : add_signals(filter, needs);
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !err; i++)
@@ -239,11 +241,12 @@ static int filter_calls(unsigned needs)
 }
 #endif
 
-/* Landlock lets no process look into one outside its domain: neither by /proc/PID/mem, which the
- * filter cannot tell from other files, nor by calls. One that has a domain of any kind will do:
- * this forbids to execute, which the filter does as well, and, where the kernel can, to signal. A
- * merge of several processes has none, for their MPI reads from each other's memory. 0 or -errno.
- */
+/* Puts the process into a Landlock domain. A process in a domain cannot read the memory of
+ * processes outside it, neither through /proc/PID/mem, which the filter cannot distinguish from
+ * other files, nor by system calls. The domain's own rules are unimportant: they forbid to execute
+ * programs, which the filter forbids too, and to send signals if the kernel supports that. Not used
+ * for a merge of several processes, because MPI reads memory of the other processes. Returns 0 or
+ * -errno. */
 static int enter_domain(unsigned needs)
 {
     struct {
@@ -267,7 +270,8 @@ static int enter_domain(unsigned needs)
 
 void pw_confine(uint64_t input_bytes, unsigned needs)
 {
-#ifndef __SANITIZE_ADDRESS__ /* takes terabytes of addresses, and looks into its own process */
+#ifndef __SANITIZE_ADDRESS__ /* the sanitizer maps terabytes of addresses and traces its own \
+                              * process */
     const struct rlimit none = {0, 0};
     if (!pw_log_wants(PW_LOG_CRASH, 1))
         setrlimit(RLIMIT_CORE, &none);
@@ -281,7 +285,7 @@ void pw_confine(uint64_t input_bytes, unsigned needs)
 #endif
 }
 
-/* In a child, for neither can be left again. */
+/* Tries it in a child process, because it cannot be undone. */
 static int probe(int (*enter)(unsigned needs))
 {
     int status = 0;

@@ -1,5 +1,5 @@
-/* The commands that are programs of their own, under libexec: the merge, which is linked with MPI,
- * the import and the server of metrics, whose libraries every collector would have to load. */
+/* Executes the commands that are separate programs under libexec: the merge, which is linked with
+ * MPI, and the import and the metrics server, whose libraries `profwrap run` should not load. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_
             return 1;
         }
     }
-    /* execv() changes none of them. */
+    /* The casts are safe: execv() does not change the strings. */
     char *const argv[] = {name, (char *)(uintptr_t)dir, (char *)(uintptr_t)listen,
                           (char *)(uintptr_t)token_file, NULL};
     return become(name, argv);

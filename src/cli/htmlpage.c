@@ -12,7 +12,7 @@
 
 enum { D3_LEAST = 5 };
 
-/* The version in the comment that D3's file begins with; -1 when it is no such file. */
+/* Returns the version in the comment at the beginning of D3's file; -1: no D3 file. */
 static int d3_version(const char *head)
 {
     static const char mark[] = "d3js.org v";
@@ -20,7 +20,8 @@ static int d3_version(const char *head)
     return at ? atoi(at + strlen(mark)) : -1;
 }
 
-/* A whole file, whose length must be one of a library; the caller frees it. */
+/* Returns the contents of a file, which the caller frees; NULL when its length is not plausible for
+ * a library. */
 static char *read_text(const char *path)
 {
     enum { MOST = 1 << 23 };

@@ -1,5 +1,5 @@
-/* Finds the parts of an HTML report: the template beside this program, and D3. Called by
- * cmd_report.c. Tool code; prints nothing, the caller prints `problem`. */
+/* Finds the parts of an HTML report: profwrap's template, and D3. Called by cmd_report.c. Tool
+ * code; prints nothing, the caller prints `problem`. */
 #ifndef PW_CLI_HTMLPAGE_H
 #define PW_CLI_HTMLPAGE_H
 
@@ -11,8 +11,8 @@ struct pw_htmlpage {
     char d3[PATH_MAX];
 };
 
-/* `d3` is the user's file; "" for the one that was found when profwrap was built. 0, or -errno and
- * one sentence in `problem`. */
+/* `d3` is the user's file; "": the one that was found when profwrap was built. Returns 0, or -errno
+ * with one sentence in `problem`. */
 int pw_htmlpage_find(const char *d3, struct pw_htmlpage *out, char *problem, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* profwrap-import: what `profwrap import` becomes. */
+/* profwrap-import: the program that `profwrap import` executes. */
 #include "cli/cmd_import.h"
 
 int main(int argc, char **argv)

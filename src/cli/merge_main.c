@@ -1,4 +1,5 @@
-/* profwrap-merge: what `profwrap merge` becomes. Alone among the programs here it loads libmpi. */
+/* profwrap-merge: the program that `profwrap merge` executes, and the only one that is linked with
+ * MPI. */
 #include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -29,14 +30,14 @@ static int read_flops(struct pw_options *o, struct pw_flops_given *given)
     return 0;
 }
 
-/* What to merge, and where to. */
+/* Input and output of a merge. */
 struct merge {
     char dir[4096];
     char output[4200];
     struct pw_merge_options how;
 };
 
-/* -1 to go on, else the exit status; process 0 alone says why. */
+/* Returns -1 to continue, else the exit status. Only process 0 prints the reason. */
 static int understand(int argc, char **argv, int process, struct merge *merge)
 {
     static struct pw_options options;
@@ -78,10 +79,11 @@ static int understand(int argc, char **argv, int process, struct merge *merge)
     return -1;
 }
 
-/* A process that no launcher started has no other to send to. Open MPI would still start a daemon,
- * for jobs that grow, and try every network: 0.2 s each. Without the daemon all processes of a user
- * on a host have one session directory, which each removes as it ends, also when another begins: so
- * none is made. What alone would miss it are file pointers that processes share: there are none. */
+/* Makes MPI_Init fast in a process that was started without a launcher. It is alone, but Open MPI
+ * would start a daemon, for jobs that grow, and try every network, which takes 0.2 s each. Without
+ * the daemon, all processes of a user on a host would share one session directory, which each
+ * removes at its end even if another one needs it. So no session directory is made; only shared
+ * file pointers need it, which are not used. */
 static void start_alone_quickly(void)
 {
     static const char *const launched[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
@@ -94,11 +96,10 @@ static void start_alone_quickly(void)
     setenv("OMPI_MCA_pml", "ob1", 0);
 }
 
-/* What Open MPI maps as it starts, with room for the merge of a small job. With less MPI_Init does
- * not fail but crashes. */
+/* Address space for Open MPI's start and the merge of a small job. With less, MPI_Init crashes. */
 #define LEAST_ADDRESS_SPACE ((rlim_t)256 << 20)
 
-/* Whether MPI can start under the limit on address space; says so when it cannot. */
+/* Whether MPI can start under the limit on address space; prints a message when it cannot. */
 static int has_address_space(void)
 {
     struct rlimit limit;
@@ -118,7 +119,8 @@ int main(int argc, char **argv)
 {
     struct merge merge;
     int process, processes;
-    /* Buffers as large as a chunk come and go with every file: the system would clear them anew. */
+    /* Buffers of the size of a chunk are freed and allocated for every file; without this, the
+     * kernel would clear their memory each time. */
     mallopt(M_TRIM_THRESHOLD, 1 << 26);
     mallopt(M_MMAP_THRESHOLD, 1 << 25);
     if (!has_address_space())

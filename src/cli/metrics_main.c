@@ -1,6 +1,6 @@
-/* profwrap-metrics DIR WHERE TOKENFILE: what `profwrap ctl metrics --serve` becomes. WHERE is ""
- * for a Unix socket in DIR, TOKENFILE "" for a file there, which is made. Alone among the programs
- * here it loads a library for HTTP. */
+/* profwrap-metrics DIR WHERE TOKENFILE: the program that `profwrap ctl metrics --serve` executes,
+ * and the only one that is linked with an HTTP library. WHERE "" means a Unix socket in DIR;
+ * TOKENFILE "" means a file in DIR, which is created. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,20 +23,20 @@
 #include "rank/ring/tick.h"
 #include "run/ask.h"
 
-/* Where a running job's metrics are served: a Unix socket for their owner, or a TCP port for who
- * has a token. */
+/* The address at which a job's metrics are served: a Unix socket for the owner, or a TCP port for
+ * clients that have a token. */
 
 enum { PW_METRICS_TOKEN = 256 };
 
 struct pw_metrics_place {
     int fd, is_tcp;
-    char where[PATH_MAX + 8]; /* as it is printed */
-    char path[PATH_MAX];      /* of a Unix socket: to be removed; "" of others */
+    char where[PATH_MAX + 8]; /* the address as it is printed */
+    char path[PATH_MAX];      /* path of a Unix socket, removed at the end; else "" */
 };
 
 enum { BACKLOG = 128, LEAST_TOKEN = 16, MOST_NAME = 80 };
 
-/* "PORT", "ADDR:PORT" or "[ADDR]:PORT", both as numbers: no name is looked up. */
+/* Parses "PORT", "ADDR:PORT" or "[ADDR]:PORT". Both must be numbers: names are not looked up. */
 static int resolve(const char *at, struct addrinfo **out)
 {
     const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
@@ -48,7 +48,7 @@ static int resolve(const char *at, struct addrinfo **out)
         at++;
         length -= 2;
     } else if (colon && memchr(at, ':', length)) {
-        return -EINVAL; /* which of them ends the address? */
+        return -EINVAL; /* ambiguous: an IPv6 address without brackets */
     }
     if (colon && (!length || length >= sizeof(address)))
         return -EINVAL;
@@ -99,7 +99,7 @@ static int listen_inet(struct pw_metrics_place *place, const char *at)
     return err;
 }
 
-/* Whether a socket lies there at which no process listens any more. */
+/* Whether the path is a socket at which no process listens any more. */
 static int is_dead(const struct sockaddr_un *address)
 {
     struct stat st;
@@ -113,8 +113,8 @@ static int is_dead(const struct sockaddr_un *address)
     return refused;
 }
 
-/* An address holds 107 bytes: of a longer path, its directory is opened, *dir, and named by that.
- */
+/* Makes the socket's address. It has room for 107 bytes, so for a longer path the directory is
+ * opened (*dir) and the address uses its descriptor. */
 static int name_address(const char *path, struct sockaddr_un *address, int *dir)
 {
     char folder[PATH_MAX];
@@ -144,7 +144,7 @@ static int listen_unix(struct pw_metrics_place *place, const char *path)
         return err;
     if (is_dead(&address))
         unlink(path);
-    mode_t before = umask(0177); /* the owner's, as the rank files are */
+    mode_t before = umask(0177); /* only the owner may connect */
     err = listen_at(place, (struct sockaddr *)&address, sizeof(address));
     umask(before);
     if (dir >= 0)
@@ -156,8 +156,8 @@ static int listen_unix(struct pw_metrics_place *place, const char *path)
     return 0;
 }
 
-/* Listens at unix:PATH or [ADDR:]PORT (without ADDR: 127.0.0.1). 0; -EINVAL when `at` is no such
- * text, or another -errno; then `problem` says why. */
+/* Listens at unix:PATH or [ADDR:]PORT (without ADDR: 127.0.0.1). Returns 0; -EINVAL when `at` has
+ * another form, or another -errno. On failure `problem` is set. */
 static int pw_metrics_listen(const char *at, struct pw_metrics_place *out, char *problem,
                              size_t size)
 {
@@ -176,7 +176,7 @@ static int pw_metrics_listen(const char *at, struct pw_metrics_place *out, char 
     return err;
 }
 
-/* Removes a Unix socket's name. The descriptor is the server's, which closes it. */
+/* Removes a Unix socket's name. The server closes the descriptor. */
 static void pw_metrics_unlisten(struct pw_metrics_place *place)
 {
     if (place->path[0])
@@ -203,7 +203,8 @@ static int make_token(const char *path)
     return err;
 }
 
-/* -EPERM when others can read it, -EBADMSG when it holds no token. */
+/* Returns 0; -EPERM when other users can read the file, -EBADMSG when it has no token, or another
+ * -errno. */
 static int read_token(const char *path, char token[PW_METRICS_TOKEN])
 {
     struct stat status;
@@ -222,8 +223,8 @@ static int read_token(const char *path, char token[PW_METRICS_TOKEN])
     return err ? err : strlen(token) < LEAST_TOKEN ? -EBADMSG : 0;
 }
 
-/* Reads the token: the first line of a file that only its owner, the caller, can read. With `makes`
- * a file that is not there is made, with a random one. 0, or -errno with `problem` set. */
+/* Reads the token: the first line of a file that the caller owns and only the owner can read. With
+ * `makes`, creates a missing file with a random token. Returns 0, or -errno with `problem` set. */
 static int pw_metrics_token(const char *path, int makes, char token[PW_METRICS_TOKEN],
                             char *problem, size_t size)
 {
@@ -249,7 +250,7 @@ static int is_running(const char *dir)
     return n > 0;
 }
 
-/* The document, which is to be freed; NULL with *err set. */
+/* Returns the document, which the caller frees; NULL with *err set. */
 static char *make(const char *dir, const sigset_t *ends, size_t *length, int *err)
 {
     const struct pw_request request = {0};
@@ -269,7 +270,7 @@ static char *make(const char *dir, const sigset_t *ends, size_t *length, int *er
     return text;
 }
 
-/* Until the job or a signal ends it. */
+/* Serves until the job has ended or a signal comes. */
 static void serve(struct pw_metrics_server *server, const char *dir, const sigset_t *ends)
 {
     int64_t looked_ns = pw_local_ns();
@@ -288,7 +289,7 @@ static void serve(struct pw_metrics_server *server, const char *dir, const sigse
     }
 }
 
-/* 0, or the exit status after an error was said. */
+/* Returns 0, or the exit status after an error was printed. */
 static int open_place(const char *dir, const char *at, struct pw_metrics_place *place)
 {
     char own[PATH_MAX], problem[PATH_MAX + 256];

@@ -18,10 +18,10 @@
 #include "rank/ring/tick.h"
 
 #define SECOND ((int64_t)1000000000)
-/* A connection's, with its request and answer; where many are open, less. */
+/* The longest life of a connection; shorter when many are open. */
 #define LIFE_NS (10 * SECOND)
 #define LIFE_IN_A_CROWD_NS (1 * SECOND)
-/* Collectors answer once a second: what is younger is given to the next, too. */
+/* Age up to which a document is sent again, because collectors answer only once a second. */
 #define FRESH_NS (1 * SECOND)
 
 enum { MOST_CLIENTS = 256, CROWD = 128, REQUEST_BYTES = 16384, NAME = 256 };
@@ -35,10 +35,10 @@ struct client {
 struct pw_metrics_server {
     struct MHD_Daemon *daemon;
     const char *token;   /* NULL: a Unix socket */
-    char names[2][NAME]; /* of this machine */
+    char names[2][NAME]; /* host names of this machine */
     pthread_mutex_t clients_lock;
     struct client clients[MOST_CLIENTS];
-    pthread_mutex_t lock; /* of what follows; taken before the library's own */
+    pthread_mutex_t lock; /* protects the following fields; taken before the library's own lock */
     struct MHD_Connection *waiting[MOST_CLIENTS];
     int nwaiting;
     bool has_ended;
@@ -86,7 +86,7 @@ static void set_waiting(struct pw_metrics_server *server, struct MHD_Connection 
     pthread_mutex_unlock(&server->clients_lock);
 }
 
-/* The library closes them when they are shut down. It tells before it does. */
+/* Shuts down old connections. The library then calls our callback and closes them. */
 static void end_old(struct pw_metrics_server *server)
 {
     const int64_t now = pw_local_ns();
@@ -105,7 +105,7 @@ static void end_old(struct pw_metrics_server *server)
 
 /* ---- requests ---- */
 
-/* The time that it takes tells nothing of the token. */
+/* Compares in constant time, so that the time does not reveal the token. */
 static bool is_equal(const char *a, const char *b)
 {
     size_t n = strlen(a);
@@ -122,7 +122,7 @@ static bool shows_token(const char *token, const char *authorization)
            is_equal(token, authorization + sizeof(scheme) - 1);
 }
 
-/* Who is at the other end of a Unix socket. */
+/* Whether the client of a Unix socket is our own user. */
 static bool is_own_user(struct MHD_Connection *connection)
 {
     struct ucred peer;
@@ -132,8 +132,9 @@ static bool is_own_user(struct MHD_Connection *connection)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* A browser that was sent here by another's page says that one's name, which may have any address:
- * only addresses and this machine's names are known. */
+/* Whether the Host header is an address or a name of this machine. Protects against DNS rebinding:
+ * a web page of another site whose name resolves to this machine makes the browser send that
+ * name. */
 static bool is_our_name(const struct pw_metrics_server *server, const char *host)
 {
     char name[NAME];
@@ -152,14 +153,14 @@ static bool is_our_name(const struct pw_metrics_server *server, const char *host
            strcasecmp(name, server->names[0]) == 0 || strcasecmp(name, server->names[1]) == 0;
 }
 
-/* The status of a refusal, or 0. */
+/* Returns the HTTP status of a refusal, or 0. */
 static unsigned find_fault(const struct pw_metrics_server *server,
                            struct MHD_Connection *connection, const char *url, const char *method)
 {
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
     if (!host)
         return MHD_HTTP_BAD_REQUEST;
-    if (server->token && !is_our_name(server, host)) /* no browser finds the way to a Unix socket */
+    if (server->token && !is_our_name(server, host)) /* browsers cannot connect to a Unix socket */
         return MHD_HTTP_MISDIRECTED_REQUEST;
     if (server->token &&
         !shows_token(server->token, MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
@@ -175,7 +176,7 @@ static unsigned find_fault(const struct pw_metrics_server *server,
 static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, const char *type,
                              const char *text, size_t length)
 {
-    /* It only reads what it copies. */
+    /* The cast is safe: the function only copies the text. */
     struct MHD_Response *response =
         MHD_create_response_from_buffer(length, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
     if (!response)
@@ -198,7 +199,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
     return reply(connection, status, "text/plain; charset=utf-8", text, (size_t)n);
 }
 
-/* With the lock held: the document, or a place among those who wait for it. */
+/* Sends the document, or suspends the connection until there is one. The caller has the lock. */
 static enum MHD_Result answer(struct pw_metrics_server *server, struct MHD_Connection *connection,
                               bool has_waited)
 {

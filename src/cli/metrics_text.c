@@ -1,4 +1,4 @@
-/* See metrics_text.h. */
+/* Prints metrics as OpenMetrics text; see metrics_text.h. */
 #include "cli/metrics_text.h"
 
 #include <stdlib.h>

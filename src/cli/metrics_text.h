@@ -7,7 +7,7 @@
 
 #include "rank/live/inquiry.h"
 
-/* Prints what the ranks have answered. 0 or -errno. */
+/* Prints the ranks' answers. Returns 0 or -errno. */
 int pw_metrics_print(const struct pw_inquiry *inquiry, FILE *out);
 
 #endif

@@ -18,7 +18,8 @@
 
 #define SECOND ((int64_t)1000000000)
 
-/* The alternate screen, where nothing of what was shown before is lost, without a cursor. */
+/* Switches to the terminal's alternate screen, which keeps the old contents, and hides the
+ * cursor. */
 static const char enter_screen[] = "\033[?1049h\033[?25l", leave_screen[] = "\033[?25h\033[?1049l";
 static const char to_top[] = "\033[H", end_of_line[] = "\033[K", rest_of_screen[] = "\033[J";
 
@@ -27,9 +28,9 @@ enum { LEAST_COLUMNS = 20, LEAST_LINES = 4 };
 struct watch {
     const char *dir;
     size_t ranks;
-    int is_screen; /* standard output is a terminal that can do this */
+    int is_screen; /* standard output is a terminal with an alternate screen */
     int is_coloured;
-    char *last; /* what was shown, NULL nothing yet */
+    char *last; /* the last text shown; NULL: none yet */
 };
 
 static int is_running(const char *dir)
@@ -51,12 +52,12 @@ static struct pw_livepace_look look_of(const struct watch *watch, int is_screen)
     if (!is_screen || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col || !size.ws_row)
         return look;
     look.columns = size.ws_col > LEAST_COLUMNS ? size.ws_col : LEAST_COLUMNS;
-    /* Less one: a line end in the last line would scroll. */
+    /* One line less, because a newline in the last line would scroll. */
     look.lines = size.ws_row > LEAST_LINES ? size.ws_row - 1u : LEAST_LINES;
     return look;
 }
 
-/* The text of one refresh, to be freed; NULL when memory is short. */
+/* Returns the text of one refresh, which the caller frees; NULL when memory is short. */
 static char *compose(const struct watch *watch, const struct pw_inquiry *inquiry)
 {
     const struct pw_livepace_look look = look_of(watch, watch->is_screen);
@@ -77,7 +78,7 @@ static char *compose(const struct watch *watch, const struct pw_inquiry *inquiry
     return NULL;
 }
 
-/* Over what stands there, without a moment in which nothing does. */
+/* Overwrites the old text without clearing the screen, so that it does not flicker. */
 static void paint(const char *text)
 {
     fputs(to_top, stdout);
@@ -103,7 +104,7 @@ static int show(struct watch *watch, const struct pw_inquiry *inquiry)
     return fflush(stdout) ? -EIO : 0;
 }
 
-/* 1 after a signal that asks this program to end. */
+/* Returns 1 after a signal that asks this program to end, else 0. */
 static int sleep_until(int64_t until_ns, const sigset_t *ends)
 {
     int64_t left = until_ns - pw_local_ns();
@@ -112,8 +113,8 @@ static int sleep_until(int64_t until_ns, const sigset_t *ends)
     return sigtimedwait(ends, NULL, &rest) > 0;
 }
 
-/* Asks once and shows it. 0; -EINTR after a signal, -ENODATA when the job has ended; an error that
- * was gathered is explained when the screen is left, by *inquiry's directory. */
+/* Asks the ranks once and shows the answers. Returns 0; -EINTR after a signal, -ENODATA when the
+ * job has ended, or another -errno, which is printed after the screen was left. */
 static int refresh(struct watch *watch, const sigset_t *ends)
 {
     const struct pw_request request = {0};
@@ -123,7 +124,7 @@ static int refresh(struct watch *watch, const sigset_t *ends)
     if (!err)
         err = show(watch, &inquiry);
     pw_inquiry_fini(&inquiry);
-    return err == -EBUSY ? 0 : err; /* others ask: the next time */
+    return err == -EBUSY ? 0 : err; /* another program asks: try again next time */
 }
 
 static int follow(struct watch *watch, const sigset_t *ends)
@@ -144,7 +145,7 @@ static int conclude(const struct watch *watch, int err)
 {
     static struct pw_inquiry inquiry;
     if (watch->is_screen && watch->last)
-        fputs(watch->last, stdout); /* the last view outlives the screen */
+        fputs(watch->last, stdout); /* keep the last view after leaving the screen */
     if (!err || (err == -ENODATA && !is_running(watch->dir)))
         printf("The job has ended.\n");
     else if (err == -EIO || err == -ENOMEM)

@@ -12,10 +12,10 @@
 
 const struct pw_collector *pw_cli_collectors(void)
 {
-    static struct pw_collector table[12]; /* ended by an empty row */
+    static struct pw_collector table[12]; /* the last row is empty */
     table[0] = pw_collector_mpi;
     table[1] = pw_collector_annotations;
-    table[2] = pw_collector_nvtx; /* after annotations: steps that they mark are the steps */
+    table[2] = pw_collector_nvtx; /* after annotations, whose steps have priority */
     table[3] = pw_collector_sys;
     table[4] = pw_collector_host;
     table[5] = pw_collector_gpu;
@@ -30,7 +30,7 @@ static bool is_named(const char *name, const char *word, size_t length)
     return strlen(name) == length && strncmp(name, word, length) == 0;
 }
 
-/* By the words of the default, or a collector's name; 0: nothing has this name. */
+/* Returns the bits of an activity's word or a collector's name; 0: unknown name. */
 static uint32_t bits_of(const char *word, size_t length)
 {
     static const struct {

@@ -6,10 +6,11 @@
 
 #include "rank/collect/collector.h"
 
-/* Ended by a row whose name is NULL. */
+/* Returns the table; its last row has the name NULL. */
 const struct pw_collector *pw_cli_collectors(void);
 
-/* The PW_ACTIVITY_* bits of a list as in --activities; 0 and a sentence when there is none. */
+/* Returns the PW_ACTIVITY_* bits of a list as in --activities; 0 with a sentence in `problem` when
+ * the list is invalid. */
 uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Asking the collectors of a running job, for whatever command; see ask.h. */
+/* Asks the collectors of a running job; see ask.h. */
 #include "run/ask.h"
 
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include "rank/ring/tick.h"
 
 #define SECOND ((int64_t)1000000000)
-/* Collectors look once a second; call stacks take them a moment more. */
+/* Collectors check for requests once a second; call stacks take longer. */
 #define PATIENCE_NS (5 * SECOND)
 #define PATIENCE_STACKS_NS (15 * SECOND)
-/* Another's request is answered or given up within this. */
+/* Within this time, a request of another process is answered or abandoned. */
 #define PATIENCE_OTHER_NS (25 * SECOND)
 
 int pw_ctl_pause(const sigset_t *ends)
@@ -62,7 +62,7 @@ void pw_ctl_block_signals(sigset_t *ends)
     sigprocmask(SIG_BLOCK, ends, NULL);
 }
 
-/* Asks, once no other process does. */
+/* Writes the request; waits while another process has one. */
 static int begin(struct pw_inquiry *inquiry, const struct pw_request *request, const sigset_t *ends)
 {
     int64_t until = pw_local_ns() + PATIENCE_OTHER_NS;
@@ -104,7 +104,7 @@ int pw_ctl_ask(struct pw_inquiry *inquiry, const struct pw_request *request, con
 {
     int err = pw_ctl_gather(inquiry, request, ends);
     if (err == -EINTR && inquiry->n)
-        return 0; /* what came before the signal */
+        return 0; /* with the answers that came before the signal */
     if (err)
         pw_ctl_explain(inquiry, err);
     return err != 0;

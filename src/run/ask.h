@@ -9,25 +9,27 @@
 
 #include "rank/live/inquiry.h"
 
-/* Says why there is no collector to ask in `dir`; 0 when there is one. */
+/* Returns 0 when a collector runs in `dir`; else prints why there is none, and returns the exit
+ * status. */
 int pw_ctl_check_job(const char *dir);
 
-/* From now on signals that ask this program to end are waited for, by pw_ctl_pause(). */
+/* Blocks the signals that ask this program to end; pw_ctl_pause() waits for them. */
 void pw_ctl_block_signals(sigset_t *ends);
 
-/* Sleeps for a moment. 1 when a signal asks this program to end: it then has files to remove. */
+/* Sleeps for a moment. Returns 1 when a signal asks this program to end: the caller must remove its
+ * files first. */
 int pw_ctl_pause(const sigset_t *ends);
 
-/* Asks all ranks and waits for their answers, which are the inquiry's, sorted by rank. 0, or the
- * exit status after an error was said. */
+/* Asks all ranks and waits for their answers, which are in `inquiry`, sorted by rank. Returns 0, or
+ * the exit status after an error was printed. */
 int pw_ctl_ask(struct pw_inquiry *inquiry, const struct pw_request *request, const sigset_t *ends);
 
-/* The same, saying nothing: 0, -EINTR after a signal, -ENODATA when no rank answered, -EBUSY while
- * others ask, or -errno. */
+/* As pw_ctl_ask(), but prints nothing. Returns 0; -EINTR after a signal, -ENODATA when no rank
+ * answered, -EBUSY while another program asks, or another -errno. */
 int pw_ctl_gather(struct pw_inquiry *inquiry, const struct pw_request *request,
                   const sigset_t *ends);
 
-/* Says why nothing was gathered, but of a signal. */
+/* Prints the error of pw_ctl_gather(); nothing for -EINTR. */
 void pw_ctl_explain(const struct pw_inquiry *inquiry, int err);
 
 #endif

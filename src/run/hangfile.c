@@ -13,7 +13,7 @@
 #include "report/live/liveview.h"
 #include "report/writing/safenames.h"
 
-/* A job that hangs again and again is not to fill the disk. */
+/* Limits the number of reports, so that a job that hangs again and again does not fill the disk. */
 enum { MAX_REPORTS = 20, PATH = 4300 };
 
 size_t pw_hangfile_silent(const struct pw_inquiry *inquiry, int32_t **silent)
@@ -45,7 +45,7 @@ json_t *pw_hangfile_json(const struct pw_inquiry *inquiry, json_t *verdict)
     return object;
 }
 
-/* The first report whose text is not there yet; 0, or -EEXIST. */
+/* Finds the first unused name of a report. Returns 0, or -EEXIST when there are too many. */
 static int choose_name(const char *dir, char path[PATH])
 {
     for (int i = 1; i <= MAX_REPORTS; i++) {
@@ -85,12 +85,13 @@ static void write_reports(const struct pw_inquiry *inquiry, const struct pw_live
     char shown[PW_LIVE_HEADLINE];
     int err = choose_name(inquiry->dir, text);
     if (err)
-        return; /* there are enough of them */
+        return; /* the limit was reached */
     snprintf(json, sizeof(json), "%.*s.json", (int)strlen(text) - 4, text);
     err = write_json(inquiry, view, json);
     err = err ? err : write_text(view, text);
     pw_live_headline(view, headline, sizeof(headline));
-    /* Names of communicators are the program's: nothing of them is to reach the terminal raw. */
+    /* The line has names from the program, which must not send control characters to the
+     * terminal. */
     pw_names_printable(shown, sizeof(shown), headline, sizeof(headline));
     if (err)
         pw_error("%s; the report cannot be written: %s", shown, strerror(-err));

@@ -6,15 +6,16 @@
 
 #include "rank/live/inquiry.h"
 
-/* Finds out who waits for whom among the answers, writes the files, and says one line on standard
- * error. Calls younger than `least_ns` do not count as waiting. */
+/* Finds in the answers which rank waits for which, writes the files, and prints one line on
+ * standard error. A call that is open for less than `least_ns` does not count as waiting. */
 void pw_hangfile_write(const struct pw_inquiry *inquiry, int64_t least_ns);
 
-/* The running ranks that did not answer: rising, in *silent (to be freed). Their number. */
+/* Lists the running ranks that did not answer: *silent is sorted; free() it. Returns their
+ * number. */
 size_t pw_hangfile_silent(const struct pw_inquiry *inquiry, int32_t **silent);
 
-/* The verdict, and all that each rank answered; NULL when memory is short. `verdict` may be NULL.
- */
+/* Returns a JSON object with the verdict (may be NULL) and all answers; NULL when memory is
+ * short. */
 json_t *pw_hangfile_json(const struct pw_inquiry *inquiry, json_t *verdict);
 
 #endif

@@ -1,6 +1,6 @@
-/* How the program is made to load the probe besides LD_PRELOAD: the probe is offered to NVTX, CUDA
- * and NCCL as their tool, by variables in the program's environment, unless they name another tool:
- * then one line says so. See run.h. */
+/* Other ways than LD_PRELOAD to load the probe: environment variables name the probe as the tool of
+ * NVTX, CUDA and NCCL. When a variable already names another tool, it is kept, and one line is
+ * printed. See run.h. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,7 @@
 #include "run/paths.h"
 #include "run/run.h"
 
-/* Whether the program is to load the probe by this variable, too; says why not where the user might
- * expect it. */
+/* Whether to set this variable; prints why not when the user might expect it. */
 static int injects(const struct pw_run *run, const char *probe, uint32_t activity,
                    const char *variable, const char *what)
 {
@@ -39,8 +38,8 @@ static int can_inject_cuda(const struct pw_run *run, const char *probe)
     return injects(run, probe, PW_ACTIVITY_CUDA, PW_CUDA_VARIABLE, "CUDA");
 }
 
-/* With --audit, the path in `out` of the library beside the probe that the loader is to ask; else,
- * and where it is not there, NULL. */
+/* Returns the path of the auditor (in `out`) with --audit; NULL without the option, or when the
+ * library is missing. */
 static const char *audit_library(const struct pw_run *run, const char *probe, char *out,
                                  size_t size)
 {
@@ -56,13 +55,14 @@ static const char *audit_library(const struct pw_run *run, const char *probe, ch
     return NULL;
 }
 
-/* NCCL looks for a plugin in the program's own image, where the probe is, too. */
+/* Whether the value makes NCCL look for a plugin in the program's image, which includes the
+ * probe. */
 static int is_static(const char *plugin)
 {
     return strncasecmp(plugin, "STATIC_PLUGIN", strlen(plugin)) == 0;
 }
 
-/* What NCCL is to load, NULL nothing. */
+/* Returns the value of the variable with NCCL's plugin; NULL: do not set it. */
 static const char *nccl_plugin(const struct pw_run *run, const char *probe)
 {
     const char *other = getenv(PW_NCCL_VARIABLE);
@@ -76,8 +76,8 @@ static const char *nccl_plugin(const struct pw_run *run, const char *probe)
     return strlen(probe) > PW_NCCL_LONGEST_PATH ? PW_NCCL_STATIC : probe;
 }
 
-/* The option by which a command line of Python makes it ignore PYTHONPATH, or run no
- * sitecustomize.py: I, E or S; 0 for none, or for another program. */
+/* Returns the option (I, E or S) by which a Python command line ignores PYTHONPATH or runs no
+ * sitecustomize.py; 0 when there is none or the program is not Python. */
 static char ignores_path(char *const *argv)
 {
     const char *slash = strrchr(argv[0], '/');
@@ -87,9 +87,9 @@ static char ignores_path(char *const *argv)
         for (const char *letter = argv[i] + 1; *letter; letter++) {
             if (strchr("IES", *letter))
                 return *letter;
-            if (strchr("cm", *letter)) /* the rest is the program's */
+            if (strchr("cm", *letter)) /* the rest belongs to the Python program */
                 return 0;
-            if (strchr("WX", *letter)) { /* has a value */
+            if (strchr("WX", *letter)) { /* the option has a value */
                 if (!letter[1] && argv[i + 1])
                     i++;
                 break;
@@ -98,7 +98,8 @@ static char ignores_path(char *const *argv)
     return 0;
 }
 
-/* The directory, in `out`, whose sitecustomize.py has Python instrument PyTorch; NULL for none. */
+/* Returns the directory (in `out`) whose sitecustomize.py instruments PyTorch; NULL: do not
+ * instrument. */
 static const char *python_hook(const struct pw_run *run, char *out)
 {
     char path[4096];
@@ -113,7 +114,7 @@ static const char *python_hook(const struct pw_run *run, char *out)
                "phases "
                "are recorded",
                run->argv[0], option);
-    if (!strchr(out, ':')) /* PYTHONPATH is split there */
+    if (!strchr(out, ':')) /* PYTHONPATH is split at ':' */
         return out;
     if (pw_run_is_host_leader(run))
         pw_say("PyTorch is not instrumented: the path %s has a colon in it", out);

@@ -1,4 +1,4 @@
-/* Hands a launch on to its ranks; see launched.h. */
+/* Passes the settings of a launch to its ranks; see launched.h. */
 #include "run/launched.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 static const char audit[] = "LD_AUDIT";
 
-/* What mpirun's fork agent is, behind the path of profwrap. */
+/* The arguments of mpirun's fork agent, after the path of profwrap. */
 static const char agent_command[] = "profwrap run --";
 
 void pw_launched_read(struct pw_launched *out)
@@ -46,7 +46,7 @@ static int is_launch_library(const char *path, size_t size)
     return size >= n && strncmp(path + size - n, PW_LAUNCH_LIBRARY, n) == 0;
 }
 
-/* One that we set; another's stays. */
+/* Removes the variable if profwrap has set it. */
 static void forget_agent(const char *variable)
 {
     const size_t n = strlen(agent_command);
@@ -79,7 +79,7 @@ void pw_launched_forget(void)
     unsetenv(PW_LAUNCH_MCA_VARIABLE);
 }
 
-/* The variables of all rows that are set here. */
+/* Writes all rank variables that are set in this process. */
 static void write_had(FILE *out)
 {
     for (enum pw_rank_row row = 0; row < PW_RANK_ROWS; row++) {
@@ -110,8 +110,9 @@ static char *compose(const char *name, const char *self, char *const *words, int
     return text;
 }
 
-/* The ranks that mpirun starts by ssh have none of our variables. Its fork agent is put before each
- * rank on all hosts; Open MPI splits it at spaces. */
+/* Makes profwrap mpirun's fork agent, which mpirun puts before each rank on all hosts, because
+ * ranks that are started by ssh do not get our variables. Open MPI splits the agent's command at
+ * spaces. */
 static int tell_mpirun(const char *self, const char *text)
 {
     char agent[4200];
@@ -150,7 +151,7 @@ int pw_launched_tell(const char *name, char *const *words, int count)
     return err ? err : put_audit();
 }
 
-/* What rank 0 leaves says how many ranks there are. */
+/* Makes the path of a rank's mark; that of rank 0 also has the number of ranks. */
 static void mark_path(char *path, size_t size, const char *dir, const char *name, int is_first)
 {
     snprintf(path, size, "%s/.launch-%s%s", dir, name, is_first ? "-0" : "");

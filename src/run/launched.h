@@ -1,37 +1,39 @@
-/* What `profwrap LAUNCHER` tells the ranks that its launcher starts, and how it finds them later.
- * Called by cmd_run.c and cmd_launch.c. Tool code; the program and the merge must not inherit the
- * variable (pw_launched_forget()). */
+/* Passes settings from `profwrap LAUNCHER` to the ranks that its launcher starts, and lets it find
+ * their directories later. Called by cmd_run.c and cmd_launch.c. Tool code; the program and the
+ * merge must not inherit the variable (pw_launched_forget()). */
 #ifndef PW_RUN_LAUNCHED_H
 #define PW_RUN_LAUNCHED_H
 
 #include "rank/run/identity.h"
 
-/* Read from the environment. All NULL and 0 where this process was not started under
+/* The values from the environment. All are NULL and 0 when this process was not started under
  * `profwrap LAUNCHER`. */
 struct pw_launched {
-    char *name;  /* of the launch */
-    char *had;   /* the rank variables of its launcher: see rankenv.h */
-    char **argv; /* options of `profwrap run`, behind an argv[0] */
+    char *name;  /* unique name of the launch */
+    char *had;   /* the rank variables that its launcher had (rankenv.h) */
+    char **argv; /* argv[0] and options of `profwrap run` */
     int argc;
-    const char *output; /* where it looks for the ranks' files: set by who parses the options */
+    const char *output; /* directory in which it looks for rank files; set when the options are
+                         * parsed */
 };
 
-/* Reads the variable. What it points to is never freed: options point into it. */
+/* Reads the variable. The strings are never freed, because options point to them. */
 void pw_launched_read(struct pw_launched *out);
 
-/* Takes the launch library and the variable out of the environment: the program and its children
- * are to be as without them. */
+/* Removes the launch library and the variable from the environment, so that the program and its
+ * children run as without them. */
 void pw_launched_forget(void);
 
-/* Puts both in, for a launcher that is started next: `words` are options of `profwrap run`. 0, or
- * -errno. */
+/* Adds both to the environment, for a launcher that is started next. `words` are options of
+ * `profwrap run`. Returns 0 or -errno. */
 int pw_launched_tell(const char *name, char *const *words, int count);
 
-/* In an output directory, by a rank: it was started by this launch. 0 or -errno. */
+/* Called by a rank: marks the output directory as used by a rank of this launch. Returns 0 or
+ * -errno. */
 int pw_launched_mark(const char *dir, const char *name, const struct pw_identity *id);
 
-/* How many ranks the job in `dir` has if this launch started its rank 0; 0 when it started others
- * only, -ENOENT none. */
+/* Returns the number of ranks of the job in `dir` when this launch started its rank 0; 0 when it
+ * started only other ranks, -ENOENT when it started none. */
 int pw_launched_find(const char *dir, const char *name);
 
 #endif

@@ -15,7 +15,7 @@ int pw_cli_self(char *path, int size)
     return 0;
 }
 
-/* `relative` to the directory of the running program. */
+/* Makes the path of `relative`, which is relative to the directory of the running program. */
 static int beside_program(char *path, int size, const char *relative)
 {
     char self[4096];

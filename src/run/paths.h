@@ -3,17 +3,17 @@
 #ifndef PW_RUN_PATHS_H
 #define PW_RUN_PATHS_H
 
-/* Directory that holds bin/profwrap's private files (probe, merge helper), with a trailing
- * slash-less path; found relative to the running program. 0 or -errno. */
+/* The directory with profwrap's private files (probe, merge program), without a slash at its end;
+ * found relative to the running program. Returns 0 or -errno. */
 int pw_cli_private_dir(char *path, int size);
 
-/* The same of the HTML report's template. */
+/* As pw_cli_private_dir(), for the HTML report's template. */
 int pw_cli_page_dir(char *path, int size);
 
-/* The same of the directory that goes into the program's PYTHONPATH. */
+/* As pw_cli_private_dir(), for the directory that is added to the program's PYTHONPATH. */
 int pw_cli_python_hook_dir(char *path, int size);
 
-/* Path of the running program. 0 or -errno. */
+/* The path of the running program. Returns 0 or -errno. */
 int pw_cli_self(char *path, int size);
 
 #endif

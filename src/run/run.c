@@ -1,4 +1,4 @@
-/* What the guard and the collectors of a run decide alike; see run.h. */
+/* Functions that both the guard and the collectors of a run call; see run.h. */
 #include "run/run.h"
 
 #include <errno.h>
@@ -43,7 +43,8 @@ void pw_run_clocks_begin(struct pw_run_clocks *c)
         pw_debug(PW_LOG_CLOCK, 1, "no clock probes: %s", strerror(-err));
 }
 
-/* The option is the same on all ranks; one that differs decides for all of them. */
+/* Decides on the synchronisation. The option should be the same on all ranks; if one rank does not
+ * synchronise, none does. */
 int pw_run_clocks_decide(struct pw_run_clocks *c, struct pw_segment_shared *segment)
 {
     if (!atomic_load(&segment->sync_requested) ||
@@ -113,7 +114,7 @@ int pw_run_unprofiled(struct pw_run *run)
     struct pw_exit end;
     pw_agree_refuse(&run->clocks.agreement);
     pid_t pid = pw_launch_start(&launch, run->path);
-    /* No more processes may be had: the program needs none but this. */
+    /* No process can be created: execute the program in the guard's process. */
     if ((pid == -EAGAIN || pid == -ENOMEM) && getpid() == run->lifeline->guard_pid)
         pid = pw_launch_become(&launch, run->path);
     if (pid < 0) {
@@ -138,7 +139,7 @@ int pw_run_recover(const struct pw_run *run)
 {
     enum { LOOK_US = 20000, MOST_LOOKS = 500 };
     int err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
-    /* `profwrap recover` may be about it already. */
+    /* `profwrap recover` may be working on the journal. */
     for (int look = 0; err == -EBUSY && look < MOST_LOOKS; look++) {
         usleep(LOOK_US);
         err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());

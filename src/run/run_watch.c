@@ -1,4 +1,4 @@
-/* Answers and asks in the collector; see run_watch.h. */
+/* Answers inquiries, and makes them for the watchdog; see run_watch.h. */
 #include "run/run_watch.h"
 
 #include <errno.h>
@@ -18,7 +18,8 @@
 #define LOOK_OFTEN_NS (SECOND / 50)
 #define ASKED_NS (5 * SECOND)
 #define PACE_NS (3 * SECOND)
-/* Each collector looks once a second, and call stacks take it a moment. */
+/* How long the watchdog waits for answers: collectors check once a second, and call stacks take
+ * longer. */
 #define GATHER_NS (8 * SECOND)
 
 void pw_run_watch_init(struct pw_run_watch *w, const struct pw_options *options)
@@ -28,7 +29,7 @@ void pw_run_watch_init(struct pw_run_watch *w, const struct pw_options *options)
     w->hang_ns = pw_option_int(options, PW_OPT_HANG_TIMEOUT) * SECOND;
 }
 
-/* The letter that /proc has for the state of a process; '?' when it cannot be read. */
+/* Returns the letter of a process's state in /proc; '?' when it cannot be read. */
 static char process_state(pid_t pid)
 {
     char path[64], text[512];
@@ -39,11 +40,11 @@ static char process_state(pid_t pid)
     size_t n = fread(text, 1, sizeof(text) - 1, file);
     fclose(file);
     text[n] = '\0';
-    const char *name_end = strrchr(text, ')'); /* the name may hold anything */
+    const char *name_end = strrchr(text, ')'); /* the name may contain ')' */
     return name_end && name_end[1] == ' ' && name_end[2] ? name_end[2] : '?';
 }
 
-/* A rate over the last 3 to 6 s, or since the first step. */
+/* Updates the rate of steps over the last 3 to 6 s, or since the first step. */
 static void keep_pace(struct pw_run_watch *w, int64_t now)
 {
     int64_t step = atomic_load(&w->segment->control.step), span = now - w->pace_ns;
@@ -64,7 +65,7 @@ static void keep_pace(struct pw_run_watch *w, int64_t now)
     }
 }
 
-/* Does what the request asks, and says what came of it. */
+/* Carries out the request and adds the result to *live. */
 static void obey(struct pw_run_watch *w, const struct pw_request *request, struct pw_live *live)
 {
     int64_t step = atomic_load(&w->segment->control.step);
@@ -125,7 +126,8 @@ static void answer_if_asked(struct pw_run_watch *w)
     w->asked_until_ns = pw_local_ns() + ASKED_NS;
 }
 
-/* The first rank that notices and makes the request gathers. */
+/* Makes an inquiry when a call takes too long. The first rank that can make the request writes the
+ * report. */
 static void ask_if_hung(struct pw_run_watch *w, int64_t now)
 {
     uint64_t start;
@@ -154,15 +156,15 @@ static void report(struct pw_run_watch *w)
     w->is_gathering = 0;
 }
 
-/* In a process of its own, for this one has to answer; its parent is soon the guard, which waits
- * for all children. */
+/* Sends the order of a signal to all ranks, in a child process, because this one must answer. The
+ * child's parent becomes the guard, which waits for all children. */
 static void obey_signal(struct pw_run_watch *w)
 {
     int signal = atomic_exchange(w->signalled, 0);
     pid_t pid = signal ? fork() : -1;
     if (pid == 0) {
         if (fork() == 0) {
-            dup2(STDERR_FILENO, STDOUT_FILENO); /* that is the program's */
+            dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output belongs to the program */
             _exit(pw_ctl_order(w->dir, signal == SIGUSR1, PW_OPENED_SIGNAL));
         }
         _exit(0);

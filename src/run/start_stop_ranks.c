@@ -14,8 +14,8 @@
 
 #define SECOND ((int64_t)1000000000)
 
-/* From the proposal to when the last rank must have heard that it holds, and the least of it that
- * must be left when it is said; doubled with each attempt. */
+/* LEAD_S: time from the proposal to the step, within which all ranks must get the commit; doubled
+ * with each attempt. LEFT_PERCENT: the part of it that must be left when the commit is sent. */
 enum { LEAD_S = 2, LEFT_PERCENT = 40, ATTEMPTS = 5 };
 
 struct order {
@@ -25,7 +25,7 @@ struct order {
     double rate; /* steps per second of the fastest rank */
 };
 
-/* Another question to the same ranks; their answers are o->inquiry's. */
+/* Sends another request to the same ranks; the answers are in o->inquiry. */
 static int ask(struct order *o, enum pw_request_kind kind)
 {
     char dir[sizeof(o->inquiry.dir)];
@@ -44,7 +44,7 @@ static int64_t greatest_step(const struct pw_inquiry *inquiry)
     return most;
 }
 
-/* Ranks whose answer to the order was `state`. */
+/* Returns the number of ranks whose answer was `state`. */
 static size_t count(const struct pw_inquiry *inquiry, enum pw_order_state state)
 {
     size_t n = 0;
@@ -61,7 +61,7 @@ static size_t count_unmarked(const struct pw_inquiry *inquiry)
     return n;
 }
 
-/* Ranks that run and said nothing. */
+/* Returns the number of running ranks that did not answer. */
 static size_t count_silent(const struct pw_inquiry *inquiry)
 {
     int32_t *ranks = NULL;
@@ -76,7 +76,7 @@ static size_t count_silent(const struct pw_inquiry *inquiry)
     return silent;
 }
 
-/* The first step that no rank can have come to within `lead` seconds, by how fast they were. */
+/* Returns the first step that no rank will reach within `lead` seconds at its present speed. */
 static int64_t propose(struct order *o, double lead)
 {
     int64_t most = greatest_step(&o->inquiry), rate = 0;
@@ -90,7 +90,7 @@ static int64_t propose(struct order *o, double lead)
     return ahead < 1e15 ? most + (int64_t)ahead : most + (int64_t)1e15;
 }
 
-/* Whether, at its pace, no rank comes to the step before everybody has heard. */
+/* Whether no rank, at its present speed, reaches the step before all ranks have the commit. */
 static int is_far(const struct order *o, double lead)
 {
     int64_t step = o->request.order.step, left = step - greatest_step(&o->inquiry);
@@ -102,7 +102,7 @@ static int withdraw(struct order *o)
     return ask(o, PW_REQUEST_WITHDRAW);
 }
 
-/* Prepares the order on all ranks for one and the same step; 0 when all can be told to keep it. */
+/* Prepares the order on all ranks for the same step. Returns 0 when it can be committed. */
 static int prepare(struct order *o)
 {
     double lead = LEAD_S;
