@@ -1,9 +1,9 @@
-/* profwrap.h: how an application marks its steps, phases and work for the profiler.
+/* profwrap.h: functions by which an application marks its steps, phases and work for the profiler.
  *
  * Header-only: include it, call its functions, and link nothing. Under `profwrap` the calls are
  * recorded; without it each costs one load and one predicted branch. Every call may be made from
- * any thread, at any time, before or after MPI_Init; none fails, prints or changes errno, and none
- * blocks, except for room in a full ring when the run asked for that (--on-full wait).
+ * any thread, at any time, before or after MPI_Init; no call fails, prints or changes errno. No
+ * call blocks, except that with --on-full wait it waits for room in a full buffer.
  *
  * Names are UTF-8, NUL-terminated, copied at once (the first 255 bytes); the caller keeps them.
  *
@@ -38,7 +38,7 @@ enum profwrap_phase {
     PROFWRAP_FORWARD = 2,   /* computing the loss */
     PROFWRAP_BACKWARD = 3,  /* computing gradients */
     PROFWRAP_ALLREDUCE = 4, /* waiting for gradients of other ranks */
-    PROFWRAP_OPTIMIZER = 5  /* applying them */
+    PROFWRAP_OPTIMIZER = 5  /* applying the gradients */
 };
 
 /* The in-application probe exports one of these as `profwrap_api_v1`. Members are only ever
@@ -66,13 +66,13 @@ struct profwrap_api {
 
 static const struct profwrap_api *profwrap_api_;
 
-/* Whether there is a probe that has the member; an older one may lack it. */
+/* Whether there is a probe and it has the member; an older probe may lack it. */
 #define PROFWRAP_HAS_(member)                      \
     (__builtin_expect(profwrap_api_ != NULL, 0) && \
      profwrap_api_->size > offsetof(struct profwrap_api, member) && profwrap_api_->member)
 
-/* Runs when the object that includes this header is loaded; the probe is preloaded, so it is there
- * by then or never. */
+/* Runs when the object that includes this header is loaded. The probe is preloaded, so if it is not
+ * there by then, it never is. */
 __attribute__((constructor, unused)) static void profwrap_find_api_(void)
 {
     void *self = dlopen(NULL, RTLD_LAZY);

@@ -1,5 +1,4 @@
-/* Adds the faults' work, and finds the next stop of a rank by the times at which each fault stops
- * it; see faults.h. */
+/* Adds the work of faults, and finds the next time at which a fault stops a rank; see faults.h. */
 #include "sim/faults.h"
 
 #include "sim/params.h"
@@ -34,7 +33,7 @@ void pw_sim_stops_step(struct pw_sim_play *play)
             set_anchor(play, i);
 }
 
-/* The first stop of the fault that is not over at `at`, on a rank that it hits. */
+/* Finds the first stop by fault `i` that ends after `at`. */
 static int stop_of(const struct pw_sim_play *play, size_t i, int64_t at, struct stop *out)
 {
     const struct pw_sim_fault *f = &play->params->faults[i];

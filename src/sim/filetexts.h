@@ -1,7 +1,7 @@
-/* The texts of a synthetic rank file, in the order of its /strings; their numbers are TEXT_*. Only
- * the files that make rows use the numbers (workranges.c, gpuwork.c, samples.c, runwrite.c);
- * pw_sim_text() of workranges.h has the texts. A text may be added anywhere; its number must not be
- * written elsewhere. */
+/* The texts of a synthetic rank file, in the order of its /strings. Their row numbers are TEXT_*,
+ * used only by the files that make rows (workranges.c, gpuwork.c, samples.c, runwrite.c);
+ * pw_sim_text() of workranges.h returns the texts. A text may be added anywhere, because no other
+ * code contains a number. */
 #ifndef PW_SIM_FILETEXTS_H
 #define PW_SIM_FILETEXTS_H
 

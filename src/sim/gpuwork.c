@@ -1,10 +1,11 @@
-/* Shares out a piece of work to kernels by a table of weights; see gpuwork.h. */
+/* Divides a piece of work into kernels by a table of weights; see gpuwork.h. */
 #include "sim/gpuwork.h"
 
 #include "sim/filetexts.h"
 #include "sim/play.h"
 
-/* The host is ahead by LEAD, or late by LATE; kernels are GAP apart; shorter work is one kernel. */
+/* LEAD: how far the host is ahead; LATE: how late it is with a fault; GAP: time between kernels.
+ * Work shorter than SHORTEST is one kernel. */
 enum { LEAD_NS = 100000, LATE_NS = 5000, GAP_NS = 2000, SHORTEST_NS = 100000 };
 
 static const struct kernel {
@@ -53,7 +54,7 @@ double pw_sim_gpu_growth(const struct pw_sim_params *p, uint32_t without, int64_
     return growth;
 }
 
-/* The time of a piece of work in which the GPU is idle because the host launches late. */
+/* Returns the time in which the GPU is idle in a piece of work because the host launches late. */
 static int64_t dry_ns(const struct pw_sim_params *p, int64_t rank, int64_t step,
                       enum pw_phase phase)
 {
@@ -81,7 +82,7 @@ static struct kernels_of_phase kernels_of(enum pw_phase phase)
     return of;
 }
 
-/* Half of it the GPU waits for a batch, which then comes. */
+/* The phase data: the GPU is idle for half of it, then a batch is copied. */
 static void tell_data(const struct pw_sim_piece *work, int64_t lead, pw_sim_gpu_taker *take,
                       void *context)
 {

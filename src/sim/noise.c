@@ -3,7 +3,8 @@
 
 #include "sim/random.h"
 
-/* A burst comes to a host in 2 % of the steps; a collector pauses after every 50th or so. */
+/* A host has a burst in 2 % of the steps; a garbage collector pauses after about every 50th
+ * step. */
 enum { BURSTS_PER_100 = 2, GC_STEPS = 50 };
 enum { HOST_STREAM = 0x686f7374, RACK_STREAM = 0x7261636b, BURST_STREAM = 0x62757273 };
 enum { GC_STREAM = 0x67632020 };
@@ -23,7 +24,8 @@ double pw_sim_noise_growth(const struct pw_sim_params *p, int64_t rank, int64_t 
                             p->rack_noise);
 }
 
-/* Exponential: most are short, some long. All ranks of the host have it in the same phase. */
+/* Exponentially distributed: most are short, some are long. All ranks of the host have the burst in
+ * the same phase. */
 static double burst_ns(const struct pw_sim_params *p, int64_t rank, int64_t step,
                        enum pw_phase phase)
 {
@@ -34,7 +36,7 @@ static double burst_ns(const struct pw_sim_params *p, int64_t rank, int64_t step
     return -log(pw_sim_uniform(pw_sim_mix(bits))) * (double)p->burst_ns;
 }
 
-/* Ranks have allocated alike but not the same: each pauses in a step of its own. */
+/* Each rank pauses in another step, because ranks allocate similar but not equal amounts. */
 static double gc_ns(const struct pw_sim_params *p, int64_t rank, int64_t step, enum pw_phase phase)
 {
     uint64_t offset = bits_of(p, GC_STREAM, rank, -1) % GC_STEPS;

@@ -235,7 +235,7 @@ static struct pw_sim_fault usual(enum pw_sim_fault_kind kind, const struct pw_si
     };
 }
 
-/* How long it runs, and is stopped then, again and again. */
+/* Checks the intervals of running and of stops of a fault that stops a process repeatedly. */
 static int check_stops(struct pw_sim_fault *f)
 {
     if (f->kind == PW_SIM_CPU_QUOTA) {

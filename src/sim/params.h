@@ -1,6 +1,7 @@
-/* What a synthetic run is made of: its size, pattern, noise, declared faults with the table of
- * their kinds, and the clocks of its hosts. `profwrap sim` (cmd_sim.c) fills it from its options;
- * all else in src/sim only reads it, and every part of a run is a function of it. */
+/* The parameters of a synthetic run: its size, pattern, noise, declared faults with the table of
+ * their kinds, and the clocks of its hosts. `profwrap sim` (cmd_sim.c) fills struct pw_sim_params
+ * from its options; the other files of src/sim only read it, and everything in a run is a function
+ * of it. */
 #ifndef PW_SIM_PARAMS_H
 #define PW_SIM_PARAMS_H
 
@@ -42,22 +43,22 @@ enum pw_sim_fault_kind {
     PW_SIM_CLOCK_SKEW,
     PW_SIM_MISSING,
     PW_SIM_TRUNCATED,
-    PW_SIM_CPU_QUOTA,   /* of a cgroup: runs for `share` % of every 100 ms */
+    PW_SIM_CPU_QUOTA,   /* a cgroup's quota: runs for `share` % of every 100 ms */
     PW_SIM_BURNERS,     /* `burners` other processes on the rank's CPU */
-    PW_SIM_SIGSTOP,     /* for `ns`, once */
-    PW_SIM_SIGSTOPS,    /* for `ns` in every `every_ns` */
-    PW_SIM_FREEZE,      /* a host stands still for `ns`, with its samplers */
+    PW_SIM_SIGSTOP,     /* one stop of `ns` */
+    PW_SIM_SIGSTOPS,    /* a stop of `ns` in every `every_ns` */
+    PW_SIM_FREEZE,      /* a host does not run for `ns`; its samplers neither */
     PW_SIM_DISK_READS,  /* work waits for a disk */
-    PW_SIM_PAGE_FAULTS, /* major ones */
+    PW_SIM_PAGE_FAULTS, /* major page faults */
     PW_SIM_BLOCKED,     /* work waits for a lock */
     PW_SIM_STALL,       /* one step is longer by `ns` */
     PW_SIM_LATE_START,  /* MPI_Init is entered late */
-    PW_SIM_LATE_SETUP,  /* what comes before the first step takes longer */
-    PW_SIM_LATE_END,    /* what comes after the last step takes longer */
+    PW_SIM_LATE_SETUP,  /* the time before the first step is longer */
+    PW_SIM_LATE_END,    /* the time after the last step is longer */
     PW_SIM_CHECKPOINT,  /* a pause of `ns` at the end of every `period`-th step */
-    PW_SIM_DRIFT,       /* steps grow, in the last one by `percent` */
+    PW_SIM_DRIFT,       /* steps get longer, the last one by `percent` */
     PW_SIM_SLOW_ALL,
-    PW_SIM_CONGESTION, /* transfers between hosts, or to and from one of them */
+    PW_SIM_CONGESTION, /* slow transfers between all hosts, or to and from one host */
     PW_SIM_FAULT_KINDS
 };
 
@@ -65,7 +66,7 @@ enum pw_sim_routing {
     PW_SIM_ROUTING_UNIFORM,
     PW_SIM_ROUTING_HOT,      /* one expert has more tokens all the time */
     PW_SIM_ROUTING_ROTATING, /* another one after every 10 steps */
-    PW_SIM_ROUTING_BURST     /* one of them in some steps */
+    PW_SIM_ROUTING_BURST     /* one expert has more in some steps */
 };
 
 struct pw_sim_fault {
@@ -94,25 +95,26 @@ struct pw_sim_params {
     double noise;    /* standard deviation of a rank's work in a step, as a share of its mean */
     int64_t clock_error_ns;
     int64_t pipeline, tensor, microbatches; /* hybrid only */
-    int64_t operators;                      /* in each piece of work, 0 for none */
-    int gpu;                                /* work is kernels, collectives are NCCL's */
-    int queues;                             /* 1: a data pipeline, looked at in each step */
+    int64_t operators;                      /* number in each piece of work; 0: none */
+    int gpu;                                /* 1: work is kernels on GPUs, collectives are NCCL's */
+    int queues;                             /* 1: a data pipeline, sampled in each step */
     int64_t inner;                          /* nested: inner iterations of an outer one */
-    int64_t message, eager;                 /* ring: bytes; larger than this, a send waits */
+    int64_t message, eager;                 /* ring: bytes of a message; a send of more than `eager`
+                                             * bytes waits */
     int64_t chunks;                         /* pipeline: parts of the model on every rank */
     enum pw_sim_routing routing;            /* experts */
-    double hot;                             /* how many times the mean a hot expert has more */
+    double hot;                             /* a hot expert has 1 + this times the mean */
     double lengths;                         /* sigma of sequences' log-normal lengths */
-    double stage_skew; /* by how much the last stage has more work than a middle one */
-    /* 1: the same work, but shared out evenly; for the truth. */
+    double stage_skew; /* how much more work the last stage has than a middle one, as a share */
+    /* 1: the same work, distributed evenly; for truth.json. */
     int even_stages, even_lengths, even_tokens;
-    double overlap; /* data: share of Allreduces that backward hides */
+    double overlap; /* data: share of the Allreduces' time that backward hides */
     double host_noise, rack_noise;
     int64_t burst_ns, gc_ns; /* mean; 0: none */
-    int tell_roles;          /* as profwrap_role() and profwrap_work() would */
+    int tell_roles;          /* 1: write what profwrap_role() and profwrap_work() would record */
     int steps_marked;
     int bare;        /* neither steps nor phases are recorded */
-    int os_samples;  /* of /proc, 10 in a second */
+    int os_samples;  /* 1: samples of /proc, 10 per second */
     int64_t ends_ns; /* from MPI_Init to the first step, and from the last to MPI_Finalize; 0: the
                         run is its steps */
     size_t nfaults;
@@ -125,8 +127,8 @@ const char *pw_sim_pattern_name(enum pw_sim_pattern pattern);
  * or -EINVAL with one sentence in `problem`. */
 int pw_sim_parse_faults(const char *text, struct pw_sim_params *params, char *problem, size_t size);
 
-/* Chooses what was left 0 and checks that the sizes fit together. 0, or -EINVAL with one sentence
- * in `problem`. */
+/* Sets values that are 0 to defaults, and checks that the sizes fit together. Returns 0, or -EINVAL
+ * with one sentence in `problem`. */
 int pw_sim_complete(struct pw_sim_params *params, char *problem, size_t size);
 
 static inline int64_t pw_sim_host(const struct pw_sim_params *params, int64_t rank)
@@ -134,7 +136,7 @@ static inline int64_t pw_sim_host(const struct pw_sim_params *params, int64_t ra
     return rank / params->ranks_per_host;
 }
 
-/* ---- the kinds of faults: whom they hit, how, and what a report should say of them ---- */
+/* ---- the kinds of faults: which ranks they hit, how, and what a report should find ---- */
 
 enum pw_sim_scope {
     PW_SIM_ON_RANK,
@@ -146,21 +148,21 @@ enum pw_sim_scope {
 };
 
 enum pw_sim_how {
-    PW_SIM_ADDS,    /* to a phase's work, a share of the step's */
-    PW_SIM_ADDS_NS, /* once, a time */
-    PW_SIM_STOPS,   /* the process, in work and in calls alike: again and again */
+    PW_SIM_ADDS,    /* adds a share of the step's work to a phase */
+    PW_SIM_ADDS_NS, /* adds a time once */
+    PW_SIM_STOPS,   /* stops the process repeatedly, in work and in calls */
     PW_SIM_STOPS_ONCE,
-    PW_SIM_AT_ENDS, /* before the first step or after the last */
-    PW_SIM_PAUSES,  /* between two steps */
-    PW_SIM_ELSE     /* transfers, clocks, files */
+    PW_SIM_AT_ENDS, /* adds time before the first step or after the last */
+    PW_SIM_PAUSES,  /* pauses between two steps */
+    PW_SIM_ELSE     /* changes transfers, clocks or files */
 };
 
-/* Where the main thread is meanwhile, as /proc has it; READY, FROZEN and QUOTA are its 'R'. */
+/* State of the main thread during the fault, as in /proc; READY, FROZEN and QUOTA are 'R'. */
 enum pw_sim_state {
     PW_SIM_RUNNING,
-    PW_SIM_READY,   /* others have its CPU */
+    PW_SIM_READY,   /* other processes have its CPU */
     PW_SIM_QUOTA,   /* its cgroup has used up its quota */
-    PW_SIM_FROZEN,  /* the host itself stands still */
+    PW_SIM_FROZEN,  /* the host itself does not run */
     PW_SIM_STOPPED, /* 'T' */
     PW_SIM_DISK,    /* 'D' */
     PW_SIM_SLEEPING /* 'S' */
@@ -172,9 +174,9 @@ struct pw_sim_kind {
     enum pw_sim_how how;
     enum pw_sim_state state;
     enum pw_phase phase;
-    double percent, ms; /* unless given */
-    int has_evidence;   /* samples of /proc are written, asked for or not */
-    const char *cause;  /* enum pw_cause's name where it has one; "" where none is to be found */
+    double percent, ms; /* defaults */
+    int has_evidence;   /* 1: samples of /proc are always written */
+    const char *cause;  /* name of the enum pw_cause that a report should find; "": none */
 };
 
 const struct pw_sim_kind *pw_sim_kind_of(enum pw_sim_fault_kind kind);

@@ -11,26 +11,26 @@
 
 enum { NORM_BYTES = 8 };
 
-/* Shares of a step's work, alike in all patterns. */
+/* Shares of a step's work, the same in all patterns. */
 #define DATA_SHARE 0.05
 #define FORWARD_SHARE 0.30
 #define BACKWARD_SHARE 0.60
 #define OPTIMIZER_SHARE 0.05
 
-/* This share of a step's mean work, ns. */
+/* Returns the share of a step's mean work, ns. */
 static inline double ns_of(const struct pw_sim_play *play, double share)
 {
     return share * (double)play->params->step_ns;
 }
 
-/* Collectives beside the work that follows them, of which a part only moves on meanwhile: MPI
- * without a progress thread moves data when the program is inside MPI. */
+/* Nonblocking collectives that overlap with the work after them. Only a part of each is hidden,
+ * because MPI without a progress thread moves data only while the program is inside MPI. */
 
 enum { MOST = 256, NONBLOCKING = 4 }; /* the flag as rank/ring/record.h has it */
 
 struct pw_sim_overlap {
-    int64_t count, hidden_until; /* when what can be hidden of the last one is done */
-    double exposed_ns;           /* what is left for the wait */
+    int64_t count, hidden_until; /* end of the hidden part of the last one */
+    double exposed_ns;           /* the part that remains for the wait */
     int64_t bytes[MOST];
     int64_t began[]; /* [count * ranks] */
 };
@@ -261,7 +261,7 @@ static void nested_step(struct pw_sim_play *play)
     reduce_phase(play, PW_SIM_WORLD, play->params->bytes);
 }
 
-/* As a simulation that balances its load in every 4th step, and writes a summary in every 10th. */
+/* Like a simulation that balances its load in every 4th step and writes a summary in every 10th. */
 static void periods_step(struct pw_sim_play *play)
 {
     const struct pw_sim_params *p = play->params;
@@ -294,7 +294,7 @@ double pw_sim_sum_of_squares(const struct pw_sim_params *p)
            BACKWARD_SHARE * BACKWARD_SHARE / (double)backward;
 }
 
-/* Training whose ranks do different things: pipelines with one forward and one backward in turn
+/* Training in which ranks do different work: pipelines with alternating forward and backward passes
  * (1F1B), and mixtures of experts. */
 
 /* A pipeline of `stages` ranks, each with `chunks` parts of the model: part k of stage s is the
@@ -305,8 +305,8 @@ struct pipeline {
     int64_t stages, chunks, microbatches, rank, stage;
 };
 
-/* How much more work than another part of the model has this one of the rank's: what the first and
- * the last stage have more is in their first and last part. */
+/* Returns the factor for the work of a part of the model: the additional work of the first stage is
+ * in its first part, that of the last stage in its last part. */
 static double more_work(const struct pipeline *l, int64_t part)
 {
     const double more = pw_sim_stage_growth(l->params, l->stage) - 1;
@@ -315,8 +315,8 @@ static double more_work(const struct pipeline *l, int64_t part)
     return part == 0 || part == l->stages * l->chunks - 1 ? more * (double)l->chunks : 0;
 }
 
-/* The pass of one microbatch through one part of the model: the message that it waits for, from the
- * part before (backward: behind) it, its work, and the message to the next part. */
+/* Adds the pass of one microbatch through one part of the model: the message from the part before
+ * (backward: after) it, the work, and the message to the next part. */
 static void add_pass(const struct pipeline *l, int64_t microbatch, int64_t chunk, int forward)
 {
     const struct pw_sim_params *p = l->params;
@@ -347,8 +347,8 @@ static void add_pass(const struct pipeline *l, int64_t microbatch, int64_t chunk
     }
 }
 
-/* The i-th pass, forward or backward, of a rank: microbatches go in groups of as many as there are
- * stages through one chunk after the other. */
+/* Adds the i-th forward or backward pass of a rank. Microbatches are in groups of the number of
+ * stages; each group passes one chunk after the other. */
 static void add_nth(const struct pipeline *l, int64_t i, int forward)
 {
     int64_t group = l->stages * l->chunks, chunk = i % group / l->stages;
@@ -359,9 +359,9 @@ static void add_nth(const struct pipeline *l, int64_t i, int forward)
         add_pass(l, microbatch, forward ? chunk : l->chunks - 1 - chunk, forward);
 }
 
-/* Some forward passes, then one forward and one backward in turn, then the backward passes that are
- * left (Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
- * Megatron-LM", SC 2021). */
+/* Adds some forward passes, then forward and backward passes alternately, then the remaining
+ * backward passes (Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters
+ * Using Megatron-LM", SC 2021). */
 static void add_schedule(const struct pipeline *l)
 {
     int64_t all = l->microbatches * l->chunks, ahead = l->stages - 1 - l->stage;
@@ -401,8 +401,8 @@ static void pipeline_step(struct pw_sim_play *play)
     reduce_phase(play, PW_SIM_WORLD, NORM_BYTES);
 }
 
-/* A layer: half of its work is alike on all ranks, half goes by the tokens that the rank's experts
- * are sent. */
+/* A layer: half of its work is the same on all ranks, half depends on the tokens that the rank's
+ * experts get. */
 static void moe_layer(struct pw_sim_play *play, enum pw_phase phase, double share)
 {
     const struct pw_sim_params *p = play->params;
@@ -418,7 +418,7 @@ static void moe_layer(struct pw_sim_play *play, enum pw_phase phase, double shar
     pw_sim_phase_end(play, phase);
 }
 
-/* Tokens of each rank's experts, by the mean. */
+/* Fills in the tokens of each rank's experts, divided by the mean. */
 static void fill_weights(struct pw_sim_play *play)
 {
     const struct pw_sim_params *p = play->params;

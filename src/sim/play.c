@@ -1,5 +1,5 @@
-/* The loop over the steps of a run, what comes before the first and after the last, and which fault
- * is on when; see play.h. */
+/* The loop over the steps of a run, the time before the first and after the last step, and when
+ * each fault is active; see play.h. */
 #include "sim/play.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include "sim/stage.h"
 #include "sim/unequal.h"
 
-/* What comes before a run's first step and after its last: MPI_Init, set-up, the program's end,
+/* The time before the first step and after the last: MPI_Init, set-up, the program's end,
  * MPI_Finalize. */
 
-/* What MPI_Init and MPI_Finalize take when all are there. */
+/* Duration of MPI_Init and MPI_Finalize after all ranks have entered. */
 enum { INIT_NS = 20000000, FINALIZE_NS = 5000000 };
 
-/* A stream of random numbers of its own: other features draw what they drew before. */
+/* A random stream of its own, so that other features draw the same numbers as before. */
 enum { STREAM = 0x656e6473 };
 
 static void add_faults(struct pw_sim_play *play, enum pw_sim_fault_kind kind)
@@ -44,7 +44,7 @@ static void work(struct pw_sim_play *play, uint64_t which)
     }
 }
 
-/* No rank leaves before all have entered. */
+/* A call that no rank leaves before all have entered. */
 static void meet(struct pw_sim_play *play, enum pw_op op, int64_t ns)
 {
     const struct pw_sim_sink *sink = play->sink;
@@ -147,7 +147,7 @@ static int start(struct pw_sim_play *play)
         play->now[r] += (int64_t)(pw_sim_bits(p->seed, r, 1, 1) % 50000);
         play->told[r] = play->now[r];
     }
-    /* The stages' noises add up to that of the step. */
+    /* The noise of the stages adds up to that of the step. */
     play->sigma = p->noise / sqrt(pw_sim_sum_of_squares(p));
     return 0;
 }

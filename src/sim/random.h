@@ -1,6 +1,6 @@
-/* Random numbers by place, not by order: the value is a function of the seed and of up to three
- * coordinates, so that every process that makes part of a run draws the same ones. Used by all of
- * src/sim; a generator with a state would depend on the order of calls and must not be used. */
+/* Random numbers that are a function of the seed and of up to three coordinates, not of the order
+ * of calls. So all processes that write a part of a run draw the same numbers. Used by all of
+ * src/sim; a generator with state must not be used. */
 #ifndef PW_SIM_RANDOM_H
 #define PW_SIM_RANDOM_H
 

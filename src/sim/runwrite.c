@@ -1,5 +1,4 @@
-/* Plays a run for some ranks at a time, and hands what happens to their rank files; see runwrite.h.
- */
+/* Plays a run and writes the events of some ranks at a time to their rank files; see runwrite.h. */
 #include "sim/runwrite.h"
 
 #include <errno.h>
@@ -30,7 +29,8 @@ struct pw_sim_gpufile {
     uint64_t correlation;
 };
 
-/* Clocks of a GPU that nothing slows, and what NVML says of one that is too hot. */
+/* Clocks of a GPU that is not slowed, NVML's value for a GPU that is too hot, and the speed of
+ * copies. */
 enum { CLOCK_MHZ = 1980, MEMORY_MHZ = 2619, HOT = 0x40, COPY_BYTES_PER_NS = 25 };
 
 static int64_t gpu_file_time(const struct pw_sim_gpufile *g, int64_t time)
@@ -90,7 +90,7 @@ static void pw_sim_gpufile_take(struct pw_sim_gpufile *g, const struct pw_sim_gp
         append_kernel(g, event, PW_SIM_STREAM);
 }
 
-/* The kernel and details of an NCCL operation that is about to be appended to /events/comm, in true
+/* Adds the kernel and details of an NCCL operation that will be appended to /events/comm next; true
  * time. */
 static void pw_sim_gpufile_nccl(struct pw_sim_gpufile *g, int64_t rank, int64_t step,
                                 const struct pw_row_comm_event *event)
@@ -119,7 +119,7 @@ static void pw_sim_gpufile_nccl(struct pw_sim_gpufile *g, int64_t rank, int64_t 
     pw_rankfile_append(g->file, PW_TABLE_nccl, &row);
 }
 
-/* A sample of the clocks in the middle of a step. */
+/* Adds a sample of the clocks in the middle of a step. */
 static void pw_sim_gpufile_sample(struct pw_sim_gpufile *g, int64_t rank, int64_t step,
                                   int64_t time)
 {
@@ -164,10 +164,11 @@ static void pw_sim_gpufile_device(struct pw_sim_gpufile *g, int64_t rank)
     pw_rankfile_append(g->file, PW_TABLE_device, &row);
 }
 
-/* Files open at a time: each buffers a chunk of every table. The run is played once per batch. */
+/* Number of files that are open at the same time: each buffers a chunk of every table. The run is
+ * played once for each batch. */
 enum { BATCH = 128, DEFLATE = 1 };
 
-/* The clocks are synchronised this often; the job starts at this time of the world. */
+/* Interval of clock synchronisations; Unix time of the job's start. */
 #define KNOT_NS ((int64_t)5000000000)
 #define UNIX_START_NS ((int64_t)1700000000000000000)
 
@@ -176,13 +177,14 @@ struct batch {
     int64_t first;
     struct pw_rankfile *files[BATCH];
     struct pw_sim_clock clocks[BATCH];
-    int64_t allocated[BATCH]; /* since the last phase */
+    int64_t allocated[BATCH]; /* bytes allocated since the last phase */
     struct pw_sim_gpufile gpus[BATCH];
     struct pw_sim_samples samples[BATCH];
-    int64_t step; /* that is played */
+    int64_t step; /* the step that is being played */
 };
 
-/* What a synchronisation at that time would have found: wrong by anything within its bound. */
+/* Appends the knot that a synchronisation at that time would have found, with a random error within
+ * its bound. */
 static void append_knot(struct batch *b, int64_t i, int64_t time, uint64_t number)
 {
     const struct pw_sim_clock *clock = &b->clocks[i];
@@ -246,7 +248,7 @@ static void take_event(void *context, int64_t rank, const struct pw_row_comm_eve
     pw_rankfile_append(b->files[rank - b->first], PW_TABLE_comm_event, &row);
 }
 
-/* How far the host is ahead of what is played. */
+/* Returns how far the host is ahead of the GPU. */
 static int64_t lead(const struct batch *b, int64_t rank, int64_t step)
 {
     return b->params->gpu ? pw_sim_gpu_lead(b->params, rank, step) : 0;
@@ -318,7 +320,7 @@ static void take_step(void *context, int64_t rank, int64_t step, int64_t start, 
     }
 }
 
-/* What profwrap_role() would have said; its texts come after all others. */
+/* Writes what profwrap_role() would record; its texts come after all others. */
 static void tell_role(struct batch *b, int64_t i)
 {
     char role[64];
@@ -387,7 +389,7 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
     return err;
 }
 
-/* The file's first three fifths, as a full disk or a lost node would leave it. */
+/* Cuts the file to three fifths, as after a full disk or the loss of a host. */
 static int cut_short(const char *dir, int64_t rank)
 {
     char path[4096];

@@ -1,7 +1,7 @@
-/* Counts as the kernel would; see samples.h. Each rank of a host is bound to a CPU of its own, on
- * which something else runs while the rank is ready and no quota keeps it off. Host samples count
- * the rank's own CPU as it was, and those of the host's other ranks as busy: the faults of those
- * are not seen in them. */
+/* Computes the kernel's counters; see samples.h. Each rank of a host is bound to a CPU of its own.
+ * While the rank is ready and not limited by a quota, another process runs on that CPU. Samples of
+ * the host count the rank's own CPU exactly and the CPUs of the host's other ranks as busy, so
+ * faults of other ranks are not visible in them. */
 #include "sim/samples.h"
 
 #include "core/cpuset.h"
@@ -9,14 +9,14 @@
 #include "sim/play.h"
 #include "sim/random.h"
 
-/* 10 samples a second, late by up to 2 ms; user and system time come in ticks. */
+/* 10 samples per second, late by up to 2 ms; user and system time are in ticks. */
 enum { SAMPLE_NS = 100000000, LATE_NS = 2000000, TICK_NS = 10000000 };
 
 /* A program without faults: on an idle host it waits for a CPU for 0.1 % to 0.3 % of
  * the time that it runs, and has a few switches and minor faults. */
 enum { WAITS_PER_MILLION = 2000, NS_PER_SWITCH = 100000000, NS_PER_MINOR_FAULT = 5000000 };
 
-/* A disk of 100 MB/s; a page that has to be read takes 2 ms. */
+/* A disk of 100 MB/s; a page that must be read from it takes 2 ms. */
 enum { NS_PER_DISK_KB = 10000, NS_PER_MAJOR_FAULT = 2000000 };
 
 enum { RSS_BYTES = 512 << 20, BASE_IO_BYTES = 1 << 20, STREAM = 0x70726f63 };
@@ -118,7 +118,8 @@ static void count(struct pw_sim_samples *os, enum pw_sim_state state, int64_t un
     os->at = until;
 }
 
-/* Samples are taken meanwhile, but not where the sampler stands still, too. */
+/* Advances the counters to `until` and takes the samples that are due, except when the sampler does
+ * not run either. */
 static void move(struct pw_sim_samples *os, enum pw_sim_state state, int64_t until)
 {
     while (os->next <= until && state != PW_SIM_FROZEN) {
@@ -175,7 +176,7 @@ static int is_empty(const struct pw_sim_params *p, int64_t rank, int64_t step, i
 struct pw_row_queue pw_sim_queue_look(const struct pw_sim_params *p, int64_t rank, int64_t step,
                                       int q, int64_t time)
 {
-    /* Full, or one less. */
+    /* The queue is full, or lacks one item. */
     uint64_t bits = pw_sim_bits(p->seed, (uint64_t)rank, (uint64_t)step, 77 + (uint64_t)q);
     return (struct pw_row_queue){
         .time = time,

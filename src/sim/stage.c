@@ -1,5 +1,5 @@
-/* Stages in virtual time: each finds for every rank when it may go on, and tells the sink what the
- * rank's tracer would have recorded. See stage.h. */
+/* Stages in virtual time: each computes for every rank when it can continue, and reports to the
+ * sink what profwrap would have recorded. See stage.h. */
 #include "sim/stage.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "sim/unequal.h"
 #include "sim/workranges.h"
 
-/* Latency and bandwidth of collectives and of messages; what a call costs that waits for no other
- * rank. */
+/* Latency and bandwidth of collectives and of messages; the duration of a call that waits for no
+ * other rank. */
 enum {
     COLL_LATENCY_NS = 20000,
     P2P_LATENCY_NS = 4000,
@@ -62,7 +62,7 @@ static int64_t work_of(struct pw_sim_play *play, int64_t rank, enum pw_phase pha
     return (int64_t)(own + pw_sim_extra(play, rank, phase, share));
 }
 
-/* Moves the rank's clock on. */
+/* Advances the rank's clock. */
 void pw_sim_work_one(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, double mean_ns,
                      double share)
 {
@@ -88,8 +88,8 @@ static int64_t inside(const struct pw_sim_group *g, int64_t rank)
     return at >= 0 && at % g->stride == 0 && at / g->stride < g->size;
 }
 
-/* Other traffic on the links of a host, or of all: those of a group on one host are not concerned.
- */
+/* Whether the fault, other traffic on the links of one host or all hosts, affects the group. A
+ * group within one host is not affected. */
 static int is_congested(const struct pw_sim_params *p, const struct pw_sim_fault *f,
                         const struct pw_sim_group *g)
 {
@@ -103,7 +103,7 @@ static int is_congested(const struct pw_sim_params *p, const struct pw_sim_fault
     return hosts > 1 && has;
 }
 
-/* How busy the link is with other traffic: from not at all to twice as much as usual. */
+/* Returns how busy the link is with other traffic: from 0 to twice the mean. */
 static double burst(const struct pw_sim_play *play, size_t fault, const struct pw_sim_group *g)
 {
     uint64_t when = (uint64_t)play->step << 20 | (play->draw & 0xfffff);
@@ -111,8 +111,8 @@ static double burst(const struct pw_sim_play *play, size_t fault, const struct p
                                           (uint64_t)g->leader << 32 | (uint64_t)g->stride));
 }
 
-/* By how much slow links lengthen a transfer in which `from` and `to` both take part; a collective
- * uses every link of its group. */
+/* Returns the factor by which slow links lengthen a transfer of the group; a collective uses every
+ * link of its group. */
 static double link_factor(const struct pw_sim_play *play, const struct pw_sim_group *g)
 {
     const struct pw_sim_params *p = play->params;
@@ -129,7 +129,8 @@ static double link_factor(const struct pw_sim_play *play, const struct pw_sim_gr
     return factor;
 }
 
-/* When a rank comes to a collective: on a GPU, when it is computed and the stream is free. */
+/* Returns the clock that shows when a rank comes to a collective: on a GPU, when its data is
+ * computed and the communication stream is free. */
 static int64_t *clock_of(struct pw_sim_play *play, int64_t rank)
 {
     if (!play->params->gpu)
@@ -150,7 +151,7 @@ static int64_t weighted(int64_t bytes, const double *weights, int64_t rank)
     return weights ? (int64_t)((double)bytes * weights[rank]) : bytes;
 }
 
-/* What every communicator of the kind does at a time. */
+/* A collective that every communicator of the kind does. */
 struct collective {
     enum pw_sim_comm comm;
     enum pw_op op;
@@ -179,8 +180,8 @@ static void tell_collective(struct pw_sim_play *play, const struct collective *c
         sink->event(sink->context, rank, &event);
 }
 
-/* By how much members that are stopped lengthen a collective that all have entered by `last`: each
- * must be on a CPU for as long as it takes. */
+/* Returns by how much stopped members lengthen a collective that all have entered by `last`: each
+ * member must run for its whole duration. */
 static int64_t stopped_ns(const struct pw_sim_play *play, const struct pw_sim_group *g,
                           int64_t last, int64_t transfer)
 {
@@ -233,7 +234,8 @@ void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_
         int64_t late = stopped_ns(play, &g, last, (int64_t)transfer);
         for (int64_t i = 0; i < g.size; i++) {
             int64_t rank = leader + i * g.stride;
-            /* Not all leave at once: the last rounds of the algorithm differ a little. */
+            /* Ranks leave at slightly different times, because the last rounds of the algorithm
+             * differ. */
             int64_t end =
                 last + (int64_t)(transfer * (0.98 + 0.02 * pw_sim_uniform(draw(play, rank))));
             end = pw_sim_advance(play, rank, end + late, 0);
@@ -278,7 +280,7 @@ void pw_sim_tell_message(struct pw_sim_play *play, const struct pw_sim_side *sid
         sink->event(sink->context, side->rank, &event);
 }
 
-/* Tagged by where it goes to: up the ranks or down. */
+/* Reports a message; its tag tells whether it goes to a higher or a lower rank. */
 static void tell_message(struct pw_sim_play *play, struct pw_sim_side side)
 {
     int receives = side.op == PW_OP_Recv || side.op == PW_OP_Irecv;
@@ -345,8 +347,8 @@ void pw_sim_exchange(struct pw_sim_play *play, int64_t width, int64_t bytes)
         ends[r] = pw_sim_advance(play, r, play->now[r], (2 * at.n + 1) * CALL_NS);
         for (int i = 0; i < at.n; i++) {
             int64_t peer = at.ranks[i];
-            /* A message is under way from when its sender has begun it, but not before this rank
-             * is there to receive. */
+            /* The transfer begins when the sender has begun it and this rank has posted the
+             * receive. */
             int64_t sent = play->now[peer] > play->now[r] ? play->now[peer] : play->now[r];
             int64_t ns = 2 * 4 * CALL_NS + pw_sim_message_ns(play, peer, r, bytes);
             int64_t came = pw_sim_advance_both(play, r, peer, sent, ns);
@@ -384,7 +386,7 @@ void pw_sim_pipeline(struct pw_sim_play *play, enum pw_phase phase, int forward,
             pw_sim_work_one(play, r, phase, mean_ns, share);
             sent[r] = play->now[r];
             if (i + 1 < stages) {
-                /* Buffered: the sender goes on. */
+                /* The message is buffered, so the sender continues. */
                 play->now[r] = pw_sim_advance(play, r, sent[r], CALL_NS);
                 tell_message(play, (struct pw_sim_side){PW_OP_Send, r, r + hop, 0, bytes, sent[r],
                                                         play->now[r], 0});

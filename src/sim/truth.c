@@ -1,6 +1,6 @@
-/* Writes truth.json, what a report on the run should have found (pw_sim_write_truth() of
- * runwrite.h): plays the run once with all faults, and once without each, for what that one costs.
- */
+/* Writes truth.json, which has what a report on the run should find (pw_sim_write_truth() of
+ * runwrite.h). Plays the run once with all faults, and once without each fault, to get the time
+ * that it costs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,12 +17,12 @@
 #include "sim/unequal.h"
 #include "sim/workranges.h"
 
-/* When and in which steps each fault of a played run held ranks up, for truth.json. */
+/* When and in which steps each fault delayed ranks, for truth.json. */
 
 struct pw_sim_effect {
-    int64_t start_ns, end_ns; /* of the first and the last that it did; start_ns < 0: nothing */
-    int64_t held_ns;          /* sum over its ranks: what it took or added */
-    uint8_t *steps;           /* [steps] 1: in this one */
+    int64_t start_ns, end_ns; /* begin of the first and end of the last delay; start_ns < 0: none */
+    int64_t held_ns;          /* delay, summed over its ranks */
+    uint8_t *steps;           /* [steps] 1: delayed a rank in this step */
 };
 
 struct notes {
@@ -86,7 +86,7 @@ static void pw_sim_effects_free(const struct pw_sim_params *p, struct pw_sim_eff
         free(effects[i].steps);
 }
 
-/* What each rank's GPU did with its time in a played run, for truth.json. */
+/* The use of time by each rank's GPU, for truth.json. */
 
 /* Kernels and copies never overlap each other, nor do collectives. */
 struct span {
@@ -97,7 +97,7 @@ struct rank {
     struct pw_sim_clock clock;
     int64_t kernels, copies, compute_ns, copy_ns, comm_ns, dry_ns, gap_ns;
     int64_t first, device_end;
-    struct span comm[64]; /* of the step so far: those that compute may still hide */
+    struct span comm[64]; /* collectives of the step that later compute may still hide */
     int ncomm;
     int64_t hidden_ns;
 };
@@ -114,7 +114,7 @@ static int64_t common(const struct span *a, int64_t start, int64_t end)
     return to > from ? to - from : 0;
 }
 
-/* The device has nothing between device_end and `start`; `launch` tells why. */
+/* Adds an activity. The device was idle between device_end and `start`; `launch` shows why. */
 static void enter(struct rank *r, int64_t start, int64_t end, int64_t launch)
 {
     if (r->first < 0)
@@ -149,8 +149,8 @@ static void take_event(void *context, int64_t rank, const struct pw_row_comm_eve
     struct rank *r = &t->ranks[rank];
     struct span comm = {pw_sim_local_time(&r->clock, event->start),
                         pw_sim_local_time(&r->clock, event->end)};
-    /* It begins when the work before it is done, or the collective before it: never before that is
-     * told. Compute that was told reaches at most to its begin, or hides it from there on. */
+    /* A collective begins after the work or the collective before it was reported. Reported compute
+     * ends at its begin, or hides it from there on. */
     r->kernels++;
     r->comm_ns += comm.end - comm.start;
     if (r->device_end <= comm.start)
@@ -177,7 +177,7 @@ static void take_step(void *context, int64_t rank, int64_t step, int64_t start, 
 {
     struct rank *r = &((struct truth *)context)->ranks[rank];
     (void)step, (void)start, (void)end;
-    r->ncomm = 0; /* all of them are over */
+    r->ncomm = 0; /* all of them have ended */
 }
 
 static void print_rank(FILE *out, const struct rank *r, int64_t rank)
@@ -202,7 +202,7 @@ static int pw_sim_gputruth_print(FILE *out, const struct pw_sim_params *p)
                                take_phase, take_work, take_step,    NULL};
     struct pw_sim_params marked = *p;
     struct pw_sim_result result;
-    marked.steps_marked = 1; /* so that the ends of steps are told */
+    marked.steps_marked = 1; /* so that the ends of steps are reported */
     for (int64_t r = 0; t.ranks && r < p->ranks; r++)
         t.ranks[r] = (struct rank){.clock = pw_sim_clock_of(p, r), .first = -1};
     int err = !t.ranks ? -ENOMEM : p->gpu ? pw_sim_play(&marked, 0, &sink, &result) : 0;
@@ -216,7 +216,7 @@ static int pw_sim_gputruth_print(FILE *out, const struct pw_sim_params *p)
     return err;
 }
 
-/* What a report should say of a synthetic run's operators. */
+/* The operators that a report on the run should show. */
 
 enum { MOST_TEXTS = 64 };
 
@@ -322,7 +322,7 @@ static int is_stop(const struct pw_sim_fault *f)
     return how == PW_SIM_STOPS || how == PW_SIM_STOPS_ONCE;
 }
 
-/* Where they are not declared but come of times: the steps that were hit. */
+/* Prints the steps that were hit, when these follow from the times and were not declared. */
 static void print_hit_steps(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f,
                             const struct pw_sim_effect *effect)
 {

@@ -10,7 +10,8 @@ enum { TOKENS = 4096, ROTATES_AFTER = 10, BURSTS_PER_100 = 5, BURST_TIMES = 4 };
 enum { EXPERT_STREAM = 0x65787074, LENGTH_STREAM = 0x6c656e67 };
 static const double token_noise = 0.03;
 
-/* The rank whose expert most tokens are sent to, or -1; `more` is by how many times the mean. */
+/* Returns the rank whose expert gets most tokens, or -1; *more is the excess as a multiple of the
+ * mean. */
 static int64_t hot_rank(const struct pw_sim_params *p, int64_t step, double *more)
 {
     uint64_t first = pw_sim_bits(p->seed, EXPERT_STREAM, 0, 0) % (uint64_t)p->ranks;
@@ -38,7 +39,7 @@ double pw_sim_tokens(const struct pw_sim_params *p, int64_t rank, int64_t step)
     return share * pw_sim_lognormal(bits, token_noise);
 }
 
-/* Ranks of one replica of the model. */
+/* Returns the number of ranks of one replica of the model. */
 static int64_t replica_size(const struct pw_sim_params *p)
 {
     int is_split = p->pattern == PW_SIM_HYBRID || p->pattern == PW_SIM_PIPELINE;
@@ -83,7 +84,7 @@ int64_t pw_sim_amount(const struct pw_sim_params *p, int64_t rank, int64_t step)
     return (int64_t)(TOKENS * tokens * pw_sim_length(p, rank, step));
 }
 
-/* Ranks that always have more: [], where it is now these and now those. */
+/* Prints the ranks that always have more work; [] when the ranks change. */
 static void print_ranks(FILE *out, const struct pw_sim_params *p, int has_stages, int64_t hot)
 {
     const char *comma = "";
@@ -98,14 +99,14 @@ static void print_ranks(FILE *out, const struct pw_sim_params *p, int has_stages
     fprintf(out, "]");
 }
 
-/* 1 when every rank has a stage of its own: which of them is slow and which has more to do cannot
- * be known. */
+/* Returns 1 when every stage has only one rank: then a slow rank cannot be distinguished from one
+ * with more work. */
 static int is_alone(const struct pw_sim_params *p, const struct pw_sim_params *even)
 {
     return even->even_stages && p->ranks == p->pipeline * p->tensor;
 }
 
-/* A kind of work that ranks have unequal shares of, and the run with it shared out evenly. */
+/* A kind of work that is unequal between ranks, and the run with this work distributed evenly. */
 struct unequal {
     const char *kind;
     struct pw_sim_params even;

@@ -1,5 +1,5 @@
-/* The table of operators of each phase, and how they share out a piece of work; see workranges.h.
- */
+/* The table of operators of each phase, and how a piece of work is divided among them; see
+ * workranges.h. */
 #include "sim/workranges.h"
 
 #include <string.h>
@@ -16,8 +16,7 @@ const char *pw_sim_text(uint32_t row)
     return row < TEXT_COUNT ? texts[row] : NULL;
 }
 
-/* The operators that a piece of work goes through in turn; heavy ones call a kernel for half of
- * their time. */
+/* The operators of a piece of work, in order; heavy ones call a kernel for half of their time. */
 static const struct operator
 {
     enum pw_phase phase;
@@ -49,7 +48,7 @@ enum pw_phase pw_sim_operator_phase(const char *name)
     return PW_PHASE_NONE;
 }
 
-/* The k-th operator of a piece of work in this phase; NULL when it has none. */
+/* Returns the k-th operator of a piece of work in this phase; NULL when the phase has none. */
 static const struct operator* nth_operator(enum pw_phase phase, int64_t k)
 {
     size_t first = 0, n = 0;
