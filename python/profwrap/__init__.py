@@ -10,7 +10,7 @@ Annotations (recorded under ``profwrap python3 script.py``, no-ops everywhere el
         with profwrap.phase("backward"), profwrap.range("loss"):
             loss.backward()
 
-or, of a PyTorch model, all of it at once::
+or, for all parts of a PyTorch model at once::
 
     profwrap.watch(model, optimizer, loader)
 
@@ -20,7 +20,7 @@ Results (needs h5py; pandas DataFrames when pandas is installed, else numpy arra
     run.stragglers
     run.rank(3).events("comm", clock="cluster")
 
-Pure Python: the verbs call the probe that profwrap preloads, through ctypes.
+Pure Python: the annotation functions call the probe, which profwrap preloads, through ctypes.
 """
 
 from ._annotate import (
@@ -59,8 +59,9 @@ _READERS = {"FileError": "_files", "Rank": "_load", "Run": "_load", "load": "_lo
 
 
 def __getattr__(name):
-    """Readers of results are imported when they are first used: programs that only record import
-    nothing for them."""
+    """Imports the readers of results when they are first used, so that programs that only record do
+    not import them.
+    """
     if name not in _READERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

@@ -1,6 +1,6 @@
-"""The verbs of include/profwrap.h, called in the probe that profwrap preloads.
+"""The functions of include/profwrap.h, which call the probe that profwrap preloads.
 
-A wrong argument raises with and without profwrap alike; nothing else does.
+A wrong argument raises an exception, with and without profwrap; nothing else does.
 """
 
 import contextlib
@@ -32,7 +32,8 @@ _JSON_BYTES = 8191  # a longer text would be cut, and what is left of it is no J
 
 class _Marked(ctypes.Structure):
     """What the program has marked itself: that is then no longer done for it. As struct
-    pw_training_marked of src/collectors/torch/torch_training.h."""
+    pw_training_marked of src/collectors/torch/torch_training.h.
+    """
 
     _fields_ = [("steps", ctypes.c_bool), ("phases", ctypes.c_bool)]
 
@@ -46,7 +47,7 @@ def active():
 
 
 def start():
-    """Starts the recording of this rank from now on: after stop(), or after --start-paused."""
+    """Starts the recording of this rank, after stop() or --start-paused."""
     _probe.calls.start()
 
 
@@ -56,7 +57,7 @@ def stop():
 
 
 class Started:
-    """What is start()ed and stop()ped, as a context."""
+    """A context manager that calls start() and stop()."""
 
     def __enter__(self):
         self.start()
@@ -81,8 +82,8 @@ def step(number):
 def steps(batches, first=0):
     """`for n, batch in steps(loader):` marks a step per batch, and the wait for it as phase "data".
 
-    Without a length (a generator) the end is only known after a last wait: that wait is then a
-    step of its own, the last.
+    If the loader has no length (a generator), its end is known only after a last wait; that wait is
+    then an additional last step.
     """
     number = operator.index(first)
     if number < 0:
@@ -155,8 +156,8 @@ def _bytes(text, what):
 def range_push(name):
     """Opens a range on the calling thread; ranges nest, at most 128 deep.
 
-    The first 255 bytes of the name in UTF-8 are kept. Close it with range_pop() on the same
-    thread; range() does so by itself.
+    Names are cut at 255 bytes of UTF-8. Close it with range_pop() on the same thread; range()
+    closes itself.
     """
     _probe.calls.range_push(_bytes(name, "the name of a range"))
 
@@ -169,8 +170,8 @@ def range_pop():
 class range(contextlib.ContextDecorator):  # a verb, spelt as in profwrap.h
     """A named range: `with range("name"):` around a block, or `@range("name")` on a function.
 
-    As a decorator it records one range per call. Of a generator or coroutine function that is the
-    call that makes it, not its run: use `with` inside of those.
+    As a decorator it records one range per call. For a generator or coroutine function this is the
+    call that creates the object, not its run: use `with` inside such functions.
     """
 
     __slots__ = ("_name",)
@@ -188,7 +189,7 @@ class range(contextlib.ContextDecorator):  # a verb, spelt as in profwrap.h
 
 
 def _shapes_text(shapes):
-    """[(32, 64), (64, 8)] as "[[32, 64], [64, 8]]", a text as it is."""
+    """Returns [(32, 64), (64, 8)] as "[[32, 64], [64, 8]]"; returns a text unchanged."""
     if isinstance(shapes, str):
         return shapes
     if not isinstance(shapes, (list, tuple)):
@@ -255,10 +256,10 @@ _INT64 = 2**63 - 1
 def op_past(name, type, shapes, start_ns, end_ns, lane=0, alloc_bytes=0):
     """Records an operator that has ended and that another profiler measured.
 
-    Times are ns as of time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW). Operators of one `lane`, any
-    number for each of the other profiler's threads, nest by their times and in nothing else: give
-    them from the inner to the outer, from one thread. At most 256 lanes. While recording is paused
-    it does nothing.
+    Times are ns as of time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW). `lane` is a number of your
+    choice for each thread of the other profiler. Operators of one lane nest in each other by their
+    times, and in nothing else: record inner operators before outer ones, from one thread. At most
+    256 lanes. While recording is paused it does nothing.
     """
     start = _within(start_ns, 0, _INT64, "the begin of an operator")
     _probe.calls.op_past(
@@ -282,17 +283,17 @@ def queue(name, size, capacity=0):
 def memory(bytes_delta, device=-1):
     """The calling thread allocated (> 0) or freed (< 0) bytes on a device; -1 is the host.
 
-    What happens inside an operator is counted as the operator's.
+    Allocations inside an operator are counted as the operator's.
     """
     change = _within(bytes_delta, -_INT64, _INT64, "a number of bytes")
     _probe.calls.memory(change, _within(device, -1, 2**31 - 1, "a device"))
 
 
 def metadata(key, value):
-    """Keeps `value` with the run under `key`: text as it is, anything else as JSON.
+    """Stores `value` with the run under `key`: a text unchanged, anything else as JSON.
 
-    The last value of a key counts. Keys are cut at 255 bytes and texts at 8191; a JSON longer than
-    that raises ValueError, because what is left of it could not be read.
+    The last value of a key counts. Keys are cut at 255 bytes and texts at 8191; a longer JSON
+    raises ValueError, because a cut JSON could not be read.
     """
     name = _bytes(key, "the key of metadata")
     if isinstance(value, str):
@@ -310,8 +311,8 @@ def metadata(key, value):
 def role(name):
     """This rank's part in the job, where ranks have different work by design: "stage 2", "expert".
 
-    A rank is compared with those of its own role. The last call counts. It is metadata with the key
-    "role".
+    A rank is compared with ranks of the same role. The last call counts. It is metadata with the
+    key "role".
     """
     _probe.calls.metadata(b"role", _bytes(name, "a role"))
 
@@ -319,18 +320,19 @@ def role(name):
 def work(amount):
     """How much work the current step has on this rank: tokens, samples, cells.
 
-    The unit must be the same on all ranks. Work that takes longer because there is more of it is then
-    told from a rank that is slow. Several calls in one step add up.
+    The unit must be the same on all ranks. Then more work can be distinguished from a slow rank.
+    Several calls in one step add up.
     """
     _probe.calls.work(_within(amount, 0, _INT64, "an amount of work"))
 
 
 def flops(count):
     """How many floating-point operations the model needs for what this rank does in the current step:
-    forward and backward, without what is computed again (activation checkpointing).
+    forward and backward, without operations that are repeated (activation checkpointing).
 
-    The report then has FLOP/s and MFU. Several calls in one step add up. transformer_flops() has them
-    of a transformer, profwrap.torch.count_flops() of what PyTorch runs.
+    The report then has FLOP/s and MFU. Several calls in one step add up. transformer_flops()
+    computes them for a transformer, profwrap.torch.count_flops() for the operators that PyTorch
+    runs.
     """
     number = float(count)
     if not 0 <= number < _MOST_FLOPS:
@@ -344,9 +346,9 @@ _MOST_FLOPS = 1e30
 def transformer_flops(parameters, tokens, *, layers=0, heads=0, head_size=0, length=0):
     """The FLOPs that a dense transformer needs to train on `tokens` tokens, as PaLM counts them
     (Chowdhery et al. 2022, appendix B): 6 for each parameter, and 12 x layers x heads x head_size x
-    length of a sequence for attention; without these four only the former.
+    length of a sequence for attention; without these four values, only 6 for each parameter.
 
-    Of a rank that has a part of the model, or of the tokens, it is that part's.
+    For a rank that has a part of the model or of the tokens, pass the numbers of that part.
     """
     attention = 12 * layers * heads * head_size * length
     return float((6 * parameters + attention) * tokens)

@@ -1,8 +1,8 @@
-"""PyTorch trainings recorded without a change to the program: where torch tells what happens.
+"""Records PyTorch trainings without changes to the program, by hooks of torch.
 
-The import hook (_site/) calls on_torch() when the program has imported torch. What is attached is
-attached once for all models, optimizers and loaders, changes no object of the program, and raises
-nothing: failures are counted. The time spent here is recorded as overhead.
+The import hook (_site/) calls on_torch() when the program has imported torch. Hooks are attached
+once for all models, optimizers and loaders. They change no object of the program and raise nothing:
+failures are counted. The time spent here is recorded as overhead.
 """
 
 import atexit
@@ -22,7 +22,7 @@ _clock = time.perf_counter_ns
 
 
 class _Cost:
-    """What recording took in this process, for /overhead."""
+    """The cost of recording in this process, for /overhead."""
 
     def __init__(self):
         self.start_ns = self.failures = 0
@@ -47,14 +47,16 @@ cost = _Cost()
 
 
 def failures():
-    """How often something here failed, and recorded nothing therefore."""
+    """Number of failures here, each of which recorded nothing."""
     if _auto is not None:
         _auto.take_costs()
     return cost.failures
 
 
 def _soft(function):
-    """`function`, whose exceptions are counted instead of raised."""
+    """Returns a function that calls `function` and counts its exceptions instead of raising
+    them.
+    """
 
     def guarded(*args):
         try:
@@ -67,8 +69,9 @@ def _soft(function):
 
 
 class _Forwards:
-    """Reports the outermost module that is called next, by one global hook that is there only until
-    then: modules inside of it are called as without a hook."""
+    """Reports the next outermost module that is called. Uses one global hook, which is removed at
+    that call, so modules inside it are called without a hook.
+    """
 
     def __init__(self, torch, auto):
         self._modules = torch.nn.modules.module
@@ -90,7 +93,7 @@ class _Forwards:
         return self.key in self.hooks
 
     def hide(self):
-        """torch.compile's modules warn about global hooks: not about this one."""
+        """Suppresses the warning of torch.compile's modules about global hooks, for this hook."""
         real = getattr(self._modules, "_has_any_global_hook", None)
         if real is None:
             return lambda: None
@@ -108,7 +111,9 @@ class _Forwards:
 
 
 def _replace(owner, name, ours):
-    """Sets owner.name; returns what undoes that, unless somebody else has replaced it since."""
+    """Sets owner.name. Returns a function that restores it, unless other code has replaced it
+    since.
+    """
     before = vars(owner)[name]
     setattr(owner, name, ours)
 
@@ -120,7 +125,7 @@ def _replace(owner, name, ours):
 
 
 class Auto:
-    """All that is attached to torch; detach() takes it off."""
+    """All hooks that are attached to torch; detach() removes them."""
 
     def __init__(self, torch, shared):
         self._torch = torch
@@ -176,19 +181,23 @@ class Auto:
         shared.cost_ns[:] = [0] * len(_training.HOOKS)
 
     def _report_cost(self):
-        """At steps 1, 2, 4, 8, ...: a process that is killed runs nothing at its end."""
+        """Reports at steps 1, 2, 4, 8, ..., because a process that is killed runs nothing at its
+        end.
+        """
         self.training.shared.next_report = 2 * max(self.training.number, 1)
         if self.training.number:
             self.take_costs()
             cost.tell()
 
     def _is_worker(self):
-        """In a loader's worker process, whose first record would make it the rank's process."""
+        """Whether this is a worker process of a loader, which must not record: its first record
+        would make it the rank's process.
+        """
         workers = sys.modules.get("torch.utils.data._utils.worker")
         return workers is not None and workers._worker_info is not None
 
     def _report_end(self, module):
-        """Of this one call of the module."""
+        """Reports the end of this call of the module only."""
 
         def end(*_):
             handle.remove()
@@ -220,7 +229,7 @@ class Auto:
         return _replace(Iterator, "__next__", next_batch)
 
     def _use_iterator(self, iterator):
-        """It is waited for, and another one was before."""
+        """Called when the program waits for another iterator than before."""
         shared, key = self.training.shared, id(iterator)
 
         def freed(_):
@@ -282,7 +291,9 @@ class Auto:
         return remove
 
     def _attach_steps(self):
-        """By hooks that all optimizers have; None where torch has no such (before 2.1)."""
+        """Attaches to the hooks of all optimizers. Returns None when torch has no such hooks
+        (before 2.1).
+        """
         module = sys.modules["torch.optim.optimizer"]
         if not hasattr(module, "register_optimizer_step_post_hook"):
             return None
@@ -328,7 +339,9 @@ class Auto:
         self._removers.append(remove)
 
     def _attach_scalers(self):
-        """A GradScaler that finds an overflow does not call the optimizer: the step ends with it."""
+        """A GradScaler that finds an overflow does not call the optimizer; then the step ends with
+        the scaler's call.
+        """
         begin, end = self.training.optimizer_begins, self.training.optimizer_ends
         removers = []
         for name in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):
@@ -339,7 +352,7 @@ class Auto:
         return lambda: [remove() for remove in removers]
 
     def _attach_compile(self):
-        """A module that was compiled in place (torch 2.1) is called past all hooks."""
+        """A module that was compiled in place (torch 2.1) is called without any hooks."""
         Module = self._torch.nn.Module
         real = getattr(Module, "compile", None)
         if real is None:
@@ -376,7 +389,7 @@ class Auto:
 
 
 def _state_of(optimizer):
-    """How often its first and its last parameter were changed."""
+    """Returns how often the optimizer's first and last parameters were changed."""
     try:
         groups = optimizer.param_groups
         return groups[0]["params"][0]._version + groups[-1]["params"][-1]._version
@@ -410,14 +423,14 @@ _auto = None  # the one Auto of the process
 
 
 def _say(text):
-    """One line, of one process of a host."""
+    """Prints one line, in one process of each host."""
     local = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
     if all(os.environ.get(name, "0") == "0" for name in local):
         print("profwrap:", text, file=sys.stderr, flush=True)
 
 
 def on_torch(torch, began_ns=None):
-    """The program has imported torch: what it does from now on is recorded. Raises nothing."""
+    """Called when the program has imported torch: records it from now on. Raises nothing."""
     global _auto
     began_ns = _clock() if began_ns is None else began_ns
     try:
@@ -444,8 +457,9 @@ def _at_exit():
 
 
 def take_over():
-    """The program has said itself what to record: ends what is recorded without that. The number of
-    the next step."""
+    """Called when the program itself says what to record: ends the automatic recording. Returns the
+    number of the next step.
+    """
     global _auto
     if _auto is None:
         return 0

@@ -1,5 +1,6 @@
-"""What a file of unknown origin may be before its tables are read, as src/core/h5/h5vet.c has it, and the
-one exception of those that are not."""
+"""Checks of files of unknown origin before their tables are read, as in src/core/h5/h5vet.c, and
+the exception for files that fail them.
+"""
 
 import contextlib
 import errno
@@ -23,11 +24,13 @@ _NOT_THE_FILES = {
 
 
 class FileError(OSError, ValueError):
-    """A file of the run that is damaged, or is no file of profwrap's; the text names it."""
+    """Raised for a file of the run that is damaged, or is no profwrap file; the text names it."""
 
 
 def check_regular(path):
-    """FileError for what is no file, which HDF5 could wait for; OSError for one that is not there."""
+    """Raises FileError when the path is no regular file, because HDF5 could block on it; OSError
+    when it does not exist.
+    """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise FileError(f"{path} is not a regular file")
     with open(path, "rb"):
@@ -36,7 +39,7 @@ def check_regular(path):
 
 @contextlib.contextmanager
 def judging(path):
-    """Whatever else goes wrong in the block is the file's doing, but for what the system says."""
+    """Turns exceptions in the block into FileError, except errors of the system."""
     try:
         yield
     except (FileError, ImportError):
@@ -57,7 +60,9 @@ def _in_one_line(problem):
 
 
 def most_bytes(path):
-    """What the tables of one call may take; ValueError for a variable that is no size."""
+    """Returns the memory that the tables of one call may take. Raises ValueError when the variable
+    is no size.
+    """
     text = os.environ.get(_VARIABLE, "")
     if not text:
         return os.path.getsize(path) + _MORE_BYTES
@@ -79,7 +84,9 @@ def check_memory(path, name, size):
 
 
 def find(file, path):
-    """The object at `path`, or None. Links other than hard ones could lead out of the file."""
+    """Returns the object at `path`, or None. Accepts only hard links: others could lead out of the
+    file.
+    """
     import h5py
 
     node = file
@@ -93,7 +100,7 @@ def find(file, path):
 
 
 def names_of(file):
-    """The names in the root of a file that are its own."""
+    """Returns the names in the root of a file that are not links to other files."""
     return [name for name in file if find(file, name) is not None]
 
 
@@ -124,7 +131,9 @@ def _count_chunks(dataset):
 
 
 def check_storage(file, dataset):
-    """FileError when the dataset's rows are elsewhere, stored strangely, or more than are stored."""
+    """Raises FileError when the dataset's rows are in another file, stored in an unknown way, or
+    more than the stored bytes can hold.
+    """
     import h5py
 
     name, path = dataset.name, file.filename
@@ -145,7 +154,8 @@ def check_storage(file, dataset):
 
 def read_some_texts(dataset, rows, path):
     """Texts of a 1-D dataset: some rows at a time, since any of them may be as long as the file, and
-    together no longer than it, since many rows may claim the same bytes."""
+    together no longer than it, since many rows may claim the same bytes.
+    """
     size, texts, left = os.path.getsize(path), [], os.path.getsize(path)
     block = max(1, (_MORE_BYTES >> 2) // max(size, 1))
     for first in range(0, rows, block):
@@ -159,7 +169,9 @@ def read_some_texts(dataset, rows, path):
 
 
 def is_attribute_plain(attribute):
-    """Whether it is one number or text of fixed length, as profwrap writes them: others are left out."""
+    """Whether the attribute is one number or one text of fixed length, as profwrap writes them;
+    others are ignored.
+    """
     return (
         attribute.get_storage_size() <= _MOST_ATTRIBUTE_BYTES
         and attribute.shape == ()

@@ -1,7 +1,7 @@
 """Python functions as ranges of kind "function", so that call stacks and flame graphs show them.
 
-Python 3.12 and newer tell us by sys.monitoring, older ones by sys.setprofile. Either is installed
-only where there is a probe to tell.
+Python 3.12 and newer report calls by sys.monitoring, older versions by sys.setprofile. These are
+installed only when there is a probe.
 """
 
 import fnmatch
@@ -44,14 +44,18 @@ def _matches(file, patterns):
 
 
 def _is_standard(file):
-    """Python's own library; installed packages may lie in a folder below it."""
+    """Whether the file belongs to Python's own library. Installed packages may be in a folder below
+    it.
+    """
     if file.startswith("<frozen "):
         return True
     return _matches(file, [_STDLIB]) and not any(part in file for part in _INSTALLED)
 
 
 def _short(file):
-    """The path without the folder of sys.path that it was found in, as torch.profiler writes it."""
+    """Returns the path relative to the folder of sys.path in which it was found, as torch.profiler
+    writes it.
+    """
     best = ""
     for folder in sys.path:
         folder = os.path.join(os.path.abspath(folder), "")
@@ -70,8 +74,8 @@ class frames(_annotate.Started):
     """Records Python functions as ranges: `with profwrap.frames():`, or start() and stop().
 
     `include` and `exclude` are folders, files, or patterns with * of file names; without `include`
-    everything is shown but Python's own library. At most `depth` functions are shown inside each
-    other; those deeper count as the time of the last one shown. Functions that ran already at
+    everything is shown but Python's own library. At most `depth` nested functions are shown; the
+    time of deeper ones counts as that of the last one shown. Functions that were already running at
     start() are not shown. Threads that started before are shown on Python 3.12 and newer only.
 
     It costs every Python call and return of the program: docs/python.md has figures.
@@ -97,7 +101,7 @@ class frames(_annotate.Started):
         self._remove = install(self)
 
     def stop(self):
-        """Shows no more functions; those of the calling thread that are open end here."""
+        """Stops showing functions; open ones of the calling thread end here."""
         if self._remove is None:
             return
         self._remove()

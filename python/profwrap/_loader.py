@@ -1,11 +1,14 @@
-"""What the iterators of torch.utils.data.DataLoader know of their batches: private to them, so that
-every reader here expects that it may not be there."""
+"""Reads private attributes of the iterators of torch.utils.data.DataLoader that tell about their
+batches. Each function expects that an attribute may be missing.
+"""
 
 import weakref
 
 
 def ready_batches(iterator):
-    """Batches that wait to be fetched, and how many can: None of a loader without workers."""
+    """Returns how many batches wait to be fetched, and how many can wait; None for a loader without
+    workers.
+    """
     if not hasattr(iterator, "_data_queue"):
         return None
     return count_ready(iterator), capacity(iterator)
@@ -17,7 +20,7 @@ def count_ready(iterator):
 
 
 def has_more(iterator):
-    """False when it is known that the next batch does not exist."""
+    """Returns False when it is known that there is no next batch."""
     try:
         return iterator._num_yielded < len(iterator)
     except (TypeError, AttributeError, NotImplementedError):
@@ -25,14 +28,14 @@ def has_more(iterator):
 
 
 class Loaders:
-    """Numbers of loaders, equal for all iterators of one, as long as it exists."""
+    """Gives each loader a number, the same for all its iterators as long as the loader exists."""
 
     def __init__(self):
         self._numbers = {}  # by weak references to what a loader has one of
         self._count = 0
 
     def number(self, iterator):
-        """0 where it cannot be told."""
+        """Returns the number of the iterator's loader; 0: not known."""
         try:
             key = weakref.ref(iterator._index_sampler, self._forget)
             if key not in self._numbers:
@@ -47,8 +50,9 @@ class Loaders:
 
 
 def length(iterator):
-    """How many batches it has, -1 not known. Of an iterator it does not change, and its samplers' is
-    a function of the program."""
+    """Returns the number of batches, -1: not known. It is read once for an iterator: it does not
+    change, and the length of a sampler is a function of the program.
+    """
     try:
         return len(iterator)
     except (TypeError, AttributeError, NotImplementedError):
@@ -56,16 +60,17 @@ def length(iterator):
 
 
 def capacity(iterator):
-    """Batches that the workers make ahead; 0 without workers."""
+    """Returns the number of batches that the workers prepare ahead; 0 without workers."""
     if not hasattr(iterator, "_data_queue"):
         return 0
     return iterator._prefetch_factor * iterator._num_workers
 
 
 def room(iterator):
-    """(function that tells how many batches the workers' queue still takes, that number of an empty
-    queue), or None: where it is another kind of queue, or where the iterator's own numbers do not tell
-    which batches came out of it before their turn."""
+    """Returns (a function that returns how many more batches the workers' queue can take, that
+    number for an empty queue). Returns None for another kind of queue, or when the iterator does
+    not show which batches came out of the queue before their turn.
+    """
     try:
         queue = iterator._data_queue
         is_iterable = iterator._dataset_kind != _MAP
@@ -78,7 +83,7 @@ _MAP = 0  # torch.utils.data._DatasetKind.Map
 
 
 def describe(iterator):
-    """Worker processes, and batches that each of them makes ahead."""
+    """Records the number of worker processes, and the batches that each prepares ahead."""
     workers = getattr(iterator, "_num_workers", 0)
     ahead = getattr(iterator, "_prefetch_factor", 0) if workers else 0
     return workers, ahead or 0

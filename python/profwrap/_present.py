@@ -1,4 +1,4 @@
-"""What a run looks like at a glance: its summary as a table, and as HTML in a notebook."""
+"""The summary of a run, as a table and as HTML in a notebook."""
 
 import html
 
@@ -17,7 +17,9 @@ def _share(part):
 
 
 def summary(report):
-    """(what, value) pairs of a report.json, values as texts; what is not known is left out."""
+    """Returns (what, value) pairs of a report.json, with values as texts; values that are not known
+    are omitted.
+    """
     job, steps = report.get("job") or {}, report.get("steps") or {}
     complete = report.get("completeness") or {}
     efficiency = report.get("efficiency") or {}
@@ -56,7 +58,9 @@ def _html_table(title, names, rows):
 
 
 def _table_of(run, attribute, title, first, most):
-    """A table of cluster.h5 by whichever of its columns say who and how long; "" without rows."""
+    """Returns an HTML table of a table of cluster.h5, with those of the given columns that it has;
+    "" without rows.
+    """
     try:
         table = run.table(attribute, pandas=False)
     except (FileNotFoundError, KeyError):
@@ -68,7 +72,7 @@ def _table_of(run, attribute, title, first, most):
 
 
 def run_html(run):
-    """The headline, the summary, and the tables that people look at first."""
+    """Returns HTML with the headline, the summary and the most important tables."""
     try:
         pairs = summary(run.report)
     except FileNotFoundError as problem:
@@ -81,7 +85,7 @@ def run_html(run):
 
 
 def rank_html(rank):
-    """Who the rank was, and how it ended."""
+    """Returns HTML with the rank's identity and how it ended."""
     names = ("hostname", "pid", "exit_code", "exit_signal", "complete", "dropped_events", "command")
     rows = [(name, rank.attributes[name]) for name in names if name in rank.attributes]
     return _html_table(f"Rank {rank.number}", ("what", "value"), rows)
@@ -93,7 +97,8 @@ TIMELINE_ROW_BYTES = 128  # of timeline(), while the rows are ordered
 
 def timeline(steps, ranges, comm, gaps):
     """Steps, ranges, communication and losses of a rank, TIMELINE, as columns, in the order of their
-    begin."""
+    begin.
+    """
     import numpy
 
     def texts(values, rows):
@@ -119,6 +124,6 @@ def timeline(steps, ranges, comm, gaps):
         "thread": numpy.concatenate(column("thread", -1)).astype("int32"),
         "depth": numpy.concatenate(column("depth", -1)).astype("int32"),
     }
-    # Of what begins together, the longer is around the other.
+    # Of two rows that begin together, the longer one encloses the other.
     order = numpy.lexsort((-columns["end"], columns["start"]))
     return {name: values[order] for name, values in columns.items()}

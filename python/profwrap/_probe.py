@@ -1,7 +1,7 @@
 """The probe that profwrap preloads, called through ctypes; without one every call does nothing.
 
-The calls hold the GIL: they take well below a microsecond and never block, but for room in a full
-ring when the run asked for that (--on-full wait).
+The calls hold the GIL: they take well below a microsecond and never block, except that with
+--on-full wait they wait for room in a full ring.
 """
 
 import ctypes
@@ -43,15 +43,15 @@ def _nothing(*_):
 
 
 class Calls:
-    """The probe's functions as attributes: those that `struct` has, and no-ops for the others."""
+    """The probe's functions as attributes; functions that `struct` lacks are no-ops."""
 
     __slots__ = ("present", *(name for name, _ in _MEMBERS))
 
     def __init__(self, struct=None):
-        #: Names of the members that are there; empty without a probe.
+        #: Names of the functions that the probe has; empty without a probe.
         self.present = frozenset()
         for name, _ in _MEMBERS:
-            # An older probe's struct is shorter: what lies behind it is not read.
+            # An older probe's struct is shorter: do not read beyond its end.
             known = struct is not None and getattr(_Struct, name).offset < struct.size
             call = getattr(struct, name) if known else None
             if call:  # not NULL: a member may be there without anything behind it
@@ -66,5 +66,5 @@ def _find():
         return None
 
 
-#: What every verb calls. One object for the life of the process; tests replace it.
+#: The object whose functions all annotations call. There is one in a process; tests replace it.
 calls = Calls(_find())

@@ -1,7 +1,8 @@
 """Which steps are recorded, decided in the program: schedule() and profile(), as in torch.profiler.
 
 The run's own --schedule does the same from outside, on the numbers that the program gives its steps;
-profile() is for programs that want to decide it themselves, or to be told when a window has ended.
+profile() is for programs that decide it themselves, or that need a callback when a window has
+ended.
 """
 
 import enum
@@ -12,7 +13,7 @@ from . import _annotate
 
 
 class Action(enum.Enum):
-    """What is done with a step; the names are those of torch.profiler.ProfilerAction."""
+    """How a step is handled; the names are those of torch.profiler.ProfilerAction."""
 
     NONE = 0
     WARMUP = 1
@@ -33,8 +34,9 @@ def _count(value, name, least):
 class schedule:
     """Steps skip_first, then `repeat` times (0: for ever) wait, warmup and active steps.
 
-    Called with the number of a step it answers an Action: a pure function, so that ranks that count
-    alike record the same steps. Its text is what --schedule of `profwrap` takes.
+    Called with the number of a step, it returns an Action. It is a pure function, so ranks that
+    count steps in the same way record the same steps. Its text is a value for profwrap's
+    --schedule.
     """
 
     __slots__ = ("skip_first", "wait", "warmup", "active", "repeat")
@@ -70,18 +72,19 @@ def _always(_):
 
 
 class Window:
-    """Steps that were recorded together: what on_trace_ready is called with."""
+    """Consecutive steps that were recorded; the argument of on_trace_ready."""
 
     def __init__(self, number, first_step, last_step):
         #: 0 for the first window of the program.
         self.number = number
         self.first_step, self.last_step = first_step, last_step
-        #: Where the run's files will be, or None without profwrap. They are whole after the program.
+        #: Directory of the run's files, or None without profwrap. The files are complete after the
+        # program's end.
         self.directory = os.environ.get("PROFWRAP_DIRECTORY")
 
     @property
     def steps(self):
-        """The steps as --steps of `profwrap report` takes them."""
+        """The steps as a value for --steps of `profwrap report`."""
         return f"{self.first_step}-{self.last_step}"
 
     def __repr__(self):
@@ -99,10 +102,10 @@ class profile(_annotate.Started):
     Every step() ends a step and begins the next; they are marked, counted from `first_step`, unless
     `mark_steps` is False: then the program calls profwrap.step() itself.
 
-    `schedule` is any function of the number of steps since the start that answers NONE, WARMUP,
-    RECORD or RECORD_AND_SAVE, torch.profiler.schedule() included. A window's end calls
-    `on_trace_ready`, in the program, with a Window; what it raises is the program's. Starting costs
-    nothing that would have to be warmed up, so that warmup steps are left out like those of `wait`.
+    `schedule` is any function that gets the number of steps since the start and returns NONE,
+    WARMUP, RECORD or RECORD_AND_SAVE, such as torch.profiler.schedule(). At the end of a window,
+    `on_trace_ready` is called with a Window; its exceptions are raised in the program. Recording
+    needs no warm-up, so warmup steps are excluded like those of `wait`.
 
     Recording starts and stops by profwrap.start() and profwrap.stop(): docs/python.md says what wins
     when the run was started with --schedule as well.
@@ -136,7 +139,7 @@ class profile(_annotate.Started):
         """Ends a step, and its window where the schedule says so, and begins the next step."""
         if not self._open:
             raise RuntimeError("step() of a profile that was not started")
-        # One after the other: the callback's own time belongs to no step of the window.
+        # In this order, so that the time of the callback belongs to no step of the window.
         if self.current_action is Action.RECORD_AND_SAVE:
             self._end_window(self.step_num)
         self.step_num += 1

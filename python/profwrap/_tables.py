@@ -44,8 +44,9 @@ def want_pandas(wanted):
 
 @contextlib.contextmanager
 def open_file(path, kind):
-    """The HDF5 file at `path`, after a look at what it says it is; what goes wrong with it, or in the
-    block, is a FileError."""
+    """Opens the HDF5 file at `path` and checks its format. Errors of the file, and in the block,
+    are raised as FileError.
+    """
     h5py = h5py_module()
     _files.check_regular(path)
     _files.most_bytes(path)  # what is wrong with its variable is no fault of the file
@@ -80,14 +81,14 @@ def is_table(node):
 
 
 def _decoded(column):
-    """An array of UTF-8 bytes as text."""
+    """Returns an array of UTF-8 bytes as texts."""
     import numpy
 
     return numpy.char.decode(column, "utf-8", "replace")
 
 
 def _shared(texts, places):
-    """The text of each place: rows share the texts, so that a long one takes its memory once."""
+    """Returns the text of each row. Equal texts are shared, so a long one takes its memory once."""
     import numpy
 
     found = numpy.empty(len(texts), dtype=object)
@@ -96,7 +97,7 @@ def _shared(texts, places):
 
 
 def _named(column, names):
-    """Enumeration values as their names; a value without one is "?"."""
+    """Returns the names of enumeration values; "?" for a value without a name."""
     import numpy
 
     by_value = {value: name for name, value in names.items()}
@@ -114,7 +115,9 @@ _UNIQUE_BYTES = 32  # and for a while, where the texts that are used are looked 
 
 
 def _row_bytes(dtype, enums, path):
-    """The most that a row takes at once: as it is stored, in columns, and in the table made of them."""
+    """Returns the most memory that a row takes at one time: as stored, in columns, and in the
+    resulting table.
+    """
     texts = _TEXTS.get(path, {})
     columns, most = 0, 0
     for name in dtype.names:
@@ -130,14 +133,15 @@ def _row_bytes(dtype, enums, path):
 
 
 def _enums_of(dtype):
-    """What the fields of a table are enumerations of: {field: {name: value}, or None}."""
+    """Returns the enumerations of a table's fields: {field: {name: value}, or None}."""
     h5py = h5py_module()
     return {name: h5py.check_enum_dtype(dtype[name]) for name in dtype.names}
 
 
 def count_bytes(file, path, more=0):
-    """What read_columns() and resolve() of a table may take, and `more` for each row; 0 when the file
-    has no such table."""
+    """Returns the memory that read_columns() and resolve() of a table may take, plus `more` for
+    each row; 0 when the file has no such table.
+    """
     dataset = find_table(file, path)
     if dataset is None:
         return 0
@@ -187,7 +191,7 @@ def read_texts(file, path):
 
 
 def resolve(columns, path, file):
-    """Rows of texts by the text; a row past their end is "?"."""
+    """Replaces row numbers by the texts; "?" for a row that does not exist."""
     import numpy
 
     wanted = {name: texts for name, texts in _TEXTS.get(path, {}).items() if name in columns}
@@ -212,7 +216,9 @@ def make_table(columns, pandas):
 
 
 def to_cluster(local, knots):
-    """Local ns to cluster ns by the rows of /clock: linear between them, held outside."""
+    """Converts local ns to cluster ns by the rows of /clock: linear between them, with a constant
+    offset outside.
+    """
     import numpy
 
     if len(knots) == 0:

@@ -1,4 +1,4 @@
-"""What torch.profiler measured, handed to profwrap when it is there: operators that have ended."""
+"""Records the operators that torch.profiler has measured, after they have ended."""
 
 import time
 from typing import NamedTuple
@@ -13,8 +13,9 @@ _NO_WORK = ("[memory]", "[OutOfMemory]")  # memory outside of operators
 
 
 class Recorded(NamedTuple):
-    """What record() did: operators that profwrap has now; events that it left out (of devices,
-    asynchronous ones, memory outside of operators); and how wrong their times may be."""
+    """The result of record(): the number of recorded operators, the number of ignored events (of
+    devices, asynchronous ones, memory outside operators), and the error bound of the times.
+    """
 
     operators: int
     left_out: int
@@ -48,9 +49,10 @@ _first = _Clocks.read()
 
 
 class _Map:
-    """PyTorch's times as profwrap's: on a line between two readings of both clocks, since what sets
-    the time of day (NTP) lets them drift apart. The error: all of that drift might have been at
-    once, within the events."""
+    """Converts PyTorch's times to profwrap's by a line between two readings of both clocks, because
+    NTP changes the rate of the time of day. The error bound is the whole drift, which may have
+    happened at once, during the events.
+    """
 
     def __init__(self, first, last):
         drift = last.offset - first.offset
@@ -61,7 +63,7 @@ class _Map:
         self.error_ns = first.gap + last.gap + abs(drift)
 
     def __call__(self, unix):
-        """Never decreasing, so that what was inside of something stays so."""
+        """The result never decreases with the time, so nested events stay nested."""
         ago = self._last.unix - unix
         return self._last.raw - ago - ago * self._drift // self._passed
 
@@ -78,7 +80,9 @@ def _type_of(event):
 
 
 def _bytes_of(event):
-    """Allocated less freed, on all devices; what is on them is called cuda before PyTorch 2.3."""
+    """Returns the bytes allocated minus freed on all devices; before PyTorch 2.3 the attributes are
+    named cuda.
+    """
     device = getattr(event, "device_memory_usage", None)
     return event.cpu_memory_usage + (event.cuda_memory_usage if device is None else device)
 
@@ -92,7 +96,7 @@ def _is_operator(event):
 
 
 def _inner_first(event):
-    """The event and all inside of it, each after those inside of it."""
+    """Yields the event and all events inside it, inner ones first."""
     left = [(event, iter(event.cpu_children))]
     while left:
         child = next(left[-1][1], None)
@@ -103,14 +107,16 @@ def _inner_first(event):
 
 
 def _begin_ns(kineto):
-    """What the times of events are counted from; with PyTorch 2.4 and newer there are ns."""
+    """Returns the time from which events' times count; in ns with PyTorch 2.4 and newer."""
     if hasattr(kineto, "trace_start_ns"):
         return kineto.trace_start_ns()
     return kineto.trace_start_us() * _US
 
 
 def _finished(prof):
-    """The autograd profiler of a torch.profiler.profile, or what is one, that has ended."""
+    """Returns the ended autograd profiler of a torch.profiler.profile; the argument may be such a
+    profiler itself.
+    """
     inner = getattr(prof, "profiler", prof)
     if not hasattr(inner, "kineto_results") or not hasattr(inner, "function_events"):
         raise TypeError(f"record() takes a torch.profiler.profile, not {type(prof).__name__}")
@@ -120,8 +126,8 @@ def _finished(prof):
 
 
 def record(prof):
-    """Gives profwrap the operators of a torch.profiler.profile that has ended, as PyTorch has
-    measured them: those made of others, nodes of autograd, and labels (record_function) too.
+    """Records the operators of a torch.profiler.profile that has ended, as PyTorch has measured
+    them, including composite operators, nodes of autograd, and labels (record_function).
 
     Calls, times, self times and memory are those of prof.key_averages(). Each thread of PyTorch's
     is a lane (op_past): its operators nest in nothing else, such as watch()'s modules. Call it once

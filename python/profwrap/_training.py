@@ -1,8 +1,8 @@
-"""What a training is doing that marks nothing itself: the probe's functions that PyTorch's hooks call
-(src/collectors/torch/torch_hooks.c), which find its steps and phases.
+"""Finds the steps and phases of a training that marks none: the probe's functions that PyTorch's
+hooks call (src/collectors/torch/torch_hooks.c).
 
-They are functions of C, called by Python as its own: what ctypes needs to call one, or a function of
-Python that does little, takes longer to come into the processor's caches than all that they do.
+They are C functions that Python calls like its own. A call through ctypes, or of a small Python
+function, would take longer than their work, because its code is not in the CPU's caches.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from . import _annotate, _probe
 _object, _address = ctypes.py_object, ctypes.c_void_p
 
 
-# Of attributes that are read.
+# Names of attributes that are read.
 _NAMES = ("name_training", "name_num_yielded", "name_task_info", "name_tasks_outstanding")
 
 
@@ -100,7 +100,9 @@ class _Hooks(ctypes.Structure):
 
 
 def find(library=None):
-    """The probe's functions and what it shares with Python; None without a probe that has them."""
+    """Returns the probe's functions and the struct that it shares with Python; None when there is
+    no probe with them.
+    """
     try:
         shared = _Hooks.in_dll(ctypes.CDLL(library), "profwrap_hooks_v1")
     except (OSError, TypeError, ValueError):
@@ -123,8 +125,8 @@ class Training:
     """The probe's functions as attributes, and what they call in Python, which has few calls: at the
     begin, or where another loader or model is used.
 
-    `hooks[key] = hook` has the next forward reported. `is_worker` answers whether this is a process
-    that only loads data; `state_of(optimizer)` with a number that changes when parameters do.
+    `hooks[key] = hook` makes the next forward be reported. `is_worker` returns whether this process
+    only loads data; `state_of(optimizer)` returns a number that changes when parameters change.
     """
 
     def __init__(self, shared, hooks, key, hook, *, grad_enabled, is_worker, state_of, **calls):

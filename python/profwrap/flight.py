@@ -3,9 +3,9 @@
     python3 -m profwrap.flight FILE...        writes FILE.json
 
 A pickle is a program for its reader: it may name any function to be called, and ask for any amount of
-memory. Here it is looked through before anything of it is executed. It may hold plain values only, as
-PyTorch's do, and nothing in it may ask for more than the file has bytes for. The JSON is written as it
-is made, under a name of its own until it is whole, for its owner only.
+memory. So this module checks the pickle before any of it is executed. It may contain only plain
+values, as PyTorch's dumps do, and no value may be larger than the file's bytes allow. The JSON is
+written to a temporary file with access for the owner only, and renamed when it is complete.
 """
 import contextlib
 import io
@@ -28,7 +28,7 @@ LEAST_LIMIT = 1 << 20
 MEMORY_PER_BYTE = 256
 MEMORY_BASE = 512 << 20
 
-# (what they need is bounded by what they are made of)
+# (their memory is limited by that of their elements)
 PLAIN = {
     "PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2",
     "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "EMPTY_LIST", "APPEND",
@@ -44,14 +44,14 @@ LENGTHS = {
 
 
 def take(data, at, count):
-    """The little-endian number of so many bytes."""
+    """Returns the little-endian number of the next `size` bytes."""
     if at + count > len(data):
         raise ValueError("is no pickle of plain values: it is cut off")
     return int.from_bytes(data[at : at + count], "little")
 
 
 def argument_end(data, at, opcode):
-    """Where the argument ends that begins at `at`."""
+    """Returns the end of the argument that begins at `at`."""
     if opcode.arg is None:
         return at
     size = LENGTHS.get(opcode.arg.n)
@@ -65,7 +65,9 @@ def argument_end(data, at, opcode):
 
 
 def vet(data):
-    """Follows the opcodes, executing none; ValueError at the first that a dump does not have."""
+    """Reads all opcodes without executing them. Raises ValueError at the first one that dumps do
+    not contain.
+    """
     at, memorised = 0, 0
     while True:
         name = pickletools.code2op.get(chr(data[at])) if at < len(data) else None
@@ -89,7 +91,7 @@ def vet(data):
 
 
 def named(data, at, name):
-    """What a GLOBAL names, for people."""
+    """Returns the name in a GLOBAL, for messages."""
     if name != "GLOBAL":
         return ""
     lines = data[at + 1 : at + 200].split(b"\n")[:2]
@@ -97,7 +99,7 @@ def named(data, at, name):
 
 
 class PlainValues(pickle.Unpickler):
-    """Should the look through have overlooked something: nothing is called here."""
+    """A second protection, should vet() miss something: this unpickler calls no functions."""
 
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"it names {module}.{name}, which no dump does")
@@ -107,7 +109,7 @@ class PlainValues(pickle.Unpickler):
 
 
 def read(path):
-    """The bytes of a regular file; nothing is waited for."""
+    """Returns the bytes of a regular file; does not block on other kinds of files."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(fd, "rb") as file:
         status = os.fstat(fd)
@@ -120,8 +122,9 @@ def read(path):
 
 @contextlib.contextmanager
 def new_file(path):
-    """A text file that gets its name when it is whole: in the directory that was opened, over what
-    is there, through no link."""
+    """Opens a text file that is renamed when it is complete, in the opened directory. Replaces an
+    existing file and follows no link.
+    """
     folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     name = os.path.basename(path)
     part = f"{name}.{secrets.token_hex(8)}.part"
@@ -140,7 +143,7 @@ def new_file(path):
 
 
 def write(dump, file, most):
-    """As JSON, which must not be longer than `most` characters."""
+    """Writes the value as JSON of at most `most` characters."""
     written = 0
     for piece in json.JSONEncoder().iterencode(dump):
         written += len(piece)
@@ -163,7 +166,9 @@ def convert(path):
 
 
 def limit_memory(paths):
-    """To what values of the largest file can take, as long as the system allows less already."""
+    """Limits this process's memory to what the values of the largest file can take, unless a lower
+    limit exists.
+    """
     largest = 0
     for path in paths:
         with contextlib.suppress(OSError):
@@ -176,7 +181,9 @@ def limit_memory(paths):
 
 
 def say(path, what):
-    """To a terminal, on which nothing that a file holds may act."""
+    """Prints without control characters, because texts from a file must not send commands to the
+    terminal.
+    """
     line = f"{path}: {str(what)[:300]}"
     print("".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
 

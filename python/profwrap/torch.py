@@ -1,10 +1,10 @@
-"""PyTorch: a training's modules, backward pass, optimizer, data loader and operators, recorded.
+"""Records a PyTorch training's modules, backward pass, optimizer, data loader and operators.
 
     profwrap.watch(model, optimizer, loader)
 
-Made of PyTorch's public hooks, and of a replaced method where it has none (docs/python.md names
-them). Nothing here changes results or raises into the training: a hook that fails is counted, and
-the first failure is warned about. Works with PyTorch 1.13 and newer.
+Uses PyTorch's public hooks, and replaces a method where there is no hook (docs/python.md lists
+them). Nothing here changes results or raises in the training: failures of hooks are counted, and
+the first one causes a warning. Works with PyTorch 1.13 and newer.
 """
 
 import functools
@@ -26,12 +26,14 @@ _failures = 0
 
 
 def failures():
-    """How often something in this module failed, and recorded nothing therefore."""
+    """Number of failures in this module, each of which recorded nothing."""
     return _failures
 
 
 def _soft(function):
-    """`function`, whose exceptions are counted and warned about once instead of raised."""
+    """Returns a function that calls `function`; exceptions are counted, with one warning, instead
+    of raised.
+    """
 
     @functools.wraps(function)
     def guarded(*args, **kwargs):
@@ -50,10 +52,10 @@ def _soft(function):
 
 
 class _OpenOps(threading.local):
-    """Operators of modules that are open on a thread, so that each begin gets its one end.
+    """The open operators of modules on a thread, so that each begin gets exactly one end.
 
-    A module whose forward raised has no end of its own: the next that ends around it, or the next
-    call of the whole model, closes it.
+    A module whose forward raised has no end of its own; it is closed when a module around it ends,
+    or at the next call of the whole model.
     """
 
     def __init__(self):
@@ -94,7 +96,7 @@ def _text(name):
 
 
 class Watch:
-    """What watch() attached; close() takes all of it off again. Also a context manager."""
+    """What watch() has attached; close() removes it. Also a context manager."""
 
     def __init__(self, model, optimizers, loader, mark_steps, operators, flops):
         first = _auto.take_over()  # what was recorded before watch() was called had these numbers
@@ -115,7 +117,7 @@ class Watch:
         return False
 
     def close(self):
-        """Ends the step that is open and records nothing more."""
+        """Ends the open step and stops recording."""
         self._open = False
         for remove in reversed(self._removers):
             _soft(remove)()
@@ -127,7 +129,8 @@ class Watch:
     def _attach(self, model, optimizers, loader, operators):
         attach = _soft(self._watch_module)
         for path, module in model.named_modules():
-            # Scripted modules refuse hooks: their time is that of the module around them.
+            # Scripted modules do not accept hooks: their time counts as that of the module around
+            # them.
             if not isinstance(module, torch.jit.ScriptModule):
                 attach(path, module, module is model)
         for optimizer in optimizers:
@@ -172,9 +175,10 @@ class Watch:
             _probe.calls.phase(_annotate.FORWARD)
 
     def _watch_gradients(self, module, name, kind):
-        """From the gradient of the output to that of the module's own parameters, or to the next
-        module's. Full backward hooks would tell more, but forbid the program what it may do without
-        them: to change a module's output in place."""
+        """A module's backward lasts from the gradient of its output to the gradient of its own
+        parameters, or of the next module's output. Full backward hooks would be more exact, but
+        with them the program may not change a module's output in place.
+        """
 
         def begin(_):
             self._ops.end(self._ops.backward)
@@ -188,7 +192,7 @@ class Watch:
 
         def leave(module, inputs, output):
             tensor = _first_tensor(output)
-            # Changed in place: its backward is then counted as the earlier module's.
+            # The output was changed in place: its backward counts as that of the earlier module.
             moved = _HOOKS_MOVE and any(tensor is value for value in inputs)
             if tensor is not None and not moved:
                 tensor.register_hook(begin)
@@ -246,7 +250,9 @@ class Watch:
             self._removers.append(_wrap_step(optimizer, before, after))
 
     def waits(self):
-        """A wait for the next batch begins; False when nothing is watched any more."""
+        """Called when a wait for the next batch begins. Returns False when nothing is watched any
+        more.
+        """
         if not self._open:
             return False
         if self._steps:
@@ -256,7 +262,9 @@ class Watch:
 
 
 def _wrap_step(optimizer, before, after):
-    """Replaces optimizer.step by a bound method, which learning rate schedulers take apart."""
+    """Replaces optimizer.step by a bound method, because learning rate schedulers read __func__ of
+    it.
+    """
     real = optimizer.step
 
     @functools.wraps(real)  # with the mark that schedulers look for
@@ -283,8 +291,9 @@ def _wrap_step(optimizer, before, after):
 
 
 class _Steps:
-    """Counts steps by the optimizer's. A step begins with its first wait or forward, so that what
-    comes after the last one is no step."""
+    """Counts steps by the optimizer's steps. A step begins with its first wait or forward, so the
+    time after the last step is no step.
+    """
 
     def __init__(self, first):
         self._next, self._open = first, False
@@ -302,7 +311,7 @@ class _Steps:
 
 
 class _DeviceMemory:
-    """Reports what the CUDA allocator holds more, or less, than at the last report."""
+    """Reports the change of the CUDA allocator's memory since the last report."""
 
     def __init__(self):
         self._known = {}
@@ -318,7 +327,9 @@ class _DeviceMemory:
 
 
 def _watch_loader(loader, watch):
-    """Replaces __next__ of the loaders' iterators: neither they nor the loader have a hook."""
+    """Replaces __next__ of the loaders' iterators, because neither they nor the loader have a
+    hook.
+    """
     from torch.utils.data.dataloader import _BaseDataLoaderIter
 
     real = _BaseDataLoaderIter.__next__
@@ -352,9 +363,10 @@ def _watch_loader(loader, watch):
 
 
 def count_flops(call, *args, **kwargs):
-    """Calls `call` once, such as a forward and backward pass, and returns the FLOPs of what it ran on
-    this rank, as PyTorch's FlopCounterMode counts them (2.1 and newer): of matrix products,
-    convolutions and attention, also those that are computed again."""
+    """Calls `call` once, such as a forward and backward pass, and returns the FLOPs of its
+    operators on this rank, as PyTorch's FlopCounterMode counts them (2.1 and newer): matrix
+    products, convolutions and attention, including repeated ones.
+    """
     from torch.utils.flop_counter import FlopCounterMode
 
     with FlopCounterMode(display=False) as counter:
@@ -363,8 +375,9 @@ def count_flops(call, *args, **kwargs):
 
 
 def trace_handler(prof):
-    """record(), as torch.profiler.profile(on_trace_ready=profwrap.torch.trace_handler) wants it:
-    what fails is warned about and raises nothing."""
+    """Calls record(), for torch.profiler.profile(on_trace_ready=profwrap.torch.trace_handler). A
+    failure causes a warning and no exception.
+    """
     _soft(record)(prof)
 
 
@@ -372,8 +385,9 @@ class record_operators(TorchDispatchMode):
     """`with record_operators():` records the operators that PyTorch dispatches below autograd, such
     as aten::addmm, on the calling thread and in the backward pass that it starts.
 
-    Those that are made of others (aten::linear) are not seen, nor what an operator calls inside of
-    itself: record() has all of them, from PyTorch's own profiler. Shapes are written as there.
+    Composite operators (aten::linear) are not recorded, nor operators that an operator calls
+    internally; record() has all of them, from PyTorch's own profiler. Shapes have the same form as
+    there.
     """
 
     def __init__(self, shapes=True):
@@ -396,7 +410,7 @@ class record_operators(TorchDispatchMode):
         known = self._known.get(func)
         if known is None:
             name = func._schema.name
-            # Marks of PyTorch's own profiler are no work.
+            # Marks of PyTorch's own profiler are not operators.
             name = None if name.startswith("profiler::") else _text(name)
             known = self._known[func] = name, len(func._schema.arguments)
         name, count = known
@@ -408,8 +422,9 @@ class record_operators(TorchDispatchMode):
 
 
 def _innermost(optimizer):
-    """accelerate wraps optimizers by one that is asked for a step after every micro batch: the one
-    inside is called when there is one to make."""
+    """Returns the innermost optimizer. accelerate wraps an optimizer by one whose step() is called
+    after every micro batch; the inner one is called only for real steps.
+    """
     inner = optimizer
     while isinstance(inner, torch.optim.Optimizer):
         optimizer, inner = inner, vars(inner).get("optimizer")

@@ -1,6 +1,6 @@
 """Waits until the program has imported torch, and then instruments it by profwrap._auto.
 
-Imports nothing that the program has not imported: until then only these two finders are there.
+Imports nothing that the program has not imported: until then, only these two finders exist.
 """
 
 import sys
@@ -38,7 +38,7 @@ class _Watcher:
 
 
 class _Finder:
-    """The last finder: the package profwrap, where the program's own paths do not have it."""
+    """The last finder: finds the package profwrap when the program's own paths do not have it."""
 
     def __init__(self, package):
         self._package = package
@@ -59,7 +59,9 @@ def _find_elsewhere(ours, name, path, target):
 
 
 def _call_after(loader, callback):
-    """Has `loader` call callback(module) once when it has executed the module without an error."""
+    """Makes `loader` call callback(module) once, after it has executed the module without an
+    error.
+    """
     real = loader.exec_module
 
     def exec_module(module):
@@ -67,8 +69,8 @@ def _call_after(loader, callback):
         real(module)
         callback(module)
 
-    # Python leaves its own frames of an import out of tracebacks by this name: ours is not to be
-    # seen there either when torch cannot be imported.
+    # By this name, Python removes its own import frames from tracebacks. So our frame is not shown
+    # either when torch cannot be imported.
     exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
     loader.exec_module = exec_module
 
@@ -82,7 +84,9 @@ def _spec(package):
 
 
 def _import_auto(package):
-    """profwrap._auto of this package. What the program imports as profwrap later is the same."""
+    """Imports profwrap._auto of this package. The program gets the same package when it imports
+    profwrap later.
+    """
     import importlib.util
 
     if "profwrap" not in sys.modules:

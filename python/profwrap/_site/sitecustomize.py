@@ -1,5 +1,5 @@
 """Runs at Python's start under `profwrap run`, whose PYTHONPATH begins with this directory: watches
-for the import of torch, and gives way to the program's own sitecustomize.
+for the import of torch, and then imports the program's own sitecustomize.
 
 Any Python may run this, also Python 2: plain syntax only.
 """
@@ -24,7 +24,7 @@ def _start():
 
 
 _start()
-# The next one on the path takes this one's place. That there is none, or that it fails, is for
-# Python's own site module, which imports us.
+# Imports the next sitecustomize on the path in place of this one. If there is none, or it fails,
+# Python's site module, which imports us, handles the exception.
 sys.modules.pop("sitecustomize", None)
 import sitecustomize  # noqa: E402, F401
