@@ -2,7 +2,7 @@
  * torch_group.h.
  *
  * A group's uid is a hash of its name, its members and how often this pair was made before: PyTorch
- * demands that all members make groups in the same order, so that each computes the same one. */
+ * requires that all members create groups in the same order, so all compute the same uid. */
 #include "collectors/torch/torch_group.h"
 
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 enum { GROUPS = 1 << 10 };
 
 static struct pw_torch_group groups[GROUPS];
-static _Atomic uint32_t made; /* indexes that were given */
+static _Atomic uint32_t made; /* number of indexes in use */
 
 static _Thread_local struct {
     int32_t *world;
     int size;
-    char name[32]; /* PyTorch's are short: "0", "default_pg", a hash */
+    char name[32]; /* PyTorch's names are short: "0", "default_pg", a hash */
 } announced __attribute__((tls_model("initial-exec")));
 
 /* How often a (name, members) pair was made. */
@@ -128,7 +128,8 @@ static struct pw_torch_group *place_of(const void *object, bool is_new)
     return NULL;
 }
 
-/* All ranks of the job, where the group is as large: every launcher of PyTorch says how many. */
+/* Returns all ranks of the job when the group has as many members; else NULL. Every launcher of
+ * PyTorch sets the number of ranks. */
 static const int32_t *whole_job(int size)
 {
     const char *text = getenv("WORLD_SIZE");
@@ -147,7 +148,8 @@ void pw_torch_group_made(struct pw_thread *thread, const void *object, int my_ra
     const int32_t *world = is_announced ? announced.world : size > 0 ? whole_job(size) : NULL;
     const char *name = is_announced ? announced.name : "";
     announced.world = NULL;
-    /* Two threads that make groups at the same instant, which PyTorch forbids: one is not kept. */
+    /* When two threads create groups at the same time, which PyTorch forbids, one group is not
+     * stored. */
     if (atomic_flag_test_and_set(&lock))
         return;
     struct pw_torch_group *group = place_of(object, true);

@@ -1,11 +1,11 @@
-/* Functions of Python that PyTorch calls where a training's parts begin and end: they take what
- * torch_training.h needs out of Python's objects. python/profwrap/_auto.py makes them of `methods`,
- * and attaches them; in C they touch little memory: a step of PyTorch's has the processor's caches
- * full with other things, and most of the time that a hook takes is to fetch its own code.
+/* Functions of Python that PyTorch calls where a training's parts begin and end: they read from
+ * Python's objects what torch_training.h needs. python/profwrap/_auto.py makes Python functions
+ * from `methods` and attaches them. They are in C to use little memory: a step of PyTorch fills the
+ * CPU's caches, so most of a hook's time is spent on loading its own code.
  *
- * No header of Python's is needed. What is used is part of its stable ABI, and Python's module
- * hands it over. All of it is called with Python's lock held. An exception here is counted and
- * cleared. */
+ * Python's headers are not needed: the functions are part of its stable ABI, and the Python module
+ * passes their addresses. All functions here are called with the GIL held. An exception is counted
+ * and cleared. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 
 typedef struct python_object object;
 
-/* From Python's module; as class _Python of python/profwrap/_training.py. */
+/* Passed by the Python module; the same as class _Python of python/profwrap/_training.py. */
 struct python {
     object *none, *no, *yes;
     void (*incref)(object *);
@@ -29,7 +29,8 @@ struct python {
     object *(*call)(object *, ...); /* PyObject_CallFunctionObjArgs() */
     void (*clear_error)(void);
     object *name_training, *name_num_yielded, *name_task_info, *name_tasks_outstanding;
-    /* The table of global forward hooks, the key and the hook that is in it when it is wanted. */
+    /* The table of global forward hooks, and the key and the hook that are put into it when the
+     * next forward must be reported. */
     object *hooks, *key, *hook;
     /* Callables. */
     object *grad_enabled, *is_worker, *keep_state, *has_changed, *found_optimizer, *root_changed,
@@ -54,22 +55,23 @@ enum hook { HOOK_WAIT, HOOK_FORWARD, HOOK_BACKWARD, HOOK_OPTIMIZER, HOOKS };
 /* As class _Hooks of python/profwrap/_training.py. */
 struct profwrap_hooks {
     size_t size;
-    /* NULL: nothing is reported any more. */
+    /* `python` NULL: stop reporting. */
     void (*attach)(const struct python *python);
     const struct method *methods; /* a name NULL ends them */
-    /* Of the iterator over a loader that was waited for last. */
+    /* The iterator over a loader that was waited for last: */
     const void *iterator;       /* NULL when it was freed */
     int64_t length;             /* how many batches it has, -1 not known */
     uint64_t source;            /* the number of its loader, 0 not known */
     int64_t is_described;       /* the loader has been recorded */
     int64_t capacity;           /* batches that its workers make ahead, 0 without workers */
-    int64_t full;               /* `room` gives this number of an empty queue */
-    object *room;               /* tells how many batches the workers' queue still takes; or none */
+    int64_t full;               /* result of `room` for an empty queue */
+    object *room;               /* returns how many more batches the workers' queue can take; or
+                                 * None */
     const void *root;           /* as pw_training.root */
     int64_t number, needs_mode; /* as in pw_training */
-    int64_t next_report;        /* the step at which what recording costs is reported */
+    int64_t next_report;        /* the step at which the cost of recording is reported next */
     int64_t failures;
-    int64_t cost_ns[HOOKS]; /* processor time in the functions below */
+    int64_t cost_ns[HOOKS]; /* CPU time in the functions below */
 };
 
 __attribute__((visibility("default"))) extern struct profwrap_hooks profwrap_hooks_v1;
@@ -85,7 +87,7 @@ static void fail(void)
     profwrap_hooks_v1.failures++;
 }
 
-/* Its truth; false when it raised. */
+/* Calls `callable`. Returns the truth of the result; false when it raised. */
 static bool ask(object *callable, object *argument)
 {
     object *answer = py.call(callable, argument, (object *)NULL);
@@ -132,7 +134,7 @@ static void report_forward(bool is_on)
     if (error && is_on)
         fail();
     else if (error)
-        py.clear_error(); /* somebody else has emptied the table */
+        py.clear_error(); /* other code has emptied the table */
 }
 
 static bool is_worker(void)
@@ -168,10 +170,11 @@ static bool has_changed(void)
 
 /* ---- cost ---- */
 
-/* One call in so many is timed, for all: as many as no training makes in each step. */
+/* One of TIMED calls is timed and counts for all. A prime, so that it is not always the same call
+ * of a step. */
 enum { TIMED = 13 };
 
-/* Processor time: what other processes take meanwhile is not ours. */
+/* CPU time of the thread, so that time of other processes is not counted. */
 static int64_t thread_ns(void)
 {
     struct timespec now;
@@ -179,7 +182,7 @@ static int64_t thread_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* 0: this call is not timed. */
+/* Returns the start time; 0: this call is not timed. */
 static int64_t begin_timing(void)
 {
     static unsigned calls;
@@ -194,7 +197,7 @@ static void end_timing(enum hook hook, int64_t begin_ns)
 
 /* ---- the functions ---- */
 
-/* Takes over `value`. -1: it is no number, or NULL. */
+/* Returns the number and releases `value`; -1 when it is NULL or no number. */
 static int64_t number_of(object *value)
 {
     const long long number = value ? py.as_long_long(value) : -1;
@@ -205,7 +208,7 @@ static int64_t number_of(object *value)
     return number;
 }
 
-/* An iterator over batches counts those that it has given. */
+/* Whether the iterator, which counts the batches that it has returned, has more. */
 static bool has_more(object *iterator)
 {
     if (profwrap_hooks_v1.length < 0)
@@ -213,7 +216,8 @@ static bool has_more(object *iterator)
     return number_of(py.get_attr(iterator, py.name_num_yielded)) < profwrap_hooks_v1.length;
 }
 
-/* Batches that came out of the queue before their turn: asked for, neither given nor waited for. */
+/* Returns the number of batches that came out of the queue before their turn, and were not returned
+ * yet. */
 static int64_t early_batches(object *iterator)
 {
     object *asked = py.get_attr(iterator, py.name_task_info);
@@ -259,7 +263,7 @@ static bool begin_wait(object *iterator)
     return kind != PW_WAIT_ELSEWHERE;
 }
 
-/* Whether wait_ends() is to be called. */
+/* Returns whether wait_ends() must be called. */
 static object *wait_begins(object *self, object *iterator)
 {
     (void)self;
@@ -310,7 +314,7 @@ static object *evaluation_ends(object *self, object *unused)
     return answer(py.none);
 }
 
-/* Whether backward_ends() is to be called. */
+/* Returns whether backward_ends() must be called. */
 static object *backward_begins(object *self, object *unused)
 {
     (void)self, (void)unused;
@@ -331,7 +335,7 @@ static object *backward_ends(object *self, object *unused)
     return answer(py.none);
 }
 
-/* Arguments: the optimizer, and what calls it unless nothing does. */
+/* Arguments: the optimizer, and the object that calls it, if any. */
 static object *optimizer_begins(object *self, object *const *arguments, intptr_t n)
 {
     (void)self;
@@ -361,7 +365,7 @@ static object *created(object *self, object *optimizer)
     return answer(py.none);
 }
 
-/* `address`: an optimizer's, as a number. */
+/* `address`: address of an optimizer, as a number. */
 static object *forget(object *self, object *address)
 {
     (void)self;
@@ -371,7 +375,7 @@ static object *forget(object *self, object *address)
     return answer(py.none);
 }
 
-/* Whether the next forward is to be reported. */
+/* Argument: whether the next forward must be reported. */
 static object *report_forwards(object *self, object *is_on)
 {
     (void)self;
@@ -413,7 +417,7 @@ static void attach(const struct python *python)
 {
     is_attached = python != NULL;
     if (!is_attached)
-        return; /* `py` stays: functions that PyTorch still has give None */
+        return; /* `py` stays: functions that PyTorch still calls return None */
     py = *python;
     const struct pw_training_calls calls = {
         .step = py.step,

@@ -1,5 +1,5 @@
-/* The state machine of torch_training.h. All functions are called by threads that hold Python's
- * lock; those other than the training's change nothing but `optimizers`. */
+/* The state machine of torch_training.h. All functions are called by threads that hold the GIL.
+ * Threads other than the training's change only `optimizers`. */
 #include "collectors/torch/torch_training.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ void pw_training_init(struct pw_training *t, const struct pw_training_calls *cal
 }
 
 /* Whether this is another thread than the training's, such as one that fetches batches. Before the
- * first forward also whether this process only loads data: after it, the rank's process is another
- * one, and nothing that is forked records anything. */
+ * first forward, also whether this process only loads data. That need not be tested later: forked
+ * processes record nothing after the training's process has recorded. */
 static bool is_elsewhere(const struct pw_training *t)
 {
     return t->has_thread ? !pthread_equal(t->thread, pthread_self()) : t->calls.is_worker();
@@ -128,15 +128,15 @@ static void note_step(struct pw_training *t, const void *optimizer)
 
 /* ---- the end of a step ---- */
 
-/* The step's backward is over and parameters have changed: torch.compile() made a step of the
- * optimizer, and calls no hooks. */
+/* Ends a step that no hook has reported: the backward has ended and parameters have changed,
+ * because code of torch.compile() has made the optimizer's step. */
 static void end_unseen(struct pw_training *t)
 {
     if (!t->sees_steps && t->has_backward && !t->n_stepped && t->calls.has_changed())
         pw_training_end_step(t);
 }
 
-/* Where the next batch is asked for: what an optimizer made a step in, ends. */
+/* Called when the next batch is requested: ends the step if an optimizer has made its step. */
 static void end_iteration(struct pw_training *t)
 {
     if (!t->n_stepped) {
@@ -168,8 +168,8 @@ static bool is_shared(const struct pw_training *t, uint64_t source)
     return false;
 }
 
-/* By the mode of the model. A trainer may ask for its next batch before it is back in train(), from
- * the loader that it has trained with. */
+/* Whether the program evaluates, by the mode of the model. A trainer may request its next batch
+ * before it calls train() again; that is recognised by the loader, which it has trained with. */
 static bool evaluates(struct pw_training *t, uint64_t source)
 {
     if (!t->needs_mode || !t->root || !t->calls.root_is_evaluated())
@@ -199,8 +199,8 @@ enum pw_training_wait pw_training_wait_begins(struct pw_training *t, bool has_gr
     if (!pw_training_may_wait(t))
         return PW_WAIT_ELSEWHERE;
     t->waits = PW_WAIT_OTHER;
-    t->depth = 0;                         /* of an optimizer that raised */
-    pw_training_report_forward(t, false); /* of modules that the data set calls */
+    t->depth = 0;                         /* an optimizer may have raised */
+    pw_training_report_forward(t, false); /* ignore modules that the data set calls */
     if (!has_gradients || evaluates(t, source)) {
         pw_training_end_step(t);
         return t->waits;
@@ -263,7 +263,7 @@ bool pw_training_evaluation_begins(struct pw_training *t, const void *module, bo
         return false;
     if (!t->has_root) {
         set_root(t, module);
-        pw_training_end_step(t); /* which its loader had begun */
+        pw_training_end_step(t); /* the step that its loader had begun */
     } else if (t->n_stepped) {
         pw_training_end_step(t);
     }
@@ -309,7 +309,7 @@ void pw_training_backward_ends(struct pw_training *t)
 
 /* ---- steps of optimizers ---- */
 
-/* Its place in the stack, or -1. */
+/* Returns its place in the stack, or -1. */
 static int place_of(const struct pw_training *t, const void *key)
 {
     for (int i = 0; i < t->depth; i++)
@@ -322,7 +322,8 @@ static void enter_optimizer(struct pw_training *t, const void *optimizer)
 {
     if (t->is_open && !t->has_waited && has_stepped(t, optimizer))
         end_iteration(t);
-    if (t->ended_by && t->ended_by != optimizer) { /* that was not the last one */
+    if (t->ended_by && t->ended_by != optimizer) { /* the step was not ended by the last
+                                                    * optimizer */
         t->is_mixed = true;
         t->last = NULL;
     }
@@ -340,7 +341,7 @@ void pw_training_optimizer_begins(struct pw_training *t, const void *optimizer, 
     take_thread(t);
     const void *key = caller ? caller : optimizer;
     const int place = place_of(t, key);
-    if (place >= 0) /* the step before of this one raised */
+    if (place >= 0) /* the last step() of this optimizer raised */
         t->depth = place;
     if (!t->depth)
         enter_optimizer(t, optimizer);
@@ -360,6 +361,6 @@ void pw_training_optimizer_ends(struct pw_training *t, const void *optimizer, co
             return;
         pw_training_report_forward(t, true);
         end_if_complete(t);
-        mark(t, PROFWRAP_NO_PHASE); /* which the end of a step has done */
+        mark(t, PROFWRAP_NO_PHASE); /* as the end of a step does */
     }
 }

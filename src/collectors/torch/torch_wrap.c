@@ -1,16 +1,16 @@
 /* Wrappers of the functions of c10d::ProcessGroupGloo, the process group of torch.distributed on
- * CPUs, and of the functions that wait for its operations. In-app code, reached because the probe
- * is preloaded: PyTorch's virtual tables, and its calls between these functions, refer to them by
- * symbol, and the loader finds the probe's first. So every operation is seen, whether Python begins
- * it, DistributedDataParallel's reducer or a functional collective.
+ * CPUs, and of the functions that wait for its operations. In-app code. The wrappers are called
+ * because PyTorch refers to these functions by symbol, also in its virtual tables, and the loader
+ * finds the preloaded probe's symbols first. So every operation is seen, whether it is begun by
+ * Python, by DistributedDataParallel's reducer or by a functional collective.
  *
  * No header of PyTorch is needed. Arguments are passed on without being read, except vectors of
- * tensors, and in a tensor the two fields whose offsets profwrap's Python module has told
+ * tensors, and, in a tensor, two fields whose offsets profwrap's Python module has passed
  * (profwrap_torch_v1).
  *
- * An operation is three records: what was asked for (PW_REC_TORCH_CALL), when it was done (_DONE),
- * and how long the program waited for it (_WAIT). They have a common number, which is given when
- * PyTorch queues the operation; torch_tool.c joins them.
+ * An operation has three records: the call (PW_REC_TORCH_CALL), its end (_DONE), and the program's
+ * wait for it (_WAIT). They have the same number, which is assigned when PyTorch queues the
+ * operation; torch_tool.c joins them.
  *
  * Exceptions of C++ pass through; see __gcc_personality_v0() below. Only for x86-64: on other
  * processors the address at which a function returns an object is in a register that C cannot pass
@@ -28,18 +28,19 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* ---- what Python tells ---- */
+/* ---- values from the Python module ---- */
 
 enum { TYPES = 64 };
 
-/* Where a tensor's object has its number of elements and its data type; 0 as long as it is not
- * known, and sizes are not recorded. */
+/* Offsets of the number of elements and of the data type in a tensor's object; 0: not known, and
+ * sizes are not recorded. */
 static struct {
     _Atomic int numel, type;
-    uint8_t bytes[TYPES]; /* of an element, by the type's number */
+    uint8_t bytes[TYPES]; /* bytes of an element, by the type's number */
 } layout;
 
-/* `numel` and `type`: offsets in bytes; `bytes`: [n] of an element by the type's number. */
+/* Sets the layout. `numel` and `type` are offsets in bytes; `bytes` has the bytes of an element for
+ * each of `n` types. */
 static void tell_layout(int numel, int type, const unsigned char *bytes, int n)
 {
     memcpy(layout.bytes, bytes, (size_t)(n < 0 ? 0 : n > TYPES ? TYPES : n));
@@ -64,7 +65,7 @@ const struct profwrap_torch profwrap_torch_v1 = {
 
 /* ---- sizes ---- */
 
-/* As std::vector has it. */
+/* The layout of std::vector. */
 struct vector {
     const char *begin, *end;
 };
@@ -126,7 +127,8 @@ static void write(const struct pw_record *record)
 
 typedef void any_function(void);
 
-/* Never NULL in practice: only PyTorch refers to these symbols, and it defines them. */
+/* Returns PyTorch's function. Never NULL in practice: only PyTorch refers to these symbols, and it
+ * defines them. */
 static any_function *find(const char *symbol, const void *caller)
 {
     const struct pw_scope_query query = {.symbol = symbol, .caller = caller};
@@ -134,22 +136,23 @@ static any_function *find(const char *symbol, const void *caller)
     any_function *found;
     if (!pw_scope_recall(&query, &answer))
         answer = pw_scope_find(&query);
-    memcpy(&found, &answer.target, sizeof(found)); /* ISO C converts no pointer to a function */
+    memcpy(&found, &answer.target, sizeof(found)); /* ISO C has no conversion from a pointer to a
+                                                    * function pointer */
     return found;
 }
 
 /* ---- numbers of operations ---- */
 
-/* Operations that have not ended, by PyTorch's objects. A place stays its object's: another
- * operation often has the same address later. */
+/* Operations that have not ended, by the address of PyTorch's object. A place keeps its address
+ * after the end, because a later operation often has the same address. */
 enum { WORKS = 1 << 13, LOOKS = 64 };
 
 #define ALL_WORKS UINT64_MAX
 
 static struct pw_torch_work {
     const void *_Atomic work; /* NULL: free */
-    _Atomic uint64_t id;      /* of the operation there; 0: it has ended */
-    /* What a thread shows that waits for it. */
+    _Atomic uint64_t id;      /* number of the operation; 0: it has ended */
+    /* What a thread that waits for the operation shows in its open call. */
     _Atomic uint32_t op, comm, seq;
     _Atomic int32_t peer;
 } works[WORKS];
@@ -171,8 +174,8 @@ static struct pw_torch_work *place_of(const void *work, bool is_new)
     return NULL;
 }
 
-/* The number of an operation that begins, counted from 1; 0: there is no place for it, so that its
- * end will not be known. */
+/* Returns the number of an operation that begins, from 1; 0: the table is full, so its end will not
+ * be known. */
 static uint64_t add_work(const void *work, const struct pw_record *call)
 {
     static _Atomic uint64_t count;
@@ -196,15 +199,15 @@ static uint64_t end_work(const void *work)
 
 /* ---- wrappers that a thread is in ---- */
 
-/* What PyTorch itself calls inside of a wrapper is not recorded. */
+/* A wrapper that the thread is in. Calls that PyTorch makes inside it are not recorded. */
 struct scope {
     struct scope *outer;
-    struct pw_thread *shown; /* shows a wait as the call that it is in; else NULL */
+    struct pw_thread *shown; /* the thread whose open call shows this wait; else NULL */
 };
 
 static _Thread_local struct scope *innermost __attribute__((tls_model("initial-exec")));
 
-/* True unless it is called inside of another wrapper, or nothing is recorded. */
+/* Returns false when the thread is inside another wrapper, or nothing is recorded. */
 static bool enter(struct scope *scope)
 {
     const bool is_outermost = innermost == NULL;
@@ -276,7 +279,8 @@ static void begin(struct operation *op, uint16_t number, void *const *work)
         .torch_call = {.comm = UINT32_MAX, .peer = -1, .sent_bytes = 0, .recv_bytes = 0}};
 }
 
-/* Numbers it, also while recording is paused: the other ranks may record. */
+/* Assigns the sequence number. Also called while recording is paused, because other ranks may
+ * record. */
 static void name_group(struct operation *op, const void *object)
 {
     struct pw_torch_group *group = op->is_outermost ? pw_torch_group_find(object) : NULL;
@@ -287,7 +291,7 @@ static void name_group(struct operation *op, const void *object)
         op->record.torch_call.seq = atomic_fetch_add(&group->collectives, 1);
 }
 
-/* `rank` of the group, -1 unknown. */
+/* Sets the peer; `rank` is a rank of the group, -1: not known. */
 static void name_peer(struct operation *op, const void *object, int64_t rank)
 {
     const struct pw_torch_group *group = op->is_outermost ? pw_torch_group_find(object) : NULL;
@@ -306,13 +310,13 @@ static void end(struct operation *op)
     if (pw_op_info(op->record.op)->level > pw_recording_level())
         return;
     op->record.end = pw_probe_now();
-    if (!op->record.torch_call.id) /* a message is not queued: it is numbered here */
+    if (!op->record.torch_call.id) /* messages are not queued, so they get their number here */
         op->record.torch_call.id = add_work(*op->work, &op->record);
     write(&op->record);
 }
 
-/* Arguments count from 1, after the object. The fifth and sixth, which may not be there, would be
- * on the caller's stack, and are always passed on. */
+/* Arguments count from 1, after the object. The fifth and sixth argument, if they exist, are on the
+ * caller's stack; they are always passed on. */
 typedef void *function(void *, void *, void *, void *, void *, void *, void *, void *);
 
 #define BYTES_NO 0
@@ -384,7 +388,7 @@ static void see_group(const void *object, int my_rank, int size)
 GROUP(pw_gloo_group_1, GROUP_SYMBOL("1"))
 GROUP(pw_gloo_group_2, GROUP_SYMBOL("2"))
 
-/* ---- when an operation runs, and is done ---- */
+/* ---- begin and end of an operation ---- */
 
 #define ENQUEUE_SYMBOL                                                                     \
     "_ZN4c10d16ProcessGroupGloo7enqueueEN3c1013intrusive_ptrINS0_9AsyncWorkENS1_6detail34" \
@@ -392,7 +396,8 @@ GROUP(pw_gloo_group_2, GROUP_SYMBOL("2"))
 
 EXPORT void pw_gloo_enqueue(void *group, void *const *work) __asm__(ENQUEUE_SYMBOL);
 
-/* Before it is handed to its thread: the operation can end before its function returns. */
+/* Called before the operation is passed to its thread, because it can end before the real function
+ * returns. */
 void pw_gloo_enqueue(void *group, void *const *work)
 {
     void (*real)(void *, void *const *) =
@@ -408,7 +413,7 @@ void pw_gloo_enqueue(void *group, void *const *work)
     "N3c1013intrusive_ptrIS1_NS2_6detail34intrusive_target_default_null_typeIS1_EEEE"
 #define FINISH_SYMBOL "_ZN4c10d16ProcessGroupGloo9AsyncWork14finishWorkGlooEv"
 
-/* When the thread began what it is doing. */
+/* Time at which the thread began the operation that it executes. */
 static _Thread_local uint64_t executes_since __attribute__((tls_model("initial-exec")));
 
 /* `work`: the address of a smart pointer, whether it is passed by value or by reference. */
@@ -434,7 +439,8 @@ static void record_done(const void *work, uint64_t start, uint64_t now)
 
 EXPORT void pw_gloo_finish(void *work) __asm__(FINISH_SYMBOL);
 
-/* Before the real one: that wakes who waits, and may free the object. */
+/* Records the end before it calls the real function, which wakes waiting threads and may free the
+ * object. */
 void pw_gloo_finish(void *work)
 {
     void (*real)(void *) = (void (*)(void *))find(FINISH_SYMBOL, __builtin_return_address(0));
@@ -450,13 +456,13 @@ void pw_gloo_finish(void *work)
 struct wait {
     struct scope scope;
     uint64_t start, id;
-    const void *work; /* NULL: all that were begun */
+    const void *work; /* NULL: a wait for all begun operations */
     bool is_outermost, is_done;
-    bool is_message; /* nothing but this wait says when the operation was done */
+    bool is_message; /* only this wait shows when the operation ended */
 };
 
-/* The thread shows what it waits for, so that it is known of a program that hangs or is killed
- * here. It records nothing meanwhile: it stands still. */
+/* Shows in the thread's open call what it waits for, for reports when the program hangs or is
+ * killed here. The thread records nothing meanwhile, because it is blocked. */
 static void show_wait(struct wait *wait, const struct pw_torch_work *place)
 {
     struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_TORCH);
@@ -506,7 +512,7 @@ static void end_wait(struct wait *wait)
 
 #define WAIT_SYMBOL(of) "_ZN4c10d" of "4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE"
 
-/* A duration in ms is passed as the number that it has. */
+/* A std::chrono duration in ms is passed like an integer. */
 #define WAIT(name, symbol, is_message)                                            \
     EXPORT bool name(void *work, int64_t timeout_ms) __asm__(symbol);             \
     bool name(void *work, int64_t timeout_ms)                                     \
