@@ -1,19 +1,19 @@
 /* Reports over a loaded cluster file: one function for each format. Called by cli/ (`profwrap
- * report`, and the end of `profwrap run`). They write to the given stream, and read no file but
+ * report`, and the end of `profwrap run`). They write to the given stream, and read no files except
  * those of the HTML page.
  *
- * The text report begins with the one sentence that matters, then has these sections: job,
- * epochs, completeness, clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives,
- * p2p, stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
+ * The text report begins with the headline, then has these sections: job, epochs, completeness,
+ * clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives, p2p, stragglers,
+ * whatif, efficiency, data_pipeline, utilisation, memory, advice.
  *
  * The JSON report is one object with the keys job, epochs, completeness, clock, parts, steps,
  * step_trace, collectives, stragglers, imbalances, roles, hosts, links, trends, network, whatif,
  * efficiency, operators, flops, gpu, kernels, data_pipeline, utilisation, memory, advice. It is
- * always complete: `sections` and `top` are for the text. null means "not known".
+ * always complete: `sections` and `top` apply to the text report only. null means "not known".
  *   - epochs is null where the launcher started the ranks once;
  *   - operators has at most PW_REPORT_JSON_OPERATORS rows in each grouping, most self time first;
- *   - data_pipeline, utilisation and memory are null where nothing was sampled, and their series
- *     where these have more than PW_REPORT_JSON_CELLS points;
+ *   - data_pipeline, utilisation and memory are null when nothing was sampled; their series are
+ *     null when they have more than PW_REPORT_JSON_CELLS points;
  *   - hosts has the slow hosts only;
  *   - links has the pairs of ranks that exchanged messages, most bytes first, at most
  *     PW_REPORT_JSON_LINKS of them; `score` is null unless the pair is slow;
@@ -29,58 +29,59 @@
 #include "core/cluster.h"
 
 enum { PW_REPORT_WIDTH = 100, PW_REPORT_TOP = 12 };
-enum { PW_REPORT_JSON_OPERATORS = 10000 }; /* rows of each of its lists */
+enum { PW_REPORT_JSON_OPERATORS = 10000 }; /* limit of rows in each list of operators */
 enum { PW_REPORT_JSON_LINKS = 10000, PW_REPORT_JSON_STEPS = 20000, PW_REPORT_JSON_CELLS = 16384 };
 
-enum { PW_REPORT_LINE = 1024 }; /* room for the line of pw_report_summary() */
+enum { PW_REPORT_LINE = 1024 }; /* size of the line of pw_report_summary() */
 
 struct pw_report_options {
-    const char *sections; /* names separated by commas; NULL or "" for all */
-    int top;              /* rows of each table; 0 for all */
+    const char *sections; /* names separated by commas; NULL or "": all */
+    int top;              /* rows of each table; 0: all */
     const char *group_by; /* operators by: name (or NULL), shapes, stack, type, rank */
-    const char *search;   /* only operators with this text; NULL or "" for all */
-    const char *sort;     /* operators by this column, most first; NULL: self_total */
-    int width;            /* columns; 0 for PW_REPORT_WIDTH; at least 60 are used */
-    const char *page_dir; /* HTML: where page.html and what it names are */
-    const char *d3;       /* HTML: D3's file, version 5 or later */
+    const char *search;   /* only operators with this text; NULL or "": all */
+    const char *sort;     /* column to sort operators by, largest first; NULL: self_total */
+    int width;            /* width in columns, at least 60; 0: PW_REPORT_WIDTH */
+    const char *page_dir; /* HTML: the folder of page.html and of the files that it names */
+    const char *d3;       /* HTML: the file of D3, version 5 or later */
 };
 
-/* 0, -ENOMEM, -EINVAL for an unknown section, or -EIO when `out` has an error. */
+/* Writes the text report. Returns 0, -ENOMEM, -EINVAL for an unknown section, or -EIO when `out`
+ * has an error. */
 int pw_report_text(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 
-/* Tables, each after a line "# name" and with a line of column names: of the sections in
- * options->sections that have one. */
+/* Writes the tables of the sections in options->sections as CSV, each after a line "# name" and a
+ * line of column names. */
 int pw_report_csv(FILE *out, const struct pw_cluster *cluster,
                   const struct pw_report_options *options);
 
-/* Folded stacks, as flame graphs are made of: "outer;inner microseconds", one line for each call
- * path that has time of its own, summed over ranks. */
+/* Writes folded stacks, from which flame graphs are made: "outer;inner microseconds", one line for
+ * each call path with self time, summed over ranks. */
 int pw_report_folded(FILE *out, const struct pw_cluster *cluster,
                      const struct pw_report_options *options);
 
-/* One file that opens without a network: the template, D3 and the data (html/). Also other -errno
- * when a file of the template cannot be read. */
+/* Writes an HTML file that needs no network: the template, D3 and the data (html/). Also returns
+ * another -errno when a file of the template cannot be read. */
 int pw_report_html(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 
-/* True when the section is in the list, or the list is NULL or "". */
+/* Returns 1 when the section is in the list, or the list is NULL or "". */
 int pw_report_is_wanted(const char *sections, const char *name);
 
-/* 0 when every name of the list is a section's; else -EINVAL and one sentence in `problem`. */
+/* Returns 0 when every name in the list is a section; else -EINVAL, with one sentence in
+ * `problem`. */
 int pw_report_sections_check(const char *sections, char *problem, size_t size);
 
-/* The sentence that the text report begins with, on one line and without its end of line. 0 or
- * -ENOMEM. */
+/* Writes the headline on one line, without a newline. Returns 0 or -ENOMEM. */
 int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size);
 
-/* That sentence and, where there are highlights, the one of the largest loss behind it, on one
- * line: for the end of a job's output, or its comment. 0 or -ENOMEM. */
+/* Writes the headline and, if there are highlights, the one with the largest loss, on one line: for
+ * the end of a job's output, or a comment on the job. Returns 0 or -ENOMEM. */
 int pw_report_summary(const struct pw_cluster *cluster, char *out, size_t size);
 
-/* Prints that line and nothing else. */
+/* Prints that line only. */
 int pw_report_line(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 

@@ -132,7 +132,7 @@ def deadlock_of_a_receive():
     h.equal((data["kind"], data["cycle"], data["held"]), ("deadlock", [1, 2], 2), "verdict")
     h.check(data["headline"].startswith(
         "Deadlock: rank 1 (in MPI_Recv from rank 2 (tag 7) on MPI_COMM_WORLD) waits for rank 2 "
-        "(in MPI_Barrier #5 on MPI_COMM_WORLD), and that for rank 1"), data["headline"])
+        "(in MPI_Barrier #5 on MPI_COMM_WORLD), which waits for rank 1"), data["headline"])
 
 
 @h.case

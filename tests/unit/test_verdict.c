@@ -114,7 +114,8 @@ static void test_a_straggler_leads(void **state)
     remove_rank(c, 6);
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
     assert_begins(line, leads);
-    assert_has(line, "Others may have, too: 1 of 8 ranks left no usable file.");
+    assert_has(line,
+               "Other ranks may also have held the job back: 1 of 8 ranks left no usable file.");
     add_note(c, 0, "unrecorded_bypassed", 1);
     add_note(c, 1, "unrecorded_bypassed", 1);
     assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
@@ -122,10 +123,10 @@ static void test_a_straggler_leads(void **state)
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
     assert_begins(line, leads);
     assert_has(line,
-               "Others may have, too: MPI calls of 2 of 8 ranks were not recorded, and 1 left "
-               "no usable file.");
+               "Other ranks may also have held the job back: MPI calls of 2 of 8 ranks were not "
+               "recorded, and 1 left no usable file.");
     assert_has(json, "\"verdict\": \"held_back\"");
-    assert_has(json, "Others may have, too: MPI calls of 2 of 8 ranks");
+    assert_has(json, "Other ranks may also have held the job back: MPI calls of 2 of 8 ranks");
     assert_has(text, "[blocked_off_cpu]");
     assert_has(text, "[mpi_not_recorded]");
     assert_has_not(text, "Not known: MPI calls");
@@ -192,7 +193,7 @@ static void test_imbalance(void **state)
     assert_verdict(c, PW_VERDICT_IMBALANCE, PW_WANTING_NOTHING);
     char line[1024];
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
-    assert_has(line, "would save 732 ms (9.8 %). Beside that, rank 3 is slow by 18.0 ms.");
+    assert_has(line, "would save 732 ms (9.8 %). In addition, rank 3 is slow by 18.0 ms.");
     text = text_of(c, "", 12);
     assert_has(text, "[blocked_off_cpu]");
     free(text);
@@ -285,13 +286,14 @@ static void test_sections_agree(void **state)
     assert_unknown(c, "no_peers", "Cannot tell: rank 4 is the only one of its role.");
     c = make_noted(52, NULL);
     c->clock_error_max_ns = c->ranks[7].clock_error_ns = -1;
-    assert_unknown(c, "clocks_not_aligned", "Not resolvable: the ranks' clocks");
+    assert_unknown(c, "clocks_not_aligned", "Not known: the ranks' clocks");
     assert_unknown(make_noted(4, NULL), "few_steps", "Not known: only 2 steps were measured");
     assert_unknown(make_noted(3, NULL), "few_steps", "Not known: only 1 step was measured");
     assert_unknown(make_noted(0, NULL), "no_steps", "Not known: without steps");
-    assert_unknown(make_noted(52, "nccl_untimed"), "nccl_untimed", "Not known: of 20 operations");
+    assert_unknown(make_noted(52, "nccl_untimed"), "nccl_untimed",
+                   "Not known: only the enqueueing of 20");
     assert_unknown(make_noted(52, "nccl_unplaced"), "nccl_unplaced",
-                   "Not known: the operations of 20 kernels of NCCL");
+                   "Not known: the operations of 20 NCCL kernels");
     assert_unknown(make_noted(52, "no_communication"), "no_communication", "Not known: no commun");
     assert_unknown(make_noted(52, "unrecorded_static"), "mpi_not_recorded", "Not known: MPI calls");
     c = make_noted(52, NULL);
@@ -357,7 +359,8 @@ static void test_silence_of_one_rank(void **state)
     add_straggler(c, straggler(3));
     assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
-    assert_has(line, "Others may have, too: communication of 1 of 8 ranks was not recorded.");
+    assert_has(line, "Other ranks may also have held the job back: "
+                     "communication of 1 of 8 ranks was not recorded.");
     c->stragglers[0].rank = 2; /* its waits look like its own work */
     assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_COMMUNICATION);
     pw_cluster_destroy(c);

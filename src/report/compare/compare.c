@@ -1,5 +1,5 @@
-/* Decides what can be compared, which differences are sure, and which rank they belong to; see
- * compare.h. */
+/* Decides whether two runs can be compared, which differences are sure, and which rank causes them;
+ * see compare.h. */
 #include "report/compare/compare.h"
 
 #include <errno.h>
@@ -15,15 +15,15 @@
 #include "report/compare/compare_rows.h"
 #include "report/writing/words.h"
 
-/* Which differences are sure. */
+/* ---- which differences are sure ---- */
 
-/* Limits of p: for a test whose samples are the steps, and for a time that a run has only once
+/* Limits of p: for a test with steps as samples, and for a time that occurs once in a run
  * (docs/metrics.md). */
 #define SURE_OF_STEPS 0.001
 #define SURE_OF_ONE 0.01
-#define LEAST_CHANGE 0.25 /* of the smaller of two times that a run has only once */
+#define LEAST_CHANGE 0.25 /* least difference of such times, as a share of the smaller one */
 #define RELEVANT 0.01     /* share of the run */
-#define TOO_MUCH 0.05     /* share of the run that, unexplained, makes a verdict impossible */
+#define TOO_MUCH 0.05     /* with a larger share of the run unexplained, there is no verdict */
 
 static double at_most(double a, double b)
 {
@@ -36,7 +36,7 @@ static void add(struct pw_comparison *c, enum pw_compare_place place, double ns,
     c->differences[c->ndifferences++] = (struct pw_compare_difference){place, ns, p, is_sure};
 }
 
-/* Adds a time that each run has only once, where both are known. */
+/* Adds a difference of a time that occurs once in a run, when both times are known. */
 static void add_once(struct pw_comparison *c, enum pw_compare_place place, double a, double b)
 {
     if (a < 0 || b < 0 || a == b)
@@ -95,7 +95,8 @@ static void count_ranks(struct pw_comparison *c)
     }
 }
 
-/* Those that are large enough to matter stay sure. */
+/* Sums the sure differences that are large enough to matter; the others become unsure. *unsure:
+ * their sum. */
 static void sum_sure(struct pw_comparison *c, double expected, double *unsure)
 {
     const double least = at_most(RELEVANT, c->threshold) * expected;
@@ -142,11 +143,11 @@ int pw_compare_is_slower(const struct pw_comparison *c)
            (c->share > c->threshold || c->steps_share > c->threshold);
 }
 
-/* Whose time outside steps changed between two runs. */
+/* ---- the ranks whose time outside steps changed ---- */
 
-#define EXPLAINS 0.5 /* of a difference of the wall time: then it is that rank's */
+#define EXPLAINS 0.5 /* a rank causes a wall-time difference: least share it explains */
 
-/* The ranks that both runs have, one after the other; both tables are in order of their numbers. */
+/* An iterator over the ranks that both runs have; both tables are sorted by rank. */
 struct pairs {
     const struct pw_cluster *runs[2];
     size_t at[2];
@@ -167,7 +168,7 @@ static int next_pair(struct pairs *p, size_t rows[2])
     return 0;
 }
 
-/* Own time of a rank in the part, in both runs; 0 when it is not known. */
+/* Reads the own time of a rank in the part in both runs. Returns 0 when one is not known. */
 static int own_times(const struct pw_compare_building *b, const size_t rows[2], enum pw_part part,
                      double own[2])
 {
@@ -177,7 +178,7 @@ static int own_times(const struct pw_compare_building *b, const size_t rows[2], 
     return own[0] >= 0 && own[1] >= 0;
 }
 
-/* The rank with the largest change. */
+/* Finds the rank with the largest change. */
 static void find_most(struct pw_compare_building *b, struct pw_compare_outside *out)
 {
     struct pairs pairs = {{b->runs[0], b->runs[1]}, {0, 0}};
@@ -247,7 +248,7 @@ const struct pw_compare_outside *pw_compare_outside_of(const struct pw_compariso
     return most;
 }
 
-/* Such a p is called significant: one comparison has some dozen rows. */
+/* A smaller p is significant. The limit is low because a comparison has some dozen rows. */
 #define SIGNIFICANT 0.001
 
 static void say_unrecorded(const struct pw_cluster *c, const char *which, struct pw_sentence *said)
@@ -304,7 +305,7 @@ static void say_unlike(const struct pw_cluster *a, const struct pw_cluster *b, c
         out[said.used - 2] = '\0';
 }
 
-/* Why one of the runs cannot be compared with another. */
+/* Writes why the run cannot be compared with another. Returns 1 when it wrote something. */
 static int say_one(const struct pw_cluster *c, size_t nsteps, const char *which,
                    struct pw_sentence *said)
 {
@@ -325,13 +326,14 @@ static int say_one(const struct pw_cluster *c, size_t nsteps, const char *which,
     return said->used > 0;
 }
 
-/* Steps that were found in calls are the same iterations only when there are about as many. */
+/* 1 when the numbers of steps are about equal. Otherwise, the steps inferred in the two runs are
+ * not the same iterations. */
 static int is_like(size_t a, size_t b)
 {
     return a > b ? 10 * b >= 9 * a : 10 * a >= 9 * b;
 }
 
-/* Why the runs cannot be compared; "" when they can. */
+/* Writes why the runs cannot be compared; "" when they can. */
 static void say_unable(const struct pw_compare_building *b, char *out, size_t size)
 {
     static const char *const names[] = {"first", "second"};
@@ -349,8 +351,8 @@ static void say_unable(const struct pw_compare_building *b, char *out, size_t si
                         parts[0].nsteps, parts[1].nsteps);
 }
 
-/* The rank with most own work in a step, when it has at least `more_ns` more than the mean of the
- * others; else -1: then several ranks have as much. */
+/* The rank with most own work in a step, if it has at least `more_ns` more than the mean of the
+ * others; else -1. */
 static int32_t whose_work(const struct pw_cluster *run, size_t step, double more_ns)
 {
     double most = -1, sum = 0;
@@ -368,8 +370,8 @@ static int32_t whose_work(const struct pw_cluster *run, size_t step, double more
                                                                              : -1;
 }
 
-/* The slowest of the few steps, and the rank whose work explains half of its time above the median.
- */
+/* Finds the slowest of the few extreme steps, and the rank whose work explains half of its
+ * excess. */
 static void find_few(const struct pw_compare_building *b)
 {
     struct pw_comparison *c = b->out;
@@ -398,7 +400,7 @@ static int allocate(struct pw_compare_building *b, double **scratch)
     return *scratch ? 0 : -ENOMEM;
 }
 
-/* Whether the parts of the ranks' runs are known in both. */
+/* Finds the parts that are known in both runs. Returns 1 when there are any. */
 static int find_parts_known(struct pw_compare_building *b)
 {
     struct pw_parts_known known[2];

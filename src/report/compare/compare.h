@@ -1,6 +1,6 @@
-/* Two runs side by side: what takes how much longer in the second, and whether that is more than
- * the spread of the steps. Called by cli/cmd_compare.c with two loaded clusters, which it does not
- * change. */
+/* Compares two runs: what takes longer in the second, by how much, and whether that is more than
+ * the spread of the steps explains. Called by cli/cmd_compare.c with two loaded clusters, which it
+ * does not change. */
 #ifndef PW_REPORT_COMPARE_COMPARE_H
 #define PW_REPORT_COMPARE_COMPARE_H
 
@@ -11,39 +11,40 @@
 #include "analysis/steptimes.h"
 #include "core/cluster.h"
 
-/* The wall time of a run in parts that add up to it. */
+/* ---- the parts of a run, which add up to its wall time ---- */
 
-/* Times are ns, -1 where they are not known. run = before + measured + unmeasured + between +
- * after, where before and after are known, else outside is their sum. */
+/* Times in ns; -1: not known. run = before + measured + unmeasured + between + after. When before
+ * and after are not known, outside is their sum. */
 struct pw_runparts {
     double run;        /* longest time of a rank */
     double before;     /* until the last rank began the first step */
     double measured;   /* in measured steps */
-    double unmeasured; /* in steps that warm up or were recorded in part */
+    double unmeasured; /* in warm-up steps and partial steps */
     double between;    /* between steps */
     double after;      /* since the last rank ended the last step */
-    double outside;    /* before and after */
-    size_t nsteps;     /* measured ones */
+    double outside;    /* before + after */
+    size_t nsteps;     /* number of measured steps */
 };
 
-/* Finds the parts of the job's run; those of each rank's run are in /part_trace (analysis/parts.h).
- * With `with_parts` these say when the first step began (when its last rank began it, because the
- * others wait for that rank) and how long the run went on after the last step. Without, the first
- * step begins with its first rank, and the time after the last step is known only when the run was
- * recorded without a pause, so that its window ends with the program. All other time outside steps
- * counts as before them, with the launch and the closing of the files.
+/* Finds the parts of the job's run. With `with_parts`, the ranks' parts (/part_trace,
+ * analysis/parts.h) tell when the first step began and how long the run lasted after the last step.
+ * The first step then begins when the last rank begins it, because the others wait for that rank.
+ * Without `with_parts`, the first step begins with its first rank, and the time after the last step
+ * is known only if recording was not paused. All other time outside steps counts as before them,
+ * including the launch and the closing of the files.
  *
- * `walls` and `rows` have room for every row of /steps: of each measured step its duration (how
- * much longer than the one before the last rank took to end it), and its row. Where clocks are not
- * aligned only the sum of what is not in steps is known, as `outside`. */
+ * Fills walls[] and rows[] for each measured step; both have room for every row of /steps. `walls`:
+ * its duration, from the end of the step before on the last rank to its own end on the last rank.
+ * `rows`: its row. When clocks are not aligned, only `outside` is known of the time that is not in
+ * steps. */
 void pw_runparts_find(const struct pw_cluster *cluster, int with_parts, double *walls, size_t *rows,
                       struct pw_runparts *out);
 
-/* The comparison. */
+/* ---- the comparison ---- */
 
 enum pw_compare_group {
     PW_COMPARE_RUN,        /* parts of the wall time */
-    PW_COMPARE_PART,       /* own time in a part of the run of the rank that changed most */
+    PW_COMPARE_PART,       /* own time in a part of the run, of the rank that changed most */
     PW_COMPARE_STEP,       /* step time: mean, median, tail */
     PW_COMPARE_TIME,       /* means over ranks of own work, waiting, … */
     PW_COMPARE_PHASE,      /* means over ranks of own work */
@@ -53,44 +54,46 @@ enum pw_compare_group {
     PW_COMPARE_GROUPS
 };
 
-/* Times are ns: of the run, means over the measured steps where there are samples, else means. */
+/* A compared time in ns. It is a mean over the measured steps when there are samples. */
 struct pw_compare_row {
     enum pw_compare_group group;
-    int32_t rank; /* of a row of ranks, else -1 */
+    int32_t rank; /* of a row about a rank; else -1 */
     char name[320];
-    double a, b;             /* -1: not there */
-    size_t a_steps, b_steps; /* samples; 0: only what is in a and b is known */
-    double p;                /* that they differ by chance; -1 not known */
+    double a, b;             /* first and second run; -1: missing */
+    size_t a_steps, b_steps; /* number of samples; 0: only a and b are known */
+    double p;                /* probability of such a difference by chance; -1: not known */
 };
 
 enum pw_compare_kind {
     PW_COMPARE_UNKNOWN, /* cannot tell */
-    PW_COMPARE_SAME,    /* no difference that is more than noise, and not too small to matter */
+    PW_COMPARE_SAME,    /* all differences are noise, or too small to matter */
     PW_COMPARE_SLOWER,
     PW_COMPARE_FASTER
 };
 
-/* Where a difference of the wall time is. */
+/* The part of the run that a difference of the wall time is in. */
 enum pw_compare_place {
-    PW_COMPARE_IN_STEPS,      /* all measured steps but the few */
-    PW_COMPARE_IN_FEW_STEPS,  /* steps so long that nothing else is like them */
-    PW_COMPARE_IN_SLOW_STEPS, /* the slowest tenth, where the mean says nothing */
+    PW_COMPARE_IN_STEPS,      /* all measured steps except the few */
+    PW_COMPARE_IN_FEW_STEPS,  /* the few: extreme steps (pw_steppair()) */
+    PW_COMPARE_IN_SLOW_STEPS, /* the slowest tenth, when the means do not differ */
     PW_COMPARE_BEFORE,        /* before the first step */
     PW_COMPARE_BETWEEN,       /* between steps */
     PW_COMPARE_AFTER,         /* after the last step */
-    PW_COMPARE_OUTSIDE,       /* before and after, where it is not known which */
+    PW_COMPARE_OUTSIDE,       /* before or after the steps; it is not known which */
     PW_COMPARE_PLACES
 };
 
-/* What differs there: ns of the second run less the first's, at as many steps as the second. */
+/* A difference: time of the second run - time of the first, scaled to the steps of the second,
+ * ns. */
 struct pw_compare_difference {
     enum pw_compare_place place;
     double ns, p;
     int is_sure;
 };
 
-/* A part of the run outside steps: the rank whose own time in it (not waiting for others) changed
- * most, in ns, and for how many ranks it changed by half as much or more. */
+/* A part of the run outside the steps, and the rank whose own time in it changed most. a, b: its
+ * own time in the two runs, ns; alike: number of ranks that changed at least half as much, of the
+ * `known` ranks. */
 struct pw_compare_outside {
     enum pw_part part;
     int32_t rank;
@@ -100,57 +103,57 @@ struct pw_compare_outside {
 };
 
 struct pw_comparison {
-    struct pw_compare_row *rows; /* by group; the run, its parts and its steps in order, in the
-                                    other groups the largest change of time first */
+    struct pw_compare_row *rows; /* sorted by group. The run, its parts and its steps are in fixed
+                                    order; other groups have the largest change first */
     size_t nrows;
-    double threshold; /* share by which B may be slower */
-    char unlike[512]; /* what else differs between the runs; "" for nothing */
+    double threshold; /* share by which the second run may be slower */
+    char unlike[512]; /* other differences between the runs; "": none */
 
     enum pw_compare_kind kind;
-    char why[320]; /* of `unknown` */
-    struct pw_compare_difference
-        differences[PW_COMPARE_PLACES]; /* the largest first, sure ones before */
+    char why[320];                                               /* reason of PW_COMPARE_UNKNOWN */
+    struct pw_compare_difference differences[PW_COMPARE_PLACES]; /* sure ones first, then by size */
     size_t ndifferences;
-    double ns, share;   /* all sure differences, and their share of the first run; 0 for none */
-    double steps_share; /* of the steps alone, where that is sure, else 0 */
+    /* sum of the sure differences, and as a share of the first run; 0: there are none */
+    double ns, share;
+    double steps_share; /* the same of the steps alone, if sure; else 0 */
     struct pw_runparts parts[2];
-    struct pw_parts_known parts_known;           /* in both runs */
-    struct pw_compare_outside outside[PW_PARTS]; /* of the parts that are known in both */
+    struct pw_parts_known parts_known;           /* parts that are known in both runs */
+    struct pw_compare_outside outside[PW_PARTS]; /* one for each of these parts */
     size_t noutside;
-    struct pw_steppair steps; /* where has_steps */
+    struct pw_steppair steps; /* valid when has_steps */
     int has_steps;
-    int64_t few_step; /* number of the slowest of the few steps, and the rank whose own work makes
-                         it so long; -1: none */
+    int64_t few_step; /* number of the slowest extreme step, and the rank whose own work caused it;
+                         -1: none */
     int32_t few_rank;
-    size_t ranks_alike,
-        ranks_known; /* rows of ranks that changed half as much as the first or more */
+    size_t ranks_alike, ranks_known; /* number of ranks that changed at least half as much as the
+                                        first, of all known ranks */
 };
 
-/* `threshold` as a share (0.05). 0 or -ENOMEM. */
+/* Compares two runs; `threshold` is a share, such as 0.05. Returns 0 or -ENOMEM. */
 int pw_compare(const struct pw_cluster *a, const struct pw_cluster *b, double threshold,
                struct pw_comparison **out);
 void pw_comparison_destroy(struct pw_comparison *comparison);
 
-/* The rank whose time explains half of a difference before or after the steps; NULL: no rank's
- * does. */
+/* Returns the part and rank that explain half of a difference before or after the steps; NULL:
+ * there is none. */
 const struct pw_compare_outside *
 pw_compare_outside_of(const struct pw_comparison *comparison,
                       const struct pw_compare_difference *difference);
 
-/* b / a - 1; NaN when either is not there. */
+/* Returns b / a - 1; NaN when one of them is missing. */
 double pw_compare_change(const struct pw_compare_row *row);
 
-/* Whether the difference is beyond what the steps' spread explains. */
+/* Returns 1 when the difference is more than the spread of the steps explains. */
 int pw_compare_is_significant(const struct pw_compare_row *row);
 
-/* Whether B is slower than noise explains, and by more than the threshold: the run, or its steps.
- */
+/* Returns 1 when the second run, or its steps, are significantly slower, and by more than the
+ * threshold. */
 int pw_compare_is_slower(const struct pw_comparison *comparison);
 
-/* The first line of the text: cut to `size`. */
+/* Writes the first sentence, cut to `size`. */
 void pw_compare_headline(const struct pw_comparison *comparison, char *out, size_t size);
 
-/* `top` rows of each group, 0 for all. 0, -ENOMEM or -EIO. */
+/* Prints `top` rows of each group; 0: all. Returns 0, -ENOMEM or -EIO. */
 int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top);
 int pw_compare_json(FILE *out, const struct pw_comparison *comparison);
 

@@ -11,7 +11,7 @@
 #include "report/writing/page.h"
 #include "report/writing/words.h"
 
-/* The first sentence of a comparison. */
+/* ---- the first sentence ---- */
 
 static const char *length_of(char out[32], double ns)
 {
@@ -99,7 +99,8 @@ static void add_outside(struct pw_sentence *said, const struct pw_comparison *c,
     add_who(said, out->name, out->alike, out->known, out->b - out->a);
 }
 
-/* Where in the steps: steps of one run that are beyond the other's, the phase, the ranks. */
+/* Adds details about the steps: how many are longer than all steps of the other run, the phase, the
+ * ranks. */
 static void add_steps(struct pw_sentence *said, const struct pw_comparison *c, int is_slower)
 {
     const struct pw_steps_summary *a = &c->steps.runs[0], *b = &c->steps.runs[1];
@@ -189,7 +190,7 @@ static void add_runs(struct pw_sentence *said, const struct pw_comparison *c)
         pw_sentence_add(said, " for %zu and %zu steps", c->steps.runs[0].n, c->steps.runs[1].n);
 }
 
-/* The difference to speak of: the largest sure one in the direction of all, else the largest. */
+/* The difference to report: the largest sure one with the sign of the total, else the largest. */
 static const struct pw_compare_difference *leading(const struct pw_comparison *c)
 {
     for (size_t i = 0; i < c->ndifferences && c->differences[i].is_sure; i++)
@@ -355,13 +356,13 @@ int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
     return err ? err : ferror(out) ? -EIO : 0;
 }
 
-/* As JSON. */
+/* ---- JSON ---- */
 
 static const char *const group_keys[PW_COMPARE_GROUPS] = {
     "run", "parts", "steps", "times", "phases", "ranks", "collectives", "operators",
 };
 
-/* NULL when memory is short, which json_array_append_new() answers to. */
+/* Returns a row as JSON. NULL when memory is short: then json_array_append_new() fails. */
 static json_t *row_json(const struct pw_compare_row *row)
 {
     double change = pw_compare_change(row);
@@ -400,7 +401,7 @@ static const char *kind_name(enum pw_compare_kind kind)
     return names[kind];
 }
 
-/* The rank that the difference belongs to; -1 unless it is a single one. */
+/* Returns the rank that causes the difference; -1: no single rank does. */
 static int64_t rank_of(const struct pw_comparison *c, const struct pw_compare_difference *d,
                        const struct pw_compare_outside *out)
 {

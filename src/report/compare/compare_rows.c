@@ -1,5 +1,5 @@
-/* The rows of a comparison, and before them the parts of each run. Sums are in double: a damaged
- * file must not overflow an integer. See compare_rows.h. */
+/* Makes the rows of a comparison, after the parts of each run. Sums are of type double, so that a
+ * damaged file cannot overflow an integer. See compare_rows.h. */
 #include "report/compare/compare_rows.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "report/writing/words.h"
 
-/* The parts of a run. */
+/* ---- the parts of a run ---- */
 
 static double longest_run(const struct pw_cluster *c)
 {
@@ -32,11 +32,12 @@ static double at_least_0(double ns)
     return ns > 0 ? ns : 0;
 }
 
-/* What the parts of the ranks' runs say of all ranks together. */
+/* The begin and the end of the steps, from the parts of all ranks. */
 struct ends {
-    double late;  /* from when the first rank began its first step to when the last did, where that
-                     is the same step on all; else 0 */
-    double after; /* from when the last rank ended its last step to the run's end; -1: not known */
+    double late;  /* time from the first rank's start of the first step to the last rank's, if all
+                     have the same first step; else 0 */
+    double after; /* time from the last rank's end of its last step to the end of the run; -1: not
+                     known */
 };
 
 static double sum_parts(const struct pw_cluster *c, const struct pw_parts_known *known, size_t rank,
@@ -56,7 +57,7 @@ static struct ends find_ends(const struct pw_cluster *c)
     int is_same = 1;
     for (size_t r = 0; known.nranks && known.has_steps && r < c->nrank_rows; r++) {
         if (pw_parts_own(c->part_trace, c->nrank_rows, &known, r, PW_PART_STEPS) < 0)
-            continue; /* no file */
+            continue; /* the rank has no file */
         const double begun = sum_parts(c, &known, r, PW_PART_START, PW_PART_SETUP);
         const double rest = sum_parts(c, &known, r, PW_PART_TAIL, PW_PART_END);
         is_same &= c->step_trace[r].total_ns >= 0;
@@ -81,7 +82,8 @@ static double walk(const struct pw_cluster *c, double late, double *walls, size_
         const double total = at_least_0((double)c->steps[s].duration_ns);
         const double wall = passed < total ? passed : total;
         cursor += gap + passed;
-        out->between += gap + (s ? passed - wall : 0); /* of the first step: before it */
+        out->between +=
+            gap + (s ? passed - wall : 0); /* for the first step, this is the time before it */
         if (c->steps[s].recorded != PW_RECORDED_ACTIVE) {
             out->unmeasured += wall;
             continue;
@@ -108,7 +110,7 @@ static void sum_totals(const struct pw_cluster *c, double *walls, size_t *rows,
     }
 }
 
-/* From when the last rank ended the last step to the end; -1: not known. */
+/* The time from the last rank's end of the last step to the end of the run; -1: not known. */
 static double find_after(const struct pw_cluster *c, const struct ends *ends, double cursor)
 {
     if (c->nwindows > 1 || (c->nwindows == 1 && c->windows[0].cause != PW_OPENED_RUN))
@@ -141,15 +143,17 @@ void pw_runparts_find(const struct pw_cluster *c, int with_parts, double *walls,
     out->before = out->outside - out->after;
 }
 
-/* The rows. */
+/* ---- the rows ---- */
 
 #define LEAST_OF_RUN 0.001 /* of the first run: smaller differences outside steps are not shown */
 
-enum { RANKS_TESTED = 256 }; /* those with the largest change: a test takes milliseconds */
+enum {
+    RANKS_TESTED = 256
+}; /* ranks with the largest change that are tested; a test takes milliseconds */
 
-/* What a row's samples are of. */
+/* The quantity of a row's samples. */
 struct subject {
-    size_t offset; /* of an int64 in a cell */
+    size_t offset; /* offset of an int64_t in a cell */
     int is_phase;
     int64_t rank; /* row of /ranks; -1: mean over ranks */
 };
@@ -172,7 +176,7 @@ static struct pw_compare_row *add_row(struct pw_compare_building *b, enum pw_com
     return row;
 }
 
-/* A figure in both runs, and the chance of a difference like theirs; -1: not tested. */
+/* A value in both runs, and the probability of such a difference by chance; -1: not tested. */
 struct pair {
     double a, b, p;
 };
@@ -252,7 +256,7 @@ static int64_t cell_value(const struct pw_cluster *c, const struct subject *s, s
     return value;
 }
 
-/* The value in one step; -1: not known. */
+/* Returns the value in one step; -1: not known. */
 static double sample(const struct pw_cluster *c, const struct subject *s, size_t step)
 {
     double sum = 0;
@@ -268,7 +272,7 @@ static double sample(const struct pw_cluster *c, const struct subject *s, size_t
     return known ? sum / (double)known : -1;
 }
 
-/* The values of a run's measured steps into b->values[i]; their mean. */
+/* Fills b->values[i] with the values of run i in its measured steps. Returns their mean. */
 static double collect(struct pw_compare_building *b, int i, const struct subject *subject)
 {
     double mean = 0;
@@ -290,7 +294,8 @@ static double test(const struct pw_compare_building *b)
                              : -1;
 }
 
-/* A row of samples per step, unless one of the runs has none, or both have nothing but 0. */
+/* Adds a row with samples of each step. Returns it; NULL when one run has no samples, or both have
+ * only zeros. */
 static struct pw_compare_row *add_samples(struct pw_compare_building *b,
                                           enum pw_compare_group group, const struct subject *in_a,
                                           const struct subject *in_b, const char *name)
@@ -347,7 +352,7 @@ void pw_compare_rank_name(const struct pw_compare_building *b, size_t first, siz
              has_moved ? ", then " : "", has_moved ? y->hostname : "");
 }
 
-/* Ranks are in order of their numbers in both. */
+/* Adds a row for each rank that both runs have; both tables are sorted by rank. */
 static void add_ranks(struct pw_compare_building *b)
 {
     const struct pw_cluster *x = b->runs[0], *y = b->runs[1];
@@ -375,7 +380,7 @@ static int64_t row_of_rank(const struct pw_cluster *c, int32_t rank)
     return row;
 }
 
-/* By group; then the largest change first. */
+/* Sorts by group, then by change, largest first. */
 static int largest_first(const void *x, const void *y)
 {
     const struct pw_compare_row *a = x, *b = y;
@@ -387,7 +392,7 @@ static int largest_first(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
-/* The rows of ranks are the last so far. */
+/* Tests the rows of ranks, which are the last rows so far. */
 static void test_ranks(struct pw_compare_building *b)
 {
     struct pw_comparison *c = b->out;
@@ -405,7 +410,8 @@ static void test_ranks(struct pw_compare_building *b)
     }
 }
 
-/* Mean transfer of an operation and size over all communicators of a size; -1: none. */
+/* Mean transfer time of an operation and size class over all communicators of one size; -1: there
+ * is none. */
 static double mean_transfer(const struct pw_cluster *c, const struct pw_row_c_collective_stat *like)
 {
     double sum = 0, count = 0;
@@ -461,7 +467,7 @@ static int by_name(const void *x, const void *y)
     return order ? order : strncmp((*a)->type, (*b)->type, sizeof((*a)->type));
 }
 
-/* Operators of both runs, by name and type. */
+/* Adds the operators that both runs have, by name and type. */
 static void add_operators(struct pw_compare_building *b)
 {
     const struct pw_cluster *x = b->runs[0], *y = b->runs[1];

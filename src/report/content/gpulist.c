@@ -20,7 +20,8 @@ static const char *host_of(const struct pw_figures *f, int32_t rank)
     return row < 0 ? "" : f->cluster->ranks[row].hostname;
 }
 
-/* What identifies the GPU on its host; "" when nothing does: then it counts as the rank's own. */
+/* Returns what identifies the GPU on its host: its UUID, else its bus address; "": not known. Then
+ * it counts as a GPU of this rank only. */
 static const char *identity_of(const struct pw_row_c_gpu_device *row)
 {
     return row->uuid[0] ? row->uuid : row->bus_id;
@@ -44,8 +45,8 @@ static double most_of(double a, double b)
     return a > b ? a : b;
 }
 
-/* All ranks sampled the same GPU: takes the values of the rank with most samples, or the largest
- * value. */
+/* Joins the samples of one GPU by several ranks: the values of the rank with most samples, and the
+ * largest of maxima. */
 static void join_samples(struct pw_row_c_gpu_device *all, const struct pw_row_c_gpu_device *row)
 {
     all->memory_most_bytes = most(all->memory_most_bytes, row->memory_most_bytes);
@@ -134,7 +135,8 @@ static void conclude(struct pw_gpulist *out)
     }
 }
 
-/* The row of the GPU so far. Looks back over the latest rows only, because a host has few ranks. */
+/* Returns the row of the GPU, or NULL. Searches the latest rows only, because a host has few
+ * ranks. */
 static struct pw_gpulist_row *find(struct pw_gpulist *out, const struct pw_row_c_gpu_device *row,
                                    const char *hostname)
 {

@@ -1,4 +1,4 @@
-/* The one sentence that matters, and what is missing; see firstscreen.h. */
+/* Writes the headline, and the line about missing data; see firstscreen.h. */
 #include "report/content/firstscreen.h"
 
 #include <inttypes.h>
@@ -24,15 +24,15 @@ static void add_percent(struct pw_sentence *s, const char *before, double share,
     pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
 }
 
-/* Writes, after the straggler, for how many ranks it is unknown whether they held the job back:
- * their calls were not recorded, or they left no usable file. */
+/* Writes how many other ranks may also have held the job back: their calls were not recorded, or
+ * they left no usable file. */
 static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
                          struct pw_sentence *s)
 {
     const int64_t missing = f->expected - f->present, unrecorded = v->unrecorded.ranks;
     if (missing <= 0 && !unrecorded && !v->unrecorded.silent_ranks)
         return;
-    pw_sentence_add(s, " Others may have, too: ");
+    pw_sentence_add(s, " Other ranks may also have held the job back: ");
     if (v->unrecorded.silent_ranks)
         pw_sentence_add(s, "communication of %" PRId64 " of %" PRId64 " ranks was not recorded%s",
                         v->unrecorded.silent_ranks, f->expected,
@@ -71,7 +71,7 @@ static void write_steps(const struct pw_figures *f, const struct pw_row_c_stragg
     add_ns(s, "", row->excess_ns);
     if (row->slowdown >= 0)
         add_percent(s, " (", row->slowdown, ")");
-    /* "outside any phase" says something only where there are some. */
+    /* "outside any phase" is useful only when the program has phases. */
     if (phase[0] && (row->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
         pw_sentence_add(s, " %s", phase);
 }
@@ -118,10 +118,11 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
     if (gain_ns > 0)
         add_ns(s, ", which cost the job ", gain_ns);
     if (more)
-        pw_sentence_add(s, host ? "; and %zu more elsewhere" : "; and %zu more", more);
+        pw_sentence_add(s, "; and %zu more rank%s%s", more, more == 1 ? "" : "s",
+                        host ? " elsewhere" : "");
     if (pw_figures_is_unresolved(f, worst->excess_ns)) {
         add_ns(s, "; but the clock error is up to ", f->clock_error_max_ns);
-        pw_sentence_add(s, ", so this is not resolvable");
+        pw_sentence_add(s, ", so this may be an error of the clocks");
     }
     pw_sentence_add(s, ".");
     write_beside(f, v, s);
@@ -141,18 +142,19 @@ static void write_imbalance(const struct pw_figures *f, const struct pw_verdict 
     if (!f->cluster->nstragglers)
         return;
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
-    pw_sentence_add(s, " Beside that, rank %" PRId32 " is slow", worst->rank);
+    pw_sentence_add(s, " In addition, rank %" PRId32 " is slow", worst->rank);
     add_ns(s, " by ", worst->excess_ns);
     if (f->cluster->nstragglers > 1)
-        pw_sentence_add(s, ", and %zu more", f->cluster->nstragglers - 1);
+        pw_sentence_add(s, ", and %zu more rank%s are slow", f->cluster->nstragglers - 1,
+                        f->cluster->nstragglers == 2 ? "" : "s");
     pw_sentence_add(s, ".");
 }
 
-/* For clocks that are not aligned. A wait is a difference of times of two ranks, so waits are not
- * known then, nor is own work, which is the time without waits. */
+/* The clocks are not aligned. A wait is a difference of times of two ranks, so neither waits are
+ * known nor own work, which is the time without waits. */
 static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
 {
-    pw_sentence_add(s, "Whether a rank held the job back is not resolvable: the clocks of");
+    pw_sentence_add(s, "Cannot tell whether a rank held the job back: the clocks of");
     if (f->nhosts > 1)
         pw_sentence_add(s, " %" PRId64 " hosts", f->nhosts);
     else
@@ -163,21 +165,21 @@ static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
     pw_sentence_add(s, ".");
 }
 
-/* When NCCL's operations ran is not known, so a rank that they waited for would not be seen. */
+/* The times of NCCL's operations are unknown, and so is which rank they waited for. */
 static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unknown *nccl,
                           struct pw_sentence *s)
 {
-    pw_sentence_add(s, "Whether a rank held the job back is not known, nor are waits and "
-                       "bandwidth: ");
+    pw_sentence_add(s, "Cannot tell whether a rank held the job back: ");
     if (nccl->untimed)
         pw_sentence_add(s,
-                        "of %" PRId64 " operations of NCCL only the enqueueing was seen; record "
-                        "GPU kernels (activity cuda) or use --level 2",
+                        "only the enqueueing of %" PRId64 " NCCL operations was recorded, so waits "
+                        "and bandwidth are unknown, too; record GPU kernels (activity cuda) or "
+                        "use --level 2",
                         nccl->untimed);
     else
         pw_sentence_add(s,
-                        "the operations of %" PRId64 " kernels of NCCL in replayed CUDA graphs are "
-                        "not known",
+                        "the operations of %" PRId64 " NCCL kernels in replayed CUDA graphs are "
+                        "unknown, and so are waits and bandwidth",
                         nccl->unplaced);
     pw_sentence_add(s, "; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
@@ -255,8 +257,8 @@ static void write_unmarked(const struct pw_figures *f, struct pw_sentence *s)
     pw_sentence_add(s, ".");
 }
 
-/* A run whose MPI calls were not recorded looks as if no rank waited, so this must be said first.
- */
+/* Without recorded MPI calls, a run looks as if no rank waited, so this comes before other
+ * findings. */
 static void write_unrecorded(const struct pw_figures *f, const struct pw_unrecorded_sum *sum,
                              struct pw_sentence *s)
 {
@@ -299,7 +301,7 @@ static void write_silent(const struct pw_figures *f, const struct pw_unrecorded_
     end_with_steps(f, s);
 }
 
-/* The slowest rank may be one that left no file. */
+/* Some ranks left no usable file: the slowest rank may be one of them. */
 static void write_absent(const struct pw_figures *f, struct pw_sentence *s)
 {
     const int64_t missing = f->expected - f->present;
@@ -366,7 +368,7 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
     writers[verdict.kind](figures, &verdict, &s);
 }
 
-/* Adds what was never recorded, and so could not be lost. */
+/* Adds MPI calls and processes that were not recorded. Returns the separator for the next item. */
 static const char *add_unrecorded(const struct pw_figures *f, const char *separator,
                                   struct pw_sentence *s)
 {
@@ -418,7 +420,7 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
     }
 }
 
-/* The headline and, where `with_more`, the first highlight. */
+/* Writes the headline and, with `with_more`, the first highlight. Returns 0 or -ENOMEM. */
 static int write_line(const struct pw_cluster *cluster, int with_more, char *out, size_t size)
 {
     char raw[PW_REPORT_LINE];

@@ -1,4 +1,4 @@
-/* Finds the highlights and words them; see firstscreen.h. */
+/* Finds the highlights and writes their sentences; see firstscreen.h. */
 #include "report/content/firstscreen.h"
 
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 #include "core/text.h"
 #include "report/writing/page.h"
 
-#define WAITS_LEAST 0.05    /* of the ranks' time, for late_rank */
-#define GPUS_DRY_LEAST 0.1  /* of the GPUs' time */
-#define DATA_WAIT_LEAST 0.1 /* of a step */
-#define STANDS_OUT 0.1      /* a rank above the mean of all, as a share of its time */
+#define WAITS_LEAST 0.05    /* late_rank: least share of the ranks' time */
+#define GPUS_DRY_LEAST 0.1  /* least share of the GPUs' time */
+#define DATA_WAIT_LEAST 0.1 /* least share of a step */
+#define STANDS_OUT 0.1      /* a rank stands out: least share of its time above the mean */
 
 static void add_share(struct pw_sentence *s, const char *before, double share, const char *after)
 {
@@ -20,16 +20,16 @@ static void add_share(struct pw_sentence *s, const char *before, double share, c
     pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
 }
 
-/* ---- which rank the others waited for ---- */
+/* ---- the rank that the others waited for ---- */
 
 struct waiting {
-    int64_t total_ns;  /* of all ranks in collectives that all their members recorded */
-    int64_t for_ns;    /* of it, for the rank that the others waited for most */
-    int64_t beyond_ns; /* of it, where that rank came later than the clocks may be wrong */
+    int64_t total_ns;  /* waits of all ranks in complete collectives */
+    int64_t for_ns;    /* of these, waits for the rank that the others waited for most */
+    int64_t beyond_ns; /* of these, waits in which that rank was later than the clock error */
     int32_t rank;
 };
 
-/* Rows mostly have the numbers of their ranks. */
+/* Returns the row of a rank; usually it is the rank's number. */
 static int64_t row_of(const struct pw_figures *f, int32_t rank)
 {
     if (rank < 0)
@@ -39,7 +39,7 @@ static int64_t row_of(const struct pw_figures *f, int32_t rank)
                : pw_figures_row(f, rank);
 }
 
-/* Adds up by row of /ranks; `sums` has two numbers a row. */
+/* Sums the waits by the rank that was last; `sums` has two values for each row of /ranks. */
 static void sum_waits(const struct pw_figures *f, struct waiting *w, int64_t *sums)
 {
     const struct pw_cluster *c = f->cluster;
@@ -63,7 +63,7 @@ static void sum_waits(const struct pw_figures *f, struct waiting *w, int64_t *su
     w->beyond_ns = r >= 0 ? sums[2 * r + 1] : 0;
 }
 
-/* No rank (-1), also when memory is short. */
+/* Finds that rank; -1: there is none, or memory is short. */
 static struct waiting find_waiting(const struct pw_figures *f)
 {
     struct waiting w = {.rank = -1};
@@ -82,8 +82,8 @@ static double time_of_ranks(const struct pw_figures *f)
                : (double)f->run_ns * ranks;
 }
 
-/* Only when too little was recorded for a verdict; otherwise the verdict considered the same waits.
- */
+/* Used only when too little was recorded for a verdict; otherwise the verdict is based on the same
+ * waits. */
 static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
 {
     const enum pw_wanting wanting = pw_figures_advice(f).verdict.wanting;
@@ -100,7 +100,7 @@ static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
                                  .ns = w.total_ns,
                                  .share = (double)w.total_ns / all_ns,
                                  .of_rank = part};
-    /* With two ranks one of them always has half of it. */
+    /* With two ranks, one of them always has half of the waits. */
     if (out->share < WAITS_LEAST || part < 0.5 || part < even ||
         2 * (double)w.beyond_ns < (double)w.for_ns)
         return 0;
@@ -117,7 +117,8 @@ static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- GPUs that the host left dry ---- */
 
-/* When the host waited for other ranks, these are the cause; waits in NCCL keep the GPU busy. */
+/* Time in which hosts waited for other ranks, which then are the cause of idle GPUs. Waits in NCCL
+ * do not count, because they keep the GPU busy. */
 static int64_t waits_of_hosts(const struct pw_cluster *c)
 {
     int64_t sum = 0;
@@ -136,7 +137,7 @@ static int find_host_late(const struct pw_figures *f, struct pw_highlight *out)
     int64_t span_ns = 0;
     *out = (struct pw_highlight){.kind = "host_late", .rank = -1, .of_rank = -1};
     if (c->restricted_to[0])
-        return 0; /* the GPUs' figures are of the whole run */
+        return 0; /* the figures of GPUs are of the whole run */
     for (size_t i = 0; i < c->ngpu_ranks; i++) {
         const struct pw_row_c_gpu_rank *row = &c->gpu_ranks[i];
         const double share = pw_figures_share(row->idle_host_ns, row->span_ns);
@@ -168,7 +169,7 @@ static int find_host_late(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- data ---- */
 
-/* Whether a straggler's row covers this step of the rank: then the verdict is about it. */
+/* 1 when a straggler's row covers this step of the rank: then the verdict reports it. */
 static int is_straggling(const struct pw_cluster *c, int32_t rank, int64_t step)
 {
     for (size_t i = 0; i < c->nstragglers; i++)
@@ -178,7 +179,7 @@ static int is_straggling(const struct pw_cluster *c, int32_t rank, int64_t step)
     return 0;
 }
 
-/* The share of data waits in the steps of ranks that no straggler's row covers. */
+/* The share of data waits in steps that no straggler's row covers. */
 static double data_wait_beside(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -202,7 +203,7 @@ static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
     *out = (struct pw_highlight){.kind = "data_wait", .rank = -1, .of_rank = -1};
     if (c->nstragglers && (c->stragglers[0].phase == PW_PHASE_DATA ||
                            c->stragglers[0].cause == PW_CAUSE_DATA_STARVATION))
-        return 0; /* the headline is about it */
+        return 0; /* the headline reports this */
     out->share = f->data_wait_share;
     if (out->share < DATA_WAIT_LEAST || data_wait_beside(f) < DATA_WAIT_LEAST)
         return 0;
@@ -259,7 +260,7 @@ static int find_no_cpu(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- steps in which all ranks were slower ---- */
 
-/* Nothing when the headline is about it. Warm-up is only in the list of trends. */
+/* Finds nothing when the headline reports it. Warm-up is reported only in the list of trends. */
 static int find_all_slower(const struct pw_figures *f, struct pw_highlight *out)
 {
     const struct pw_cluster *c = f->cluster;
@@ -277,7 +278,7 @@ static int find_all_slower(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- the network ---- */
 
-/* Nothing when the headline is about it. */
+/* Finds nothing when the headline reports it. */
 static int find_network(const struct pw_figures *f, struct pw_highlight *out)
 {
     const struct pw_verdict verdict = pw_figures_advice(f).verdict;

@@ -1,5 +1,5 @@
-/* Makes rows from the tables of operators, one function per grouping, then searches and sorts them;
- * see operatorlist.h. */
+/* Makes the rows from the tables of operators, with one function for each grouping, then searches
+ * and sorts them; see operatorlist.h. */
 #include "report/content/operatorlist.h"
 
 #include <ctype.h>
@@ -34,7 +34,8 @@ void pw_operators_totals(const struct pw_cluster *c, struct pw_optotals *out)
         out->ranks += c->operator_ranks[i].operator_row == -1;
 }
 
-/* The figures that all tables of operators have begin with `calls` and are in one order. */
+/* Copies the figures that all tables of operators share: they begin at `calls`, and have the same
+ * order. */
 static void take_figures(struct pw_oprow *row, const int64_t *calls)
 {
     memcpy(&row->calls, calls, PW_OPROW_FIGURES * sizeof(*calls));
@@ -92,7 +93,8 @@ static size_t list_types(const struct pw_cluster *c, struct pw_oprow *rows)
     return c->noperator_types;
 }
 
-/* The rest of an operator that its rows of shapes leave: calls that gave no shapes. */
+/* Adds a row for the calls of each operator that gave no shapes: its sums minus those of its rows
+ * with shapes. */
 static void list_rest(const struct pw_cluster *c, const struct pw_optotals *totals,
                       const struct pw_oprow *known, struct pw_oprow *rows, size_t *n)
 {
@@ -330,7 +332,7 @@ const char *pw_operators_label(const struct pw_cluster *c, const char *group,
     return out;
 }
 
-/* The ranks that have operators at all, from the rows of all operators together. */
+/* The ranks that have operators; from the rows of all operators together. */
 struct ranks {
     int32_t *rank;
     int64_t *own_ns, *all_ns, *scratch;
@@ -366,7 +368,7 @@ static int find_ranks(const struct pw_cluster *c, struct ranks *out)
         return -ENOMEM;
     for (size_t i = 0; i < c->noperator_ranks; i++) {
         const struct pw_row_c_operator_rank *row = &c->operator_ranks[i];
-        /* The file has them in order; a file in which they are not has fewer ranks. */
+        /* Rows are sorted by rank; in a damaged file, rows that are not are ignored. */
         if (row->operator_row != -1 || (out->n && row->rank <= out->rank[out->n - 1]))
             continue;
         out->rank[out->n] = row->rank;
@@ -375,7 +377,8 @@ static int find_ranks(const struct pw_cluster *c, struct ranks *out)
     return 0;
 }
 
-/* Rows [first, end) are one operator's. */
+/* Finds the ranks that are slow in one operator, which has the rows [first, end). Returns 1 when
+ * there is one. */
 static int find_slow(const struct pw_cluster *c, struct ranks *ranks, size_t first, size_t end,
                      struct pw_slow_operator *out)
 {

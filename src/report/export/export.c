@@ -1,4 +1,4 @@
-/* The report for other programs: its tables as comma-separated values (RFC 4180), and the call
+/* Writes the report for other programs: tables as comma-separated values (RFC 4180), and the call
  * paths of operators as folded stacks (Brendan Gregg's format). Called through report.h. */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 #include "report/report.h"
 #include "report/writing/safenames.h"
 
-/* Comma-separated values, for spreadsheets. */
+/* ---- comma-separated values ---- */
 
-/* A cell of text: quoted, and never a formula to a spreadsheet. */
+/* Writes a text cell: quoted, and so that no spreadsheet takes it for a formula. */
 static void put_text(FILE *out, const char *text, size_t length)
 {
     char clean[1024];
@@ -93,7 +93,7 @@ static void put_names(FILE *out, int table, size_t first)
         fprintf(out, ",%s", info->fields()[i].name);
 }
 
-/* A time, after a comma; nothing where it is not known. */
+/* Writes a comma, and the time if it is known. */
 static void put_ns(FILE *out, int64_t ns)
 {
     fputc(',', out);
@@ -101,7 +101,7 @@ static void put_ns(FILE *out, int64_t ns)
         fprintf(out, "%" PRId64, ns);
 }
 
-/* The cells of a row whose fields are all times. */
+/* Writes the cells of a row from field `first` on, which are all times. */
 static void put_times(FILE *out, int table, size_t first, const void *row)
 {
     const struct pw_table *info = pw_table_borrow(table);
@@ -112,7 +112,7 @@ static void put_times(FILE *out, int table, size_t first, const void *row)
     }
 }
 
-/* The index of a field that the table has. */
+/* Returns the index of a field, which the table must have. */
 static size_t field_index(int table, const char *name)
 {
     const struct pw_table *info = pw_table_borrow(table);
@@ -122,8 +122,8 @@ static size_t field_index(int table, const char *name)
     return i;
 }
 
-/* A row for each rank in each step: first what MindSpore's step trace has, under its names, then
- * the table's fields from compute_ns on. */
+/* Writes a row for each rank in each step: first the columns of MindSpore's step trace, with its
+ * names, then the table's fields from compute_ns on. */
 static void put_step_trace(FILE *out, const struct pw_cluster *c)
 {
     const size_t ours = field_index(PW_TABLE_c_step_trace, "compute_ns");
@@ -147,7 +147,7 @@ static void put_step_trace(FILE *out, const struct pw_cluster *c)
         }
 }
 
-/* A row for each rank in each part of the run. */
+/* Writes a row for each rank in each part of the run. */
 static void put_parts(FILE *out, const struct pw_cluster *c)
 {
     fputs("# parts\nrank,part", out);
@@ -259,12 +259,13 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
     return err ? err : ferror(out) ? -EIO : 0;
 }
 
-/* Folded stacks, for flame graphs. */
+/* ---- folded stacks, for flame graphs ---- */
 
-/* In the format a semicolon ends a frame, and a line a path. */
+/* Writes a path. In this format a semicolon ends a frame and a newline ends a path, so both are
+ * replaced in names. */
 static void print_path(FILE *out, const struct pw_cluster *c, int32_t row, char *path, size_t size)
 {
-    static const char mark[] = "\x1f"; /* no name has it: they are printable */
+    static const char mark[] = "\x1f"; /* separates names; printable names do not contain it */
     pw_operators_path(c, row, mark, path, size);
     for (char *at = path; *at; at++)
         *at = *at == ';' ? ':' : *at == mark[0] ? ';' : *at;

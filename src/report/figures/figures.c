@@ -1,5 +1,5 @@
-/* Counts and averages the tables of a cluster; see figures.h. Sums are in double: a damaged file
- * must not overflow an integer. */
+/* Computes counts and means of the tables of a cluster; see figures.h. Sums are of type double, so
+ * that a damaged file cannot overflow an integer. */
 #include "report/figures/figures.h"
 
 #include <ctype.h>
@@ -42,7 +42,7 @@ static int find_clock_error(struct pw_figures *f)
     f->clock_error_median_ns = known ? errors[known / 2] : -1;
     f->clock_error_max_ns = larger(f->cluster->clock_error_max_ns, known ? errors[known - 1] : -1);
     if (unknown)
-        f->clock_error_max_ns = -1; /* one clock that is not aligned may be off by any amount */
+        f->clock_error_max_ns = -1; /* a clock that is not aligned may have any error */
     free(errors);
     return 0;
 }
@@ -106,8 +106,8 @@ static void sum_steps(struct pw_figures *f)
     f->step_mean_ns = pw_mean_value(&duration);
 }
 
-/* Means of every field (all are int64) of a [steps x ranks] table over its measured steps: `out`
- * has one row per rank, `all` is the mean over ranks too. */
+/* Computes the means of every field (all are int64_t) of a [steps x ranks] table over the measured
+ * steps: out[] for each rank, *all over all ranks. */
 static void mean_cells(const struct pw_figures *f, int table, const void *cells, void *out,
                        void *all)
 {
@@ -149,8 +149,8 @@ static void find_shares(struct pw_figures *f)
     f->data_wait_share = pw_figures_share(f->trace_mean.data_wait_ns, f->trace_mean.total_ns);
 }
 
-/* Where no communication was recorded, the merge found no waits: that does not mean that there were
- * none. */
+/* Makes waits unknown when no communication was recorded: then the merge found none, but there may
+ * have been some. */
 static void forget_waits(struct pw_figures *f)
 {
     struct pw_unrecorded_sum sum;
@@ -280,7 +280,7 @@ struct keyed {
     size_t row;
 };
 
-/* Larger keys first; equal ones in file order. */
+/* Sorts by key, largest first; equal ones in file order. */
 static int compare_keyed(const void *a, const void *b)
 {
     const struct keyed *x = a, *y = b;

@@ -1,4 +1,4 @@
-/* Parses the list of steps, then moves the rows to keep to the front of their tables; see
+/* Parses the list of steps, then moves the rows that are kept to the front of their tables; see
  * restrict.h. */
 #include "report/figures/restrict.h"
 
@@ -21,7 +21,7 @@ struct spans {
     } v[MOST_SPANS];
 };
 
-/* Reads a whole number and moves *at behind it; -1 when there is none. */
+/* Reads a whole number and moves *at past it. Returns -1 when there is none. */
 static int64_t read_step(const char **at)
 {
     size_t digits = strspn(*at, "0123456789");
@@ -142,7 +142,7 @@ static struct pw_row_c_collective row_at(const void *context, size_t i)
     return ((const struct pw_row_c_collective *)context)[i];
 }
 
-/* Complete ones, sorted by group; their number. */
+/* Lists the complete collectives, sorted by group. Returns how many. */
 static size_t list_complete(const struct pw_cluster *c, struct pw_row_c_collective *rows)
 {
     size_t n = 0;

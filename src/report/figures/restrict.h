@@ -1,6 +1,6 @@
-/* Cuts a loaded cluster down to some of its steps (`report --steps`), before anything is reported.
- * Called by cli/cmd_report.c. Figures that are summed over the whole run cannot be split; they
- * stay, and reports say so. Changes the cluster in memory only. */
+/* Restricts a loaded cluster to some of its steps (`report --steps`), before anything is reported.
+ * Called by cli/cmd_report.c. Figures that are sums over the whole run cannot be divided: they
+ * remain, and reports say so. Changes the cluster in memory only. */
 #ifndef PW_REPORT_FIGURES_RESTRICT_H
 #define PW_REPORT_FIGURES_RESTRICT_H
 
@@ -8,8 +8,8 @@
 
 /* `steps` is "A-B" or "A", or several of them with commas. Keeps the named steps, their
  * measurements and their collectives, sums the collectives up again, and removes stragglers that
- * held back none of these steps. 0; -EINVAL with a sentence in `problem` when `steps` is not such a
- * list; -ENOMEM. */
+ * held back none of these steps. Returns 0; -EINVAL with a sentence in `problem` when `steps` is no
+ * such list; or -ENOMEM. */
 int pw_cluster_restrict(struct pw_cluster *cluster, const char *steps, char *problem, size_t size);
 
 #endif

@@ -10,7 +10,7 @@
 #include "report/json/json_keys.h"
 #include "report/json/json_row.h"
 
-/* Most waiting first; equal ones in file order. */
+/* Sorts by waiting, longest first; equal ones in file order. */
 static int compare_waits(const void *a, const void *b)
 {
     const struct pw_row_c_collective *const *x = a, *const *y = b;
@@ -64,7 +64,7 @@ static json_t *transfer(const struct pw_row_c_collective *row)
     return pw_json_int(row->transfer_ns);
 }
 
-/* An instance that not all its ranks recorded has no bandwidth. */
+/* Returns the bus bandwidth; null for an instance that some of its ranks did not record. */
 static json_t *busbw(const struct pw_row_c_collective *row)
 {
     return pw_json_real(row->complete && row->busbw > 0 ? row->busbw : -1);
@@ -134,14 +134,15 @@ json_t *pw_html_collective_totals(const struct pw_figures *figures)
                      pw_json_real(best));
 }
 
-/* Messages. */
+/* ---- messages ---- */
 
-/* Ranks put together so that the matrix can be seen: alone, by host, or in blocks. */
+/* The rows and columns of the matrix: single ranks, hosts, or blocks of ranks, so that there are
+ * few enough to see. */
 struct sides {
     const char *scope;
-    size_t *of_rank; /* by row of /ranks */
+    size_t *of_rank; /* [row of /ranks] index of the side that the rank belongs to */
     size_t count, block;
-    size_t *first; /* a row of /ranks, by side */
+    size_t *first; /* [count] first row of /ranks of each side */
 };
 
 struct cell {
@@ -218,14 +219,15 @@ static void add_known(int64_t *sum, int64_t value)
     *sum += value < 0 ? 0 : value > INT64_MAX - *sum ? INT64_MAX - *sum : value;
 }
 
-/* The row of /ranks of each world rank below `n`, or -1: pairs may be millions. */
+/* Returns a table with the row of /ranks of each world rank below *n, or -1, for fast lookups:
+ * there may be millions of pairs. */
 static int64_t *rows_by_rank(const struct pw_figures *f, size_t *n)
 {
     *n = 0;
     for (size_t r = 0; r < f->nranks; r++)
         if (f->cluster->ranks[r].rank >= 0 && (size_t)f->cluster->ranks[r].rank >= *n)
             *n = (size_t)f->cluster->ranks[r].rank + 1;
-    if (*n > 2 * f->nranks + 1024) /* a damaged file */
+    if (*n > 2 * f->nranks + 1024) /* the file is damaged */
         *n = 2 * f->nranks + 1024;
     int64_t *rows = malloc((*n + 1) * sizeof(*rows));
     for (size_t i = 0; rows && i < *n; i++)

@@ -1,5 +1,5 @@
-/* The data of the HTML report; see html_data.h. Keys have the meaning of the JSON report's where
- * they have the same name. */
+/* Makes the data of the HTML report; see html_data.h. A key with the name of a key of the JSON
+ * report has the same meaning. */
 #include "report/html/html_data.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
-/* GPUs in the data of the HTML report. */
+/* ---- GPUs ---- */
 
 enum { HEAT_KERNELS = 24, HEAT_CELLS = 1 << 16 };
 
@@ -69,7 +69,8 @@ static json_t *pw_html_gpu(const struct pw_figures *f)
     return pw_json_or_null(all, bad);
 }
 
-/* Rows [first, end) are one kernel's, in the order of ranks; null where a rank has not run it. */
+/* Returns the time of one kernel on each rank; null for a rank that did not run it. Rows [first,
+ * end) are those of the kernel, in the order of ranks. */
 static json_t *make_line(const struct pw_cluster *c, size_t first, size_t end)
 {
     json_t *line = json_array();
@@ -109,24 +110,24 @@ static json_t *make_heat(const struct pw_cluster *c)
     return pw_json_or_null(heat, bad);
 }
 
-/* {names, by_name, heat}: as the JSON report's key, and {name, rank, total_ns}, time by kernel and
- * rank, without NCCL's, because their time is shortest on the rank that the others wait for. null
- * for jobs without GPUs; NULL when memory is short. */
+/* {names, by_name, heat}. names and by_name are as in the JSON report; heat is {name, rank,
+ * total_ns}, the time by kernel and rank. heat has no NCCL kernels, because their time is shortest
+ * on the rank that the others wait for. null for jobs without GPUs; NULL when memory is short. */
 static json_t *pw_html_kernels(const struct pw_figures *f)
 {
     json_t *kernels = pw_json_kernels(f);
     if (!json_is_object(kernels))
         return kernels;
-    bool bad = json_object_del(kernels, "by_rank") != 0; /* the heatmap has what can be shown */
+    bool bad = json_object_del(kernels, "by_rank") != 0; /* the heatmap replaces it */
     bad |= json_object_set_new(kernels, "heat", make_heat(f->cluster)) != 0;
     return pw_json_or_null(kernels, bad);
 }
 
-/* Operators in the data of the HTML report. */
+/* ---- operators ---- */
 
 enum { LIST_ROWS = 10000, HEAT_OPERATORS = 24, OPERATOR_HEAT_CELLS = 1 << 16 };
 
-/* The ranks, in the order of the file, which are the columns. */
+/* Returns the ranks in the order of the file: the columns of the heatmap. */
 static json_t *make_operator_ranks(const struct pw_cluster *c)
 {
     json_t *array = json_array();
@@ -137,7 +138,8 @@ static json_t *make_operator_ranks(const struct pw_cluster *c)
     return pw_json_or_null(array, bad);
 }
 
-/* One operator's own work on each of `ranks`; rows [first, end) are its, in the order of ranks. */
+/* Returns the own work of one operator on each of `ranks`. Rows [first, end) are those of the
+ * operator, in the order of ranks. */
 static json_t *make_operator_line(const struct pw_cluster *c, const json_t *ranks, size_t first,
                                   size_t end)
 {
@@ -180,8 +182,8 @@ static json_t *make_operator_heat(const struct pw_cluster *c)
     return pw_json_or_null(heat, bad);
 }
 
-/* As the JSON report's key, with fewer rows, and "heat": {name, type, rank, own_ns}, own work by
- * operator and rank; null when there are no operators. NULL when memory is short. */
+/* As in the JSON report, with fewer rows, and with "heat": {name, type, rank, own_ns}, the own work
+ * by operator and rank. null when there are no operators; NULL when memory is short. */
 static json_t *pw_html_operators(const struct pw_figures *f)
 {
     json_t *operators = pw_json_operators_most(f, LIST_ROWS);
@@ -221,7 +223,7 @@ static json_t *make_steps(const struct pw_figures *f)
     return pw_json_or_null(steps, bad);
 }
 
-/* An int64 field of rows that are `stride` bytes apart, as an array. */
+/* Returns an array of an int64_t field; rows are `stride` bytes apart. */
 static json_t *column_of(const void *rows, size_t stride, size_t offset, size_t count)
 {
     json_t *array = json_array();
@@ -236,7 +238,7 @@ static json_t *column_of(const void *rows, size_t stride, size_t offset, size_t 
     return array;
 }
 
-/* Every field of a table whose fields are all int64. */
+/* Adds an array for every field of a table whose fields are all int64_t. */
 static int add_columns(json_t *object, int table, const void *rows, size_t count)
 {
     const struct pw_table *info = pw_table_borrow(table);
@@ -248,7 +250,7 @@ static int add_columns(json_t *object, int table, const void *rows, size_t count
     return bad;
 }
 
-/* The means of the step table and the phase table, by rank, as arrays. */
+/* Returns the means of the step trace and the phase trace by rank, as arrays. */
 static json_t *make_ranks(const struct pw_figures *f)
 {
     json_t *object = json_object(), *rank = json_array(), *host = json_array();
@@ -278,7 +280,7 @@ static json_t *make_mean(const struct pw_figures *f)
     return pw_json_or_null(mean, bad);
 }
 
-/* The key of the JSON report, with the words of the text report. */
+/* As in the JSON report, with the words of the text report added. */
 static json_t *make_stragglers(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -314,7 +316,7 @@ static json_t *make_whatif(const struct pw_figures *f)
     return pw_json_or_null(whatif, bad);
 }
 
-/* The key of the JSON report, with the sentence of the text report. */
+/* As in the JSON report, with the sentence of the text report added. */
 static json_t *make_trends(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -363,8 +365,8 @@ static const struct key {
     {"advice", NULL},
 };
 
-/* Keys that only one page shows and that may be long: packed, so that the first page need not parse
- * them. The page reads them with `await lateKey(NAME)` (page/planes.js). */
+/* Long keys that only one page shows. They are packed, so that the first page need not parse them;
+ * a page reads them with `await lateKey(NAME)` (page/planes.js). */
 static const struct key late_keys[] = {
     {"operators", pw_html_operators},
     {"gpu", pw_html_gpu},
@@ -374,7 +376,8 @@ static const struct key late_keys[] = {
     {"messages", pw_traffic_messages},
 };
 
-/* Names may hold terminal escapes, or characters that reorder a line. */
+/* Makes all text in the value printable: names may contain terminal escapes, or characters that
+ * reorder a line. */
 static int make_printable(json_t *value)
 {
     const char *key;
@@ -390,7 +393,8 @@ static int make_printable(json_t *value)
                                                      json_string_length(value)));
 }
 
-/* In JSON these characters are inside strings, where an escape means the same. */
+/* Escapes characters that could end the script element. In JSON they occur in strings only, where
+ * an escape means the same. */
 static int write_escaped(const char *text, size_t size, void *out)
 {
     for (size_t begin = 0; begin < size;) {

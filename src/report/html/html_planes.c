@@ -29,7 +29,7 @@ static size_t column_end(const struct pw_columns *columns, size_t column)
     return end < nsteps ? end : nsteps;
 }
 
-/* A table of [steps x ranks]; NULL when the run has none. */
+/* Returns the rows of a [steps x ranks] table; NULL when the run has none. */
 static const char *rows_of(const struct pw_cluster *c, int table)
 {
     return table == PW_TABLE_c_step_trace    ? (const char *)c->step_trace
@@ -87,7 +87,8 @@ static int append_steps(const struct pw_columns *columns, size_t k, json_t *obje
     return bad | append(object, "wait_ns", pw_mean_value(&wait));
 }
 
-/* How the ranks' own time is spread: the heatmap colours by the distance from the median. */
+/* Adds the quantiles of the ranks' own time in column k: the heatmap's colours depend on the
+ * distance from the median. */
 static int append_spread(const struct pw_columns *columns, size_t k, const int64_t *own,
                          int64_t *sorted, json_t *object)
 {
@@ -196,7 +197,7 @@ uint16_t pw_planes_encode(int64_t value, int shift, int rounded)
     while (v >> (e + MANTISSA))
         e++;
     uint64_t code = v; /* below 2^MANTISSA */
-    if (e) {           /* a carry out of the mantissa is one in the exponent, as it should be */
+    if (e) {           /* a carry out of the mantissa correctly increases the exponent */
         uint64_t half = e > 1 ? UINT64_C(1) << (e - 2) : 0;
         code = ((uint64_t)e << MANTISSA) + ((v + half) >> (e - 1)) - (1u << MANTISSA);
     }
@@ -205,7 +206,8 @@ uint16_t pw_planes_encode(int64_t value, int shift, int rounded)
     return (uint16_t)((code < LARGEST_CODE ? code : LARGEST_CODE) + 1);
 }
 
-/* The largest value that fits is 4095 x 2^30 units, 73 minutes of ns. */
+/* Returns the shift with which all values fit. Without a shift, the largest value is 4095 x 2^30
+ * ns, 73 minutes. */
 static int find_shift(const int64_t *cells, size_t n)
 {
     int64_t most = 0;
@@ -217,7 +219,8 @@ static int find_shift(const int64_t *cells, size_t n)
     return shift;
 }
 
-/* High bytes first: they are alike, and pack well when they are together. */
+/* Writes first all high bytes, then all low bytes: high bytes are similar, and compress well
+ * together. */
 static void split_bytes(const int64_t *cells, size_t n, int shift, uint8_t *bytes)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
-/* The HTML report: page.html with its parts put in. A line of it that is only <!-- put NAME -->
- * stands for a file beside it, for d3 (the library), or for data and planes (this run's).
+/* Writes the HTML report: page.html with its parts inserted. A line <!-- put NAME --> of page.html
+ * is replaced by the file NAME beside it, by the library D3 (d3), or by this run's data or planes.
  *
- * Every script carries a nonce that the page's policy asks for: were a name from a file ever shown
- * as HTML, a script in it would not run. */
+ * Every script has the nonce that the page's content security policy requires: if a name from a
+ * file were ever shown as HTML, a script in it would not run. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -27,7 +27,7 @@ static void make_nonce(char nonce[33])
 {
     uint8_t bytes[16] = {0};
     if (getrandom(bytes, sizeof(bytes), 0) < 0)
-        bytes[0] = 1; /* a page that opens is worth more than a random nonce */
+        bytes[0] = 1; /* without random bytes, the page still opens */
     for (int i = 0; i < 16; i++)
         snprintf(nonce + (ptrdiff_t)2 * i, 3, "%02x", bytes[i]);
 }

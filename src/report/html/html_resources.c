@@ -1,4 +1,4 @@
-/* Makes series by rank, as lists of numbers with three digits; see html_data.h. */
+/* Makes the series of ranks, as lists of numbers with three digits; see html_data.h. */
 #include "report/html/html_data.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum { MOST_POINTS = 1 << 15 };
 
-/* Three digits are what a chart shows. */
+/* Rounds to three digits, which is what a chart can show. */
 static json_t *rounded(double value)
 {
     if (!(value >= 0) || !isfinite(value))
@@ -55,7 +55,7 @@ static json_t *lists(const char *const *keys)
     return NULL;
 }
 
-/* Rows [first, end) are of one rank, and of one queue. */
+/* Returns the lists of one queue of one rank, from its rows [first, end). */
 static json_t *usage_lists(const struct pw_cluster *c, size_t first, size_t end, int64_t begin)
 {
     static const char *const keys[] = {"time_s", "cpu", "runq", "switches", "rss",
@@ -92,7 +92,7 @@ static json_t *queue_lists(const struct pw_cluster *c, size_t first, size_t end,
     return object;
 }
 
-/* Older files have zeros for values that were not measured. */
+/* 1 when GPM values were measured. Older files have zeros for values that were not. */
 static bool is_measured(const struct pw_cluster *c)
 {
     for (size_t i = 0; i < c->ngpu_series; i++)
@@ -142,14 +142,14 @@ static int32_t gpu_rank(const struct pw_cluster *c, size_t i, int32_t *part)
     return c->gpu_series[i].rank;
 }
 
-/* A table whose rows are by rank, by what part of it they are of, and by time. */
+/* A table sorted by rank, then by part (a queue or a device of the rank), then by time. */
 struct table {
     size_t total;
     int32_t (*rank_of)(const struct pw_cluster *c, size_t i, int32_t *part);
     json_t *(*lists_of)(const struct pw_cluster *c, size_t first, size_t end, int64_t begin);
 };
 
-/* Where the rows of the rank and part of row `first` end. */
+/* Returns the end of the rows with the rank and part of row `first`. */
 static size_t find_end(const struct pw_cluster *c, const struct table *t, size_t first)
 {
     int32_t part, other;
@@ -160,7 +160,8 @@ static size_t find_end(const struct pw_cluster *c, const struct table *t, size_t
     return end;
 }
 
-/* Stragglers in the first round, all others in the second, until there is no more room. */
+/* Returns the series of ranks: stragglers in a first round, other ranks in a second one, until the
+ * limit. */
 static json_t *series_of(const struct pw_cluster *c, const struct table *t)
 {
     size_t points = 0;

@@ -39,7 +39,7 @@ static json_t *make_row(const struct pw_cluster *c, const struct pw_oprow *from)
     return pw_json_or_null(row, bad);
 }
 
-/* Adds the keys that only one grouping has. */
+/* Adds the keys that only this grouping has. */
 static int add_own(json_t *row, const struct pw_cluster *c, const char *group,
                    const struct pw_oprow *from)
 {
@@ -72,7 +72,8 @@ static json_t *make_list(const struct pw_cluster *c, const char *group, size_t m
     return pw_json_or_null(array, bad);
 }
 
-/* Call paths with the frames of functions, by rows that name their parent's. */
+/* Makes the rows of call paths, with frames of functions; each row has the number of its parent's
+ * row. */
 static json_t *make_stacks(const struct pw_cluster *c, size_t most)
 {
     json_t *array = json_array();

@@ -1,5 +1,5 @@
-/* The JSON report: one function per key of report.h, in the order of the table at the end. Each
- * returns a new value, or NULL when memory is short. */
+/* Writes the JSON report: one function for each key of report.h, in the order of the table at the
+ * end. Each returns a new value, or NULL when memory is short. */
 #include "report/json/json_keys.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static json_t *make_ranks(const struct pw_cluster *c)
     return array;
 }
 
-/* NULL when memory is short. */
+/* Returns the value of `clock`; NULL when memory is short. */
 static json_t *pw_json_clocks(const struct pw_figures *f)
 {
     json_t *clock = json_object();
@@ -88,8 +88,8 @@ static json_t *part_json(const struct pw_figures *f, const struct pw_parts_known
                      time_json(mean->most_ns), "longest_rank", pw_json_int(rank));
 }
 
-/* The parts of the run: the means over ranks and the rank with most own time; JSON's null where
- * none is known. NULL when memory is short. */
+/* Returns the parts of the run: means over ranks, and the rank with most own time; a JSON null when
+ * no part is known. NULL when memory is short. */
 static json_t *pw_json_parts(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -360,7 +360,7 @@ static json_t *make_stragglers(const struct pw_figures *f)
     return pw_json_or_null(array, bad);
 }
 
-/* The time of the pair's transfers over that of similar pairs; null unless the pair is slow. */
+/* Returns the pair's mean transfer time / that of similar pairs; null unless the pair is slow. */
 static json_t *score_of(const struct pw_cluster *c, const struct pw_row_c_p2p *pair)
 {
     for (size_t i = 0; i < c->nlinks_slow; i++)
@@ -466,8 +466,8 @@ json_t *pw_json_key(const struct pw_figures *figures, const char *name)
     return keys[i].make(figures);
 }
 
-/* ASCII: a name may hold characters that control a terminal (C1 controls) or reverse the direction
- * of its text, and JSON's own escapes are only for those below 0x20. */
+/* The output is ASCII: a name may contain characters that control a terminal (C1 controls) or
+ * reverse the direction of text, and JSON itself escapes only characters below 0x20. */
 enum { DUMP_FLAGS = JSON_INDENT(1) | JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII };
 
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,

@@ -14,7 +14,7 @@ static json_t *rows_of(int table, const void *rows, size_t n)
     return n > PW_REPORT_JSON_CELLS ? json_null() : pw_json_rows(table, rows, n);
 }
 
-/* A slope may be negative, which elsewhere means "not known". */
+/* Sets slopes, which may be negative; elsewhere, negative means "not known". */
 static int set_slopes(json_t *row, const struct pw_row_c_memory *m)
 {
     int known = m->steps > 1;
@@ -45,7 +45,7 @@ static json_t *make_operators(const struct pw_pipeline *p)
     return pw_json_or_null(array, bad);
 }
 
-/* The ranks whose own pipeline is too slow. */
+/* Returns the ranks whose own data pipeline is too slow. */
 static json_t *slow_ranks(const struct pw_cluster *c, size_t nall)
 {
     json_t *array = json_array();
@@ -147,9 +147,9 @@ json_t *pw_json_advice(const struct pw_figures *f)
     return pw_json_or_null(array, bad);
 }
 
-/* GPUs and kernels. */
+/* ---- GPUs and kernels ---- */
 
-/* Per step the ranks' GPU time, null where a rank has none. */
+/* Returns the GPU time of each rank in each step; null for a rank without any. */
 static json_t *make_steps(const struct pw_cluster *c)
 {
     json_t *steps = json_array();

@@ -62,7 +62,7 @@ static int is_bandwidth(const struct pw_field *field)
     return strncmp(field->name, "algbw", 5) == 0 || strncmp(field->name, "busbw", 5) == 0;
 }
 
-/* Names of fields whose unit is not in their name get it here. */
+/* Returns the unit to append to the key of a field whose name lacks it, else "". */
 static const char *unit_of(const struct pw_field *field)
 {
     if (is_bandwidth(field))
@@ -93,7 +93,7 @@ static json_t *field_value(const struct pw_field *field, const char *at)
     case PW_F_S256:
     case PW_F_S512:
         return pw_json_text(at, field->size);
-    case PW_F_U64: /* an identifier; JSON's integers are signed */
+    case PW_F_U64: /* an identifier, as text, because JSON integers are signed */
         snprintf(hex, sizeof(hex), "0x%" PRIx64, (uint64_t)load_integer(field, at));
         return json_string(hex);
     default:

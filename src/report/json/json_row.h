@@ -1,5 +1,5 @@
-/* JSON values from table rows and figures: what is not known becomes null, never NaN or -1. Called
- * by the JSON, HTML, comparison and live reports. Makes values only: writes nothing. */
+/* Makes JSON values from table rows and figures: unknown values become null, never NaN or -1.
+ * Called by the JSON, HTML, comparison and live reports. Writes nothing. */
 #ifndef PW_REPORT_JSON_JSON_ROW_H
 #define PW_REPORT_JSON_JSON_ROW_H
 
@@ -7,22 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An object with every field of the row; enumerations by name, comm_uid as "0x…", times and
- * bandwidths with their unit in the key. Negative and non-finite numbers, and bandwidths of 0, are
+/* Returns an object with every field of the row: enumerations by name, comm_uid as "0x…", times and
+ * bandwidths with the unit in the key. Negative and non-finite numbers, and bandwidths of 0, become
  * null. NULL when memory is short. */
 json_t *pw_json_row(int table, const void *row);
 
-/* `value`, or NULL, and `value` released, when making it `failed`. */
+/* Returns `value`; if `failed`, releases `value` and returns NULL. */
 json_t *pw_json_or_null(json_t *value, int failed);
 
-/* An array of `count` such objects. */
+/* Returns an array of `count` such objects. */
 json_t *pw_json_rows(int table, const void *rows, size_t count);
 
-/* null when the value is negative or no finite number. */
+/* Return the number; null when it is negative or not finite. */
 json_t *pw_json_int(int64_t value);
 json_t *pw_json_real(double value);
 
-/* At most `length` bytes; null for "". Invalid UTF-8 is replaced. */
+/* Returns the text, at most `length` bytes; null for "". Invalid UTF-8 is replaced. */
 json_t *pw_json_text(const char *text, size_t length);
 
 #endif

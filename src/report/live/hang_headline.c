@@ -1,4 +1,4 @@
-/* The one sentence about a hang, and the verdict on it as JSON; see liveview.h. */
+/* Writes the one sentence about a hang, and the verdict as JSON; see liveview.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,7 +41,8 @@ static int has_row(const int32_t *rows, size_t n, int32_t row)
     return 0;
 }
 
-/* The collective that misses the first root and in which most ranks wait. */
+/* Returns the collective in which most ranks wait, of those that the first root has not entered; or
+ * NULL. */
 static const struct pw_hang_group *group_of_root(const struct pw_hang *hang)
 {
     const struct pw_hang_group *best = NULL;
@@ -52,7 +53,7 @@ static const struct pw_hang_group *group_of_root(const struct pw_hang *hang)
     return best;
 }
 
-/* The rank that waits longest for a message of `root`'s. */
+/* Returns the rank that waits longest for a message of `root`, or NULL. */
 static const struct pw_live *partner_of(const struct pw_live_view *view, const struct pw_live *root)
 {
     const struct pw_live *best = NULL;
@@ -93,7 +94,7 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
     add_doing(s, root, who);
     if (hang->held > direct)
         pw_sentence_add(s, "; %zu ranks in all wait for %s", hang->held,
-                        hang->nroots == 1 ? "it" : "these, directly or not");
+                        hang->nroots == 1 ? "it" : "these, directly or through others");
 }
 
 static void say_cycle(const struct pw_live_view *view, struct pw_sentence *s)
@@ -107,13 +108,15 @@ static void say_cycle(const struct pw_live_view *view, struct pw_sentence *s)
         pw_sentence_add(s, "%srank %" PRId32 " (in %s)",
                         i == 0   ? ""
                         : i == 1 ? " waits for "
-                                 : ", that for ",
+                                 : ", which waits for ",
                         rank->rank, pw_live_call(rank, pw_live_main(rank), call, sizeof(call)));
     }
     if (hang->ncycle > SHOWN)
-        pw_sentence_add(s, ", and so on through %zu ranks", hang->ncycle);
-    pw_sentence_add(s, "%s rank %" PRId32, hang->ncycle == 1 ? " waits for" : ", and that for",
-                    view->ranks[hang->cycle[0]].rank);
+        pw_sentence_add(s, ", and so on through %zu ranks, the last of which waits for",
+                        hang->ncycle);
+    else
+        pw_sentence_add(s, "%s", hang->ncycle == 1 ? " waits for" : ", which waits for");
+    pw_sentence_add(s, " rank %" PRId32, view->ranks[hang->cycle[0]].rank);
     if (hang->held)
         pw_sentence_add(s, "; %zu more rank%s wait%s for these", hang->held,
                         hang->held == 1 ? "" : "s", hang->held == 1 ? "s" : "");
@@ -148,7 +151,8 @@ static void say_mismatch(const struct pw_live_view *view, const struct pw_hang_g
                     other->rank, pw_live_call(other, pw_live_main(other), b, sizeof(b)));
 }
 
-/* No rank is known to hold the others: says which rank waits longest, and in which call. */
+/* It is not known which rank the others wait for: writes which rank waits longest, and in which
+ * call. */
 static void say_unknown(const struct pw_live_view *view, struct pw_sentence *s)
 {
     const struct pw_live *longest = NULL;
@@ -202,7 +206,7 @@ void pw_live_headline(const struct pw_live_view *view, char *out, size_t size)
         out[0] = 'N';
 }
 
-/* The verdict on a hang as JSON. */
+/* ---- the verdict as JSON ---- */
 
 static json_t *ranks_of(const struct pw_live_view *view, const int32_t *rows, size_t n)
 {

@@ -16,24 +16,25 @@ enum style { PLAIN, BOLD, RED };
 
 enum { LINE = 1024, TIME = 32, PERCENT = 16 };
 
-/* The share of a step from which on a rank is said to hold the others back. */
+/* A rank holds the others back when it works longer than the median rank by this share of a
+ * step. */
 static const double notable = 0.05;
 
 struct row {
     const struct pw_live *rank;
-    int64_t own_ns; /* of a step, outside MPI; -1 not known */
+    int64_t own_ns; /* mean time of a step outside MPI; -1: not known */
 };
 
 struct sheet {
     const struct pw_live_view *view;
     const struct pw_livepace_look *look;
     FILE *out;
-    size_t lines;     /* printed */
-    struct row *rows; /* [view->n] most time of its own first */
-    size_t known;     /* rows whose own time is */
+    size_t lines;     /* number of lines printed */
+    struct row *rows; /* [view->n] sorted by own time, longest first */
+    size_t known;     /* number of rows with a known own time */
 };
 
-/* One line, cut to the width; names in it cannot harm the terminal. */
+/* Prints one line, cut to the width. Characters that could control the terminal are replaced. */
 __attribute__((format(printf, 3, 4))) static void print(struct sheet *sheet, enum style style,
                                                         const char *format, ...)
 {
@@ -119,7 +120,7 @@ static void print_job(struct sheet *sheet)
           view->n + view->nsilent == 1 ? "" : "s", silent, steps, stopped, lost);
 }
 
-/* Several ranks, and nothing that they did together was recorded in these steps. */
+/* 1 when there are several ranks, and no communication of them was recorded in these steps. */
 static int is_silent(const struct sheet *sheet)
 {
     for (size_t i = 0; i < sheet->known; i++)
@@ -128,7 +129,8 @@ static int is_silent(const struct sheet *sheet)
     return sheet->known > 1;
 }
 
-/* Over all ranks: the mean of their means, the longest last step, and the share inside MPI. */
+/* Prints, over all ranks, the mean of their mean steps, the longest last step, and the share inside
+ * MPI. */
 static void print_steps(struct sheet *sheet)
 {
     const struct pw_live *least = NULL, *most = NULL;
@@ -160,21 +162,21 @@ static void print_steps(struct sheet *sheet)
           100 * mpi_share(most), most->rank);
 }
 
-/* By how much the row's rank works longer than the median rank, ns; 0 when the difference is too
- * small to matter. */
+/* Returns how much longer the row's rank works than the median rank, ns; 0 when that is too little
+ * to matter. */
 static int64_t excess_of(const struct sheet *sheet, size_t i)
 {
     const struct row *row = &sheet->rows[i];
     if (sheet->known < 2 || i >= sheet->known)
         return 0;
-    /* The later of two middle rows, so that with two ranks the slower is compared with the faster.
-     */
+    /* Of two middle rows the later is used, so that with two ranks the slower is compared with the
+     * faster. */
     int64_t excess = row->own_ns - sheet->rows[sheet->known / 2].own_ns;
     return (double)excess >= notable * (double)row->rank->step_mean_ns ? excess : 0;
 }
 
-/* When MPI calls of some ranks are not recorded, no rank can be named or ruled out: says so. 1 when
- * that is so. */
+/* When MPI calls of some ranks are not recorded, the slowest rank is unknown: prints that and
+ * returns 1, else returns 0. */
 static int print_unrecorded(struct sheet *sheet)
 {
     size_t ranks = 0;

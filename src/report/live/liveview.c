@@ -1,4 +1,4 @@
-/* Prints running ranks and what is known of a hang as tables; see liveview.h. */
+/* Prints running ranks and the state of a hang as tables; see liveview.h. */
 #include "report/live/liveview.h"
 
 #include <errno.h>
@@ -88,10 +88,10 @@ static struct pw_page page_on(FILE *out)
 
 struct line {
     const struct pw_live *rank;
-    const struct pw_live_thread *thread; /* NULL: it has recorded nothing yet */
+    const struct pw_live_thread *thread; /* NULL: the rank has recorded nothing yet */
 };
 
-/* Those in calls first, each kind by how long. */
+/* Sorts threads in calls before the others, and both by time, longest first. */
 static int by_wait(const void *a, const void *b)
 {
     const struct line *x = a, *y = b;
@@ -114,7 +114,7 @@ static size_t count_threads(const struct pw_live_view *view)
     return n;
 }
 
-/* The call that the thread is in, and the thread's number when the rank has several. */
+/* Prints the call of a thread, with the thread's number if the rank has several. */
 static int print_line(const struct pw_page *page, const struct line *line)
 {
     const struct pw_live *rank = line->rank;
@@ -169,7 +169,7 @@ static int print_silent(const struct pw_live_view *view, const struct pw_page *p
 
 /* ---- call stacks ---- */
 
-/* Whether an earlier rank has the same stack: it is printed there. */
+/* 1 when no earlier rank has the same stack; equal stacks are printed once. */
 static int is_first(const struct pw_live_view *view, size_t rank, size_t stack)
 {
     const char *text = view->ranks[rank].stacks[stack].text;
@@ -282,7 +282,7 @@ static int print_groups(const struct pw_live_view *view, const struct pw_page *p
     return err;
 }
 
-/* "on MPI_COMM_WORLD ranks 0-2 have left 17 collectives, rank 3 has left 16". */
+/* Prints "on MPI_COMM_WORLD ranks 0-2 have left 17 collectives, rank 3 has left 16". */
 static int print_reached(const struct pw_live_view *view, const struct pw_page *page, uint64_t uid)
 {
     char name[96], text[512] = "", ranks[PW_LIVE_RANKS_TEXT];

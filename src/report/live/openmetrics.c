@@ -20,7 +20,7 @@ static int64_t get_unrecorded(const struct pw_live *live)
     return live->unrecorded != 0;
 }
 
-/* How long in its call; 0 between calls. */
+/* Returns how long the rank has been in its call, ns; 0 between calls. */
 static int64_t get_call(const struct pw_live *live)
 {
     const struct pw_live_thread *thread = pw_live_main(live);
@@ -29,13 +29,14 @@ static int64_t get_call(const struct pw_live *live)
 
 #define AT(field) offsetof(struct pw_live, field)
 
-/* Counters get "_total"; names of times end in "seconds", which is then their unit. */
+/* The metrics. Names of counters get the suffix "_total"; names of times end in "seconds", their
+ * unit. */
 static const struct metric {
     const char *name;
     int is_counter;
     enum kind kind;
-    size_t offset; /* of the int64_t in struct pw_live; negative: not known */
-    int64_t (*get)(const struct pw_live *live); /* or what says it */
+    size_t offset; /* of an int64_t in struct pw_live; a negative value is not known */
+    int64_t (*get)(const struct pw_live *live); /* used instead, unless NULL */
     const char *help;
 } metrics[] = {
     {"profwrap_steps", 1, COUNT, AT(steps), NULL, "Steps that have ended."},
@@ -65,7 +66,7 @@ static int64_t value_of(const struct metric *m, const struct pw_live *live)
 
 static void print_value(FILE *out, enum kind kind, int64_t value)
 {
-    if (kind == NS) /* by integers: no locale, no rounding */
+    if (kind == NS) /* with integers, so that neither locale nor rounding matters */
         fprintf(out, "%" PRId64 ".%09" PRId64 "\n", value / 1000000000, value % 1000000000);
     else
         fprintf(out, "%" PRId64 "\n", value);
@@ -92,8 +93,8 @@ static void print_metric(FILE *out, const struct metric *m, const struct pw_live
     }
 }
 
-/* The value of a label: quotes, backslashes and line ends would end it; characters that control a
- * terminal are replaced. */
+/* Prints the value of a label. Quotes, backslashes and newlines are escaped; characters that
+ * control a terminal are replaced. */
 static void print_label(FILE *out, const char *text, size_t size)
 {
     char safe[4 * PW_LIVE_NAME];

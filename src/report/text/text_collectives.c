@@ -18,7 +18,7 @@ static void cross_cell(struct pw_grid *grid, const struct pw_page *page, int64_t
 static void rate_cell(struct pw_grid *grid, double rate, int is_bound)
 {
     char text[32];
-    if (!(rate < 1e18)) /* NaN too */
+    if (!(rate < 1e18)) /* true for NaN, too */
         rate = 0;
     pw_grid_cell(grid, "%s%s", is_bound && rate > 0 ? ">" : "",
                  pw_text_rate(text, sizeof(text), rate));

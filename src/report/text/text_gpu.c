@@ -11,7 +11,7 @@
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
-/* Each GPU of the job: the ranks that used it, its samples, and what NVML measured on it. */
+/* ---- each GPU of the job: the ranks that used it, its samples, and NVML's measurements ---- */
 
 static void marked_share_cell(struct pw_grid *grid, double share, const char *mark)
 {
@@ -19,8 +19,8 @@ static void marked_share_cell(struct pw_grid *grid, double share, const char *ma
     pw_grid_cell(grid, "%s%s", pw_page_percent(text, sizeof(text), share), mark);
 }
 
-/* "node-a 3B:00.0", without the parts that all GPUs share; the number of a GPU whose bus address is
- * unknown. */
+/* Writes the name of a GPU: "node-a 3B:00.0", without the parts that all GPUs share. If the bus
+ * address is unknown, the number of the GPU. */
 static void name_cell(struct pw_grid *grid, const struct pw_gpulist *list,
                       const struct pw_gpulist_row *gpu)
 {
@@ -155,7 +155,7 @@ static int print_list(const struct pw_page *page)
     return err;
 }
 
-/* FLOP/s and MFU per rank. */
+/* ---- FLOP/s and MFU of each rank ---- */
 
 static void flops_cell(struct pw_grid *grid, double flops, const char *per)
 {
@@ -222,11 +222,11 @@ int pw_section_flops(const struct pw_page *page)
     return err ? err : print_flops_basis(page);
 }
 
-/* GPU time per rank, and kernels. */
+/* ---- GPU time of each rank, and kernels ---- */
 
 enum { NAME = 320 };
 
-/* The confidence from which on a rank is said to be slower in its kernels. */
+/* A rank is slower in its kernels from this confidence on. */
 #define SURE 0.95
 
 static void share_cell(struct pw_grid *grid, int64_t part, int64_t whole)
@@ -315,7 +315,7 @@ static bool has_several(const struct pw_cluster *c)
     return false;
 }
 
-/* In the table above all GPUs of a rank count as one. */
+/* Prints the GPUs of ranks with several; in the table above, all GPUs of a rank count as one. */
 static int print_devices(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {

@@ -1,4 +1,4 @@
-/* What ran, what the figures rest on, and the clocks; see sections.h. */
+/* Prints the job, the completeness of the data, and the clocks; see sections.h. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -11,8 +11,7 @@
 
 enum { HOSTS_SHOWN = 4, WINDOWS_SHOWN = 8 };
 
-/* "node-a: ranks 0-3; node-b: ranks 4-7": runs of rows with the same host, which is not known of
- * ranks that left no file. */
+/* Prints "node-a: ranks 0-3; node-b: ranks 4-7". The host of a rank without a file is not known. */
 static int print_hosts(const struct pw_page *page)
 {
     const struct pw_row_c_rank *ranks = page->figures->cluster->ranks;
@@ -51,7 +50,7 @@ static int print_steps(const struct pw_page *page)
                             pw_text_ns(most, sizeof(most), f->step_max_ns), warmup);
 }
 
-/* The steps of the windows, "A-B, C-D", or those of their warm-up. */
+/* Writes the steps of the windows, "A-B, C-D", or with `warmup` their warm-up steps. */
 static void write_spans(const struct pw_cluster *c, bool warmup, char *out, size_t size)
 {
     struct pw_sentence s = {out, size, 0};
@@ -71,7 +70,7 @@ static void write_spans(const struct pw_cluster *c, bool warmup, char *out, size
         pw_sentence_add(&s, " and %d more", n - WINDOWS_SHOWN);
 }
 
-/* The windows of a run that was not recorded all the time; nothing for others. */
+/* Prints the windows, if recording was paused in the run. */
 static int print_windows(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
@@ -91,7 +90,7 @@ static int print_windows(const struct pw_page *page)
                             c->nwindows == 1 ? "" : "s");
 }
 
-/* FLOP/s and MFU, when the FLOPs that the model needs are known. */
+/* Prints FLOP/s and MFU, if the FLOPs that the model needs are known. */
 static int print_flops(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
@@ -143,7 +142,8 @@ int pw_section_job(const struct pw_page *page)
     return err ? err : print_restriction(page);
 }
 
-/* Printed after the ranks, because a complete file need not contain MPI calls. */
+/* Prints what was not recorded. This comes after the ranks, because a complete file may lack MPI
+ * calls. */
 static int print_unrecorded(const struct pw_page *page)
 {
     struct pw_unrecorded_sum sum;
@@ -225,7 +225,7 @@ static int print_overhead(const struct pw_page *page)
         pw_page_percent(share, sizeof(share), pw_figures_share(f->overhead_ns, f->overhead_of_ns)));
 }
 
-/* How many losses of consecutive ranks have the same words, from row `first` on. */
+/* Returns the number of rows from `first` on that are the same loss of consecutive ranks. */
 static size_t count_like_losses(const struct pw_cluster *c, size_t first)
 {
     const struct pw_row_c_completeness *row = &c->completeness[first];
@@ -238,7 +238,7 @@ static size_t count_like_losses(const struct pw_cluster *c, size_t first)
     return n;
 }
 
-/* Each row is a loss that the merge met: always shown, whatever `top` is. */
+/* Prints the losses that the merge found. They do not depend on `top`. */
 static int print_losses(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
@@ -266,7 +266,7 @@ static int print_losses(const struct pw_page *page)
     return err;
 }
 
-/* How a rank ended, by its row of /ranks; NULL when there is none. */
+/* Returns the row of a rank in /ranks, which tells how it ended; NULL when there is none. */
 static const struct pw_row_c_rank *end_of(const struct pw_page *page, int32_t rank)
 {
     int64_t row = pw_figures_row(page->figures, rank);
@@ -281,7 +281,8 @@ static int is_alike(const struct pw_page *page, const struct pw_row_c_open_call 
            x && y && x->exit_signal == y->exit_signal && x->exit_code == y->exit_code;
 }
 
-/* How many consecutive ranks ended alike in the same call, from row `first` on. */
+/* Returns the number of rows from `first` on with consecutive ranks that ended in the same way in
+ * the same call. */
 static size_t count_alike(const struct pw_page *page, size_t first)
 {
     const struct pw_cluster *c = page->figures->cluster;
@@ -299,7 +300,7 @@ static int print_open_call(const struct pw_page *page, const struct pw_row_c_ope
 {
     const struct pw_row_c_rank *end = end_of(page, call->rank);
     char rank[48], how[64] = "ended", text[PW_CALL_TEXT], ago[32];
-    char name[sizeof(call->comm_name) + 1]; /* the name in the file may lack its NUL */
+    char name[sizeof(call->comm_name) + 1]; /* the name in the file may have no NUL */
     snprintf(name, sizeof(name), "%.*s", (int)sizeof(call->comm_name), call->comm_name);
     if (alike == 1)
         snprintf(rank, sizeof(rank), "rank %" PRId32, call->rank);
@@ -359,7 +360,7 @@ int pw_section_completeness(const struct pw_page *page)
     return err ? err : print_losses(page);
 }
 
-/* The clocks: how each domain's relates to the cluster's, and how sure that is. */
+/* ---- the clocks: the offset, the drift and the error of each domain ---- */
 
 /* "+2.00 s", "-5.1 us" */
 static void offset_cell(struct pw_grid *grid, int64_t ns)
@@ -401,7 +402,7 @@ static void domain_cells(struct pw_grid *grid, const struct pw_row_c_clock *row,
     pw_grid_cell(grid, "%" PRId64 " / %" PRId64, row->violations, row->violations_beyond);
 }
 
-/* Ranks of the domain when `row` is its first, else 0. */
+/* Returns the number of ranks of the domain if `row` is its first, else 0. */
 static size_t ranks_of(const struct pw_cluster *c, size_t row)
 {
     size_t ranks = 0;

@@ -1,4 +1,4 @@
-/* Operators in the layout that users of PyTorch's profiler know; see sections.h. */
+/* Prints operators in the layout of PyTorch's profiler; see sections.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { SLOW_LINES = 5 };
 
-/* Which columns a grouping has. */
+/* The columns of a grouping. */
 struct layout {
     const char *group;
     int has_wait, has_shapes, has_quantiles, has_memory, has_imbalance;
@@ -47,7 +47,7 @@ static size_t make_columns(const struct layout *l, struct pw_grid_column *column
     return n;
 }
 
-/* Negative when more memory was freed than allocated. */
+/* Adds a cell of memory, which is negative when more was freed than allocated. */
 static void memory_cell(struct pw_grid *grid, int64_t bytes)
 {
     char text[32];

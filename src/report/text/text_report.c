@@ -1,5 +1,5 @@
-/* The text report: the table of its sections in order, which of them are wanted, and the lines
- * above them. Called through report.h. */
+/* Prints the text report: the lines at the top, then the wanted sections of a table, in its order.
+ * Called through report.h. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static bool has_parts(const struct pw_cluster *c)
 static const struct section {
     const char *name, *title;
     int (*print)(const struct pw_page *page);
-    bool (*is_of)(const struct pw_cluster *cluster); /* NULL: of every job */
-    bool is_whole; /* its figures cannot be of some steps: they are of the whole run always */
+    bool (*is_of)(const struct pw_cluster *cluster); /* NULL: every job has it */
+    bool is_whole; /* its figures are always of the whole run, also with --steps */
 } sections[] = {
     {"job", "Job", pw_section_job, NULL, false},
     {"epochs", "Epochs: each time that the launcher started the ranks", pw_section_epochs,
@@ -69,8 +69,8 @@ static const struct section {
 };
 enum { SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
-/* The word of the list that begins at *at: *length bytes without the spaces around it; *at moves
- * past the comma, or is NULL after the last word. */
+/* Returns the next word of the list at *at, *length bytes without spaces around it. *at moves past
+ * the comma; after the last word it is NULL. */
 static const char *next_word(const char **at, size_t *length)
 {
     const char *word = *at + strspn(*at, " ");
@@ -149,7 +149,8 @@ static int print_section(const struct pw_page *page, const struct section *secti
     return err ? err : section->print(page);
 }
 
-/* Sections about what the job does not have are left out, unless the user asks for them. */
+/* 1 when the section is printed: sections without data in this job only if the user asks for
+ * them. */
 static bool is_wanted(const struct section *section, const struct pw_report_options *options,
                       const struct pw_cluster *cluster)
 {

@@ -1,5 +1,5 @@
-/* The data pipeline, what processes used of their hosts, and memory over the steps; see sections.h.
- */
+/* Prints the data pipeline, the usage of the ranks' processes, and memory over the steps; see
+ * sections.h. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "report/text/sections.h"
 #include "report/writing/page.h"
 
-/* The queues of the data pipeline, the operators between them, and the ranks that differ. */
+/* ---- the queues of the data pipeline, the operators between them, and ranks that differ ---- */
 
 /* A rank has its own line when its share of empty samples, or of steps that found the queue empty,
  * differs by this much from that of all ranks. */
@@ -44,7 +44,8 @@ static bool differs(const struct pw_row_c_queue *all, const struct pw_row_c_queu
     return samples > DIFFERS || samples < -DIFFERS || steps > DIFFERS || steps < -DIFFERS;
 }
 
-/* The rows of all ranks come first, in the order of their places. */
+/* Adds the rows: those of all ranks together come first, sorted by place. Returns how many ranks'
+ * rows are left out. */
 static size_t add_rows(struct pw_grid *grid, const struct pw_cluster *c, size_t top)
 {
     size_t nall, left = 0;
@@ -79,7 +80,8 @@ static int print_operators(const struct pw_page *page, const struct pw_pipeline 
     return err;
 }
 
-/* The first rank whose own pipeline is too slow, and how many are. */
+/* Returns the number of ranks whose own pipeline is too slow; *first: the pipeline of the first
+ * one. */
 static size_t find_slow(const struct pw_cluster *c, size_t nall, struct pw_pipeline *first)
 {
     size_t slow = 0, n;

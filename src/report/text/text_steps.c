@@ -1,5 +1,5 @@
-/* Steps and phases as means of each rank over the measured steps, and the parts of the run; see
- * sections.h. */
+/* Prints the steps and phases as means over the measured steps of each rank, and the parts of the
+ * run; see sections.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "report/writing/page.h"
 #include "report/writing/words.h"
 
-/* How many ranks have a known step. Ranks without a file are in the section completeness. */
+/* Returns the number of ranks with a known step. Ranks without a file are in the section
+ * completeness. */
 static size_t count_known(const struct pw_figures *f)
 {
     size_t n = 0;
@@ -164,7 +165,8 @@ static int64_t phase_ns(const struct pw_row_c_phase_trace *row, int phase)
     return values[phase];
 }
 
-/* The row of /ranks that takes longest in `phase`; -1 when none does, or several take as long. */
+/* Returns the row of /ranks of the slowest rank in `phase`; -1 when there is none, or several are
+ * equally slow. */
 static int64_t slowest_rank(const struct pw_figures *f, int phase)
 {
     int64_t slowest = -1, most = 0;
@@ -191,7 +193,7 @@ static void phase_row(struct pw_grid *grid, const struct pw_row_c_phase_trace *m
     }
 }
 
-/* Columns of phases that no rank was ever in are left out. */
+/* Prints the table of phases, without the phases that no rank was in. */
 static int print_phases(const struct pw_page *page, const size_t *rows, size_t count)
 {
     static const char *const titles[PHASES] = {"data ",      "forward ",   "backward ",
@@ -252,7 +254,7 @@ int pw_section_phases(const struct pw_page *page)
     return err;
 }
 
-/* The parts of the run: where the ranks' whole wall time went. */
+/* ---- the parts of the run, which add up to the ranks' wall time ---- */
 
 static void mean_time_cell(struct pw_grid *grid, double ns)
 {
@@ -264,7 +266,7 @@ static void share_cell(struct pw_grid *grid, double part, double all)
     pw_grid_share(grid, part >= 0 && all > 0 ? part / all : -1);
 }
 
-/* The parts of a cluster's run, and the run: their sum. */
+/* The parts of a run, and their sum, the run. */
 struct parts {
     struct pw_parts_known known;
     struct pw_partmean means[PW_PARTS], run;

@@ -1,4 +1,4 @@
-/* Stragglers with their evidence, imbalances and efficiency; see sections.h. */
+/* Prints stragglers with their evidence, imbalances and efficiency; see sections.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@ struct slow_list {
     size_t n;
 };
 
-/* "; over the run 3.0 x the others' median in conv2d, 1.3 x in gemm": the first two; "" for none.
- */
+/* Writes "; over the run 3.0 x the others' median in conv2d, 1.3 x in gemm" for the first two
+ * operators in which the rank is slow; "" when there is none. */
 static void operator_words(const struct pw_cluster *c, const struct slow_list *slow, int32_t rank,
                            char *out, size_t size)
 {
@@ -33,8 +33,8 @@ static void operator_words(const struct pw_cluster *c, const struct slow_list *s
     }
 }
 
-/* "in backward, 80 % sure; cause: blocked off the CPU: evidence". The confidence is in the rank's
- * being a straggler, not in the cause. */
+/* Adds the note "in backward, 80 % sure; cause: blocked off the CPU: evidence". The confidence is
+ * about whether the rank is a straggler, not about the cause. */
 static void cause_note(struct pw_grid *grid, const struct pw_row_c_straggler *row,
                        const char *operators)
 {
@@ -98,15 +98,15 @@ static int print_stragglers(const struct pw_page *page, size_t count)
     return err;
 }
 
-/* "Not known: <what>3 of 8 ranks <why>" */
+/* Writes "Not known: <what>3 of 8 ranks <why>". */
 static void add_unknown(struct pw_sentence *s, const char *what, int64_t ranks, int64_t of,
                         const char *why)
 {
     pw_sentence_add(s, "Not known: %s%" PRId64 " of %" PRId64 " ranks %s", what, ranks, of, why);
 }
 
-/* Says which evidence is missing: an empty table must not look like proof that all is well, and a
- * table without evidence must not look like a finding. */
+/* Writes which evidence is missing: without it, an empty table does not mean that no rank is slow,
+ * and rows of the table are no finding. */
 static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
                           struct pw_sentence *s)
 {
@@ -139,18 +139,18 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         break;
     case PW_WANTING_NCCL_TIMES:
         pw_sentence_add(s,
-                        "Not known: of %" PRId64 " operations of NCCL only the enqueueing was "
-                        "seen, so it is unknown which rank waited for which.",
+                        "Not known: only the enqueueing of %" PRId64 " NCCL operations was "
+                        "recorded, so it is unknown which rank waited for which.",
                         v->nccl.untimed);
         break;
     case PW_WANTING_NCCL_REPLAYS:
         pw_sentence_add(s,
-                        "Not known: the operations of %" PRId64 " kernels of NCCL in replayed CUDA "
-                        "graphs are not known, so it is unknown which rank waited for which.",
+                        "Not known: the operations of %" PRId64 " NCCL kernels in replayed CUDA "
+                        "graphs are unknown, and so is which rank waited for which.",
                         v->nccl.unplaced);
         break;
     case PW_WANTING_CLOCKS:
-        pw_sentence_add(s, "Not resolvable: the ranks' clocks are not aligned, so it is unknown "
+        pw_sentence_add(s, "Not known: the ranks' clocks are not aligned, so it is unknown "
                            "which rank waited for which.");
         break;
     case PW_WANTING_PEERS:

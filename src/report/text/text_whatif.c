@@ -1,4 +1,4 @@
-/* What the run would have taken with something changed, its critical path, slow hosts and links,
+/* Prints how long the run would have taken with changes, its critical path, slow hosts and links,
  * and advice; see sections.h. */
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +20,7 @@ static int print_scenarios(const struct pw_page *page)
     pw_grid_init(&grid, columns, 4);
     for (size_t i = 0; i < c->nwhatif; i++) {
         const struct pw_row_c_whatif *row = &c->whatif[i];
-        if (row->gain_ns < row->elapsed_ns / 1000) /* below a tenth of a percent */
+        if (row->gain_ns < row->elapsed_ns / 1000) /* less than 0.1 % */
             continue;
         pw_grid_cell(&grid, "%s", pw_words_whatif(row, text, sizeof(text)));
         pw_grid_time(&grid, row->without_ns);
@@ -33,7 +33,7 @@ static int print_scenarios(const struct pw_page *page)
     return err;
 }
 
-/* The longest pieces of the critical path. */
+/* Prints the longest pieces of the critical path. */
 static int print_path(const struct pw_page *page)
 {
     enum { SHOWN = 5 };
@@ -108,7 +108,7 @@ int pw_section_whatif(const struct pw_page *page)
                      pw_page_percent(residual, sizeof(residual), off));
 }
 
-/* What to do, and why. */
+/* ---- the advice ---- */
 
 static int print_advice(const struct pw_page *page, const struct pw_advice_input *input,
                         const struct pw_advice *advice)

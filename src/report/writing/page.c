@@ -10,8 +10,8 @@
 #include "core/text.h"
 #include "report/writing/safenames.h"
 
-/* Bytes of `text` that fit `columns`, broken at the last space that allows it; a number stays with
- * its unit where it can. */
+/* Returns the number of bytes of `text` for a line of `columns`, which ends at a space; if
+ * possible, a number stays on one line with its unit. */
 static size_t line_bytes(const char *text, size_t columns)
 {
     size_t fits = pw_names_offset(text, columns ? columns : 1), any = 0;
@@ -111,7 +111,7 @@ const char *pw_page_cross_ns(const struct pw_page *page, char *out, size_t size,
     return out;
 }
 
-/* Tables. */
+/* ---- tables ---- */
 
 enum { INDENT = 2, TEXT_LEAST = 8, CELL_BYTES = 400 };
 
@@ -205,7 +205,7 @@ void pw_grid_note(struct pw_grid *grid, const char *format, ...)
     va_end(args);
 }
 
-/* Line `line` (0 or 1) of a title, at the bottom when it has only one; *length in bytes. */
+/* Returns line `line` (0 or 1) of a title; a title of one line is on the second. *length: bytes. */
 static const char *title_line(const char *title, int line, size_t *length)
 {
     const char *second = strchr(title, '\n');
@@ -240,8 +240,8 @@ static size_t total_width(const struct pw_grid *grid, const size_t *widths, size
     return total;
 }
 
-/* The widest column that may become narrower; with `text` only text columns wider than TEXT_LEAST.
- */
+/* Returns the widest column; with `text`, only of text columns wider than TEXT_LEAST.
+ * grid->ncolumns when there is none. */
 static size_t widest(const struct pw_grid *grid, const size_t *widths, int text)
 {
     size_t best = grid->ncolumns;
@@ -254,7 +254,8 @@ static size_t widest(const struct pw_grid *grid, const size_t *widths, int text)
     return best;
 }
 
-/* Fits `widths` to `limit`: text columns first, then the gaps, then the widest. Returns the gap. */
+/* Reduces `widths` until the table fits `limit`: first the gaps, then the text columns, then the
+ * widest columns. Returns the gap between columns. */
 static size_t fit_widths(const struct pw_grid *grid, size_t *widths, size_t limit)
 {
     size_t gap = total_width(grid, widths, 2) > limit ? 1 : 2;
@@ -268,7 +269,8 @@ static size_t fit_widths(const struct pw_grid *grid, size_t *widths, size_t limi
     return gap;
 }
 
-/* A line being printed; spaces are printed when text follows them, so that no line ends in one. */
+/* A line that is being printed. Spaces are printed only when text follows, so that no line ends
+ * with a space. */
 struct line {
     FILE *out;
     size_t spaces;
@@ -290,7 +292,8 @@ static void end_line(struct line *line)
     line->spaces = 0;
 }
 
-/* Longer text loses its middle, because names of hosts differ at both ends. */
+/* Prints a cell. Text that is too long is shortened in the middle, because names of hosts differ at
+ * both ends. */
 static void put_cell(struct line *line, const char *text, size_t bytes, size_t width, int left)
 {
     char whole[CELL_BYTES];

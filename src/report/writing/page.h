@@ -1,6 +1,6 @@
-/* The page that text sections print on: its width, paragraphs, and tables that are as wide as their
- * contents and never wider than the page. Called by the text and comparison reports. Everything
- * that is printed passes through safenames.h, so no section has to make names from files safe. */
+/* Prints paragraphs and tables of a given width; tables are as wide as their contents, but not
+ * wider than the page. Called by the text and comparison reports. All text passes through
+ * safenames.h, so that sections need not make names from files safe. */
 #ifndef PW_REPORT_WRITING_PAGE_H
 #define PW_REPORT_WRITING_PAGE_H
 
@@ -14,7 +14,7 @@
 struct pw_page {
     FILE *out;
     size_t width;
-    size_t top; /* rows of each table, SIZE_MAX for all */
+    size_t top; /* rows of each table; SIZE_MAX: all */
     const struct pw_figures *figures;
     const struct pw_report_options *options;
 };
@@ -24,21 +24,22 @@ struct pw_page {
 __attribute__((format(printf, 4, 5))) int pw_page_print(const struct pw_page *page, size_t indent,
                                                         size_t hang, const char *format, ...);
 
-/* "name       text": a line of a list of properties. 0 or -ENOMEM. */
+/* Prints "name text", a line of a list of properties. Returns 0 or -ENOMEM. */
 __attribute__((format(printf, 3, 4))) int
 pw_page_property(const struct pw_page *page, const char *name, const char *format, ...);
 
-/* "12 %", "4.2 %", "0.3 %"; "n/a" for negative values and NaN. Returns `out`. */
+/* Writes "12 %", "4.2 %" or "0.3 %"; "n/a" for negative values and NaN. Returns `out`. */
 const char *pw_page_percent(char *out, size_t size, double share);
 
-/* As pw_text_ns, with "~" before a time between ranks that is within their clock error. */
+/* The same as pw_text_ns(), with "~" before a time between ranks that is within the clock error. */
 const char *pw_page_cross_ns(const struct pw_page *page, char *out, size_t size, int64_t ns);
 
-/* Tables. */
+/* ---- tables ---- */
 
 enum { PW_GRID_COLUMNS = 16 };
 
-/* The title may have two lines. Text columns are flush left and are shortened first. */
+/* A column. Its title may have two lines. Text columns are left-aligned, and are shortened
+ * first. */
 struct pw_grid_column {
     const char *title;
     int is_text;
@@ -47,14 +48,14 @@ struct pw_grid_column {
 struct pw_grid {
     const struct pw_grid_column *columns;
     size_t ncolumns;
-    char **cells; /* row-major */
+    char **cells; /* row by row */
     size_t ncells, capacity;
-    char **notes; /* by row; NULL where there is none */
+    char **notes; /* [rows] note below each row; NULL: none */
     size_t nnotes;
-    int error; /* the first error; later calls do nothing */
+    int error; /* the first error; after it, all calls do nothing */
 };
 
-/* `columns` must outlive the grid; at most PW_GRID_COLUMNS. */
+/* Begins a table. `columns` must outlive the grid; there may be at most PW_GRID_COLUMNS. */
 void pw_grid_init(struct pw_grid *grid, const struct pw_grid_column *columns, size_t ncolumns);
 void pw_grid_fini(struct pw_grid *grid);
 
@@ -62,17 +63,17 @@ void pw_grid_fini(struct pw_grid *grid);
 __attribute__((format(printf, 2, 3))) void pw_grid_cell(struct pw_grid *grid, const char *format,
                                                         ...);
 
-/* Cells of a time, a share and a size, as pw_text_ns, pw_page_percent and pw_text_bytes write them:
- * "n/a" for values below 0. */
+/* Add a time, a share and a size, in the formats of pw_text_ns(), pw_page_percent() and
+ * pw_text_bytes(); "n/a" for values below 0. */
 void pw_grid_time(struct pw_grid *grid, int64_t ns);
 void pw_grid_share(struct pw_grid *grid, double share);
 void pw_grid_bytes(struct pw_grid *grid, int64_t bytes);
 
-/* A line of text below the last full row. */
+/* Adds a line of text below the last complete row. */
 __attribute__((format(printf, 2, 3))) void pw_grid_note(struct pw_grid *grid, const char *format,
                                                         ...);
 
-/* Titles and rows, indented by two columns. 0 or the grid's error. */
+/* Prints the titles and rows, indented by two columns. Returns 0 or the grid's error. */
 int pw_grid_print(const struct pw_grid *grid, const struct pw_page *page);
 
 #endif

@@ -7,7 +7,8 @@
 
 #include "core/text.h"
 
-/* C0, DEL and C1 controls, zero-width and bidirectional formatting, line separators. */
+/* 1 for C0 and C1 controls, DEL, zero-width and bidirectional formatting characters, and line
+ * separators. */
 static bool is_unsafe(uint32_t code)
 {
     static const uint32_t ranges[][2] = {

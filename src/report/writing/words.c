@@ -1,4 +1,4 @@
-/* Tables of words, and short texts put together with snprintf(); see words.h. */
+/* Tables of words, and functions that make short texts; see words.h. */
 #include "report/writing/words.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static uint32_t op_of(const struct pw_call_words *call)
     return call->awaited ? call->awaited : call->op;
 }
 
-/* "from rank 3 (tag 7)", "to rank 2 (tag 0)", "from root 0", or "". */
+/* Writes " from rank 3 (tag 7)", " to rank 2 (tag 0)", " with root 0", or "". */
 static void write_partner(const struct pw_call_words *call, char *out, size_t size)
 {
     const struct pw_op_info *info = pw_op_info(op_of(call));
@@ -62,7 +62,7 @@ const char *pw_call_write(const struct pw_call_words *call, char *out, size_t si
 
 const char *pw_call_ranks(const int32_t *ranks, size_t n, char *out, size_t size)
 {
-    enum { ROOM = 40 }; /* for "…, and 123456 more" */
+    enum { ROOM = 40 }; /* bytes for ", and 123456 more" */
     size_t used = (size_t)snprintf(out, size, n == 1 ? "rank " : "ranks "), last;
     for (size_t first = 0; first < n; first = last + 1) {
         for (last = first; last + 1 < n && ranks[last + 1] == ranks[last] + 1; last++)

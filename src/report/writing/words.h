@@ -1,4 +1,4 @@
-/* Names of enumerations, MPI calls and sets of ranks. Called by the reports and by report/live.
+/* Words for enumerations, MPI calls and sets of ranks. Called by the reports and by report/live.
  * Writes into the caller's memory: prints nothing. */
 #ifndef PW_REPORT_WRITING_WORDS_H
 #define PW_REPORT_WRITING_WORDS_H
@@ -9,65 +9,66 @@
 #include "analysis/parts.h"
 #include "report/figures/figures.h"
 
-/* "in backward", "outside any phase"; "" when not known. */
+/* Returns "in backward", "outside any phase" and the like; "" when not known. */
 const char *pw_words_phase(int phase);
 
-/* "41 of 50 steps", "21 of steps 20-40", "step 17": what a straggler held back. Returns `out`. */
+/* Writes the steps that a straggler held back: "41 of 50 steps", "21 of steps 20-40" or "step 17".
+ * Returns `out`. */
 const char *pw_words_steps(const struct pw_figures *figures,
                            const struct pw_row_c_straggler *straggler, char *out, size_t size);
 
-/* "0.8 to 2.7 s": when a stretch was, counted from the start of the run; or "before its first
- * step". */
+/* Writes the time of a stretch since the start of the run, "0.8 to 2.7 s"; or its part of the run,
+ * "before its first step". Returns `out`. */
 const char *pw_words_stretch(const struct pw_figures *figures,
                              const struct pw_row_c_straggler *straggler, char *out, size_t size);
 
-/* "in MPI_Init", "from MPI_Init to the first step": what a part of the run is, where `known` says
- * which events divide it. */
+/* Returns what a part of the run is: "in MPI_Init", "from MPI_Init to the first step". `known`
+ * tells which events separate the parts. */
 const char *pw_words_part(int part, const struct pw_parts_known *known);
 
-/* "step", or "slice" where the run was cut into slices of equal length. */
+/* Returns "step", or "slice" when the run was divided into slices of equal length. */
 const char *pw_words_step(const struct pw_cluster *cluster);
 
-/* How the steps were found: "marks" of the program, "calls" that repeat, or without both "slices"
- * of equal length. */
+/* Returns how the steps were found: "marks" of the program, repeated "calls", or "slices" of equal
+ * length. */
 const char *pw_words_found_by(const struct pw_cluster *cluster);
 
-/* "rank 3 at the others' median in steps 20-40": what a replay changed. Returns `out`. */
+/* Writes what a replay changed: "rank 3 at the others' median in steps 20-40". Returns `out`. */
 const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t size);
 
-/* "43.2 %", with one decimal; "n/a" below 0. Returns `out`. */
+/* Writes "43.2 %", with one decimal; "n/a" for values below 0. Returns `out`. */
 const char *pw_words_mfu(char *out, size_t size, double mfu);
 
 /* "ended when rank 2 (node-a) was killed by signal 9 (Killed)", "ended in order": of an epoch.
  * Returns `out`. */
 const char *pw_words_epoch_end(const struct pw_row_c_epoch *epoch, char *out, size_t size);
 
-/* Which parts of a report of some steps (`report --steps`) cover these steps, and which the whole
- * run; "" when the report covers all steps. Returns `out`. */
+/* Writes which parts of a report on some steps (`report --steps`) cover only these steps, and which
+ * the whole run; "" when the report covers all steps. Returns `out`. */
 const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size);
 
-/* MPI calls and sets of ranks. */
+/* ---- MPI calls and sets of ranks ---- */
 
 enum { PW_CALL_TEXT = 192 };
 
 struct pw_call_words {
     uint32_t op;
-    uint32_t awaited;      /* of a completion call: what it waits for; 0 not known */
-    const char *comm_name; /* "" when it has none */
-    uint64_t comm_uid;     /* 0 not known */
-    int64_t seq;           /* of a collective; -1 none */
-    int32_t peer, tag;     /* world rank, -1 */
+    uint32_t awaited;      /* of a completing call: the operation that it waits for; 0: not known */
+    const char *comm_name; /* "": it has none */
+    uint64_t comm_uid;     /* 0: not known */
+    int64_t seq;           /* number of a collective; -1: none */
+    int32_t peer, tag;     /* world rank and tag; -1: none */
 };
 
-/* "MPI_Wait (for MPI_Irecv from rank 3 (tag 7) on MPI_COMM_WORLD)", "MPI_Allreduce #17 on
- * MPI_COMM_WORLD", "MPI_Recv from rank 3 (tag 7) on MPI_COMM_WORLD". Returns `out`. */
+/* Writes a call: "MPI_Wait (for MPI_Irecv from rank 3 (tag 7) on MPI_COMM_WORLD)", "MPI_Allreduce
+ * #17 on MPI_COMM_WORLD", "MPI_Recv from rank 3 (tag 7) on MPI_COMM_WORLD". Returns `out`. */
 const char *pw_call_write(const struct pw_call_words *call, char *out, size_t size);
 
-/* The name of a communicator, or one made of its uid. Returns `out`. */
+/* Writes the name of a communicator, or a name made of its uid. Returns `out`. */
 const char *pw_call_comm(const char *name, uint64_t uid, char *out, size_t size);
 
-/* "rank 3", "ranks 0-2,4-7", from a sorted list without duplicates; ranks that do not fit are only
- * counted. Returns `out`. */
+/* Writes "rank 3" or "ranks 0-2,4-7" for a sorted list without duplicates; ranks that do not fit
+ * are only counted. Returns `out`. */
 const char *pw_call_ranks(const int32_t *ranks, size_t n, char *out, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
-/* Charts over steps or ranks, drawn by D3. Positions are numbered from 0; `names` are what the axis
- * and the pointer say of them. To the keyboard and to screen readers they are sliders. */
+/* Charts over steps or ranks, drawn by D3. Positions are numbered from 0; `names` has the text of
+ * each for the axis and the pointer. For the keyboard and for screen readers a chart is a
+ * slider. */
 const chartMargin = { left: 64, right: 14, top: 8, bottom: 36 };
 
 function chartFrame(parent, { label, count, names, xTitle, most, height, onPick, describe }) {
@@ -94,13 +95,13 @@ function legend(parent, entries) {
     items.append("span").text((d) => d.name);
 }
 
-/* A line that steps from position to position, with gaps where nothing is known. */
+/* A stepped line over the positions, with gaps where values are not known. */
 function stepLine(x, y) {
     return d3.line().defined((d) => Number.isFinite(d[1])).x((d) => x(d[0])).y((d) => y(d[1]))
         .curve(d3.curveStepAfter);
 }
 
-/* One point more than values, so that the last position has its width. */
+/* Repeats the last value, so that the last position has a width. */
 function stepPoints(values) {
     const known = Array.from(values, (value) => (isKnown(value) ? value : NaN));
     return [...known, known[known.length - 1]].map((value, i) => [i, value]);
@@ -116,14 +117,15 @@ function drawMarks(frame, marks) {
 
 function nameMarks(frame, marks) {
     const groups = frame.plot.append("g").selectAll("g").data(marks).join("g");
-    const isRight = (d) => frame.x(d.from) > 0.8 * frame.width; /* no room behind its begin */
+    const isRight = (d) => frame.x(d.from) > 0.8 * frame.width; /* no room to the right */
     groups.append("text").attr("class", "halo")
         .attr("x", (d) => (isRight(d) ? frame.x(d.from) - 4 : frame.x(d.from) + 4))
         .attr("text-anchor", (d) => (isRight(d) ? "end" : "start"))
         .attr("y", chartMargin.top + 12).style("font-weight", 650).text((d) => d.text);
 }
 
-/* Where recording began and ended, and which steps were warm-up: a line below the plot's top. */
+/* Draws a line below the top of the plot: where windows of recording begin, and which steps are
+ * warm-up. */
 function drawWindows(frame, { shown, warmups }) {
     const group = frame.plot.append("g").attr("class", "windows");
     group.selectAll("rect.warmup").data(warmups).join("rect").attr("class", "warmup")
@@ -152,7 +154,7 @@ function largest(lists) {
 }
 
 /* series: [{name, values, colour, dash}]; bands: [{name, low, high, opacity}]; marks: [{from, to,
- * text}]; windows: as recordingWindows(). */
+ * text}]; windows: from recordingWindows(). */
 function lineChart(parent, { series, bands = [], marks, windows, ...rest }) {
     const lists = series.map((one) => one.values).concat(bands.map((band) => band.high));
     legend(parent, [...series.map((one) => ({ ...one, isLine: true })),
@@ -177,7 +179,7 @@ function lineChart(parent, { series, bands = [], marks, windows, ...rest }) {
     return frame;
 }
 
-/* Hatching for waiting, which is no work. */
+/* Defines the hatching of waiting time, which is no work. */
 function defineHatch(svg) {
     const id = `hatch-${defineHatch.made = (defineHatch.made || 0) + 1}`;
     const pattern = svg.append("defs").append("pattern").attr("id", id)
@@ -189,7 +191,7 @@ function defineHatch(svg) {
 }
 
 /* layers: [{name, values, colour, isHatched}], from the bottom up; line: {name, values}; pointed:
- * positions to point at; windows: as recordingWindows(). */
+ * positions to point at; windows: from recordingWindows(). */
 function stackChart(parent, { layers, line, pointed, marks, windows, ...rest }) {
     const count = rest.count, box = element("div");
     parent.append(box);
@@ -229,8 +231,8 @@ function stackChart(parent, { layers, line, pointed, marks, windows, ...rest }) 
     return frame;
 }
 
-/* Bars beside names, each of parts: rows are {name, href, parts: [{value, colour, isHatched, words}]},
- * where a name may lead to an address. */
+/* Horizontal bars with names. Rows are {name, href, parts: [{value, colour, isHatched, words}]}; a
+ * name may be a link. */
 function barChart(parent, { label, rows, format, keys }) {
     const width = Math.max(parent.clientWidth - 30, 260), left = Math.min(330, width * 0.36);
     const bar = 24, svg = d3.select(parent).append("svg")

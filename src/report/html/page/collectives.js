@@ -1,4 +1,5 @@
-/* Collectives: how long ranks wait for each other in them, how long data moves, and how fast. */
+/* The page Collectives: how long ranks wait for each other, how long transfers take, and their
+ * bandwidth. */
 function collectiveName(row) {
     const size = row.bytes_max ? ` \u2264 ${formatBytes(row.bytes_max + 1).replace(".0", "")}` : "";
     const isAlone = report.collectives.every((other) => other.nranks === row.nranks);
@@ -24,7 +25,8 @@ function waitAndTransfer(parent) {
         note(box, `${plural(report.collectives.length - most, "more row")} in the table.`);
 }
 
-/* Which rank enters last, and how long all others together waited for it. */
+/* Sums by rank: how often it was the last to enter, and how long all other ranks together waited
+ * for it. */
 function lastRanks() {
     const { last_rank: rank, wait_ns: wait, total } = report.collective_list, found = new Map();
     rank.forEach((last, i) => {
@@ -68,7 +70,7 @@ function waitedFor(parent) {
 
 const dotColours = ["var(--accent)", "var(--mark)", "var(--good)", "var(--soft)"], mostDots = 3000;
 
-/* The instances with a bandwidth; a sample of them when there are too many to draw. */
+/* Returns the instances with a bandwidth; when there are too many to draw, a sample of them. */
 function bandwidthDots() {
     const { op, bytes, busbw } = report.collective_list;
     const known = d3.range(op.length).filter((i) => busbw[i] > 0 && bytes[i] > 0);
@@ -95,7 +97,7 @@ function bandwidthAxes(svg, x, y, { width, height }) {
         .attr("text-anchor", "end").text("bytes that a rank moved");
 }
 
-/* Size against bus bandwidth, both logarithmic; a shape and a colour each operation. */
+/* Draws bus bandwidth over size, both logarithmic; each operation has a shape and a colour. */
 function bandwidthChart(parent) {
     const dots = bandwidthDots(), box = panel(parent, "Bus bandwidth by size");
     if (!dots.length) {
@@ -130,7 +132,7 @@ function bandwidthChart(parent) {
     keys.append("span").text((d) => d);
 }
 
-/* "~" before a time between ranks that is within the error of their clocks. */
+/* Adds "~" before a time between ranks that is within the clock error. */
 function crossNs(ns) {
     const error = report.clock.error_max_ns;
     return (isKnown(ns) && ns > 0 && isKnown(error) && ns < error ? "~" : "") + formatNs(ns);

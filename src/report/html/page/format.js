@@ -22,12 +22,12 @@ function formatNs(ns) {
     return `${Math.floor(ns / 3600e9)} h ${String(minutes).padStart(2, "0")} min`;
 }
 
-/* A clock's offset may be negative. */
+/* For offsets of clocks, which may be negative. */
 function formatSignedNs(ns) {
     return isKnown(ns) && ns < 0 ? `-${formatNs(-ns)}` : formatNs(ns);
 }
 
-/* Ticks of an axis: no digits that say nothing. */
+/* For the ticks of an axis: without trailing zeros. */
 function formatTickNs(ns) {
     return ns === 0 ? "0" : formatNs(ns).replace(/\.0+ /, " ").replace(/(\.\d*?)0+ /, "$1 ");
 }
@@ -58,7 +58,7 @@ function formatShare(share) {
     return `${percent.toFixed(percent < 9.95 ? 1 : 0)} %`;
 }
 
-/* A sentence whose numbers stay on one line with their units. */
+/* Keeps numbers in a sentence on one line with their units. */
 function keepUnits(text) {
     return text.replace(/(\d) (?=(%|ns|us|ms|s|min|h|[KMGTP]iB|[kMG]B\/s)(?![\w/]))/g, "$1\u00a0");
 }

@@ -1,7 +1,7 @@
-/* GPUs: what their time went to, of every rank, and of one rank in each step. */
+/* The page of GPUs: how they spent their time, for every rank, and for one rank in each step. */
 const gpuFields = ["busy", "compute", "comm", "comm_exposed", "idle_host", "idle_gap", "idle_other"];
 
-/* The parts that add up to the time, from lists of those fields; NaN where not known. */
+/* The parts that add up to the time, from lists of the fields above; NaN: not known. */
 function gpuLayers({ busy, compute, comm, comm_exposed: exposed, idle_host: host, idle_gap: gap,
     idle_other: other }) {
     const list = (make) => d3.range(busy.length).map((i) =>
@@ -130,7 +130,8 @@ function gpuTable(parent, chosen) {
             "which counts as idle.");
 }
 
-/* Each GPU once, even when several ranks used it, and its name in a table. */
+/* The columns that identify a GPU in a table with one row for each GPU, also when several ranks
+ * used it. */
 function gpuNames(gpus) {
     const hosts = new Set(gpus.map((row) => row.hostname)), [{ name }] = gpus;
     return [
@@ -170,7 +171,7 @@ function gpuList(parent, gpus) {
     });
 }
 
-/* What NVML measured (GPM); not every GPU has it. */
+/* The table of NVML's measurements (GPM), which not every GPU supports. */
 function gpuMeasured(parent, gpus) {
     const known = (field) => gpus.some((row) => row.gpm_ns > 0 && isKnown(row[field]));
     const share = (title, field, help) => (known(field)
@@ -217,7 +218,8 @@ async function renderGpus(box, chosen) {
         gpuMeasured(box, gpus);
 }
 
-/* Kernels: which take the GPUs' time, what launched them, and on which rank they take longer. */
+/* Kernels: which ones take most GPU time, which operators launched them, and on which ranks they
+ * take longer. */
 function slowKernels(parent) {
     const slow = report.gpu.ranks.filter(isSlowGpu).sort((a, b) => b.slowdown - a.slowdown);
     if (!slow.length)

@@ -1,6 +1,6 @@
-/* Many numbers as colours on a canvas: ranks by steps, or senders by receivers. Where there are
- * more than pixels, a pixel shows the largest of what it stands for. */
-const unknownColour = [0, 0, 0, 0]; /* the stripes behind it show; grey is a colour of the scale */
+/* Draws many numbers as colours on a canvas: ranks by steps, or senders by receivers. When there
+ * are more numbers than pixels, a pixel shows the largest of its numbers. */
+const unknownColour = [0, 0, 0, 0]; /* transparent: the striped background shows */
 
 function colourTable() {
     return d3.range(256).map((i) => {
@@ -9,7 +9,7 @@ function colourTable() {
     });
 }
 
-/* at(row, column) is a number, or NaN where nothing is known. */
+/* Shrinks a grid to the canvas. at(row, column) is a number, or NaN: not known. */
 function shrink({ rows, columns, at }, width, height) {
     const w = Math.min(columns, width), h = Math.min(rows, height);
     const values = new Float64Array(w * h).fill(NaN);
@@ -45,7 +45,7 @@ function colourScale(parent, low, high, unknown) {
         element("span", {}, unknown)));
 }
 
-/* Names beside the grid: about every `room` pixels, and those that matter. */
+/* Writes names beside the grid, about every `room` pixels, and those of `hits`. */
 function gridTicks(box, count, names, hits, { size, side, room }) {
     const step = Math.max(1, d3.tickStep(0, count, Math.max(1, size / room / 1.2)));
     const at = (i) => 100 * (i + 0.5) / count;
@@ -92,7 +92,8 @@ function drawGrid(parent, grid) {
     return canvas;
 }
 
-/* Moves by the keyboard; begins at the first frame, which is the worst. */
+/* Lets the user move over the grid by the keyboard, beginning at the first frame, which is the
+ * worst. */
 function walkGrid(box, canvas, grid) {
     const first = (grid.frames || [])[0], cursor = element("div", { class: "cursor", hidden: true });
     let now = first ? [first.row, first.from] : [0, 0], isMoved = false;
@@ -110,7 +111,7 @@ function walkGrid(box, canvas, grid) {
     canvas.addEventListener("keydown", (event) => {
         const to = moveByKey(event.key, now, grid.rows, grid.columns);
         if (to) {
-            now = isMoved ? to : now; /* the first key shows where one is */
+            now = isMoved ? to : now; /* the first key only shows the position */
             isMoved = true;
             show();
         } else if (event.key === "Enter" && grid.onPick)

@@ -1,5 +1,5 @@
-/* The frame of the report: what is said on every page, and which page is shown. The address after #
- * is page/arguments, so that a link leads to a rank or a step. */
+/* The frame of the report: the parts that every page has, and the choice of the page. The address
+ * after # is page/arguments, so that a link can lead to a rank or a step. */
 const pages = [
     { id: "overview", title: "Overview", render: renderOverview },
     { id: "stragglers", title: "Stragglers", render: renderStragglers },
@@ -60,8 +60,8 @@ function markPage(page) {
             link.removeAttribute("aria-current");
 }
 
-/* Pages draw into a box that is put in place when it is whole; when two draw at once the later one
- * wins. */
+/* Draws a page into a box, which replaces the present page when it is complete. When two are drawn
+ * at once, the later one is shown. */
 async function render() {
     const [id, ...rest] = location.hash.slice(1).split("/");
     const page = [...pages, allPages].find((candidate) => candidate.id === id) || pages[0];

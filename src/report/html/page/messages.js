@@ -1,4 +1,5 @@
-/* Messages: which ranks send to which, and which wait for which. */
+/* The page of messages: how much ranks send to each other, and how long they wait for each
+ * other. */
 const messageViews = [
     ["bytes", "bytes", formatBytes],
     ["messages", "messages", formatCount],
@@ -17,7 +18,7 @@ function matrixOf(cells, field, side) {
     return values;
 }
 
-/* The same by host, when the matrix is of ranks. */
+/* Sums a matrix of ranks by host. */
 function matrixOfHosts({ cells }) {
     const hosts = [...new Set(report.ranks.hostname)], side = hosts.length;
     const host = report.ranks.hostname.map((name) => hosts.indexOf(name));
@@ -36,7 +37,7 @@ function matrixOfHosts({ cells }) {
     return { names: hosts.map((name) => name || "?"), cells: made, scope: "hosts" };
 }
 
-/* When each rank has its own host, or none is known, the view by rank shows the same. */
+/* True when a view by host differs from the view by rank: some ranks share a host that is known. */
 function canShowHosts() {
     const hosts = new Set(report.ranks.hostname).size;
     return report.messages.scope === "ranks" && hosts > 1 && hosts < report.ranks.rank.length;

@@ -1,4 +1,5 @@
-/* Operators: which ones compute, on which rank they take longer, and what called them. */
+/* The page of operators: which ones take most time, on which ranks they take longer, and their call
+ * paths. */
 const mostOperators = 10000; /* LIST_ROWS in html_data.c */
 
 function operatorName(row) {
@@ -119,7 +120,8 @@ function operatorTable(parent) {
     draw("by_name");
 }
 
-/* The call paths as a tree under one root; rows name their parent's row, which comes before. */
+/* Makes a tree of the call paths, with one root. Each row has the number of its parent's row, which
+ * comes before it. */
 function stackTree() {
     const root = { name: "all", children: [], exclusive_ns: 0, calls: 0 };
     const nodes = [];
@@ -167,8 +169,8 @@ function drawFlames(place, root, focus, onPick) {
     walkFlames(boxes, words, onPick);
 }
 
-/* One box at a time can be reached by Tab; arrows lead from it to what it called, its caller, and
- * those beside it. */
+/* One box at a time can be reached by Tab. From it, arrow keys lead to its callees, its caller, and
+ * its neighbours. */
 function walkFlames(boxes, words, onPick) {
     const nodes = new Map(boxes.nodes().map((node, i) => [boxes.data()[i], node]));
     const shown = (list) => (list || []).find((one) => nodes.has(one));
@@ -250,7 +252,7 @@ function allOperators(box) {
     flameGraph(box);
 }
 
-/* `gpu/3`: the GPU of rank 3; `kernels`: what runs on the GPUs. */
+/* Arguments: `gpu/3` shows the GPU of rank 3; `kernels` shows the kernels. */
 async function renderOperators(box, [what, number]) {
     await lateKey("operators");
     await lateKey("gpu");

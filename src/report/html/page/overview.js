@@ -1,6 +1,7 @@
-/* The first page: which rank is slow, where, at what cost, and what to do; then the steps and the
+/* The first page: which rank is slow, where, what it costs, and advice; then the steps and the
  * efficiency. */
-/* Red only when a rank is to blame, green only when there is nothing to do and that is known. */
+/* The colour of the verdict: red when a rank is to blame; green when there is neither advice nor a
+ * highlight. */
 function mood() {
     if (report.job.verdict === "unknown")
         return "even";
@@ -29,7 +30,8 @@ function costWords(worst) {
     return `${ofAll}${formatNs(worst.excess_ns)}${share} longer in ${worst.steps_words}`;
 }
 
-/* "in backward"; outside steps the part of the run, or the time in it. */
+/* Where the rank was slow: "in backward"; outside the steps, the part of the run or a time in
+ * it. */
 function whereWords(worst) {
     if (worst.phase_words || worst.kind !== "stretch")
         return worst.phase_words || "phase not known";
@@ -82,12 +84,12 @@ function nextTile(parent) {
         words: rest.length ? `then ${plural(rest.length, "more thing")}, below` : "" });
 }
 
-/* Where the worst ranks, or all, were slow, for charts over steps. */
+/* Marks for charts over steps: where the worst rank was slow, or all ranks were. */
 function stragglerMarks() {
     const isOfAll = report.job.verdict === "all_slower";
     const worst = isOfAll ? d3.greatest(report.trends.filter((row) => row.kind !== "warm_up"),
         (row) => row.cost_ns) : report.stragglers[0];
-    if (!worst || worst.kind === "pauses") /* all steps are between the first and the last */
+    if (!worst || worst.kind === "pauses") /* single steps: a span would mark all between them */
         return [];
     const from = columnOfStep(worst.first_step), to = columnOfStep(worst.last_step);
     return from < 0 || to < 0 ? [] : [{ from, to, text: isOfAll ? "all ranks" : `rank ${worst.rank}` }];
@@ -189,7 +191,7 @@ function efficiencyTree(parent) {
         "the two it leads to.");
 }
 
-/* The last row is their sum. */
+/* The table of the parts of the run; its last row is their sum. */
 function partTable(parent) {
     const { rows, run_ns: run, wait_ns: wait, ranks } = report.parts;
     new Table(parent, {

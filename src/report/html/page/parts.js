@@ -1,4 +1,4 @@
-/* Elements that several pages have. All text goes through textContent, so that nothing from a file
+/* Elements that several pages use. All text goes through textContent, so that nothing from a file
  * is parsed as HTML. */
 function element(name, attributes, ...children) {
     const made = document.createElement(name);
@@ -21,7 +21,7 @@ function note(parent, text) {
     parent.append(element("p", { class: "soft small" }, text));
 }
 
-/* A list to choose from; `choices` is [[value, words], ...]. */
+/* Makes a drop-down list; `choices` is [[value, words], ...]. */
 function chooser(words, choices, chosen, onChoose) {
     const id = `choose-${words.replace(/\W+/g, "-").toLowerCase()}`;
     const list = element("select", { id, onchange: () => onChoose(list.value) });
@@ -30,7 +30,8 @@ function chooser(words, choices, chosen, onChoose) {
     return element("label", {}, `${words} `, list);
 }
 
-/* A text beside the pointer, or beside the element with the focus; screen readers read it. */
+/* The text that is shown beside the pointer or the focused element; screen readers read it
+ * aloud. */
 const tip = {
     box: document.getElementById("tip"),
     show(event, text) {
@@ -46,7 +47,8 @@ const tip = {
     },
 };
 
-/* Where the arrow keys lead from [row, column] in a chart, or null: up is to the row before. */
+/* Returns the cell of a chart that an arrow key leads to from [row, column], or null. Up leads to
+ * the previous row. */
 function moveByKey(key, [row, column], rows, columns) {
     const leap = Math.max(1, Math.round(columns / 10));
     const ways = { ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1],
@@ -64,12 +66,12 @@ function stepLink(step) {
     return isKnown(step) ? element("a", { href: `#steps/${step}` }, String(step)) : "";
 }
 
-/* The row of the ranks' tables that a world rank has, or -1. */
+/* Returns the row of a world rank in the tables of ranks, or -1. */
 const rowOfRank = new Map(report.ranks.rank.map((rank, row) => [rank, row]));
 
 const columnSteps = report.columns.step || [];
 
-/* The column of a step number, or -1. */
+/* Returns the column of a step number, or -1. */
 function columnOfStep(step) {
     if (!isKnown(step))
         return -1;
@@ -82,8 +84,8 @@ function columnName(column) {
     return first === last ? `step ${first}` : `mean of steps ${first}-${last}`;
 }
 
-/* The windows of recording as columns, when there are more than the whole run; and the columns of
- * warm-up, which are in no mean. */
+/* Returns the windows of recording as columns, unless there is one that covers the whole run; and
+ * the columns of warm-up steps, which no mean contains. */
 function recordingWindows() {
     const { windows } = report.job, isAll = windows.length === 1 && windows[0].cause === "run";
     const shown = isAll ? [] : windows.map((window) => ({ text: `window ${window.window}`,
@@ -94,7 +96,7 @@ function recordingWindows() {
     return { shown, warmups };
 }
 
-/* What a rank's step is made of; own work in the phases, then waiting. */
+/* The parts of a rank's step: own work in each phase, then waiting. */
 const phases = [
     { plane: "data", field: "data_ns", name: "data" },
     { plane: "forward", field: "forward_ns", name: "forward" },
@@ -105,7 +107,8 @@ const phases = [
     { plane: "wait", field: "wait_ns", name: "waiting for others" },
 ];
 
-/* Dark to light in this order, so that they differ without colour too; waiting is hatched. */
+/* Returns the colour of a part; they go from dark to light, so that they also differ in greyscale.
+ * Waiting is hatched. */
 function phaseColour(index) {
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     return d3.interpolateViridis(dark ? 0.2 + 0.16 * index : 0.95 * index / 5);

@@ -1,4 +1,4 @@
-/* What html_planes.c packed: unpacked when a page first shows it. */
+/* Unpacks the data that html_planes.c packed, when a page first shows them. */
 async function unpack(id) {
     const text = atob(document.getElementById(id).textContent);
     const packed = Uint8Array.from(text, (character) => character.charCodeAt(0));
@@ -6,13 +6,14 @@ async function unpack(id) {
     return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/* A key of the report that only one page shows; from then on it is in `report` as others are. */
+/* Unpacks a key of the report that only one page shows, and adds it to `report`. */
 async function lateKey(name) {
     if (!(name in report))
         report[name] = JSON.parse(new TextDecoder().decode(await unpack(`late-${name}`)));
     return report[name];
 }
-/* Figures of every rank in every step, as html_planes.c writes them. */
+/* The planes of html_planes.c: figures of every rank in every step. planeCodes maps a 16-bit code
+ * to a number. */
 const planeCodes = Float64Array.from({ length: 65536 }, (_, code) => {
     const n = code - 1, exponent = n >> 11;
     if (n < 0)
@@ -29,7 +30,7 @@ const planes = {
         return document.getElementById(`plane-${name}`) !== null;
     },
 
-    /* Float64Array, [rank row x columns], NaN where not known; null when the run has none. */
+    /* Float64Array, [rank row x columns], NaN: not known; null when the run has no such plane. */
     get(name) {
         if (!this.unpacked.has(name))
             this.unpacked.set(name, this.has(name) ? this.unpack(name) : Promise.resolve(null));
@@ -45,13 +46,13 @@ const planes = {
         return values;
     },
 
-    /* One rank in every column. */
+    /* The values of one rank in every column. */
     async ofRank(name, row) {
         const values = await this.get(name);
         return values && values.subarray(row * this.columns, (row + 1) * this.columns);
     },
 
-    /* Every rank in one column. */
+    /* The values of every rank in one column. */
     async ofColumn(name, column) {
         const values = await this.get(name);
         return values && d3.range(this.ranks).map((row) => values[row * this.columns + column]);

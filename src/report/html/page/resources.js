@@ -1,4 +1,4 @@
-/* The pages Resources (what the ranks' processes and GPUs used) and Data pipeline. */
+/* The pages Resources (the usage of the ranks' processes and GPUs) and Data pipeline. */
 const resourceCharts = [
     { field: "cpu", title: "CPU of all threads", format: formatShare },
     { field: "runq", title: "Ready, without a CPU (main thread)", format: formatShare },
@@ -23,12 +23,12 @@ const gpuCharts = [
       isMeasured: true },
 ];
 
-/* What NVML measures (GPM); not every GPU has it. */
+/* True when a chart is drawn: NVML's measurements (GPM) are not available on every GPU. */
 function isDrawn({ field, isMeasured }, series) {
     return !isMeasured || series.some((one) => one[field].some(isKnown));
 }
 
-/* For ranks with several GPUs each GPU has a line. */
+/* Returns a line for each GPU of each rank. */
 function gpuLines(series, field) {
     const several = new Set(series.filter(({ device }) => device > 0).map(({ rank }) => rank));
     return series.map((one) => ({ times: one.time_s, values: one[field],
@@ -102,7 +102,7 @@ async function renderResources(box, [rank]) {
         memoryTable(panel(box, "Memory"), memory);
 }
 
-/* The data pipeline: its queues, what is between them, and what is too slow. */
+/* Draws the data pipeline: its queues, the operators between them, and what is too slow. */
 function pipelineGraph(parent, { queues, operators }) {
     const place = new Map(queues.map((queue) => [queue.queue, queue]));
     const nodes = operators.flatMap((operator) => [
@@ -179,10 +179,12 @@ function renderData(box, [rank]) {
     queueTable(panel(box, "Queues"), data);
 }
 
-/* Lines over the time of the run, of ranks that were not sampled at the same times. */
+/* Dash patterns of lines over the time of the run. The lines have times of their own, because ranks
+ * are not sampled at the same times. */
 const dashes = [null, "7 3", "2 3", "9 3 2 3", "4 2"];
 
-/* lines: [{name, times, values}], the values of a line are those up to its times; `format` words. */
+/* lines: [{name, times, values}]; a value is of the interval that ends at its time. `format` makes
+ * its text. */
 function timeChart(parent, { label, lines, format, most }) {
     const shown = lines.filter((line) => line.values.some(isKnown));
     if (!shown.length) {
@@ -213,7 +215,8 @@ function timeChart(parent, { label, lines, format, most }) {
             dash: dashes[i % dashes.length] })));
 }
 
-/* The ranks to draw: the one in the address, else stragglers and then others, 8 in all. */
+/* Returns the ranks to draw: the rank in the address, else first stragglers and then other ranks,
+ * at most 8. */
 function drawnRanks(series, chosen) {
     const ranks = [...new Set(series.map((one) => one.rank))];
     const wanted = Number(chosen);
@@ -228,7 +231,7 @@ function rankChooser(parent, page, series, chosen) {
         (rank) => { location.hash = rank ? `${page}/${rank}` : page; })));
 }
 
-/* The advice by the rules that are about this page. */
+/* Shows the advice of the given rules. */
 function adviceAbout(parent, rules) {
     const found = report.advice.filter((advice) => rules.includes(advice.rule));
     if (found.length)

@@ -1,4 +1,4 @@
-/* What the figures rest on: the job, what is missing, and the clocks. */
+/* The page Clocks and completeness: the job, missing data, and the clocks. */
 function property(list, name, value) {
     list.append(element("dt", {}, name), element("dd", {}, value));
 }
@@ -123,7 +123,8 @@ function fileTable(parent) {
     });
 }
 
-/* The bound of each host's clock: no difference below it is taken for real. */
+/* Draws the error bound of each host's clock. Smaller differences between ranks are not
+ * significant. */
 function clockBounds(parent) {
     const most = 16, hosts = d3.rollups(report.clock.ranks, (rows) => d3.max(rows, (row) => row.error_ns),
         (row) => row.hostname || "?").filter(([, error]) => error > 0);

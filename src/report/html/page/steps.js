@@ -1,5 +1,5 @@
-/* The parts of a step: for every rank, in the mean or in one step, and how they change over the
- * run. */
+/* The page of steps: the parts of a step for every rank, as means or in one step, and how they
+ * change over the run. */
 function stepAddress(column, rank) {
     return `steps/${column < 0 ? "mean" : columnSteps[column]}${rank === null ? "" : `/rank/${rank}`}`;
 }
@@ -21,7 +21,7 @@ function stepTools(parent, column, rank) {
             onclick: () => go(column + 1) }, "Later")));
 }
 
-/* The same figures for both: a field of the means, or a plane's column. */
+/* Returns the figures of all ranks: the means (column < 0), or those of one step. */
 async function stepFigures(column) {
     const { ranks } = report;
     const read = (plane, field) => (column < 0 ? Promise.resolve(ranks[field])
@@ -58,7 +58,7 @@ function stepTable(parent, { layers, lists }, slow) {
         "n/a: not known. Marked: stragglers.");
 }
 
-/* The parts of each step as curves, for all ranks or one. */
+/* Draws the parts of each step as curves, as means over the ranks or for one rank. */
 async function stepCurves(parent, column, rank) {
     const row = rank === null ? -1 : rowOfRank.get(rank);
     const field = element("input", { type: "number", id: "of-rank", min: 0, value: rank ?? "",
@@ -108,14 +108,14 @@ function drawCurves(box, column, rank, series) {
     });
 }
 
-/* The rows of the stragglers that were slow around this step; -1: in the mean. */
+/* Returns the rows of the stragglers that were slow in this column; -1: in the means. */
 function slowRows(column) {
     const step = columnSteps[column], rows = report.stragglers.filter((row) => column < 0 ||
         (isKnown(row.first_step) && row.first_step <= step && step <= row.last_step));
     return new Set(rows.map((row) => rowOfRank.get(row.rank)).filter((row) => row !== undefined));
 }
 
-/* What all ranks did in some steps, in the words of the text report. */
+/* Shows the times in which all ranks were slower, in the words of the text report. */
 function allSlower(parent) {
     if (report.trends.length)
         panel(parent, "All ranks in some steps", element("ul", {},

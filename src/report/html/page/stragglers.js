@@ -1,5 +1,5 @@
-/* Which ranks are slow, when, and why: the verdicts, every rank in every step, and one rank's
- * steps. */
+/* The page of stragglers: which ranks are slow, when and why; every rank in every step; and the
+ * steps of one rank. */
 const heatViews = [
     ["excess", "own time above the step's median"],
     ["own", "own time"],
@@ -7,7 +7,7 @@ const heatViews = [
 ];
 let heatView = "excess";
 
-/* "41 of 50 steps, persistent"; a part of the run says by itself what it is. */
+/* "41 of 50 steps, persistent"; for a part of the run, only its name. */
 function heldBackWords(row) {
     return row.kind === "stretch" && row.part !== "any" ? row.steps_words
         : `${row.steps_words}, ${row.kind.replace("_", "-")}`;
@@ -56,7 +56,7 @@ function stragglerTable(parent, chosen) {
     return table;
 }
 
-/* The end of the colour scale: all values above it have the last colour. */
+/* Returns the end of the colour scale; larger values have the last colour. */
 function heatTop(values, view) {
     const known = values.filter((value) => value > 0).sort();
     const most = known.length ? known[Math.floor((known.length - 1) * 0.995)] : 1;
@@ -106,7 +106,7 @@ async function heatmap(parent) {
         "not known");
 }
 
-/* The planes that this run has, as layers of a stack. */
+/* Returns the planes of this run as layers of a stacked chart. */
 async function phaseLayers(read) {
     const found = await Promise.all(phases.map((phase) => read(phase)));
     return phases.map((phase, i) => ({ name: phase.name, values: found[i],
@@ -183,7 +183,7 @@ function rankTable(parent, chosen) {
     });
 }
 
-/* Work that differs by design: no rank is slow for it. */
+/* The table of work that differs by design, for which no rank is to blame. */
 function imbalanceTable(parent) {
     new Table(panel(parent, "Work that differs by design"), {
         caption: "Roles and ranks with more work than the others", rows: report.imbalances,

@@ -1,7 +1,7 @@
-/* Tables that can be sorted, searched, and begin with their first rows. A column is
- * {title, kind, value(row), show(row), words(row), help}: `kind` is a key of formats; `show` may make
- * a node; `words` are searched instead of the value. */
-const longestWord = 20; /* characters that are not broken into lines */
+/* Tables that can be sorted and searched, and that at first show only their first rows. A column is
+ * {title, kind, value(row), show(row), words(row), help}: `kind` is a key of formats; `show` may
+ * make a node; `words` are searched instead of the value. */
+const longestWord = 20; /* longest word, in characters, that is not broken into lines */
 const FIRST_ROWS = 25, MORE_ROWS = 1000;
 
 function compareValues(a, b) {
@@ -98,7 +98,7 @@ class Table {
         if (this.isChosen && this.isChosen(row))
             made.classList.add("chosen");
         if (this.onPick) {
-            made.classList.add("pick"); /* for the mouse: a link in the row does the same */
+            made.classList.add("pick"); /* a click on the row; for the keyboard, a link in the row does the same */
             made.addEventListener("click", (event) => {
                 if (!event.target.closest("a") && getSelection().isCollapsed)
                     this.onPick(row);
@@ -114,8 +114,8 @@ class Table {
     }
 }
 
-/* The numbers of a chart, for readers who cannot see it or need exact values; made when it is
- * opened. */
+/* The numbers of a chart as a table, for readers who cannot see the chart or need exact values. It
+ * is made when it is opened. */
 function tableBehind(parent, words, options) {
     const list = element("details", {}, element("summary", {}, words));
     list.addEventListener("toggle", () => {

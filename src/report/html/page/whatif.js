@@ -1,4 +1,5 @@
-/* What the job would have taken with something changed, and what its length depends on. */
+/* The page What if: how long the job would have taken with a change, its critical path, slow hosts
+ * and the network. */
 function scenarioTable(parent, scenarios) {
     const x = d3.scaleLinear([0, d3.max(scenarios, (row) => row.gain_ns) || 1], [0, 180]);
     const meter = (row) => {
@@ -65,7 +66,7 @@ function slowHosts(parent) {
     });
 }
 
-/* Transfers between hosts, of one link, one host, or all. */
+/* The table of slow transfers between hosts: of one link, of one host, or of all. */
 function slowNetwork(parent) {
     if (!report.network.length)
         return;
