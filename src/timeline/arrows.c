@@ -31,7 +31,7 @@ void pw_arrows_add(struct pw_arrows *arrows, const struct pw_arrow_end *end, siz
     arrows->ends[arrows->n++] = *end;
 }
 
-/* By key; the tail first. */
+/* Sorts by key, and a tail before its heads. */
 static int by_key(const void *a, const void *b)
 {
     const struct pw_arrow_end *x = a, *y = b;

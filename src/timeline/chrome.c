@@ -14,27 +14,28 @@
 #include "timeline/arrows.h"
 #include "timeline/jsonout.h"
 
-/* The tracks of a rank beside its threads: steps, NCCL by communicator, and streams of devices. */
+/* The first track numbers for a rank's steps, NCCL communicators and GPU streams; smaller numbers
+ * are the rank's threads. */
 enum { PW_TRACK_STEPS = 1 << 16, PW_TRACK_NCCL = 1 << 17, PW_TRACK_STREAMS = 1 << 20 };
 
 struct pw_chrome {
     FILE *out;
     const struct pw_cluster *cluster;
-    const struct pw_row_c_collective **collectives; /* by communicator and number */
+    const struct pw_row_c_collective **collectives; /* sorted by comm_uid and seq */
     struct pw_chrome_window window;
     int has_event;
     int64_t events, asyncs, launches;
-    uint64_t tracks[64]; /* of the rank, those of streams that have a name */
+    uint64_t tracks[64]; /* streams of the current rank that have been named */
     size_t ntracks;
-    struct pw_row_process before; /* of the rank, the sample before; time 0: none */
+    struct pw_row_process before; /* the current rank's previous sample; time 0: none */
     struct pw_arrows arrows;
     struct pw_message_ends messages;
 };
 
 enum { MOST_ARROWS = 1 << 23, ROUNDING_NS = 32 };
 
-/* Begins an event with its phase, track and time; the caller goes on behind the time and closes it.
- */
+/* Writes the start of an event: phase, track and time. The caller writes the other members and the
+ * closing brace. */
 static void pw_chrome_begin_event(struct pw_chrome *c, const char *phase, int64_t rank,
                                   int64_t track, int64_t time)
 {
@@ -62,7 +63,7 @@ static void pw_chrome_put_duration(struct pw_chrome *c, int64_t ns)
     pw_json_put_us(c->out, ns > 0 ? ns : 0);
 }
 
-/* Names a process or one of its tracks. */
+/* Names a process (`what` is process_name) or one of its tracks (thread_name). */
 static void pw_chrome_put_meta(struct pw_chrome *c, const char *what, int64_t rank, int64_t track,
                                const char *name)
 {
@@ -114,7 +115,7 @@ static const char *prefix_of(const struct pw_row_comm_event *e)
     return e->source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[e->source] : "";
 }
 
-/* NCCL's operations have tracks of their own, beside the threads. */
+/* The track of an event: its thread, or for NCCL a track for each communicator. */
 static uint32_t track_of(const struct pw_row_comm_event *e)
 {
     return e->source == PW_SOURCE_NCCL ? PW_TRACK_NCCL + ((uint32_t)e->comm & 0xffff) : e->thread;
@@ -134,7 +135,8 @@ static void put_slice(struct pw_chrome *c, const struct pw_rankview *view,
     fputs("}", c->out);
 }
 
-/* From the call that begins it to the one that completes it. */
+/* Writes a nonblocking operation as a pair of async events, from the call that begins it to its
+ * completion. */
 static void put_async(struct pw_chrome *c, const struct pw_rankview *view,
                       const struct pw_row_comm_event *e, int64_t start, int64_t end)
 {
@@ -146,7 +148,7 @@ static void put_async(struct pw_chrome *c, const struct pw_rankview *view,
     c->asyncs++;
 }
 
-/* Time inside the call that began a nonblocking operation. */
+/* Returns the time inside the call that began a nonblocking operation, ns. */
 static int64_t begun_ns(const struct pw_row_comm_event *e)
 {
     int64_t waited = e->wait_start ? e->end - e->wait_start : 0;
@@ -174,21 +176,22 @@ static const struct pw_row_c_collective *find_collective(const struct pw_chrome 
     return found ? *found : NULL;
 }
 
-/* When an event was on the cluster clock, and whether it is in the window. */
+/* An event's times on the cluster clock, and whether its arrows are drawn. */
 struct shown {
     int64_t start, end;
-    int64_t last_start; /* of the slice that the event ends in: its own, or the completing call's */
+    int64_t last_start; /* start of the slice in which the event ends: its own, or that of the
+                           completing call */
     int is_shown;
 };
 
-/* Inside the slice that the event ends in, where an arrow's head must be. That slice may have no
- * length: a Wait for what is complete can be shorter than the clock's tick. */
+/* The time for an arrow's head: the viewer needs it inside the slice in which the event ends. That
+ * slice may have length 0: a Wait for a complete operation can be shorter than the clock's tick. */
 static int64_t last_ns(const struct shown *shown)
 {
     return shown->end > shown->last_start ? shown->end - 1 : shown->last_start;
 }
 
-/* From the last rank to those that waited for it. */
+/* Adds a collective's end of an arrow: the tail at the last rank, a head at each other rank. */
 static void add_collective(struct pw_chrome *c, const struct pw_row_comm_event *e,
                            const struct pw_row_comms *comm, const struct shown *shown,
                            struct pw_arrow_end *arrow)
@@ -203,7 +206,8 @@ static void add_collective(struct pw_chrome *c, const struct pw_row_comm_event *
     pw_arrows_add(&c->arrows, arrow, MOST_ARROWS);
 }
 
-/* Adds the event's end of an arrow. The slices at both ends must exist. */
+/* Adds the event's end of an arrow, if it has one. Messages that are not shown are added, too: they
+ * count in the numbering of their stream. */
 static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
                       const struct pw_row_comm_event *e, const struct shown *shown)
 {
@@ -227,8 +231,9 @@ static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
     }
 }
 
-/* Whether arrows to and from a nonblocking operation find a slice at both ends: the call that began
- * it, and the call that completed it, which may be missing (after a Test, for example). */
+/* Whether the slice exists at which the arrow of a nonblocking operation begins or ends. For a send
+ * it is the call that began it; otherwise it is the completing call, which may be missing (after a
+ * Test, for example). */
 static int has_both_ends(const struct pw_chrome *c, const struct pw_rankview *view,
                          const struct pw_row_comm_event *e)
 {
@@ -244,7 +249,7 @@ static void visit_comm(void *context, const struct pw_rankview *view, const void
     int shown = pw_chrome_is_shown(c, start, end);
     if (!pw_is_possible(e->wait_start) || !pw_is_possible(e->inside_ns))
         return;
-    /* The time in the call that began it is rounded down, by less than 16 ticks. */
+    /* inside_ns is rounded down by less than 16 ticks of the clock, hence ROUNDING_NS. */
     int is_async = (e->flags & PW_FLAG_NONBLOCKING) &&
                    (e->wait_start || begun_ns(e) < e->end - e->start - ROUNDING_NS);
     const int64_t last_start = e->wait_start ? pw_rankview_time(view, e->wait_start) : start;
@@ -267,7 +272,7 @@ static void visit_range(void *context, const struct pw_rankview *view, const voi
     const struct pw_row_range *r = row;
     int64_t start = pw_rankview_time(view, r->start), end = pw_rankview_time(view, r->end);
     if (!pw_chrome_is_shown(c, start, end) || (r->flags & PW_RANGE_PROCESS))
-        return; /* a slice must nest in its thread's */
+        return; /* a slice must lie inside the enclosing slice of its thread */
     pw_chrome_begin_event(c, r->kind == PW_KIND_MARK ? "i" : "X", view->rank, r->thread, start);
     if (r->kind == PW_KIND_MARK)
         fputs(",\"s\":\"t\"", c->out);
@@ -312,7 +317,7 @@ static void visit_gap(void *context, const struct pw_rankview *view, const void 
             pw_enum_name(PW_F_LOST, g->kind), g->lost, pw_difference(end, start));
 }
 
-/* A counter's value; its name has two parts. */
+/* A counter's value. The name that is shown is `prefix` followed by `name`. */
 struct counter {
     const char *prefix, *name, *unit;
     double value;
@@ -446,9 +451,9 @@ void pw_chrome_end(struct pw_chrome *c, int64_t *events, int64_t *arrows)
     free(c);
 }
 
-/* GPU activities as Trace Event JSON. */
+/* ---- GPU activities ---- */
 
-/* The part of a row that kernels, copies and memsets share. */
+/* The columns that the tables of kernels, copies and memsets have in common. */
 struct activity {
     int64_t start, end, launch;
     int32_t device, thread;
@@ -467,8 +472,7 @@ static int64_t stream_track(const struct activity *a)
     return PW_TRACK_STREAMS + ((int64_t)(a->device & 0xff) << 20) + (a->stream & 0xfffff);
 }
 
-/* Names the stream's track when it appears first; when there are very many streams some stay
- * without a name. */
+/* Names a stream's track when the stream appears first. Names at most 64 streams of a rank. */
 static void name_track(struct pw_chrome *c, const struct pw_rankview *view,
                        const struct activity *a)
 {
@@ -484,7 +488,8 @@ static void name_track(struct pw_chrome *c, const struct pw_rankview *view,
     pw_chrome_put_meta(c, "thread_name", view->rank, (int64_t)track, name);
 }
 
-/* From the call that launched it, where that and its thread are known. */
+/* Draws an arrow from the launching call to the activity, when that call's time and thread are
+ * known. */
 static void put_launch(struct pw_chrome *c, const struct pw_rankview *view,
                        const struct activity *a, int64_t start)
 {
@@ -501,12 +506,13 @@ static void put_launch(struct pw_chrome *c, const struct pw_rankview *view,
     c->launches++;
 }
 
-/* A slice's category, and its name in two parts. */
+/* A slice's category and name. The name that is shown is `prefix` followed by `name`. */
 struct label {
     const char *category, *prefix, *name;
 };
 
-/* A slice up to its arguments, which the caller adds and closes; 0 when it is not shown. */
+/* Writes a slice and its first arguments; the caller adds more and writes the closing braces.
+ * Returns 0, and writes nothing, when the slice is outside the window. */
 static int begin_slice(struct pw_chrome *c, const struct pw_rankview *view,
                        const struct activity *a, const struct label *label)
 {
@@ -576,7 +582,7 @@ static void visit_sample(void *context, const struct pw_rankview *view, const vo
         put_counter(c, view, time, (struct counter){device, "use", "%", g->busy_percent});
 }
 
-/* What the rank's GPUs did: a track for each stream, arrows from launches, counters. */
+/* Writes a rank's GPU activities: a track for each stream, arrows from launches, and counters. */
 static void pw_chrome_gpu(struct pw_chrome *c, const struct pw_rankview *view)
 {
     static const struct {

@@ -1,6 +1,7 @@
-/* Trace Event JSON, rank by rank: what chrome://tracing and Perfetto read. Called by timeline.c, in
- * the order begin, ranks, end. Writes to the given stream; opens no file. The format: "Trace Event
- * Format", Google, docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. */
+/* Writes Trace Event JSON, which chrome://tracing and Perfetto read. Called by timeline.c:
+ * pw_chrome_begin once, pw_chrome_rank for each rank, then pw_chrome_end. Writes to the given
+ * stream; opens no file. The format: "Trace Event Format", Google,
+ * docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. */
 #ifndef PW_TIMELINE_CHROME_H
 #define PW_TIMELINE_CHROME_H
 
@@ -11,19 +12,22 @@
 
 struct pw_chrome;
 
-/* What lies in [from, until) of the cluster clock is shown; `base` is the trace's time 0. */
+/* The part of the run to show: events that overlap [from, until), ns of the cluster clock. `base`
+ * is the time that the trace calls 0. */
 struct pw_chrome_window {
     int64_t from, until, base;
 };
 
-/* Begins the output. 0 or -ENOMEM. Whether it could be written is for the caller to ask `out`. */
+/* Begins the output. Returns 0 or -ENOMEM. No function here reports write errors: the caller asks
+ * ferror(out) at the end. */
 int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster,
                     const struct pw_chrome_window *window, struct pw_chrome **result);
 
 /* Writes a rank: its tracks, events and counters. */
 void pw_chrome_rank(struct pw_chrome *chrome, const struct pw_rankview *view);
 
-/* Writes the arrows and the end, and says how many events and arrows there were. */
+/* Writes the arrows and the end of the JSON, sets the numbers of events and arrows written, and
+ * frees `chrome`. */
 void pw_chrome_end(struct pw_chrome *chrome, int64_t *events, int64_t *arrows);
 
 #endif

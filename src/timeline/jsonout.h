@@ -1,16 +1,19 @@
-/* Pieces of JSON, written as they come, because a timeline is too long to be built in memory first.
- * Called by chrome.c. Writes to the given stream only. */
+/* Writes single JSON values straight to a stream, because a timeline is too long to be built in
+ * memory first. Called by chrome.c. Writes to the given stream only, and reports no errors: the
+ * caller asks ferror. */
 #ifndef PW_TIMELINE_JSONOUT_H
 #define PW_TIMELINE_JSONOUT_H
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* A string with its quotes. What is not UTF-8 becomes U+FFFD; control characters, quotes and
- * backslashes are escaped, and so is '<', so that the text may stand in a page. */
+/* Writes a string with its quotes. Bytes that are not UTF-8 become U+FFFD. Control characters,
+ * quotes and backslashes are escaped, and so is '<', so that the text may be put into an HTML
+ * page. */
 void pw_json_put_text(FILE *out, const char *text);
 
-/* Nanoseconds as microseconds with three digits: no double has to hold them. */
+/* Writes nanoseconds as microseconds with three decimals, exactly (a double would round long
+ * times). */
 void pw_json_put_us(FILE *out, int64_t ns);
 
 #endif

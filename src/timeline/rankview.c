@@ -41,7 +41,8 @@ void pw_clockmaps_fini(struct pw_clockmaps *maps)
     *maps = (struct pw_clockmaps){0};
 }
 
-/* The merged knots of the rank's domain; without any, the knots that the rank measured itself. */
+/* Sets view->knots: the merged knots of the rank's clock domain, or, when there are none, the knots
+ * that the rank measured itself. Domain 0 needs none: its clock is the cluster clock. */
 static void find_knots(struct pw_rankview *view, const struct pw_clockmaps *maps)
 {
     int32_t domain = -1;

@@ -1,5 +1,5 @@
-/* Chooses ranks and times, by a first pass over the files when the output is limited, and lets
- * chrome.c write them; see timeline.h. */
+/* Chooses ranks and times in one or two passes over the rank files, then lets chrome.c write them
+ * in another pass; see timeline.h. */
 #include "timeline/timeline.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@
 #include "timeline/chrome.h"
 #include "timeline/rankview.h"
 
-/* Reads a number below n; NULL when there is none. */
+/* Reads a number below n. Returns the position after it, or NULL when there is no such number. */
 static const char *read_rank(const char *at, size_t n, size_t *rank)
 {
     if (!isdigit((unsigned char)*at))
@@ -52,15 +52,16 @@ char *pw_ranklist_parse(const char *list, size_t n, char *problem, size_t size)
     return NULL;
 }
 
-/* Bytes of output for a row, with its share of the arrows. */
+/* Estimated bytes of output for a row of comm_event, and for a row of range or step; they include
+ * arrows. */
 enum { COMM_BYTES = 320, RANGE_BYTES = 160 };
 
 enum { BINS = 1024 };
 
 struct span {
-    int64_t from, until;        /* what is wanted, cluster time */
-    int64_t first, last, bytes; /* of the rows within that time */
-    int64_t bins[BINS + 1];     /* bytes by start, once first and last are known */
+    int64_t from, until;        /* the times to show, cluster clock */
+    int64_t first, last, bytes; /* of the rows between `from` and `until` */
+    int64_t bins[BINS + 1];     /* bytes by the rows' start, filled once first and last are known */
     int is_known;
 };
 
@@ -104,7 +105,7 @@ static void note_step(void *context, const struct pw_rankview *view, const void 
     note(context, view, step->start, step->end, RANGE_BYTES);
 }
 
-/* From the first step's start to the last one's end. */
+/* Sets the span from the start of the first step to the end of the last. Returns 0 or -EINVAL. */
 static int find_steps(const struct pw_cluster *cluster, struct span *span,
                       struct pw_timeline_result *result)
 {
@@ -122,17 +123,18 @@ static int find_steps(const struct pw_cluster *cluster, struct span *span,
     return -EINVAL;
 }
 
-/* The ranks whose files are read, and their clocks. */
+/* The files to read: the options' directory, the ranks to show and their clock maps. */
 struct source {
     const struct pw_cluster *cluster;
     const struct pw_timeline_options *options;
-    const char *wanted; /* 1 for each rank of the cluster that is */
+    const char *wanted; /* for each row of cluster->ranks: 1 to show it, 0 not */
     const struct pw_clockmaps *maps;
 };
 
 typedef void rank_visitor(void *context, const struct pw_rankview *view);
 
-/* The wanted ranks that have a file, in order. */
+/* Opens the file of each wanted rank in order, and calls `visit`. Counts the files that were read
+ * and those that could not be. Returns 0, or -ENOENT when no file could be read. */
 static int visit_ranks(const struct source *source, rank_visitor *visit, void *context,
                        struct pw_timeline_result *result)
 {
@@ -166,7 +168,8 @@ static void write_rank(void *context, const struct pw_rankview *view)
     pw_chrome_rank(context, view);
 }
 
-/* Ends the span where so many bytes are reached; the share of them that is left. */
+/* Shortens the span to about `most_bytes` of output. Returns the share of the bytes that it
+ * keeps. */
 static double cut(struct span *span, int64_t most_bytes)
 {
     int64_t bytes = 0;
@@ -187,7 +190,7 @@ static int write_span(FILE *out, const struct source *source, struct span *span,
     if (err)
         return err;
     if (span->first > span->from && span->first != INT64_MAX)
-        span->from = span->first; /* samples were taken before the program began */
+        span->from = span->first; /* leaves out samples from before the first event */
     if (most_bytes > 0 && span->bytes > most_bytes) {
         span->is_known = 1;
         err = visit_ranks(source, survey, span, result);

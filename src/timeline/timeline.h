@@ -1,4 +1,4 @@
-/* All ranks' events on one time axis, from the rank files of a merged run. Called by
+/* Writes the events of all ranks on one time axis, from the rank files of a merged run. Called by
  * cli/cmd_report.c. Reads the files of the run and writes to the given stream; changes no file of
  * the run. */
 #ifndef PW_TIMELINE_TIMELINE_H
@@ -11,40 +11,39 @@
 #include "core/cluster.h"
 
 struct pw_timeline_options {
-    const char *dir;          /* of the rank files */
-    const char *cluster_file; /* merged from them */
-    const char *ranks;        /* "0-3,7", as the user wrote it; "" for all */
-    int only_steps;           /* from the first to the last step that is in the cluster's table */
-    int64_t most_bytes;       /* of the output, about; 0: no limit */
+    const char *dir;          /* directory of the rank files */
+    const char *cluster_file; /* the cluster file that was merged from the rank files */
+    const char *ranks;        /* "0-3,7", as the user wrote it; "": all */
+    int only_steps; /* show only the time from the first to the last step in the cluster's table */
+    int64_t most_bytes; /* approximate limit of the output's size; 0: none */
 };
 
-/* What was written, for the messages of the command. */
+/* What pw_timeline_chrome wrote, for the command's messages. */
 struct pw_timeline_result {
     int64_t events;    /* rows written */
-    int ranks, unread; /* files read; files that could not be */
-    double share;      /* of the wanted time that fitted, 0..1 */
+    int ranks, unread; /* files that were read; files that could not be read */
+    double share;      /* share of the estimated bytes that fitted into most_bytes, 0..1 */
     int64_t arrows;    /* messages and collectives that were drawn as arrows */
     char problem[256]; /* with -EINVAL: why */
 };
 
-/* Writes the JSON that chrome://tracing and Perfetto read ("Trace Event Format"): a process per
- * rank, a track per thread, times in us on the cluster clock from the first event on. Blocking
- * calls, waits and ranges are complete events; nonblocking operations are async ones, and the call
- * that began them a complete one; arrows lead from a send to its receive, and from the last rank of
- * a collective to those that waited for it; memory, CPU use and queues are counters; losses are
- * instants.
+/* Writes the JSON that chrome://tracing and Perfetto read ("Trace Event Format"): a process for
+ * each rank, a track for each thread, times in us of the cluster clock since the first event.
+ * Blocking calls, waits and ranges become complete events. A nonblocking operation becomes an async
+ * event, and the call that began it a complete event. Arrows lead from a send to its receive, and
+ * from the last rank of a collective to the ranks that waited for it. Memory, CPU use and queues
+ * become counters; lost records become instants.
  *
- * 0; -EINVAL when `ranks` is no list of ranks or names none of the run, or there are no steps
- * (result->problem says why); -ENOENT when no rank file can be read; -ENOMEM; -EIO. */
+ * Returns 0; -EINVAL when `ranks` is not a valid list of the run's ranks, or when only_steps is set
+ * and the run has no steps (result->problem says which); -ENOENT when no rank file can be read;
+ * -ENOMEM; -EIO. */
 int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
                        const struct pw_timeline_options *options,
                        struct pw_timeline_result *result);
 
-/* Lists of ranks as users write them: "0-3,7". */
-
-/* Whether each of n ranks is in the list; all are in "". The caller frees it. NULL when memory is
- * short, or when the list is not valid or names a rank that does not exist: then `problem` says
- * why. */
+/* Parses a list of ranks such as "0-3,7". Returns n flags (1: the rank is in the list; all ranks
+ * are in ""), which the caller frees. Returns NULL when memory is short (`problem` is "") or when
+ * the list is not valid or names a rank that does not exist (`problem` says why). */
 char *pw_ranklist_parse(const char *list, size_t n, char *problem, size_t size);
 
 #endif
