@@ -132,7 +132,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
-/* Computes the communicator's uid, and this rank's number in it. */
+/* Sets the communicator's uid, and this rank's number in the communicator. */
 static void identify(struct communicator *c, uint64_t start, const char *name, int rank)
 {
     uint64_t uid = hash_text(start, name);

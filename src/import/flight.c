@@ -1,5 +1,6 @@
-/* Reads dumps of PyTorch's Flight Recorder; see format.h. An entry says when the program asked for
- * an operation and, where PyTorch timed it, how long it ran; when it ran is not known. */
+/* Reads dumps of PyTorch's Flight Recorder; see format.h. An entry has the time at which the
+ * program called an operation and, when PyTorch timed the operation, its duration. Its start and
+ * end are not known. */
 #include "import/format.h"
 
 #include <errno.h>
@@ -31,7 +32,8 @@ struct look {
     int has_entries, is_flight, is_other;
 };
 
-/* Also of other lists, which then need not be held to be passed over. */
+/* Returns 1 for every list, so that lists other than "entries" are skipped element by element and
+ * never kept whole in memory. */
 static int is_list(void *context, const char *key, size_t length)
 {
     struct look *look = context;
@@ -41,7 +43,8 @@ static int is_list(void *context, const char *key, size_t length)
     return 1;
 }
 
-/* "[0, 1]", as PyTorch writes it, or the list itself. */
+/* Reads a list of ranks: the string "[0, 1]", as PyTorch writes it, or a JSON array. Returns the
+ * number of ranks, 0 when it is not a valid list. */
 static size_t read_ranks(const json_t *ranks, int32_t *out, size_t max)
 {
     size_t n = json_array_size(ranks);
@@ -77,7 +80,7 @@ static void add_group(struct pw_import_head *head, const char *name, const json_
     struct pw_group *group = &more[head->ngroups++];
     *group = (struct pw_group){.members = members, .size = n};
     snprintf(group->name, sizeof(group->name), "%s", name);
-    for (size_t i = 0; i < n; i++) /* all ranks are in the group that PyTorch makes first */
+    for (size_t i = 0; i < n; i++) /* the largest rank gives the size */
         if (members[i] >= head->world_size)
             head->world_size = members[i] + 1;
 }
@@ -120,7 +123,8 @@ static int look_at_entry(void *context, const char *text, size_t length, int64_t
     return 0;
 }
 
-/* As PyTorch writes its dumps by itself: nothing that a reader of foreign files should unpack. */
+/* Whether the file is a Python pickle, which PyTorch writes by default. Unpacking a pickle can run
+ * code in it, so this importer does not. */
 static int is_pickle(const char *path)
 {
     unsigned char first[2] = {0};
@@ -146,8 +150,8 @@ static int look_at(const char *path, struct pw_import_head *out)
     pw_json_parser_destroy(look.parser);
     if (err == -EINVAL && is_pickle(path)) {
         snprintf(out->problem, sizeof(out->problem),
-                 "is a pickle; python3 -m profwrap.flight FILE makes JSON of it, and runs nothing "
-                 "that is in it");
+                 "is a pickle; python3 -m profwrap.flight FILE converts it to JSON without running "
+                 "code in it");
         return -ENOTSUP;
     }
     if (!err && (look.is_other || !look.is_flight))
@@ -163,7 +167,8 @@ struct flight {
     struct pw_json_parser *parser;
     struct pw_json_object object;
     int has_entries;
-    /* Operations of one group that have no state of their own: the record that follows them has. */
+    /* The last operations that have not ended as far as is known. In a coalesced group only the
+     * group's record, which follows its operations, has their state. */
     struct {
         int64_t group, seq, p2p, n;
     } open;
@@ -190,7 +195,7 @@ static uint32_t keep(struct flight *f, const char *text, size_t length)
     return pw_names_find(&f->trace->names, text, length);
 }
 
-/* The name and the description of ["0", "default_pg"]. */
+/* Reads the group's name and description from ["0", "default_pg"]. */
 static void read_group(struct flight *f, struct pw_collective *c)
 {
     const struct pw_json_item *group = item_of(f, "process_group");
@@ -222,8 +227,8 @@ static int is_default(const struct flight *f, uint32_t note)
     return strcmp(pw_rankfile_borrow_text(f->trace->file, note), "default_pg") == 0;
 }
 
-/* What an entry with this name is: "nccl:all_reduce", or "nccl:send 0->1", whose last number is the
- * peer's in the group. */
+/* Reads the operation from an entry's name: "nccl:all_reduce", or "nccl:send 0->1". The last number
+ * is the peer's rank in the group. */
 static void read_name(const struct pw_json_item *name, struct pw_collective *c)
 {
     const char *colon = memchr(name->text, ':', name->length), *end = name->text + name->length;
@@ -253,8 +258,8 @@ static uint32_t read_collective(struct flight *f, const struct pw_json_item *nam
     read_group(f, &c);
     const struct pw_group *group = find_group(f, c.group);
     c.group_size = group ? (int32_t)group->size : -1;
-    /* Gloo names its groups after it has told of their ranks: under no name, of the last one. All
-     * ranks are in the default group. */
+    /* With Gloo, PyTorch records the ranks of a group before it has the group's name, so pg_config
+     * has them under "". But the default group always has all ranks. */
     if (!group && f->trace->has_unnamed_groups && is_default(f, c.group_note))
         c.group_size = f->trace->world_size;
     c.element_bytes = pw_collective_element(type, length);
@@ -264,7 +269,7 @@ static uint32_t read_collective(struct flight *f, const struct pw_json_item *nam
     return c.op == PW_OP_None ? 0 : pw_collectives_find(&f->trace->collectives, &c);
 }
 
-/* An operation that is not yet known to have ended. */
+/* Notes an operation that has not ended, as far as is known yet. */
 static void note_unfinished(struct flight *f, const struct pw_json_item *name)
 {
     struct pw_import_counts *counts = &f->trace->counts;
@@ -275,7 +280,8 @@ static void note_unfinished(struct flight *f, const struct pw_json_item *name)
     f->open.n++;
 }
 
-/* What became of the operations before this entry, where it is not of their group. */
+/* Settles the noted operations: they count as unfinished when this entry is not of their group, and
+ * as ended when it is and has completed. */
 static void settle(struct flight *f, int same_group, int completed)
 {
     if (same_group && !completed)
@@ -285,9 +291,9 @@ static void settle(struct flight *f, int same_group, int completed)
     f->open.n = 0;
 }
 
-/* Backends without events for the state leave it at "scheduled": Gloo retires what it has done, and
- * PyTorch's hooks for other backends retire what was begun. Only what timed out in NCCL is retired
- * and not completed. */
+/* Whether the operation has ended. Backends other than NCCL leave the state at "scheduled" and set
+ * `retired` when the operation is done (Gloo) or begun (PyTorch's hooks for others). In NCCL an
+ * operation that is retired and not completed has timed out. */
 static int has_ended(const struct flight *f, const struct pw_json_item *name)
 {
     const struct pw_json_item *retired = item_of(f, "retired"), *state = item_of(f, "state");
@@ -335,7 +341,7 @@ static int take_entry(struct flight *f)
         return memmem(name->text, name->length, "coalesced", 9) ? PW_OMIT_GROUP : PW_OMIT_UNKNOWN;
     const struct pw_collective *c =
         pw_collectives_borrow(&f->trace->collectives, record.collective);
-    /* A group whose ranks are not known has no number by which other ranks could be matched. */
+    /* Without the group's ranks, a number cannot be matched with other ranks' numbers. */
     if (c->group_size > 0 && pw_op_info(c->op)->cls == PW_CLASS_COLL)
         record.seq = int_of(f, "collective_seq_id");
     if (ran && (pw_decimal_scale(ran->text, ran->length, 6, &record.ran_ns) || record.ran_ns < 0))

@@ -1,4 +1,4 @@
-/* The table of formats, and what all of those in JSON share; see format.h. */
+/* The table of formats, and the reading of JSON files that all formats share; see format.h. */
 #include "import/format.h"
 
 #include <fnmatch.h>

@@ -1,36 +1,36 @@
-/* What a format has to do: tell whose trace a file is, and give its events to the window that it is
- * read into. The list of formats is core/import_formats.h; a new format is a .c file, a declaration
- * here and a row in that list. plan.c asks the formats which of them a file is of, import.c reads
- * with them, and cmd_import.c lists them. A format gives records by trace.h only; it does not write
- * rows of events to the rank's file. */
+/* The interface of a file format that can be imported: `look` tells the rank and job of a file,
+ * `read` adds its events to a window (trace.h). A new format needs a .c file, a declaration here
+ * and a row in core/import_formats.h. plan.c calls `look` to find the format of a file, import.c
+ * calls `read`, and cmd_import.c lists the formats. A format adds records through trace.h; it must
+ * not write rows of events to the rank's file itself. */
 #ifndef PW_IMPORT_FORMAT_H
 #define PW_IMPORT_FORMAT_H
 
 #include "import/jsonfile.h"
 #include "import/trace.h"
 
-/* What a file says before its events: which rank of which job. */
+/* A file's rank and job, as the file says them, mostly before its events. */
 struct pw_import_head {
-    int64_t rank, world_size; /* -1: it does not say */
+    int64_t rank, world_size; /* -1: the file does not say */
     char backend[32], hostname[64];
-    char job[32];     /* the same in all files of one job; "" */
-    int64_t first_ns; /* time of its first event; INT64_MAX: it has none */
+    char job[32];     /* an id that all files of one job have; "": none */
+    int64_t first_ns; /* time of the first event; INT64_MAX: no events */
     struct pw_group *groups;
     size_t ngroups;
-    int has_unnamed_groups; /* 1: of groups other than all ranks', the ranks are not known */
-    char problem[160];      /* what is wrong with it, when reading fails */
+    int has_unnamed_groups; /* 1: the ranks of some groups are listed without the group's name */
+    char problem[160];      /* why the file cannot be read, when `look` fails */
 };
 
 void pw_import_head_fini(struct pw_import_head *head);
 
 struct pw_import_format {
-    const char *name, *what;  /* for --format and --help */
-    const char *const *files; /* patterns of names that are taken from directories; NULL ends */
-    /* Whether the file is of this format, and what its head says. 0; -EINVAL: it is not; -ENOTSUP:
-     * it is, but out->problem says why it cannot be read; -errno. */
+    const char *name, *what;  /* the value of --format, and its description for --help */
+    const char *const *files; /* name patterns for files in directories; ends with NULL */
+    /* Reads a file's head. Returns 0; -EINVAL when the file is not of this format; -ENOTSUP when it
+     * is, but cannot be read (out->problem says why); or another -errno. */
     int (*look)(const char *path, struct pw_import_head *out);
-    /* Reads the events into `window`. 0, also for files that end early, or -errno. `progress` gets
-     * the number of bytes of the file that were read so far. */
+    /* Adds the file's events to `window`. Returns 0 or -errno; a file that ends early gives 0 and a
+     * remark in `problem`. `progress` is told the number of bytes read so far. */
     int (*read)(const char *path, struct pw_trace_window *window,
                 const struct pw_import_progress *progress, char *problem, size_t size);
 };
@@ -41,19 +41,20 @@ extern const struct pw_import_format pw_import_kineto;
 /* Dumps of PyTorch's Flight Recorder: the last operations of torch.distributed, in JSON. */
 extern const struct pw_import_format pw_import_flight;
 
-/* Logs of NCCL Inspector, the profiler plugin that comes with NCCL: an object a line for each
- * operation. */
+/* Logs of NCCL Inspector, the profiler plugin that comes with NCCL: one line with a JSON object for
+ * each operation. */
 extern const struct pw_import_format pw_import_inspector;
 
-/* What all formats in JSON do to read: the counts of bytes, and the remark on a file that ends
- * early. 0 or -errno. */
+/* Reads a JSON file for a format: calls pw_jsonfile_read, counts the bytes, and puts a remark into
+ * `problem` when the file ends early. Returns 0 or -errno. */
 int pw_import_read_json(const char *path, struct pw_trace_window *window,
                         const struct pw_jsonfile_taker *taker, char *problem, size_t size);
 
-/* Whether a file of this name is taken from a directory. */
+/* Whether a file with this name in a directory is to be imported. */
 int pw_import_is_file(const char *name);
 
-/* The format of this name, or NULL; `number` counts them from 0. */
+/* Return the format with this name, and format `number` counted from 0; NULL when it does not
+ * exist. */
 const struct pw_import_format *pw_import_format_find(const char *name);
 const struct pw_import_format *pw_import_format_borrow(size_t number);
 

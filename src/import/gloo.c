@@ -1,5 +1,6 @@
-/* One sweep over the records in the order of their starts: an annotation takes the first operator
- * that was begun before it, is of the same operation and has none yet. See gloo.h. */
+/* Joins the records in one pass in the order of their starts: an annotation is joined with the
+ * oldest operator that began before it, did the same operation and has no annotation yet. See
+ * gloo.h. */
 #include "import/gloo.h"
 
 #include <errno.h>
@@ -22,11 +23,11 @@ struct pause {
 struct joining {
     struct pw_trace *trace;
     struct pw_sorter *out;
-    struct call calls[MOST_CALLS]; /* that have no annotation yet, the oldest first */
+    struct call calls[MOST_CALLS]; /* calls that have no annotation yet, the oldest first */
     size_t ncalls;
-    struct pw_gloo_op open[MOST_OPEN]; /* whose end is not yet passed */
+    struct pw_gloo_op open[MOST_OPEN]; /* operations whose end is not before the current record */
     size_t nopen;
-    struct pause pauses[MOST_THREADS]; /* the last of each thread */
+    struct pause pauses[MOST_THREADS]; /* the last pause of each thread */
     size_t npauses;
 };
 
@@ -48,7 +49,8 @@ static void keep_pause(struct joining *j, const struct pw_gloo_record *r)
     *pause = (struct pause){r->thread, r->start, r->end};
 }
 
-/* A thread that has no operator open until the operation ends waits for it from there on. */
+/* Ends an operation. When its thread has no operator open until the operation's end, the thread is
+ * taken to wait from the start of that pause on. */
 static void finish(struct joining *j, struct pw_gloo_op *op)
 {
     const struct pause *pause = op->is_begun ? find_pause(j, op->thread) : NULL;
@@ -91,7 +93,8 @@ static void add_call(struct joining *j, const struct pw_gloo_record *r)
     };
 }
 
-/* In the operator of its thread; alone where the trace has no such operators. */
+/* Adds what record_param_comms says to the operator around it on its thread, or as a call of its
+ * own when the trace has no such operator. */
 static void add_told(struct joining *j, const struct pw_gloo_record *r)
 {
     for (size_t i = j->ncalls; i-- > 0;) {
@@ -110,8 +113,9 @@ static uint16_t op_of(const struct joining *j, uint32_t collective)
     return c ? c->op : 0;
 }
 
-/* The oldest of this operation and size, else of this operation, else of a reduce-scatter, which
- * Gloo makes of several all-reduces; j->ncalls: none. */
+/* Returns the index of the oldest call of this operation and size, or else of this operation. For
+ * an all-reduce it is otherwise the last reduce-scatter, which Gloo does by several all-reduces.
+ * Returns j->ncalls when there is none. */
 static size_t find_call(const struct joining *j, uint16_t op, int64_t count)
 {
     size_t found = j->ncalls, made_of_it = j->ncalls;

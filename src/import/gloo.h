@@ -1,20 +1,21 @@
-/* Joins what a trace of torch.profiler has of one operation of Gloo: the operator that began it
- * ("c10d::allreduce_"), what record_param_comms tells of it, and the annotation of Gloo's thread
- * that did it ("gloo:all_reduce"). The annotation alone makes an operation, so that none is counted
- * twice. nest.c gives the records in any order, with the times at which threads had no operator
- * open; rankwrite.c writes the operations. No rows of files are known here. */
+/* Joins the up to three records that a torch.profiler trace has of a Gloo operation: the operator
+ * that began it ("c10d::allreduce_"), its record_param_comms, and the annotation of the Gloo thread
+ * that did it ("gloo:all_reduce"). Each annotation makes one operation; the others only add to it,
+ * so that no operation is counted twice. nest.c gives the records in any order, and the times at
+ * which threads had no operator open; rankwrite.c calls this and writes the operations. This file
+ * writes no rows. */
 #ifndef PW_IMPORT_GLOO_H
 #define PW_IMPORT_GLOO_H
 
 #include "import/sorter.h"
 #include "import/trace.h"
 
-/* In the order in which records of one time must come. */
+/* The values order records that have the same start. */
 enum pw_gloo_type {
     PW_GLOO_PAUSE, /* the thread has no operator open */
     PW_GLOO_BEGIN, /* the operator that begins an operation */
     PW_GLOO_TELL,  /* record_param_comms */
-    PW_GLOO_WORK,  /* from when Gloo has the operation until it has done it */
+    PW_GLOO_WORK,  /* Gloo's annotation: from the queueing of the operation to its end */
 };
 
 struct pw_gloo_record {
@@ -26,18 +27,21 @@ struct pw_gloo_record {
 };
 
 struct pw_gloo_op {
-    int64_t start, end, minus_return; /* the key; begin of the operator that began it to its end */
-    int64_t wait_start; /* when its thread had nothing else to do; 0: it had until the end */
+    /* The key. `start` and -minus_return are the start and end of the operator that began it. */
+    int64_t start, end, minus_return;
+    int64_t wait_start; /* the thread waits from then to `end`; 0: it does not wait */
     int64_t count_in, count_out;
     int64_t thread;
-    int32_t peer; /* of a message, or the root, as a rank of the group; -1: none, or not known */
-    uint32_t collective; /* what the annotation tells */
-    uint32_t told;       /* what record_param_comms does; 0: nothing */
-    uint32_t is_begun;   /* 0: no operator that began it is known */
+    /* peer of a message, or the root, as a rank of the group; -1: none, or not known */
+    int32_t peer;
+    uint32_t collective; /* the annotation's operation */
+    uint32_t told;       /* the operation of record_param_comms; 0: none */
+    uint32_t is_begun;   /* 1: the operator that began it is known */
 };
 
-/* Reads `records` (struct pw_gloo_record) to their end; *out has the operations in the order in
- * which they were begun. 0 or -errno; *out is the caller's in any case. */
+/* Reads all `records` (struct pw_gloo_record) and adds the operations (struct pw_gloo_op) to a new
+ * sorter *out, whose order is that of their begin. Returns 0 or -errno. The caller destroys *out in
+ * any case. */
 int pw_gloo_join(struct pw_trace *trace, struct pw_sorter *records, struct pw_sorter **out);
 
 #endif

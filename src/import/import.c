@@ -1,5 +1,5 @@
-/* One rank from its traces to its file: all files are read before the first window is written,
- * because windows are put in order of time; see import.h. */
+/* Makes the file of one rank. Reads all traces of the rank before it writes the first window,
+ * because windows are written in order of time; see import.h. */
 #include "import/import.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "core/sort.h"
 #include "import/communicators.h"
 
-/* Bytes of names that a rank's file may hold in memory. */
+/* The most memory that the names of a rank may use, bytes. */
 enum { MOST_NAMES = 96 << 20 };
 
 struct ranking {
@@ -25,9 +25,9 @@ struct ranking {
     struct pw_trace trace;
     struct pw_trace_window *windows; /* [nfiles] */
     struct pw_import_result *out;
-    const struct pw_import_progress *progress; /* of all files */
-    int64_t bytes_before;                      /* of the files before this one */
-    int64_t start_ns, end_ns;                  /* of all windows */
+    const struct pw_import_progress *progress; /* of all files of the rank */
+    int64_t bytes_before;                      /* bytes of the files before the current one */
+    int64_t start_ns, end_ns;                  /* first start and last end of all windows */
 };
 
 static void tell_progress(void *context, int64_t file_bytes)
@@ -93,7 +93,7 @@ static int read_files(struct ranking *r)
         log_window(r, i);
         r->trace.described = 1;
         r->bytes_before += file->bytes;
-        if (r->nfiles > 1) { /* the next one needs the memory */
+        if (r->nfiles > 1) { /* frees memory for the next file */
             pw_sorter_park(r->windows[i].host);
             pw_sorter_park(r->windows[i].device);
         }
@@ -107,8 +107,8 @@ static int by_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Windows of one rank follow each other; where they do not, they are of two runs, or one is there
- * twice. */
+/* Sorts the windows by start. Returns 0, or -EINVAL when two overlap: then they are of two runs, or
+ * a trace was given twice. */
 static int order_windows(struct ranking *r)
 {
     pw_sort(r->windows, r->nfiles, sizeof(*r->windows), by_start);
@@ -120,10 +120,11 @@ static int order_windows(struct ranking *r)
         if (a->end_ns < a->start_ns ||
             (pw_sum(a->end_ns, a->base_ns) <= pw_trace_window_start(b) && !is_same))
             continue;
-        snprintf(r->out->problem, sizeof(r->out->problem),
-                 "rank %d is in several traces at the same time, of which one is %.300s: give each "
-                 "once, and only those of one run",
-                 r->trace.rank, r->files[0].path);
+        snprintf(
+            r->out->problem, sizeof(r->out->problem),
+            "rank %d is in several traces at the same time, such as %.300s: give each trace once, "
+            "and only traces of one run",
+            r->trace.rank, r->files[0].path);
         return -EINVAL;
     }
     return 0;
@@ -170,7 +171,7 @@ static int close_file(struct ranking *r, int failed)
     if (err && !failed)
         snprintf(r->out->problem, sizeof(r->out->problem), "rank %d: its file: %s", r->trace.rank,
                  pw_readlimit_error(err));
-    if (failed || err) { /* nothing half done stays */
+    if (failed || err) { /* removes a half-written file */
         snprintf(part, sizeof(part), "%s/rank-%05d.h5", r->options->dir, r->trace.rank);
         unlink(part);
         strcat(part, ".part");

@@ -1,5 +1,5 @@
-/* Reads logs of NCCL Inspector; see format.h. Verbose ones have the times at which NCCL's proxy
- * thread saw the kernel's channels begin and end; others only how long the kernel ran. */
+/* Reads logs of NCCL Inspector; see format.h. Verbose logs have the times at which NCCL's proxy
+ * thread saw the kernel's channels begin and end; other logs have only the kernel's duration. */
 #include "import/format.h"
 
 #include <errno.h>
@@ -14,17 +14,16 @@
 #include "import/jsonfile.h"
 #include "import/jsonobject.h"
 
-/* What records of NCCL Inspector say of the communicator and the process that they are of, and
- * whose log a file is. */
+/* A record's communicator and process, and the search for the rank and job of a log. */
 
 struct pw_inspector_header {
-    char id[32], name[64], hostname[64]; /* of the communicator; of the host */
-    int64_t rank, nranks;                /* in the communicator; -1: not told */
-    int64_t dump_ns;                     /* when the record was written; 0: not told */
+    char id[32], name[64], hostname[64]; /* communicator's id and name; host */
+    int64_t rank, nranks;                /* in the communicator; -1: not known */
+    int64_t dump_ns;                     /* when the record was written; 0: not known */
 };
 
-/* Takes what the record has. Newer logs say it once before the records that it is of. 1: it has
- * any. */
+/* Updates *out from a record's "header" and "metadata". Newer logs write these once for all records
+ * that follow. Returns 1 when the record has a "header". */
 static int pw_inspector_header_read(const struct pw_json_object *record,
                                     struct pw_inspector_header *out)
 {
@@ -79,7 +78,7 @@ static int other_member(void *context, const char *key, size_t key_length, const
     return 1;
 }
 
-/* The largest communicator is taken to have all ranks of the job. */
+/* Takes the rank from the largest communicator, which is assumed to have all ranks of the job. */
 static void keep_largest(struct look *look)
 {
     const struct pw_inspector_header *h = &look->header;
@@ -113,7 +112,7 @@ static int look_at_record(void *context, const char *text, size_t length, int64_
     return 0;
 }
 
-/* The rank is that of the largest communicator. See struct pw_import_format. */
+/* Finds the rank, job and first time of a log; see struct pw_import_format. */
 static int pw_inspector_look(const char *path, struct pw_import_head *out)
 {
     struct look look = {.head = out, .parser = pw_json_parser_create(), .header = {.rank = -1}};
@@ -132,8 +131,8 @@ static int pw_inspector_look(const char *path, struct pw_import_head *out)
         err = -EINVAL;
     if (!err && look.several) {
         snprintf(out->problem, sizeof(out->problem),
-                 "has several ranks of one communicator, as a process with several GPUs writes it: "
-                 "only logs of processes with one are read");
+                 "has several ranks of one communicator, so its process used several GPUs: only "
+                 "logs of processes with one GPU are read");
         err = -ENOTSUP;
     }
     return err;
@@ -144,12 +143,13 @@ struct inspector {
     struct pw_trace *trace;
     struct pw_json_parser *parser;
     struct pw_json_object object;
-    struct pw_inspector_header header; /* of this record, or the last one that had one */
+    struct pw_inspector_header header; /* the last header that was read */
 };
 
 /* ---- one record ---- */
 
-/* A member of the record's part with its kind's prefix: "coll_sn", "p2p_sn". */
+/* Returns a member of `part` by its name with the kind's prefix, such as "coll_sn" or "p2p_sn", or
+ * NULL. */
 static const struct pw_json_item *item_of(const struct inspector *s,
                                           const struct pw_json_item *part, const char *prefix,
                                           const char *name)
@@ -166,7 +166,8 @@ static uint32_t text_of(struct inspector *s, const struct pw_json_item *item)
                : 0;
 }
 
-/* NCCL numbers the operations of each function of a communicator: each is a communicator here. */
+/* Names the group of an operation by communicator and function: NCCL numbers the operations of each
+ * function separately, so each function is imported as a communicator of its own. */
 static uint32_t name_group(struct inspector *s, const struct pw_json_item *function)
 {
     char name[96];
@@ -175,8 +176,8 @@ static uint32_t name_group(struct inspector *s, const struct pw_json_item *funct
     return pw_names_find(&s->trace->names, name, (size_t)n < sizeof(name) ? (size_t)n : 95);
 }
 
-/* What goes in and comes out of an operation whose message, as NCCL counts it, has so many bytes.
- */
+/* Sets count_in and count_out, in bytes, from NCCL's message size, which is that of all ranks or of
+ * one rank, depending on the operation. */
 static void set_bytes(struct pw_device_record *record, uint16_t op, int64_t bytes, int64_t nranks)
 {
     int64_t all = -1;
@@ -196,7 +197,8 @@ static int64_t get_us(const json_t *object, const char *key)
     return us > 0 && us <= PW_LIMIT / NS ? us * NS : 0;
 }
 
-/* The first start and the last end of the kernel's channels. 1: they are there. */
+/* Sets the record's times to the first start and the last end of the kernel's channels. Returns 0
+ * when the log does not have these times. */
 static int read_channels(const json_t *times, struct pw_device_record *record)
 {
     const json_t *channels = json_object_get(times, "kernel_events");
@@ -216,7 +218,8 @@ static int read_channels(const json_t *times, struct pw_device_record *record)
     return 1;
 }
 
-/* When it ran, as far as the log says; else when its record was written. */
+/* Sets the record's times: those of the kernel's channels, or else the time of the enqueueing, or
+ * else the time at which the record was written. */
 static void read_times(const struct inspector *s, const struct pw_json_item *part,
                        const char *prefix, struct pw_device_record *record)
 {
@@ -232,7 +235,7 @@ static void read_times(const struct inspector *s, const struct pw_json_item *par
     snprintf(key, sizeof(key), "%sstart_ts", prefix);
     int64_t asked = get_us(times, key);
     record->launch = asked ? asked : -1;
-    if (!read_channels(times, record) && asked) /* the kernel's are missing */
+    if (!read_channels(times, record) && asked) /* no times of channels */
         record->start = record->end = asked;
     json_decref(times);
 }
@@ -286,12 +289,12 @@ static int take_operation(struct inspector *s, const struct pw_json_item *part, 
     if (!record.collective)
         return PW_OMIT_INCOMPLETE;
     record.key[1] = record.start;
-    record.stream = (uint32_t)record.seq; /* of one time, the lower number is first */
+    record.stream = (uint32_t)record.seq; /* orders records with equal times by their number */
     pw_trace_add_device(s->window, &record);
     return 0;
 }
 
-/* What the plugin's rings lost before it was written. */
+/* Counts the records that the plugin dropped. */
 static int take_stats(struct inspector *s, const struct pw_json_item *stats)
 {
     static const char *const keys[] = {"coll_dropped_since_last_dump",

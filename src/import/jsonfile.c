@@ -1,5 +1,5 @@
-/* Reads JSON files through one buffer, which grows only for a value that does not fit; values are
- * found by quotes and brackets alone. See jsonfile.h. */
+/* Reads JSON files through one buffer, which grows only for a value that does not fit. Finds the
+ * ends of values by quotes and brackets alone. See jsonfile.h. */
 #include "import/jsonfile.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@
 
 #define ONES 0x0101010101010101u
 #define HIGHS 0x8080808080808080u
-/* Clears the bit by which '[' and '{', and ']' and '}', differ. */
+/* Clears bit 0x20 of each byte, the only difference between '[' and '{', and between ']' and
+ * '}'. */
 #define NO_CASE 0xdfdfdfdfdfdfdfdfu
 
 static inline uint64_t word_at(const char *at)
@@ -26,14 +27,16 @@ static inline uint64_t word_at(const char *at)
     return word;
 }
 
-/* Not 0 when a byte of `word` is `byte`. */
+/* Returns a word that is not 0 when a byte of `word` is `byte`; its lowest bit set is in the first
+ * such byte. */
 static inline uint64_t has(uint64_t word, uint8_t byte)
 {
     uint64_t x = word ^ (ONES * byte);
     return (x - ONES) & ~x & HIGHS;
 }
 
-/* How many bytes of a word come before the first that `hits` of has() marks, at most. */
+/* Returns how many bytes of a word precede the first byte marked in `hits` (a result of has), or
+ * less: 0 on big-endian machines. */
 static inline size_t before(uint64_t hits)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -44,7 +47,8 @@ static inline size_t before(uint64_t hits)
 #endif
 }
 
-/* Behind the string whose first quote is at `at`. */
+/* Returns the position after the string whose first quote is at `at`, or NULL when it does not end
+ * before `end`. */
 static const char *skip_string(const char *at, const char *end)
 {
     for (at++; at < end;) {
@@ -113,7 +117,8 @@ const char *pw_jsonscan_value(const char *at, const char *end)
     return at < end ? at : NULL;
 }
 
-/* Bytes that are held, at first and at most: one event is never as long. */
+/* First and largest size of the buffer, and the longest member that is kept, bytes. No event is as
+ * long as LONGEST_VALUE. */
 enum { FIRST_CAPACITY = 1 << 20, LONGEST_VALUE = 32 << 20, LONGEST_MEMBER = 1 << 20 };
 
 struct reader {
@@ -122,9 +127,9 @@ struct reader {
     struct pw_jsonfile_end *end;
     char *bytes; /* [capacity + padding] */
     size_t at, n, capacity;
-    int64_t before; /* bytes of JSON before bytes[0] */
-    int ended;      /* nothing follows what is held */
-    int damaged;    /* the compressed data are cut or wrong */
+    int64_t before; /* offset of bytes[0] in the JSON text */
+    int ended;      /* the whole file has been read */
+    int damaged;    /* the compressed data end early or are damaged */
 };
 
 static int64_t offset_of(const struct reader *r, size_t at)
@@ -132,7 +137,7 @@ static int64_t offset_of(const struct reader *r, size_t at)
     return r->before + (int64_t)at;
 }
 
-/* The file is of no use from here on. */
+/* Notes that the file cannot be read beyond r->at, and returns 1. */
 static int cut(struct reader *r, const char *what)
 {
     struct pw_jsonfile_end *end = r->end;
@@ -142,7 +147,8 @@ static int cut(struct reader *r, const char *what)
     return 1;
 }
 
-/* Reads more behind what is held, whose first `r->at` bytes are done with. 0, or -errno. */
+/* Drops the first r->at bytes of the buffer and reads more of the file after the rest. Returns 0 or
+ * -errno. */
 static int fill(struct reader *r)
 {
     memmove(r->bytes, r->bytes + r->at, r->n - r->at);
@@ -174,7 +180,8 @@ static int fill(struct reader *r)
     return 0;
 }
 
-/* The next byte that is no white space; 0 where there is none. */
+/* Moves r->at to the next byte that is not white space and copies it to *out; '\0' at the end of
+ * the file. Returns 0 or -errno. */
 static int peek(struct reader *r, char *out)
 {
     for (;;) {
@@ -189,7 +196,8 @@ static int peek(struct reader *r, char *out)
     }
 }
 
-/* Holds the whole value at r->at, whose length is then in *length: 0. 1: the file is cut there. */
+/* Reads until the buffer has the whole value at r->at, and sets *length. Returns 0, 1 when the file
+ * ends before the value does or the value is too long, or -errno. */
 static int hold_value(struct reader *r, size_t *length)
 {
     for (;;) {
@@ -209,7 +217,8 @@ static int hold_value(struct reader *r, size_t *length)
     }
 }
 
-/* Hands the value at r->at to the taker as an element. */
+/* Passes the value at r->at to the taker as an element. Returns the taker's answer, or as
+ * hold_value. */
 static int read_element(struct reader *r)
 {
     size_t length;
@@ -222,8 +231,8 @@ static int read_element(struct reader *r)
     return err;
 }
 
-/* An array or object, whose opening bracket is at r->at: `read` is called at each element or
- * member, with its first character, until `close` is met. */
+/* Reads an array or object whose opening bracket is at r->at: calls `read` with the first character
+ * of each element or member, until the bracket `close`. */
 static int read_between(struct reader *r, char close, int (*read)(struct reader *r, char first))
 {
     char next;
@@ -248,7 +257,7 @@ static int read_in_list(struct reader *r, char first)
     return read_element(r);
 }
 
-/* The key at r->at into `key`, cut to its size; then its ':' is passed. */
+/* Copies the key at r->at to `key`, cut to `size` bytes, and moves r->at past the ':'. */
 static int read_key(struct reader *r, char *key, size_t size, size_t *length)
 {
     char next;
@@ -263,7 +272,7 @@ static int read_key(struct reader *r, char *key, size_t size, size_t *length)
     if (err)
         return err;
     if (next != ':')
-        return cut(r, next ? "a key is not followed by ':'" : "the file ends behind a key");
+        return cut(r, next ? "a key is not followed by ':'" : "the file ends after a key");
     r->at++;
     return 0;
 }
@@ -275,7 +284,7 @@ static int read_member(struct reader *r, char first)
     size_t key_length, length;
     if (first != '"')
         return cut(r, first ? "a member of the file's object has no key"
-                            : "the file ends before its object does");
+                            : "the file ends inside its object");
     int err = read_key(r, key, sizeof(key), &key_length);
     err = err ? err : peek(r, &next);
     if (err)
@@ -293,7 +302,7 @@ static int read_member(struct reader *r, char first)
     return err;
 }
 
-/* Objects one after another, of which the first is at r->at. */
+/* Reads objects one after another; the first is at r->at. */
 static int read_lines(struct reader *r)
 {
     char next;
@@ -302,15 +311,15 @@ static int read_lines(struct reader *r)
         if (err || next == '\0')
             return err ? err : r->damaged ? cut(r, "") : 0;
         if (next != '{')
-            return cut(r, "something else than an object follows an object");
+            return cut(r, "an object is followed by something that is not an object");
         err = read_element(r);
         if (err)
             return err;
     }
 }
 
-/* Whether the file is objects one after another: the first one ends within what is held, and
- * another follows it, or may do so. */
+/* Whether the file has objects one after another (JSON lines): the first object ends inside the
+ * buffer, and another object follows it or taker->lines is set. */
 static int has_lines(const struct reader *r)
 {
     const char *end = r->bytes + r->n;

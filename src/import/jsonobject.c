@@ -1,4 +1,4 @@
-/* Finds members of flat JSON objects, and reads single values; numbers are scaled as decimal
+/* Finds members of parsed JSON objects, and reads single values. Numbers are scaled as decimal
  * digits, never as doubles. See jsonobject.h. */
 #include "import/jsonobject.h"
 
@@ -7,9 +7,9 @@
 
 #include "core/limits.h"
 
-/* A number as it is written: digits with the point after `whole` of them, times 10^exponent. */
+/* The parts of a number's text: the digits, and the exponent of 10. */
 struct written {
-    const char *digits, *end; /* digits and at most one point */
+    const char *digits, *end; /* digits with at most one point among them */
     int64_t exponent;
     int negative;
 };
@@ -65,7 +65,7 @@ int pw_decimal_scale(const char *text, size_t length, int power, int64_t *out)
     const char *point = w.digits;
     while (point < w.end && *point != '.')
         point++;
-    int64_t keep = (point - w.digits) + power + w.exponent; /* digits that still count */
+    int64_t keep = (point - w.digits) + power + w.exponent; /* digits that are still to be used */
     for (const char *p = w.digits; p < w.end; p++) {
         if (*p == '.')
             continue;
@@ -122,7 +122,7 @@ const char *pw_json_copy(const struct pw_json_item *item, char *out, size_t size
     return out;
 }
 
-/* Reads "-12" at *at, moving it on. */
+/* Reads an integer such as "-12" at *at and moves *at past it. */
 static int read_int(const char **at, const char *end, int64_t *out)
 {
     const char *p = *at;

@@ -34,7 +34,7 @@ pw_json_item *add(pw_json_object *out, std::string_view key, int depth)
     }
     pw_json_item *item = &out->items[out->n++];
     *item = pw_json_item();
-    item->text = ""; // of an object
+    item->text = ""; // stays "" for an object of depth 0
     item->key = key.data();
     item->key_length = static_cast<uint32_t>(key.size());
     item->depth = static_cast<uint8_t>(depth);
@@ -48,7 +48,7 @@ void set(pw_json_item *item, pw_json_type type, std::string_view text)
     item->length = static_cast<uint32_t>(text.size());
 }
 
-// A token with what follows it up to the next one.
+// Removes the white space at the end of a token, which simdjson includes.
 std::string_view trim(std::string_view token)
 {
     size_t n = token.size();
@@ -86,7 +86,7 @@ int read_value(ondemand::value value, int depth, pw_json_item *item, pw_json_obj
 {
     ondemand::json_type type;
     std::string_view text;
-    if (value.type().get(type)) { // what Python's json writes of numbers that JSON does not have
+    if (value.type().get(type)) { // NaN and Infinity, which Python's json writes
         set(item, PW_JSON_OTHER, trim(value.raw_json_token()));
         return 0;
     }

@@ -1,6 +1,6 @@
-/* The format of torch.profiler's traces (Kineto): whose a trace is, by its outermost members and
- * first events, and the loop over its events. See format.h; kineto_take.h has what each event
- * becomes. */
+/* The format of torch.profiler's traces (Kineto): finds a trace's rank and job in its outermost
+ * members and first events, and reads its events one by one. See format.h; kineto_take.h imports
+ * each event. */
 #include "import/format.h"
 
 #include <ctype.h>
@@ -15,8 +15,6 @@
 #include "import/jsonobject.h"
 #include "import/kineto_take.h"
 
-/* What a Kineto trace says of its job besides events: the members of its outermost object. */
-
 static int is_key(const char *key, size_t length, const char *wanted)
 {
     return strlen(wanted) == length && memcmp(key, wanted, length) == 0;
@@ -24,7 +22,8 @@ static int is_key(const char *key, size_t length, const char *wanted)
 
 /* ---- whose trace it is ---- */
 
-/* Events that are looked at for the process that they are of: it is in the first in general. */
+/* The most events that are searched for the id of the process; the first event has it in
+ * general. */
 enum { MOST_LOOKED_AT = 100000 };
 
 struct look {
@@ -34,12 +33,13 @@ struct look {
     struct {
         const char *host;
         int host_length;
-        int64_t process; /* -1: the name is of another form */
-    } named;             /* HOST_PROCESS in the file's name */
+        int64_t process; /* -1: the name has another form, or was compared already */
+    } named;             /* the host and process in the file's name */
     int64_t looked_at;
 };
 
-/* HOST_PROCESS.TIME.pt.trace.json, as torch's tensorboard handler names files. */
+/* Reads host and process id from HOST_PROCESS.TIME.pt.trace.json, the name that torch's tensorboard
+ * handler gives to files. */
 static void read_name(struct look *look, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -60,8 +60,8 @@ static void read_name(struct look *look, const char *path)
     look->named.process = strtoll(digits, NULL, 10);
 }
 
-/* "worker0_step_12" is named like a host and a process, too: what stands there is the host only
- * where the events are of that process. */
+/* Takes the host from the file's name only when the events have the process id of the name: a name
+ * such as "worker0_step_12" has the same form without being a host and a process id. */
 static void compare_process(struct look *look, const struct pw_json_object *object)
 {
     static const char *const of_hosts[] = {"cpu_op",   "user_annotation", "python_function",
@@ -160,8 +160,8 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
     return 0;
 }
 
-/* The head ends where the first event with a time begins. Where it did not say which rank it is,
- * what follows the events may: then all of the file is passed over. */
+/* Returns 1 to stop when time, rank and host are known. When the members before the events do not
+ * have the rank, members after the events may, so the rest of the file is skimmed. */
 static int look_at_event(void *context, const char *text, size_t length, int64_t offset)
 {
     struct look *look = context;
@@ -182,7 +182,8 @@ static int look_at_event(void *context, const char *text, size_t length, int64_t
     return look->head->first_ns != INT64_MAX && look->head->rank >= 0 && look->named.process < 0;
 }
 
-/* Reads what comes before the events, or all when the rank is not told there. As format.h. */
+/* Finds the rank and job of a trace: from the members before the events, or from the whole file
+ * when the rank is not there; see struct pw_import_format. */
 static int pw_kineto_look(const char *path, struct pw_import_head *out)
 {
     struct look look = {.head = out, .parser = pw_json_parser_create()};
@@ -230,8 +231,8 @@ static void add_metadata(struct pw_trace *trace, const char *key, size_t key_len
     pw_rankfile_append(trace->file, PW_TABLE_metadata, &row);
 }
 
-/* A member while the events are read: devices and metadata go to the rank's file, the base of times
- * to the window. */
+/* Takes a member of the outermost object: writes devices and metadata to the rank's file, and sets
+ * the window's base of times. */
 static void add_member(struct pw_trace_window *window, const char *key, size_t key_length,
                        const char *value, size_t length)
 {
@@ -241,7 +242,7 @@ static void add_member(struct pw_trace_window *window, const char *key, size_t k
         pw_decimal_scale(value, length, 0, &base) == 0 && base >= 0)
         window->base_ns = base;
     if (trace->described)
-        return; /* another file of the rank said it already */
+        return; /* an earlier file of the rank had the same members */
     if (!is_key(key, key_length, "deviceProperties")) {
         int quoted = length >= 2 && value[0] == '"';
         add_metadata(trace, key, key_length, value + quoted, length - 2 * (size_t)quoted);

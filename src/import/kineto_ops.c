@@ -1,5 +1,5 @@
-/* Names and arguments of operators of torch.distributed, in the spellings of PyTorch's versions;
- * see kineto_ops.h. */
+/* Reads names and arguments of torch.distributed's operators in the spellings of several PyTorch
+ * versions; see kineto_ops.h. */
 #include "import/kineto_ops.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static void set_type(struct pw_trace *trace, struct pw_collective *c, const char
         c->datatype = pw_names_find(&trace->names, name, length);
 }
 
-/* By the arguments that newer versions write. */
+/* Reads the operation from the arguments that newer PyTorch versions write. */
 static uint32_t from_arguments(struct pw_trace *trace, const struct pw_kineto_event *event,
                                int64_t *count_in, int64_t *count_out)
 {
@@ -49,7 +49,7 @@ static uint32_t from_arguments(struct pw_trace *trace, const struct pw_kineto_ev
     return pw_collectives_find(&trace->collectives, &c);
 }
 
-/* Both NCCL's and Gloo's names have such a prefix. */
+/* The length of the prefixes "nccl:" and "gloo:". */
 enum { PREFIX = 5 };
 
 static int is_gloo_work(const struct pw_json_item *name)
@@ -57,8 +57,9 @@ static int is_gloo_work(const struct pw_json_item *name)
     return name && name->length > PREFIX && memcmp(name->text, "gloo:", PREFIX) == 0;
 }
 
-/* Older versions of NCCL have "nccl:all_reduce" around the launch, with the shapes of what goes in;
- * Gloo has "gloo:all_reduce", while its thread works. */
+/* Reads the operation from an annotation's name. Older PyTorch versions have "nccl:all_reduce"
+ * around the launch, with the shapes of the input; Gloo has "gloo:all_reduce" while its thread
+ * works. */
 static uint32_t from_annotation(struct pw_trace *trace, const struct pw_kineto_event *event,
                                 int64_t *count_in, int64_t *count_out)
 {
@@ -82,7 +83,7 @@ static uint32_t from_annotation(struct pw_trace *trace, const struct pw_kineto_e
         size_t length = pw_json_first_text(types, &type);
         set_type(trace, &c, type, length);
     }
-    /* as much comes out as goes in; of gathers and scatters nothing is said */
+    /* these put out as much as they take in; for gathers and scatters the output is not known */
     if (c.op == PW_OP_Allreduce || c.op == PW_OP_Bcast || c.op == PW_OP_Reduce)
         *count_out = *count_in;
     return pw_collectives_find(&trace->collectives, &c);
@@ -103,8 +104,8 @@ uint32_t pw_kineto_collective(struct pw_trace *trace, const struct pw_kineto_eve
 
 /* ---- Gloo ---- */
 
-/* An argument of an operator of torch.distributed that is a rank of its group: the third of
- * ["", "", "1", "0"] has the place 2. -1: it is not there. */
+/* Returns the argument number `place`, counted from 0, of a torch.distributed operator as a rank of
+ * its group; -1 when it is not there. The arguments are a text such as ["", "", "1", "0"]. */
 static int32_t rank_in(const struct pw_json_item *arguments, int place)
 {
     const char *at = arguments ? arguments->text : NULL;
@@ -122,7 +123,8 @@ static int32_t rank_in(const struct pw_json_item *arguments, int place)
     return pw_json_to_int(&number, &rank) == 0 && rank >= 0 && rank < 1 << 24 ? (int32_t)rank : -1;
 }
 
-/* Where "c10d::broadcast_" and its like have their peer or root; 0: they have none. */
+/* Returns the place of the peer or root among the arguments of "c10d::broadcast_" and the like; 0:
+ * there is none. */
 static int place_of_rank(uint16_t op)
 {
     enum { NONE = 0, BEHIND_GROUP = 2, BEHIND_OPTION = 3 };

@@ -1,5 +1,5 @@
-/* What each category of Kineto's events becomes, by a table of categories; keys are found by their
- * length first, as there are many. See kineto_take.h. */
+/* Imports each event by a table of categories. Looks up keys by their length first, because there
+ * are many. See kineto_take.h. */
 #include "import/kineto_take.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "import/kineto_ops.h"
 #include "import/trace.h"
 
-/* ---- the members of an event, by what they are ---- */
+/* ---- the members of an event, by their keys ---- */
 
 static const struct {
     const char *key;
@@ -65,7 +65,7 @@ int64_t pw_kineto_int(const struct pw_kineto_event *event, enum pw_kineto_key ke
     return value;
 }
 
-/* Times of a trace are microseconds with decimals. */
+/* Times of a trace are microseconds with decimals; 10^MICROSECONDS makes ns of them. */
 enum { MICROSECONDS = 3 };
 
 /* ---- values ---- */
@@ -103,7 +103,8 @@ static int time_of(const struct pw_json_item *item, int64_t *out)
     return pw_decimal_scale(item->text, item->length, MICROSECONDS, out);
 }
 
-/* 1 when the event says when it was. */
+/* Sets k->start and k->end, ns. Returns 0, and counts the event as omitted, when the event has no
+ * valid time, or no length although `needs_length` is set. */
 static int read_span(struct pw_kineto *k, int needs_length)
 {
     int64_t length = 0;
@@ -134,7 +135,7 @@ static struct pw_host_record host_record(struct pw_kineto *k, enum pw_host_type 
     };
 }
 
-/* "aten::mm" is of the type "aten". */
+/* Returns the operator's namespace as its type: "aten" for "aten::mm"; 0: none. */
 static uint32_t type_of_operator(struct pw_kineto *k)
 {
     const struct pw_json_item *name = k->event.of[PW_KINETO_NAME];
@@ -160,7 +161,8 @@ static int take_range(struct pw_kineto *k, enum pw_kind kind)
     return 0;
 }
 
-/* Getting a batch: an operator in older traces, an annotation in newer ones. */
+/* Whether the event is the loading of a batch, which is an operator in older traces and an
+ * annotation in newer ones. */
 static int is_loader(const struct pw_json_item *name)
 {
     static const char loader[] = "enumerate(DataLoader)#";
@@ -183,8 +185,8 @@ static int take_annotation(struct pw_kineto *k)
     return take_range(k, is_loader(k->event.of[PW_KINETO_NAME]) ? PW_KIND_DATA : PW_KIND_USER);
 }
 
-/* The number of "ProfilerStep#N", -1 of other names. torch.profiler's marks of steps are operators
- * in older traces, and annotations in newer ones. */
+/* Returns N for "ProfilerStep#N", -1 for other names. torch.profiler marks steps by operators in
+ * older traces, and by annotations in newer ones. */
 static int64_t step_of(const struct pw_json_item *name)
 {
     static const char step[] = "ProfilerStep#";
@@ -208,7 +210,7 @@ static int take_step(struct pw_kineto *k, int64_t number)
     return 0;
 }
 
-/* The calls in which the program waits for a device. */
+/* Returns how a call waits for a device (enum pw_sync), 0 for a call that does not. */
 static uint8_t sync_of_call(const struct pw_json_item *name)
 {
     static const struct {
@@ -272,7 +274,8 @@ static void read_sizes(const struct pw_kineto *k, enum pw_kineto_key key, int32_
         out[i] = n == 3 && sizes[i] >= 0 && sizes[i] <= INT32_MAX ? (int32_t)sizes[i] : -1;
 }
 
-/* Older traces name the stream only in the number of the track, as "stream 7" at first. */
+/* Returns the event's stream. Older traces have it only in the track's id, and the oldest as a text
+ * "stream 7". */
 static uint32_t stream_of(const struct pw_kineto *k)
 {
     const struct pw_json_item *tid = k->event.of[PW_KINETO_TID];
@@ -336,7 +339,8 @@ static int take_kernel(struct pw_kineto *k)
     return 0;
 }
 
-/* "Memcpy DtoH (Device -> Pageable)" */
+/* Returns the kind of a copy (enum pw_copy) by its name, such as "Memcpy DtoH (Device ->
+ * Pageable)". */
 static uint8_t copy_of(const struct pw_json_item *name)
 {
     static const struct {
@@ -393,7 +397,7 @@ static int take_sync(struct pw_kineto *k)
     return 0;
 }
 
-/* ---- which is which ---- */
+/* ---- the choice by phase and category ---- */
 
 static int take_window(struct pw_kineto *k)
 {
@@ -409,7 +413,8 @@ static int skip_gpu_annotation(struct pw_kineto *k)
     return PW_OMIT_GPU_ANNOTATION;
 }
 
-/* Complete events by their category; a taker answers 0, or why it does not take the event. */
+/* The functions that import complete events, by category. They return 0, or an enum pw_omission
+ * that says why the event is not imported. */
 static const struct {
     const char *category;
     int (*take)(struct pw_kineto *k);
@@ -425,7 +430,7 @@ static const struct {
     {"cuda_sync", take_sync},
     {"gpu_user_annotation", skip_gpu_annotation},
     {"Trace", take_window},
-    /* spellings of other versions */
+    /* spellings of other PyTorch versions */
     {"Operator", take_operator},
     {"Kernel", take_kernel},
     {"Runtime", take_call},
@@ -439,14 +444,14 @@ static int take_complete(struct pw_kineto *k)
 {
     const struct pw_json_item *category = k->event.of[PW_KINETO_CAT];
     const int64_t step = step_of(k->event.of[PW_KINETO_NAME]);
-    /* On a GPU's track is when the GPU worked on the step. */
+    /* On a GPU's track, the mark covers the GPU's work for the step, not the step. */
     if (step >= 0 && !pw_kineto_is(category, "gpu_user_annotation"))
         return read_span(k, 1) ? take_step(k, step) : 0;
     for (size_t i = 0; category && i < sizeof(categories) / sizeof(categories[0]); i++)
         if (pw_kineto_is(category, categories[i].category))
             return read_span(k, 1) ? categories[i].take(k) : 0;
     if (!category &&
-        pw_kineto_is(k->event.of[PW_KINETO_PID], "CPU functions")) /* no Kineto in it */
+        pw_kineto_is(k->event.of[PW_KINETO_PID], "CPU functions")) /* made without Kineto */
         return read_span(k, 1) ? take_operator(k) : 0;
     return PW_OMIT_UNKNOWN;
 }
@@ -458,7 +463,7 @@ static int take_instant(struct pw_kineto *k)
     return read_span(k, 0) ? take_memory(k) : 0;
 }
 
-/* Names of the host's threads; those of streams are their numbers. */
+/* Takes the names of host threads. The names of streams only repeat their numbers. */
 static int take_metadata(struct pw_kineto *k)
 {
     const struct pw_json_item *name = k->event.of[PW_KINETO_ARG_NAME];

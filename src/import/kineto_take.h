@@ -1,6 +1,6 @@
-/* One event of a Kineto trace: its members by what they are, and what each category of events
- * becomes in a window. kineto.c calls this for each event of a trace; it is not for other formats.
- * Events that are not imported are counted by the reason, never dropped in silence. */
+/* Imports one event of a Kineto trace: sorts its members by key, and adds a record for it to the
+ * window. kineto.c calls this for each event of a trace; other formats must not use it. Every event
+ * that is not imported is counted under a reason. */
 #ifndef PW_IMPORT_KINETO_TAKE_H
 #define PW_IMPORT_KINETO_TAKE_H
 
@@ -8,7 +8,7 @@
 #include "import/trace.h"
 
 // clang-format off
-/* K(identifier, depth, key): depth 0 is the event's own, 1 its "args". */
+/* K(identifier, depth, key): depth 0 for members of the event, 1 for members of its "args". */
 #define PW_KINETO_KEYS(K)                                                                          \
     K(PH, 0, "ph") K(CAT, 0, "cat") K(NAME, 0, "name") K(PID, 0, "pid") K(TID, 0, "tid")           \
     K(TS, 0, "ts") K(DUR, 0, "dur") K(EXTERNAL, 1, "External id")                                  \
@@ -36,15 +36,15 @@ enum pw_kineto_key {
         PW_KINETO_KEY_COUNT
 };
 
-/* The items that the event has; NULL where it has none. */
+/* An event's items by enum pw_kineto_key; NULL: the event does not have the key. */
 struct pw_kineto_event {
     const struct pw_json_item *of[PW_KINETO_KEY_COUNT];
-    int duplicate; /* 1: one key is there twice */
+    int duplicate; /* 1: the event has a key twice */
 };
 
-/* Keys by their length, for looking them up. */
+/* Lists of the keys of each length, for looking them up. */
 struct pw_kineto_index {
-    uint8_t first[48], next[PW_KINETO_KEY_COUNT]; /* number of the key + 1; 0 ends */
+    uint8_t first[48], next[PW_KINETO_KEY_COUNT]; /* number of a key + 1; 0: end of the list */
 };
 
 struct pw_kineto {
@@ -54,11 +54,11 @@ struct pw_kineto {
     struct pw_kineto_index index;
     struct pw_json_object object;
     struct pw_kineto_event event;
-    int64_t start, end; /* of the event */
+    int64_t start, end; /* of the current event, ns */
     struct {
         int64_t pid, tid;
-        int32_t lane; /* -1: none yet */
-    } last;           /* thread */
+        int32_t lane; /* -1: no thread yet */
+    } last;           /* the last event's thread */
 };
 
 void pw_kineto_index_init(struct pw_kineto_index *index);
@@ -66,14 +66,15 @@ void pw_kineto_index_init(struct pw_kineto_index *index);
 void pw_kineto_event_sort(const struct pw_kineto_index *index, const struct pw_json_object *object,
                           struct pw_kineto_event *out);
 
-/* Whether the text of an item is `word`. */
+/* Whether the item exists and its text is `word`. */
 int pw_kineto_is(const struct pw_json_item *item, const char *word);
 
-/* An integer of the event in [least, most], or `otherwise`. */
+/* Returns an integer of the event, or `otherwise` when the event has none in [least, most]. */
 int64_t pw_kineto_int(const struct pw_kineto_event *event, enum pw_kineto_key key, int64_t least,
                       int64_t most, int64_t otherwise);
 
-/* Takes k->event. 0, also where it counted itself why not; else the enum pw_omission to count. */
+/* Imports k->event. Returns 0, or the enum pw_omission for the caller to count. Events without a
+ * valid time are counted here, and give 0. */
 int pw_kineto_take(struct pw_kineto *k);
 
 #endif

@@ -1,5 +1,5 @@
-/* Matches operations across ranks: those of all files are sorted by what they are, and the k-th of
- * each rank belong together. See matchops.h. */
+/* Matches operations across ranks: sorts the operations of all files by step, operation, type and
+ * size, and matches the k-th of such operations of each rank. See matchops.h. */
 #include "import/matchops.h"
 
 #include <errno.h>
@@ -13,15 +13,16 @@
 #include "core/ops.h"
 #include "core/sort.h"
 
-/* One operation; those of one match have the same values up to `ordinal`. */
+/* One operation. Operations that match have equal members from `uid` to `ordinal`. */
 struct operation {
     uint64_t uid;
-    int64_t step, op, type, count; /* count -1: of operations whose ranks have sizes of their own */
-    int64_t ordinal;               /* of several that are alike in a step */
+    /* count: elements, bytes for Gloo; -1 when sizes may differ by rank */
+    int64_t step, op, type, count;
+    int64_t ordinal; /* position among operations of one rank that are equal so far */
     int64_t rank, start, end;
-    size_t row; /* of the rank's /events/comm */
+    size_t row; /* in the rank's /events/comm */
     int64_t seq;
-    int possible; /* 0: its time contradicts the match */
+    int possible; /* 0: its time is incompatible with the match */
 };
 
 struct inference {
@@ -30,7 +31,7 @@ struct inference {
     int64_t first_rank, nranks;
 };
 
-/* ---- what the files have ---- */
+/* ---- reading the operations ---- */
 
 struct rank_file {
     hid_t file;
@@ -66,7 +67,7 @@ static int open_rank(const char *dir, int64_t rank, struct rank_file *f)
     err = err ? err : pw_h5_read_strings(f->file, "/strings", &f->names, &f->nnames);
     if (!err && f->nevents) {
         err = pw_h5_read_all(f->file, PW_TABLE_nccl, (void **)&f->nccl, &f->nnccl);
-        err = err == -ENOENT ? 0 : err; /* no operation is NCCL's */
+        err = err == -ENOENT ? 0 : err; /* the rank has no NCCL operations */
     }
     if (err)
         close_rank(f);
@@ -80,7 +81,7 @@ static int is_inferred(const struct rank_file *f, int32_t comm)
     return strncmp(f->names[f->comms[comm].name], "inferred:", 9) == 0;
 }
 
-/* The step that launched it, or ran while it began. */
+/* Returns the last step that began by `time`, -1: none. */
 static int64_t step_of(const struct rank_file *f, int64_t time)
 {
     int64_t step = -1;
@@ -89,7 +90,7 @@ static int64_t step_of(const struct rank_file *f, int64_t time)
     return step;
 }
 
-/* All ranks give the same number of elements. */
+/* Whether all ranks pass the same number of elements to the operation. */
 static int is_symmetric(uint16_t op)
 {
     return op == PW_OP_Allreduce || op == PW_OP_Bcast || op == PW_OP_Reduce ||
@@ -101,7 +102,7 @@ static int64_t type_of(const struct rank_file *f, uint32_t row)
     return row < f->nnames ? pw_names_number(f->names[row], strlen(f->names[row])) : 0;
 }
 
-/* Gloo's operations have no rows in /events/nccl: `nccl` is NULL. */
+/* Adds an operation. `nccl` is its row of /events/nccl, NULL for Gloo. Returns 0 or -ENOMEM. */
 static int add_operation(struct inference *all, const struct rank_file *f, size_t row,
                          const struct pw_row_nccl *nccl, int64_t rank)
 {
@@ -211,9 +212,9 @@ static void number_alike(struct inference *all)
     pw_sort(all->ops, all->n, sizeof(*all->ops), by_match);
 }
 
-/* Where a difference of two clocks may begin or end to be possible. */
+/* One end of a range of clock differences that are possible by a match. */
 struct bound {
-    int64_t at, step; /* step: 1 begins, -1 ends */
+    int64_t at, step; /* step: 1: the range begins; -1: it ends */
 };
 
 static int by_bound(const void *a, const void *b)
@@ -223,7 +224,7 @@ static int by_bound(const void *a, const void *b)
     return x->step < y->step ? 1 : x->step > y->step ? -1 : 0;
 }
 
-/* The first operation of the match of number i that is of the first rank, or NULL. */
+/* Returns the first rank's operation in the match of operation i, or NULL. */
 static const struct operation *partner_of(const struct inference *all, size_t i)
 {
     while (i > 0 && is_same_match(&all->ops[i - 1], &all->ops[i]))
@@ -231,8 +232,10 @@ static const struct operation *partner_of(const struct inference *all, size_t i)
     return all->ops[i].rank == all->first_rank ? &all->ops[i] : NULL;
 }
 
-/* All members of a collective are in it at one time: the difference of their clocks that most
- * matches with the first rank allow is taken, and those that do not allow it are none. */
+/* Rejects matches of `rank` with the first rank whose times do not overlap. Because the ranks of a
+ * collective must overlap, each match allows a range of clock differences; chooses the difference
+ * that most matches allow, and marks the operations of the other matches as not possible. Returns 0
+ * or -ENOMEM. */
 static int check_times(struct inference *all, int64_t rank)
 {
     struct bound *bounds = malloc((2 * all->n + 1) * sizeof(*bounds));
@@ -265,7 +268,8 @@ static int check_times(struct inference *all, int64_t rank)
     return 0;
 }
 
-/* Matches get numbers in the order of the table; each operation that is in none, its own. */
+/* Numbers the matches of each communicator in the order of the table. An operation without a match
+ * gets a number of its own. */
 static void number_matches(struct inference *all, struct pw_inferred *out)
 {
     int64_t next = 0, match = 0;
@@ -285,7 +289,7 @@ static void number_matches(struct inference *all, struct pw_inferred *out)
     }
 }
 
-/* ---- back to the files ---- */
+/* ---- writing the numbers ---- */
 
 static int write_rows(hid_t file, int table, const void *rows)
 {

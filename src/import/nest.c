@@ -1,5 +1,5 @@
-/* Nests the ranges of each thread in one sweep over them in the order of their starts; see nest.h.
- */
+/* Nests the ranges of each thread in one pass over them in the order of their starts; see
+ * nest.h. */
 #include "import/nest.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "import/gloo.h"
 
-/* Ranges open at a time; deeper ones nest in the last of these. */
+/* The most ranges that are open at a time, and the largest depth. */
 enum { DEEPEST = 4096, MOST_DEPTH = 65535 };
 
 struct open_range {
@@ -21,9 +21,9 @@ struct nesting {
     struct pw_nested *out;
     int64_t thread;
     size_t depth;
-    int by_external;    /* launches are told by External id: no calls were recorded */
-    int begins;         /* the thread has begun operations of Gloo */
-    int64_t busy_until; /* end of the thread's operators so far */
+    int by_external;    /* 1: no calls, so activities are joined by External id */
+    int begins;         /* 1: the thread has begun operations of Gloo */
+    int64_t busy_until; /* end of the thread's last operator so far */
     struct open_range stack[DEEPEST];
 };
 
@@ -63,8 +63,8 @@ static void close_before(struct nesting *n, int64_t time)
         close_last(n);
 }
 
-/* What launches from here: the innermost operator or range of the program, else whatever is open.
- */
+/* Returns the range to name as launcher of an activity: the innermost open operator or range of the
+ * program, else the innermost open range, else NULL. */
 static const struct pw_host_record *find_launcher(const struct nesting *n)
 {
     for (size_t i = n->depth; i-- > 0;)
@@ -73,7 +73,8 @@ static const struct pw_host_record *find_launcher(const struct nesting *n)
     return n->depth ? &n->stack[n->depth - 1].record : NULL;
 }
 
-/* The innermost that tells of a collective, of those that tell its size if any does. */
+/* Returns the innermost open range that describes a collective, and prefers ranges that have the
+ * collective's size; NULL: none. */
 static const struct pw_host_record *find_collective(const struct nesting *n)
 {
     const struct pw_host_record *found = NULL;
@@ -173,7 +174,7 @@ static void add_gloo(struct nesting *n, enum pw_gloo_type type, const struct pw_
     pw_sorter_add(n->out->gloo, &out);
 }
 
-/* From the end of the thread's operators so far until `time` it had none open. */
+/* Adds a pause for Gloo: from the end of the thread's last operator until `time`. */
 static void add_pause(struct nesting *n, int64_t time)
 {
     const struct pw_host_record pause = {

@@ -1,4 +1,4 @@
-/* Looks into files and directories, and sorts what it finds by rank and time; see plan.h. */
+/* Reads the heads of files, and sorts the files by rank and time; see plan.h. */
 #include "import/plan.h"
 
 #include <ctype.h>
@@ -106,7 +106,8 @@ static int is_trace(const struct dirent *entry)
     return pw_import_is_file(entry->d_name);
 }
 
-/* What PyTorch writes by itself, with its old and its new name. */
+/* Whether the name is that of a dump that the Flight Recorder writes by default, a pickle, in old
+ * or new PyTorch versions. */
 static int is_pickle(const struct dirent *entry)
 {
     return fnmatch("nccl_trace_rank_*[0-9]", entry->d_name, 0) == 0 ||
@@ -122,7 +123,7 @@ static const char *why_nothing(const char *path)
     if (n >= 0)
         free(entries);
     return n > 0 ? "has only pickles of the Flight Recorder; python3 -m profwrap.flight FILE... "
-                   "makes JSON of them, and runs nothing that is in them"
+                   "converts them to JSON without running code in them"
                  : "has no .json, .json.gz, .jsonl and -pidN.log files";
 }
 
@@ -153,7 +154,8 @@ static int by_rank_and_time(const void *a, const void *b)
     return (x->head.first_ns > y->head.first_ns) - (x->head.first_ns < y->head.first_ns);
 }
 
-/* All files must be of one job, as far as they say. */
+/* Checks that all files are of one job as far as they say, and sets the plan's job and world size.
+ * Returns 0 or -EINVAL. */
 static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
 {
     const struct pw_import_file *sized = NULL, *backed = NULL, *named = NULL;
@@ -161,7 +163,7 @@ static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
         const struct pw_import_file *f = &plan->files[i];
         if (sized && f->head.world_size > 0 && f->head.world_size != sized->head.world_size) {
             snprintf(problem, size,
-                     "%s is of a job of %lld ranks, and %s of one of %lld: import "
+                     "%s is of a job of %lld ranks, and %s is of a job of %lld: import "
                      "one job at a time",
                      sized->path, (long long)sized->head.world_size, f->path,
                      (long long)f->head.world_size);
@@ -169,7 +171,7 @@ static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
         }
         if (backed && f->head.backend[0] && strcmp(f->head.backend, backed->head.backend) != 0) {
             snprintf(problem, size,
-                     "%s is of a job with backend %s, and %s of one with %s: import "
+                     "%s is of a job with backend %s, and %s is of a job with %s: import "
                      "one job at a time",
                      backed->path, backed->head.backend, f->path, f->head.backend);
             return -EINVAL;
@@ -186,8 +188,8 @@ static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
         backed = f->head.backend[0] ? f : backed;
     }
     plan->world_size = sized ? sized->head.world_size : -1;
-    /* Traces that are imported one at a time must come to the same name, so it has no guess in it.
-     */
+    /* Traces of a job that are imported one at a time must get the same name, so the name has only
+     * what the files say. */
     if (sized)
         snprintf(plan->job, sizeof(plan->job), "import of %lld rank%s, %s",
                  (long long)plan->world_size, plan->world_size == 1 ? "" : "s",
@@ -201,7 +203,7 @@ static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
 static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
 {
     if (plan->nfiles == 1 && plan->files[0].head.rank < 0 && plan->world_size <= 1)
-        plan->files[0].head.rank = 0; /* of a program that is not distributed */
+        plan->files[0].head.rank = 0; /* a program that is not distributed */
     pw_sort(plan->files, plan->nfiles, sizeof(*plan->files), by_rank_and_time);
     plan->first = calloc(plan->nfiles + 1, sizeof(*plan->first));
     if (!plan->first)
@@ -212,7 +214,8 @@ static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
             return fail(problem, size, -EINVAL, f->path,
                         "does not say which rank it is of: name it rank-N.json, or give --rank N");
         if (plan->world_size > 0 && f->head.rank >= plan->world_size)
-            return fail(problem, size, -EINVAL, f->path, "is of a rank that its job does not have");
+            return fail(problem, size, -EINVAL, f->path,
+                        "is of a rank beyond its job's number of ranks");
         if (i == 0 || f->head.rank != plan->files[i - 1].head.rank)
             plan->first[plan->nranks++] = i;
     }

@@ -1,6 +1,7 @@
-/* Which files are whose: the files and directories that the user named, sorted by rank and time,
- * and checked to be of one job. cmd_import.c makes the plan before anything is written; import.c
- * and matchops.c read it. Only the heads of files are read here, not their events. */
+/* The plan of an import: the files that the user named or that are in directories that the user
+ * named, with their ranks and formats, sorted by rank and time and checked to be of one job.
+ * cmd_import.c makes the plan before anything is written; import.c and matchops.c use it. Only the
+ * heads of files are read here, not their events. */
 #ifndef PW_IMPORT_PLAN_H
 #define PW_IMPORT_PLAN_H
 
@@ -14,31 +15,33 @@ struct pw_import_file {
 };
 
 struct pw_import_plan {
-    struct pw_import_file *files; /* by rank, then by the time of their first events */
+    struct pw_import_file *files; /* sorted by rank, then by the time of their first events */
     size_t nfiles, capacity;
-    size_t *first; /* [nranks + 1] of the files of each rank that there is */
+    size_t *first; /* [nranks + 1] index of each rank's first file, and nfiles */
     size_t nranks;
     int64_t world_size;
-    char job[64]; /* the same for all files of a job */
+    char job[64]; /* the job id for the rank files, the same for all files of a job */
 };
 
 /* What the user asked for. */
 struct pw_import_wish {
-    char *const *paths; /* [npaths] files, and directories to look into */
+    char *const *paths; /* [npaths] files and directories */
     size_t npaths;
-    const struct pw_import_format *format; /* NULL: tell by the file */
-    int64_t rank;                          /* of all files; -1: tell by the file */
+    const struct pw_import_format *format; /* NULL: find it from the file */
+    int64_t rank;                          /* of all files; -1: find it from the file */
 };
 
-/* Looks at files and at those in directories. 0, or -errno with one sentence in `problem`. */
+/* Makes the plan from the heads of the files. Returns 0 (the caller calls pw_import_plan_fini), or
+ * -errno with one sentence in `problem`. */
 int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan *out,
                         char *problem, size_t size);
 void pw_import_plan_fini(struct pw_import_plan *plan);
 
-/* The rank in a file's name ("rank-3.json", "trace_rank3.json.gz"), or -1. */
+/* Returns the rank in a file's name ("rank-3.json", "trace_rank3.json.gz"), or -1. */
 int64_t pw_import_rank_of_name(const char *path);
 
-/* "2-5, 7" of the ranks that are missing, cut with "…" where it does not fit; how many are. */
+/* Returns how many ranks of the job have no file, and writes them to `out` as "2-5, 7", cut with ",
+ * ..." when they do not fit. */
 int64_t pw_import_plan_missing(const struct pw_import_plan *plan, char *out, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
-/* From a window's records to rows of the rank's file (pw_trace_write() of trace.h): device records
- * are joined with the calls that launched them, sorted and written. import.c calls it for one
- * window after the other; records of a window that is not whole must not come here. */
+/* Writes a window's records as rows of the rank's file (pw_trace_write() of trace.h): joins device
+ * records with the calls that launched them, sorts the rows and writes them. import.c calls it for
+ * one window after the other, each after its file was read. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 #include "import/nest.h"
 #include "import/trace.h"
 
-/* Joins what ran on the devices with the calls that launched it. */
+/* ---- device activities and the calls that launched them ---- */
 
 enum { MEMORY = 24 << 20 };
 
-/* A launch tells what the kernel itself does not. */
+/* Adds to a device record what only its launch knows. */
 static void apply(struct pw_device_record *device, const struct pw_launch_record *launch)
 {
     device->launch = launch->timed ? launch->time : -1;
@@ -31,7 +31,8 @@ static void apply(struct pw_device_record *device, const struct pw_launch_record
     device->count_out = launch->count_out;
 }
 
-/* Where no calls were recorded, operators are found by the External id of what they launched. */
+/* Sorts the device records by External id instead of correlation: without calls, this is the only
+ * link to operators. Returns 0 or -errno. */
 static int key_by_external(struct pw_trace_window *window)
 {
     struct pw_sorter *keyed;
@@ -50,8 +51,8 @@ static int key_by_external(struct pw_trace_window *window)
     return err;
 }
 
-/* Reads window->device and `launches` (struct pw_launch_record) to their ends; *out has the
- * device's records in the order of their starts. 0 or -errno. */
+/* Reads window->device and `launches` (struct pw_launch_record) to their ends, and adds the joined
+ * device records to a new sorter *out, which sorts them by start. Returns 0 or -errno. */
 static int pw_join(struct pw_trace_window *window, struct pw_sorter *launches,
                    struct pw_sorter **out)
 {
@@ -78,13 +79,12 @@ static int pw_join(struct pw_trace_window *window, struct pw_sorter *launches,
     return err ? err : pw_sorter_error(launches);
 }
 
-/* A row of /events/comm, in the order of their ends; of NCCL's operations also one of /events/nccl.
- */
+/* A row of /events/comm, sorted by end, and for an NCCL operation its row of /events/nccl. */
 struct keyed_nccl {
     int64_t key[3];
     struct pw_row_comm_event event;
     struct pw_row_nccl nccl;
-    int64_t is_nccl; /* the size is a multiple of 8 */
+    int64_t is_nccl; /* int64_t, because a sorter's records need a size that is a multiple of 8 */
 };
 
 struct writing {
@@ -94,16 +94,16 @@ struct writing {
     int64_t base;
     struct {
         int64_t thread, until;
-    } waited; /* for Gloo */
+    } waited; /* end of the last wait that was written for Gloo, and its thread */
 };
 
-/* A table whose rows begin with times, `ntimes` of them, which are without the window's base. */
+/* A table whose rows begin with `ntimes` times, to which the window's base is to be added. */
 struct timed_rows {
     enum pw_table_id table;
     size_t row_size;
     int ntimes;
 };
-enum { MOST_WORDS = 32 }; /* of 8 bytes, in a row */
+enum { MOST_WORDS = 32 }; /* words of 8 bytes in the longest row */
 #define TIMED_ROWS(table, ntimes) \
     ((const struct timed_rows){PW_TABLE_##table, sizeof(struct pw_row_##table), ntimes})
 #define IS_SPAN(table)                                                                \
@@ -116,7 +116,7 @@ IS_SPAN(cuda_api);
 IS_SPAN(cuda_sync);
 _Static_assert(offsetof(struct pw_row_memory, time) == 0, "a row begins with its time");
 
-/* Sorts what is complete (struct pw_keyed_*) and writes it. */
+/* Sorts complete rows (struct pw_keyed_*) and writes them. Returns 0 or -errno. */
 static int write_rows(const struct writing *w, struct timed_rows rows, struct pw_sorter *sorter)
 {
     int64_t row[MOST_WORDS];
@@ -124,7 +124,7 @@ static int write_rows(const struct writing *w, struct timed_rows rows, struct pw
     if (err)
         return err;
     for (const int64_t *keyed; (keyed = pw_sorter_next(sorter));) {
-        memcpy(row, keyed + 3, rows.row_size); /* behind the key */
+        memcpy(row, keyed + 3, rows.row_size); /* the row follows the key */
         for (int i = 0; i < rows.ntimes; i++)
             row[i] += w->base;
         pw_rankfile_append(w->trace->file, rows.table, row);
@@ -186,7 +186,7 @@ static int64_t bytes_of(int64_t count, uint32_t element_bytes)
     return bytes;
 }
 
-/* The trace's own word for the operation, else what its kernel's name says. */
+/* Returns the operation: as the trace says, else as the kernel's name says, else PW_OP_Sendrecv. */
 static uint16_t choose_op(const struct pw_collective *collective,
                           const struct pw_nccl_kernel *named)
 {
@@ -200,7 +200,8 @@ static uint32_t find_text(struct writing *w, const char *text, size_t length)
     return pw_names_find(&w->trace->names, text, length);
 }
 
-/* An operation with what its kernel and a log tell of it alike. */
+/* Returns the rows of an NCCL operation, with the members that are set in the same way for a kernel
+ * and for a log's record. */
 static struct keyed_nccl make_operation(const struct writing *w, const struct pw_device_record *d,
                                         uint16_t op)
 {
@@ -253,7 +254,7 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
     w->trace->counts.collectives++;
 }
 
-/* An operation that a log tells of, not its kernel. */
+/* Adds the rows of an operation from a log, which has no kernel. */
 static void take_operation(struct writing *w, const struct pw_device_record *d)
 {
     const struct pw_collective *c = pw_collectives_borrow(&w->trace->collectives, d->collective);
@@ -281,8 +282,8 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
 
 /* ---- Gloo ---- */
 
-/* The thread does nothing else: as a call of MPI_Wait. Each of several operations gets the part
- * that those before it do not explain. */
+/* Adds a wait for a Gloo operation, like a call of MPI_Wait, because the thread does nothing else
+ * meanwhile. Waits of one thread do not overlap: each begins after the one before. */
 static void add_gloo_wait(struct writing *w, const struct pw_gloo_op *op)
 {
     struct keyed_nccl out;
@@ -300,8 +301,9 @@ static void add_gloo_wait(struct writing *w, const struct pw_gloo_op *op)
     pw_sorter_add(w->nccl, &out);
 }
 
-/* Annotations tell what goes in; what comes out follows from that where all ranks give the same. Of
- * a broadcast the root gives and the others get, as live records say it. */
+/* Sets the event's bytes, peer and root flag. An annotation has the input's size only; the output's
+ * follows from it when all ranks pass the same size. In a broadcast the root only sends and the
+ * others only receive, as in live records. */
 static void set_gloo_sizes(const struct writing *w, const struct pw_gloo_op *op,
                            const struct pw_collective *c, struct pw_row_comm_event *event)
 {
@@ -328,9 +330,9 @@ static void set_gloo_sizes(const struct writing *w, const struct pw_gloo_op *op,
         *(is_root ? &event->recv_bytes : &event->sent_bytes) = 0;
 }
 
-/* As the live recorder writes them (collectors/torch): an operation goes on beside the program,
- * which stands still for it from wait_start on. One whose begin is not known is as long as its
- * work. */
+/* Writes a Gloo operation in the way of the live recorder (collectors/torch): the operation runs
+ * beside the program, and the program waits for it from wait_start on. When the begin is not known,
+ * the operation has the times of Gloo's work. */
 static void take_gloo(struct writing *w, const struct pw_gloo_op *op)
 {
     const struct pw_collective *c = pw_collectives_borrow(&w->trace->collectives, op->collective);
@@ -429,7 +431,7 @@ static int write_steps(struct writing *w, struct pw_row_window *window)
         return err;
     for (const struct pw_keyed_step *r; (r = pw_sorter_next(w->window->steps));) {
         struct pw_row_step row = r->row;
-        if (row.start < behind) /* another thread's mark of the same step */
+        if (row.start < behind) /* another thread marked the same step */
             continue;
         behind = row.end;
         row.start += w->base;

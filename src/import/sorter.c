@@ -1,5 +1,5 @@
-/* Sorts more records than fit into memory: sorted runs in an unlinked file, merged by a heap when
- * they are read. See sorter.h. */
+/* Sorts more records than fit into memory: writes sorted runs to an unlinked file, and merges them
+ * with a heap while they are read. See sorter.h. */
 #include "import/sorter.h"
 
 #include <errno.h>
@@ -13,15 +13,15 @@
 
 enum { KEYS = 3, FIRST_RECORDS = 256, LEAST_BLOCK = 4096 };
 
-/* A sorted piece of the file while it is read. */
+/* A run: a sorted part of the file, while it is read. */
 struct run {
-    int64_t at, end;   /* bytes of the file that are not read yet */
+    int64_t at, end;   /* offsets in the file of the part that is not yet read */
     char *block;       /* [block_bytes] */
-    size_t next, held; /* bytes of the block */
-    uint32_t number;   /* the order of pieces is that of their records */
+    size_t next, held; /* bytes of the block: returned so far, read so far */
+    uint32_t number;   /* records with equal keys come in the order of runs */
 };
 
-/* Where a record is, with its key: what is sorted. */
+/* A record's key and index; these are sorted instead of the records. */
 struct place {
     int64_t key[KEYS];
     uint32_t index;
@@ -30,7 +30,7 @@ struct place {
 struct pw_sorter {
     char *dir;
     int fd, err;
-    size_t size, most; /* of a record; records that may be held */
+    size_t size, most; /* bytes of a record; the most records in memory */
     char *records;
     struct place *places;
     size_t n, capacity, next;
@@ -39,7 +39,7 @@ struct pw_sorter {
     size_t nruns, runs_capacity;
     struct run **heap;
     size_t nheap, block_bytes;
-    struct run *current; /* the one that the last record came from */
+    struct run *current; /* the run of the record that was returned last */
 };
 
 int pw_sorter_create(const char *dir, size_t size, size_t memory, struct pw_sorter **out)
@@ -91,7 +91,7 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Most of a trace is nearly in order already: then there is nothing to do. */
+/* Sorts the records in memory, unless they are in order already, as most of a trace is. */
 static void sort_held(struct pw_sorter *s)
 {
     int sorted = 1;
@@ -149,7 +149,7 @@ static int add_run(struct pw_sorter *s, int64_t from)
     return 0;
 }
 
-/* What is held becomes a run of the file. */
+/* Writes the records in memory to the file as a new run. Returns 0 or -errno. */
 static int spill(struct pw_sorter *s)
 {
     enum { BUFFER = 1 << 18 };
@@ -216,7 +216,7 @@ void pw_sorter_park(struct pw_sorter *s)
     s->capacity = 0;
 }
 
-/* Reads the next block of a run: 1 when there is one. */
+/* Reads the next block of a run. Returns 0 at the run's end or after an error (s->err). */
 static int refill(struct pw_sorter *s, struct run *run)
 {
     int64_t left = run->end - run->at;
@@ -297,7 +297,7 @@ int pw_sorter_begin(struct pw_sorter *s)
 
 static const void *next_of_merge(struct pw_sorter *s)
 {
-    if (s->current) { /* what was answered last is done with */
+    if (s->current) { /* moves past the record that was returned last */
         s->current->next += s->size;
         if (s->current->next >= s->current->held && !refill(s, s->current))
             s->heap[0] = s->heap[--s->nheap];

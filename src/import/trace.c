@@ -8,7 +8,7 @@
 
 #include "core/limits.h"
 
-/* The longest text that is compared whole, and how many bytes all texts may have. */
+/* Limits: bytes of a text (the rest is cut off), bytes of all texts, and number of lanes. */
 enum { LONGEST = PW_LONGEST_TEXT, MOST_BYTES = 48 << 20, MOST_LANES = 65535 };
 
 struct text_key {
@@ -57,14 +57,15 @@ static uint32_t add_text(struct pw_names *names, const char *text, size_t length
         text = rest;
         length = sizeof(rest) - 1;
         if (names->refused > 1)
-            return row - 1; /* nothing is added any more */
+            return row - 1; /* the last row is "(too many names)" */
     }
     names->bytes += (int64_t)length;
     pw_rankfile_text(names->file, row, text, length);
     return row;
 }
 
-/* A text of a trace may hold NUL (\u0000), with which /strings cannot do anything. */
+/* Returns how much of a text to keep: up to a NUL (\u0000 in a trace), which /strings cannot store,
+ * and at most LONGEST bytes. */
 static size_t usable(const char *text, size_t length)
 {
     const char *nul = memchr(text, '\0', length);
@@ -128,7 +129,7 @@ const char *pw_omission_words(enum pw_omission reason)
 {
     static const char *const words[PW_OMISSIONS] = {
         [PW_OMIT_NOTHING] = "",
-        [PW_OMIT_FLOW] = "arrows between events (what they join is found by its number)",
+        [PW_OMIT_FLOW] = "arrows between events (events are joined by their numbers instead)",
         [PW_OMIT_GPU_ANNOTATION] = "annotations on GPU streams (those of the host are imported)",
         [PW_OMIT_CUDA_CALL] =
             "calls of the CUDA runtime (except launches; --cuda-calls imports all)",
@@ -177,7 +178,7 @@ void pw_trace_omit(struct pw_trace *trace, enum pw_omission reason)
     trace->counts.omitted[reason]++;
 }
 
-/* The window is at least what was recorded in it. */
+/* Extends the window to a time span that was recorded in it. */
 static void extend(struct pw_trace_window *window, int64_t start, int64_t end)
 {
     window->start_ns = start < window->start_ns ? start : window->start_ns;

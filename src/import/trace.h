@@ -1,7 +1,8 @@
-/* One rank that is imported: its file, its texts and threads, and the profiling window that is
- * being read. A format adds records of the host and of devices here; import.c then has each window
- * written (rankwrite.c), after nest.c has nested the ranges. Formats must not write these tables
- * themselves: order, depth and the rank's clock are only known when the window is whole. */
+/* The state of an import of one rank: its rank file, its texts and threads, and its profiling
+ * windows. A format adds records of the host and of devices to a window; import.c then calls
+ * pw_trace_write(), which nests the ranges (nest.c) and writes the rows (rankwrite.c). Formats must
+ * not write these tables themselves: order, depth and base of times are known only after the whole
+ * window was read. */
 #ifndef PW_IMPORT_TRACE_H
 #define PW_IMPORT_TRACE_H
 
@@ -13,56 +14,59 @@
 #include "import/traceops.h"
 #include "rank/file/rankfile.h"
 
-/* The texts and threads of a rank that is imported: contents to row of /strings, and the trace's
- * process and thread numbers to lanes. */
+/* The texts and threads of a rank: maps a text to its row of /strings, and a process and thread of
+ * the trace to a lane. */
 
 struct pw_names {
     struct pw_rankfile *file;
     struct pw_hash texts, lanes;
     int64_t (*lane_ids)[2]; /* process and thread of each lane */
     size_t nlanes, lanes_capacity;
-    int64_t bytes;   /* of the texts */
-    int64_t refused; /* texts past what may be kept: they are "(too many names)" */
+    int64_t bytes;   /* bytes of all texts */
+    int64_t refused; /* texts beyond the limit: all share the row "(too many names)" */
 };
 
 void pw_names_init(struct pw_names *names, struct pw_rankfile *file);
 void pw_names_fini(struct pw_names *names);
 
-/* The row of a text; 0 for "". */
+/* Returns the row of a text in /strings, which it adds if it is new; 0 for "" and when memory is
+ * short. */
 uint32_t pw_names_find(struct pw_names *names, const char *text, size_t length);
 
-/* The lane of a thread. Beyond 65534 all are that one. */
+/* Returns the lane of a thread, 0 .. 65534. Lane 65534 stands for all further threads. */
 int32_t pw_names_lane(struct pw_names *names, int64_t process, int64_t thread);
 
-/* A number for a text where a process or thread is not numbered. */
+/* Returns a hash of a text, for use as a number where the trace names a process or thread by a
+ * text. */
 int64_t pw_names_number(const char *text, size_t length);
 
-/* What formats make of a trace's events, before they are nested, joined and put in order. The keys
- * are sorter.h's. */
+/* The records that formats make from a trace's events. They are nested, joined and sorted later.
+ * Each begins with its key for sorter.h. */
 
 enum pw_host_type {
-    PW_HOST_RANGE,  /* a row of /events/range */
+    PW_HOST_RANGE,  /* becomes a row of /events/range */
     PW_HOST_CALL,   /* a call of the CUDA runtime or driver */
-    PW_HOST_MEMORY, /* an allocation: delta bytes in `sequence`, all of the device in `count_in` */
+    PW_HOST_MEMORY, /* an allocation: `sequence` has the change, `count_in` the device's total,
+                       bytes */
 };
 
-/* What a range is to an operation of Gloo (gloo.h). */
+/* A range's role in an operation of Gloo (gloo.h). */
 enum pw_host_role {
     PW_ROLE_NONE,
-    PW_ROLE_BEGINS, /* the operator that begins it */
-    PW_ROLE_TELLS,  /* record_param_comms in that */
+    PW_ROLE_BEGINS, /* the operator that begins the operation */
+    PW_ROLE_TELLS,  /* record_param_comms inside that operator */
     PW_ROLE_WORKS,  /* the annotation of Gloo's thread */
-    PW_ROLE_WAITS,  /* an operator in which the program waits for it */
+    PW_ROLE_WAITS,  /* an operator in which the program waits for the operation */
 };
 
 struct pw_host_record {
-    int64_t thread, start, minus_end; /* the key: what is around others comes first */
-    uint64_t id;                      /* of a call, its correlation; of a range, its External id */
+    int64_t thread, start, minus_end; /* the key: an enclosing range comes before those inside it */
+    uint64_t id;                      /* a call's correlation; a range's External id */
     int64_t sequence;                 /* as in /events/range */
     int64_t count_in, count_out;      /* elements of a collective; -1: not known */
     uint32_t name, shapes, category;  /* rows of /strings */
-    uint32_t collective;              /* traceops.h; 0: none */
-    int32_t device;                   /* of memory, -1: the host */
+    uint32_t collective;              /* number in pw_trace.collectives; 0: none */
+    int32_t device;                   /* of an allocation; -1: the host */
     uint8_t type, kind;               /* enum pw_host_type; enum pw_kind of a range */
     uint8_t sync;                     /* enum pw_sync of a call that waits, else 0 */
     uint8_t role;                     /* enum pw_host_role of a range */
@@ -72,20 +76,20 @@ enum pw_device_type {
     PW_DEVICE_KERNEL,
     PW_DEVICE_MEMCPY,
     PW_DEVICE_MEMSET,
-    PW_DEVICE_OPERATION, /* of NCCL, of which a log tells without its kernel */
+    PW_DEVICE_OPERATION, /* an operation that a log has without its kernel */
 };
 
 struct pw_device_record {
-    int64_t key[3]; /* correlation and start until it is joined, start and end then */
+    int64_t key[3]; /* first correlation and start; after joining, start, end and stream */
     int64_t start, end;
     uint64_t correlation, external;
     union {
         uint64_t graph_node;
-        int64_t seq; /* of an operation, its number on the communicator; -1: it has none */
+        int64_t seq; /* of an operation: its number on the communicator; -1: none */
     };
     union {
         int64_t bytes;
-        int64_t ran_ns; /* of an operation; 0: not known */
+        int64_t ran_ns; /* of an operation: ns that it ran; 0: not known */
     };
     int64_t count_in, count_out, launch;
     int32_t thread, device;
@@ -100,18 +104,19 @@ struct pw_device_record {
     uint8_t is_nccl;
 };
 
-/* Who launched what has this correlation, or External id. */
+/* The launch of the device records that have this correlation or External id. */
 struct pw_launch_record {
     int64_t id, time, pad; /* the key */
     int64_t count_in, count_out;
     int32_t thread;
     uint32_t launched_by, collective;
-    uint32_t timed; /* 0: `time` is not that of the launch, but of the operator around it */
+    uint32_t timed; /* 0: `time` is the start of the operator around the launch; 1: of the launch */
 };
 
-/* Why events of a trace are in no table; the words that are printed are in trace.c. */
+/* The reasons for which events are not imported. pw_omission_words() returns the text of a reason,
+ * for messages. */
 enum pw_omission {
-    PW_OMIT_NOTHING, /* it was taken */
+    PW_OMIT_NOTHING, /* the event was imported */
     PW_OMIT_FLOW,
     PW_OMIT_GPU_ANNOTATION,
     PW_OMIT_CUDA_CALL,
@@ -128,23 +133,23 @@ enum pw_omission {
 };
 const char *pw_omission_words(enum pw_omission reason);
 
-/* What became of the events, for who prints it. */
+/* Counts of imported and omitted events, for the messages of cmd_import.c. */
 struct pw_import_counts {
     int64_t bytes, events, taken;
     int64_t omitted[PW_OMISSIONS];
-    int64_t first_malformed;                    /* offset of the first one, -1: none */
-    int64_t cut_files;                          /* that end early */
-    int64_t windows, first_step, last_step;     /* steps -1: none */
-    int64_t collectives, gloo, inferred_groups; /* operations of NCCL, and of Gloo */
-    int64_t lost;       /* operations that the trace says it does not have */
-    int64_t unfinished; /* that had not ended when the trace was written */
+    int64_t first_malformed;                    /* offset in the file; -1: none */
+    int64_t cut_files;                          /* files that end early */
+    int64_t windows, first_step, last_step;     /* steps: -1: none */
+    int64_t collectives, gloo, inferred_groups; /* operations of NCCL and of Gloo; communicators */
+    int64_t lost;       /* operations that the recorder dropped, as the trace says */
+    int64_t unfinished; /* operations that had not ended when the trace was written */
     char first_unfinished[96];
 };
 
-/* A process group as the trace's head tells of it. */
+/* A process group of the trace's head. */
 struct pw_group {
     char name[64];
-    int is_gloo; /* 0: the head says that it is of another backend */
+    int is_gloo; /* 0: the head names another backend */
     int32_t *members;
     size_t size;
 };
@@ -159,45 +164,46 @@ struct pw_trace {
     int has_unnamed_groups; /* as in the head (format.h) */
     int rank, world_size;
     int keep_cuda_calls;
-    int described; /* 1: a file has said what is the same for all of the rank */
+    int described; /* 1: a file's devices and metadata were written, so other files' are skipped */
     struct pw_import_counts counts;
     struct pw_comm_table *comms; /* communicators.h */
 };
 
-/* One stretch that was recorded without a pause: the records of one file. */
+/* One profiling window: the records of one file. */
 struct pw_trace_window {
     struct pw_trace *trace;
     struct pw_sorter *host, *device; /* pw_host_record, pw_device_record */
-    /* Rows that are complete already (struct pw_keyed_*, below): of /steps; and of
-     * /events/cuda_sync, where the trace has them beside the calls, whose waits then are the same
-     * ones. */
+    /* Rows that are complete (struct pw_keyed_*, below): of /steps, and of /events/cuda_sync when
+     * the trace lists synchronizations. Then the calls that wait add no rows to /events/cuda_sync,
+     * because they are the same waits. */
     struct pw_sorter *steps, *syncs;
-    int64_t base_ns;          /* what is added to its times */
-    int64_t start_ns, end_ns; /* INT64_MAX, INT64_MIN: not told */
-    int64_t calls;            /* records of calls with a correlation */
-    uint64_t devices;         /* bit i: device i ran something */
+    int64_t base_ns;          /* to be added to all times of the window */
+    int64_t start_ns, end_ns; /* without base_ns; INT64_MAX, INT64_MIN: not known */
+    int64_t calls;            /* calls that have a correlation */
+    uint64_t devices;         /* bit i: device i has a record */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int pw_trace_window_create(struct pw_trace *trace, struct pw_trace_window *out);
 void pw_trace_window_destroy(struct pw_trace_window *window);
 
-/* What formats give. Times are ns before base_ns is added. */
+/* For formats: add records to the window, or count an omitted event. Times are ns without
+ * base_ns. */
 void pw_trace_add_host(struct pw_trace_window *window, const struct pw_host_record *record);
 void pw_trace_add_device(struct pw_trace_window *window, const struct pw_device_record *record);
 void pw_trace_add_sync(struct pw_trace_window *window, const struct pw_row_cuda_sync *row);
 void pw_trace_add_step(struct pw_trace_window *window, int64_t step, int64_t start, int64_t end);
 void pw_trace_omit(struct pw_trace *trace, enum pw_omission reason);
 
-/* When the window began and ended, as far as is known. */
+/* Returns the window's start with base_ns, ns. */
 int64_t pw_trace_window_start(const struct pw_trace_window *window);
 
-/* Writes the rows of a window to the rank's file. Windows come in the order of their times. 0 or
- * -errno. */
+/* Writes the rows of a window to the rank's file (rankwrite.c). Must be called in the order of the
+ * windows' times. Returns 0 or -errno. */
 int pw_trace_write(struct pw_trace_window *window);
 
-/* Rows of tables that are put in order before they are written: behind their keys, as records for
- * sorter.h. */
+/* Records for sorter.h of tables whose rows are sorted before they are written: a key, then the
+ * row. */
 #define PW_KEYED_ROW(table)            \
     struct pw_keyed_##table {          \
         int64_t key[3];                \
@@ -213,7 +219,7 @@ PW_KEYED_ROW(cuda_api);
 PW_KEYED_ROW(cuda_sync);
 PW_KEYED_ROW(memory);
 
-/* What waits of calls and categories both have: their order. */
+/* Memory of a sorter of rows, bytes: of large and of small tables. */
 enum { PW_ROWS_MEMORY = 12 << 20, PW_ROWS_MEMORY_SMALL = 1 << 20 };
 
 #endif

@@ -1,5 +1,5 @@
-/* The table of a rank's NCCL operations, and the names of operations, types and kernels; see
- * traceops.h. */
+/* Keeps the table of a rank's different operations, and reads the names of operations, types and
+ * kernels; see traceops.h. */
 #include "import/traceops.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 
 #include "core/ops.h"
 
-/* ---- the table of those that a trace names ---- */
+/* ---- the table of operations ---- */
 
 static int same_collective(const void *items, int32_t item, const void *key)
 {
@@ -60,7 +60,8 @@ void pw_collectives_fini(struct pw_collectives *all)
 
 /* ---- names ---- */
 
-/* Letters and digits only, lower case: "_allgather_base" and "AllGatherBase" are one. */
+/* Copies the letters and digits of a name in lower case, so that "_allgather_base" and
+ * "AllGatherBase" are equal. Returns the length. */
 static size_t fold(const char *name, size_t length, char *out, size_t size)
 {
     size_t n = 0;
@@ -71,7 +72,8 @@ static size_t fold(const char *name, size_t length, char *out, size_t size)
     return n;
 }
 
-/* Longest first where one begins another. */
+/* Operations by the beginnings of their names; a longer beginning stands before a shorter one that
+ * it includes. */
 static const struct {
     const char *begin;
     uint16_t op;
@@ -87,7 +89,7 @@ static const struct {
     {"barrier", PW_OP_Barrier},
     {"gather", PW_OP_Gather},
     {"scatter", PW_OP_Scatter},
-    {"sendrecv", PW_OP_None}, /* any of several: the kernel does not say */
+    {"sendrecv", PW_OP_None}, /* a kernel for both; its name does not say which */
     {"send", PW_OP_Send},
     {"recv", PW_OP_Recv},
 };
@@ -103,8 +105,10 @@ uint16_t pw_collective_op(const char *name, size_t length)
     return PW_OP_None;
 }
 
-/* Behind "ncclKernel", "ncclDevKernel" … in the name of a function, whatever is before it ("void ",
- * namespaces); of the oldest, "ncclAllReduceRingLLKernel_sum_f32", behind "nccl". NULL: neither. */
+/* Returns the part of a kernel's name after "ncclKernel", "ncclDevKernel" and the like; anything
+ * may stand before ("void ", namespaces). For the oldest names, such as
+ * "ncclAllReduceRingLLKernel_sum_f32", it is the part after "nccl". Returns NULL when the kernel is
+ * not NCCL's or RCCL's. */
 static const char *kernel_base(const char *name, size_t length, size_t *base_length)
 {
     static const char *const begins[] = {"Kernel", "DevKernel", "SymDevKernel", "SymkDevKernel"};
@@ -129,7 +133,8 @@ static const char *kernel_base(const char *name, size_t length, size_t *base_len
     return NULL;
 }
 
-/* The next word of "AllReduce_RING_LL_Sum_float", moving *at behind it. */
+/* Sets *word to the next word of a name such as "AllReduce_RING_LL_Sum_float", moves *at past it,
+ * and returns its length; 0 at the end. */
 static size_t next_word(const char **at, const char *end, const char **word)
 {
     const char *p = *at;
@@ -170,7 +175,7 @@ int pw_collective_kernel(const char *name, size_t length, struct pw_nccl_kernel 
             out->protocol = word;
             out->protocol_length = w;
         } else if (pw_collective_element(word, w)) {
-            /* "int8_t" and "f32" alike; of "int8_t" the word is "int8" */
+            /* such as "f32", or "int8" of "int8_t" */
             out->datatype = word;
             out->datatype_length = w;
         }

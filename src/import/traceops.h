@@ -1,7 +1,7 @@
-/* What a trace says of its NCCL operations: which one, on what, in which group. There are few
- * different ones, so that records hold their numbers in a table of the rank. Formats and
- * rankwrite.c call this; it knows names of operations, types and kernels, and nothing of
- * communicators (communicators.h). */
+/* The different operations of NCCL and Gloo in a rank's traces: operation, data type and process
+ * group. There are few, so a record has only the number of its operation in this table. Formats and
+ * rankwrite.c call this. It reads names of operations, types and kernels; communicators.h finds
+ * communicators. */
 #ifndef PW_IMPORT_TRACEOPS_H
 #define PW_IMPORT_TRACEOPS_H
 
@@ -12,17 +12,17 @@
 
 enum { PW_COLLECTIVE_MEMBERS = 4096, PW_MOST_COLLECTIVES = 1 << 16 };
 
-/* Texts are rows of /strings, of which 0 is: not known. */
+/* The texts are rows of /strings; 0: not known. */
 struct pw_collective {
-    uint16_t op;     /* enum pw_op; None: a kernel of NCCL that does not say */
-    uint8_t is_gloo; /* of a log, whose name of the operation says so; 0: NCCL's */
+    uint16_t op;     /* enum pw_op; PW_OP_None: the kernel does not say */
+    uint8_t is_gloo; /* 1: a log says that it is Gloo's; 0: NCCL's, or not from a log */
     uint32_t datatype, element_bytes;
-    uint32_t group, group_note; /* the process group's name and what it is for */
-    uint32_t members;           /* text of the list of world ranks */
+    uint32_t group, group_note; /* the process group's name and description */
+    uint32_t members;           /* the list of world ranks as a text */
     int32_t group_size;         /* -1: not known */
-    int32_t peer;               /* as the trace says: Kineto's is a rank of the job; -1 none */
-    int32_t first, stride;      /* of the members; -1: not known */
-    int32_t my_rank;            /* of this rank in the group; -1: not known */
+    int32_t peer;          /* a rank of the job in Kineto's traces, else of the group; -1: none */
+    int32_t first, stride; /* the members' first rank and stride; -1: not known */
+    int32_t my_rank;       /* this rank's number in the group; -1: not known */
     uint32_t algorithm, protocol;
 };
 
@@ -32,29 +32,33 @@ struct pw_collectives {
     size_t n, capacity;
 };
 
-/* Its number; 0 when there are too many, or memory is short. */
+/* Returns the number of an operation, which it adds if it is new; 0 when there are too many, or
+ * memory is short. */
 uint32_t pw_collectives_find(struct pw_collectives *all, const struct pw_collective *one);
 
-/* Number `number`, or NULL for 0. */
+/* Returns the operation with this number, or NULL when there is none. */
 const struct pw_collective *pw_collectives_borrow(const struct pw_collectives *all,
                                                   uint32_t number);
 
 void pw_collectives_fini(struct pw_collectives *all);
 
-/* "allreduce", "_allgather_base", "all_to_allv", as PyTorch's processes groups name what they do;
- * None for what is none. */
+/* Returns the operation (enum pw_op) that PyTorch's process groups call "allreduce",
+ * "_allgather_base", "all_to_allv" and so on; PW_OP_None for other names. */
 uint16_t pw_collective_op(const char *name, size_t length);
 
-/* Whether the kernel is NCCL's (or RCCL's), by its name in every spelling of theirs; then *op and
- * where its data type and algorithm and protocol are in the name, else untouched. */
+/* What the name of an NCCL kernel says. The texts point into the name. */
 struct pw_nccl_kernel {
     uint16_t op;
     const char *datatype, *algorithm, *protocol;
     size_t datatype_length, algorithm_length, protocol_length;
 };
+
+/* Reads a kernel's name. Returns 0, and leaves *out as it is, when the kernel is not NCCL's or
+ * RCCL's. */
 int pw_collective_kernel(const char *name, size_t length, struct pw_nccl_kernel *out);
 
-/* Bytes of an element, by PyTorch's or NCCL's or C's name of its type; 0 for what is none. */
+/* Returns the bytes of an element of a type, by PyTorch's, NCCL's or C's name of the type; 0 for
+ * other names. */
 uint32_t pw_collective_element(const char *name, size_t length);
 
 #endif

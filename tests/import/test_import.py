@@ -396,12 +396,12 @@ def steps_are_told_by_their_name_in_every_category():
 def traces_of_different_jobs_are_refused():
     events = [event("aten::mm", "cpu_op", 0, 10)]
     said = refused(trace("one.json", events, 0, 2), trace("two.json", events, 1, 4))
-    assert "2 ranks" in said and "one of 4" in said, said
+    assert "2 ranks" in said and "job of 4" in said, said
     other = {"distributedInfo": {"backend": "gloo", "rank": 1, "world_size": 2}}
     said = refused(trace("one.json", events, 0, 2), trace("two.json", events, None, head=other))
     assert "gloo" in said and "nccl" in said, said
     said = refused(trace("three.json", events, 5, 2))
-    assert "rank that its job does not have" in said, said
+    assert "rank beyond its job's number of ranks" in said, said
 
 
 @case
