@@ -1,4 +1,4 @@
-/* What ended the epochs of a job whose launcher started its ranks anew; see conclude.h. */
+/* Prints what ended each epoch of a job whose launcher restarted its ranks; see conclude.h. */
 #include "cli/conclude.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The number in "epoch-N", as profwrap writes it; 0 for any other name. */
+/* Returns the number in "epoch-N", as profwrap writes it; 0 for any other name. */
 static int number_of(const char *name)
 {
     char again[32];
@@ -63,7 +63,7 @@ static int is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* The number that the text is, or -1. */
+/* Returns the number in the text; -1 when it is none. */
 static int read_number(const char *text)
 {
     char *end;
@@ -72,7 +72,8 @@ static int read_number(const char *text)
     return end == text || *end || errno || number < 0 || number > INT_MAX ? -1 : (int)number;
 }
 
-/* The option names an epoch: of the job of `given`, whichever epoch that is. */
+/* Called when the option names an epoch: of the job to which `given` belongs, even if `given` is
+ * another epoch's directory. */
 static int choose_named(const char *given, const char *epoch, char *out, size_t size,
                         char problem[PW_EPOCHDIR_PROBLEM])
 {

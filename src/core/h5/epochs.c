@@ -18,7 +18,7 @@
 
 enum { JOB_BYTES = 64 };
 
-/* A step of an epoch: of how many ranks it is known, and for how many of them it was the last. */
+/* A step of an epoch: how many ranks have it, and for how many of these it was the last. */
 struct tally {
     int64_t step, sum_ns, ranks, last;
 };
@@ -26,11 +26,11 @@ struct tally {
 /* An epoch while its files are read. */
 struct epoch {
     struct pw_row_c_epoch row;
-    int64_t failed_ns; /* when its first rank failed, since 1970; -1: none did */
+    int64_t failed_ns; /* Unix time at which its first rank failed; -1: none failed */
     char job[JOB_BYTES];
     struct tally *tallies; /* by number of the step */
     size_t ntallies;
-    int64_t first; /* step that any rank began */
+    int64_t first; /* the first step that any rank began */
     int is_whole;
 };
 
@@ -91,8 +91,8 @@ static int by_step(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Makes the rows of a rank tallies of one rank each; how many there are. A step that it ran twice
- * counts as it was the first time. */
+/* Converts the rows of a rank to tallies. Returns their number. Of a step that the rank ran twice,
+ * the first time counts. */
 static size_t tally_rank(struct pw_row_step *rows, size_t n, struct tally *out)
 {
     size_t used = 0, last = 0;
@@ -111,7 +111,7 @@ static size_t tally_rank(struct pw_row_step *rows, size_t n, struct tally *out)
     return used;
 }
 
-/* Adds a rank's tallies to those of the epoch. 0 or -ENOMEM. */
+/* Adds a rank's tallies to those of the epoch. Returns 0 or -ENOMEM. */
 static int add_tallies(struct epoch *e, const struct tally *of, size_t n)
 {
     struct tally *all = malloc((e->ntallies + n + 1) * sizeof(*all));
@@ -168,7 +168,7 @@ static int add_steps(struct epoch *e, hid_t file)
 
 /* ---- an epoch ---- */
 
-/* The rank that a file is of by its name; -1 for other files. */
+/* Returns the rank in the name of a rank file; -1 for other files. */
 static int rank_of(const char *name)
 {
     char again[32];
@@ -195,7 +195,7 @@ static int add_file(struct epoch *e, const char *dir, const char *name)
     return err;
 }
 
-/* A step is sure to have ended when the next one began, or its epoch ended in order. */
+/* Whether the step has certainly ended: the next one began, or the epoch ended normally. */
 static int is_made(const struct epoch *e, const struct tally *t)
 {
     return t->ranks == e->row.files && (!t->last || strcmp(e->row.ended_by, "finished") == 0);
@@ -252,7 +252,7 @@ static int read_epoch(struct epoch *e, const char *dir)
 
 /* ---- the epochs of a job ---- */
 
-/* The first step of the later epochs; INT64_MAX when they have none. */
+/* Returns the first step of the later epochs; INT64_MAX when they have no steps. */
 static int64_t first_later(const struct pw_epoch_steps *steps, size_t i, size_t n)
 {
     int64_t first = INT64_MAX;
@@ -290,7 +290,7 @@ void pw_epochs_relate(struct pw_row_c_epoch *rows, const struct pw_epoch_steps *
     }
 }
 
-/* The steps that all ranks of the epoch ended. 0 or -ENOMEM. */
+/* Lists the steps that all ranks of the epoch ended. Returns 0 or -ENOMEM. */
 static int take_steps(const struct epoch *e, struct pw_epoch_steps *out)
 {
     *out = (struct pw_epoch_steps){.first = e->first, .is_whole = e->is_whole};
@@ -302,7 +302,7 @@ static int take_steps(const struct epoch *e, struct pw_epoch_steps *out)
     return out->v ? 0 : -ENOMEM;
 }
 
-/* What is read of all epochs. */
+/* The data of all epochs. */
 struct job {
     struct pw_row_c_epoch *rows;
     struct pw_epoch_steps *steps;

@@ -1,6 +1,6 @@
-/* What the rank files of a job's epochs say together: what ended each epoch, how long the restarts
- * took, and which steps were kept. An epoch is the ranks from their start to their end; there is
- * more than one where the launcher started them again (core/epochdir.h). Called by the merge, for
+/* Finds from the rank files of all epochs of a job: what ended each epoch, how long the restarts
+ * took, and which steps were kept. An epoch is the time from the start of the ranks to their end; a
+ * job has several when the launcher restarted the ranks (core/epochdir.h). Called by the merge, for
  * /epochs, and at the end of a run. Tool code; prints nothing. */
 #ifndef PW_CORE_H5_EPOCHS_H
 #define PW_CORE_H5_EPOCHS_H
@@ -9,9 +9,9 @@
 
 #include "core/tables.h"
 
-/* Reads the epochs of the job that `dir` is an epoch of, in their order. A job without restarts has
- * none: then *n is 0. Epochs whose files are of another job are left out. *rows is malloc'ed. 0 or
- * -ENOMEM. */
+/* Reads the epochs, in order, of the job to which the epoch in `dir` belongs. For a job without
+ * restarts *n is 0. Epochs whose files are of another job are ignored. *rows is malloc'ed. Returns
+ * 0 or -ENOMEM. */
 int pw_epochs_read(const char *dir, struct pw_row_c_epoch **rows, size_t *n);
 
 /* A step that all ranks of an epoch ended; its mean duration over them. */
@@ -20,14 +20,14 @@ struct pw_epoch_step {
 };
 
 struct pw_epoch_steps {
-    struct pw_epoch_step *v; /* by number */
+    struct pw_epoch_step *v; /* sorted by number */
     size_t n;
-    int64_t first; /* that any rank began; -1: none */
+    int64_t first; /* the first step that any rank began; -1: none */
     int is_whole;  /* 0: some were not recorded */
 };
 
-/* Fills what the epochs say of each other: restart_ns, begins_anew, and which steps were kept. A
- * pure function. */
+/* Fills the fields that relate epochs to each other: restart_ns, begins_anew, and which steps were
+ * kept. A pure function. */
 void pw_epochs_relate(struct pw_row_c_epoch *rows, const struct pw_epoch_steps *steps, size_t n);
 
 #endif

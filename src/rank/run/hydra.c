@@ -11,7 +11,8 @@
 /* Shells, debuggers, numactl: what may be between a proxy and its rank. */
 enum { MOST_ANCESTORS = 16 };
 
-/* A file of /proc, which has no size; the number of bytes, and a NUL behind them. */
+/* Reads a file of /proc, whose size is not known. Returns the number of bytes; a NUL follows
+ * them. */
 static size_t read_whole(const char *root, pid_t pid, const char *name, char *out, size_t size)
 {
     char path[512];
@@ -29,13 +30,13 @@ static size_t read_whole(const char *root, pid_t pid, const char *name, char *ou
     return used;
 }
 
-/* 0: there is none, or it is not known. */
+/* Returns the parent's pid; 0: none, or not known. */
 static pid_t parent_of(const char *root, pid_t pid)
 {
     char text[1024];
     int parent = 0;
     read_whole(root, pid, "stat", text, sizeof(text));
-    const char *at = strrchr(text, ')'); /* the name before it may have any letters */
+    const char *at = strrchr(text, ')'); /* the name may contain ')' */
     return at && sscanf(at + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 

@@ -114,7 +114,7 @@ static int strike_all_mapped(struct candidates *found)
     return 0;
 }
 
-/* Whether the segment was removed, or is listed. */
+/* Removes the segment, or prints it to `list` if that is not NULL. Returns whether it did. */
 static int take(const char *name, FILE *list)
 {
     if (!name[0])
