@@ -294,10 +294,15 @@ static void add_counts(struct pw_import_counts *sum, const struct pw_import_coun
     sum->bytes += one->bytes;
     sum->events += one->events;
     sum->taken += one->taken;
-    sum->collectives += one->collectives;
-    sum->gloo += one->gloo;
+    for (int i = 0; i < PW_LIBRARIES; i++)
+        sum->operations[i] += one->operations[i];
     sum->inferred_groups += one->inferred_groups;
     sum->lost += one->lost;
+    for (const char *at = one->names_omitted; *at; at += strspn(at, ", ")) {
+        size_t length = strcspn(at, ",");
+        pw_names_list(sum->names_omitted, sizeof(sum->names_omitted), at, length);
+        at += length;
+    }
     for (int i = 0; i < PW_OMISSIONS; i++)
         sum->omitted[i] += one->omitted[i];
 }
@@ -308,6 +313,17 @@ static void print_omitted(const struct pw_import_counts *sum)
         if (sum->omitted[i])
             pw_say("left out: %lld %s", (long long)sum->omitted[i],
                    pw_omission_words((enum pw_omission)i));
+    if (sum->names_omitted[0])
+        pw_say("left out: the layers and tasks are %s", sum->names_omitted);
+}
+
+static void print_notes(const struct pw_import_plan *plan)
+{
+    const size_t most = sizeof(plan->notes) / sizeof(plan->notes[0]);
+    for (size_t i = 0; i < plan->nnotes && i < most; i++)
+        pw_say("%s", plan->notes[i]);
+    if (plan->nnotes > most)
+        pw_say("and %zu more of this kind", plan->nnotes - most);
 }
 
 /* Prints ranks that recorded other steps than the first rank, because their collectives have other
@@ -357,16 +373,22 @@ static int print_rank(const struct pw_import_result *r)
     return 0;
 }
 
-/* Writes "20 of them NCCL operations", or Gloo operations if there are any. Returns `out`. */
+/* Writes "20 of them NCCL operations, and 3 of Gloo", of the libraries that have some. Returns
+ * `out`.
+ */
 static const char *say_operations(const struct pw_import_counts *sum, char *out, size_t size)
 {
-    if (!sum->gloo)
-        snprintf(out, size, "%lld of them NCCL operations", (long long)sum->collectives);
-    else if (!sum->collectives)
-        snprintf(out, size, "%lld of them operations of Gloo", (long long)sum->gloo);
-    else
-        snprintf(out, size, "%lld of them NCCL operations, and %lld of Gloo",
-                 (long long)sum->collectives, (long long)sum->gloo);
+    static const char *const names[PW_LIBRARIES] = {"NCCL", "Gloo", "HCCL"};
+    size_t used = 0;
+    for (int i = 0; i < PW_LIBRARIES; i++)
+        if (sum->operations[i] && used < size)
+            used += (size_t)snprintf(out + used, size - used,
+                                     used                   ? ", and %lld of %s"
+                                     : i == PW_LIBRARY_NCCL ? "%lld of them %s operations"
+                                                            : "%lld of them operations of %s",
+                                     (long long)sum->operations[i], names[i]);
+    if (!used)
+        snprintf(out, size, "0 of them operations of NCCL, Gloo or HCCL");
     return out;
 }
 
@@ -388,6 +410,8 @@ int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_re
            (long long)sum.events, pw_text_bytes(bytes, sizeof(bytes), sum.bytes),
            (long long)sum.taken, say_operations(&sum, operations, sizeof(operations)));
     print_omitted(&sum);
+    if (whole)
+        print_notes(plan);
     if (sum.lost)
         pw_say("lost: %lld operations that were overwritten before they were written, according to "
                "the traces",

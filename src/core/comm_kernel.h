@@ -1,5 +1,6 @@
-/* Tells by its name whether a kernel belongs to NCCL or RCCL. RCCL's kernels have NCCL's names, or
- * those of MSCCL. Used by the collector (nccl_tool.c), the merge (kernelrows.c) and the HTML
+/* Tells by its name whether a kernel belongs to NCCL, RCCL or HCCL. RCCL's kernels have NCCL's
+ * names, or those of MSCCL; an operation of HCCL is one kernel of an imported file
+ * ("hcom_allReduce"). Used by the collector (nccl_tool.c), the merge (kernelrows.c) and the HTML
  * report, so that all decide alike. Looks at nothing but the name. */
 #ifndef PW_CORE_COMM_KERNEL_H
 #define PW_CORE_COMM_KERNEL_H
@@ -18,6 +19,8 @@ static inline bool pw_is_comm_kernel(const char *name)
     } else if (strncmp(name, "void ", 5) == 0) {
         name += 5;
     }
+    if (strncmp(name, "hcom_", 5) == 0)
+        return true;
     if (strncmp(name, "nccl", 4) != 0 && strncmp(name, "msccl", 5) != 0)
         return false;
     const char *kernel = strstr(name, "Kernel");

@@ -8,6 +8,7 @@
 #define PW_IMPORT_FORMATS(FIRST, NEXT)                         \
     FIRST(inspector, " (NCCL Inspector)", pw_import_inspector) \
     NEXT(flight, " (Flight Recorder)", pw_import_flight)       \
+    NEXT(ascend, " (MindSpore, Ascend)", pw_import_ascend)     \
     NEXT(kineto, " (PyTorch)", pw_import_kineto)
 
 #endif

@@ -35,6 +35,12 @@ enum {
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
 };
 
+/* Whether operations of this source run on a device, beside the program: NCCL's and HCCL's. */
+static inline int pw_source_is_on_device(uint8_t source)
+{
+    return source == PW_SOURCE_NCCL || source == PW_SOURCE_HCCL;
+}
+
 /* Flags of /events/range. */
 enum {
     PW_RANGE_UNENDED = 1, /* the thread or program ended before the range did: `end` is that time */

@@ -230,7 +230,10 @@ find_group(struct pw_trace *trace, const struct pw_collective *collective, enum 
         c->size = collective->group_size > 0 ? collective->group_size : trace->world_size;
         table->inferred++;
     }
-    identify(c, source == PW_SOURCE_GLOO ? 3 : 1,
+    identify(c,
+             source == PW_SOURCE_HCCL   ? 4
+             : source == PW_SOURCE_GLOO ? 3
+                                        : 1,
              pw_rankfile_borrow_text(trace->file, collective->group), trace->rank);
     c->my_rank = collective->my_rank >= 0 ? collective->my_rank : c->my_rank;
     name_it(trace, c, collective);
@@ -269,7 +272,7 @@ int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record
     int named =
         collective && (collective->group || collective->members || collective->group_size > 0);
     struct communicator *c =
-        named ? find_group(trace, collective, collective->is_gloo ? PW_SOURCE_GLOO : PW_SOURCE_NCCL)
+        named ? find_group(trace, collective, pw_library_source(collective->library))
               : find_stream(trace, record->device, record->stream, PW_SOURCE_NCCL);
     *seq = -1;
     *peer = -1;

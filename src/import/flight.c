@@ -232,7 +232,8 @@ static int is_default(const struct flight *f, uint32_t note)
 static void read_name(const struct pw_json_item *name, struct pw_collective *c)
 {
     const char *colon = memchr(name->text, ':', name->length), *end = name->text + name->length;
-    c->is_gloo = name->length > 5 && memcmp(name->text, "gloo:", 5) == 0;
+    c->library =
+        name->length > 5 && memcmp(name->text, "gloo:", 5) == 0 ? PW_LIBRARY_GLOO : PW_LIBRARY_NCCL;
     const char *at = colon ? colon + 1 : name->text, *digits = end;
     c->op = pw_collective_op(at, (size_t)(end - at));
     if (c->op != PW_OP_Send && c->op != PW_OP_Recv)

@@ -15,6 +15,8 @@ struct pw_import_head {
     char backend[32], hostname[64];
     char job[32];     /* an id that all files of one job have; "": none */
     int64_t first_ns; /* time of the first event; INT64_MAX: no events */
+    int64_t pid;      /* of the process; 0: the file does not say */
+    char maker[96];   /* the versions that wrote the file; "": the file does not say */
     struct pw_group *groups;
     size_t ngroups;
     int has_unnamed_groups; /* 1: the ranks of some groups are listed without the group's name */
@@ -44,6 +46,9 @@ extern const struct pw_import_format pw_import_flight;
 /* Logs of NCCL Inspector, the profiler plugin that comes with NCCL: one line with a JSON object for
  * each operation. */
 extern const struct pw_import_format pw_import_inspector;
+
+/* Profiles of MindSpore and of Ascend's devices: directories, one file of which has the events. */
+extern const struct pw_import_format pw_import_ascend;
 
 /* Reads a JSON file for a format: calls pw_jsonfile_read, counts the bytes, and puts a remark into
  * `problem` when the file ends early. Returns 0 or -errno. */

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "core/log.h"
 #include "core/readlimit.h"
 #include "core/sort.h"
+#include "import/ascend_profile.h"
 
 static const char *base_name(const char *path)
 {
@@ -124,15 +126,56 @@ static const char *why_nothing(const char *path)
         free(entries);
     return n > 0 ? "has only pickles of the Flight Recorder; python3 -m profwrap.flight FILE... "
                    "converts them to JSON without running code in them"
-                 : "has no .json, .json.gz, .jsonl and -pidN.log files";
+                 : "has no .json, .json.gz, .jsonl and -pidN.log files, and no *_ascend_ms or "
+                   "*_ascend_pt directories";
+}
+
+__attribute__((format(printf, 2, 3))) static void note(struct pw_import_plan *plan,
+                                                       const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (plan->nnotes < sizeof(plan->notes) / sizeof(plan->notes[0]))
+        vsnprintf(plan->notes[plan->nnotes], sizeof(plan->notes[0]), format, arguments);
+    plan->nnotes++;
+    va_end(arguments);
+}
+
+/* Of profiles that are half written only the others are taken. */
+static int add_profiles(struct pw_import_plan *plan, const struct pw_ascend_found *found,
+                        const struct pw_import_wish *wish, char *problem, size_t size)
+{
+    char file[PW_ASCEND_PATH];
+    const char *why = "";
+    size_t taken = 0;
+    int err = 0;
+    for (size_t i = 0; i < found->n && !err; i++) {
+        if (pw_ascend_main_file(found->paths[i], file, sizeof(file), &why)) {
+            note(plan, "%s %s: it is not imported", found->paths[i], why);
+            continue;
+        }
+        err = add_file(plan, file, wish, problem, size);
+        taken++;
+    }
+    if (!err && !taken)
+        err = fail(problem, size, -ENOENT, found->paths[0], why);
+    return err;
 }
 
 static int add_directory(struct pw_import_plan *plan, const char *path,
                          const struct pw_import_wish *wish, char *problem, size_t size)
 {
     struct dirent **entries;
+    struct pw_ascend_found found;
     char file[4200];
-    int n = scandir(path, &entries, is_trace, alphasort), err = 0;
+    int err = pw_ascend_find(path, &found);
+    if (!err && found.n)
+        err = add_profiles(plan, &found, wish, problem, size);
+    const size_t profiles = found.n;
+    pw_ascend_found_fini(&found);
+    if (err || profiles)
+        return err && !*problem ? fail(problem, size, err, path, "") : err;
+    int n = scandir(path, &entries, is_trace, alphasort);
     if (n < 0)
         return fail(problem, size, -errno, path, "");
     if (n == 0)
@@ -200,6 +243,115 @@ static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
     return 0;
 }
 
+/* Two processes of one rank are of two jobs, one after the other; several windows of one are not.
+ */
+static int check_processes(const struct pw_import_plan *plan, char *problem, size_t size)
+{
+    for (size_t i = 1; i < plan->nfiles; i++) {
+        const struct pw_import_file *a = &plan->files[i - 1], *b = &plan->files[i];
+        if (a->head.rank != b->head.rank || !a->head.pid || !b->head.pid ||
+            (a->head.pid == b->head.pid && strcmp(a->head.hostname, b->head.hostname) == 0))
+            continue;
+        snprintf(problem, size,
+                 "rank %lld has profiles of two processes, %s and %s: they are of two jobs; import "
+                 "one job at a time",
+                 (long long)a->head.rank, a->path, b->path);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static void compare_versions(struct pw_import_plan *plan)
+{
+    const struct pw_import_file *first = NULL;
+    for (size_t i = 0; i < plan->nfiles; i++) {
+        const struct pw_import_file *f = &plan->files[i];
+        if (!f->head.maker[0])
+            continue;
+        first = first ? first : f;
+        if (strcmp(first->head.maker, f->head.maker) == 0)
+            continue;
+        note(plan,
+             "rank %lld was recorded with %s, but rank %lld with %s: their names and times may not "
+             "mean the same",
+             (long long)f->head.rank, f->head.maker, (long long)first->head.rank,
+             first->head.maker);
+        return;
+    }
+}
+
+/* ---- groups whose ranks no file tells ---- */
+
+struct membership {
+    const char *name;
+    int32_t rank;
+};
+
+static int by_group_and_rank(const void *a, const void *b)
+{
+    const struct membership *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static size_t list_memberships(const struct pw_import_plan *plan, struct membership *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->nfiles; i++)
+        for (size_t g = 0; g < plan->files[i].head.ngroups; g++) {
+            const struct pw_group *group = &plan->files[i].head.groups[g];
+            if (group->size)
+                continue;
+            if (out)
+                out[n] = (struct membership){group->name, (int32_t)plan->files[i].head.rank};
+            n++;
+        }
+    return n;
+}
+
+/* Gives the group the ranks that have it, of which list[0 .. n) has them in order. */
+static void set_members(struct pw_group *group, const struct membership *list, size_t n)
+{
+    struct membership key = {group->name, -1};
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_group_and_rank(&list[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (high = low; high < n && strcmp(list[high].name, group->name) == 0; high++)
+        ;
+    group->members = calloc(high - low + 1, sizeof(*group->members));
+    for (size_t i = low; group->members && i < high; i++)
+        if (i == low || list[i].rank != list[i - 1].rank)
+            group->members[group->size++] = list[i].rank;
+}
+
+/* The members of a group that a profile only names are the ranks whose profiles have it. */
+static int complete_groups(struct pw_import_plan *plan)
+{
+    size_t n = list_memberships(plan, NULL);
+    struct membership *list = calloc(n + 1, sizeof(*list));
+    struct pw_group **open = calloc(n + 1, sizeof(struct pw_group *));
+    size_t nopen = 0;
+    if (list && open) {
+        list_memberships(plan, list);
+        pw_sort(list, n, sizeof(*list), by_group_and_rank);
+        for (size_t i = 0; i < plan->nfiles; i++)
+            for (size_t g = 0; g < plan->files[i].head.ngroups; g++)
+                if (!plan->files[i].head.groups[g].size)
+                    open[nopen++] = &plan->files[i].head.groups[g];
+        for (size_t i = 0; i < nopen; i++)
+            set_members(open[i], list, n);
+    }
+    const int ok = list && open;
+    free(list);
+    free(open);
+    return ok ? 0 : -ENOMEM;
+}
+
 static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
 {
     if (plan->nfiles == 1 && plan->files[0].head.rank < 0 && plan->world_size <= 1)
@@ -242,6 +394,11 @@ int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan
     }
     err = err ? err : check_job(out, problem, size);
     err = err ? err : find_ranks(out, problem, size);
+    err = err ? err : check_processes(out, problem, size);
+    if (!err) {
+        compare_versions(out);
+        err = complete_groups(out);
+    }
     if (err)
         pw_import_plan_fini(out);
     return err;

@@ -237,21 +237,25 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
                            ? c->element_bytes
                            : pw_collective_element(named.datatype, named.datatype_length);
     struct keyed_nccl out = make_operation(w, d, op);
+    out.event.source = pw_library_source(c ? c->library : PW_LIBRARY_NCCL);
     out.event.sent_bytes = bytes_of(d->count_in, element);
     out.event.recv_bytes = bytes_of(d->count_out, element);
     out.event.thread = (uint16_t)d->thread;
-    out.event.comm =
-        pw_comm_table_find(w->trace, d, is_collective && (d->launch >= 0 || !w->window->calls),
-                           &out.event.seq, &out.event.peer);
+    out.event.comm = pw_comm_table_find(
+        w->trace, d, is_collective && !d->is_numbered && (d->launch >= 0 || !w->window->calls),
+        &out.event.seq, &out.event.peer);
+    if (is_collective && d->is_numbered)
+        out.event.seq = pw_comm_table_number(w->trace, out.event.comm, d->seq);
     out.nccl.correlation = d->correlation;
     out.nccl.stream = d->stream;
     out.nccl.datatype =
         c && c->datatype ? c->datatype : find_text(w, named.datatype, named.datatype_length);
-    out.nccl.algorithm = find_text(w, named.algorithm, named.algorithm_length);
+    out.nccl.algorithm =
+        c && c->algorithm ? c->algorithm : find_text(w, named.algorithm, named.algorithm_length);
     out.nccl.protocol = find_text(w, named.protocol, named.protocol_length);
     out.nccl.timed = PW_TIMED_KERNEL;
     pw_sorter_add(w->nccl, &out);
-    w->trace->counts.collectives++;
+    w->trace->counts.operations[c ? c->library : PW_LIBRARY_NCCL]++;
 }
 
 /* Adds the rows of an operation from a log, which has no kernel. */
@@ -262,9 +266,8 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
     if (!c)
         return;
     struct keyed_nccl out = make_operation(w, d, c->op);
-    if (c->is_gloo)
-        out.event.source = PW_SOURCE_GLOO;
-    out.is_nccl = !c->is_gloo;
+    out.event.source = pw_library_source(c->library);
+    out.is_nccl = c->library != PW_LIBRARY_GLOO;
     out.event.flags = d->timed == PW_TIMED_ENQUEUED ? PW_FLAG_ENQUEUED : 0;
     out.event.sent_bytes = bytes_of(d->count_in, c->element_bytes);
     out.event.recv_bytes = bytes_of(d->count_out, c->element_bytes);
@@ -277,7 +280,7 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
     out.nccl.timed = d->timed;
     out.nccl.ran_ns = d->ran_ns;
     pw_sorter_add(w->nccl, &out);
-    *(c->is_gloo ? &w->trace->counts.gloo : &w->trace->counts.collectives) += 1;
+    w->trace->counts.operations[c->library]++;
 }
 
 /* ---- Gloo ---- */
@@ -359,7 +362,7 @@ static void take_gloo(struct writing *w, const struct pw_gloo_op *op)
     set_gloo_sizes(w, op, c, &out.event);
     pw_sorter_add(w->nccl, &out);
     add_gloo_wait(w, op);
-    w->trace->counts.gloo++;
+    w->trace->counts.operations[PW_LIBRARY_GLOO]++;
 }
 
 static int take_gloos(struct writing *w, struct pw_sorter *records)

@@ -142,6 +142,12 @@ const char *pw_omission_words(enum pw_omission reason)
         [PW_OMIT_INCOMPLETE] = "events without the fields that their category needs",
         [PW_OMIT_GROUP] = "records of groups of operations (the operations are imported)",
         [PW_OMIT_PROXY] = "records of NCCL's proxy threads",
+        [PW_OMIT_DERIVED] =
+            "ranges that the profiler made of others (Scope Layer, Overlap Analysis)",
+        [PW_OMIT_COUNTER] = "values of counters (clocks, memory, links)",
+        [PW_OMIT_TASK] = "tasks of devices that are no kernels and no copies",
+        [PW_OMIT_HCCL_TASK] = "tasks of which HCCL's operations are made (these are imported)",
+        [PW_OMIT_LAYER] = "events of layers for which there is no table",
     };
     return words[reason];
 }
@@ -176,6 +182,25 @@ void pw_trace_window_destroy(struct pw_trace_window *window)
 void pw_trace_omit(struct pw_trace *trace, enum pw_omission reason)
 {
     trace->counts.omitted[reason]++;
+}
+
+void pw_names_list(char *list, size_t size, const char *name, size_t length)
+{
+    size_t used = strlen(list);
+    for (const char *at = list; *at; at += strspn(at, ", ")) {
+        size_t word = strcspn(at, ",");
+        if (word == length && memcmp(at, name, length) == 0)
+            return;
+        at += word;
+    }
+    if (!length || memchr(name, ',', length) || used + length + 3 > size)
+        return;
+    snprintf(list + used, size - used, "%s%.*s", used ? ", " : "", (int)length, name);
+}
+
+void pw_trace_name_omitted(struct pw_trace *trace, const char *name, size_t length)
+{
+    pw_names_list(trace->counts.names_omitted, sizeof(trace->counts.names_omitted), name, length);
 }
 
 /* Extends the window to a time span that was recorded in it. */

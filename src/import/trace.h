@@ -83,10 +83,8 @@ struct pw_device_record {
     int64_t key[3]; /* first correlation and start; after joining, start, end and stream */
     int64_t start, end;
     uint64_t correlation, external;
-    union {
-        uint64_t graph_node;
-        int64_t seq; /* of an operation: its number on the communicator; -1: none */
-    };
+    uint64_t graph_node;
+    int64_t seq; /* of an operation: its number on the communicator; -1: none */
     union {
         int64_t bytes;
         int64_t ran_ns; /* of an operation: ns that it ran; 0: not known */
@@ -101,7 +99,8 @@ struct pw_device_record {
         uint8_t timed; /* of an operation: enum pw_timed */
     };
     uint8_t asynchronous;
-    uint8_t is_nccl;
+    uint8_t is_nccl;     /* the kernel is an operation of NCCL or HCCL */
+    uint8_t is_numbered; /* that kernel's `seq` is its number, else they are counted */
 };
 
 /* The launch of the device records that have this correlation or External id. */
@@ -129,6 +128,11 @@ enum pw_omission {
     PW_OMIT_INCOMPLETE,
     PW_OMIT_GROUP,
     PW_OMIT_PROXY,
+    PW_OMIT_DERIVED,
+    PW_OMIT_COUNTER,
+    PW_OMIT_TASK,
+    PW_OMIT_HCCL_TASK,
+    PW_OMIT_LAYER,
     PW_OMISSIONS
 };
 const char *pw_omission_words(enum pw_omission reason);
@@ -137,13 +141,15 @@ const char *pw_omission_words(enum pw_omission reason);
 struct pw_import_counts {
     int64_t bytes, events, taken;
     int64_t omitted[PW_OMISSIONS];
-    int64_t first_malformed;                    /* offset in the file; -1: none */
-    int64_t cut_files;                          /* files that end early */
-    int64_t windows, first_step, last_step;     /* steps: -1: none */
-    int64_t collectives, gloo, inferred_groups; /* operations of NCCL and of Gloo; communicators */
+    int64_t first_malformed;                /* offset in the file; -1: none */
+    int64_t cut_files;                      /* files that end early */
+    int64_t windows, first_step, last_step; /* steps: -1: none */
+    int64_t operations[PW_LIBRARIES];       /* of each library */
+    int64_t inferred_groups;                /* communicators */
     int64_t lost;       /* operations that the recorder dropped, as the trace says */
     int64_t unfinished; /* operations that had not ended when the trace was written */
     char first_unfinished[96];
+    char names_omitted[160]; /* what the omitted are called, some of them; "": not told */
 };
 
 /* A process group of the trace's head. */
@@ -194,6 +200,12 @@ void pw_trace_add_device(struct pw_trace_window *window, const struct pw_device_
 void pw_trace_add_sync(struct pw_trace_window *window, const struct pw_row_cuda_sync *row);
 void pw_trace_add_step(struct pw_trace_window *window, int64_t step, int64_t start, int64_t end);
 void pw_trace_omit(struct pw_trace *trace, enum pw_omission reason);
+
+/* Keeps what omitted events are called, for who prints their number: each name once. */
+void pw_trace_name_omitted(struct pw_trace *trace, const char *name, size_t length);
+
+/* Adds a name to "a, b", if it is not among them and there is room. */
+void pw_names_list(char *list, size_t size, const char *name, size_t length);
 
 /* Returns the window's start with base_ns, ns. */
 int64_t pw_trace_window_start(const struct pw_trace_window *window);

@@ -9,12 +9,19 @@
 
 #include "core/ops.h"
 
+enum pw_source pw_library_source(enum pw_library library)
+{
+    return library == PW_LIBRARY_GLOO   ? PW_SOURCE_GLOO
+           : library == PW_LIBRARY_HCCL ? PW_SOURCE_HCCL
+                                        : PW_SOURCE_NCCL;
+}
+
 /* ---- the table of operations ---- */
 
 static int same_collective(const void *items, int32_t item, const void *key)
 {
     const struct pw_collective *a = (const struct pw_collective *)items + item, *b = key;
-    return a->op == b->op && a->is_gloo == b->is_gloo && a->datatype == b->datatype &&
+    return a->op == b->op && a->library == b->library && a->datatype == b->datatype &&
            a->element_bytes == b->element_bytes && a->group == b->group &&
            a->group_note == b->group_note && a->members == b->members &&
            a->group_size == b->group_size && a->peer == b->peer && a->first == b->first &&
@@ -92,6 +99,7 @@ static const struct {
     {"sendrecv", PW_OP_None}, /* a kernel for both; its name does not say which */
     {"send", PW_OP_Send},
     {"recv", PW_OP_Recv},
+    {"receive", PW_OP_Recv}, /* HCCL's word */
 };
 enum { OP_NAMES = sizeof(op_names) / sizeof(op_names[0]) };
 
@@ -214,7 +222,9 @@ static const struct {
     {"int32t", 4},       {"uint32t", 4},
     {"int64t", 8},       {"uint64t", 8},
     {"qint8", 1},        {"quint8", 1},
-    {"qint32", 4},
+    {"qint32", 4},       {"fp16", 2},
+    {"bfp16", 2},        {"fp32", 4},
+    {"fp64", 8},         {"int128", 16},
 };
 
 uint32_t pw_collective_element(const char *name, size_t length)

@@ -9,13 +9,18 @@
 #include <stdint.h>
 
 #include "core/hash.h"
+#include "core/tables.h"
 
 enum { PW_COLLECTIVE_MEMBERS = 4096, PW_MOST_COLLECTIVES = 1 << 16 };
+
+/* The library of an operation. */
+enum pw_library { PW_LIBRARY_NCCL, PW_LIBRARY_GLOO, PW_LIBRARY_HCCL, PW_LIBRARIES };
+enum pw_source pw_library_source(enum pw_library library);
 
 /* The texts are rows of /strings; 0: not known. */
 struct pw_collective {
     uint16_t op;     /* enum pw_op; PW_OP_None: the kernel does not say */
-    uint8_t is_gloo; /* 1: a log says that it is Gloo's; 0: NCCL's, or not from a log */
+    uint8_t library; /* enum pw_library */
     uint32_t datatype, element_bytes;
     uint32_t group, group_note; /* the process group's name and description */
     uint32_t members;           /* the list of world ranks as a text */

@@ -110,15 +110,18 @@ static void put_comm_args(struct pw_chrome *c, const struct pw_rankview *view,
 
 static const char *prefix_of(const struct pw_row_comm_event *e)
 {
-    static const char *const prefixes[] = {
-        [PW_SOURCE_MPI] = "MPI_", [PW_SOURCE_NCCL] = "nccl", [PW_SOURCE_GLOO] = "gloo "};
+    static const char *const prefixes[] = {[PW_SOURCE_MPI] = "MPI_",
+                                           [PW_SOURCE_NCCL] = "nccl",
+                                           [PW_SOURCE_GLOO] = "gloo ",
+                                           [PW_SOURCE_HCCL] = "hccl"};
     return e->source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[e->source] : "";
 }
 
-/* The track of an event: its thread, or for NCCL a track for each communicator. */
+/* The track of an event: its thread, or for NCCL and HCCL a track for each communicator. */
 static uint32_t track_of(const struct pw_row_comm_event *e)
 {
-    return e->source == PW_SOURCE_NCCL ? PW_TRACK_NCCL + ((uint32_t)e->comm & 0xffff) : e->thread;
+    return pw_source_is_on_device(e->source) ? PW_TRACK_NCCL + ((uint32_t)e->comm & 0xffff)
+                                             : e->thread;
 }
 
 static void put_slice(struct pw_chrome *c, const struct pw_rankview *view,
@@ -130,6 +133,7 @@ static void put_slice(struct pw_chrome *c, const struct pw_rankview *view,
     fprintf(c->out, ",\"cat\":\"%s\"",
             e->source == PW_SOURCE_NCCL   ? "nccl"
             : e->source == PW_SOURCE_GLOO ? "gloo"
+            : e->source == PW_SOURCE_HCCL ? "hccl"
                                           : "mpi");
     put_comm_args(c, view, e);
     fputs("}", c->out);
@@ -406,8 +410,9 @@ void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
         pw_rankview_read(view, tables[i].table, tables[i].visit, c);
     for (size_t i = 0; i < view->ncomms && i <= 0xffff; i++) {
         const char *comm = pw_rankview_text(view, view->comms[i].name);
-        snprintf(name, sizeof(name), "NCCL %.100s", comm);
-        if (view->comms[i].source == PW_SOURCE_NCCL)
+        snprintf(name, sizeof(name), "%s %.100s",
+                 view->comms[i].source == PW_SOURCE_HCCL ? "HCCL" : "NCCL", comm);
+        if (pw_source_is_on_device(view->comms[i].source))
             pw_chrome_put_meta(c, "thread_name", view->rank, PW_TRACK_NCCL + (int64_t)i, name);
     }
     pw_chrome_gpu(c, view);

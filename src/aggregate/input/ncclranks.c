@@ -1,4 +1,4 @@
-/* Joins the data of all rank files about NCCL's communicators; see ncclranks.h. */
+/* Joins the data of all rank files about the communicators of NCCL and HCCL; see ncclranks.h. */
 #include "aggregate/input/ncclranks.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static size_t list_own(const struct pw_job *job, struct pw_comm_rank *out)
     for (size_t i = 0; i < job->ninputs; i++)
         for (size_t c = 0; c < job->inputs[i].ncomms; c++) {
             const struct pw_row_comms *row = &job->inputs[i].comms[c];
-            if (row->source != PW_SOURCE_NCCL || row->my_rank < 0)
+            if (!pw_source_is_on_device(row->source) || row->my_rank < 0)
                 continue;
             if (out)
                 out[n] =
@@ -70,7 +70,7 @@ int pw_ncclranks_make(struct pw_job *job)
         input->comm_ranks = job->comm_ranks;
         input->ncomm_ranks = n;
         for (size_t c = 0; c < input->ncomms; c++) {
-            if (input->comms[c].source != PW_SOURCE_NCCL)
+            if (!pw_source_is_on_device(input->comms[c].source))
                 continue;
             input->comms[c].first_member = 0;
             if (input->comms[c].size == 0)
@@ -88,7 +88,8 @@ static int64_t times(int64_t bytes, int32_t size)
 
 void pw_ncclranks_complete(const struct pw_input *input, struct pw_row_comm_event *event)
 {
-    if (event->source != PW_SOURCE_NCCL || event->comm < 0 || (size_t)event->comm >= input->ncomms)
+    if (!pw_source_is_on_device(event->source) || event->comm < 0 ||
+        (size_t)event->comm >= input->ncomms)
         return;
     const struct pw_row_comms *comm = &input->comms[event->comm];
     if (event->peer >= 0) {

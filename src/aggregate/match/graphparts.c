@@ -64,7 +64,7 @@ void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_world *wor
     int64_t enter = pw_input_time(input, event->start) - world->epoch_ns;
     if (enter >= parts->until_ns)
         return;
-    parts->asynchronous |= event->source == PW_SOURCE_NCCL;
+    parts->asynchronous |= pw_source_is_on_device(event->source);
     const enum pw_op_class cls = pw_op_info(event->op)->cls;
     const enum pw_op_shape shape = pw_op_info(event->op)->shape;
     int is_root = (event->flags & PW_FLAG_ROOT) != 0;

@@ -364,7 +364,7 @@ static int is_training(const struct pw_advice_input *in)
         seen = strncmp(c->whatif[i].scope, "phase", sizeof(c->whatif[i].scope)) == 0 &&
                c->whatif[i].phase >= PW_PHASE_DATA && c->whatif[i].phase <= PW_PHASE_OPTIMIZER;
     for (size_t i = 0; i < c->ncollective_stats && !seen; i++)
-        seen = c->collective_stats[i].source == PW_SOURCE_NCCL;
+        seen = pw_source_is_on_device(c->collective_stats[i].source);
     return seen;
 }
 

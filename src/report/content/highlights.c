@@ -123,7 +123,7 @@ static int64_t waits_of_hosts(const struct pw_cluster *c)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < c->ncollectives; i++)
-        if (c->collectives[i].source != PW_SOURCE_NCCL && c->collectives[i].wait_ns > 0)
+        if (!pw_source_is_on_device(c->collectives[i].source) && c->collectives[i].wait_ns > 0)
             sum = pw_sum(sum, c->collectives[i].wait_ns);
     for (size_t i = 0; i < c->np2p; i++)
         if (c->p2p[i].late_sender_ns > 0)

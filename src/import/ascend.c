@@ -1,0 +1,141 @@
+/* Profiles of MindSpore and of Ascend's devices: whose a trace_view.json is, and the two passes
+ * over it. see format.h and ascend.h. */
+#include "import/ascend.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/ascend_profile.h"
+#include "import/format.h"
+#include "import/jsonfile.h"
+
+/* ---- whose it is ---- */
+
+static int is_known(const struct pw_ascend_layers *layers)
+{
+    for (size_t i = 0; i < layers->nprocesses; i++)
+        if (layers->processes[i].layer > PW_LAYER_MARKS ||
+            layers->processes[i].layer == PW_LAYER_CPU_OPERATORS ||
+            strcmp(layers->processes[i].name, "MindSpore") == 0)
+            return 1;
+    return 0;
+}
+
+static int has_group(const struct pw_import_head *head, const char *name)
+{
+    for (size_t i = 0; i < head->ngroups; i++)
+        if (strcmp(head->groups[i].name, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Groups of which the profile does not tell the ranks: plan.c finds them. */
+static void add_groups(const struct pw_ascend_layers *layers, struct pw_import_head *head)
+{
+    for (size_t i = 0; i < layers->nthreads; i++) {
+        const struct pw_ascend_thread *thread = &layers->threads[i];
+        if (!thread->is_group || !thread->group[0] || has_group(head, thread->group))
+            continue;
+        struct pw_group *more = realloc(head->groups, (head->ngroups + 1) * sizeof(*more));
+        if (!more)
+            return;
+        head->groups = more;
+        more[head->ngroups] = (struct pw_group){0};
+        memcpy(more[head->ngroups++].name, thread->group, sizeof(thread->group));
+    }
+}
+
+static int look(const char *path, struct pw_import_head *out)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char profile[PW_ASCEND_PATH];
+    struct pw_ascend_layers layers;
+    *out = (struct pw_import_head){.rank = -1, .world_size = -1, .first_ns = INT64_MAX};
+    const int in_profile = pw_ascend_profile_of(path, profile, sizeof(profile)) == 0;
+    if (!in_profile && fnmatch("*trace_view*", name, 0) != 0 && fnmatch("msprof*", name, 0) != 0)
+        return -EINVAL;
+    int err = pw_ascend_layers_read(path, &layers);
+    if (err == -EINVAL)
+        snprintf(out->problem, sizeof(out->problem), "is no JSON");
+    if (!err && !in_profile && !is_known(&layers))
+        err = -EINVAL;
+    if (!err) {
+        out->first_ns = layers.first_ns;
+        if (in_profile)
+            pw_ascend_profile_read(profile, out);
+        add_groups(&layers, out);
+    }
+    pw_ascend_layers_fini(&layers);
+    return err;
+}
+
+/* ---- its events ---- */
+
+static int is_events(void *context, const char *key, size_t length)
+{
+    (void)context;
+    return length == 11 && memcmp(key, "traceEvents", length) == 0;
+}
+
+static int no_member(void *context, const char *key, size_t key_length, const char *value,
+                     size_t length)
+{
+    (void)context, (void)key, (void)key_length, (void)value, (void)length;
+    return 0;
+}
+
+static int take_element(void *context, const char *text, size_t length, int64_t offset)
+{
+    struct pw_ascend *a = context;
+    struct pw_import_counts *counts = &a->trace->counts;
+    counts->events++;
+    int err = pw_json_parse(a->parser, text, length, &a->object);
+    if (err == -ENOMEM)
+        return err;
+    if (err && counts->first_malformed < 0)
+        counts->first_malformed = offset;
+    int omitted = err ? PW_OMIT_MALFORMED : pw_ascend_take(a);
+    if (omitted)
+        pw_trace_omit(a->trace, (enum pw_omission)omitted);
+    return 0;
+}
+
+static int read_trace(const char *path, struct pw_trace_window *window,
+                      const struct pw_import_progress *progress, char *problem, size_t size)
+{
+    struct pw_ascend_layers layers;
+    struct pw_ascend *a = calloc(1, sizeof(*a));
+    int err = a ? pw_ascend_layers_read(path, &layers) : -ENOMEM;
+    if (a && !err) {
+        *a = (struct pw_ascend){.window = window,
+                                .trace = window->trace,
+                                .layers = &layers,
+                                .parser = pw_json_parser_create()};
+        const struct pw_jsonfile_taker taker = {
+            .context = a,
+            .is_list = is_events,
+            .member = no_member,
+            .element = take_element,
+            .progress = progress,
+        };
+        err = a->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
+        pw_json_parser_destroy(a->parser);
+    }
+    if (a)
+        pw_ascend_layers_fini(&layers);
+    free(a);
+    return err;
+}
+
+static const char *const files[] = {"trace_view.json", "trace_view.json.gz", "msprof_*.json", NULL};
+
+const struct pw_import_format pw_import_ascend = {
+    .name = "ascend",
+    .what = "profiles of MindSpore and of Ascend's devices (directories *_ascend_ms, *_ascend_pt)",
+    .files = files,
+    .look = look,
+    .read = read_trace,
+};

@@ -1,0 +1,310 @@
+/* Finds profile directories by their names and parts, and reads their small JSON files; see
+ * ascend_profile.h. */
+#include "import/ascend_profile.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/sort.h"
+
+static const char output[] = "ASCEND_PROFILER_OUTPUT";
+
+/* ---- where they are ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static int join(char *out, size_t size, const char *dir, const char *name)
+{
+    int n = snprintf(out, size, "%s/%s", dir, name);
+    return n > 0 && (size_t)n < size;
+}
+
+static int is_directory(const char *dir, const char *name)
+{
+    char path[PW_ASCEND_PATH];
+    struct stat status;
+    return join(path, sizeof(path), dir, name) && stat(path, &status) == 0 &&
+           S_ISDIR(status.st_mode);
+}
+
+static int is_profile(const char *path)
+{
+    return ends_with(path, "_ascend_ms") || ends_with(path, "_ascend_pt") ||
+           is_directory(path, output);
+}
+
+static int add(struct pw_ascend_found *found, const char *path)
+{
+    if (found->n == found->capacity) {
+        size_t capacity = found->capacity ? 2 * found->capacity : 16;
+        char **more = realloc(found->paths, capacity * sizeof(*more));
+        if (!more)
+            return -ENOMEM;
+        found->paths = more;
+        found->capacity = capacity;
+    }
+    found->paths[found->n] = strdup(path);
+    return found->paths[found->n++] ? 0 : -ENOMEM;
+}
+
+static int find_below(const char *path, int depth, struct pw_ascend_found *out)
+{
+    char below[PW_ASCEND_PATH];
+    struct dirent **entries;
+    int err = 0;
+    if (is_profile(path))
+        return add(out, path);
+    int n = depth > 0 ? scandir(path, &entries, NULL, alphasort) : 0;
+    if (n < 0)
+        return -errno;
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name;
+        if (!err && name[0] != '.' && is_directory(path, name) &&
+            join(below, sizeof(below), path, name))
+            err = find_below(below, depth - 1, out);
+        free(entries[i]);
+    }
+    if (n > 0)
+        free(entries);
+    return err == -EACCES ? 0 : err;
+}
+
+int pw_ascend_find(const char *path, struct pw_ascend_found *out)
+{
+    enum { DEEPEST = 4 };
+    char dir[PW_ASCEND_PATH];
+    *out = (struct pw_ascend_found){0};
+    if ((size_t)snprintf(dir, sizeof(dir), "%s", path) >= sizeof(dir))
+        return -ENAMETOOLONG;
+    for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
+        dir[n - 1] = '\0';
+    if (strcmp(base_name(dir), output) == 0 && base_name(dir) > dir + 1) {
+        dir[base_name(dir) - 1 - dir] = '\0';
+        return add(out, dir);
+    }
+    return find_below(dir, DEEPEST, out);
+}
+
+void pw_ascend_found_fini(struct pw_ascend_found *found)
+{
+    for (size_t i = 0; i < found->n; i++)
+        free(found->paths[i]);
+    free(found->paths);
+    *found = (struct pw_ascend_found){0};
+}
+
+int pw_ascend_main_file(const char *profile, char *out, size_t size, const char **why)
+{
+    char dir[PW_ASCEND_PATH];
+    struct stat status;
+    *why = "has no ASCEND_PROFILER_OUTPUT: the profiler has not analysed it, or was killed; "
+           "mindspore.profiler.profiler.analyse(DIR) or torch_npu.profiler.profiler.analyse(DIR) "
+           "does that";
+    if (!join(dir, sizeof(dir), profile, output) || stat(dir, &status) || !S_ISDIR(status.st_mode))
+        return -ENOENT;
+    *why = "has no trace_view.json in its ASCEND_PROFILER_OUTPUT";
+    if (!join(out, size, dir, "trace_view.json") || stat(out, &status))
+        return -ENOENT;
+    *why = "has an empty trace_view.json: it is half written";
+    return S_ISREG(status.st_mode) && status.st_size > 0 ? 0 : -ENOENT;
+}
+
+int pw_ascend_profile_of(const char *path, char *out, size_t size)
+{
+    char full[PATH_MAX];
+    if (!realpath(path, full))
+        return -ENOENT;
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(full, '/');
+        if (!slash || slash == full)
+            return -ENOENT;
+        *slash = '\0';
+        if (i == 0 && strcmp(base_name(full), output) != 0)
+            return -ENOENT;
+    }
+    return (size_t)snprintf(out, size, "%s", full) < size ? 0 : -ENOENT;
+}
+
+/* ---- whose they are ---- */
+
+void pw_ascend_group_number(const char *name, char *out, size_t size)
+{
+    /* CANN's: a polynomial in 29 and one in 131, each of 32 bits. */
+    uint32_t high = 0, low = 0;
+    for (const char *at = name; *at; at++) {
+        high = high * 29 + (unsigned char)*at;
+        low = low * 131 + (unsigned char)*at;
+    }
+    snprintf(out, size, "%llu", (unsigned long long)((uint64_t)high << 32 | low));
+}
+
+/* The number N of "profiler_info_N.json", -1: it is no such. */
+static int64_t number_in(const char *name, const char *begin, const char *end)
+{
+    size_t n = strlen(begin);
+    char *behind;
+    if (strncmp(name, begin, n) != 0 || !isdigit((unsigned char)name[n]))
+        return -1;
+    errno = 0;
+    long long number = strtoll(name + n, &behind, 10);
+    return !errno && number < 1 << 24 && strcmp(behind, end) == 0 ? number : -1;
+}
+
+static int64_t find_number(const char *dir, const char *begin, const char *end)
+{
+    DIR *stream = opendir(dir);
+    int64_t found = -1;
+    if (!stream)
+        return -1;
+    for (struct dirent *entry; (entry = readdir(stream));) {
+        int64_t number = number_in(entry->d_name, begin, end);
+        found = number > found ? number : found;
+    }
+    closedir(stream);
+    return found;
+}
+
+static json_t *load(const char *dir, const char *name)
+{
+    enum { MOST_BYTES = 64 << 20 };
+    char path[PW_ASCEND_PATH];
+    struct stat status;
+    if (!join(path, sizeof(path), dir, name) || stat(path, &status) || !S_ISREG(status.st_mode) ||
+        status.st_size > MOST_BYTES)
+        return NULL;
+    return json_load_file(path, 0, NULL);
+}
+
+/* HOST_PROCESS_TIME_ascend_ms; other names are the user's own. */
+static void read_name(const char *profile, struct pw_import_head *head)
+{
+    char name[256];
+    char *at = NULL;
+    snprintf(name, sizeof(name), "%s", base_name(profile));
+    if (!ends_with(name, "_ascend_ms") && !ends_with(name, "_ascend_pt"))
+        return;
+    snprintf(head->backend, sizeof(head->backend), "%s",
+             ends_with(name, "_ms") ? "MindSpore" : "PyTorch on Ascend");
+    name[strlen(name) - strlen("_ascend_ms")] = '\0';
+    for (int part = 0; part < 2; part++) {
+        at = strrchr(name, '_');
+        if (!at || at == name || !at[1] || strspn(at + 1, "0123456789") != strlen(at + 1))
+            return;
+        if (part == 0)
+            *at = '\0';
+    }
+    head->pid = strtoll(at + 1, NULL, 10);
+    *at = '\0';
+    snprintf(head->hostname, sizeof(head->hostname), "%.63s", name);
+}
+
+static void add_group(struct pw_import_head *head, const char *name, const json_t *ranks)
+{
+    size_t n = json_array_size(ranks);
+    struct pw_group *more = realloc(head->groups, (head->ngroups + 1) * sizeof(*more));
+    head->groups = more ? more : head->groups;
+    int32_t *members = calloc(n + 1, sizeof(*members));
+    if (!more || !members) {
+        free(members);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *rank = json_array_get(ranks, i);
+        int64_t number = json_is_integer(rank) ? (int64_t)json_integer_value(rank) : -1;
+        if (number < 0 || number >= 1 << 24) {
+            free(members);
+            return;
+        }
+        members[i] = (int32_t)number;
+    }
+    struct pw_group *group = &head->groups[head->ngroups++];
+    *group = (struct pw_group){.members = members, .size = n};
+    snprintf(group->name, sizeof(group->name), "%s", name);
+}
+
+/* "parallel_group_info": the names of HCCL's groups, of which that of all ranks is a job's own. */
+static void read_groups(const json_t *groups, struct pw_import_head *head)
+{
+    json_t *group;
+    const char *name;
+    json_object_foreach((json_t *)groups, name, group)
+    {
+        const json_t *ranks = json_object_get(group, "global_ranks");
+        const char *role = json_string_value(json_object_get(group, "group_name"));
+        char number[32];
+        pw_ascend_group_number(name, number, sizeof(number));
+        if (!json_array_size(ranks))
+            continue;
+        add_group(head, name, ranks);
+        add_group(head, number, ranks);
+        if (role && (strcmp(role, "default_group") == 0 || strcmp(role, "hccl_world_group") == 0)) {
+            snprintf(head->job, sizeof(head->job), "%s", number);
+            head->world_size = (int64_t)json_array_size(ranks);
+        }
+    }
+}
+
+static void read_metadata(const char *profile, struct pw_import_head *head)
+{
+    json_t *metadata = load(profile, "profiler_metadata.json");
+    const json_t *arguments = json_object_get(metadata, "distributed_args"),
+                 *world = json_object_get(arguments, "world_size"),
+                 *rank = json_object_get(arguments, "rank");
+    read_groups(json_object_get(metadata, "parallel_group_info"), head);
+    if (json_is_integer(world) && json_integer_value(world) > 0 &&
+        json_integer_value(world) < 1 << 24)
+        head->world_size = (int64_t)json_integer_value(world);
+    if (head->rank < 0 && json_is_integer(rank) && json_integer_value(rank) >= 0 &&
+        json_integer_value(rank) < 1 << 24)
+        head->rank = (int64_t)json_integer_value(rank);
+    json_decref(metadata);
+}
+
+static void read_info(const char *profile, struct pw_import_head *head)
+{
+    static const struct {
+        const char *key, *name;
+    } versions[] = {
+        {"ms_version", "MindSpore"}, {"torch_npu_version", "torch_npu"}, {"cann_version", "CANN"}};
+    char name[64];
+    size_t used = 0;
+    head->rank = find_number(profile, "profiler_info_", ".json");
+    if (head->rank < 0)
+        return;
+    snprintf(name, sizeof(name), "profiler_info_%lld.json", (long long)head->rank);
+    json_t *info = load(profile, name);
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+        const char *version = json_string_value(json_object_get(info, versions[i].key));
+        if (version && *version && used < sizeof(head->maker))
+            used += (size_t)snprintf(head->maker + used, sizeof(head->maker) - used, "%s%s %.24s",
+                                     used ? ", " : "", versions[i].name, version);
+    }
+    json_decref(info);
+}
+
+void pw_ascend_profile_read(const char *profile, struct pw_import_head *head)
+{
+    char framework[PW_ASCEND_PATH];
+    read_name(profile, head);
+    read_info(profile, head);
+    if (head->rank < 0 && join(framework, sizeof(framework), profile, "FRAMEWORK"))
+        head->rank = find_number(framework, "cpu_op_type_info_", ".csv");
+    read_metadata(profile, head);
+}

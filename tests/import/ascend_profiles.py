@@ -1,0 +1,382 @@
+"""Profiles in the form that MindSpore's and torch_npu's profilers leave, of a job that is known.
+
+    ascend_profiles.py DIR [ranks]        writes such a job's profiles, to look at
+
+The form is that of mindspore/profiler/analysis in MindSpore 2.10's wheel, of torch_npu's
+profiler/analysis, and of msprof's assemblers; times are made here. Each step of each rank computes,
+copies, and does an all-reduce of all ranks while it computes on, and one more when it has ended. One
+rank computes longer than the others, and one link is slower than the others.
+"""
+import csv
+import json
+import os
+import sys
+
+BASE_NS = 1795640432000000000
+WORLD = "10.0.0.1%eth0_60000_0_1795640432000000"
+COUNT = 1 << 20  # elements of FP32
+TASK_FIELDS = {"Model Id": 4294967295, "Batch Id": 0, "Subtask Id": 4294967295}
+
+
+def group_number(name):
+    high = low = 0
+    for letter in name:
+        high = (high * 29 + ord(letter)) & 0xFFFFFFFF
+        low = (low * 131 + ord(letter)) & 0xFFFFFFFF
+    return str(high << 32 | low)
+
+
+def us(ns):
+    """Microseconds with three decimals, as text."""
+    return f"{ns // 1000}.{ns % 1000:03d}"
+
+
+class Job:
+    """Times in ns of a job's tasks, by rank."""
+
+    def __init__(self, ranks=8, steps=3, slow_rank=5, slow_link=(2, 3), skews=None, first_step=4):
+        self.ranks, self.steps, self.slow_rank, self.slow_link = ranks, steps, slow_rank, slow_link
+        self.skews = skews or {}  # of hosts
+        self.first_step = first_step
+        self.kernels = {r: [] for r in range(ranks)}  # name, type, core, start, end, stream, number
+        self.copies = {r: [] for r in range(ranks)}
+        self.operations = {r: [] for r in range(ranks)}
+        self.step_times = {r: [] for r in range(ranks)}
+        self.connection = 100
+        at = 0
+        for step in range(steps):
+            at = self.add_step(step, at)
+
+    def host(self, rank):
+        return f"node{rank // 4}"
+
+    def links(self, rank):
+        """To where the rank sends in a ring, and how long that takes."""
+        to = (rank + 1) % self.ranks
+        return to, 400_000 if (rank, to) == self.slow_link else 100_000
+
+    def add_step(self, step, at):
+        entered = {}
+        for rank in range(self.ranks):
+            self.connection += 10
+            jitter = 1_000 * ((rank * 7 + step * 3) % 11)
+            long = 2_000_000 if rank == self.slow_rank else 0
+            compute = 3_000_000 + jitter + long
+            begin = at + 200_000
+            self.kernels[rank] += [
+                ("aclnnMatmul_MatMulV2", "MatMulV2", "AI_CORE", begin, begin + compute, 2,
+                 self.connection),
+                ("aclnnCast_Cast", "Cast", "AI_CPU", begin + compute + 5_000,
+                 begin + compute + 45_000 + rank, 2, self.connection + 1)]
+            self.copies[rank].append((begin - 60_000, begin - 20_000, self.connection + 2, 4096))
+            entered[rank] = begin + compute + 50_000
+        last = max(entered.values())
+        end = last + 8 * 400_000
+        for rank in range(self.ranks):
+            self.add_operation(rank, 2 * step, entered[rank], last, end, step)
+            # what computes while the first all-reduce is in its transfers, and the second behind it
+            self.kernels[rank].append(("aclnnAdd_Add", "Add", "AI_VECTOR_CORE", last + 100_000,
+                                       last + 700_000 + 500 * rank, 3, self.connection + 5))
+            self.add_operation(rank, 2 * step + 1, end + 30_000 + 700 * rank,
+                               end + 30_000 + 700 * (self.ranks - 1), end + 2_000_000, step)
+        stop = end + 2_300_000
+        for rank in range(self.ranks):
+            self.step_times[rank].append((self.first_step + step, at, stop - 1))
+        return stop
+
+    def add_operation(self, rank, number, start, last, end, step):
+        to, length = self.links(rank)
+        self.operations[rank].append(
+            dict(name=f"hcom_allReduce__{group_number(WORLD)[-3:]}_{number}_1", start=start,
+                 wait=last - start, transfer=length, end=end, to=to, step=self.first_step + step,
+                 connection=self.connection + 20 + 100 * rank + number, bytes=4 * COUNT))
+
+    def time(self, rank, ns):
+        return BASE_NS + ns + self.skews.get(self.host(rank), 0)
+
+
+# ---- sums, by the definitions of the profilers ----
+
+def union(spans):
+    out = []
+    for start, end in sorted(spans):
+        if out and start <= out[-1][1]:
+            out[-1][1] = max(out[-1][1], end)
+        else:
+            out.append([start, end])
+    return out
+
+
+def minus(spans, others):
+    out = []
+    for start, end in spans:
+        for low, high in others:
+            if high <= start or low >= end:
+                continue
+            if low > start:
+                out.append([start, low])
+            start = max(start, high)
+        if start < end:
+            out.append([start, end])
+    return out
+
+
+def overlap(job, rank):
+    """The rows of Overlap Analysis."""
+    computing = union([k[3:5] for k in job.kernels[rank]])
+    communication = union([(o["start"], o["end"]) for o in job.operations[rank]])
+    every = union([tuple(s) for s in computing + communication])
+    tasks = union([k[3:5] for k in job.kernels[rank]] + [c[:2] for c in job.copies[rank]] +
+                  [(o["start"], o["end"]) for o in job.operations[rank]])
+    free = minus([[tasks[0][0], tasks[-1][1]]], every)
+    return {"Computing": computing, "Communication": communication,
+            "Communication(Not Overlapped)": minus(communication, computing), "Free": free}
+
+
+def step_rows(job, rank):
+    parts = overlap(job, rank)
+    for step, start, end in job.step_times[rank]:
+        inside = {name: sum(b - a for a, b in spans if start <= a <= end)
+                  for name, spans in parts.items() if name != "Free"}
+        free = sum(max(0, min(b, end) - max(a, start)) for a, b in parts["Free"])
+        first = min(a for a, _ in parts["Computing"] + parts["Communication"] if a >= start)
+        operations = [o for o in job.operations[rank] if o["step"] == step]
+        stage = operations[-1]["end"] - operations[0]["start"]
+        exposed = inside["Communication(Not Overlapped)"]
+        yield dict(zip(
+            ("Step", "Computing", "Communication(Not Overlapped)", "Overlapped", "Communication",
+             "Free", "Stage", "Bubble", "Communication(Not Overlapped and Exclude Receive)",
+             "Preparing"),
+            (step, *map(us, (inside["Computing"], exposed, inside["Communication"] - exposed,
+                             inside["Communication"], free, stage, 0, exposed, first - start)))))
+
+
+# ---- files ----
+
+def metadata(pid, name, label, sort):
+    return [{"name": "process_name", "pid": pid, "tid": 0, "ph": "M", "args": {"name": name}},
+            {"name": "process_labels", "pid": pid, "tid": 0, "ph": "M", "args": {"labels": label}},
+            {"name": "process_sort_index", "pid": pid, "tid": 0, "ph": "M",
+             "args": {"sort_index": sort}}]
+
+
+def thread(pid, tid, name):
+    return [{"name": "thread_name", "pid": pid, "tid": tid, "ph": "M", "args": {"name": name}},
+            {"name": "thread_sort_index", "pid": pid, "tid": tid, "ph": "M",
+             "args": {"sort_index": tid}}]
+
+
+def span(name, pid, tid, start, end, category=None, **arguments):
+    out = {"name": name, "pid": pid, "tid": tid, "ts": us(start), "dur": (end - start) / 1000,
+           "ph": "X", "args": arguments}
+    if category is not None:
+        out["cat"] = category
+    return out
+
+
+HOST, CANN, DEVICE, HCCL, OVERLAP, FREQ = 1, 3201, 3203, 3204, 3205, 3206
+THREAD = 4711
+
+
+def trace_events(job, rank, maker):
+    at = lambda ns: job.time(rank, ns)
+    layer = "MindSpore" if maker == "ms" else "Python"
+    events = []
+    for step, start, end in job.step_times[rank]:
+        events.append(span(f"ProfilerStep#{step}", HOST, THREAD, at(start), at(end),
+                           "" if maker == "ms" else "cpu_op", **{"Sequence number": -1}))
+        events.append(span("aten::mm", HOST, THREAD, at(start + 10_000), at(start + 90_000),
+                           "cpu_op", **{"Sequence number": step, "Input Dims": "8,3;\r\n3,5"}))
+    numbers = [(k[6], k[3]) for k in job.kernels[rank]] + [
+        (c[2], c[0]) for c in job.copies[rank]] + [
+        (o["connection"], o["start"]) for o in job.operations[rank]]
+    launched = set()
+    for i, (number, start) in enumerate(numbers):
+        if number in launched:
+            continue
+        launched.add(number)
+        begin = max(s for _, s, _ in job.step_times[rank] if s < start) + 20_000 + 1_000 * i
+        events.append(span("Node@launch", CANN, THREAD, at(begin), at(begin + 900),
+                           **{"Thread Id": THREAD, "Mode": "launch", "level": "node",
+                              "id": "0", "item_id": "0", "connection_id": number}))
+        events += [{"name": "HostToDevice", "ph": "s", "cat": "HostToDevice", "id": str(number << 32),
+                    "pid": CANN, "tid": THREAD, "ts": us(at(begin))},
+                   {"name": "HostToDevice", "ph": "f", "cat": "HostToDevice", "id": str(number << 32),
+                    "pid": DEVICE, "tid": 2, "ts": us(at(start)), "bp": "e"}]
+    for i, (name, _, core, start, end, stream, number) in enumerate(job.kernels[rank]):
+        events.append(span(name, DEVICE, stream, at(start), at(end),
+                           **{"Task Type": core, "Physic Stream Id": stream, "Task Id": i,
+                              "connection_id": number, **TASK_FIELDS}))
+        events.append(span("EVENT_RECORD", DEVICE, stream, at(end), at(end + 20),
+                           **{"Task Type": "EVENT_RECORD", "Physic Stream Id": stream, "Task Id": i,
+                              "connection_id": 4294967295, **TASK_FIELDS}))
+    for start, end, number, size in job.copies[rank]:
+        events.append(span("MEMCPY_ASYNC", DEVICE, 2, at(start), at(end),
+                           **{"Task Type": "MEMCPY_ASYNC", "Physic Stream Id": 2, "Task Id": 9,
+                              "connection_id": number, "size(B)": size, "bandwidth(GB/s)": 0.1,
+                              "operation": "host to device", **TASK_FIELDS}))
+    for o in job.operations[rank]:
+        events.append(span(o["name"], HCCL, 0, at(o["start"]), at(o["end"]),
+                           rank_size=job.ranks, connection_id=o["connection"], data_type="FP32",
+                           alg_type="RING-RING", count=COUNT, relay="no", retry="no",
+                           **{"model id": 4294967295}))
+        events += plane_tasks(o, rank, at)
+    for tid, (name, spans) in enumerate(overlap(job, rank).items()):
+        events += [span(name, OVERLAP, tid, at(a), at(b)) for a, b in spans]
+    events.append({"name": "AI Core Freq", "pid": FREQ, "tid": 0, "ts": us(at(0)), "ph": "C",
+                   "args": {"MHz": 1800}})
+    # names come behind the events that they are for
+    events += metadata(HOST, layer, "CPU", 1) + thread(HOST, THREAD, f"Thread {THREAD}")
+    events += metadata(CANN, "CANN", "CPU", 9) + thread(CANN, THREAD, f"Thread {THREAD}")
+    events += metadata(DEVICE, "Ascend Hardware", f"NPU {rank % 4}", 13)
+    events += thread(DEVICE, 2, "Stream 2") + thread(DEVICE, 3, "Stream 3")
+    events += metadata(HCCL, "Communication", f"NPU {rank % 4}", 24)
+    events += thread(HCCL, 0, f"Group {group_number(WORLD)} Communication")
+    events += thread(HCCL, 1, "Plane 0")
+    events += metadata(OVERLAP, "Overlap Analysis", f"NPU {rank % 4}", 25)
+    events += metadata(FREQ, "AI Core Freq", f"NPU {rank % 4}", 14)
+    return events
+
+
+def plane_tasks(o, rank, at):
+    fields = {"stream id": 8, "task id": 1, "context id": 0, "data type": "FP32",
+              "model id": 4294967295}
+    start = o["start"]
+    yield span("Notify_Wait", HCCL, 1, at(start), at(start + o["wait"]),
+               **{"notify_id": "12", "duration estimated(us)": 0, "task type": "Notify_Wait",
+                  "src rank": rank, "dst rank": o["to"], "transport type": "LOCAL",
+                  "size(Byte)": 0, "link type": "INVALID_TYPE", "bandwidth(GB/s)": 0, **fields})
+    start += o["wait"]
+    yield span("Memcpy", HCCL, 1, at(start), at(start + o["transfer"]),
+               **{"notify_id": "18446744073709551615", "duration estimated(us)": 1,
+                  "task type": "Memcpy", "src rank": rank, "dst rank": o["to"],
+                  "transport type": "SDMA", "size(Byte)": o["bytes"], "link type": "HCCS",
+                  "bandwidth(GB/s)": o["bytes"] / o["transfer"], **fields})
+
+
+def time_info(o, rank, job):
+    elapse = o["end"] - o["start"]
+    return {"Start Timestamp(us)": job.time(rank, o["start"]) / 1000, "Elapse Time(ms)": elapse / 1e6,
+            "Transit Time(ms)": o["transfer"] / 1e6, "Wait Time(ms)": o["wait"] / 1e6,
+            "Synchronization Time(ms)": o["wait"] / 1e6,
+            "Idle Time(ms)": (elapse - o["wait"] - o["transfer"]) / 1e6,
+            "Wait Time Ratio": round(o["wait"] / (o["wait"] + o["transfer"]), 4),
+            "Synchronization Time Ratio": round(o["wait"] / (o["wait"] + o["transfer"]), 4)}
+
+
+def bandwidth(size, length):
+    mb, ms = size / 1e6, length / 1e6
+    return {"Transit Size(MB)": mb, "Transit Time(ms)": ms,
+            "Bandwidth(GB/s)": round(mb / ms, 4) if ms else 0}
+
+
+def communication(job, rank):
+    out = {}
+    empty = {**bandwidth(0, 0), "Large Packet Ratio": 0, "Size Distribution": {}}
+    for step, _, _ in job.step_times[rank]:
+        collective = {}
+        for o in job.operations[rank]:
+            if o["step"] == step:
+                own = {**bandwidth(o["bytes"], o["transfer"]), "Large Packet Ratio": 1.0,
+                       "Size Distribution": {str(o["bytes"] / 1e6): [1, o["transfer"] / 1e6]}}
+                collective[f"{o['name']}@{group_number(WORLD)}"] = {
+                    "Communication Time Info": time_info(o, rank, job),
+                    "Communication Bandwidth Info": {
+                        "RDMA": empty, "HCCS": own, "PCIE": empty, "SDMA": own, "SIO": empty}}
+        keys = ("Elapse", "Transit", "Wait", "Synchronization", "Idle")
+        infos = [c["Communication Time Info"] for c in collective.values()]
+        collective["Total Op Info"] = {
+            "Communication Time Info": {f"{k} Time(ms)": sum(i[f"{k} Time(ms)"] for i in infos)
+                                        for k in keys},
+            "Communication Bandwidth Info": {}}
+        out[f"step{step}"] = {"p2p": {}, "collective": collective}
+    return out
+
+
+def matrix(job, rank):
+    out = {}
+    for step, _, _ in job.step_times[rank]:
+        collective = {}
+        for o in job.operations[rank]:
+            if o["step"] == step:
+                collective[f"{o['name']}@{group_number(WORLD)}"] = {
+                    f"{rank}-{rank}": {"Transport Type": "LOCAL", **bandwidth(o["bytes"], 5_000)},
+                    f"{rank}-{o['to']}": {"Transport Type": "HCCS",
+                                          **bandwidth(o["bytes"], o["transfer"])}}
+        out[f"step{step}"] = {"p2p": {}, "collective": collective}
+    return out
+
+
+def write_csv(path, rows):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def kernel_rows(job, rank):
+    for i, (name, kind, core, start, end, stream, _) in enumerate(job.kernels[rank]):
+        yield {"Step Id": "", "Model ID": 4294967295, "Task ID": i, "Stream ID": stream,
+               "Name": name, "Type": kind, "Accelerator Core": core,
+               "Start Time(us)": us(job.time(rank, start)) + "\t", "Duration(us)": us(end - start),
+               "Wait Time(us)": 0, "Block Dim": 24, "Mix Block Dim": 0,
+               "Input Shapes": '"8,3;3,5"', "Input Data Types": "FLOAT;FLOAT",
+               "Input Formats": "ND;ND", "Output Shapes": '"8,5"', "Output Data Types": "FLOAT",
+               "Output Formats": "ND"}
+
+
+def statistic_rows(job, rank):
+    kinds = {}
+    for _, kind, core, start, end, _, _ in job.kernels[rank]:
+        kinds.setdefault((kind, core), []).append(end - start)
+    total = sum(map(sum, kinds.values()))
+    for (kind, core), times in kinds.items():
+        yield {"Device_id": rank % 4, "OP Type": kind, "Core Type": core, "Count": len(times),
+               "Total Time(us)": us(sum(times)), "Min Time(us)": us(min(times)),
+               "Avg Time(us)": round(sum(times) / len(times) / 1000, 3),
+               "Max Time(us)": us(max(times)), "Ratio(%)": round(100 * sum(times) / total, 3)}
+
+
+def memory_rows(job, rank):
+    for i, (_, start, end) in enumerate(job.step_times[rank]):
+        yield {"Name": "aten::mm", "Size(KB)": 512.0 * (i + 1),
+               "Allocation Time(us)": us(job.time(rank, start + 15_000)) + "\t",
+               "Release Time(us)": us(job.time(rank, end - 50_000)) + "\t",
+               "Active Release Time(us)": "", "Duration(us)": us(end - start - 65_000),
+               "Active Duration(us)": "", "Allocation Total Allocated(MB)": 1.5 + i,
+               "Allocation Total Reserved(MB)": 20.0, "Allocation Total Active(MB)": 1.5 + i,
+               "Release Total Allocated(MB)": 1.0 + i, "Release Total Reserved(MB)": 20.0,
+               "Release Total Active(MB)": 1.0 + i, "Stream Ptr": 0, "Device Type": f"NPU:{rank % 4}"}
+
+
+def write_profile(job, rank, where, maker="pt", version="2.6.0", pid=None, world=WORLD,
+                  start_time="20261125210032198"):
+    """The profile directory of a rank; its path."""
+    path = os.path.join(where, f"{job.host(rank)}_{pid or 9000 + rank}_{start_time}_ascend_{maker}")
+    out = os.path.join(path, "ASCEND_PROFILER_OUTPUT")
+    os.makedirs(out)
+    dump = lambda name, value: open(os.path.join(path, name), "w").write(json.dumps(value))
+    key = "ms_version" if maker == "ms" else "torch_npu_version"
+    dump(f"profiler_info_{rank}.json", {"rank_id": rank, key: version, "cann_version": "8.1.RC1",
+                                        "config": {}})
+    dump("profiler_metadata.json", {
+        "distributed_args": {"world_size": job.ranks, "rank": rank},
+        "parallel_group_info": {world: {"group_name": "default_group", "group_rank": rank,
+                                        "global_ranks": list(range(job.ranks))}}})
+    dump("ASCEND_PROFILER_OUTPUT/trace_view.json", trace_events(job, rank, maker))
+    dump("ASCEND_PROFILER_OUTPUT/communication.json", communication(job, rank))
+    dump("ASCEND_PROFILER_OUTPUT/communication_matrix.json", matrix(job, rank))
+    write_csv(os.path.join(out, "step_trace_time.csv"),
+              [{"Device_id": rank % 4, **row} for row in step_rows(job, rank)])
+    write_csv(os.path.join(out, "kernel_details.csv"), list(kernel_rows(job, rank)))
+    write_csv(os.path.join(out, "op_statistic.csv"), list(statistic_rows(job, rank)))
+    write_csv(os.path.join(out, "operator_memory.csv"), list(memory_rows(job, rank)))
+    return path
+
+
+def write_job(job, where, **options):
+    return [write_profile(job, rank, where, **options) for rank in range(job.ranks)]
+
+
+if __name__ == "__main__":
+    write_job(Job(int(sys.argv[2]) if len(sys.argv) > 2 else 8), sys.argv[1])

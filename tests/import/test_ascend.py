@@ -1,0 +1,421 @@
+"""Imported profiles of MindSpore and of Ascend's devices: what is in the rank files is what they say,
+sums are those of the profilers' own files and of msprof-analyze, and bad profiles are named.
+
+    test_ascend.py PROFWRAP CASE        test_ascend.py --list
+"""
+import collections
+import csv
+import decimal
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import ascend_profiles
+from ascend_profiles import Job, group_number, step_rows, us, write_job, write_profile
+
+CASES = {}
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "profwrap")
+
+# A loop of MindSpore under its own profiler, as in its documentation.
+MINDSPORE_LOOP = """
+import sys
+import numpy as np
+import mindspore as ms
+from mindspore import nn, ops, Tensor
+from mindspore.profiler import profile, ProfilerActivity, tensorboard_trace_handler
+ms.set_context(mode=ms.GRAPH_MODE if sys.argv[2] == "graph" else ms.PYNATIVE_MODE)
+ms.set_device("CPU")
+net = nn.SequentialCell(nn.Dense(16, 32), nn.ReLU(), nn.Dense(32, 4))
+step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()),
+                           nn.SGD(net.trainable_params(), 0.01))
+x, y = Tensor(np.ones((8, 16), np.float32)), Tensor(np.ones((8, 4), np.float32))
+step(x, y)
+with profile(activities=[ProfilerActivity.CPU],
+             on_trace_ready=tensorboard_trace_handler(sys.argv[1])) as p:
+    for i in range(10):
+        step(x, y)
+        p.step()
+"""
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def skip(reason):
+    print("skipped:", reason)
+    sys.exit(77)
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([profwrap, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done.stderr if status or arguments[0] == "import" else done.stdout
+
+
+def new(name=""):
+    return tempfile.mkdtemp(dir=where, prefix=name)
+
+
+def imported(*paths, options=()):
+    """The rank files by rank, what was said, and their directory."""
+    directory = new()
+    said = run("import", *options, "-o", directory, *paths)
+    ranks = {int(name[5:10]): h5py.File(os.path.join(directory, name))
+             for name in os.listdir(directory) if name.endswith(".h5")}
+    check_all_events_are_told(said)
+    return ranks, said, directory
+
+
+def refused(*paths, options=()):
+    directory = new()
+    said = run("import", *options, "-o", directory, *paths, status=1)
+    assert not [name for name in os.listdir(directory) if name.startswith("rank")], said
+    assert len(said.splitlines()) == 1, said
+    return said
+
+
+def check_all_events_are_told(said):
+    """Events that were taken and those that were left out, by reason, are all events."""
+    events, taken = map(int, re.search(r"(\d+) events \(.*\), (\d+) imported", said).groups())
+    left_out = sum(int(n) for n in re.findall(r"left out: (\d+) ", said))
+    assert events == taken + left_out, said
+
+
+def merged(directory):
+    run("merge", directory)
+    return h5py.File(os.path.join(directory, "cluster.h5"))
+
+
+def texts(file):
+    return [text.decode() for text in file["strings"][()]]
+
+
+def environment(name, program):
+    path = os.path.join(CACHE, name, "bin", program)
+    if not os.path.exists(path):
+        skip(f"{path} is not there")
+    return path
+
+
+# ---- MindSpore's own profiler on a CPU ----
+
+def half_unit(text):
+    """Half a unit of the last of the six digits that C++ prints."""
+    number = decimal.Decimal(text)
+    return decimal.Decimal(1).scaleb(max(number.adjusted() - 5, -9)) / 2 if number else 0
+
+
+def check_mindspore(mode):
+    python = environment("mindspore", "python")
+    if subprocess.run([python, "-c", "import mindspore"], capture_output=True).returncode:
+        skip("mindspore does not start there")
+    script, profiles = os.path.join(where, "loop.py"), new("profiles")
+    open(script, "w").write(MINDSPORE_LOOP)
+    subprocess.run([python, script, profiles, mode], check=True, cwd=where, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "OMP_NUM_THREADS": "1"})
+    ranks, said, _ = imported(profiles)
+    assert list(ranks) == [0] and "not known" not in said, said
+    names = texts(ranks[0])
+    ours = collections.defaultdict(list)
+    kinds = collections.defaultdict(list)
+    for row in ranks[0]["events/range"]:
+        ours[names[row["name"]]].append(int(row["end"] - row["start"]))
+        kinds[names[row["category"]]].append(int(row["end"] - row["start"]))
+    for file, key, total, count, found in (
+            ("cpu_op_detail_info_0.csv", "full_op_name", "op_total_time(ms)", "op_occurrences", ours),
+            ("cpu_op_type_info_0.csv", "op_type", "total_compute_time", "type_occurrences", kinds)):
+        path, = glob.glob(os.path.join(profiles, "*_ascend_ms", "FRAMEWORK", file))
+        rows = list(csv.DictReader(open(path)))
+        assert rows
+        for row in rows:
+            times = found.pop(row[key])
+            assert len(times) == int(row[count]), row
+            # MindSpore prints each time and each sum with six digits: that is what may differ.
+            sum_ms = decimal.Decimal(sum(times)).scaleb(-6)
+            allowed = half_unit(row[total]) + sum(
+                half_unit(str(decimal.Decimal(t).scaleb(-6))) for t in times)
+            difference = abs(sum_ms - decimal.Decimal(row[total]))
+            assert difference <= allowed, (row, sum_ms)
+            if all(t < 1_000_000 for t in times):  # all digits of its times are there
+                assert f"{float(sum_ms):.6g}" == f"{float(row[total]):.6g}" or \
+                    difference <= half_unit(row[total]), (row, sum_ms)
+        assert not found, found
+
+
+@case
+def mindspore_operators_in_graph_mode():
+    check_mindspore("graph")
+
+
+@case
+def mindspore_operators_in_pynative_mode():
+    check_mindspore("pynative")
+
+
+# ---- a job that is known ----
+
+def write(job, **options):
+    directory = new("job")
+    write_job(job, directory, **options)
+    return directory
+
+
+def check_rank(job, rank, file, names):
+    at = lambda ns: job.time(rank, ns)
+    kernels = sorted((int(k["start"]), int(k["end"]), names[k["name"]], int(k["stream"]))
+                     for k in file["events/kernel"])
+    expected = [(at(s), at(e), name, stream) for name, _, _, s, e, stream, _ in job.kernels[rank]]
+    expected += [(at(o["start"]), at(o["end"]), "hcom_allReduce", 0) for o in job.operations[rank]]
+    assert kernels == sorted(expected)
+    assert {names[k["launched_by"]] for k in file["events/kernel"]} <= {"aten::mm", "ProfilerStep#4"}
+    assert set(file["events/kernel"]["device"]) == {rank % 4}
+    copies = [(int(c["start"]), int(c["end"]), int(c["bytes"])) for c in file["events/memcpy"]]
+    assert copies == [(at(s), at(e), size) for s, e, _, size in job.copies[rank]]
+    events = file["events/comm"][()]
+    assert [(int(e["start"]), int(e["end"]), int(e["seq"]), int(e["sent_bytes"])) for e in events] \
+        == [(at(o["start"]), at(o["end"]), i, o["bytes"])
+            for i, o in enumerate(job.operations[rank])]
+    assert set(events["source"]) == {3} and set(events["comm"]) == {0}
+    assert all(names[row["datatype"]] == "FP32" and names[row["algorithm"]] == "RING-RING" and
+               row["count"] == ascend_profiles.COUNT and row["enqueue"] > 0
+               for row in file["events/nccl"])
+    assert [(int(s["step"]), int(s["start"]), int(s["end"])) for s in file["steps"]] == \
+        [(n, at(a), at(b)) for n, a, b in job.step_times[rank]]
+
+
+def check_job(maker):
+    job = Job(ranks=8, skews={"node1": 7_000_000})
+    ranks, said, directory = imported(write(job, maker=maker))
+    assert sorted(ranks) == list(range(8)) and "48 of them operations of HCCL" in said, said
+    assert "72 tasks of devices that are no kernels" in said and "EVENT_RECORD" in said, said
+    for rank, file in ranks.items():
+        check_rank(job, rank, file, texts(file))
+        assert file["comms"]["size"][0] == 8 and file["comms"]["my_rank"][0] == rank
+        assert list(file["comm_members"]["world_rank"]) == list(range(8))
+    cluster = merged(directory)
+    collectives = cluster["collectives"][()]
+    assert len(collectives) == 2 * job.steps and set(collectives["nranks"]) == {8}
+    assert all(collectives["complete"])
+    # the clocks of the hosts differ by 7 ms, and no event says so but the collectives
+    assert {host.decode() for host in cluster["ranks"]["hostname"]} == {"node0", "node1"}
+    check_steps(job, cluster)
+
+
+def check_steps(job, cluster):
+    """The profilers' step trace, where it means the same."""
+    trace = cluster["gpu_trace"][()]
+    for rank in range(job.ranks):
+        for i, row in enumerate(step_rows(job, rank)):
+            ours = trace[i][rank]
+            assert us(int(ours["compute_ns"])) == row["Computing"], (rank, row, ours)
+            assert us(int(ours["comm_ns"])) == row["Communication"], (rank, row, ours)
+            assert us(int(ours["comm_exposed_ns"])) == row["Communication(Not Overlapped)"]
+            if 0 < i < job.steps - 1:  # theirs ends at the first and at the last task of all
+                free = ours["span_ns"] - ours["busy_ns"] + ours["copy_ns"]
+                assert us(int(free)) == row["Free"], (rank, row, ours)
+
+
+@case
+def torch_npu_profiles():
+    check_job("pt")
+
+
+@case
+def mindspore_profiles():
+    check_job("ms")
+
+
+@case
+def slow_rank():
+    job = Job(ranks=8, steps=12, slow_rank=5)
+    job.host = lambda rank: "node0"
+    _, _, directory = imported(write(job))
+    cluster = merged(directory)
+    assert list(cluster["stragglers"]["rank"]) == [5], cluster["stragglers"][()]
+    assert cluster["stragglers"]["steps_hit"][0] == 12
+
+
+@case
+def nobody_is_slow():
+    job = Job(ranks=8, steps=12, slow_rank=-1)
+    job.host = lambda rank: "node0"
+    _, _, directory = imported(write(job))
+    assert len(merged(directory)["stragglers"]) == 0
+
+
+@case
+def ranks_of_a_group_are_those_that_have_it():
+    job = Job(ranks=4)
+    directory = write(job)
+    for path in glob.glob(os.path.join(directory, "*")):
+        os.remove(os.path.join(path, "profiler_metadata.json"))
+    ranks, _, _ = imported(directory)
+    for rank, file in ranks.items():
+        assert list(file["comm_members"]["world_rank"]) == [0, 1, 2, 3]
+        assert file["comms"]["my_rank"][0] == rank
+        assert group_number(ascend_profiles.WORLD) in texts(file)[file["comms"]["name"][0]]
+
+
+@case
+def traces_without_their_directory():
+    job = Job(ranks=2)
+    path = os.path.join(where, "trace_view_rank1.json")
+    trace = os.path.join(write_profile(job, 1, new()), "ASCEND_PROFILER_OUTPUT", "trace_view.json")
+    shutil.copy(trace, path)
+    ranks, said, _ = imported(path)
+    assert list(ranks) == [1] and "6 of them operations of HCCL" in said, said
+    ranks, _, _ = imported(os.path.dirname(trace))
+    assert list(ranks) == [1]
+    ranks, _, _ = imported(trace)
+    assert list(ranks) == [1]
+
+
+# ---- msprof-analyze ----
+
+def analyse(directory, mode):
+    program = environment("msprof", "msprof-analyze")
+    out = new("msprof")
+    done = subprocess.run([program, "cluster", "-d", directory, "-m", mode, "-o", out, "--force"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return os.path.join(out, "cluster_analysis_output")
+
+
+@case
+def step_trace_is_that_of_msprof_analyze():
+    job = Job(ranks=4, slow_rank=2, slow_link=(1, 2))
+    directory = write(job)
+    _, _, ours = imported(directory)
+    cluster = merged(ours)
+    path = os.path.join(analyse(directory, "all"), "cluster_step_trace_time.csv")
+    seen = 0
+    for row in csv.DictReader(open(path)):
+        if row["Type"] != "rank":
+            continue
+        trace = cluster["gpu_trace"][int(row["Step"]) - job.first_step][int(row["Index"])]
+        for column, field in (("Computing", "compute_ns"), ("Communication", "comm_ns"),
+                              ("Communication(Not Overlapped)", "comm_exposed_ns")):
+            assert decimal.Decimal(row[column]) == decimal.Decimal(int(trace[field])) / 1000, row
+        hidden = int(trace["comm_ns"] - trace["comm_exposed_ns"])
+        assert decimal.Decimal(row["Overlapped"]) == decimal.Decimal(hidden) / 1000, row
+        seen += 1
+    assert seen == 4 * job.steps
+
+
+# ---- bad profiles ----
+
+@case
+def half_written_profiles_are_named_and_the_others_taken():
+    job = Job(ranks=4)
+    directory = write(job)
+    paths = sorted(glob.glob(os.path.join(directory, "*")))
+    shutil.rmtree(os.path.join(paths[0], "ASCEND_PROFILER_OUTPUT"))
+    open(os.path.join(paths[1], "ASCEND_PROFILER_OUTPUT", "trace_view.json"), "w").close()
+    trace = os.path.join(paths[2], "ASCEND_PROFILER_OUTPUT", "trace_view.json")
+    data = open(trace).read()
+    open(trace, "w").write(data[:len(data) // 2])
+    ranks, said, _ = imported(directory)
+    assert sorted(ranks) == [2, 3], said
+    assert "has no ASCEND_PROFILER_OUTPUT" in said and "has an empty trace_view.json" in said, said
+    assert "rank 2: the trace ends" in said or "rank 2: " in said and "at byte" in said, said
+    assert not ranks[2].attrs["complete"] and ranks[3].attrs["complete"]
+    shutil.rmtree(paths[2])
+    shutil.rmtree(paths[3])
+    assert "it is half written" in refused(directory)
+
+
+@case
+def profiles_of_two_jobs_are_refused():
+    for options, words in (
+            (dict(pid=4444, start_time="20261125220000000"), "are of two jobs"),
+            (dict(world="10.0.0.9%eth0_60000_0_1795640499999999"), "communicator of all ranks"),
+            (dict(maker="ms"), "with backend")):
+        job = Job(ranks=2)
+        directory = new()
+        write_profile(job, 0, directory)
+        write_profile(job, 0 if "pid" in options else 1, directory, **options)
+        said = refused(directory)
+        assert words in said, said
+    job, other = Job(ranks=2), Job(ranks=4)
+    directory = new()
+    write_profile(job, 0, directory)
+    write_profile(other, 1, directory)
+    assert "2 ranks" in refused(directory)
+
+
+@case
+def windows_of_one_process_follow_each_other():
+    first, second = Job(ranks=2), Job(ranks=2, first_step=20)
+    second.skews = {"node0": 10_000_000_000}
+    directory = new()
+    for rank in range(2):
+        write_profile(first, rank, directory)
+        write_profile(second, rank, directory, start_time="20261125210042198")
+    ranks, said, _ = imported(directory)
+    assert list(ranks[0]["steps"]["step"]) == [4, 5, 6, 20, 21, 22], said
+    assert len(ranks[0]["windows"]) == 2
+
+
+@case
+def mixed_versions_are_told():
+    job = Job(ranks=2)
+    directory = new()
+    write_profile(job, 0, directory)
+    write_profile(job, 1, directory, version="2.1.0")
+    ranks, said, _ = imported(directory)
+    assert sorted(ranks) == [0, 1]
+    assert "torch_npu 2.1.0" in said and "torch_npu 2.6.0" in said, said
+
+
+@case
+def damaged_profiles_lose_nothing_silently():
+    job = Job(ranks=1)
+    path = write_profile(job, 0, new())
+    open(os.path.join(path, "profiler_info_0.json"), "w").write('{"rank_id": ')
+    open(os.path.join(path, "profiler_metadata.json"), "w").write("[1, 2")
+    trace = os.path.join(path, "ASCEND_PROFILER_OUTPUT", "trace_view.json")
+    events = json.load(open(trace))
+    nrows = len(events)
+    device, hccl = ascend_profiles.DEVICE, ascend_profiles.HCCL
+    events += [{"ph": "X", "pid": device, "tid": 2, "ts": "nan", "dur": 1, "name": "Add",
+                "args": {"Task Type": "AI_CORE"}},
+               {"ph": "X", "pid": hccl, "tid": 0, "ts": "1795640432000000.5", "dur": "2",
+                "args": {"count": -4}},
+               {"ph": "X", "pid": 99, "tid": 0, "ts": "1", "dur": "2", "name": "?"},
+               {"ph": "Q"}, {"name": "process_name", "ph": "M", "pid": 98,
+                             "args": {"name": "Stars, Soc"}}, 7]
+    json.dump(events, open(trace, "w"))
+    ranks, said, _ = imported(path)
+    assert f"{nrows + 6} events" in said, said
+    for words in ("1 events without a possible time", "1 events without the fields",
+                  "1 events of layers", "1 events of categories", "1 events that are no JSON"):
+        assert words in said, said
+    assert len(ranks[0]["events/comm"]) == 2 * job.steps
+
+
+def main():
+    global profwrap, where, h5py
+    if sys.argv[1] == "--list":
+        print("\n".join(CASES))
+        return
+    profwrap = os.path.abspath(sys.argv[1])
+    try:
+        import h5py
+    except ImportError:
+        skip("h5py is not installed")
+    where = tempfile.mkdtemp(prefix="profwrap-ascend-")
+    try:
+        CASES[sys.argv[2]]()
+    finally:
+        shutil.rmtree(where)
+
+
+main()
