@@ -101,6 +101,8 @@ static void test_each_launcher_alone(void **state)
     assert_int_equal(identify("PMIX_RANK=1 PMIX_NAMESPACE=psc-1").launched, 0); /* of how many? */
     /* msrun's scheduler is no rank. */
     assert_int_equal(identify("MS_WORKER_NUM=8 MS_ROLE=MS_SCHED").launched, 0);
+    assert_int_equal(
+        identify("MS_WORKER_NUM=8 MS_ROLE=MS_SCHED RANK_ID=0 RANK_SIZE=8 DEVICE_ID=0").launched, 0);
 }
 
 static void test_torchrun(void **state)

@@ -51,12 +51,21 @@ static int is_step(char *const *environment)
     return pw_env_number(environment, "SLURM_STEP_ID") >= 0;
 }
 
+/* msrun's scheduler: a process of the job that is no rank, although msrun gives it RANK_ID 0 and
+ * the job's RANK_SIZE. */
+static int is_scheduler(char *const *environment, enum pw_rank_row row)
+{
+    const char *role = pw_env_value(environment, "MS_ROLE");
+    return (row == PW_RANK_MSRUN || row == PW_RANK_ASCEND) && role &&
+           pw_bare_is_same(role, "MS_SCHED");
+}
+
 static int matches(char *const *environment, enum pw_rank_row row)
 {
     const struct pw_rank_names *names = &rows[row];
     const int rank = pw_env_number(environment, names->rank);
     const int size = pw_env_number(environment, names->size);
-    if (rank < 0 || size < 1 || rank >= size)
+    if (rank < 0 || size < 1 || rank >= size || is_scheduler(environment, row))
         return 0;
     if (row == PW_RANK_SLURM)
         return is_step(environment);
