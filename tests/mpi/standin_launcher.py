@@ -58,10 +58,20 @@ def read_arguments(words):
     return size, status, epochs, words
 
 
+def start_what_is_no_rank(given):
+    """msrun's scheduler, and what shows a worker's log: both have variables of a rank."""
+    scheduler = {**given, "MS_ROLE": "MS_SCHED", "RANK_ID": "0", "RANK_SIZE": given["MS_WORKER_NUM"]}
+    del scheduler["MS_NODE_ID"]
+    subprocess.run(["true"], env={**os.environ, **scheduler}, check=True)
+    subprocess.run(["tail", "-n", "1", "/dev/null"], env={**os.environ, **given}, check=True)
+
+
 def run_epoch(name, size, epoch, command):
     workers = []
     for rank in range(size):
         given = {k: str(v) for k, v in FLAVOURS[name](rank, size, epoch).items()}
+        if name == "msrun":
+            start_what_is_no_rank(given)
         workers.append(subprocess.Popen(command, env={**os.environ, **given},
                                         start_new_session=name == "torchrun"))
 

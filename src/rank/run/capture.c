@@ -94,6 +94,13 @@ static int is_profwrap(const char *path)
     return 1;
 }
 
+/* msrun has the rank's variables in its own environment, so that `tail -f` has them, too, by which
+ * it shows a worker's log. */
+static int is_tail(const char *program, enum pw_rank_row row)
+{
+    return row == PW_RANK_MSRUN && pw_bare_is_same(pw_bare_base_name(program), "tail");
+}
+
 static void become_worker(char *self, char *program, char **argv, size_t count, char **environment)
 {
     static char worker[] = "worker";
@@ -112,8 +119,10 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     const char *launch = environment ? pw_env_value(environment, PW_LAUNCH_VARIABLE) : NULL;
     const char *path = launch ? next_field(launch) : NULL;
     const char *had = path ? next_field(path) : NULL;
-    if (!had || argc < 1 || argc > MOST_WORDS || pw_rank_is_launcher(argv) ||
-        pw_rank_find(environment, had) == PW_RANK_NONE)
+    if (!had || argc < 1 || argc > MOST_WORDS || pw_rank_is_launcher(argv))
+        return;
+    const enum pw_rank_row row = pw_rank_find(environment, had);
+    if (row == PW_RANK_NONE || is_tail(argv[0], row))
         return;
     if (copy_field(path, self, sizeof(self)) && find_program(program, sizeof(program)) &&
         !is_profwrap(program))
