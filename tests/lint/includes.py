@@ -32,6 +32,7 @@ MAY_INCLUDE = {
     "collectors/annotations": "core rank/* collectors",
     "collectors/null": "core rank/* collectors",
     "collectors/torch": "core rank/* collectors",
+    "collectors/mindspore": "core rank/* collectors",
     "collectors/nvtx": "core rank/* collectors",
     "collectors/sys": "core rank/* collectors",
     "import": "core core/h5 rank/file",

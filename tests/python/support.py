@@ -53,6 +53,24 @@ def use_wheel_if_asked():
     del sys.argv[1]
 
 
+MINDSPORE = os.path.join(os.path.dirname(WHEEL), "mindspore")
+
+
+def mindspore_python():
+    """The interpreter of MindSpore's environment; without one the test is skipped."""
+    path = os.path.join(MINDSPORE, "bin", "python")
+    if not os.access(path, os.X_OK):
+        skip(f"no MindSpore in {MINDSPORE} (scripts/setup --mindspore-wheel)")
+    return path
+
+
+def use_mindspore():
+    """This test runs by that interpreter, from its beginning."""
+    path = mindspore_python()
+    if os.path.abspath(sys.prefix) != os.path.abspath(MINDSPORE):
+        os.execv(path, [path, "-B", *sys.argv])
+
+
 def require_torch():
     try:
         import torch

@@ -190,10 +190,11 @@ class HookTest(FilesTest):
         text = "import sys; sys.path.insert(0, '.'); import torch, profwrap; print(profwrap.value)"
         self.assertEqual(self.run_python(sys.executable, "-c", text), (0, "5\n", ""))
 
-    def test_finders_go_when_torch_is_there(self):
+    def test_finders_go_when_all_are_there(self):
         self.write("torch/__init__.py", "")
+        self.write("mindspore/__init__.py", "")
         text = (
-            "import sys; sys.path.insert(0, '.'); import torch; "
+            "import sys; sys.path.insert(0, '.'); import torch, mindspore; "
             "print(any(type(f).__name__ == '_Watcher' for f in sys.meta_path), "
             "vars(torch.__spec__.loader).keys())"
         )
@@ -230,6 +231,23 @@ class RunTest(FilesTest):
         )
         wanted = "profwrap: PyTorch 1.12.1+cpu is not instrumented: 1.13 or newer is needed"
         self.assertEqual(self.profiled(text).strip(), wanted)
+
+    def test_mindspore_that_is_too_old(self):
+        self.write("mindspore/__init__.py", "__version__ = '1.10.1'\n")
+        text = (
+            "import contextlib, io, sys\nerrors = io.StringIO()\n"
+            "with contextlib.redirect_stderr(errors):\n    import mindspore\n"
+            "print(errors.getvalue())"
+        )
+        wanted = "profwrap: MindSpore 1.10.1 is not instrumented: 2.0 or newer is needed"
+        self.assertEqual(self.profiled(text).strip(), wanted)
+
+    def test_mindspore_that_is_none(self):
+        for version in ("2.10.0", "", "none"):
+            self.write("mindspore/__init__.py", f"__version__ = {version!r}\nclass nn:\n    Cell = int\n")
+            text = "import mindspore; print(mindspore.__version__ or 5)"
+            self.assertEqual(self.profiled(text), f"{version or 5}\n")
+            shutil.rmtree(self.path("out"))
 
     def test_torch_that_is_none(self):
         self.write("torch/__init__.py", "__version__ = '2.0'\n")

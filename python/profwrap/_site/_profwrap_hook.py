@@ -1,38 +1,43 @@
-"""Waits until the program has imported torch, and then instruments it by profwrap._auto.
+"""Waits until the program has imported torch or mindspore, and then instruments it by profwrap._auto or
+profwrap._mindspore.
 
 Imports nothing that the program has not imported: until then, only these two finders exist.
 """
 
 import sys
 
-_WATCHED = "torch"
+# Packages, and what is called with each: a module of profwrap and its function.
+_WATCHED = {"torch": ("_auto", "on_torch"), "mindspore": ("_mindspore", "on_mindspore")}
 
 
 class _Watcher:
-    """The first finder: it finds nothing itself, and changes the loader of torch."""
+    """The first finder: it finds nothing itself, and changes the loaders of these packages."""
 
     def __init__(self, package):
         self._package = package  # the directory of the package profwrap
+        self._awaited = set(_WATCHED)
 
     def find_spec(self, name, path=None, target=None):
-        if name != _WATCHED:
+        if name not in self._awaited:
             return None
         spec = _find_elsewhere(self, name, path, target)
         if spec is not None:
             try:
                 _call_after(spec.loader, self._has_imported)
-            except Exception:  # a loader of another kind: torch is imported, and not instrumented
+            except Exception:  # a loader of another kind: it is imported, and not instrumented
                 pass
         return spec
 
     def _has_imported(self, module):
-        if self in sys.meta_path:
+        self._awaited.discard(module.__name__)
+        if not self._awaited and self in sys.meta_path:
             sys.meta_path.remove(self)
         try:
             import time
 
             began_ns = time.perf_counter_ns()
-            _import_auto(self._package).on_torch(module, began_ns)
+            part, function = _WATCHED[module.__name__]
+            getattr(_import_part(self._package, part), function)(module, began_ns)
         except Exception:
             pass
 
@@ -70,7 +75,7 @@ def _call_after(loader, callback):
         callback(module)
 
     # By this name, Python removes its own import frames from tracebacks. So our frame is not shown
-    # either when torch cannot be imported.
+    # either when a package cannot be imported.
     exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
     loader.exec_module = exec_module
 
@@ -83,8 +88,8 @@ def _spec(package):
     )
 
 
-def _import_auto(package):
-    """Imports profwrap._auto of this package. The program gets the same package when it imports
+def _import_part(package, part):
+    """Imports the module `part` of this package. The program gets the same package when it imports
     profwrap later.
     """
     import importlib.util
@@ -101,7 +106,7 @@ def _import_auto(package):
         except BaseException:
             sys.modules.pop("profwrap", None)
             raise
-    return importlib.import_module("profwrap._auto")
+    return importlib.import_module("profwrap." + part)
 
 
 def _is_ours(spec):

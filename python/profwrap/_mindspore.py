@@ -1,0 +1,399 @@
+"""MindSpore trainings recorded without a change to the program: where MindSpore tells what happens.
+
+The import hook (_site/) calls on_mindspore() when the program has imported mindspore. What is attached
+is attached to MindSpore's classes, so it holds for Model.train, TrainOneStepCell and loops with
+value_and_grad, in PyNative and in graph mode. It changes no object of the program, and raises nothing:
+failures are counted, and the time spent here is recorded as overhead (_mindspore_cost.py). What a
+version does not have is left out.
+"""
+
+import atexit
+import functools
+import json
+import re
+import os
+import sys
+import time
+import weakref
+
+from . import _mindspore_cost, _mindspore_steps, _probe
+from ._mindspore_cost import replace, soft
+
+_OLDEST = (2, 0)
+_clock = time.perf_counter_ns
+_KINDS = 4096  # objects of which is kept what they contain
+_MOST_LOOKS = 2000  # objects that are looked at for it
+
+NOTHING, GRADIENTS, WHOLE = range(3)  # what a graph computes: gradients, or the optimizer's step too
+
+
+def _module(*names):
+    """The first of these that is imported. mindspore.common.api is mindspore.graph.api since 2.9."""
+    for name in names:
+        if name in sys.modules:
+            return sys.modules[name]
+    return None
+
+
+def _classes(names):
+    """Classes "MODULE.NAME" of those that this version has."""
+    for path in names:
+        module, _, name = path.rpartition(".")
+        found = getattr(sys.modules.get(module), name, None)
+        if isinstance(found, type):
+            yield found
+
+
+_OPTIMIZERS = ("mindspore.nn.optim.optimizer.Optimizer", "mindspore.experimental.optim.optimizer.Optimizer")
+_REDUCERS = (
+    "mindspore.nn.wrap.grad_reducer.DistributedGradReducer",
+    "mindspore.nn.wrap.grad_reducer.PipelineGradReducer",
+    "mindspore.parallel.nn.parallel_grad_reducer.PipelineGradReducer",
+)
+
+
+class _Contents:
+    """What a cell or a function that is compiled to a graph contains, found by what it refers to."""
+
+    def __init__(self, mindspore):
+        self._Cell = mindspore.nn.Cell
+        self._optimizers = tuple(_classes(_OPTIMIZERS))
+        base = sys.modules.get("mindspore.ops.composite.base")
+        self._gradients = tuple(
+            kind for kind in (getattr(base, name, None) for name in ("GradOperation_", "GradOperation"))
+            if isinstance(kind, type)
+        )
+        self._known = {}
+
+    def of(self, item, owner=None):
+        """(one of the constants above, weak references to the optimizers)."""
+        key = id(item), id(owner)
+        known = self._known.get(key)
+        if known is None or known[0]() is not item:
+            if len(self._known) >= _KINDS:
+                self._known.clear()
+            known = self._known[key] = weakref.ref(item), self._look(item, owner)
+        return known[1]
+
+    def _look(self, item, owner):
+        found, has_gradients, seen = [], False, set()
+        todo = [item, owner]
+        while todo and len(seen) < _MOST_LOOKS:
+            one = todo.pop()
+            if one is None or id(one) in seen:
+                continue
+            seen.add(id(one))
+            if isinstance(one, self._optimizers):
+                found.append(weakref.ref(one))
+            elif isinstance(one, self._gradients):
+                has_gradients = True
+            elif isinstance(one, self._Cell):
+                todo += _attributes(one)
+            elif isinstance(one, (tuple, list)):
+                todo += one[:100]
+            elif callable(one):
+                has_gradients |= _is_gradient(one)
+                todo += _references(one)
+        return (WHOLE if found else GRADIENTS if has_gradients else NOTHING), found
+
+
+def _attributes(cell):
+    values = [value for value in vars(cell).values() if not isinstance(value, (str, int, float, dict))]
+    values += getattr(cell, "_cells", None) and cell._cells.values() or ()
+    return values + [getattr(type(cell), "construct", None)]
+
+
+def _is_gradient(function):
+    name = getattr(function, "__qualname__", "")
+    return name.startswith(("_Grad.__call__", "GradOperation.__call__"))
+
+
+def _references(function):
+    """What a function of Python refers to by its closure, its globals, and as a method."""
+    values = [getattr(function, "__self__", None), getattr(function, "__wrapped__", None)]
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None or (getattr(function, "__module__", None) or "").startswith("mindspore."):
+        if code is None or not _is_gradient(function):
+            return values
+    for cell in function.__closure__ or ():
+        try:
+            values.append(cell.cell_contents)
+        except ValueError:  # not yet set
+            pass
+    codes = [code]
+    while codes:
+        one = codes.pop()
+        codes += [constant for constant in one.co_consts if hasattr(constant, "co_names")]
+        values += [function.__globals__[name] for name in one.co_names if name in function.__globals__]
+    return values
+
+
+class Auto:
+    """All that is attached to mindspore; detach() takes it off."""
+
+    def __init__(self, mindspore):
+        self._mindspore = mindspore
+        self.steps = _mindspore_steps.Steps()
+        self._contents = _Contents(mindspore)
+        self._trained = {}  # cells whose gradients were computed: weak references by id
+        self._counts = weakref.WeakKeyDictionary()  # batches that an iterator gave in this epoch
+        self._removers = []
+        self._told = 0
+        for attach in (
+            self._attach_data,
+            self._attach_optimizers,
+            self._attach_reducers,
+            self._attach_pynative,
+            self._attach_graphs,
+            self._attach_functions,
+            self._attach_train_cells,
+            self._attach_evaluations,
+        ):
+            try:
+                attach()
+            except Exception:  # a MindSpore whose inside is another: recorded without this
+                _mindspore_cost.cost.failures += 1
+
+    def detach(self):
+        soft(self.steps.end_step)()
+        for remove in reversed(self._removers):
+            soft(remove)()
+        self._removers = []
+
+    def _replace(self, owner, name, ours):
+        self._removers.append(replace(owner, name, ours))
+
+    def _surround(self, owner, name, begin, end):
+        """Calls begin(*args) before owner.name; when that answers what is true, end(that) after it."""
+        real = getattr(owner, name)
+        begin, end = soft(begin), soft(end)
+
+        @functools.wraps(real)
+        def surrounded(*args, **kwargs):
+            begun = begin(*args)
+            if not begun:
+                return real(*args, **kwargs)
+            try:
+                return real(*args, **kwargs)
+            finally:
+                end(begun)
+
+        self._replace(owner, name, surrounded)
+
+    # ---- data ----
+
+    def _attach_data(self):
+        """An iterator's wait for a batch, of Model.train's too."""
+        Iterator = sys.modules["mindspore.dataset.engine.iterators"].Iterator
+        real = Iterator.__next__
+        begin, end = soft(self._wait_begins), soft(self._wait_ends)
+
+        @functools.wraps(real)
+        def next_batch(iterator):
+            is_training = begin(iterator)
+            has_batch = False
+            try:
+                batch = real(iterator)
+                has_batch = True
+                return batch
+            finally:
+                end(iterator, is_training, has_batch)
+
+        self._replace(Iterator, "__next__", next_batch)
+
+    def _wait_begins(self, iterator):
+        source = getattr(iterator, "_Iterator__ori_dataset", None)
+        size = getattr(source, "dataset_size", None)
+        count = self._counts.get(iterator, 0)
+        if not count and self.steps.is_source(source):
+            self.steps.epoch_begins()
+        is_training = self.steps.wait_begins(source, not isinstance(size, int) or count < size)
+        if is_training and self.steps.number >= _mindspore_cost.cost.next_report:
+            _mindspore_cost.cost.report(self.steps.number)
+            self.tell_epochs()
+        return is_training
+
+    def _wait_ends(self, iterator, is_training, has_batch):
+        self._counts[iterator] = self._counts.get(iterator, 0) + 1 if has_batch else 0
+        if is_training:
+            self.steps.wait_ends(has_batch)
+
+    def tell_epochs(self):
+        epochs = self.steps.epochs
+        if epochs and len(epochs) != self._told:
+            self._told = len(epochs)
+            text = json.dumps({"count": len(epochs), "first_steps": epochs})
+            if len(text) > 8000:
+                text = json.dumps({"count": len(epochs), "first_steps": epochs[:500]})
+            _probe.calls.metadata(b"mindspore.epochs", text.encode())
+
+    # ---- parts of a step ----
+
+    def _attach_optimizers(self):
+        """Optimizers are cells; a step of theirs is a call."""
+        for kind in _classes(_OPTIMIZERS):
+            real, created = kind.__init__, soft(self.steps.created)
+
+            def init(optimizer, *args, _real=real, **kwargs):
+                _real(optimizer, *args, **kwargs)
+                created(optimizer)
+
+            self._replace(kind, "__init__", functools.wraps(real)(init))
+            self._surround(kind, "__call__", self._optimizer_begins, self._optimizer_ends)
+
+    def _optimizer_begins(self, optimizer, *_):
+        return optimizer if self.steps.optimizer_begins(optimizer) else None
+
+    def _optimizer_ends(self, optimizer):
+        self.steps.optimizers_end([optimizer])
+
+    def _attach_reducers(self):
+        for kind in _classes(_REDUCERS):
+            self._surround(kind, "__call__", self._reduce_begins, self._ends)
+
+    def _reduce_begins(self, *_):
+        return self.steps.reduce_begins()
+
+    def _ends(self, _):
+        self.steps.end()
+
+    # ---- PyNative mode ----
+
+    def _attach_pynative(self):
+        """new_graph() is called before the forward of the outermost cell, or of the function that
+        value_and_grad() was given; grad() computes the gradients."""
+        api = _module("mindspore.graph.api", "mindspore.common.api")
+        Executor = api._PyNativeExecutor
+        self._surround(Executor, "new_graph", self._forward_begins, self._ends)
+        self._surround(Executor, "grad", self._backward_begins, self._ends)
+
+    def _forward_begins(self, _, item, *__):
+        """Of a cell it is not known before its gradients were computed that it is a training's."""
+        if not isinstance(item, self._mindspore.nn.Cell) or self._is_trained(item):
+            self.steps.forward_begins()
+
+    def _is_trained(self, cell):
+        return id(cell) in self._trained and getattr(cell, "training", True)
+
+    def _backward_begins(self, _, item, grad=None, *__):
+        if isinstance(grad, self._mindspore.nn.Cell):  # the arguments' order in another version
+            item = grad
+        if isinstance(item, self._mindspore.nn.Cell):
+            self._keep_trained(item)
+        return self.steps.backward_begins()
+
+    def _keep_trained(self, cell):
+        key = id(cell)
+        if key not in self._trained:
+            self._trained[key] = weakref.ref(cell, lambda _: self._trained.pop(key, None))
+
+    # ---- graph mode ----
+
+    def _attach_graphs(self):
+        """A call of a cell in graph mode."""
+        self._surround(self._mindspore.nn.Cell, "compile_and_run", self._graph_begins, self._graph_ends)
+
+    def _attach_functions(self):
+        """A call of a function with @jit."""
+        api = _module("mindspore.graph.api", "mindspore.common.api")
+        for name in ("_JitExecutor", "_MindsporeFunctionExecutor"):
+            kind = getattr(api, name, None)
+            if kind is not None:
+                self._surround(kind, "__call__", self._function_begins, self._graph_ends)
+
+    def _graph_begins(self, cell, *_):
+        return self._begin_graph(*self._contents.of(cell))
+
+    def _function_begins(self, executor, *_):
+        return self._begin_graph(*self._contents.of(executor.fn, executor.obj))
+
+    def _begin_graph(self, kind, optimizers):
+        if kind == NOTHING or not self.steps.graph_begins():
+            return None
+        return [optimizer() for optimizer in optimizers] or True
+
+    def _graph_ends(self, optimizers):
+        if optimizers is True:
+            self.steps.end()
+        else:
+            self.steps.optimizers_end([one for one in optimizers if one is not None])
+
+    # ---- what is a training ----
+
+    def _attach_train_cells(self):
+        """The network of a TrainOneStepCell is a training's from its first call on. One that scales the
+        loss may leave the optimizer out: its step ends all the same."""
+        for kind in _classes(("mindspore.nn.wrap.cell_wrapper.TrainOneStepCell",)):
+            self._surround(kind, "__call__", self._train_cell_begins, self._train_cell_ends)
+
+    def _train_cell_begins(self, cell, *_):
+        network = getattr(cell, "network", None)
+        if isinstance(network, self._mindspore.nn.Cell):
+            self._keep_trained(network)
+        return cell if hasattr(cell, "loss_scaling_manager") or hasattr(cell, "scale_sense") else None
+
+    def _train_cell_ends(self, cell):
+        self.steps.end_skipped(cell.optimizer)
+
+    def _attach_evaluations(self):
+        for Model in _classes(("mindspore.train.model.Model",)):
+            for name in ("eval", "_eval_in_fit", "predict"):
+                if hasattr(Model, name):
+                    self._surround(Model, name, self._evaluation_begins, self._evaluation_ends)
+
+    def _evaluation_begins(self, *_):
+        self.steps.end_step()
+        self.steps.evaluations += 1
+        return True
+
+    def _evaluation_ends(self, _):
+        self.steps.evaluations -= 1
+
+
+def _version(mindspore):
+    return tuple(map(int, re.findall(r"\d+", mindspore.__version__)[:2]))
+
+
+def _say(text):
+    """One line, of one process of a host."""
+    ranks = ("MS_NODE_ID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+    if all(os.environ.get(name, "0") == "0" for name in ranks):
+        print("profwrap:", text, file=sys.stderr, flush=True)
+
+
+_active = None  # the one Auto of the process
+
+
+def on_mindspore(mindspore, began_ns=None):
+    """The program has imported mindspore: what it does from now on is recorded. Raises nothing."""
+    global _active
+    began_ns = _clock() if began_ns is None else began_ns
+    try:
+        if _active is None and _probe.calls.present >= {"step", "phase"}:
+            if _version(mindspore) < _OLDEST:
+                _say(f"MindSpore {mindspore.__version__} is not instrumented: 2.0 or newer is needed")
+                return
+            _active = Auto(mindspore)
+            atexit.register(_at_exit)
+    except Exception:  # a module of this name that is not MindSpore
+        _mindspore_cost.cost.failures += 1
+    _mindspore_cost.cost.start_ns += _clock() - began_ns
+
+
+def _at_exit():
+    if _active is not None and _active.steps.number:
+        _active.steps.end_step()
+        _active.tell_epochs()
+        _mindspore_cost.cost.tell()
+
+
+def take_over():
+    """The program says itself what to record: ends what is recorded without that. The number of the
+    next step."""
+    global _active
+    if _active is None:
+        return 0
+    _active.detach()
+    number, _active = _active.steps.number, None
+    return number

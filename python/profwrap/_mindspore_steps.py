@@ -1,0 +1,175 @@
+"""What a MindSpore training is doing that marks nothing itself: steps and phases from what
+_mindspore.py sees it call. Knows nothing of MindSpore.
+
+A step begins with the first wait for data, or the first forward, after the step before. It ends when
+all optimizers have made their step; which one is the last is learned where one of them is not used. A
+wait begins a step only where a training followed a wait for the same data before: so evaluations are
+in no step.
+"""
+
+import weakref
+from threading import get_ident
+
+from . import _annotate, _probe
+from ._annotate import ALLREDUCE, BACKWARD, DATA, FORWARD, NO_PHASE, NO_STEP, OPTIMIZER
+
+_EPOCHS = 1000  # whose first steps are kept: as metadata may be long
+
+
+class Steps:
+    def __init__(self):
+        self.number = 0  # of the step that is open, or else of the next
+        self.epochs = []  # the first step of each
+        self._open = False
+        self._phase = NO_PHASE
+        self._thread = None  # the training's, once known
+        self._optimizers = {}  # those that exist: weak references by id
+        self._stepped = set()  # ids of those that made a step in this one
+        self._latest = self._last = None  # of them; and the one whose step ends a step, once learned
+        self._sources = {}  # data that a training has waited for: weak references by id
+        self._waited = None  # what was waited for last
+        self._has_backward = False  # in this step
+        self._is_waiting = False
+        self._inside = 0  # calls that are a phase, or a whole step: what they call is theirs
+        self.evaluations = 0  # that are open
+
+    def _is_elsewhere(self):
+        return self.evaluations > 0 or self._thread not in (None, get_ident())
+
+    def _mark(self, phase):
+        if phase != self._phase:
+            self._phase = phase
+            if not _annotate.marked.phases:
+                _probe.calls.phase(phase)
+
+    def _begin_step(self):
+        if self._open:
+            return
+        self._open = True
+        self._thread = get_ident()
+        if not _annotate.marked.steps:
+            self._phase = NO_PHASE
+            _probe.calls.step(self.number)
+
+    def end_step(self):
+        if not self._open:
+            return
+        self._open = self._has_backward = False
+        self._stepped.clear()
+        self.number += 1
+        if not _annotate.marked.steps:
+            self._phase = NO_PHASE
+            _probe.calls.step(NO_STEP)
+
+    # ---- data ----
+
+    def wait_begins(self, source, has_more):
+        """True when a training waits for data, and wait_ends() is to follow. `source`: the data."""
+        if self._is_waiting or self._is_elsewhere():
+            return False
+        self._inside = 0  # of a call that raised
+        self._waited = source
+        if id(source) not in self._sources or not has_more:
+            return False
+        if self._stepped:
+            self._last = self._latest
+            self.end_step()
+        self._begin_step()
+        self._is_waiting = True
+        self._mark(DATA)
+        return True
+
+    def wait_ends(self, has_batch):
+        self._is_waiting = False
+        self._mark(NO_PHASE)
+        if not has_batch:  # the end of data of unknown length
+            self.end_step()
+
+    def epoch_begins(self):
+        if len(self.epochs) < _EPOCHS:
+            self.epochs.append(self.number)
+
+    def _keep_source(self):
+        """The data that was waited for last is a training's."""
+        source, self._waited = self._waited, None
+        key = id(source)
+        if source is None or key in self._sources:
+            return
+        try:
+            self._sources[key] = weakref.ref(source, lambda _: self._sources.pop(key, None))
+        except TypeError:
+            return
+        self.epoch_begins()
+
+    def is_source(self, source):
+        return id(source) in self._sources
+
+    # ---- phases ----
+
+    def begin(self, phase):
+        """True when the training's call that begins is that phase, and end() is to follow."""
+        if self._inside or self._is_waiting or self._is_elsewhere():
+            return False
+        self._keep_source()
+        self._inside = 1
+        self._begin_step()
+        self._mark(phase)
+        return True
+
+    def end(self):
+        self._inside = 0
+        self._mark(NO_PHASE)
+
+    def forward_begins(self):
+        """In PyNative mode: phases of the functions that it calls are its own."""
+        if not self._inside and not self._is_waiting and not self._is_elsewhere():
+            self._keep_source()
+            self._begin_step()
+            self._mark(FORWARD)
+
+    def backward_begins(self):
+        begun = self.begin(BACKWARD)
+        self._has_backward |= begun
+        return begun
+
+    def reduce_begins(self):
+        return self.begin(ALLREDUCE)
+
+    def graph_begins(self):
+        """A graph with forward and backward in it, which only the graph could tell apart."""
+        return self.begin(FORWARD)
+
+    # ---- the end of a step ----
+
+    def end_skipped(self, optimizer):
+        """`optimizer` was not called, because gradients were not finite."""
+        if self._open and self._has_backward and not self._stepped and not self._is_elsewhere():
+            self.optimizers_end([optimizer])
+
+    def created(self, optimizer):
+        key = id(optimizer)
+        if key not in self._optimizers:
+            self._optimizers[key] = weakref.ref(
+                optimizer, lambda _: self._optimizers.pop(key, None)
+            )
+
+    def optimizer_begins(self, optimizer):
+        if self._inside or self._is_elsewhere():
+            return False
+        if id(optimizer) in self._stepped:  # a loop that waits for no data
+            self._last = self._latest
+            self.end_step()
+        return self.begin(OPTIMIZER)
+
+    def optimizers_end(self, optimizers):
+        """These have made their step."""
+        for optimizer in optimizers:
+            self.created(optimizer)
+            self._latest = id(optimizer)
+            self._stepped.add(self._latest)
+        self.end()
+        if self._last is not None:
+            if self._last in self._stepped:
+                self.end_step()
+        elif len(self._stepped) >= len(self._optimizers):
+            self.end_step()

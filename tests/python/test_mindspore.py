@@ -1,0 +1,270 @@
+"""MindSpore instrumented without a change to the training: real MindSpore, a probe of Python functions.
+
+Runs by the MindSpore of scripts/setup --mindspore-wheel; skipped without it.
+"""
+
+import os
+import tempfile
+import unittest
+
+import support
+from fake_probe import FakeProbe
+
+support.use_mindspore()
+os.environ.setdefault("GLOG_v", "3")
+
+import mindspore as ms
+import mindspore.dataset
+import numpy
+from mindspore import nn
+from profwrap import _annotate, _mindspore, _mindspore_cost
+
+NAMES = {1: "data", 2: "forward", 3: "backward", 4: "allreduce", 5: "optimizer"}
+PYNATIVE = "forward backward optimizer"
+GRAPH = "forward"  # all that a graph computes
+
+
+class Points:
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        return numpy.ones(6, numpy.float32), numpy.ones(2, numpy.float32)
+
+
+def batches():
+    data = ms.dataset.GeneratorDataset(Points(), ["x", "y"], shuffle=False, num_parallel_workers=1)
+    return data.batch(4)
+
+
+def known_length():
+    data = batches()
+    data.get_dataset_size()
+    return data
+
+
+def gradients_of(net, loss, optimizer):
+    def forward(x, y):
+        return loss(net(x), y)
+
+    return ms.value_and_grad(forward, None, optimizer.parameters)
+
+
+class MindSporeTest(unittest.TestCase):
+    def setUp(self):
+        ms.set_device("CPU")
+        self.probe = FakeProbe()
+        self.addCleanup(self.probe.remove)
+        self.addCleanup(setattr, _annotate, "marked", _annotate.marked)
+        _annotate.marked = _annotate._Marked()
+        self.addCleanup(setattr, _mindspore_cost, "cost", _mindspore_cost.cost)
+        _mindspore_cost.cost = _mindspore_cost.Cost()
+        _mindspore.on_mindspore(ms)
+        self.addCleanup(self.take_off)
+
+    def take_off(self):
+        _mindspore.take_over()
+        self.assertEqual(_mindspore_cost.cost.failures, 0)
+
+    def told(self):
+        """(number, its phases) of each step."""
+        found, is_open = [], False
+        for name, value in self.probe.take("step", "phase"):
+            if name == "step":
+                self.assertEqual(value < 0, is_open)
+                is_open = value >= 0
+                if is_open:
+                    found.append((value, []))
+            elif value:
+                self.assertTrue(is_open)
+                found[-1][1].append(NAMES[value])
+        return [(number, " ".join(phases)) for number, phases in found]
+
+    def steps(self, phases, count=6, waits=True):
+        """The first wait comes before anything is known of it."""
+        rest = ("data " if waits else "") + phases
+        return [(n, phases if n == 0 else rest) for n in range(count)]
+
+    def model(self):
+        net = nn.Dense(6, 2)
+        return net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1)
+
+    def each_mode(self):
+        for mode, phases in ((ms.PYNATIVE_MODE, PYNATIVE), (ms.GRAPH_MODE, GRAPH)):
+            with self.subTest(mode=phases):
+                ms.set_context(mode=mode)
+                _mindspore.take_over()
+                _mindspore.on_mindspore(ms)
+                self.probe.take()
+                yield phases
+
+    def test_model_train(self):
+        for phases in self.each_mode():
+            ms.Model(*self.model()).train(2, known_length(), dataset_sink_mode=False)
+            self.assertEqual(self.told(), self.steps(phases))
+
+    def test_an_evaluation_is_in_no_step(self):
+        for phases in self.each_mode():
+            model = ms.Model(*self.model(), metrics={"mae"})
+            model.fit(2, known_length(), known_length(), dataset_sink_mode=False)
+            self.assertEqual(self.told(), self.steps(phases))
+            model.eval(known_length(), dataset_sink_mode=False)
+            self.assertEqual(self.told(), [])
+
+    def test_train_one_step_cell(self):
+        for phases in self.each_mode():
+            net, loss, optimizer = self.model()
+            step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), optimizer)
+            step.set_train()
+            data = known_length()
+            for _ in range(2):
+                for x, y in data.create_tuple_iterator():
+                    step(x, y)
+            self.assertEqual(self.told(), self.steps(phases))
+
+    def test_value_and_grad(self):
+        for phases in self.each_mode():
+            net, loss, optimizer = self.model()
+            gradients = gradients_of(net, loss, optimizer)
+            net.set_train()
+            data, others = known_length(), known_length()
+            for _ in range(2):
+                for batch in data.create_dict_iterator():
+                    _, found = gradients(batch["x"], batch["y"])
+                    optimizer(found)
+                for batch in others.create_dict_iterator():
+                    net(batch["x"])
+            both = PYNATIVE if phases == PYNATIVE else "forward optimizer"
+            self.assertEqual(self.told(), self.steps(both))
+
+    def test_a_step_that_is_one_function(self):
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        net, loss, optimizer = self.model()
+        gradients = gradients_of(net, loss, optimizer)
+        net.set_train()
+
+        @ms.jit
+        def step(x, y):
+            value, found = gradients(x, y)
+            optimizer(found)
+            return value
+
+        for x, y in known_length().create_tuple_iterator():
+            step(x, y)
+        self.assertEqual(self.told(), self.steps(GRAPH, 3))
+
+    def test_gradient_accumulation(self):
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        net, loss, optimizer = self.model()
+        gradients = gradients_of(net, loss, optimizer)
+        net.set_train()
+        sums = None
+        data = known_length()
+        for n, (x, y) in enumerate(data.create_tuple_iterator(num_epochs=1)):
+            _, found = gradients(x, y)
+            sums = found if sums is None else [a + b for a, b in zip(sums, found)]
+            if n % 3 == 2:
+                optimizer(tuple(sums))
+        self.assertEqual(
+            self.told(), [(0, "forward backward data forward backward data forward backward optimizer")]
+        )
+
+    def test_two_optimizers(self):
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        net, loss, optimizer = self.model()
+        other = nn.SGD(net.trainable_params(), 0.1)
+        gradients = gradients_of(net, loss, optimizer)
+        net.set_train()
+        for x, y in known_length().create_tuple_iterator():
+            for one in (optimizer, other):
+                one(gradients(x, y)[1])
+        self.assertEqual(self.told(), self.steps(PYNATIVE + " " + PYNATIVE, 3))
+
+    def test_a_loop_without_data(self):
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        net, loss, optimizer = self.model()
+        x, y = ms.ops.ones((4, 6)), ms.ops.ones((4, 2))
+        gradients = gradients_of(net, loss, optimizer)
+        for _ in range(3):
+            optimizer(gradients(x, y)[1])
+        self.assertEqual(self.told(), self.steps(PYNATIVE, 3, waits=False))
+
+    def test_exceptions_pass(self):
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        net, loss, optimizer = self.model()
+
+        def fails(x):
+            raise KeyError("mine")
+
+        with self.assertRaises(KeyError):
+            ms.value_and_grad(fails, None, optimizer.parameters)(ms.ops.ones((4, 6)))
+        self.probe.take()
+        self.test_value_and_grad()
+
+    def test_the_programs_own_steps_are_the_steps(self):
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        _annotate.marked.steps = True
+        ms.Model(*self.model()).train(1, known_length(), dataset_sink_mode=False)
+        self.assertEqual(self.probe.take("step"), [])
+
+    def test_epochs(self):
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        ms.Model(*self.model()).train(3, known_length(), dataset_sink_mode=False)
+        _mindspore._at_exit()
+        told = {key: value for _, key, value in self.probe.take("metadata")}  # the last counts
+        self.assertEqual(told["mindspore.epochs"], '{"count": 3, "first_steps": [0, 3, 6]}')
+
+    def windows(self, *steps):
+        """What start() and stop() were told between which steps' ends."""
+        from profwrap.mindspore import ProfilerCallback
+
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        seen, probe = [], self.probe
+        probe.take()
+
+        class Note(ms.train.Callback):
+            def on_train_step_end(self, run_context):
+                seen.extend(name for name, *_ in probe.calls if name in ("start", "stop"))
+                probe.calls.clear()
+                seen.append(run_context.original_args().cur_step_num)
+
+        callbacks = [Note(), ProfilerCallback(*steps)]
+        ms.Model(*self.model()).train(2, known_length(), callbacks, dataset_sink_mode=False)
+        return seen + [name for name, *_ in self.probe.calls if name in ("start", "stop")]
+
+    def test_profiler_callback(self):
+        self.assertEqual(self.windows(), [1, 2, 3, 4, 5, 6])
+        self.assertEqual(self.windows(3, 4), ["stop", 1, 2, "start", 3, 4, "stop", 5, 6, "start"])
+        self.assertEqual(self.windows(5), ["stop", 1, 2, 3, 4, "start", 5, 6])
+        self.assertEqual(self.windows(None, 2), [1, 2, "stop", 3, 4, 5, 6, "start"])
+
+    def test_profiler_callback_that_marks_steps(self):
+        """Where nothing else does: with --no-python."""
+        from profwrap.mindspore import ProfilerCallback
+
+        _mindspore.take_over()
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        ms.Model(*self.model()).train(1, known_length(), ProfilerCallback(), dataset_sink_mode=False)
+        self.assertEqual([step for _, step in self.probe.take("step")], [0, 1, 2, 3, -1])
+
+    def test_profiler_callback_with_steps_that_cannot_be(self):
+        from profwrap.mindspore import ProfilerCallback
+
+        for steps in ((0, 3), (3, 2)):
+            self.assertRaises(ValueError, ProfilerCallback, *steps)
+        self.assertRaises(TypeError, ProfilerCallback, "2")
+
+    def test_taken_off(self):
+        before = ms.nn.Cell.compile_and_run, nn.Optimizer.__init__, vars(nn.Optimizer).get("__call__")
+        _mindspore.take_over()
+        _mindspore.on_mindspore(ms)
+        _mindspore.take_over()
+        self.assertNotIn("__call__", vars(nn.Optimizer))
+        self.assertIsNot(nn.Optimizer.__init__, before[1])
+        _mindspore.on_mindspore(ms)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # MindSpore writes files where it runs
+        unittest.main(verbosity=2)
