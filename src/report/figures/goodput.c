@@ -3,7 +3,7 @@
 
 #include "core/limits.h"
 
-/* a + b of numbers that are -1 where they are not known. */
+/* Returns a + b, or -1 when one of them is not known (-1). */
 static int64_t add_known(int64_t a, int64_t b)
 {
     return a < 0 || b < 0 ? -1 : pw_sum(a, b);

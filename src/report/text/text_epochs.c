@@ -1,4 +1,4 @@
-/* The epochs of a job whose launcher started its ranks again; see sections.h. */
+/* Prints the epochs of a job, one for each start of its ranks by the launcher; see sections.h. */
 #include <inttypes.h>
 #include <stdio.h>
 
