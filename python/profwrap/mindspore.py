@@ -1,13 +1,27 @@
-"""For MindSpore trainings that say themselves what to record.
+"""For MindSpore trainings that say themselves what to record: a callback, and the names of
+mindspore.profiler.
 
 Steps, phases and collectives are recorded without any of this (docs/mindspore.md).
 """
 
 import operator
 
+from mindspore.profiler import ProfilerActivity, ProfilerLevel
 from mindspore.train.callback import Callback
 
 from . import _annotate, _mindspore
+from ._mindspore_profile import Profiler, analyse, profile, schedule, tensorboard_trace_handler
+
+__all__ = [
+    "Profiler",
+    "ProfilerActivity",
+    "ProfilerCallback",
+    "ProfilerLevel",
+    "analyse",
+    "profile",
+    "schedule",
+    "tensorboard_trace_handler",
+]
 
 
 class ProfilerCallback(Callback):

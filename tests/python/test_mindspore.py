@@ -6,6 +6,8 @@ Runs by the MindSpore of scripts/setup --mindspore-wheel; skipped without it.
 import os
 import tempfile
 import unittest
+import unittest.mock
+import warnings
 
 import support
 from fake_probe import FakeProbe
@@ -253,6 +255,77 @@ class MindSporeTest(unittest.TestCase):
         for steps in ((0, 3), (3, 2)):
             self.assertRaises(ValueError, ProfilerCallback, *steps)
         self.assertRaises(TypeError, ProfilerCallback, "2")
+
+    def loop_under(self, prof, count=6):
+        """What it was told: starts and stops of the recording, and steps, before and after each step."""
+        net, loss, optimizer = self.model()
+        gradients = gradients_of(net, loss, optimizer)
+        x, y = ms.ops.ones((4, 6)), ms.ops.ones((4, 2))
+        told = []
+        for _ in range(count):
+            optimizer(gradients(x, y)[1])
+            prof.step()
+            told.append([name for name, *_ in self.probe.take("start", "stop")])
+        return told
+
+    def test_profile_with_a_schedule(self):
+        import profwrap.mindspore as p
+
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        windows = []
+        plan = p.schedule(wait=1, warmup=1, active=2, repeat=1)
+        with p.profile(schedule=plan, on_trace_ready=windows.append) as prof:
+            self.assertEqual([name for name, *_ in self.probe.take("start", "stop")], ["stop"])
+            told = self.loop_under(prof)
+        self.assertEqual(told[:2], [["stop"], ["start"]])
+        self.assertEqual(told[2], [])
+        self.assertEqual(told[3][0], "stop")
+        self.assertNotIn(["start"], told[3:])
+        self.assertEqual([window.steps for window in windows], ["2-3"])
+
+    def test_profiler(self):
+        import profwrap.mindspore as p
+
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        prof = p.Profiler(start_profile=False, output_path="./data")
+        self.assertEqual([name for name, *_ in self.probe.take("start", "stop")], ["stop"])
+        prof.start()
+        self.loop_under(prof, 2)
+        prof.add_metadata("name", "value")
+        prof.add_metadata_json("more", '{"a": 1}')
+        self.assertEqual(self.probe.take("metadata"),
+                         [("metadata", "name", "value"), ("metadata", "more", '{"a": 1}')])
+        prof.analyse()
+        self.assertEqual(self.probe.take("start", "stop")[-1], ("stop",))
+        prof.analyse()
+        self.assertRaises(ValueError, prof.analyse, mode="later")
+        self.assertRaises(TypeError, p.profile, activities=["CPU"])
+
+    def test_arguments_without_a_counterpart_warn_once(self):
+        from mindspore.profiler import AicoreMetrics, _ExperimentalConfig
+        import profwrap.mindspore as p
+
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            defaults = dict(activities=[p.ProfilerActivity.CPU], experimental_config=_ExperimentalConfig())
+            p.profile(**defaults).stop()
+            self.assertEqual(seen, [])
+            for _ in range(2):
+                p.profile(with_stack=True, activities=[p.ProfilerActivity.NPU]).stop()
+                config = _ExperimentalConfig(aic_metrics=AicoreMetrics.PipeUtilization)
+                p.profile(experimental_config=config).stop()
+                p.Profiler(profiler_level=p.ProfilerLevel.Level1, unknown=3).stop()
+        names = [str(one.message).split()[1] for one in seen]
+        self.assertEqual(names, ["ProfilerActivity.NPU", "with_stack", "aic_metrics", "profiler_level",
+                                 "unknown"])
+        self.assertEqual({one.filename for one in seen}, {__file__})
+
+    def test_analyse_needs_profwrap(self):
+        import profwrap.mindspore as p
+
+        with unittest.mock.patch.dict(os.environ, PATH="/nowhere"):
+            self.assertRaisesRegex(FileNotFoundError, "profwrap is not in PATH", p.analyse, "out")
+        self.assertRaises(ValueError, p.analyse, "out", step_list=[3, 9])
 
     def test_taken_off(self):
         before = ms.nn.Cell.compile_and_run, nn.Optimizer.__init__, vars(nn.Optimizer).get("__call__")
