@@ -7,9 +7,11 @@ several ranks without MPI, whose slow rank is named.
 
 import collections
 import json
+import math
 import os
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import unittest
@@ -41,6 +43,7 @@ rank, size = dist.get_rank(), dist.get_world_size()
 """
 
 OPERATIONS = PROGRAM + """
+import profwrap
 from torch.profiler import ProfilerActivity, profile
 
 old = torch.__version__.startswith("1.")  # its Gloo gathers into lists only
@@ -75,17 +78,30 @@ group = dist.new_group([0, 1])
 model = DistributedDataParallel(torch.nn.Linear(300, 300))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 dist.barrier()
-with profile(activities=[ProfilerActivity.CPU]) as prof:
-    operations(group)
-    for _ in range(20):
-        optimizer.zero_grad()
-        model(torch.ones(20, 300)).sum().backward()
-        optimizer.step()
+large = torch.ones(1 << 20)
+parts = [torch.empty(1 << 18) for _ in range(size)]
+with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as prof:
+    with profwrap.range("profiled"):
+        operations(group)
+        for _ in range(20):
+            optimizer.zero_grad()
+            model(torch.ones(20, 300)).sum().backward()
+            optimizer.step()
+        for late in range(8):  # each rank waits for the other one in turn
+            time.sleep(0.2 * (late % 2 == rank))
+            dist.all_reduce(large)
+            time.sleep(0.2 * (late % 2 == rank))
+            dist.broadcast(large, src=late % 2)
+            time.sleep(0.2 * (late % 2 == rank))
+            dist.all_gather(parts, large[: 1 << 18])
+        # The last operation's end is told to the profiler in a thread of the group, after the wait.
+        dist.barrier()
+        time.sleep(0.1)
 dist.barrier()
 events = []
-for event in prof.events():
+for event in sorted(prof.events(), key=lambda event: event.time_range.start):
     if event.name.startswith("gloo:"):
-        events.append([event.name, event.time_range.elapsed_us()])
+        events.append([event.name, event.time_range.elapsed_us(), event.input_shapes])
 with open(sys.argv[1] + f"/seen-{rank}.json", "w") as file:
     json.dump(events, file)
 dist.destroy_process_group()
@@ -183,6 +199,16 @@ def rows(path):
                 for row in table[:]]
 
 
+def profiled_time(path):
+    """Begin and end of the range "profiled"."""
+    with h5py.File(path) as file:
+        names = [name.decode() for name in file["strings"][:]]
+        for row in file["events/range"][:]:
+            if names[row["name"]] == "profiled":
+                return int(row["start"]), int(row["end"])
+    raise AssertionError(f"{path} has no such range")
+
+
 class Collectives(support.TempDirTest):
     def merged(self, out):
         subprocess.run([support.PROFWRAP, "merge", "--quiet", out], check=True)
@@ -190,19 +216,53 @@ class Collectives(support.TempDirTest):
                               capture_output=True, text=True)
         return json.loads(done.stdout)
 
-    def test_every_operation_of_the_profiler_is_recorded(self):
+    def profiled(self):
+        """Of each rank: (operation: what PyTorch's profiler has of it, and our rows), in their order."""
         out = self.path("out")
         status, printed = end(start(out, 2, OPERATIONS, self.tmp, options=["--no-merge"]))
         self.assertEqual(status, [0, 0], printed)
         for rank in (0, 1):
             with open(self.path(f"seen-{rank}.json"), encoding="utf-8") as file:
                 seen = json.load(file)
-            ours = rows(f"{out}/rank-{rank:05d}.h5")
-            wanted = collections.Counter(NAMES[name.removeprefix("gloo:")] for name, _ in seen)
-            found = collections.Counter(row["op"] for row in ours)
-            self.assertGreater(wanted["Allreduce"], 20)
-            for name, count in wanted.items():  # ours also has those outside of the profiler's time
-                self.assertGreaterEqual(found[name], count, (rank, name, wanted, found))
+            path = f"{out}/rank-{rank:05d}.h5"
+            since, until = profiled_time(path)
+            ours = [row for row in rows(path) if since <= row["start"] < until]
+            ours = [row for row in ours if row["op"] in NAMES.values()]  # and no waits
+            found = {name: ([], []) for name in NAMES.values()}
+            for event in seen:
+                found[NAMES[event[0].removeprefix("gloo:")]][0].append(event)
+            for row in sorted(ours, key=lambda row: row["start"]):
+                found[row["op"]][1].append(row)
+            yield rank, found
+
+    def test_every_operation_of_the_profiler_is_recorded(self):
+        for rank, found in self.profiled():
+            self.assertGreater(len(found["Allreduce"][0]), 30)
+            for name, (theirs, ours) in found.items():
+                self.assertEqual(len(ours), len(theirs), (rank, name, theirs, ours))
+            elements = [math.prod(shapes[0]) for _, _, shapes in found["Allreduce"][0]]
+            sizes = [row["sent_bytes"] for row in found["Allreduce"][1]]
+            for count, size in zip(elements, sizes):  # all are of 4 bytes, but those 7
+                self.assertEqual(size, count * (8 if count == 7 else 4), (elements, sizes))
+
+    def test_times_are_those_of_the_profiler(self):
+        """Ours begin with the call, and the profiler's with the thread that runs the operation, and end
+        with its last callback: milliseconds later on a machine with more to do than processors. So
+        operations are compared one by one where they last for long, and in sum from 1 ms on."""
+        sizes = {"Allreduce": 4 << 20, "Bcast": 4 << 20, "Allgather": 1 << 20}
+        for rank, found in self.profiled():
+            for name, size in sizes.items():
+                pairs = [(row["end"] - row["start"], 1e3 * us)
+                         for (_, us, _), row in zip(*found[name])
+                         if size in (row["sent_bytes"], row["recv_bytes"]) and us >= 1e3]
+                sums = sum(ours for ours, _ in pairs) / sum(theirs for _, theirs in pairs) - 1
+                long = [pair for pair in pairs if pair[1] >= 50e6]
+                self.assertGreaterEqual(len(long), 4, (rank, name, pairs))
+                differs = statistics.median(abs(ours / theirs - 1) for ours, theirs in long)
+                print(f"rank {rank}: {len(pairs)} {name} of 1 ms and more: sums differ by"
+                      f" {100 * sums:.2f} %; {len(long)} of 50 ms: median {100 * differs:.2f} %")
+                self.assertLess(abs(sums), 0.05, (rank, name, pairs))
+                self.assertLess(differs, 0.05, (rank, name, pairs))
 
     def test_sizes(self):
         out = self.path("out")
@@ -211,7 +271,7 @@ class Collectives(support.TempDirTest):
         found = collections.Counter((r["op"], r["sent_bytes"]) for r in rows(f"{out}/rank-00000.h5"))
         for what in (("Allreduce", 20000), ("Allreduce", 56), ("Allreduce", 1200000),
                      ("Allreduce", 52), ("Allgather", 120), ("Allgather", 160), ("Reduce", 20000),
-                     ("Scatter", 72), ("Gather", 44), ("Send", 68), ("Bcast", 0)):
+                     ("Scatter", 72), ("Gather", 44), ("Send", 68)):
             if what != ("Allgather", 160) or not torch.__version__.startswith("1."):
                 self.assertEqual(found[what], 1, (what, found))
         # DistributedDataParallel's buckets: 300 x 300 weights and 300 biases.
