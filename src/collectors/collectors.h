@@ -10,6 +10,7 @@
 extern const struct pw_collector pw_collector_mpi;         /* calls of MPI */
 extern const struct pw_collector pw_collector_nccl;        /* operations of NCCL and RCCL */
 extern const struct pw_collector pw_collector_torch;       /* calls of torch.distributed */
+extern const struct pw_collector pw_collector_mindspore;   /* MindSpore's collectives on CPUs */
 extern const struct pw_collector pw_collector_annotations; /* calls of profwrap.h's functions */
 extern const struct pw_collector pw_collector_nvtx;        /* calls of NVTX */
 extern const struct pw_collector pw_collector_gpu;         /* what ran on GPUs */

@@ -21,7 +21,8 @@ const struct pw_collector *pw_cli_collectors(void)
     table[5] = pw_collector_gpu;
     table[6] = pw_collector_nccl; /* after gpu, whose kernels time its operations */
     table[7] = pw_collector_torch;
-    table[8] = pw_collector_null;
+    table[8] = pw_collector_mindspore;
+    table[9] = pw_collector_null;
     return table;
 }
 

@@ -113,7 +113,8 @@ static const char *prefix_of(const struct pw_row_comm_event *e)
     static const char *const prefixes[] = {[PW_SOURCE_MPI] = "MPI_",
                                            [PW_SOURCE_NCCL] = "nccl",
                                            [PW_SOURCE_GLOO] = "gloo ",
-                                           [PW_SOURCE_HCCL] = "hccl"};
+                                           [PW_SOURCE_HCCL] = "hccl",
+                                           [PW_SOURCE_MCCL] = "mccl "};
     return e->source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[e->source] : "";
 }
 
@@ -130,11 +131,7 @@ static void put_slice(struct pw_chrome *c, const struct pw_rankview *view,
     pw_chrome_begin_event(c, "X", view->rank, track_of(e), start);
     pw_chrome_put_duration(c, duration);
     pw_chrome_put_name(c, prefix_of(e), pw_op_info(e->op)->name);
-    fprintf(c->out, ",\"cat\":\"%s\"",
-            e->source == PW_SOURCE_NCCL   ? "nccl"
-            : e->source == PW_SOURCE_GLOO ? "gloo"
-            : e->source == PW_SOURCE_HCCL ? "hccl"
-                                          : "mpi");
+    fprintf(c->out, ",\"cat\":\"%s\"", pw_enum_name(PW_F_SOURCE, e->source));
     put_comm_args(c, view, e);
     fputs("}", c->out);
 }

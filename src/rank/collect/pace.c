@@ -81,7 +81,8 @@ void pw_pace_record(struct pw_pace *pace, int ring, const struct pw_record *reco
 {
     if (record->type == PW_REC_COMM)
         add(&pace->mpi_ns[ring], inside_ns(record, origin));
-    else if (record->type == PW_REC_TORCH_CALL || record->type == PW_REC_TORCH_WAIT)
+    else if (record->type == PW_REC_TORCH_CALL || record->type == PW_REC_TORCH_WAIT ||
+             record->type == PW_REC_MCCL_CALL)
         add(&pace->mpi_ns[ring], between(origin->start, origin->end));
     else if (pw_record_is_step(record))
         begin_step(pace, ring, record, origin->start);

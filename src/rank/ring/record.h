@@ -70,6 +70,10 @@ enum pw_record_type {
     PW_REC_TORCH_CALL,    /* an operation was begun */
     PW_REC_TORCH_DONE,    /* it ended; its thread began it at `start` */
     PW_REC_TORCH_WAIT,    /* the program waited for it, or for all */
+    /* Collector mindspore. */
+    PW_REC_MCCL_GROUP,   /* a group of ranks, as PW_REC_COMM_DEF */
+    PW_REC_MCCL_MEMBERS, /* as PW_REC_COMM_MEMBERS */
+    PW_REC_MCCL_CALL,    /* an operation, as PW_REC_TORCH_CALL: it ended with the call */
     /* Collector null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT
@@ -86,6 +90,7 @@ enum {
     PW_ACTIVITY_NCCL = 64,
     PW_ACTIVITY_ROCM = 128,
     PW_ACTIVITY_TORCH = 256,
+    PW_ACTIVITY_MINDSPORE = 512,
 };
 
 /* Whose GPUs: `op` of PW_REC_GPU_STATE, flags of PW_REC_GPU_DEVICE. */
@@ -140,6 +145,8 @@ enum { PW_NCCL_TASK_LAUNCHED = 1, PW_NCCL_TASK_REPLAYED = 2, PW_NCCL_TASK_CAPTUR
 /* Bit of the handle in an open call that waits for a process group of PyTorch: the rest is the
  * group's index. No address of a program has it. */
 #define PW_TORCH_HANDLE (UINT64_C(1) << 63)
+/* The same of a thread in a collective of MindSpore. */
+#define PW_MCCL_HANDLE (UINT64_C(1) << 62)
 
 /* Flags of PW_REC_NCCL_PROXY. */
 enum { PW_NCCL_PROXY_SENDS = 1 };
@@ -416,6 +423,7 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_TORCH_CALL:
     case PW_REC_TORCH_DONE:
     case PW_REC_TORCH_WAIT:
+    case PW_REC_MCCL_CALL:
         return PW_LOST_COMMUNICATION;
     case PW_REC_RANGE:
     case PW_REC_QUEUE:

@@ -1,0 +1,214 @@
+/* Wrappers of MindSpore's collectives on CPUs (MCCL, over TCP). In-app code, reached because the
+ * probe is preloaded: libmindspore_cpu.so calls the functions of libmindspore_cluster.so by symbol,
+ * and the loader finds the probe's first. So every operation is seen, whether a graph begins it or
+ * a single operator of PyNative mode, in whichever thread.
+ *
+ * An operation blocks its thread until it is done. While it runs, the thread shows it as the call
+ * that it is in. Arguments are passed on without being read, except the group's first three members
+ * (struct group_info).
+ *
+ * Exceptions of C++ pass through. The thread is then still locked, and shows a call; its next
+ * operation begins by ending that (`held`). */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "collectors/mindspore/mccl_group.h"
+#include "core/ops.h"
+#include "rank/probe/recording.h"
+#include "rank/probe/scope.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The beginning of MindSpore's CommunicationGroupInfo; `begin` and `end` are a std::vector's. */
+struct group_info {
+    uint32_t size, global_rank;
+    const uint32_t *begin, *end;
+};
+
+struct call {
+    struct pw_thread *thread; /* NULL: not recorded */
+    struct pw_mccl_group *group;
+    struct pw_record record;
+};
+
+/* What an exception left locked. */
+static _Thread_local struct pw_thread *held __attribute__((tls_model("initial-exec")));
+
+static struct pw_mccl_group *group_of(const struct group_info *info)
+{
+    const ptrdiff_t members = info ? info->end - info->begin : 0;
+    if (!info || members < 1 || (uint64_t)members != info->size)
+        return NULL; /* a version with another layout */
+    return pw_mccl_group_find(info->begin, info->size, info->global_rank);
+}
+
+static int32_t world_rank(const struct pw_mccl_group *group, int64_t rank)
+{
+    return group && group->world && rank >= 0 && rank < group->size ? (int32_t)group->world[rank]
+                                                                    : -1;
+}
+
+static void show(const struct call *call)
+{
+    struct pw_open_call *open = call->thread->call;
+    atomic_store_explicit(&open->start, call->record.start, memory_order_relaxed);
+    atomic_store_explicit(&open->peer, call->record.torch_call.peer, memory_order_relaxed);
+    atomic_store_explicit(&open->tag, (int32_t)call->record.torch_call.seq, memory_order_relaxed);
+    atomic_store_explicit(&open->handle, PW_MCCL_HANDLE | call->record.torch_call.comm,
+                          memory_order_relaxed);
+    atomic_store_explicit(&open->op, call->record.op, memory_order_release);
+}
+
+static void unlock(struct pw_thread *thread)
+{
+    held = NULL;
+    pw_probe_unlock(thread);
+}
+
+/* `peer`: rank in the group of the root or the partner; -1 none. `bytes`: of one rank's part. */
+static void begin(struct call *call, uint16_t op, int64_t peer, const struct group_info *info)
+{
+    *call = (struct call){.group = NULL};
+    if (held)
+        unlock(held);
+    if (!pw_gate->on || !(pw_gate->activities & PW_ACTIVITY_MINDSPORE))
+        return;
+    struct pw_mccl_group *group = call->group = group_of(info);
+    const bool is_collective = pw_op_info(op)->cls == PW_CLASS_COLL;
+    /* Numbered also while recording is paused: the other ranks may record. */
+    const uint32_t seq = group && is_collective ? atomic_fetch_add(&group->collectives, 1) : 0;
+    if (pw_op_info(op)->level > pw_recording_level())
+        return;
+    call->thread = pw_recording_hold_open(PW_ACTIVITY_MINDSPORE);
+    if (!call->thread)
+        return;
+    held = call->thread;
+    call->record = (struct pw_record){
+        .type = PW_REC_MCCL_CALL,
+        .op = op,
+        .start = pw_probe_now(),
+        .torch_call = {.comm = group ? group->index : UINT32_MAX,
+                       .seq = seq,
+                       .peer = world_rank(group, peer)},
+    };
+    if (group && is_collective && peer == group->my_rank)
+        call->record.flags |= PW_FLAG_ROOT;
+    show(call);
+}
+
+/* What this rank sent and received, as of the MPI function of that name; `part`: bytes of what one
+ * rank contributes or gets. */
+static void set_bytes(struct call *call, int64_t part)
+{
+    struct pw_record *record = &call->record;
+    const int64_t all = call->group ? part * call->group->size : -1;
+    const bool is_root = (record->flags & PW_FLAG_ROOT) != 0;
+    int64_t sent = part, received = part;
+    if (record->op == PW_OP_Allgather)
+        received = all;
+    else if (record->op == PW_OP_Gather)
+        received = is_root ? all : 0;
+    else if (record->op == PW_OP_Scatter)
+        sent = is_root ? all : 0;
+    else if (record->op == PW_OP_Bcast)
+        *(is_root ? &received : &sent) = 0;
+    else if (record->op == PW_OP_Send)
+        received = 0;
+    else if (record->op == PW_OP_Recv)
+        sent = 0;
+    record->torch_call.sent_bytes = sent;
+    record->torch_call.recv_bytes = received;
+}
+
+static void end(struct call *call, size_t count, size_t size, bool is_done)
+{
+    struct pw_thread *thread = call->thread;
+    if (!thread)
+        return;
+    call->record.end = pw_probe_now();
+    set_bytes(call, count > INT64_MAX / size ? -1 : (int64_t)(count * size));
+    if (!is_done)
+        call->record.flags |= PW_FLAG_ERROR;
+    if (call->group)
+        pw_mccl_group_tell(thread, call->group);
+    struct pw_record *place =
+        pw_ring_reserve(&thread->ring, call->record.end, pw_record_kind(&call->record));
+    if (place) {
+        *place = call->record;
+        pw_probe_commit(thread);
+    }
+    unlock(thread);
+}
+
+typedef void any_function(void);
+
+/* Never NULL in practice: only MindSpore refers to these symbols, and it defines them. */
+static any_function *find(const char *symbol, const void *caller)
+{
+    const struct pw_scope_query query = {.symbol = symbol, .caller = caller};
+    struct pw_scope_answer answer;
+    any_function *found;
+    if (!pw_scope_recall(&query, &answer))
+        answer = pw_scope_find(&query);
+    memcpy(&found, &answer.target, sizeof(found)); /* ISO C converts no pointer to a function */
+    return found;
+}
+
+/* ---- the functions ---- */
+
+#define SYMBOL(name, code, arguments)                                          \
+    "_ZN9mindspore2fl6server17CollectiveOpsImpl" name "I" code "EEb" arguments \
+    "RKSt10shared_ptrINS_2ps4core12AbstractNodeEERKNS1_22CommunicationGroupInfoE"
+
+#define PARAMETERS_REDUCE void *object, const void *in, void *out, size_t count, int how,
+#define PARAMETERS_GATHER void *object, const void *in, void *out, size_t count,
+#define PARAMETERS_ROOTED void *object, const void *in, void *out, size_t count, uint32_t peer,
+#define PARAMETERS_SEND void *object, const void *in, size_t count, uint32_t peer,
+#define PARAMETERS_RECV void *object, void *out, size_t count, uint32_t peer,
+#define ARGUMENTS_REDUCE object, in, out, count, how,
+#define ARGUMENTS_GATHER object, in, out, count,
+#define ARGUMENTS_ROOTED object, in, out, count, peer,
+#define ARGUMENTS_SEND object, in, count, peer,
+#define ARGUMENTS_RECV object, out, count, peer,
+#define PEER_REDUCE -1
+#define PEER_GATHER -1
+#define PEER_ROOTED peer
+#define PEER_SEND peer
+#define PEER_RECV peer
+
+#define WRAP(id, bytes, operation, shape, symbol)                                       \
+    EXPORT bool id(PARAMETERS_##shape const void *node,                                 \
+                   const struct group_info *info) __asm__(symbol);                      \
+    bool id(PARAMETERS_##shape const void *node, const struct group_info *info)         \
+    {                                                                                   \
+        bool (*real)(PARAMETERS_##shape const void *, const struct group_info *) =      \
+            (bool (*)(PARAMETERS_##shape const void *, const struct group_info *))find( \
+                symbol, __builtin_return_address(0));                                   \
+        struct call call;                                                               \
+        begin(&call, PW_OP_##operation, PEER_##shape, info);                            \
+        const bool is_done = real && real(ARGUMENTS_##shape node, info);                \
+        end(&call, count, bytes, is_done);                                              \
+        return is_done;                                                                 \
+    }
+
+/* The types of elements that there may be; a version has some of them for each operation. */
+#define TYPES(F, id, operation, shape, name, arguments)                             \
+    F(id##_int8, 1, operation, shape, SYMBOL(name, "a", arguments))                 \
+    F(id##_uint8, 1, operation, shape, SYMBOL(name, "h", arguments))                \
+    F(id##_int16, 2, operation, shape, SYMBOL(name, "s", arguments))                \
+    F(id##_uint16, 2, operation, shape, SYMBOL(name, "t", arguments))               \
+    F(id##_int32, 4, operation, shape, SYMBOL(name, "i", arguments))                \
+    F(id##_uint32, 4, operation, shape, SYMBOL(name, "j", arguments))               \
+    F(id##_int64, 8, operation, shape, SYMBOL(name, "l", arguments))                \
+    F(id##_uint64, 8, operation, shape, SYMBOL(name, "m", arguments))               \
+    F(id##_float16, 2, operation, shape, SYMBOL(name, "NS_7Float16E", arguments))   \
+    F(id##_bfloat16, 2, operation, shape, SYMBOL(name, "NS_8BFloat16E", arguments)) \
+    F(id##_float32, 4, operation, shape, SYMBOL(name, "f", arguments))              \
+    F(id##_float64, 8, operation, shape, SYMBOL(name, "d", arguments))
+
+#define MCCL_OP(id, operation, shape, name, arguments) \
+    TYPES(WRAP, pw_mccl_##id, operation, shape, name, arguments)
+#include "collectors/mindspore/mccl_ops.def"
+#undef MCCL_OP
