@@ -94,11 +94,12 @@ static int is_profwrap(const char *path)
     return 1;
 }
 
-/* msrun has the rank's variables in its own environment, so that `tail -f` has them, too, by which
- * it shows a worker's log. */
-static int is_tail(const char *program, enum pw_rank_row row)
+/* msrun has the rank's variables in its own environment, so that the programs have them, too, by
+ * which it shows a worker's log, and looks for errors in it. */
+static int is_log_reader(const char *program, enum pw_rank_row row)
 {
-    return row == PW_RANK_MSRUN && pw_bare_is_same(pw_bare_base_name(program), "tail");
+    const char *name = pw_bare_base_name(program);
+    return row == PW_RANK_MSRUN && (pw_bare_is_same(name, "tail") || pw_bare_is_same(name, "grep"));
 }
 
 static void become_worker(char *self, char *program, char **argv, size_t count, char **environment)
@@ -122,7 +123,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     if (!had || argc < 1 || argc > MOST_WORDS || pw_rank_is_launcher(argv))
         return;
     const enum pw_rank_row row = pw_rank_find(environment, had);
-    if (row == PW_RANK_NONE || is_tail(argv[0], row))
+    if (row == PW_RANK_NONE || is_log_reader(argv[0], row))
         return;
     if (copy_field(path, self, sizeof(self)) && find_program(program, sizeof(program)) &&
         !is_profwrap(program))
