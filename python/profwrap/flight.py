@@ -20,15 +20,16 @@ import sys
 
 MOST_BYTES = 1 << 30  # of a dump
 MOST_DIGITS = 16  # bytes of an integer
-# Values that are there once and referred to often are written out each time: of PyTorch's dumps the
-# frames of call stacks, up to some hundred bytes for a reference of two.
+# Limit on bytes of JSON for one byte of pickle. A value that the pickle has once and refers to often is
+# written out each time: a frame of a call stack takes some hundred bytes of JSON for a reference of two
+# bytes.
 MOST_GROWTH = 1000
 LEAST_LIMIT = 1 << 20
-# What Python takes for a value that costs one byte of a pickle, and for itself.
+# Memory that Python needs at most for each byte of a pickle, and for the interpreter itself.
 MEMORY_PER_BYTE = 256
 MEMORY_BASE = 512 << 20
 
-# (their memory is limited by that of their elements)
+# The opcodes of plain values. A container needs no limit of its own: its elements are limited.
 PLAIN = {
     "PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2",
     "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "EMPTY_LIST", "APPEND",
@@ -44,7 +45,7 @@ LENGTHS = {
 
 
 def take(data, at, count):
-    """Returns the little-endian number of the next `size` bytes."""
+    """Returns the little-endian number of the next `count` bytes."""
     if at + count > len(data):
         raise ValueError("is no pickle of plain values: it is cut off")
     return int.from_bytes(data[at : at + count], "little")
@@ -83,7 +84,7 @@ def vet(data):
         if name == "LONG1" and end - at - 2 > MOST_DIGITS:
             raise ValueError("is no pickle of plain values: it has an integer beyond 128 bits")
         if name in ("BINPUT", "LONG_BINPUT") and take(data, at + 1, end - at - 1) > memorised:
-            raise ValueError(f"is no pickle of plain values: its {name} skips places")
+            raise ValueError(f"is no pickle of plain values: its {name} leaves out numbers of the memo")
         memorised += name in ("BINPUT", "LONG_BINPUT", "MEMOIZE")
         at = end
         if name == "STOP":
@@ -122,8 +123,8 @@ def read(path):
 
 @contextlib.contextmanager
 def new_file(path):
-    """Opens a text file that is renamed when it is complete, in the opened directory. Replaces an
-    existing file and follows no link.
+    """Opens a new text file for `path`. It has another name until it is complete; then it replaces
+    `path`. Both are in the directory that was opened first, and no link is followed.
     """
     folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     name = os.path.basename(path)

@@ -46,7 +46,7 @@ static uint64_t mix_all(uint64_t hash, const int64_t *numbers, size_t n)
     return hash;
 }
 
-/* A hash that identifies the program and the rank files. */
+/* A hash that identifies this build of the merge and the rank files. */
 static uint64_t fingerprint(const struct pw_job *job)
 {
     const int64_t program[] = {sizeof(struct pw_instance),

@@ -1,6 +1,7 @@
 /* Why a straggler was slow, from what the kernel counted of every rank over the same steps, and
  * from what the ranks' GPUs did. Called by aggregate/findings; parts.c and stretch.c use its limit
- * for I/O. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
+ * for I/O. A new cause begins with a row of core/causes.h. Pure arithmetic: no I/O, no allocation;
+ * the caller gives the scratch memory.
  *
  * A rank's own work (step less waiting for others) is time on a CPU, time ready for a CPU but
  * without one (in the run queue), and time off the CPU (asleep, or waiting for a device or a lock).

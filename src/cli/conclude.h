@@ -1,5 +1,5 @@
 /* The end of a job: the merge and the report. Called by rank 0's guard (cmd_run.c) or by the
- * launcher's profwrap (cmd_launch.c), after the program's end. Tool code; it never changes the
+ * `profwrap LAUNCHER` (cmd_launch.c), after the program's end. Tool code; it never changes the
  * run's exit status. */
 #ifndef PW_CLI_CONCLUDE_H
 #define PW_CLI_CONCLUDE_H
@@ -10,8 +10,8 @@
  * run: when a step is not possible, prints one line with the command that does it later. */
 void pw_conclude(const char *dir, int ranks, const struct pw_options *options);
 
-/* Says what ended each epoch of the job in `dir` before the epoch `last`, and how long it took
- * until the next one began. */
+/* Prints, for each epoch of the job in `dir` that came before the epoch `last`, what ended it and
+ * how long it took until the next epoch began. */
 void pw_conclude_epochs(const char *dir, int last);
 
 #endif

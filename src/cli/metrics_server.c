@@ -1,4 +1,4 @@
-/* Requests by libmicrohttpd; see metrics_server.h. */
+/* Answers HTTP requests by means of libmicrohttpd; see metrics_server.h. */
 #include "cli/metrics_server.h"
 
 #include <arpa/inet.h>
@@ -122,7 +122,7 @@ static bool shows_token(const char *token, const char *authorization)
            is_equal(token, authorization + sizeof(scheme) - 1);
 }
 
-/* Whether the client of a Unix socket is our own user. */
+/* Whether the client of a Unix socket runs as our own user or as root. */
 static bool is_own_user(struct MHD_Connection *connection)
 {
     struct ucred peer;
@@ -132,9 +132,9 @@ static bool is_own_user(struct MHD_Connection *connection)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Whether the Host header is an address or a name of this machine. Protects against DNS rebinding:
- * a web page of another site whose name resolves to this machine makes the browser send that
- * name. */
+/* Whether the Host header is an IP address, or a name of this machine. Other names are refused, to
+ * protect against DNS rebinding: a web site gives its own name the address of this machine, and its
+ * page then makes the browser ask us, with the site's name in this header. */
 static bool is_our_name(const struct pw_metrics_server *server, const char *host)
 {
     char name[NAME];

@@ -35,9 +35,9 @@ static const struct row rows[PW_OPT_COUNT] = {
 #undef PW_OPTION
 };
 
-/* The word on the command line. It is shorter than row->name, which has the command's name in front
- * where two commands have the same option: "merge-output" and "report-output" are --output of their
- * commands. All options of merge, sim, import, ctl and compare have that prefix. */
+/* The word on the command line: row->name without the name of the command. All options of merge,
+ * sim, import, ctl and compare have their command's name in front ("merge-output" is --output of
+ * merge); of report's options only "report-output" has it. */
 static const char *option_word(const struct row *row)
 {
     const char *tail = strstr(row->name, "-output");
@@ -107,8 +107,8 @@ static void put_hint(char hint[80], const struct pw_nearest *nearest, const char
         snprintf(hint, 80, "; did you mean '%s%.*s'?", prefix, nearest->length, nearest->word);
 }
 
-/* Cuts the value in the sentence after 64 characters: it may have any length. `takes` may be a list
- * of words, "a|b". */
+/* Sets `problem`: what the option is, and what it takes (`takes`; also a list of words, "a|b").
+ * Only the first 64 characters of the value are in it. Returns -EINVAL. */
 static int refuse(struct pw_options *options, const char *given_as, const char *value,
                   const char *takes)
 {
@@ -222,7 +222,7 @@ static int complain(struct pw_options *options, const char *format, const char *
     return -EINVAL;
 }
 
-/* `length`: bytes of `word` without its value. */
+/* `word` is "--NAME[=VALUE]" or "-L"; `length` is that of NAME, 0 for a letter. Returns -EINVAL. */
 static int complain_unknown(struct pw_options *options, enum pw_command command, const char *word,
                             size_t length)
 {

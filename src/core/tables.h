@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/causes.h"
 #include "core/tables.def"
 
 #define PW_ENUM_ITEM(id, value, ...) PW_##id = value,

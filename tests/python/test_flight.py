@@ -39,7 +39,7 @@ def refuses(data, word):
 
 
 def test_memory_follows_from_the_size():
-    refuses(b"\x80\x02]r\xff\xff\xff\x0f.", "skips places")  # 10 bytes for 2.1 GB
+    refuses(b"\x80\x02]r\xff\xff\xff\x0f.", "leaves out numbers of the memo")  # 10 bytes for 2.1 GB
     refuses(b"\x80\x02X\xff\xff\xff\x7fab.", "longer than the file")
     refuses(b"\x80\x04\x8d" + b"\xff" * 6 + b"\x00\x00ab.", "longer than the file")
     refuses(b"\x80\x04\x95" + b"\xff" * 6 + b"\x00\x00N.", "longer than the file")

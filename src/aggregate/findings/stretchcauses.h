@@ -6,7 +6,8 @@
 #include "aggregate/findings/findings.h"
 #include "analysis/bound.h"
 
-/* Measures *bound, which pw_boundrows_free() frees. Returns 0 or -ENOMEM. */
+/* Compares the CPUs that each rank may use with those of the other ranks of its host, into *bound,
+ * which pw_boundrows_free() frees. Returns 0 or -ENOMEM. */
 int pw_boundrows_measure(const struct pw_bound_input *in, struct pw_bound *bound);
 void pw_boundrows_free(struct pw_bound *bound);
 
@@ -16,16 +17,17 @@ void pw_boundrows_enter(struct pw_findings *f, const struct pw_world *world,
                         const struct pw_bound_input *in, const struct pw_bound *bound,
                         int64_t *scratch);
 
-/* 1 when the rank lacked a CPU because it is bound beside other processes, while the other ranks of
- * its host may use at least twice as many CPUs, and so can leave its CPUs again. */
+/* 1 when the rank lacked a CPU because it is bound to CPUs that other processes use, too, while the
+ * other ranks of its host may use at least twice as many CPUs. Those ranks can move to other CPUs;
+ * this rank cannot. */
 int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row);
 
 /* ---- causes from bins, for stragglers with too few samples in their steps ---- */
 
-/* For rows found from steps with an unknown cause: the cause becomes the kind of time of which the
- * rank has more than the others' median near the steps (within the interval of samples), if the
- * difference is at least half of the loss. Only the first rows are judged. `scratch` has room for
- * nranks values. */
+/* Sets the cause of rows that were found from steps and have no cause yet. The bins near the steps
+ * (within the interval of samples) are searched for a kind of time of which the rank has more than
+ * the median of the other ranks. It becomes the cause when the difference is at least half of the
+ * loss. Only the first 32 rows are judged. `scratch` has room for nranks values. */
 void pw_bincauses_find(struct pw_findings *findings, const struct pw_world *world,
                        const struct pw_matrix *matrix, int64_t *scratch);
 

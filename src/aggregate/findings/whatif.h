@@ -1,6 +1,6 @@
 /* Replays the run with changes, and makes the rows of /whatif, /critical_path and /hosts, and the
- * stragglers' gains. Called by findings.c on process 0; it does not change the graph. No MPI, no
- * I/O. */
+ * stragglers' gains. Called by findings.c on process 0. The graph of the run is not changed. No
+ * MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_WHATIF_H
 #define PW_AGGREGATE_FINDINGS_WHATIF_H
 
@@ -27,8 +27,9 @@ struct pw_whatif_change {
                                NULL: all count */
     /* [nsteps * nranks] work to subtract from each rank in each step of the job */
     const float *more_ns;
-    uint32_t phases; /* bits of the phases that change; 0: as pw_share_amounts() finds them */
-    int parts;       /* 1: also makes the parts of collectives like Alltoallv equal */
+    uint32_t phases; /* bit P: the phase P changes; 0: the phases that pw_share_amounts()
+                        (analysis/sharing.h) finds */
+    int parts;       /* 1: also makes what the ranks send in an Alltoallv, for example, equal */
 };
 
 /* The excess of a straggler over its peers, and its phases. */
@@ -40,8 +41,9 @@ struct pw_whatif_peer {
 struct pw_whatif_changes {
     struct pw_whatif_change of[2];
     size_t n;
-    const struct pw_whatif_peer *peers; /* [npeers] of the first stragglers; NULL: the excess is
-                                           over the others' median in each step and phase */
+    const struct pw_whatif_peer *peers; /* [npeers] row i is of straggler i. NULL: the excess of a
+                                           straggler is what it takes over the median of the other
+                                           ranks in each step and phase */
     size_t npeers;
 };
 
@@ -56,7 +58,7 @@ struct pw_whatif_run {
 struct pw_whatif_stragglers {
     const struct pw_straggler_found *found;
     size_t n;
-    const size_t *rows; /* [measured steps] the step of the job that each is */
+    const size_t *rows; /* [measured steps] index of each among the steps of the job */
 };
 
 /* Replays the run without the excess of each straggler, and with each of the `changes`. Sets the

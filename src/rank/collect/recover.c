@@ -25,7 +25,7 @@ struct replay {
     struct pw_intake *intake;
     struct pw_journal_end end;
     int64_t last_ns; /* time of the last clock reading */
-    uint64_t cut;    /* ticks; later events are ignored; UINT64_MAX: none is */
+    uint64_t cut;    /* ticks; events from here on are left out; UINT64_MAX: no event is left out */
     struct pw_record kept[PW_JOURNAL_BATCH];
 };
 
@@ -38,8 +38,8 @@ static int is_event(const struct pw_record *record)
            record->type != PW_REC_METADATA;
 }
 
-/* Keeps the records before the cut, and the mark of the step at the cut, which ends the step
- * before. Returns how many. */
+/* Copies to r->kept the records from before the cut. The step mark at the cut is kept, too, as the
+ * end of the step before it. Returns the number of records kept. */
 static uint32_t keep(struct replay *r, const struct pw_record *records, uint32_t n)
 {
     uint32_t kept = 0;
@@ -88,7 +88,7 @@ static void replay_block(struct replay *r, const struct pw_journal_block *block)
     }
 }
 
-/* Sets the cut to the last mark of the step, in ticks. */
+/* Sets the cut to the time of the last mark that begins step `cut_step` of the job. */
 static int find_cut(struct replay *r)
 {
     struct pw_journal_block block;
@@ -210,8 +210,9 @@ static int read_head(const char *path, struct pw_journal_head *out)
     return 0;
 }
 
-/* Attaches the segment of the journal, if it is on this host; else NULL. Names are not reused, but
- * the directory may be a copy from another host. */
+/* Attaches the segment of the journal, if it is on this host; else NULL. A
+ * segment's name is never reused on a host; when the directory is a copy from another host, a
+ * segment with this name is not the rank's, which the clock domain shows. */
 static struct pw_segment_shared *find_segment(const struct pw_journal_head *head)
 {
     struct pw_segment_shared *segment;
@@ -283,7 +284,7 @@ static int add_unknown_end(struct pw_journal *journal, int64_t written_ns, int h
     if (has_rings)
         return pw_journal_add_whole_end(journal, &end);
     pw_journal_add_end(journal, &end);
-    return 0; /* without rings, adding an end would not change the file */
+    return 0; /* also when there was no room for it: the rank file is the same without this end */
 }
 
 /* Whether the rank's file is complete: then the collector was killed after renaming it and before
@@ -330,7 +331,8 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     if (!err && access(paths.file, F_OK) == 0) {
         err = is_complete(paths.file) ? 0 : -EEXIST;
         pw_debug(PW_LOG_RECOVER, 2, "rank %d has a file already, which is %s", rank,
-                 err ? "not complete: both stay" : "complete: only the journal is removed");
+                 err ? "not complete: the file and the journal stay"
+                     : "complete: only the journal is removed");
     } else if (!err) {
         if (has_end)
             pw_debug(PW_LOG_RECOVER, 2, "rank %d: the journal has its end, no ring is read", rank);

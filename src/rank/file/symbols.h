@@ -14,19 +14,19 @@ struct pw_symbols *pw_symbols_create(void);
 void pw_symbols_destroy(struct pw_symbols *symbols);
 
 /* Writes "function (file.c:12)", "function+0x2b" or "libfoo.so+0x1a2b" for `offset` in the ELF file
- * `path`; "?" when the path is "". `offset` is an address as in the symbol table. The text never
- * contains a semicolon. */
+ * `path`; "?" when the path is "". `offset` is in the terms of the file's symbol table: relative to
+ * the address at which the file was loaded. The text never contains a semicolon. */
 void pw_symbols_describe(struct pw_symbols *symbols, const char *path, uint64_t offset, char *text,
                          size_t size);
 
-/* An address whose module the caller has found. File and offset are used when there is no
- * symbol. */
+/* An address of the process, whose module the caller has found. `path` and `offset` are for the
+ * text when there is no symbol. */
 struct Dwfl_Module;
 struct pw_symbol_place {
     struct Dwfl_Module *module; /* libdwfl's; NULL: none */
-    uint64_t address;
+    uint64_t address;           /* in the process */
     const char *path;
-    uint64_t offset; /* of the address in the file */
+    uint64_t offset; /* the same address, relative to the one at which the file was loaded */
 };
 
 /* As pw_symbols_describe(), for such an address. */

@@ -1,5 +1,5 @@
-/* The windows of recording as rows of /windows, and the time between them as gaps. Called by the
- * intake. Tool code; writes only at the end. */
+/* The windows of recording as rows of /windows, and the time between them as gaps. Called by
+ * collect/intake.c. Tool code; writes only at the end. */
 #ifndef PW_RANK_FILE_WINDOWTABLE_H
 #define PW_RANK_FILE_WINDOWTABLE_H
 
@@ -12,11 +12,12 @@ struct pw_windowtable;
 /* Returns NULL when memory is short. */
 struct pw_windowtable *pw_windowtable_create(void);
 
-/* Adds a PW_REC_WINDOW of time `ns`. */
+/* Adds a PW_REC_WINDOW record: recording began or ended at `ns`. */
 void pw_windowtable_change(struct pw_windowtable *table, const struct pw_record *record,
                            int64_t ns);
 
-/* Adds a record of a step that begins (-1: none begins). */
+/* Adds a PW_REC_STEP record: its step is in the open window. A step of -1 ends the one before and
+ * begins none. */
 void pw_windowtable_step(struct pw_windowtable *table, const struct pw_record *record);
 
 /* To be called after the last record: writes the rows in order of time. An open window ends at

@@ -19,8 +19,8 @@
 /* Size of the buffer of blocks that are not committed yet. */
 enum { BUFFER = 2 * PW_JOURNAL_MOST };
 
-/* END_RESERVE bytes are always allocated for the end and the counts of lacking records. The file is
- * allocated STRIDE bytes at a time. */
+/* The file is allocated STRIDE bytes at a time. Of these, END_RESERVE bytes are always kept for the
+ * end and for the counts of records that could not be written. */
 enum { END_RESERVE = 4096, STRIDE = 256 << 10 };
 
 struct pw_journal {
@@ -33,8 +33,8 @@ struct pw_journal {
     int error; /* the error after which nothing is written; 0: none */
     uint64_t position[PW_MAX_RINGS];
     struct pw_losscount lacking; /* records that were refused since `error` */
-    /* Ringless records in the buffer, and those that were refused. Until the journal has the end, a
-     * later writer can make them again. */
+    /* Ringless records (pw_journal_add_ringless()) that wait in the buffer, and those that could
+     * not be written. As long as the journal has no end, who resumes it can make both again. */
     struct pw_losscount waiting_ringless, lacking_ringless;
     int64_t ringless_at; /* offset of the first ringless record in the file; 0: none */
     /* Offset of the last block of records. When the disk is full, this block and those after it are
@@ -82,7 +82,8 @@ static int reserve(struct pw_journal *j, int64_t need)
 }
 
 #if PW_ASSERT_LEVEL > 0
-/* Whether the last block, if any, is within the file, as it must be between any two operations. */
+/* Whether the lengths, the last block and the counts agree, as they must between any two
+ * operations. */
 static int is_valid(const struct pw_journal *j)
 {
     return j->used <= sizeof(j->buffer) && j->length >= 0 &&

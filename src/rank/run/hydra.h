@@ -8,8 +8,8 @@
 
 /* Writes "HOST-PORT" of the mpiexec whose proxy is an ancestor of the process `pid`. This is the
  * same for all ranks of a job, on all hosts, and differs from other running jobs. For processes
- * that MPI_Comm_spawn started it is "HOST-PORT-GROUP". "" when no ancestor is such a proxy. `root`
- * is prefixed to /proc. */
+ * that MPI_Comm_spawn started it is "HOST-PORT-GROUP" with the number of their process group
+ * (--pgid). "" when no ancestor is such a proxy. `root` is prefixed to /proc. */
 void pw_hydra_name(const char *root, pid_t pid, char *out, size_t size);
 
 #endif

@@ -27,8 +27,9 @@ struct pw_lifeline {
     _Atomic int32_t program_pid; /* 0 before its start */
     _Atomic int32_t has_ended;   /* enum pw_ending */
     int32_t wait_status;         /* the program's, as of waitpid(), if has_ended is PW_ENDED */
-    struct pw_process program;   /* opened by the guard, for collectors that are not the parent */
-    _Atomic int32_t is_at_work;  /* this collector has started the program or emptied its rings */
+    struct pw_process program;   /* the guard's pidfd, for collectors that did not start it */
+    _Atomic int32_t
+        is_at_work; /* the collector has started the program, or a new one has emptied its rings */
     _Atomic int32_t has_said;    /* the message about the replaced collector was printed */
     _Atomic int32_t is_profiled; /* the program was started with the probe, or should have been */
     _Atomic uint64_t early;    /* signals for the program that came before its start: 1 << number */
@@ -51,8 +52,8 @@ struct pw_lifeline *pw_lifeline_create(void);
 /* Environment variable with the path of the profiler plugin that NCCL loads. */
 #define PW_NCCL_VARIABLE "NCCL_PROFILER_PLUGIN"
 /* The value that makes NCCL look for a plugin in the program's image, where the probe is. Used when
- * the plugin's path is too long. NCCL ignores upper and lower case (its own name is STATIC_PLUGIN);
- * this spelling shows that profwrap has set the variable. */
+ * the plugin's path is too long. NCCL compares it with STATIC_PLUGIN without
+ * regard to case; this spelling shows that profwrap has set the variable. */
 #define PW_NCCL_STATIC "Static_Plugin"
 enum { PW_NCCL_LONGEST_PATH = 254 }; /* NCCL 2.26 and later truncate longer paths */
 
@@ -89,9 +90,9 @@ void pw_launch_outlive_signals(_Atomic uint32_t *wake);
  * reasons. First, launchers end a job by killing process groups, sometimes before the collector
  * could close the file: mpirun waits one second between SIGTERM and SIGKILL, but not when another
  * rank ends in that second. In its own session, the collector is not killed; it detects the
- * program's end and closes the file. Second, when a process ends, the kernel sends SIGHUP to a
- * stopped process group whose last parent outside the group, but in the same session, was this
- * process (setpgid(2)). */
+ * program's end and closes the file. Second, the end of the program could hang up the collector
+ * when both are stopped: Linux sends SIGHUP to a stopped process group when the last process ends
+ * that is in the same session, outside the group, and a parent of one in it (setpgid(2)). */
 void pw_launch_leave_session(void);
 
 /* Starts `path`. Returns the pid, or the -errno because of which it could not be executed. -ESRCH

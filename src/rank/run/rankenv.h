@@ -29,10 +29,10 @@ int pw_env_number(char *const *environment, const char *name);
 /* Returns the first row of rankvars.def whose variables are set; PW_RANK_NONE when there is none.
  * `had` lists the rank variables that the launcher's own environment had, each as "NAME=VALUE"
  * followed by PW_LAUNCH_BETWEEN. A row whose variables are still the same was not set by this
- * launcher and does not match. NULL: there is no `profwrap LAUNCHER`. */
+ * launcher and does not match. `had` is NULL when there is no `profwrap LAUNCHER`. */
 enum pw_rank_row pw_rank_find(char *const *environment, const char *had);
 
-/* Whether this command is a launcher: it starts ranks and is none itself. */
+/* Whether this command is a launcher: it starts ranks, and is not a rank itself. */
 int pw_rank_is_launcher(char *const *argv);
 
 /* The variable by which `profwrap LAUNCHER` passes values to the processes of the job. Its fields

@@ -69,8 +69,8 @@ void pw_launch_stop_self(int signal)
     sigaction(signal, &handled, NULL);
 }
 
-/* Whether the collector sent the signal. When the program was stopped, the collector sends the
- * guard the same signal. */
+/* Whether the collector sent the signal. When a signal has stopped the program, the collector sends
+ * that signal to the guard, too. */
 static int is_from_collector(const siginfo_t *info)
 {
     pid_t collector = atomic_load(&relay_line->collector_pid);
@@ -225,7 +225,8 @@ void pw_launch_outlive_signals(_Atomic uint32_t *wake)
     sigaction(SIGCHLD, &child, NULL);
 }
 
-/* exec resets caught signals to their defaults and keeps ignored ones ignored. */
+/* Before the program is started: gives each signal that the guard handles the action that it had
+ * before, sends the program those that came early, and restores the signal mask. */
 void pw_launch_restore_signals(struct pw_lifeline *lifeline)
 {
     const struct sigaction standard = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
