@@ -1,4 +1,5 @@
-"""docs/schema.md has the tables, fields and enumeration items of src/core/tables.def, no others."""
+"""docs/schema.md has the tables, fields and enumeration items of src/core/tables.def and
+causes.h, no others."""
 
 import os
 import re
@@ -13,8 +14,9 @@ def read(*path):
 
 
 def definitions():
-    """The macros of tables.def: name -> body, continuation lines joined."""
-    source = re.sub(r"/\*.*?\*/", "", read("src", "core", "tables.def"), flags=re.S)
+    """The macros of both files: name -> body, continuation lines joined."""
+    source = re.sub(r"/\*.*?\*/", "", read("src", "core", "tables.def")
+                    + read("src", "core", "causes.h"), flags=re.S)
     source = source.replace("\\\n", " ")
     return dict(re.findall(r"^#define (\w+)\(\w\)\s+(.*)$", source, re.M))
 
