@@ -129,6 +129,27 @@ def _references(function):
     return values
 
 
+class _Batches:
+    """Of one iterator: its data set, and how many batches it gave in this epoch."""
+
+    __slots__ = ("iterator", "source", "count")
+
+    def __init__(self, iterator, forget):
+        self.iterator = weakref.ref(iterator, forget)
+        source = getattr(iterator, "_Iterator__ori_dataset", None)
+        self.source = _nothing if source is None else weakref.ref(source)
+        self.count = 0
+
+    def has_more(self):
+        """False when it is known that the next batch does not exist."""
+        size = getattr(self.source(), "dataset_size", None)
+        return not isinstance(size, int) or self.count < size
+
+
+def _nothing():
+    return None
+
+
 class Auto:
     """All that is attached to mindspore; detach() takes it off."""
 
@@ -137,7 +158,7 @@ class Auto:
         self.steps = _mindspore_steps.Steps()
         self._contents = _Contents(mindspore)
         self._trained = {}  # cells whose gradients were computed: weak references by id
-        self._counts = weakref.WeakKeyDictionary()  # batches that an iterator gave in this epoch
+        self._batches = {}  # what is known of iterators, by id
         self._removers = []
         self._told = 0
         for attach in (
@@ -203,19 +224,26 @@ class Auto:
         self._replace(Iterator, "__next__", next_batch)
 
     def _wait_begins(self, iterator):
-        source = getattr(iterator, "_Iterator__ori_dataset", None)
-        size = getattr(source, "dataset_size", None)
-        count = self._counts.get(iterator, 0)
-        if not count and self.steps.is_source(source):
-            self.steps.epoch_begins()
-        is_training = self.steps.wait_begins(source, not isinstance(size, int) or count < size)
-        if is_training and self.steps.number >= _mindspore_cost.cost.next_report:
-            _mindspore_cost.cost.report(self.steps.number)
+        batches = self._batches_of(iterator)
+        steps = self.steps
+        if not batches.count and steps.is_source(batches.source()):
+            steps.epoch_begins()
+        is_training = steps.wait_begins(batches.source(), batches.has_more())
+        if is_training and steps.number >= _mindspore_cost.cost.next_report:
+            _mindspore_cost.cost.report(steps.number)
             self.tell_epochs()
         return is_training
 
+    def _batches_of(self, iterator):
+        key = id(iterator)
+        batches = self._batches.get(key)
+        if batches is None or batches.iterator() is not iterator:
+            batches = self._batches[key] = _Batches(iterator, lambda _: self._batches.pop(key, None))
+        return batches
+
     def _wait_ends(self, iterator, is_training, has_batch):
-        self._counts[iterator] = self._counts.get(iterator, 0) + 1 if has_batch else 0
+        batches = self._batches_of(iterator)
+        batches.count = batches.count + 1 if has_batch else 0
         if is_training:
             self.steps.wait_ends(has_batch)
 
@@ -303,9 +331,13 @@ class Auto:
                 self._surround(kind, "__call__", self._function_begins, self._graph_ends)
 
     def _graph_begins(self, cell, *_):
+        if self.steps.inside:
+            return None
         return self._begin_graph(*self._contents.of(cell))
 
     def _function_begins(self, executor, *_):
+        if self.steps.inside:  # such as an optimizer's own function
+            return None
         return self._begin_graph(*self._contents.of(executor.fn, executor.obj))
 
     def _begin_graph(self, kind, optimizers):

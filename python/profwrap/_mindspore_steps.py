@@ -30,7 +30,7 @@ class Steps:
         self._waited = None  # what was waited for last
         self._has_backward = False  # in this step
         self._is_waiting = False
-        self._inside = 0  # calls that are a phase, or a whole step: what they call is theirs
+        self.inside = 0  # calls that are a phase, or a whole step: what they call is theirs
         self.evaluations = 0  # that are open
 
     def _is_elsewhere(self):
@@ -67,7 +67,7 @@ class Steps:
         """True when a training waits for data, and wait_ends() is to follow. `source`: the data."""
         if self._is_waiting or self._is_elsewhere():
             return False
-        self._inside = 0  # of a call that raised
+        self.inside = 0  # of a call that raised
         self._waited = source
         if id(source) not in self._sources or not has_more:
             return False
@@ -108,21 +108,21 @@ class Steps:
 
     def begin(self, phase):
         """True when the training's call that begins is that phase, and end() is to follow."""
-        if self._inside or self._is_waiting or self._is_elsewhere():
+        if self.inside or self._is_waiting or self._is_elsewhere():
             return False
         self._keep_source()
-        self._inside = 1
+        self.inside = 1
         self._begin_step()
         self._mark(phase)
         return True
 
     def end(self):
-        self._inside = 0
+        self.inside = 0
         self._mark(NO_PHASE)
 
     def forward_begins(self):
         """In PyNative mode: phases of the functions that it calls are its own."""
-        if not self._inside and not self._is_waiting and not self._is_elsewhere():
+        if not self.inside and not self._is_waiting and not self._is_elsewhere():
             self._keep_source()
             self._begin_step()
             self._mark(FORWARD)
@@ -154,7 +154,7 @@ class Steps:
             )
 
     def optimizer_begins(self, optimizer):
-        if self._inside or self._is_elsewhere():
+        if self.inside or self._is_elsewhere():
             return False
         if id(optimizer) in self._stepped:  # a loop that waits for no data
             self._last = self._latest
