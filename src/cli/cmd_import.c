@@ -289,6 +289,15 @@ int pw_import_command(int argc, char **argv)
 
 /* Prints what was imported, and what was omitted and why. */
 
+static void add_names(char *list, size_t size, const char *names)
+{
+    for (const char *at = names; *at; at += strspn(at, ", ")) {
+        size_t length = strcspn(at, ",");
+        pw_names_list(list, size, at, length);
+        at += length;
+    }
+}
+
 static void add_counts(struct pw_import_counts *sum, const struct pw_import_counts *one)
 {
     sum->bytes += one->bytes;
@@ -298,11 +307,8 @@ static void add_counts(struct pw_import_counts *sum, const struct pw_import_coun
         sum->operations[i] += one->operations[i];
     sum->inferred_groups += one->inferred_groups;
     sum->lost += one->lost;
-    for (const char *at = one->names_omitted; *at; at += strspn(at, ", ")) {
-        size_t length = strcspn(at, ",");
-        pw_names_list(sum->names_omitted, sizeof(sum->names_omitted), at, length);
-        at += length;
-    }
+    add_names(sum->names_omitted, sizeof(sum->names_omitted), one->names_omitted);
+    add_names(sum->files_omitted, sizeof(sum->files_omitted), one->files_omitted);
     for (int i = 0; i < PW_OMISSIONS; i++)
         sum->omitted[i] += one->omitted[i];
 }
@@ -313,6 +319,8 @@ static void print_omitted(const struct pw_import_counts *sum)
         if (sum->omitted[i])
             pw_say("left out: %lld %s", (long long)sum->omitted[i],
                    pw_omission_words((enum pw_omission)i));
+    if (sum->files_omitted[0])
+        pw_say("not read: %s in the profiles' directories", sum->files_omitted);
     if (sum->names_omitted[0])
         pw_say("left out: the layers and tasks are %s", sum->names_omitted);
 }
@@ -362,7 +370,8 @@ static int print_rank(const struct pw_import_result *r)
         return 1;
     }
     if (r->problem[0])
-        pw_say("rank %lld: %s; what comes before it is imported", (long long)r->rank, r->problem);
+        pw_say("rank %lld: %s%s", (long long)r->rank, r->problem,
+               r->counts.cut_files ? "; what comes before it is imported" : "");
     if (r->counts.first_malformed >= 0)
         pw_say("rank %lld: %lld events are no JSON objects, the first at byte %lld",
                (long long)r->rank, (long long)r->counts.omitted[PW_OMIT_MALFORMED],

@@ -48,5 +48,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->utilisation_series);
     free(cluster->gpu_series);
     free(cluster->memory);
+    free(cluster->hccl_ranks);
+    free(cluster->hccl_links);
     free(cluster);
 }

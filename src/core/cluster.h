@@ -104,6 +104,10 @@ struct pw_cluster {
     size_t ngpu_series;
     struct pw_row_c_memory *memory;
     size_t nmemory;
+    struct pw_row_c_hccl_rank *hccl_ranks; /* by rank */
+    size_t nhccl_ranks;
+    struct pw_row_c_hccl_link *hccl_links; /* by source and destination */
+    size_t nhccl_links;
 };
 
 void pw_cluster_destroy(struct pw_cluster *cluster);

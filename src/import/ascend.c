@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/ascend_beside.h"
+#include "import/ascend_db.h"
 #include "import/ascend_profile.h"
 #include "import/format.h"
 #include "import/jsonfile.h"
@@ -24,30 +26,6 @@ static int is_known(const struct pw_ascend_layers *layers)
     return 0;
 }
 
-static int has_group(const struct pw_import_head *head, const char *name)
-{
-    for (size_t i = 0; i < head->ngroups; i++)
-        if (strcmp(head->groups[i].name, name) == 0)
-            return 1;
-    return 0;
-}
-
-/* Groups of which the profile does not tell the ranks: plan.c finds them. */
-static void add_groups(const struct pw_ascend_layers *layers, struct pw_import_head *head)
-{
-    for (size_t i = 0; i < layers->nthreads; i++) {
-        const struct pw_ascend_thread *thread = &layers->threads[i];
-        if (!thread->is_group || !thread->group[0] || has_group(head, thread->group))
-            continue;
-        struct pw_group *more = realloc(head->groups, (head->ngroups + 1) * sizeof(*more));
-        if (!more)
-            return;
-        head->groups = more;
-        more[head->ngroups] = (struct pw_group){0};
-        memcpy(more[head->ngroups++].name, thread->group, sizeof(thread->group));
-    }
-}
-
 static int look(const char *path, struct pw_import_head *out)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -55,6 +33,12 @@ static int look(const char *path, struct pw_import_head *out)
     struct pw_ascend_layers layers;
     *out = (struct pw_import_head){.rank = -1, .world_size = -1, .first_ns = INT64_MAX};
     const int in_profile = pw_ascend_profile_of(path, profile, sizeof(profile)) == 0;
+    if (pw_ascend_is_db(path)) {
+        int db_err = pw_ascend_db_look(path, out);
+        if (!db_err && in_profile)
+            pw_ascend_profile_read(profile, out);
+        return db_err;
+    }
     if (!in_profile && fnmatch("*trace_view*", name, 0) != 0 && fnmatch("msprof*", name, 0) != 0)
         return -EINVAL;
     int err = pw_ascend_layers_read(path, &layers);
@@ -66,7 +50,9 @@ static int look(const char *path, struct pw_import_head *out)
         out->first_ns = layers.first_ns;
         if (in_profile)
             pw_ascend_profile_read(profile, out);
-        add_groups(&layers, out);
+        for (size_t i = 0; i < layers.nthreads; i++)
+            if (layers.threads[i].is_group)
+                pw_ascend_add_group(out, layers.threads[i].group);
     }
     pw_ascend_layers_fini(&layers);
     return err;
@@ -103,10 +89,27 @@ static int take_element(void *context, const char *text, size_t length, int64_t 
     return 0;
 }
 
+/* What the profile has beside the trace, if the trace is in one. */
+static int read_beside(const char *path, struct pw_trace_window *window, char *problem, size_t size)
+{
+    char directory[PW_ASCEND_PATH];
+    const char *slash = strrchr(path, '/');
+    if (pw_ascend_profile_of(path, directory, sizeof(directory)))
+        return 0;
+    if ((size_t)snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - path) : 1,
+                         slash ? path : ".") >= sizeof(directory))
+        return -ENAMETOOLONG;
+    return pw_ascend_beside_read(directory, window, problem, size);
+}
+
 static int read_trace(const char *path, struct pw_trace_window *window,
                       const struct pw_import_progress *progress, char *problem, size_t size)
 {
     struct pw_ascend_layers layers;
+    if (pw_ascend_is_db(path)) {
+        int db_err = pw_ascend_db_read(path, window, problem, size);
+        return db_err ? db_err : read_beside(path, window, problem, size);
+    }
     struct pw_ascend *a = calloc(1, sizeof(*a));
     int err = a ? pw_ascend_layers_read(path, &layers) : -ENOMEM;
     if (a && !err) {
@@ -127,10 +130,11 @@ static int read_trace(const char *path, struct pw_trace_window *window,
     if (a)
         pw_ascend_layers_fini(&layers);
     free(a);
-    return err;
+    return err ? err : read_beside(path, window, problem, size);
 }
 
-static const char *const files[] = {"trace_view.json", "trace_view.json.gz", "msprof_*.json", NULL};
+static const char *const files[] = {"trace_view.json", "trace_view.json.gz",    "msprof_*.json",
+                                    "msprof_*.db",     "ascend_*_profiler*.db", NULL};
 
 const struct pw_import_format pw_import_ascend = {
     .name = "ascend",

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -110,6 +111,20 @@ void pw_ascend_found_fini(struct pw_ascend_found *found)
     *found = (struct pw_ascend_found){0};
 }
 
+/* The database of a profile that was not exported as text. */
+static int find_db(const char *dir, char *out, size_t size)
+{
+    DIR *stream = opendir(dir);
+    int found = 0;
+    if (!stream)
+        return -ENOENT;
+    for (struct dirent *entry; !found && (entry = readdir(stream));)
+        found = fnmatch("ascend_*_profiler*.db", entry->d_name, 0) == 0 &&
+                join(out, size, dir, entry->d_name);
+    closedir(stream);
+    return found ? 0 : -ENOENT;
+}
+
 int pw_ascend_main_file(const char *profile, char *out, size_t size, const char **why)
 {
     char dir[PW_ASCEND_PATH];
@@ -119,9 +134,9 @@ int pw_ascend_main_file(const char *profile, char *out, size_t size, const char 
            "does that";
     if (!join(dir, sizeof(dir), profile, output) || stat(dir, &status) || !S_ISDIR(status.st_mode))
         return -ENOENT;
-    *why = "has no trace_view.json in its ASCEND_PROFILER_OUTPUT";
+    *why = "has no trace_view.json and no database in its ASCEND_PROFILER_OUTPUT";
     if (!join(out, size, dir, "trace_view.json") || stat(out, &status))
-        return -ENOENT;
+        return find_db(dir, out, size);
     *why = "has an empty trace_view.json: it is half written";
     return S_ISREG(status.st_mode) && status.st_size > 0 ? 0 : -ENOENT;
 }
@@ -239,6 +254,16 @@ static void add_group(struct pw_import_head *head, const char *name, const json_
     snprintf(group->name, sizeof(group->name), "%s", name);
 }
 
+void pw_ascend_add_group(struct pw_import_head *head, const char *name)
+{
+    if (!name || !*name)
+        return;
+    for (size_t i = 0; i < head->ngroups; i++)
+        if (strcmp(head->groups[i].name, name) == 0)
+            return;
+    add_group(head, name, NULL);
+}
+
 /* "parallel_group_info": the names of HCCL's groups, of which that of all ranks is a job's own. */
 static void read_groups(const json_t *groups, struct pw_import_head *head)
 {
@@ -285,10 +310,11 @@ static void read_info(const char *profile, struct pw_import_head *head)
         {"ms_version", "MindSpore"}, {"torch_npu_version", "torch_npu"}, {"cann_version", "CANN"}};
     char name[64];
     size_t used = 0;
-    head->rank = find_number(profile, "profiler_info_", ".json");
-    if (head->rank < 0)
+    const int64_t rank = find_number(profile, "profiler_info_", ".json");
+    if (rank < 0)
         return;
-    snprintf(name, sizeof(name), "profiler_info_%lld.json", (long long)head->rank);
+    head->rank = rank;
+    snprintf(name, sizeof(name), "profiler_info_%lld.json", (long long)rank);
     json_t *info = load(profile, name);
     for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
         const char *version = json_string_value(json_object_get(info, versions[i].key));

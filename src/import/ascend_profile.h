@@ -28,6 +28,10 @@ int pw_ascend_profile_of(const char *path, char *out, size_t size);
 /* What the profile says besides events: rank, job, host, versions and groups. */
 void pw_ascend_profile_read(const char *profile, struct pw_import_head *head);
 
+/* Adds a group of which the profile does not tell the ranks, if it is not there: plan.c finds them.
+ */
+void pw_ascend_add_group(struct pw_import_head *head, const char *name);
+
 /* The number that stands for a group's name in events. */
 void pw_ascend_group_number(const char *name, char *out, size_t size);
 

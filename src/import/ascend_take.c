@@ -319,6 +319,15 @@ static const struct pw_group *find_group(const struct pw_trace *trace, const cha
     return NULL;
 }
 
+/* Which of the device's groups a thread is of: their streams are not told. */
+static uint32_t group_number(const struct pw_ascend *a, const struct pw_ascend_thread *thread)
+{
+    uint32_t number = 0;
+    for (const struct pw_ascend_thread *t = a->layers->threads; t < thread; t++)
+        number += t->pid == thread->pid && t->is_group;
+    return number;
+}
+
 static int take_operation(struct pw_ascend *a, const struct pw_ascend_thread *thread)
 {
     const struct pw_json_item *type = argument(a, "data_type"),
@@ -345,6 +354,7 @@ static int take_operation(struct pw_ascend *a, const struct pw_ascend_thread *th
         c.datatype = c.element_bytes ? text_of(a, type) : 0;
     }
     set_counts(&record, c.op, number_of(a, "count", PW_LIMIT, -1), c.group_size);
+    record.stream = group_number(a, thread);
     record.name = name_of_operation(a);
     record.is_nccl = 1;
     record.is_numbered = record.seq >= 0;

@@ -286,6 +286,12 @@ int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record
     return (int32_t)(c - trace->comms->items);
 }
 
+int32_t pw_comm_table_of_group(struct pw_trace *trace, const struct pw_collective *collective)
+{
+    struct communicator *c = find_group(trace, collective, pw_library_source(collective->library));
+    return c ? (int32_t)(c - trace->comms->items) : -1;
+}
+
 static int has_rank(const struct pw_group *group, int rank)
 {
     for (size_t i = 0; i < group->size; i++)

@@ -20,6 +20,10 @@ void pw_comm_table_destroy(struct pw_comm_table *table);
 int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record *record,
                            int numbered, int64_t *seq, int32_t *peer);
 
+/* The communicator of a group of HCCL that an operation names. Returns its row of /comms, or -1
+ * when memory is short. */
+int32_t pw_comm_table_of_group(struct pw_trace *trace, const struct pw_collective *collective);
+
 /* The same for a Gloo operation. When the trace does not name the operation's group, uses the Gloo
  * group of the trace's head if all Gloo groups there have the same ranks. */
 int32_t pw_comm_table_find_gloo(struct pw_trace *trace, const struct pw_collective *collective,

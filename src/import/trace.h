@@ -149,6 +149,7 @@ struct pw_import_counts {
     int64_t lost;       /* operations that the recorder dropped, as the trace says */
     int64_t unfinished; /* operations that had not ended when the trace was written */
     char first_unfinished[96];
+    char files_omitted[200]; /* beside a trace, that are not read; some of them */
     char names_omitted[160]; /* what the omitted are called, some of them; "": not told */
 };
 

@@ -3,8 +3,8 @@
  * those of the HTML page.
  *
  * The text report begins with the headline, then has these sections: job, epochs, completeness,
- * clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives, p2p, stragglers,
- * whatif, efficiency, data_pipeline, utilisation, memory, advice.
+ * clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives, hccl, p2p,
+ * stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
  *
  * The JSON report is one object with the keys job, epochs, completeness, clock, parts, steps,
  * step_trace, collectives, stragglers, imbalances, roles, hosts, links, trends, network, whatif,

@@ -10,6 +10,7 @@ rank computes longer than the others, and one link is slower than the others.
 import csv
 import json
 import os
+import sqlite3
 import sys
 
 BASE_NS = 1795640432000000000
@@ -376,6 +377,80 @@ def write_profile(job, rank, where, maker="pt", version="2.6.0", pid=None, world
 
 def write_job(job, where, **options):
     return [write_profile(job, rank, where, **options) for rank in range(job.ranks)]
+
+
+# ---- databases ----
+
+TABLES = """
+CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT);
+CREATE TABLE RANK_DEVICE_MAP (rankId INTEGER, deviceId INTEGER);
+CREATE TABLE HOST_INFO (hostUid TEXT, hostName TEXT);
+CREATE TABLE STEP_TIME (id INTEGER, startNs INTEGER, endNs INTEGER);
+CREATE TABLE ENUM_HCCL_DATA_TYPE (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE ENUM_MEMCPY_OPERATION (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE PYTORCH_API (startNs TEXT, endNs TEXT, globalTid INTEGER, connectionId INTEGER,
+    name INTEGER, sequenceNumber INTEGER, fwdThreadId INTEGER, inputDtypes INTEGER,
+    inputShapes INTEGER, callchainId INTEGER, type INTEGER);
+CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER,
+    connectionId INTEGER PRIMARY KEY, name INTEGER);
+CREATE TABLE TASK (startNs INTEGER, endNs INTEGER, deviceId INTEGER, connectionId INTEGER,
+    globalTaskId INTEGER, globalPid INTEGER, taskType INTEGER, contextId INTEGER, streamId INTEGER,
+    taskId INTEGER, modelId INTEGER);
+CREATE TABLE COMPUTE_TASK_INFO (name INTEGER, globalTaskId INTEGER PRIMARY KEY, blockDim INTEGER,
+    mixBlockDim INTEGER, taskType INTEGER, opType INTEGER);
+CREATE TABLE MEMCPY_INFO (globalTaskId INTEGER, size NUMERIC, memcpyOperation INTEGER);
+CREATE TABLE COMMUNICATION_OP (opName INTEGER, startNs INTEGER, endNs INTEGER,
+    connectionId INTEGER, groupName INTEGER, opId INTEGER PRIMARY KEY, relay INTEGER, retry INTEGER,
+    dataType INTEGER, algType INTEGER, count NUMERIC, opType INTEGER);
+"""
+
+
+def write_db(job, rank, where, name="ascend_pytorch_profiler_{}.db"):
+    """The profile of a rank that has a database and no text; its path."""
+    path = write_profile(job, rank, where)
+    out = os.path.join(path, "ASCEND_PROFILER_OUTPUT")
+    for file in os.listdir(out):
+        os.remove(os.path.join(out, file))
+    db = sqlite3.connect(os.path.join(out, name.format(rank)))
+    db.executescript(TABLES)
+    ids = {}
+    text = lambda value: ids.setdefault(value, len(ids))
+    at = lambda ns: job.time(rank, ns)
+    add = lambda table, *row: db.execute(
+        f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)
+    add("RANK_DEVICE_MAP", rank, rank % 4)
+    add("HOST_INFO", "1", job.host(rank))
+    add("ENUM_HCCL_DATA_TYPE", 4, "FP32")
+    add("ENUM_MEMCPY_OPERATION", 1, "host to device")
+    numbers = []
+    tid = 77 << 32 | THREAD
+    for step, start, end in job.step_times[rank]:
+        add("STEP_TIME", step, at(start), at(end))
+        add("PYTORCH_API", str(at(start + 10_000)), str(at(start + 90_000)), tid, 0,
+            text("aten::mm"), step, 0, 0, 0, 0, 0)
+    for i, (kernel, kind, core, start, end, stream, number) in enumerate(job.kernels[rank]):
+        add("TASK", at(start), at(end), rank % 4, number, i, 77, text(core), 0, stream, i, 0)
+        add("COMPUTE_TASK_INFO", text(kernel), i, 24, 0, text(core), text(kind))
+        numbers.append((number, start))
+    for i, (start, end, number, size) in enumerate(job.copies[rank]):
+        add("TASK", at(start), at(end), rank % 4, number, 1000 + i, 77, text("MEMCPY_ASYNC"), 0, 2,
+            1000 + i, 0)
+        add("MEMCPY_INFO", 1000 + i, size, 1)
+        numbers.append((number, start))
+    add("TASK", at(5), at(6), rank % 4, 0, 5000, 77, text("EVENT_RECORD"), 0, 2, 5000, 0)
+    for i, o in enumerate(job.operations[rank]):
+        add("COMMUNICATION_OP", text(o["name"]), at(o["start"]), at(o["end"]), o["connection"],
+            text(group_number(WORLD)), i, 0, 0, 4, text("RING-RING"), COUNT,
+            text("hcom_allReduce_"))
+        numbers.append((o["connection"], o["start"]))
+    for i, (number, start) in enumerate(dict(numbers).items()):
+        begin = max(s for _, s, _ in job.step_times[rank] if s < start) + 20_000 + 1_000 * i
+        add("CANN_API", at(begin), at(begin + 900), 20000, tid, number, text("launch"))
+    for value, number in ids.items():
+        add("STRING_IDS", number, value)
+    db.commit()
+    db.close()
+    return path
 
 
 if __name__ == "__main__":

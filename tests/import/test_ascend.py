@@ -11,12 +11,13 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 
 import ascend_profiles
-from ascend_profiles import Job, group_number, step_rows, us, write_job, write_profile
+from ascend_profiles import Job, group_number, step_rows, us, write_db, write_job, write_profile
 
 CASES = {}
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "profwrap")
@@ -310,6 +311,165 @@ def step_trace_is_that_of_msprof_analyze():
     assert seen == 4 * job.steps
 
 
+@case
+def communication_is_that_of_msprof_analyze():
+    job = Job(ranks=4, slow_rank=2, slow_link=(1, 2))
+    directory = write(job)
+    _, _, ours = imported(directory)
+    cluster = merged(ours)
+    out = analyse(directory, "all")
+    groups, = json.load(open(os.path.join(out, "cluster_communication.json"))).values()
+    ranks = {int(row["rank"]): row for row in cluster["hccl_ranks"]}
+    for rank in range(4):
+        for key, field in (("Elapse", "elapsed_ns"), ("Transit", "transfer_ns"), ("Wait", "wait_ns"),
+                           ("Synchronization", "sync_ns"), ("Idle", "idle_ns")):
+            theirs = sum(operations[name][str(rank)]["Communication Time Info"][f"{key} Time(ms)"]
+                         for operations in groups.values() for name in operations
+                         if name.startswith("Total Op Info"))
+            assert round(theirs * 1e6) == int(ranks[rank][field]), (rank, key, theirs, ranks[rank])
+    links = {(int(row["src"]), int(row["dst"])): row for row in cluster["hccl_links"]}
+    matrix, = json.load(open(os.path.join(out, "cluster_communication_matrix.json"))).values()
+    theirs = collections.defaultdict(lambda: [0, 0])
+    for operations in matrix.values():
+        for name in operations:
+            if name.startswith("Total Op Info"):
+                for link, info in operations[name].items():
+                    pair = tuple(map(int, link.split("-")))
+                    theirs[pair][0] += info["Transit Size(MB)"]
+                    theirs[pair][1] += info["Transit Time(ms)"]
+                    assert abs(info["Bandwidth(GB/s)"] - links[pair]["bandwidth"] / 1e9) < 1e-4 * \
+                        info["Bandwidth(GB/s)"], (link, info, links[pair])
+    assert sorted(theirs) == sorted(links)
+    for pair, (size, time) in theirs.items():
+        assert round(size * 1e6) == int(links[pair]["bytes"]), pair
+        assert round(time * 1e6) == int(links[pair]["transfer_ns"]), pair
+    slowest = min((pair for pair in theirs if pair[0] != pair[1]),
+                  key=lambda pair: theirs[pair][0] / theirs[pair][1])
+    between = [row for row in cluster["hccl_links"] if row["src"] != row["dst"]]
+    ours_slowest = max(between, key=lambda row: row["usual_bandwidth"] / row["bandwidth"])
+    assert slowest == (int(ours_slowest["src"]), int(ours_slowest["dst"])) == job.slow_link
+    assert "1   2  HCCS" in re.sub(r"^ +", "", run("report", "--section", "hccl", ours),
+                                   flags=re.M)
+
+
+@case
+def files_beside_the_trace():
+    job = Job(ranks=2)
+    directory = write(job)
+    ranks, said, _ = imported(directory)
+    assert "not read: kernel_details.csv, op_statistic.csv, step_trace_time.csv in" in said, said
+    for rank, file in ranks.items():
+        names = texts(file)
+        assert len(file["hccl/times"]) == 2 * job.steps
+        for row, o in zip(file["hccl/times"], job.operations[rank]):
+            assert (names[row["name"]], int(row["step"]), int(row["comm"])) == \
+                (o["name"], o["step"], 0)
+            assert (int(row["elapsed_ns"]), int(row["transfer_ns"]), int(row["wait_ns"])) == \
+                (o["end"] - o["start"], o["transfer"], o["wait"])
+            assert row["seq"] == file["events/comm"]["seq"][job.operations[rank].index(o)]
+        links = [row for row in file["hccl/links"] if row["src"] != row["dst"]]
+        assert {(int(row["src"]), int(row["dst"])) for row in links} == {(rank, 1 - rank)}
+        assert {names[row["transport"]] for row in links} == {"HCCS"}
+        # allocated and released again, in the order of time
+        memory = file["samples/memory"][()]
+        assert list(memory["delta_bytes"]) == [x for i in range(job.steps)
+                                               for x in (524288 * (i + 1), -524288 * (i + 1))]
+        assert list(memory["total_bytes"][:2]) == [1572864, 1048576]
+        assert set(memory["device"]) == {rank}
+
+
+@case
+def damaged_files_beside_the_trace_are_named():
+    job = Job(ranks=1)
+    path = os.path.join(write_profile(job, 0, new()), "ASCEND_PROFILER_OUTPUT")
+    file = os.path.join(path, "communication.json")
+    data = open(file).read()
+    open(file, "w").write(data[:len(data) // 2])
+    ranks, said, _ = imported(path)
+    assert "its communication.json ends early" in said, said
+    assert "hccl/times" not in ranks[0] or len(ranks[0]["hccl/times"]) == 0
+    assert len(ranks[0]["events/comm"]) == 2 * job.steps
+    open(file, "w").write(json.dumps({"step4": {"collective": {"x@1": {}, "y": 7, "z@2": {
+        "Communication Time Info": {"Elapse Time(ms)": -1}}}, "p2p": 5}, "step": []}))
+    matrix = os.path.join(path, "communication_matrix.json")
+    open(matrix, "w").write(json.dumps({"step4": {"collective": {"x@1": {
+        "0-999": {}, "a": {"Transit Size(MB)": "1"}, "0-0": {"Transit Size(MB)": 1e300,
+                                                             "Transit Time(ms)": 1}}}}}))
+    open(os.path.join(path, "operator_memory.csv"), "w").write(
+        'Name,Size(KB),Allocation Time(us)\n"a\nb",x,1\n,1e99,\n' + "c," * 500 + "\n")
+    _, said, _ = imported(path)
+    assert "9 events without the fields" in said, said
+
+
+# ---- databases ----
+
+def write_dbs(job, **options):
+    directory = new("db")
+    for rank in range(job.ranks):
+        write_db(job, rank, directory, **options)
+    return directory
+
+
+@case
+def databases_of_torch_npu():
+    job = Job(ranks=4)
+    directory = new()
+    probe = write_db(job, 0, new())
+    if "was built with SQLite" in subprocess.run(
+            [profwrap, "import", "-o", directory, probe], capture_output=True, text=True).stderr:
+        skip("this profwrap was built without SQLite")
+    ranks, said, ours = imported(write_dbs(job))
+    assert sorted(ranks) == [0, 1, 2, 3] and "24 of them operations of HCCL" in said, said
+    assert "4 tasks of devices that are no kernels" in said, said
+    for rank, file in ranks.items():
+        check_rank(job, rank, file, texts(file))
+        assert list(file["comm_members"]["world_rank"]) == [0, 1, 2, 3]
+    check_steps(job, merged(ours))
+
+
+@case
+def slow_rank_is_that_of_msprof_analyze():
+    environment("msprof", "msprof-analyze")
+    job = Job(ranks=8, steps=12, slow_rank=5)
+    job.host = lambda rank: "node0"
+    directory = write_dbs(job)
+    out = analyse(directory, "slow_rank")
+    db = sqlite3.connect(os.path.join(out, "cluster_analysis.db"))
+    votes = db.execute("SELECT rankId, slowAffectCount FROM SlowRank ORDER BY 2 DESC").fetchall()
+    assert votes[0][0] == 5 and votes[0][1] >= 12, votes
+    ranks, said, ours = imported(directory)
+    assert list(merged(ours)["stragglers"]["rank"]) == [5]
+
+
+@case
+def damaged_databases_are_named():
+    job = Job(ranks=1)
+    path = write_db(job, 0, new())
+    file, = glob.glob(os.path.join(path, "ASCEND_PROFILER_OUTPUT", "*.db"))
+    data = open(file, "rb").read()
+    db = sqlite3.connect(file)
+    db.execute("ALTER TABLE CANN_API RENAME COLUMN globalTid TO thread")
+    db.execute("DROP TABLE STEP_TIME")
+    db.execute("UPDATE COMMUNICATION_OP SET endNs = startNs - 5 WHERE opId = 0")
+    db.execute("UPDATE TASK SET startNs = 'x' WHERE taskId = 0")
+    db.commit()
+    db.close()
+    if "was built with SQLite" in subprocess.run(
+            [profwrap, "import", "-o", new(), path], capture_output=True, text=True).stderr:
+        skip("this profwrap was built without SQLite")
+    ranks, said, _ = imported(path)
+    assert "its table CANN_API is damaged, or of another version" in said, said
+    assert "2 events without a possible time" in said, said
+    assert len(ranks[0]["events/comm"]) == 2 * job.steps - 1
+    open(file, "wb").write(data[:len(data) // 2])
+    done = subprocess.run([profwrap, "import", "-o", new(), path], capture_output=True, text=True)
+    assert "damaged" in done.stderr or "has neither tasks" in done.stderr, done.stderr
+    db = sqlite3.connect(os.path.join(where, "ascend_pytorch_profiler_0.db"))
+    db.execute("CREATE TABLE other (x)")
+    db.close()
+    assert "no profile of Ascend" in refused(os.path.join(where, "ascend_pytorch_profiler_0.db"))
+
+
 # ---- bad profiles ----
 
 @case
@@ -382,6 +542,8 @@ def damaged_profiles_lose_nothing_silently():
     open(os.path.join(path, "profiler_info_0.json"), "w").write('{"rank_id": ')
     open(os.path.join(path, "profiler_metadata.json"), "w").write("[1, 2")
     trace = os.path.join(path, "ASCEND_PROFILER_OUTPUT", "trace_view.json")
+    for name in ("communication.json", "communication_matrix.json", "operator_memory.csv"):
+        os.remove(os.path.join(path, "ASCEND_PROFILER_OUTPUT", name))
     events = json.load(open(trace))
     nrows = len(events)
     device, hccl = ascend_profiles.DEVICE, ascend_profiles.HCCL

@@ -176,6 +176,8 @@ CLUSTER_DATASETS = {
     "gpu_series":
         "rank device time samples sm_clock_mhz slowed_share power_w temperature_c busy_share "
         "memory_used_bytes sm_active tensor_active dram_active",
+    "hccl_ranks": "rank comm_uid operations elapsed_ns transfer_ns wait_ns sync_ns idle_ns",
+    "hccl_links": "src dst transport transfers bytes transfer_ns bandwidth usual_bandwidth",
     "memory":
         "rank what device samples peak_bytes end_bytes steps bytes_per_step later_bytes_per_step fit",
     "advice": "rule saves_ns share ranks text evidence docs",

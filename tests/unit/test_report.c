@@ -214,7 +214,7 @@ static void test_sections_check(void **state)
     assert_string_equal(
         problem,
         "there is no section 'step'; sections are job, epochs, completeness, clocks, "
-        "parts, steps, phases, operators, flops, gpu, kernels, collectives, p2p, stragglers, "
+        "parts, steps, phases, operators, flops, gpu, kernels, collectives, hccl, p2p, stragglers, "
         "whatif, efficiency, data_pipeline, utilisation, memory, advice");
     assert_int_equal(pw_report_sections_check("job,", problem, sizeof(problem)), -22);
 }

@@ -185,17 +185,20 @@ static int read_rank(struct pw_samples *s, const struct pw_input *input, struct 
     int err = pw_h5_open(input->path, &file.file);
     if (err)
         return err;
-    hsize_t rows[2] = {0, 0};
-    if (pw_h5_extent(file.file, PW_TABLE_queue, rows) == 0 && rows[0] &&
-        pw_h5_read_strings(file.file, "/strings", &file.texts, &file.ntexts))
+    hsize_t rows[2] = {0, 0}, links[2] = {0, 0};
+    int has_texts = pw_h5_extent(file.file, PW_TABLE_queue, rows) == 0 && rows[0];
+    has_texts |= pw_h5_extent(file.file, PW_TABLE_hccl_link, links) == 0 && links[0];
+    if (has_texts && pw_h5_read_strings(file.file, "/strings", &file.texts, &file.ntexts))
         file.ntexts = 0;
     int queues = pw_queues_read(&s->queues, &file, points);
     int usage = pw_usage_read(&s->usages, &file, points);
     int gpus = pw_gpuseries_read(&s->gpus, &file, points);
+    int hccl = pw_hccl_read(&s->hccl, &file);
     free(file.texts);
     pw_h5_close(file.file);
     err = queues == -ENOMEM || !usage ? queues : usage;
-    return err == -ENOMEM || !gpus ? err : gpus;
+    err = err == -ENOMEM || !gpus ? err : gpus;
+    return err == -ENOMEM || !hccl ? err : hccl;
 }
 
 static int read_all(struct pw_samples *s, struct pw_job *job)
@@ -241,6 +244,7 @@ int pw_samples_make(struct pw_samples *s, struct pw_job *job)
     gather(&job->procs, &memory, &s->usages.nmemory, sizeof(*s->usages.memory));
     s->usages.rows = rows;
     s->usages.memory = memory;
+    pw_hccl_arrange(&s->hccl, &job->procs);
     return 0;
 }
 
@@ -267,6 +271,10 @@ void pw_samples_write(struct pw_clusterfile *file, const struct pw_procs *procs,
     write_series(file, procs, PW_TABLE_c_gpu_series, s->gpus.n, s->gpus.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_memory, writes ? s->usages.nmemory : 0,
                               s->usages.memory);
+    pw_clusterfile_write_root(file, PW_TABLE_c_hccl_rank, writes ? s->hccl.nranks : 0,
+                              s->hccl.ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_hccl_link, writes ? s->hccl.nlinks : 0,
+                              s->hccl.links);
 }
 
 void pw_samples_fini(struct pw_samples *s)
@@ -274,4 +282,5 @@ void pw_samples_fini(struct pw_samples *s)
     pw_queues_fini(&s->queues);
     pw_usages_fini(&s->usages);
     pw_gpuseries_fini(&s->gpus);
+    pw_hccl_fini(&s->hccl);
 }

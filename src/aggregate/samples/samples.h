@@ -5,6 +5,7 @@
 
 #include "aggregate/input/cursor.h"
 #include "aggregate/output/clusterfile.h"
+#include "aggregate/samples/hccl.h"
 #include "aggregate/samples/pipelinequeues.h"
 #include "aggregate/samples/usage.h"
 
@@ -27,6 +28,7 @@ struct pw_samples {
     struct pw_queues queues; /* `rows` is the same on all processes, sorted by rank and place */
     struct pw_usages usages; /* `rows` and `memory` are the same on all processes, sorted by rank */
     struct pw_gpuseries gpus;
+    struct pw_hccl hccl; /* on all processes */
 };
 
 /* Reads the samples of all ranks. Collective. Returns 0 or -ENOMEM, the same on all processes.

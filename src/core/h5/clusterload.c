@@ -127,6 +127,8 @@ static int load_samples(hid_t file, struct pw_cluster *c)
               : load_table(file, PW_TABLE_c_utilisation_series, &c->utilisation_series,
                            &c->nutilisation_series);
     err = err ? err : load_table(file, PW_TABLE_c_gpu_series, &c->gpu_series, &c->ngpu_series);
+    err = err ? err : load_table(file, PW_TABLE_c_hccl_rank, &c->hccl_ranks, &c->nhccl_ranks);
+    err = err ? err : load_table(file, PW_TABLE_c_hccl_link, &c->hccl_links, &c->nhccl_links);
     return err ? err : load_table(file, PW_TABLE_c_memory, &c->memory, &c->nmemory);
 }
 

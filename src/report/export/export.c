@@ -243,6 +243,8 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
         {"data_pipeline", PW_TABLE_c_queue, c->queues, c->nqueues},
         {"utilisation", PW_TABLE_c_utilisation, c->utilisation, c->nutilisation},
         {"memory", PW_TABLE_c_memory, c->memory, c->nmemory},
+        {"hccl", PW_TABLE_c_hccl_rank, c->hccl_ranks, c->nhccl_ranks},
+        {"hccl", PW_TABLE_c_hccl_link, c->hccl_links, c->nhccl_links},
     };
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (pw_report_is_wanted(options->sections, tables[i].section))

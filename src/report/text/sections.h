@@ -23,6 +23,7 @@ int pw_section_efficiency(const struct pw_page *page);
 int pw_section_whatif(const struct pw_page *page);
 int pw_section_data_pipeline(const struct pw_page *page);
 int pw_section_utilisation(const struct pw_page *page);
+int pw_section_hccl(const struct pw_page *page);
 int pw_section_memory(const struct pw_page *page);
 int pw_section_advice(const struct pw_page *page);
 

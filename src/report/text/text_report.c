@@ -17,6 +17,11 @@ static bool has_gpus(const struct pw_cluster *c)
     return c->ngpu_ranks > 0;
 }
 
+static bool has_hccl(const struct pw_cluster *c)
+{
+    return c->nhccl_ranks > 0 || c->nhccl_links > 0;
+}
+
 static bool has_epochs(const struct pw_cluster *c)
 {
     return c->nepochs > 0;
@@ -57,6 +62,7 @@ static const struct section {
      has_gpus, true},
     {"collectives", "Collective operations: waiting and transfer separately",
      pw_section_collectives, NULL, false},
+    {"hccl", "HCCL: transfers, waits and links", pw_section_hccl, has_hccl, true},
     {"p2p", "Point-to-point messages", pw_section_p2p, NULL, true},
     {"stragglers", "Stragglers", pw_section_stragglers, NULL, false},
     {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL, true},

@@ -1,0 +1,14 @@
+/* The files that a profile of MindSpore or Ascend has beside its trace: what they say of operations
+ * of HCCL, links and memory, which no event of the trace says. ascend.c calls it once for each
+ * profile. Files that are not read are only named. */
+#ifndef PW_IMPORT_ASCEND_BESIDE_H
+#define PW_IMPORT_ASCEND_BESIDE_H
+
+#include "import/trace.h"
+
+/* Reads the files in `directory`, an ASCEND_PROFILER_OUTPUT. 0 or -errno; for a file that is
+ * damaged 0, with a sentence in `problem`. */
+int pw_ascend_beside_read(const char *directory, struct pw_trace_window *window, char *problem,
+                          size_t size);
+
+#endif

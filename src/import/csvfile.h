@@ -1,0 +1,25 @@
+/* A file of comma-separated values with a head: its rows one by one, cells by the names of columns.
+ * Read by ascend_beside.c. Cells may be quoted, and hold line breaks then. No row is kept, and no
+ * cell is looked at here. */
+#ifndef PW_IMPORT_CSVFILE_H
+#define PW_IMPORT_CSVFILE_H
+
+#include <stddef.h>
+
+enum { PW_CSV_COLUMNS = 128, PW_CSV_ROW = 1 << 16 };
+
+/* The cells of a row; without white space around them. Good until the call returns. */
+struct pw_csv_row {
+    const char *names[PW_CSV_COLUMNS], *cells[PW_CSV_COLUMNS];
+    size_t n; /* as many as the head has; those that the row lacks are "" */
+};
+
+/* "" when there is no such column. */
+const char *pw_csv_cell(const struct pw_csv_row *row, const char *name);
+
+/* Calls `take` for each row; it answers 0, or -errno. 0, also for a file that has a head only, or
+ * -errno: it cannot be read, or a row is longer than PW_CSV_ROW (-EINVAL). */
+int pw_csv_read(const char *path, int (*take)(void *context, const struct pw_csv_row *row),
+                void *context);
+
+#endif
