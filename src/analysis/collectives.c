@@ -42,6 +42,15 @@ int64_t pw_size_class(int64_t bytes)
     return top;
 }
 
+/* What is not known of one of them is not known of all. */
+static int is_known(const int64_t *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (values[i] < 0)
+            return 0;
+    return 1;
+}
+
 static int64_t mean_i64(const int64_t *values, size_t n)
 {
     int64_t sum = 0;
@@ -50,12 +59,21 @@ static int64_t mean_i64(const int64_t *values, size_t n)
     return sum / (int64_t)n;
 }
 
+static int64_t per_rank(int64_t ns, int64_t nranks)
+{
+    return ns < 0 ? -1 : ns / nranks;
+}
+
 static void fill_waits(struct pw_row_c_collective_stat *row, const struct pw_collective_group *g)
 {
     const size_t n = g->n;
     int64_t *values = g->values;
     for (size_t i = 0; i < n; i++)
-        values[i] = g->row(g->context, i).wait_ns / row->nranks; /* per rank */
+        values[i] = per_rank(g->row(g->context, i).wait_ns, row->nranks);
+    if (!is_known(values, n)) {
+        row->wait_mean_ns = row->wait_p50_ns = row->wait_p95_ns = row->wait_max_ns = -1;
+        return;
+    }
     pw_sort_i64(values, n);
     row->wait_mean_ns = mean_i64(values, n);
     row->wait_p50_ns = pw_quantile_i64(values, n, 0.5);
@@ -70,6 +88,11 @@ static void fill_transfers(struct pw_row_c_collective_stat *row,
     int64_t *values = g->values;
     for (size_t i = 0; i < n; i++)
         values[i] = g->row(g->context, i).transfer_ns;
+    if (!is_known(values, n)) {
+        row->transfer_mean_ns = row->transfer_p50_ns = -1;
+        row->transfer_p95_ns = row->transfer_max_ns = -1;
+        return;
+    }
     pw_sort_i64(values, n);
     row->transfer_mean_ns = mean_i64(values, n);
     row->transfer_p50_ns = pw_quantile_i64(values, n, 0.5);

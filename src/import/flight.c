@@ -105,6 +105,34 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
     return 0;
 }
 
+/* Keeps the name of the group of a collective, of the first 1000 groups; all ranks are in the
+ * default group. Messages are of two members only. */
+static void note_group(struct pw_import_head *head, const struct pw_json_object *object)
+{
+    enum { MOST = 1000 };
+    const struct pw_json_item *group = pw_json_find(object, 0, "process_group");
+    const char *name;
+    char text[sizeof(*head->used)];
+    const size_t length =
+        group && group->type == PW_JSON_ARRAY ? pw_json_first_text(group, &name) : 0;
+    const struct pw_json_item *p2p = pw_json_find(object, 0, "is_p2p");
+    if (!length || length >= sizeof(text) || (p2p && p2p->length == 4) ||
+        memmem(group->text, group->length, "\"default_pg\"", 12))
+        return;
+    memcpy(text, name, length);
+    text[length] = '\0';
+    for (size_t i = 0; i < head->nused; i++)
+        if (strcmp(head->used[i], text) == 0)
+            return;
+    void *more = head->nused < MOST ? realloc(head->used, (head->nused + 1) * sizeof(text)) : NULL;
+    if (!more) {
+        head->has_lost = 1;
+        return;
+    }
+    head->used = more;
+    memcpy(head->used[head->nused++], text, sizeof(text));
+}
+
 static int look_at_entry(void *context, const char *text, size_t length, int64_t offset)
 {
     struct look *look = context;
@@ -113,13 +141,17 @@ static int look_at_entry(void *context, const char *text, size_t length, int64_t
     (void)offset;
     if (!look->has_entries || look->is_other)
         return 1;
-    if (look->is_flight && look->head->first_ns != INT64_MAX)
-        return 0;
     if (!look->parser || pw_json_parse(look->parser, text, length, &object))
         return 0;
     look->is_flight |= pw_json_find(&object, 0, "profiling_name") != NULL;
-    if (pw_json_to_int(pw_json_find(&object, 0, "time_created_ns"), &time) == 0)
-        look->head->first_ns = time;
+    if (look->head->first_ns == INT64_MAX) {
+        /* PyTorch numbers all operations, and keeps the last ones. */
+        if (pw_json_to_int(pw_json_find(&object, 0, "record_id"), &time) || time > 0)
+            look->head->has_lost = 1;
+        if (pw_json_to_int(pw_json_find(&object, 0, "time_created_ns"), &time) == 0)
+            look->head->first_ns = time;
+    }
+    note_group(look->head, &object);
     return 0;
 }
 

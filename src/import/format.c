@@ -56,6 +56,8 @@ void pw_import_head_fini(struct pw_import_head *head)
     for (size_t i = 0; i < head->ngroups; i++)
         free(head->groups[i].members);
     free(head->groups);
+    free(head->used);
     head->groups = NULL;
-    head->ngroups = 0;
+    head->used = NULL;
+    head->ngroups = head->nused = 0;
 }

@@ -20,7 +20,10 @@ struct pw_import_head {
     struct pw_group *groups;
     size_t ngroups;
     int has_unnamed_groups; /* 1: the ranks of some groups are listed without the group's name */
-    char problem[160];      /* why the file cannot be read, when `look` fails */
+    char (*used)[64];       /* names of the groups that the file has collectives of */
+    size_t nused;
+    int has_lost;      /* 1: the file has not all operations from the start of the program on */
+    char problem[160]; /* why the file cannot be read, when `look` fails */
 };
 
 void pw_import_head_fini(struct pw_import_head *head);

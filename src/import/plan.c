@@ -377,6 +377,57 @@ static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
     return 0;
 }
 
+/* ---- groups whose ranks are not told ---- */
+
+static int uses(const struct pw_import_head *head, const char *group)
+{
+    for (size_t i = 0; i < head->nused; i++)
+        if (strcmp(head->used[i], group) == 0)
+            return 1;
+    return 0;
+}
+
+/* Adds the group to the head, with the ranks whose files have operations of it. 0 or -ENOMEM. */
+static int add_used(const struct pw_import_plan *plan, struct pw_import_head *head,
+                    const char *name)
+{
+    struct pw_group *more = realloc(head->groups, (head->ngroups + 1) * sizeof(*more));
+    int32_t *members = more ? calloc(plan->nranks, sizeof(*members)) : NULL;
+    size_t n = 0;
+    head->groups = more ? more : head->groups;
+    if (!members)
+        return -ENOMEM;
+    for (size_t i = 0; i < plan->nranks; i++) {
+        const struct pw_import_head *other = &plan->files[plan->first[i]].head;
+        if (uses(other, name))
+            members[n++] = (int32_t)other->rank;
+    }
+    if (n < 2) { /* no other rank came: whose group it is remains unknown */
+        free(members);
+        return 0;
+    }
+    struct pw_group *group = &head->groups[head->ngroups++];
+    *group = (struct pw_group){.members = members, .size = n};
+    snprintf(group->name, sizeof(group->name), "%s", name);
+    return 0;
+}
+
+/* A collective is not over before all members have begun it. So where each rank has one file, with
+ * all that it did, the members of a group are the ranks that have operations of it. */
+static int infer_groups(struct pw_import_plan *plan)
+{
+    if (plan->nranks != plan->nfiles || (int64_t)plan->nranks != plan->world_size)
+        return 0;
+    for (size_t i = 0; i < plan->nfiles; i++)
+        if (!plan->files[i].head.has_unnamed_groups || plan->files[i].head.has_lost)
+            return 0;
+    int err = 0;
+    for (size_t i = 0; i < plan->nfiles; i++)
+        for (size_t k = 0; k < plan->files[i].head.nused && !err; k++)
+            err = add_used(plan, &plan->files[i].head, plan->files[i].head.used[k]);
+    return err;
+}
+
 int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan *out,
                         char *problem, size_t size)
 {
@@ -399,6 +450,8 @@ int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan
         compare_versions(out);
         err = complete_groups(out);
     }
+    if (!err && infer_groups(out))
+        err = fail(problem, size, -ENOMEM, "import", "");
     if (err)
         pw_import_plan_fini(out);
     return err;

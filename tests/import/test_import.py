@@ -1151,15 +1151,56 @@ def flight_recorder_dumps_of_gloo_are_matched():
     assert "rank 0: 1 operations had not ended when it was written, the first of them " \
         "gloo:all_reduce, number 4" in said and "rank 1: " not in said, said
     rows = ranks[1]["events/comm"][:]
-    assert list(rows["seq"]) == [1, 2, 3, 4, -1] and set(rows["flags"]) == {32}, rows
+    assert list(rows["seq"]) == [1, 2, 3, 4, 1] and set(rows["flags"]) == {32}, rows
     assert set(rows["source"]) == {h5py.check_enum_dtype(rows.dtype["source"])["gloo"]}
     assert list(rows["sent_bytes"]) == [4000] * 5 and "events/nccl" not in ranks[1]
     directory, cluster = merged(ranks)
     with cluster:
-        assert [(int(row["seq"]), int(row["nranks"]), int(row["complete"]))
-                for row in cluster["collectives"]] == [(i, 2, 1) for i in (1, 2, 3, 4)]
-    assert "gloo_untimed (4 each)" in run("report", directory)
+        assert sorted((int(row["seq"]), int(row["nranks"]), int(row["complete"]))
+                      for row in cluster["collectives"]) == [(i, 2, 1) for i in (1, 1, 2, 3, 4)]
+    assert "gloo_untimed (5 each)" in run("report", directory)
     assert json.loads(run("report", "--format", "json", directory))["job"]["verdict"] == "unknown"
+
+
+def gloo_job(*ranks, **more):
+    """Dumps of ranks with operations of the groups named, beside those of the default group."""
+    files = []
+    for rank, groups in enumerate(ranks):
+        document = gloo_dump(rank, [0])
+        for name in groups:
+            one = dict(document["entries"][1], process_group=[name, "undefined"],
+                       pg_id=int(name), collective_seq_id=1,
+                       record_id=len(document["entries"]), **more)
+            document["entries"].append(one)
+        files.append(trace(f"sub{len(ranks)}_rank_{rank}.json", None, text=json.dumps(document)))
+    return files
+
+
+@case
+def flight_recorder_groups_without_ranks_have_those_that_used_them():
+    """1 is of ranks 0 and 1, 2 of 2 and 3. What is not sure is not matched, and no time is 0."""
+    ranks, _ = imported(*gloo_job("1", "1", "2", "2"))
+    assert [list(ranks[rank]["comm_members"]["world_rank"][4:]) for rank in range(4)] == [
+        [0, 1], [0, 1], [2, 3], [2, 3]]
+    _, cluster = merged(ranks)
+    with cluster:
+        found = sorted((int(row["seq"]), int(row["nranks"]), int(row["complete"]))
+                       for row in cluster["collectives"])
+        assert found == [(1, 2, 1), (1, 2, 1), (1, 4, 1), (2, 4, 1), (3, 4, 1), (4, 4, 1)], found
+    for ones, left_out, more in (
+            (("1", "1", "", ""), 2, {}),  # one dump is missing
+            (("1", "", "", ""), None, {}),  # nobody else came
+            (("1", "1", "", ""), None, {"is_p2p": True, "profiling_name": "gloo:send 0->1"})):
+        files = gloo_job(*ones, **more)
+        ranks, _ = imported(*(file for rank, file in enumerate(files) if rank != left_out))
+        assert sorted(ranks[0]["events/comm"]["seq"]) == [-1, 1, 2, 3, 4]
+        assert len(ranks[0]["comm_members"]) <= 4
+        directory, cluster = merged(ranks)
+        with cluster:
+            assert len(cluster["collectives"]) == 4
+        lines = [line for line in run("report", "--section", "collectives,p2p", directory).split("\n")
+                 if " 0 ns" in line]
+        assert not lines, lines
 
 
 @case

@@ -53,6 +53,7 @@ void pw_instance_join(struct pw_instance *into, const struct pw_instance *one)
         into->error_ns < 0 || one->error_ns < 0 ? -1 : larger(into->error_ns, one->error_ns);
     into->step = larger(into->step, one->step);
     into->nranks += one->nranks;
+    into->untimed |= one->untimed;
     into->mixed |= one->mixed || into->op != one->op || into->source != one->source;
     into->op = into->op < one->op ? into->op : one->op;
     into->source = into->source < one->source ? into->source : one->source;
@@ -247,6 +248,7 @@ static struct pw_instance describe(struct fold *fold, const struct pw_input *inp
         .nranks = 1,
         .op = event->op,
         .source = event->source,
+        .untimed = pw_events_is_enqueued(event) != 0,
     };
 }
 
@@ -363,6 +365,8 @@ struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
     row.critical_ns = critical_ns(in, i);
     if (row.transfer_ns < 0)
         row.transfer_ns = 0;
+    if (item->untimed)
+        row.wait_ns = row.transfer_ns = row.critical_ns = -1;
     row.algbw = pw_algbw_resolved(row.bytes, row.transfer_ns, row.error_ns);
     row.busbw = row.algbw * pw_busbw_factor(pw_op_info(item->op)->factor, comm->size);
     return row;
