@@ -186,12 +186,27 @@ static void write_findings(struct pw_clusterfile *file, const struct merge *m)
     pw_samples_write(file, &m->job->procs, &f->samples);
 }
 
+/* Waits and communication of ranks that recorded none are not known: 0 would say that there were
+ * none. Their own time stays that of their steps. */
+static void forget_waits(const struct merge *m)
+{
+    for (size_t i = 0; i < m->job->ninputs; i++) {
+        const struct pw_input *input = &m->job->inputs[i];
+        const size_t column = (size_t)input->rank - m->share.first;
+        for (size_t s = 0; s < m->job->world.nsteps && input->is_silent; s++) {
+            struct pw_row_c_step_trace *cell = &m->share.steps[s * m->share.count + column];
+            cell->wait_ns = cell->comm_ns = cell->comm_exposed_ns = cell->compute_ns = -1;
+        }
+    }
+}
+
 static void write_all(struct pw_clusterfile *file, const struct merge *m)
 {
     struct pw_job *job = m->job;
     const size_t nranks = (size_t)job->world.nranks, nsteps = job->world.nsteps;
     const struct pw_share *share = &m->share;
     const struct pw_alignment *clocks = &m->matched.clocks;
+    forget_waits(m);
     write_attributes(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, nranks, job->world.ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_step, m->findings.nsteps, m->findings.steps);

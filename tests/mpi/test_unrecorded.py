@@ -69,8 +69,8 @@ def run_blind(*command, wait=None, ranks=N, options=()):
     return err
 
 
-def report(kind="json"):
-    text = h.run(h.profwrap("report", "--format", kind, "out")).stdout.decode()
+def report(kind="json", *options):
+    text = h.run(h.profwrap("report", "--format", kind, *options, "out")).stdout.decode()
     return json.loads(text) if kind == "json" else text
 
 
@@ -232,6 +232,27 @@ def steps_without_communication():
     h.equal((job["verdict"], job["reason"]), ("unknown", "no_communication"), "the verdict")
     h.check("no communication between its 2 ranks was recorded" in job["headline"], job["headline"])
     h.check("No rank held" not in report("text"), report("text"))
+    check_not_known("out", range(2))
+    h.run(h.profwrap("compare", "out", "out"), status=4)
+
+
+def check_not_known(directory, ranks):
+    """Waits, efficiency and what-if of jobs whose communication was not recorded: in the file, and in
+    each report that is made of it."""
+    with h.h5py().File(os.path.join(directory, "cluster.h5"), "r") as file:
+        for table in ("efficiency", "whatif", "critical_path"):
+            h.equal(len(file[table]), 0, f"rows of {table}")
+        for rank in ranks:
+            cells = file["step_trace"][:, rank]
+            for name in ("wait_ns", "comm_ns", "comm_exposed_ns", "compute_ns"):
+                h.check(all(cells[name] == -1), name, "of rank", rank, cells[name])
+            h.check(any(cells["total_ns"] > 0), "total of rank", rank)
+    csv = report("csv", "--section", "efficiency,whatif").split("\n")
+    h.equal([line for line in csv if line and not line.startswith(("#", "parallel_", "scope"))], [],
+            "rows of CSV")
+    text = " ".join(report("text").split())
+    h.check("Not replayed: it needs the communication of all ranks" in text, "what-if in", text)
+    h.equal(report()["whatif"], None, "what-if")
 
 
 @h.case
@@ -249,6 +270,7 @@ def steps_without_communication_of_one_rank():
     h.check("no communication of 1 of 3 ranks was recorded" in job["headline"], job["headline"])
     h.check("No rank held" not in report("text"), report("text"))
     h.equal(data["efficiency"], None, "efficiency")
+    check_not_known("out", (1,))
     h.equal([row["rank"] for row in data["completeness"]["losses"]
              if row["what"] == "no_communication"], [1], "the rank")
 

@@ -37,6 +37,7 @@ struct pw_world {
     size_t nsteps;
     int32_t *domains; /* [nranks] clock domain of each rank, -1: no file; 0 has rank 0 */
     int32_t ndomains;
+    int is_silent;      /* 1: the waits of some rank are not known, see pw_input.is_silent */
     int has_pauses;     /* 1: recording was paused on some rank */
     int is_snapshot;    /* 1: some file was taken while the job ran */
     int infer_clocks;   /* 0: clocks are mapped by measurements only; 1: by the order of events, too

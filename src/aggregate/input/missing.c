@@ -96,6 +96,13 @@ void pw_unrecorded_note_silence(struct pw_job *job, int is_incomplete)
     if (job->procs.process == 0 && job->world.nranks > 1 && !any)
         pw_job_note(job, -1, "no_communication", job->world.nranks,
                     "no collective and no message between its ranks was recorded");
+    mine = 0;
+    for (size_t i = 0; i < job->ninputs; i++) {
+        struct pw_input *input = &job->inputs[i];
+        input->is_silent = job->world.nranks > 1 && !input->communicates && (is_incomplete || !any);
+        mine |= input->is_silent;
+    }
+    MPI_Allreduce(&mine, &job->world.is_silent, 1, MPI_INT, MPI_LOR, job->procs.comm);
     for (size_t i = 0; i < job->ninputs && any && is_incomplete; i++)
         if (!job->inputs[i].communicates)
             pw_job_note(job, job->inputs[i].rank, "no_communication", 1,

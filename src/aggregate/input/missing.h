@@ -21,8 +21,9 @@ void pw_gaps_note(struct pw_job *job);
 /* Notes for every input of this process why MPI calls of its rank were not recorded. */
 void pw_unrecorded_note(struct pw_job *job);
 
-/* Notes when the job has several ranks and no communication between them was recorded. To be called
- * after all events were read. Collective. */
+/* Finds which inputs are silent, and whether the job is; notes when the job has several ranks and
+ * no communication between them was recorded. To be called after all events were read. Collective.
+ */
 void pw_unrecorded_note_silence(struct pw_job *job, int is_incomplete);
 
 /* ---- when records of a rank were lost ---- */

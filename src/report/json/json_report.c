@@ -411,7 +411,7 @@ static json_t *make_imbalances(const struct pw_figures *f)
 static json_t *make_whatif(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
-    if (c->nwhatif == 0)
+    if (c->nwhatif == 0 || f->has_silent_ranks)
         return json_null();
     json_t *whatif = json_object();
     int bad = json_object_set_new(whatif, "scenarios",

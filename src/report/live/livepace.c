@@ -226,7 +226,7 @@ static void print_row(struct sheet *sheet, size_t i)
         snprintf(call, sizeof(call), "MPI is not recorded");
     else if (thread && thread->op != PW_OP_None && thread->since_ns >= 1000000000)
         snprintf(since, sizeof(since), ", for %" PRId64 " s", thread->since_ns / 1000000000);
-    if (i < sheet->known)
+    if (i < sheet->known && !is_silent(sheet))
         snprintf(share, sizeof(share), "%.0f %%", 100 * mpi_share(rank));
     if (rank->step >= 0)
         snprintf(step, sizeof(step), "%" PRId64, rank->step);

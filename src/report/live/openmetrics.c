@@ -10,6 +10,11 @@
 
 enum kind { COUNT, NS, FLAG };
 
+static int64_t get_communicates(const struct pw_live *live)
+{
+    return live->mpi_ns < 0 ? -1 : live->mpi_ns > 0;
+}
+
 static int64_t get_recording(const struct pw_live *live)
 {
     return live->recording != 0;
@@ -51,6 +56,8 @@ static const struct metric {
      "Time inside MPI calls that have ended, of all threads together."},
     {"profwrap_call_seconds", 0, NS, 0, get_call,
      "Time since the rank entered its current MPI call; 0 between calls."},
+    {"profwrap_communication_recorded", 0, FLAG, 0, get_communicates,
+     "Whether any communication of the rank was recorded since its start."},
     {"profwrap_events", 1, COUNT, AT(events), NULL, "Records that the collector has processed."},
     {"profwrap_dropped_events", 1, COUNT, AT(dropped), NULL, "Events that were lost, and counted."},
     {"profwrap_recording", 0, FLAG, 0, get_recording, "Whether the rank is being recorded."},
@@ -58,6 +65,12 @@ static const struct metric {
      "Whether the rank is known to use MPI without its calls being recorded."},
 };
 enum { METRICS = sizeof(metrics) / sizeof(metrics[0]) };
+
+/* Where no communication is recorded, 0 would say that there is none. */
+static int is_of_communication(const struct metric *m)
+{
+    return !m->get && (m->offset == AT(step_mpi_ns) || m->offset == AT(mpi_ns));
+}
 
 static int64_t value_of(const struct metric *m, const struct pw_live *live)
 {
@@ -80,12 +93,21 @@ static void print_head(FILE *out, const char *name, const char *type, int has_un
         fprintf(out, "# UNIT %s seconds\n", name);
 }
 
+/* Several ranks, of which no communication was recorded. */
+static int is_silent(const struct pw_live_view *view)
+{
+    for (size_t i = 0; i < view->n; i++)
+        if (get_communicates(&view->ranks[i]) != 0) /* -1: not known */
+            return 0;
+    return view->n + view->nsilent > 1;
+}
+
 static void print_metric(FILE *out, const struct metric *m, const struct pw_live_view *view)
 {
     print_head(out, m->name, m->is_counter ? "counter" : "gauge", m->kind == NS, m->help);
     for (size_t i = 0; i < view->n; i++) {
         int64_t value = value_of(m, &view->ranks[i]);
-        if (value < 0)
+        if (value < 0 || (is_of_communication(m) && is_silent(view)))
             continue;
         fprintf(out, "%s%s{rank=\"%" PRId32 "\"} ", m->name, m->is_counter ? "_total" : "",
                 view->ranks[i].rank);

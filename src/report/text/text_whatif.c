@@ -90,8 +90,11 @@ int pw_section_whatif(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
     char time[32], residual[32];
-    if (c->nwhatif == 0) {
-        int err = pw_page_print(page, 2, 2, "Not replayed: it needs steps.");
+    if (c->nwhatif == 0 || page->figures->has_silent_ranks) {
+        int err = pw_page_print(page, 2, 2, "Not replayed: it needs %s.",
+                                page->figures->has_silent_ranks
+                                    ? "the communication of all ranks, which was not recorded"
+                                    : "steps");
         return err ? err : print_groups(page);
     }
     int err = print_scenarios(page);
