@@ -16,6 +16,7 @@ struct pw_live_thread {
     uint16_t thread;   /* number of the thread, in the order of their first records */
     uint16_t awaited;  /* in a completion call: the operation that it waits for; PW_OP_None: not
                         * known */
+    uint8_t source;    /* of the call: enum pw_source */
     uint16_t op;       /* the MPI call that it is in (enum pw_op); PW_OP_None: in none that is
                         * recorded */
     int64_t since_ns;  /* in it, or out of the last one; -1 not known */

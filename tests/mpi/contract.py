@@ -47,7 +47,9 @@ RANK_DATASETS_AT_TIMES = {
         "start end operation peer channel sends steps bytes gpu_wait_ns peer_wait_ns network_wait_ns "
         "flush_wait_ns",
     "events/gpu_error": "time device xid instance",
-    "events/open": "start seen_until op awaited comm seq peer tag thread",
+    "events/open": "start seen_until op awaited comm seq peer tag thread source",
+    "samples/workers":
+        "time processes cpu_user_ns cpu_sys_ns rss_bytes read_bytes write_bytes io_wait_ns",
     "samples/host": "time busy_ns idle_ns steal_ns throttled_ns",
     "samples/cpus": "time busy_ns cpu_set allowed lowest highest",
     "samples/queue": "time queue thread size capacity",
@@ -118,7 +120,7 @@ CLUSTER_DATASETS = {
         "gain_ns share confidence",
     "completeness": "rank what count detail",
     "windows": "window first_step last_step warmup_first_step warmup_last_step start end cause nranks",
-    "open_calls": "rank start seen_until op awaited comm_uid comm_name seq peer tag thread",
+    "open_calls": "rank start seen_until op awaited comm_uid comm_name seq peer tag thread source",
     "epochs":
         "epoch shown ranks files start_unix_ns end_unix_ns ran_ns ended_by ended_rank hostname "
         "exit_code exit_signal restart_ns first_step last_step steps steps_ns kept_steps kept_ns "

@@ -150,8 +150,15 @@ def what_a_killed_rank_waited_for():
         row = file["events/open"][0]
         h.equal(h.enum_names(file["events/open"], "awaited"), ["Allreduce"], "what it waited for")
         h.equal((int(row["seq"]), int(row["comm"])), (1, 0), "its number and group")
+        h.equal(h.enum_names(file["events/open"], "source"), ["gloo"], "whose operation it was")
     with h.open_rank("out", 1) as file:
         h.check("open" not in file["events"], "rank 1 was in no operation")
+    h.equal(thread["source"], "gloo", "whose operation it is, while it waits")
+    h.run([h.place("PROFWRAP"), "merge", "-q", "out"])
+    done = h.run([h.place("PROFWRAP"), "report", "--section", "completeness", "out"])
+    said = " ".join(done.stdout.decode().split())
+    h.check("in gloo wait (for gloo allreduce #1 on default_pg 0), entered" in said, said)
+    h.check("MPI_" not in said, "MPI in the report of a job without it", said)
 
 
 @h.case

@@ -8,6 +8,7 @@
 #include "core/ops.h"
 #include "report/live/liveview.h"
 #include "report/writing/safenames.h"
+#include "report/writing/words.h"
 
 static struct pw_live_thread thread = {.op = PW_OP_Allreduce, .since_ns = 2500000000, .peer = -1};
 static struct pw_live ranks[3];
@@ -70,6 +71,42 @@ static void test_metrics(void **state)
     assert_null(strstr(text, "-"));
     assert_string_equal(text + strlen(text) - 6, "# EOF\n");
     free(text);
+}
+
+/* Nothing between the ranks was recorded: 0 s in it would look like a healthy job. */
+static void test_silent_ranks_have_no_time_in_communication(void **state)
+{
+    (void)state;
+    make();
+    char *text = metrics();
+    assert_non_null(strstr(text, "\nprofwrap_communication_recorded{rank=\"0\"} 1\n"));
+    assert_null(strstr(text, "profwrap_communication_recorded{rank=\"2\"}"));
+    assert_non_null(strstr(text, "profwrap_mpi_seconds_total{rank=\"0\"}"));
+    free(text);
+    for (int i = 0; i < 3; i++)
+        ranks[i].mpi_ns = ranks[i].step_mpi_ns = 0;
+    text = metrics();
+    assert_non_null(strstr(text, "\nprofwrap_communication_recorded{rank=\"0\"} 0\n"));
+    assert_null(strstr(text, "profwrap_mpi_seconds_total{"));
+    assert_null(strstr(text, "profwrap_step_mpi_seconds{"));
+    free(text);
+}
+
+/* Whose operation it is decides its name. */
+static void test_calls_are_named_by_their_source(void **state)
+{
+    (void)state;
+    struct pw_call_words words = {
+        .op = PW_OP_Allreduce, .comm_name = "world", .comm_uid = 7, .seq = 17, .peer = -1};
+    char text[PW_CALL_TEXT];
+    assert_string_equal(pw_call_write(&words, text, sizeof(text)), "MPI_Allreduce #17 on world");
+    words.source = PW_SOURCE_NCCL;
+    assert_string_equal(pw_call_write(&words, text, sizeof(text)), "ncclAllReduce #17 on world");
+    words.source = PW_SOURCE_GLOO;
+    words.awaited = words.op;
+    words.op = PW_OP_Wait;
+    assert_string_equal(pw_call_write(&words, text, sizeof(text)),
+                        "gloo wait (for gloo allreduce #17 on world)");
 }
 
 static void test_hostile_names(void **state)
@@ -151,6 +188,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_silent_ranks_have_no_time_in_communication),
+        cmocka_unit_test(test_calls_are_named_by_their_source),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_small_screen),

@@ -216,6 +216,7 @@ static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t 
             .peer = rows[i].peer,
             .tag = rows[i].tag,
             .thread = rows[i].thread,
+            .source = rows[i].source,
         };
         if (comm && comm->name < nnames)
             snprintf(out->comm_name, sizeof(out->comm_name), "%s", names[comm->name]);

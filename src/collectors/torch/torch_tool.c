@@ -293,8 +293,10 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
     const struct state *s = state;
     const uint64_t at = s->base + (call->handle & ~PW_TORCH_HANDLE);
     (void)segment;
-    if (pw_op_info(call->op)->cls != PW_CLASS_WAIT || !(call->handle & PW_TORCH_HANDLE) ||
-        call->awaited == PW_OP_None || call->awaited >= PW_OP_COUNT)
+    if (pw_op_info(call->op)->cls != PW_CLASS_WAIT || !(call->handle & PW_TORCH_HANDLE))
+        return;
+    row->source = PW_SOURCE_GLOO;
+    if (call->awaited == PW_OP_None || call->awaited >= PW_OP_COUNT)
         return;
     row->awaited = (uint16_t)call->awaited;
     row->peer = call->peer >= 0 ? call->peer : -1;

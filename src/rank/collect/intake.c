@@ -318,6 +318,7 @@ void pw_intake_live_thread(struct pw_intake *intake, int ring, const struct pw_s
         return;
     struct pw_row_open row;
     describe_call(intake, ring, call, &row);
+    thread->source = row.source;
     thread->awaited = row.awaited;
     thread->seq = row.seq;
     thread->peer = row.peer;

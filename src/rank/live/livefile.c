@@ -48,9 +48,10 @@ static json_t *unrecorded_text(int reason)
 static json_t *thread_to_json(const struct pw_live *live, const struct pw_live_thread *t)
 {
     const struct pw_live_comm *comm = pw_live_comm(live, t->comm_uid);
-    return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "tid", (int)t->tid,
-                     "thread", (int)t->thread, "op", op_text(t->op), "awaited", op_text(t->awaited),
-                     "since_ns", known(t->since_ns), "comm_uid", uid_text(t->comm_uid), "comm_name",
+    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "tid", (int)t->tid,
+                     "thread", (int)t->thread, "source", pw_enum_name(PW_F_SOURCE, t->source), "op",
+                     op_text(t->op), "awaited", op_text(t->awaited), "since_ns", known(t->since_ns),
+                     "comm_uid", uid_text(t->comm_uid), "comm_name",
                      comm && comm->name[0] ? text(comm->name) : json_null(), "seq", known(t->seq),
                      "peer", known(t->peer), "tag", (int)t->tag);
 }
@@ -181,12 +182,23 @@ static int read_unrecorded(const json_t *object, bool *ok)
     return PW_UNRECORDED_NONE;
 }
 
+static uint8_t read_source(const json_t *object, bool *ok)
+{
+    const char *name = string(object, "source", PW_LIVE_NAME, ok);
+    for (const struct pw_enum_item *i = pw_enum_borrow(PW_F_SOURCE); i->name; i++)
+        if (strcmp(i->name, name) == 0)
+            return (uint8_t)i->value;
+    *ok = false;
+    return PW_SOURCE_MPI;
+}
+
 static bool read_thread(const json_t *object, struct pw_live_thread *out)
 {
     bool ok = json_is_object(object);
     *out = (struct pw_live_thread){
         .tid = (int32_t)number(object, "tid", 0, INT32_MAX, &ok),
         .thread = (uint16_t)number(object, "thread", 0, UINT16_MAX, &ok),
+        .source = read_source(object, &ok),
         .op = read_op(object, "op", &ok),
         .awaited = read_op(object, "awaited", &ok),
         .since_ns = number(object, "since_ns", -1, INT64_MAX, &ok),

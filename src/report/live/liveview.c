@@ -22,6 +22,7 @@ const char *pw_live_call(const struct pw_live *rank, const struct pw_live_thread
     }
     const struct pw_live_comm *comm = pw_live_comm(rank, thread->comm_uid);
     struct pw_call_words words = {
+        .source = thread->source,
         .op = thread->op,
         .awaited = thread->awaited,
         .comm_name = comm ? comm->name : "",
@@ -43,10 +44,22 @@ const char *pw_live_comm_name(const struct pw_live_view *view, uint64_t uid)
     return "";
 }
 
+/* Whose operation it is that the ranks of the group wait in. */
+static uint32_t source_of(const struct pw_live_view *view, const struct pw_hang_group *group)
+{
+    for (size_t i = 0; i < group->nwaiting; i++) {
+        const struct pw_live_thread *thread = pw_live_main(&view->ranks[group->waiting[i]]);
+        if (thread && thread->comm_uid == group->comm_uid)
+            return thread->source;
+    }
+    return PW_SOURCE_MPI;
+}
+
 const char *pw_live_group(const struct pw_live_view *view, const struct pw_hang_group *group,
                           char *out, size_t size)
 {
     struct pw_call_words words = {
+        .source = source_of(view, group),
         .op = group->op,
         .comm_name = pw_live_comm_name(view, group->comm_uid),
         .comm_uid = group->comm_uid,

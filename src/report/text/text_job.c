@@ -277,8 +277,9 @@ static int is_alike(const struct pw_page *page, const struct pw_row_c_open_call 
                     const struct pw_row_c_open_call *b)
 {
     const struct pw_row_c_rank *x = end_of(page, a->rank), *y = end_of(page, b->rank);
-    return a->op == b->op && a->comm_uid == b->comm_uid && a->seq == b->seq && a->peer == b->peer &&
-           x && y && x->exit_signal == y->exit_signal && x->exit_code == y->exit_code;
+    return a->source == b->source && a->op == b->op && a->comm_uid == b->comm_uid &&
+           a->seq == b->seq && a->peer == b->peer && x && y && x->exit_signal == y->exit_signal &&
+           x->exit_code == y->exit_code;
 }
 
 /* Returns the number of rows from `first` on with consecutive ranks that ended in the same way in
@@ -312,6 +313,7 @@ static int print_open_call(const struct pw_page *page, const struct pw_row_c_ope
     else if (end && end->exit_code >= 0)
         snprintf(how, sizeof(how), "exited with status %" PRId32, end->exit_code);
     struct pw_call_words words = {
+        .source = call->source,
         .op = call->op,
         .awaited = call->awaited,
         .comm_name = name,

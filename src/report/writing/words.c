@@ -1,6 +1,7 @@
 /* Tables of words, and functions that make short texts; see words.h. */
 #include "report/writing/words.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,20 +44,56 @@ static void write_partner(const struct pw_call_words *call, char *out, size_t si
                  call->peer);
 }
 
+/* NCCL's own names, where they differ by more than the first letters. */
+static const char *nccl_name(uint32_t op)
+{
+    switch (op) {
+    case PW_OP_Bcast:
+        return "Broadcast";
+    case PW_OP_Allreduce:
+        return "AllReduce";
+    case PW_OP_Allgather:
+        return "AllGather";
+    case PW_OP_Reduce_scatter:
+    case PW_OP_Reduce_scatter_block:
+        return "ReduceScatter";
+    case PW_OP_Alltoall:
+        return "AlltoAll";
+    default:
+        return pw_op_info(op)->name;
+    }
+}
+
+/* "MPI_Allreduce", "ncclAllReduce", "gloo allreduce". */
+static const char *write_name(uint32_t source, uint32_t op, char *out, size_t size)
+{
+    if (source == PW_SOURCE_NCCL) {
+        snprintf(out, size, "nccl%s", nccl_name(op));
+    } else if (source == PW_SOURCE_GLOO) {
+        snprintf(out, size, "gloo %s", pw_op_info(op)->name);
+        out[5] = (char)tolower((unsigned char)out[5]);
+    } else {
+        snprintf(out, size, "MPI_%s", pw_op_info(op)->name);
+    }
+    return out;
+}
+
 const char *pw_call_write(const struct pw_call_words *call, char *out, size_t size)
 {
-    char seq[32] = "", partner[80], name[96], on[112] = "";
+    char seq[32] = "", partner[80], name[96], on[112] = "", function[64], awaited[64];
     if (call->seq >= 0 && call->comm_uid)
         snprintf(seq, sizeof(seq), " #%" PRId64, call->seq);
     write_partner(call, partner, sizeof(partner));
     if (call->comm_uid)
         snprintf(on, sizeof(on), " on %s",
                  pw_call_comm(call->comm_name, call->comm_uid, name, sizeof(name)));
+    write_name(call->source, call->op, function, sizeof(function));
     if (call->awaited)
-        snprintf(out, size, "MPI_%s (for MPI_%s%s%s%s)", pw_op_info(call->op)->name,
-                 pw_op_info(call->awaited)->name, seq, partner, on);
+        snprintf(out, size, "%s (for %s%s%s%s)", function,
+                 write_name(call->source, call->awaited, awaited, sizeof(awaited)), seq, partner,
+                 on);
     else
-        snprintf(out, size, "MPI_%s%s%s%s", pw_op_info(call->op)->name, seq, partner, on);
+        snprintf(out, size, "%s%s%s%s", function, seq, partner, on);
     return out;
 }
 

@@ -52,6 +52,7 @@ const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, si
 enum { PW_CALL_TEXT = 192 };
 
 struct pw_call_words {
+    uint32_t source; /* enum pw_source: whose operation it is */
     uint32_t op;
     uint32_t awaited;      /* of a completing call: the operation that it waits for; 0: not known */
     const char *comm_name; /* "": it has none */
@@ -61,7 +62,8 @@ struct pw_call_words {
 };
 
 /* Writes a call: "MPI_Wait (for MPI_Irecv from rank 3 (tag 7) on MPI_COMM_WORLD)", "MPI_Allreduce
- * #17 on MPI_COMM_WORLD", "MPI_Recv from rank 3 (tag 7) on MPI_COMM_WORLD". Returns `out`. */
+ * #17 on MPI_COMM_WORLD", "ncclAllReduce #17 on world", "gloo wait (for gloo allreduce #17 on
+ * world)". Returns `out`. */
 const char *pw_call_write(const struct pw_call_words *call, char *out, size_t size);
 
 /* Writes the name of a communicator, or a name made of its uid. Returns `out`. */
