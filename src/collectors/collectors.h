@@ -15,6 +15,8 @@ extern const struct pw_collector pw_collector_annotations; /* calls of profwrap.
 extern const struct pw_collector pw_collector_nvtx;        /* calls of NVTX */
 extern const struct pw_collector pw_collector_gpu;         /* what ran on GPUs */
 extern const struct pw_collector pw_collector_sys;         /* samples of /proc/PID */
+extern const struct pw_collector
+    pw_collector_workers;                           /* samples of the processes that it started */
 extern const struct pw_collector pw_collector_host; /* samples of the machine and the cgroup */
 extern const struct pw_collector pw_collector_null; /* the worked example */
 

@@ -23,6 +23,7 @@ const struct pw_collector *pw_cli_collectors(void)
     table[7] = pw_collector_torch;
     table[8] = pw_collector_mindspore;
     table[9] = pw_collector_null;
+    table[10] = pw_collector_workers;
     return table;
 }
 

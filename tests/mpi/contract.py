@@ -171,7 +171,8 @@ CLUSTER_DATASETS = {
     "utilisation":
         "rank hostname samples span_ns cpu_user_share cpu_sys_share main_cpu_share runq_share "
         "involuntary_cs_per_s voluntary_cs_per_s rss_max_bytes minor_faults major_faults read_bytes "
-        "write_bytes threads_max host_busy_share host_steal_share throttled_share",
+        "write_bytes threads_max host_busy_share host_steal_share throttled_share "
+        "workers_max workers_cpu_share workers_read_bytes workers_write_bytes workers_io_share",
     "utilisation_series":
         "rank time cpu_share runq_share involuntary_cs_per_s rss_bytes faults_per_s io_bytes_per_s "
         "host_busy_share",

@@ -69,6 +69,42 @@ def children_of_every_kind():
     check_children(WAYS)
 
 
+# Two children that read and compute, until each has 0.3 s of CPU time; a third that has ended.
+LOADS = """
+import os, subprocess, sys, time
+subprocess.run([sys.executable, "-c", "pass"])
+work = "while True: open('/proc/self/stat').read()"
+children = [subprocess.Popen([sys.executable, "-c", work]) for _ in range(2)]
+def ticks(pid):
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+while min(ticks(child.pid) for child in children) < 0.3 * os.sysconf("SC_CLK_TCK"):
+    time.sleep(0.05)
+time.sleep(0.3)
+for child in children:
+    child.kill()
+    child.wait()
+"""
+
+
+@h.case
+def what_children_used_belongs_to_the_rank():
+    """A data loader's workers, for example."""
+    if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
+        raise h.Skipped("this kernel does not list children")
+    h.run(h.profwrap("--no-merge", "-o", "out", "--sample-hz", "50", sys.executable, "-c", LOADS))
+    rows = h.open_rank("out")["samples/workers"][:]
+    h.equal(max(rows["processes"]), 2, "processes at once")
+    cpu = rows["cpu_user_ns"] + rows["cpu_sys_ns"]
+    h.check(cpu[-1] >= 0.5e9 and all(cpu[1:] >= cpu[:-1]), "CPU time", cpu)
+    h.check(rows["read_bytes"][-1] > 100000, "bytes read", rows["read_bytes"])
+    h.check(rows["rss_bytes"].max() > 1 << 20, "memory", rows["rss_bytes"])
+    h.run(h.profwrap("merge", "-q", "out"))
+    done = h.run(h.profwrap("report", "--section", "utilisation", "out"))
+    said = " ".join(done.stdout.decode().split())
+    h.check(re.search(r"its 2 worker processes: CPU \d+ %, read \d", said), said)
+
+
 @h.case
 def children_of_another_user():
     need_root()

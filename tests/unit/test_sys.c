@@ -66,6 +66,71 @@ static void *sample(void **state, const struct pw_collector *collector, enum pw_
     return sample_changing(state, collector, table, NULL);
 }
 
+/* Two workers of a server that the program forked; in the third sample one has ended. */
+static const char *const workers[] = {"proc",
+                                      "proc/sys",
+                                      "proc/sys/kernel",
+                                      "proc/77",
+                                      "proc/77/task",
+                                      "proc/77/task/77",
+                                      "proc/77/task/78",
+                                      "proc/80",
+                                      "proc/80/task",
+                                      "proc/80/task/80",
+                                      "proc/81",
+                                      "proc/82",
+                                      NULL};
+
+static void put_worker(void **state, int pid, int user, int io_wait, int read_bytes)
+{
+    char path[UNIT_PATH], text[400];
+    snprintf(path, sizeof(path), "proc/%d/stat", pid);
+    snprintf(
+        text, sizeof(text),
+        "%d (a ) b) S 1 1 1 0 -1 0 0 0 0 0 %d 2 0 0 20 0 1 0 500 4096 3 0 0 0 0 0 0 0 0 0 0 0 0 "
+        "0 17 0 0 0 %d 0 0\n",
+        pid, user, io_wait);
+    put(state, path, text);
+    snprintf(path, sizeof(path), "proc/%d/io", pid);
+    snprintf(text, sizeof(text), "rchar: %d\nwchar: 5\n", read_bytes);
+    put(state, path, text);
+}
+
+static void end_worker(void **state)
+{
+    char path[UNIT_PATH];
+    put_worker(state, 81, 100, 9, 7000);
+    put(state, "proc/80/task/80/children", "81 ");
+    unlink(unit_path(path, state, "proc/82/stat"));
+}
+
+static void test_workers(void **state)
+{
+    const int64_t tick = 1000000000 / sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
+    make_dirs(state, workers);
+    put(state, "proc/sys/kernel/task_delayacct", "1\n");
+    put(state, "proc/77/task/77/children", "");
+    put(state, "proc/77/task/78/children", "80 ");
+    put(state, "proc/80/task/80/children", "81 82 ");
+    put_worker(state, 80, 1, 0, 10);
+    put_worker(state, 81, 40, 4, 3000);
+    put_worker(state, 82, 50, 5, 2000);
+    struct pw_row_workers *rows =
+        sample_changing(state, &pw_collector_workers, PW_TABLE_workers, end_worker);
+    assert_int_equal(rows[1].processes, 3);
+    assert_int_equal(rows[1].cpu_user_ns, 91 * tick);
+    assert_int_equal(rows[1].cpu_sys_ns, 6 * tick);
+    assert_int_equal(rows[1].io_wait_ns, 9 * tick);
+    assert_int_equal(rows[1].read_bytes, 5010);
+    assert_int_equal(rows[1].write_bytes, 15);
+    assert_int_equal(rows[1].rss_bytes, 9 * page);
+    assert_int_equal(rows[2].processes, 2);
+    assert_int_equal(rows[2].cpu_user_ns, (1 + 100 + 50) * tick);
+    assert_int_equal(rows[2].read_bytes, 9010);
+    assert_int_equal(rows[2].rss_bytes, 6 * page);
+    free(rows);
+}
+
 static const char *const version_1[] = {"proc",
                                         "proc/77",
                                         "sys",
@@ -235,6 +300,7 @@ static void test_busy_cpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        UNIT_IN_DIR(test_workers),
         UNIT_IN_DIR(test_host),
         UNIT_IN_DIR(test_quota_above),
         UNIT_IN_DIR(test_process_that_is_moved),

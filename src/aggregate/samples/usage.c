@@ -223,6 +223,47 @@ static void read_process(struct pass *p)
             take(p, row, number);
 }
 
+/* The samples of the processes that the program started, within a part of the run. */
+struct workers {
+    struct pw_row_workers first, last;
+    int64_t samples;
+    int32_t most;
+};
+
+static int read_workers(const struct pw_openfile *file, int64_t begin, int64_t end,
+                        struct workers *out)
+{
+    struct pw_cursor c;
+    *out = (struct workers){.most = -1};
+    int err = pw_cursor_open(&c, file, PW_TABLE_workers);
+    for (const struct pw_row_workers *row; !err && (row = pw_cursor_next(&c));) {
+        if (!pw_is_possible(row->time) || row->time < begin || row->time > end)
+            continue;
+        if (!out->samples++)
+            out->first = *row;
+        out->last = *row;
+        out->most = row->processes > out->most ? row->processes : out->most;
+    }
+    err = err ? err : c.err;
+    pw_cursor_close(&c);
+    return err;
+}
+
+/* Their shares are of the time between their own samples: they may live for a part of it. */
+static void add_workers(struct pw_row_c_utilisation *row, const struct workers *w)
+{
+    const struct pw_row_workers *from = &w->first, *to = &w->last;
+    const int64_t span = to->time - from->time;
+    const int64_t cpu =
+        both(grown(from->cpu_user_ns, to->cpu_user_ns), grown(from->cpu_sys_ns, to->cpu_sys_ns));
+    const int is_known = w->samples > 1;
+    row->workers_max = w->most;
+    row->workers_cpu_share = is_known ? share(cpu, span) : -1;
+    row->workers_read_bytes = is_known ? grown(from->read_bytes, to->read_bytes) : -1;
+    row->workers_write_bytes = is_known ? grown(from->write_bytes, to->write_bytes) : -1;
+    row->workers_io_share = is_known ? share(grown(from->io_wait_ns, to->io_wait_ns), span) : -1;
+}
+
 static struct pw_row_c_utilisation make_row(const struct pass *p)
 {
     const struct stretch *s = p->measured.samples >= LEAST_SAMPLES ? &p->measured : &p->whole;
@@ -262,7 +303,7 @@ static int add_memory(struct pw_usages *out, const struct pw_row_c_memory *row)
     return 0;
 }
 
-static int append(struct pw_usages *out, struct pass *p)
+static int append(struct pw_usages *out, struct pass *p, const struct workers *workers)
 {
     struct pw_row_c_utilisation *rows = realloc(out->rows, (out->n + 1) * sizeof(*rows));
     out->rows = rows ? rows : out->rows;
@@ -271,7 +312,8 @@ static int append(struct pw_usages *out, struct pass *p)
     out->series = series ? series : out->series;
     if (!rows || !series)
         return -ENOMEM;
-    rows[out->n++] = make_row(p);
+    rows[out->n] = make_row(p);
+    add_workers(&rows[out->n++], workers);
     memcpy(series + out->nseries, p->series, p->nseries * sizeof(*series));
     out->nseries += p->nseries;
     struct pw_row_c_memory row = {.rank = (int32_t)p->input->rank, .what = "rss", .device = -1};
@@ -302,9 +344,13 @@ static int read_processes(struct pw_usages *out, const struct pw_openfile *file,
         pw_growth_begin(&p.rss, input);
         find_measured(&p);
         read_process(&p);
+        struct workers workers;
+        const int is_measured = p.measured.samples >= LEAST_SAMPLES;
+        const int damage = read_workers(file, is_measured ? p.begin : INT64_MIN,
+                                        is_measured ? p.end : INT64_MAX, &workers);
         if (p.whole.samples)
-            err = append(out, &p);
-        err = err ? err : p.process.err ? p.process.err : p.host.err;
+            err = append(out, &p, &workers);
+        err = err ? err : p.process.err ? p.process.err : p.host.err ? p.host.err : damage;
     }
     pw_cursor_close(&p.process);
     pw_cursor_close(&p.host);

@@ -205,6 +205,21 @@ static void write_evidence(const struct pw_advice_input *in, size_t row,
                     waiting.is_window ? ", on average of these steps" : "");
 }
 
+/* What the processes that load the data did: at their limit, waiting for disks, or neither. */
+static void write_workers(const struct pw_cluster *c, int32_t rank, struct pw_sentence *s)
+{
+    for (size_t i = 0; i < c->nutilisation; i++) {
+        const struct pw_row_c_utilisation *u = &c->utilisation[i];
+        if (u->rank != rank || u->workers_max <= 0 || u->workers_cpu_share < 0)
+            continue;
+        pw_sentence_add(s, "; its %" PRId32 " worker processes used %.1f CPUs", u->workers_max,
+                        u->workers_cpu_share);
+        if (u->workers_io_share >= 0)
+            pw_sentence_add(s, " and waited %.0f %% of the time for disks",
+                            100 * u->workers_io_share);
+    }
+}
+
 static int judge_pipeline(const struct pw_advice_input *in, enum pw_pipeline_verdict verdict,
                           const char *what, struct pw_advice *advice)
 {
@@ -227,6 +242,7 @@ static int judge_pipeline(const struct pw_advice_input *in, enum pw_pipeline_ver
     verdict_of(in, worst, &p);
     const struct pw_pipeline_operator *culprit = pw_pipeline_culprit(&p);
     write_evidence(in, worst, &p, verdict, &evidence);
+    write_workers(in->cluster, in->cluster->ranks[worst].rank, &evidence);
     pw_sentence_add(&text, "Rank%s ", advice->nranks > 1 ? "s" : "");
     pw_advice_write_ranks(advice, &text);
     pw_sentence_add(&text, ": %s", what);

@@ -62,6 +62,7 @@ static int is_optional(int table)
     case PW_TABLE_payload:
     case PW_TABLE_thread_name:
     case PW_TABLE_host:
+    case PW_TABLE_workers:
     case PW_TABLE_cpus:
     case PW_TABLE_queue:
     case PW_TABLE_memory:

@@ -184,6 +184,23 @@ static void add_usage(struct pw_grid *grid, const struct pw_row_c_utilisation *u
     pw_grid_share(grid, u->host_busy_share);
 }
 
+/* The processes that the rank's program started, below its row. */
+static void note_workers(struct pw_grid *grid, const struct pw_row_c_utilisation *u)
+{
+    char cpu[32], read[32], io[64] = "";
+    if (u->workers_max <= 0 || u->workers_cpu_share < 0)
+        return;
+    pw_page_percent(cpu, sizeof(cpu), u->workers_cpu_share);
+    pw_text_bytes(read, sizeof(read), u->workers_read_bytes);
+    if (u->workers_io_share >= 0) {
+        char share[32];
+        snprintf(io, sizeof(io), ", waited %s for disks",
+                 pw_page_percent(share, sizeof(share), u->workers_io_share));
+    }
+    pw_grid_note(grid, "its %" PRId32 " worker process%s: CPU %s, read %s%s", u->workers_max,
+                 u->workers_max == 1 ? "" : "es", cpu, read, io);
+}
+
 static double runq_key(const struct pw_figures *f, size_t row)
 {
     return f->cluster->utilisation[row].runq_share;
@@ -205,8 +222,10 @@ int pw_section_utilisation(const struct pw_page *page)
         return err;
     struct pw_grid grid;
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         add_usage(&grid, &c->utilisation[order[i]]);
+        note_workers(&grid, &c->utilisation[order[i]]);
+    }
     err = pw_grid_print(&grid, page);
     pw_grid_fini(&grid);
     free(order);
