@@ -318,7 +318,7 @@ def enqueued_only():
     rows = [c for c in report["collectives"] if c["source"] == "nccl"]
     h.equal([(c["op"], c["count"], c["transfer_p50_ns"], c["busbw_p50_bytes_per_s"],
               c["busbw_with_wait_p50_bytes_per_s"]) for c in rows],
-            [("Allreduce", 20, 0, None, None)], "collectives")
+            [("Allreduce", 20, None, None, None)], "collectives")
     with h.h5py().File("out/cluster.h5") as cluster:
         notes = {(r["what"].decode(), int(r["rank"])): int(r["count"])
                  for r in cluster["completeness"][:]}
