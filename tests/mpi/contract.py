@@ -67,6 +67,9 @@ RANK_DATASETS_AT_TIMES = {
         "device name uuid bus_id memory_bytes multiprocessors capability warps blocks shared_bytes "
         "registers gpm",
     "metadata": "time key value",
+    "hccl/times":
+        "step comm op seq name start elapsed_ns transfer_ns wait_ns sync_ns",
+    "hccl/links": "step comm name src dst transport bytes transfer_ns",
     "unrecorded": "time reason certain count pid program library",
 }
 
