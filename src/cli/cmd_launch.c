@@ -18,6 +18,7 @@
 
 #include "cli/conclude.h"
 #include "core/log.h"
+#include "rank/run/baretext.h"
 #include "rank/run/outdir.h"
 #include "rank/run/rankenv.h"
 
@@ -141,6 +142,30 @@ static int has_profwrap(char *const *argv)
     return 0;
 }
 
+/* It starts several ranks only when it is asked to; a single process gets no rank. */
+static int is_accelerate(const struct pw_run *run)
+{
+    for (size_t i = 0; i < 3 && run->argv[i]; i++)
+        if (strcmp(pw_bare_base_name(run->argv[i]), "accelerate") == 0 ||
+            strcmp(run->argv[i], "accelerate.commands.launch") == 0)
+            return 1;
+    return 0;
+}
+
+static void say_no_rank(const struct pw_run *run)
+{
+    if (is_accelerate(run))
+        pw_say(
+            "accelerate started one process, without a rank, which was not profiled: use 'profwrap "
+            "python train.py' for one process, and 'profwrap accelerate launch --multi_gpu "
+            "--num_processes 4 train.py' for several ranks");
+    else
+        pw_say("%s started no process with a rank that could be profiled: put profwrap before the "
+               "program itself, as in 'mpirun -np 4 profwrap ./program' or 'torchrun --no-python "
+               "profwrap python train.py'",
+               run->argv[0]);
+}
+
 static int follow(struct pw_run *run)
 {
     enum { LOOK_NS = 20000000 };
@@ -196,9 +221,6 @@ int pw_cli_launch(struct pw_run *run, char *const *options, int count)
         return 126;
     status = follow(run);
     if (!err && !conclude_jobs(run, name, output) && !has_profwrap(run->argv))
-        pw_say("%s started no process with a rank that could be profiled: put profwrap before the "
-               "program itself, as in 'mpirun -np 4 profwrap ./program' or 'torchrun --no-python "
-               "profwrap python train.py'",
-               run->argv[0]);
+        say_no_rank(run);
     return status;
 }

@@ -428,6 +428,9 @@ def nothing_with_a_rank():
                  env=standin("nothing"))
     h.one_line(done, "no process with a rank", "mpirun -np 4 profwrap")
     h.check(not os.path.exists("out"), "there is a directory")
+    write("bin/accelerate", "#!/bin/sh\nexit 5\n")  # as with --cpu: one process, without a rank
+    done = h.run(h.profwrap("-o", "out", "bin/accelerate", "launch", "--cpu", "x.py"), status=5)
+    h.one_line(done, "accelerate started one process, without a rank", "--num_processes 4")
     static = h.program("hello_static")
     done = under("srun", static, status=3)  # its own
     h.one_line(done, "no process with a rank")
