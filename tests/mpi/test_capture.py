@@ -80,15 +80,32 @@ class Recorded:
         return (self.ops[i], int(event["comm"])) + tuple(int(event[f]) for f in FIELDS[2:])
 
 
+class Labels(dict):
+    """Rows of /comms by the label that the program gave the communicator. A label is bound to a row
+    the first time that it is met, where size and rank are the same."""
+
+    def __init__(self, expected, recorded):
+        super().__init__()
+        self.expected, self.recorded = expected, recorded
+
+    def is_row(self, label, row):
+        if label not in self:
+            size, rank = self.expected.comms[label][:2]
+            comm = self.recorded.comms[row]
+            if row < 0 or (int(comm["size"]), int(comm["my_rank"])) != (size, rank):
+                return False
+            self[label] = row
+        return self[label] == row
+
+
 def row_matches(wanted, found, comm_rows):
-    """Binds a communicator's label to a row of /comms the first time that it is met."""
     if any(w is not None and w != f for w, f in zip(wanted[2:], found[2:])):
         return False
     if wanted[0] != found[0]:
         return False
     if wanted[1] == "-":
         return found[1] == -1
-    return comm_rows.setdefault(wanted[1], found[1]) == found[1]
+    return comm_rows.is_row(wanted[1], found[1])
 
 
 def group_sizes(recorded, indices):
@@ -228,7 +245,7 @@ def compare(program, n, level):
     for rank in range(n):
         expected = Expected(f"said-{rank}", level)
         recorded = Recorded(h.open_complete("out", rank))
-        comm_rows = {}
+        comm_rows = Labels(expected, recorded)
         check_times(recorded)
         for label, thread in pair_threads(expected, recorded):
             compare_thread(label, expected.threads[label], recorded, recorded.threads[thread],
