@@ -182,15 +182,11 @@ static int understand(struct pw_run *run, int argc, char **argv, int *next)
 /* Whether the probe can record this program; prints why not. */
 static int can_profile(struct pw_run *run)
 {
-    char library[128], problem[256] = "";
-    switch (pw_program_inspect(run->path, library, sizeof(library))) {
+    char problem[256] = "";
+    switch (pw_program_inspect(run->path)) {
     case PW_PROGRAM_STATIC:
         snprintf(problem, sizeof(problem),
                  "is statically linked and cannot be profiled; link it dynamically");
-        break;
-    case PW_PROGRAM_OTHER_MPI:
-        snprintf(problem, sizeof(problem),
-                 "is built against %.100s, not Open MPI, and cannot be profiled", library);
         break;
     case PW_PROGRAM_OTHER_ARCH:
         snprintf(problem, sizeof(problem),

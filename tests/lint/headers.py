@@ -1,5 +1,6 @@
 """Every header compiles alone, and twice in a row.   headers.py ROOT CC [FLAG...]"""
 
+import glob
 import os
 import re
 import shlex
@@ -12,7 +13,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.M)
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 # Found only where the vendor's toolkit is installed; without it such a header cannot be checked.
-VENDOR = re.compile(r"^(cuda|cupti|nvml|nccl|nvtx3/|nvToolsExt)")
+VENDOR = re.compile(r"^(mpi\.h|cuda|cupti|nvml|nccl|nvtx3/|nvToolsExt)")
 
 
 def output(*command):
@@ -34,9 +35,16 @@ def reached(root, target, seen):
                 reached(root, own or system, seen)
 
 
-def library_flags(seen):
+def mpi_flags(target):
+    """Where the mpi.h is; of a header for programs of MPICH, that of MPICH."""
+    if not target.endswith("_mpich.h"):
+        return output("mpicc", "--showme:compile")
+    return ["-I" + folder for folder in glob.glob("/usr/include/*/mpich") or ["/no/mpich"]]
+
+
+def library_flags(seen, target):
     with_mpi = "mpi.h" in seen
-    flags = output("mpicc", "--showme:compile") if with_mpi else []
+    flags = mpi_flags(target) if with_mpi else []
     if any(name.startswith("hdf5") or name.startswith("H5") for name in seen):
         flags += output("pkg-config", "--cflags", "hdf5-openmpi" if with_mpi else "hdf5-serial")
     return ["-isystem" + f[2:] if f.startswith("-I") else f for f in flags]
@@ -47,7 +55,7 @@ def compile_alone(root, compiler, flags, target):
     seen = set()
     reached(root, target, seen)
     command = [compiler, "-fsyntax-only", "-std=c11", *WARNINGS, "-x", "c", "-", *flags]
-    command += [f"-I{root}/src", f"-I{root}/include", *library_flags(seen)]
+    command += [f"-I{root}/src", f"-I{root}/include", *library_flags(seen, target)]
     # The declaration: a header of macros alone would leave an empty, so invalid, translation unit.
     unit = f'#include "{target}"\n#include "{target}"\nextern int pw_lint_not_empty;\n'
     done = subprocess.run(command, input=unit, capture_output=True, text=True)

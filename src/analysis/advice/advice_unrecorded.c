@@ -29,7 +29,7 @@ static const struct {
     [PW_UNRECORDED_STATIC] = {"the program is statically linked", "link it dynamically"},
     [PW_UNRECORDED_OTHER_PROCESS] = {"another process of the rank was being recorded",
                                      "put profwrap before the MPI program itself"},
-    [PW_UNRECORDED_OTHER_MPI] = {"the program's MPI is not the one that profwrap was built with",
+    [PW_UNRECORDED_OTHER_MPI] = {"the ABI of the program's MPI library is not known",
                                  "build profwrap with it"},
     [PW_UNRECORDED_NO_MEMORY] = {"there was no shared memory to record them in",
                                  "give /dev/shm more room, or use a smaller --ring-size"},

@@ -88,7 +88,10 @@ static int kind_of(const struct link_map *map)
         return OTHER;
     if (find(&own, "ompi_comm_size_f"))
         return FORTRAN_LAYER;
-    return find(&own, "PMPI_Init") && find(&own, "ompi_mpi_comm_world") ? MPI_LIBRARY : OTHER;
+    return find(&own, "PMPI_Init") &&
+                   (find(&own, "ompi_mpi_comm_world") || find(&own, "MPI_UNWEIGHTED"))
+               ? MPI_LIBRARY
+               : OTHER;
 }
 
 unsigned la_version(unsigned version)

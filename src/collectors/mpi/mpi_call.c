@@ -73,8 +73,8 @@ static void show_awaited(const struct pw_mpi_call *c)
     struct pw_open_call *open = c->thread->call;
     const struct pw_mpi_request *row = NULL;
     if (c->nrequests == 1 && c->saved)
-        row = pw_mpi_request_row(c->saved[0]);
-    if (!row || !(row->state & PW_REQUEST_OPEN) || row->handle != c->saved[0]) {
+        row = pw_mpi_request_row(c->saved[0].handle);
+    if (!row || !(row->state & PW_REQUEST_OPEN) || row->handle != c->saved[0].handle) {
         atomic_store_explicit(&open->awaited, 0, memory_order_relaxed);
         return;
     }
@@ -93,10 +93,13 @@ void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *r
     c->requests = requests;
     c->saved =
         count > 0 && requests ? scratch_take(&handles, sizeof(*c->saved) * (size_t)count) : NULL;
-    if (c->saved)
-        memcpy(c->saved, requests, sizeof(*c->saved) * (size_t)count);
-    else
+    if (!c->saved)
         c->nrequests = 0;
+    else if (sizeof(*c->saved) == sizeof(*requests))
+        memcpy(c->saved, requests, sizeof(*requests) * (size_t)count);
+    else
+        for (int i = 0; i < count; i++)
+            c->saved[i].handle = requests[i];
     show_awaited(c);
 }
 
@@ -135,7 +138,7 @@ void pw_mpi_request_is_quiet(struct pw_mpi_request *request)
         atomic_store_explicit(&pw_gate->left_open, left + 1, memory_order_relaxed);
 }
 
-void pw_mpi_count_after(MPI_Comm handle, enum pw_mpi_act act, int rc)
+void pw_mpi_count_after(pw_mpi_key handle, enum pw_mpi_act act, int rc)
 {
     struct pw_thread *thread = pw_probe_thread();
     if (pw_mpi_count_before(handle) || !thread || !pw_probe_lock(thread))

@@ -20,6 +20,13 @@
 /* Inlining is forced, so that the compiler can keep the struct's fields in registers. */
 #define PW_ALWAYS_INLINE static inline __attribute__((always_inline))
 
+struct pw_mpi_request;
+
+union pw_mpi_saved {
+    MPI_Request handle;
+    struct pw_mpi_request *entry;
+};
+
 struct pw_mpi_call {
     struct pw_thread *thread;
     uint64_t start, end; /* ticks */
@@ -36,11 +43,13 @@ struct pw_mpi_call {
     const MPI_Datatype *stypes, *rtypes;
     int dest, src, root, stag, rtag;
     int partitions;
-    MPI_Comm comm; /* or a window or a file: these are in the table of communicators, too */
+    pw_mpi_key comm; /* or a window or a file: these are in the table of communicators, too */
     MPI_Comm *newcomm_at;
     MPI_Request request;
     int nrequests;
-    MPI_Request *saved; /* [nrequests] copy of `requests` before the call, in thread-local memory */
+    /* [nrequests] copy of `requests` before the call, in thread-local memory; when the call has
+     * returned, what they were in the table */
+    union pw_mpi_saved *saved;
     const MPI_Request *requests; /* the application's array */
     MPI_Status *status;          /* passed to MPI: the application's, or &own if it ignores it */
     MPI_Status own;
@@ -62,7 +71,7 @@ struct pw_mpi_call {
  * than the gate. */
 static inline int pw_mpi_gate(void)
 {
-    return atomic_load_explicit(&pw_gate->mpi, memory_order_relaxed);
+    return atomic_load_explicit(&pw_gate->mpi[PW_MPI_ABI], memory_order_relaxed);
 }
 
 /* The level at which MPI calls are recorded; negative when they are not. */
@@ -138,7 +147,7 @@ PW_ALWAYS_INLINE enum pw_mpi_due pw_mpi_due(enum pw_mpi_act act, int gate)
 /* Increments the sequence number for a collective that is about to be called. Returns false, and
  * does nothing, if `handle` is not the communicator that the thread used last. Done before the
  * call, so that no value has to be saved across it. */
-PW_ALWAYS_INLINE bool pw_mpi_count_before(MPI_Comm handle)
+PW_ALWAYS_INLINE bool pw_mpi_count_before(pw_mpi_key handle)
 {
     const struct pw_mpi_last *last = &pw_mpi_last;
     if (__builtin_expect(last->handle != handle || last->epoch != pw_mpi_epoch_now(), 0))
@@ -149,7 +158,7 @@ PW_ALWAYS_INLINE bool pw_mpi_count_before(MPI_Comm handle)
 
 /* Increments the sequence number after a collective on any communicator, or on a window that is in
  * the table. `rc` is the call's return code. */
-void pw_mpi_count_after(MPI_Comm handle, enum pw_mpi_act act, int rc);
+void pw_mpi_count_after(pw_mpi_key handle, enum pw_mpi_act act, int rc);
 
 /* For a call that is not recorded: true if the wrapper can call the MPI library's function at once.
  * This is so if no work is due, or if the only work is to increment a sequence number and this
@@ -226,10 +235,10 @@ PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, int op_le
  * hangs. Each is one store to a cache line that pw_mpi_begin() has just written. c->thread is NULL
  * when the wrapper reads the parameters of a call that is not recorded; the compiler knows
  * c->thread in most places and then removes the test. */
-PW_ALWAYS_INLINE void pw_mpi_show_handle(const struct pw_mpi_call *c, const void *handle)
+PW_ALWAYS_INLINE void pw_mpi_show_handle(const struct pw_mpi_call *c, pw_mpi_key handle)
 {
     if (c->thread)
-        atomic_store_explicit(&c->thread->call->handle, (uint64_t)(uintptr_t)handle,
+        atomic_store_explicit(&c->thread->call->handle, PW_MPI_NUMBER(handle),
                               memory_order_relaxed);
 }
 

@@ -40,7 +40,7 @@ static uint32_t duration_16(const struct pw_mpi_call *c, uint8_t *flags)
 }
 
 struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
-                                     const struct pw_mpi_comm *entry, MPI_Comm comm,
+                                     const struct pw_mpi_comm *entry, pw_mpi_key comm,
                                      struct pw_record *own)
 {
     struct pw_mpi_request *request = NULL;
@@ -235,7 +235,7 @@ static void start_quietly(const struct pw_mpi_request *request)
 void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
 {
     for (int i = 0; i < c->nrequests && rc == MPI_SUCCESS; i++) {
-        struct pw_mpi_request *request = pw_mpi_request_find(c->saved[i]);
+        struct pw_mpi_request *request = pw_mpi_request_find(c->saved[i].handle);
         if (!request)
             continue;
         if (c->quiet) {
@@ -262,9 +262,13 @@ static void record_probe(struct pw_mpi_call *c, int rc, int found)
     struct pw_record record;
     pw_mpi_base_record(c, comm, rc, &record);
     record.comm.tag = c->rtag;
-    if (rc == MPI_SUCCESS && found)
-        pw_mpi_read_status(&record, comm, c->status);
-    record.comm.recv_bytes = 0; /* nothing is received yet */
+    /* Nothing is received yet, nor can a probe be cancelled: MPICH leaves what says so as it was.
+     */
+    if (rc == MPI_SUCCESS && found) {
+        const MPI_Status told = pw_mpi_status_at(c->status);
+        record.comm.peer = comm ? pw_mpi_world_rank(comm, told.MPI_SOURCE) : -1;
+        record.comm.tag = told.MPI_TAG;
+    }
     pw_mpi_write(c, &record);
 }
 
@@ -292,10 +296,10 @@ void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
 
 /* Removes the message's entry. Returns the communicator on which it was probed, or
  * MPI_COMM_NULL. */
-static MPI_Comm take_message(const struct pw_mpi_call *c)
+static pw_mpi_key take_message(const struct pw_mpi_call *c)
 {
     struct pw_mpi_request *message = pw_mpi_request_take((MPI_Request)c->message, c->start);
-    MPI_Comm comm = message ? message->comm : pw_mpi_handles.comm_null;
+    pw_mpi_key comm = message ? message->comm : pw_mpi_handles.comm_null;
     if (message)
         pw_mpi_request_free(message);
     return comm;
@@ -313,7 +317,7 @@ void pw_mpi_after_MRECV(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)
 {
-    MPI_Comm handle = take_message(c);
+    pw_mpi_key handle = take_message(c);
     struct pw_record own;
     struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_comm_known(handle), handle, &own);
     record->comm.tag = rc == MPI_SUCCESS && pw_mpi_is_complete(c) ? MPI_ANY_TAG : 0;

@@ -8,11 +8,11 @@
 #include "collectors/mpi/mpi_request.h"
 
 /* Whether the operation was complete when its call returned (small sends, messages to
- * MPI_PROC_NULL). Open MPI gives all such operations the same handle. So a later Wait cannot be
- * assigned to one of them, and need not be: they ended with their own call. */
+ * MPI_PROC_NULL). MPI libraries give all such operations the same handle, or one of a few. So a
+ * later Wait cannot be assigned to one of them, and need not be: they ended with their own call. */
 static inline bool pw_mpi_is_complete(const struct pw_mpi_call *c)
 {
-    return c->request == pw_mpi_handles.request_empty;
+    return pw_mpi_was_complete(c->request, pw_mpi_handles.request_empty);
 }
 
 #define PW_MPI_CLASS(CLASS, fast, paused) void pw_mpi_after_##CLASS(struct pw_mpi_call *c, int rc);
@@ -68,7 +68,7 @@ struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc);
  * the table, to be completed later; or it is `own`, when the call failed or is complete already.
  * `comm` is the communicator in which the source of a received message is looked up. */
 struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
-                                     const struct pw_mpi_comm *entry, MPI_Comm comm,
+                                     const struct pw_mpi_comm *entry, pw_mpi_key comm,
                                      struct pw_record *own);
 
 /* Returns the entry of a new persistent request, which the caller fills in; NULL when there is
@@ -100,12 +100,15 @@ static inline MPI_Status pw_mpi_status_at(const MPI_Status *status)
     return copy;
 }
 
-/* Returns the received bytes of a status; 0 for a cancelled message. Reads Open MPI's internal
+/* Returns the received bytes of a status; 0 for a cancelled message. Reads the library's internal
  * fields, here and below: MPI_Get_elements and MPI_Test_cancelled would take as long as all other
  * work for a message. Not used with other MPI libraries (pw_mpi_is_known()). */
 static inline int64_t pw_mpi_status_bytes(const MPI_Status *status)
 {
-    return status ? (int64_t)pw_mpi_status_at(status)._ucount : 0;
+    if (!status)
+        return 0;
+    const MPI_Status told = pw_mpi_status_at(status);
+    return pw_mpi_status_count(&told);
 }
 
 /* Sets sender, tag and received bytes of a completed receive from its status. */
@@ -115,11 +118,11 @@ static inline void pw_mpi_read_status(struct pw_record *record, const struct pw_
     if (!status)
         return;
     const MPI_Status told = pw_mpi_status_at(status);
-    if (__builtin_expect(told._cancelled, 0)) {
+    if (__builtin_expect(pw_mpi_status_cancelled(&told), 0)) {
         record->flags |= PW_FLAG_CANCELLED;
         return;
     }
-    record->comm.recv_bytes = (int64_t)told._ucount;
+    record->comm.recv_bytes = pw_mpi_status_count(&told);
     record->comm.peer = comm ? pw_mpi_world_rank(comm, told.MPI_SOURCE) : -1;
     record->comm.tag = told.MPI_TAG;
 }

@@ -38,9 +38,9 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ (hash >> 29);
 }
 
-static unsigned bucket_of(MPI_Comm handle)
+static unsigned bucket_of(pw_mpi_key handle)
 {
-    return (unsigned)(mix(1, (uintptr_t)handle) >> 32) % BUCKETS;
+    return (unsigned)(mix(1, PW_MPI_NUMBER(handle)) >> 32) % BUCKETS;
 }
 
 static uint32_t occurrence(uint64_t key)
@@ -57,7 +57,7 @@ static uint32_t occurrence(uint64_t key)
     return 0;
 }
 
-static struct pw_mpi_comm *lookup(MPI_Comm handle)
+static struct pw_mpi_comm *lookup(pw_mpi_key handle)
 {
     struct pw_mpi_comm *comm =
         atomic_load_explicit(&comms.buckets[bucket_of(handle)], memory_order_acquire);
@@ -159,7 +159,7 @@ static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm,
                 .remote_size = comm->inter ? comm->remote_size : 0,
                 .my_rank = comm->my_rank,
                 .name = name,
-                .handle = (uint64_t)(uintptr_t)comm->handle},
+                .handle = PW_MPI_NUMBER(comm->handle)},
     };
     pw_probe_commit(thread);
 }
@@ -204,7 +204,7 @@ static struct pw_mpi_comm *take_entry(void)
 }
 
 /* Fills all fields for which MPI functions can be asked; all these functions are local. */
-static int describe(struct pw_mpi_comm *comm, MPI_Comm handle, uint64_t parent_uid,
+static int describe(struct pw_mpi_comm *comm, pw_mpi_key handle, uint64_t parent_uid,
                     int32_t **local_world)
 {
     *comm = (struct pw_mpi_comm){.handle = handle, .in_degree = -1, .out_degree = -1};
@@ -251,7 +251,7 @@ static void release_handle(struct pw_mpi_comm *comm)
     comms.unused = comm;
 }
 
-static void add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent, uint16_t op)
+static void add(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent, uint16_t op)
 {
     if (handle == pw_mpi_handles.comm_null)
         return;
@@ -274,12 +274,13 @@ static void add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent, uint
     }
 }
 
-void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
+void pw_mpi_comm_add(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent)
 {
     add(thread, handle, parent, PW_OP_None);
 }
 
-void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent, uint16_t op)
+void pw_mpi_comm_add_new(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent,
+                         uint16_t op)
 {
     pw_mpi_comm_forget(handle);
     add(thread, handle, parent, op);
@@ -287,7 +288,7 @@ void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm par
 
 /* Fills an entry from a group only. A salt makes the uids of windows and files differ from those of
  * communicators. */
-static int describe_group(struct pw_mpi_comm *comm, MPI_Comm handle, MPI_Group group,
+static int describe_group(struct pw_mpi_comm *comm, pw_mpi_key handle, MPI_Group group,
                           int32_t **world)
 {
     enum { SALT = 0x57494e46 };
@@ -305,7 +306,8 @@ static int describe_group(struct pw_mpi_comm *comm, MPI_Comm handle, MPI_Group g
     return 0;
 }
 
-void pw_mpi_group_add(struct pw_thread *thread, void *handle, MPI_Group group, const char *name)
+void pw_mpi_group_add(struct pw_thread *thread, pw_mpi_key handle, MPI_Group group,
+                      const char *name)
 {
     pw_mpi_comm_forget(handle);
     pw_mpi_lock(&comms.lock);
@@ -325,7 +327,7 @@ void pw_mpi_group_add(struct pw_thread *thread, void *handle, MPI_Group group, c
     }
 }
 
-struct pw_mpi_comm *pw_mpi_comm_known(MPI_Comm handle)
+struct pw_mpi_comm *pw_mpi_comm_known(pw_mpi_key handle)
 {
     return lookup(handle);
 }
@@ -376,7 +378,7 @@ void pw_mpi_comm_init(struct pw_thread *thread)
     pw_mpi_comm_name(thread, pw_mpi_handles.self, "MPI_COMM_SELF");
 }
 
-int64_t pw_mpi_comm_forget(MPI_Comm handle)
+int64_t pw_mpi_comm_forget(pw_mpi_key handle)
 {
     int64_t index = -1;
     pw_mpi_lock(&comms.lock);
@@ -393,7 +395,7 @@ int64_t pw_mpi_comm_forget(MPI_Comm handle)
         else
             atomic_store_explicit(&comms.buckets[bucket], comm->next, memory_order_release);
         index = comm->index;
-        comm->handle = NULL;
+        comm->handle = (pw_mpi_key)0;
         release_handle(comm);
         pw_mpi_last_forget();
     }
@@ -401,7 +403,7 @@ int64_t pw_mpi_comm_forget(MPI_Comm handle)
     return index;
 }
 
-void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *text)
+void pw_mpi_comm_name(struct pw_thread *thread, pw_mpi_key handle, const char *text)
 {
     struct pw_mpi_comm *comm = lookup(handle);
     if (comm)
@@ -422,13 +424,14 @@ void pw_mpi_last_refresh(void)
 void pw_mpi_last_restamp(void)
 {
     const uint64_t usual = atomic_load_explicit(&pw_gate->mpi_usual, memory_order_relaxed);
-    const bool is_recording = atomic_load_explicit(&pw_gate->mpi, memory_order_relaxed) > 0;
+    const bool is_recording =
+        atomic_load_explicit(&pw_gate->mpi[PW_MPI_ABI], memory_order_relaxed) > 0;
     if (is_recording && pw_mpi_last.collectives != usual &&
         !atomic_load_explicit(&pw_this_thread.call->op, memory_order_relaxed))
         pw_mpi_last_refresh();
 }
 
-struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle)
+struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, pw_mpi_key handle)
 {
     pw_mpi_last_refresh(); /* before the lookup, so that a handle freed after it is not cached */
     struct pw_mpi_comm *comm = lookup(handle);

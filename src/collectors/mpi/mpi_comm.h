@@ -16,7 +16,7 @@
 #include "rank/probe/probe.h"
 
 struct pw_mpi_comm {
-    MPI_Comm handle;
+    pw_mpi_key handle;
     struct pw_mpi_comm *next; /* same hash bucket, or the free list */
     uint32_t index;           /* number of its PW_REC_COMM_DEF, in order of registration */
     int32_t size;             /* of the local group */
@@ -45,25 +45,27 @@ void pw_mpi_comm_init(struct pw_thread *thread);
 
 /* Registers a communicator that was made from `parent` (MPI_COMM_NULL: no parent). Null handles are
  * ignored. */
-void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent);
+void pw_mpi_comm_add(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent);
 
 /* Registers a communicator that MPI has just made. An old entry with the same handle is removed
  * first: MPI reuses handles, and that communicator was freed by a call that the probe did not see.
  * `op` is the operation that made the communicator. */
-void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent, uint16_t op);
+void pw_mpi_comm_add_new(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent,
+                         uint16_t op);
 
 /* Registers a new window or file. The function frees `group`. `name` may be NULL. */
-void pw_mpi_group_add(struct pw_thread *thread, void *handle, MPI_Group group, const char *name);
+void pw_mpi_group_add(struct pw_thread *thread, pw_mpi_key handle, MPI_Group group,
+                      const char *name);
 
 /* Removes the entry of a handle that is about to be freed, because MPI may reuse the handle for
  * another communicator. Returns the entry's index, or -1. */
-int64_t pw_mpi_comm_forget(MPI_Comm handle);
+int64_t pw_mpi_comm_forget(pw_mpi_key handle);
 
 /* Gives the communicator a name: writes another PW_REC_COMM_DEF with the same index. */
-void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *text);
+void pw_mpi_comm_name(struct pw_thread *thread, pw_mpi_key handle, const char *text);
 
 /* pw_mpi_comm_find() for a communicator that is not the last one that the thread used. */
-struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle);
+struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, pw_mpi_key handle);
 
 /* A cache of the last communicator and the last datatype that the thread used. It is valid while
  * its epoch equals the process's epoch, pw_mpi_epoch. The process's epoch changes whenever a handle
@@ -74,7 +76,7 @@ extern _Thread_local struct pw_mpi_last {
      * record collectives or messages at that value; else a value that mpi_usual never has. */
     uint64_t collectives, messages;
     uint32_t epoch;
-    MPI_Comm handle; /* of `comm`; if it is not NULL, `comm` is not NULL either */
+    pw_mpi_key handle; /* of `comm`; if it is not NULL, `comm` is not NULL either */
     struct pw_mpi_comm *comm;
     MPI_Datatype type;
     int64_t type_size;
@@ -102,7 +104,7 @@ void pw_mpi_last_restamp(void);
 
 /* Returns the entry of `handle`, and registers the communicator if it has none. NULL when memory is
  * short. */
-static inline struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI_Comm handle)
+static inline struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, pw_mpi_key handle)
 {
     const struct pw_mpi_last *last = &pw_mpi_last;
     if (__builtin_expect(last->handle == handle && last->epoch == pw_mpi_epoch_now(), 1))
@@ -112,7 +114,7 @@ static inline struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI
 
 /* Returns the entry of `handle`, or NULL if it has none. For handles that may be invalid, and for
  * windows and files. */
-struct pw_mpi_comm *pw_mpi_comm_known(MPI_Comm handle);
+struct pw_mpi_comm *pw_mpi_comm_known(pw_mpi_key handle);
 
 /* Sets in_degree and out_degree from the communicator's topology; 0 if it has no topology. */
 void pw_mpi_comm_degrees(struct pw_mpi_comm *comm);

@@ -171,7 +171,7 @@ static inline MPI_Request request_now(const struct pw_mpi_call *c, int i)
  * (pw_mpi_is_complete()). It still counts as completed by this call. */
 static inline bool was_complete(const struct pw_mpi_call *c, int i)
 {
-    return c->saved[i] == pw_mpi_handles.request_empty &&
+    return pw_mpi_was_complete(c->saved[i].handle, pw_mpi_handles.request_empty) &&
            request_now(c, i) == pw_mpi_handles.request_null && pw_mpi_level() > 0;
 }
 
@@ -181,8 +181,9 @@ static inline bool was_complete(const struct pw_mpi_call *c, int i)
 static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc,
                                                struct completion how, int i)
 {
-    MPI_Request before = c->saved[i], now;
-    if (before == pw_mpi_handles.request_null || before == pw_mpi_handles.request_empty)
+    MPI_Request before = c->saved[i].handle, now;
+    if (before == pw_mpi_handles.request_null ||
+        pw_mpi_was_complete(before, pw_mpi_handles.request_empty))
         return NULL;
     now = request_now(c, i);
     if (now == pw_mpi_handles.request_null)
@@ -213,7 +214,7 @@ static __attribute__((noinline)) uint32_t take_unusual(const struct pw_mpi_call 
 {
     struct pw_mpi_request *request = take_done(c, rc, how, i);
     uint32_t completed = request || was_complete(c, i);
-    c->saved[i] = (MPI_Request)request;
+    c->saved[i].entry = request;
     return completed;
 }
 
@@ -221,23 +222,23 @@ static __attribute__((noinline)) uint32_t take_unusual(const struct pw_mpi_call 
  * request. The usual case: it did, and the caller is C. */
 PW_ALWAYS_INLINE uint32_t take_at(const struct pw_mpi_call *c, int rc, struct completion how, int i)
 {
-    MPI_Request before = c->saved[i];
+    MPI_Request before = c->saved[i].handle;
     struct pw_mpi_request *row = pw_mpi_request_row(before);
     if (__builtin_expect(c->requests[i] != pw_mpi_handles.request_null, 0))
         return take_unusual(c, rc, how, i);
-    if (before == pw_mpi_handles.request_empty) {
-        c->saved[i] = NULL;
+    if (pw_mpi_was_complete(before, pw_mpi_handles.request_empty)) {
+        c->saved[i].entry = NULL;
         return pw_mpi_level() > 0;
     }
     if (__builtin_expect(!(row->state & PW_REQUEST_OPEN) || row->handle != before, 0))
         return take_unusual(c, rc, how, i);
-    c->saved[i] = (MPI_Request)pw_mpi_request_take(before, c->start);
+    c->saved[i].entry = pw_mpi_request_take(before, c->start);
     return 1;
 }
 
 static void complete_at(struct pw_mpi_call *c, int i, const MPI_Status *status)
 {
-    struct pw_mpi_request *request = (struct pw_mpi_request *)c->saved[i];
+    struct pw_mpi_request *request = c->saved[i].entry;
     if (request)
         complete(c, request, status);
 }
@@ -279,11 +280,11 @@ PW_ALWAYS_INLINE void read_usual_status(struct pw_record *slot, const struct pw_
                                         const MPI_Status *status)
 {
     const MPI_Status told = pw_mpi_status_at(status);
-    if (__builtin_expect(told._cancelled || row->record.comm.peer < 0, 0)) {
+    if (__builtin_expect(pw_mpi_status_cancelled(&told) || row->record.comm.peer < 0, 0)) {
         read_unusual_status(slot, row, status);
         return;
     }
-    slot->comm.recv_bytes = (int64_t)told._ucount;
+    slot->comm.recv_bytes = pw_mpi_status_count(&told);
     slot->comm.tag = told.MPI_TAG;
 }
 
@@ -296,15 +297,16 @@ static int complete_all_usual(const struct pw_mpi_call *c, int step, struct pw_r
     enum { SENT = PW_CLASS_SEND | PW_REQUEST_OPEN | PW_REQUEST_HELD };
     enum { RECEIVED = PW_CLASS_RECV | PW_REQUEST_NEEDS_STATUS | PW_REQUEST_OPEN | PW_REQUEST_HELD };
     const MPI_Request null = pw_mpi_handles.request_null, empty = pw_mpi_handles.request_empty;
-    const MPI_Request *before = c->saved, *now = c->requests;
+    const union pw_mpi_saved *before = c->saved;
+    const MPI_Request *now = c->requests;
     const MPI_Status *status = c->status;
     const uint64_t end = c->end;
     const int n = c->nrequests;
     struct pw_record *next = *slot;
     int i = 0, receives = 0, nulls = 0;
     for (; i < n && now[i] == null; i++) {
-        const MPI_Request handle = before[i];
-        if (handle == empty)
+        const MPI_Request handle = before[i].handle;
+        if (pw_mpi_was_complete(handle, empty))
             continue;
         struct pw_mpi_request *row = pw_mpi_request_row(handle);
         if (row->handle == handle && row->state == RECEIVED && status) {
@@ -403,8 +405,9 @@ void pw_mpi_after_TEST_SOME(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)
 {
-    struct pw_mpi_request *request =
-        rc == MPI_SUCCESS && c->nrequests ? pw_mpi_request_take(c->saved[0], c->start) : NULL;
+    struct pw_mpi_request *request = rc == MPI_SUCCESS && c->nrequests
+                                         ? pw_mpi_request_take(c->saved[0].handle, c->start)
+                                         : NULL;
     if (!request)
         return;
     c->quiet = false;

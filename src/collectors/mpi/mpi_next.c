@@ -49,6 +49,8 @@ static int find_both(void *slot, void *pslot, const char *symbol, bool *is_inter
     return (next && pnext) || !pw_mpi_symbol(symbol);
 }
 
+static void find_fortran(void);
+
 void pw_mpi_next_resolve(void)
 {
     bool unused = false, has_all = true;
@@ -62,6 +64,48 @@ void pw_mpi_next_resolve(void)
 #include "collectors/mpi/mpi_installed.def"
 #undef MPI_ROW
     pw_mpi_by_caller = !has_all;
+    if (PW_MPI_FORTRAN_CALLS_MPI)
+        find_fortran();
+}
+
+/* ---- another ABI ---- */
+
+static bool is_handed_over;
+
+#ifdef PW_MPI_HAS_MPICH
+extern const struct pw_mpi_other pw_mpi_mpich __attribute__((visibility("hidden")));
+#endif
+
+static const struct pw_mpi_other *const others[] = {
+#ifdef PW_MPI_HAS_MPICH
+    &pw_mpi_mpich,
+#endif
+    NULL};
+
+static void take(const struct pw_mpi_other *other, void *slot, void *pslot, const char *symbol)
+{
+    pw_mpi_function *function = other->find(symbol + 1), *profiled = other->find(symbol);
+    memcpy(slot, &function, sizeof(function));
+    memcpy(pslot, &profiled, sizeof(profiled));
+}
+
+bool pw_mpi_next_hand_over(void)
+{
+    const struct pw_mpi_other *const *other = others;
+    while (*other && !(*other)->resolve())
+        other++;
+    if (!*other)
+        return false;
+#define PW_SPECIAL(type, Name, parameters) \
+    take(*other, &pw_next.Name, &pw_pnext.Name, "PMPI_" #Name);
+    PW_MPI_SPECIALS(PW_SPECIAL)
+#undef PW_SPECIAL
+#define MPI_ROW(Name, Op, CLASS, ...) take(*other, &pw_next.Name, &pw_pnext.Name, "PMPI_" #Name);
+#include "collectors/mpi/mpi_installed.def"
+#undef MPI_ROW
+    pw_mpi_later_take(*other);
+    is_handed_over = true;
+    return true;
 }
 
 /* ---- by caller ---- */
@@ -76,16 +120,11 @@ static void *find_profiled(const char *symbol)
     return pw_mpi_symbol(name);
 }
 
-/* Beginning of the probe's image, defined by the linker. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
-
 /* Returns the first caller outside the probe: in a build without optimisation, the wrapper may have
  * been called by another function of the probe. */
-static const void *outer_caller(const void *caller)
+const void *pw_mpi_outer_caller(const void *caller)
 {
-    const uintptr_t at = (uintptr_t)caller, begin = (uintptr_t)__ehdr_start;
-    return at - begin < (uintptr_t)_end - begin ? pw_stack_caller() : caller;
+    return pw_mpi_is_own(caller) ? pw_stack_caller() : caller;
 }
 
 /* Whether the definition belongs to the MPI library that the probe uses, or to a tool that calls
@@ -104,7 +143,7 @@ static uint8_t leads_to_mpi(const void *target)
 void *pw_mpi_locate(const char *symbol, const void *caller, bool *is_mpi)
 {
     struct pw_scope_query query = {.symbol = symbol,
-                                   .caller = outer_caller(caller),
+                                   .caller = pw_mpi_outer_caller(caller),
                                    .state = pw_mpi_is_known(),
                                    .otherwise = find_profiled,
                                    .classify = leads_to_mpi};
@@ -138,13 +177,9 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* A function by which Open MPI's Fortran library is recognised, whatever its file name. */
-#define FORTRAN_FUNCTION "ompi_comm_size_f"
-
 static bool is_named_fortran(const char *path)
 {
-    return begins_with(base_name(path), "libmpi_mpifh") ||
-           begins_with(base_name(path), "libmpi_usempi");
+    return pw_mpi_is_fortran_library(base_name(path));
 }
 
 /* Notes the code of Fortran's MPI_Comm_size: some Fortran functions call it themselves, and those
@@ -152,7 +187,7 @@ static bool is_named_fortran(const char *path)
 static void note_comm_size(const struct link_map *map)
 {
     size_t size = 0;
-    const void *found = pw_scope_needed(map, FORTRAN_FUNCTION, &size);
+    const void *found = pw_scope_needed(map, PW_MPI_FORTRAN_FUNCTION, &size);
     if (found) {
         atomic_store(&comm_size_begin, (uintptr_t)found);
         atomic_store(&comm_size_size, size);
@@ -163,7 +198,7 @@ static int skip_fortran_layer(struct dl_phdr_info *info, size_t size, void *unus
 {
     (void)size;
     (void)unused;
-    if (!is_named_fortran(info->dlpi_name) && !pw_scope_is_defining(info, FORTRAN_FUNCTION))
+    if (!is_named_fortran(info->dlpi_name) && !pw_scope_is_defining(info, PW_MPI_FORTRAN_FUNCTION))
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
@@ -189,14 +224,24 @@ static void note_fortran(const struct dl_find_object *object)
     dl_iterate_phdr(skip_fortran_layer, NULL);
 }
 
-/* Whether the object is Open MPI's library or one of its components, such as MPI-IO's, which call
- * MPI functions themselves. */
+/* Where it is a library of its own. */
+static void find_fortran(void)
+{
+    struct dl_find_object object;
+    void *found = pw_mpi_symbol(PW_MPI_FORTRAN_FUNCTION);
+    if (found && !_dl_find_object(found, &object) &&
+        !pw_scope_defines(object.dlfo_link_map, "PMPI_Init"))
+        note_fortran(&object);
+}
+
+/* Whether the object is the MPI library or one of Open MPI's components, such as MPI-IO's, which
+ * call MPI functions themselves. */
 static bool is_component(const struct link_map *map)
 {
     const char *base = base_name(map->l_name);
     return begins_with(base, "libmpi.so") || begins_with(base, "mca_") ||
            begins_with(base, "libmca_") ||
-           (pw_scope_defines(map, "PMPI_Init") && pw_scope_defines(map, "ompi_mpi_comm_world"));
+           (pw_scope_defines(map, "PMPI_Init") && pw_scope_defines(map, PW_MPI_LIBRARY_SYMBOL));
 }
 
 /* Returns 0 for a component of MPI, 1 for other callers. Notes the Fortran library when it is the
@@ -212,7 +257,7 @@ static bool look_at_caller(const void *caller)
         return true;
     if (is_component(map))
         return false;
-    if (is_named_fortran(map->l_name) || pw_scope_defines(map, FORTRAN_FUNCTION)) {
+    if (is_named_fortran(map->l_name) || pw_scope_defines(map, PW_MPI_FORTRAN_FUNCTION)) {
         note_fortran(&object);
         return true;
     }
@@ -229,7 +274,7 @@ static bool is_programs(uint16_t op, const void *caller, uint8_t *flags)
 {
     *flags = 0;
     if (!pw_mpi_is_from_fortran(caller)) {
-        caller = outer_caller(caller);
+        caller = pw_mpi_outer_caller(caller);
         if (!look_at_caller(caller))
             return false;
         if (!pw_mpi_is_from_fortran(caller))
@@ -257,7 +302,7 @@ struct pw_mpi_way pw_mpi_way_profiled(const char *symbol, const void *caller, pw
                                       uint16_t op)
 {
     struct pw_mpi_way way = {.next = next};
-    way.is_recorded = is_programs(op, caller, &way.flags);
+    way.is_recorded = !is_handed_over && is_programs(op, caller, &way.flags);
     if (!next) {
         bool is_mpi;
         void *found = pw_mpi_locate(symbol, caller, &is_mpi);

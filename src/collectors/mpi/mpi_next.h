@@ -13,7 +13,8 @@
  * of such a replacement are neither recorded nor changed.
  *
  * There are no wrappers for Fortran: each function of Open MPI's Fortran libraries calls the C
- * function PMPI_X, where the call is recorded. The probe defines no Fortran name. */
+ * function PMPI_X, and each of MPICH's calls MPI_X or PMPI_X, where the call is recorded. The probe
+ * defines no Fortran name. */
 #ifndef PW_MPI_NEXT_H
 #define PW_MPI_NEXT_H
 
@@ -52,8 +53,32 @@ extern bool pw_mpi_by_caller __attribute__((visibility("hidden")));
 /* Fills pw_next and pw_pnext. pw_pmpi must be filled before. */
 void pw_mpi_next_resolve(void);
 
-/* How a wrapper handles a call. */
 typedef void pw_mpi_function(void); /* must be cast to the function's real type */
+
+/* The wrappers of another ABI: a table of functions that its copy of these files exports.
+ *
+ * The names MPI_X and PMPI_X belong to the wrappers for Open MPI. Where the MPI library is of
+ * another ABI, each of them goes on to the function of that name of the other ABI's wrappers, with
+ * all arguments as they came: each is in a register, or in eight bytes of the stack, whatever its
+ * type. So it is decided at the first MPI call, by the library that is there, which wrappers
+ * record; the fast functions for Open MPI do not change, and a call under another ABI takes a few
+ * instructions more. */
+struct pw_mpi_other {
+    /* Looks for a library of the ABI: 1 when one is there, and can be recorded. */
+    int (*resolve)(void);
+    /* The wrapper "MPI_X" or "PMPI_X"; NULL: there is none. Quick when called in the order of the
+     * table of functions. */
+    pw_mpi_function *(*find)(const char *symbol);
+};
+
+/* Fills pw_next and pw_pnext with another ABI's wrappers, which record from now on. Returns false,
+ * and does nothing, where the MPI library is of no ABI that is known. */
+bool pw_mpi_next_hand_over(void);
+
+/* The same for functions that the MPI of this build does not have. */
+void pw_mpi_later_take(const struct pw_mpi_other *other);
+
+/* How a wrapper handles a call. */
 struct pw_mpi_way {
     pw_mpi_function *next; /* the function to call; NULL: there is no definition */
     uint8_t flags;         /* PW_FLAG_FORTRAN or 0 */
@@ -79,7 +104,7 @@ void *pw_mpi_locate(const char *symbol, const void *caller, bool *is_mpi);
  * calls of PMPI_X come from tools, and are not recorded. */
 extern bool pw_mpi_interposed[PW_OP_COUNT] __attribute__((visibility("hidden")));
 
-/* The address ranges of Open MPI's Fortran library and of the program itself; set when they first
+/* The address ranges of the Fortran library and of the program itself; set when they first
  * call PMPI_X. A range is one word, so that a thread reads it as a whole: bits 20 to 63 are the
  * number of the first page of 4 KiB, bits 0 to 19 the number of pages. */
 enum { PW_MPI_PAGE_SHIFT = 12, PW_MPI_PAGES_BITS = 20 };
@@ -100,6 +125,26 @@ static inline bool pw_mpi_is_in(const struct pw_mpi_range *range, const void *ca
 static inline bool pw_mpi_is_from_fortran(const void *caller)
 {
     return pw_mpi_is_in(&pw_mpi_fortran, caller);
+}
+
+/* The probe's own code: a build without optimisation goes through several of its functions. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static inline bool pw_mpi_is_own(const void *caller)
+{
+    return (uintptr_t)caller - (uintptr_t)__ehdr_start < (uintptr_t)_end - (uintptr_t)__ehdr_start;
+}
+
+/* The caller of the wrapper, of which `caller` is the nearest that could be seen. */
+const void *pw_mpi_outer_caller(const void *caller);
+
+/* The flags of a call of MPI_X, where a Fortran library makes such calls. */
+static inline uint8_t pw_mpi_caller_flags(const void *caller)
+{
+    if (__builtin_expect(pw_mpi_is_own(caller), 0))
+        caller = pw_mpi_outer_caller(caller);
+    return pw_mpi_is_from_fortran(caller) ? PW_FLAG_FORTRAN : 0;
 }
 
 /* Whether the calling thread is inside a recorded call. Then a call of PMPI_X comes from a tool, or

@@ -65,7 +65,7 @@ static void find_function(void *slot, const char *symbol)
 
 /* If the program has a copy relocation of the library's variable, all code uses that copy. So the
  * search begins at the program, not after the probe. */
-static void *variable(const char *symbol)
+void *pw_mpi_variable(const char *symbol)
 {
     void *found = dlsym(RTLD_DEFAULT, symbol);
     return found ? found : pw_mpi_symbol(symbol);
@@ -74,16 +74,16 @@ static void *variable(const char *symbol)
 static void find_handles(void)
 {
     struct pw_mpi_handles *h = &pw_mpi_handles;
-    h->world = variable("ompi_mpi_comm_world");
-    h->self = variable("ompi_mpi_comm_self");
-    h->comm_null = variable("ompi_mpi_comm_null");
-    h->byte = variable("ompi_mpi_byte");
-    h->datatype_null = variable("ompi_mpi_datatype_null");
-    h->no_op = variable("ompi_mpi_op_no_op");
-    h->request_null = variable("ompi_request_null");
-    h->request_empty = variable("ompi_request_empty");
-    h->message_null = variable("ompi_message_null");
-    h->message_no_proc = variable("ompi_message_no_proc");
+    h->world = PW_MPI_LIBRARY_VALUE("ompi_mpi_comm_world", MPI_COMM_WORLD);
+    h->self = PW_MPI_LIBRARY_VALUE("ompi_mpi_comm_self", MPI_COMM_SELF);
+    h->comm_null = PW_MPI_LIBRARY_VALUE("ompi_mpi_comm_null", MPI_COMM_NULL);
+    h->byte = PW_MPI_LIBRARY_VALUE("ompi_mpi_byte", MPI_BYTE);
+    h->datatype_null = PW_MPI_LIBRARY_VALUE("ompi_mpi_datatype_null", MPI_DATATYPE_NULL);
+    h->no_op = PW_MPI_LIBRARY_VALUE("ompi_mpi_op_no_op", MPI_NO_OP);
+    h->request_null = PW_MPI_LIBRARY_VALUE("ompi_request_null", MPI_REQUEST_NULL);
+    h->request_empty = PW_MPI_LIBRARY_VALUE("ompi_request_empty", MPI_REQUEST_NULL);
+    h->message_null = PW_MPI_LIBRARY_VALUE("ompi_message_null", MPI_MESSAGE_NULL);
+    h->message_no_proc = PW_MPI_LIBRARY_VALUE("ompi_message_no_proc", MPI_MESSAGE_NO_PROC);
 }
 
 /* Whether to look for an MPI library now. False while no object can be one, so that the loader,
@@ -105,7 +105,7 @@ void pw_mpi_resolve(void)
     if (atomic_load(&resolved) || !is_worth_looking())
         return;
     if (!dlsym(RTLD_NEXT, "PMPI_Init") && !atomic_load(&private_libraries[0])) {
-        find_private_libraries("ompi_mpi_comm_world");
+        find_private_libraries(PW_MPI_LIBRARY_SYMBOL);
         if (!atomic_load(&private_libraries[0]))
             find_private_libraries("PMPI_Init");
     }
@@ -114,13 +114,17 @@ void pw_mpi_resolve(void)
 #undef PW_HELPER
     find_handles();
 
-    bool has_all = pw_mpi_handles.world && pw_mpi_handles.request_null && pw_mpi_handles.byte;
+    bool has_all = pw_mpi_symbol(PW_MPI_LIBRARY_SYMBOL) != NULL;
 #define PW_HELPER(type, Name, parameters) has_all = has_all && pw_pmpi.Name;
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
+    const bool is_found = pw_pmpi.Init != NULL;
     atomic_store(&known, has_all);
-    pw_mpi_next_resolve();
-    atomic_store(&resolved, pw_pmpi.Init != NULL);
+    if (has_all || !is_found || !pw_mpi_next_hand_over())
+        pw_mpi_next_resolve();
+    else
+        pw_pmpi.Init = NULL; /* nothing is recorded here */
+    atomic_store(&resolved, is_found);
 }
 
 int pw_mpi_is_known(void)

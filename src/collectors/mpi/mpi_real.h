@@ -4,13 +4,12 @@
  *
  * The probe is preloaded into programs that may have no MPI, another MPI, or one that is loaded
  * only later and privately (a Python extension), so it links none: everything is looked up at the
- * first MPI call. Only Open MPI's handles are understood; under any other MPI the wrappers pass
- * calls through. */
+ * first MPI call. Only libraries of one ABI are understood (mpi_abi.h); under any other one the
+ * wrappers pass calls through, to those of the other ABI where they were built (mpi_next.h). */
 #ifndef PW_MPI_REAL_H
 #define PW_MPI_REAL_H
 
-#include <mpi.h>
-
+#include "collectors/mpi/mpi_abi.h"
 #include "collectors/mpi/mpi_kinds.h"
 
 /* Functions that recording calls, wrapped or not: PW_HELPER(return type, name, parameters). */
@@ -51,7 +50,7 @@ struct pw_pmpi {
 #undef PW_HELPER
 };
 
-/* Values that mpi.h spells as addresses inside the MPI library. */
+/* Handles that mpi.h names, for some libraries as addresses inside of them. */
 struct pw_mpi_handles {
     MPI_Comm world, self, comm_null;
     MPI_Datatype byte, datatype_null;
@@ -68,10 +67,13 @@ extern struct pw_mpi_handles pw_mpi_handles __attribute__((visibility("hidden"))
  * stays NULL. */
 void pw_mpi_resolve(void);
 
-/* 1 when the library is Open MPI and everything that recording needs was found. */
+/* 1 when the library is of this ABI and everything that recording needs was found. */
 int pw_mpi_is_known(void);
 
 /* Address of `symbol` in the MPI library, or NULL. */
 void *pw_mpi_symbol(const char *symbol);
+
+/* The same of a variable, of which the program may have a copy that all use. */
+void *pw_mpi_variable(const char *symbol);
 
 #endif

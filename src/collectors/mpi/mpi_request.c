@@ -28,7 +28,7 @@ struct pw_mpi_request pw_mpi_request_front[PW_REQUEST_FRONT];
 
 static uint32_t hash_of(MPI_Request handle)
 {
-    return (uint32_t)(((uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 32);
+    return (uint32_t)((PW_MPI_NUMBER(handle) * 0x9e3779b97f4a7c15ull) >> 32);
 }
 
 static struct pw_mpi_request **bucket_at(uint32_t index)

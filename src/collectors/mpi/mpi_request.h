@@ -32,7 +32,7 @@ enum {
 struct pw_mpi_request {
     _Alignas(64) struct pw_record record; /* without the values that completion adds */
     MPI_Request handle;
-    MPI_Comm comm; /* for the world rank of a received message's source */
+    pw_mpi_key comm; /* for the world rank of a received message's source */
     struct pw_mpi_request *next;
     union {
         struct { /* MPI_Comm_idup: address of the new handle; if it is NULL, `made` is the handle */
@@ -83,7 +83,7 @@ static inline uint32_t pw_mpi_request_next_id(void)
 /* The row of the front for `handle`. */
 static inline struct pw_mpi_request *pw_mpi_request_row(MPI_Request handle)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull;
+    uint64_t hash = PW_MPI_NUMBER(handle) * 0x9e3779b97f4a7c15ull;
     return &pw_mpi_request_front[hash >> (64 - 10)];
 }
 static_assert(PW_REQUEST_FRONT == 1 << 10, "the hash has ten bits");

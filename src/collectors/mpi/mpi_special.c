@@ -149,7 +149,7 @@ static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, u
         cost.work_ns += answered - asked;
     }
     record_state(thread, PW_MPI_BEGAN, provided, cost);
-    pw_recording_set_mpi(1);
+    pw_recording_set_mpi(PW_MPI_ABI, 1);
 }
 
 static void begin_counting(void)
@@ -160,7 +160,7 @@ static void begin_counting(void)
     pw_mpi_comm_init(NULL);
     if (pw_probe_await_sync())
         pw_mpi_sync_begin(NULL);
-    pw_recording_set_mpi(1);
+    pw_recording_set_mpi(PW_MPI_ABI, 1);
 }
 
 /* Begins recording MPI calls, after a successful MPI_Init. */
@@ -193,7 +193,8 @@ static struct pw_thread *end_recording(void)
 {
     if (pw_mpi_gate() == 0)
         return NULL;
-    pw_recording_set_mpi(0); /* also while paused: all ranks take part in the synchronisation */
+    pw_recording_set_mpi(PW_MPI_ABI,
+                         0); /* also while paused: all ranks take part in the synchronisation */
     struct pw_thread *thread = pw_probe_thread();
     thread = thread && pw_probe_lock(thread) ? thread : NULL;
     if (thread) {

@@ -230,8 +230,9 @@ static void note_state(struct state *s, const struct pw_record *record,
                        const struct pw_origin *origin)
 {
     if (record->mpi.state == PW_MPI_FOREIGN) {
-        pw_say("the program uses an MPI that is not Open MPI: it runs, but its MPI calls are not "
-               "recorded");
+        pw_say("the ABI of the program's MPI library is not known: the program runs, but its MPI "
+               "calls "
+               "are not recorded");
         write_unrecorded(s->file, PW_UNRECORDED_OTHER_MPI, origin->start, 1);
     }
     if (record->mpi.state == PW_MPI_BEGAN)

@@ -63,7 +63,7 @@ void pw_mpi_after_NEWWIN(struct pw_mpi_call *c, int rc)
     MPI_Group group;
     pw_mpi_record(c, pw_mpi_call_comm(c, rc), rc);
     if (rc == MPI_SUCCESS && pw_pmpi.Win_get_group(c->made.win, &group) == MPI_SUCCESS)
-        pw_mpi_group_add(c->thread, c->made.win, group, "window");
+        pw_mpi_group_add(c->thread, PW_MPI_WIN_KEY(c->made.win), group, "window");
 }
 
 /* ---- files ---- */
@@ -76,7 +76,7 @@ void pw_mpi_after_NEWFILE(struct pw_mpi_call *c, int rc)
     if (rc != MPI_SUCCESS || pw_pmpi.File_get_group(c->made.file, &group) != MPI_SUCCESS)
         return;
     pw_mpi_copy_text(c, name, sizeof(name));
-    pw_mpi_group_add(c->thread, c->made.file, group, name);
+    pw_mpi_group_add(c->thread, PW_MPI_FILE_KEY(c->made.file), group, name);
 }
 
 void pw_mpi_io_bytes(struct pw_record *record, int64_t bytes)

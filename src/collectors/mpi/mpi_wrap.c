@@ -52,12 +52,11 @@ PW_ALWAYS_INLINE bool fast_enter(struct pw_mpi_call *c, uint64_t usual)
     uint32_t signalled = atomic_load_explicit(&open->signalled, memory_order_relaxed);
     if (__builtin_expect((inside | signalled) != 0, 0))
         return false;
-    c->flags = 0;
     c->stack = 0;
     c->start = pw_tick_read(PW_TICK_TSC);
     atomic_store_explicit(&open->start, c->start, memory_order_relaxed);
     atomic_store_explicit(&open->op, c->op, memory_order_relaxed);
-    atomic_store_explicit(&open->handle, (uint64_t)(uintptr_t)c->comm, memory_order_relaxed);
+    atomic_store_explicit(&open->handle, PW_MPI_NUMBER(c->comm), memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst); /* from here on, no signal handler writes a record */
     return true;
 }
@@ -134,7 +133,8 @@ PW_ALWAYS_INLINE int fast_coll_end(const struct kept *kept, int rc)
 /* The end of the slow function. For a message that failed, was not complete when the fast function
  * expected it to be (or the reverse), or has no row in the front. Its parameters are in the open
  * call. */
-static NOINLINE int begun_message(int rc, uint64_t end, MPI_Request request, int64_t bytes)
+static NOINLINE int begun_message(int rc, uint64_t end, MPI_Request request, uint8_t flags,
+                                  int64_t bytes)
 {
     const struct pw_open_call *open = pw_this_thread.call;
     const struct pw_mpi_comm *comm = pw_mpi_last.comm;
@@ -143,6 +143,7 @@ static NOINLINE int begun_message(int rc, uint64_t end, MPI_Request request, int
         .start = atomic_load_explicit(&open->start, memory_order_relaxed),
         .end = end,
         .op = (uint16_t)atomic_load_explicit(&open->op, memory_order_relaxed),
+        .flags = flags,
         .comm = comm->handle,
         .request = request,
     };
@@ -194,7 +195,7 @@ PW_ALWAYS_INLINE bool fast_isend_begin(struct pw_mpi_call *c, struct kept *kept)
     const int64_t bytes = c->scount * pw_mpi_last.type_size;
     fast_show(c->dest, c->stag);
     pw_mpi_fill(c, kept->comm->index, record);
-    record->flags = PW_FLAG_NONBLOCKING;
+    record->flags |= PW_FLAG_NONBLOCKING;
     record->comm.peer = peer;
     record->comm.tag = c->stag;
     record->comm.sent_bytes = bytes;
@@ -206,7 +207,7 @@ PW_ALWAYS_INLINE int fast_isend_end(const struct pw_mpi_call *c, const struct ke
     struct pw_record *record = kept->record;
     uint64_t end = pw_tick_read(PW_TICK_TSC), inside = units(record->start, end);
     if (__builtin_expect(rc != MPI_SUCCESS || !pw_mpi_is_complete(c) || inside > UINT32_MAX, 0))
-        return begun_message(rc, end, c->request, record->comm.sent_bytes);
+        return begun_message(rc, end, c->request, c->flags, record->comm.sent_bytes);
     record->end = end;
     record->comm.begun = (uint32_t)inside;
     record->comm.request = pw_mpi_request_next_id();
@@ -233,7 +234,7 @@ PW_ALWAYS_INLINE int fast_irecv_end(struct pw_mpi_call *c, int rc)
     if (__builtin_expect(rc != MPI_SUCCESS || pw_mpi_is_complete(c) || inside > UINT32_MAX ||
                              (row->state & PW_REQUEST_HELD),
                          0))
-        return begun_message(rc, end, c->request, 0);
+        return begun_message(rc, end, c->request, c->flags, 0);
     const struct pw_mpi_comm *comm = pw_mpi_last.comm;
     struct pw_record *record = &row->record;
     const int peer = atomic_load_explicit(&open->peer, memory_order_relaxed);
@@ -241,7 +242,7 @@ PW_ALWAYS_INLINE int fast_irecv_end(struct pw_mpi_call *c, int rc)
     const int32_t tag = atomic_load_explicit(&open->tag, memory_order_relaxed);
     pw_mpi_request_use_row(row, c->request, pw_mpi_request_state(PW_CLASS_RECV, 0));
     pw_mpi_fill(c, comm->index, record);
-    record->flags = PW_FLAG_NONBLOCKING;
+    record->flags |= PW_FLAG_NONBLOCKING;
     record->comm.peer = world_peer;
     record->comm.tag = tag;
     record->end = end;
@@ -332,6 +333,7 @@ enum {
         struct pw_mpi_way way = {(pw_mpi_function *)pw_next.Name, 0, true};                    \
         if (__builtin_expect(!way.next || pw_mpi_by_caller, 0))                                \
             way = pw_mpi_way_by_caller("MPI_" #Name, __builtin_return_address(0), way.next);   \
+        way.flags = PW_MPI_CALLER_FLAGS();                                                     \
         if ((int)FAST_OF_##CLASS != FAST_NONE)                                                 \
             pw_mpi_last_restamp();                                                             \
         return slow_##Name(EACH(PASS, COMMA, __VA_ARGS__), way);                               \
@@ -354,6 +356,7 @@ enum {
         if (NOTED_##CLASS) {                                                            \
             c.thread = NULL; /* sets no open call */                                    \
             c.op = PW_OP_##Op;                                                          \
+            c.flags = PW_MPI_CALLER_FLAGS();                                            \
             NOTE(__VA_ARGS__)                                                           \
         }                                                                               \
         if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) { \

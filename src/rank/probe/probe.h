@@ -47,13 +47,17 @@ struct pw_thread {
  * more the probe cannot be loaded. */
 static_assert(sizeof(struct pw_thread) <= 1536, "thread-local storage of late libraries is scarce");
 
+/* The ABIs of MPI libraries that are recorded, each by wrappers of its own (collectors/mpi/). */
+enum pw_mpi_abi_id { PW_MPI_OPEN_MPI, PW_MPI_MPICH, PW_MPI_ABIS };
+
 /* What the probe records now. The struct is on a page that the kernel zeroes in every forked child
  * (MADV_WIPEONFORK), so the gate is off there. */
 struct pw_gate {
     int on;
     /* 1 + the level at which MPI calls are recorded; 0: MPI is not initialised; -1: recording is
-     * paused. It is one word, so that each call is either recorded or counted as paused. */
-    _Atomic int mpi;
+     * paused. It is one word, so that each call is either recorded or counted as paused. 0 of the
+     * ABIs that the MPI library does not have. */
+    _Atomic int mpi[PW_MPI_ABIS];
     _Atomic int paused; /* 1 while nothing is to be recorded */
     /* During a pause: number of operations that began before it and have not completed; -1: not
      * counted yet. */

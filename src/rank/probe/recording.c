@@ -25,6 +25,7 @@ static struct {
     uint32_t marking;  /* index of the thread whose ranges are steps */
     _Atomic int level; /* level at which MPI calls are recorded */
     bool is_mpi_up;
+    enum pw_mpi_abi_id mpi_abi; /* of the library that is up */
     struct pw_recording_turns turns;
 } recording = {.lock = ATOMIC_FLAG_INIT, .from_outside = UNDECIDED, .step = -1};
 
@@ -63,7 +64,7 @@ static void set_gate(void)
     atomic_store(&pw_gate->usual, open && !pw_gate->general ? pw_gate->activities : 0);
     int levels = open && recording.is_mpi_up ? 1 + recording.level : 0;
     set_mpi_usual(pw_gate->general ? 0 : (uint32_t)levels);
-    atomic_store(&pw_gate->mpi, recording.is_mpi_up && !open ? -1 : levels);
+    atomic_store(&pw_gate->mpi[recording.mpi_abi], recording.is_mpi_up && !open ? -1 : levels);
 }
 
 /* Saves the time at which recording began or ended; replaces the oldest one. */
@@ -261,9 +262,10 @@ void pw_recording_obey(struct pw_thread *thread)
     unlock();
 }
 
-void pw_recording_set_mpi(int is_up)
+void pw_recording_set_mpi(enum pw_mpi_abi_id abi, int is_up)
 {
     lock();
+    recording.mpi_abi = abi;
     recording.is_mpi_up = is_up != 0;
     set_gate();
     unlock();

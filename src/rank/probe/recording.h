@@ -26,7 +26,7 @@ void pw_recording_switch(struct pw_thread *thread, int starts, enum pw_opened ca
 void pw_recording_obey(struct pw_thread *thread);
 
 /* MPI calls can be recorded (after MPI_Init) or no longer (MPI_Finalize). */
-void pw_recording_set_mpi(int is_up);
+void pw_recording_set_mpi(enum pw_mpi_abi_id abi, int is_up);
 
 /* Records MPI calls at this level from now on; before that the level is the run's. */
 void pw_recording_use_level(int level);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,59 +84,6 @@ static const Elf64_Phdr *find_segment(const struct image *image, uint32_t type)
     return NULL;
 }
 
-/* File offset of a virtual address, or UINT64_MAX. */
-static uint64_t file_offset(const struct image *image, uint64_t address)
-{
-    const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
-    for (int i = 0; i < header->e_phnum; i++) {
-        const Elf64_Phdr *load = segment(image, i);
-        if (load && load->p_type == PT_LOAD && address >= load->p_vaddr &&
-            address - load->p_vaddr < load->p_filesz)
-            return load->p_offset + (address - load->p_vaddr);
-    }
-    return UINT64_MAX;
-}
-
-static uint64_t dynamic_value(const struct image *image, const Elf64_Phdr *dynamic, int64_t tag,
-                              int nth)
-{
-    for (uint64_t i = 0; i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
-        const Elf64_Dyn *entry =
-            aligned_at(image, dynamic->p_offset + i * sizeof(*entry), sizeof(*entry));
-        if (!entry || entry->d_tag == DT_NULL)
-            break;
-        if (entry->d_tag == tag && nth-- == 0)
-            return entry->d_un.d_val;
-    }
-    return UINT64_MAX;
-}
-
-/* Whether the library is MPICH or derived from it. Open MPI's library is libmpi.so.40 (.20 and .12
- * before version 3.0). */
-static int is_other_mpi(const char *library)
-{
-    return strncmp(library, "libmpich.so", 11) == 0 || strcmp(library, "libmpi.so.12") == 0 ||
-           strncmp(library, "libmpi_cray", 11) == 0 || strncmp(library, "libmpi_gnu", 10) == 0;
-}
-
-static enum pw_program_kind inspect_needed(const struct image *image, const Elf64_Phdr *dynamic,
-                                           char *detail, int size)
-{
-    uint64_t table = file_offset(image, dynamic_value(image, dynamic, DT_STRTAB, 0));
-    for (int i = 0; i < 256; i++) {
-        uint64_t name = dynamic_value(image, dynamic, DT_NEEDED, i);
-        if (name == UINT64_MAX || table == UINT64_MAX)
-            break;
-        const char *text = at(image, table + name, 1);
-        size_t room = text ? image->size - (size_t)(table + name) : 0;
-        if (text && memchr(text, '\0', room) && is_other_mpi(text)) {
-            snprintf(detail, (size_t)size, "%s", text);
-            return PW_PROGRAM_OTHER_MPI;
-        }
-    }
-    return PW_PROGRAM_OK;
-}
-
 #if defined(__x86_64__)
 enum { OWN_MACHINE = EM_X86_64 };
 #elif defined(__aarch64__)
@@ -152,17 +100,15 @@ static int is_own_machine(const Elf64_Ehdr *header)
            (OWN_MACHINE == EM_NONE || header->e_machine == OWN_MACHINE);
 }
 
-static enum pw_program_kind inspect_image(const struct image *image, char *detail, int size)
+static enum pw_program_kind inspect_image(const struct image *image)
 {
     const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
     if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
         return PW_PROGRAM_OK; /* a script: the program that it starts is checked later */
     if (!is_own_machine(header))
         return PW_PROGRAM_OTHER_ARCH;
-    const Elf64_Phdr *dynamic = find_segment(image, PT_DYNAMIC);
-    if (!find_segment(image, PT_INTERP) || !dynamic)
-        return PW_PROGRAM_STATIC;
-    return inspect_needed(image, dynamic, detail, size);
+    const bool is_dynamic = find_segment(image, PT_INTERP) && find_segment(image, PT_DYNAMIC);
+    return is_dynamic ? PW_PROGRAM_OK : PW_PROGRAM_STATIC;
 }
 
 /* Maps the file. Returns 0 when it cannot be read or is too small. */
@@ -181,13 +127,12 @@ static int map_image(const char *path, struct image *image)
     return 1;
 }
 
-enum pw_program_kind pw_program_inspect(const char *path, char *detail, int size)
+enum pw_program_kind pw_program_inspect(const char *path)
 {
     struct image image;
-    detail[0] = '\0';
     if (!map_image(path, &image))
         return PW_PROGRAM_OK; /* not readable: execve() will report the error, if any */
-    enum pw_program_kind kind = inspect_image(&image, detail, size);
+    enum pw_program_kind kind = inspect_image(&image);
     munmap((void *)image.bytes, image.size);
     return kind;
 }

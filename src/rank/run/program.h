@@ -7,8 +7,6 @@
 enum pw_program_kind {
     PW_PROGRAM_OK,        /* dynamically linked, or a script */
     PW_PROGRAM_STATIC,    /* preloading has no effect on it */
-    PW_PROGRAM_OTHER_MPI, /* linked against an MPI that is not Open MPI: `detail` names the library
-                           */
     PW_PROGRAM_OTHER_ARCH /* an executable for another machine or word size */
 };
 
@@ -16,9 +14,8 @@ enum pw_program_kind {
  * or -EACCES (126). */
 int pw_program_find(const char *name, char *path, int size);
 
-/* Reads the file's header and, for ELF, the libraries that it needs. `detail` is the name of a
- * library, or "". */
-enum pw_program_kind pw_program_inspect(const char *path, char *detail, int size);
+/* Reads the file's header and, for ELF, its segments. */
+enum pw_program_kind pw_program_inspect(const char *path);
 
 /* Whether an MPI library is linked into the executable, by its symbols; false when these were
  * stripped. *is_static is 1 when the executable is statically linked. */

@@ -1,0 +1,65 @@
+/* The ABI of MPICH 3.1 and later, and of what is compatible with it (Intel MPI, Cray MPICH,
+ * MVAPICH). mpi_abi.h, which alone includes this, says what each definition is; nothing here asks
+ * the library, so all of it may be used before the library is found. */
+#ifndef PW_MPI_ABI_MPICH_H
+#define PW_MPI_ABI_MPICH_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PW_MPI_ABI PW_MPI_MPICH
+
+/* Handles are of type int, with the kind of object in the upper bits; a file is an address, which
+ * is aligned and not of a small object, so it is no handle's number. */
+typedef intptr_t pw_mpi_key;
+#define PW_MPI_WIN_KEY(window) ((pw_mpi_key)(window))
+#define PW_MPI_FILE_KEY(file) ((pw_mpi_key)(file))
+#define PW_MPI_NUMBER(handle) ((uint64_t)(int64_t)(handle))
+
+/* Predefined handles are constants. The symbol is a variable that mpi.h declares. */
+#define PW_MPI_LIBRARY_SYMBOL "MPI_UNWEIGHTED"
+#define PW_MPI_LIBRARY_VALUE(symbol, constant) (constant)
+
+/* The list of partitions of MPI_Pready_list; the standard's is constant. */
+#define PW_MPI_PARTITIONS int
+#if MPICH_NUMVERSION >= 40100000
+#undef PW_MPI_PARTITIONS
+#define PW_MPI_PARTITIONS const int
+#endif
+
+/* Functions of the Fortran library call MPI_X, but those of `use mpi_f08` that have no buffer call
+ * PMPI_X. */
+#define PW_MPI_FORTRAN_CALLS_MPI 1
+#define PW_MPI_CALLER_FLAGS() pw_mpi_caller_flags(__builtin_return_address(0))
+#define PW_MPI_FORTRAN_FUNCTION "pmpi_comm_size_"
+
+static inline bool pw_mpi_is_fortran_library(const char *name)
+{
+    return strncmp(name, "libmpifort", strlen("libmpifort")) == 0 ||
+           strncmp(name, "libmpichfort", strlen("libmpichfort")) == 0;
+}
+
+/* MPICH has complete requests of its own, a few for all operations: their handles are of its
+ * built-in objects, bits 30 and 31 of which are 1. */
+static inline bool pw_mpi_was_complete(MPI_Request request, MPI_Request shared)
+{
+    (void)shared;
+    return (uint32_t)request >> 30 == 1;
+}
+
+/* 63 bits, of which the lowest 32 are in one field; the last bit of the other one is `cancelled`.
+ */
+static inline int64_t pw_mpi_status_count(const MPI_Status *status)
+{
+    return (int64_t)((uint64_t)(uint32_t)status->count_lo |
+                     (uint64_t)((uint32_t)status->count_hi_and_cancelled >> 1) << 32);
+}
+
+static inline bool pw_mpi_status_cancelled(const MPI_Status *status)
+{
+    return (status->count_hi_and_cancelled & 1) != 0;
+}
+
+#endif

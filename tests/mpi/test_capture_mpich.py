@@ -1,0 +1,45 @@
+"""test_capture.py once more, for the capture programs as programs of MPICH. Skipped where MPICH is not
+installed beside Open MPI (Debian: mpich, libmpich-dev)."""
+
+import os
+import re
+import subprocess
+import sys
+
+import harness as h
+import test_capture
+
+# Not run: spawned processes under MPICH; a library of Open MPI's Fortran descriptors.
+LEFT_OUT = ("spawn", "descriptors")
+PROGRAMS = os.environ.get("MPITEST_PROGRAMS", "")
+
+
+def first_index(program):
+    """MPI_Waitany of `use mpi_f08` returns C's index in MPICH 4.0, without profwrap too."""
+    said = subprocess.run(["mpichversion"], capture_output=True, text=True).stdout
+    return "0" if program == "usempif08" and re.search(r"MPICH Version:\s*4\.0", said) else "1"
+
+
+def under_mpich(program, n, level):
+    os.environ["CAPTURE_FIRST_INDEX"] = first_index(program)
+    os.environ["MPITEST_PROGRAMS"] = os.path.join(PROGRAMS, "mpich")
+    os.environ["MPITEST_MPIEXEC"] = h.place("MPICH_RUN")
+    test_capture.compare(program, n, level)
+
+
+def add_case(program, n, level):
+    name = f"{program}-np{n}" + (f"-level{level}" if level != 1 else "")
+    h.CASES[name] = lambda: under_mpich(program, n, level)
+
+
+h.CASES.clear()
+for program, sizes, levels in test_capture.PROGRAMS:
+    if program in LEFT_OUT:
+        continue
+    for n in set(sizes) & {2, 4}:
+        add_case(program, n, 1)
+    for level in set(levels) - {1}:
+        add_case(program, 2, level)
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
