@@ -26,15 +26,15 @@
  *   3 .. 7     after MPI_Init                  3   or more                   loss >= 5 x spread
  *   2          before MPI_Init                 3   or more
  *   2          after MPI_Init                  10  or more
- *   2          in MPI_Init                     10  or more                   slept >= 10 % of it
+ *   2          in MPI_Init                     10  or more          slept >= 10 % of MPI_Init
  *
  * "Largest loss of another rank" is a share of the reported rank's loss. "Chance" is the
- * probability by Grubbs' test (statistics.h) that a rank is this far above the others in any of the
- * 5 parts. "Spread" is the difference between the largest and the smallest own time of the other
- * ranks. Few ranks give no reliable chance, so fewer than 8 ranks have a row without it. With two
- * ranks it is unknown which one is normal, so the limits are higher; in MPI_Init one rank may sleep
- * while the other polls, so the rank must also have slept itself ("it" in the table is
- * MPI_Init). */
+ * probability, by Grubbs' test (statistics.h), that noise alone puts a rank this far above the
+ * others in any of the 5 parts. "Spread" is the difference between the largest and the smallest own
+ * time of the other ranks. With fewer than 8 ranks the test is not reliable; their rows use the
+ * spread instead. With two ranks it is unknown which one is normal, so the limits are higher. In
+ * MPI_Init a rank that polls for the other one looks busy; so the reported rank must also have
+ * slept in MPI_Init. */
 
 struct pw_partloss {
     size_t rank;
@@ -46,9 +46,10 @@ struct pw_partloss {
     int64_t spread_ns; /* largest minus smallest own time of the other ranks */
 };
 
-enum { PW_PARTLOSSES = 5 }; /* parts outside the steps and MPI_Finalize: at most one loss in each */
+enum { PW_PARTLOSSES = 5 }; /* all parts but the steps and MPI_Finalize: at most one loss in each */
 
-/* `rows` is [PW_PARTS * nranks], sorted by part, then rank; -1: not known. `scratch` has room for
+/* `rows` is [PW_PARTS * nranks], sorted by part, then rank; a time of -1
+ * is not known. `scratch` has room for
  * 2 * nranks values. Returns the number of losses written to `out`. */
 size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,
                         int64_t *scratch, struct pw_partloss out[PW_PARTLOSSES]);
@@ -57,10 +58,10 @@ size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, i
 
 enum { PW_PARTS = PW_PART_END };
 
-/* Which parts are known on all ranks that have a rank file. When one of these ranks lacks an event
- * that separates two parts, the two parts are merged on all ranks: start and init into setup, setup
- * into steps; finalize and end into tail, tail into steps. So all ranks are compared in the same
- * parts, and the parts add up to the run. */
+/* Which parts are known on all ranks that have a rank file. Two parts are merged on all
+ * ranks when one of these ranks lacks the event between them: start and init become part of setup,
+ * setup of steps, finalize and end of tail, and tail of steps. So all ranks are compared in the
+ * same parts, and the parts add up to the run. */
 struct pw_parts_known {
     int has_init, has_steps, has_finalize;
     size_t nranks; /* number of ranks with a rank file; 0: nothing is known */

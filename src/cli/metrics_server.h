@@ -1,7 +1,8 @@
 /* Serves one document by HTTP, `GET /metrics`, for profwrap-metrics (metrics_main.c). libmicrohttpd
- * speaks the protocol in a thread of its own; the caller's thread makes the documents, one for all
- * clients that wait for it. A slow client does not delay others: there may be many connections, and
- * each is closed after some seconds. Tool code; reads no files and asks no collectors. */
+ * speaks the protocol in a thread of its own; the caller's thread makes each document once for all
+ * clients that wait at that moment. A slow client does not delay others: there may be many
+ * connections, and each is closed after some seconds. Tool code; reads no files and asks no
+ * collectors. */
 #ifndef PW_CLI_METRICS_SERVER_H
 #define PW_CLI_METRICS_SERVER_H
 

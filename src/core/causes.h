@@ -1,8 +1,8 @@
 /* The causes of stragglers: why a rank was slow. Add a cause here; docs/HOWTO_add_rows.md has the
  * other steps. A row is E(identifier, value in files, name in files, title, doing): the title is
- * printed as the cause; `doing` says what the rank did meanwhile, "" if only "outside
- * communication" is known. pw_cause_title() and pw_cause_doing() of tables.h return the last two.
- * Used by tables.def. Nothing but a macro. */
+ * printed as the cause; `doing` says what the rank did in the lost time; it is "" when nothing
+ * is known but that the rank was not communicating. pw_cause_title() and pw_cause_doing() of
+ * tables.h return the last two. Used by tables.def. Nothing but a macro. */
 #ifndef PW_CORE_CAUSES_H
 #define PW_CORE_CAUSES_H
 

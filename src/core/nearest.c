@@ -10,7 +10,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* Row i of the table has the distances of the first i letters of `a` from each beginning of `b`
+/* table[i][j] is the distance between the first i letters of `a` and the first j letters of `b`
  * (optimal string alignment). Both have at most MOST_LETTERS letters. */
 static int distance_of(const char *a, int na, const char *b, int nb)
 {

@@ -31,8 +31,8 @@ static void apply(struct pw_device_record *device, const struct pw_launch_record
     device->count_out = launch->count_out;
 }
 
-/* Sorts the device records by External id instead of correlation: without calls, this is the only
- * link to operators. Returns 0 or -errno. */
+/* Sorts the device records by External id instead of correlation: in a trace without calls of
+ * CUDA, this is the only link from a kernel to its operator. Returns 0 or -errno. */
 static int key_by_external(struct pw_trace_window *window)
 {
     struct pw_sorter *keyed;
@@ -97,7 +97,8 @@ struct writing {
     } waited; /* end of the last wait that was written for Gloo, and its thread */
 };
 
-/* A table whose rows begin with `ntimes` times, to which the window's base is to be added. */
+/* A table whose rows begin with `ntimes` fields of time. These are relative to the window: its base
+ * is added to them. */
 struct timed_rows {
     enum pw_table_id table;
     size_t row_size;
@@ -200,8 +201,8 @@ static uint32_t find_text(struct writing *w, const char *text, size_t length)
     return pw_names_find(&w->trace->names, text, length);
 }
 
-/* Returns the rows of an NCCL operation, with the members that are set in the same way for a kernel
- * and for a log's record. */
+/* Returns the rows of an NCCL operation, with only those fields set that a kernel and a record of
+ * a log have in common. */
 static struct keyed_nccl make_operation(const struct writing *w, const struct pw_device_record *d,
                                         uint16_t op)
 {
@@ -258,7 +259,7 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
     w->trace->counts.operations[c ? c->library : PW_LIBRARY_NCCL]++;
 }
 
-/* Adds the rows of an operation from a log, which has no kernel. */
+/* Adds the rows of an operation that a log has; such an operation has no kernel. */
 static void take_operation(struct writing *w, const struct pw_device_record *d)
 {
     const struct pw_collective *c = pw_collectives_borrow(&w->trace->collectives, d->collective);
@@ -285,8 +286,8 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
 
 /* ---- Gloo ---- */
 
-/* Adds a wait for a Gloo operation, like a call of MPI_Wait, because the thread does nothing else
- * meanwhile. Waits of one thread do not overlap: each begins after the one before. */
+/* Adds a row for the wait for a Gloo operation, like that of a call of MPI_Wait: the thread does
+ * nothing else meanwhile. A wait that begins before the thread's previous one has ended is cut. */
 static void add_gloo_wait(struct writing *w, const struct pw_gloo_op *op)
 {
     struct keyed_nccl out;
@@ -304,9 +305,9 @@ static void add_gloo_wait(struct writing *w, const struct pw_gloo_op *op)
     pw_sorter_add(w->nccl, &out);
 }
 
-/* Sets the event's bytes, peer and root flag. An annotation has the input's size only; the output's
- * follows from it when all ranks pass the same size. In a broadcast the root only sends and the
- * others only receive, as in live records. */
+/* Sets the event's bytes, peer and root flag. PyTorch's annotation of the operation has the size of
+ * the input only. The size of the output follows from it when all ranks pass the same size. In a
+ * broadcast the root only sends and the others only receive, as in live records. */
 static void set_gloo_sizes(const struct writing *w, const struct pw_gloo_op *op,
                            const struct pw_collective *c, struct pw_row_comm_event *event)
 {
@@ -333,9 +334,9 @@ static void set_gloo_sizes(const struct writing *w, const struct pw_gloo_op *op,
         *(is_root ? &event->recv_bytes : &event->sent_bytes) = 0;
 }
 
-/* Writes a Gloo operation in the way of the live recorder (collectors/torch): the operation runs
- * beside the program, and the program waits for it from wait_start on. When the begin is not known,
- * the operation has the times of Gloo's work. */
+/* Writes a Gloo operation as the live recorder does (collectors/torch): the operation runs beside
+ * the program, and the program waits for it from wait_start on. When it is not known when the
+ * program called it, the row has the times at which Gloo executed it. */
 static void take_gloo(struct writing *w, const struct pw_gloo_op *op)
 {
     const struct pw_collective *c = pw_collectives_borrow(&w->trace->collectives, op->collective);

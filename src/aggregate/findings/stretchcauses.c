@@ -116,7 +116,7 @@ int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row)
            2 * (int64_t)row->cpus <= row->others_cpus;
 }
 
-/* Writes " since step 37", or the time when no step had begun before. */
+/* Writes " since step 37"; when no step had begun by then, writes the time instead. */
 static void say_since(const struct pw_findings *f, const struct pw_world *world, int64_t since_ns,
                       char *out, size_t size)
 {

@@ -22,8 +22,8 @@ struct device {
     int64_t errors;
     char xids[64]; /* such as "13, 79": each code once */
     int64_t kernels, copies, copied_bytes;
-    double weighted, weight; /* sum of occupancy x ns of kernels, and of the ns, of kernels with a
-                                known occupancy */
+    double weighted, weight; /* over kernels with a known occupancy: the sum of occupancy x
+                                duration, and of the duration (ns) */
 };
 
 struct pw_gpudevices {

@@ -1,6 +1,6 @@
 /* Reads the activities of a rank's GPUs, and its communication, in the order of their starts. The
- * tables are nearly in that order: kernels are recorded when they end. Called by gputrace.c, one
- * rank at a time. Memory does not grow with the tables. No MPI. */
+ * rows of the tables are only nearly in that order, because a kernel is recorded when it ends.
+ * Called by gputrace.c, one rank at a time. Memory does not grow with the tables. No MPI. */
 #ifndef PW_AGGREGATE_GPU_GPUEVENTS_H
 #define PW_AGGREGATE_GPU_GPUEVENTS_H
 
@@ -8,8 +8,8 @@
 #include "aggregate/input/spans.h"
 #include "analysis/gputime.h"
 
-/* The callbacks. `kernel` and `copy` get rows in file order; `activity` gets the same as
- * activities, later and in the order of their starts. */
+/* The callbacks. `kernel` and `copy` get rows in file order; `activity` gets the same rows
+ * again, as struct pw_gpu_activity and in the order of their starts. */
 struct pw_gpu_visitor {
     void *context;
     /* Returns 1 when the kernel is one of NCCL's, 0 when not, or -errno. */
@@ -18,8 +18,8 @@ struct pw_gpu_visitor {
     void (*activity)(void *context, const struct pw_gpu_activity *activity);
 };
 
-/* How far out of order a file may be: so many rows may be before an activity in the file although
- * they begin after it. The pool has room for this many. */
+/* The largest number of rows that may stand before an activity in the file although they begin
+ * after it. This many are kept in memory for sorting. */
 enum { PW_GPU_DISORDER = 1 << 17 };
 
 /* Reads the events of `input`. `wait`: joined spans in which the rank waited for others. Returns 0,

@@ -142,7 +142,8 @@ static int read_sampled(struct pw_input *s)
 }
 
 /* Returns the earliest start of the operations after MPI_Init, INT64_MAX when there are none. It
- * reads several rows, because these are in the order of their ends. */
+ * reads several rows: they are sorted by end, so the earliest start need not be in the first one.
+ */
 static int64_t first_begin(struct pw_h5_table *table, size_t nrows)
 {
     struct pw_row_comm_event events[FIRST_EVENTS];
@@ -156,8 +157,8 @@ static int64_t first_begin(struct pw_h5_table *table, size_t nrows)
     return first;
 }
 
-/* Sets the times of the first operation, which is MPI_Init, and of the last. Returns 0 or
- * -errno. */
+/* Sets the times of the first operation (MPI_Init in a program of MPI) and of the last. Returns 0
+ * or -errno. */
 static int read_span(struct pw_input *s)
 {
     struct pw_row_comm_event event;
@@ -260,15 +261,15 @@ static int is_loader(const char *name)
     return strncmp(name, loader, sizeof(loader) - 1) == 0;
 }
 
-/* The same, where PyTorch's loader is the data phase, unless the program marks data phases: then
- * the loader is inside them, and would count twice. */
+/* Like phase_of_name(), but the range of PyTorch's DataLoader is a data phase, too. It is not when
+ * the program marks data phases: then the loader runs inside them, and would count twice. */
 static int phase_of(const char *name, int has_data_phase)
 {
     return !has_data_phase && is_loader(name) ? PW_PHASE_DATA : phase_of_name(name);
 }
 
-/* Finds which texts are names of phases, and reads the data that refer to texts. Returns 0 or
- * -errno. */
+/* Finds which texts are names of phases, and reads the open calls and the role, which refer to
+ * texts. Returns 0 or -errno. */
 static int read_names(struct pw_input *s, hid_t file)
 {
     char **names = NULL;
@@ -291,8 +292,9 @@ static int read_names(struct pw_input *s, hid_t file)
     return s->phases ? err : -ENOMEM;
 }
 
-/* Limits the number of collectives to 256 for each event of the file: every collective takes memory
- * in the merge, also one that was not recorded, and a damaged file may claim any number. */
+/* Limits the number of collectives to AT_LEAST plus PER_EVENT for each event of the file. The merge
+ * needs memory for every collective that the file claims to have, and a damaged file may claim any
+ * number. */
 static void limit_collectives(struct pw_input *s)
 {
     enum { PER_EVENT = 256, AT_LEAST = 1 << 16 };
@@ -421,7 +423,7 @@ int64_t pw_input_clock_error(const struct pw_input *s)
     if (!s->aligned)
         return -1;
     if (s->nknots == 0)
-        return 0; /* the reference's own domain */
+        return 0; /* the rank reads the clock that is the cluster clock */
     int64_t first = s->nsteps ? s->steps[0].start : s->first_ns;
     int64_t last = s->nsteps ? s->steps[s->nsteps - 1].end : s->last_ns;
     return pw_clock_error_max(s->knots, s->nknots, first, last);

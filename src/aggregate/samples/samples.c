@@ -19,8 +19,8 @@ struct mean {
     int64_t n;
 };
 
-/* The sums of a device's samples since its last row. */
-struct stretch {
+/* The sums of a device's samples in the current interval. An interval gives one row. */
+struct interval {
     int32_t device;
     int64_t samples, slowed, end, memory_used_bytes;
     struct mean clock, power, temperature, busy;
@@ -30,7 +30,7 @@ struct stretch {
 struct pass {
     struct pw_gpuseries *out;
     const struct pw_input *input;
-    struct stretch devices[MOST_DEVICES];
+    struct interval devices[MOST_DEVICES];
     size_t n;
 };
 
@@ -56,20 +56,20 @@ static double mean_value(const struct mean *mean, double unit)
 }
 
 /* Returns the device, which it adds if needed; NULL when there are too many. */
-static struct stretch *find_device(struct pass *p, int32_t device)
+static struct interval *find_device(struct pass *p, int32_t device)
 {
     for (size_t i = 0; i < p->n; i++)
         if (p->devices[i].device == device)
             return &p->devices[i];
     if (p->n == MOST_DEVICES)
         return NULL;
-    p->devices[p->n] = (struct stretch){.device = device};
+    p->devices[p->n] = (struct interval){.device = device};
     return &p->devices[p->n++];
 }
 
 static void take(struct pass *p, const struct pw_row_gpu *sample)
 {
-    struct stretch *s = pw_is_possible(sample->time) ? find_device(p, sample->device) : NULL;
+    struct interval *s = pw_is_possible(sample->time) ? find_device(p, sample->device) : NULL;
     if (!s)
         return;
     s->samples++;
@@ -85,7 +85,7 @@ static void take(struct pass *p, const struct pw_row_gpu *sample)
     mean_measured(&s->dram, sample->dram_active, sample->gpm_ns);
 }
 
-static struct pw_row_c_gpu_series make_row(const struct pass *p, const struct stretch *s)
+static struct pw_row_c_gpu_series make_row(const struct pass *p, const struct interval *s)
 {
     return (struct pw_row_c_gpu_series){
         .rank = (int32_t)p->input->rank,
@@ -113,10 +113,10 @@ static int flush(struct pass *p)
         return -ENOMEM;
     out->rows = rows;
     for (size_t i = 0; i < p->n; i++) {
-        struct stretch *s = &p->devices[i];
+        struct interval *s = &p->devices[i];
         if (s->samples)
             rows[out->n++] = make_row(p, s);
-        *s = (struct stretch){.device = s->device};
+        *s = (struct interval){.device = s->device};
     }
     return 0;
 }
@@ -129,8 +129,9 @@ static int by_device(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* Returns the number of intervals with which all devices together have at most `points` rows. */
-static size_t count_stretches(hid_t file, size_t points)
+/* Returns into how many intervals the run is divided, so that all devices together have at most
+ * `points` rows. */
+static size_t count_intervals(hid_t file, size_t points)
 {
     hsize_t devices[2] = {0, 0};
     if (pw_h5_extent(file, PW_TABLE_device, devices) || devices[0] < 2)
@@ -143,7 +144,7 @@ int pw_gpuseries_read(struct pw_gpuseries *series, const struct pw_openfile *fil
     struct pass p = {.out = series, .input = file->input};
     struct pw_cursor c;
     size_t first = series->n;
-    uint64_t stretches = count_stretches(file->file, points), number = 0, stretch = 0;
+    uint64_t stretches = count_intervals(file->file, points), number = 0, stretch = 0;
     int err = pw_cursor_open(&c, file, PW_TABLE_gpu);
     for (const struct pw_row_gpu *row; !err && (row = pw_cursor_next(&c)); number++) {
         uint64_t now = number * stretches / c.place.rows;
@@ -166,8 +167,8 @@ void pw_gpuseries_fini(struct pw_gpuseries *series)
     *series = (struct pw_gpuseries){0};
 }
 
-/* Points of a series: at most and at least for each rank (what a screen can show), and for all
- * ranks (what a report can hold). */
+/* Numbers of points in a series: the most for one rank (as many as a screen can show), the least
+ * for one rank, and the most for all ranks together (as many as a report can hold). */
 enum { MOST_POINTS = 200, LEAST_POINTS = 8, ALL_POINTS = 1 << 18 };
 
 static size_t points_of_a_rank(const struct pw_world *world)

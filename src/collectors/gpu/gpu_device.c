@@ -1,4 +1,4 @@
-/* Devices by the number that the program has for them; see gpu_device.h. */
+/* The table of GPUs, by the device number that the program uses; see gpu_device.h. */
 #include "collectors/gpu/gpu_device.h"
 
 #include <stdbool.h>

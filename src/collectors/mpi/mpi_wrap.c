@@ -2,10 +2,10 @@
  * --target show-mpi` prints the expansion. The compiler checks each row against mpi.h, whose
  * prototypes are in scope.
  *
- * MPI_X is the fast function: it reads the gate once, and passes the call on, or records it, or
- * calls the slow function, which can do both in all cases. PMPI_X, which Open MPI's Fortran
- * functions call, passes on calls that are not the program's and calls the same slow function for
- * the others. In-app: see the rules in mpi_call.h. */
+ * MPI_X is the fast function. It reads the gate (pw_mpi_gate()) once. It handles the usual calls
+ * itself: it passes the call on, or records it. All other calls go to the slow function. PMPI_X,
+ * which Open MPI's Fortran functions call, passes on calls that are not the program's and calls the
+ * same slow function for the others. In-app: see the rules in mpi_call.h. */
 #include "collectors/mpi/mpi_classes.h"
 #include "collectors/mpi/mpi_next.h"
 
@@ -17,9 +17,9 @@
  * For the most frequent calls of training and of most solvers, on the communicator and datatype
  * that the thread used last. A fast function takes 13 ns for an Allreduce of one rank, the slow
  * function more than twice as long. It fills the record in its place in the ring before the call.
- * The thread's open call is set by then, so no signal handler writes to that place, and only one or
- * two pointers must be saved across the call. For the same reason, an unusual case is handled by a
- * tail call. */
+ * No signal handler writes to that place meanwhile, because the thread's open call (struct
+ * pw_open_call) is set. So only one or two pointers have to be saved across the call. An unusual
+ * case ends in a tail call, which needs no saved register either. */
 
 enum fast {
     FAST_NONE,
@@ -39,8 +39,8 @@ struct kept {
 };
 
 /* Sets the thread's open call and returns true if the thread may record, is in no call, and has the
- * communicator in its cache. `usual` is the value of pw_gate->mpi_usual for which the cache is
- * valid; then the clock is the TSC, and no call stacks are recorded. */
+ * communicator in its cache. The cache is valid only while pw_gate->mpi_usual is
+ * `usual`. While it is, the clock is the TSC, and no call stacks are recorded. */
 PW_ALWAYS_INLINE bool fast_enter(struct pw_mpi_call *c, uint64_t usual)
 {
     struct pw_open_call *open = pw_this_thread.call;
@@ -130,9 +130,10 @@ PW_ALWAYS_INLINE int fast_coll_end(const struct kept *kept, int rc)
     return fast_commit(rc);
 }
 
-/* The end of the slow function. For a message that failed, was not complete when the fast function
- * expected it to be (or the reverse), or has no row in the front. Its parameters are in the open
- * call. */
+/* Does what the slow function does after a call, for a message that a fast function began and
+ * cannot finish: the call failed; the message is complete, or is not, against what the fast
+ * function expects; or its request has no place in the front of the request table (mpi_request.h).
+ * The message's parameters are in the open call. */
 static NOINLINE int begun_message(int rc, uint64_t end, MPI_Request request, uint8_t flags,
                                   int64_t bytes)
 {
@@ -172,8 +173,9 @@ PW_ALWAYS_INLINE void fast_show(int peer, int tag)
     atomic_store_explicit(&open->tag, tag, memory_order_relaxed);
 }
 
-/* Prefetches a cache line for a later completion call, which writes the records of all open
- * messages at once, faster than memory can be loaded. `next` is the place of the next record. */
+/* Prefetches a cache line for a later completion call. That call writes the records of all open
+ * messages one after the other, faster than their cache lines come from memory. `next` is the place
+ * of the next record. */
 PW_ALWAYS_INLINE void fast_prefetch(const struct pw_record *next)
 {
     const uint32_t open =
@@ -189,9 +191,10 @@ PW_ALWAYS_INLINE bool fast_isend_begin(struct pw_mpi_call *c, struct kept *kept)
     if (!fast_enter(c, pw_mpi_last.messages) || !fast_place(kept))
         return false;
     struct pw_record *record = kept->record;
-    const int32_t peer = pw_mpi_world_rank(kept->comm, c->dest); /* before the stores: to the
-                                                                  * compiler, they could change
-                                                                  * it */
+    const int32_t peer = pw_mpi_world_rank(kept->comm, c->dest); /* read before the stores:
+                                                                  * the compiler cannot know
+                                                                  * that they leave it as it
+                                                                  * is */
     const int64_t bytes = c->scount * pw_mpi_last.type_size;
     fast_show(c->dest, c->stag);
     pw_mpi_fill(c, kept->comm->index, record);
@@ -255,7 +258,7 @@ PW_ALWAYS_INLINE int fast_irecv_end(struct pw_mpi_call *c, int rc)
     return rc;
 }
 
-/* ---- by class: all parameters except the call are constants ---- */
+/* ---- by class: all parameters except the call are compile-time constants ---- */
 
 /* Enters the call and fills the record's fields that are known before it. Returns false, and does
  * nothing, when the slow function is needed. */
@@ -277,21 +280,21 @@ PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struc
 }
 
 /* The fast function of collectives supports only these shapes and amounts. */
-#define MPI_ROW(Name, Op, CLASS, ...)                                      \
-    static_assert((int)FAST_OF_##CLASS != FAST_COLL ||                     \
-                      (((int)PW_OP_SHAPE_##Op == PW_SHAPE_ALL ||           \
-                        (int)PW_OP_SHAPE_##Op == PW_SHAPE_PARTIAL) &&      \
-                       (int)PW_OP_SENT_##Op == (int)PW_OP_RECEIVED_##Op && \
-                       ((int)PW_OP_SENT_##Op == PW_AMOUNT_NOTHING ||       \
-                        (int)PW_OP_SENT_##Op == PW_AMOUNT_SBLOCK)),        \
-                  #Name " is not even");
+#define MPI_ROW(Name, Op, CLASS, ...)                                                             \
+    static_assert(                                                                                \
+        (int)FAST_OF_##CLASS != FAST_COLL || (((int)PW_OP_SHAPE_##Op == PW_SHAPE_ALL ||           \
+                                               (int)PW_OP_SHAPE_##Op == PW_SHAPE_PARTIAL) &&      \
+                                              (int)PW_OP_SENT_##Op == (int)PW_OP_RECEIVED_##Op && \
+                                              ((int)PW_OP_SENT_##Op == PW_AMOUNT_NOTHING ||       \
+                                               (int)PW_OP_SENT_##Op == PW_AMOUNT_SBLOCK)),        \
+        #Name ": in a class of FAST_COLL, each rank sends and receives a block, or nothing");
 #include "collectors/mpi/mpi_installed.def"
 #undef MPI_ROW
 
 /* ---- the functions ---- */
 
 #define NOTE(...) EACH(C_PRE, NONE, __VA_ARGS__)
-/* Whether the fast function of the class reads parameters. */
+/* Whether MPI_X reads parameters: to record, or to count collectives while recording is paused. */
 enum {
 #define PW_MPI_CLASS(CLASS, fast, paused)                                           \
     NOTED_##CLASS = FAST_##fast != FAST_NONE || PW_MPI_##paused == PW_MPI_COUNTS || \
@@ -354,7 +357,7 @@ enum {
         struct pw_mpi_call c;                                                           \
         struct kept kept;                                                               \
         if (NOTED_##CLASS) {                                                            \
-            c.thread = NULL; /* sets no open call */                                    \
+            c.thread = NULL; /* no open call is set */                                  \
             c.op = PW_OP_##Op;                                                          \
             c.flags = PW_MPI_CALLER_FLAGS();                                            \
             NOTE(__VA_ARGS__)                                                           \

@@ -1,5 +1,5 @@
 /* The state machine of torch_training.h. All functions are called by threads that hold the GIL.
- * Threads other than the training's change only `optimizers`. */
+ * Threads other than the training thread modify nothing but `optimizers`. */
 #include "collectors/torch/torch_training.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ void pw_training_init(struct pw_training *t, const struct pw_training_calls *cal
 }
 
 /* Whether this is another thread than the training's, such as one that fetches batches. Before the
- * first forward, also whether this process only loads data. That need not be tested later: forked
- * processes record nothing after the training's process has recorded. */
+ * first forward it is also true in a process that only loads data. Later this need not be tested: a
+ * process that is forked after the training process has recorded does not record. */
 static bool is_elsewhere(const struct pw_training *t)
 {
     return t->has_thread ? !pthread_equal(t->thread, pthread_self()) : t->calls.is_worker();
@@ -128,8 +128,9 @@ static void note_step(struct pw_training *t, const void *optimizer)
 
 /* ---- the end of a step ---- */
 
-/* Ends a step that no hook has reported: the backward has ended and parameters have changed,
- * because code of torch.compile() has made the optimizer's step. */
+/* Ends a step whose optimizer.step() no hook saw, because it ran in compiled code
+ * (torch.compile()). Such a step is recognised when the backward has ended and parameters have
+ * changed. */
 static void end_unseen(struct pw_training *t)
 {
     if (!t->sees_steps && t->has_backward && !t->n_stepped && t->calls.has_changed())
@@ -169,7 +170,8 @@ static bool is_shared(const struct pw_training *t, uint64_t source)
 }
 
 /* Whether the program evaluates, by the mode of the model. A trainer may request its next batch
- * before it calls train() again; that is recognised by the loader, which it has trained with. */
+ * for training before it calls train() again. This is recognised because the batch comes from a
+ * loader with which it has trained before. */
 static bool evaluates(struct pw_training *t, uint64_t source)
 {
     if (!t->needs_mode || !t->root || !t->calls.root_is_evaluated())
@@ -199,7 +201,7 @@ enum pw_training_wait pw_training_wait_begins(struct pw_training *t, bool has_gr
     if (!pw_training_may_wait(t))
         return PW_WAIT_ELSEWHERE;
     t->waits = PW_WAIT_OTHER;
-    t->depth = 0;                         /* an optimizer may have raised */
+    t->depth = 0;                         /* an optimizer's step() may have raised */
     pw_training_report_forward(t, false); /* ignore modules that the data set calls */
     if (!has_gradients || evaluates(t, source)) {
         pw_training_end_step(t);
@@ -263,7 +265,7 @@ bool pw_training_evaluation_begins(struct pw_training *t, const void *module, bo
         return false;
     if (!t->has_root) {
         set_root(t, module);
-        pw_training_end_step(t); /* the step that its loader had begun */
+        pw_training_end_step(t); /* the loader of the evaluation had begun one */
     } else if (t->n_stepped) {
         pw_training_end_step(t);
     }
@@ -309,7 +311,7 @@ void pw_training_backward_ends(struct pw_training *t)
 
 /* ---- steps of optimizers ---- */
 
-/* Returns its place in the stack, or -1. */
+/* Returns the index of `key` in the stack, or -1. */
 static int place_of(const struct pw_training *t, const void *key)
 {
     for (int i = 0; i < t->depth; i++)
@@ -331,7 +333,7 @@ static void enter_optimizer(struct pw_training *t, const void *optimizer)
     if (!t->is_open)
         begin_step(t);
     mark(t, PROFWRAP_OPTIMIZER);
-    pw_training_report_forward(t, true); /* for a closure */
+    pw_training_report_forward(t, true); /* step() may call a closure that runs the model */
 }
 
 void pw_training_optimizer_begins(struct pw_training *t, const void *optimizer, const void *caller)
@@ -361,6 +363,6 @@ void pw_training_optimizer_ends(struct pw_training *t, const void *optimizer, co
             return;
         pw_training_report_forward(t, true);
         end_if_complete(t);
-        mark(t, PROFWRAP_NO_PHASE); /* as the end of a step does */
+        mark(t, PROFWRAP_NO_PHASE); /* as pw_training_end_step() does */
     }
 }

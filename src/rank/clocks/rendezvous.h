@@ -1,12 +1,14 @@
 /* Lets the collectors of a job's hosts find each other by small files in the output directory. On
  * every file system, when several collectors create the same file, exactly one succeeds. Called by
- * clockprobe.c, and by the run, which removes the files at the end. Tool code; does not wait: the
+ * clockprobe.c, and by src/run/, which removes the files at the end. Tool code; does not wait: the
  * caller polls.
  *
  *     .clock-key               the job's secret, readable by its owner only
- *     .clock-domain-HASH       symbolic link to the addresses of a clock domain's leader
- *     .clock-reference         symbolic link to the hash of rank 0's domain
- *     .clock-service           symbolic link to the address and port that answers probes */
+ * and symbolic links whose target is data and no path:
+ *
+ *     .clock-domain-HASH       the addresses of a clock domain's leader
+ *     .clock-reference         the hash of rank 0's domain
+ *     .clock-service           the address and port at which probes are answered */
 #ifndef PW_RANK_CLOCKS_RENDEZVOUS_H
 #define PW_RANK_CLOCKS_RENDEZVOUS_H
 
@@ -34,13 +36,12 @@ int pw_rendezvous_is_reference(const struct pw_rendezvous *r);
  * could read it. */
 int pw_rendezvous_key(const struct pw_rendezvous *r, unsigned char key[PW_KEY_BYTES]);
 
-/* Finds the address of this host from which another domain's leader can be reached. Returns 0;
- * -ENOENT while there is no other domain; -EHOSTUNREACH when none of its addresses can be
- * reached. */
+/* Finds which address of this host has a route to the leader of another domain. Returns 0; -ENOENT
+ * while there is no other domain; -EHOSTUNREACH when no address of that leader can be reached. */
 int pw_rendezvous_find_peer(const struct pw_rendezvous *r, struct in_addr *own);
 
-/* Write and read the address at which probes are answered. Return 0 or -errno; reading, -ENOENT
- * while there is none. */
+/* Write and read the address at which probes are answered. Both return 0 or -errno;
+ * pw_rendezvous_find_service() returns -ENOENT while no address is written. */
 int pw_rendezvous_publish(const struct pw_rendezvous *r, const struct sockaddr_in *service);
 int pw_rendezvous_find_service(const struct pw_rendezvous *r, struct sockaddr_in *service);
 

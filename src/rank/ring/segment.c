@@ -1,5 +1,5 @@
-/* Creates, attaches and maps shared-memory segments; see segment.h. Used on both sides: nothing
- * here prints, allocates from the heap or keeps a descriptor open. */
+/* Creates, attaches and maps shared-memory segments; see segment.h. Used by the application and by
+ * tools: nothing here prints, allocates from the heap or keeps a descriptor open. */
 #include "rank/ring/segment.h"
 
 #include <errno.h>
@@ -16,9 +16,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* A ring takes at most one part in so many of the free shared memory and of the memory that its
- * rank may still use; the pool, of the free shared memory. A part of all shared memory is always
- * left to the program. */
+/* Limits, as divisors. A ring takes at most 1/PW_RING_SHARE of the free shared memory and
+ * 1/PW_RING_MEMORY_SHARE of the memory that its rank may still use. The pool (the buffers of GPU
+ * records, ring/pool.h) takes at most 1/PW_POOL_SHARE of the free shared memory. A part of all
+ * shared memory is always left to the program. */
 enum {
     PW_RING_SHARE = 16,
     PW_RING_MEMORY_SHARE = 4,
@@ -67,8 +68,8 @@ static void fill_header(struct pw_segment_shared *segment, uint64_t records)
     segment->magic = PW_SEGMENT_MAGIC;
 }
 
-/* Allocates memory of the file. Without it, the kernel kills a process that touches a page for
- * which tmpfs has no memory. Signals are blocked, because fallocate() frees everything again when a
+/* Reserves memory for a range of the file. A process that touches a page which is not reserved gets
+ * SIGBUS when tmpfs is full. Signals are blocked, because fallocate() frees everything again when a
  * signal is pending. */
 static int give_memory(int fd, off_t offset, uint64_t bytes)
 {
@@ -170,9 +171,9 @@ struct layout {
     uint64_t stride;  /* bytes from one ring to the next */
 };
 
-/* Reads the layout from the header, which the application can write to. So each number is read once
- * and checked against the size of the file, because touching a page beyond its end causes SIGBUS.
- * Returns 0, -EPROTO or -errno. */
+/* Reads the layout from the header, which the application can change at any time: so each number is
+ * read only once. It is checked against the size of the file, because touching a page beyond the
+ * end of the file causes SIGBUS. Returns 0, -EPROTO or -errno. */
 static int read_layout(int fd, const struct pw_segment_shared *segment, struct layout *out)
 {
     const uint64_t records = *(const volatile uint64_t *)&segment->ring_records;
@@ -206,7 +207,8 @@ static int open_layout(const char *name, const struct pw_segment_shared *segment
 }
 
 /* Returns the bytes of shared memory that profwrap may still allocate. A part is left to the
- * program, its MPI and NCCL, which need shared memory too. All ranks of a host share it. */
+ * program, its MPI and NCCL, which need shared memory too. All ranks of a host share
+ * this memory. */
 static uint64_t free_bytes(int fd)
 {
     struct statfs fs;

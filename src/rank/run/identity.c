@@ -80,9 +80,10 @@ static void clean(char *text)
             *text = '_';
 }
 
-/* Returns a hash that is the same on all ranks of one torchrun on this host, and different in other
- * jobs: of the directory that torchrun made for error files, without "/attempt_N/", which differs
- * between restarts. Without such a directory: of torchrun's pid and start time. */
+/* Returns a hash that all ranks of one torchrun on this host have, and other jobs do not. It is
+ * made of the path of torchrun's directory for error files up to "/attempt_N/", because N is
+ * another one after a restart. Without such a directory, it is made of torchrun's pid and start
+ * time. */
 static uint32_t hash_torchrun(void)
 {
     const char *file = value_of("TORCHELASTIC_ERROR_FILE");
@@ -154,7 +155,7 @@ static void name_nameless(struct pw_identity *id, enum pw_rank_row row,
         name_meeting(out, size, "MS_SCHED_HOST", "MS_SCHED_PORT");
     else if (row == PW_RANK_PLAIN || row == PW_RANK_ASCEND)
         name_meeting(out, size, "MASTER_ADDR", "MASTER_PORT");
-    id->job_may_repeat = out[0] || !launch; /* `launch` is unique and has one job */
+    id->job_may_repeat = out[0] || !launch; /* each `launch` is a name of one job */
     if (!out[0])
         snprintf(out, size, "%s", launch ? launch : "job");
 }
