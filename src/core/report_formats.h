@@ -1,6 +1,7 @@
 /* The formats of `profwrap report`. Add a format here; docs/HOWTO_add_rows.md has the other steps.
  * A row is the word for --format, a remark for --help, and the function that writes the report
- * (report/report.h). Used by options.def and cli/cmd_report.c. Nothing but macros; see choices.h.
+ * (report/report.h), or NULL for the timeline, which src/timeline writes and cli/cmd_report.c
+ * calls. Used by options.def and cli/cmd_report.c. Nothing but macros; see choices.h.
  */
 #ifndef PW_CORE_REPORT_FORMATS_H
 #define PW_CORE_REPORT_FORMATS_H

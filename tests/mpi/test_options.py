@@ -95,8 +95,9 @@ def directories_in_the_environment():
         h.check("unprofiled" in check_lines(done, 1, what)[0], done.stderr)
 
 
-# Options of other commands that take any text, and those that take none of it as all.
-TEXTS, ALL_IF_EMPTY = ("d3", "ranks", "search", "listen", "token"), ("section", "steps")
+# Options of other commands that take any text, and those for which no text is the default (all, or the last).
+TEXTS = ("d3", "ranks", "search", "listen", "token")
+DEFAULT_IF_EMPTY = ("section", "steps", "epoch")
 
 
 def check_other(command, name, value, env, without):
@@ -104,7 +105,7 @@ def check_other(command, name, value, env, without):
     what = f"{command} {env}"[:200]
     done = h.run(h.profwrap(*command), None, env=env)
     lines = check_lines(done, 1, what)
-    if name in TEXTS or not value and (env or name in ALL_IF_EMPTY):
+    if name in TEXTS or not value and (env or name in DEFAULT_IF_EMPTY):
         h.equal((done.returncode, done.stderr), (without.returncode, without.stderr), what)
         return False
     h.equal((done.returncode, len(lines)), (2, 1), f"status and lines of {what}")

@@ -1,5 +1,7 @@
 /* The functions of a GPU vendor, which gpu_tool.c calls. CUDA and ROCm each fill in one table of
- * this type. Tool half; nothing else calls them. */
+ * this type. A new vendor begins with a value of enum pw_gpu_make (rank/ring/record.h); then come a
+ * folder beside cuda/ and rocm/, a row of `vendors` in gpu_tool.c, and gpu_present.c. Tool half;
+ * nothing else calls them. */
 #ifndef PW_GPU_VENDOR_H
 #define PW_GPU_VENDOR_H
 

@@ -1,5 +1,7 @@
 /* Writes the report for other programs: tables as comma-separated values (RFC 4180), and the call
- * paths of operators as folded stacks (Brendan Gregg's format). Called through report.h. */
+ * paths of operators as folded stacks (Brendan Gregg's format). A table has the columns of its
+ * fields in core/tables.def; only those of operators, and the first ones of step_trace and parts,
+ * are written here. Called through report.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
