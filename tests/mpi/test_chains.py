@@ -26,8 +26,10 @@ def sums(file, field):
 
 
 def gain_of(file, rank):
-    """By how much the replay is shorter with this rank's work as the others'."""
-    return max(r["gain_ns"] for r in file["whatif"][:] if r["scope"] == b"rank" and r["rank"] == rank)
+    """By how much the replay is shorter with this rank's work as the others'. A rank that is never on
+    the critical path has no row, and gains nothing."""
+    return max((r["gain_ns"] for r in file["whatif"][:]
+                if r["scope"] == b"rank" and r["rank"] == rank), default=0)
 
 
 def check_root(file):
