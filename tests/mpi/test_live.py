@@ -110,7 +110,7 @@ def metrics_are_openmetrics():
     h.equal(families["profwrap_steps"].type, "counter", "type")
     h.equal([s.labels["rank"] for s in families["profwrap_rank"].samples],
             [str(r) for r in range(N)], "ranks")
-    h.check(len(families) == 14, list(families))
+    h.check(len(families) == 15, list(families))
 
 
 def names(text):

@@ -202,6 +202,12 @@ static int read_rank(struct pw_samples *s, const struct pw_input *input, struct 
     return err == -ENOMEM || !hccl ? err : hccl;
 }
 
+/* Whether the error says what this process lacks, not what is wrong with the file. */
+static int is_shortage(int err)
+{
+    return err == -ENOMEM || err == -EMFILE || err == -ENFILE;
+}
+
 static int read_all(struct pw_samples *s, struct pw_job *job)
 {
     struct pw_h5_types *types = pw_h5_types_create();
@@ -209,7 +215,7 @@ static int read_all(struct pw_samples *s, struct pw_job *job)
     for (size_t i = 0; i < job->ninputs && !err; i++) {
         int64_t unlisted = s->queues.unlisted;
         err = read_rank(s, &job->inputs[i], types, points_of_a_rank(&job->world));
-        if (err && err != -ENOMEM) {
+        if (err && !is_shortage(err)) {
             pw_job_note(job, job->inputs[i].rank, "damaged", 1,
                         "its samples cannot be read to the end");
             err = 0;
