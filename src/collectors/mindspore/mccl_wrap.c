@@ -103,7 +103,8 @@ static void begin(struct call *call, uint16_t op, int64_t peer, const struct gro
 static void set_bytes(struct call *call, int64_t part)
 {
     struct pw_record *record = &call->record;
-    const int64_t all = call->group ? part * call->group->size : -1;
+    const int64_t size = call->group ? call->group->size : 0;
+    const int64_t all = size > 0 && part >= 0 && part <= INT64_MAX / size ? part * size : -1;
     const bool is_root = (record->flags & PW_FLAG_ROOT) != 0;
     int64_t sent = part, received = part;
     if (record->op == PW_OP_Allgather)
