@@ -60,19 +60,6 @@ static int look(const char *path, struct pw_import_head *out)
 
 /* ---- its events ---- */
 
-static int is_events(void *context, const char *key, size_t length)
-{
-    (void)context;
-    return length == 11 && memcmp(key, "traceEvents", length) == 0;
-}
-
-static int no_member(void *context, const char *key, size_t key_length, const char *value,
-                     size_t length)
-{
-    (void)context, (void)key, (void)key_length, (void)value, (void)length;
-    return 0;
-}
-
 static int take_element(void *context, const char *text, size_t length, int64_t offset)
 {
     struct pw_ascend *a = context;
@@ -119,8 +106,8 @@ static int read_trace(const char *path, struct pw_trace_window *window,
                                 .parser = pw_json_parser_create()};
         const struct pw_jsonfile_taker taker = {
             .context = a,
-            .is_list = is_events,
-            .member = no_member,
+            .is_list = pw_jsonfile_is_events,
+            .member = pw_jsonfile_ignore_member,
             .element = take_element,
             .progress = progress,
         };

@@ -146,19 +146,6 @@ static int take_element(void *context, const char *text, size_t length, int64_t 
     return l->failed ? -ENOMEM : 0;
 }
 
-static int is_events(void *context, const char *key, size_t length)
-{
-    (void)context;
-    return length == 11 && memcmp(key, "traceEvents", length) == 0;
-}
-
-static int no_member(void *context, const char *key, size_t key_length, const char *value,
-                     size_t length)
-{
-    (void)context, (void)key, (void)key_length, (void)value, (void)length;
-    return 0;
-}
-
 /* Planes follow the group that they are of. */
 static void name_planes(struct pw_ascend_layers *l)
 {
@@ -175,8 +162,10 @@ int pw_ascend_layers_read(const char *path, struct pw_ascend_layers *out)
         return -ENOMEM;
     p->layers = out;
     p->parser = pw_json_parser_create();
-    const struct pw_jsonfile_taker taker = {
-        .context = p, .is_list = is_events, .member = no_member, .element = take_element};
+    const struct pw_jsonfile_taker taker = {.context = p,
+                                            .is_list = pw_jsonfile_is_events,
+                                            .member = pw_jsonfile_ignore_member,
+                                            .element = take_element};
     struct pw_jsonfile_end end;
     int err = p->parser ? pw_jsonfile_read(path, &taker, &end) : -ENOMEM;
     pw_json_parser_destroy(p->parser);

@@ -230,30 +230,6 @@ static void read_name(const char *profile, struct pw_import_head *head)
     snprintf(head->hostname, sizeof(head->hostname), "%.63s", name);
 }
 
-static void add_group(struct pw_import_head *head, const char *name, const json_t *ranks)
-{
-    size_t n = json_array_size(ranks);
-    struct pw_group *more = realloc(head->groups, (head->ngroups + 1) * sizeof(*more));
-    head->groups = more ? more : head->groups;
-    int32_t *members = calloc(n + 1, sizeof(*members));
-    if (!more || !members) {
-        free(members);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const json_t *rank = json_array_get(ranks, i);
-        int64_t number = json_is_integer(rank) ? (int64_t)json_integer_value(rank) : -1;
-        if (number < 0 || number >= 1 << 24) {
-            free(members);
-            return;
-        }
-        members[i] = (int32_t)number;
-    }
-    struct pw_group *group = &head->groups[head->ngroups++];
-    *group = (struct pw_group){.members = members, .size = n};
-    snprintf(group->name, sizeof(group->name), "%s", name);
-}
-
 void pw_ascend_add_group(struct pw_import_head *head, const char *name)
 {
     if (!name || !*name)
@@ -261,7 +237,7 @@ void pw_ascend_add_group(struct pw_import_head *head, const char *name)
     for (size_t i = 0; i < head->ngroups; i++)
         if (strcmp(head->groups[i].name, name) == 0)
             return;
-    add_group(head, name, NULL);
+    pw_import_add_group(head, name, NULL);
 }
 
 /* "parallel_group_info": the names of HCCL's groups, of which that of all ranks is a job's own. */
@@ -277,8 +253,8 @@ static void read_groups(const json_t *groups, struct pw_import_head *head)
         pw_ascend_group_number(name, number, sizeof(number));
         if (!json_array_size(ranks))
             continue;
-        add_group(head, name, ranks);
-        add_group(head, number, ranks);
+        pw_import_add_group(head, name, ranks);
+        pw_import_add_group(head, number, ranks);
         if (role && (strcmp(role, "default_group") == 0 || strcmp(role, "hccl_world_group") == 0)) {
             snprintf(head->job, sizeof(head->job), "%s", number);
             head->world_size = (int64_t)json_array_size(ranks);

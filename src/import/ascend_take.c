@@ -46,17 +46,7 @@ static int32_t host_lane(struct pw_ascend *a)
 
 static struct pw_host_record host_record(struct pw_ascend *a, enum pw_host_type type)
 {
-    return (struct pw_host_record){
-        .thread = host_lane(a),
-        .start = a->start,
-        .minus_end = -a->end,
-        .sequence = -1,
-        .count_in = -1,
-        .count_out = -1,
-        .name = text_of(a, a->name),
-        .device = -1,
-        .type = (uint8_t)type,
-    };
+    return pw_host_record_make(type, host_lane(a), a->start, a->end, text_of(a, a->name));
 }
 
 /* "Default/network-Net/MatMul-op3" is of the type "MatMul". */

@@ -2,6 +2,7 @@
 #include "import/format.h"
 
 #include <fnmatch.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,4 +61,37 @@ void pw_import_head_fini(struct pw_import_head *head)
     head->groups = NULL;
     head->used = NULL;
     head->ngroups = head->nused = 0;
+}
+
+/* Returns the ranks of the array, at least one place; NULL when one is none or memory is short. */
+static int32_t *read_ranks(const json_t *ranks, size_t n)
+{
+    int32_t *members = calloc(n + 1, sizeof(*members));
+    for (size_t i = 0; members && i < n; i++) {
+        const json_t *rank = json_array_get(ranks, i);
+        int64_t number = json_is_integer(rank) ? (int64_t)json_integer_value(rank) : -1;
+        if (number < 0 || number >= 1 << 24) {
+            free(members);
+            return NULL;
+        }
+        members[i] = (int32_t)number;
+    }
+    return members;
+}
+
+struct pw_group *pw_import_add_group(struct pw_import_head *head, const char *name,
+                                     const json_t *ranks)
+{
+    const size_t n = json_array_size(ranks);
+    struct pw_group *more = realloc(head->groups, (head->ngroups + 1) * sizeof(*more));
+    if (!more)
+        return NULL;
+    head->groups = more;
+    int32_t *members = read_ranks(ranks, n);
+    if (!members)
+        return NULL;
+    struct pw_group *group = &head->groups[head->ngroups++];
+    *group = (struct pw_group){.members = members, .size = n};
+    snprintf(group->name, sizeof(group->name), "%s", name);
+    return group;
 }

@@ -28,6 +28,12 @@ struct pw_import_head {
 
 void pw_import_head_fini(struct pw_import_head *head);
 
+/* Adds a group with the ranks of a JSON array (jansson), or without ranks when `ranks` is NULL.
+ * Returns the group, or NULL when a rank is no number from 0 to 2^24 - 1, or memory is short. */
+struct json_t;
+struct pw_group *pw_import_add_group(struct pw_import_head *head, const char *name,
+                                     const struct json_t *ranks);
+
 struct pw_import_format {
     const char *name, *what;  /* the value of --format, and its description for --help */
     const char *const *files; /* name patterns for files in directories; ends with NULL */

@@ -331,13 +331,6 @@ static int no_list(void *context, const char *key, size_t length)
     return 0;
 }
 
-static int no_member(void *context, const char *key, size_t key_length, const char *value,
-                     size_t length)
-{
-    (void)context, (void)key, (void)key_length, (void)value, (void)length;
-    return 0;
-}
-
 static int read_record(void *context, const char *text, size_t length, int64_t offset)
 {
     struct inspector *s = context;
@@ -370,7 +363,7 @@ static int read_log(const char *path, struct pw_trace_window *window,
         .context = s,
         .lines = 1,
         .is_list = no_list,
-        .member = no_member,
+        .member = pw_jsonfile_ignore_member,
         .element = read_record,
         .progress = progress,
     };

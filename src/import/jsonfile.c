@@ -367,3 +367,17 @@ int pw_jsonfile_read(const char *path, const struct pw_jsonfile_taker *taker,
     gzclose(r.file);
     return err == 1 ? 0 : err;
 }
+
+int pw_jsonfile_is_events(void *context, const char *key, size_t length)
+{
+    static const char wanted[] = "traceEvents";
+    (void)context;
+    return length == sizeof(wanted) - 1 && memcmp(key, wanted, length) == 0;
+}
+
+int pw_jsonfile_ignore_member(void *context, const char *key, size_t key_length, const char *value,
+                              size_t length)
+{
+    (void)context, (void)key, (void)key_length, (void)value, (void)length;
+    return 0;
+}

@@ -30,6 +30,11 @@ struct pw_jsonfile_taker {
     const struct pw_import_progress *progress; /* may be NULL */
 };
 
+/* Callbacks for a taker: the long array is "traceEvents"; members are ignored. */
+int pw_jsonfile_is_events(void *context, const char *key, size_t length);
+int pw_jsonfile_ignore_member(void *context, const char *key, size_t key_length, const char *value,
+                              size_t length);
+
 /* The result of reading a file. */
 struct pw_jsonfile_end {
     int64_t json_bytes; /* bytes read, after decompression */

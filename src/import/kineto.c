@@ -102,30 +102,11 @@ static void add_group(struct pw_import_head *head, const json_t *config)
 {
     const json_t *ranks = json_object_get(config, "ranks");
     const char *name = json_string_value(json_object_get(config, "pg_name"));
-    size_t n = json_array_size(ranks);
-    if (!name || !n)
-        return;
-    struct pw_group *more = realloc(head->groups, (head->ngroups + 1) * sizeof(*more));
-    int32_t *members = calloc(n, sizeof(*members));
-    head->groups = more ? more : head->groups;
-    if (!more || !members) {
-        free(members);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const json_t *rank = json_array_get(ranks, i);
-        int64_t number = json_is_integer(rank) ? (int64_t)json_integer_value(rank) : -1;
-        if (number < 0 || number >= 1 << 24) {
-            free(members);
-            return;
-        }
-        members[i] = (int32_t)number;
-    }
-    struct pw_group *group = &head->groups[head->ngroups++];
     const char *backend = json_string_value(json_object_get(config, "backend_config"));
-    *group = (struct pw_group){
-        .is_gloo = !backend || strstr(backend, "gloo"), .members = members, .size = n};
-    snprintf(group->name, sizeof(group->name), "%s", name);
+    struct pw_group *group =
+        name && json_array_size(ranks) ? pw_import_add_group(head, name, ranks) : NULL;
+    if (group)
+        group->is_gloo = !backend || strstr(backend, "gloo");
 }
 
 static void read_distributed(struct pw_import_head *head, const json_t *info)
@@ -257,13 +238,6 @@ static void add_member(struct pw_trace_window *window, const char *key, size_t k
     json_decref(devices);
 }
 
-static int is_events(void *context, const char *key, size_t length)
-{
-    static const char wanted[] = "traceEvents";
-    (void)context;
-    return length == sizeof(wanted) - 1 && memcmp(key, wanted, length) == 0;
-}
-
 static int take_member(void *context, const char *key, size_t key_length, const char *value,
                        size_t length)
 {
@@ -308,7 +282,7 @@ static int read_trace(const char *path, struct pw_trace_window *window,
     pw_kineto_index_init(&k->index);
     const struct pw_jsonfile_taker taker = {
         .context = k,
-        .is_list = is_events,
+        .is_list = pw_jsonfile_is_events,
         .member = take_member,
         .element = take_element,
         .progress = progress,

@@ -122,17 +122,7 @@ static int read_span(struct pw_kineto *k, int needs_length)
 
 static struct pw_host_record host_record(struct pw_kineto *k, enum pw_host_type type)
 {
-    return (struct pw_host_record){
-        .thread = lane_of(k),
-        .start = k->start,
-        .minus_end = -k->end,
-        .sequence = -1,
-        .count_in = -1,
-        .count_out = -1,
-        .name = text_of(k, PW_KINETO_NAME),
-        .device = -1,
-        .type = (uint8_t)type,
-    };
+    return pw_host_record_make(type, lane_of(k), k->start, k->end, text_of(k, PW_KINETO_NAME));
 }
 
 /* Returns the operator's namespace as its type: "aten" for "aten::mm"; 0: none. */

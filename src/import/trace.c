@@ -179,6 +179,22 @@ void pw_trace_window_destroy(struct pw_trace_window *window)
     window->host = window->device = window->steps = window->syncs = NULL;
 }
 
+struct pw_host_record pw_host_record_make(enum pw_host_type type, int64_t thread, int64_t start,
+                                          int64_t end, uint32_t name)
+{
+    return (struct pw_host_record){
+        .thread = thread,
+        .start = start,
+        .minus_end = -end,
+        .sequence = -1,
+        .count_in = -1,
+        .count_out = -1,
+        .name = name,
+        .device = -1,
+        .type = (uint8_t)type,
+    };
+}
+
 void pw_trace_omit(struct pw_trace *trace, enum pw_omission reason)
 {
     trace->counts.omitted[reason]++;

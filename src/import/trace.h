@@ -72,6 +72,10 @@ struct pw_host_record {
     uint8_t role;                     /* enum pw_host_role of a range */
 };
 
+/* Returns a record with these fields; counts, sequence and device are not known. */
+struct pw_host_record pw_host_record_make(enum pw_host_type type, int64_t thread, int64_t start,
+                                          int64_t end, uint32_t name);
+
 enum pw_device_type {
     PW_DEVICE_KERNEL,
     PW_DEVICE_MEMCPY,
