@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rank/probe/arena.h"
+#include "rank/probe/members.h"
 
 enum { GROUPS = 1 << 10, MOST_MEMBERS = 1 << 24 };
 
@@ -37,9 +38,9 @@ static int32_t place_in(const uint32_t *world, uint32_t size, uint32_t mine)
 
 static void fill(struct pw_mccl_group *group, const uint32_t *world, uint32_t size, uint32_t mine)
 {
-    uint32_t *copy = pw_arena_take(sizeof(*copy) * size);
+    int32_t *copy = pw_arena_take(sizeof(*copy) * size);
     if (copy)
-        memcpy(copy, world, sizeof(*copy) * size);
+        memcpy(copy, world, sizeof(*copy) * size); /* the same bits: ranks are below 2^31 */
     group->world = copy;
     group->size = (int32_t)size;
     group->my_rank = place_in(world, size, mine);
@@ -67,29 +68,6 @@ struct pw_mccl_group *pw_mccl_group_find(const uint32_t *world, uint32_t size, u
 
 /* ---- records ---- */
 
-static void record_members(struct pw_thread *thread, const struct pw_mccl_group *group)
-{
-    for (int at = 0; at < group->size && group->world;) {
-        const uint64_t now = pw_probe_now();
-        struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
-        if (!record)
-            return;
-        *record = (struct pw_record){.type = PW_REC_MCCL_MEMBERS, .start = now, .end = now};
-        record->members.comm = group->index;
-        while (record->members.nruns < PW_RUNS_PER_RECORD && at < group->size) {
-            const uint32_t first = group->world[at];
-            int count = 1;
-            while (at + count < group->size && group->world[at + count] == first + (uint32_t)count)
-                count++;
-            record->members.runs[record->members.nruns].first = (int32_t)first;
-            record->members.runs[record->members.nruns].stride = 1;
-            record->members.runs[record->members.nruns++].count = count;
-            at += count;
-        }
-        pw_probe_commit(thread);
-    }
-}
-
 void pw_mccl_group_tell(struct pw_thread *thread, struct pw_mccl_group *group)
 {
     if (atomic_exchange(&group->is_told, 1))
@@ -106,5 +84,5 @@ void pw_mccl_group_tell(struct pw_thread *thread, struct pw_mccl_group *group)
     record->def.my_rank = group->my_rank;
     record->def.name = name;
     pw_probe_commit(thread);
-    record_members(thread, group);
+    pw_members_record(thread, PW_REC_MCCL_MEMBERS, group->index, group->world, group->size);
 }

@@ -12,7 +12,7 @@ struct pw_mccl_group {
     _Atomic uint64_t uid; /* 0: free entry */
     uint32_t index;       /* number of the group in records */
     int32_t size, my_rank;
-    const uint32_t *world;        /* [size] world rank of each member; NULL: not known */
+    const int32_t *world;         /* [size] world rank of each member; NULL: not known */
     _Atomic uint32_t collectives; /* collectives begun so far */
     _Atomic uint32_t is_ready;    /* 1: what is above may be read */
     _Atomic uint32_t is_told;     /* 1: its records are in a ring */

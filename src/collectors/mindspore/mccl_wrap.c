@@ -46,8 +46,7 @@ static struct pw_mccl_group *group_of(const struct group_info *info)
 
 static int32_t world_rank(const struct pw_mccl_group *group, int64_t rank)
 {
-    return group && group->world && rank >= 0 && rank < group->size ? (int32_t)group->world[rank]
-                                                                    : -1;
+    return group && group->world && rank >= 0 && rank < group->size ? group->world[rank] : -1;
 }
 
 static void show(const struct call *call)
@@ -143,20 +142,6 @@ static void end(struct call *call, size_t count, size_t size, bool is_done)
     unlock(thread);
 }
 
-typedef void any_function(void);
-
-/* Never NULL in practice: only MindSpore refers to these symbols, and it defines them. */
-static any_function *find(const char *symbol, const void *caller)
-{
-    const struct pw_scope_query query = {.symbol = symbol, .caller = caller};
-    struct pw_scope_answer answer;
-    any_function *found;
-    if (!pw_scope_recall(&query, &answer))
-        answer = pw_scope_find(&query);
-    memcpy(&found, &answer.target, sizeof(found)); /* ISO C converts no pointer to a function */
-    return found;
-}
-
 /* ---- the functions ---- */
 
 #define SYMBOL(name, code, arguments)                                          \
@@ -179,19 +164,19 @@ static any_function *find(const char *symbol, const void *caller)
 #define PEER_SEND peer
 #define PEER_RECV peer
 
-#define WRAP(id, bytes, operation, shape, symbol)                                       \
-    EXPORT bool id(PARAMETERS_##shape const void *node,                                 \
-                   const struct group_info *info) __asm__(symbol);                      \
-    bool id(PARAMETERS_##shape const void *node, const struct group_info *info)         \
-    {                                                                                   \
-        bool (*real)(PARAMETERS_##shape const void *, const struct group_info *) =      \
-            (bool (*)(PARAMETERS_##shape const void *, const struct group_info *))find( \
-                symbol, __builtin_return_address(0));                                   \
-        struct call call;                                                               \
-        begin(&call, PW_OP_##operation, PEER_##shape, info);                            \
-        const bool is_done = real && real(ARGUMENTS_##shape node, info);                \
-        end(&call, count, bytes, is_done);                                              \
-        return is_done;                                                                 \
+#define WRAP(id, bytes, operation, shape, symbol)                                  \
+    EXPORT bool id(PARAMETERS_##shape const void *node,                            \
+                   const struct group_info *info) __asm__(symbol);                 \
+    bool id(PARAMETERS_##shape const void *node, const struct group_info *info)    \
+    {                                                                              \
+        bool (*real)(PARAMETERS_##shape const void *, const struct group_info *) = \
+            (bool (*)(PARAMETERS_##shape const void *, const struct group_info *)) \
+                pw_scope_function(symbol, __builtin_return_address(0));            \
+        struct call call;                                                          \
+        begin(&call, PW_OP_##operation, PEER_##shape, info);                       \
+        const bool is_done = real && real(ARGUMENTS_##shape node, info);           \
+        end(&call, count, bytes, is_done);                                         \
+        return is_done;                                                            \
     }
 
 /* The types of elements that there may be; a version has some of them for each operation. */

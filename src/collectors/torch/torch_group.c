@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rank/probe/arena.h"
+#include "rank/probe/members.h"
 
 enum { GROUPS = 1 << 10 };
 
@@ -71,29 +72,6 @@ void pw_torch_group_announce(const char *name, const int32_t *world, int size)
 
 /* ---- records ---- */
 
-static void record_members(struct pw_thread *thread, const struct pw_torch_group *group)
-{
-    for (int at = 0; at < group->size && group->world;) {
-        const uint64_t now = pw_probe_now();
-        struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
-        if (!record)
-            return;
-        *record = (struct pw_record){.type = PW_REC_TORCH_MEMBERS, .start = now, .end = now};
-        record->members.comm = group->index;
-        while (record->members.nruns < PW_RUNS_PER_RECORD && at < group->size) {
-            const int32_t first = group->world[at];
-            int count = 1;
-            while (at + count < group->size && group->world[at + count] == first + count)
-                count++;
-            record->members.runs[record->members.nruns].first = first;
-            record->members.runs[record->members.nruns].stride = 1;
-            record->members.runs[record->members.nruns++].count = count;
-            at += count;
-        }
-        pw_probe_commit(thread);
-    }
-}
-
 static void record_group(struct pw_thread *thread, const struct pw_torch_group *group,
                          const char *name)
 {
@@ -109,7 +87,7 @@ static void record_group(struct pw_thread *thread, const struct pw_torch_group *
     record->def.my_rank = group->my_rank;
     record->def.name = id;
     pw_probe_commit(thread);
-    record_members(thread, group);
+    pw_members_record(thread, PW_REC_TORCH_MEMBERS, group->index, group->world, group->size);
 }
 
 /* ---- the table ---- */

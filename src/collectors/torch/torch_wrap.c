@@ -125,22 +125,6 @@ static void write(const struct pw_record *record)
     pw_probe_unlock(thread);
 }
 
-typedef void any_function(void);
-
-/* Returns PyTorch's function. Never NULL in practice: only PyTorch refers to these symbols, and it
- * defines them. */
-static any_function *find(const char *symbol, const void *caller)
-{
-    const struct pw_scope_query query = {.symbol = symbol, .caller = caller};
-    struct pw_scope_answer answer;
-    any_function *found;
-    if (!pw_scope_recall(&query, &answer))
-        answer = pw_scope_find(&query);
-    memcpy(&found, &answer.target, sizeof(found)); /* ISO C has no conversion from a pointer to a
-                                                    * function pointer */
-    return found;
-}
-
 /* ---- numbers of operations ---- */
 
 /* Operations that have not ended, by the address of PyTorch's object. A place keeps its address
@@ -341,7 +325,7 @@ typedef void *function(void *, void *, void *, void *, void *, void *, void *, v
                          void *a5, void *a6)                                                 \
     {                                                                                        \
         __attribute__((cleanup(end))) struct operation op;                                   \
-        function *real = (function *)find(symbol, __builtin_return_address(0));              \
+        function *real = (function *)pw_scope_function(symbol, __builtin_return_address(0)); \
         begin(&op, PW_OP_##number, result);                                                  \
         name_group(&op, object);                                                             \
         PEER_##root if (op.is_outermost)                                                     \
@@ -373,17 +357,18 @@ static void see_group(const void *object, int my_rank, int size)
     pw_probe_unlock(thread);
 }
 
-#define GROUP(name, symbol)                                                                        \
-    EXPORT void name(void *object, void *store, int my_rank, int size,                             \
-                     void *options) __asm__(symbol);                                               \
-    void name(void *object, void *store, int my_rank, int size, void *options)                     \
-    {                                                                                              \
-        void (*real)(void *, void *, int, int, void *) =                                           \
-            (void (*)(void *, void *, int, int, void *))find(symbol, __builtin_return_address(0)); \
-        if (!real)                                                                                 \
-            return;                                                                                \
-        real(object, store, my_rank, size, options);                                               \
-        see_group(object, my_rank, size);                                                          \
+#define GROUP(name, symbol)                                                    \
+    EXPORT void name(void *object, void *store, int my_rank, int size,         \
+                     void *options) __asm__(symbol);                           \
+    void name(void *object, void *store, int my_rank, int size, void *options) \
+    {                                                                          \
+        void (*real)(void *, void *, int, int, void *) =                       \
+            (void (*)(void *, void *, int, int, void *))pw_scope_function(     \
+                symbol, __builtin_return_address(0));                          \
+        if (!real)                                                             \
+            return;                                                            \
+        real(object, store, my_rank, size, options);                           \
+        see_group(object, my_rank, size);                                      \
     }
 GROUP(pw_gloo_group_1, GROUP_SYMBOL("1"))
 GROUP(pw_gloo_group_2, GROUP_SYMBOL("2"))
@@ -400,8 +385,8 @@ EXPORT void pw_gloo_enqueue(void *group, void *const *work) __asm__(ENQUEUE_SYMB
  * returns. */
 void pw_gloo_enqueue(void *group, void *const *work)
 {
-    void (*real)(void *, void *const *) =
-        (void (*)(void *, void *const *))find(ENQUEUE_SYMBOL, __builtin_return_address(0));
+    void (*real)(void *, void *const *) = (void (*)(void *, void *const *))pw_scope_function(
+        ENQUEUE_SYMBOL, __builtin_return_address(0));
     if (current && outermost() == &current->scope)
         current->record.torch_call.id = add_work(*work, &current->record);
     if (real)
@@ -417,14 +402,15 @@ void pw_gloo_enqueue(void *group, void *const *work)
 static _Thread_local uint64_t executes_since __attribute__((tls_model("initial-exec")));
 
 /* `work`: the address of a smart pointer, whether it is passed by value or by reference. */
-#define EXECUTE(name, symbol)                                                               \
-    EXPORT void name(void *work) __asm__(symbol);                                           \
-    void name(void *work)                                                                   \
-    {                                                                                       \
-        void (*real)(void *) = (void (*)(void *))find(symbol, __builtin_return_address(0)); \
-        executes_since = pw_probe_now();                                                    \
-        if (real)                                                                           \
-            real(work);                                                                     \
+#define EXECUTE(name, symbol)                                                         \
+    EXPORT void name(void *work) __asm__(symbol);                                     \
+    void name(void *work)                                                             \
+    {                                                                                 \
+        void (*real)(void *) =                                                        \
+            (void (*)(void *))pw_scope_function(symbol, __builtin_return_address(0)); \
+        executes_since = pw_probe_now();                                              \
+        if (real)                                                                     \
+            real(work);                                                               \
     }
 EXECUTE(pw_gloo_execute, EXECUTE_SYMBOL("RK"))
 EXECUTE(pw_gloo_execute_value, EXECUTE_SYMBOL(""))
@@ -443,7 +429,8 @@ EXPORT void pw_gloo_finish(void *work) __asm__(FINISH_SYMBOL);
  * object. */
 void pw_gloo_finish(void *work)
 {
-    void (*real)(void *) = (void (*)(void *))find(FINISH_SYMBOL, __builtin_return_address(0));
+    void (*real)(void *) =
+        (void (*)(void *))pw_scope_function(FINISH_SYMBOL, __builtin_return_address(0));
     const uint64_t now = pw_probe_now();
     if (pw_gate->on)
         record_done(work, executes_since ? executes_since : now, now);
@@ -513,17 +500,17 @@ static void end_wait(struct wait *wait)
 #define WAIT_SYMBOL(of) "_ZN4c10d" of "4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE"
 
 /* A std::chrono duration in ms is passed like an integer. */
-#define WAIT(name, symbol, is_message)                                            \
-    EXPORT bool name(void *work, int64_t timeout_ms) __asm__(symbol);             \
-    bool name(void *work, int64_t timeout_ms)                                     \
-    {                                                                             \
-        __attribute__((cleanup(end_wait))) struct wait wait;                      \
-        bool (*real)(void *, int64_t) =                                           \
-            (bool (*)(void *, int64_t))find(symbol, __builtin_return_address(0)); \
-        begin_wait(&wait, work, is_message);                                      \
-        const bool answer = real && real(work, timeout_ms);                       \
-        wait.is_done = true;                                                      \
-        return answer;                                                            \
+#define WAIT(name, symbol, is_message)                                                         \
+    EXPORT bool name(void *work, int64_t timeout_ms) __asm__(symbol);                          \
+    bool name(void *work, int64_t timeout_ms)                                                  \
+    {                                                                                          \
+        __attribute__((cleanup(end_wait))) struct wait wait;                                   \
+        bool (*real)(void *, int64_t) =                                                        \
+            (bool (*)(void *, int64_t))pw_scope_function(symbol, __builtin_return_address(0)); \
+        begin_wait(&wait, work, is_message);                                                   \
+        const bool answer = real && real(work, timeout_ms);                                    \
+        wait.is_done = true;                                                                   \
+        return answer;                                                                         \
     }
 WAIT(pw_c10d_wait, WAIT_SYMBOL("4Work"), false)
 WAIT(pw_gloo_wait_send, WAIT_SYMBOL("16ProcessGroupGloo8SendWork"), true)
@@ -537,7 +524,8 @@ EXPORT void pw_c10d_finalize_backward(void *reducer) __asm__(FINALIZE_SYMBOL);
 void pw_c10d_finalize_backward(void *reducer)
 {
     __attribute__((cleanup(end_wait))) struct wait wait;
-    void (*real)(void *) = (void (*)(void *))find(FINALIZE_SYMBOL, __builtin_return_address(0));
+    void (*real)(void *) =
+        (void (*)(void *))pw_scope_function(FINALIZE_SYMBOL, __builtin_return_address(0));
     begin_wait(&wait, NULL, false);
     if (real)
         real(reducer);

@@ -466,3 +466,15 @@ unsigned long long pw_scope_loads(void)
     dl_iterate_phdr(copy_loads, &loads);
     return loads;
 }
+
+pw_any_function *pw_scope_function(const char *symbol, const void *caller)
+{
+    const struct pw_scope_query query = {.symbol = symbol, .caller = caller};
+    struct pw_scope_answer answer;
+    pw_any_function *function;
+    if (!pw_scope_recall(&query, &answer))
+        answer = pw_scope_find(&query);
+    memcpy(&function, &answer.target, sizeof(function)); /* ISO C has no conversion from a pointer
+                                                          * to a function pointer */
+    return function;
+}
