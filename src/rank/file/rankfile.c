@@ -80,6 +80,8 @@ static int is_optional(int table)
     case PW_TABLE_gpu:
     case PW_TABLE_gpu_error:
     case PW_TABLE_device:
+    case PW_TABLE_hccl_time:
+    case PW_TABLE_hccl_link:
     case PW_TABLE_unrecorded:
         return 1;
     default:
