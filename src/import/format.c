@@ -63,10 +63,10 @@ void pw_import_head_fini(struct pw_import_head *head)
     head->ngroups = head->nused = 0;
 }
 
-/* Returns the ranks of the array, at least one place; NULL when one is none or memory is short. */
+/* Returns the ranks of the array, n > 0; NULL when one is none or memory is short. */
 static int32_t *read_ranks(const json_t *ranks, size_t n)
 {
-    int32_t *members = calloc(n + 1, sizeof(*members));
+    int32_t *members = calloc(n, sizeof(*members));
     for (size_t i = 0; members && i < n; i++) {
         const json_t *rank = json_array_get(ranks, i);
         int64_t number = json_is_integer(rank) ? (int64_t)json_integer_value(rank) : -1;
@@ -87,8 +87,8 @@ struct pw_group *pw_import_add_group(struct pw_import_head *head, const char *na
     if (!more)
         return NULL;
     head->groups = more;
-    int32_t *members = read_ranks(ranks, n);
-    if (!members)
+    int32_t *members = n ? read_ranks(ranks, n) : NULL;
+    if (n && !members)
         return NULL;
     struct pw_group *group = &head->groups[head->ngroups++];
     *group = (struct pw_group){.members = members, .size = n};
