@@ -482,8 +482,25 @@ def _find_rank_files(path):
     return files
 
 
-def load(path, pandas=None):
+def _epoch_directory(path, epoch):
+    """The directory of an epoch of the job in `path`; the last one when `epoch` is None."""
+    epochs = {}
+    for name in os.listdir(path):
+        match = re.fullmatch(r"epoch-([1-9]\d*)", name)
+        if match and os.path.isdir(os.path.join(path, name)):
+            epochs[int(match.group(1))] = os.path.join(path, name)
+    last = max(epochs, default=0)
+    epochs[0] = path
+    if epoch is not None and epoch not in epochs:
+        raise FileNotFoundError(f"there is no epoch {epoch} of the run in {path}: its last is {last}")
+    return epochs[last if epoch is None else epoch]
+
+
+def load(path, pandas=None, epoch=None):
     """Opens the output directory of a run for reading.
+
+    When the job's ranks were restarted, `epoch` says which start of them is read: 0 for the first, None
+    for the last. The directory of an epoch, and its cluster.h5, can be given as `path`, too.
 
     `pandas` says what tables are: None for DataFrames when pandas is installed and numpy structured
     arrays otherwise, True or False to have the one or the other.
@@ -491,4 +508,5 @@ def load(path, pandas=None):
     A file that is damaged raises FileError, wherever it is read; docs/python.md says how much memory a
     table may take.
     """
-    return Run(os.fspath(path), pandas)
+    path = os.fspath(path)
+    return Run(_epoch_directory(path, epoch) if os.path.isdir(path) else path, pandas)

@@ -2,12 +2,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli/commands.h"
 #include "cli/confine.h"
+#include "core/epochdir.h"
 #include "core/h5/h5types.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
@@ -65,10 +67,52 @@ int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recover
     return 0;
 }
 
+/* Recovers the ranks of all epochs of the job in `dir`, or of the one epoch that `dir` is the
+ * directory of. Returns 0 or -errno, and in `epoch_dir` [size] the directory that cannot be read.
+ */
+static int recover_epochs(const char *dir, uint64_t clock_domain, struct pw_recovery *out,
+                          char *epoch_dir, size_t size)
+{
+    const int last = pw_epochdir_last(dir);
+    int err = 0;
+    *out = (struct pw_recovery){0};
+    for (int epoch = 0; epoch <= last && !err; epoch++) {
+        struct pw_recovery found;
+        err = pw_epochdir_of(dir, epoch, epoch_dir, size);
+        if (!err)
+            err = pw_cli_recover_all(epoch_dir, clock_domain, &found);
+        if (err == -ENOENT && epoch > 0) {
+            err = 0; /* the epochs need not all be there */
+            continue;
+        }
+        if (!err) {
+            out->recovered += found.recovered;
+            out->running += found.running;
+            out->failed += found.failed;
+        }
+    }
+    return err;
+}
+
+/* The bytes of the largest epoch: its files are what a rank's recovery reads at once. */
+static uint64_t largest_epoch(const char *dir)
+{
+    const int last = pw_epochdir_last(dir);
+    uint64_t most = 0;
+    for (int epoch = 0; epoch <= last; epoch++) {
+        char epoch_dir[PATH_MAX];
+        if (pw_epochdir_of(dir, epoch, epoch_dir, sizeof(epoch_dir)) == 0) {
+            const uint64_t bytes = pw_readlimit_size(epoch_dir);
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
 int pw_cli_recover(int argc, char **argv)
 {
     struct pw_recovery found;
-    char problem[4600];
+    char problem[4600], epoch_dir[PATH_MAX] = "";
     struct pw_identity id = {.clock_domain_hash = 0};
     int here = argc > 1 && strcmp(argv[1], "--here") == 0;
     if (argc != 2 + here || argv[1 + here][0] == '-') {
@@ -76,7 +120,7 @@ int pw_cli_recover(int argc, char **argv)
         if (help)
             printf(
                 "Usage: profwrap recover [--here] DIR\n\nCompletes the rank files of a run whose "
-                "collectors were killed.\nRunning it twice does no harm.\n"
+                "collectors were killed, of all its epochs.\nRunning it twice does no harm.\n"
                 "  --here   only files of ranks that ran on this machine\n");
         else
             pw_error("usage: profwrap recover [--here] DIR");
@@ -91,10 +135,11 @@ int pw_cli_recover(int argc, char **argv)
     pw_h5_watch_install();
     if (here)
         pw_identity_find(&id, &(struct pw_identity_hints){.root = ""});
-    pw_confine(pw_readlimit_size(argv[1 + here]), PW_CONFINE_WRITES);
-    int err = pw_cli_recover_all(argv[1 + here], id.clock_domain_hash, &found);
+    pw_confine(largest_epoch(argv[1 + here]), PW_CONFINE_WRITES);
+    int err =
+        recover_epochs(argv[1 + here], id.clock_domain_hash, &found, epoch_dir, sizeof(epoch_dir));
     if (err) {
-        pw_error("cannot read %s: %s", argv[1 + here], strerror(-err));
+        pw_error("cannot read %s: %s", epoch_dir, strerror(-err));
         return 1;
     }
     printf("%d recovered, %d still running, %d failed\n", found.recovered, found.running,

@@ -4,6 +4,7 @@ in the rank's file, and the file says how the program ended."""
 import errno
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -413,6 +414,30 @@ def recovered_from_a_copy():
     h.check(0 < least <= count(), "calls", least, "of", count())
     h.check(most <= least + 1, least, most)
     h.equal(int(attributes["complete"]), 2, "complete")
+
+
+@h.case
+def recover_takes_all_epochs():
+    """The ranks of a job were killed before and after a restart. The directory of an epoch may be
+    given, too."""
+    process = start(0, "stay")
+    collector, program = collector_and_program(process.pid)
+    for pid in (process.pid, collector, program):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+    subprocess.run(["cp", "-a", "out", "job"], check=True)
+    subprocess.run(["cp", "-a", "out", "job/epoch-2"], check=True)
+    shutil.copytree("job/epoch-2", "one/epoch-2", symlinks=True)
+    shutil.copy("job/rank-00000.journal", "one")
+    done = h.run(h.profwrap("recover", "one/epoch-2"))
+    h.equal(done.stdout.decode(), "1 recovered, 0 still running, 0 failed\n", "one epoch")
+    h.check("rank-00000.h5" in os.listdir("one/epoch-2"), "epoch 2 alone", os.listdir("one/epoch-2"))
+    h.check("rank-00000.h5" not in os.listdir("one"), "another epoch", os.listdir("one"))
+    done = h.run(h.profwrap("recover", "job"))
+    h.equal(done.stdout.decode(), "2 recovered, 0 still running, 0 failed\n", "both epochs")
+    for directory in ("job", "job/epoch-2"):
+        names = os.listdir(directory)
+        h.check("rank-00000.h5" in names and "rank-00000.journal" not in names, directory, names)
 
 
 @h.case

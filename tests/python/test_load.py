@@ -338,6 +338,18 @@ class CopyTest(support.TempDirTest):
         with self.assertRaises(FileNotFoundError):
             profwrap.load(self.path("empty"))
 
+    def test_the_last_epoch_or_the_one_that_is_asked_for(self):
+        shutil.copytree(out, self.path("run/epoch-2"), symlinks=True)
+        os.makedirs(self.path("run/epoch-03"))  # no epoch's name
+        load = lambda *path, **how: profwrap.load(self.path(*path), pandas=False, **how).path
+        self.assertEqual(load("run"), self.path("run/epoch-2"))
+        self.assertEqual(load("run", epoch=0), self.path("run"))
+        self.assertEqual(load("run", epoch=2), self.path("run/epoch-2"))
+        self.assertEqual(load("run/epoch-2"), self.path("run/epoch-2"))
+        self.assertEqual(load("run/cluster.h5"), self.path("run"))
+        with self.assertRaisesRegex(FileNotFoundError, "no epoch 1 .* its last is 2"):
+            load("run", epoch=1)
+
     def test_cluster_file_as_path(self):
         run = profwrap.load(self.path("run/cluster.h5"))
         self.assertEqual(len(run.ranks), RANKS)
