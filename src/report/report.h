@@ -7,10 +7,13 @@
  * stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
  *
  * The JSON report is one object with the keys job, epochs, completeness, clock, parts, steps,
- * step_trace, collectives, stragglers, imbalances, roles, hosts, links, trends, network, whatif,
- * efficiency, operators, flops, gpu, kernels, data_pipeline, utilisation, memory, advice. It is
- * always complete: `sections` and `top` apply to the text report only. null means "not known".
+ * step_trace, collectives, hccl, stragglers, imbalances, roles, hosts, links, trends, network,
+ * whatif, efficiency, operators, flops, gpu, kernels, data_pipeline, utilisation, memory, advice.
+ * It is always complete: `sections` and `top` apply to the text report only. null means "not
+ * known".
  *   - epochs is null where the launcher started the ranks once;
+ *   - hccl is null but for imported profiles of Ascend's devices; its links are those that are slow
+ *     beside the others of their kind first, at most PW_REPORT_JSON_LINKS of hccl.links_total;
  *   - operators has at most PW_REPORT_JSON_OPERATORS rows in each grouping, most self time first;
  *   - data_pipeline, utilisation and memory are null when nothing was sampled; their series are
  *     null when they have more than PW_REPORT_JSON_CELLS points;

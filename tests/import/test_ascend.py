@@ -3,6 +3,7 @@ sums are those of the profilers' own files and of msprof-analyze, and bad profil
 
     test_ascend.py PROFWRAP CASE        test_ascend.py --list
 """
+import base64
 import collections
 import csv
 import decimal
@@ -15,6 +16,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import zlib
 
 import ascend_profiles
 from ascend_profiles import Job, group_number, step_rows, us, write_db, write_job, write_profile
@@ -350,6 +352,42 @@ def communication_is_that_of_msprof_analyze():
     assert slowest == (int(ours_slowest["src"]), int(ours_slowest["dst"])) == job.slow_link
     assert "1   2  HCCS" in re.sub(r"^ +", "", run("report", "--section", "hccl", ours),
                                    flags=re.M)
+
+
+def late_key(page, name):
+    """What a page of the HTML report unpacks when it is shown."""
+    packed = re.search(rf'<script type="text/plain" id="late-{name}">([^<]*)</script>', page)[1]
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
+
+
+@case
+def reports_say_the_same_of_hccl():
+    job = Job(ranks=4, slow_rank=2, slow_link=(1, 2))
+    _, _, directory = imported(write(job))
+    cluster = merged(directory)
+    hccl = json.loads(run("report", "--format", "json", directory))["hccl"]
+    names = cluster["hccl_ranks"].dtype.names
+    assert [[row[name] for name in names if name != "comm_uid"] for row in hccl["ranks"]] == \
+        [[int(row[name]) for name in names if name != "comm_uid"] for row in cluster["hccl_ranks"]]
+    # the slow link first, by what the links' own bytes and times are
+    slow = hccl["links"][0]
+    assert (slow["src"], slow["dst"]) == (1, 2), slow
+    sent = [o for o in job.operations[1] if o["to"] == 2]
+    rate = sum(o["bytes"] for o in sent) / sum(o["transfer"] for o in sent)
+    others = [sum(o["bytes"] for o in ops) / sum(o["transfer"] for o in ops)
+              for rank, ops in job.operations.items() if rank != 1]
+    assert abs(slow["bandwidth_bytes_per_s"] / 1e9 / rate - 1) < 1e-9, (slow, rate)
+    assert abs(slow["slowness"] / (sorted(others)[1] / rate) - 1) < 1e-9, (slow, others)
+    assert slow["bytes"] == sum(o["bytes"] for o in sent)
+    assert hccl["links_total"] == len(hccl["links"]) == len(cluster["hccl_links"]) == 8
+    shown = late_key(run("report", "--format", "html", directory), "hccl")
+    assert shown["ranks"] == hccl["ranks"]
+    assert [(row["src"], row["dst"], row["bytes"], row["transfer_ns"]) for row in shown["links"]] == \
+        [(row["src"], row["dst"], row["bytes"], row["transfer_ns"]) for row in hccl["links"]]
+    text = run("report", "--section", "hccl", "--top", "0", directory)
+    order = re.findall(r"^ +([0-3])  +([0-3])  (?:HCCS|LOCAL)", text, flags=re.M)
+    assert [(int(a), int(b)) for a, b in order] == \
+        [(row["src"], row["dst"]) for row in hccl["links"]], text
 
 
 @case

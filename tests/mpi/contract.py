@@ -205,7 +205,7 @@ ENUMERATIONS = {
     "part": "any start init setup steps tail finalize end",
 }
 
-REPORT_KEYS = """job epochs completeness clock parts steps step_trace collectives stragglers imbalances roles
+REPORT_KEYS = """job epochs completeness clock parts steps step_trace collectives hccl stragglers imbalances roles
     hosts links trends network whatif efficiency operators flops gpu kernels data_pipeline
     utilisation memory advice""".split()
 

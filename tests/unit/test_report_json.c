@@ -42,11 +42,11 @@ static void test_json_keys(void **state)
 {
     (void)state;
     static const char *const keys[] = {
-        "job",         "completeness", "clock",      "steps",     "step_trace",
-        "collectives", "stragglers",   "hosts",      "links",     "trends",
-        "network",     "whatif",       "efficiency", "operators", "data_pipeline",
-        "utilisation", "memory",       "advice",     "gpu",       "kernels",
-        "imbalances",  "roles",        "parts",      "flops",     "epochs"};
+        "job",        "completeness", "clock",         "steps",       "step_trace", "collectives",
+        "stragglers", "hosts",        "links",         "trends",      "network",    "whatif",
+        "efficiency", "operators",    "data_pipeline", "utilisation", "memory",     "advice",
+        "gpu",        "kernels",      "imbalances",    "roles",       "parts",      "flops",
+        "epochs",     "hccl"};
     struct pw_cluster *c = make_cluster(8, 52);
     add_tables(c);
     for (int round = 0; round < 2; round++) {
@@ -57,8 +57,8 @@ static void test_json_keys(void **state)
         assert_has_not(json, "inf,");
         json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
         assert_non_null(root);
-        assert_int_equal(json_object_size(root), 25);
-        for (size_t i = 0; i < 25; i++)
+        assert_int_equal(json_object_size(root), 26);
+        for (size_t i = 0; i < 26; i++)
             assert_non_null(json_object_get(root, keys[i]));
         json_t *stragglers = json_object_get(root, "stragglers");
         assert_int_equal(json_array_size(stragglers), round);
@@ -78,6 +78,51 @@ static void test_json_keys(void **state)
         add_straggler(c, straggler(3));
         c->stragglers[0].confidence = NAN;
     }
+    pw_cluster_destroy(c);
+}
+
+/* Links come slowest first, those without a median last; bandwidths have their unit in the key. */
+static void test_hccl(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(2, 3);
+    char *json = json_of(c);
+    json_t *root = json_loads(json, 0, NULL);
+    assert_true(json_is_null(json_object_get(root, "hccl")));
+    json_decref(root);
+    free(json);
+    c->nhccl_ranks = 1;
+    c->hccl_ranks = calloc(1, sizeof(*c->hccl_ranks));
+    c->hccl_ranks[0] = (struct pw_row_c_hccl_rank){
+        .rank = 1, .comm_uid = 0xab, .operations = 3, .elapsed_ns = 100, .idle_ns = 20};
+    c->nhccl_links = 3;
+    c->hccl_links = calloc(3, sizeof(*c->hccl_links));
+    c->hccl_links[0] = (struct pw_row_c_hccl_link){
+        .src = 0, .dst = 0, .bytes = 5, .bandwidth = 4e9, .usual_bandwidth = -1};
+    c->hccl_links[1] =
+        (struct pw_row_c_hccl_link){.src = 0, .dst = 1, .bandwidth = 2e9, .usual_bandwidth = 3e9};
+    c->hccl_links[2] =
+        (struct pw_row_c_hccl_link){.src = 1, .dst = 0, .bandwidth = 1e9, .usual_bandwidth = 2e9};
+    json = json_of(c);
+    root = json_loads(json, 0, NULL);
+    json_t *hccl = json_object_get(root, "hccl"), *links = json_object_get(hccl, "links");
+    json_t *rank = json_array_get(json_object_get(hccl, "ranks"), 0);
+    assert_int_equal(json_integer_value(json_object_get(rank, "idle_ns")), 20);
+    assert_string_equal(json_string_value(json_object_get(rank, "comm_uid")), "0xab");
+    assert_int_equal(json_integer_value(json_object_get(hccl, "links_total")), 3);
+    static const double slowness[] = {2, 1.5};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *link = json_array_get(links, i);
+        assert_int_equal(json_integer_value(json_object_get(link, "src")), i == 0);
+        assert_true(json_real_value(json_object_get(link, "slowness")) == slowness[i]);
+        assert_true(json_real_value(json_object_get(link, "bandwidth_bytes_per_s")) ==
+                    (i == 0 ? 1e9 : 2e9));
+    }
+    json_t *last = json_array_get(links, 2);
+    assert_true(json_is_null(json_object_get(last, "slowness")));
+    assert_true(json_is_null(json_object_get(last, "usual_bandwidth_bytes_per_s")));
+    json_decref(root);
+    free(json);
     pw_cluster_destroy(c);
 }
 
@@ -127,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_json_keys),
+        cmocka_unit_test(test_hccl),
         cmocka_unit_test(test_random_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

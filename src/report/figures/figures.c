@@ -335,6 +335,20 @@ int pw_figures_order_collectives(const struct pw_figures *figures, size_t **orde
     return pw_figures_order(figures, figures->cluster->ncollective_stats, collective_key, ordered);
 }
 
+double pw_figures_hccl_slowness(const struct pw_figures *f, size_t row)
+{
+    const struct pw_row_c_hccl_link *link = &f->cluster->hccl_links[row];
+    return link->bandwidth > 0 && link->usual_bandwidth > 0
+               ? link->usual_bandwidth / link->bandwidth
+               : -1;
+}
+
+int pw_figures_order_hccl_links(const struct pw_figures *figures, size_t **ordered)
+{
+    return pw_figures_order(figures, figures->cluster->nhccl_links, pw_figures_hccl_slowness,
+                            ordered);
+}
+
 int pw_figures_order_ranks(const struct pw_figures *figures, size_t **ordered)
 {
     return pw_figures_order(figures, figures->nranks, rank_key, ordered);

@@ -86,5 +86,9 @@ int pw_figures_order(const struct pw_figures *figures, size_t count, pw_figures_
 int pw_figures_order_p2p(const struct pw_figures *figures, size_t **ordered);         /* by bytes */
 int pw_figures_order_collectives(const struct pw_figures *figures, size_t **ordered); /* time */
 int pw_figures_order_ranks(const struct pw_figures *figures, size_t **ordered); /* by own time */
+int pw_figures_order_hccl_links(const struct pw_figures *figures, size_t **ordered); /* slowness */
+
+/* Returns how many times as long as usual a link of HCCL takes for its bytes; -1: not known. */
+double pw_figures_hccl_slowness(const struct pw_figures *figures, size_t row);
 
 #endif

@@ -373,6 +373,7 @@ static const struct key late_keys[] = {
     {"kernels", pw_html_kernels},
     {"gpu_series", pw_html_gpu_series},
     {"collective_list", pw_html_collectives},
+    {"hccl", NULL},
     {"messages", pw_traffic_messages},
 };
 

@@ -29,6 +29,9 @@ json_t *pw_json_kernels(const struct pw_figures *figures);
 json_t *pw_json_gpu_ranks(const struct pw_figures *figures);
 json_t *pw_json_gpu_list(const struct pw_figures *figures);
 
+/* The value of "hccl": what HCCL's own profiler measured. */
+json_t *pw_json_hccl(const struct pw_figures *figures);
+
 /* The values of "data_pipeline", "utilisation", "memory" and "advice". */
 json_t *pw_json_data_pipeline(const struct pw_figures *figures);
 json_t *pw_json_utilisation(const struct pw_figures *figures);

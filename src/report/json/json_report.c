@@ -439,6 +439,7 @@ static const struct key {
     {"steps", make_steps},
     {"step_trace", make_step_trace},
     {"collectives", make_collectives},
+    {"hccl", pw_json_hccl},
     {"stragglers", make_stragglers},
     {"imbalances", make_imbalances},
     {"roles", make_roles},

@@ -59,7 +59,8 @@ static int64_t load_integer(const struct pw_field *field, const char *at)
 
 static int is_bandwidth(const struct pw_field *field)
 {
-    return strncmp(field->name, "algbw", 5) == 0 || strncmp(field->name, "busbw", 5) == 0;
+    return strncmp(field->name, "algbw", 5) == 0 || strncmp(field->name, "busbw", 5) == 0 ||
+           strstr(field->name, "bandwidth");
 }
 
 /* Returns the unit to append to the key of a field whose name lacks it, else "". */

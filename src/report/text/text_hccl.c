@@ -6,15 +6,6 @@
 #include "report/text/sections.h"
 #include "report/writing/page.h"
 
-/* How many times slower than the others a link is; 0: not known. */
-static double slowness(const struct pw_figures *f, size_t row)
-{
-    const struct pw_row_c_hccl_link *link = &f->cluster->hccl_links[row];
-    return link->bandwidth > 0 && link->usual_bandwidth > 0
-               ? link->usual_bandwidth / link->bandwidth
-               : 0;
-}
-
 static void add_bandwidth(struct pw_grid *grid, double bandwidth)
 {
     const double giga = 1e9;
@@ -46,7 +37,7 @@ static int print_links(const struct pw_page *page)
     size_t *order;
     if (!n)
         return 0;
-    int err = pw_figures_order(page->figures, n, slowness, &order);
+    int err = pw_figures_order_hccl_links(page->figures, &order);
     if (err)
         return err;
     struct pw_grid grid;

@@ -201,6 +201,7 @@ async function renderCollectives(box) {
     await lateKey("collective_list");
     if (!report.collectives.length && !report.collective_list.op.length) {
         note(box, "No collective operations were recorded on a communicator of two ranks or more.");
+        await renderHccl(box);
         return;
     }
     const pair = element("div", { class: "halves" });
@@ -209,5 +210,6 @@ async function renderCollectives(box) {
     waitedFor(pair);
     bandwidthChart(box);
     collectiveTable(box);
+    await renderHccl(box);
     eachCollective(box);
 }
