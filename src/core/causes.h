@@ -1,8 +1,8 @@
 /* The causes of stragglers: why a rank was slow. Add a cause here; docs/HOWTO_add_rows.md has the
- * other steps. A row is E(identifier, value in files, name in files, title, doing): the title is
- * printed as the cause; `doing` says what the rank did in the lost time; it is "" when nothing
- * is known but that the rank was not communicating. pw_cause_title() and pw_cause_doing() of
- * tables.h return the last two. Used by tables.def. Nothing but a macro. */
+ * other steps. A row is E(identifier, value in files, name in files, title, doing). Reports print
+ * the title as the cause. `doing` says what the rank did in the lost time. If `doing` is "", all
+ * that is known is that the rank did not communicate. pw_cause_title() and pw_cause_doing() of
+ * tables.h return the last two columns. Used by tables.def. Nothing but a macro. */
 #ifndef PW_CORE_CAUSES_H
 #define PW_CORE_CAUSES_H
 

@@ -1,8 +1,9 @@
-/* Macros that make text for --help of a list of words which the code has a row for. Such a list is
- * a macro in a header of its own (activity_words.h, import_formats.h, report_formats.h). A row is
- * the word, a remark for --help, and what the code has for the word. A list is called with two
- * macros, FIRST for its first row and NEXT for the others, so that both "a|b|c" and "a, b, c" can
- * be made of it. Used by options.def and run/activities.c. Nothing but macros. */
+/* Macros that make the text of --help for options whose value is one of several words. The words
+ * of an option are a list: a macro in a header of its own (activity_words.h, import_formats.h,
+ * report_formats.h). A row of the list is the word, a remark for --help, and what the word stands
+ * for in the code. A list takes two macros, FIRST for its first row and NEXT for the others, so
+ * that the text can be "a|b|c" or "a, b, c". Used by options.def and run/activities.c. Nothing but
+ * macros. */
 #ifndef PW_CORE_CHOICES_H
 #define PW_CORE_CHOICES_H
 

@@ -24,13 +24,14 @@ static inline int64_t pw_clock_drift(int64_t elapsed_ns)
     return elapsed_ns > 0 ? ns + 1 : 0;
 }
 
-/* Returns the cluster time of `local_ns`. `knots` are sorted by local_ns. Without knots the map is
- * the identity. Before the first knot its offset is used, after the last knot that one's. */
+/* Returns the cluster time of `local_ns`. `knots` are sorted by local_ns. Before the first knot,
+ * the offset is that of the first knot; after the last knot, that of the last knot. Without knots,
+ * the map is the identity. */
 int64_t pw_clock_to_cluster(const struct pw_row_clock *knots, size_t n, int64_t local_ns);
 
 /* Returns the error bound of pw_clock_to_cluster() at `local_ns`, ns; -1 when there is no knot.
- * Between two knots the bound is interpolated, plus PW_CLOCK_WANDER_NS_PER_S from the nearer knot.
- * Outside the knots it grows by PW_CLOCK_DRIFT_NS_PER_S. */
+ * Between two knots, the bound is interpolated, and PW_CLOCK_WANDER_NS_PER_S is added for each
+ * second to the nearer knot. Outside the knots, it grows by PW_CLOCK_DRIFT_NS_PER_S. */
 int64_t pw_clock_error(const struct pw_row_clock *knots, size_t n, int64_t local_ns);
 
 /* Returns the largest error bound between two local times, ns; -1 when there is no knot. */

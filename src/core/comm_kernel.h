@@ -1,16 +1,16 @@
-/* Tells by its name whether a kernel belongs to NCCL, RCCL or HCCL. RCCL's kernels have NCCL's
- * names, or those of MSCCL; an operation of HCCL is one kernel of an imported file
+/* Decides by the name of a kernel whether it belongs to NCCL, RCCL or HCCL. RCCL's kernels have the
+ * names of NCCL's or MSCCL's kernels. In imported files, each operation of HCCL is one kernel
  * ("hcom_allReduce"). Used by the collector (nccl_tool.c), the merge (kernelrows.c) and the HTML
- * report, so that all decide alike. Looks at nothing but the name. */
+ * report, so that all of them decide in the same way. Looks at nothing but the name. */
 #ifndef PW_CORE_COMM_KERNEL_H
 #define PW_CORE_COMM_KERNEL_H
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Whether `name` is a kernel of NCCL or RCCL. The name may be mangled, as CUPTI gives it
- * (_Z29ncclDevKernel...), or demangled (void ncclDevKernel<...). NCCL's types among the parameters
- * of another function do not count. */
+/* Returns whether `name` is a kernel of NCCL, RCCL or HCCL. The name may be mangled, as CUPTI gives
+ * it (_Z29ncclDevKernel...), or demangled (void ncclDevKernel<...). A kernel that only has NCCL's
+ * types among its parameters is not a kernel of NCCL. */
 static inline bool pw_is_comm_kernel(const char *name)
 {
     if (strncmp(name, "_Z", 2) == 0) {

@@ -19,7 +19,7 @@ struct pw_live_thread {
     uint8_t source;    /* of the call: enum pw_source */
     uint16_t op;       /* the MPI call that it is in (enum pw_op); PW_OP_None: in none that is
                         * recorded */
-    int64_t since_ns;  /* in it, or out of the last one; -1 not known */
+    int64_t since_ns;  /* time since it entered the call, or left the last one; -1 not known */
     uint64_t comm_uid; /* 0: none, or not known */
     int32_t comm_row;  /* the communicator's row of /comms, for the collector only; -1 none */
     int64_t seq;       /* of a collective: its number on the communicator; else -1 */
@@ -43,8 +43,8 @@ struct pw_live_stack {
 enum pw_order_state {
     PW_ORDER_NONE,    /* there was none */
     PW_ORDER_IN_TIME, /* its step is still to come */
-    PW_ORDER_LATE,    /* the program was past its step, or an earlier order is not for an earlier
-                       * step */
+    PW_ORDER_LATE,    /* the program was past its step, or an earlier order is for the same step or
+                       * a later one */
     PW_ORDER_BUSY,    /* too many earlier orders are still to be obeyed */
     PW_ORDER_UNKNOWN, /* committed or withdrawn, but not prepared */
     PW_ORDER_STATES

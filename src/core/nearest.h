@@ -1,5 +1,5 @@
-/* Which word a person meant who typed another one, as in "did you mean 'report'?". Called by
- * core/options.c and cli/commands.c. Tool code; allocates nothing. */
+/* Finds the word that a user probably meant when the user typed an unknown one, as in "did you mean
+ * 'report'?". Called by core/options.c and cli/commands.c. Tool code; allocates nothing. */
 #ifndef PW_CORE_NEAREST_H
 #define PW_CORE_NEAREST_H
 
@@ -11,8 +11,9 @@ struct pw_nearest {
     int distance;     /* letters to add, leave out, replace or swap with the next one */
 };
 
-/* Compares `typed` with a candidate of `length` bytes. A candidate is close when at most one letter
- * in three of `typed`, and at most 3, differ. Of two as close ones the first is kept. */
+/* Compares `typed` with the candidate `word` of `length` bytes. The candidate is close if at most a
+ * third of the letters of `typed`, and at most 3 letters, differ. If two candidates are equally
+ * close, the first is kept. */
 void pw_nearest_try(struct pw_nearest *nearest, const char *word, int length);
 
 #endif

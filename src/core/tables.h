@@ -1,12 +1,12 @@
-/* The tables of rank and cluster files, each written once: a list of fields that expands to the C
- * row struct and to the descriptor from which the HDF5 compound type, `profwrap dump` and the
- * readers are made. Names and paths belong to the file format: fields may be added, but a rename
- * needs a new format_version. Used by all code that writes or reads these files.
+/* The tables of rank and cluster files. Each table is one list of fields. The list expands to the C
+ * row struct and to a descriptor. The HDF5 compound type, `profwrap dump` and the readers use the
+ * descriptor. Names and paths belong to the file format: fields may be added, but a rename needs a
+ * new format_version. Used by all code that writes or reads these files.
  *
  * Field types: I64 I32 U64 U32 U16 U8 F64, fixed UTF-8 strings S16 S32 S64 S256 S512 (NUL-padded),
  * and enumerations: OP and those of PW_ENUMS.
- * Units are in the names; times are int64 ns on the rank's local clock in rank files, on the
- * cluster clock in cluster files; -1 in a _ns, bytes or rank field means "not known". */
+ * Units are in the names. Times are int64 ns, in rank files on the rank's local clock, in cluster
+ * files on the cluster clock. -1 in a _ns, bytes or rank field means "not known". */
 #ifndef PW_CORE_TABLES_H
 #define PW_CORE_TABLES_H
 
@@ -31,7 +31,7 @@ enum {
     PW_FLAG_CANCELLED = 8,
     PW_FLAG_FREED = 16,      /* the request was freed: `end` is when that happened */
     PW_FLAG_FORTRAN = 32,    /* when `source` is mpi: called from Fortran */
-    PW_FLAG_ENQUEUED = 32,   /* when it is nccl or gloo: start and end are of the host's call */
+    PW_FLAG_ENQUEUED = 32,   /* when `source` is nccl or gloo: start and end are the host call's */
     PW_FLAG_ROOT = 64,       /* this rank is the root of a rooted collective */
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
 };

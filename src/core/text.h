@@ -1,5 +1,5 @@
-/* Quantities as people read them. All write at most `size` bytes with the NUL and return `out`.
- * Used by reports and messages. Pure functions, which allocate nothing. */
+/* Formats quantities for people. Each function writes at most `size` bytes, including the NUL, and
+ * returns `out`. Used by reports and messages. Pure functions, which allocate nothing. */
 #ifndef PW_CORE_TEXT_H
 #define PW_CORE_TEXT_H
 

@@ -6,9 +6,9 @@
 
 #include "core/cluster.h"
 
-/* Reads `path`. Returns 0; -ENOENT; -EINVAL when it is no profwrap cluster file, or when its tables
- * disagree about the number of ranks (R) or steps (S) or name rows that do not exist; -EPROTO when
- * its format_version is newer than this program. */
+/* Reads `path`. Returns 0; -ENOENT; -EPROTO when its format_version is newer than this program;
+ * -EINVAL when it is no profwrap cluster file, when its tables do not have the same number of ranks
+ * (R) or steps (S), or when a row refers to a row that does not exist. */
 int pw_cluster_load(const char *path, struct pw_cluster **out);
 
 #endif

@@ -20,10 +20,11 @@ struct pw_h5_storage {
  * elements are larger than profwrap writes. */
 int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out);
 
-/* Checks the number of rows and columns, `dims`, whose product does not overflow; an element takes
- * `row_size` bytes in memory. Returns 0; -EINVAL when the bytes that the file stores for the
- * dataset cannot hold them: HDF5 would fill rows that were never written with zeros. -EINVAL also
- * when there are more chunks than the file can have addresses for. */
+/* Checks the number of rows and columns, `dims`. The caller has checked that their product does not
+ * overflow. An element takes `row_size` bytes in memory. Returns 0, or -EINVAL in two cases: the
+ * bytes that the file stores for the dataset cannot hold so many elements (HDF5 would fill rows
+ * that were never written with zeros); or there are more chunks than the file can have addresses
+ * for. */
 int pw_h5_vet_rows(hid_t file, hid_t dataset, const struct pw_h5_storage *storage,
                    const hsize_t dims[2], size_t row_size);
 
