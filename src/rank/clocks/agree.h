@@ -2,10 +2,11 @@
  * at MPI_Init of their applications and while they wait for it. Tool code; does not wait: the
  * caller polls.
  *
- * Over MPI every rank must take part or none. A rank whose application enters MPI_Init with a probe
- * registers a file in the output directory; rank 0, once it sees all of them, decides "yes". A
- * collector that has waited too long decides "no". The decision is a symbolic link. On every file
- * system, NFS included, creating it is atomic and fails when it exists, so there is only one
+ * Either all ranks take part in the synchronisation over MPI, or none. When the application of a
+ * rank enters MPI_Init with a probe, the rank's collector creates a file in the output directory.
+ * When rank 0's collector sees the files of all ranks, it decides "yes". A collector that has
+ * waited too long decides "no". The decision is a symbolic link. On every file system, NFS
+ * included, creating a link is atomic, and fails when the link exists. So there is only one
  * decision. */
 #ifndef PW_RANK_CLOCKS_AGREE_H
 #define PW_RANK_CLOCKS_AGREE_H

@@ -24,7 +24,7 @@ struct pw_clockprobe;
 struct pw_clockprobe_cost {
     int64_t cpu_ns;    /* CPU time of the thread */
     int64_t exchanges; /* answered probes: received, or sent as the reference */
-    int64_t refused;   /* packets that were read and were of another sender or too late */
+    int64_t refused;   /* packets that were read, but came from another sender or too late */
 };
 
 /* Returns the number with which the packets of a job begin. */

@@ -4,7 +4,8 @@
  * caller polls.
  *
  *     .clock-key               the job's secret, readable by its owner only
- * and symbolic links whose target is data and no path:
+ *
+ * The other files are symbolic links. The target of each is not a path, but data:
  *
  *     .clock-domain-HASH       the addresses of a clock domain's leader
  *     .clock-reference         the hash of rank 0's domain

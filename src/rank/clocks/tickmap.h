@@ -2,10 +2,10 @@
  * namespace). The drain reads both clocks, the intake adds the readings and converts. Tool code,
  * one thread; the map belongs to the intake.
  *
- * The collector reads both clocks together now and then; between two such readings the map is
- * linear, so its error is that of the readings (about 20 ns), however wrong the TSC's nominal rate
- * is. Memory is bounded: when the table is full, every second reading of the older half is dropped.
- */
+ * From time to time, the collector reads both clocks together. Between two such readings the map is
+ * linear. So its error is that of the readings (about 20 ns), even if the TSC's nominal rate is
+ * wrong. Memory is bounded: when the table is full, every second reading of the older half is
+ * dropped. */
 #ifndef PW_RANK_CLOCKS_TICKMAP_H
 #define PW_RANK_CLOCKS_TICKMAP_H
 
@@ -47,7 +47,7 @@ void pw_tickmap_add(struct pw_tickmap *map, uint64_t ticks, int64_t ns);
  * readings, `ticks` is taken as ns. */
 int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks);
 
-/* Returns the local time for a time that is in local ns already: applies `test` only. */
+/* Applies `test` to a time that is in local ns already. Returns the changed time. */
 int64_t pw_tickmap_shown(const struct pw_tickmap *map, int64_t ns);
 
 #endif

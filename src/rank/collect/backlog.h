@@ -1,7 +1,7 @@
 /* A queue of records and clock readings that are in the journal and wait for the intake, in the
- * order in which they came. Because of it, the drain can free a record's place in the ring as soon
- * as the record is in the journal; the intake takes ten times as long for a record. Called by
- * drain.c only. Tool code; calls the intake when the queue is full. */
+ * order in which they came. With this queue, the drain can free a record's place in the ring as
+ * soon as the record is in the journal. The intake would take ten times as long. Called by drain.c
+ * only. Tool code; calls the intake when the queue is full. */
 #ifndef PW_RANK_COLLECT_BACKLOG_H
 #define PW_RANK_COLLECT_BACKLOG_H
 
@@ -23,9 +23,10 @@ struct pw_backlog;
  * backlog. */
 struct pw_backlog *pw_backlog_create(struct pw_intake *intake, size_t most_bytes);
 
-/* Appends room for `n` <= PW_JOURNAL_BATCH records of ring `ring`, which the caller fills before it
- * calls another function of this file. When the backlog is full, the oldest entries go to the
- * intake first. Returns NULL when memory is short: then all entries were handed over. */
+/* Appends an entry for `n` <= PW_JOURNAL_BATCH records of ring `ring` and returns it. The caller
+ * must fill in the records before it calls another function of this file. When the backlog is full,
+ * the oldest entries go to the intake first. Returns NULL when memory is short. Then all entries
+ * were handed over to the intake. */
 struct pw_record *pw_backlog_add_records(struct pw_backlog *backlog, int ring, uint32_t n);
 
 /* Appends a clock reading. Returns 0 when the backlog is empty: then the caller passes the reading
@@ -38,7 +39,8 @@ uint64_t pw_backlog_hand_over(struct pw_backlog *backlog);
 
 void pw_backlog_hand_over_all(struct pw_backlog *backlog);
 
-/* Returns the number of batches and readings that wait; the bytes of memory that they take. */
+/* The first function returns the number of batches and readings that wait, the second the bytes of
+ * memory that they take. */
 uint64_t pw_backlog_waiting(const struct pw_backlog *backlog);
 int64_t pw_backlog_bytes(const struct pw_backlog *backlog);
 

@@ -61,15 +61,16 @@ void pw_drain_sync(struct pw_drain *drain);
 void pw_drain_signal(struct pw_drain *drain);
 
 /* To be called after the program's end. Takes the remaining records, the losses for which the ring
- * has no record yet, and the calls that were open. Returns 0, or -errno when there is a journal and
- * a ring could not be mapped because memory or descriptors are missing; then only records of the
- * other rings were added, and recovery can take the rest later. A ring that can never be mapped is
- * counted as lost calls. */
+ * has no record yet, and the calls that were open. A ring that can never be mapped is counted as
+ * lost calls. When there is a journal, and memory or descriptors were missing to map a ring, this
+ * function takes only the records of the other rings, and returns -errno. Recovery can take the
+ * rest later. Otherwise returns 0. */
 int pw_drain_finish(struct pw_drain *drain);
 
-/* As pw_drain_finish(), but records that the journal cannot take stay in their ring (no program
- * waits for room in it any more). Returns also the journal's -errno; then only records of rings
- * were added. */
+/* As pw_drain_finish(), but records that the journal cannot take stay in their ring: after the
+ * program's end, nobody waits for room in the ring. When a write to the journal failed, this
+ * function adds only records of rings, no losses and no open calls, and returns the -errno of the
+ * write. */
 int pw_drain_finish_whole(struct pw_drain *drain);
 
 void pw_drain_destroy(struct pw_drain *drain);

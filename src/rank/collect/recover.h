@@ -15,8 +15,8 @@
  * journal stays. */
 int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors);
 
-/* Whether the rank's journal was written on the host of this clock domain, which also has its
- * rings. False when the journal cannot be read. */
+/* Whether the rank's journal was written on the host of this clock domain. The rank's rings can
+ * only be on that host. False when the journal cannot be read. */
 int pw_recover_is_of(const char *dir, int rank, uint64_t clock_domain);
 
 /* ---- makes a rank file from a journal, by the same intake as while a program runs ---- */
@@ -24,7 +24,7 @@ int pw_recover_is_of(const char *dir, int rank, uint64_t clock_domain);
 struct pw_replay_job {
     const char *journal; /* its path */
     const char *dir;     /* directory of the new rank file */
-    int complete;        /* as in the file; 0: it is a snapshot of a run that goes on */
+    int complete;        /* as in the file; 0: it is a snapshot of a running job */
     int64_t cut_step;    /* the file ends where this step begins, if the step was recorded; -1: no
                           * cut */
 };

@@ -1,7 +1,8 @@
 /* One rank's HDF5 file while it is being written: tables, names, attributes. Written by the intake
- * and the tool halves of collectors, by recovery, the import and the simulator. It is built as
- * NAME.part and renamed when it is closed in order, so that a file rank-NNNNN.h5 is whole. Tool
- * code, one thread; a write that fails is remembered and returned at the close. */
+ * and the tool halves of collectors, by recovery, the import and the simulator. The file has the
+ * name rank-NNNNN.h5.part until it is closed in order. Then it is renamed, so a file rank-NNNNN.h5
+ * is always whole. Tool code, one thread. When a write fails, pw_rankfile_close() returns the
+ * error. */
 #ifndef PW_RANK_FILE_RANKFILE_H
 #define PW_RANK_FILE_RANKFILE_H
 
@@ -77,8 +78,8 @@ int32_t pw_rankfile_new_comm(struct pw_rankfile *file);
 /* Sets the contents of a reserved row of /comms. */
 void pw_rankfile_set_comm(struct pw_rankfile *file, int32_t row, const struct pw_row_comms *comm);
 
-/* Returns the size of the file if it were closed now, at most: rows that are not written yet are
- * counted uncompressed. */
+/* Returns an upper bound of the size that the file would have if it were closed now. Rows that are
+ * not written yet are counted uncompressed. */
 int64_t pw_rankfile_bytes(const struct pw_rankfile *file);
 
 int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table);

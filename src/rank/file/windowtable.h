@@ -1,5 +1,5 @@
-/* The windows of recording as rows of /windows, and the time between them as gaps. Called by
- * collect/intake.c. Tool code; writes only at the end. */
+/* Collects the windows of recording. Writes them as rows of /windows, and the pauses of recording
+ * as rows of /events/gap. Called by collect/intake.c. Tool code; writes only at the end. */
 #ifndef PW_RANK_FILE_WINDOWTABLE_H
 #define PW_RANK_FILE_WINDOWTABLE_H
 

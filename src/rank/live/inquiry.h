@@ -57,8 +57,8 @@ void pw_inquiry_end(struct pw_inquiry *inquiry);
 /* Frees the answers. */
 void pw_inquiry_fini(struct pw_inquiry *inquiry);
 
-/* Lists the ranks that run in `dir`, by the names of their files: *ranks is sorted; free() it.
- * Returns their number, or -errno. */
+/* Finds the ranks that run in `dir`, by the names of their files. *ranks is sorted; the caller
+ * frees it with free(). Returns the number of these ranks, or -errno. */
 int pw_inquiry_running(const char *dir, int32_t **ranks);
 
 /* ---- for the collector, which answers ---- */

@@ -55,8 +55,8 @@ enum pw_mpi_abi_id { PW_MPI_OPEN_MPI, PW_MPI_MPICH, PW_MPI_ABIS };
 struct pw_gate {
     int on;
     /* 1 + the level at which MPI calls are recorded; 0: MPI is not initialised; -1: recording is
-     * paused. It is one word, so that each call is either recorded or counted as paused. 0 of the
-     * ABIs that the MPI library does not have. */
+     * paused. It is one word, so that each call is either recorded or counted as paused. It stays 0
+     * for the ABIs that the MPI library does not have. */
     _Atomic int mpi[PW_MPI_ABIS];
     _Atomic int paused; /* 1 while nothing is to be recorded */
     /* During a pause: number of operations that began before it and have not completed; -1: not

@@ -25,7 +25,8 @@ void pw_recording_switch(struct pw_thread *thread, int starts, enum pw_opened ca
 /* Obeys an order that takes effect at once. */
 void pw_recording_obey(struct pw_thread *thread);
 
-/* MPI calls can be recorded (after MPI_Init) or no longer (MPI_Finalize). */
+/* Says that MPI calls can be recorded from now on (`is_up`, after MPI_Init), or no longer (in
+ * MPI_Finalize). */
 void pw_recording_set_mpi(enum pw_mpi_abi_id abi, int is_up);
 
 /* Records MPI calls at this level from now on; before that the level is the run's. */

@@ -1,14 +1,15 @@
-/* Finds the real definition of a function that the probe wraps: the one that the caller would get
- * if the probe did not define a function of that name before it. Called by the wrappers of MPI,
- * NCCL, CUDA, ROCm and torch. In-app: results are kept in a table of limited size.
+/* Finds the real definition of a function that the probe wraps: the definition that the caller
+ * would get without the probe. Called by the wrappers of MPI, NCCL, CUDA, ROCm and torch. In-app:
+ * results are kept in a table of limited size.
  *
- * When exactly one object of the process defines the function, and it is among those that the
- * caller was loaded with, that definition is used. The loader (dlsym) is not asked then: a thread
- * in dlopen() holds its lock while constructors run, and a constructor may wait for the calling
- * thread. The objects are read under the lock of dl_iterate_phdr(). The loader holds this lock only
- * while it changes the list; no code of the program runs under it except callbacks of that
- * function. When several objects define the function, one of them may have been added to the global
- * scope: then the loader is asked, once for each function and calling object. */
+ * When exactly one object of the process defines the function, and this object is among those that
+ * the caller was loaded with, its definition is used. This case must not call the loader (dlsym): a
+ * thread in dlopen() holds the loader's lock while constructors run, and a constructor may wait for
+ * the calling thread. The objects are read under another lock, that of dl_iterate_phdr(). The
+ * loader holds this lock only while it changes the list of objects. No code of the program runs
+ * under it, except callbacks of dl_iterate_phdr(). When several objects define the function, the
+ * loader is asked, once for each function and calling object, because one of these objects may have
+ * been added to the global scope. */
 #ifndef PW_RANK_PROBE_SCOPE_H
 #define PW_RANK_PROBE_SCOPE_H
 
@@ -39,7 +40,7 @@ bool pw_scope_recall(const struct pw_scope_query *query, struct pw_scope_answer 
 /* Finds the definition and stores the answer in the cache. */
 struct pw_scope_answer pw_scope_find(const struct pw_scope_query *query);
 
-/* Returns the definition as a function, from the cache where it has it. NULL: no definition. */
+/* Returns the definition as a function, from the cache if possible. NULL: no definition. */
 typedef void pw_any_function(void);
 pw_any_function *pw_scope_function(const char *symbol, const void *caller);
 
@@ -58,8 +59,9 @@ void *pw_scope_needed(const struct link_map *object, const char *symbol, size_t 
 typedef bool pw_scope_test(const struct dl_phdr_info *info, const void *what);
 bool pw_scope_path(pw_scope_test *is_wanted, const void *what, size_t n, char path[PATH_MAX]);
 
-/* Tests for pw_scope_path(). `what` is the beginning of the file's name; or a function that the
- * object defines, or takes from another object. All are false for the probe. */
+/* Tests for pw_scope_path(). `what` is, in this order: the beginning of the file's name; a function
+ * that the object defines; a function that the object takes from another one. All tests are false
+ * for the probe. */
 pw_scope_test pw_scope_is_named, pw_scope_is_defining, pw_scope_is_importing;
 
 /* Returns a number that changes whenever an object is loaded; 0: not known. */

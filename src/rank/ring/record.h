@@ -41,10 +41,10 @@ enum pw_record_type {
     /* Collector nvtx. */
     PW_REC_NVTX,         /* a range or mark, as PW_REC_RANGE */
     PW_REC_NVTX_START,   /* a range of the process begins: any thread may end it */
-    PW_REC_NVTX_END,     /* and ends */
-    PW_REC_NVTX_PAYLOAD, /* one field of what is attached to a range */
+    PW_REC_NVTX_END,     /* such a range ends */
+    PW_REC_NVTX_PAYLOAD, /* one field of the data that are attached to a range */
     PW_REC_NVTX_THREAD,  /* the name of a thread */
-    PW_REC_NVTX_STEP,    /* as PW_REC_STEP, by the name of a range */
+    PW_REC_NVTX_STEP,    /* as PW_REC_STEP; recognised by the name of a range */
     /* Collectors of GPUs. */
     PW_REC_GPU_KERNEL,
     PW_REC_GPU_COPY,
@@ -53,27 +53,27 @@ enum pw_record_type {
     PW_REC_GPU_SYNC,     /* the program waits for a GPU */
     PW_REC_GPU_MEMORY,   /* memory is allocated or freed */
     PW_REC_GPU_DEVICE,   /* a GPU that the program can use */
-    PW_REC_GPU_OVERHEAD, /* a stretch that the library took for itself */
+    PW_REC_GPU_OVERHEAD, /* time that the library took for itself */
     PW_REC_GPU_GAP,      /* nothing was recorded; `op` is enum pw_reason */
     PW_REC_GPU_STATE,    /* whether GPUs could be recorded */
     /* Collector nccl. */
     PW_REC_NCCL_COMM,    /* a communicator */
-    PW_REC_NCCL_CALL,    /* what the program asked NCCL for */
-    PW_REC_NCCL_TASK,    /* how NCCL does it, and in which kernel */
-    PW_REC_NCCL_CHANNEL, /* one channel of that kernel, by its own clock */
-    PW_REC_NCCL_PROXY,   /* what a proxy thread did for it with one peer */
+    PW_REC_NCCL_CALL,    /* an operation as the program called it */
+    PW_REC_NCCL_TASK,    /* how NCCL executes an operation, and in which kernel */
+    PW_REC_NCCL_CHANNEL, /* one channel of the operation's kernel, by the GPU's clock */
+    PW_REC_NCCL_PROXY,   /* the work of a proxy thread for the operation, with one peer */
     PW_REC_NCCL_REFUSED, /* events that found no room in the probe */
     PW_REC_NCCL_PLUGIN,  /* the profiler plugin is there, and reports all operations */
     /* Collector torch. */
     PW_REC_TORCH_GROUP,   /* a process group, as PW_REC_COMM_DEF */
     PW_REC_TORCH_MEMBERS, /* as PW_REC_COMM_MEMBERS */
     PW_REC_TORCH_CALL,    /* an operation was begun */
-    PW_REC_TORCH_DONE,    /* it ended; its thread began it at `start` */
-    PW_REC_TORCH_WAIT,    /* the program waited for it, or for all */
+    PW_REC_TORCH_DONE,    /* an operation ended; its thread began it at `start` */
+    PW_REC_TORCH_WAIT,    /* the program waited for an operation, or for all */
     /* Collector mindspore. */
     PW_REC_MCCL_GROUP,   /* a group of ranks, as PW_REC_COMM_DEF */
     PW_REC_MCCL_MEMBERS, /* as PW_REC_COMM_MEMBERS */
-    PW_REC_MCCL_CALL,    /* an operation, as PW_REC_TORCH_CALL: it ended with the call */
+    PW_REC_MCCL_CALL,    /* as PW_REC_TORCH_CALL, but the operation ended with the call */
     /* Collector null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT
@@ -93,10 +93,10 @@ enum {
     PW_ACTIVITY_MINDSPORE = 512,
 };
 
-/* Whose GPUs: `op` of PW_REC_GPU_STATE, flags of PW_REC_GPU_DEVICE. */
+/* Makers of GPUs: `op` of PW_REC_GPU_STATE, flags of PW_REC_GPU_DEVICE. */
 enum pw_gpu_make { PW_GPU_CUDA, PW_GPU_ROCM, PW_GPU_MAKES };
 
-/* What a maker's library may refuse to tell, numbers of bits. */
+/* Data that a maker's library may refuse to give; numbers of bits. */
 enum pw_gpu_lack {
     PW_GPU_LACKS_COPIES = 0,
     PW_GPU_LACKS_SETS,
@@ -109,43 +109,43 @@ enum pw_gpu_lack {
     PW_GPU_LACKS,
 };
 
-/* Flags of PW_REC_GPU_API: it launches what runs on a device; it gets a row of its own. */
+/* Flags of PW_REC_GPU_API: the call launches work on a device; the call gets a row of its own. */
 enum { PW_GPU_LAUNCHES = 1, PW_GPU_HAS_ROW = 2 };
 
-/* Flags of PW_REC_GPU_KERNEL: the upper half of graph_node is the graph's number; how many
- * registers it has is not known. */
+/* Flags of PW_REC_GPU_KERNEL: the upper half of graph_node is the graph's number; the number of
+ * registers is not known. */
 enum { PW_GPU_GRAPH_ABOVE = 1, PW_GPU_NO_REGISTERS = 2 };
 
-/* Flags of PW_REC_GPU_COPY: enum pw_copy, and whether the call did not wait for it. */
+/* Flags of PW_REC_GPU_COPY: enum pw_copy, and whether the call returned before the copy ended. */
 enum { PW_GPU_COPY_KIND = 0x7f, PW_GPU_ASYNCHRONOUS = 0x80 };
 
 /* Flags of PW_REC_THREAD. */
 enum { PW_THREAD_NEW_PROCESS = 1 };
 
-/* Flags of PW_REC_STEP and PW_REC_NVTX_STEP. PARTIAL: not all of it is recorded; of the step that
- * is under way already, only that is said. */
+/* Flags of PW_REC_STEP and PW_REC_NVTX_STEP. PARTIAL: only a part of the step is recorded. If such
+ * a record has the number of the current step, it begins no step: it only flags the current one. */
 enum { PW_STEP_WARMUP = 1, PW_STEP_PARTIAL = 2 };
 
-/* Flags of PW_REC_WINDOW: enum pw_window_state, and whether it begins another window. */
+/* Flags of PW_REC_WINDOW: enum pw_window_state, and whether the record begins another window. */
 enum { PW_WINDOW_STATE = 3, PW_WINDOW_NEW = 4 };
 
-/* Flags of PW_REC_NCCL_CALL. ALONE: there will be no task, so that the call's times are all that is
- * known of it. */
+/* Flags of PW_REC_NCCL_CALL. ALONE: there will be no task, so only the call's times are known. */
 enum {
     PW_NCCL_CALL_CAPTURED = 1, /* into a CUDA graph */
     PW_NCCL_CALL_ROOT = 2,     /* this rank is the root */
     PW_NCCL_CALL_ALONE = 4,
 };
 
-/* Flags of PW_REC_NCCL_TASK. LAUNCHED: its times are those of the kernel's launch; else its kernel
- * was launched before them. REPLAYED: again, by a CUDA graph. CAPTURED: no task, but the launch of
- * a kernel, which a CUDA graph captures, with what was captured of the communicator before. */
+/* Flags of PW_REC_NCCL_TASK. LAUNCHED: the times are those of the kernel's launch; without this
+ * flag, the kernel was launched before these times. REPLAYED: a CUDA graph executes the task again.
+ * CAPTURED: the record is not a task. It is the launch of a kernel that a CUDA graph captures; the
+ * kernel executes the calls of the communicator that were captured before. */
 enum { PW_NCCL_TASK_LAUNCHED = 1, PW_NCCL_TASK_REPLAYED = 2, PW_NCCL_TASK_CAPTURED = 4 };
 
-/* Bit of the handle in an open call that waits for a process group of PyTorch: the rest is the
- * group's index. No address of a program has it. */
+/* This bit in the handle of an open call shows that the call waits for a process group of PyTorch.
+ * The other bits are the group's index. No address of a program has this bit. */
 #define PW_TORCH_HANDLE (UINT64_C(1) << 63)
-/* The same of a thread in a collective of MindSpore. */
+/* The same for a call that is in a collective of MindSpore. */
 #define PW_MCCL_HANDLE (UINT64_C(1) << 62)
 
 /* Flags of PW_REC_NCCL_PROXY. */
@@ -158,7 +158,7 @@ enum { PW_STRING_PIECE = 28, PW_RUNS_PER_RECORD = 2 };
 
 enum { PW_LOST_KINDS = PW_LOST_OTHER + 1 };
 
-/* What events refer to, rather than an event itself. */
+/* Whether the lost record is a definition that events refer to, and not an event. */
 static inline int pw_lost_is_definition(enum pw_lost kind)
 {
     return kind == PW_LOST_NAME || kind == PW_LOST_OTHER;
@@ -168,7 +168,7 @@ static inline int pw_lost_is_definition(enum pw_lost kind)
 enum { PW_STACK_PIECE = 3, PW_MAX_STACK = 64 };
 
 struct pw_record {
-    uint64_t start, end; /* ticks; of ranges of the past local ns (pw_record_is_past) */
+    uint64_t start, end; /* ticks; if pw_record_is_past(), local ns */
     uint8_t type, flags;
     uint16_t op;
     uint32_t stack; /* id, 0 none */
@@ -189,7 +189,7 @@ struct pw_record {
             int32_t remote_size; /* 0 but for intercommunicators */
             uint32_t name;
             uint32_t source;
-            uint64_t handle; /* as in pw_open_call; the newest communicator that has it is meant */
+            uint64_t handle; /* as in pw_open_call; it means the newest communicator that has it */
         } def;
         struct {
             uint32_t comm;
@@ -219,7 +219,7 @@ struct pw_record {
             uint16_t depth, kind; /* enum pw_kind */
             union {
                 uint32_t domain;
-                uint32_t lane; /* of the past: the thread that it is said to be of */
+                uint32_t lane; /* if pw_record_is_past(): the thread number that the range gets */
             };
             uint32_t category, shapes;
             uint32_t sequence; /* 1 + the number, 0 none */
@@ -263,10 +263,10 @@ struct pw_record {
             int64_t step; /* -1: none begins */
         } step;
         struct {          /* `op` is enum pw_opened: who decided it */
-            int64_t step; /* opening: that it begins with; closing: the last one; -1 none */
+            int64_t step; /* opening: the first step; closing: the last step; -1 none */
         } window;
-        /* For what ran on a device, `op` is the device. Each number has its largest value's room.
-         */
+        /* For activities on a device, `op` is the device. Each field has room for the largest value
+         * of its number. */
         struct { /* `stack` is the kernel's name; `flags` are above */
             uint64_t graph_node;
             uint32_t correlation, context, stream;
@@ -306,7 +306,7 @@ struct pw_record {
             unsigned char uuid[16];
             uint64_t memory_bytes;
             uint16_t multiprocessors, capability; /* 100 * major + minor; 0 not known */
-            uint16_t warps, blocks;               /* of a multiprocessor, at most; as are these: */
+            uint16_t warps, blocks;               /* these four: largest per multiprocessor */
             uint16_t shared_kib, registers_k;
             uint32_t bus; /* of AMD: domain << 16 | bus << 8 | device << 3 | function */
         } device;
@@ -315,10 +315,10 @@ struct pw_record {
         } device_gap;
         struct {
             uint32_t version, level;
-            int32_t result; /* CUPTI's, or enum pw_cuda_refusal; 0: no complaint */
+            int32_t result; /* CUPTI's, or enum pw_cuda_refusal; 0: no error */
             uint32_t is_recording;
             uint64_t device_bytes;
-            uint32_t lacking; /* bits of enum pw_gpu_lack: not recorded though the rest is */
+            uint32_t lacking; /* bits of enum pw_gpu_lack: not recorded; all other data are */
             int32_t lacking_result;
         } gpu_state;
         struct {
@@ -399,19 +399,19 @@ struct pw_record {
 
 static_assert(sizeof(struct pw_record) == 64, "a record is one cache line");
 
-/* A range of before, which another profiler measured. */
+/* Whether the record is a range that another profiler measured and that was recorded afterwards. */
 static inline int pw_record_is_past(const struct pw_record *record)
 {
     return record->type == PW_REC_RANGE && (record->flags & PW_RANGE_PAST);
 }
 
-/* A step begins, or ends; see record.step. */
+/* Whether the record marks the begin or end of a step; see record.step. */
 static inline int pw_record_is_step(const struct pw_record *record)
 {
     return record->type == PW_REC_STEP || record->type == PW_REC_NVTX_STEP;
 }
 
-/* What a record is to those who miss it. */
+/* Returns the kind under which the record is counted when it is lost. */
 static inline enum pw_lost pw_record_kind(const struct pw_record *record)
 {
     switch (record->type) {

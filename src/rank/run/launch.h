@@ -90,9 +90,10 @@ void pw_launch_outlive_signals(_Atomic uint32_t *wake);
  * reasons. First, launchers end a job by killing process groups, sometimes before the collector
  * could close the file: mpirun waits one second between SIGTERM and SIGKILL, but not when another
  * rank ends in that second. In its own session, the collector is not killed; it detects the
- * program's end and closes the file. Second, the end of the program could hang up the collector
- * when both are stopped: Linux sends SIGHUP to a stopped process group when the last process ends
- * that is in the same session, outside the group, and a parent of one in it (setpgid(2)). */
+ * program's end and closes the file. Second, Linux could send SIGHUP to the collector when it is
+ * stopped and the program ends: a stopped process group gets SIGHUP when it becomes orphaned, that
+ * is, when no process of the group has a parent any more that is in the same session and outside
+ * the group (setpgid(2)). */
 void pw_launch_leave_session(void);
 
 /* Starts `path`. Returns the pid, or the -errno because of which it could not be executed. -ESRCH

@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-/* Returns the bytes of the machine, or the smallest limit of the process's cgroup and those above
- * it, whichever is less; INT64_MAX when none is known. `root` is prefixed to /proc and /sys. */
+/* Returns the bytes of the machine's memory, or the smallest limit of the process's cgroup and the
+ * cgroups above it, whichever is less. INT64_MAX when neither is known. `root` is prefixed to /proc
+ * and /sys. */
 int64_t pw_memory_limit(const char *root);
 
 #endif

@@ -12,8 +12,8 @@ enum { PW_OUTDIR_SHARED = 1 };
  * it and `is_trusted` is 0; or another -errno. */
 int pw_outdir_prepare(const char *dir, const char *job, int is_trusted, char *problem, int size);
 
-/* Checks before the job's name is known whether a new job may write into `dir`. Returns 0 when it
- * does not exist, is empty, or has the mark of a job that is not merged, which may be this job;
+/* Checks whether a new job may write into `dir`, before the job's name is known. Returns 0 when
+ * `dir` does not exist, is empty, or has the mark of a job that is not merged (it may be this job);
  * else -EEXIST, with `problem` set. */
 int pw_outdir_check_new(const char *dir, char *problem, int size);
 

@@ -1,8 +1,8 @@
-/* Detects whether a process, which need not be our child, has ended, and with which status if that
- * can be known. Called by launch.c, recovery and the sweep. Tool code.
+/* Detects whether a process has ended, and reads its exit status if possible. The process need not
+ * be a child of the caller. Called by launch.c, recovery and the sweep. Tool code.
  *
- * Uses a pidfd where the kernel (Linux 5.3) and the sandbox allow it, else /proc, where the start
- * time distinguishes a process from a later one with the same pid. */
+ * Uses a pidfd where the kernel (Linux 5.3) and the sandbox allow it. Otherwise it uses /proc: the
+ * start time there distinguishes the process from a later one with the same pid. */
 #ifndef PW_RANK_RUN_PROCESS_H
 #define PW_RANK_RUN_PROCESS_H
 
