@@ -46,7 +46,7 @@ struct pw_findings_input {
     const struct pw_matrix *matrix;
     const struct pw_instances *instances;
     struct pw_graph_parts *parts; /* of the dependency graph; pw_findings_make() frees them */
-    /* These tell work that differs by design from slow ranks. */
+    /* These two distinguish slow ranks from ranks whose work differs by design. */
     const struct pw_roles *roles;
     const struct pw_amounts *amounts;
 };

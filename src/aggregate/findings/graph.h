@@ -1,7 +1,7 @@
 /* Builds the run's dependency graph for the replay (analysis/replay.h) on process 0, from the parts
- * that all processes gathered; and judges which sends wait for their receive. findings.c builds it;
- * whatif.c, slownetwork.c and imbalancerows.c replay it. A graph does not change once it is built:
- * a replay that changes nodes has a copy of them. No MPI, no I/O. */
+ * that all processes gathered. Also decides which sends wait for their receive. findings.c builds
+ * the graph; whatif.c, slownetwork.c and imbalancerows.c replay it. A graph does not change once it
+ * is built: a replay with changed nodes uses a copy of them. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_GRAPH_H
 #define PW_AGGREGATE_FINDINGS_GRAPH_H
 
@@ -10,7 +10,7 @@
 
 /* ---- which sends wait for their receive ---- */
 
-enum { PW_SENDMODE_SIZES = 520 }; /* eighths of powers of two */
+enum { PW_SENDMODE_SIZES = 520 }; /* number of size classes: pw_size_eighth() */
 
 /* For each size, the sends that began to block before their receive: how many waited for the
  * receive, and how many had ended before it. */
@@ -26,7 +26,8 @@ void pw_sendmode_see(struct pw_sendmode *mode, const struct pw_graph_op *send,
 int pw_sendmode_waits(const struct pw_sendmode *mode, const struct pw_graph_op *send);
 
 /* The transfer that is a node's cost: the rank's part in a collective, or a message. When a call
- * completed several messages, it is the last that began, or the last between hosts. */
+ * completed several messages, this is the message that began last, or that began last between
+ * hosts. */
 struct pw_graph_transfer {
     int64_t instance, size; /* instance -1: a message */
     int32_t node, peer;     /* peer: world rank of a message; -1: not known */

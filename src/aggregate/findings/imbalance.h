@@ -1,6 +1,6 @@
-/* Work that differs by design: it is subtracted from the step trace before the search for
- * stragglers, and described by rows of /imbalances. Called by findings.c on process 0, in the order
- * of the functions below; stragglers are found after the first. No MPI, no I/O. */
+/* Finds work that differs by design, subtracts it from the step trace before the search for
+ * stragglers, and describes it in rows of /imbalances. findings.c calls the functions on process 0,
+ * in the order below, and searches for stragglers after the first one. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_IMBALANCE_H
 #define PW_AGGREGATE_FINDINGS_IMBALANCE_H
 
@@ -11,7 +11,7 @@
 #include "analysis/amount.h"
 
 struct pw_imbalance {
-    struct pw_matrix adjusted; /* the measured steps without it; empty: nothing differs by design */
+    struct pw_matrix adjusted; /* measured steps without that work; empty: none differs by design */
     struct pw_row_c_imbalance *rows;
     size_t n;
     struct pw_whatif_changes changes; /* for the replay */

@@ -33,7 +33,7 @@ int pw_imbalance_describe(struct pw_imbalance_work *work);
  * -ENOMEM. */
 int pw_imbalance_find_varying(struct pw_imbalance_work *work);
 
-/* Adds a row about that, when no amounts explain it. */
+/* Adds a row about the varying work that was found, when no amounts explain it. */
 void pw_imbalance_describe_varying(struct pw_imbalance_work *work);
 
 #endif

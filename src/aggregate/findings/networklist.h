@@ -12,7 +12,7 @@ struct pw_net_transfer {
     int32_t kind;     /* number of the kind: same operation, size class and number of members */
     int32_t link;     /* number of the pair of ranks, or of the communicator */
     int32_t hosts[2]; /* the hosts of a message; -1: a collective */
-    uint8_t waited;   /* 1: nothing hid it */
+    uint8_t waited;   /* 1: the transfer was not hidden */
     uint8_t is_tail;  /* see struct pw_graph_transfer */
 };
 

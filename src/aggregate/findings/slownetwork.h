@@ -1,6 +1,6 @@
-/* Finds the links, hosts and stretches of the run whose transfers took longer than others like
- * them, and what they cost by the replay. Called by findings.c, and by aggregate.c when the samples
- * are known; on process 0. No MPI, no I/O. */
+/* Finds the links, hosts and stretches of the run whose transfers took longer than other transfers
+ * of the same kind. Computes their cost by the replay. Called by findings.c, and by aggregate.c
+ * when the samples are known; on process 0. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_SLOWNETWORK_H
 #define PW_AGGREGATE_FINDINGS_SLOWNETWORK_H
 

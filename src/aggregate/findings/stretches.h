@@ -6,9 +6,9 @@
 
 #include "aggregate/findings/findings.h"
 
-/* Adds the stretches to the stragglers. Of a rank's stretch and its rows from steps, those that
- * explain more of the loss are kept. Sorts all rows by loss. For process 0. Returns 0 or
- * -ENOMEM. */
+/* Adds the stretches to the stragglers. When a rank has a stretch and also rows that were found
+ * from steps, the one that explains more of the loss is kept: the stretch or the rows. Sorts all
+ * rows by loss. For process 0. Returns 0 or -ENOMEM. */
 int pw_stretches_find(struct pw_findings *findings, const struct pw_world *world,
                       const struct pw_matrix *matrix, const struct pw_instances *instances);
 

@@ -29,7 +29,7 @@ struct pw_whatif_change {
     const float *more_ns;
     uint32_t phases; /* bit P: the phase P changes; 0: the phases that pw_share_amounts()
                         (analysis/sharing.h) finds */
-    int parts;       /* 1: also makes what the ranks send in an Alltoallv, for example, equal */
+    int parts;       /* 1: also makes the unequal parts of a collective (Alltoallv) equal */
 };
 
 /* The excess of a straggler over its peers, and its phases. */

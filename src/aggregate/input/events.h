@@ -6,8 +6,8 @@
 
 #include "aggregate/input/input.h"
 
-/* 1 when the event has only the time at which the host requested it. Then neither its duration is
- * known, nor which rank waited. */
+/* 1 when only the time is known at which the host requested the operation. Then its duration and
+ * the rank that waited are unknown. */
 static inline int pw_events_is_enqueued(const struct pw_row_comm_event *event)
 {
     return event->source != PW_SOURCE_MPI && (event->flags & PW_FLAG_ENQUEUED);

@@ -30,7 +30,7 @@ struct pw_input {
     int64_t *starts_after;
     int64_t messages;
     int communicates;   /* 1: an event of the rank involves other ranks */
-    int is_silent;      /* 1: it does not, and should: its waits are not known */
+    int is_silent;      /* 1: no event does, but some should: the rank's waits are not known */
     int64_t impossible; /* number of rows with impossible values, which are ignored */
     struct pw_start_index start_index;
     struct pw_progress *progress; /* counts the rows that are read */

@@ -12,13 +12,13 @@ typedef void pw_gap_visitor(void *context, const struct pw_row_gap *row);
 /* Calls `visit` for each row of /events/gap; of a damaged table, for the rows before the damage. */
 void pw_gaps_visit(const struct pw_input *input, pw_gap_visitor *visit, void *context);
 
-/* Notes for every input of this process how many records of each kind it lost, and how long its
- * program waited for room in its rings if that was more than 0.1 % of its run. */
+/* Adds notes about every input of this process: how many records of each kind it lost; and how long
+ * its program waited for room in its rings, if that was more than 0.1 % of its run. */
 void pw_gaps_note(struct pw_job *job);
 
 /* ---- MPI calls that were not recorded ---- */
 
-/* Notes for every input of this process why MPI calls of its rank were not recorded. */
+/* Adds a note about every input of this process whose rank has unrecorded MPI calls: the reason. */
 void pw_unrecorded_note(struct pw_job *job);
 
 /* Finds which inputs are silent, and whether the job is; notes when the job has several ranks and
@@ -33,9 +33,9 @@ void pw_unrecorded_note_silence(struct pw_job *job, int is_incomplete);
  * are complete. */
 void pw_lost_find(const struct pw_input *input, unsigned kinds, struct pw_spans *out);
 
-/* The same for the records that own work depends on: communication and steps. When a rank reports
- * amounts of work and lost records in every step, losses of ranges, which include amounts, count,
- * too. */
+/* The same for the records that own work depends on: communication and steps. Losses of ranges
+ * count, too, when the rank reports amounts of work and there is no step without such a loss,
+ * because amounts are lost with the ranges. */
 void pw_lost_find_work(const struct pw_input *input, struct pw_spans *out);
 
 /* Returns 1 when any of the spans overlaps the step. */

@@ -1,7 +1,7 @@
-/* Data about NCCL's communicators that a single rank file lacks, and all files have together: which
- * rank of the job each rank of a communicator is, and, before NCCL 2.27, the size of the
- * communicator. aggregate.c makes the table before any event is read; events.c completes each event
- * with it. */
+/* A table of the members of NCCL's communicators, made from all rank files together, because no
+ * single file has these data: the rank of the job that each member is, and, before NCCL 2.27, the
+ * size of the communicator. aggregate.c makes the table before any event is read; events.c
+ * completes each event with it. */
 #ifndef PW_AGGREGATE_INPUT_NCCLRANKS_H
 #define PW_AGGREGATE_INPUT_NCCLRANKS_H
 

@@ -18,8 +18,8 @@ struct pw_summary {
 
 void pw_summary_make(const struct pw_input *input, struct pw_summary *out);
 
-/* Returns the first file of the job and world with most files; with equal numbers, the one whose
- * first file comes first. NULL when memory is short. */
+/* Chooses the job and world that has most files, and returns the first of these files. If several
+ * have as many, chooses the one whose first file comes first. NULL when memory is short. */
 const struct pw_summary *pw_selection_world(const struct pw_summary *all, size_t n);
 
 /* Returns 0 when the world size cannot be right, because there are far too few files, else 1. The
@@ -39,8 +39,8 @@ void pw_selection_apply(struct pw_job *job, const struct pw_summary *mine);
 enum { PW_FILE_NAME = 320 };
 
 /* Returns the sorted names of the rank files; the caller frees them. A .part file beside the
- * finished file is ignored, with a note; a message tells of journals. NULL with errno set when the
- * directory cannot be read or memory is short. */
+ * finished file is ignored, with a note. If there are journals, a message says so. NULL with errno
+ * set when the directory cannot be read or memory is short. */
 char (*pw_filelist_read(struct pw_job *job, const char *dir, size_t *count))[PW_FILE_NAME];
 
 #endif

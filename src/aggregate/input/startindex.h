@@ -1,10 +1,10 @@
-/* An index of the blocks of events (events.h) by the start times of the sends and receives in them:
- * it finds the blocks with the messages that started in a span of time. Events are in the file in
- * the order of their ends, so a receive that was open for long is many blocks after events that
- * started later. Such a message counts as started later, together with the messages
- * PW_START_INDEX_LATE blocks before it; so a span is always in few blocks. events.c fills the index
- * in the first pass; endpoints.c, messages.c and messagesums.c search it. Times are local. No
- * I/O. */
+/* An index of the blocks of events (events.h) by the start times of their sends and receives. It
+ * finds the blocks with the messages that started in a span of time. Events are in the file in the
+ * order of their ends, so a receive that was open for long is many blocks after events that started
+ * later. Such a receive does not count with its own start, but as started together with messages
+ * PW_START_INDEX_LATE blocks before it. So a span of time is always in few blocks. events.c fills
+ * the index in the first pass; endpoints.c, messages.c and messagesums.c search it. Times are
+ * local. No I/O. */
 #ifndef PW_AGGREGATE_INPUT_STARTINDEX_H
 #define PW_AGGREGATE_INPUT_STARTINDEX_H
 
@@ -12,8 +12,8 @@
 
 #include "core/tables.h"
 
-/* A message counts as started no earlier than the latest start of any message so many blocks
- * before. */
+/* A message in block b counts as started no earlier than the latest start of all messages up to
+ * block b - PW_START_INDEX_LATE. */
 enum { PW_START_INDEX_LATE = 16 };
 
 struct pw_start_index {

@@ -35,8 +35,9 @@ struct pw_channels pw_channels_make(pw_channel_match *match, pw_channel_alone *a
  * starts. Returns 0 or -ENOMEM. */
 int pw_channels_add(struct pw_channels *channels, const struct pw_endpoint *endpoint, int receives);
 
-/* Calls `alone` for the endpoints that wait for a rank r with ends[r] < time, which adds no more
- * endpoints; with INT64_MAX, for all that wait. Then deletes empty channels. */
+/* A rank r with ends[r] < time adds no more endpoints. Calls `alone` for each endpoint that waits
+ * for such a rank; with time INT64_MAX, for each endpoint that waits. Then deletes empty
+ * channels. */
 void pw_channels_end(struct pw_channels *channels, const int64_t *ends, int64_t time);
 
 void pw_channels_fini(struct pw_channels *channels);

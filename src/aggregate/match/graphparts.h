@@ -12,7 +12,7 @@
 struct pw_graph_op {
     int64_t local_enter;
     int64_t enter;
-    int64_t stands, leave; /* the rank blocked for it from .. to; stands INT64_MAX: it did not */
+    int64_t stands, leave; /* begin and end of the blocking; stands INT64_MAX: it did not block */
     int64_t instance;      /* -1: no collective */
     int64_t bytes; /* sent and received in a collective with unequal parts (Alltoallv); else 0 */
     int64_t size;  /* bytes sent; for a receive, received */

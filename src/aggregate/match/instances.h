@@ -21,7 +21,7 @@ struct pw_instance {
     int64_t error_ns;   /* largest clock error bound of the recorded members; -1: not aligned */
     int64_t step;       /* index of the step; -1: outside the steps */
     int32_t root;       /* world rank; -1: there is no root, or it recorded nothing */
-    int32_t untimed;    /* 1: of some member only the request has a time */
+    int32_t untimed;    /* 1: for some member, only the time of the host's request is known */
     int32_t last_rank;  /* the rank that entered last; the lowest of several */
     int32_t nranks;     /* number of members that recorded it */
     uint16_t op;

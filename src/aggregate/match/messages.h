@@ -22,9 +22,10 @@ struct pw_pair {
     int64_t late_sender_ns;   /* time that receivers waited for a later send */
     int64_t late_receiver_ns; /* time that senders waited for a later receive */
     int64_t transfer_ns;      /* time from when both sides were ready to the end of the receive */
-    /* Number, transfer time and its square, of messages whose transfer was not hidden: of the
-     * messages that one call completed, the last that started. Integers, because the order of the
-     * additions depends on the number of processes. */
+    /* Sums over the messages whose transfer was not hidden: their number, their transfer times, and
+     * the squares of these. When one call completed several messages, only the one that started
+     * last was not hidden. The sums are integers, because the order of the additions depends on the
+     * number of processes. */
     int64_t unhidden, unhidden_ns;
     struct pw_square_sum unhidden_squares_ns;
 };

@@ -55,10 +55,10 @@ struct pw_message_sums {
 struct pw_message_sums pw_message_sums_make(struct pw_messages *out, struct pw_graph_parts *graph,
                                             struct pw_flows flows);
 
-/* Returns the number of the call of rank `dst` that completed a receive and ended at `end` (local
- * time); it is for endpoint.completion. After the round (messages.c) that contains time `until`,
- * all receives of the call are known. INT64_MIN: the others can no longer be found, and the receive
- * counts as the only one. */
+/* Returns the number of a call that completed a receive, for endpoint.completion. The call is of
+ * rank `dst` and ended at `end` (local time). All receives of the call are known after the round
+ * (messages.c) that contains time `until`. `until` INT64_MIN: the other receives can no longer be
+ * found, and this receive counts as the only one. */
 int32_t pw_message_sums_call(struct pw_message_sums *sums, int32_t dst, int64_t end, int64_t until);
 
 void pw_message_sums_match(struct pw_message_sums *sums, const struct pw_endpoint *send,
@@ -69,8 +69,8 @@ void pw_message_sums_alone(struct pw_message_sums *sums, const struct pw_endpoin
 /* Adds a send of sums.flows that waited for room in MPI's buffers. */
 void pw_message_sums_add_flow(struct pw_message_sums *sums, const struct pw_flow_send *send);
 
-/* Tells that all receives that started before `time` are known: sums up the calls that are
- * complete. */
+/* To be called when all receives that started before `time` are known. Sums up the calls whose
+ * receives are all matched. */
 void pw_message_sums_calls_until(struct pw_message_sums *sums, int64_t time);
 
 /* Adds waits of this process's ranks; joins them when there are many. */

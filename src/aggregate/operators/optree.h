@@ -31,8 +31,8 @@ int64_t pw_sketch_quantile(const struct pw_sketch *sketch, double q);
 void pw_sketch_fini(struct pw_sketch *sketch);
 
 enum {
-    PW_OPTREE_NAME = 256,      /* bytes of a name that tell it from others, with the NUL */
-    PW_OPTREE_TYPE = 64,       /* bytes of a type that tell it from others, with the NUL */
+    PW_OPTREE_NAME = 256,      /* bytes of a name that are compared, with the NUL */
+    PW_OPTREE_TYPE = 64,       /* bytes of a type that are compared, with the NUL */
     PW_OPTREE_MOST = 1 << 21,  /* limit of names, of paths, and of shapes */
     PW_OPTREE_CELLS = 1 << 11, /* limit of operators with figures for a single rank */
 };
@@ -46,8 +46,8 @@ static inline int64_t pw_narrow(pw_wide sum)
     return sum > INT64_MAX ? INT64_MAX : sum < INT64_MIN ? INT64_MIN : (int64_t)sum;
 }
 
-/* Sums over the calls of an operator, path or shape. Members with `inner` are of the ranges
- * directly inside: self = all - inner. */
+/* Sums over the calls of an operator, path or shape. Members with `inner` are sums over the ranges
+ * directly inside these calls: self = all - inner. */
 struct pw_opsum {
     pw_wide total_ns, inner_ns, wait_ns, inner_wait_ns, alloc_bytes, inner_alloc_bytes;
     int64_t calls, min_ns, max_ns;
@@ -108,14 +108,14 @@ struct pw_optree {
     int32_t nranks;   /* number of ranks that have operators */
 };
 
-/* Returns the number of a text, of which at most `most` - 1 bytes count, and adds it if needed; or
- * -ENOMEM. */
+/* Returns the number of a text, or -ENOMEM. Adds the text if it is new. At most `most` - 1 bytes of
+ * the text count. */
 int64_t pw_optree_text(struct pw_optree *tree, const char *text, size_t most);
 
 const char *pw_optree_borrow_text(const struct pw_optree *tree, uint32_t text);
 
-/* Return the number of an operator, of a path, and of an operator with shapes, which they add if
- * needed. -ENOMEM, or -ENOSPC when there are too many. */
+/* Each returns a number, of an operator, of a path, or of an operator with shapes, and adds the
+ * item if it is new; or returns -ENOMEM, or -ENOSPC when there are too many. */
 int32_t pw_optree_op(struct pw_optree *tree, uint32_t name, uint32_t type, uint32_t kind);
 int32_t pw_optree_path(struct pw_optree *tree, int32_t parent, int32_t op);
 int32_t pw_optree_shape(struct pw_optree *tree, int32_t op, uint32_t shapes);

@@ -1,5 +1,5 @@
-/* What HCCL's own profiler measured, summed up: each rank's times in its operations, and each
- * link's bytes and bandwidth. Called by samples.c: pw_hccl_read() for each rank file, then
+/* Sums up the data that HCCL's own profiler measured: each rank's times in its operations, and each
+ * link's bytes and bandwidth. samples.c calls pw_hccl_read() for each rank file, then
  * pw_hccl_arrange() on all processes together. Files without such tables give no rows. */
 #ifndef PW_AGGREGATE_SAMPLES_HCCL_H
 #define PW_AGGREGATE_SAMPLES_HCCL_H
@@ -14,8 +14,8 @@ struct pw_hccl {
     size_t nlinks, links_capacity;
 };
 
-/* Adds one rank's rows; the file's texts must be there. Returns 0, -ENOMEM, or another -errno when
- * a table ends early: what could be read is in then. */
+/* Adds one rank's rows; `file` must have its texts. Returns 0, -ENOMEM, or another -errno when a
+ * table is damaged; then the rows before the damage were added. */
 int pw_hccl_read(struct pw_hccl *hccl, const struct pw_openfile *file);
 
 /* Gathers the rows of all processes, joins those of one link, and compares links. Collective. */
