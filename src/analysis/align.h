@@ -4,11 +4,12 @@
  *
  * A message is received after it was sent, and no rank leaves a synchronising collective before the
  * last rank has entered it. Each such pair of events bounds the difference of two clocks from one
- * side; pairs in both directions enclose it. The rates of the clocks differ, too: the difference at
- * one time is bounded by the lines that respect all bounds around that time. A line may have any
- * slope up to the largest drift, and each bound is loosened with its distance in time, because
- * rates wander (Duda et al., ICDCS 1987, with convex hulls as there). Two bounds by way of a third
- * clock add up to another bound; so shortest paths give the tightest bounds between two clocks. */
+ * side; pairs in both directions enclose it. The difference changes over time, because the rates of
+ * the clocks differ. Its bounds at one time are the extreme values of the straight lines that
+ * respect all bounds around that time. A line may have any slope up to the largest drift. Each
+ * bound is loosened with its distance in time, because rates wander (Duda et al., ICDCS 1987, with
+ * convex hulls as there). A bound between clocks A and C and one between C and B add up to a bound
+ * between A and B. So shortest paths give the tightest bounds between two clocks. */
 #ifndef PW_ANALYSIS_ALIGN_H
 #define PW_ANALYSIS_ALIGN_H
 
@@ -26,14 +27,14 @@ struct pw_order {
 /* Stands for "no bound". The sum of two such values does not overflow. */
 #define PW_ALIGN_NONE (INT64_MAX / 4)
 
-/* Sorts by pair of clocks; of a pair, those from the lower clock to the higher come first; then by
- * time. */
+/* Sorts by pair of clocks, then by direction (orders from the lower clock to the higher come
+ * first), then by time. */
 void pw_orders_sort(struct pw_order *orders, size_t n);
 
-/* Fills shift[i], which added to times of clock i gives times of clock 0, roughly: it is constant
- * over the run, so it is wrong by the drift. PW_ALIGN_NONE when no chain of clocks with bounds from
- * both sides leads from clock 0 to clock i. The orders are overwritten; `hops` is scratch of
- * nclocks values. */
+/* Fills shift[i]: a time of clock i plus shift[i] is roughly the time of clock 0. The shift is
+ * constant over the run, so its error grows with the drift. It is PW_ALIGN_NONE when no chain of
+ * clocks with bounds from both sides leads from clock 0 to clock i. The orders are overwritten;
+ * `hops` is scratch of nclocks values. */
 void pw_align_coarse(struct pw_order *orders, size_t norders, size_t nclocks, int32_t *hops,
                      int64_t *shift);
 
@@ -73,12 +74,12 @@ struct pw_align_graph {
 
 enum pw_align_direction { PW_ALIGN_FROM_REFERENCE, PW_ALIGN_TO_REFERENCE };
 
-/* Fills most[i] with the least upper bound, over all paths, of clock i's correction - clock 0's, or
- * with PW_ALIGN_TO_REFERENCE of clock 0's - clock i's; PW_ALIGN_NONE when there is no path.
- * `scratch` has room for 2 * nclocks values. Returns 0, or -1 when bounds contradict each other (a
- * reachable cycle with a negative sum); then `most` is not valid. Method: Bellman and Ford's, in
- * sweeps forward and backward; cycles are found in the graph of predecessors (Cherkassky and
- * Goldberg 1999). */
+/* Fills most[i] with the smallest upper bound over all paths. It bounds (correction of clock i) -
+ * (correction of clock 0); with PW_ALIGN_TO_REFERENCE, (correction of clock 0) - (correction of
+ * clock i). PW_ALIGN_NONE when there is no path. `scratch` has room for 2 * nclocks values. Returns
+ * 0, or -1 when bounds contradict each other (a reachable cycle with a negative sum); then `most`
+ * is not valid. Method: Bellman and Ford's, in sweeps forward and backward; cycles are found in the
+ * graph of predecessors (Cherkassky and Goldberg 1999). */
 int pw_align_reach(const struct pw_align_graph *graph, enum pw_align_direction direction,
                    int64_t *most, int32_t *scratch);
 
@@ -89,10 +90,10 @@ size_t pw_align_violations(const struct pw_order *orders, size_t norders, const 
 
 /* ---- lines, and the bounds for each pair of clocks ---- */
 
-/* Straight lines from local times to about the cluster's. The bounds are computed in times that a
- * line maps from local times, for two reasons. After the mapping, a moment has nearly the same time
- * on all clocks, however far they have drifted. And the remaining rate of a clock hardly changes,
- * which is not true of a map with knots. */
+/* Straight lines that map local times to approximate cluster times. The bounds are computed with
+ * mapped times, for two reasons. First, after the mapping a moment has nearly the same time on all
+ * clocks, however far they have drifted. Second, the remaining rate of a clock hardly changes; this
+ * would not be true of a map with several knots. */
 
 /* time = local + offset + slope (local - from). The slope is an estimate, at most the largest drift
  * of a clock. */
@@ -137,7 +138,7 @@ struct pw_clock_pair {
 size_t pw_clock_pairs(const struct pw_order *orders, size_t norders, struct pw_clock_pair *pairs);
 
 struct pw_pairbounds {
-    const struct pw_clockline *lines; /* that mapped the times of the orders */
+    const struct pw_clockline *lines; /* these have mapped the times of the orders */
     const struct pw_order *orders;    /* sorted */
     struct pw_clock_pair *pairs;
     size_t npairs;

@@ -1,5 +1,5 @@
-/* How a rank's work depends on the amount of work that it is given (tokens, cells): what a unit
- * costs when the amounts are known, and whether amounts vary when they are unknown. Called by
+/* Determines how a rank's work depends on the amount of work that it is given (tokens, cells). If
+ * the amounts are known: what a unit costs. If they are unknown: whether they vary. Called by
  * aggregate/findings. Pure arithmetic: no I/O, no allocation; the caller gives the scratch
  * memory. */
 #ifndef PW_ANALYSIS_AMOUNT_H
@@ -12,21 +12,23 @@
  * bytes). With it, a rank that is given more work is not taken for a slow one.
  *
  * The slope is a median of slopes (Theil and Sen) over pairs of values whose amounts differ by 5 %
- * of the median amount or more: first, pairs of steps of one rank, which are 1, 2, 4, 8 ... steps
- * apart (the first distance with 30 or more pairs); a rank that is always slow does not change
- * these slopes. With too few such pairs, pairs of ranks are used, each with its median work and
- * amount. These are also used when the slope between steps has a standard error above 5 % and the
- * slope between ranks differs from it by at most three such errors. The slope is limited to median
- * work / median amount, because no amount of work takes negative time. When a single rank has other
- * amounts than the rest, only this limit says how much of its excess the amount explains. */
+ * of the median amount or more. There are two kinds of pairs:
+ *   1. Two steps of one rank. They are 1, 2, 4, 8 ... steps apart: the first distance with 30 or
+ *      more pairs is used. A rank that is always slow does not change these slopes.
+ *   2. Two ranks, each with its median work and amount. They are used when there are too few pairs
+ *      of steps. They are also used when the slope between steps has a standard error above 5 % and
+ *      the slope between ranks differs from it by at most three such errors.
+ * The slope is limited to median work / median amount, because no amount of work takes negative
+ * time. When only one rank has amounts that differ from those of the others, this limit alone says
+ * how much of its excess the amount explains. */
 
 struct pw_amount_input {
     size_t nsteps, nranks;
     const int64_t *own_ns; /* [nsteps * nranks], -1: not known */
     const int64_t *amount; /* [nsteps * nranks] amounts in any unit, -1: not known */
-    /* 1: `amount` is a guess, which the program did not give as its amount of work. It is used only
-     * when three quarters of the slopes are at least half of the slope that work in proportion to
-     * it would have. */
+    /* 1: `amount` is a guess, because the program did not give its amount of work. The guess is
+     * used only when three quarters of the slopes are at least half as large as they would be if
+     * work were proportional to `amount`. */
     int is_guessed;
 };
 
@@ -45,15 +47,15 @@ int64_t pw_amount_of_step(const struct pw_amount_input *in, size_t step, int64_t
 void pw_amount_take_out(const struct pw_amount_input *in, double cost, int64_t *series,
                         int64_t *scratch);
 
-/* Whether work varies because the ranks are given unequal amounts, now one rank more and now
- * another, when the amounts are unknown: sequences of different lengths, batches of different
- * files.
+/* Decides whether work varies because the ranks are given unequal amounts, when the amounts are
+ * unknown. The rank with the largest amount changes from step to step. Examples are sequences of
+ * different lengths and batches of different files.
  *
  * A larger amount makes two phases longer in the same proportion. Noise of the machine makes either
  * one phase longer, or all phases, also those that do not depend on the amount. So three series are
- * compared: x and y of the two phases with most work, and z of the rest of the work. A value is the
- * logarithm of a rank's work, minus the step's median over the ranks, minus the same of the step
- * before. Work varies when
+ * compared: x and y of the two phases with most work, and z of the rest of the work. The deviation
+ * of a rank in a step is the logarithm of its work, minus the median of the ranks' logarithms. A
+ * value is the deviation minus that of the step before. Work varies when
  *   - cov(x, y) is above 0 by five standard errors. These are errors of the means of steps, since
  *     the ranks of a step may have the same amounts;
  *   - the covariance of the median rank is at least half of the mean, so that it is not caused by a

@@ -1,23 +1,27 @@
-/* Ranks that processes outside the job keep from their CPUs. Called by aggregate/findings and by
- * stretch.h. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
+/* Finds ranks that processes outside the job keep from their CPUs. Called by aggregate/findings and
+ * by stretch.h. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory.
  *
  * One rank of a host may be bound to a CPU on which something else computes, while the other ranks
  * may run anywhere. The scheduler moves the other ranks to that CPU in turn, and they wait for it
- * nearly as long. So the ranks are told apart by the CPUs that each may use, and by how long
- * others, the processes outside the job, used those CPUs:
+ * nearly as long. So waiting alone does not show which rank is bound. Two other values do: the CPUs
+ * that each rank may use, and the time for which `others` (the processes outside the job) used
+ * these CPUs:
  *
  *   others = busy time of the rank's CPUs - CPU time of the host's ranks there
  *
  * Which CPUs the ranks used is known only from samples. So `others` is limited to the smallest
- * value among the ranks of the host that may use these CPUs and more. The time for which others
- * kept the rank from its CPUs is a share of the time in which it was ready without a CPU (at most
- * its own time): the share of others in the use of these CPUs, without the rank's own use:
+ * value among the ranks of the host that may use these CPUs and more.
  *
- *   kept = ready x others / (busy - its own CPU time)
+ * `kept` is the time for which others kept the rank from its CPUs. It is a share of the time in
+ * which the rank was ready without a CPU (at most its own time). The share is that of others in the
+ * use of these CPUs by all but the rank:
  *
- * A rank is bound beside others in a bin when others use a fifth of its CPUs' time or more, and 1.5
- * times what they use of the CPUs of the host's other ranks (median, per CPU). For a narrow rank,
- * one that may use at most half as many CPUs as the others (median), 0.8 times that is enough. */
+ *   kept = ready x others / (busy - the rank's CPU time)
+ *
+ * A rank is *bound beside others* in a bin when others use a fifth of its CPUs' time or more, and
+ * at least 1.5 times as much as they use of the CPUs of the host's other ranks (median, per CPU).
+ * For a *narrow* rank, which may use at most half as many CPUs as the others (median), 0.8 times as
+ * much is enough. */
 #ifndef PW_ANALYSIS_BOUND_H
 #define PW_ANALYSIS_BOUND_H
 

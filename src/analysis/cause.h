@@ -1,16 +1,17 @@
-/* Why a straggler was slow, from what the kernel counted of every rank over the same steps, and
- * from what the ranks' GPUs did. Called by aggregate/findings; parts.c and stretch.c use its limit
- * for I/O. A new cause begins with a row of core/causes.h. Pure arithmetic: no I/O, no allocation;
- * the caller gives the scratch memory.
+/* Finds out why a straggler was slow: from the kernel's counters of every rank over the same steps,
+ * and from the activities of the ranks' GPUs. Called by aggregate/findings; parts.c and stretch.c
+ * use its limit for I/O. A new cause begins with a row of core/causes.h. Pure arithmetic: no I/O,
+ * no allocation; the caller gives the scratch memory.
  *
- * A rank's own work (step less waiting for others) is time on a CPU, time ready for a CPU but
- * without one (in the run queue), and time off the CPU (asleep, or waiting for a device or a lock).
- * The straggler's parts are compared with the medians of the other ranks' parts; the part that
- * explains at least half of the excess is the cause, refined by the other counters. A rank that
- * computes more on a busy machine is also ready without a CPU for longer: such waiting counts as
- * contention only as far as it exceeds what the other ranks have for as much time on a CPU. Ranks
- * that wait for each other inside MPI spin or yield meanwhile, so another rank's counts are scaled
- * to its own work's share of the steps. */
+ * A rank's own work (the step without the waits for others) has three parts: time on a CPU; time
+ * ready for a CPU but without one (in the run queue); and time off the CPU (asleep, or waiting for
+ * a device or a lock). Each part of the straggler is compared with the median of the other ranks.
+ * The part that explains at least half of the excess is the cause; the other counters make it more
+ * specific. A rank that computes more on a busy machine also waits for a CPU for longer. So this
+ * waiting counts as contention only as far as it exceeds the waiting of the other ranks for as much
+ * time on a CPU. Ranks that wait for each other inside MPI spin or yield meanwhile, which the
+ * counters include. So the counters of a rank are multiplied by the share of its own work in the
+ * steps. */
 #ifndef PW_ANALYSIS_CAUSE_H
 #define PW_ANALYSIS_CAUSE_H
 
@@ -25,7 +26,7 @@
  * before. */
 #define PW_CAUSE_LEAST_IO_PER_NS (4096 / 1e8)
 
-/* What one rank used over the steps looked at. */
+/* The resources that one rank used in the examined steps. */
 struct pw_usage {
     int64_t own_ns, total_ns; /* sums of the step trace; -1: not known */
     int64_t cpu_ns, runq_ns;  /* main thread; -1: not known */
@@ -64,15 +65,19 @@ struct pw_growth {
 struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, size_t nranks,
                                  size_t rank, int64_t *scratch);
 
-/* Why a straggler with a GPU was slow, from what the ranks' GPUs did in the same steps.
+/* Finds out why a straggler with a GPU was slow, from the activities of the ranks' GPUs in the same
+ * steps.
  *
- * Its own work is compared with the median of the other ranks' in two parts: computing on the GPU,
- * and the GPU without work because the host launched late. The part that explains at least half of
- * the excess is examined. Longer computing is caused by the clocks where they are lower than the
- * others' and the GPU reports that heat or power slows it; else by the kernels, where they take
- * longer for the same launch configuration; else there is more to compute. */
+ * Two parts of its own work are compared with the medians of the other ranks: the time in which the
+ * GPU computes, and the time in which it has no work because the host launched late. The part that
+ * explains at least half of the excess is examined. If the GPU computes for longer, these causes
+ * are tried in turn:
+ *   1. its clocks, if they are lower than the others' and the GPU reports that heat or power slows
+ *      it;
+ *   2. its kernels, if they take longer for the same launch configuration;
+ *   3. more work. */
 
-/* One rank's GPU over the steps looked at. */
+/* One rank's GPU in the examined steps. */
 struct pw_gpu_usage {
     int64_t own_ns, compute_ns, dry_ns, copy_ns; /* -1: not known */
     struct pw_gpu_clocks clocks;

@@ -22,7 +22,7 @@ enum {
     PW_CLOCKS_BITS = 9,
 };
 
-/* {0} is of no samples. Samples of an idle GPU, or without a clock, do not count. */
+/* {0}: no samples yet. Samples of an idle GPU, or without a clock, do not count. */
 struct pw_gpu_clocks {
     int64_t samples, mhz, slowed; /* number of samples; sum of clocks, MHz; number of samples slowed
                                      by heat or power */
@@ -55,7 +55,7 @@ struct pw_gpu_counter {
     int is_known;
 };
 
-/* {0} is of no samples. */
+/* {0}: no samples yet. */
 struct pw_gpu_samples {
     struct pw_gpu_clocks clocks;
     struct pw_gpu_mean power_mw, gpm[PW_GPM_METRICS];

@@ -6,8 +6,8 @@
  * A rank waits when the latest event of all its threads is the entry into a call, at least
  * `least_ns` ago; otherwise it works. A rank in a collective waits for the members that have not
  * entered it; in a rooted collective that the root starts, only for the root. A rank in a send or
- * receive waits for the partner. In calls whose partner is unknown (MPI_Wait, a receive from any
- * rank), no rank is waited for here. */
+ * receive waits for the partner. For a call whose partner is unknown (MPI_Wait, a receive from any
+ * rank), it is not known for which rank the caller waits. */
 #ifndef PW_ANALYSIS_HANG_H
 #define PW_ANALYSIS_HANG_H
 
@@ -45,8 +45,8 @@ struct pw_hang {
     size_t nroots;
     const int32_t *cycle; /* rows: each waits for the next, the last for the first */
     size_t ncycle;
-    size_t held;    /* ranks that wait for the roots or the cycle, directly or by way of others;
-                       without these themselves */
+    size_t held;    /* number of ranks that wait for the roots or the cycle, directly or through
+                       others; the roots and the ranks of the cycle do not count */
     size_t waiting; /* ranks that wait */
     struct pw_hang_group groups[PW_HANG_GROUPS];
     size_t ngroups, more_groups;

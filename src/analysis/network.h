@@ -1,6 +1,7 @@
-/* Whether transfers took longer than usual: of one column (a link, a host) in all or some steps, of
- * all columns in some steps, or of a link over the whole run. Called by aggregate/findings and
- * aggregate/match. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory. */
+/* Finds transfers that took longer than usual: those of one column (a link, a host) in all or some
+ * steps, those of all columns in some steps, or those of a link over the whole run. Called by
+ * aggregate/findings and aggregate/match. Pure arithmetic: no I/O, no allocation; the caller gives
+ * the scratch memory. */
 #ifndef PW_ANALYSIS_NETWORK_H
 #define PW_ANALYSIS_NETWORK_H
 

@@ -48,9 +48,8 @@ struct pw_partloss {
 
 enum { PW_PARTLOSSES = 5 }; /* all parts but the steps and MPI_Finalize: at most one loss in each */
 
-/* `rows` is [PW_PARTS * nranks], sorted by part, then rank; a time of -1
- * is not known. `scratch` has room for
- * 2 * nranks values. Returns the number of losses written to `out`. */
+/* `rows` is [PW_PARTS * nranks], sorted by part, then rank; a time of -1 is not known. `scratch`
+ * has room for 2 * nranks values. Returns the number of losses written to `out`. */
 size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,
                         int64_t *scratch, struct pw_partloss out[PW_PARTLOSSES]);
 
@@ -58,9 +57,9 @@ size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, i
 
 enum { PW_PARTS = PW_PART_END };
 
-/* Which parts are known on all ranks that have a rank file. Two parts are merged on all
- * ranks when one of these ranks lacks the event between them: start and init become part of setup,
- * setup of steps, finalize and end of tail, and tail of steps. So all ranks are compared in the
+/* Which parts are known on all ranks that have a rank file. When one of these ranks lacks the event
+ * between two parts, the two are merged on all ranks. Start and init are merged into setup, setup
+ * into steps, finalize and end into tail, and tail into steps. So all ranks are compared in the
  * same parts, and the parts add up to the run. */
 struct pw_parts_known {
     int has_init, has_steps, has_finalize;

@@ -18,8 +18,8 @@ enum { PW_PIPELINE_QUEUES = 32 };
 enum pw_pipeline_verdict {
     PW_PIPELINE_UNKNOWN, /* there are no queues */
     PW_PIPELINE_FINE,
-    /* the last host queue is empty in more than 30 % of its samples, or of those in the steps that
-     * found the pipeline's last queue empty */
+    /* the last host queue is empty in more than 30 % of its samples: of all samples, or of those in
+     * the steps that found the pipeline's last queue empty */
     PW_PIPELINE_PROCESSING,
     PW_PIPELINE_TRANSFER, /* otherwise, the last device queue was empty when a step needed data */
 };
@@ -34,8 +34,8 @@ struct pw_pipeline_operator {
 
 struct pw_pipeline {
     enum pw_pipeline_verdict verdict;
-    /* Judged in those steps only in which the last queue was found empty: there are some, and the
-     * host's queue is seldom empty in all. */
+    /* 1: the queues are judged only in the steps that found the last queue empty. There are such
+     * steps, and over the whole run the host's queue is seldom empty. */
     int is_of_steps;
     /* the last queue on the host and on the device; NULL: there is none */
     const struct pw_row_c_queue *host, *device;
@@ -52,11 +52,11 @@ void pw_pipeline_judge(const struct pw_row_c_queue *queues, size_t n, struct pw_
 const struct pw_row_c_queue *pw_pipeline_of_rank(const struct pw_row_c_queue *queues, size_t total,
                                                  int32_t rank, size_t *n);
 
-/* How full a queue is, by what its pipeline is judged by; -1: not known. */
+/* How full a queue is: on average, or with is_of_steps in those steps; -1: not known. */
 double pw_pipeline_usage(const struct pw_pipeline *pipeline, const struct pw_row_c_queue *queue);
 
-/* True when a rank's queue was empty in a part of the run, and there in more than 30 % of the
- * steps: 10 steps or more, first_empty_step to last_empty_step. */
+/* True when a rank's queue was empty in 10 steps or more, and in more than 30 % of the steps from
+ * first_empty_step to last_empty_step. */
 int pw_pipeline_has_window(const struct pw_row_c_queue *queue);
 
 /* The operator to blame: the first one that is suspect, else the one that fills the queue of the

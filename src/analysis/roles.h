@@ -10,11 +10,12 @@
 /* Finds the stages of a pipeline, from which ranks communicate with each other.
  *
  * Ranks that share a communicator of only a part of the job, and have collectives on it, work on
- * the same stage (its tensor and data parallel groups). These groups form a pipeline when they send
- * messages to each other along chains of equal length, or along rings, every rank sends some, and
- * none stay inside a group. The place in the chain is the stage. When every group is a single rank,
- * a halo exchange along one axis looks the same. Then it is a pipeline only if messages arrive from
- * one side before messages go to the other (pw_roles_are_passed_on). */
+ * the same stage (its tensor and data parallel groups). These groups form a pipeline when three
+ * conditions hold: they send messages to each other along chains of equal length, or along rings;
+ * every rank sends messages; and no message stays inside a group. The place in the chain is the
+ * stage. When every group is a single rank, a halo exchange along one axis looks the same. Then it
+ * is a pipeline only if messages arrive from one side before messages go to the other
+ * (pw_roles_are_passed_on). */
 
 struct pw_roles_pair {
     int32_t a, b;
@@ -54,21 +55,22 @@ struct pw_roles_call {
 int pw_roles_are_passed_on(const struct pw_roles_call *calls, size_t n, const int32_t *stage_of,
                            int32_t nstages, int64_t *scratch);
 
-/* Whether roles have more or less work than the others, by design rather than because a rank is
- * slow. A role's level is the median of its ranks' medians over the steps, minus that of all ranks.
- * Of two middle values it is the one nearer to 0, and 0 when they lie on both sides, so that one
- * slow rank, or one of two, does not move it. The role is unequal when its level is above 1 % of
- * the step, above the clock errors and above three standard errors of a difference of two ranks'
- * medians, and is at least half as large in each quarter of the run (of at least 3 steps). Work
- * that comes and goes does not belong to the role. */
+/* Decides whether a role has more or less work than the others by design, and not because a rank is
+ * slow. A role's *level* is the median of its ranks' medians over the steps, minus the median of
+ * all ranks. With an even number of ranks, the level is the one of the two middle values that is
+ * nearer to 0, and 0 when these are on both sides of 0. So one slow rank, also one of two, does not
+ * change the level. The role is unequal when two conditions hold. First, its level is above 1 % of
+ * the step, above the clock errors, and above three standard errors of a difference of two ranks'
+ * medians. Second, the level is at least half as large in each quarter of the run (of at least 3
+ * steps), because work that a role has only for a time does not belong to the role. */
 
 struct pw_balance_input {
     size_t nsteps, nranks, nroles;
     const int32_t *role_of;  /* [nranks] 0 .. nroles - 1 */
-    const int32_t *host_of;  /* [nranks] [nranks] host number of each rank */
+    const int32_t *host_of;  /* [nranks] host number of each rank */
     const int64_t *total_ns; /* [nsteps * nranks] -1: not known */
     int64_t clock_ns;        /* largest difference between ranks that clock errors can cause */
-    int is_given;            /* 1: the program or its command line told the roles */
+    int is_given;            /* 1: the program or its command line gave the roles */
 };
 
 enum pw_balance {

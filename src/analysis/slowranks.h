@@ -1,6 +1,6 @@
-/* Which ranks take longer than the others in the same operator or the same GPU kernels. Called by
- * report/content (operators) and aggregate/gpu (kernels). Pure arithmetic: no I/O, no allocation.
- */
+/* Finds the ranks that take longer than the others in the same operator or the same GPU kernels.
+ * Called by report/content (operators) and aggregate/gpu (kernels). Pure arithmetic: no I/O, no
+ * allocation. */
 #ifndef PW_ANALYSIS_SLOWRANKS_H
 #define PW_ANALYSIS_SLOWRANKS_H
 

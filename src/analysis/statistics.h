@@ -148,19 +148,19 @@ double pw_mann_whitney(const double *a, size_t na, const double *b, size_t nb, d
  * most extreme of the 924 ways to divide them has p = 2 / 924. */
 enum { PW_PERMUTATION_LEAST = 7 };
 
-/* Correlation length: so many successive values are worth one independent value. It is 1 + 2 x the
- * sum of the autocorrelations, up to the first pair of lags with a sum that is not positive; each
- * pair counts at most as much as the one before (Geyer, Statistical Science 7, 1992); at least 1.
- * At most n / 4 lags are used, and at most 1000. */
+/* Returns the correlation length: the number of successive values that are worth one independent
+ * value. It is 1 + 2 x the sum of the autocorrelations, up to the first pair of lags with a sum
+ * that is not positive; each pair counts at most as much as the one before (Geyer, Statistical
+ * Science 7, 1992). The result is at least 1. At most n / 4 lags are used, and at most 1000. */
 double pw_correlation_length(const double *values, size_t n);
 
-/* Two-sided p of the permutation test (Fisher 1935; Pitman, JRSS Suppl. 4, 1937) of the difference
- * of the means: the share of all ways to divide the values of both series into na and nb values
- * that make the means differ as much. `block` successive values stay together, or fewer, so that
- * each series has 7 blocks or more. With up to 16 blocks all ways are tried. Otherwise up to 9999
- * are drawn, until 20 of them were as extreme (Besag & Clifford, Biometrika 78, 1991), and p is
- * (extreme + 1) / (drawn + 1) (Phipson & Smyth, SAGMB 9, 2010). Returns 1 when either series has
- * fewer than 2 values, or all values are equal. */
+/* Returns the two-sided p of the permutation test (Fisher 1935; Pitman, JRSS Suppl. 4, 1937) of the
+ * difference of the means. The values of both series can be divided into na and nb values in many
+ * ways; p is the share of the ways whose means differ at least as much. `block` successive values
+ * stay together; fewer, if a series would have less than 7 blocks. With up to 16 blocks, all ways
+ * are tried. Otherwise up to 9999 ways are drawn, until 20 of them were as extreme (Besag &
+ * Clifford, Biometrika 78, 1991), and p is (extreme + 1) / (drawn + 1) (Phipson & Smyth, SAGMB 9,
+ * 2010). Returns 1 when either series has fewer than 2 values, or all values are equal. */
 double pw_permutation_test(const double *a, size_t na, const double *b, size_t nb, size_t block);
 
 /* Shuffles order[n] so that its first `chosen` entries are drawn at random. *state is the seed

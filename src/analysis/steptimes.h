@@ -18,8 +18,8 @@ struct pw_steps_summary {
     double few_ns;   /* sum of their excess above the median */
     double few_from; /* the shortest of them */
     double rest;     /* mean of all steps when these are set to the median */
-    size_t beyond;   /* other steps that are longer than the slowest step of the other run, without
-                        its few */
+    size_t beyond;   /* number of other steps that are longer than the slowest step of the other run
+                        that is not extreme */
 };
 
 struct pw_steppair {
@@ -53,10 +53,11 @@ struct pw_run_steps {
     size_t n;
 };
 
-/* Compares runs[0] with runs[1]. The few are extreme steps of a run: at most 2, or a twentieth of
- * its steps. The excess of each above the median is at least PW_STEPPAIR_TIMES the largest of: the
- * third largest excess of the other steps of its run, the largest excess of the other run, and a
- * thousandth of the median. In the tests of means and tails they are set to the median.
+/* Compares runs[0] with runs[1]. The *few* are the extreme steps of a run: at most 2, or a
+ * twentieth of its steps. The excess of an extreme step above the median is at least
+ * PW_STEPPAIR_TIMES as large as each of these three: the third largest excess of the other steps of
+ * its run, the largest excess of the other run, and a thousandth of the median. In the tests of
+ * means and tails, the few are set to the median.
  *
  * The correlation length is the smaller one of the two runs, because a change within one run is no
  * noise. Steps further from the median than 5 x 1.4826 x the MAD do not count in it. */
@@ -65,9 +66,9 @@ void pw_steppair(const struct pw_run_steps runs[2], double *scratch, struct pw_s
 /* How long each step of a job took, so that the steps add up to elapsed time.
  *
  * The longest total of each step would add up to more than the run, because ranks are not in the
- * same step at the same time. So the length of a step is the time from the end of the step before
- * on the last rank to its own end on the last rank; but at most the longest total, as in a first
- * step that ranks begin one after the other. */
+ * same step at the same time. So the length of a step is the time from the moment when the last
+ * rank ended the step before to the moment when the last rank ended this step. It is at most the
+ * longest total of a rank, as in a first step that ranks begin one after the other. */
 
 struct pw_stepwall {
     int64_t start, end; /* earliest start and latest end over the ranks; start > end: not known */

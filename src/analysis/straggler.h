@@ -22,16 +22,18 @@
  * Test 1 finds an excess that noise hides in each single step; tests 2 and 3 find one that comes
  * and goes. In all tests the rank must also stand out from the other ranks (straggler.c).
  *
- * When it is known how much of the own work is outside communication (`useful_ns`), tests 1 and 2
- * are made first with that part alone: a transfer that ends late on the same rank in every step is
- * no work, but would hide the steps with more work. At least half of an excess found there must
- * also be an excess in own work. When that finds nothing, all tests are made with own work. At
- * least half of an excess found by tests 1 and 2 must then be outside communication, because
- * several ranks and the network cause a long transfer. A rank with less work than the others can be
- * late without having more work than they have; so it is enough when half of the excess is an
- * increase, outside communication, over the steps outside the window. Otherwise the rank is
- * reported with `is_inside`: it may have been stopped or without a CPU inside a call, which only
- * system counters can show. */
+ * If it is known how much of the own work is outside communication (`useful_ns`), tests 1 and 2 are
+ * made first with that part alone. The reason is that a transfer may end late on the same rank in
+ * every step: it is no work, but would hide the steps with more work. At least half of an excess
+ * that these tests find must also be an excess in own work.
+ *
+ * If they find nothing, all tests are made with own work. At least half of an excess that tests 1
+ * and 2 find must then be outside communication, because several ranks and the network cause a long
+ * transfer. There is an alternative condition, because a rank that usually has less work than the
+ * others can be late without having more work than they have: outside communication, the rank's
+ * work in the window exceeds its work outside the window by at least half of the excess. If neither
+ * condition holds, the rank is reported with `is_inside`: it may have been stopped or without a CPU
+ * inside a call, which only system counters can show. */
 #ifndef PW_ANALYSIS_STRAGGLER_H
 #define PW_ANALYSIS_STRAGGLER_H
 

@@ -17,8 +17,8 @@
  *     loss. When each rank of its host lost at least half as much, the host is to blame, and only
  *     ranks of other hosts are compared.
  *   - Others waited for the rank: the median of their times inside calls is at least half of the
- *     loss. For a rank that was stopped or frozen while it waited itself, messages under way wait
- *     for it; there the smallest of these times counts, not the median.
+ *     loss. If the rank was stopped or frozen while it was waiting for others, only the partners of
+ *     messages in transit wait for it. Then the smallest of these times counts, not the median.
  * A rank may be bound to CPUs that other processes use. For that reason, only bins in which it is
  * bound beside others count (bound.h). */
 #ifndef PW_ANALYSIS_STRETCH_H

@@ -85,7 +85,8 @@ struct pw_advice {
 
 void pw_advice_prepare(struct pw_advice_input *input);
 
-/* Writes the advice that applies, what saves most first, and returns how many: at least 1. */
+/* Writes the advice that applies, sorted by the time that it saves, most first. Returns the number
+ * of rows, at least 1. */
 size_t pw_advice_collect(const struct pw_advice_input *input,
                          struct pw_advice advice[PW_ADVICE_MAX]);
 

@@ -11,7 +11,7 @@
 
 /* Time in which all ranks were slower: rows of /trends. */
 
-/* The trend that costs the run more than what any straggler does; NULL when there is none. Warm-up
+/* The trend that costs the run more than any straggler costs it; NULL when there is none. Warm-up
  * is normal and never counts. */
 const struct pw_row_c_trend *pw_trends_leading(const struct pw_cluster *cluster);
 
@@ -65,8 +65,8 @@ struct pw_nocpu {
     int32_t worst;
 };
 
-/* Found when more than half of the known ranks were without a CPU for 15 % of the run or more; when
- * only one rank waits for a CPU, that rank is the problem. */
+/* Finds a shortage of CPUs if more than half of the known ranks were without a CPU for 15 % of the
+ * run or more. If only one rank waits for a CPU, that rank is the problem, and nothing is found. */
 struct pw_nocpu pw_nocpu_find(const struct pw_cluster *cluster);
 
 #endif

@@ -49,8 +49,8 @@ pw_advice_judge pw_judge_no_communication, pw_judge_clocks_not_aligned;
 /* The rule that applies to this straggler: the first in the table with its cause and phase. */
 const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *straggler);
 
-/* True when the rank waits for data and its queues say why: then the rules about the data pipeline
- * explain the rank. */
+/* True when the rank waits for data and its queues show the reason. Then the rules about the data
+ * pipeline explain the rank. */
 int pw_advice_is_starved(const struct pw_advice_input *input, int32_t rank);
 
 /* The text of the rule for this kind of program (training or not). */
