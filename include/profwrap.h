@@ -62,6 +62,7 @@ struct profwrap_api {
                     int64_t end_ns, int lane, int64_t alloc_bytes);
     void (*work)(int64_t amount);
     void (*flops)(double flops);
+    void (*mark)(const char *name, const char *domain);
 };
 
 static const struct profwrap_api *profwrap_api_;
@@ -215,6 +216,14 @@ __attribute__((unused)) static inline void profwrap_flops(double flops)
 {
     if (PROFWRAP_HAS_(flops))
         profwrap_api_->flops(flops);
+}
+
+/* Marks this moment of the calling thread: an event without a duration. `domain` tells marks of
+ * libraries apart; or NULL. */
+__attribute__((unused)) static inline void profwrap_mark(const char *name, const char *domain)
+{
+    if (PROFWRAP_HAS_(mark))
+        profwrap_api_->mark(name, domain);
 }
 
 #ifdef __cplusplus

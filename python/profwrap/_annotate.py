@@ -243,6 +243,16 @@ class op(contextlib.ContextDecorator):  # a verb, spelt as in profwrap.h
         return False
 
 
+def mark(name, domain=None):
+    """Marks this moment of the calling thread: an event without a duration. `domain` tells marks of
+    libraries apart.
+    """
+    _probe.calls.mark(
+        _bytes(name, "the name of a mark"),
+        None if domain is None else _bytes(domain, "the domain of a mark"),
+    )
+
+
 def _within(value, lowest, highest, what):
     number = operator.index(value)
     if not lowest <= number <= highest:

@@ -31,6 +31,7 @@ _MEMBERS = (
     ),
     ("work", ctypes.PYFUNCTYPE(None, ctypes.c_int64)),
     ("flops", ctypes.PYFUNCTYPE(None, ctypes.c_double)),
+    ("mark", ctypes.PYFUNCTYPE(None, _TEXT, _TEXT)),
 )
 
 

@@ -35,7 +35,10 @@ def operators_and_their_memory():
         ("forward (model.py:12)", "", "", "function", 1, 0),
         ("block", "module", "", "operator", 0, 4000),
         ("forward", "", "", "phase", 0, 4000),
+        ("epoch", "", "", "mark", 0, 0),
     ], "ranges")
+    mark = file["events/range"][-1]
+    h.equal((mark["start"], strings[mark["domain"]]), (mark["end"], "loop"), "a mark")
     h.equal(rows(file, strings, "samples/memory", "device", "delta_bytes", "total_bytes"),
             [(-1, 1000, 1000), (0, 4096, 4096), (0, -96, 4000), (-1, -1000, 0)], "memory")
 
@@ -140,9 +143,11 @@ def operators_of_another_profiler_and_a_wrong_clock():
 @h.case
 def strange_arguments():
     file, strings = run("0", "strange")
-    h.equal(ranges(file, strings)[-2:], [("", "", "", "operator", 0, 0),
-                                         ("x" * 255, "x" * 255, "x" * 255, "operator", 0, 0)],
-            "strange operators")
+    h.equal(ranges(file, strings)[-4:], [("", "", "", "operator", 0, 0),
+                                         ("x" * 255, "x" * 255, "x" * 255, "operator", 0, 0),
+                                         ("", "", "", "mark", 0, 0),
+                                         ("x" * 255, "", "", "mark", 0, 0)],
+            "strange operators and marks")
     h.equal(rows(file, strings, "metadata", "key", "value")[-2:],
             [("long", "x" * 8191), ("", "")], "strange metadata")
     h.equal(rows(file, strings, "samples/queue", "queue", "size", "capacity")[-1],

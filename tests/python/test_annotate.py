@@ -40,6 +40,10 @@ with profwrap.profile(on_trace_ready=windows.append, mark_steps=False):
     os.chdir("/")
 assert os.path.samefile(windows[0].directory, os.environ["WANTED"]), windows[0].directory
 profwrap.queue("batches", 3, 8)
+profwrap.mark("here", "library")
+profwrap.stop()
+profwrap.mark("paused")
+profwrap.start()
 profwrap.role("stage 2")
 profwrap.work(512)
 profwrap.work(0)
@@ -113,6 +117,13 @@ class AnnotateTest(support.TempDirTest):
         self.assertEqual((inner["category"], inner["shapes"]), (0, 0))
         self.assertEqual([int(row["alloc_bytes"]) for row in (outer, inner)], [4007, -89])
         self.assertEqual((inner["depth"], inner["thread"]), (1, outer["thread"]))
+
+    def test_mark(self):
+        (mark,) = self.named("here")
+        self.assertEqual(self.kind[mark["kind"]], "mark")
+        self.assertEqual(self.strings[mark["domain"]], "library")
+        self.assertEqual(mark["start"], mark["end"])
+        self.assertEqual(self.named("paused"), [])
 
     def test_frames(self):
         shown = [row for row in self.ranges if self.kind[row["kind"]] == "function"]

@@ -29,6 +29,7 @@ class NoopTest(unittest.TestCase):
         profwrap.role("stage 2")
         profwrap.work(3)
         profwrap.flops(1e12)
+        profwrap.mark("m", "d")
         profwrap.start()
         profwrap.stop()
         self.assertEqual(list(profwrap.steps("ab")), [(0, "a"), (1, "b")])
@@ -104,6 +105,8 @@ class NoopTest(unittest.TestCase):
             self.assertRaises(ValueError, call)
         self.assertRaises(TypeError, profwrap.queue, "q", 1.5)
         self.assertRaises(TypeError, profwrap.memory, "1")
+        self.assertRaises(TypeError, profwrap.mark, 1)
+        self.assertRaises(TypeError, profwrap.mark, "m", 1)
         self.assertRaises(TypeError, profwrap.frames, include=[b"bytes"])
 
     def test_wrong_metadata(self):

@@ -71,6 +71,11 @@ class VerbsTest(unittest.TestCase):
         profwrap.work(4096)
         self.assertEqual(self.probe.take(), [("metadata", "role", "stage 2"), ("work", 4096)])
 
+    def test_mark(self):
+        profwrap.mark("epoch 2")
+        profwrap.mark("here", "library")
+        self.assertEqual(self.probe.take(), [("mark", "epoch 2", None), ("mark", "here", "library")])
+
     def test_flops(self):
         profwrap.flops(2.5e15)
         profwrap.flops(7)

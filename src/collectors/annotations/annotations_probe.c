@@ -232,6 +232,35 @@ static void note_op_past(const char *name, const char *type, const char *shapes,
     pw_probe_unlock(thread);
 }
 
+static void record_mark(struct pw_thread *thread, const char *name, const char *domain)
+{
+    const struct pw_record mark = {
+        .type = PW_REC_RANGE,
+        .stack = take_stack(thread),
+        .range = {.name = pw_name_find(thread, name),
+                  .kind = PW_KIND_MARK,
+                  .depth = (uint16_t)pw_range_depth(thread),
+                  .domain = pw_name_find(thread, domain)},
+    };
+    const uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_RANGE);
+    if (!record)
+        return;
+    *record = mark;
+    record->start = record->end = now;
+    pw_probe_commit(thread);
+}
+
+static void note_mark(const char *name, const char *domain)
+{
+    struct pw_thread *thread = is_closed() || pw_recording_paused_thread() ? NULL : note_begin();
+    if (!thread)
+        return;
+    if (!pw_recording_is_paused())
+        record_mark(thread, name, domain);
+    pw_probe_unlock(thread);
+}
+
 static void note_queue(const char *name, int64_t size, int64_t capacity)
 {
     if (pw_recording_paused_thread())
@@ -360,4 +389,5 @@ __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1
     .op_past = note_op_past,
     .work = note_work,
     .flops = note_flops,
+    .mark = note_mark,
 };

@@ -57,6 +57,8 @@ static void strange(void)
     profwrap_queue(huge, -5, INT64_MIN);
     profwrap_metadata("long", huge);
     profwrap_metadata(NULL, NULL);
+    profwrap_mark(NULL, NULL);
+    profwrap_mark(huge, huge);
     profwrap_memory(INT64_MIN, 1 << 30);
     profwrap_memory(INT64_MIN, -7);
 }
@@ -73,6 +75,7 @@ int main(int argc, char **argv)
     profwrap_phase(PROFWRAP_NO_PHASE);
     for (int i = 0; i < 3; i++)
         profwrap_queue("batches", i, 4);
+    profwrap_mark("epoch", "loop");
     profwrap_role("stage 2");
     profwrap_work(4096);
     profwrap_work(-1); /* no amount: it does nothing */
@@ -84,6 +87,7 @@ int main(int argc, char **argv)
     profwrap_flops(1);
     profwrap_stop();
     profwrap_work(7);
+    profwrap_mark("paused", NULL);
     profwrap_flops(7);
     profwrap_start();
     for (long i = argc > 1 ? atol(argv[1]) : 0; i > 0; i--) {
