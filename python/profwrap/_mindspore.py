@@ -387,7 +387,7 @@ def _version(mindspore):
     return tuple(map(int, re.findall(r"\d+", mindspore.__version__)[:2]))
 
 
-def _say(text):
+def say(text):
     """One line, of one process of a host."""
     ranks = ("MS_NODE_ID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
     if all(os.environ.get(name, "0") == "0" for name in ranks):
@@ -404,7 +404,7 @@ def on_mindspore(mindspore, began_ns=None):
     try:
         if _active is None and _probe.calls.present >= {"step", "phase"}:
             if _version(mindspore) < _OLDEST:
-                _say(f"MindSpore {mindspore.__version__} is not instrumented: 2.0 or newer is needed")
+                say(f"MindSpore {mindspore.__version__} is not instrumented: 2.0 or newer is needed")
                 return
             _active = Auto(mindspore)
             atexit.register(_at_exit)

@@ -15,7 +15,7 @@ from . import _annotate, _mindspore, _schedule
 _warned = set()
 
 
-def _warn(name, instead):
+def warn(name, instead):
     """Once for each argument."""
     if name not in _warned:
         _warned.add(name)
@@ -24,7 +24,7 @@ def _warn(name, instead):
 
 # Arguments whose value selects something that is chosen elsewhere, or is not there; with the values that
 # select nothing.
-_INSTEAD = {
+INSTEAD = {
     "with_stack": "use profwrap.frames(), or --call-stacks of profwrap run",
     "profile_memory": "memory of the process is always sampled; profwrap.memory() for more",
     "parallel_strategy": "keep it by profwrap.metadata()",
@@ -62,11 +62,11 @@ def _is_default(value):
 
 def _check(arguments):
     for name, value in arguments.items():
-        if name in _INSTEAD:
+        if name in INSTEAD:
             if not _is_default(value):
-                _warn(name, _INSTEAD[name])
+                warn(name, INSTEAD[name])
         elif name not in _ALWAYS:
-            _warn(name, "it is not known")
+            warn(name, "it is not known")
 
 
 def _check_activities(activities):
@@ -74,9 +74,9 @@ def _check_activities(activities):
         if not isinstance(activity, ProfilerActivity):
             raise TypeError(f"activities are ProfilerActivity, not {type(activity).__name__}")
         if activity is ProfilerActivity.NPU:
-            _warn("ProfilerActivity.NPU", "NPUs are not recorded; profwrap import reads their profiles")
+            warn("ProfilerActivity.NPU", "NPUs are not recorded; profwrap import reads their profiles")
         if activity is ProfilerActivity.GPU:
-            _warn("ProfilerActivity.GPU", "use --activities cuda of profwrap run")
+            warn("ProfilerActivity.GPU", "use --activities cuda of profwrap run")
 
 
 def schedule(*, wait, active, warmup=0, repeat=0, skip_first=0):
@@ -89,7 +89,7 @@ def schedule(*, wait, active, warmup=0, repeat=0, skip_first=0):
 def tensorboard_trace_handler(dir_name=None, worker_name=None, analyse_flag=True, async_mode=False):
     """A value for on_trace_ready. The job's report is made at its end, by itself."""
     if dir_name is not None or worker_name is not None:
-        _warn("tensorboard_trace_handler's directory", "use -o of profwrap run; report.html is in it")
+        warn("tensorboard_trace_handler's directory", "use -o of profwrap run; report.html is in it")
     return lambda window: None
 
 
@@ -106,7 +106,7 @@ class profile(_annotate.Started):
                      parallel_strategy=parallel_strategy, record_shapes=record_shapes, **others)
         _check(given)
         if experimental_config is not None:
-            _check({name: value for name, value in _settings(experimental_config) if name in _INSTEAD})
+            _check({name: value for name, value in _settings(experimental_config) if name in INSTEAD})
         # Steps that the import hook marks are the steps.
         self._profile = _schedule.profile(schedule=schedule, on_trace_ready=on_trace_ready,
                                           mark_steps=_mindspore._active is None)
@@ -160,7 +160,7 @@ class Profiler(profile):
             return
         self.stop()
         if step_list is not None:
-            _warn("step_list", "use profwrap report --steps, when the job has ended")
+            warn("step_list", "use profwrap report --steps, when the job has ended")
 
     @staticmethod
     def offline_analyse(path, pretty=False, step_list=None, data_simplification=True):

@@ -10,9 +10,11 @@ from mindspore.profiler import ProfilerActivity, ProfilerLevel
 from mindspore.train.callback import Callback
 
 from . import _annotate, _mindspore
+from ._mindspore_monitor import DynamicProfilerMonitor
 from ._mindspore_profile import Profiler, analyse, profile, schedule, tensorboard_trace_handler
 
 __all__ = [
+    "DynamicProfilerMonitor",
     "Profiler",
     "ProfilerActivity",
     "ProfilerCallback",

@@ -3,6 +3,7 @@
 Runs by the MindSpore of scripts/setup --mindspore-wheel; skipped without it.
 """
 
+import json
 import os
 import tempfile
 import unittest
@@ -19,7 +20,7 @@ import mindspore as ms
 import mindspore.dataset
 import numpy
 from mindspore import nn
-from profwrap import _annotate, _mindspore, _mindspore_cost
+from profwrap import _annotate, _mindspore, _mindspore_cost, _probe
 
 NAMES = {1: "data", 2: "forward", 3: "backward", 4: "allreduce", 5: "optimizer"}
 PYNATIVE = "forward backward optimizer"
@@ -319,6 +320,89 @@ class MindSporeTest(unittest.TestCase):
         self.assertEqual(names, ["ProfilerActivity.NPU", "with_stack", "aic_metrics", "profiler_level",
                                  "unknown"])
         self.assertEqual({one.filename for one in seen}, {__file__})
+
+    def monitor(self, **settings):
+        """A DynamicProfilerMonitor, the function that writes its file, and what it said."""
+        import profwrap.mindspore as p
+
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        config, run = os.path.join(folder.name, "config"), os.path.join(folder.name, "run")
+        os.mkdir(run)
+        said = []
+        for patch in (unittest.mock.patch.dict(os.environ, PROFWRAP_DIRECTORY=run),
+                      unittest.mock.patch.object(_mindspore, "say", said.append)):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+        def write(**settings):
+            os.makedirs(config, exist_ok=True)
+            with open(os.path.join(config, "profiler_config.json"), "w", encoding="utf-8") as file:
+                json.dump(settings, file)
+
+        if settings:
+            write(**settings)
+        self.probe.take()
+        return p.DynamicProfilerMonitor(config), write, said
+
+    def test_dynamic_monitor_as_a_callback(self):
+        monitor, _, said = self.monitor(start_step=2, stop_step=4)
+        seen, probe = [], self.probe
+
+        class Note(ms.train.Callback):
+            def on_train_step_end(self, run_context):
+                seen.append(([name for name, *_ in probe.take("start", "stop")],
+                             run_context.original_args().cur_step_num))
+
+        model = ms.Model(*self.model())
+        model.train(2, known_length(), [monitor, Note()], dataset_sink_mode=False)
+        self.assertEqual(seen, [(["stop", "start"], 1), ([], 2), ([], 3), (["stop"], 4), ([], 5), ([], 6)])
+        self.assertEqual(said, ["DynamicProfilerMonitor records steps 2 to 4 of the file"])
+
+    def test_dynamic_monitor_by_steps(self):
+        """As MindSpore's: it begins with call start_step, and ends with call stop_step + 1."""
+        monitor, _, _ = self.monitor(start_step=2, stop_step=4)
+        told = self.loop_under(monitor, 7)
+        self.assertEqual(told, [["stop"], ["start"], [], [], ["stop"], [], []])
+
+    def test_dynamic_monitor_while_it_runs(self):
+        monitor, write, said = self.monitor()
+        monitor._monitor._poll_s = 0
+        with open(monitor._monitor._file._path, encoding="utf-8") as file:
+            made = json.load(file)
+        self.assertEqual((made["start_step"], made["stop_step"], made["profiler_level"]), (-1, -1, "Level0"))
+        self.assertEqual(self.loop_under(monitor, 3), [["stop"], [], []])
+        write(start_step=5, stop_step=5, l2_cache=True, profiler_level="Level2", aic_metrics=3, more=1,
+              activities=["CPU"], with_stack=False, export_type=["text"])
+        self.assertEqual(self.loop_under(monitor, 4), [[], ["start"], ["stop"], []])
+        write(start_step=9, stop_step=8, l2_cache=True)
+        self.assertEqual(self.loop_under(monitor, 3), [[], [], []])
+        self.assertEqual(said, [
+            "DynamicProfilerMonitor ignores l2_cache, profiler_level, aic_metrics, more, which have no"
+            " effect here (docs/annotate.md)",
+            "DynamicProfilerMonitor records step 5 of the file",
+            "DynamicProfilerMonitor start_step 9 and stop_step 8 are no window: nothing is changed",
+        ])
+
+    def test_dynamic_monitor_lets_no_exception_out(self):
+        monitor, write, _ = self.monitor()
+        monitor._monitor._poll_s = 0
+        with unittest.mock.patch.object(os, "symlink", side_effect=OSError("no")):
+            write(start_step=2, stop_step=3)
+            monitor.step()
+        self.assertEqual(_mindspore_cost.cost.failures, 1)
+        _mindspore_cost.cost.failures = 0
+
+    def test_dynamic_monitor_without_profwrap(self):
+        import profwrap.mindspore as p
+
+        self.probe.remove()
+        with unittest.mock.patch.object(_probe, "calls", _probe.Calls()):
+            monitor = p.DynamicProfilerMonitor("/nowhere")
+            monitor.step()
+        self.assertFalse(os.path.exists("/nowhere"))
+        self.assertRaises(TypeError, p.DynamicProfilerMonitor)
 
     def test_analyse_needs_profwrap(self):
         import profwrap.mindspore as p
