@@ -16,7 +16,7 @@ import sys
 import time
 import weakref
 
-from . import _mindspore_cost, _mindspore_steps, _probe
+from . import _mindspore_cost, _mindspore_steps, _mstx, _probe
 from ._mindspore_cost import replace, soft
 
 _OLDEST = (2, 0)
@@ -170,6 +170,7 @@ class Auto:
             self._attach_functions,
             self._attach_train_cells,
             self._attach_evaluations,
+            self._attach_mstx,
         ):
             try:
                 attach()
@@ -373,6 +374,10 @@ class Auto:
             for name in ("eval", "_eval_in_fit", "predict"):
                 if hasattr(Model, name):
                     self._surround(Model, name, self._evaluation_begins, self._evaluation_ends)
+
+    def _attach_mstx(self):
+        for kind in _classes(("mindspore.profiler.mstx.Mstx",)):
+            self._removers.append(_mstx.attach(kind))
 
     def _evaluation_begins(self, *_):
         self.steps.end_step()

@@ -38,9 +38,8 @@ INSTEAD = {
     "profile_communication": "collectives are always recorded",
     "profile_framework": "MindSpore's own functions are not recorded",
     "hbm_ddr_freq": "counters of devices are not recorded",
-    "mstx": "ranges of mstx are not recorded; use profwrap.range()",
-    "mstx_domain_include": "ranges of mstx are not recorded",
-    "mstx_domain_exclude": "ranges of mstx are not recorded",
+    "mstx_domain_include": "ranges of all domains are recorded",
+    "mstx_domain_exclude": "ranges of all domains are recorded",
     "host_sys": "the host is always sampled: --sample-hz of profwrap run",
     "export_type": "profiles are HDF5: profwrap report --format, profwrap.load()",
     "timeline_limit": "timelines have no limit: profwrap report --format chrome",
@@ -51,7 +50,7 @@ INSTEAD = {
     "profiler_level": "--level of profwrap run selects MPI functions",
 }
 # Nothing need be done for these.
-_ALWAYS = {"data_process", "sync_enable", "data_simplification", "activities", "schedule", "on_trace_ready",
+_ALWAYS = {"data_process", "mstx", "sync_enable", "data_simplification", "activities", "schedule", "on_trace_ready",
            "start_profile", "experimental_config"}
 _DEFAULTS = ("None", "False", "Level0", "AiCoreNone", "[]", "[<ExportType.Text: 'text'>]", "./data", "500")
 

@@ -6,7 +6,7 @@ Steps, phases and collectives are recorded without any of this (docs/mindspore.m
 
 import operator
 
-from mindspore.profiler import ProfilerActivity, ProfilerLevel
+from mindspore.profiler import ProfilerActivity, ProfilerLevel, mstx
 from mindspore.train.callback import Callback
 
 from . import _annotate, _mindspore
@@ -20,6 +20,7 @@ __all__ = [
     "ProfilerCallback",
     "ProfilerLevel",
     "analyse",
+    "mstx",
     "profile",
     "schedule",
     "tensorboard_trace_handler",

@@ -191,10 +191,10 @@ class HookTest(FilesTest):
         self.assertEqual(self.run_python(sys.executable, "-c", text), (0, "5\n", ""))
 
     def test_finders_go_when_all_are_there(self):
-        self.write("torch/__init__.py", "")
-        self.write("mindspore/__init__.py", "")
+        for package in ("torch", "torch_npu", "mindspore"):
+            self.write(package + "/__init__.py", "")
         text = (
-            "import sys; sys.path.insert(0, '.'); import torch, mindspore; "
+            "import sys; sys.path.insert(0, '.'); import torch, torch_npu, mindspore; "
             "print(any(type(f).__name__ == '_Watcher' for f in sys.meta_path), "
             "vars(torch.__spec__.loader).keys())"
         )

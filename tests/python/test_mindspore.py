@@ -321,6 +321,22 @@ class MindSporeTest(unittest.TestCase):
                                  "unknown"])
         self.assertEqual({one.filename for one in seen}, {__file__})
 
+    def test_mstx(self):
+        """Which does nothing on CPUs."""
+        from mindspore.profiler import mstx
+
+        self.probe.take()
+        outer, inner = mstx.range_start("outer"), mstx.range_start("inner", domain="mine")
+        mstx.mark("here")
+        mstx.range_end(inner, "mine")
+        mstx.range_end(outer)
+        told = self.probe.take()
+        self.assertEqual([one[:3] for one in told],
+                         [("mark", "here", None), ("op_past", "inner", "mstx mine"),
+                          ("op_past", "outer", "mstx")])
+        _mindspore.take_over()
+        self.assertEqual((mstx.range_start("off"), self.probe.take()), (0, []))
+
     def monitor(self, **settings):
         """A DynamicProfilerMonitor, the function that writes its file, and what it said."""
         import profwrap.mindspore as p

@@ -7,7 +7,11 @@ Imports nothing that the program has not imported: until then, only these two fi
 import sys
 
 # Packages, and what is called with each: a module of profwrap and its function.
-_WATCHED = {"torch": ("_auto", "on_torch"), "mindspore": ("_mindspore", "on_mindspore")}
+_WATCHED = {
+    "torch": ("_auto", "on_torch"),
+    "torch_npu": ("_mstx", "on_torch_npu"),
+    "mindspore": ("_mindspore", "on_mindspore"),
+}
 
 
 class _Watcher:
