@@ -403,6 +403,7 @@ static void test_order_and_rows(void **state)
     slow_host(&w, 1);                                                    /* 40 ms */
     slow_link(&w, 1);                                                    /* 200 ms */
     world_add_straggler(&w, PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD); /* 731 ms */
+    w.c->stragglers[0].lost_ns = 738 * MS;
     size_t n = world_collect(&w, advice);
     assert_int_equal(n, 4);
     assert_string_equal(advice[0].rule, "blocked_off_cpu");
@@ -419,6 +420,51 @@ static void test_order_and_rows(void **state)
     assert_string_equal(row.ranks, "1, 2");
     assert_string_equal(row.docs, "docs/advice.md#slow_link");
     assert_true(row.share > 0.0266 && row.share < 0.0267); /* 200 ms of 7.5 s */
+    w.c->hosts_slow[0].lost_ns = 369 * MS;                 /* the headline names the host */
+    assert_int_equal(world_collect(&w, advice), 4);
+    assert_string_equal(advice[1].rule, "slow_host");
+    pw_cluster_destroy(w.c);
+}
+
+/* Half of the ranks' time is without a CPU. */
+static void lack_cpus(struct world *w)
+{
+    w->c->part_trace = calloc((size_t)RANKS * PW_PART_END, sizeof(*w->c->part_trace));
+    assert_non_null(w->c->part_trace);
+    for (size_t i = 0; i < (size_t)RANKS * PW_PART_END; i++) {
+        w->c->part_trace[i].total_ns = 100 * MS;
+        w->c->part_trace[i].ready_ns = 50 * MS;
+    }
+}
+
+/* A small loss that the headline names comes before larger ones, and so do missing CPUs, which make
+ * the others larger. */
+static void test_what_the_headline_names_comes_first(void **state)
+{
+    (void)state;
+    struct pw_advice advice[PW_ADVICE_MAX];
+    struct world w;
+    world_make(&w);
+    late_senders(&w, 1); /* not less */
+    world_add_straggler(&w, PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD);
+    for (size_t i = 0; i < w.c->nwhatif; i++)
+        w.c->whatif[i].gain_ns = 5 * MS;
+    w.c->stragglers[0].gain_ns = 5 * MS;
+    oversubscribed(&w, 1); /* not known */
+    size_t n = world_collect(&w, advice);
+    assert_int_equal(n, 3);
+    assert_string_equal(advice[0].rule, "blocked_off_cpu");
+    assert_int_equal(advice[0].saves_ns, 5 * MS);
+    assert_string_equal(advice[1].rule, "late_senders"); /* few ranks lack a CPU */
+    assert_string_equal(advice[2].rule, "oversubscribed");
+    lack_cpus(&w);
+    assert_int_equal(world_collect(&w, advice), 3);
+    assert_string_equal(advice[0].rule, "blocked_off_cpu");
+    assert_string_equal(advice[1].rule, "oversubscribed");
+    assert_string_equal(advice[2].rule, "late_senders");
+    w.c->nstragglers = 0;
+    assert_int_equal(world_collect(&w, advice), 2);
+    assert_string_equal(advice[0].rule, "oversubscribed");
     pw_cluster_destroy(w.c);
 }
 
@@ -460,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_each_straggler_rule_fires_and_does_not),
         cmocka_unit_test(test_no_advice_for_a_healthy_run),
         cmocka_unit_test(test_order_and_rows),
+        cmocka_unit_test(test_what_the_headline_names_comes_first),
         cmocka_unit_test(test_full_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

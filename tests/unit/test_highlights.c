@@ -235,12 +235,58 @@ static void test_data_wait_of_a_straggler(void **state)
     pw_cluster_destroy(c);
 }
 
+/* 60 - 20 of 150 ms are transfers: with the verdict "none" the headline begins with them. */
+static void test_the_headline_begins_with_a_loss_of_all_ranks(void **state)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    struct pw_cluster *c = make_cluster(4, 52);
+    (void)state;
+    for (size_t i = 0; i < 4 * (size_t)52; i++) {
+        c->step_trace[i].comm_exposed_ns = 57 * MS;
+        c->step_trace[i].wait_ns = 20 * MS;
+    }
+    assert_int_equal(find(c, found), 0); /* 24.7 % */
+    for (size_t i = 0; i < 4 * (size_t)52; i++)
+        c->step_trace[i].comm_exposed_ns = 60 * MS;
+    add_wait(c, 3, 1, 20);
+    assert_int_equal(find(c, found), 1);
+    assert_string_equal(found[0].kind, "transfers");
+    assert_int_equal(found[0].ns, 50 * 4 * 40 * MS); /* warm-up is left out */
+    assert_int_equal(found[0].is_headline, 1);
+    char line[PW_REPORT_LINE], *text = text_of(c, "steps", 12), *json = json_of(c);
+    static const char wanted[] =
+        "Transfers that no computation hides take 27 % of a step (40.0 ms of 150 ms on average, "
+        "without waiting for other ranks). No rank held the job back: 50 steps of 150 ms";
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, wanted);
+    assert_int_equal(pw_report_summary(c, line, sizeof(line)), 0);
+    assert_null(strstr(strstr(line, "Transfers") + 1, "Transfers")); /* told once */
+    assert_null(strstr(strstr(text, "Transfers that") + 1, "Transfers that"));
+    assert_has(json, "\"in_headline\": true");
+    assert_has(json, "\"verdict\": \"none\"");
+    free(text);
+    free(json);
+    struct pw_row_c_straggler late = straggler(2);
+    late.phase = PW_PHASE_FORWARD;
+    add_straggler(c, late); /* a rank is named: the transfers stand below */
+    assert_int_equal(find(c, found), 1);
+    assert_int_equal(found[0].is_headline, 0);
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, "Rank 2");
+    assert_has_not(line, "Transfers");
+    pw_cluster_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late_rank),           cmocka_unit_test(test_no_late_rank),
-        cmocka_unit_test(test_ranks_without_a_cpu), cmocka_unit_test(test_gpus_run_dry),
-        cmocka_unit_test(test_data_wait),           cmocka_unit_test(test_data_wait_of_a_straggler),
+        cmocka_unit_test(test_late_rank),
+        cmocka_unit_test(test_no_late_rank),
+        cmocka_unit_test(test_ranks_without_a_cpu),
+        cmocka_unit_test(test_gpus_run_dry),
+        cmocka_unit_test(test_data_wait),
+        cmocka_unit_test(test_data_wait_of_a_straggler),
+        cmocka_unit_test(test_the_headline_begins_with_a_loss_of_all_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,8 +85,9 @@ struct pw_advice {
 
 void pw_advice_prepare(struct pw_advice_input *input);
 
-/* Writes the advice that applies, sorted by the time that it saves, most first. Returns the number
- * of rows, at least 1. */
+/* Writes the advice that applies, and returns how many: at least 1. First comes the advice about
+ * what the verdict names, or about the evidence that it lacks; then that about ranks without a CPU,
+ * which explains other losses; then what saves most. */
 size_t pw_advice_collect(const struct pw_advice_input *input,
                          struct pw_advice advice[PW_ADVICE_MAX]);
 

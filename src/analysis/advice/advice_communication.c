@@ -164,6 +164,16 @@ static int64_t at_most_network(const struct pw_advice_input *in, int64_t saves)
     return all >= 0 && all < saves ? all : saves;
 }
 
+const struct pw_row_c_host *pw_host_of_straggler(const struct pw_cluster *c,
+                                                 const struct pw_row_c_straggler *row)
+{
+    for (size_t i = 0; i < c->nhosts_slow; i++)
+        if (strncmp(c->hosts_slow[i].hostname, row->hostname, sizeof(row->hostname)) == 0 &&
+            2 * (double)c->hosts_slow[i].lost_ns >= (double)row->lost_ns)
+            return &c->hosts_slow[i];
+    return NULL;
+}
+
 int pw_judge_slow_host(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                        struct pw_advice *advice)
 {

@@ -1,8 +1,9 @@
-/* The table of rules, and the loop that evaluates each rule and sorts the advice that applies by
- * what it saves; see advice.h. */
+/* The table of rules, and the loop that evaluates each rule and sorts the advice that applies: what
+ * the headline names first, then by what it saves. See advice.h. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/advice/findings.h"
 #include "analysis/advice/rules.h"
 #include "analysis/statistics.h"
 #include "core/limits.h"
@@ -245,23 +246,63 @@ const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *
     return NULL;
 }
 
-/* 1 when the advice is about the evidence that the verdict lacks: such a rule has the name of the
- * verdict's reason. */
-static int is_wanted(const struct pw_advice_input *in, const struct pw_advice *advice)
+static int is_rule(const struct pw_advice *advice, const char *name)
 {
-    const char *reason = pw_verdict_reason(in->verdict.wanting);
-    return reason && strcmp(reason, advice->rule) == 0;
+    return name && strcmp(advice->rule, name) == 0;
 }
 
-/* Inserts `one` in order: advice about the evidence that the verdict lacks comes first, then the
- * larger saving. Equal or unknown savings keep the order of the table. */
+/* 1 when the advice is about the first straggler, or about the host or the data that hold it up. */
+static int is_about_straggler(const struct pw_advice_input *in, const struct pw_advice *advice)
+{
+    const struct pw_cluster *c = in->cluster;
+    const struct pw_row_c_straggler *worst = &c->stragglers[0];
+    const struct pw_advice_rule *rule = pw_advice_rule_of(worst);
+    if (is_rule(advice, "slow_host") && pw_host_of_straggler(c, worst))
+        return 1;
+    if (pw_advice_is_starved(in, worst->rank) &&
+        (is_rule(advice, "data_processing_slow") || is_rule(advice, "data_transfer_slow")))
+        return 1;
+    return rule && is_rule(advice, rule->name);
+}
+
+/* 1 when the advice is about what the headline names. */
+static int is_about_verdict(const struct pw_advice_input *in, const struct pw_advice *advice)
+{
+    switch (in->verdict.kind) {
+    case PW_VERDICT_HELD_BACK:
+        return is_about_straggler(in, advice);
+    case PW_VERDICT_ALL_SLOWER:
+        return is_rule(advice, "all_slower");
+    case PW_VERDICT_IMBALANCE:
+        return is_rule(advice, "unequal_work");
+    case PW_VERDICT_NETWORK:
+        return is_rule(advice, "slow_network") || is_rule(advice, "slow_link");
+    default: /* the evidence that the verdict lacks: that rule has the name of the reason */
+        return is_rule(advice, pw_verdict_reason(in->verdict.wanting));
+    }
+}
+
+/* The advice of a smaller class comes first: what the headline names, then its likely cause. */
+static int class_of(const struct pw_advice_input *in, const struct pw_advice *advice)
+{
+    if (is_about_verdict(in, advice))
+        return 0;
+    /* Ranks without a CPU make all other times longer. */
+    return is_rule(advice, "oversubscribed") && pw_nocpu_find(in->cluster).worst >= 0 ? 1 : 2;
+}
+
+/* Inserts `one` in order: by class, then the larger saving. Equal or unknown savings keep the order
+ * of the table. */
 static void insert(const struct pw_advice_input *in, struct pw_advice *advice, size_t n,
                    const struct pw_advice *one)
 {
+    const int class = class_of(in, one);
     size_t at = n;
-    while (at > 0 && !is_wanted(in, &advice[at - 1]) &&
-           (is_wanted(in, one) || advice[at - 1].saves_ns < one->saves_ns))
-        at--;
+    for (; at > 0; at--) {
+        const int before = class_of(in, &advice[at - 1]);
+        if (before < class || (before == class && advice[at - 1].saves_ns >= one->saves_ns))
+            break;
+    }
     memmove(&advice[at + 1], &advice[at], (n - at) * sizeof(*advice));
     advice[at] = *one;
 }

@@ -38,6 +38,13 @@ int64_t pw_imbalance_cost(const struct pw_row_c_imbalance *row, int64_t steps);
  * rank is to blame. */
 void pw_imbalance_write(const struct pw_row_c_imbalance *row, struct pw_sentence *sentence);
 
+/* Slow hosts: rows of /hosts. */
+
+/* The slow host that the headline names instead of the straggler, because the whole host caused the
+ * loss; NULL: the headline names the straggler. */
+const struct pw_row_c_host *pw_host_of_straggler(const struct pw_cluster *cluster,
+                                                 const struct pw_row_c_straggler *straggler);
+
 /* Slow transfers between hosts: rows of /network. */
 
 /* The row that costs most. NULL when there is none, or when a rank that got no CPU, or only part of

@@ -76,16 +76,6 @@ static void write_steps(const struct pw_figures *f, const struct pw_row_c_stragg
         pw_sentence_add(s, " %s", phase);
 }
 
-const struct pw_row_c_host *pw_headline_host(const struct pw_cluster *c,
-                                             const struct pw_row_c_straggler *row)
-{
-    for (size_t i = 0; i < c->nhosts_slow; i++)
-        if (strncmp(c->hosts_slow[i].hostname, row->hostname, sizeof(row->hostname)) == 0 &&
-            2 * (double)c->hosts_slow[i].lost_ns >= (double)row->lost_ns)
-            return &c->hosts_slow[i];
-    return NULL;
-}
-
 static size_t count_elsewhere(const struct pw_cluster *c, const struct pw_row_c_host *host)
 {
     size_t n = 0;
@@ -98,7 +88,7 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
                             struct pw_sentence *s)
 {
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
-    const struct pw_row_c_host *host = pw_headline_host(f->cluster, worst);
+    const struct pw_row_c_host *host = pw_host_of_straggler(f->cluster, worst);
     const char *cause = pw_cause_title(worst->cause);
     const int64_t gain_ns = host && host->gain_ns > 0 ? host->gain_ns : worst->gain_ns;
     size_t more = host ? count_elsewhere(f->cluster, host) : f->cluster->nstragglers - 1;
@@ -187,10 +177,19 @@ static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unkno
     pw_sentence_add(s, ".");
 }
 
+/* The largest loss that all ranks share, if there is one. */
+static void write_shared_loss(const struct pw_figures *f, struct pw_sentence *s)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    if (pw_highlights_find(f, found) && found[0].is_headline)
+        pw_sentence_add(s, "%s ", found[0].text);
+}
+
 static void write_even(const struct pw_figures *f, const struct pw_verdict *v,
                        struct pw_sentence *s)
 {
     (void)v;
+    write_shared_loss(f, s);
     pw_sentence_add(s, "No rank held the job back: %" PRId64 " %ss", f->measured,
                     pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
@@ -232,6 +231,7 @@ static void write_one_rank(const struct pw_figures *f, const struct pw_verdict *
                            struct pw_sentence *s)
 {
     (void)v;
+    write_shared_loss(f, s);
     pw_sentence_add(s, "There is only one rank, so no rank can hold another back: ");
     if (f->measured == 1)
         add_ns(s, "1 step of ", f->step_mean_ns);
@@ -430,7 +430,8 @@ static int write_line(const struct pw_cluster *cluster, int with_more, char *out
     if (err)
         return err;
     pw_headline_write(figures, raw, PW_HEADLINE_BYTES);
-    if (with_more && pw_highlights_find(figures, found)) {
+    const size_t n = with_more ? pw_highlights_find(figures, found) : 0;
+    if (n && !found[0].is_headline) {
         struct pw_sentence s = {raw, sizeof(raw), strlen(raw)};
         pw_sentence_add(&s, " %s", found[0].text);
     }

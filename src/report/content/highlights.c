@@ -9,10 +9,11 @@
 #include "core/text.h"
 #include "report/writing/page.h"
 
-#define WAITS_LEAST 0.05    /* late_rank: least share of the ranks' time */
-#define GPUS_DRY_LEAST 0.1  /* least share of the GPUs' time */
-#define DATA_WAIT_LEAST 0.1 /* least share of a step */
-#define STANDS_OUT 0.1      /* a rank stands out: least share of its time above the mean */
+#define WAITS_LEAST 0.05     /* late_rank: least share of the ranks' time */
+#define GPUS_DRY_LEAST 0.1   /* least share of the GPUs' time */
+#define DATA_WAIT_LEAST 0.1  /* least share of a step */
+#define TRANSFERS_LEAST 0.25 /* least share of a step */
+#define STANDS_OUT 0.1       /* a rank stands out: least share of its time above the mean */
 
 static void add_share(struct pw_sentence *s, const char *before, double share, const char *after)
 {
@@ -293,10 +294,45 @@ static int find_network(const struct pw_figures *f, struct pw_highlight *out)
     return 1;
 }
 
+/* ---- transfers that nothing hides ---- */
+
+/* Waits for other ranks do not count. Nothing is found when ranks lacked a CPU, because that makes
+ * transfers longer, too. */
+static int find_transfers(const struct pw_figures *f, struct pw_highlight *out)
+{
+    const struct pw_row_c_step_trace *mean = &f->trace_mean;
+    char time[32], step[32];
+    *out = (struct pw_highlight){.kind = "transfers", .rank = -1, .of_rank = -1};
+    if (mean->comm_exposed_ns < 0 || mean->wait_ns < 0 || mean->total_ns <= 0 ||
+        pw_nocpu_find(f->cluster).worst >= 0 ||
+        pw_figures_advice(f).verdict.kind == PW_VERDICT_NETWORK)
+        return 0;
+    const int64_t ns = mean->comm_exposed_ns - mean->wait_ns;
+    out->share = (double)ns / (double)mean->total_ns;
+    out->ns = pw_whole((double)ns * (double)f->measured * (double)f->present);
+    if (out->share < TRANSFERS_LEAST)
+        return 0;
+    struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
+    add_share(&s, "Transfers that no computation hides take ", out->share, " of a step");
+    pw_sentence_add(&s, " (%s of %s on average, without waiting for other ranks).",
+                    pw_text_ns(time, sizeof(time), ns),
+                    pw_text_ns(step, sizeof(step), mean->total_ns));
+    return 1;
+}
+
+/* Whether the headline begins with the largest highlight: when the evidence for a verdict is
+ * complete, and it names nothing. */
+static int is_headline(const struct pw_figures *f)
+{
+    const enum pw_verdict_kind kind = pw_figures_advice(f).verdict.kind;
+    return kind == PW_VERDICT_NONE || kind == PW_VERDICT_SINGLE_RANK;
+}
+
 size_t pw_highlights_find(const struct pw_figures *figures, struct pw_highlight out[PW_HIGHLIGHTS])
 {
     static int (*const find[PW_HIGHLIGHTS])(const struct pw_figures *, struct pw_highlight *) = {
-        find_late_rank, find_host_late, find_data_wait, find_no_cpu, find_all_slower, find_network};
+        find_late_rank,  find_host_late, find_data_wait, find_no_cpu,
+        find_all_slower, find_network,   find_transfers};
     size_t n = 0;
     for (size_t i = 0; i < PW_HIGHLIGHTS; i++) {
         struct pw_highlight one;
@@ -307,5 +343,7 @@ size_t pw_highlights_find(const struct pw_figures *figures, struct pw_highlight 
             out[at] = out[at - 1];
         out[at] = one;
     }
+    if (n)
+        out[0].is_headline = is_headline(figures);
     return n;
 }

@@ -291,8 +291,8 @@ static json_t *make_stragglers(const struct pw_figures *f)
         char steps[96];
         pw_words_steps(f, &c->stragglers[i], steps, sizeof(steps));
         bad |= json_object_set_new(row, "steps_words", json_string(steps));
-        bad |= json_object_set_new(row, "of_host",
-                                   json_boolean(pw_headline_host(c, &c->stragglers[i]) != NULL));
+        bad |= json_object_set_new(
+            row, "of_host", json_boolean(pw_host_of_straggler(c, &c->stragglers[i]) != NULL));
         bad |= json_object_set_new(row, "phase_words",
                                    json_string(pw_words_phase(c->stragglers[i].phase)));
         bad |= json_object_set_new(row, "cause_words",

@@ -131,6 +131,7 @@ static json_t *make_highlights(const struct pw_figures *f)
         bad |= json_object_set_new(row, "rank", pw_json_int(one->rank));
         bad |= json_object_set_new(row, "of_rank", pw_json_real(one->of_rank));
         bad |= json_object_set_new(row, "text", json_string(one->text));
+        bad |= json_object_set_new(row, "in_headline", json_boolean(one->is_headline));
         bad |= json_array_append_new(all, row);
     }
     return pw_json_or_null(all, bad);

@@ -141,7 +141,8 @@ static int print_top(const struct pw_page *page)
                             text);
     struct pw_highlight highlights[PW_HIGHLIGHTS];
     for (size_t i = 0, n = pw_highlights_find(page->figures, highlights); i < n && !err; i++)
-        err = pw_page_print(page, 0, 2, "%s", highlights[i].text);
+        if (!highlights[i].is_headline)
+            err = pw_page_print(page, 0, 2, "%s", highlights[i].text);
     return err;
 }
 

@@ -30,8 +30,9 @@ function renderFrame() {
     const job = report.job;
     document.title = `profwrap: ${job.headline}`;
     document.getElementById("headline").textContent = keepUnits(job.headline);
-    document.getElementById("highlights").append(...job.highlights.map((one) =>
-        element("li", {}, keepUnits(one.text))));
+    document.getElementById("highlights").append(
+        ...job.highlights.filter((one) => !one.in_headline).map((one) =>
+            element("li", {}, keepUnits(one.text))));
     document.getElementById("command").textContent = job.command || "";
     document.getElementById("command").title = job.command || "";
     const extent = [plural(job.ranks, "rank")];

@@ -78,6 +78,21 @@ function evenTiles(parent) {
         words: isWaitKnown ? `${formatNs(wait)} of a step` : "" });
 }
 
+/* The tiles when no rank is named and all ranks share the loss that the headline begins with. */
+function sharedTiles(parent, loss) {
+    const ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
+    tile(parent, "WHO", ranks === 1 ? "The only rank" : "All ranks", {
+        words: ranks === 1 ? "" : isKnown(loss.rank) ? `rank ${loss.rank} most`
+            : `of ${formatCount(ranks)}, none stands out` });
+    tile(parent, "WHERE", {
+        data_wait: "Waiting for data", no_cpu: "Ready to run, without a CPU",
+        host_late: "GPUs idle: launches are late", transfers: "Transfers that nothing hides",
+        all_slower: "Some steps of all ranks", slow_network: "Slow network",
+    }[loss.kind], { words: `steps of ${formatNs(report.steps.mean_ns)} on average` });
+    tile(parent, "COST", formatShare(loss.share), {
+        words: isKnown(loss.lost_ns) ? `${formatNs(loss.lost_ns)}, summed over ranks` : "" });
+}
+
 function nextTile(parent) {
     const [first, ...rest] = report.advice;
     tile(parent, "DO NEXT", first.text, { isText: true,
@@ -257,8 +272,11 @@ function flopsTable(parent) {
 function renderOverview(box) {
     const tiles = element("div", { class: "tiles" });
     box.append(element("h2", { class: "skip" }, "Overview"), tiles);
+    const shared = report.job.highlights.find((one) => one.in_headline);
     if (report.stragglers.length && report.job.verdict === "held_back")
         stragglerTiles(tiles, report.stragglers[0]);
+    else if (shared)
+        sharedTiles(tiles, shared);
     else
         evenTiles(tiles);
     nextTile(tiles);
