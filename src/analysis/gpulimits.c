@@ -1,4 +1,4 @@
-/* The table of peaks, and computes which shares of them a run reached; see gpulimits.h. */
+/* Has the table of peaks, and computes the shares of them that a run reached; see gpulimits.h. */
 #include "analysis/gpulimits.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-"""The corpus: which folders of it each reader's inputs are made of."""
+"""The folders of the corpus from which each reader's inputs are made."""
 import os
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -11,12 +11,12 @@ IN_PYTHON = ("load", "pickle")
 
 
 def files_of(kind):
-    """The paths of the folder's files; none of a folder that does not exist."""
+    """The paths of the files in the folder of this kind; [] if there is no such folder."""
     folder = os.path.join(CORPUS, kind)
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     return [os.path.join(folder, name) for name in names]
 
 
 def missing(reader):
-    """Folders without a file, of which no input can be made."""
+    """The reader's folders that have no file, so that no input can be made from them."""
     return [kind for kind in KINDS[reader] if not files_of(kind)]

@@ -24,7 +24,7 @@ def finish(name, problems, checked):
 
 
 def files(root, *endings):
-    """Paths relative to root of the files that are or will be committed, with one of the endings."""
+    """Paths (relative to root) of all files that are committed or not ignored, with these endings."""
     # safe.directory: a checkout may belong to another user than the one who tests it.
     git = ["git", "-c", f"safe.directory={root}", "-C", root]
     try:

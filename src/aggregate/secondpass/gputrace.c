@@ -51,8 +51,8 @@ static void take_copy(void *context, const struct pw_row_memcpy *copy)
         p->rank->copied_bytes = pw_sum(p->rank->copied_bytes, copy->bytes);
 }
 
-/* 1 when v[at] is the first of the joined spans that ends after `time`: usually it is the same as
- * for the kernel before. */
+/* 1 when v[at] is the first of the joined spans that ends after `time`. Usually v[at] is right,
+ * because successive kernels have the same span. */
 static int is_first_after(const struct pw_spans *s, size_t at, int64_t time)
 {
     return (at >= s->n || s->v[at].end > time) && (at == 0 || s->v[at - 1].end <= time);

@@ -23,7 +23,8 @@ static int is_asked_for(void)
            strncasecmp(name, "STATIC_PLUGIN", strlen(name)) == 0;
 }
 
-/* Finds the plugin's table before or after the probe in the order of symbol lookup. */
+/* Finds the table of the program's plugin. In the order of symbol lookup, it can be before or after
+ * the probe's own table. */
 static const void *find_table(int version)
 {
     char name[32];

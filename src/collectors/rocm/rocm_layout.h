@@ -1,9 +1,9 @@
 /* The structs and values of rocprofiler-sdk that are used, so that profwrap can be built without
- * ROCm. They are those of the headers of 1.0.0 (release/rocm-rel-7.0 of ROCm/rocm-systems) and of
- * 1.1.0 (develop of August 2025 there; of 2026 for records of kernels, copies and memory):
- * additions of a version are at the end of a struct or enumeration. Version 0.x (ROCm 6) is not
- * supported: its records of calls and its numbers of kinds differ. tests/unit/test_rocm.c checks
- * sizes and offsets. */
+ * ROCm. They are the same in the headers of 1.0.0 (release/rocm-rel-7.0 of ROCm/rocm-systems) and
+ * of 1.1.0 (develop of the same repository, of August 2025; for records of kernels, copies and
+ * memory, of 2026). A newer version adds members only at the end of a struct or enumeration.
+ * Version 0.x (ROCm 6) is not supported: its records of calls and its numbers of kinds differ.
+ * tests/unit/test_rocm.c checks sizes and offsets. */
 #ifndef PW_ROCM_LAYOUT_H
 #define PW_ROCM_LAYOUT_H
 
@@ -72,12 +72,13 @@ struct pw_rocp_header {
     const void *payload;
 };
 
-/* Of kernels and copies. `external` is the value that the tool returned when it was asked. */
+/* The correlation of a kernel or copy. `external` is the value that the tool returned when
+ * rocprofiler asked for one. */
 struct pw_rocp_correlation {
     uint64_t internal, external;
 };
 
-/* Of calls. `ancestor`: the number of the call that made this one. */
+/* The correlation of a call. `ancestor` is the number of the call that made this call. */
 struct pw_rocp_call_correlation {
     uint64_t internal, external, ancestor;
 };

@@ -134,8 +134,9 @@ uint32_t pw_probe_intern(struct pw_thread *thread, const char *text)
     return intern_text(thread, text, PW_LONGEST_NAME);
 }
 
-/* Returns the bytes that pw_name_find_quickly() may compare; 0: it may not. It reads all of them
- * even if the text at that address has become shorter. */
+/* Returns how many bytes pw_name_find_quickly() may compare at the address `text`; 0: none. That
+ * function reads all of these bytes, even if the text there has become shorter. So they must be in
+ * one page. */
 static uint32_t quick_bytes(const char *text, const struct pw_intern_entry *entry)
 {
 #if defined(__SANITIZE_ADDRESS__)

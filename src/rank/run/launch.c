@@ -38,9 +38,9 @@ static int put_first(const char *variable, const char *library)
     return err;
 }
 
-/* Open MPI's launcher stores in OMPI_COMMAND and OMPI_ARGV which program it started, and the
- * program reads them by MPI_INFO_ENV. Replaces profwrap's name and arguments there by the
- * program's. Returns 0, or -1 with errno set. */
+/* Replaces profwrap's name and arguments in OMPI_COMMAND and OMPI_ARGV by the program's. Open MPI's
+ * launcher sets these variables to the command that it starts, and MPI_INFO_ENV shows them to the
+ * program. Returns 0, or -1 with errno set. */
 static int describe_start(char **argv)
 {
     if (!getenv("OMPI_COMMAND") || !argv[0])
@@ -229,8 +229,8 @@ static int look_at_child(struct pw_lifeline *lifeline, pid_t pid)
     return 0;
 }
 
-/* Checks a program that is the guard's child or an orphan. While the guard lives, it saves the exit
- * status, which this process cannot read. */
+/* Checks a program that is the guard's child or an orphan. While the guard lives, the guard saves
+ * the exit status, because this process cannot read it. */
 static int look_at_other(struct pw_lifeline *lifeline)
 {
     int status = -1;
@@ -248,8 +248,8 @@ static int look_at_other(struct pw_lifeline *lifeline)
     return 1;
 }
 
-/* Restores the program's parent-death signal, by which the guard's parent wanted its children to
- * end with it. */
+/* If the guard is gone, sends the program the parent-death signal (PR_SET_PDEATHSIG) with which the
+ * guard was started. */
 static void deliver_parent_death(struct pw_lifeline *lifeline, pid_t pid)
 {
     if (lifeline->parent_death_signal && is_guard_gone(lifeline)) {

@@ -1,7 +1,8 @@
-/* Records as much, of what, and when the lines of its standard input say: "calls N", "ranges N",
- * "steps N", "names N" (ranges, each of a name never used before), "threads T N" (ranges, in T new
- * threads), "crowd T N" (MPI calls of each of T new threads, which are there together), "dup NAME"
- * (a communicator), "dup-calls N" (on it). Answers each with "done". */
+/* Reads commands from standard input, and records events as each command says: "calls N",
+ * "ranges N", "steps N", "names N" (N ranges, each with a new name), "threads T N" (N ranges in
+ * each of T new threads), "crowd T N" (N MPI calls in each of T new threads that run at the same
+ * time), "dup NAME" (a communicator), "dup-calls N" (calls on that communicator). Answers each
+ * command with "done". */
 #include <mpi.h>
 #include <profwrap.h>
 #include <pthread.h>
@@ -72,7 +73,7 @@ static void run_crowd(long n, long times)
         MPI_Comm_free(&callers[i].comm);
 }
 
-/* In a ring of its own: none has ended before all have begun. */
+/* Each thread gets a ring of its own, because no thread ends before all have begun. */
 static void *mark_many(void *times)
 {
     mark("of a thread", 1);
