@@ -16,7 +16,8 @@
  *         profwrap_phase(PROFWRAP_OPTIMIZER); update();
  *     }
  *     profwrap_step(PROFWRAP_NO_STEP);
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PROFWRAP_H
 #define PROFWRAP_H
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """profwrap for Python: tell the profiler what the program does, and read what it recorded.
 
 Annotations (recorded under ``profwrap python3 script.py``, no-ops everywhere else)::

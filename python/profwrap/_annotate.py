@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of include/profwrap.h, which call the probe that profwrap preloads.
 
 A wrong argument raises an exception, with and without profwrap; nothing else does.

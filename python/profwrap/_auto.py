@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records PyTorch trainings without changes to the program, by hooks of torch.
 
 The import hook (_site/) calls on_torch() when the program has imported torch. Hooks are attached

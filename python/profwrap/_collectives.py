@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives of torch.distributed, recorded by the probe (src/collectors/torch).
 
 The probe sees each operation of a process group by its own wrappers. It cannot know two things, which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of files of unknown origin before their tables are read, as in src/core/h5/h5vet.c, and
 the exception for files that fail them.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python functions as ranges of kind "function", so that call stacks and flame graphs show them.
 
 Python 3.12 and newer report calls by sys.monitoring, older versions by sys.setprofile. These are

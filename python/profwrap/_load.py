@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a run's HDF5 files as tables; docs/schema.md says what their fields mean.
 
 A table is a pandas DataFrame when pandas is installed, else a numpy structured array, with the same

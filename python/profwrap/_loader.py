@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads private attributes of the iterators of torch.utils.data.DataLoader that tell about their
 batches. Each function expects that an attribute may be missing.
 """

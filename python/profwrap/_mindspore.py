@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MindSpore trainings recorded without a change to the program: where MindSpore tells what happens.
 
 The import hook (_site/) calls on_mindspore() when the program has imported mindspore. What is attached

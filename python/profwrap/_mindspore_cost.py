@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What recording a MindSpore training takes, and how often it failed, for /overhead."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """profile and Profiler with the arguments of mindspore.profiler 2.10: what they select is recorded by
 profwrap, and what has no counterpart here warns once.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a MindSpore training is doing that marks nothing itself: steps and phases from what
 _mindspore.py sees it call. Knows nothing of MindSpore.
 

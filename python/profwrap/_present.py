@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The summary of a run, as a table and as HTML in a notebook."""
 
 import html

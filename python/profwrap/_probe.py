@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The probe that profwrap preloads, called through ctypes; without one every call does nothing.
 
 The calls hold the GIL: they take well below a microsecond and never block, except that with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which steps are recorded, decided in the program: schedule() and profile(), as in torch.profiler.
 
 The run's own --schedule does the same from outside, on the numbers that the program gives its steps;

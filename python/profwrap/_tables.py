@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of profwrap's HDF5 files in memory: enumerations as names, ids as texts, clocks as one."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records the operators that torch.profiler has measured, after they have ended."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the steps and phases of a training that marks none: the probe's functions that PyTorch's
 hooks call (src/collectors/torch/torch_hooks.c).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes JSON of Flight Recorder dumps, which PyTorch writes as pickles, for `profwrap import`.
 
     python3 -m profwrap.flight FILE...        writes FILE.json

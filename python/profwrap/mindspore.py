@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For MindSpore trainings that say themselves what to record: a callback, and the names of
 mindspore.profiler.
 

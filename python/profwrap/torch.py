@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records a PyTorch training's modules, backward pass, optimizer, data loader and operators.
 
     profwrap.watch(model, optimizer, loader)

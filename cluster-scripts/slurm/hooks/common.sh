@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the hooks that run as root share. Sourced by them, from the directory that they are in.
 # shellcheck shell=sh disable=SC2034 # the hooks use what is set here
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The job and its profiles, for the hooks that run with the user's rights. Sourced; `job` is its
 # number.
 # shellcheck shell=sh

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits until the program has imported torch or mindspore, and then instruments it by profwrap._auto or
 profwrap._mindspore.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs at Python's start under `profwrap run`, whose PYTHONPATH begins with this directory: watches
 for the import of torch, and then imports the program's own sitecustomize.
 
