@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DynamicProfilerMonitor with the arguments and the file of mindspore.profiler 2.10: profiler_config.json
 says, while the job runs, which steps are recorded.
 """

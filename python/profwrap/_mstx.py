@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranges and marks of mstx, the annotations of Ascend's profilers: of mindspore.profiler.mstx, and of
 torch_npu.npu.mstx. Also without an NPU and their profiler, where mstx itself does nothing.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Windows of steps that are set while a job runs, by a file that every rank reads for itself: all ranks
 record the same steps.
 
