@@ -140,10 +140,10 @@ __attribute__((unused)) static inline void profwrap_op_end(void)
 }
 
 /* Records an operator that has ended and that another profiler measured: its times in ns of
- * CLOCK_MONOTONIC_RAW, and the bytes allocated in it less those freed. A `lane` is a number of your
- * choice for each thread of the other profiler. Operators of one lane nest in each other by their
- * times, and in nothing else; record inner operators before outer ones, from one thread. At most
- * 256 lanes. While recording is paused it does nothing; invalid times are counted as lost. */
+ * CLOCK_MONOTONIC_RAW, and the bytes allocated minus the bytes freed in it. A `lane` is a number of
+ * your choice for each thread of the other profiler. Operators of one lane nest in each other by
+ * their times, and in nothing else; record inner operators before outer ones, from one thread. At
+ * most 256 lanes. While recording is paused it does nothing; invalid times are counted as lost. */
 __attribute__((unused)) static inline void profwrap_op_past(const char *name, const char *type,
                                                             const char *shapes, int64_t start_ns,
                                                             int64_t end_ns, int lane,
@@ -219,8 +219,8 @@ __attribute__((unused)) static inline void profwrap_flops(double flops)
         profwrap_api_->flops(flops);
 }
 
-/* Marks this moment of the calling thread: an event without a duration. `domain` tells marks of
- * libraries apart; or NULL. */
+/* Marks this moment of the calling thread: an event without a duration. `domain` distinguishes the
+ * marks of different libraries; it may be NULL. */
 __attribute__((unused)) static inline void profwrap_mark(const char *name, const char *domain)
 {
     if (PROFWRAP_HAS_(mark))

@@ -5,9 +5,10 @@
 
 #include <stddef.h>
 
-/* The path of an mpirun of Open MPI: the first in PATH or, where that is another MPI's, the one
- * that profwrap was built with. The merge is a program of Open MPI, and its options are not those
- * of another mpirun. 0; -ENOENT: there is none, or none in PATH at all. */
+/* Finds an mpirun of Open MPI, because the merge is a program of Open MPI and uses the options of
+ * its mpirun. This is the first mpirun in PATH; if that one belongs to another MPI, the mpirun with
+ * which profwrap was built. Returns 0; or -ENOENT when PATH has no mpirun, or none of the two
+ * belongs to Open MPI. */
 int pw_mpirun_find(char *path, size_t size);
 
 #endif

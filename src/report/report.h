@@ -12,8 +12,9 @@
  * It is always complete: `sections` and `top` apply to the text report only. null means "not
  * known".
  *   - epochs is null where the launcher started the ranks once;
- *   - hccl is null but for imported profiles of Ascend's devices; its links are those that are slow
- *     beside the others of their kind first, at most PW_REPORT_JSON_LINKS of hccl.links_total;
+ *   - hccl is null except for imported profiles of Ascend's devices; it has at most
+ *     PW_REPORT_JSON_LINKS of the hccl.links_total links, first those that are slower than other
+ *     links of their kind;
  *   - operators has at most PW_REPORT_JSON_OPERATORS rows in each grouping, most self time first;
  *   - data_pipeline, utilisation and memory are null when nothing was sampled; their series are
  *     null when they have more than PW_REPORT_JSON_CELLS points;

@@ -1,6 +1,7 @@
-/* The groups of ranks that MindSpore's collectives on CPUs run on, by their members: the library
- * says who they are in each call. Owns the table of groups. Called by mccl_wrap.c. In-app code:
- * never blocks, prints or exits; memory comes from the arena. */
+/* The groups of ranks on which MindSpore's collectives on CPUs run. A group is identified by its
+ * members, because each call of the library has the list of members. Owns the table of groups.
+ * Called by mccl_wrap.c. In-app code: never blocks, prints or exits; memory comes from the arena.
+ */
 #ifndef PW_MCCL_GROUP_H
 #define PW_MCCL_GROUP_H
 

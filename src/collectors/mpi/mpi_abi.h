@@ -1,7 +1,7 @@
-/* What differs between the ABIs of MPI libraries: the types and values of handles, the fields of a
- * status, where constants are, and what calls come from Fortran. Each ABI has one header, and the
- * in-app files of this folder are compiled once for each ABI, against its mpi.h. Included by
- * mpi_real.h, and so by all of them. In-app, by the rules of mpi_call.h.
+/* Includes the definitions that differ between the ABIs of MPI libraries: types and values of
+ * handles, fields of a status, places of constants, and which calls come from Fortran. Each ABI has
+ * one header. The in-app files of this folder are compiled once for each ABI, against its mpi.h.
+ * Included by mpi_real.h, and so by all these files. In-app, by the rules of mpi_call.h.
  *
  * Both headers define:
  *   pw_mpi_key             the type by which tables know a communicator, window or file
@@ -9,11 +9,11 @@
  *                          and back, by assignment
  *   PW_MPI_NUMBER(h)       a handle or key as the number that records have
  *   PW_MPI_ABI             enum pw_mpi_abi_id (rank/probe/probe.h)
- *   PW_MPI_LIBRARY_SYMBOL  what each library of the ABI defines, and no other library
+ *   PW_MPI_LIBRARY_SYMBOL  a symbol that only the libraries of the ABI define
  *   PW_MPI_LIBRARY_VALUE(symbol, constant)   a handle that has a name in mpi.h
  *   PW_MPI_PARTITIONS      the type of an element of MPI_Pready_list's list
  *   PW_MPI_FORTRAN_CALLS_MPI   whether the Fortran library calls MPI_X, too
- *   PW_MPI_CALLER_FLAGS()  the flags of the call of MPI_X whose wrapper this is in
+ *   PW_MPI_CALLER_FLAGS()  used in the wrapper of MPI_X: the flags of the call
  *   PW_MPI_FORTRAN_FUNCTION    a function that only the Fortran library defines
  *   pw_mpi_is_fortran_library(name)   whether a file has the name of a Fortran library
  *   pw_mpi_was_complete(request, shared)   whether the operation was complete when it was begun

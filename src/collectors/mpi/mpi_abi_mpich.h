@@ -1,6 +1,6 @@
-/* The ABI of MPICH 3.1 and later, and of what is compatible with it (Intel MPI, Cray MPICH,
- * MVAPICH). mpi_abi.h, which alone includes this, says what each definition is; nothing here asks
- * the library, so all of it may be used before the library is found. */
+/* The ABI of MPICH 3.1 and later, and of compatible libraries (Intel MPI, Cray MPICH, MVAPICH).
+ * Only mpi_abi.h includes this file, and describes each definition. No definition needs the
+ * library, so all of them may be used before the library is found. */
 #ifndef PW_MPI_ABI_MPICH_H
 #define PW_MPI_ABI_MPICH_H
 
@@ -11,8 +11,9 @@
 
 #define PW_MPI_ABI PW_MPI_MPICH
 
-/* Handles are of type int, with the kind of object in the upper bits; a file is an address, which
- * is aligned and not of a small object, so it is no handle's number. */
+/* Handles are of type int, with the kind of object in the upper bits. Only the handle of a file is
+ * an address. It is never equal to the number of another handle, because it is aligned and the
+ * address of a large object. */
 typedef intptr_t pw_mpi_key;
 #define PW_MPI_WIN_KEY(window) ((pw_mpi_key)(window))
 #define PW_MPI_FILE_KEY(file) ((pw_mpi_key)(file))
@@ -22,15 +23,16 @@ typedef intptr_t pw_mpi_key;
 #define PW_MPI_LIBRARY_SYMBOL "MPI_UNWEIGHTED"
 #define PW_MPI_LIBRARY_VALUE(symbol, constant) (constant)
 
-/* The list of partitions of MPI_Pready_list; the standard's is constant. */
+/* The list of partitions of MPI_Pready_list. It is const in the standard, but not in older
+ * versions of MPICH. */
 #define PW_MPI_PARTITIONS int
 #if MPICH_NUMVERSION >= 40100000
 #undef PW_MPI_PARTITIONS
 #define PW_MPI_PARTITIONS const int
 #endif
 
-/* Functions of the Fortran library call MPI_X, but those of `use mpi_f08` that have no buffer call
- * PMPI_X. */
+/* Most functions of the Fortran library call MPI_X. Those functions of `use mpi_f08` that have no
+ * buffer call PMPI_X. */
 #define PW_MPI_FORTRAN_CALLS_MPI 1
 #define PW_MPI_CALLER_FLAGS() pw_mpi_caller_flags(__builtin_return_address(0))
 #define PW_MPI_FORTRAN_FUNCTION "pmpi_comm_size_"
@@ -41,16 +43,16 @@ static inline bool pw_mpi_is_fortran_library(const char *name)
            strncmp(name, "libmpichfort", strlen("libmpichfort")) == 0;
 }
 
-/* MPICH has complete requests of its own, a few for all operations: their handles are of its
- * built-in objects, bits 30 and 31 of which are 1. */
+/* MPICH gives all complete operations one of a few shared requests. These are built-in objects: the
+ * two upper bits of their handles have the value 1. */
 static inline bool pw_mpi_was_complete(MPI_Request request, MPI_Request shared)
 {
     (void)shared;
     return (uint32_t)request >> 30 == 1;
 }
 
-/* 63 bits, of which the lowest 32 are in one field; the last bit of the other one is `cancelled`.
- */
+/* The count has 63 bits. The lowest 32 are in one field, the others in the upper 31 bits of another
+ * field, whose lowest bit is `cancelled`. */
 static inline int64_t pw_mpi_status_count(const MPI_Status *status)
 {
     return (int64_t)((uint64_t)(uint32_t)status->count_lo |

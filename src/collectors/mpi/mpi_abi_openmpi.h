@@ -1,5 +1,6 @@
-/* The ABI of Open MPI 4 and 5. mpi_abi.h, which alone includes this, says what each definition is.
- * What has the library's variables as values must not be used before the library is found. */
+/* The ABI of Open MPI 4 and 5. Only mpi_abi.h includes this file, and describes each definition. A
+ * definition whose value is a variable of the library must not be used before the library is found.
+ */
 #ifndef PW_MPI_ABI_OPENMPI_H
 #define PW_MPI_ABI_OPENMPI_H
 
@@ -33,7 +34,7 @@ static inline bool pw_mpi_is_fortran_library(const char *name)
            strncmp(name, "libmpi_usempi", strlen("libmpi_usempi")) == 0;
 }
 
-/* One handle for all of them. */
+/* Open MPI gives all complete operations the same request. */
 static inline bool pw_mpi_was_complete(MPI_Request request, MPI_Request shared)
 {
     return request == shared;

@@ -47,8 +47,8 @@ struct pw_mpi_call {
     MPI_Comm *newcomm_at;
     MPI_Request request;
     int nrequests;
-    /* [nrequests] copy of `requests` before the call, in thread-local memory; when the call has
-     * returned, what they were in the table */
+    /* [nrequests] in thread-local memory. Before the call, a copy of `requests`; when the call has
+     * returned, the entries that these requests had in the table */
     union pw_mpi_saved *saved;
     const MPI_Request *requests; /* the application's array */
     MPI_Status *status;          /* passed to MPI: the application's, or &own if it ignores it */

@@ -57,12 +57,12 @@ typedef void pw_mpi_function(void); /* must be cast to the function's real type 
 
 /* The wrappers of another ABI: a table of functions that its copy of these files exports.
  *
- * The names MPI_X and PMPI_X belong to the wrappers for Open MPI. Where the MPI library is of
- * another ABI, each of them goes on to the function of that name of the other ABI's wrappers, with
- * all arguments as they came: each is in a register, or in eight bytes of the stack, whatever its
- * type. So it is decided at the first MPI call, by the library that is there, which wrappers
- * record; the fast functions for Open MPI do not change, and a call under another ABI takes a few
- * instructions more. */
+ * The names MPI_X and PMPI_X belong to the wrappers for Open MPI. If the MPI library is of another
+ * ABI, each of these wrappers calls the other ABI's wrapper of the same name. It passes on all
+ * arguments as they came: each is in a register, or in eight bytes of the stack, whatever its type.
+ * So the MPI library that is found at the first MPI call decides which wrappers record. The fast
+ * functions for Open MPI did not have to change, and a call under another ABI takes a few more
+ * instructions. */
 struct pw_mpi_other {
     /* Looks for a library of the ABI: 1 when one is there, and can be recorded. */
     int (*resolve)(void);
@@ -71,8 +71,8 @@ struct pw_mpi_other {
     pw_mpi_function *(*find)(const char *symbol);
 };
 
-/* Fills pw_next and pw_pnext with another ABI's wrappers, which record from now on. Returns false,
- * and does nothing, where the MPI library is of no ABI that is known. */
+/* Fills pw_next and pw_pnext with another ABI's wrappers, which record from now on. If the ABI of
+ * the MPI library is unknown, does nothing and returns false. */
 bool pw_mpi_next_hand_over(void);
 
 /* The same for functions that the MPI of this build does not have. */
@@ -136,7 +136,8 @@ static inline bool pw_mpi_is_own(const void *caller)
     return (uintptr_t)caller - (uintptr_t)__ehdr_start < (uintptr_t)_end - (uintptr_t)__ehdr_start;
 }
 
-/* The caller of the wrapper, of which `caller` is the nearest that could be seen. */
+/* Returns the caller of the wrapper. `caller` is that caller, or a function of the probe that the
+ * caller has called. */
 const void *pw_mpi_outer_caller(const void *caller);
 
 /* The flags of a call of MPI_X, where a Fortran library makes such calls. */

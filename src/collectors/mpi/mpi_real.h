@@ -4,8 +4,9 @@
  *
  * The probe is preloaded into programs that may have no MPI, another MPI, or one that is loaded
  * only later and privately (a Python extension), so it links none: everything is looked up at the
- * first MPI call. Only libraries of one ABI are understood (mpi_abi.h); under any other one the
- * wrappers pass calls through, to those of the other ABI where they were built (mpi_next.h). */
+ * first MPI call. This copy of the files supports libraries of one ABI (mpi_abi.h). Under another
+ * ABI, its wrappers only pass calls on: to the wrappers for that ABI if there are any (mpi_next.h),
+ * else to the library. */
 #ifndef PW_MPI_REAL_H
 #define PW_MPI_REAL_H
 
@@ -50,7 +51,8 @@ struct pw_pmpi {
 #undef PW_HELPER
 };
 
-/* Handles that mpi.h names, for some libraries as addresses inside of them. */
+/* The predefined handles of mpi.h. In some libraries they are addresses of the library's
+ * variables. */
 struct pw_mpi_handles {
     MPI_Comm world, self, comm_null;
     MPI_Datatype byte, datatype_null;
@@ -73,7 +75,8 @@ int pw_mpi_is_known(void);
 /* Address of `symbol` in the MPI library, or NULL. */
 void *pw_mpi_symbol(const char *symbol);
 
-/* The same of a variable, of which the program may have a copy that all use. */
+/* Returns the address of a variable of the MPI library. If the program has a copy of the variable
+ * (a copy relocation), this is the copy, because all code uses it. */
 void *pw_mpi_variable(const char *symbol);
 
 #endif

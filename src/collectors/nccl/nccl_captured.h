@@ -45,7 +45,8 @@ struct pw_nccl_captured {
     bool is_mixed;    /* records are not in order of time, as when several threads capture */
 };
 
-/* Add a call; a kernel. Return false when there is no more room. */
+/* The first function adds a call, the second a kernel. Both return false when there is no more
+ * room. */
 bool pw_nccl_captured_call(struct pw_nccl_captured *c, const struct pw_nccl_op *op,
                            const struct pw_row_comms *comm);
 bool pw_nccl_captured_launch(struct pw_nccl_captured *c, uint32_t comm, int64_t time);

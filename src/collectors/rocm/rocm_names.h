@@ -34,8 +34,8 @@ const struct pw_rocm_function *pw_rocm_function(int kind, int32_t operation);
 
 enum { PW_ROCM_HOST = -1 };
 
-/* Adds all agents, before recording begins. Then the device number of an agent; PW_ROCM_HOST: it is
- * no GPU. */
+/* pw_rocm_name_agents() adds all agents; to be called before recording begins. pw_rocm_device()
+ * returns the device number of an agent; PW_ROCM_HOST: the agent is no GPU. */
 int pw_rocm_name_agents(int version, const void **agents, size_t n, void *thread);
 int pw_rocm_device(uint64_t agent);
 
