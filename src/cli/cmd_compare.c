@@ -35,10 +35,17 @@ static int print_help(void)
 static int write_to(FILE *out, const struct pw_options *options,
                     const struct pw_comparison *comparison)
 {
-    int is_json = strcmp(options->text[PW_OPT_COMPARE_FORMAT], "json") == 0;
-    int err =
-        is_json ? pw_compare_json(out, comparison)
-                : pw_compare_text(out, comparison, (int)pw_option_int(options, PW_OPT_COMPARE_TOP));
+    const char *format = options->text[PW_OPT_COMPARE_FORMAT];
+    const int top = (int)pw_option_int(options, PW_OPT_COMPARE_TOP);
+    int err;
+    if (strcmp(format, "json") == 0)
+        err = pw_compare_json(out, comparison);
+    else if (strcmp(format, "markdown") == 0)
+        err = pw_compare_markdown(out, comparison, top);
+    else if (strcmp(format, "junit") == 0)
+        err = pw_compare_junit(out, comparison, top);
+    else
+        err = pw_compare_text(out, comparison, top);
     return fflush(out) && !err ? -EIO : err;
 }
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import xml.etree.ElementTree
 
 import harness as h
 
@@ -82,6 +83,33 @@ def some_steps_are_longer():
         train("a"), train("b", "--inject", "rank=1,phase=backward,ms=300,steps=10-25"), "steps")
     h.check(found["difference_ns"] > 3e9, found, headline)
     h.check(not found["sure"] or "in its steps, which took " in headline, headline)
+
+
+@h.case
+def formats_for_ci():
+    """The JUnit report fails when the status is 3, and is skipped when it is 4; both formats begin with
+    the sentence that text has."""
+    for name, faults in (("a", ""), ("b", "slow_rank:rank=3,phase=backward,percent=50")):
+        h.run(h.profwrap("sim", "--ranks", 4, *(("--faults", faults) if faults else ()), name))
+        h.run(h.profwrap("merge", "--quiet", name))
+    sentence = json.loads(h.run(h.profwrap("compare", "--format", "json", "a", "b"),
+                                status=STATUS["slower"]).stdout)["headline"]
+    for threshold, status in ((5, STATUS["slower"]), (90, 0)):
+        done = h.run(h.profwrap("compare", "--threshold", threshold, "--format", "junit", "a", "b"),
+                     status=status)
+        suite = xml.etree.ElementTree.fromstring(done.stdout).find("testsuite")
+        failures = [failure.get("message") for failure in suite.iter("failure")]
+        h.equal(failures, [sentence] if status else [], "failures")
+        h.equal(suite.get("failures"), str(len(failures)), "number of failures")
+        report = h.run(h.profwrap("compare", "--threshold", threshold, "a", "b"), status=status)
+        h.equal(suite.find("testcase/system-out").text, report.stdout.decode(), "the report")
+    done = h.run(h.profwrap("compare", "--format", "markdown", "a", "b"), status=STATUS["slower"])
+    h.check(done.stdout.decode().startswith(f"**{sentence}**\n"), done.stdout[:300], sentence)
+    h.run(h.profwrap("sim", "--ranks", 4, "--steps", 3, "few"))
+    h.run(h.profwrap("merge", "--quiet", "few"))
+    done = h.run(h.profwrap("compare", "--format", "junit", "a", "few"), status=STATUS["unknown"])
+    h.equal(xml.etree.ElementTree.fromstring(done.stdout).find("testsuite").get("skipped"), "1",
+            "skipped")
 
 
 @h.case

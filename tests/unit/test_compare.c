@@ -390,6 +390,47 @@ static void test_large_and_unsure(void **state)
     pw_comparison_destroy(made);
 }
 
+/* What a name has of Markdown, of XML and of control characters changes neither format. */
+static void test_markdown_and_junit(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_comparison *made =
+        compare(make_run(500 * MS, 200 * MS), make_run(5900 * MS, 200 * MS), line);
+    for (size_t i = 0; i < made->nrows; i++)
+        if (made->rows[i].group == PW_COMPARE_RANK)
+            strcpy(made->rows[i].name, "rank|1 *<&\"\033[2J");
+    assert_int_equal(pw_compare_markdown(unit_open_text(), made, 2), 0);
+    char *text = unit_close_text();
+    assert_ptr_equal(strstr(text, "**The second run is 5.40 s (63.5 %) slower"), text);
+    assert_has(text, "\n#### The run\n\n| what | first run | second run | change | p | |\n"
+                     "|---|--:|--:|--:|--:|---|\n| the run | 8.50 s | 13.9 s | +63.5 % | ");
+    assert_has(text, "\n| rank\\|1 \\*&lt;&amp;\"?\\[2J | ");
+    assert_has(text, "\n6 more changed less.\n");
+    free(text);
+    assert_int_equal(pw_compare_junit(unit_open_text(), made, 0), 0);
+    text = unit_close_text();
+    assert_has(text, "tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\"");
+    assert_has(text, "name=\"the run is not slower by more than 5 %\" time=\"13.900\"");
+    assert_has(text, "<failure message=\"The second run is 5.40 s (63.5 %) slower, before");
+    assert_has(text, "rank|1 *&lt;&amp;&quot;?[2J");
+    free(text);
+    made->threshold = 0.7;
+    assert_int_equal(pw_compare_junit(unit_open_text(), made, 0), 0);
+    text = unit_close_text();
+    assert_has(text, "failures=\"0\" errors=\"0\" skipped=\"0\"");
+    assert_has_not(text, "<failure");
+    free(text);
+    made->kind = PW_COMPARE_UNKNOWN;
+    strcpy(made->why, "a test");
+    assert_int_equal(pw_compare_junit(unit_open_text(), made, 0), 0);
+    text = unit_close_text();
+    assert_has(text, "skipped=\"1\"");
+    assert_has(text, "<skipped message=\"Cannot tell whether the second run is slower or faster: ");
+    free(text);
+    pw_comparison_destroy(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_more_steps),
         cmocka_unit_test(test_what_cannot_be_compared),
         cmocka_unit_test(test_large_and_unsure),
+        cmocka_unit_test(test_markdown_and_junit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,5 +156,10 @@ void pw_compare_headline(const struct pw_comparison *comparison, char *out, size
 /* Prints `top` rows of each group; 0: all. Returns 0, -ENOMEM or -EIO. */
 int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top);
 int pw_compare_json(FILE *out, const struct pw_comparison *comparison);
+int pw_compare_markdown(FILE *out, const struct pw_comparison *comparison, int top);
+
+/* One test case, which fails when pw_compare_is_slower(), and is skipped when the comparison is
+ * unknown. Its output is the text report. */
+int pw_compare_junit(FILE *out, const struct pw_comparison *comparison, int top);
 
 #endif

@@ -1,4 +1,4 @@
-/* A comparison as text and as JSON; see compare.h. */
+/* The words of a comparison, and the comparison as text and as JSON; see compare.h. */
 #include "report/compare/compare.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "report/compare/compare_words.h"
 #include "report/json/json_row.h"
 #include "report/writing/page.h"
 #include "report/writing/words.h"
@@ -254,16 +255,20 @@ void pw_compare_headline(const struct pw_comparison *comparison, char *out, size
     pw_sentence_add(&said, ".");
 }
 
-static const char *const titles[PW_COMPARE_GROUPS] = {
-    "The run",
-    "Outside the steps: own time of the rank that changed most",
-    "Step time",
-    "Where a step's time goes, mean of the steps and ranks",
-    "Phases: own work in a step, mean of the steps and ranks",
-    "Ranks: own work in a step, mean",
-    "Collective operations: mean transfer of a call",
-    "Operators: self time in a step, mean of the ranks",
-};
+const char *pw_compare_title(enum pw_compare_group group)
+{
+    static const char *const titles[PW_COMPARE_GROUPS] = {
+        "The run",
+        "Outside the steps: own time of the rank that changed most",
+        "Step time",
+        "Where a step's time goes, mean of the steps and ranks",
+        "Phases: own work in a step, mean of the steps and ranks",
+        "Ranks: own work in a step, mean",
+        "Collective operations: mean transfer of a call",
+        "Operators: self time in a step, mean of the ranks",
+    };
+    return titles[group];
+}
 
 static const char *time_of(char *out, size_t size, double ns)
 {
@@ -301,15 +306,25 @@ static const char *verdict_of(const struct pw_compare_row *row)
     return row->b > row->a ? "slower" : "faster";
 }
 
+void pw_compare_cells_write(const struct pw_compare_row *row, struct pw_compare_cells *out)
+{
+    time_of(out->first, sizeof(out->first), row->a);
+    time_of(out->second, sizeof(out->second), row->b);
+    change_of(out->change, sizeof(out->change), row);
+    chance_of(out->chance, sizeof(out->chance), row->p);
+    out->verdict = verdict_of(row);
+}
+
 static void add_cells(struct pw_grid *grid, const struct pw_compare_row *row)
 {
-    char a[32], b[32], change[32], chance[32];
+    struct pw_compare_cells cells;
+    pw_compare_cells_write(row, &cells);
     pw_grid_cell(grid, "%s", row->name);
-    pw_grid_cell(grid, "%s", time_of(a, sizeof(a), row->a));
-    pw_grid_cell(grid, "%s", time_of(b, sizeof(b), row->b));
-    pw_grid_cell(grid, "%s", change_of(change, sizeof(change), row));
-    pw_grid_cell(grid, "%s", chance_of(chance, sizeof(chance), row->p));
-    pw_grid_cell(grid, "%s", verdict_of(row));
+    pw_grid_cell(grid, "%s", cells.first);
+    pw_grid_cell(grid, "%s", cells.second);
+    pw_grid_cell(grid, "%s", cells.change);
+    pw_grid_cell(grid, "%s", cells.chance);
+    pw_grid_cell(grid, "%s", cells.verdict);
 }
 
 static int print_group(const struct pw_page *page, const struct pw_comparison *c,
@@ -327,13 +342,18 @@ static int print_group(const struct pw_page *page, const struct pw_comparison *c
         shown++;
     }
     int err = shown ? pw_page_print(page, 0, 0, "%s", "") : 0;
-    err = !err && shown ? pw_page_print(page, 0, 0, "%s", titles[group]) : err;
+    err = !err && shown ? pw_page_print(page, 0, 0, "%s", pw_compare_title(group)) : err;
     err = !err && shown ? pw_grid_print(&grid, page) : err;
     if (!err && rows > shown)
         err = pw_page_print(page, 2, 2, "%zu more changed less; --top 0 lists them.", rows - shown);
     pw_grid_fini(&grid);
     return err;
 }
+
+const char pw_compare_note[] =
+    "p: how likely the steps' spread alone makes such a difference (permutation test of means, "
+    "Mann-Whitney of medians). It does not cover what differs from run to run, such as placement "
+    "and other jobs.";
 
 int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
 {
@@ -348,11 +368,7 @@ int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
         err = print_group(&page, comparison, (enum pw_compare_group)group);
     err = err ? err : pw_page_print(&page, 0, 0, "%s", "");
     if (!err)
-        err =
-            pw_page_print(&page, 0, 2,
-                          "p: how likely the steps' spread alone makes such a difference "
-                          "(permutation test of means, Mann-Whitney of medians). It does not cover "
-                          "what differs from run to run, such as placement and other jobs.");
+        err = pw_page_print(&page, 0, 2, "%s", pw_compare_note);
     return err ? err : ferror(out) ? -EIO : 0;
 }
 

@@ -1,0 +1,159 @@
+/* A comparison for merge requests and CI servers: as Markdown, and as a JUnit report. The JUnit
+ * elements are those of the schema that Jenkins and GitLab read (testsuites, testsuite, testcase
+ * with failure or skipped). See compare.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/compare/compare_words.h"
+#include "report/writing/safenames.h"
+
+/* Writes a text with replacements for some of its characters. */
+static void put_escaped(FILE *out, const char *text, size_t length,
+                        const char *(*escape)(char character))
+{
+    char clean[2048];
+    pw_names_printable(clean, sizeof(clean), text, length);
+    for (const char *at = clean; *at; at++) {
+        const char *other = escape(*at);
+        if (other)
+            fputs(other, out);
+        else
+            fputc(*at, out);
+    }
+}
+
+/* ---- Markdown ---- */
+
+static const char *escape_markdown(char character)
+{
+    switch (character) {
+    case '|':
+        return "\\|";
+    case '*':
+        return "\\*";
+    case '_':
+        return "\\_";
+    case '`':
+        return "\\`";
+    case '[':
+        return "\\[";
+    case '\\':
+        return "\\\\";
+    case '<':
+        return "&lt;";
+    case '&':
+        return "&amp;";
+    default:
+        return NULL;
+    }
+}
+
+static void put_markdown(FILE *out, const char *text, size_t length)
+{
+    put_escaped(out, text, length, escape_markdown);
+}
+
+static void put_table(FILE *out, const struct pw_comparison *c, enum pw_compare_group group,
+                      size_t top)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < c->nrows; i++) {
+        struct pw_compare_cells cells;
+        if (c->rows[i].group != group || rows++ >= top)
+            continue;
+        if (rows == 1) {
+            fprintf(out, "\n#### %s\n\n", pw_compare_title(group));
+            fputs("| what | first run | second run | change | p | |\n", out);
+            fputs("|---|--:|--:|--:|--:|---|\n", out);
+        }
+        pw_compare_cells_write(&c->rows[i], &cells);
+        fputs("| ", out);
+        put_markdown(out, c->rows[i].name, sizeof(c->rows[i].name));
+        fprintf(out, " | %s | %s | %s | %s | %s |\n", cells.first, cells.second, cells.change,
+                cells.chance, cells.verdict);
+    }
+    if (rows > top)
+        fprintf(out, "\n%zu more changed less.\n", rows - top);
+}
+
+int pw_compare_markdown(FILE *out, const struct pw_comparison *comparison, int top)
+{
+    char text[1024];
+    pw_compare_headline(comparison, text, sizeof(text));
+    fputs("**", out);
+    put_markdown(out, text, sizeof(text));
+    fputs("**\n", out);
+    if (comparison->unlike[0]) {
+        fputs("\nThe runs differ: ", out);
+        put_markdown(out, comparison->unlike, sizeof(comparison->unlike));
+        fputs(".\n", out);
+    }
+    for (int group = 0; group < PW_COMPARE_GROUPS; group++)
+        put_table(out, comparison, (enum pw_compare_group)group, top > 0 ? (size_t)top : SIZE_MAX);
+    fprintf(out, "\n%s\n", pw_compare_note);
+    return ferror(out) ? -EIO : 0;
+}
+
+/* ---- JUnit ---- */
+
+static const char *escape_xml(char character)
+{
+    switch (character) {
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '"':
+        return "&quot;";
+    default:
+        return NULL;
+    }
+}
+
+/* The text report, line by line: a control character would make the XML invalid. */
+static int put_report(FILE *out, const struct pw_comparison *comparison, int top)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    int err = memory ? pw_compare_text(memory, comparison, top) : -ENOMEM;
+    if (memory && fclose(memory) && !err)
+        err = -ENOMEM;
+    fputs("    <system-out>", out);
+    for (char *line = text; !err && line && *line;) {
+        const size_t length = strcspn(line, "\n");
+        put_escaped(out, line, length, escape_xml);
+        fputc('\n', out);
+        line += length + (line[length] == '\n');
+    }
+    fputs("</system-out>\n", out);
+    free(text);
+    return err;
+}
+
+int pw_compare_junit(FILE *out, const struct pw_comparison *comparison, int top)
+{
+    const int is_unknown = comparison->kind == PW_COMPARE_UNKNOWN;
+    const int is_slower = !is_unknown && pw_compare_is_slower(comparison);
+    const double run = comparison->parts[1].run;
+    char text[1024];
+    pw_compare_headline(comparison, text, sizeof(text));
+    fprintf(out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+            "  <testsuite name=\"profwrap compare\" tests=\"1\" failures=\"%d\" errors=\"0\" "
+            "skipped=\"%d\">\n    <testcase classname=\"profwrap\" "
+            "name=\"the run is not slower by more than %g %%\" time=\"%.3f\">\n",
+            is_slower, is_unknown, 100 * comparison->threshold, run > 0 ? run / 1e9 : 0);
+    if (is_slower || is_unknown) {
+        fprintf(out, "    <%s message=\"", is_unknown ? "skipped" : "failure");
+        put_escaped(out, text, sizeof(text), escape_xml);
+        fputs("\"/>\n", out);
+    }
+    int err = put_report(out, comparison, top);
+    fputs("    </testcase>\n  </testsuite>\n</testsuites>\n", out);
+    return err ? err : ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,24 @@
+/* The words of a comparison's tables. Used by the files of this folder that print comparisons;
+ * other files use compare.h. Writes into the caller's memory: no I/O, no allocation. */
+#ifndef PW_REPORT_COMPARE_COMPARE_WORDS_H
+#define PW_REPORT_COMPARE_COMPARE_WORDS_H
+
+#include "report/compare/compare.h"
+
+/* The heading of a group's table. */
+const char *pw_compare_title(enum pw_compare_group group);
+
+/* What the column "p" means, below the tables. */
+extern const char pw_compare_note[];
+
+struct pw_compare_cells {
+    char first[32], second[32]; /* times, such as "1.20 s"; "n/a": not known */
+    char change[32];            /* such as "+12.3 %" */
+    char chance[32];            /* p */
+    const char *verdict;        /* "slower", "faster", "as before"; "": not tested */
+};
+
+/* Writes the cells of a row, without its name. */
+void pw_compare_cells_write(const struct pw_compare_row *row, struct pw_compare_cells *out);
+
+#endif
