@@ -192,7 +192,8 @@ static int64_t last_ns(const struct shown *shown)
     return shown->end > shown->last_start ? shown->end - 1 : shown->last_start;
 }
 
-/* Adds a collective's end of an arrow: the tail at the last rank, a head at each other rank. */
+/* Adds an end of an arrow for a rank's event in a collective. The rank that entered last has the
+ * tail, each other rank has a head. */
 static void add_collective(struct pw_chrome *c, const struct pw_row_comm_event *e,
                            const struct pw_row_comms *comm, const struct shown *shown,
                            struct pw_arrow_end *arrow)
@@ -232,9 +233,8 @@ static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
     }
 }
 
-/* Whether the slice exists at which the arrow of a nonblocking operation begins or ends. For a send
- * it is the call that began it; otherwise it is the completing call, which may be missing (after a
- * Test, for example). */
+/* Whether the slice exists at which the arrow of a nonblocking operation begins or ends: for a send
+ * the call that began it; else the completing call, which may be missing (after a Test, say). */
 static int has_both_ends(const struct pw_chrome *c, const struct pw_rankview *view,
                          const struct pw_row_comm_event *e)
 {

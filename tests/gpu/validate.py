@@ -15,7 +15,7 @@ def main():
     part = sys.argv[1]
     module = importlib.import_module("part_" + part.lower())
     functions = [f for name, f in vars(module).items() if name.startswith("check_")]
-    # What can be checked without a GPU does not make a validation.
+    # A check that needs no GPU does not count: a run with only such checks is no validation.
     return run_checks(part, functions, lambda f: f.__name__ != "check_ptx_is_valid")
 
 

@@ -1,6 +1,6 @@
-"""Which functions the probe takes, and what it calls: a library's own functions of MPI's names stay
-its own, tools between a program and MPI stay in between, and what is recorded is the program's calls,
-each once."""
+"""The functions that the probe wraps, and the functions that its wrappers call. A library that defines
+functions with names of MPI still calls these, a tool between the program and MPI still gets all calls,
+and each MPI call of the program is recorded once."""
 
 import shutil
 import subprocess
@@ -13,7 +13,8 @@ RUN = ("--no-merge", "-o", "out", "--level", "2")
 
 
 def same(n, *command, env=None):
-    """Under mpirun -np n, with and without: status and standard output, which is returned."""
+    """Runs the command under mpirun -np n with and without profwrap, compares status and standard
+    output, and returns the standard output."""
     shutil.rmtree("out", ignore_errors=True)
     without = h.run(h.mpirun(n, *command), env=env)
     within = h.run(h.mpirun(n, *h.profwrap(*RUN), *command), env=env)
@@ -39,7 +40,7 @@ def own_functions_linked():
 
 @h.case
 def own_functions_are_no_ranks():
-    """A serial replacement for MPI that two ranks of a job call is no MPI that they have begun."""
+    """Two ranks call a serial replacement for MPI: these calls are not recorded as calls of MPI."""
     h.run(h.mpirun(2, *h.profwrap(*RUN), h.program("loader"), "local", h.program("libownmpi.so")))
     for rank in range(2):
         file = h.open_complete("out", rank)
@@ -49,7 +50,8 @@ def own_functions_are_no_ranks():
 
 @h.case
 def own_functions_beside_mpi():
-    """In an interpreter's place: Open MPI and a library with functions of its own, both private."""
+    """The program acts like an interpreter: it loads Open MPI and a library with its own functions of
+    MPI's names, both privately."""
     own, mpi = h.program("libownmpi.so"), h.program("libdlmpi.so")
     said = same(2, h.program("loader"), "local", own, "local", mpi)
     h.equal(said.count("own MPI: rc 0, 3, -1"), 2, "libraries that found their own functions")
@@ -61,8 +63,8 @@ def own_functions_beside_mpi():
 
 @h.case
 def own_functions_in_a_program_of_mpi():
-    """MPI is in the global scope: the library's calls are MPI's with and without the probe, but for a
-    library that is bound to itself first."""
+    """MPI is in the global scope. So the library's calls go to MPI with and without the probe, except
+    when the library's own symbols come first (RTLD_DEEPBIND)."""
     own = h.program("libownmpi.so")
     said = same(2, h.program("mpiloader"), "mpi", "deep", own, "mpi")
     h.equal(said.count("own MPI: rc 0"), 2, "libraries that found their own functions")
@@ -72,7 +74,7 @@ def own_functions_in_a_program_of_mpi():
 
 @h.case
 def own_functions_called_often_and_by_handlers():
-    """Alone, and before an MPI that is private, too."""
+    """The library alone, and the library before a private MPI."""
     for more in ((), ("local", h.program("libdlmpi.so"))):
         said = same(1, h.program("loader"), "local", h.program("libowncalls.so"), *more)
         h.equal(said.splitlines()[0], "cheap, right", f"what the library says before {more}")
@@ -80,14 +82,15 @@ def own_functions_called_often_and_by_handlers():
 
 @h.case
 def own_functions_in_a_constructor():
-    """The loader's lock is held by the thread that waits for the one that calls."""
+    """A constructor, which runs under the loader's lock, waits for a thread that calls a wrapper."""
     said = same(1, h.program("loader"), "local", h.program("libowncreated.so"))
     h.equal(said, "in the constructor: 42\ncheap, right\n", "what the library says")
 
 
 @h.case
 def own_functions_of_nvidias_names():
-    """Two libraries, together and one after the other where it may be loaded in the same place."""
+    """Two libraries that define the same functions: both loaded, or one after the other, so that the
+    second may get the address of the first."""
     first, second = h.program("libownnccl71.so"), h.program("libownnccl72.so")
     for scope in ("local", "closed"):
         said = same(1, h.program("loader"), scope, first, scope, second, scope, first, scope, second)
@@ -118,7 +121,8 @@ def a_tool_linked():
 
 @h.case
 def a_tool_in_the_program():
-    """Its functions come before the probe's: what is seen is PMPI_X of each of them, and no other."""
+    """The tool's functions are found before the probe's. So the probe records the call of PMPI_X that
+    each of them makes, and no other calls."""
     check_wrapped(same(2, h.program("wrapped_inside")))
 
 
@@ -130,8 +134,8 @@ def sequence_numbers(rank):
 
 @h.case
 def a_tool_while_recording_is_paused():
-    """Collectives are counted then, once each, whatever is in between: a call of the program and that
-    of PMPI inside it are one."""
+    """While recording is paused, each collective is counted once, also with a tool between the program
+    and MPI: a call of the program and the PMPI call inside it count as one."""
     wanted = [("Allreduce", 0), ("Allreduce", 1), ("Allreduce", 2), ("Barrier", 11)]
     tool = {"LD_PRELOAD": h.program("libwrappers.so")}
     for name, env in (("wrapped", None), ("wrapped", tool), ("wrapped_inside", None)):
@@ -143,7 +147,7 @@ def a_tool_while_recording_is_paused():
 
 @h.case
 def a_fortran_layer_of_another_name():
-    """Known by a function that it has, not by its file's name."""
+    """The Fortran library is recognised by a function that it defines, not by its file name."""
     h.equal(same(2, h.program("useotherlayer")), "size 2\n" * 2, "output")
     for rank in range(2):
         h.equal(recorded(rank), ["Init", "Comm_size", "Barrier", "Barrier", "Barrier", "Finalize"],

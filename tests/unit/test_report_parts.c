@@ -62,7 +62,8 @@ static void test_text(void **state)
     pw_cluster_destroy(c);
 }
 
-/* Rank 1 was killed: when it came to MPI_Finalize, and the run's end after that, is not known. */
+/* Rank 1 was killed. So it is not known when it entered MPI_Finalize, nor how long the last part of
+ * the run was. */
 static void test_part_that_is_unknown_on_one_rank(void **state)
 {
     (void)state;

@@ -34,7 +34,8 @@ struct pw_journal {
     uint64_t position[PW_MAX_RINGS];
     struct pw_losscount lacking; /* records that were refused since `error` */
     /* Ringless records (pw_journal_add_ringless()) that wait in the buffer, and those that could
-     * not be written. As long as the journal has no end, who resumes it can make both again. */
+     * not be written. As long as the journal has no end, a process that resumes it can make both
+     * again. */
     struct pw_losscount waiting_ringless, lacking_ringless;
     int64_t ringless_at; /* offset of the first ringless record in the file; 0: none */
     /* Offset of the last block of records. When the disk is full, this block and those after it are
