@@ -1,5 +1,5 @@
-"""What tests of ends share: a rank's processes, and the calls that `tally` has counted and profwrap has
-recorded."""
+"""Functions that the tests of ended programs share. They find the processes of a rank, and count the
+calls that programs/tally.c has counted and that profwrap has recorded."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def state_of(pid):
 
 
 def is_collector(pid):
-    """Profwrap's processes whose parent is profwrap's guard."""
+    """Whether the process is a collector: a process of profwrap whose parent is the guard."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             parent = file.read().rsplit(")", 1)[1].split()[1]
@@ -50,8 +50,8 @@ def wait_for(condition, what, seconds=20):
 
 
 def stop(pid):
-    """Stops a process, and returns when it is: a SIGCONT that came before would take the SIGSTOP
-    back, and the process never be stopped. False if it has ended instead."""
+    """Stops a process, and returns when it is stopped; returns False if it has ended instead. The
+    function waits because a SIGCONT that is sent earlier would cancel the SIGSTOP."""
     os.kill(pid, signal.SIGSTOP)
     return wait_until_stopped(pid)
 
@@ -62,7 +62,7 @@ def wait_until_stopped(pid):
 
 
 def recorded(out="out", rank=0):
-    """Calls in the rank's file, by how many ranges and how many operations there are."""
+    """Numbers of ranges and of operations in the rank's file."""
     with h.open_rank(out, rank) as file:
         calls = h.operations(file).count("Allreduce") if len(file["events/comm"]) else 0
         names, kinds = h.texts(file), h.enum_names(file["events/range"], "kind")

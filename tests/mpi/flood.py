@@ -1,4 +1,4 @@
-"""programs/flood.c under profwrap: told line by line what to record."""
+"""Runs programs/flood.c under profwrap. Each line that the program reads tells it what to record."""
 
 import os
 import signal
@@ -9,8 +9,9 @@ from ending import children, stop
 
 
 class Flood:
-    """One that runs, with MPI up; `below` comes before profwrap on the command line. As a context it
-    ends with its block, whatever happens there."""
+    """A running flood program that has initialised MPI. `below` comes before profwrap on the command
+    line. As a context manager, the object ends the program at the end of the block, even after an
+    exception."""
 
     def __init__(self, *options, below=(), out="out", calls=1, **more):
         self.collector_pid = 0
@@ -29,15 +30,15 @@ class Flood:
         self.process.communicate()
 
     def tell(self, *lines):
-        """Returns when the program has recorded it."""
+        """Sends commands to the program. Returns when the program has recorded all of them."""
         for line in lines:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
             h.equal(self.process.stdout.readline(), "done\n", f"answer to {line}")
 
     def collector(self):
-        """The guard's only child, which is what was started; once the program is dead, what it had
-        started is the guard's child, too."""
+        """The process ID of the collector, which is the only child of the guard (the process that was
+        started). The ID is stored, because the guard inherits the children of a dead program."""
         if not self.collector_pid:
             self.collector_pid = only_child(self.process.pid)
         return self.collector_pid
@@ -49,7 +50,7 @@ class Flood:
         os.kill(self.collector(), signal.SIGCONT)
 
     def end(self):
-        """What was said on standard error; status 0."""
+        """Ends the program, which must exit with status 0. Returns its standard error."""
         _, errors = self.process.communicate(timeout=h.PATIENCE_S)
         h.equal(self.process.returncode, 0, "exit status " + errors)
         return errors

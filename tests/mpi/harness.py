@@ -39,7 +39,7 @@ def equal(found, wanted, what):
 
 
 def is_root(what):
-    """Whether this is root; else says which part of the case is left out."""
+    """Returns whether this process is root. If not, prints which part of the case is not run."""
     if os.geteuid() == 0:
         return True
     print(f"partly skipped: only root can be {what}")
@@ -47,7 +47,7 @@ def is_root(what):
 
 
 def own_mounts():
-    """Skips the case where file systems cannot be mounted in a namespace of its own."""
+    """Skips the case if file systems cannot be mounted in a separate namespace."""
     if os.geteuid() != 0:
         raise Skipped("mounting file systems takes root")
     try:
@@ -82,7 +82,8 @@ def mpirun(n, *command):
 
 
 def environment(**more):
-    """Ours, less what would change what is tested, plus what Open MPI wants of small machines."""
+    """The environment of this process, without variables that would change what is tested, and with
+    those that Open MPI needs on small machines."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PROFWRAP_", "OMPI_COMM_"))}
     env["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
     if os.geteuid() == 0:
@@ -92,7 +93,7 @@ def environment(**more):
 
 
 def run(command, status=0, timeout=PATIENCE_S, env=None, **more):
-    """Runs to the end; fails when the status is another. status None: any."""
+    """Runs the command to its end. Fails when the exit status is not `status`; None accepts any."""
     done = subprocess.run(
         list(map(str, command)),
         capture_output=True,
@@ -113,7 +114,7 @@ def lines(output):
 
 
 def one_line(done, *patterns):
-    """profwrap says one line and nothing else on standard error, with all of these."""
+    """profwrap prints exactly one line on standard error, which contains all of these words."""
     found = lines(done.stderr)
     equal(len(found), 1, f"lines on standard error: {found}")
     check(found[0].startswith("profwrap"), repr(found[0]), "is not profwrap's")
@@ -148,8 +149,8 @@ def open_complete(folder, rank=0):
 
 
 def accused(report, share=0.05):
-    """The ranks that are named for at least this share of a step. Below it, machines whose cores
-    differ in speed or run other programs make real stragglers that no test put there."""
+    """The ranks that are named with an excess of at least this share of a step. Smaller excesses
+    may be real: cores differ in speed and run other programs."""
     least = share * report["steps"]["mean_ns"]
     return [row for row in report["stragglers"] if row["excess_ns"] >= least]
 
@@ -160,7 +161,7 @@ def attribute(file, name):
 
 
 def enum_names(dataset, field):
-    """The field of every row, by name."""
+    """The names of this field's values in all rows."""
     names = {v: k for k, v in h5py().check_enum_dtype(dataset.dtype[field]).items()}
     return [names[int(value)] for value in dataset[field]]
 
@@ -207,7 +208,8 @@ def overhead(file):
 
 
 def wait_until_gone(pattern, seconds=20):
-    """Returns when no file matches, or after `seconds`: what is checked next then fails."""
+    """Returns when no file matches, or after `seconds`. If files still match, the next check
+    fails."""
     until = time.monotonic() + seconds
     while glob.glob(pattern) and time.monotonic() < until:
         time.sleep(0.1)

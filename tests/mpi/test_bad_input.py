@@ -102,7 +102,7 @@ def output_directories():
 
 
 def mounted(where, size, *command, status=0):
-    """Runs in a mount namespace of its own, with a small tmpfs."""
+    """Runs this case in a mount namespace of its own, with a small tmpfs."""
     script = f'mount -t tmpfs -o size={size} none "{where}" && exec "$@"'
     return h.run(["unshare", "-m", "sh", "-c", script, "sh", *command], status)
 
@@ -136,8 +136,8 @@ def full_output_directory():
 
 @h.case
 def output_directory_fills_up():
-    """The program goes on to its end; what is there then can be recovered once there is room again,
-    and what is lost is counted."""
+    """The program continues to its end. Records that were lost are counted, and the others can be
+    recovered once there is room again."""
     h.own_mounts()
     os.mkdir("small")
     script = ('mount -t tmpfs -o size=160k none small; profwrap=$1; shift; "$profwrap" "$@"; '
@@ -168,7 +168,8 @@ def with_failing_writes(error, after, name, count=40000):
 
 @h.case
 def disk_fails():
-    """Whatever error a disk gives, and wherever: the program goes on, and the journal is enough."""
+    """With any error of the disk, at any place, the program continues, and the journal is
+    sufficient."""
     for error, after, words in ((errno.EIO, 300000, "Input/output"), (errno.EDQUOT, 50000, "quota"),
                                 (errno.ENOSPC, 1000000, "No space")):
         problems = with_failing_writes(error, after, ".h5")
@@ -182,8 +183,8 @@ def disk_fails():
 
 @h.case
 def disk_fails_for_good():
-    """Neither file nor journal can be written, not to the end: how many records are lost is said, and
-    is in the file that recover makes of what there is."""
+    """Neither the file nor the journal can be written until the end. One line says how many records
+    are lost, and the recovered file has this number."""
     problems = with_failing_writes(errno.EIO, 60000, "rank-")
     h.equal(len(problems), 1, f"lines {problems}")
     lacking = int(re.search(r"which lacks (\d+) records", problems[0]).group(1))
@@ -200,7 +201,7 @@ def disk_fails_for_good():
 
 @h.case
 def journal_fails():
-    """The rank file is not touched by that."""
+    """The rank file is not affected."""
     h.equal(with_failing_writes(errno.EIO, 30000, ".journal"), [], "said")
     with h.open_complete("out") as file:
         h.equal(len(file["events/range"]), 40000, "ranges")
@@ -209,7 +210,7 @@ def journal_fails():
 
 @h.case
 def no_journal_at_all():
-    """It is said, and the run is merged and reported like any other."""
+    """profwrap says so, and the run is merged and reported like any other."""
     env = {"LD_PRELOAD": h.program("libfailwrite.so"), "FAILWRITE": f"{errno.EIO}:0:.journal"}
     done = h.run(h.profwrap("-o", "out", h.program("plain"), "annotate"), env=env)
     h.check(any("no journal of rank 0" in line for line in said(done)), said(done))
@@ -218,7 +219,7 @@ def no_journal_at_all():
 
 @h.case
 def file_as_large_as_it_may_be():
-    """What comes after that is counted; a collector that takes over keeps to it, too."""
+    """Later records are counted. The limit also holds for a collector that takes over."""
     h.run(h.profwrap("-o", "out", "--no-merge", "--on-full", "wait", "--max-file-size", "1M",
                      h.program("plain"), "ranges", 1000000), 5)
     h.check(os.path.getsize("out/rank-00000.h5") < 1100000, os.path.getsize("out/rank-00000.h5"))
@@ -237,7 +238,8 @@ def file_as_large_as_it_may_be():
 
 @h.case
 def output_directory_vanishes():
-    """Somebody removes it during the run: the program does not notice; one line says what is lost."""
+    """Somebody removes the directory during the run. The program does not notice it, and one line
+    says what is lost."""
     script = "sleep 0.4; rm -rf out; sleep 0.4; exit 7"
     done = h.run(h.profwrap("-o", "out", "--no-merge", "sh", "-c", script), 7)
     h.equal(len(said(done)), 1, "lines")
@@ -267,7 +269,7 @@ def no_shared_memory():
 
 @h.case
 def shared_memory_runs_out_in_an_mpi_program():
-    """Rank by rank: some are profiled, some are not, none waits for another."""
+    """Some ranks are profiled, others are not, and no rank waits for another one's profiling."""
     h.own_mounts()
     command = h.mpirun(4, *h.profwrap("-o", "out", "--no-merge", "--ring-size", "1M"),
                        h.program("actor"), "exit", "0")

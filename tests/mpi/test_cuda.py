@@ -111,7 +111,8 @@ def copies_and_memory():
 
 @h.case
 def memory_pools():
-    """What they hold of the device beside what is allocated, after each change; and in the report."""
+    """The device memory that pools hold in addition to allocated memory: after each change, and its
+    peak in the cluster file."""
     kib, mib = 1 << 10, 1 << 20
     for layout in LAYOUTS:
         done = run("pools", layout=layout, options=("-o", layout))
@@ -130,7 +131,8 @@ def memory_pools():
 
 @h.case
 def memory_that_is_mapped():
-    """By cuMemCreate(), as expandable segments: there until released, and mapped no more."""
+    """Memory of cuMemCreate(), as for expandable segments, counts until its handle is released and
+    no part of it is mapped."""
     piece = 2 << 20
     for layout in LAYOUTS:
         done = run("segments", layout=layout, options=("-o", layout))
@@ -153,7 +155,7 @@ def lacking(folder):
 
 @h.case
 def memory_that_is_not_seen_beside_a_subscriber():
-    """A profiler that keeps the only subscription (Kineto): ours is without one when it comes back."""
+    """When a profiler keeps the only subscription (Kineto), profwrap comes back without one."""
     run("takeover")
     h.equal(lacking("out"), ["memory that the program maps itself (refused with error 39)"], "what")
 
@@ -179,8 +181,8 @@ def names_of_c_stay():
 
 @h.case
 def names_that_are_unmapped():
-    """With their module, before the record is read: the program does not crash, and the kernel has no
-    name. One that ends where its page does is read."""
+    """Names are unmapped with their module before their record is read. The program does not crash,
+    and the kernel has no name. A name that ends at the end of its page is read."""
     run("unmapped")
     h.equal(names(h.open_complete("out")), ["before", "gone", "", "last", "after"], "kernels")
     run("unmapped", options=("-o", "all"), env={"STANDIN_UNMAPS": "1"})
@@ -189,7 +191,7 @@ def names_that_are_unmapped():
 
 @h.case
 def waits_for_no_stream():
-    """No stream, no context: 0 from 13.2 on, and all bits set before."""
+    """The values for "no stream" and "no context": 0 from 13.2 on; before, all bits are set."""
     run("waits")
     waits = h.open_complete("out")["events/cuda_sync"][:]
     found = list(zip(h.enum_names(h.open_complete("out")["events/cuda_sync"], "kind"),
@@ -220,7 +222,8 @@ def no_calls_at_level_0():
 
 @h.case
 def two_devices_apart():
-    """A process with two GPUs: the report has each for itself, and its kernels' occupancy."""
+    """In a process with two GPUs, the report has each GPU separately, and the occupancy of its
+    kernels."""
     run("all", layout="13.0")
     h.run(h.profwrap("merge", "out"))
     file = h.h5py().File("out/cluster.h5")
@@ -318,7 +321,7 @@ MEASURED = {"engine_active": 0.93, "sm_active": 0.8, "sm_occupancy": 0.4, "tenso
 
 
 def measured(file):
-    """The samples with something measured, after what they are worth has been checked."""
+    """Returns the samples with GPM values, after checking these values."""
     samples = file["samples/gpu"][:]
     for sample in samples[samples["gpm_ns"] == 0]:
         h.equal({float(sample[name]) for name in MEASURED}, {-1.0}, "what was not measured")
@@ -364,8 +367,8 @@ def an_instance_is_measured():
 
 @h.case
 def what_nvml_cannot_measure():
-    """Before Hopper, and with a driver that has another version of the structs: nothing, and the
-    device's row says why; all else is sampled as ever."""
+    """Before Hopper, or with a driver that has another version of the structs, there are no GPM
+    values, the device's row has the reason, and all other samples are taken."""
     for how, said in (("unsupported", "not supported"), ("version", "of another version")):
         file = sampled(how, "2500", STANDIN_NVML_GPM=how)
         h.equal((len(measured(file)), gpm_of(file)), (0, said), how)
@@ -375,7 +378,8 @@ def what_nvml_cannot_measure():
 
 @h.case
 def a_measurement_that_fails_between_others():
-    """The third sample fails: what follows begins anew, and is not a mean over the failure."""
+    """The third sample fails. The next measurement starts again, and is not a mean over the
+    failure."""
     file = sampled("lost", "5500", STANDIN_NVML_GPM="lost")
     rows = measured(file)
     h.check(len(rows) >= 2, len(rows), "rows")
@@ -386,8 +390,8 @@ def a_measurement_that_fails_between_others():
 
 @h.case
 def nvml_that_never_answers():
-    """A GPU that is lost, or an nvmlInit that hangs: all else is recorded, the run ends, and what is
-    missing is said."""
+    """With a lost GPU, or an nvmlInit() that hangs, all else is recorded, the run ends, and the
+    report says what is missing."""
     for hangs_in, known in (("init", 0), ("3", 2)):
         file = sampled(hangs_in, STANDIN_NVML_HANG=hangs_in)
         h.equal(int(file.attrs["complete"]), 1, "complete")
@@ -433,7 +437,8 @@ def many_records():
 
 @h.case
 def small_rings_lose_nothing():
-    """The thread that writes is not the application's: it waits."""
+    """The ring's producer is profwrap's thread, not a thread of the application, so it can wait for
+    room."""
     run("flood", "15000", options=("--ring-size", "64K"))
     file = h.open_complete("out")
     h.equal(len(names(file)), 15000, "kernels")
@@ -441,7 +446,7 @@ def small_rings_lose_nothing():
 
 @h.case
 def no_buffers_left():
-    """Before CUDA 12.9 libcupti crashes when it is given none."""
+    """Before CUDA 12.9 libcupti crashes when a request for a buffer is declined."""
     for layout in LAYOUTS:
         run("drop", layout=layout, options=("-o", layout))
         file = h.open_rank(layout)
@@ -453,7 +458,8 @@ def no_buffers_left():
 
 @h.case
 def more_than_all_buffers():
-    """More at a time than there are buffers whose content is counted as lost."""
+    """More buffers are in use at a time than there are scrap buffers, whose records are counted as
+    lost."""
     for layout in LAYOUTS:
         run("drop", "120", layout=layout, options=("-o", layout))
         file = h.open_rank(layout)
@@ -464,7 +470,8 @@ def more_than_all_buffers():
 
 @h.case
 def kernels_without_times():
-    """CUPTI had no memory on the device: counted; and how much it may take is limited, and said."""
+    """Records without times, for which CUPTI had no memory on the device, are counted. The device
+    memory of CUPTI is limited, and the limit is recorded."""
     for layout in LAYOUTS:
         done = run("without-times", layout=layout, options=("-o", layout))
         no_faults(done)
@@ -480,7 +487,7 @@ def kernels_without_times():
 
 @h.case
 def more_threads_than_buffers():
-    """CUDA 13's CUPTI would take a buffer for each thread that launches."""
+    """By default, CUPTI of CUDA 13 takes a buffer for each thread that launches."""
     done = run("threads")
     no_faults(done)
     file = h.open_complete("out")
@@ -490,7 +497,8 @@ def more_threads_than_buffers():
 
 @h.case
 def another_profiler():
-    """With one set of callbacks in a process, or linked with the functions for that: it has it."""
+    """Another profiler in the program gets CUPTI when both cannot record: the process has one set
+    of callbacks, or the profiler is linked with the older functions."""
     for layout in LAYOUTS:
         done = run("takeover", layout=layout, options=("-o", layout))
         no_faults(done)
@@ -513,7 +521,7 @@ def another_profiler():
 
 @h.case
 def a_profiler_beside_us():
-    """From 13.4 on both record: neither gives way, and what is read is in our clock."""
+    """From 13.4 on both record: neither stops, and profwrap's records use profwrap's clock."""
     done = run("share", layout="13.5")
     no_faults(done)
     h.check("theirs 1 failed 0" in h.lines(done.stdout), done.stdout)
@@ -525,7 +533,8 @@ def a_profiler_beside_us():
 
 @h.case
 def a_profiler_that_cannot_be_beside_us():
-    """It is linked with the older functions, and would be refused: we use them, too."""
+    """The profiler is linked with the older functions, and CUPTI would refuse it. So profwrap uses
+    the older functions, too."""
     done = run("share", layout="13.5", env={"STANDIN_LOADED": standin("libprofiler.so")})
     no_faults(done)
     h.check("theirs 0 failed 39" in h.lines(done.stdout), done.stdout)
@@ -534,7 +543,7 @@ def a_profiler_that_cannot_be_beside_us():
 
 @h.case
 def another_tool_has_cupti_already():
-    """Said, with its name where CUPTI tells it."""
+    """The file says so, with the tool's name if CUPTI reports it."""
     root = bring_gpu()
     for layout, by in {"13.5": "CUPTI for nsys", "13.0": "CUPTI for nsys",
                        "11.8": "another tool"}.items():
@@ -554,7 +563,8 @@ def text(file, name):
 
 @h.case
 def a_profiler_that_is_not_seen():
-    """It finds CUPTI by dlsym(): CUPTI refuses it, rather than give it our buffers to free."""
+    """A profiler finds CUPTI by dlsym(). CUPTI refuses it, so that it does not get profwrap's
+    buffers and free them."""
     for layout in LAYOUTS:
         done = run("hold", layout=layout, options=("-o", layout))
         no_faults(done)
@@ -565,7 +575,8 @@ def a_profiler_that_is_not_seen():
 
 @h.case
 def a_profiler_that_is_known_by_its_file():
-    """Triton's, which is loaded by who wants it: what GPUs do is left to it."""
+    """Triton's profiler is recognised by the library that a program loads to use it. GPU activity
+    is left to this profiler."""
     proton = shutil.copy(standin("libprofiler.so"), "libproton.so")
     for layout in LAYOUTS:
         for variable, kernels in {"STANDIN_LOADED": [], "STANDIN_COMES": ["before"]}.items():
@@ -581,7 +592,8 @@ def a_profiler_that_is_known_by_its_file():
 
 @h.case
 def a_profiler_that_records_all_the_time():
-    """From before CUDA starts until the end: the report says who, and not that CUPTI refused."""
+    """A profiler uses CUPTI from before CUDA's start until the end. The report names it, and does
+    not say that CUPTI refused profwrap."""
     for out, env in {"kineto": {}, "proton": {
             "STANDIN_LOADED": shutil.copy(os.path.abspath(standin("libprofiler.so")),
                                           os.path.abspath("libproton.so"))}}.items():
@@ -601,7 +613,8 @@ def a_profiler_that_records_all_the_time():
 
 @h.case
 def a_profiler_that_stops_twice():
-    """What is recorded again after the first stop is not switched off by the second."""
+    """The profiler disables its kinds twice. The second time does not disable the kinds that
+    profwrap has enabled again."""
     done = run("disable-twice")
     no_faults(done)
     h.check("failed 0" in h.lines(done.stdout), done.stdout)
@@ -612,7 +625,8 @@ def a_profiler_that_stops_twice():
 
 @h.case
 def finalized_while_it_is_asked():
-    """cuptiFinalize() waits for our thread to be out of CUPTI, and what comes later is recorded."""
+    """cuptiFinalize() waits until profwrap's thread has left CUPTI, and later kernels are
+    recorded."""
     done = run("finalize", env={"STANDIN_SLOW_FLUSH": "200"})
     no_faults(done)
     h.check("flushing 1 failed 0" in h.lines(done.stdout), done.stdout)
@@ -621,14 +635,16 @@ def finalized_while_it_is_asked():
 
 @h.case
 def a_profiler_that_comes_during_a_long_flush():
-    """Longer than it is made to wait: it is refused then, and no more once the flush is over."""
+    """The flush takes longer than the profiler's call may wait. CUPTI refuses the profiler until
+    the flush has ended."""
     done = run("try-often", env={"STANDIN_SLOW_FLUSH": "2500"})
     h.check("refused 1 failed 0" in h.lines(done.stdout), done.stdout)
 
 
 @h.case
 def a_second_library():
-    """By name the program reaches its own; ours makes room all the same, and comes back."""
+    """The program's calls by name reach the program's own libcupti. Meanwhile profwrap stops using
+    CUPTI, and afterwards begins again."""
     done = run("second", layout="11.8", env={"STANDIN_SECOND": standin(LAYOUTS["13.0"])})
     no_faults(done)
     h.check("ours 0 theirs 400 then 0 failed 0" in h.lines(done.stdout), done.stdout)
@@ -640,7 +656,8 @@ def a_second_library():
 
 @h.case
 def a_flush_that_never_returns():
-    """As where the GPU hangs: at the end, or before it, the program ends all the same."""
+    """The flush hangs, as with a GPU that hangs, at the end or before. The program ends all the
+    same."""
     for flags in ("1", "0"):
         begin = time.monotonic()
         run("flood", "100", options=("-o", "stuck" + flags), env={"STANDIN_STUCK_FLUSH": flags})
@@ -650,7 +667,7 @@ def a_flush_that_never_returns():
 
 @h.case
 def a_record_that_cannot_be_read():
-    """What is behind it in its buffer is lost, and that is said."""
+    """The records after this one in the buffer are lost and counted."""
     for layout in LAYOUTS:
         run("names", layout=layout, options=("-o", layout, "--level", "0"),
             env={"STANDIN_BROKEN": "1"})
@@ -661,7 +678,8 @@ def a_record_that_cannot_be_read():
 
 @h.case
 def buffers_come_after_the_flush():
-    """By a thread of CUPTI's: names that were not read before are in the last buffer."""
+    """A thread of CUPTI returns the last buffer after the flush. It has names that were not read
+    before."""
     for layout in LAYOUTS:
         done = run("names", layout=layout, options=("-o", layout),
                    env={"STANDIN_LATE_BUFFERS": "60"})
@@ -671,8 +689,8 @@ def buffers_come_after_the_flush():
 
 @h.case
 def threads_of_which_the_program_takes_the_stack():
-    """glibc takes static thread-local storage from each thread's stack: our thread's has room for what
-    the program has, and for what libcupti needs."""
+    """glibc takes static thread-local storage from each thread's stack. The stack of profwrap's
+    thread has room for the program's storage, and for what libcupti needs."""
     for program in ("gputls200", "gputls1024"):
         run("all", program=program, options=("-o", program), env={"STANDIN_FLUSH_PAGES": "25"})
         h.equal(len(names(h.open_complete(program))), 7, "kernels of " + program)
@@ -680,7 +698,8 @@ def threads_of_which_the_program_takes_the_stack():
 
 @h.case
 def a_thread_that_cannot_be_started():
-    """Nothing could be read then: CUPTI is not used, and the report says why."""
+    """Without profwrap's thread no thread would read the buffers, so CUPTI is not used, and the
+    report says why."""
     run("all", program="gputls200", options=("-o", "out"),
         env={**bring_gpu(), "STANDIN_NO_THREADS": "1"})
     file = h.open_complete("out")
@@ -703,7 +722,7 @@ def killed():
 
 @h.case
 def killed_while_records_are_lost():
-    """What the program could not say any more is counted all the same."""
+    """Losses that the program had not reported when it was killed are counted."""
     run("die-losing", status=-signal.SIGKILL)
     file = h.open_rank("out")
     kept = len(names(file)) - 2000  # whose names had not been read
@@ -725,8 +744,8 @@ def forked():
 
 @h.case
 def children_that_use_the_gpu():
-    """Programs that the program starts, or a child that starts CUDA itself: they are counted, and the
-    report says so in its first lines."""
+    """Programs that the program starts, and a child that starts CUDA itself, are counted, and the
+    first lines of the report say so."""
     for how, kernels, count in (("children", ["parent", "parent again"], 2), ("forked-first", [], 1)):
         done = run(how)
         h.equal(h.lines(done.stdout).count("child 0"), count, "children that ended")
@@ -751,7 +770,8 @@ def paused():
 
 @h.case
 def without_a_gpu():
-    """CUDA is never started: no message, no thread, nothing in the file, nothing loaded."""
+    """CUDA is never started: profwrap prints, starts and loads nothing, and the file has no
+    rows."""
     done = run("nothing", env={"PROFWRAP_CUPTI": "/nonexistent/libcupti.so"})
     h.equal(h.lines(done.stderr), [], "messages")
     file = h.open_complete("out")
@@ -762,7 +782,8 @@ def without_a_gpu():
 
 @h.case
 def the_real_library_without_a_driver():
-    """The toolkit's own libcupti, where there is no driver, says no, and nothing happens."""
+    """The toolkit's own libcupti refuses where there is no driver, and this has no effect on the
+    run."""
     found = [path for path in ("/usr/local/cuda/lib64/libcupti.so",
                                "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so")
              if os.path.exists(path)]
@@ -800,7 +821,7 @@ def reported():
 
 
 def check_not_recorded(words):
-    """In the first lines of each report, with why."""
+    """The first lines of each report say that the GPU was not recorded, and why."""
     text, data, html = reported()
     said = data["job"]["incomplete"]
     h.check(said.startswith("GPU activity of 1 rank was not recorded: ") and words in said, said)
@@ -825,7 +846,8 @@ def a_cupti_that_refuses_is_said():
 
 @h.case
 def no_cupti_is_said():
-    """Whatever the machine has: its own libcupti refuses, too, where there is no driver."""
+    """Holds on any machine without a GPU, because a libcupti of the machine also refuses where
+    there is no driver."""
     if os.path.exists("/dev/nvidiactl"):
         raise h.Skipped("there is a GPU")
     run_without_cupti({**bring_gpu(), "PROFWRAP_CUPTI": "/nonexistent/libcupti.so"}, "only-start")
@@ -838,7 +860,7 @@ def no_cupti_is_said():
 
 @h.case
 def the_next_cupti_is_tried():
-    """The first is newer than the driver."""
+    """The first libcupti is newer than the driver."""
     found, folder = standin(LAYOUTS["11.8"]), os.path.dirname(standin(LAYOUTS["11.8"]))
     done = h.run([*h.profwrap("--no-merge", "-o", "out"), h.program("gpuactor"), "all"],
                  env={"LD_LIBRARY_PATH": folder, "STANDIN_REFUSES": "13:15", "STANDIN_LATE": "1",
@@ -852,7 +874,8 @@ def the_next_cupti_is_tried():
 
 @h.case
 def the_doctor_searches_as_the_probe_does():
-    """In the toolkit that the environment names; and it says where Python's packages have one."""
+    """The doctor finds libcupti in the toolkit that the environment names, and lists the one in
+    Python's packages."""
     root, venv = os.path.abspath("toolkit"), os.path.abspath("venv")
     wheel = os.path.join(venv, "lib/python3.11/site-packages/nvidia/cu13/lib")
     for folder in (os.path.join(root, "lib64"), wheel):
@@ -877,7 +900,7 @@ def check_finds(out, library, env):
 
 @h.case
 def where_the_toolkit_is():
-    """By the variables of modules and of users."""
+    """The toolkit is found by the environment variables that modules and users set."""
     for variable, place in {"CUDA_HOME": "extras/CUPTI/lib64", "CUDA_PATH": "lib64",
                             "CONDA_PREFIX": "lib"}.items():
         root = os.path.abspath(variable)
@@ -889,7 +912,8 @@ def where_the_toolkit_is():
 
 @h.case
 def among_python_packages():
-    """Beside what the program has loaded of CUDA, which need not be the runtime."""
+    """libcupti is found beside any library of CUDA that the program has loaded, not only beside the
+    runtime."""
     for loaded, place in {"nvidia/cuda_runtime/lib/libcudart.so.12": "nvidia/cuda_cupti/lib",
                           "nvidia/cu13/lib/libcublas.so.13": "nvidia/cu13/lib",
                           "torch/lib/libtorch_cuda.so": "nvidia/cuda_cupti/lib"}.items():

@@ -18,7 +18,8 @@ CALLS = 3000
 
 
 def start(*arguments, out="out", options=("--on-full", "wait"), where=(), **more):
-    """On a busy machine the collector may not get to run for long: the program waits for it then."""
+    """The program waits for the collector, because on a busy machine the collector may not run for
+    long."""
     command = [*where, *h.profwrap("-o", out, "--no-merge", *options), h.program("tally"), "count",
                *map(str, arguments)]
     return subprocess.Popen(command, env=h.environment(), stdout=subprocess.DEVNULL,
@@ -35,7 +36,7 @@ def finish(process, timeout=60):
 
 
 def collector_and_program(guard):
-    """Their pids, once the program has made calls."""
+    """Returns the pids of the collector and the program, once the program has made calls."""
     wait_for(lambda: os.path.exists("count") and os.path.getsize("count") == 8 and count() > 100,
              "calls")
     collector = children(guard)[0]
@@ -43,7 +44,7 @@ def collector_and_program(guard):
 
 
 def check_file(code, sig, complete=1, out="out"):
-    """What had returned is there, and at most one call more: the one it was in."""
+    """The file has all calls that had returned, and at most one more: the call that was open."""
     least, most, attributes = recorded(out)
     h.check(count() <= least <= most <= count() + 1, count(), "calls returned;", least, "to", most,
             "are in the file")
@@ -56,7 +57,7 @@ def check_file(code, sig, complete=1, out="out"):
 
 
 def ends(how, status):
-    """By itself: the launcher sees the same end as without profwrap."""
+    """The program ends by itself, and the launcher sees the same end as without profwrap."""
     process = start(CALLS, *how.split())
     finish(process)
     h.equal(process.returncode, status, f"status after {how}")
@@ -146,7 +147,8 @@ def terminated_by_a_time_limit():
 
 
 def start_and_stop_collector(out):
-    """A run whose collector was stopped before it had started the program; None when it was too late."""
+    """Starts a run and stops its collector before the collector has started the program. Returns
+    None when it was too late."""
     process = start(0, "stay", out=out)
     wait_for(lambda: children(process.pid), "collector")
     collector = children(process.pid)[0]
@@ -161,7 +163,7 @@ def start_and_stop_collector(out):
 
 @h.case
 def terminated_before_the_program_starts():
-    """As without profwrap, where the signal would meet the program: it ends by it."""
+    """The program ends by the signal, as it does without profwrap when the signal reaches it."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM):
         for attempt in range(100):
             found = start_and_stop_collector(f"out{number:d}-{attempt}")
@@ -188,8 +190,8 @@ def terminated_before_the_program_starts():
 
 @h.case
 def whole_group_killed():
-    """What a launcher does at last: SIGKILL to the rank's process group, which the collector is not
-    in."""
+    """Launchers finally send SIGKILL to the rank's process group, which does not include the
+    collector."""
     process = start(0, "stay", start_new_session=True)
     collector, _ = collector_and_program(process.pid)
     os.killpg(process.pid, signal.SIGKILL)
@@ -223,7 +225,7 @@ def mpirun_terminated():
 
 @h.case
 def collector_killed():
-    """Another goes on for it; killed as often as one likes."""
+    """Another collector continues, however often a collector is killed."""
     process = start(0, "stay")
     program = None
     for kill in range(5):
@@ -246,7 +248,7 @@ def collector_killed():
 
 @h.case
 def collector_terminated():
-    """It ends when the program does, not before."""
+    """The collector ends when the program ends, not before."""
     process = start(0, "stay")
     collector, program = collector_and_program(process.pid)
     for which in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
@@ -259,7 +261,7 @@ def collector_terminated():
 
 @h.case
 def collector_stopped():
-    """The program goes on; what does not fit into the rings meanwhile is counted."""
+    """The program continues. Records that do not fit into the rings meanwhile are counted."""
     process = start(0, "stay", options=["--ring-size", "1M"])
     collector, program = collector_and_program(process.pid)
     stop(collector)
@@ -278,7 +280,7 @@ def collector_stopped():
 
 @h.case
 def collector_stopped_in_mpi_init():
-    """With two ranks: the guard answers for it, and the job goes on."""
+    """With two ranks, the guard answers in place of the collector, and the job continues."""
     command = h.mpirun(2, *h.profwrap("-o", "out", "--no-merge"), h.program("tally"), "-", 200,
                        "return", 0)
     process = subprocess.Popen(list(map(str, command)), env=h.environment(),
@@ -314,8 +316,8 @@ def guard_killed():
 
 @h.case
 def all_killed_and_recovered():
-    """Guard, collector and program at once: what is in the journal and in shared memory is made into
-    a file, however often it is tried; no process saw the program end."""
+    """Guard, collector and program are killed at once. Recovery makes the file from the journal and
+    the shared memory, however often it is tried; no process knows the program's exit status."""
     draw = random.Random(3)
     for i in range(4):
         process = start(0, "stay", out=f"out{i}")
@@ -344,7 +346,7 @@ def all_killed_and_recovered():
 
 @h.case
 def recovered_once_the_disk_has_room():
-    """What the journal cannot take stays in the rings for a later recovery."""
+    """Records for which the journal has no room stay in the rings for a later recovery."""
     for name, after in (("journal", 0), ("journal", 20000), ("rank-", 0)):
         process = start(0, "stay", out=f"out{after}{name}")
         collector, program = collector_and_program(process.pid)
@@ -367,7 +369,8 @@ def recovered_once_the_disk_has_room():
 
 @h.case
 def not_recovered_while_other_threads_run():
-    """A program whose main thread has ended looks like one that has, and goes on."""
+    """When the main thread has ended and other threads run, the program looks as if it had
+    ended."""
     process = start(0, "leave")
     collector, program = collector_and_program(process.pid)
     for pid in (process.pid, collector):
@@ -389,7 +392,8 @@ def not_recovered_while_other_threads_run():
 
 @h.case
 def recovered_from_a_copy():
-    """Another machine has no shared memory of the run: the journal alone makes the file."""
+    """Another machine does not have the run's shared memory, so the file is made from the journal
+    alone."""
     process = start(0, "stay")
     collector, program = collector_and_program(process.pid)
     time.sleep(0.3)  # rings are emptied 20 times a second

@@ -37,8 +37,8 @@ class Run:
         return self
 
     def processes(self):
-        """All of this run that still run: guard, collectors and program name its directory, or its
-        count of calls, in their command line."""
+        """All processes of this run that still run. Guard, collectors and program have the run's
+        directory, or its count of calls, in their command line."""
         found = []
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
@@ -52,7 +52,7 @@ class Run:
         return found
 
     def collector(self):
-        """The one that lives now, as soon as there is one."""
+        """Returns the collector that lives now, as soon as there is one."""
         found = []
 
         def is_there():
@@ -74,7 +74,8 @@ class Run:
         wait_for(lambda: state_of(pid) in ("Z", "X", None), f"end of the {who}")
 
     def check_ended(self):
-        """Nothing runs any more; after `recover`, nothing is left, and nothing is missing."""
+        """No process of the run is left. After `recover`, no shared memory is left, and no call is
+        missing."""
         wait_for(lambda: not self.processes(), f"end of {self.processes()}", 30)
         self.process.wait()
         done = h.run(h.profwrap("recover", self.out))
@@ -88,8 +89,8 @@ class Run:
 
 
 def check_orders(where=(), name="out"):
-    """A collector whose program has ended would end, too, before it is killed: it is stopped first.
-    While the guard lives collectors are replaced: killing one leaves another."""
+    """Kills the processes in each order. A collector whose program has ended would end before it is
+    killed, so it is stopped first. While the guard lives, it replaces each killed collector."""
     for number, order in enumerate(itertools.permutations((GUARD, COLLECTOR, PROGRAM))):
         run = Run(f"{name}{number}", where).await_calls()
         for position, who in enumerate(order):
@@ -116,7 +117,8 @@ def killed_in_any_order_where_there_is_no_pidfd():
 
 @h.case
 def the_second_collector_outlives_the_guard():
-    """It is neither the program's parent nor told by anybody: it sees the end by itself."""
+    """The second collector is not the program's parent, and no process tells it about the program's
+    end. It detects the end by itself."""
     for at_once in (True, False):
         run = Run(f"out{at_once:d}").await_calls()
         run.kill(COLLECTOR)
@@ -137,8 +139,8 @@ def the_second_collector_outlives_the_guard():
 
 @h.case
 def a_program_that_is_stopped():
-    """The second collector follows a program that does not run meanwhile. With no process outside of its
-    group in its session, as here, the end of a parent there would send it SIGHUP (setpgid(2))."""
+    """The second collector follows a stopped program. In its session no process is outside its
+    group, as here, so the end of a parent there could send it SIGHUP (setpgid(2))."""
     run = Run(session=True).await_calls()
     stop(run.program)
     run.kill(COLLECTOR)
@@ -155,7 +157,8 @@ def a_program_that_is_stopped():
 
 @h.case
 def a_guard_that_is_stopped():
-    """The collector that took over finishes the file: it sees the zombie's status."""
+    """The collector that took over finishes the file, because it reads the exit status of the
+    zombie."""
     run = Run().await_calls()
     run.kill(COLLECTOR)
     run.collector()
@@ -170,8 +173,8 @@ def a_guard_that_is_stopped():
 
 @h.case
 def killed_just_after_it_was_stopped():
-    """The guard has seen the stop, and takes it when the program has ended: the end is not taken with
-    it, unseen."""
+    """The guard processes the stop when the program has already ended. It must not reap the program
+    unseen."""
     run = Run(env={"LD_PRELOAD": h.program("libholding.so")}).await_calls()
     run.kill(COLLECTOR)
     run.collector()
@@ -188,7 +191,8 @@ def killed_just_after_it_was_stopped():
 
 @h.case
 def recovery_while_a_collector_takes_over():
-    """`profwrap recover` looks at a rank that runs just when its second collector wants the journal."""
+    """`profwrap recover` examines a running rank at the moment when the rank's second collector
+    locks the journal."""
     run = Run().await_calls()
     looks = [subprocess.Popen(["sh", "-c", 'while [ ! -e stop ]; do "$0" recover out; done',
                                h.place("PROFWRAP")], stdout=subprocess.DEVNULL) for _ in range(2)]
@@ -213,8 +217,8 @@ def crashes():
 
 @h.case
 def collectors_that_crash_at_once():
-    """Before the program's start it runs unprofiled; later it goes on, and `recover` makes its file.
-    Either way a few are started, and one line says so."""
+    """Before its start, the program runs unprofiled. After its start, it continues, and `recover`
+    makes its file. In both cases several collectors are started, and one line says so."""
     preload = {"LD_PRELOAD": h.program("libcrashing.so")}
     open("crash-now", "w").close()
     run = Run("early", env=preload, how=(3000, "return", 6))
