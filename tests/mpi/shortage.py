@@ -1,5 +1,5 @@
-"""Resources that a test takes away: from a file system, from processes that run, or by a control group.
-Each has take(pids) and release(pids); what takes no processes ignores them."""
+"""Resources that a test takes away: from a file system, from running processes, or with a control group.
+Each has take(pids) and release(pids). A resource of the whole system ignores the process IDs."""
 
 import os
 import resource
@@ -12,8 +12,8 @@ STACKS = 3  # threads whose stacks a program may still map under a limit on its 
 
 
 class Filler:
-    """A file system that is full: by one file that takes all its space, or by files that take all
-    its inodes."""
+    """Fills a file system: with one file that takes all its space, or with files that take all its
+    inodes."""
 
     def __init__(self, where, inodes=False):
         self.folder, self.inodes = os.path.join(where, ".filler"), inodes
@@ -43,7 +43,7 @@ class Filler:
 
 
 class Limit:
-    """A resource limit of running processes: as much as they have now, and no more."""
+    """A resource limit for running processes, set to what they use now."""
 
     def __init__(self, which, used):
         self.which, self.used, self.before = which, used, {}
@@ -63,7 +63,7 @@ class Limit:
 
 
 def open_descriptors(pid):
-    """One above the highest: the limit is on numbers."""
+    """The highest file descriptor plus 1, because the limit applies to the numbers."""
     return 1 + max(map(int, os.listdir(f"/proc/{pid}/fd")), default=0)
 
 
@@ -73,14 +73,14 @@ def address_space(pid):
 
 
 def room_for_stacks(pid):
-    """For a program: the stacks of the threads that it begins, and nothing besides."""
+    """The address space that a program uses, plus the stacks of the threads that it will start."""
     stack = resource.prlimit(pid, resource.RLIMIT_STACK)[0]
     return address_space(pid) + STACKS * (stack + 8192)
 
 
 class ControlGroup:
-    """Puts processes under a limit of a control group, of version 1 or 2; `files`: the limit's name in
-    each of them."""
+    """Limits processes with a control group of version 1 or 2. `files` has the limit's file name in
+    each version."""
 
     MOUNT = "/sys/fs/cgroup"
 
@@ -93,7 +93,7 @@ class ControlGroup:
         self.file = os.path.join(self.path, files[self.version - 1])
 
     def lacking(self):
-        """Why there is none; None: it can be made."""
+        """The reason why no control group can be made, or None."""
         try:
             if self.version == 2:
                 with open(os.path.join(self.root, "cgroup.controllers")) as file:
@@ -107,7 +107,8 @@ class ControlGroup:
         return None
 
     def own(self):
-        """The directory of the group of this process, which what it starts is in, too."""
+        """The directory of this process's control group. Processes that it starts are in it,
+        too."""
         with open("/proc/self/cgroup") as file:
             rows = [line.rstrip("\n").split(":", 2) for line in file]
         wanted = self.controller if self.version == 1 else ""
@@ -166,7 +167,7 @@ def processes():
 
 
 def cpu_quota():
-    """A hundredth of a core."""
+    """A quota of a hundredth of a core."""
     return ControlGroup("cpu", ("cpu.cfs_quota_us", "cpu.max"), 1000)
 
 
@@ -184,8 +185,9 @@ class Stopped:
 
 
 def find(name, part):
-    """The resource `name`, as it is taken from that part of profwrap. A program starts threads, whose
-    stacks are its own; no other part gets more memory than it has."""
+    """The resource `name`, as it is taken from this part of profwrap. A program under the probe
+    starts threads, so its memory limit leaves room for their stacks. Every other part gets no more
+    memory than it has."""
     memory = room_for_stacks if part == "probe" else address_space
     return {
         "shm": lambda: Filler("/dev/shm"),

@@ -1,5 +1,5 @@
-"""Runs the capture programs and compares what they say that they did (capture/expect.h) with the
-rank files, record by record."""
+"""Runs the capture programs. Each writes the records to expect (capture/expect.h), which are compared
+with the rank files, record by record."""
 
 import sys
 from collections import defaultdict
@@ -34,7 +34,7 @@ PROGRAMS = (
 
 
 class Expected:
-    """The lines of one rank."""
+    """The records that one rank of the program says to expect."""
 
     def __init__(self, path, level):
         self.threads = defaultdict(list)  # label: rows in FIELDS order, None for "any"
@@ -56,7 +56,7 @@ class Expected:
 
 
 class Recorded:
-    """The records of one rank file, with communicators by row."""
+    """The records of one rank file. Communicators are numbers of rows of /comms."""
 
     def __init__(self, file):
         events = file["events/comm"]
@@ -71,7 +71,8 @@ class Recorded:
             self.threads[int(event["thread"])].append(i)
 
     def is_early(self, i):
-        """A nonblocking operation that no Wait or Test completed, and that was not given up."""
+        """Whether the operation is nonblocking, was not completed by a Wait or Test, was not freed,
+        and had no error."""
         event = self.events[i]
         return bool(event["flags"] & 4) and event["wait_start"] == 0 and not event["flags"] & 17
 
@@ -81,8 +82,8 @@ class Recorded:
 
 
 class Labels(dict):
-    """Rows of /comms by the label that the program gave the communicator. A label is bound to a row
-    the first time that it is met, where size and rank are the same."""
+    """Maps the program's label of a communicator to its row in /comms. The first row of the same
+    size and rank that occurs with a label is bound to it."""
 
     def __init__(self, expected, recorded):
         super().__init__()
@@ -109,7 +110,8 @@ def row_matches(wanted, found, comm_rows):
 
 
 def group_sizes(recorded, indices):
-    """Operations that one call completed end together: their order means nothing."""
+    """Sizes of groups of operations that one call completed. These end at the same time, so their
+    order means nothing."""
     sizes = []
     for k, i in enumerate(indices):
         if k and recorded.events[i]["end"] == recorded.events[indices[k - 1]]["end"]:
@@ -120,8 +122,9 @@ def group_sizes(recorded, indices):
 
 
 def take_early(label, wanted, recorded, indices, comm_rows):
-    """Operations that were complete when their calls returned are recorded there, before what the
-    program did until it waited for them; takes them out of both lists. They are in their own order."""
+    """Takes out of both lists the operations that were complete when their calls returned. They are
+    recorded at that point, before the later records of the program; among themselves they keep
+    their order."""
     wanted, late = list(wanted), []
     for i in indices:
         event, row = recorded.events[i], recorded.row(i)
@@ -162,8 +165,9 @@ def sent_tags(rows):
 
 
 def pair_threads(expected, recorded):
-    """(label, thread): main is the thread of MPI_Init; others by the tags of what they sent, since
-    which thread records first is a matter of chance. Collectives alone tell them by their numbers."""
+    """Returns (label, thread) pairs. The main thread is the one with MPI_Init. Other threads are
+    told apart by the tags that they sent, because the order in which threads first record is
+    random. Threads with collectives only are told apart by the sequence numbers."""
     left = dict(recorded.threads)
     pairs = []
     for label in sorted(expected.threads):
@@ -185,7 +189,7 @@ def pair_threads(expected, recorded):
 
 
 def check_times(recorded):
-    """What holds for every record, whatever the program."""
+    """Checks conditions that hold for every record, whatever the program."""
     h.equal(recorded.sources, {"mpi"}, "sources")
     last = {}
     for i, event in enumerate(recorded.events):
@@ -227,7 +231,7 @@ def check_comms(rank, expected, recorded, comm_rows, uids):
 
 
 def check_uids(uids):
-    """One communicator, one uid on all ranks; two, two."""
+    """A communicator has the same uid on all ranks, and two communicators have different ones."""
     owner = {}
     for label, found in uids.items():
         h.equal(len(found), 1, f"number of uids of {label}")
@@ -256,7 +260,7 @@ def compare(program, n, level):
 
 @h.case
 def merged_across():
-    """The two sides of an intercommunicator are one communicator of the merge."""
+    """The merge treats both sides of an intercommunicator as one communicator."""
     n = 4
     path = h.program("across")
     h5py = h.h5py()

@@ -1,17 +1,19 @@
 """Each resource, taken away from each part of profwrap: {shared memory, disk space, inodes, file
 descriptors, memory, processes, CPU quota, time} x {absent from the start, runs out in the middle,
-comes back} x {probe, collector, guard, merge, report, recover}. One case per part and resource; what
-the whole system lacks is taken from probe and collector in one case, the probe's.
+comes back} x {probe, collector, guard, merge, report, recover}. There is one case per part and
+resource. A shortage of the whole system hits probe and collector at once, so the probe's case covers
+both.
 
-While the program runs (probe, collector, guard): its output and exit status are those that it has
-without profwrap, and each of its calls and ranges is a row of the rank file or counted as lost.
-Afterwards (merge, report, recover): a command under a shortage either gives the result that it
-gives without, or ends with status 1 and says why; no half-made file stays, and the same command
-gives that result once the resource is back.
+While the program runs (probe, collector, guard), its output and exit status are the same as without
+profwrap. Each of its calls and ranges is a row of the rank file or counted as lost.
 
-"Time" is taken away by SIGSTOP, as a debugger or a frozen container does. Everything that is filled
-up is a tmpfs of this process's own mount namespace, which takes root. Processes and CPU quota are
-taken away by control groups, of version 1 or 2.
+Afterwards (merge, report, recover), a command under a shortage either gives the same result as
+without it, or ends with status 1 and says why. It leaves no incomplete file. Once the resource is
+back, the same command gives that result.
+
+"Time" is taken away by SIGSTOP, as a debugger or a frozen container does. File systems that are
+filled up are tmpfs in this process's own mount namespace, which needs root. Processes and CPU quota
+are taken away by control groups, of version 1 or 2.
 """
 
 import difflib
@@ -43,7 +45,7 @@ OWN_MOUNTS = "FAULT_MATRIX_HAS_OWN_MOUNTS"  # set in the environment inside of t
 # --- the resources
 
 def set_up(resource_name, part):
-    """File systems of our own; the resource."""
+    """Mounts file systems for this test only. Returns the resource."""
     if os.geteuid() != 0:
         raise h.Skipped("mounting file systems takes root")
     if OWN_MOUNTS not in os.environ:
@@ -72,7 +74,8 @@ def tear_down(taken):
 # --- while the program runs
 
 class Run:
-    """programs/flood.c, told what to record line by line, under profwrap or alone."""
+    """programs/flood.c, under profwrap or alone. Each line that it reads tells it what to
+    record."""
 
     def __init__(self, out=None, below=()):
         command = [h.program("flood")]
@@ -97,14 +100,15 @@ class Run:
                 self.counts.append(math.prod(map(int, numbers)))
 
     def done(self):
-        """Calls and ranges that the program has said to have made."""
+        """The number of calls and ranges that the program has confirmed."""
         return sum(self.counts)
 
     def stumbled(self):
         return len(self.counts) < len(self.answers)
 
     def find_parts(self):
-        """Process ids once the program has answered, so that all are there."""
+        """Finds the process IDs. The program must have answered before, so that all processes
+        exist."""
         self.parts = {"guard": self.process.pid, "collector": None, "probe": None}
         below = children(self.process.pid)
         while below and not self.parts["probe"]:
@@ -122,14 +126,14 @@ class Run:
         return [pid] if pid else []
 
     def end(self):
-        """Exit status, standard output."""
+        """Returns exit status and standard output."""
         output, self.errors = self.process.communicate(timeout=h.PATIENCE_S)
         return self.process.returncode, b"".join(self.answers) + output
 
 
 def play(run, part, when, taken):
-    """Three phases of the program, with the resource missing in all, in the last two, or in the
-    second; returns exit status and output. What the guard is for is to start another collector: its
+    """Runs three phases of the program, and takes the resource away in all, in the last two, or in
+    the second. Returns exit status and output. A guard has to start another collector, so its
     collector is killed while the resource is missing."""
     run.tell("calls 1")
     if run.out:
@@ -165,8 +169,8 @@ def loss_of(file, kinds):
 
 
 def check_accounts(out, run):
-    """Each call and each range is a row, or counted as lost. When there is not even a file, it was
-    said at the start."""
+    """Each call and each range is a row, or counted as lost. If there is no rank file at all,
+    profwrap said at the start that it does not profile."""
     h.run(h.profwrap("recover", out), None)
     path = h.rank_path(out, 0)
     if UNPROFILED.search(run.errors) and not os.path.exists(path):
@@ -189,7 +193,7 @@ def check_accounts(out, run):
 
 
 def nothing_is_left(run):
-    """No segment, no process of the run."""
+    """No shared-memory segment and no process of the run is left."""
     left = [name for name in os.listdir("/dev/shm") if name.startswith("profwrap")]
     h.equal(left, [], "segments left in /dev/shm")
     deadline = time.monotonic() + h.PATIENCE_S
@@ -230,7 +234,7 @@ def make_run(out):
 
 
 def tool_commands(tool):
-    """What makes the input, the command, its results."""
+    """The arguments of the command, and the files that it makes."""
     commands = {
         "merge": (["merge", "disk/run"], ["disk/run/cluster.h5"]),
         "report": (["report", "--format", "html", "-o", "disk/run/made.html", "disk/run"],
@@ -241,7 +245,7 @@ def tool_commands(tool):
 
 
 def make_input(tool):
-    """disk/run, as the tool finds it; kept in `input`, to begin anew from."""
+    """Makes the input of the tool in `input`, from which each attempt copies it to disk/run."""
     run = make_run("input")
     if tool == "recover":
         for part in ("guard", "collector", "probe"):
@@ -272,7 +276,7 @@ INTERRUPTIONS = {"for a moment": (signal.SIGSTOP, signal.SIGCONT), "to its end":
 
 
 def shortages(tool, resource_name):
-    """Amounts of a resource, from next to none to nearly enough; None where there is one only."""
+    """Amounts of a resource, from next to none to nearly enough; [None] if there is only one."""
     if resource_name == "descriptors":
         return [4, 6, 8, 12, 16, 24, 40]
     if resource_name == "memory":
@@ -288,7 +292,7 @@ def shortages(tool, resource_name):
 
 
 def loads(memory):
-    """Whether the loader, which is not ours, has enough."""
+    """Whether this much memory is enough for the dynamic linker, which is not part of profwrap."""
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
@@ -297,7 +301,7 @@ def loads(memory):
 
 
 def start_limited(command, resource_name, amount, taken):
-    """Starts the command with so much of the resource, and no more."""
+    """Starts the command with exactly this amount of the resource."""
 
     def limit():
         if resource_name == "descriptors":
@@ -324,7 +328,7 @@ def start_limited(command, resource_name, amount, taken):
 
 
 def has_opened(session, path):
-    """Whether a process of the session has a file open whose name has `path`."""
+    """Whether a process of the session has a file open whose path contains `path`."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             if os.getsid(int(pid)) == session and any(
@@ -337,7 +341,8 @@ def has_opened(session, path):
 
 
 def interrupt_in_the_middle(process, signals):
-    """Sends the signals as soon as the command reads or writes; False if it had ended before."""
+    """Sends the signals as soon as the command reads or writes. Returns False if the command ended
+    first."""
     while process.poll() is None and not has_opened(process.pid, "disk/run/"):
         pass
     for number in signals:
@@ -350,7 +355,7 @@ def interrupt_in_the_middle(process, signals):
 
 
 def start_and_interrupt(command, resource_name, amount, taken):
-    """What was interrupted: it may take a few to meet one in the middle."""
+    """Starts the command until an attempt is interrupted in the middle. Returns that process."""
     for _ in range(INTERRUPTED_AT_LAST):
         process = start_limited(command, resource_name, amount, taken)
         if interrupt_in_the_middle(process, INTERRUPTIONS[amount]):
@@ -382,7 +387,7 @@ def judge(command, results, reference, before, process, words):
 
 
 def same(path, reference):
-    """Whether they are; where not, what differs is printed."""
+    """Whether two files have the same contents. Prints the differences, if any."""
     found, wanted = contents(path), contents(reference)
     if found != wanted:
         as_lines = [text.splitlines() if isinstance(text, str) else text for text in (wanted, found)]
@@ -391,7 +396,8 @@ def same(path, reference):
 
 
 def contents(path):
-    """HDF5 files as what dump prints; pages without their nonce, which is random."""
+    """The contents to compare: of an HDF5 file, what dump prints; of a page, the text without the
+    random nonce."""
     if path.endswith(".h5"):
         text = h.run(h.profwrap("dump", path)).stdout.decode()
         return [line for line in text.splitlines() if path not in line]
@@ -439,7 +445,8 @@ def tool_is_right_or_says_why(tool, resource_name):
 
 
 def try_the_least(succeeds_with):
-    """Also with a page less than enough: where the file itself has room, but nothing else."""
+    """Searches for the least disk space that is enough, in pages. So the command also runs with one
+    page less, which has room for the file itself but for nothing else."""
     page = os.sysconf("SC_PAGE_SIZE")
     too_little, enough = 0, (DISK_BYTES // 2) // page
     while enough - too_little > 1:
@@ -470,7 +477,7 @@ def add(part, name, function):
 add_cases()
 
 def enter_own_mounts():
-    """Runs this script anew in a mount namespace of its own, where one can be had."""
+    """Runs this script again in its own mount namespace, if one can be made."""
     try:
         done = subprocess.run(["unshare", "-m", "true"], capture_output=True)
     except FileNotFoundError:

@@ -1,5 +1,6 @@
-"""What somebody else puts where profwrap writes or reads: nothing waits for it, and nothing of the
-profile goes there; a directory that others can write is not written into unless that is asked for."""
+"""Files that another user puts where profwrap writes or reads. No command blocks on them, and no part of
+the profile goes into them. profwrap writes into a directory that others can write to only if the user
+asks for that."""
 
 import json
 import os
@@ -31,7 +32,8 @@ def lines(done):
 
 
 def refused(done):
-    """One line, which says who can write and that the program ran without a profile."""
+    """Checks for one line, which says that others can write to the directory and how to trust
+    it."""
     h.equal(len(lines(done)), 1, f"sentences said: {done.stderr}")
     h.check("can be written by others" in lines(done)[0], lines(done))
     h.check("--trust-directory" in lines(done)[0], lines(done))
@@ -81,7 +83,7 @@ def a_directory_that_is_trusted():
 
 
 def as_user(uid, gid, command, files):
-    """Runs a command as another user, where /etc/passwd and /etc/group are these texts."""
+    """Runs a command as another user, with these files in place of /etc/passwd and /etc/group."""
     words = ["unshare", "-m", "sh", "-c",
              'mount --bind "$1" /etc/passwd && mount --bind "$2" /etc/group && shift 2 && '
              f'exec setpriv --reuid {uid} --regid {gid} --clear-groups "$@"', "sh", *files, *command]
@@ -91,8 +93,8 @@ def as_user(uid, gid, command, files):
 
 @h.case
 def a_directory_of_a_group():
-    """Mode 0775, as a umask of 002 leaves it: the user's private group is no other, a shared one
-    is."""
+    """The mode is 0775, which a umask of 002 gives. A directory of the user's private group is
+    accepted; one of a shared group is refused."""
     if os.geteuid() != 0:
         raise h.Skipped("only root can be another user")
     uid, others, shared = 12345, 12346, 12347
@@ -125,7 +127,7 @@ def a_directory_of_a_group():
 
 @h.case
 def a_directory_with_an_access_list():
-    """An entry for another user, in the form in which the kernel takes it."""
+    """The access list has an entry for another user, in the kernel's binary form."""
     user, group = 0x01, 0x04
     named, mask, other, none = 0x02, 0x10, 0x20, 0xFFFFFFFF
 
@@ -151,7 +153,8 @@ def a_directory_with_an_access_list():
 
 @h.case
 def other_commands_refuse_too():
-    """merge, recover, sim and import; with the variable they work."""
+    """merge, recover, sim and import refuse such a directory, unless PROFWRAP_TRUST_DIRECTORY is
+    set."""
     merged()
     os.chmod("run", 0o777)
     with open("trace.json", "w") as file:
@@ -166,7 +169,8 @@ def other_commands_refuse_too():
 
 @h.case
 def a_running_job_is_not_asked_there():
-    """ctl puts files into the directory, and takes answers from it."""
+    """ctl puts files into the directory and reads answers from it, so it refuses such a
+    directory."""
     flood = Flood("--no-merge")
     os.chmod("out", 0o777)
     for words in (["status"], ["start"], ["snapshot"], ["metrics"], ["metrics", "--serve"]):
@@ -177,8 +181,8 @@ def a_running_job_is_not_asked_there():
 
 
 def plant_and_end(names, plant):
-    """A run in a directory that others can write, into which `plant` puts something under every
-    name while it goes on; the run ends and has its reports."""
+    """Starts a run in a directory to which others can write. During the run, `plant` makes
+    something under every name. The run ends and makes its reports."""
     make("out", 0o777)
     flood = Flood("--trust-directory", calls=100)
     for name in names:
@@ -188,7 +192,7 @@ def plant_and_end(names, plant):
 
 @h.case
 def pipes_in_the_place_of_reports():
-    """No process reads them: who opened one to write would wait for ever."""
+    """No process reads the pipes, so opening one for writing would block for ever."""
     names = [name + end for name in ("report.txt", "report.json", "report.html")
              for end in ("", ".part")]
     plant_and_end(names, os.mkfifo)
@@ -201,7 +205,7 @@ def pipes_in_the_place_of_reports():
 
 @h.case
 def pipes_in_the_place_of_what_is_read():
-    """Each command ends with 1 and one line that says what it cannot read."""
+    """Each command ends with status 1 and one line, which says what it cannot read."""
     merged()
     os.mkfifo("pipe")
     os.mkfifo("pipe.json")
@@ -227,7 +231,8 @@ def pipes_in_the_place_of_what_is_read():
 
 @h.case
 def pipes_in_the_place_of_hidden_files():
-    """By which two ranks agree on the synchronisation, or would find each other."""
+    """Pipes replace the hidden files through which ranks agree on the clock synchronisation or find
+    each other."""
     plant = "for f in .sync-00000 .sync-00001 .clock-key; do mkfifo out/$f; done; "
     h.run(h.mpirun(2, *h.profwrap("-q", "--no-merge", "-o", "out"), "sh", "-c",
                    plant + 'exec "$0" --steps 3', h.place("TRAIN")))
@@ -257,7 +262,8 @@ def report_and_comparison(path):
 
 @h.case
 def reports_to_the_standard_output_of_a_file():
-    """The file gets them, behind what is there already, and the link in /dev stays."""
+    """The report is appended to the file that is the standard output, and the link in /dev
+    stays."""
     merged()
     before = os.readlink("/dev/stdout")
     for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
@@ -276,7 +282,8 @@ def reports_to_the_standard_output_of_a_file():
 
 @h.case
 def links_in_the_place_of_reports():
-    """One's own are followed, as the shell's > does; others' are replaced."""
+    """A link of the user's own is followed, as by the shell's >. A link of another user is
+    replaced."""
     merged()
     root = h.is_root("another user, whose links are replaced")
     for owner in (os.geteuid(), NOBODY) if root else (os.geteuid(),):
@@ -302,7 +309,7 @@ def private(folder):
 
 @h.case
 def sim_and_import_write_private_files():
-    """Whatever the umask."""
+    """The files are private, whatever the umask."""
     kineto = {"traceEvents": [{"ph": "X", "name": "aten::add", "cat": "cpu_op", "pid": 1, "tid": 1,
                                "ts": 1, "dur": 2}],
               "distributedInfo": {"rank": 0, "world_size": 1}}

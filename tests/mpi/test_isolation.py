@@ -1,4 +1,4 @@
-"""Only the owner of a run reads or changes what it makes: files, shared memory, sockets."""
+"""Only the owner of a run can read or change its files, shared memory and sockets."""
 
 import glob
 import os
@@ -17,7 +17,7 @@ OUTPUTS = ("cluster.h5", "report.txt", "report.json")
 
 
 def check_private(path):
-    """Ours, and no other's to read; links have no mode of their own."""
+    """The file is ours, and no other user can read it. The modes of links mean nothing."""
     status = os.lstat(path)
     h.equal(status.st_uid, os.geteuid(), f"owner of {path}")
     if not stat.S_ISLNK(status.st_mode):
@@ -31,7 +31,7 @@ def check_tree(folder):
 
 
 def segment(guard):
-    """The shared memory of the run whose guard this is: what its collector has mapped."""
+    """The path of the shared memory of this guard's run, from the mappings of its collector."""
     collector, = children(guard)
     with open(f"/proc/{collector}/maps") as file:
         found = {line.split()[-1] for line in file if "/dev/shm/profwrap-" in line}
@@ -70,7 +70,7 @@ def need_root():
 
 @h.case
 def files_and_shared_memory_are_private():
-    """With a umask that would let everybody in, which stays the program's."""
+    """The umask of the program allows access to everybody, and profwrap does not change it."""
     process = start(*h.profwrap("-o", "out", "sh", "-c", 'umask; exec "$0"', h.program("flood")),
                     umask=0)
     h.equal(process.stdout.readline().strip(), "0000", "umask of the program")
@@ -87,7 +87,7 @@ def files_and_shared_memory_are_private():
 
 @h.case
 def names_of_shared_memory_differ():
-    """128 random bits: no two are alike in any place, but for the rank."""
+    """Names have 128 random bits. Two names have few digits in common at the same place."""
     names = []
     for k in range(4):
         process = start(*h.profwrap("--no-merge", "-o", f"out{k}", h.program("flood")))
@@ -102,8 +102,8 @@ def names_of_shared_memory_differ():
 
 @h.case
 def an_open_directory():
-    """One that others may write to and that is trusted: the files in it are ours and private all the
-    same."""
+    """Others may write to the directory, and it is trusted. Its files are still ours and
+    private."""
     os.mkdir("out")
     os.chmod("out", 0o777)
     h.run(h.mpirun(2, *h.profwrap("--trust-directory", "-q", "-o", "out"), h.place("TRAIN"),
@@ -112,8 +112,8 @@ def an_open_directory():
 
 
 def plant(names, make):
-    """A run in an open directory into which `make` puts something under every name before the
-    collector writes it."""
+    """Starts a run in a directory to which others can write. Before the collector writes its
+    results, `make` makes something under every name."""
     os.mkdir("out")
     os.chmod("out", 0o777)
     process = start(*h.profwrap("--trust-directory", "-o", "out", h.program("flood")))
@@ -156,7 +156,8 @@ def planted_files_are_not_used():
 
 @h.case
 def a_planted_rank_file_is_refused():
-    """The file of rank 1, while rank 0 is under way: it says so, and what the link points to stays."""
+    """A link is in the place of rank 1's file while rank 0 is running. profwrap reports it, and
+    does not write to its target."""
     with open("victim", "w") as file:
         file.write("precious")
     job = {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "0",
@@ -185,8 +186,9 @@ def a_directory_of_another_user():
 
 @h.case
 def a_segment_of_another_user():
-    """The probe trusts no word on where its segment is: another user's, one that others may
-    write, a link, a short one. The program then runs as if there were no profwrap."""
+    """The probe checks the segment that the environment names. It refuses a segment of another
+    user, one that others may write, a link, and a short one. The program then runs as if there were
+    no profwrap."""
     library = os.path.join(os.path.dirname(h.place("PROFWRAP")), "..", "libexec", "profwrap",
                            "libprofwrap_probe.so")
     name = f"profwrap-planted-{os.getpid()}"
@@ -223,7 +225,7 @@ def a_segment_of_another_user():
 
 
 def is_collector(pid, folder):
-    """Whether it is a collector that writes to the folder."""
+    """Whether the process is a collector that runs in the folder."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             program = file.read().split(b"\0")[0]
@@ -233,13 +235,13 @@ def is_collector(pid, folder):
 
 
 def collectors(folder):
-    """Their pids."""
+    """The process IDs of the collectors that run in the folder."""
     return [int(pid) for pid in filter(str.isdigit, os.listdir("/proc"))
             if is_collector(pid, folder)]
 
 
 def sockets(pid):
-    """Lines of /proc/net about the process's own sockets, by protocol."""
+    """The lines of /proc/net about the process's own sockets, with their protocol."""
     try:
         links = [os.readlink(path) for path in glob.glob(f"/proc/{pid}/fd/*")]
     except OSError:
@@ -256,7 +258,7 @@ def sockets(pid):
 
 
 def load(*clocks):
-    """mpirun, a rank a clock, for some seconds."""
+    """Starts mpirun with one rank for each clock, for some seconds."""
     words = [h.place("MPIEXEC")]
     program = os.path.join(h.place("BUILD"), "tests", "bench", "clockload")
     for i, clock in enumerate(clocks):
@@ -283,7 +285,7 @@ def one_host_has_no_sockets():
 
 
 def strangers_packets():
-    """Packets, some of them as large as a probe, none with the code of the job."""
+    """Packets without the job's authentication code; some are as large as a probe."""
     return [b"", b"\0" * 40, os.urandom(40), os.urandom(39), os.urandom(41), os.urandom(1400)]
 
 

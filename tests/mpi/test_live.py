@@ -1,4 +1,4 @@
-"""`profwrap report --watch` and `profwrap ctl metrics` on a job that runs."""
+"""`profwrap report --watch` and `profwrap ctl metrics` on a running job."""
 
 import contextlib
 import fcntl
@@ -22,7 +22,7 @@ WORST = 1
 
 @contextlib.contextmanager
 def running(steps=400):
-    """A training whose rank 1 is slow; ended, should it still run."""
+    """Starts a training job whose rank 1 is slow. Ends the job with the block."""
     command = h.mpirun(N, *h.profwrap("-o", "out", "--no-merge"), h.place("TRAIN"),
                        "--steps", steps, "--inject", f"rank={WORST},phase=backward,ms=25")
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -52,14 +52,14 @@ def await_steps(job):
 
 
 def values(text):
-    """{(name, rank): value}; of samples that have no other label."""
+    """{(name, rank): value} of the samples that have no other label."""
     found = re.findall(r'^(\w+)\{rank="(\d+)"\} (\S+)$', text, re.MULTILINE)
     return {(name, int(rank)): float(value) for name, rank, value in found}
 
 
 def inside_mpi(file, until):
-    """Seconds inside the calls that had ended by then; of nonblocking operations only the call that
-    began them, for that which completed them has a row of its own."""
+    """Seconds inside the calls that had ended by then. Of a nonblocking operation, only the call
+    that started it counts, because the call that completed it has its own row."""
     rows = file["events/comm"][:]
     rows = rows[rows["end"] <= until]
     waited = (rows["end"] - rows["wait_start"]) * (rows["wait_start"] > 0)
@@ -69,7 +69,7 @@ def inside_mpi(file, until):
 
 @h.case
 def metrics_agree_with_the_files():
-    """Steps are equal, and so is the time inside MPI, by 5 %."""
+    """Steps are equal, and the time inside MPI differs by at most 5 %."""
     with running() as job:
         text = metrics()
         job.communicate(timeout=h.PATIENCE_S)
@@ -99,7 +99,7 @@ def metrics_agree_with_the_files():
 
 @h.case
 def metrics_are_openmetrics():
-    """Read by the parser of those who know."""
+    """The parser of prometheus_client reads the metrics."""
     try:
         from prometheus_client.openmetrics import parser
     except ImportError:
@@ -126,7 +126,7 @@ def need_server():
 
 @contextlib.contextmanager
 def serving(*options):
-    """The server, and what it says of where it is."""
+    """Starts the server. Gives the process and the place that it prints."""
     server = subprocess.Popen(h.profwrap("ctl", "metrics", *options, "out"), env=h.environment(),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
@@ -148,7 +148,7 @@ def connect(address):
 
 
 def talk(address, request):
-    """All that is answered to these bytes."""
+    """Sends these bytes, and returns the whole answer."""
     with connect(address) as client:
         with contextlib.suppress(OSError):
             client.sendall(request)
@@ -190,7 +190,8 @@ def read_token(path="out/metrics.token"):
 
 @h.case
 def metrics_by_a_socket():
-    """A socket in the directory, for its owner only, until the job ends."""
+    """The server makes a socket in the run's directory. Only the owner can use it, and it lasts
+    until the job ends."""
     need_server()
     with running(steps=100000) as job, serving("--serve") as (server, where):
         h.equal(where, "unix:out/metrics.sock", "place")
@@ -219,7 +220,7 @@ def metrics_by_a_socket():
 
 @h.case
 def metrics_of_a_directory_with_a_long_path():
-    """Longer than an address of a socket can be."""
+    """The path is longer than the address of a socket can be."""
     need_server()
     folder = os.path.abspath("/".join(["d" * 60] * 3))
     os.makedirs(folder)
@@ -242,7 +243,7 @@ def metrics_of_a_directory_with_a_long_path():
 
 @h.case
 def metrics_by_tcp():
-    """For who has the token and asks for this machine by its name or address."""
+    """A client must send the token, and a Host header with a name or an address of this machine."""
     need_server()
     with running(steps=100000), serving("--listen", "0") as (server, url):
         h.check(url.startswith("http://127.0.0.1:"), url)
@@ -295,8 +296,8 @@ def metrics_options():
 
 @h.case
 def slow_connections_delay_no_scrape():
-    """64 that send a byte now and then, or nothing: others are answered while all are open. Those
-    end after some seconds."""
+    """64 clients send a byte now and then, or nothing. Other clients get answers meanwhile, and the
+    server closes the slow connections after some seconds."""
     need_server()
     with running(steps=100000), serving("--listen", "0") as (_, url):
         at = ("127.0.0.1", int(re.search(r":(\d+)/", url).group(1)))
@@ -316,7 +317,7 @@ def slow_connections_delay_no_scrape():
 
 @h.case
 def watch_in_a_file():
-    """A block each second, without escapes, until the job ends."""
+    """The output has a block each second, without escape sequences, until the job ends."""
     with running(steps=250) as job:
         done = h.run(h.profwrap("report", "--watch", "out"))
         h.equal(job.wait(20), 0, "exit status of the job")
@@ -346,7 +347,8 @@ def read_some(fd, seconds):
 
 @h.case
 def watch_on_a_terminal():
-    """In its place, no wider than it; Ctrl-C leaves it as it was."""
+    """Each block replaces the one before, and no line is wider than the terminal. Ctrl-C restores
+    the terminal."""
     with running():
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
@@ -369,7 +371,7 @@ def watch_on_a_terminal():
 
 @h.case
 def refusals():
-    """No collector to ask; what does not go together."""
+    """A directory without a running job, and options that exclude each other, are refused."""
     os.mkdir("empty")
     for command in (("ctl", "metrics", "empty"), ("report", "--watch", "empty"),
                     ("report", "--watch", "nowhere")):

@@ -1,5 +1,6 @@
-"""What NCCL tells its profiler plugin is in the rank files, whichever version of the interface it
-speaks; and jobs without MPI are merged. NCCL itself is played by programs/ncclhost.c: it needs a GPU."""
+"""Checks that the rank files have what NCCL reports to its profiler plugin, with every version of the
+plugin interface, and that jobs without MPI are merged. NCCL itself needs a GPU, so programs/ncclhost.c
+stands in for it."""
 
 import ctypes.util
 import json
@@ -23,7 +24,8 @@ def start(rank, scenario, version, size, options, env):
 
 
 def play(scenario, version=6, size=1, options=("--no-merge",), rank=None, env=None):
-    """Ranks as torchrun starts them: no MPI, who they are in the environment. What rank 0 printed."""
+    """Starts ranks as torchrun does: without MPI, with rank and size in the environment. Returns
+    the standard output and error of the first one."""
     ranks = range(size) if rank is None else [rank]
     running = [start(r, scenario, version, size if rank is None else 2, options, env or {})
                for r in ranks]
@@ -34,7 +36,7 @@ def play(scenario, version=6, size=1, options=("--no-merge",), rank=None, env=No
 
 
 def events(file):
-    """Rows of /events/comm with what NCCL says of them."""
+    """Rows of /events/comm, each with the fields that NCCL adds in /events/nccl."""
     strings = h.texts(file)
     table, more = file["events/comm"], file["events/nccl"]
     names, timed = h.enum_names(table, "op"), h.enum_names(more, "timed")
@@ -61,7 +63,8 @@ def overview(found, *fields):
 
 
 def expected(version):
-    """As ncclplay's scenario `all` does it on rank 0 of 2; op, seq, sent, received, peer, count, type."""
+    """The operations of ncclplay's scenario `all` on rank 0 of 2: op, seq, sent and received bytes,
+    peer, count, datatype."""
     size_told = version >= 4
     calls_told = version >= 5
     int8 = "ncclInt8"
@@ -129,8 +132,9 @@ def parts_at_level_2():
 
 @h.case
 def channels_where_cupti_is_refused():
-    """Then NCCL alone can say when its kernels ran, and is asked for it at every level; not where
-    /dev/shm is small, where NCCL crashes of it (NVIDIA/nccl#2326)."""
+    """Without CUPTI only NCCL knows when its kernels ran, so the plugin asks for the events of
+    channels at every level. It does not ask where /dev/shm is small, because NCCL would crash
+    (NVIDIA/nccl#2326)."""
     cuda = {"NCCLPLAY_CUDA": "1", "PROFWRAP_CUPTI": "/nonexistent/libcupti.so"}
     for version, level, env, timed in ((6, 1, cuda, "channels"), (4, 0, cuda, "channels"),
                                        (6, 1, {}, "enqueued")):
@@ -145,7 +149,7 @@ def channels_where_cupti_is_refused():
 
 @h.case
 def channels_where_cupti_is_held():
-    """By another tool, or by a profiler of the program, perhaps until the end."""
+    """Another tool, or a profiler of the program, holds CUPTI, perhaps until the end."""
     cupti = h.program(os.path.join("standin", "libcupti.so.13"))
     for held, env in {"tool": {"STANDIN_HELD": "nsys"}, "profiler": {
             "NCCLPLAY_LOADED": shutil.copy(h.program(os.path.join("standin", "libprofiler.so")),
@@ -172,7 +176,8 @@ def no_channels_in_a_small_dev_shm():
 
 @h.case
 def unrequested_types():
-    """NCCL starts events that were not asked for: they have no handle, and end without harm."""
+    """NCCL starts events that the plugin did not ask for. They get no handle, and their end does no
+    harm."""
     for version, handles in ((1, 1), (6, 2)):  # a plan; and a launch
         out, _ = play("types", version, rank=0, options=("--no-merge", "-o", f"o{version}"))
         h.check(f"handles {handles}\n" in out, version, out)
@@ -181,8 +186,8 @@ def unrequested_types():
 
 @h.case
 def one_mask_for_all_communicators():
-    """NCCL has one activation mask, which threads read that start collectives: a communicator that is
-    made meanwhile must not change it, not even for a moment."""
+    """NCCL has one activation mask, which is read by threads that start collectives. The
+    initialisation of another communicator must not change it, not even for a moment."""
     for version in range(1, 8):
         play("second", version, rank=0, options=("--no-merge", "-o", f"o{version}"))
         h.equal(overview(events(h.open_rank(f"o{version}")), "op", "seq"), [("Allreduce", 0)],
@@ -197,7 +202,8 @@ def one_rank_is_not_seen():
 
 @h.case
 def graphs():
-    """What is captured runs later, and how often only some ranks say: the rest keep their numbers."""
+    """A captured operation runs later, and NCCL reports replays only on ranks with proxies. The
+    captured operation gets no row; the other operations keep their numbers."""
     for rank in (0, 1):
         play("graph", rank=rank, options=("--no-merge", "-o", f"o{rank}"))
         file = h.open_rank(f"o{rank}", rank)
@@ -209,8 +215,8 @@ def graphs():
 
 @h.case
 def replays_of_graphs():
-    """NCCL says nothing of a replay: its kernels are the operations that were captured, on their
-    communicator, and the report knows who waited for whom."""
+    """NCCL reports no replay. The kernels of a replay become rows of the captured operations, on
+    their communicator, and the report names the rank that the others waited for."""
     cupti = h.program(os.path.join("standin", "libcupti.so.13"))
     play("replays", 6, size=2, options=(), env={"NCCLPLAY_MEET": os.path.abspath("meet"),
          "NCCLPLAY_CUDA": "1", "STANDIN_CUPTI": cupti, "PROFWRAP_CUPTI": cupti})
@@ -273,8 +279,9 @@ def another_plugin():
 
 @h.case
 def plugin_of_the_program():
-    """One in the program's own image, which STATIC_PLUGIN makes NCCL use (PyTorch's CUPTI monitor):
-    the probe comes before it there, and must not take its events away. Wrappers record."""
+    """The program's own image contains a plugin, which STATIC_PLUGIN makes NCCL use (PyTorch's
+    CUPTI monitor). The probe comes before it in symbol order, and must not take its events away.
+    The wrappers record."""
     library = h.program(os.path.join("standin", "libownplugin.so"))
     for version in (6, 7):
         file = use(0, version, 1, ("parts", library))
@@ -294,7 +301,7 @@ def not_asked_for():
 
 @h.case
 def job_without_mpi():
-    """Two processes with RANK and WORLD_SIZE: merged, and the report names the late one."""
+    """Two processes with RANK and WORLD_SIZE are merged, and the report names the late one."""
     play("steps", size=2, options=("--level", "2"), env={"NCCLPLAY_MEET": os.path.abspath("meet")})
     report = load_report("out")
     worst = report["stragglers"][0]
@@ -308,7 +315,8 @@ def job_without_mpi():
 
 @h.case
 def enqueued_only():
-    """At level 1 without CUPTI it is unknown how long an operation took: no bandwidth is made up."""
+    """At level 1 without CUPTI, the duration of an operation is unknown, so the report gives no
+    bandwidth."""
     play("steps", size=2, options=(), env={"NCCLPLAY_MEET": os.path.abspath("meet")})
     report = load_report("out")
     headline = report["job"]["headline"]
@@ -326,7 +334,8 @@ def enqueued_only():
 
 
 def use(rank=0, version=None, level=1, arguments=(), **env):
-    """nccluser, whose NCCL is a stand-in: without a plugin, or with this version of it."""
+    """Runs nccluser with the stand-in for NCCL: one without a plugin interface (version None), or
+    one with this version of it."""
     if version:
         env["NCCLSTAND_VERSION"] = str(version)
     folder = f"u{rank}-{version}-{level}-{len(env)}"
@@ -344,7 +353,8 @@ FIELDS = ("op", "seq", "sent_bytes", "recv_bytes", "peer")
 
 @h.case
 def wrappers():
-    """A library without a plugin: by its functions, once each, though one calls the other."""
+    """A library without a plugin interface is recorded by wrappers of its functions. Each call is
+    recorded once, although one function calls the other."""
     files = [use(0), use(1)]
     found = events(files[0])
     h.equal(overview(found, *FIELDS), SEEN + [("Allreduce", 0, 8, 8, -1)], "of rank 0")
@@ -358,7 +368,8 @@ def wrappers():
 
 @h.case
 def nothing_twice():
-    """Wrappers and plugin see the same calls: the plugin's count. Ours refused: the wrappers'."""
+    """Wrappers and plugin see the same calls. Only the plugin's are recorded; where our plugin is
+    refused, the wrappers' are."""
     for version in (1, 4, 6):
         found = events(use(0, version))
         h.equal(overview(found, *FIELDS)[:3], SEEN, f"of version {version}")
@@ -368,7 +379,7 @@ def nothing_twice():
 
 
 def parts_of(rank):
-    """What nccluser does with `parts`: op, seq, sent, received, root."""
+    """The operations of nccluser with `parts`: op, seq, sent and received bytes, root."""
     return [("Allreduce", 0, 4, 4, -1), ("Alltoall", 1, 24, 24, -1),
             ("Gather", 2, 16, 32 if rank == 1 else 0, 1),
             ("Scatter", 3, 40 if rank == 0 else 0, 20, 0),
@@ -377,8 +388,9 @@ def parts_of(rank):
 
 @h.case
 def collectives_made_of_messages():
-    """From 2.28.3 on NCCL reports the messages of AlltoAll, Gather and Scatter, and not these. The
-    wrappers know what they belong to: one operation, at every level."""
+    """From 2.28.3 on, NCCL reports the messages of AlltoAll, Gather and Scatter, but not the
+    collectives. The wrappers know the collective, which is recorded as one operation at every
+    level."""
     for version, level, rank in ((5, 1, 0), (6, 0, 0), (6, 1, 1), (7, 0, 1), (7, 2, 0)):
         file = use(rank, version, level, ("parts",))
         found = events(file)
@@ -391,7 +403,8 @@ def collectives_made_of_messages():
 
 @h.case
 def messages_of_unwrapped_collectives():
-    """Where the wrappers are passed by, messages are what is known: they are told as such."""
+    """Where the program bypasses the wrappers, only the messages are known. They are recorded as
+    messages."""
     for version in (5, 6, 7):
         play("alltoall", version, rank=0, options=("--no-merge", "-o", f"o{version}"))
         h.equal(overview(events(h.open_rank(f"o{version}")), *FIELDS),
@@ -412,7 +425,8 @@ def messages_of_unwrapped_collectives():
 
 @h.case
 def unreported_copy_engines():
-    """In NCCL 2.28: the wrapper tells of the call, of the communicator that the plugin has."""
+    """NCCL 2.28 does not report operations by copy engines. The wrapper records the call, on the
+    communicator that the plugin knows."""
     for version in (5, 6):
         file = use(0, version, 1, ("parts",), NCCLSTAND_CE="1")
         found = events(file)
@@ -423,8 +437,8 @@ def unreported_copy_engines():
 
 @h.case
 def by_nvtx():
-    """The real NCCL, by dlsym and without our plugin: what it tells NVTX of its calls. A GPU is not
-    needed for that; the communicator is not one, and the calls fail."""
+    """Runs the real NCCL, through dlsym and without our plugin. The calls are recorded from NCCL's
+    NVTX ranges. This needs no GPU: the communicator is a fake, and the calls fail."""
     library = ctypes.util.find_library("nccl") or "/usr/local/cuda/lib64/libnccl.so.2"
     if os.path.isabs(library) and not os.path.exists(library):
         raise h.Skipped("there is no libnccl.so.2")
@@ -447,7 +461,8 @@ def by_nvtx():
 
 @h.case
 def messages():
-    """The peer is a rank of the communicator in the file, and of the job once it is merged."""
+    """In the rank file the peer is a rank of the communicator; after the merge it is a rank of the
+    job."""
     for version in (1, 6):
         play("all", version, size=2, options=("-o", f"o{version}"))
         with h.h5py().File(f"o{version}/cluster.h5") as cluster:

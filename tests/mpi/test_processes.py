@@ -1,5 +1,6 @@
-"""Whatever a program does with its process, it behaves as without profwrap, and the file of its rank
-is whole and has what the recording process did, no more."""
+"""Programs that fork, execute other programs, use up resources or are interrupted by signals. Each
+behaves as without profwrap. The rank's file is complete, and has the events of the recording process
+only."""
 
 import collections
 import os
@@ -21,7 +22,8 @@ def unnumbered(text):
 
 
 def same(*mode, out="out", options=(), env=None):
-    """processes MODE... with and without profwrap: status and standard output."""
+    """Runs programs/processes with and without profwrap. Exit status, standard output and standard
+    error must be the same."""
     command = (h.program("processes"), *mode)
     without = h.run(command, status=None, env=env)
     within = h.run(h.profwrap("--no-merge", "-o", out, *options, *command), status=None, env=env)
@@ -89,7 +91,8 @@ for child in children:
 
 @h.case
 def what_children_used_belongs_to_the_rank():
-    """A data loader's workers, for example."""
+    """The CPU time and memory of child processes, such as a data loader's workers, count for the
+    rank."""
     if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
         raise h.Skipped("this kernel does not list children")
     h.run(h.profwrap("--no-merge", "-o", "out", "--sample-hz", "50", sys.executable, "-c", LOADS))
@@ -127,8 +130,9 @@ def children_of_mpi_programs():
 
 @h.case
 def a_child_before_anything_was_recorded():
-    """The first to record is the rank's process as long as it lives: a child that executed another
-    program may be. One that was only forked is not, nor does it keep its parent from recording."""
+    """The first process that records is the rank's process as long as it lives. A child that has
+    executed another program may be that process. A child that was only forked may not, and does not
+    keep its parent from recording."""
     for way in ("fork", "raw-clone", "clone-in-memory"):
         file = same("first-children", way, out=way)[1]
         h.equal(ranges(file), {"after": 5}, f"ranges with {way}")
@@ -140,7 +144,7 @@ def a_child_before_anything_was_recorded():
 
 @h.case
 def daemons():
-    """What is left behind goes on undisturbed, after the run has ended."""
+    """A daemon that the program leaves behind goes on undisturbed after the run has ended."""
     begin = time.monotonic()
     path = os.path.abspath("written")
     h.run(h.profwrap(*PLAIN_RUN, h.program("processes"), "daemon", path), 2)
@@ -163,7 +167,8 @@ def execs_itself():
 
 @h.case
 def execs_itself_300_times():
-    """More often than there are rings: those of the programs before are used again."""
+    """The program calls exec more often than there are rings, so the rings of earlier programs are
+    used again."""
     done, file = same("exec-again", "300")
     h.equal(done.returncode, 6, "exit status")
     h.equal(ranges(file), {"once more": 301}, "ranges")
@@ -181,7 +186,8 @@ def execs_after_init():
 
 @h.case
 def clears_its_environment():
-    """It is left alone from there on, whether or not it is an MPI program."""
+    """Nothing is recorded after the environment was cleared, whether or not the next program uses
+    MPI."""
     for mode in ("marks", "some-mpi"):
         file = same("clearenv-exec", mode, out=mode)[1]
         h.equal(ranges(file), {"before": 5}, f"ranges before {mode}")
@@ -200,7 +206,8 @@ def closes_all_descriptors_before_init():
 
 @h.case
 def has_no_descriptors_left():
-    """What finds no ring is counted, and a ring is found once there are descriptors."""
+    """Events without a ring are counted as lost, and a ring is found once file descriptors are free
+    again."""
     done, file = same("no-descriptors")
     h.equal(done.stdout, b"errno kept\n", "output")
     found = ranges(file)
@@ -221,13 +228,15 @@ def may_write_small_files_only():
 
 
 def limited(blocks, *command):
-    """Under a limit on the size of files, 1024 bytes each, which profwrap inherits too."""
+    """The command under a limit on the size of files, in blocks of 1024 bytes. profwrap inherits
+    the limit."""
     return ["bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash", *command]
 
 
 @h.case
 def is_under_a_limit_on_files():
-    """Rings are smaller then, or there are none; the program goes on, and SIGXFSZ is its own."""
+    """The rings get smaller, or there are none. The program goes on, and it gets SIGXFSZ only for
+    its own files."""
     marks, zeros = [h.program("processes"), "marks"], ["head", "-c", "300000000", "/dev/zero"]
     done = h.run(limited(100000, *h.profwrap("--no-merge", "-o", "small", *marks)), 5)
     h.check(b"shared memory is short" in done.stderr, done.stderr)
@@ -265,7 +274,7 @@ def loads_and_unloads_a_library():
 
 
 def interrupts(mode, n, *options, below=(), status=0):
-    """programs/interrupts.c with, if need be, a library between the probe and MPI."""
+    """Runs programs/interrupts.c, if need be with libraries between the probe and MPI."""
     env = {"LD_PRELOAD": ":".join(h.program(name) for name in below)} if below else {}
     done = h.run(h.profwrap("--no-merge", "-o", "out", *options, h.program("interrupts"), mode, n),
                  status, env=env)
@@ -289,8 +298,8 @@ def more_threads_than_rings():
 
 
 def check_interrupted(done, file, in_handler):
-    """Every call and range is recorded or, where a handler made it in the middle of another,
-    counted."""
+    """Every call and range is recorded. One that a signal handler made within another may be
+    counted instead."""
     rounds, handled = map(int, re.findall(rb"\d+", done.stdout))
     found, ops = ranges(file), h.operations(file)
     nested = overhead(file, "nested_calls")

@@ -1,6 +1,6 @@
-"""What runs on AMD's GPUs is in the rank file: by stand-ins for ROCm's libraries (programs/standin),
-made after the sources of rocprofiler-sdk 1.0.0 and 1.1.0 and rocprofiler-register of ROCm 7.0. No GPU
-of AMD's has run this code."""
+"""Checks that the rank file has the activity of AMD GPUs. The tests use stand-ins for ROCm's libraries
+(programs/standin), which follow the sources of rocprofiler-sdk 1.0.0 and 1.1.0 and of
+rocprofiler-register in ROCm 7.0. This code has never run on an AMD GPU."""
 
 import json
 import os
@@ -24,7 +24,8 @@ def bring_gpu(folder="root"):
 
 def run(*arguments, version="1.0", options=(), status=0, env=None, merges=False,
         program="rocmactor"):
-    """`version`: of the stand-in for rocprofiler-sdk; None: there is none."""
+    """Runs the program with the stand-in for this version of rocprofiler-sdk; with None there is no
+    rocprofiler-sdk."""
     library = standin(os.path.join("rocm-" + version, "librocprofiler-sdk.so.1")) if version else ""
     env = {"STANDIN_HIP": standin("libamdhip64.so.7"), "STANDIN_ROCPROFILER": library,
            "PROFWRAP_ROCPROFILER": library, "STANDIN_ROCTOOL": standin("libroctool.so"),
@@ -68,7 +69,8 @@ def kernels():
 
 @h.case
 def in_the_clock_of_the_rank():
-    """rocprofiler's clock is another than ours; kernels are inside the ranges that they ran in."""
+    """rocprofiler uses another clock than profwrap. After conversion, kernels are inside the ranges
+    in which they ran."""
     run("all")
     file = h.open_complete("out")
     ranges = {name: (start, end)
@@ -81,7 +83,8 @@ def in_the_clock_of_the_rank():
 
 @h.case
 def devices():
-    """The program's numbers: a GPU that HIP hides from it has none of the first."""
+    """Devices have the program's numbers. HIP hides the first GPU from the program, so the second
+    GPU is device 0."""
     for version in VERSIONS:
         run("all", version=version, options=("-o", version))
         table = h.open_complete(version)["devices"][:]
@@ -112,7 +115,8 @@ def copies_waits_and_memory():
 
 @h.case
 def calls_by_level():
-    """At level 1 what launches or waits, without rows; at 2 all but HSA's smallest; at 0 nothing."""
+    """Level 0 records no calls. Level 1 records calls that launch or wait, but not as rows. Level 2
+    records all calls but the smallest of HSA."""
     for level, calls in {"0": [], "1": []}.items():
         run("all", options=("--level", level, "-o", level))
         file = h.open_complete(level)
@@ -155,7 +159,8 @@ def kernels_without_times():
 
 @h.case
 def many_threads():
-    """More than the buffers hold at a time: who fills them waits, and none is lost."""
+    """The threads make more records than the buffers hold at a time. A thread that fills them
+    waits, and no record is lost."""
     done = run("threads", "8", "2000")
     h.check("faults 0" in h.lines(done.stdout), done.stdout)
     file = h.open_complete("out")
@@ -179,7 +184,7 @@ def forked():
 
 @h.case
 def a_child_that_uses_the_gpu():
-    """It is counted, and the report says so."""
+    """The child process is counted, and the report says so."""
     done = run("child")
     h.check("child 0" in h.lines(done.stdout), done.stdout)
     h.run(h.profwrap("merge", "out"))
@@ -192,7 +197,7 @@ def a_child_that_uses_the_gpu():
 
 @h.case
 def in_wsl():
-    """/dev/dxg is the driver there: what is refused is said, as with /dev/kfd."""
+    """In WSL the driver is /dev/dxg. Missing recordings are reported as with /dev/kfd."""
     os.makedirs("wsl/dev")
     open("wsl/dev/dxg", "w").close()
     check_not_recorded("no librocprofiler-sdk was found", "all", version=None,
@@ -201,14 +206,14 @@ def in_wsl():
 
 @h.case
 def unloaded():
-    """The program closes HIP and rocprofiler: what was loaded stays, and nothing is lost."""
+    """The program closes HIP and rocprofiler. The libraries stay loaded, and no record is lost."""
     run("unload")
     check_kernels(h.open_complete("out"))
 
 
 @h.case
 def another_tool():
-    """One that is found by its name is asked, too, and has what it had without us."""
+    """Another tool of rocprofiler still gets all its records beside profwrap."""
     for what in ("tool", "tool-forced"):
         done = run(what, options=("-o", what))
         h.check("the other tool 3" in h.lines(done.stdout), done.stdout)
@@ -219,7 +224,8 @@ def another_tool():
 
 @h.case
 def without_a_gpu():
-    """ROCm's runtime begins, and there is no driver: nothing is loaded, nothing said."""
+    """The program uses ROCm's runtime, and there is no driver. profwrap loads nothing and reports
+    nothing."""
     done = run("all", env={"PROFWRAP_FSROOT": os.path.abspath("none")})
     h.equal(h.lines(done.stdout), ["registered 1", "rocprofiler 0"], "what was loaded")
     h.equal(h.lines(done.stderr), [], "messages")
@@ -245,7 +251,8 @@ def without_rocm():
 
 
 def check_not_recorded(words, *arguments, **more):
-    """The program goes on as without us, and the first lines of each report say why."""
+    """The program runs as without profwrap, and the first lines of each report say why its GPUs
+    were not recorded."""
     done = run(*arguments, **more)
     h.run(h.profwrap("merge", "out"))
     data = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
@@ -259,8 +266,8 @@ def check_not_recorded(words, *arguments, **more):
 
 @h.case
 def what_is_refused_is_said():
-    """rocprofiler-register ends a program that has a tool's name and no rocprofiler: there is none of
-    ours then."""
+    """The reports say why rocprofiler is missing or what it refused. rocprofiler-register aborts a
+    program that names a tool while rocprofiler is missing, so profwrap then names none."""
     done = check_not_recorded("no librocprofiler-sdk was found", "all", version=None)
     h.equal(h.lines(done.stdout), ["registered 1", "rocprofiler 0"], "what was loaded")
     for version, words in {"0.6": "rocprofiler-sdk 0.6.0 is of another version",
@@ -275,7 +282,8 @@ def what_is_refused_is_said():
 
 @h.case
 def threads_of_which_the_program_takes_the_stack():
-    """And one that cannot be started: then nothing is recorded, and the report says why."""
+    """The program's thread-local storage takes much of each thread's stack. If no thread can be
+    started, nothing is recorded, and the report says why."""
     run("all", program="rocmtls1024")
     check_kernels(h.open_complete("out"))
     shutil.rmtree("out")

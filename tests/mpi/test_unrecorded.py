@@ -1,5 +1,5 @@
-"""MPI that the probe does not see: it is found from outside, named with its reason in every kind of
-report, and never taken for a run in which no rank held the job back."""
+"""MPI calls that the probe does not see. The collector detects them from outside, and every kind of
+report names the reason. A report must not conclude that no rank held the job back."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ mpi.MPI_Finalize()
 
 
 def mpi_library():
-    """That which the test programs are linked with."""
+    """The path of the MPI library that the test programs are linked with."""
     for line in h.lines(h.run(["ldd", h.program("blind")]).stdout):
         if line.split()[0].startswith("libmpi.so"):
             return line.split()[2]
@@ -38,7 +38,7 @@ def mpi_library():
 
 
 def await_reason(job, reason, ranks):
-    """Until each of the ranks says that its MPI is not recorded for this reason."""
+    """Waits until each rank reports this reason why its MPI is not recorded."""
     until = time.monotonic() + 60
     found = None
     while found != [reason] * ranks:
@@ -50,7 +50,8 @@ def await_reason(job, reason, ranks):
 
 
 def run_blind(*command, wait=None, ranks=N, options=()):
-    """Runs it until `wait` returns, with the file that lets it end; the job's standard error."""
+    """Runs the command until `wait` returns, then makes the file that lets it end. Returns the
+    job's standard error."""
     go = os.path.abspath("go")
     command = [word.replace("GO", go) if word == "GO" else word for word in map(str, command)]
     job = subprocess.Popen(h.mpirun(ranks, *h.profwrap("-o", "out", *options), *command),
@@ -75,7 +76,7 @@ def report(kind="json", *options):
 
 
 def check_said(reason, words, ranks=N):
-    """Every report begins with it, in the same words, and none calls the run healthy."""
+    """Every report begins with the reason, in the same words, and none calls the run healthy."""
     data = report()
     job, complete = data["job"], data["completeness"]
     h.equal((job["verdict"], job["reason"]), ("unknown", "mpi_not_recorded"), "the verdict")
@@ -114,7 +115,7 @@ def deepbind():
 
 
 def check_audited(op, *command):
-    """With --audit the loader gives the probe's functions, and all calls are there."""
+    """With --audit the dynamic linker returns the probe's functions, and all calls are recorded."""
     run_blind(*command, wait=lambda job: None, options=("--audit",))
     h.equal(report()["completeness"]["ranks_mpi_not_recorded"], 0, "ranks")
     for rank in range(N):
@@ -134,7 +135,8 @@ def audited_deepbind():
 
 @h.case
 def audited_library_that_is_no_mpi():
-    """Named as MPI's library is, as libmpiseq of MUMPS; its functions are its own, by its handle, too."""
+    """A library with the name of an MPI library (libmpiseq of MUMPS). A lookup by its handle must
+    return its own functions."""
     shutil.copy(h.program("libownmpi.so"), "libmpiseq.so")
     script = ("import ctypes; mpi = ctypes.CDLL('./libmpiseq.so'); n = ctypes.c_int(); "
               "print(mpi.MPI_Comm_size(2, ctypes.byref(n)), n.value)")
@@ -144,7 +146,8 @@ def audited_library_that_is_no_mpi():
 
 @h.case
 def audited_program_records_the_same_calls():
-    """A program that needs none of it, and has an auditor of its own that stays."""
+    """--audit changes nothing for a program that does not need it. An LD_AUDIT that was set before
+    stays."""
     os.environ["LD_AUDIT"] = "/not/there.so"
     try:
         done = h.run(h.profwrap("--no-merge", "-o", "env", "--audit", "sh", "-c", "echo $LD_AUDIT"))
@@ -157,7 +160,7 @@ def audited_program_records_the_same_calls():
 
 @h.case
 def environment_cleared():
-    """A script that starts the program by `env -i`, but for what MPI needs."""
+    """A script starts the program with `env -i`, and keeps only the variables that MPI needs."""
     script = 'exec env -i $(env | grep -E "^(OMPI|PMIX|PATH|HOME)[A-Za-z0-9_]*=[^ ]*$") "$@"'
     check_blind("environment", "env -i", "bash", "-c", script, "bash", h.program("blind"), "direct",
                 "GO")
@@ -171,15 +174,16 @@ def preload_replaced():
 
 @h.case
 def statically_linked():
-    """Started by a script, for profwrap itself refuses such a program. Nothing shows that its MPI was
-    started, and no other communication was recorded."""
+    """A script starts the program, because profwrap itself refuses a static program. Nothing shows
+    that its MPI was initialised, and no other communication was recorded."""
     check_blind("static", "statically linked", "bash", "-c", '"$@"; exit $?', "bash",
                 h.program("staticmpi"), "GO")
 
 
 @h.case
 def a_library_that_is_not_used():
-    """Linked with MPI and never started: nothing between ranks was recorded, and that is said."""
+    """The program is linked with MPI but never initialises it. The report says that no
+    communication between ranks was recorded."""
     run_blind(h.program("blind"), "linked", "GO", wait=lambda job: None)
     job = report()["job"]
     h.equal(job["verdict"], "unknown", "the verdict")
@@ -188,7 +192,7 @@ def a_library_that_is_not_used():
 
 @h.case
 def in_snapshots():
-    """What is known is in the journal at once: a snapshot, and what is recovered, has it, too."""
+    """The journal gets the reason at once, so that snapshots and recovered files have it, too."""
     def take(job):
         await_reason(job, "bypassed", N)
         h.run(h.profwrap("ctl", "snapshot", "-o", "taken", "out"))
@@ -201,7 +205,7 @@ def in_snapshots():
 
 
 def collectors():
-    """Those of this test's runs."""
+    """The process IDs of the collectors of this test's runs."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [pid for pid in pids if is_collector(pid)
             and os.readlink(f"/proc/{pid}/cwd") == os.getcwd()]
@@ -209,7 +213,8 @@ def collectors():
 
 @h.case
 def said_once_after_a_collector_was_killed():
-    """The one that takes its place finds the same process."""
+    """The collector that replaces a killed one finds the same process. The reason is counted once
+    per rank."""
     def replace(job):
         await_reason(job, "bypassed", N)
         for pid in collectors():
@@ -226,7 +231,8 @@ def said_once_after_a_collector_was_killed():
 
 @h.case
 def steps_without_communication():
-    """Ranks that mark steps and never communicate: no rank is cleared by that."""
+    """Ranks mark steps and never communicate. The report must not conclude that no rank was
+    slow."""
     h.run(h.mpirun(N, *h.profwrap("-o", "out"), h.program("notes"), "steps"))
     job = report()["job"]
     h.equal((job["verdict"], job["reason"]), ("unknown", "no_communication"), "the verdict")
@@ -237,8 +243,8 @@ def steps_without_communication():
 
 
 def check_not_known(directory, ranks):
-    """Waits, efficiency and what-if of jobs whose communication was not recorded: in the file, and in
-    each report that is made of it."""
+    """The waits, the efficiency and the what-if analysis of a job without recorded communication
+    are unknown, in the file and in each report."""
     with h.h5py().File(os.path.join(directory, "cluster.h5"), "r") as file:
         for table in ("efficiency", "whatif", "critical_path"):
             h.equal(len(file[table]), 0, f"rows of {table}")
@@ -257,7 +263,8 @@ def check_not_known(directory, ranks):
 
 @h.case
 def steps_without_communication_of_one_rank():
-    """The slow rank's own communication is not recorded: neither it nor nobody is named."""
+    """The communication of the slow rank is not recorded. The report names no rank, and does not
+    say that no rank was slow."""
     def ranks(n, *options):
         return ["-np", str(n), *h.profwrap("--no-merge", "-o", "out", *options),
                 h.place("TRAIN"), "--inject", "rank=1,phase=backward,ms=20"]
@@ -277,7 +284,7 @@ def steps_without_communication_of_one_rank():
 
 @h.case
 def recorded_after_all():
-    """A run whose MPI is seen has no such rows, and a verdict."""
+    """A run whose MPI is recorded has no such rows, and has a verdict."""
     run_blind(h.program("blind"), "direct", "GO", wait=lambda job: None)
     data = report()
     h.equal(data["completeness"]["ranks_mpi_not_recorded"], 0, "ranks")
@@ -297,7 +304,8 @@ while not os.path.exists(sys.argv[1]):
 
 @h.case
 def recorded_after_another_program():
-    """What was said of a program before is not said of the one whose MPI is recorded."""
+    """A reason that was reported for one program is dropped when the next program's MPI is
+    recorded."""
     looked = os.path.abspath("looked")
 
     def wait(job):
@@ -315,8 +323,8 @@ def recorded_after_another_program():
 
 @h.case
 def spawned_processes():
-    """Named as missing and counted once, however many ranks started them together; what they did is
-    in no file."""
+    """Spawned processes are reported as missing. Each is counted once, however many ranks spawned
+    it together; no file has their events."""
     h.run(h.mpirun(N, *h.profwrap("-o", "out"), h.program("spawn"), "expected"))
     data = report()
     h.equal(data["completeness"]["spawned_not_recorded"], 4, "spawned processes")
@@ -329,7 +337,7 @@ def spawned_processes():
 
 @h.case
 def spawned_while_recording_is_paused():
-    """The operation is not recorded, and its processes are missing all the same."""
+    """The spawn operation is not recorded, but its processes are still reported as missing."""
     h.run(h.mpirun(N, *h.profwrap("--no-merge", "--start-paused", "-o", "out"), h.program("spawn"),
                    "expected"))
     spawned = h.open_complete("out", 0)["unrecorded"]
@@ -339,8 +347,8 @@ def spawned_while_recording_is_paused():
 
 @h.case
 def spawned_by_a_singleton():
-    """Without mpirun the program starts a launcher of its own, which hands profwrap's environment on:
-    its children's calls do not come into its file."""
+    """Without mpirun the program starts its own launcher, which passes profwrap's environment on.
+    The calls of the spawned processes must not get into the program's file."""
     done = h.run(h.profwrap("--no-merge", "-o", "out", h.program("spawn"), "expected"))
     h.equal(done.stdout, b"", "output")
     h.equal([n for n in os.listdir("out") if n.startswith("rank-")], ["rank-00000.h5"], "rank files")
