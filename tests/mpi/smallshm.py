@@ -1,4 +1,4 @@
-"""A /dev/shm of some size, in a mount namespace of its own."""
+"""Mounts a /dev/shm of a given size in its own mount namespace."""
 
 import os
 import subprocess
@@ -7,7 +7,8 @@ import harness as h
 
 
 def in_namespace(size, percent=0):
-    """The begin of a command: a /dev/shm of `size` MiB, of which so much is in use."""
+    """The first words of a command that runs with a /dev/shm of `size` MiB, of which `percent` is
+    in use."""
     flags = "-m" if os.geteuid() == 0 else "-rm"
     probe = subprocess.run(["unshare", flags, "mount", "-t", "tmpfs", "none", "/dev/shm"],
                            capture_output=True)

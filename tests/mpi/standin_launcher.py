@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Stands in for launchers that a machine may not have: called by their names (srun, flux, msrun, ...;
-test_launchers.py links this file so), it gives N processes the variables that they would give.
+"""A stand-in for launchers that a machine may not have. test_launchers.py makes links to this file
+with the launchers' names (srun, flux, msrun, ...). The stand-in gives N processes the environment
+variables that the launcher of that name would give them.
 
     NAME [-n N] [--status S] [--epochs E] [--once VARIABLE=VALUE] [--] COMMAND...
 
-Signals go on to the workers; with torchrun's name to their process groups, as torchrun does. The exit
-status is S, or that of the first worker that failed. With --epochs the workers are started again E - 1
-times after a failure."""
+The stand-in passes signals on to the workers; under torchrun's name it passes them on to the workers'
+process groups, as torchrun does. Its exit status is S, or that of the first worker that failed. With
+--epochs, it starts the workers again up to E - 1 times after a failure."""
 
 import os
 import signal
@@ -59,7 +60,8 @@ def read_arguments(words):
 
 
 def start_what_is_no_rank(given):
-    """msrun's scheduler, and what shows a worker's log: both have variables of a rank."""
+    """Starts msrun's scheduler and the processes that show a worker's log. Both have the variables
+    of a rank, but are not ranks."""
     scheduler = {**given, "MS_ROLE": "MS_SCHED", "RANK_ID": "0", "RANK_SIZE": given["MS_WORKER_NUM"]}
     del scheduler["MS_NODE_ID"]
     subprocess.run(["true"], env={**os.environ, **scheduler}, check=True)

@@ -1,5 +1,6 @@
-"""Every function that the installed libmpi exports is wrapped or deliberately skipped, not both; the
-probe takes no name that libmpi does not have, and none of Fortran's, whose libraries call C's PMPI_X.
+"""Checks that every function of the installed libmpi is either wrapped or deliberately skipped, not
+both. The probe must define no MPI name that libmpi does not have. It must define no Fortran name,
+because the Fortran libraries call the PMPI_X functions of C.
 
     table_coverage.py SOURCE_DIR PROBE LIBMPI
 """
@@ -22,13 +23,13 @@ def symbols(library, which="--defined-only"):
 
 
 def exported(library):
-    """The C functions, without "MPI_"."""
+    """The names of the C functions, without "MPI_"."""
     return {s[4:] for s in symbols(library) if s.startswith("MPI_")}
 
 
 @functools.cache
 def later():
-    """Functions of MPI-4.0: the probe has their names for libraries of another ABI (mpi_later.c)."""
+    """Functions of MPI-4.0. The probe defines them for libraries of another ABI (mpi_later.c)."""
     with open(os.path.join(source, "src", "core", "mpi_functions.def")) as file:
         rows = re.findall(r"^MPI_FN_4(_C)?\((\w+),", file.read(), re.M)
     return {name + ("_c" if large else "") for large, name in rows} - exported(libmpi)
@@ -47,7 +48,7 @@ def fortran_names():
 
 
 def fortran_problems():
-    """The Fortran binding of a wrapped function is recorded where it calls that of C."""
+    """The Fortran binding of a wrapped function is recorded only if it calls the C function."""
     path = os.path.join(os.path.dirname(libmpi), "libmpi_mpifh.so")
     if not os.path.exists(path):
         print(f"no {path}: Fortran is not looked at")

@@ -1,4 +1,5 @@
-"""Programs of MPI libraries that profwrap was not built with, and what starts them."""
+"""Programs that use an MPI library other than the one that profwrap was built with, and the
+launchers of these libraries."""
 
 import os
 import sys
@@ -19,7 +20,7 @@ exec sleep 1000
 
 
 def with_mpirun(text):
-    """PATH with this script as mpirun."""
+    """An environment whose PATH has this script as mpirun."""
     os.makedirs("bin", exist_ok=True)
     with open("bin/mpirun", "w") as file:
         file.write(text)
@@ -28,7 +29,8 @@ def with_mpirun(text):
 
 
 def profwrap_mpirun(env):
-    """The merge has the PATH that is given; ranks have what Open MPI's mpirun makes of it."""
+    """Runs a job, and the merge, with this environment. The ranks get their PATH from Open MPI's
+    mpirun."""
     return h.run(h.profwrap("--summary", "-o", "out", *h.mpirun(2, h.place("TRAIN"), "--steps", 3)),
                  env=env)
 
@@ -41,7 +43,8 @@ def check_merged(done, folder, n):
 
 @h.case
 def merge_without_the_mpirun_of_another_mpi():
-    """It would be asked for options that it does not know."""
+    """The merge must not use another MPI's mpirun, which does not know the options that the merge
+    gives."""
     env = with_mpirun(HYDRA)
     done = profwrap_mpirun(env)
     check_merged(done, "out", 2)

@@ -1,4 +1,4 @@
-"""Advice about real runs: the training example, with a loader that one rank waits for and without."""
+"""Advice about runs of the training example, with and without a slow data loader of one rank."""
 
 import json
 import os
@@ -10,7 +10,7 @@ RULES = {"data_processing_slow", "data_transfer_slow"}
 
 
 def train(*options):
-    """The report of 2 ranks whose steps take some 30 ms."""
+    """The report of 2 ranks with steps of about 30 ms."""
     h.run(h.mpirun(2, *h.profwrap("--quiet", "-o", "out"), h.place("TRAIN"), "--pace", 10,
                    "--steps", 40, *options))
     with open(os.path.join("out", "report.json")) as file:

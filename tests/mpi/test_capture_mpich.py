@@ -1,5 +1,5 @@
-"""test_capture.py once more, for the capture programs as programs of MPICH. Skipped where MPICH is not
-installed beside Open MPI (Debian: mpich, libmpich-dev)."""
+"""Repeats test_capture.py with the capture programs built for MPICH. The test is skipped if MPICH
+is not installed beside Open MPI (Debian: mpich, libmpich-dev)."""
 
 import os
 import re
@@ -15,7 +15,8 @@ PROGRAMS = os.environ.get("MPITEST_PROGRAMS", "")
 
 
 def first_index(program):
-    """MPI_Waitany of `use mpi_f08` returns C's index in MPICH 4.0, without profwrap too."""
+    """The first index that MPI_Waitany returns. In MPICH 4.0, `use mpi_f08` returns the index of C,
+    also without profwrap."""
     said = subprocess.run(["mpichversion"], capture_output=True, text=True).stdout
     return "0" if program == "usempif08" and re.search(r"MPICH Version:\s*4\.0", said) else "1"
 

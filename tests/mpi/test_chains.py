@@ -1,5 +1,5 @@
-"""Ranks that wait for each other's messages along chains and rings: the one that works longer is named,
-not those that wait for it, nor those that wait for these."""
+"""Ranks wait for each other's messages along chains and rings. The report must name the rank that
+works longer, not a rank that waits for it directly or through others."""
 
 import json
 import sys
@@ -20,14 +20,14 @@ def merged(kind, messages, size, transport="vader,self"):
 
 
 def sums(file, field):
-    """The sum for each rank, over the slow rank's long steps."""
+    """The sum for each rank over the steps in which the slow rank is slow."""
     trace = file["step_trace"][:]
     return trace[field].reshape(STEPS, -1)[FIRST:LAST + 1].sum(axis=0)
 
 
 def gain_of(file, rank):
-    """By how much the replay is shorter with this rank's work as the others'. A rank that is never on
-    the critical path has no row, and gains nothing."""
+    """The time that the replay saves when this rank has the same work as the others. A rank that is
+    never on the critical path has no row and saves nothing."""
     return max((r["gain_ns"] for r in file["whatif"][:]
                 if r["scope"] == b"rank" and r["rank"] == rank), default=0)
 

@@ -1,5 +1,5 @@
-"""Clocks that are known to be wrong (PROFWRAP_TEST_CLOCK): every error bound must hold the truth,
-measured or inferred, and what cannot be known must be said."""
+"""Clocks with known errors (PROFWRAP_TEST_CLOCK). Every error bound, measured or inferred, must
+contain the true error. The report must say what cannot be known."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def load(*arguments):
 
 
 def command(clocks, options, program):
-    """mpirun with a clock for each rank."""
+    """The command of mpirun, with one clock for each rank."""
     words = [h.place("MPIEXEC")]
     for i, clock in enumerate(clocks):
         words += [":"] * (i > 0) + ["-np", 1, "-x", f"PROFWRAP_TEST_CLOCK={clock}"]
@@ -110,8 +110,8 @@ def one_rank():
 
 @h.case
 def skew_is_no_straggler():
-    """5 ms between two clocks, a tenth of a step, and no slow rank: no rank is named for as much, on
-    a machine that others use in at most 2 of 6 runs."""
+    """Two clocks differ by 5 ms, a tenth of a step, and no rank is slow. No rank may be named for
+    that much; on a busy machine, in at most 2 of 6 runs."""
     alarms = 0
     for attempt in range(6):
         report = run(["", "5000000:0:0"], [], [h.place("TRAIN"), "--steps", 60, "--pace", 15])

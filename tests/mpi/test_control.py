@@ -1,4 +1,5 @@
-"""`profwrap ctl start`, `stop` and `snapshot` on jobs that run, and the signals that mean the same."""
+"""`profwrap ctl start`, `stop` and `snapshot` on running jobs, and the signals with the same
+effect."""
 
 import contextlib
 import json
@@ -16,7 +17,8 @@ N = 4
 
 @contextlib.contextmanager
 def running(*options, program, n=N, name="windows"):
-    """A job in the background, once all its ranks run; it is ended if it still does."""
+    """Starts a job in the background, and waits until all ranks run. At the end of the block, the
+    job is ended if it still runs."""
     command = h.mpirun(n, *h.profwrap("-o", "out", "--no-merge", *options), h.program(name),
                        *program)
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -35,7 +37,7 @@ def status():
 
 
 def await_steps(job, n, marked):
-    """Until all ranks answer, and have marked a step."""
+    """Waits until all ranks answer and, if `marked`, each has marked a step."""
     until = time.monotonic() + 40
     while True:
         with contextlib.suppress(AssertionError):
@@ -48,7 +50,8 @@ def await_steps(job, n, marked):
 
 
 def order(verb, code=0):
-    """The step that is agreed on, None for at once."""
+    """The step that the ranks agreed on, or None if the order takes effect at once; and the
+    text."""
     done = h.run(h.profwrap("ctl", verb, "out"), status=code)
     text = done.stdout.decode() if code == 0 else done.stderr.decode()
     found = re.search(r"at step (\d+) on all 4 ranks", text)
@@ -70,7 +73,7 @@ def windows(rank):
 
 @h.case
 def start_and_stop():
-    """Ranks that drift apart begin and end at the same steps."""
+    """Ranks that drift apart start and stop recording at the same steps."""
     with running("--start-paused", program=("drift", "30000")) as job:
         # Mostly while the one before is still to be obeyed.
         at = [order(verb)[0] for verb in ("start", "stop", "start", "stop")]
@@ -88,7 +91,8 @@ def start_and_stop():
 
 @h.case
 def steps_by_names_of_ranges():
-    """Steps that only NVTX tells are steps to status and to orders, and all ranks keep the same."""
+    """Steps that only NVTX ranges mark count as steps for status and for orders. All ranks record
+    the same ones."""
     with running("--start-paused", program=("1000000", "25000"), name="nvtxsteps") as job:
         h.check(all(r["step"] < 500 for r in status()), "steps are those of inner ranges", status())
         first, text = order("start")
@@ -107,7 +111,7 @@ def steps_by_names_of_ranges():
 
 @h.case
 def without_marks():
-    """At once, and said so."""
+    """If the program marks no steps, an order takes effect at once, and the output says so."""
     with running("--start-paused", program=("plain", "12000")) as job:
         step, text = order("start")
         h.check(step is None and "now on 4 of 4 ranks" in text and "marks no steps" in text, text)
@@ -124,7 +128,8 @@ def without_marks():
 
 @h.case
 def snapshot():
-    """Rank files that end before the same step, merged and reported while the job goes on."""
+    """All rank files of a snapshot end before the same step. They are merged and reported while the
+    job goes on."""
     with running(program=("drift", "20000")) as job:
         done = h.run(h.profwrap("ctl", "snapshot", "out")).stdout.decode()
         step = int(re.search(r"4 of 4 ranks, up to step (\d+)", done).group(1))
@@ -149,7 +154,7 @@ def snapshot():
 
 
 def guard_of(rank):
-    """The process that mpirun started for a rank."""
+    """The process ID of the guard, which mpirun started for this rank."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             with open(f"/proc/{pid}/environ", "rb") as file:
@@ -165,8 +170,8 @@ def guard_of(rank):
 
 @h.case
 def signals():
-    """SIGUSR1 and SIGUSR2 sent to one profwrap are orders for all ranks, if the program would only
-    die of them."""
+    """SIGUSR1 or SIGUSR2, sent to one profwrap, is an order for all ranks if the program does not
+    handle the signal."""
     with running("--start-paused", program=("drift", "22000")) as job:
         os.kill(guard_of(1), signal.SIGUSR1)
         await_recording(True)
@@ -182,7 +187,7 @@ def signals():
 
 @h.case
 def signals_of_the_program():
-    """A program that handles SIGUSR1 gets it."""
+    """A program that handles SIGUSR1 receives it."""
     with running("--start-paused", program=("usr1", "1500")) as job:
         os.kill(guard_of(0), signal.SIGUSR1)
         out, _ = job.communicate(timeout=h.PATIENCE_S)
@@ -192,7 +197,7 @@ def signals_of_the_program():
 
 @h.case
 def refusals():
-    """No collector to ask; bad words."""
+    """profwrap refuses a directory without a running job, and a command that does not exist."""
     os.mkdir("empty")
     for verb in ("start", "stop", "snapshot"):
         done = h.run(h.profwrap("ctl", verb, "empty"), status=1)

@@ -1,6 +1,6 @@
-"""What happens when a program records faster than the collector takes: losses are counted by kind
-and bounded in time, what events refer to is kept, and --on-full wait loses nothing. The collector
-is stopped by SIGSTOP, so that what fits and what does not is no matter of luck."""
+"""A program records faster than the collector reads. Losses are counted by kind and have times.
+Records that events refer to are kept, and `--on-full wait` loses nothing. The tests stop the
+collector by SIGSTOP, so that the number of records that fit does not depend on timing."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ SMALLEST = 1024  # records in a ring of 64K, of which a 64th is for definitions
 
 
 class Flood(flood.Flood):
-    """One whose collector has time to take what there is, before it is stopped and after."""
+    """Gives the collector time to read the rings, before it is stopped and after it continues."""
 
     def stop_collector(self):
         time.sleep(0.3)
@@ -42,7 +42,7 @@ def report():
 
 
 def check_gaps(file):
-    """Each is within the run, and together they are what was dropped."""
+    """Each gap is within the run, and the sum of all gaps is the number of dropped events."""
     rows = gaps(file)
     times = [int(t) for name in ("start", "end") for t in file["events/comm"][name]]
     for row in rows:
@@ -51,7 +51,8 @@ def check_gaps(file):
 
 
 def flooded(while_stopped, after):
-    """The rank file of a run with small rings, whose collector was stopped at first."""
+    """The rank file of a run with small rings. The collector is stopped for the first commands
+    only."""
     with Flood("--ring-size", "64K") as run:
         run.stop_collector()
         run.tell(*while_stopped)
@@ -152,7 +153,7 @@ def waiting_for_a_stopped_collector_ends():
 
 @h.case
 def waiting_for_a_killed_collector():
-    """Another takes its place, and nothing is lost."""
+    """A new collector replaces the killed one, and nothing is lost."""
     h.h5py()
     with Flood("--no-merge", "--ring-size", "64K", "--on-full", "wait") as run:
         run.process.stdin.write("calls 300000\n")
@@ -169,7 +170,7 @@ def waiting_for_a_killed_collector():
 
 @h.case
 def killed_in_a_full_ring():
-    """No record marks the last losses: they are read from where they were counted."""
+    """There is no record of the last losses. The collector reads them from the counters."""
     h.h5py()
     with Flood("--ring-size", "64K", "--no-merge") as run:
         run.stop_collector()

@@ -1,5 +1,6 @@
-"""Hangs: the watchdog names who waits for whom, `profwrap ctl status` shows what runs, the program
-goes on as if no process had looked, and a rank that dies in a call is named with it."""
+"""Hangs. The watchdog names who waits for whom, and `profwrap ctl status` shows the calls in
+progress. Neither changes the behaviour of the program. If a rank dies in a call, the report names
+the call."""
 
 import contextlib
 import glob
@@ -19,7 +20,8 @@ N = 4
 
 @contextlib.contextmanager
 def running(*options, mode, argument="300", n=N):
-    """A job of the program `stuck` in the background; it is ended if it still runs."""
+    """Starts the program `stuck` in the background. At the end of the block, it is ended if it
+    still runs."""
     command = h.mpirun(n, *h.profwrap("-o", "out", "--no-report", *options), h.program("stuck"), mode,
                        argument)
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -33,7 +35,7 @@ def running(*options, mode, argument="300", n=N):
 
 
 def let_go(job):
-    """Ends the wait of the rank that is late; what the job has written."""
+    """Ends the wait of the late rank. Returns the output of the job."""
     with open("enough", "w"):
         pass
     out = job.communicate(timeout=h.PATIENCE_S)
@@ -63,7 +65,7 @@ def status(*options, code=0):
 
 
 def await_call(op, ranks, seconds=40):
-    """The status, once these ranks are in the operation."""
+    """Waits until these ranks are in the operation. Returns the status."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with contextlib.suppress(AssertionError, FileNotFoundError):
@@ -81,7 +83,7 @@ def left_over():
 
 @h.case
 def late_rank():
-    """Everybody waits for rank 3 in a collective; it wakes up, and the job ends as it should."""
+    """All ranks wait for rank 3 in a collective. It wakes up, and the job ends as it should."""
     with running("--hang-timeout", "2", "--no-merge", mode="late") as job:
         text, data = report(job)
         out, err = let_go(job)
@@ -105,8 +107,8 @@ def late_rank():
 
 @h.case
 def call_stacks():
-    """The stacks of a hang have the functions of the program, of those that wait and of the one that
-    they wait for, and the program was stopped for moments only."""
+    """The stacks of a hang show the functions of the program, in the waiting ranks and in the rank
+    that they wait for. The program was stopped for moments only."""
     with running("--hang-timeout", "2", "--no-merge", mode="late") as job:
         text, data = report(job)
         let_go(job)
@@ -137,7 +139,8 @@ def deadlock_of_a_receive():
 
 @h.case
 def late_message():
-    """Through a chain: the barrier waits for rank 1, that for a message of rank 2, which computes."""
+    """A chain of waits: the barrier waits for rank 1, which waits for a message of rank 2, which
+    computes."""
     for mode, call in (("receive-late", "MPI_Recv"), ("wait-late", "MPI_Wait (for MPI_Irecv")):
         with running("--hang-timeout", "2", "--no-merge", mode=mode) as job:
             text, data = report(job)
@@ -169,7 +172,7 @@ def crossed_communicators():
 
 @h.case
 def no_watchdog():
-    """Off by default; and a timeout that nothing reaches reports nothing."""
+    """The watchdog is off by default. A timeout that is never reached reports nothing."""
     for options in ((), ("--hang-timeout", "30")):
         with running("--no-merge", *options, mode="late", argument="3") as job:
             job.communicate(timeout=h.PATIENCE_S)
@@ -212,7 +215,8 @@ def status_with_stacks():
 
 @h.case
 def status_of_a_stopped_rank():
-    """A program stopped by a signal is shown as such; one whose collector is stopped is silent."""
+    """A program that a signal has stopped is shown as stopped. A rank whose collector is stopped is
+    shown as silent."""
     with running("--no-merge", mode="late"):
         found = await_call("Allreduce", [0, 1, 2])
         pids = {r["rank"]: r["pid"] for r in found["ranks"]}
@@ -252,7 +256,8 @@ def wrong_command_lines():
 
 @h.case
 def another_user():
-    """A request of another user gets no answer, and asking for another user's job is refused."""
+    """A request of another user gets no answer, and a request about another user's job is
+    refused."""
     if os.geteuid() != 0:
         raise h.Skipped("only root can be another user")
     nobody = 65534
@@ -302,7 +307,7 @@ def killed_in_a_call():
 
 @h.case
 def killed_in_a_call_after_its_collector():
-    """What is made from a journal has the open call, too."""
+    """A file made from a journal has the open call, too."""
     with running("--no-merge", mode="late") as job:
         found = await_call("Allreduce", [0, 1, 2])
         victim = {r["rank"]: r["pid"] for r in found["ranks"]}[2]
@@ -321,7 +326,7 @@ def killed_in_a_call_after_its_collector():
 
 @h.case
 def nothing_open():
-    """Ranks that end in order leave no open call."""
+    """Ranks that end normally leave no open call."""
     with running("--no-merge", mode="late", argument="0") as job:
         job.communicate(timeout=h.PATIENCE_S)
     for rank in range(N):

@@ -1,5 +1,6 @@
-"""Rank files and cluster files that lie: nothing is read from elsewhere, nothing takes all memory or
-time, what cannot be is left out and said, and a file that is beyond use gives one line."""
+"""Rank files and cluster files with wrong contents. profwrap reads nothing from other files and
+uses neither all memory nor endless time. It leaves impossible values out and says so. For a file
+that it cannot use at all, it prints one line."""
 
 import os
 import shutil
@@ -22,7 +23,7 @@ def edit(folder, rank):
 
 
 def change(folder, rank, table, **fields):
-    """Gives fields of all rows of a table the values."""
+    """Sets fields in all rows of a table."""
     with edit(folder, rank) as file:
         rows = file[table][()]
         for name, value in fields.items():
@@ -178,7 +179,8 @@ def damage_in_one_line():
 
 
 def peak(words, *arguments):
-    """Runs a command that must refuse, in one line with the words; the most memory that it took."""
+    """Runs a command that must refuse, in one line with these words. Returns the most memory that
+    it used, in bytes."""
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(h.profwrap(*arguments), stdout=subprocess.DEVNULL, stderr=said,
                                    env=h.environment())
@@ -193,7 +195,7 @@ def peak(words, *arguments):
 
 
 def inflate(path, bytes_each, names):
-    """Gives tables so many bytes of zeros, which deflate to a thousandth."""
+    """Fills each table with `bytes_each` bytes of zeros, which compress to about a thousandth."""
     with h.h5py().File(path, "r+") as file:
         for name in names:
             kind, rows = file[name].dtype, 4096

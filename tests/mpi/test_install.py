@@ -1,5 +1,4 @@
-"""The installed tree works where it is put, and somewhere else: MPITEST_BUILD is installed by
-MPITEST_CMAKE."""
+"""The installed tree works in its place and after a move. MPITEST_CMAKE installs MPITEST_BUILD."""
 
 import glob
 import os
@@ -40,7 +39,7 @@ def works_where_it_is_installed_and_moved():
 
 @h.case
 def a_path_with_a_space_is_said():
-    """LD_PRELOAD cannot hold it: the program runs unprofiled."""
+    """LD_PRELOAD cannot have a path with a space, so the program runs unprofiled."""
     install(os.path.abspath("a b"))
     command = [os.path.abspath("a b/bin/profwrap"), "-o", "out", "--no-merge", h.program("plain")]
     done = h.run([*command, "exit", "3"], 3)
@@ -50,8 +49,8 @@ def a_path_with_a_space_is_said():
 
 @h.case
 def a_path_too_long_for_nccl():
-    """NCCL cuts paths of plugins off behind 254 bytes: from such a place it takes the probe out of the
-    program's own image."""
+    """NCCL cuts the path of a plugin off after 254 bytes. For a longer path, NCCL must find the
+    probe in the program's own image."""
     (probe,) = glob.glob(os.path.join(h.place("BUILD"), "lib*", "profwrap", "libprofwrap_probe.so"))
     private = os.path.relpath(probe, h.place("BUILD"))
     for length in (254, 255, 300):

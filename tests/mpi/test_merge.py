@@ -1,5 +1,6 @@
-"""`profwrap merge` of one directory, several at once, killed, or short of room: cluster.h5 is whole or
-not there, every status 0 goes with a whole one, and what cannot be done is one line and status 1."""
+"""`profwrap merge` of one directory: several merges at once, killed merges, and too little space.
+cluster.h5 is complete or does not exist, and exists after every status 0. For an error there are
+one line and status 1."""
 
 import fcntl
 import os
@@ -52,7 +53,8 @@ def left(before):
 
 
 def report_meanwhile(merges):
-    """Reports for as long as a merge runs: all of them are whole, or there is none yet."""
+    """Makes reports as long as the merges run. As soon as there is one report, every later one must
+    be complete, too."""
     made = 0
     while True:
         last = all(child.poll() is not None for child in merges)
@@ -116,7 +118,8 @@ def killed_at_random():
 
 @h.case
 def files_of_similar_names_stay():
-    """Only exact names of a merge's own files are left over; the rest is the user's."""
+    """The merge removes only files with the exact names of its own files. Other files belong to the
+    user."""
     make_run()
     names = [f"copy{end}" for end in (
         ".part", ".part-", ".part-2", ".part-0123456789abcde", ".part-0123456789abcdef0",
@@ -134,7 +137,7 @@ def files_of_similar_names_stay():
 
 @h.case
 def what_a_merge_needs_more_memory_than():
-    """The line names the limit, and how to raise it."""
+    """The line names the memory limit, and how to raise it."""
     make_run("run", "-c", 60)
     for command in (h.profwrap("merge", "run"), h.mpirun(2, *h.profwrap("merge", "run"))):
         done = h.run(command, None, env={"PROFWRAP_READ_MEMORY": "20M"})
@@ -181,7 +184,8 @@ def planted_files_are_not_followed():
 
 
 def in_small_file_system(options, *command):
-    """What the command says when its output is in a file system of that size, and what it leaves."""
+    """Runs the command with its output in a file system of this size. Returns what the command
+    printed and the names of the files that it left."""
     script = (f'mount -t tmpfs -o {options} none out || exit 99; shift; "$@"; status=$?; '
               'ls out >&2; exit $status')
     return h.run(["unshare", "-m", "sh", "-c", script, "sh", "", *command], 1)
@@ -189,7 +193,7 @@ def in_small_file_system(options, *command):
 
 @h.case
 def disk_full():
-    """Whatever was being written when the room ended."""
+    """The disk may be full at any point of the merge."""
     h.own_mounts()
     make_run()
     os.mkdir("out")

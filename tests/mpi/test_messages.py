@@ -1,5 +1,6 @@
-"""What profwrap itself asks of MPI: nothing while the program runs or makes communicators, and what
-/overhead says at clock synchronisations. programs/counter.c, below the probe, sees all of it."""
+"""The MPI calls that profwrap makes itself. It makes none while the program runs or makes
+communicators. At clock synchronisations it makes as many as /overhead says. programs/counter.c,
+below the probe, counts all calls."""
 
 import os
 import sys
@@ -11,7 +12,7 @@ LOCAL = {"Comm_rank", "Comm_size", "Test"}
 
 
 def counts(n, prefix, command, folders):
-    """Calls by function, one dictionary a rank."""
+    """The number of calls by function, one dictionary per rank."""
     library = h.program("libcounter.so")
     inner = f'export PROFWRAP_FSROOT=$PWD/{folders}$OMPI_COMM_WORLD_RANK; exec "$@"'
     h.run(h.mpirun(n, "env", f"LD_PRELOAD={library}", f"MPITEST_COUNTS={os.getcwd()}/{prefix}",
@@ -24,7 +25,8 @@ def counts(n, prefix, command, folders):
 
 
 def make_roots(n, hosts):
-    """Recorded file systems of `hosts` machines: ranks in turn, each with its boot's own id."""
+    """Makes recorded file systems of `hosts` machines for the ranks, round robin. Each machine has
+    its own boot ID."""
     for rank in range(n):
         place = f"root-{rank}/proc/sys/kernel/random"
         os.makedirs(place)

@@ -1,4 +1,4 @@
-"""What programs say through NVTX is in the rank file, however strange it is."""
+"""The rank file has what a program marks through NVTX, however unusual its use."""
 
 import ctypes.util
 import os
@@ -10,13 +10,14 @@ import harness as h
 
 
 def run(*arguments, options=(), status=0, program="ranges", **more):
-    """The program is built where NVTX's headers are; else the case is skipped."""
+    """Runs the program. It is built only where the headers of NVTX are installed; otherwise the
+    case is skipped."""
     return h.run([*h.profwrap("--no-merge", "-o", "out", *options), h.program(program), *arguments],
                  status=status, **more)
 
 
 def payload(strings, kind, value):
-    """The payload's value as its type says."""
+    """The value of the payload, converted according to its type."""
     value = int(value)
     if kind == "uint":
         return value % 2**64
@@ -26,7 +27,7 @@ def payload(strings, kind, value):
 
 
 def ranges(file, *wanted):
-    """The wanted fields of each row, readable."""
+    """The wanted fields of each row, as text and numbers."""
     strings, table = h.texts(file), file["events/range"]
     rows, kinds, types = table[:], h.enum_names(table, "kind"), h.enum_names(table, "payload_type")
     found = []
@@ -225,8 +226,8 @@ def popped_by_another_thread():
 
 @h.case
 def random_walks_through_pauses():
-    """Whatever is begun and ended in whatever order, in two domains and by profwrap.h, while
-    recording stops and starts: each end finds its begin, and none another's."""
+    """Ranges of two domains and of profwrap.h start and end in random order, while recording stops
+    and starts. Each end must be matched with its own start."""
     for seed in range(1, 9):
         done = run(str(seed), "4000", program="rangewalk", options=("-o", f"out{seed}"))
         expected = [line.split() for line in done.stdout.decode().splitlines()]
@@ -266,7 +267,7 @@ def another_tool_is_left_alone():
 
 @h.case
 def nccl():
-    """NCCL has NVTX of its own, with payloads; it comes to that before it looks for a GPU."""
+    """NCCL marks its own NVTX ranges, with payloads, before it looks for a GPU."""
     library = ctypes.util.find_library("nccl") or "/usr/local/cuda/lib64/libnccl.so.2"
     if os.path.isabs(library) and not os.path.exists(library):
         raise h.Skipped("there is no libnccl.so.2")

@@ -1,4 +1,4 @@
-"""Values that options cannot have, from the command line and from the environment."""
+"""Invalid values of options, on the command line and in the environment."""
 
 import os
 import re
@@ -54,7 +54,8 @@ def on_the_command_line():
 
 @h.case
 def in_the_environment():
-    """Also where the program would have ended in a crash: a bad value has no text."""
+    """The program must run, whatever the value. A bad value leaves an option without its text, on
+    which profwrap must not crash."""
     refused = 0
     for name, takes_value in options("Options of run"):
         for value in VALUES if name != "output" else ():
@@ -82,7 +83,8 @@ def ranges_in_the_environment():
 
 @h.case
 def directories_in_the_environment():
-    """--output is a directory: what cannot be one stops profwrap, and never the program."""
+    """--output must be a directory. A bad value ends profwrap if it is on the command line. In the
+    environment it never stops the program."""
     os.mkdir("full")
     open("full/file", "w").close()
     for value in ("full/file/out", "full", "full/file", "9" * 5000):
@@ -101,7 +103,8 @@ DEFAULT_IF_EMPTY = ("section", "steps", "epoch")
 
 
 def check_other(command, name, value, env, without):
-    """Refused with status 2 and one line that names the option, or as without it."""
+    """A bad value is refused with status 2 and one line that names the option. Otherwise the
+    command behaves as without the option. Returns whether it was refused."""
     what = f"{command} {env}"[:200]
     done = h.run(h.profwrap(*command), None, env=env)
     lines = check_lines(done, 1, what)
@@ -117,7 +120,7 @@ def check_other(command, name, value, env, without):
 
 @h.case
 def other_commands():
-    """They refuse what run does, and look at their own variables only."""
+    """The other commands refuse what run refuses, and read only their own variables."""
     h.run(h.profwrap("sim", "--ranks", 2, "--steps", 3, "run"))
     h.run(h.profwrap("merge", "-q", "run"))
     for title, command, arguments in (("Options of report", ["report"], ["run"]),

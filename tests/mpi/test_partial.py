@@ -1,5 +1,5 @@
-"""Some ranks run without profwrap: clock synchronisation must not wait for them, and the merge says
-who is missing."""
+"""Some ranks run without profwrap. Clock synchronisation must not wait for them, and the merge says
+which ranks are missing."""
 
 import os
 import subprocess
@@ -73,7 +73,7 @@ def wrapper_script():
 
 @h.case
 def one_rank_cannot_be_profiled():
-    """Rank 1's probe is switched off: its collector runs the program unprofiled."""
+    """The probe of rank 1 is switched off, and its collector runs the program unprofiled."""
     actor, static = h.program("actor"), ["--activities", "note"]
     bounded(h.mpirun(1, *h.profwrap("-o", "out"), actor, "exit", "0")
             + [":", "-np", "1", *h.profwrap("-o", "out", *static), actor, "exit", "0"])

@@ -1,5 +1,6 @@
-"""Whole runs of examples/train: the straggler is named or no rank is, the files are there with the
-names that others rely on, and the merge is the same however it is run and whatever is missing."""
+"""Complete runs of examples/train. The report names the straggler, or no rank if there is none. The
+files and keys have the names that other programs rely on. The result of a merge depends neither on
+how it is run nor on missing files."""
 
 import json
 import os
@@ -61,8 +62,8 @@ def check_files(n, folder="out"):
 
 
 def count_failures(runs, attempt):
-    """How many of so many runs end with another verdict than they should. What is false of a run on
-    any machine (a file, a key) must not be among what `attempt` tells."""
+    """The number of runs with a wrong verdict, which a busy machine can cause. `attempt` returns
+    such a verdict. It must raise other errors, such as a missing file or key, itself."""
     told = [attempt(f"out{k}") for k in range(runs)]
     for k, problem in enumerate(told):
         if problem:
@@ -94,13 +95,13 @@ def accused(out):
 
 @h.case
 def straggler_is_named():
-    """On a machine that others use, too: in at least 3 of 5 runs."""
+    """The straggler is named in at least 3 of 5 runs, also on a busy machine."""
     h.check(count_failures(5, not_named) <= 2, "another verdict in more than 2 of 5 runs")
 
 
 @h.case
 def no_rank_is_named_without_a_fault():
-    """False alarms, on a machine that others use, too: in at most 2 of 6 runs."""
+    """A rank is named in at most 2 of 6 runs without a fault, also on a busy machine."""
     h.check(count_failures(6, accused) <= 2, "a rank was named in more than 2 of 6 runs")
 
 
@@ -120,7 +121,8 @@ def halo_exchange():
 
 
 def datasets(path):
-    """Everything in a cluster file, less the links to rank files and the merge's own size."""
+    """The contents of a cluster file, without the links to rank files and the number of merge
+    processes."""
     found = {}
     with h.h5py().File(path, "r") as file:
         found["attributes"] = {
@@ -205,7 +207,7 @@ def merge_of_nothing():
 
 @h.case
 def killed_rank():
-    """Rank files of ranks that a signal ended are merged, and it is said."""
+    """Rank files of ranks that a signal ended are merged, and the report says so."""
     h.run(h.profwrap("-o", "out", h.program("plain"), "raise", "9"), -signal.SIGKILL)
     rows, present = completeness()
     h.equal((rows, present), ([(0, "killed")], [1]), "completeness")

@@ -1,5 +1,5 @@
-"""Programs built with sanitizers run as they do without profwrap, find what they find, and are
-recorded: started by themselves, and by a script, which profwrap cannot look into."""
+"""Programs built with sanitizers behave as without profwrap, report the same findings, and are
+recorded. They are started directly, and by a script, which profwrap cannot inspect."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ QUIET = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "report_bugs=0"}
 
 
 def findings(done, within=""):
-    """What the sanitizer has summed up, without addresses and process ids; of what has these words."""
+    """The summaries of the sanitizer that contain `within`, without addresses and process IDs."""
     return sorted(re.sub(r"0x[0-9a-f]+|\(.*\)", "", line) for line in h.lines(done.stderr)
                   if line.startswith("SUMMARY:") and within in line)
 
@@ -50,7 +50,7 @@ def address():
 
 @h.case
 def leaks_are_found_under_profwrap():
-    """Open MPI's, as many as without profwrap, and one of the program's own."""
+    """The leaks of Open MPI are as many as without profwrap. A leak of the program is found."""
     env = {"ASAN_OPTIONS": "detect_leaks=1"}
     like_alone("sanitized_address", "right", calls=100, env=env)
     finds("sanitized_address", "leak", b"leak of 12345 byte(s)", env=env)
@@ -58,14 +58,14 @@ def leaks_are_found_under_profwrap():
 
 @h.case
 def options_of_a_script():
-    """A script that sets the runtime's options itself."""
+    """A script sets the options of the sanitizer's runtime itself."""
     like_alone("sanitized_address", "right", "env", "ASAN_OPTIONS=detect_leaks=0", "sh", "-c",
                calls=100)
 
 
 @h.case
 def the_users_own_order():
-    """Who asks for the check of the order of libraries gets it."""
+    """A user who asks for the sanitizer's check of the library order gets it."""
     program = h.program("sanitized_address")
     env = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=1"}
     done = h.run(h.profwrap("-q", "--no-merge", "-o", "out", program, "right"), None, env=env)

@@ -1,8 +1,8 @@
-"""What happens where /dev/shm is small, full, or fills up while a program runs: tmpfs kills who
-touches a page that it has no memory for. Each run has a mount namespace with a tmpfs of its own.
+"""/dev/shm is small, full, or fills up while a program runs. A process that touches a page for
+which tmpfs has no memory is killed by SIGBUS. Each run has a mount namespace with its own tmpfs.
 
-The program is programs/flood.c. Whatever there is of shared memory, it ends as without profwrap, and
-its calls are in the file or counted there."""
+The program is programs/flood.c. However little shared memory there is, it ends as without profwrap.
+Its calls are in the file or are counted there."""
 
 import os
 import signal
@@ -23,7 +23,8 @@ def gaps(file):
 
 
 def calls(file):
-    """Recorded, and lost for want of rings or of room in them."""
+    """The numbers of recorded calls and of calls that were lost because there was no ring or no
+    room in it."""
     lost = sum(n for reason, n in gaps(file) if reason in ("no_ring", "ring_full"))
     h.equal(lost, int(file.attrs["dropped_events"]), "dropped_events")
     return len(file["events/comm"]), lost
@@ -36,7 +37,7 @@ def flood(prefix, *lines, options=("--no-merge", "-o", "out")):
 
 
 class Flood(driver.Flood):
-    """One with a /dev/shm of its own, which fill() fills."""
+    """A flood program with its own /dev/shm, which fill() fills."""
 
     def __init__(self, size):
         super().__init__("--no-merge", below=in_namespace(size))
@@ -55,7 +56,7 @@ class Flood(driver.Flood):
 
 
 def whole():
-    """Calls of a crowd where there is room."""
+    """The number of calls of a crowd when there is room for all of them."""
     done = flood([], f"crowd {THREADS} {CALLS}", options=("--no-merge", "-o", "whole"))
     h.equal((done.returncode, done.stdout), (0, "done\n"), "the program " + done.stderr)
     recorded, lost = calls(h.open_complete("whole"))
@@ -88,7 +89,7 @@ def full_before_the_run():
 
 @h.case
 def full_during_the_run():
-    """Threads that come later have no ring; those that have one go on."""
+    """Threads that start later get no ring. Threads with a ring go on."""
     h.h5py()
     more = 2 * THREADS * (CALLS + 2) + 11  # each thread's communicator is made and freed
     wanted = whole() + more
@@ -109,7 +110,7 @@ def full_during_the_run():
 
 @h.case
 def collector_killed_when_full():
-    """Another goes on, with rings that are there and without those that are not."""
+    """A new collector goes on with the existing rings, and without those that could not be made."""
     h.h5py()
     flooded = Flood(64)
     flooded.tell(f"crowd {THREADS} {CALLS}")
@@ -127,7 +128,8 @@ def collector_killed_when_full():
 
 
 def namespaces(pid):
-    """Those that in_namespace() made, open: of mounts, and of users where only that lets mount."""
+    """Open descriptors of the namespaces that in_namespace() made: the mount namespace and, if
+    mounting needs one, the user namespace."""
     made = {"mount": "mnt"} if os.geteuid() == 0 else {"user": "user", "mount": "mnt"}
     return {name: os.open(f"/proc/{pid}/ns/{file}", os.O_RDONLY) for name, file in made.items()}
 
@@ -159,7 +161,7 @@ def recovered_when_full():
 
 @h.case
 def ranks_and_threads_in_64_mib():
-    """What Docker gives."""
+    """64 MiB is Docker's default size of /dev/shm."""
     h.h5py()
     line = "crowd 16 200\n"
     done = subprocess.run(
@@ -177,8 +179,8 @@ def ranks_and_threads_in_64_mib():
 
 @h.case
 def full_when_a_private_mpi_begins():
-    """An MPI that the program loaded for itself, and room for rings only once it is up: each call has
-    to ask for its caller all the same."""
+    """The program loads an MPI library for itself, and there is no room for rings until it is
+    initialised. Each call must still find out which library called it."""
     h.h5py()
     done = subprocess.run(
         [*in_namespace(8, 95), "env", "MPITEST_FILLER=/dev/shm/filler",

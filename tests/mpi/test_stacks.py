@@ -1,5 +1,5 @@
-"""--call-stacks: every MPI call's stack has the functions that made it, whichever thread, and however
-often; nothing of it is there unless it is asked for."""
+"""--call-stacks: the stack of every MPI call has the functions that made it, in every thread.
+Without the option there are no stacks."""
 
 import re
 import sys
@@ -8,7 +8,8 @@ import harness as h
 
 
 def run(*options):
-    """[(operation, [function of each frame, outermost first])] of rank 0, and its file."""
+    """Runs the program on 2 ranks. Returns the file of rank 0, its stacks, and (operation, row of
+    /stacks) of each call."""
     h.run(h.mpirun(2, *h.profwrap("--no-merge", "-o", "out", *options), h.program("stacks")))
     file = h.open_complete("out")
     stacks = [text.decode() for text in file["stacks"][:]] if "stacks" in file else []

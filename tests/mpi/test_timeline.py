@@ -1,5 +1,5 @@
-"""`profwrap report --format chrome`: what viewers of traces demand of their files, and that all that was
-recorded is there, once, at its time."""
+"""`profwrap report --format chrome`: the file satisfies the rules of trace viewers, and has every
+record once, at its time."""
 
 import collections
 import gzip
@@ -29,7 +29,7 @@ def of_phase(events, phase):
 
 
 def judge(events):
-    """The rules of the format that a viewer drops events for, or crashes."""
+    """Checks the rules of the format. A viewer drops an event that breaks a rule, or crashes."""
     for event in events:
         h.check(event["ph"] in "XbesfCiM", "phase", event)
         h.check(isinstance(event["pid"], int) and isinstance(event["tid"], int), event)
@@ -47,7 +47,7 @@ def judge(events):
 
 
 def judge_slices(events):
-    """On a track slices are inside each other or apart."""
+    """Two slices on a track are nested or do not overlap."""
     tracks = collections.defaultdict(list)
     for event in of_phase(events, "X"):
         tracks[event["pid"], event["tid"]].append(event)
@@ -119,7 +119,8 @@ def messages():
 
 @h.case
 def waits_without_length():
-    """An arrow to a receive whose Wait began and ended in one tick of the clock leads into the Wait."""
+    """If the Wait of a receive began and ended in the same tick of the clock, the arrow leads to
+    the Wait."""
     profile(2, h.program("stream"))
     with h.h5py().File(h.rank_path("out", 1), "r+") as file:
         rows = file["events/comm"][:]

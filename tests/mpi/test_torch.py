@@ -1,5 +1,6 @@
-"""Operations of torch.distributed's Gloo process groups are recorded, whichever code begins them. PyTorch is
-played by programs/standin/gloo.cc; tests/python/test_torch_collectives.py has the real one."""
+"""Operations of torch.distributed's Gloo process groups are recorded, whichever code starts them.
+programs/standin/gloo.cc stands in for PyTorch; tests/python/test_torch_collectives.py uses the real
+one."""
 
 import json
 import os
@@ -22,7 +23,7 @@ def start(scenario, size=2, options=("--no-merge",)):
 
 
 def play(scenario, size=2, options=("--no-merge",)):
-    """Standard output of rank 0; the files are in out."""
+    """Runs the scenario. Returns the standard output of rank 0; the files are in `out`."""
     running = start(scenario, size, options)
     done = [p.communicate(timeout=h.PATIENCE_S) for p in running]
     for process, (out, err) in zip(running, done):
@@ -31,7 +32,7 @@ def play(scenario, size=2, options=("--no-merge",)):
 
 
 def await_wait(rank):
-    """What `ctl status` says of the rank's thread that waits, once there is one."""
+    """Waits until a thread of the rank waits. Returns what `ctl status` says of that thread."""
     until = time.monotonic() + h.PATIENCE_S
     while time.monotonic() < until:
         done = subprocess.run(h.profwrap("ctl", "status", "--format", "json", "out"),
@@ -45,7 +46,7 @@ def await_wait(rank):
 
 
 def rows(rank):
-    """Operations, without the waits for them."""
+    """The operations of a rank, without the waits for them."""
     with h.open_rank("out", rank) as file:
         table = file["events/comm"]
         names, sources = h.enum_names(table, "op"), h.enum_names(table, "source")

@@ -1,5 +1,5 @@
-"""A program behaves under profwrap exactly as without it, and what it did is recorded even when it
-ends badly."""
+"""A program behaves exactly as without profwrap. Its events are recorded even if it ends by an
+error or a signal."""
 
 import os
 import re
@@ -22,7 +22,8 @@ def wrapped(*arguments, status=0, **more):
 
 
 def same(n, *arguments, **more):
-    """Under mpirun -np n, with and without: status and standard output."""
+    """Runs a command under mpirun -np n, with and without profwrap. Exit status and standard output
+    must be the same."""
     without = h.run(h.mpirun(n, *arguments), status=None, **more)
     within = h.run(h.mpirun(n, *h.profwrap(*PLAIN_RUN), *arguments), status=None, **more)
     h.equal(within.returncode, without.returncode, "exit status under profwrap")
@@ -77,7 +78,8 @@ def standard_input_and_arguments():
 
 @h.case
 def environment_and_open_files():
-    """The program's environment but for what profwrap must add, and no descriptor of profwrap's."""
+    """The program's environment differs only by the variables that profwrap must add, and the
+    program inherits no file descriptor of profwrap."""
     without = set(h.lines(alone("env").stdout))
     within = set(h.lines(wrapped("env").stdout))
     added = {line.split("=")[0] for line in within - without}
@@ -92,7 +94,7 @@ def environment_and_open_files():
 
 
 def signalled(prefix, kind, *signals):
-    """Standard output and status of plain listen/wait after the signals."""
+    """Standard output and exit status of the program `plain` after these signals."""
     process = subprocess.Popen(
         [*prefix, h.program("plain"), kind],
         stdout=subprocess.PIPE,
@@ -120,8 +122,8 @@ def relayed_signals():
 
 @h.case
 def relayed_deaths():
-    """SIGUSR1 and SIGUSR2 are not among them: what a program does not handle is an order to profwrap
-    (docs/control.md)."""
+    """Signals that end the program are passed on. SIGUSR1 and SIGUSR2 are not: if the program does
+    not handle them, they are orders to profwrap (docs/control.md)."""
     for k, number in enumerate((signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)):
         _, status = signalled(h.profwrap("--no-merge", "-o", f"out{k}"), "wait", number)
         h.equal(status, -number, f"status after {number.name}")
@@ -302,7 +304,8 @@ def threads_that_come_and_go():
 
 @h.case
 def cost_of_a_short_thread():
-    """It must not grow with the ring: a thread maps nothing that its process has mapped before."""
+    """The cost must not grow with the size of the ring, because a thread maps nothing that its
+    process has mapped before."""
     def seconds(size):
         start = time.monotonic()
         h.run(h.profwrap("--no-merge", "--ring-size", size, "-o", "out" + size, h.program("plain"),
@@ -334,7 +337,7 @@ def without_pids(output):
 
 @h.case
 def what_mpi_says_of_the_start():
-    """MPI_INFO_ENV has the program's name and arguments, not profwrap's."""
+    """MPI_INFO_ENV has the program's name and arguments, not those of profwrap."""
     program = h.program("infoenv")
     for arguments in ((), ("--steps", "3", "a b")):
         alone = h.run(h.mpirun(2, program, *arguments))

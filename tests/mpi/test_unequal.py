@@ -1,4 +1,5 @@
-"""Ranks with unequal work by design: told as an imbalance, while slow ranks are still found."""
+"""Ranks whose work is unequal by design. The report shows an imbalance, and still finds slow
+ranks."""
 
 import json
 import sys
@@ -22,7 +23,8 @@ def imbalances(file):
 
 
 def persistent(file):
-    """Named in most steps: on a busy machine ranks are slow in a few for real."""
+    """Ranks that are named in most steps. On a busy machine, ranks really are slow in a few
+    steps."""
     return {int(r["rank"]) for r in file["stragglers"][:] if 2 * r["steps_hit"] >= STEPS}
 
 

@@ -1,5 +1,5 @@
-"""Windows of recording: a schedule by step numbers, stops and starts by the program, what crosses
-their edges, and what the merge makes of them."""
+"""Recording windows: schedules by step number, starts and stops by the program, operations that
+cross the edges, and the merge of such files."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def scheduled(schedule, mode, amount, *options):
 
 @h.case
 def crossing():
-    """Requests, communicators and collectives that cross the edges: matched without a remainder."""
+    """Requests, communicators and collectives that cross the edges of windows are all matched."""
     done = scheduled("skip_first=2,wait=2,warmup=1,active=2,repeat=3", "cross", 30)
     h.equal(done.stdout, same_output("cross", 30), "standard output")
     wanted = [("schedule", (4, 4), (5, 6)), ("schedule", (9, 9), (10, 11)),
@@ -95,7 +95,8 @@ def crossing():
 
 
 def restricted_to_steps():
-    """report --steps, of the run above: an Iallreduce and an Allreduce in each step, two Barriers."""
+    """`report --steps` of the run above. Each step has an Iallreduce, an Allreduce and two
+    Barriers."""
     part = json.loads(h.run(h.profwrap("report", "--format", "json", "--steps", "5,10-11", "out")).stdout)
     h.equal((part["steps"]["measured"], part["job"]["restricted_to_steps"]), (3, "5,10-11"), "steps")
     counts = {}
@@ -116,8 +117,8 @@ def restricted_to_steps():
 
 @h.case
 def steps_that_go_back_and_repeat():
-    """By a schedule, too, all ranks record the same ones, as often as the program went through them;
-    the merge takes the first of each, and says so."""
+    """All ranks record the same steps, as often as the program ran them, also with a schedule. The
+    merge uses the first of each, and says so."""
     greatest = 2**63 - 1
     plain = same_output("astray", 10)
     walked = [*range(10), *range(5, 10), 9, 9, 9, greatest]
@@ -137,7 +138,7 @@ def steps_that_go_back_and_repeat():
 
 @h.case
 def steps_by_names_of_ranges():
-    """A schedule goes by steps that only NVTX tells, in whatever way."""
+    """A schedule also follows steps that only NVTX marks, by each of its kinds of ranges."""
     h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge", "--schedule",
                                   "skip_first=2,wait=2,warmup=1,active=3,repeat=2"),
                    h.program("nvtxsteps"), 30))
@@ -160,7 +161,8 @@ def steps_by_names_of_ranges():
 
 @h.case
 def pauses():
-    """profwrap_stop() and _start() within steps: ranges stay balanced, such steps are not measured."""
+    """The program calls profwrap_stop() and profwrap_start() within steps. Ranges stay balanced,
+    and such steps are not measured."""
     done = h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge"), h.program("windows"), "verbs", 6))
     # profwrap_active() is 1 in the three steps without a stop.
     plain = float(same_output("verbs", 6).split()[1])
@@ -182,7 +184,7 @@ def pauses():
 
 @h.case
 def start_paused():
-    """Nothing at all until the program starts it."""
+    """Nothing is recorded until the program starts the recording."""
     h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge", "--start-paused"), h.program("windows"),
                    "verbs", 4))
     file = h.open_complete("out")
@@ -194,7 +196,8 @@ def start_paused():
 
 @h.case
 def pcontrol():
-    """0 stops, 1 starts at the run's level, 2 starts at the highest."""
+    """MPI_Pcontrol(0) stops, 1 starts at the level of the run, and 2 starts at the highest
+    level."""
     h.run(h.mpirun(2, *h.profwrap("-o", "out", "--no-merge", "--level", "0"), h.program("windows"),
                    "levels", 9))
     file = h.open_complete("out")
@@ -205,7 +208,7 @@ def pcontrol():
 
 @h.case
 def stragglers():
-    """A rank that is late inside a window is named; the same outside it is not."""
+    """A rank that is late inside a window is named. A rank that is late only outside is not."""
     for where, wanted in (("20-49", [2]), ("60-89", [])):
         folder = "out" + where
         h.run(h.mpirun(N, *h.profwrap("-o", folder, "--no-merge", "--schedule",
@@ -219,7 +222,7 @@ def stragglers():
 
 @h.case
 def bad_arguments():
-    """One line and status 2."""
+    """Each bad argument gives one line and status 2."""
     for text in ("active=0", "active=-1", "wait=2", "activ=1", "active=1,active=1",
                  "active=99999999999999999999", "active", ","):
         done = h.run(h.profwrap("--schedule", text, "true"), status=2)
