@@ -48,7 +48,7 @@ ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
 
 
 def plan(number):
-    """Run `number` of the battery: everything is drawn from it alone."""
+    """Run `number` of the battery. All its properties are drawn from this number."""
     draw = random.Random(1000 + number)
     kind = KINDS[number % len(KINDS)]
     run = {"number": number, "kind": kind, "ranks": draw.choice(RANKS),
@@ -93,7 +93,8 @@ def make(run, directory):
 
 
 def hit_steps(file, row):
-    """The steps that a verdict is about: its window, or within it those far above the others."""
+    """The steps that a verdict is about: the steps of its window or, if at most half of these are
+    hit, only those far above the other ranks."""
     span = list(range(int(row["first_step"]), int(row["last_step"]) + 1))
     if 2 * int(row["steps_hit"]) > len(span):
         return set(span)
@@ -105,7 +106,7 @@ def hit_steps(file, row):
 
 
 def read(directory):
-    """What the cluster file says: stragglers, links, and the replay's residual."""
+    """The findings of the cluster file: stragglers, links, and the residual of the replay."""
     with h5py.File(os.path.join(directory, "cluster.h5")) as file:
         names = h5py.check_enum_dtype(file["stragglers"].dtype["phase"])
         phases = {value: name for name, value in names.items()}
@@ -159,7 +160,7 @@ def judge_case(case):
 
 
 def planned():
-    """The cases that were asked for."""
+    """The requested cases."""
     first, _, last = options.seeds.partition("-")
     first, last = int(first), int(last or first)
     if last >= cases.HELD_OUT and not options.held_out:
@@ -195,7 +196,7 @@ def score_cases(pool):
 
 
 def conclude_cases(results):
-    """Whether every figure is within its budget; one of which there is no case is."""
+    """Whether every figure is within its budget. A figure without cases counts as within."""
     within = True
     for name, right, count in casescore.figures(results):
         budget = casescore.budget(name, count)
@@ -217,7 +218,7 @@ def must_be_found(result, fault):
 
 
 def is_predicted(gain, truth, elapsed):
-    """Within 10 % of the truth; a gain that is lost in a thousandth of the run has no percentage."""
+    """Whether the gain is within 10 % of the truth, or within a thousandth of the run."""
     return abs(gain - truth) <= max(0.1 * truth, elapsed / 1000)
 
 
@@ -226,7 +227,7 @@ def jaccard(a, b):
 
 
 def score(results):
-    """Every verdict on a rank, and every one that should have been given, one row each."""
+    """One row for every verdict on a rank, and for every verdict that is missing."""
     rows = []
     for result in results:
         fault = slowing(result)
@@ -291,8 +292,9 @@ def count_slow_steps(run):
 
 
 def link_figures(results, long):
-    """Links can be told apart where nothing hides their messages (halo). They are judged by the mean
-    of the whole run: `long` are those that were slow for a third of it or more."""
+    """Links can be told apart only where nothing hides their messages (halo). They are judged by
+    the mean over the whole run, so `long` has the links that were slow for a third of it or
+    more."""
     runs = [r for r in results if r["kind"] == "slow_link" and r["pattern"] == "halo" and
             (3 * count_slow_steps(r) >= r["steps"]) == long]
     right = [r for r in runs if r["links"] and all(

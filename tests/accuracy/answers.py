@@ -20,7 +20,7 @@ PARTS = {"start_up": "late start", "tail": "at the end"}  # words that casescore
 
 
 def check(entry):
-    """One clear sentence about what is wrong with an entry, or None."""
+    """A sentence about the fault of an entry, or None."""
     if not isinstance(entry, dict) or entry.get("scope") not in SCOPES:
         return f"an entry must be an object with 'scope' one of {', '.join(SCOPES)}"
     missing = [key for key in SCOPES[entry["scope"]] if key not in entry]
@@ -28,7 +28,7 @@ def check(entry):
 
 
 def said_of(entry):
-    """An entry as casescore sees an answer."""
+    """The entry, in the form in which casescore takes an answer."""
     if entry is None:
         return {"text": "", "scope": "none", "who": None, "row": None, "rows": []}
     who = {"rank": entry.get("rank"), "host": entry.get("host"),
@@ -42,7 +42,7 @@ def said_of(entry):
 
 
 def right_in(truth):
-    """For a tool that knows hosts only, the host of the rank at fault is right, too."""
+    """For a rank at fault, its host is also right, because some tools know only hosts."""
     def is_right(said, fault):
         if fault["scope"] == "rank" and said["scope"] == "host":
             return said["who"] == f"node{fault['rank'] // truth['ranks_per_host']:04d}"
@@ -51,7 +51,7 @@ def right_in(truth):
 
 
 def is_wrong(entry, truth):
-    """A rank, host or link that is named and not at fault."""
+    """Whether the entry names a rank, host or link that is not at fault."""
     if entry["scope"] in ("all", "network", "role"):
         return False
     if entry["scope"] == "rank" and casescore.is_guilty(entry, truth):
@@ -61,7 +61,8 @@ def is_wrong(entry, truth):
 
 
 def score(truth, named, bare=False):
-    """One case; `also` counts those named who are not at fault, after the first."""
+    """Scores one case. `also` is the number of entries after the first one that name somebody not
+    at fault."""
     for entry in named:
         problem = check(entry)
         if problem:
@@ -76,8 +77,8 @@ def share(count, of):
 
 
 def line_of(name, results):
-    """Right first, wrong first, wrong names, fault-free runs that name somebody; and of the runs
-    whose steps are marked: right first."""
+    """A line of the table: right first, right first in runs with marked steps, wrong first, wrong
+    names, and fault-free runs that name somebody."""
     must = [r for r in results if r["must"]]
     quiet = [r for r in results if "lost_share" not in r]
     marked = [r for r in must if not r["bare"]]
@@ -89,7 +90,7 @@ def line_of(name, results):
 
 
 def by_class(tools):
-    """A line for each class: of each tool, right first and wrong first."""
+    """A line for each class, with right first and wrong first of each tool."""
     first = next(iter(tools.values()))
     lines = ["| class | must be found | " + " | ".join(tools) + " |", "|---" * (2 + len(tools)) + "|"]
     for name in dict.fromkeys(r["class"] for r in first):
@@ -105,8 +106,8 @@ def by_class(tools):
 
 
 def tables(tools):
-    """Lines of both tables; `tools` are the results of each, with the case's class and whether it
-    is bare."""
+    """The lines of both tables. `tools` has each tool's results, with the class of the case and
+    whether it is bare."""
     lines = ["| tool | right first | of marked runs | wrong first | wrong names | "
              "fault-free runs named |", "|---|---|---|---|---|---|"]
     lines += [line_of(name, results) for name, results in tools.items()]
@@ -114,7 +115,7 @@ def tables(tools):
 
 
 def print_peers(results):
-    """Prints what accuracy.py found with --peers."""
+    """Prints the results of accuracy.py --peers."""
     tools = {"profwrap": results}
     for name in results[0]["peers"] if results else ():
         tools[name] = [{"class": r["class"], "bare": r["bare"], **r["peers"][name]} for r in results]

@@ -9,19 +9,19 @@ PHASES = ["data", "forward", "backward", "optimizer"]
 
 
 def window(draw, steps, least=10):
-    """Steps A-B: all, half or a fifth of them."""
+    """Steps A-B: all steps, half or a fifth of them."""
     length = max(least, draw.choice([steps, steps // 2, steps // 5]))
     first = draw.randrange(steps - length + 1)
     return f"steps={first}-{first + length - 1}"
 
 
 def share_of_run(draw, run, shares=(0.03, 0.05, 0.1, 0.2, 0.4)):
-    """Milliseconds: this share of the run without the fault."""
+    """A time in milliseconds, as a share of the run without the fault."""
     return round(draw.choice(shares) * run["steps"] * run["step_ms"])
 
 
 def stop_window(draw, run):
-    """In steps, or for some time from a step on."""
+    """A window of steps, or a time that begins with a step."""
     if draw.random() < 0.5:
         return window(draw, run["steps"])
     first = draw.randrange(run["steps"] * 2 // 3)
@@ -38,7 +38,7 @@ def burners(draw, run):
 
 
 def at(draw, run):
-    """A step, and how far into it."""
+    """A step, and a time within it."""
     return (f"steps={draw.randrange(run['steps'] * 9 // 10)},"
             f"at_ms={round(draw.random() * run['step_ms'], 2)}")
 
@@ -66,7 +66,7 @@ def added(kind, percents=(5, 10, 20, 50, 100)):
 
 
 def stall(draw, run):
-    """One, or two of which the first is the longer."""
+    """One stall, or two, of which one is longer."""
     first, second = sorted(draw.sample(range(2, run["steps"] - 2), 2))
     lost = draw.choice([2000, 3000, 4000, 6000])
     one = f"stall:rank={run['rank']},ms={lost},steps={first},phase={draw.choice(PHASES)}"
@@ -99,7 +99,8 @@ def slow_all(draw, run):
 
 
 def slow_link(draw, run):
-    """Between hosts: the last rank of one and the first of the next, neighbours in a halo or a ring."""
+    """A link between hosts: from the last rank of one host to the first rank of the next. They are
+    neighbours in a halo and in a ring."""
     host = draw.randrange(1, run["ranks"] // run["per_host"])
     last = host * run["per_host"] - 1
     return (f"slow_link:from={last},to={last + 1},percent={draw.choice([400, 1000, 3000])},"
@@ -112,7 +113,7 @@ def congestion(draw, run):
 
 
 def or_slow(draw, run):
-    """Nothing; or a rank that is slow beside what is drawn into its options."""
+    """Nothing or, in the classes that end with "slow", a slow rank in addition."""
     return added("slow_rank", (20, 50, 100))(draw, run) if run["class"].endswith(" slow") else ""
 
 
@@ -187,7 +188,7 @@ PROGRAMS_OF = {"slow_link": [name for name in PROGRAMS if name.startswith("ring"
 
 
 def plan(name, seed):
-    """Case `seed` of class `name`: the options of `profwrap sim`, and what they were drawn as."""
+    """Case `seed` of class `name`: the options of `profwrap sim`, and the drawn properties."""
     draw = random.Random(f"{name} {seed}")
     drawn = name.removesuffix(" slow")
     run = {"class": name, "seed": seed, "program":

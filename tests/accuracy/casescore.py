@@ -23,7 +23,7 @@ TAIL = re.compile(r"\b(after (the|its) last|tail|at the end|MPI_Finalize|ended l
 
 
 def scope_of(job):
-    """What a first screen that names no rank, host or link says of many of them."""
+    """The scope of a first screen that names no rank, host or link."""
     if CANNOT_TELL.search(job["headline"]):
         return "cannot_tell"
     told = [job["headline"], *(one["text"] for one in job.get("highlights") or ())]
@@ -34,7 +34,8 @@ def scope_of(job):
 
 
 def answer(report):
-    """The subject of the first sentence: its scope and who; of a rank, its row of the table, too."""
+    """The subject of the first sentence: its scope, whom it names, and the row of the table about
+    it."""
     text = " ".join(report["job"]["headline"].split())
     said = {"text": text, "scope": "none", "who": None, "row": None,
             "rows": report["stragglers"], "verdict": report["job"]["verdict"]}
@@ -68,7 +69,8 @@ def answer(report):
 
 
 def is_right(said, fault):
-    """The fault's own subject; of a host, one of its ranks will do, but its kind is wrong."""
+    """Whether the answer names the subject of the fault. For a host, one of its ranks is also
+    right, but not the right kind."""
     if fault["scope"] == "rank":
         return said["scope"] == "rank" and said["who"] == fault["rank"]
     if fault["scope"] == "host":
@@ -91,7 +93,8 @@ def when(fault, steps):
 
 
 def overlaps(row, fault):
-    """A stretch of the run: the same, by its share of both."""
+    """Whether a stretch of the run and the fault share at least half of the time of both
+    together."""
     if row.get("start_ns") is None or fault["start_ns"] < 0:
         return False
     both = min(row["end_ns"], fault["end_ns"]) - max(row["start_ns"], fault["start_ns"])
@@ -100,7 +103,7 @@ def overlaps(row, fault):
 
 
 def is_kind(said, fault, truth, bare=False):
-    """Rank or host, start-up, steps or tail, once or again and again."""
+    """Whether the kind is right: rank or host; start-up, steps or tail; once or repeated."""
     if said["scope"] != fault["scope"]:
         return False
     if fault["part"] == "start_up":
@@ -126,20 +129,22 @@ def cost_of(said):
 
 
 def costs(truth, fault):
-    """Faults of the same kind and rank, more than one: what all of them cost."""
+    """The total loss by the faults of the same kind and rank."""
     same = ("kind", "scope", "rank", "host")
     return sum(f["lost_ns"] for f in losses(truth) if all(f[key] == fault[key] for key in same))
 
 
 def noise_around(fault, truth):
-    """One sigma: of the steps that were hit, or of the work before the first or after the last."""
+    """One sigma of the noise: of the steps that were hit, or of the work before the first step or
+    after the last."""
     if fault["kind"] in ("late_setup", "late_end"):
         return truth["noise"] * truth.get("ends_work_ns", 0)
     return truth.get("noise_all", truth["noise"]) * truth["step_work_ns"] * max(1, len(fault["steps"])) ** 0.5
 
 
 def must_be_found(fault, truth):
-    """3 sigma of the noise around it, and a hundredth of the run."""
+    """Whether the loss is at least 1 % of the run and, except for links, the network and roles, at
+    least 3 sigma of the noise."""
     sigma = noise_around(fault, truth)
     return (fault["lost_ns"] >= FLOOR * truth["elapsed_ns"] and
             (fault["scope"] in ("link", "network", "role") or fault["lost_ns"] >= SIGMAS * sigma))
@@ -158,8 +163,8 @@ def is_guilty(row, truth):
 
 
 def losses(truth):
-    """What the job lost: by faults, and by work that is unequal by design, which no rank is to blame
-    for."""
+    """The losses of the job: by faults, and by work that is unequal by design, which is no rank's
+    fault."""
     found = [f for f in truth["faults"] if f["lost_ns"] > 0]
     found += [{"kind": d["kind"], "scope": "role", "part": "steps", "rank": -1, "host": -1, "peer": -1,
                "ranks": [], "steps": list(range(truth["steps"])), "phase": "none", "cause": "",
@@ -169,8 +174,8 @@ def losses(truth):
 
 
 def score(truth, report, bare=False):
-    """One case: what was asked for, and what profwrap's report gave. Where only MPI calls were recorded
-    (`bare`) no phase is known, and a step of the program may be several of the report."""
+    """Scores one case, from its truth and from the report. Where only MPI calls were recorded
+    (`bare`), no phase is known, and a step of the program may be several steps of the report."""
     said = answer(report)
     result = score_said(truth, said, is_right, bare)
     result["also"] = sum(not is_guilty(row, truth) for row in said["rows"])
@@ -182,7 +187,7 @@ def score(truth, report, bare=False):
 
 
 def score_said(truth, said, is_right, bare=False):
-    """The same of any answer; `is_right` says whether it is about a fault."""
+    """Scores any answer. `is_right` decides whether it is about a fault."""
     lost = losses(truth)
     result = {"headline": said["text"],
               "named": said["scope"] not in NOBODY,
@@ -218,7 +223,7 @@ def score_said(truth, said, is_right, bare=False):
 
 
 def share(rows, key):
-    """"7/9": of those of which it is asked."""
+    """"7/9": 7 of the 9 rows that have the key."""
     asked = [row[key] for row in rows if key in row]
     return f"{sum(asked)}/{len(asked)}" if asked else "-"
 
@@ -234,7 +239,7 @@ def line_of(name, rows, runs):
 
 
 def print_table(results, key, out=sys.stdout):
-    """One line for each value of results[...][key], and one for all."""
+    """Prints one line for each value of results[...][key], and one for all."""
     print("| class | runs | must be found | right first | nobody named | wrong first | wrong rows | "
           "kind | phase | cause | cost |\n|---|---|---|---|---|---|---|---|---|---|---|", file=out)
     for value in dict.fromkeys(result[key] for result in results):
@@ -244,7 +249,7 @@ def print_table(results, key, out=sys.stdout):
 
 
 def figures(results):
-    """Name, share, of how many."""
+    """(name, number of right cases, number of cases)."""
     must = [r for r in results if r["must"]]
     first = [r for r in must if r.get("first")]
     named = [r for r in results if r["named"]]
@@ -263,7 +268,7 @@ BUDGETS = {"recall": 0.97, "precision": 0.99, "right kind": 0.95, "right phase":
 
 
 def budget(name, count):
-    """The least share that figures() may have of `count` cases; None: there is none."""
+    """The least share that a figure may have with `count` cases, or None if there is no budget."""
     if name.startswith("fault-free"):
         return 1 - max(1, count // 1000) / max(1, count)
     return BUDGETS.get(name.split(":")[0])

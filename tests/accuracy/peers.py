@@ -20,12 +20,13 @@ def rank(number):
 
 
 def worst_first(scores):
-    """Ranks by their scores, the highest first; of equals the lowest rank."""
+    """The ranks by their scores, the highest first. Of equal scores the lowest rank comes first."""
     return [rank(r) for r, _ in sorted(scores.items(), key=lambda item: (-item[1], item[0]))]
 
 
 def windows(steps, length):
-    """First and last of every so many steps; what is left over belongs to the last."""
+    """The first and last step of each window of `length` steps. The last window also has the
+    remaining steps."""
     count = max(1, steps // length)
     return [(n * length, steps if n == count - 1 else (n + 1) * length) for n in range(count)]
 
@@ -34,8 +35,9 @@ def windows(steps, length):
 # ranks, or of the rank's own reports until now.
 
 def medians(seen, first, last):
-    """For each rank and section: median wall time, median work, time of all its work. No tool marks
-    what is communication alone, and NCCL's kernels are left out."""
+    """For each rank and section: the median wall time, the median work, and the sum of the work.
+    Sections that only communicate are left out, because no tool marks them, and NCCL's kernels are
+    left out."""
     found = []
     for sections in seen.sections:
         mine = {}
@@ -50,7 +52,7 @@ def medians(seen, first, last):
 
 
 def of_all_ranks(found, which):
-    """Least median of each section that every rank has."""
+    """The least median of each section that every rank has."""
     common = set.intersection(*(set(mine) for mine in found)) if found else set()
     return {name: min(mine[name][which] for mine in found) for name in common}
 
@@ -60,7 +62,8 @@ def ratio(reference, value):
 
 
 def gpu_score(mine, reference):
-    """Mean of the kernels' scores, weighted by their time. A section's work stands for its kernels."""
+    """The mean of the kernels' scores, weighted by their time. The work of a section stands for its
+    kernels."""
     weights = {name: mine[name][2] for name in reference if name in mine}
     total = sum(weights.values())
     return sum(ratio(reference[name], mine[name][1]) * weight
@@ -68,7 +71,7 @@ def gpu_score(mine, reference):
 
 
 def nvrx_scores(found, history):
-    """Lowest of a rank's scores in one report: GPU and sections, relative and individual."""
+    """The lowest of each rank's scores in a report: GPU and sections, relative and individual."""
     wall, work = of_all_ranks(found, 0), of_all_ranks(found, 1)
     scores = []
     for mine, best in zip(found, history):
@@ -155,7 +158,7 @@ def traceml(seen):
 # between ranks; the ranks that start theirs last, two in each iteration, the most frequent two.
 
 def long_calls(seen, least):
-    """{(comm, op): {step: {rank: (start, duration)}}}: the last one of each step."""
+    """{(comm, op): {step: {rank: (start, duration)}}}, with the last call in each step."""
     found = {}
     for r, calls in enumerate(seen.calls):
         step = np.searchsorted(seen.start[r], calls.start, side="right") - 1
@@ -166,7 +169,7 @@ def long_calls(seen, least):
 
 
 def spread(steps):
-    """Mean over the steps of the deviation of the durations between ranks."""
+    """The deviation of the durations between ranks, as a mean over the steps."""
     each = [np.std([duration for _, duration in of.values()], ddof=1)
             for of in steps.values() if len(of) > 1]
     return float(np.mean(each)) if each else -1.0
@@ -193,8 +196,9 @@ def hta(seen, least=HTA_SHARE):
 # benchmark finds slow. A rank's work, a link's transfers against the rest of the run stand for it.
 
 def change_points(series, hazard=1 / 250):
-    """Adams and MacKay's online detection (arXiv 0710.3742), normal data of unknown mean and variance:
-    t is one when, at most 10 values later, a run that began at t has a probability over 0.9."""
+    """Adams and MacKay's online detection (arXiv 0710.3742), for normal data of unknown mean and
+    variance. A time t is a change point if, at most 10 values later, a run that began at t has a
+    probability above 0.9."""
     x = np.asarray(series, dtype=float) / np.median(series)
     mean, kappa, alpha, beta = (np.array([v]) for v in (1.0, 1.0, 1.0, 0.05 ** 2))
     chance, found = np.array([1.0]), set()
@@ -216,7 +220,7 @@ def change_points(series, hazard=1 / 250):
 
 
 def slow_steps(series):
-    """Steps after a change for the worse by 10 % or more, until the change back."""
+    """The steps between a change for the worse by 10 % or more and the change back."""
     bounds = [0, *change_points(series), len(series)]
     means = [float(np.mean(series[a:b])) for a, b in zip(bounds, bounds[1:])]
     slow, normal = np.zeros(len(series), dtype=bool), means[0]
@@ -229,8 +233,8 @@ def slow_steps(series):
 
 
 def suspicious(seen, slow):
-    """Ranks of the groups whose calls take 10 % longer than the median of comparable ones; all ranks
-    where no group has one to compare it with."""
+    """The ranks of groups whose calls take 10 % longer than the median of comparable groups; all
+    ranks, if no group has a comparable one."""
     times = {}
     for r, calls in enumerate(seen.calls):
         step = np.clip(np.searchsorted(seen.start[r], calls.start, side="right") - 1, 0, None)
@@ -249,7 +253,8 @@ def suspicious(seen, slow):
 
 
 def transfers(seen):
-    """{(from, to): [(step, duration)]}: messages from when both ends have begun until received."""
+    """{(from, to): [(step, duration)]}. A transfer lasts from when both ends have begun until the
+    message is received."""
     sends, found = {}, {}
     for r, calls in enumerate(seen.calls):
         for n in [n for n, op in enumerate(calls.op) if op in ("Send", "Isend")]:
@@ -267,7 +272,7 @@ def transfers(seen):
 
 
 def slowdowns(pairs, slow):
-    """{key: mean while slow by mean otherwise} of {key: [(step, time)]}."""
+    """{key: mean in slow steps / mean in other steps}, of {key: [(step, time)]}."""
     found = {}
     for key, of in pairs.items():
         step, time = np.array(of).T
@@ -278,7 +283,7 @@ def slowdowns(pairs, slow):
 
 
 def above(values):
-    """Those 10 % above the median, the highest first."""
+    """The keys whose value is 10 % above the median, the highest first."""
     limit = (1 + GREYHOUND) * np.median(list(values.values())) if values else 0
     return sorted((k for k, v in values.items() if v > limit), key=lambda k: (-values[k], k))
 

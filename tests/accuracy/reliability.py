@@ -18,7 +18,8 @@ def wilson(right, count):
 
 
 def bins(pairs):
-    """[(from, to, count, mean confidence, right)] of [(confidence, right)]; the last has 1.0 in it."""
+    """[(from, to, count, mean confidence, right)] of [(confidence, right)]. The last bin includes
+    1.0."""
     found = []
     for low, high in zip(EDGES, EDGES[1:]):
         inside = [(c, r) for c, r in pairs if low <= c < high or (high == EDGES[-1] and c == high)]
@@ -29,7 +30,8 @@ def bins(pairs):
 
 
 def calibration_error(pairs):
-    """Expected calibration error: mean distance of confidence and share right, weighted by count."""
+    """The expected calibration error: the mean distance between confidence and share of right
+    verdicts, weighted by count."""
     return sum(abs(count * mean - right) for _, _, count, mean, right in bins(pairs)) / len(pairs)
 
 

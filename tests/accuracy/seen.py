@@ -1,5 +1,6 @@
-"""What a tool that watches a job would see of a run: times of steps, marked sections and calls that
-communicate, read from the rank files alone. No truth, and nothing that an analysis has found."""
+"""What a tool that watches a job would see of a run: the times of steps, marked sections and
+communication calls. These are read from the rank files alone, without the truth and without the
+results of an analysis."""
 import glob
 import os
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ PERIOD = 0.95  # autocorrelation of the calls from which on a lag is their perio
 
 @dataclass
 class Calls:
-    """Operations of one rank in the order of their starts, on the cluster's clock."""
+    """The operations of one rank in the order of their starts, on the cluster's clock."""
     op: np.ndarray
     comm: np.ndarray
     start: np.ndarray
@@ -25,7 +26,8 @@ class Calls:
 
 @dataclass
 class Section:
-    """Calls of one section on one rank: in which step, how long, how long of it outside calls."""
+    """The calls of one section on one rank: the step of each, its duration, and the part of it
+    outside MPI calls."""
     step: np.ndarray
     wall: np.ndarray
     work: np.ndarray
@@ -33,8 +35,8 @@ class Section:
 
 @dataclass
 class Seen:
-    """marked: the program marked its steps and sections. Without, iterations are the calls' period,
-    and there are none where the ranks' periods do not agree."""
+    """`marked`: the program marked its steps and sections. Otherwise iterations are the periods of
+    the calls; there are none if the ranks' periods differ."""
     marked: bool
     hosts: list
     start: np.ndarray  # [rank, step], cluster clock
@@ -53,7 +55,7 @@ class Seen:
         return self.start.shape[1]
 
     def total(self, name, what="wall"):
-        """[rank, step]: a section's time in each step, of all of its calls."""
+        """[rank, step]: the time of all calls of a section in each step."""
         table = np.zeros((self.ranks, self.steps))
         for rank, sections in enumerate(self.sections):
             if name in sections:
@@ -63,7 +65,7 @@ class Seen:
 
 
 class Inside:
-    """Time inside calls up to some moment: overlapping calls count once."""
+    """The time inside calls up to some moment. Overlapping calls count once."""
 
     def __init__(self, start, end):
         order = np.argsort(start, kind="stable")
@@ -86,8 +88,7 @@ class Inside:
 
 
 def period_of(calls):
-    """For a sequence of numbers, the first lag at which its autocorrelation is 0.95 or more; None
-    without one."""
+    """The first lag at which the autocorrelation of the numbers is 0.95 or more, or None."""
     sequence = np.asarray(calls, dtype=float)
     if len(sequence) < 4:
         return None
@@ -102,7 +103,7 @@ def period_of(calls):
 
 
 def iterations_of(calls):
-    """Starts and ends of the iterations of one rank's calls, by their period."""
+    """The starts and ends of the iterations of one rank's calls, from their period."""
     _, numbers = np.unique(np.array([f"{op} {size}" for op, size in zip(calls.op, calls.bytes)]),
                            return_inverse=True)
     lag = period_of(numbers)
@@ -120,7 +121,7 @@ def names_of(h5py, dataset, name):
 
 
 def to_cluster(clock, times):
-    """Local times on the cluster's clock; without knots as they are."""
+    """Converts local times to the cluster's clock. Without knots they stay the same."""
     if not len(clock):
         return times.astype(np.int64)
     shift = np.interp(times, clock["local_ns"], clock["offset_ns"].astype(float))
@@ -164,7 +165,7 @@ def groups_of(file):
 
 
 def read(directory):
-    """The run in a directory, from its rank files."""
+    """Reads the run in a directory from its rank files."""
     import h5py
     seen = Seen(True, [], None, None, None)
     bounds, insides = [], []

@@ -20,7 +20,7 @@ def case(function):
 
 
 def fault(**changes):
-    """Rank 3 of 8, 2 s in step 10 of a run of 20 s."""
+    """Rank 3 of 8 loses 2 s in step 10 of a run of 20 s."""
     return {"kind": "stall", "scope": "rank", "part": "steps", "rank": 3, "host": 0, "peer": 0,
             "ranks": [3], "steps": [10], "phase": "forward", "cause": "blocked_off_cpu",
             "lost_ns": 2 * S, "start_ns": 5 * S, "end_ns": 7 * S, **changes}
@@ -55,7 +55,8 @@ def a_right_verdict_is_right_in_all():
 
 @case
 def late_set_up_must_be_found_above_the_noise_of_the_set_up():
-    """1 % of 40 s of work before the first step is 0.4 s; three times that is 1.2 s."""
+    """The noise is 1 % of 40 s of work before the first step, 0.4 s. The limit is three times that,
+    1.2 s."""
     nobody = report("No rank held the job back: 100 steps of 100 ms.")
     for kind, lost, must in (("late_setup", 1.1, False), ("late_end", 1.1, False), ("late_setup", 1.3, True),
                              ("late_end", 1.3, True), ("late_start", 0.3, True)):

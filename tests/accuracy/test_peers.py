@@ -23,8 +23,9 @@ def case(function):
 
 
 def run(ranks=4, steps=60, per_host=2, slow=None, step_ms=10):
-    """data 1, forward 3, backward 5, optimizer 1 ms of work in each step of each rank; `slow(rank,
-    step, part)` is a factor. Steps last as long as the slowest rank's, and 0.2 ms for an Allreduce."""
+    """A run with 1 ms of work in data, 3 in forward, 5 in backward and 1 in optimizer, in each step
+    of each rank. slow(rank, step, part) is a factor. A step lasts as long as that of the slowest
+    rank, and 0.2 ms for an Allreduce."""
     factor = slow or (lambda rank, step, part: 1)
     base = dict(zip(PARTS, (1 * MS, 3 * MS, 5 * MS, 1 * MS)))
     work = {part: np.array([[base[part] * factor(r, s, part) for s in range(steps)]
@@ -43,7 +44,7 @@ def run(ranks=4, steps=60, per_host=2, slow=None, step_ms=10):
 
 
 def reduce_at(start, end):
-    """An Allreduce in each step: from the end of a rank's work to the end of the step."""
+    """An Allreduce in each step, from the end of a rank's work to the end of the step."""
     many, zero = len(start), np.zeros(len(start), dtype=np.int64)
     return seen.Calls(np.array(["Allreduce"] * many, dtype=object), zero, start, end, zero + 1024,
                       zero - 1, zero)
@@ -207,7 +208,7 @@ def truth(*faults):
 
 
 def fault(**changes):
-    """Rank 5 of 8 on the second of two hosts, 2 s in step 10 of 20 s."""
+    """Rank 5 of 8, on the second of two hosts, loses 2 s in step 10 of a run of 20 s."""
     return {"kind": "stall", "scope": "rank", "part": "steps", "rank": 5, "host": 0, "peer": 0,
             "ranks": [5], "steps": [10], "phase": "forward", "cause": "blocked_off_cpu",
             "lost_ns": 2000 * MS, "start_ns": 5000 * MS, "end_ns": 7000 * MS, **changes}
@@ -271,7 +272,7 @@ def the_tables_count_what_they_say():
 
 
 def write_rank(directory, number, steps, sections, calls):
-    """A rank file with those rows alone; its clock is 1000 ns behind the cluster's."""
+    """Writes a rank file with these rows only. Its clock is 1000 ns behind the cluster's."""
     comm = np.dtype([("start", "i8"), ("end", "i8"), ("op", enum("Allreduce", "Wait", "Iallreduce")),
                      ("flags", "u1"), ("comm", "i4"), ("sent_bytes", "i8"), ("recv_bytes", "i8"),
                      ("peer", "i4"), ("tag", "i4")])

@@ -31,7 +31,7 @@ def vc(*arguments, check=True):
 
 
 def true_offsets():
-    """Host name to its clock minus the machine's, ns."""
+    """{host name: its clock minus the machine's clock, ns}."""
     rows = [line.split() for line in vc("truth").stdout.splitlines()]
     return {row[0]: int(row[1]) for row in rows}
 
@@ -42,7 +42,7 @@ def attribute(file, name):
 
 
 def judge(what, pairs):
-    """What is wrong with (error, bound) pairs."""
+    """The faults of (error, bound) pairs."""
     errors, bounds = [abs(pair[0]) for pair in pairs], [pair[1] for pair in pairs]
     if not pairs:
         return [f"{what}: nothing to compare"]
@@ -52,7 +52,7 @@ def judge(what, pairs):
 
 
 def check(what, truth, least_knots):
-    """Rank files and merged maps of the run in `out`."""
+    """Checks the rank files and the merged maps of the run in `out`."""
     wrong, pairs, merged, hosts = [], [], [], {}
     files = sorted(glob.glob(os.path.join(out, "rank-*.h5")))
     for path in files:
@@ -93,7 +93,7 @@ def run(what, truth, least_knots, options, steps, meanwhile=None):
 
 
 def freeze_a_host():
-    """For a second, in the middle: its clock goes on meanwhile."""
+    """Freezes a host for a second, in the middle of the run. Its clock goes on meanwhile."""
     time.sleep(3)
     vc("freeze", "h3")
     time.sleep(1)

@@ -32,7 +32,7 @@ def vc(*arguments, check=True, **more):
 
 
 def run_in(out):
-    """What is wrong with a run in this directory."""
+    """The faults of a run in this directory."""
     folder = os.path.join(work, "launch-bin")
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(folder, exist_ok=True)

@@ -25,7 +25,7 @@ def environment():
 
 
 def complaint(command):
-    """What is wrong with how a command ended; None: nothing."""
+    """The fault in how a command ended, or None."""
     try:
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               timeout=PATIENCE_S, env=environment())
@@ -46,7 +46,7 @@ def complaint(command):
 
 
 def complaints(path, kinds, profwrap=None):
-    """All that is wrong with how the commands that read files of these kinds take this one."""
+    """All faults in how the commands that read files of these kinds handle this file."""
     profwrap = profwrap or os.path.join(ROOT, "build", "bin", "profwrap")
     if not os.path.exists(profwrap):
         return [f"there is no {profwrap}: nothing was tried"]
@@ -56,7 +56,7 @@ def complaints(path, kinds, profwrap=None):
 
 
 def read_rank(profwrap, path, scratch):
-    """The commands, each started when those before have ended."""
+    """Runs the commands, each after the previous ones have ended."""
     shutil.copy(path, os.path.join(scratch, "rank-00003.h5"))
     yield [profwrap, "dump", path]
     yield [profwrap, "merge", "-q", scratch]

@@ -35,7 +35,7 @@ OPCODES += [bytes([code]) for code in range(0x80, 0x99)]
 
 
 def mutate_pickle(data, random):
-    """Bytes and operations that are changed, put in, left out, or there twice."""
+    """Changes, inserts, removes or repeats bytes and operations."""
     for _ in range(random.randrange(1, 5)):
         at, n = random.randrange(len(data) + 1), random.randrange(1, 9)
         put = random.choice([random.choice(OPCODES), random.randbytes(n), data[at : at + n * 8],
@@ -101,7 +101,8 @@ def own_memory():
 
 
 def limit_memory(path):
-    """For one input; what the process has already is not the input's."""
+    """Limits the memory for one input. Memory that the process already has does not count for the
+    input."""
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")  # the peak begins anew
@@ -112,7 +113,7 @@ def limit_memory(path):
 
 
 def read_inputs(reader, paths, folder, kind, tell):
-    """In the child: a line of JSON for each input, begun and ended."""
+    """Runs in the child. Writes a line of JSON at the begin and at the end of each input."""
     read = {"load": read_run, "pickle": read_pickle}[reader]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for path in paths:
@@ -131,7 +132,7 @@ def read_inputs(reader, paths, folder, kind, tell):
 
 
 def run_child(reader, paths, folder, kind):
-    """What the child told, and how it ended."""
+    """The lines that the child wrote, and its exit status."""
     ends = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -163,7 +164,8 @@ class Sums:
         print(f"  {kind}: {name}: {why}", flush=True)
 
     def count(self, lines, status, first):
-        """What a child told that was to begin with the input `first`, and how it ended."""
+        """Counts the inputs of a child from the lines that it wrote and its exit status. Its first
+        input was to be `first`."""
         ended = {line["path"]: line for line in lines if "wrong" in line}
         self.executions += len({line["path"] for line in lines})
         for line in ended.values():

@@ -1,4 +1,4 @@
-"""Everything that profwrap.load() gives of a directory is asked for, whatever is in its files."""
+"""Reads everything that profwrap.load() offers for a directory, whatever its files contain."""
 
 import profwrap
 
@@ -33,7 +33,7 @@ def _read_rank(run, number, wrong):
 
 
 def read_everything(path):
-    """What is wrong with how load() takes the directory: a list of texts."""
+    """The faults in how load() handles the directory, as a list of texts."""
     wrong = []
     try:
         run = profwrap.load(path, pandas=False)

@@ -49,7 +49,8 @@ class Case(unittest.TestCase):
         return os.path.join(self.scratch, "fuzzer")
 
     def fuzzer(self, *lines):
-        """A shell script in the place of a fuzzer; in it $new is where inputs are kept."""
+        """A shell script in place of a fuzzer. In the script, $new is the folder for kept
+        inputs."""
         with open(self.program(None), "w") as file:
             file.write("#!/bin/sh\nfor word; do case $word in -artifact_prefix=*) new=${word#*=};; "
                        "esac; done\n" + "\n".join(lines) + "\n")
@@ -114,7 +115,7 @@ class Runs(Case):
 
 class Crashes(Case):
     def crash(self, frame, *, again, name="crash-1"):
-        """A fuzzer that keeps one input, on which it ends in the frame once or always."""
+        """A fuzzer that keeps one input. With this input it ends in the frame, once or always."""
         rerun = f"echo '{frame}' >&2; exit 77" if again else "exit 0"
         self.fuzzer(f"[ \"$new\" ] || {{ {rerun}; }}", f": > ${{new}}{name}",
                     f"echo '{frame}' > ${{ASAN_OPTIONS##*log_path=}}.1",

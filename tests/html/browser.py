@@ -55,7 +55,8 @@ def out(*names):
 
 
 def run(name):
-    """The directory of a merged run; made under another name, so that half of one is never used."""
+    """The directory of a merged run. It is made under another name first, so that no test uses an
+    incomplete run."""
     folder = out("runs", name)
     if not os.path.exists(folder):
         part = f"{folder}.{os.getpid()}"
@@ -69,7 +70,7 @@ def run(name):
 
 
 def page_of(folder, name):
-    """The HTML report of a directory, as a file of the caller's."""
+    """Writes the HTML report of a directory to a file of this name."""
     path = os.path.abspath(f"{name}.html")
     h.run(h.profwrap("report", "--format", "html", "-o", path, folder), timeout=120)
     return path
@@ -89,7 +90,7 @@ def selenium():
 
 @contextlib.contextmanager
 def chromium(width=1280, height=800, dark=False):
-    """A browser without a window, with its console kept."""
+    """A headless browser whose console messages are kept."""
     webdriver = selenium()
     from selenium.webdriver.chrome.service import Service
     binary = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -119,7 +120,7 @@ def resize(browser, width, height):
 
 
 def visit(browser, path, address="overview"):
-    """Opens a page of the report from disk, and returns when it is drawn."""
+    """Opens a page of the report from disk. Returns when it is drawn."""
     browser.get("about:blank")
     browser.get(f"file://{path}#{address}")
     await_page(browser, address)
@@ -140,7 +141,7 @@ def go(browser, address):
 
 
 def console(browser):
-    """What the page complained about since this was last asked."""
+    """The messages on the console since the last call."""
     return [entry["message"] for entry in browser.get_log("browser")]
 
 
@@ -153,7 +154,7 @@ def find(browser, selector):
 
 
 def text(browser, selector):
-    """The text of an element that may be drawn anew just now."""
+    """The text of an element, even if the page is just drawing it again."""
     from selenium.common.exceptions import StaleElementReferenceException
     for _ in range(20):
         try:
@@ -164,7 +165,7 @@ def text(browser, selector):
 
 
 def shoot(browser, name, whole=False):
-    """Keeps a picture in the build directory, of the screen or of the whole page."""
+    """Saves a picture in the build directory, of the screen or of the whole page."""
     script = "return [innerWidth, innerHeight, document.documentElement.scrollHeight]"
     width, height, full = browser.execute_script(script)
     if whole:
@@ -176,7 +177,7 @@ def shoot(browser, name, whole=False):
 
 
 def rows(browser, title):
-    """The body rows, as lists of text, of the table below a heading of this text."""
+    """The body rows of the table below the heading with this text, as lists of text."""
     return browser.execute_script("""
         const heading = [...document.querySelectorAll("h2, h3")]
             .find((one) => one.textContent === arguments[0]);

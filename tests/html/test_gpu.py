@@ -16,7 +16,7 @@ def panel(browser, title):
 
 
 def cells(browser, title):
-    """The table below a heading, as dictionaries by column, of what is in its first rows."""
+    """The first rows of the table below a heading, as dictionaries by column."""
     heads = [one.text for one in panel(browser, title).find_elements("css selector", "th button")]
     return [dict(zip(heads, row, strict=True)) for row in b.rows(browser, title)]
 
@@ -145,7 +145,8 @@ def clocks_power_and_temperature_are_drawn():
 
 
 def measured_run():
-    """Two ranks share a measured GPU, and the program says what its model needs: a run of its own."""
+    """Makes another run: two ranks share a measured GPU, and the program says how many FLOPs its
+    model needs."""
     h.run(h.profwrap("sim", "--gpu", "-r", "4", "-s", "20", "measured"))
     for rank in range(4):
         with h.h5py().File(f"measured/rank-{rank:05d}.h5", "a") as file:

@@ -63,7 +63,8 @@ def first_screen_names_rank_phase_cost_and_advice():
 
 @h.case
 def pictures_of_the_readme():
-    """docs/images are copies of what this leaves in the build directory."""
+    """The files in docs/images are copies of the pictures that this test leaves in the build
+    directory."""
     with b.chromium(1200, 760) as browser:
         path = b.page_of(b.run("readme"), "readme")
         for page, top in (("overview", "header"), ("stragglers/rank/7", "main section")):
@@ -74,7 +75,7 @@ def pictures_of_the_readme():
 
 
 def brightest_rows(browser):
-    """The mean brightness of each row of the heatmap between two shares of its width."""
+    """The mean brightness of each row of the heatmap, between 22 % and 60 % of its width."""
     return browser.execute_script("""
         const canvas = document.getElementById("heatmap"), [from, to] = arguments;
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -110,7 +111,7 @@ def the_straggler_is_the_marked_row_and_the_bright_cells():
 
 
 def text_line(folder, section, begin):
-    """The cells of the first line of a section of the text report that begins so."""
+    """The cells of the first line with this beginning in a section of the text report."""
     words = h.lines(h.run(h.profwrap("report", "--section", section, folder)).stdout)
     line = next(one.strip() for one in words if one.strip().startswith(begin))
     return [cell.strip(" *") for cell in re.split("  +", line)]
@@ -214,7 +215,7 @@ def a_click_on_the_heatmap_leads_to_the_rank():
 
 
 def spoil(path):
-    """Puts hostile text wherever a cluster file has text."""
+    """Replaces all text in a cluster file by hostile text."""
     h5py = h.h5py()
     import numpy  # which h5py needs
     with h5py.File(path, "r+") as file:
@@ -298,7 +299,8 @@ def operators_can_be_found_sorted_and_looked_into():
 
 @h.case
 def injected_scripts_do_not_run():
-    """The policy is a second fence: here the first one is taken away on purpose."""
+    """The Content Security Policy is a second protection. This test bypasses the first one on
+    purpose."""
     path = b.page_of(b.run("data8"), "page")
     with b.chromium() as browser:
         b.visit(browser, path)

@@ -7,7 +7,7 @@ import harness as h
 
 
 def text_cells(folder, section, begin):
-    """The cells of the first line of a section of the text report that begins so."""
+    """The cells of the first line with this beginning in a section of the text report."""
     words = h.lines(h.run(h.profwrap("report", "--section", section, folder)).stdout)
     line = next(one.strip() for one in words if one.strip().startswith(begin))
     return [cell.strip() for cell in line.split("  ") if cell.strip()]

@@ -142,7 +142,7 @@ def all_pages_print_as_one():
 
 
 def check_by_axe(*runs):
-    """runs: (name, whether in the dark)."""
+    """runs: [(name, whether in dark mode)]."""
     try:
         import axe_core_python
     except ImportError:
@@ -237,7 +237,7 @@ def the_matrix_is_of_ranks_or_of_hosts():
 
 
 def with_operators(folder, count):
-    """Replaces the operators of a cluster file by many, whose self time falls from the first."""
+    """Replaces the operators of a cluster file by `count` operators, with falling self times."""
     h5py = h.h5py()
     import numpy  # which h5py needs
     with h5py.File(os.path.join(folder, "cluster.h5"), "r+") as file:

@@ -1,4 +1,5 @@
-"""The analysis objects reach no MPI, HDF5, input, output or heap.   analysis_pure.py NM OBJECT..."""
+"""Checks that the analysis objects use no MPI, HDF5, input, output or heap. analysis_pure.py NM
+OBJECT..."""
 
 import re
 import subprocess

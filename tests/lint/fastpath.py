@@ -29,7 +29,7 @@ def is_counted(line):
 
 
 def functions(root, name):
-    """name -> (file, lines) of the inline functions of a file."""
+    """{name: (file, lines)} of the inline functions of a file."""
     source = COMMENT.sub("", tree.text(root, name) or "")
     for match in INLINE.finditer(source):
         yield match.group(1), (name, [line for line in match.group(0).splitlines() if is_counted(line)])

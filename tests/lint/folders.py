@@ -1,4 +1,4 @@
-"""The folders of src/ and which include which: for the lint, and for the picture in docs/."""
+"""The folders of src/ and their includes, for the lint and for the picture in docs/."""
 
 import os
 import re
@@ -10,7 +10,7 @@ ENDINGS = (".c", ".cc", ".h", ".def", ".in")
 
 
 def includes(root):
-    """(path, line number, what is included) of every include of our own, relative to src/."""
+    """(path, line number, included file) of every include of our own files, relative to src/."""
     for name in tree.files(root, *ENDINGS):
         if not name.startswith("src/"):
             continue
@@ -21,12 +21,12 @@ def includes(root):
 
 
 def sources(root):
-    """Paths relative to src/ of all that has a place in a folder."""
+    """The paths, relative to src/, of all files that belong to a folder."""
     return [n[len("src/") :] for n in tree.files(root, *ENDINGS) if n.startswith("src/")]
 
 
 def graph(root):
-    """Folder -> the folders that its files include, without itself; "" is src/ and left out."""
+    """{folder: folders that its files include}, without itself. src/ itself ("") is left out."""
     known = {folder for folder in map(os.path.dirname, sources(root)) if folder}
     found = {folder: set() for folder in known}
     for path, _, target in includes(root):
@@ -37,7 +37,8 @@ def graph(root):
 
 
 def cut(edges, depth):
-    """The same graph with folders below `depth` taken as part of those that they are in."""
+    """The same graph, in which folders below `depth` are joined to the folder that contains
+    them."""
     found = {}
     for source, targets in edges.items():
         short = "/".join(source.split("/")[:depth])
@@ -47,7 +48,7 @@ def cut(edges, depth):
 
 
 def reachable(edges, start):
-    """All that can be reached from `start`; `start` itself only by a circle."""
+    """All folders that can be reached from `start`; `start` itself only through a cycle."""
     seen, todo = set(), [start]
     while todo:
         for target in edges.get(todo.pop(), ()):
@@ -69,14 +70,15 @@ def circles(edges):
 
 
 def circles_at_every_depth(edges):
-    """The circles of the folders themselves, and of the folders that these are in."""
+    """The cycles of the folders themselves, and of the folders that contain them."""
     depths = range(1, 1 + max((f.count("/") + 1 for f in edges), default=0))
     found = {tuple(circle) for depth in depths for circle in circles(cut(edges, depth))}
     return sorted(list(circle) for circle in found)
 
 
 def levels(edges):
-    """Folder -> its floor: 0 where it includes none, else one above the highest it includes."""
+    """{folder: level}. The level is 0 for a folder that includes no other, else one more than the
+    highest level that it includes."""
     floors = {}
 
     def floor(folder):

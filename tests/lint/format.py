@@ -1,4 +1,4 @@
-"""Every C file is as clang-format 14 leaves it.   format.py ROOT"""
+"""Checks that clang-format 14 would change no C file. format.py ROOT"""
 
 import os
 import re

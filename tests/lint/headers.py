@@ -1,4 +1,5 @@
-"""Every header compiles alone, and twice in a row.   headers.py ROOT CC [FLAG...]"""
+"""Checks that every header compiles alone, and when it is included twice. headers.py ROOT CC
+[FLAG...]"""
 
 import glob
 import os
@@ -24,7 +25,7 @@ def output(*command):
 
 
 def reached(root, target, seen):
-    """Adds to seen all that target includes, directly or through our own headers."""
+    """Adds to `seen` all headers that `target` includes, directly or through our own headers."""
     if target in seen:
         return
     seen.add(target)
@@ -36,7 +37,7 @@ def reached(root, target, seen):
 
 
 def mpi_flags(target):
-    """Where the mpi.h is; of a header for programs of MPICH, that of MPICH."""
+    """The include path of mpi.h. For a header of MPICH programs, it is that of MPICH."""
     if not target.endswith("_mpich.h"):
         return output("mpicc", "--showme:compile")
     return ["-I" + folder for folder in glob.glob("/usr/include/*/mpich") or ["/no/mpich"]]
@@ -51,7 +52,7 @@ def library_flags(seen, target):
 
 
 def compile_alone(root, compiler, flags, target):
-    """What the compiler says against target; empty if nothing."""
+    """The compiler's messages about `target`; empty if there are none."""
     seen = set()
     reached(root, target, seen)
     command = [compiler, "-fsyntax-only", "-std=c11", *WARNINGS, "-x", "c", "-", *flags]

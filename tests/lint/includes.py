@@ -83,7 +83,7 @@ def exists(root, target):
 
 
 def judge(root, path, target):
-    """Why path may not include target; None if it may."""
+    """The reason why `path` may not include `target`, or None if it may."""
     source, wanted = os.path.dirname(path), os.path.dirname(target)
     if target == "profwrap.h":
         return None

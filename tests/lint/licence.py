@@ -1,6 +1,5 @@
-"""The licence is said for every file: REUSE.toml covers the tree, and files that are installed as text, and
-so leave it, say it themselves.   licence.py ROOT
-"""
+"""Checks that the licence is stated for every file. REUSE.toml covers the tree. Files that are
+installed as text leave the tree, so they state the licence themselves. licence.py ROOT"""
 
 import os
 import sys

@@ -1,4 +1,5 @@
-"""Links of Markdown files lead to files of the tree, and to headings in them.   links.py ROOT"""
+"""Checks that links in Markdown files lead to files of the tree, and to headings in them. links.py
+ROOT"""
 
 import os
 import re
@@ -11,7 +12,7 @@ HEADING = re.compile(r"^#+ +(.*?)\s*$", re.M)
 
 
 def anchor(heading):
-    """As GitHub makes it: lower case, without punctuation, spaces to hyphens."""
+    """The anchor that GitHub makes: lower case, without punctuation, hyphens for spaces."""
     plain = re.sub(r"[`*]|\[|\]\([^)]*\)", "", heading).lower()
     return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
 

@@ -1,4 +1,4 @@
-"""No file names a directory of the machine that it was written on.   names.py ROOT"""
+"""Checks that no file names a directory of the machine that it was written on. names.py ROOT"""
 
 import re
 import sys

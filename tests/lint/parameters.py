@@ -32,7 +32,7 @@ DEFINITION = re.compile(r"^[A-Za-z_][\w \t*]*?\b(\w+)\(([^;{}]*)\)[^;{}()]*\n?\{
 
 
 def count(parameters):
-    """How many there are between the parentheses of a definition."""
+    """The number of parameters between the parentheses of a definition."""
     depth, commas = 0, 0
     for char in parameters:
         depth += (char in "([") - (char in ")]")
@@ -41,7 +41,7 @@ def count(parameters):
 
 
 def definitions(source):
-    """(name, number of parameters) of each function that the source defines"""
+    """(name, number of parameters) of each function that the source defines."""
     for match in DEFINITION.finditer(DIRECTIVE.sub("", COMMENT.sub("", source))):
         yield match.group(1), count(match.group(2))
 

@@ -1,4 +1,5 @@
-"""Every shell script parses, and shellcheck, where installed, has nothing against it.  shell.py ROOT"""
+"""Checks that every shell script parses and that shellcheck, if installed, reports nothing.
+shell.py ROOT"""
 
 import re
 import shutil

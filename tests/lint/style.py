@@ -33,7 +33,7 @@ RULE = re.compile(
 
 
 def function_lengths(lines):
-    """(line where the body begins, number of its lines, braces included)"""
+    """(line where the body begins, number of its lines with the braces)."""
     start = None
     for number, line in enumerate(lines, 1):
         if line.startswith("{"):

@@ -1,4 +1,4 @@
-"""The lint of links finds what it is for, in small trees with one fault each."""
+"""Tests that the lint of links finds its faults, in small trees with one fault each."""
 
 import os
 import subprocess

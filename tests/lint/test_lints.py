@@ -1,4 +1,5 @@
-"""The lints of includes and of paths find what they are for, in small trees with one fault each."""
+"""Tests that the lints of includes and of paths find their faults, in small trees with one fault
+each."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What tests of synthetic runs share: their cases, and the options of a run."""
+"""Functions that the tests of synthetic runs share: their cases, and the options of a run."""
 import json
 import os
 import shutil
@@ -17,20 +17,21 @@ def case(function):
 
 
 def profwrap(*words):
-    """Runs it, and returns what it printed."""
+    """Runs profwrap, and returns what it printed."""
     done = subprocess.run([sys.argv[1], *words], stdout=subprocess.PIPE, text=True, check=True,
                           env=ENVIRONMENT)
     return done.stdout
 
 
 def make(name, *options):
-    """A run's directory, in the case's own, which is the working directory."""
+    """Makes a run in the case's own directory, which is the working directory. Returns the run's
+    directory."""
     profwrap("sim", *options, name)
     return name
 
 
 def report(run):
-    """Merges it: its report and truth."""
+    """Merges the run. Returns its report and its truth."""
     profwrap("merge", "-q", run)
     with open(os.path.join(run, "truth.json")) as file:
         return json.loads(profwrap("report", "--format", "json", run)), json.load(file)
@@ -41,7 +42,8 @@ def told(name, *options):
 
 
 def require_h5py():
-    """Ends the program if it is asked for its --list, or is to be skipped for want of h5py."""
+    """Ends the program if it is called with --list, or if it must be skipped because there is no
+    h5py."""
     if sys.argv[1:] == ["--list"]:
         print("\n".join(CASES))
         sys.exit(0)
@@ -55,7 +57,7 @@ def require_h5py():
 
 
 def main():
-    """TEST.py PROFWRAP CASE..., or --list."""
+    """Runs TEST.py PROFWRAP CASE..., or TEST.py --list."""
     if sys.argv[1:] == ["--list"]:
         print("\n".join(CASES))
         return

@@ -1,5 +1,5 @@
-"""FLOP/s and MFU of synthetic runs whose ranks say what their model needs: as worked out here from the
-times of their steps."""
+"""FLOP/s and MFU of synthetic runs whose ranks say how many FLOPs their model needs. The expected
+values are computed here from the times of the steps."""
 import json
 import subprocess
 import sys
@@ -16,7 +16,8 @@ def rank_file(run, rank):
 
 
 def make_run(gpus=True, **names):
-    """Four ranks, on GPUs or not; `names` of GPUs by rank, rN=..., in the place of A100s."""
+    """Makes a run of four ranks, on GPUs or not. The GPUs are A100s, unless `names` gives another
+    name for a rank (rN=...)."""
     run = make("run", "-r", "4", "-s", str(STEPS), *(["--gpu"] if gpus else []))
     for rank in range(4 if gpus else 0):
         with rank_file(run, rank) as file:
@@ -28,7 +29,7 @@ def make_run(gpus=True, **names):
 
 
 def say(run, rank, flops):
-    """In the middle of each step of `flops`, a list of (step, number)."""
+    """Adds a row in the middle of each step of `flops`, a list of (step, FLOPs)."""
     with rank_file(run, rank) as file:
         steps = {int(row["step"]): row for row in file["steps"][()]}
         kind = numpy.dtype([("time", "i8"), ("thread", "u2"), ("flops", "f8")])
@@ -54,7 +55,7 @@ def near(value, wanted):
 
 
 def check_rank(file, rank, needs, peak):
-    """needs: {step: FLOPs}."""
+    """`needs` is {step: FLOPs}."""
     row, = [row for row in file["flops"][()] if row["rank"] == rank]
     measured = {int(row["step"]): i for i, row in enumerate(file["steps"][()])
                 if row["recorded"] == 0}
@@ -119,7 +120,7 @@ def other_types_and_given_peaks():
 
 @case
 def what_is_not_known():
-    """A GPU that is not in the table, a part of one, a rank that says nothing."""
+    """A GPU that is not in the table, a part of a GPU, and a rank that says nothing."""
     run = make_run(r1=b"NVIDIA Something")
     with rank_file(run, 2) as file:
         rows = file["devices"][()]
@@ -138,7 +139,8 @@ def what_is_not_known():
 
 @case
 def flops_given_by_an_option():
-    """The program says nothing: an option does; and without GPUs only a given peak is one."""
+    """The program says nothing, but an option gives the FLOPs. Without GPUs, the peak is known only
+    if an option gives it."""
     run = make_run(gpus=False)
     needs = {s: 3e11 for s in range(STEPS)}
     with merge(run) as file:

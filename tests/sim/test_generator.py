@@ -1,5 +1,5 @@
-"""What `profwrap sim` declares is what it plays: losses worked by hand, samples of /proc that show
-them, and seeds that keep their runs.
+"""`profwrap sim` simulates what it declares: losses computed by hand, samples of /proc that show
+them, and seeds that always give the same run.
 
     test_generator.py PROFWRAP CASE        test_generator.py --list
 """
@@ -42,13 +42,14 @@ def ops(directory, rank):
 
 
 def wall_ns(directory, rank=0):
-    """From the first step's start to the last one's end, as the rank's file has it."""
+    """The time from the start of the first step to the end of the last one, in the rank's file."""
     steps = table(directory, rank, "steps")
     return int(steps["end"][-1] - steps["start"][0])
 
 
 def fault_of(*options):
-    """The only fault of a run, which is as much longer as the truth says."""
+    """Returns the only fault of a run. Checks that the run is longer than a clean run by exactly
+    the loss in the truth."""
     with_fault, clean = sim("fault", *options), sim("clean", *options[:-2])
     fault, = truth(with_fault)["faults"]
     assert fault["lost_ns"] == truth(with_fault)["elapsed_ns"] - truth(clean)["elapsed_ns"]
@@ -56,7 +57,7 @@ def fault_of(*options):
 
 
 def costs(ms, *options):
-    """The same for a fault that lengthens the run by so much, in the truth and in the files."""
+    """Checks that a fault makes the run longer by this time, in the truth and in the files."""
     with_fault, clean, fault = fault_of(*options)
     near(fault["lost_ns"], ms * MS, 0.1 * MS)
     near(wall_ns(with_fault) - wall_ns(clean), ms * MS, 0.1 * MS)
@@ -177,7 +178,8 @@ def waiting_for_a_disk_is_state_d_and_bytes():
 
 @case
 def the_parts_of_a_merged_run_add_up():
-    """Each rank's add up to the run; what a rank lost outside its steps is reported as such."""
+    """The parts of each rank add up to the run. A loss of a rank outside its steps is reported
+    there."""
     for kind, part in (("late_start", "start"), ("late_setup", "setup"), ("late_end", "tail")):
         run = sim("run", "-r", "4", "-s", "50", *PLAIN, "--ends-ms", "200", "--os-samples", "-f",
                   f"{kind}:rank=2,ms=1500")
@@ -199,9 +201,10 @@ def the_parts_of_a_merged_run_add_up():
 
 @case
 def the_set_up_of_a_distant_rank_is_not_cut_short():
-    """In a ring without marks rank 0 goes on for steps until it hears that rank 10 of 16 was long in its
-    set-up. Setup ends with each rank's own first operation: 10 has 60 ms more there, the others alike; 60 of
-    60 steps of 10 ms with 0.2 s around them, 5 % of the run."""
+    """The program is a ring without step marks. Rank 10 of 16 has a long set-up, and rank 0 runs
+    several steps before this delay reaches it. The set-up of a rank ends with its own first
+    operation: rank 10 has 60 ms more there than the other ranks. The run has 60 steps of 10 ms, and
+    0.2 s before and after them."""
     run = sim("run", "-p", "ring", "--message", "64K", "--bare", "-r", "16", "-s", "60", "--step-us", "10000",
               "-n", "1", "--ends-ms", "200", "--os-samples", "-f", "late_setup:rank=10,ms=60")
     subprocess.run([profwrap, "merge", "-q", run], check=True)
@@ -220,7 +223,8 @@ def the_set_up_of_a_distant_rank_is_not_cut_short():
 
 @case
 def parts_that_nothing_divides_are_one():
-    """Without MPI_Init and MPI_Finalize; without steps, of which slices are none."""
+    """Parts without a border between them are one part: without MPI_Init and MPI_Finalize, or
+    without steps. Slices of a run are not steps."""
     for options, known in ((["-s", "50"], ["setup", "steps", "tail"]),
                            (["-s", "1", "--unmarked", "--ends-ms", "200"],
                             ["start", "init", "steps", "finalize", "end"])):
@@ -298,7 +302,7 @@ def what_cannot_be_simulated_is_refused():
 
 
 def lasting(directory, rank, op):
-    """How long each call of this kind took, ns."""
+    """The duration of each call of this operation, ns."""
     events = table(directory, rank, "events/comm")
     chosen = [name == op for name in ops(directory, rank)]
     return (events["end"] - events["start"])[chosen]
@@ -501,7 +505,8 @@ def has(directory, rank, name):
 
 
 def digest(directory, ranks):
-    """A digest of all events and steps; fields are named, so that a new one changes nothing."""
+    """A digest of all events and steps. It uses named fields, so that a new field changes
+    nothing."""
     sums = hashlib.sha256()
     fields = {"events/comm": "start end op comm seq sent_bytes recv_bytes peer tag wait_start",
               "events/range": "start end name kind depth alloc_bytes", "steps": "step start end",

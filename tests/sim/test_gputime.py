@@ -214,7 +214,7 @@ def some_ranks_have_no_gpu():
 
 
 def append(file, path, **fields):
-    """A row like the first, or of zeros, with these fields."""
+    """Appends a row of zeros with these fields."""
     rows = file[path][()]
     row = numpy.zeros(1, rows.dtype)
     for name, value in fields.items():
@@ -255,7 +255,7 @@ def operations_without_times_are_in_no_figure():
 
 
 def change(path, table, **fields):
-    """These fields in all rows of a table, or in those of a list of values."""
+    """Sets these fields in all rows of a table; a list of values has one value per row."""
     with h5py.File(path, "a") as file:
         rows = file[table][()]
         for name, value in fields.items():
@@ -266,7 +266,7 @@ def change(path, table, **fields):
 
 @case
 def each_gpu_once():
-    """Ranks 0 and 1 share a GPU, which has errors and is measured; rank 3 uses two."""
+    """Ranks 0 and 1 share a GPU, which has errors and is measured. Rank 3 uses two GPUs."""
     where_to = os.path.join(where, "run")
     sim(where_to, steps=8)
     path = [os.path.join(where_to, f"rank-{rank:05d}.h5") for rank in range(4)]

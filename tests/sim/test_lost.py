@@ -19,7 +19,8 @@ def replace(file, table, rows):
 
 
 def lose(run, rank, steps, tables, every=1):
-    """The rank's rows in these steps, as if its ring had been full; in so manieth of them only."""
+    """Makes gaps in these steps of the rank, as if its ring had been full. The rows are removed
+    only in steps whose number is a multiple of `every`."""
     with h5py.File(os.path.join(run, f"rank-{rank:05d}.h5"), "r+") as file:
         kinds = h5py.check_enum_dtype(file["events/gap"].dtype["kind"])
         marks = [mark for mark in file["steps"][()] if mark["step"] in steps]

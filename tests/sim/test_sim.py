@@ -63,7 +63,8 @@ def same_seed_same_run_whatever_the_parallelism():
 
 
 def assert_listed(path, lists):
-    """Every table has the fields that the contract lists, no others, and so have enumerations."""
+    """Every table has exactly the fields that the contract lists, and the enumerations have exactly
+    the listed items."""
     known = {items for items in contract.ENUMERATIONS.values()}
     def look(name, item):
         if not isinstance(item, h5py.Dataset) or name in ("strings", "stacks"):
@@ -165,7 +166,8 @@ def datasets(path):
 
 
 def stop_when_matched(output):
-    """Kills a merge once it keeps what it has matched; False when it was too quick."""
+    """Kills a merge as soon as it has stored its matches. Returns False if the merge ended
+    first."""
     child = subprocess.Popen([profwrap, "merge", "-o", output, where], stderr=subprocess.DEVNULL)
     while not os.path.exists(f"{output}.matched-0-of-1") and child.poll() is None:
         time.sleep(0.0005)
@@ -176,7 +178,7 @@ def stop_when_matched(output):
 
 @case
 def diagnostics_of_a_merge():
-    """What each stage decided, and of every rank that was looked at why it is named or not."""
+    """The diagnostics state what each stage decided, and why each examined rank is named or not."""
     sim(where, "-r", "8", "-s", "40", "-f", "slow_rank:rank=3,phase=backward,percent=40")
 
     def merge(log):
@@ -202,7 +204,8 @@ def diagnostics_of_a_merge():
 
 @case
 def a_killed_merge_goes_on():
-    """From where all was matched, to the same result; but not with other files or processes."""
+    """A killed merge continues from its stored matches, and has the same result. It must not
+    continue with other files or another number of processes."""
     sim(where, "-p", "halo", "-r", "32", "-s", "400", "-f", "missing:rank=3")
     whole, output = os.path.join(where, "whole.h5"), os.path.join(where, "again.h5")
     kept, goes_on = f"{output}.matched-0-of-1", "continuing a merge that was interrupted"
@@ -243,8 +246,8 @@ def a_damaged_rest_of_a_merge_is_not_used():
 
 @case
 def merges_at_once_do_not_meet():
-    """Nor do they say anything: one process makes no files but its own beside its output, so no
-    other merge can remove them."""
+    """Several merges at once do not disturb each other and print nothing. A merge of one process
+    makes only its own files beside its output, so no other merge can remove them."""
     runs = [os.path.join(where, f"run{i}") for i in range(8)]
     for run in runs:
         sim(run, "-r", "2", "-s", "3")
@@ -259,8 +262,9 @@ def merges_at_once_do_not_meet():
 
 @case
 def many_hosts_are_aligned_by_what_they_do():
-    """More hosts than are bounded each against each other, and knots that are off by 50 ms: the
-    order of events does better, and the truth, which exact knots are, is inside."""
+    """There are more hosts than the merge bounds pairwise, and the knots are off by 50 ms. The
+    order of events gives smaller errors, and the true offsets, which the exact run has, are within
+    the bounds."""
     shape = ("-r", "96", "-s", "300", "--ranks-per-host", "1", "--step-us", "3000")
     exact, rough = os.path.join(where, "exact"), os.path.join(where, "rough")
     sim(exact, *shape, "--clock-error-ns", "0")
@@ -297,7 +301,7 @@ def unmarked_steps_are_inferred():
 
 
 def keep_events(path, wanted):
-    """Leaves only the rows of /events/comm that are wanted."""
+    """Keeps only the rows of /events/comm that are wanted."""
     with h5py.File(path, "r+") as file:
         rows, kind = file["events/comm"][:], file["events/comm"].dtype
         names = {value: name for name, value in h5py.check_enum_dtype(kind["op"]).items()}
@@ -342,7 +346,8 @@ def runs_without_iterations_are_cut_into_slices():
 
 @case
 def steps_of_rings_loops_and_phases_are_found():
-    """A ring has no collective; an outer loop and phases have calls that only some steps have."""
+    """A ring has no collective. With an outer loop or phases, only some steps have certain
+    calls."""
     for pattern, options, steps, beside in (
             ("ring", [], (59, 60), []),
             ("halo", ["-c", "0"], (59, 60), []),
@@ -363,7 +368,8 @@ def steps_of_rings_loops_and_phases_are_found():
 
 
 def pause_unmarked(path, first, end):
-    """Takes what begins from one collective of /comms' row 1 to another out of a file, as a pause."""
+    """Removes from a file the calls that begin between two collectives of row 1 of /comms, as if
+    recording had been paused."""
     with h5py.File(path, "r+") as file:
         rows, kind = file["events/comm"][:], file["events/comm"].dtype
         begin, until = (rows[(rows["comm"] == 1) & (rows["seq"] == seq)]["start"][0]
@@ -437,7 +443,8 @@ def set_attribute(directory, rank, name, value):
 
 
 def replace_rows(directory, rank, table, change):
-    """Rewrites a table with what `change` makes of its rows, unfiltered, as other tools may."""
+    """Replaces the rows of a table with the result of `change`. The table is stored without
+    filters, as other tools may store it."""
     with h5py.File(rank_path(directory, rank), "r+") as file:
         rows, kind = file[table][()], file[table].dtype
         del file[table]
@@ -565,7 +572,7 @@ def messages_to_a_rank_whose_events_end_early_are_told():
 
 @case
 def files_of_two_jobs_and_of_other_worlds_are_left_out():
-    """The job that most files are of is merged, whichever comes first."""
+    """The job with the most files is merged, whichever file comes first."""
     sim(where, "-r", "8", "-s", "30", "-n", "1", "-f", "slow_rank:rank=5,percent=30")
     set_attribute(where, 0, "job_id", "another")
     set_attribute(where, 1, "world_size", 4)
@@ -607,7 +614,8 @@ def only_files_of_the_future_are_refused_in_one_sentence():
 
 @case
 def files_that_other_tools_rewrote_are_read():
-    """Without filters, with other chunks, with fields added and reordered: the same result."""
+    """Files without filters, with other chunks, and with added and reordered fields give the same
+    result."""
     whole, other = os.path.join(where, "whole"), os.path.join(where, "other")
     sim(whole, "-p", "halo", "-r", "4", "-s", "300", "-n", "2")
     shutil.copytree(whole, other)
@@ -749,7 +757,8 @@ def the_operator_that_grew_is_the_evidence():
 
 
 def times_a_step(run, rank, evidence):
-    """Whether the evidence's two times are those of layer_norm in the rank's steps 10 to 29."""
+    """Whether the two times in the evidence are the times of layer_norm in steps 10 to 29, of the
+    rank and of the other ranks."""
     means = []
     for r in range(6):
         with h5py.File(os.path.join(run, f"rank-{r:05d}.h5")) as file:
@@ -795,7 +804,8 @@ def change_ranges(path, change):
 
 @case
 def ranges_with_wrong_depths_are_survived():
-    """Whatever begin, end, depth, thread and kind a file claims: sums stay within what it claims."""
+    """A file may claim any begin, end, depth, thread and kind. The sums never exceed the claimed
+    times."""
     dice = np.random.default_rng(5)
 
     def lie(rows):
@@ -822,8 +832,8 @@ def ranges_with_wrong_depths_are_survived():
 
 
 def add_memory(path, dice):
-    """Moves some steps' ranges to another thread, adds allocations, and answers the peak of each
-    call, worked out one by one: [(name, bytes)]."""
+    """Moves the ranges of some steps to another thread and adds allocations. Returns the peak of
+    each call, computed one by one: [(name, bytes)]."""
     def spread(rows):
         rows["thread"] = rows["start"] // 10_000_000 % 3
         return rows
@@ -879,7 +889,7 @@ def report(directory):
 
 
 def pipeline_run(name, *faults):
-    """The report, and the truth, of a run with queues."""
+    """Returns the report, the truth and the directory of a run with queues."""
     directory = os.path.join(where, name)
     sim(directory, "-r", "4", "-s", "40", "-n", "1", "--queues", "-f", ";".join(faults))
     merged_alike(directory, counts=(1, 3))
@@ -911,7 +921,7 @@ def data_pipeline_is_judged_as_declared():
 
 @case
 def data_pipeline_is_judged_in_the_steps_that_wait():
-    """A fault in some steps: the queues of all others are full."""
+    """A fault affects some steps; in all other steps the queues are full."""
     for steps in ("350-450", "430-450"):
         for fault, slowest in (("starved_loader", "map decode"), ("slow_transfer", "transfer")):
             directory = os.path.join(where, f"{fault}-{steps}")
@@ -965,7 +975,8 @@ def merge(directory, *options, status=0, processes=1):
 
 
 def merged_alike(directory, counts=(1, 2, 3)):
-    """What the merge says of each pair of ranks, which with so many processes is the same."""
+    """Checks that merges with these numbers of processes have the same result. Returns the rows of
+    /p2p by pair of ranks."""
     found = []
     for processes in counts:
         merge(directory, processes=processes)
@@ -1038,7 +1049,7 @@ def a_host_that_stood_still_is_named_as_a_host():
 
 @case
 def what_a_host_lost_inside_calls_has_no_gain():
-    """To the replay it is a transfer, which goes on for as long without the host."""
+    """The replay sees this loss as a transfer, which takes as long without the host."""
     run = os.path.join(where, "run")
     sim(run, "-p", "data", "-r", "12", "-s", "60", "--ranks-per-host", "4", "--os-samples", "-f",
         "freeze:host=1,ms=1000,steps=20,at_ms=10.3")
@@ -1143,8 +1154,8 @@ def comparison_finds_what_medians_do_not_see():
 
 @case
 def comparison_names_who_is_late_outside_the_steps():
-    """1.5 s of rank 5 before MPI_Init, before its first step, in which the others wait for it, or after
-    its last."""
+    """Rank 5 loses 1.5 s: before MPI_Init, before its first step, in which the others wait for it,
+    or after its last step."""
     for pattern in ("data", "halo"):
         shape = ["-p", pattern, "--ends-ms", "200"]
         for kind, part, place in (("late_start", "start", "before the first step: "),

@@ -14,7 +14,8 @@ def told(name, *options):
 
 
 def assert_costs(found, truth):
-    """The first imbalance, and the straggler where there is a fault, within 10 %."""
+    """The gain of the first imbalance is within 10 % of the truth. If there is a fault, so is the
+    gain of the straggler."""
     (design,) = truth["design"]
     pairs = [(found["imbalances"][0]["gain_ns"], design["lost_ns"])]
     if truth["faults"]:

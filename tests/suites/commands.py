@@ -13,7 +13,7 @@ import compare
 
 
 def main(path, tools, words):
-    """Prints one line a program, then the table; returns the number of programs that differ."""
+    """Prints one line per program, then the table. Returns the number of programs that differ."""
     def judge(run):
         if run.status == "timeout":
             return "timeout"

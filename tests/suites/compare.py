@@ -1,7 +1,6 @@
-"""Runs a program without profwrap, with it, and with it beside the counting library of counter.py,
-and says where the three differ. The suites (mpich.py, mpi4py_tests.py, commands.py) bring the
-programs and the rule by which one has passed.
-"""
+"""Runs a program without profwrap, with it, and with it and the counting library of counter.py.
+Prints where the three runs differ. The suites (mpich.py, mpi4py_tests.py, commands.py) provide the
+programs, and the rule by which a run has passed."""
 
 import collections
 import glob
@@ -28,7 +27,7 @@ Outcome = collections.namedtuple("Outcome", "name np plain wrapped counted verdi
 
 
 class Tools:
-    """Where the programs are that every run needs."""
+    """The paths of the programs that every run needs."""
 
     def __init__(self, profwrap, mpiexec, workdir, patience_s=60):
         self.profwrap, self.mpiexec, self.patience_s = profwrap, mpiexec, patience_s
@@ -66,7 +65,7 @@ class Tools:
 
 
 def check_rank_file(path, notes, expected):
-    """Adds what is wrong with a rank file to notes; returns its number of operations."""
+    """Adds the faults of a rank file to notes. Returns its number of operations."""
     import h5py  # only here: the suites can be built and listed without it
 
     with h5py.File(path, "r") as file:
@@ -111,7 +110,8 @@ def check_rank_files(folder, np, notes, calls=None):
 
 
 def wrapped_runs(tools, np, program, cwd, env):
-    """(run with profwrap, run with the counting library too, operations recorded, notes)"""
+    """Returns (run with profwrap, run with the counting library too, operations recorded,
+    notes)."""
     folder = tempfile.mkdtemp(prefix="run-", dir=tools.workdir)
     options = ["--quiet", "--no-merge", "-o"]
     notes, counted = [], None
@@ -135,7 +135,7 @@ VARYING = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 def message_of(run):
-    """The distinct lines of an output, less what varies from run to run."""
+    """The distinct lines of an output, without text that varies from run to run."""
     return {VARYING.sub("#", line).strip() for line in run.output.splitlines()} - {""}
 
 
@@ -157,7 +157,7 @@ def compare(tools, name, np, program, judge, cwd=None, env=None):
 
 
 def save(outcome, folder):
-    """The outputs of a test that did not pass in all runs, to be looked at."""
+    """Saves the outputs of a test that did not pass in all runs."""
     if set(outcome.verdicts) == {"pass"}:
         return
     os.makedirs(folder, exist_ok=True)
@@ -175,7 +175,8 @@ def print_outcome(outcome, stream=sys.stdout):
 
 
 def table(groups):
-    """groups: {group: [outcome]}. One line a group: tests, passes of each run, operations."""
+    """The lines of a table: for each group of {group: [outcome]} its tests, the passes of each run,
+    and its operations."""
     head = ("", "tests", "pass without", "pass with", "pass counted", "differ", "operations")
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)

@@ -48,7 +48,7 @@ __attribute__((constructor)) static void begin(void)
 
 
 def symbols_of(probe):
-    """The functions of MPI that the probe exports, in all bindings."""
+    """The MPI functions that the probe exports, in all bindings."""
     listing = subprocess.run(["nm", "-D", "--defined-only", probe], capture_output=True, text=True,
                              check=True).stdout
     found = re.findall(r" T (MPI_\w+|mpi_\w+_)$", listing, re.M)

@@ -17,7 +17,7 @@ VERDICT = re.compile(r"\b(ok|FAIL|ERROR|skipped|expected failure|unexpected succ
 
 
 def results_of(text):
-    """{test: verdict}; a test whose verdict is missing was running when the process ended."""
+    """{test: verdict}. A test without a verdict was running when the process ended."""
     text = re.split(r"^(?:={70}|-{70})$", text, maxsplit=1, flags=re.M)[0]
     heads = list(HEAD.finditer(text))
     found = {}
@@ -57,7 +57,7 @@ def tally(ranks):
 
 
 class Way:
-    """One way of running the tests: without profwrap, with it, or with the counting library too."""
+    """A way to run the tests: without profwrap, with it, or with the counting library too."""
 
     def __init__(self, name, np):
         self.name, self.statuses, self.seconds, self.recorded = name, set(), 0, 0
@@ -79,7 +79,8 @@ class Way:
 
 
 def run_group(tools, program, np, where, ways):
-    """Adds the tests of one process per rank to the three ways; yields what the rank files lack."""
+    """Runs a group of tests, with one process per rank, in all three ways. Returns what is missing
+    in the rank files."""
     out, counted_out, counts = (os.path.join(where, d) for d in ("out", "counted-out", "counts"))
     os.makedirs(counts)
     notes = []
@@ -97,7 +98,7 @@ def run_group(tools, program, np, where, ways):
 
 
 def compare_np(tools, program, groups, np):
-    """Prints what differs; returns (rows of the table, number of differences)."""
+    """Prints the differences. Returns (rows of the table, number of differences)."""
     ways = [Way("without", np), Way("with", np)] + [Way("counted", np)] * bool(tools.counter)
     for k, group in enumerate(groups):
         where = os.path.join(tools.workdir, f"np{np}", str(k))

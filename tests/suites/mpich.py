@@ -16,7 +16,8 @@ NO_ERRORS = re.compile(r"^\s*No [Ee]rrors\s*$")
 
 
 def tests_of(build, source, directory):
-    """(folder relative to build, program, np, {key: [values]}) of each line, folders included."""
+    """Yields (folder relative to build, program, np, {key: [values]}) for each line of the
+    testlists, including those of subfolders."""
     found = next((os.path.join(root, directory, "testlist") for root in (build, source)
                   if os.path.exists(os.path.join(root, directory, "testlist"))), None)
     if not found:
@@ -47,7 +48,7 @@ def judge_usual(run):
 
 
 def judge_status(run):
-    """The test is one that must end badly."""
+    """The test must end with an error."""
     if run.status == "timeout":
         return "timeout"
     return "pass" if run.status != 0 else "fail"
@@ -87,7 +88,7 @@ def run_directory(tools, build, source, directory):
 
 
 def main(build, source, directories, tools, jobs):
-    """Prints one line a test, then the table; returns the number of tests that differ."""
+    """Prints one line per test, then the table. Returns the number of tests that differ."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         results = dict(zip(directories, pool.map(
             lambda directory: run_directory(tools, build, source, directory), directories)))
