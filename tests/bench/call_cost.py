@@ -32,8 +32,8 @@ def column(rows, name):
 
 
 def measure(what, calls, pause):
-    """Medians over ROUNDS runs: added ns a call, and its ratios to the two floors, run by run. What the
-    comparison shows without any tool is taken off."""
+    """Medians over ROUNDS runs: the added ns per call, and its ratio to each of the two floors, run
+    by run. The difference that the comparison shows without any tool is subtracted."""
     nothing, through, profiled, peer = [], [], [], []
     for _ in range(ROUNDS):
         nothing.append(figures(run(program + [what, calls, pause])))
@@ -56,8 +56,8 @@ def measure(what, calls, pause):
 
 
 def worst(budget_ms):
-    """The longest of 3 million calls, which may be long because the machine stalled: then calls that
-    no tool sees, made in turn with the others, were long as often for the time that they took."""
+    """The longest of 3 million calls. A call may be long because the machine stalled. So calls that
+    no tool intercepts are made in turn with them, and give the rate of stalls."""
     rows = [figures(run(profiled_by + program + ["worst", "3000000"])) for _ in range(ROUNDS)]
     over, plain_over, spent, plain_spent = (
         sum(column(rows, name)) for name in ("over", "plain_over", "spent_ns", "plain_spent_ns"))

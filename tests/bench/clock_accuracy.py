@@ -1,4 +1,4 @@
-"""How far clocks are off after synchronisation, where the truth is known.
+"""The error of clocks after synchronisation, where the true offset is known.
 
     clock_accuracy.py VCLUSTER PROFWRAP CLOCKLOAD WORK_DIR [RUNS]
 
@@ -55,7 +55,7 @@ def repeat(launch, clock_of, times):
 
 
 def read_costs():
-    """For each rank: (first synchronisation, what came after it, run), ns."""
+    """For each rank: (first synchronisation, later ones, run), ns."""
     rows = []
     for path in glob.glob(os.path.join(out, "rank-*.h5")):
         with h5py.File(path) as file:

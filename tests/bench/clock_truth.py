@@ -1,4 +1,4 @@
-"""What clocks really showed, and how far a merged run is off; for the clock test and benchmark."""
+"""The true clocks, and the error of a merged run, for the clock test and benchmark."""
 import glob
 import os
 
@@ -23,7 +23,7 @@ class TestClock:
         return self.offset + self.drift * 1e-6 * t + self.wander * 1e-6 * PERIOD * bend
 
     def true_time(self, shown):
-        """Relative to `shown`, so that nothing is lost to rounding."""
+        """Relative to `shown`, so that rounding loses nothing."""
         t = numpy.asarray(shown, dtype=numpy.float64)
         late = numpy.zeros_like(t)
         for _ in range(6):
@@ -37,7 +37,7 @@ def knots_of(cluster, domain):
 
 
 def offsets(knots, local):
-    """Offset and error bound at local times, as core/clockmap.c has them."""
+    """Offset and error bound at local times, as in core/clockmap.c."""
     if len(knots) == 0:
         return numpy.zeros(len(local)), numpy.zeros(len(local))
     at = knots["local_ns"].astype(numpy.int64)

@@ -100,7 +100,8 @@ class Job:
                 for rank in range(ranks)]
 
     def measure(self):
-        """[(wall, processor time) of a step in ns, the same of the fastest one] of each rank."""
+        """[(wall time, processor time) of a step in ns, and the same of the fastest step] of each
+        rank."""
         for lines in self.ranks:
             print(BLOCK, file=lines, flush=True)
         return [json.loads(lines.readline()) for lines in self.ranks]
@@ -114,7 +115,7 @@ class Job:
 
 
 def added(rounds, name, which):
-    """In us, of all rounds and ranks."""
+    """The added time of each round and rank, in us."""
     return [(ours[which] - plain[which]) / 1e3 for values in rounds
             for ours, plain in zip(values[name], values[PLAIN])]
 
@@ -125,8 +126,8 @@ def last_line(folder, name):
 
 
 def start_all(folder, ranks):
-    """The jobs that can be measured. One tool waits only a while for a process of its own to start, so
-    that it is the first."""
+    """The jobs that can be measured. traceml-ai is started first, because it waits only for a
+    limited time for a process of its own."""
     good, others = [], [name for name in NAMES if name != "traceml-ai"]
     for names in (["traceml-ai"], others):
         for job in [Job(name, folder, ranks) for name in names]:
@@ -164,7 +165,7 @@ def compare(ranks, count):
 
 
 def uncertainty(values):
-    """Of their median: half of the notch of a box plot."""
+    """The uncertainty of the median: half of the notch of a box plot."""
     low, _, high = statistics.quantiles(values, n=4)
     return 1.57 * (high - low) / len(values) ** 0.5
 
@@ -175,7 +176,7 @@ def describe(rounds, name, which):
 
 
 def judge(values, what):
-    """Whether the budget is kept; None where the load of the machine hides it."""
+    """Whether the budget is kept; None if the load of the machine hides it."""
     median, unknown = (100 * value / STEP_US for value in (statistics.median(values),
                                                             uncertainty(values)))
     if unknown > BUDGET:

@@ -70,7 +70,8 @@ def step():
 
 
 def measure(count):
-    """Wall time and processor time of a step without its sleep, in ns: medians, and of the fastest."""
+    """Wall time and processor time of a step without its sleep, in ns: the medians, and those of
+    the fastest step."""
     walls, spent = [], []
     for number in range(count + 2):
         cpu = time.process_time_ns()

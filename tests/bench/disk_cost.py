@@ -25,7 +25,7 @@ profwrap, mpicalls, train = sys.argv[1:4]
 
 
 def deflated(column, chunk):
-    """Bytes of a column in pieces of `chunk` rows, shuffled and deflated at level 1."""
+    """The bytes of a column in chunks of `chunk` rows, shuffled and deflated at level 1."""
     size = 0
     for first in range(0, len(column), chunk):
         piece = numpy.ascontiguousarray(column[first : first + chunk])

@@ -53,7 +53,7 @@ def sim(where, *options):
 
 
 def replace(file, path, rows):
-    """A table with other rows, stored as rank files store tables."""
+    """Replaces the rows of a table, stored as rank files store tables."""
     dtype = file[path].dtype
     del file[path]
     dataset = file.create_dataset(path, (len(rows),), dtype, maxshape=(None,), shuffle=True,
@@ -64,7 +64,8 @@ def replace(file, path, rows):
 
 
 def table(file, path, count, **fields):
-    """So many rows like the first of the table that is there, but for these fields."""
+    """Writes `count` rows that are like the first row of the existing table, but have these
+    fields."""
     old = file[path]
     rows = numpy.zeros(count, old.dtype)
     if len(old):
@@ -75,7 +76,7 @@ def table(file, path, count, **fields):
 
 
 def sim_files(where, ranks=2, **options):
-    """A small run of one step, whose files are to be written on."""
+    """A small run of one step, whose files are then extended."""
     sim(where, "-r", ranks, "-s", 1, "-c", 1, *(
         part for name, value in options.items() for part in ("--" + name.replace("_", "-"), value)))
     for rank in range(ranks):
@@ -88,7 +89,7 @@ def one_step(file, end):
 
 
 def slots(count, apart=1000):
-    """Times that so many things begin at, one after the other."""
+    """The times at which `count` things begin, one after the other."""
     return START_NS + apart * numpy.arange(count, dtype="i8")
 
 
@@ -108,7 +109,7 @@ def write_hosts(where, size):
 
 
 def write_events(where, size):
-    """Half of them ranges, half of them collectives, of 32 ranks, in ten steps."""
+    """Half of the events are ranges, half are collectives, of 32 ranks, in ten steps."""
     ranks = 32
     count = size // (2 * ranks)
     names = numpy.arange(count) % 5 + 1
@@ -124,7 +125,7 @@ def write_events(where, size):
 
 
 def write_communicators(where, size):
-    """One collective on each."""
+    """One collective on each communicator."""
     for rank, file in sim_files(where):
         times = slots(size)
         table(file, "comms", size, uid=1 + numpy.arange(size, dtype="u8") * 0x9E3779B97F4A7C15,
@@ -138,7 +139,7 @@ def write_communicators(where, size):
 
 
 def write_names(where, size):
-    """Ranges of a name each."""
+    """Ranges that all have different names."""
     for _, file in sim_files(where):
         times = slots(size)
         old = list(file["strings"][:])
@@ -152,7 +153,8 @@ def write_names(where, size):
 
 
 def write_threads(where, size):
-    """Ten ranges and ten calls of each; up to 256 run at a time, those after them follow."""
+    """Each thread has ten ranges and ten calls. Up to 256 threads run at a time; the others
+    follow."""
     each = 10
     for rank, file in sim_files(where):
         turn = numpy.repeat(numpy.arange(size) // 256, each)
@@ -170,7 +172,7 @@ def write_threads(where, size):
 
 
 def write_windows(where, size):
-    """Steps that are recorded and pauses, by turns."""
+    """Recorded steps and pauses alternate."""
     for _, file in sim_files(where):
         times, steps = slots(size, 2_000_000), 2 * numpy.arange(size)
         windows = dict(first_step=steps, last_step=steps, warmup_first_step=-1, warmup_last_step=-1,
@@ -191,8 +193,8 @@ def enum(file, name, field, value):
 
 
 def write_run_time(where, size):
-    """So many seconds on two hosts: steps all over them, and clocks measured every 5 s, as collectors
-    do. The second host's clock is 50 ppm fast."""
+    """A run of this many seconds on two hosts: steps are spread over the run, and clocks are
+    measured every 5 s, as collectors do. The second host's clock is 50 ppm fast."""
     span, count = int(size) * 10**9, 10_000
     knots = max(2, int(size) // 5)
     for rank, file in sim_files(where, ranks_per_host=1):
@@ -274,7 +276,8 @@ with open(sys.argv[1], "w") as file:
 
 
 def measured(command):
-    """Runs it; a status other than 0 needs one sentence, and ends this benchmark all the same."""
+    """Runs the command. If its status is not 0, it must explain this in one sentence; the benchmark
+    ends in any case."""
     start = time.monotonic()
     usage = os.path.join(where, "usage")
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile() as answer:
@@ -297,7 +300,7 @@ class Failed(Exception):
 
 
 def see(cluster, wanted):
-    """How much the cluster file has of what was written."""
+    """The numbers of steps, ranks, events and so on in the cluster file."""
     with h5py.File(cluster) as file:
         found = {"steps": len(file["steps"]), "ranks": int(file["ranks"]["present"].sum()),
                  "events": int(file["ranks"]["events"].sum()), "hosts": int(file.attrs["nhosts"])}
@@ -328,7 +331,7 @@ def total_size(folder):
 
 
 def merge_and_report(folder, wanted):
-    """Costs by what was done."""
+    """({command or format: its cost}, {file: its size})."""
     cluster = os.path.join(folder, "cluster.h5")
     written = total_size(folder)
     start = ["mpirun", "-np", str(options.processes)] if options.processes > 1 else []
@@ -347,7 +350,8 @@ def merge_and_report(folder, wanted):
 
 
 def aside(function, *arguments):
-    """In a process of its own: the peak memory of a child begins with what its parent has."""
+    """Calls the function in another process, because the peak memory of a child begins with that of
+    its parent."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -368,7 +372,8 @@ def exponent(smaller, larger, ratio):
 
 
 def judge(what, costs, sizes, axis):
-    """Judges the two largest sizes, and only where the larger is more than starting and ending."""
+    """Judges the two largest sizes, and only if the larger one costs more than starting and
+    ending."""
     (few, small), (many, large) = costs[-2:]
     ratio, good = many / few, True
     for form in small:
@@ -395,7 +400,7 @@ def judge_small(what, least, largest):
 
 
 def least_run():
-    """Costs of a run of one step: the smallest of three."""
+    """The least costs of three runs of one step."""
     runs = []
     for number in range(3):
         folder = os.path.join(where, f"least-{number}")

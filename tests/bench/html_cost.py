@@ -1,4 +1,4 @@
-"""How large HTML reports are, and how soon their pages are there, beside the budgets.
+"""The size of HTML reports, and the time until their pages are drawn, beside the budgets.
 
     html_cost.py: run by ctest; PROFWRAP_HTML_WIDE=1 also makes and merges 1024 ranks x 1000 steps,
     which takes minutes the first time.
@@ -22,7 +22,7 @@ BUDGETS = [("wide64", 3, 1.0), ("wide1024", 20, 3.0)]
 
 
 def seconds_to(browser, path, page):
-    """The page's own clock, from when loading began until it was drawn."""
+    """The time by the page's own clock, from the begin of loading until the page is drawn."""
     b.visit(browser, path, page)
     return browser.execute_script("return performance.getEntriesByName('drawn')[0].startTime") / 1000
 

@@ -21,7 +21,7 @@ EVENT = ('  {\n    "ph": "X", "cat": "%s", "name": "%s", "pid": %d, "tid": %d,\n
 
 
 def step(number):
-    """The events of one step, some 60 kB."""
+    """The events of one step, about 60 kB."""
     at, found = 1682725898000000 + 100000 * number, []
 
     def add(category, name, start, length, arguments, pid=4037, tid=4037):
@@ -61,7 +61,7 @@ def generate(path, megabytes):
 
 
 def imported(path, directory):
-    """Seconds of processor time and of the clock, and the peak of memory in MiB."""
+    """Processor time and elapsed time in seconds, and the peak memory in MiB."""
     begun = time.monotonic()
     process = subprocess.Popen([profwrap, "import", "-j", "1", "-o", directory, path],
                                stderr=subprocess.DEVNULL)
@@ -82,7 +82,8 @@ print(time.time() - loaded)
 
 
 def race(python, files, directory):
-    """Seconds: HTA's program, its load and breakdown alone; ours, with all its processes."""
+    """Three times in seconds: the whole program with HTA, only its load and breakdown, and our
+    commands with all their processes."""
     begun = time.monotonic()
     done = subprocess.run([python, "-c", HTA, json.dumps(files)], capture_output=True, text=True,
                           check=True)
@@ -95,7 +96,8 @@ def race(python, files, directory):
 
 
 def against_hta(where):
-    """Like for like is program against program; HTA without the start of its interpreter is said."""
+    """Compares whole programs. The time of HTA without the start of its interpreter is also
+    printed."""
     python = os.environ.get("PROFWRAP_BENCH_HTA")
     if not python:
         print("HTA: not compared (PROFWRAP_BENCH_HTA names a Python that has it)")

@@ -1,5 +1,5 @@
-"""SIGKILL at random moments to guard, collector and program, in any order: is anything harmed, left or
-missing?
+"""Sends SIGKILL at random moments to guard, collector and program, in any order. Checks that
+nothing is damaged, left over or missing.
 
     kill_loop.py PROFWRAP TALLY WORK_DIR [--kills N] [--seed S] [--jobs J] [--shm BYTES [--fill]]
 
@@ -63,7 +63,7 @@ def environment(**more):
 
 
 def stat_of(pid):
-    """State and parent; None when there is no such process."""
+    """State and parent, or None if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             words = file.read().rsplit(")", 1)[1].split()
@@ -96,7 +96,8 @@ class Run:
     # --- processes --------------------------------------------------------------------------------
 
     def processes(self):
-        """Pid and program of all that run: theirs is the run's directory."""
+        """{process ID: program} of all running processes of this run, which run in its
+        directory."""
         found = {}
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -157,13 +158,13 @@ class Run:
                 self.kill(PROGRAM)
 
     def is_quiet(self, end):
-        """Whether no collector is about to start the program any more."""
+        """Whether no collector can start the program any more."""
         running = self.processes()
         time.sleep(0.002)
         return not running or time.monotonic() > end
 
     def fault(self):
-        """None when all is right, else (kind, words)."""
+        """None if all is right, else (kind, words)."""
         end = time.monotonic() + PATIENCE_S
         while self.processes() and time.monotonic() < end:
             time.sleep(0.005)
@@ -198,7 +199,8 @@ class Run:
         return sum(struct.unpack_from("=q", data, at)[0] for at in range(0, len(data) - 7, 64))
 
     def recovered(self):
-        """What recover says, and its fault; nothing still runs when it fails."""
+        """The output of recover, and its fault. If recover fails, the output says that nothing is
+        running."""
         done, fault = command("recover", self.out)
         return done.stdout if done.returncode == 0 else b" 0 still running", fault
 
@@ -252,7 +254,7 @@ class Run:
 
 
 def command(*words):
-    """Runs profwrap: the result, and its fault or None."""
+    """Runs profwrap. Returns the result, and its fault or None."""
     done = subprocess.run([options.profwrap, *words], env=environment(), capture_output=True,
                           timeout=PATIENCE_S)
     if done.returncode in (0, 1) and b"the HDF5 library" not in done.stderr:
@@ -262,7 +264,7 @@ def command(*words):
 
 
 def recorded(file):
-    """Rows of calls and their amounts, and what is counted of those that are not recorded."""
+    """The numbers of recorded calls, of calls counted as lost, and of those without a ring."""
     names = [bytes(text) for text in file["strings"][:]]
     wanted = [i for i, name in enumerate(names) if name == b"call"]
     found = int(sum((file["events/range"]["name"] == i).sum() for i in wanted))
@@ -285,7 +287,7 @@ def says_no_memory(file):
 
 
 def be_job():
-    """One line of JSON a run, until this job's share of the kills is done."""
+    """Prints one line of JSON per run, until this job's share of the kills is done."""
     if options.shm:
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={options.shm}", "tmpfs", "/dev/shm"],
                        check=True)

@@ -1,4 +1,5 @@
-"""A week-long job in miniature: many events through one rank, none lost, in bounded memory.
+"""A model of a job that runs for a week: many events through one rank, without loss, in bounded
+memory.
 
     long_run.py PROFWRAP MPICALLS [EVENTS]
 
@@ -26,7 +27,7 @@ events = int(float(sys.argv[3])) if len(sys.argv) > 3 else 10**8
 
 
 def memory(pid):
-    """Bytes resident in all, own and shared; None when the process is gone."""
+    """The resident bytes: all, private and shared; None if the process has ended."""
     try:
         with open(f"/proc/{pid}/status") as file:
             fields = dict(line.split(":", 1) for line in file)
@@ -36,7 +37,7 @@ def memory(pid):
 
 
 def child_of(pid):
-    """The only child of a process, None when it has none or is gone."""
+    """The only child of a process, or None if it has none or has ended."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             return int(file.read())
@@ -45,7 +46,8 @@ def child_of(pid):
 
 
 def watch(process):
-    """(seconds, collector's, application's memory) until the application has ended."""
+    """(seconds, memory of the collector, memory of the application), until the application has
+    ended."""
     rows, begin = [], time.monotonic()
     while process.poll() is None:
         collector = child_of(process.pid)  # of the guard, which is what was started
@@ -57,7 +59,7 @@ def watch(process):
 
 
 def growth(rows, which, kind):
-    """MiB from the second tenth of the run to the last: medians."""
+    """The growth from the second tenth of the run to the last, from medians, in MiB."""
     tenth = len(rows) // 10
     early, late = rows[tenth:2 * tenth], rows[-tenth:]
     return (statistics.median(row[which][kind] for row in late)

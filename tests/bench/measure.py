@@ -1,4 +1,5 @@
-"""What the benchmarks share: interleaved runs, medians, and one line per figure with its budget."""
+"""Functions that the benchmarks share: interleaved runs, medians, and one line per figure with its
+budget."""
 import os
 import shutil
 import statistics
@@ -18,7 +19,7 @@ SKIP = 77
 
 
 def h5py():
-    """The module; without it the program ends as a test that is skipped."""
+    """The module h5py. Without it the program ends as a test that is skipped."""
     try:
         import h5py as module
     except ImportError as problem:
@@ -28,7 +29,7 @@ def h5py():
 
 
 def run(command, quiet=False, **environment):
-    """Runs a command in a fresh directory that is removed afterwards; returns its standard output."""
+    """Runs a command in a new directory that is removed afterwards. Returns its standard output."""
     where = tempfile.mkdtemp(prefix="profwrap-bench-")
     try:
         done = subprocess.run(command, cwd=where, env={**os.environ, **environment},
@@ -46,14 +47,14 @@ def figures(text):
 
 
 def spread(values):
-    """Median and the quartiles around it, as text."""
+    """The median and the quartiles, as text."""
     ordered = sorted(values)
     low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
     return f"{statistics.median(values):.2f} ({low:.2f}..{high:.2f})"
 
 
 def report(what, value, budget, unit=""):
-    """Prints a figure beside its budget; True when it is within."""
+    """Prints a figure beside its budget. Returns True if it is within."""
     within = value <= budget
     verdict = "within" if within else "OVER"
     print(f"{what}: {value:.2f}{unit}, budget {budget:.2f}{unit}: {verdict}")
@@ -61,7 +62,7 @@ def report(what, value, budget, unit=""):
 
 
 def at_least(what, value, budget, count):
-    """The same for a share that must not be lower; of how many is printed too."""
+    """The same for a share that must not be lower. The number of cases is printed, too."""
     within = value >= budget
     print(f"{what}: {value:.3f} of {count}, at least {budget:.4g}: {'within' if within else 'UNDER'}")
     return within

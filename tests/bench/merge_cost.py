@@ -35,7 +35,7 @@ def sim(name, *options):
 
 
 def merge(directory, processes=1, output=None):
-    """(processor seconds, elapsed seconds, peak KiB of the largest process)"""
+    """(processor seconds, elapsed seconds, peak KiB of the largest process)."""
     command = [profwrap, "merge"] + (["-o", output] if output else []) + [directory]
     if processes > 1:
         command = ["mpirun", "-np", str(processes)] + command
@@ -66,7 +66,8 @@ def contents(path):
 
 
 def merges_alike(directory, counts):
-    """How many of the merges with so many processes say what the first does."""
+    """The number of merges, with these numbers of processes, that have the same result as the
+    first."""
     results = []
     for number, processes in enumerate(counts):
         output = os.path.join(where, f"{os.path.basename(directory)}-{number}.h5")
@@ -86,7 +87,7 @@ def same_whatever_the_processes():
 
 
 def survives_a_kill():
-    """A killed merge leaves no cluster.h5, and the next one makes it whole."""
+    """A killed merge leaves no cluster.h5, and the next merge makes a complete one."""
     directory, wrong = os.path.join(where, "halo"), 0
     output = os.path.join(where, "killed.h5")
     for seconds in (0.1, 0.5, 1, 2):
@@ -104,8 +105,9 @@ def survives_a_kill():
 
 
 def slope(kind, sizes, *shape):
-    """Merges runs of one step, and of so many and twice as many: prints what they cost, and gives
-    the times as one is, and the rate and memory of what the larger has more."""
+    """Merges runs of 1 step and of both sizes, and prints the costs. Returns the ratio of the two
+    sizes' processor times without start and end, the rate of the additional events, and the number
+    of events in the larger run."""
     runs = [sim(f"{kind}{steps}", "-s", steps, *shape) for steps in (1, *sizes)]
     none, a, b = (median_merge(run) for run in runs)
     few, many = count_events(runs[1]), count_events(runs[2])
@@ -125,7 +127,7 @@ def events_slope():
 
 
 def messages_slope():
-    """The cost of an event in runs that take several rounds of messages."""
+    """The cost per event in runs that take several rounds of messages."""
     times, rate, many = slope("halo", (4000, 8000), "-r", 64, "-p", "halo")
     print(f"a halo event more: {rate:.2f} million/s on 2 processes")
     return report("doubling a halo run: processor time without start and end", times, 2.1, " x")
@@ -148,7 +150,7 @@ def ranks_slope(most):
 
 
 def report_cost(cluster):
-    """The cost of both reports, as the end of a run writes them."""
+    """The cost of both reports that the end of a run writes."""
     ok = True
     for form in ("text", "json"):
         start = time.monotonic()

@@ -31,7 +31,7 @@ def sim(name, *options):
 
 
 def merge_once(directory):
-    """(processor seconds, elapsed seconds, peak MiB)"""
+    """(processor seconds, elapsed seconds, peak MiB)."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     child = subprocess.Popen([profwrap, "merge", "-q", directory])
     _, status, usage = os.wait4(child.pid, 0)
@@ -68,7 +68,7 @@ def ranges_slope():
 
 
 def million_names():
-    """As when a program puts the number of the iteration in each name."""
+    """A program that puts the number of the iteration into each name."""
     directory = sim("names", "-s", 160, *SHAPE)
     with h5py.File(os.path.join(directory, "rank-00000.h5"), "r+") as file:
         names = 1000000

@@ -22,7 +22,7 @@ paused_by = [profwrap, "--quiet", "--no-merge", "--sample-hz", "0", "--start-pau
 
 
 def measure(what, calls, **floor):
-    """Median over ROUNDS of what a call costs more, paused, than with the floor's environment."""
+    """The cost of a paused call above that of the floor's environment, as a median over ROUNDS."""
     least, paused = [], []
     for _ in range(ROUNDS):
         least.append(figures(run(program + [what, BLOCK, "0"], **floor))["added_ns"])

@@ -64,7 +64,7 @@ def counted(verdicts, step_ms):
 
 
 def one_run(number, name, step_ms, draw):
-    """True when it is right."""
+    """True if the verdict is right."""
     command, phases = PROGRAMS[name]
     rank, phase = draw.randrange(RANKS), draw.choice(phases)
     first = draw.randrange(10, STEPS // 2)

@@ -1,5 +1,5 @@
-"""What --profwrap adds to the start of a job: from srun to the first instruction of the last task,
-8 tasks on one node.   slurm_start.py VCLUSTER CMAKE BUILD"""
+"""The time that --profwrap adds to the start of a job: from srun to the first instruction of the
+last task, with 8 tasks on one node. slurm_start.py VCLUSTER CMAKE BUILD"""
 import os
 import statistics
 import sys
@@ -14,7 +14,7 @@ RUNS, TASKS, BUDGET_MS = 15, 8, 100
 
 
 def start_ms(cluster, directory, *options):
-    """date prints the time as its first and only act."""
+    """The time until date runs, which prints the time as its only action."""
     begin = time.time()
     done = cluster.user("srun", *options, "-N1", f"-n{TASKS}", "date", "+%s.%N", cwd=directory)
     times = [float(line) for line in done.stdout.split()]

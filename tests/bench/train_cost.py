@@ -29,7 +29,7 @@ profwrap, train = sys.argv[1:3]
 
 
 class Training:
-    """A training that runs until it is asked to end, and only in its turns."""
+    """A training that runs until it is ended, and only in its turns."""
 
     def __init__(self, command, where, name):
         self.output = open(os.path.join(where, name), "w+b")
@@ -54,7 +54,7 @@ class Training:
             os.kill(process, number)
 
     def steps(self):
-        """Lines since the last call."""
+        """The number of lines since the last call."""
         text = os.pread(self.output.fileno(), 1 << 24, self.read)
         self.read += len(text)
         return text.count(b"\n")
@@ -68,7 +68,7 @@ class Training:
             sys.exit("the training does not get on")
 
     def turn(self):
-        """Seconds per step in a turn."""
+        """The seconds per step in a turn."""
         start = time.monotonic()
         self.send(signal.SIGCONT)
         time.sleep(TURN_SECONDS)

@@ -1,5 +1,5 @@
-"""A probe made of Python functions: what the verbs call in it is kept as a list of tuples. What
-PyTorch's hooks call is the probe's own."""
+"""A probe made of Python functions. The calls of the verbs are kept as a list of tuples. The
+functions that PyTorch's hooks call are those of the probe itself."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ if os.path.exists(HOOKS):
 
 
 class FakeProbe:
-    """Takes the place of the real probe, or of none, until remove()."""
+    """Replaces the probe, if there is one, until remove()."""
 
     def __init__(self, size=None, without=()):
         self.calls = []
@@ -40,7 +40,7 @@ class FakeProbe:
         self.calls.append((name, *(v.decode() if isinstance(v, bytes) else v for v in values)))
 
     def take(self, *names):
-        """The calls so far, of these functions if any are named; they are forgotten."""
+        """Returns the calls so far, or those of the named functions, and forgets them."""
         calls = [c for c in self.calls if not names or c[0] in names]
         self.calls.clear()
         return calls

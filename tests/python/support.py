@@ -1,4 +1,4 @@
-"""What the Python tests share: the module under test, profwrap runs, and skipping."""
+"""Functions that the Python tests share: the module under test, runs of profwrap, and skipping."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ WHEEL = os.path.join(
 
 
 def wheel_python():
-    """The interpreter of the newest PyTorch; without one the test is skipped."""
+    """The interpreter of the newest PyTorch. Without one the test is skipped."""
     path = os.path.join(WHEEL, "bin", "python")
     if not os.access(path, os.X_OK):
         skip(f"no PyTorch in {WHEEL} (scripts/setup --torch-wheel)")
@@ -44,7 +44,7 @@ def wheel_python():
 
 
 def use_wheel_if_asked():
-    """With --wheel as the first argument this test runs by that interpreter, from its beginning."""
+    """If the first argument is --wheel, starts the test again with that interpreter."""
     if sys.argv[1:2] != ["--wheel"]:
         return
     path = wheel_python()
@@ -97,7 +97,7 @@ x, y = torch.randn(32, 3, 16, 16), torch.zeros(32, dtype=torch.long)
 
 
 def environment():
-    """Ours, with the module in reach and no .pyc files in the source tree."""
+    """Our environment, with the module on the path and without .pyc files in the source tree."""
     paths = [MODULE_DIR, os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,
@@ -107,7 +107,7 @@ def environment():
 
 
 def run(*command, status=0):
-    """Runs a command under the settings that mpirun needs here; its output, or a failure."""
+    """Runs a command with the settings that mpirun needs here. Returns its output, or fails."""
     shell = ["bash", "-c", '. scripts/env.sh && exec "$@"', "env", *command]
     done = subprocess.run(
         shell, cwd=SOURCE, env=environment(), capture_output=True, text=True, timeout=100

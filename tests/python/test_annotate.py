@@ -1,4 +1,4 @@
-"""Under profwrap the verbs arrive in the rank file, with names, kinds and nesting."""
+"""Under profwrap, the calls of the verbs are in the rank file, with names, kinds and nesting."""
 
 import unittest
 

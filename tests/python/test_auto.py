@@ -329,7 +329,7 @@ class LoopsTest(AutoTest):
 
 
 class ObjectsTest(AutoTest):
-    """What a program does with its objects is what it would do without profwrap."""
+    """The program can use its objects as without profwrap."""
 
     def setUp(self):
         super().setUp()
@@ -374,7 +374,7 @@ class ObjectsTest(AutoTest):
 
 @unittest.skipIf(VERSION < (2, 3), "torch.compile needs 2.3 here")
 class CompileTest(AutoTest):
-    """The eager backend: dynamo traces as for the others, and no compiler is needed."""
+    """Uses the eager backend: dynamo traces as with other backends, but no compiler is needed."""
 
     def setUp(self):
         super().setUp()

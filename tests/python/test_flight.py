@@ -1,4 +1,4 @@
-"""profwrap.flight on dumps that were made to do harm: memory, files and terminals."""
+"""profwrap.flight with harmful dumps, which aim at memory, files and terminals."""
 import json
 import os
 import pickle
@@ -30,7 +30,7 @@ def write(path, data):
 
 
 def refuses(data, word):
-    """One line that has the word, and no file beside the dump."""
+    """The dump gives one line with the word, and no file is made beside it."""
     path = write("bad", data)
     said = convert(path, 1)
     assert len(said.splitlines()) == 1 and word in said, said

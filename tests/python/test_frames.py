@@ -1,4 +1,4 @@
-"""frames(): which Python functions become ranges, under which names, and that each ends."""
+"""frames(): which Python functions become ranges, under which names, and that each range ends."""
 
 import os
 import sys

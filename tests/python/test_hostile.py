@@ -1,4 +1,5 @@
-"""load() and files that lie: FileError, one line that names the file, and memory that follows from it."""
+"""load() with wrong files raises FileError, in one line that names the file. Its memory is in
+proportion to the file."""
 
 import os
 import shutil
@@ -55,7 +56,7 @@ class HostileTest(support.TempDirTest):
             return file[name][()]
 
     def read_in_a_child(self):
-        """What is said to be wrong, after a look at the most memory."""
+        """Reads the file in a child. Returns the message, after a check of the peak memory."""
         folder = os.path.join(support.SOURCE, "tests", "fuzz")
         said = support.run(sys.executable, "-c", PEAK, self.tmp, folder).splitlines()
         most = max(os.path.getsize(self.path(name)) for name in os.listdir(self.tmp))

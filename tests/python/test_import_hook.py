@@ -1,4 +1,5 @@
-"""What profwrap puts into PYTHONPATH: any program runs as without it, whatever its Python is."""
+"""The hook that profwrap puts into PYTHONPATH. Every program runs as without it, with every version
+of Python."""
 
 import glob
 import os
@@ -18,7 +19,7 @@ print("sitecustomize" in sys.modules, sys.argv, sys.version_info[:2])
 
 
 def interpreters():
-    """This one, and all others that are found: each only once."""
+    """This interpreter and all others that are found, each once."""
     named = [shutil.which(f"python{v}") for v in ("2.7", *(f"3.{n}" for n in range(5, 20)))]
     found = [sys.executable, *filter(None, named)]
     found += glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python"))
@@ -56,7 +57,7 @@ class HookTest(FilesTest):
         return done.returncode, done.stdout, done.stderr
 
     def assertSame(self, *arguments, paths=(), pythons=INTERPRETERS, **variables):
-        """With and without the hook the same status, output and errors; what they are."""
+        """Status, output and errors are the same with and without the hook. Returns them."""
         for python in pythons:
             with self.subTest(python=python):
                 plain = self.run_python(python, *arguments, paths=paths, hook=False, **variables)
@@ -76,7 +77,7 @@ class HookTest(FilesTest):
         self.assertSame("-I", "-c", STATE, pythons=INTERPRETERS[:1])
 
     def test_options_that_turn_it_off_are_said(self):
-        """In one line; the program runs as without."""
+        """One line says so. The program runs as without profwrap."""
         cases = {("-uI", "-c", "print(5)"): "-I", ("-W", "ignore", "-S", "-c", "print(5)"): "-S",
                  ("-c", "print(5)", "-I"): None}
         for number, (arguments, option) in enumerate(cases.items()):
@@ -203,7 +204,7 @@ class HookTest(FilesTest):
 
 
 class RunTest(FilesTest):
-    """The same by `profwrap run`."""
+    """The same tests with `profwrap run`."""
 
     def profiled(self, text, *options):
         return support.run(

@@ -1,4 +1,4 @@
-"""load(): the tables of a small real run, the clock map, and directories that are not whole."""
+"""load(): the tables of a small real run, the clock map, and incomplete directories."""
 
 import html
 import os
@@ -60,7 +60,8 @@ class RunTest(unittest.TestCase):
                 self.assertEqual(len(table), file[name].size)
 
     def test_bins_and_parts_of_the_run(self):
-        """The first dimension is no step, whether there are more of them than steps or fewer."""
+        """The first dimension is not the step, whether it is longer or shorter than the number of
+        steps."""
         with h5py.File(os.path.join(out, "cluster.h5")) as file:
             bins = file["bin_trace"].shape[0]
             cpu = int(file["bin_trace"]["cpu_ns"][bins - 1, 1])
@@ -127,7 +128,7 @@ class RunTest(unittest.TestCase):
 
 
 class PresentTest(unittest.TestCase):
-    """What people look at first."""
+    """The functions that users call first."""
 
     def setUp(self):
         self.run_ = profwrap.load(out, pandas=False)
@@ -199,7 +200,7 @@ profwrap.metadata("model", "last")
 
 
 class NotesTest(support.TempDirTest):
-    """What a program said about itself, as texts."""
+    """The text that a program has recorded about itself."""
 
     def setUp(self):
         super().setUp()
@@ -233,14 +234,14 @@ class NotesTest(support.TempDirTest):
 
 
 class CopyTest(support.TempDirTest):
-    """Runs that lack something, made from copies of the real one."""
+    """Incomplete runs, made from copies of the real one."""
 
     def setUp(self):
         super().setUp()
         shutil.copytree(out, self.path("run"), symlinks=True)
 
     def change(self, rank, knots, domain=None):
-        """A rank whose own /clock has these knots, in a run that was not merged."""
+        """Gives a rank's own /clock these knots, in a run that was not merged."""
         if os.path.exists(self.path("run/cluster.h5")):
             os.remove(self.path("run/cluster.h5"))
         with h5py.File(self.path(f"run/rank-{rank:05d}.h5"), "r+") as file:

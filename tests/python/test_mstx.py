@@ -1,4 +1,5 @@
-"""Ranges and marks of mstx: what of them is recorded, and that the program gets what it got without."""
+"""Ranges and marks of mstx: what is recorded, and that the calls return the same as without
+profwrap."""
 
 import threading
 import types
@@ -11,7 +12,8 @@ from profwrap import _mindspore_cost, _mstx
 
 
 class Standin:
-    """A class as those of MindSpore and torch_npu: with a profiler it gives ids, without one 0."""
+    """A class like those of MindSpore and torch_npu. It returns IDs with a profiler, and 0 without
+    one."""
 
     has_profiler = True
     given = 0
@@ -90,7 +92,7 @@ class MstxTest(unittest.TestCase):
         self.check_lanes(rows)
 
     def check_lanes(self, rows):
-        """Those of a lane nest, and the inner one comes first."""
+        """The ranges of a lane nest, and the inner one comes first."""
         for i, one in enumerate(rows):
             for other in rows[i + 1:]:
                 if one[4] == other[4]:
@@ -199,7 +201,7 @@ torch_npu.npu.mstx.range_end(outer)
 
 class ProbeTest(support.TempDirTest):
     def test_torch_npu_in_the_rank_file(self):
-        """A package of this name that has no more than mstx."""
+        """The package torch_npu is replaced by one that has only mstx."""
         h5py = support.require_h5py()
         support.os.makedirs(self.path("torch_npu"))
         for name, text in (("__init__", "from . import npu"), ("npu", TORCH_NPU)):

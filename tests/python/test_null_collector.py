@@ -1,4 +1,5 @@
-"""The worked example of a collector: its in-app half's records and its samples reach the file."""
+"""The example collector: the records of its part in the application and its samples are in the
+file."""
 
 import unittest
 

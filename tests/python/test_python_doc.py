@@ -1,4 +1,5 @@
-"""docs/annotate.md names what PyTorch's profiler has; what the docs call in profwrap is there."""
+"""The functions of PyTorch's profiler that docs/annotate.md names exist. So do the functions of
+profwrap that the documents call."""
 
 import inspect
 import os

@@ -1,4 +1,4 @@
-"""The Python examples of README.md run as they are printed, one after the other."""
+"""Runs the Python examples of README.md as printed, one after the other."""
 
 import re
 import unittest
@@ -27,7 +27,7 @@ class ReadmeTest(support.TempDirTest):
         self.plain, self.training, self.reading = examples()
 
     def run_in(self, code, *before):
-        """Runs an example in the test's directory, under a command if any is given."""
+        """Runs an example in the test's directory, under a command if one is given."""
         with open(self.path("example.py"), "w", encoding="utf-8") as file:
             file.write(code)
         change = 'cd "$1" && shift && exec "$@"'

@@ -1,4 +1,5 @@
-"""schedule() and profile(): which steps are recorded, when the callback comes, and with what."""
+"""schedule() and profile(): which steps are recorded, when the callback is called, and with which
+arguments."""
 
 import itertools
 import unittest

@@ -1,5 +1,5 @@
-"""docs/schema.md has the tables, fields and enumeration items of src/core/tables.def and
-causes.h, no others."""
+"""docs/schema.md has exactly the tables, fields and enumeration items of src/core/tables.def and
+causes.h."""
 
 import os
 import re
@@ -14,7 +14,7 @@ def read(*path):
 
 
 def definitions():
-    """The macros of both files: name -> body, continuation lines joined."""
+    """{name: body} of the macros in both files, with continuation lines joined."""
     source = re.sub(r"/\*.*?\*/", "", read("src", "core", "tables.def")
                     + read("src", "core", "causes.h"), flags=re.S)
     source = source.replace("\\\n", " ")
@@ -22,19 +22,19 @@ def definitions():
 
 
 def expanded(macros, name):
-    """The fields of a table, those too that it has from another list."""
+    """The fields of a table, including those that it takes from another list."""
     return re.sub(r"(PW_\w+_FIELDS)\(F\)", lambda found: macros[found.group(1)], macros[name])
 
 
 def tables(macros, which):
-    """path -> fields, in order."""
+    """{path: fields, in order}."""
     rows = re.findall(r'T\((\w+), "([^"]+)", (\w+)\)', macros[which])
     return {path: re.findall(r"F\(\w+, (\w+)\)", expanded(macros, fields))
             for _, path, fields in rows}
 
 
 def documented(part):
-    """path -> fields, from the headings and table rows of one part of schema.md."""
+    """{path: fields}, from the headings and table rows of one part of schema.md."""
     text = read("docs", "schema.md").split(f"## {part}\n", 1)[1]
     text = re.split(r"^## ", text, flags=re.M)[0]
     found = {}

@@ -173,7 +173,8 @@ def free_port():
 
 
 def start(out, size, script, *arguments, options=()):
-    """Ranks as a cluster's manager starts them: nothing but PyTorch's own variables, no MPI."""
+    """Starts the ranks as a cluster manager does, with PyTorch's own variables only, and without
+    MPI."""
     shared = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
               "OMP_NUM_THREADS": "1"}
     command = [support.PROFWRAP, "--quiet", *options, "-o", out, sys.executable, "-c", script,
@@ -185,7 +186,7 @@ def start(out, size, script, *arguments, options=()):
 
 
 def end(running):
-    """Exit statuses; what was printed in the order of ranks."""
+    """The exit statuses, and the output in the order of ranks."""
     printed = [process.communicate(timeout=300)[0] for process in running]
     return [process.returncode for process in running], printed
 
@@ -200,7 +201,7 @@ def rows(path):
 
 
 def profiled_time(path):
-    """Begin and end of the range "profiled"."""
+    """The begin and the end of the range "profiled"."""
     with h5py.File(path) as file:
         names = [name.decode() for name in file["strings"][:]]
         for row in file["events/range"][:]:
@@ -217,7 +218,8 @@ class Collectives(support.TempDirTest):
         return json.loads(done.stdout)
 
     def profiled(self):
-        """Of each rank: (operation: what PyTorch's profiler has of it, and our rows), in their order."""
+        """For each rank and operation: the events of PyTorch's profiler and our rows, each in their
+        order."""
         out = self.path("out")
         status, printed = end(start(out, 2, OPERATIONS, self.tmp, options=["--no-merge"]))
         self.assertEqual(status, [0, 0], printed)
@@ -246,9 +248,10 @@ class Collectives(support.TempDirTest):
                 self.assertEqual(size, count * (8 if count == 7 else 4), (elements, sizes))
 
     def test_times_are_those_of_the_profiler(self):
-        """Ours begin with the call, and the profiler's with the thread that runs the operation, and end
-        with its last callback: milliseconds later on a machine with more to do than processors. So
-        operations are compared one by one where they last for long, and in sum from 1 ms on."""
+        """Our times begin with the call; those of the profiler begin when the thread runs the
+        operation, and end with its last callback. On a busy machine, that is milliseconds later. So
+        long operations are compared one by one, and all operations by their sum, if it is at least
+        1 ms."""
         sizes = {"Allreduce": 4 << 20, "Bcast": 4 << 20, "Allgather": 1 << 20}
         for rank, found in self.profiled():
             for name, size in sizes.items():

@@ -1,4 +1,4 @@
-"""profwrap.torch.record(): the operator table is PyTorch's own, row by row."""
+"""profwrap.torch.record(): the operator table is the same as PyTorch's, row by row."""
 
 import json
 import tempfile
@@ -55,7 +55,7 @@ class Sum:
 
 
 def summed(rows):
-    """{key: [calls, total us, self us, bytes, self bytes]} of (key, values)"""
+    """{key: [calls, total us, self us, bytes, self bytes]} of (key, values)."""
     sums = {}
     for key, values in rows:
         sums.setdefault(key, Sum()).add(values)
@@ -76,7 +76,7 @@ class TorchEventsTest(unittest.TestCase):
         cls.run_ = profwrap.load(out, pandas=False)
 
     def theirs(self, which):
-        """By name, or by name and shapes, of all windows."""
+        """PyTorch's table of all windows, by name, or by name and shapes."""
         rows = (row for window in self.seen for row in window[which])
         return summed(
             ((row[0], row[1]) if which else row[0], row[2:])
@@ -140,7 +140,7 @@ class TorchEventsTest(unittest.TestCase):
         self.assertEqual(ours, theirs)
 
     def test_when_they_were(self):
-        """Inside of the ranges around them, by the clocks' error."""
+        """Operators are inside the ranges around them, within the error of the clocks."""
         rows = self.run_.rank(0).events("range")
         around = [(r["start"], r["end"]) for r in rows if r["name"] == "all of a step"]
         slack = self.recorded[2]

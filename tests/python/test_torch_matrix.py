@@ -35,7 +35,7 @@ def has(python, module):
 
 
 def run(program, phase, folder, python):
-    """report.json of one run."""
+    """The report.json of one run."""
     out = os.path.join(folder, "out")
     command = [support.PROFWRAP, "--quiet", "-o", out, *launcher(program, python),
                os.path.join(HERE, "programs", program + ".py"), phase]
@@ -49,7 +49,7 @@ def run(program, phase, folder, python):
 
 
 def problem(report, phase):
-    """What is wrong with the verdict, or None."""
+    """The error in the verdict, or None."""
     headline = report["job"]["headline"]
     rows = [row for row in report["stragglers"] if row["part"] in ("any", "steps")]
     steps = report["job"].get("steps") or len(report.get("steps", []))

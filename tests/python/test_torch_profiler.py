@@ -56,7 +56,8 @@ def contains(outer, inner, slack=SLACK_NS):
 
 
 class Compared:
-    """Our operators and PyTorch's of one run, as (start, end) ns by name, and who has whom."""
+    """Our operators and PyTorch's of one run, as (start, end) ns by name, and the matches between
+    them."""
 
     def __init__(self, folder):
         events = support.run(
@@ -88,7 +89,7 @@ class Compared:
             self.taken.add((name, nearest))
 
     def unmatched(self):
-        """PyTorch's operators that no operator of ours stands for."""
+        """PyTorch's operators that match no operator of ours."""
         return [one for one in self.theirs if one not in self.taken]
 
 
@@ -109,8 +110,9 @@ class TorchProfilerTest(support.TempDirTest):
         self.check_others(compared)
 
     def uncounted(self, compared):
-        """Operators of ours that are none of PyTorch's, or two: one that no other of ours stands for,
-        nor is around, nor is in the middle of."""
+        """Operators that only we have, and operators of which PyTorch has one more. In the second
+        case, the unmatched operator has the name of the only operator of ours around it, and
+        contains no match of that name."""
         wrong = [f"{name}: none in PyTorch's profiler"
                  for name, _, match in compared.matches if match is None]
         for name, span in compared.unmatched():
@@ -122,7 +124,8 @@ class TorchProfilerTest(support.TempDirTest):
         return wrong
 
     def check_others(self, compared):
-        """PyTorch's further operators are inside of ours, are made of ours, or do nothing."""
+        """Every other operator of PyTorch is inside one of ours, contains one of ours, or takes
+        almost no time."""
         alone = collections.Counter()
         for name, span in compared.unmatched():
             if not name.startswith("aten::"):

@@ -1,4 +1,5 @@
-"""Steps and phases of trainings that mark nothing, from the order in which their parts report."""
+"""Finds the steps and phases of trainings without marks, from the order in which their parts
+report."""
 
 import gc
 import threading
@@ -67,7 +68,7 @@ class TrainingTest(unittest.TestCase):
         return waits
 
     def forward(self, module=None):
-        """As PyTorch calls it: once, when it was asked for."""
+        """Calls the hook as PyTorch does: once, if it is armed."""
         if self.armed:
             self.training.forward_begins(module or self.model)
 
@@ -95,7 +96,8 @@ class TrainingTest(unittest.TestCase):
         self.training.optimizer_ends(optimizer)
 
     def told(self):
-        """Steps as lists of their phases, with what was told outside of steps in between."""
+        """The steps as lists of their phases, and between them what was reported outside of
+        steps."""
         found, current = [], None
         for name, value in self.probe.take("step", "phase"):
             if name == "step" and value >= 0:

@@ -1,5 +1,6 @@
-"""Trainings as people write them (trainings/), unchanged, under profwrap: their steps and phases, and
-that they compute the same as without. By the newest PyTorch of scripts/setup --torch-wheel."""
+"""Typical trainings (trainings/) run unchanged under profwrap. Checks their steps and phases, and
+that they compute the same as without profwrap. Uses the newest PyTorch of scripts/setup
+--torch-wheel."""
 
 import json
 import os
@@ -40,9 +41,9 @@ print(json.dumps({
 
 
 def launch(*command, is_reference=False):
-    """Its standard output. A reference is wanted for what it computes: PyTorch 2.15 alone was seen to
-    abort once when a worker of torchrun ended, after all of its output; that is printed. Under profwrap
-    any such end fails the test."""
+    """Returns the standard output. A failed reference run is only printed, because only its results
+    are needed: PyTorch 2.15 without profwrap once aborted when a worker of torchrun ended, after
+    all of its output. Under profwrap such an end fails the test."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     environment.pop("PYTHONPATH", None)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
@@ -55,7 +56,8 @@ def launch(*command, is_reference=False):
 
 class TrainingsTest(support.TempDirTest):
     def train(self, name, ranks=0):
-        """Its output under profwrap is that without it; what its rank files say."""
+        """Checks that the output under profwrap is the same as without it. Returns the contents of
+        the rank files."""
         script, out = os.path.join(TRAININGS, name + ".py"), self.path("out")
         torchrun = [os.path.join(support.WHEEL, "bin", "torchrun"), "--nproc-per-node", str(ranks)]
         launcher = [*torchrun, "--no-python"] if ranks else []
@@ -73,7 +75,7 @@ class TrainingsTest(support.TempDirTest):
 
     @staticmethod
     def figures(output):
-        """What a training prints, without what Hugging Face's says of times."""
+        """The output of a training, without the lines of Hugging Face about times."""
         return [line for line in output.splitlines() if "runtime" not in line]
 
     def assertSteps(self, found, *steps):

@@ -1,4 +1,4 @@
-"""What the verbs hand to the probe, seen from a probe that is made of Python functions."""
+"""The calls that the verbs make to the probe, which is replaced by one made of Python functions."""
 
 import unittest
 

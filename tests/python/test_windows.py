@@ -1,4 +1,4 @@
-"""Windows that a file sets while the job runs: the same steps on all ranks, or none."""
+"""Windows that a file sets while the job runs. All ranks record the same steps, or none."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from profwrap import _windows
 
 
 class Rank:
-    """What one rank recorded and said; its clock is the test's."""
+    """The steps that one rank recorded, and its messages. The test sets its clock."""
 
     def __init__(self, test, number, size, poll_s=2):
         self.recorded, self.said, self.others = [], [], []
@@ -36,7 +36,7 @@ class Rank:
 
 class WindowsTest(support.TempDirTest):
     def write(self, text):
-        """As an editor: a new file in the place of the old one."""
+        """Writes the file as an editor does: a new file replaces the old one."""
         with open(self.path("new"), "w", encoding="utf-8") as file:
             file.write(text if isinstance(text, str) else json.dumps(text))
         os.replace(self.path("new"), self.path("config.json"))
@@ -97,7 +97,7 @@ class WindowsTest(support.TempDirTest):
         self.assertGreater(rank.recorded[0], 30)
 
     def test_a_rank_that_never_reads_ends_it(self):
-        """Its file system does not show it the file."""
+        """The file system of one rank does not show it the file."""
         self.window(5, 7)
         rank = Rank(self, 0, 2)
         rank.run(steps=500)
@@ -110,7 +110,7 @@ class WindowsTest(support.TempDirTest):
                 self.race(random.Random(seed))
 
     def race(self, chance):
-        """Ranks that go on in any order, at most `most` steps apart, while the file changes."""
+        """Ranks run steps in any order, at most `most` steps apart, while the file changes."""
         for name in os.listdir(self.tmp):
             os.unlink(self.path(name))
         ranks = [Rank(self, n, 4) for n in range(4)]
