@@ -1,5 +1,5 @@
-"""Runs a command on a machine that has a C library and Python and nothing else: a chroot made of this
-machine's own files, which are bound into it and not copied. For pack."""
+"""For pack: runs a command as on a machine that has only a C library and Python. The command runs
+in a chroot of this machine's own files, which are bind-mounted, not copied."""
 import glob
 import os
 import re
@@ -18,7 +18,7 @@ PYTHON = "/usr/bin/python3"
 
 
 def why_not():
-    """Why there can be no chroot here; None when there can be."""
+    """The reason why a chroot is not possible here, or None."""
     if os.geteuid() != 0:
         return "that takes root"
     for tool in ("unshare", "chroot", "mount"):
@@ -34,27 +34,28 @@ def interpreter():
 
 
 def library_folders():
-    """Python's own modules, without what was installed beside them."""
+    """The folders of Python's own modules, without installed packages."""
     ask = "import sysconfig; print(sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib'))"
     done = subprocess.run([interpreter(), "-c", ask], capture_output=True, text=True, check=True)
     return sorted(set(done.stdout.split()))
 
 
 def libraries_of(paths):
-    """What ldd finds for these programs and modules, by the paths that it names."""
+    """The libraries that ldd finds for these programs and modules, by the paths that it names."""
     done = subprocess.run(["ldd", *paths], capture_output=True, text=True, check=False)
     return set(re.findall(r"(/\S+) \(0x", done.stdout))
 
 
 def c_library(libraries):
-    """All of it that is beside the part that programs here are linked with."""
+    """All parts of the C library in the folder of the libc.so that programs here are linked
+    with."""
     folders = {os.path.dirname(path) for path in libraries if "/libc.so." in path}
     return {os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
             if C_LIBRARY.match(name)}
 
 
 def put(root, path, source=None):
-    """The file, at the path by which it is asked for."""
+    """Copies the file to the path at which programs look for it."""
     target = root + path
     if not os.path.exists(target):
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -62,7 +63,7 @@ def put(root, path, source=None):
 
 
 def lay_out(root):
-    """Files that are copied, and folders that others are bound to: [(source, target)]."""
+    """Copies files, and returns the folders to be bind-mounted: [(source, target)]."""
     tools = {f"/usr/bin/{name}": shutil.which(name) for name in TOOLS}
     python = interpreter()
     modules = [m for folder in library_folders()
@@ -88,7 +89,8 @@ def lay_out(root):
 
 
 def mount_script(root, pack, bound):
-    """Nothing of it can be written but /tmp and /dev/shm, and nothing outlives the namespace."""
+    """A script that mounts the chroot. Only /tmp and /dev/shm are writable, and no mount outlives
+    the namespace."""
     lines = ["set -e", "mount --make-rprivate /"]
     for source, target in [*bound, (pack, root + "/pack")]:
         os.makedirs(target, exist_ok=True)
@@ -108,7 +110,7 @@ def mount_script(root, pack, bound):
 
 
 def run(command, pack):
-    """The command's status, with the pack as /pack; its output is ours."""
+    """Runs the command with the pack as /pack. Returns its status; its output goes to ours."""
     with tempfile.TemporaryDirectory(prefix="pwbare-", ignore_cleanup_errors=True) as root:
         os.chmod(root, 0o755)  # for who is not root in it
         script = mount_script(root, os.path.abspath(pack), lay_out(root))

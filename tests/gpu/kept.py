@@ -1,6 +1,6 @@
-"""What is kept of checks that failed, for who looks at it on another machine: the log of the
-failed checks, and their rank files. At most 8 files in the folder, the record among them, and 16 MiB
-each: so much can be brought back."""
+"""Keeps files of failed checks for analysis on another machine: the log of the failed checks and
+their rank files. The folder gets at most 8 files, including the record, of at most 16 MiB each,
+because no more can be brought back."""
 import glob
 import os
 import re
@@ -10,7 +10,7 @@ FILES, BYTES, LOG = 8, 16 << 20, "failed.log"
 
 
 def name_of(*parts):
-    """A name of letters, digits, dots, - and _ alone."""
+    """A name that has only letters, digits, dots, - and _."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts))
 
 
@@ -20,7 +20,7 @@ class Kept:
         self.before = set()
 
     def begin(self):
-        """A check begins: the rank files that are there already are not its own."""
+        """A check begins. Rank files that exist already do not belong to it."""
         self.before = set(self.rank_files())
 
     @staticmethod
@@ -28,7 +28,8 @@ class Kept:
         return [(path, os.stat(path).st_mtime_ns) for path in sorted(glob.glob("*/rank-*.h5"))]
 
     def failed(self, check, log, used):
-        """Keeps what the programs of the check said, the rank files it made and those it read (used)."""
+        """Keeps the output of the check's programs, the rank files that it made, and those that it
+        read (used)."""
         if not self.folder:
             return
         os.makedirs(self.folder, exist_ok=True)
@@ -38,7 +39,7 @@ class Kept:
         self.write("\n".join([f"==== {check}", *log, *filter(None, notes), ""]))
 
     def keep(self, check, path):
-        """Why the file is not kept, None when it is."""
+        """The reason why the file is not kept, or None if it is."""
         size = os.path.getsize(path)
         # One place is left for the log, which is written last.
         log_is_there = os.path.exists(self.log_path())

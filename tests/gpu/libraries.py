@@ -1,5 +1,5 @@
-"""Which of NVIDIA's libraries and which PyTorch the checks use: what is not there is skipped by its
-name."""
+"""Finds NVIDIA's libraries and the PyTorch that the checks use. If one is missing, the checks that
+need it are skipped, and its name is printed."""
 import functools
 import glob
 import os
@@ -26,7 +26,7 @@ def pythons():
 
 
 def ask(python, program):
-    """(stdout, "") or (None, why not)."""
+    """(stdout, "") or (None, reason)."""
     try:
         done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=100,
                               check=False)
@@ -38,7 +38,8 @@ def ask(python, program):
 
 
 def missing_library(text):
-    """The name of the library that a program did not find, None when that was not its trouble."""
+    """The name of the library that a program did not find, or None if it failed for another
+    reason."""
     found = MISSING.search(text)
     return found.group(1) if found else None
 
@@ -50,7 +51,7 @@ def wheel_folders():
 
 
 def first_of(folders, name):
-    """The newest where one folder has several."""
+    """The newest file of this name in the first folder that has one."""
     for folder in folders:
         found = sorted(glob.glob(os.path.join(folder, name)))
         if found:
@@ -60,8 +61,8 @@ def first_of(folders, name):
 
 @functools.cache
 def cupti():
-    """The libcupti to be used: PROFWRAP_CUPTI's, the toolkit's, which profwrap finds by itself, else
-    the one that came with PyTorch or was carried here, to which PROFWRAP_CUPTI is then set."""
+    """The libcupti to use: that of PROFWRAP_CUPTI; that of the toolkit, which profwrap finds by
+    itself; or else the one from PyTorch or from the pack, to which PROFWRAP_CUPTI is then set."""
     found = os.environ.get("PROFWRAP_CUPTI") or first_of(TOOLKITS[:2], "libcupti.so.*")
     if not found:
         found = first_of([*wheel_folders(), CARRIED], "libcupti.so.*")
@@ -71,14 +72,14 @@ def cupti():
 
 
 def cupti_12():
-    """One of CUDA 12; of stand-ins the one of the layouts that CUDA 12 has."""
+    """The libcupti of CUDA 12; with stand-ins, the one with the layouts of CUDA 12."""
     if os.environ.get("STANDIN_LIBRARIES"):
         return first_of([os.environ["STANDIN_LIBRARIES"]], "libcupti.so.11.8")
     return first_of([CARRIED, *TOOLKITS, *wheel_folders()], "libcupti.so.12*")
 
 
 def nccl():
-    """PyTorch's, else the toolkit's."""
+    """PyTorch's NCCL, or else the toolkit's."""
     if os.environ.get("STANDIN_LIBRARIES"):
         return first_of([os.environ["STANDIN_LIBRARIES"]], "libnccl.so.2")
     return first_of([*wheel_folders(), *TOOLKITS, CARRIED, "/usr/lib/x86_64-linux-gnu"],
@@ -87,7 +88,7 @@ def nccl():
 
 @functools.cache
 def torch():
-    """(a Python whose PyTorch has CUDA and a GPU for it, "") or (None, why not)."""
+    """(a Python whose PyTorch has CUDA and a GPU for it, "") or (None, reason)."""
     why = ""
     for python in pythons():
         said, why = ask(python, TORCH)

@@ -1,4 +1,4 @@
-"""Part A of validate.sh: kernels, as CUPTI tells of them."""
+"""Part A of validate.sh: kernels, as CUPTI reports them."""
 import os
 import shutil
 import signal
@@ -64,8 +64,8 @@ def step_ns(*before, level=None):
 
 
 def check_overhead():
-    """Steps of 50 kernels of 200 us, interleaved; budget 1 % at level 1. A stand-in's share says
-    nothing, and is asked for once."""
+    """Steps of 50 kernels of 200 us, interleaved. The budget is 1 % at level 1. With a stand-in the
+    share means nothing and is measured once."""
     need_gpu()
     ways = {"off": None, "level 0": 0, "level 1": 1, "level 2": 2}
     found = {way: [] for way in ways}
@@ -81,7 +81,7 @@ def check_overhead():
 
 
 def check_launch_cost():
-    """Kernels of no length: what a launch costs more."""
+    """The added cost of a launch, with kernels of no length."""
     need_gpu()
     found = {}
     for name, level in (("off", None), ("level 0", 0), ("level 1", 1), ("level 2", 2)):
@@ -153,8 +153,8 @@ def check_without_root():
 # ---- more than CUPTI's buffers hold ----
 
 def check_pool_exhaustion():
-    """The collector stands still, until CUPTI's buffers and our ring are full, then goes on. At level
-    0 all records are kernels."""
+    """The collector is stopped until CUPTI's buffers and our ring are full, and then continues. At
+    level 0 all records are kernels."""
     need_gpu()
     kernels, later = 80000 if is_standin() else 400000, 100
     said = record("stalled", KERNELS, "stall", kernels, later, level=0,
@@ -170,7 +170,7 @@ def check_pool_exhaustion():
 
 
 def check_many_threads():
-    """More than there are buffers in the pool."""
+    """There are more threads than buffers in the pool."""
     need_gpu()
     threads, each, buffers = 48, 100, 32
     # Small rings: 48 of the usual size are more than the shared memory that some containers have.
@@ -186,8 +186,8 @@ def check_many_threads():
 
 
 def check_a_million_replays():
-    """CUPTI keeps times on the device, and its memory must not grow for ever; with graphs it has been
-    seen to run out of it after some 8 million kernels."""
+    """CUPTI stores times on the device, and this memory must not grow without end. With graphs, the
+    device ran out of memory after about 8 million kernels."""
     need_gpu()
     replays, nodes = 4000 if is_standin() else 1000000, 10
     kernels = replays * nodes
@@ -208,7 +208,7 @@ def check_a_million_replays():
 # ---- other libraries ----
 
 def check_cuda_12():
-    """An older libcupti than the driver's."""
+    """The libcupti is older than the driver's."""
     need_gpu()
     path = libraries.cupti_12()
     if not path:

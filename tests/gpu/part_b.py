@@ -1,4 +1,4 @@
-"""Part B of validate.sh: beside another profiler that uses CUPTI too, PyTorch's above all."""
+"""Part B of validate.sh: profwrap beside another profiler that uses CUPTI, mainly PyTorch's."""
 import os
 
 import libraries
@@ -6,7 +6,7 @@ from validate_run import HERE, KERNELS, Skipped, check, need_gpu, need_torch, op
 
 
 def profiled_with_torch(folder, mode):
-    """(what the program printed, the rank file)."""
+    """(the output of the program, the rank file)."""
     need_gpu()
     said = record(folder, need_torch(), os.path.join(HERE, "with_torch.py"), mode).split()
     if "without" in said:
@@ -15,7 +15,7 @@ def profiled_with_torch(folder, mode):
 
 
 def launched_in(file):
-    """How many kernels were launched in each range."""
+    """The number of kernels launched in each range."""
     found = {}
     for kernel in file.rows("events/kernel"):
         name = file.texts[kernel["launched_by"]]
@@ -24,7 +24,8 @@ def launched_in(file):
 
 
 def check_yields_and_comes_back():
-    """Or, with a CUPTI that serves several (13.3 and later), records what the other does, too."""
+    """profwrap stops while the other profiler records, and then continues. If CUPTI serves several
+    tools (13.3 and later), it records meanwhile, too."""
     said, file = profiled_with_torch("torch", "profiled")
     theirs = int(said[said.index("theirs") + 1])
     gaps, kernels = file.rows("events/gap"), file.rows("events/kernel")
@@ -42,13 +43,13 @@ def check_yields_and_comes_back():
 
 
 def check_toggled_and_stopped_twice():
-    """PyTorch's profiler switches its kinds off, ours come back, and then it switches them off once
-    more as it stops: that must not switch off ours."""
+    """PyTorch's profiler disables its activity kinds, and ours are enabled again. When it stops, it
+    disables its kinds once more, which must not disable ours."""
     return comes_back_twice(profiled_with_torch("toggled", "toggled")[1])
 
 
 def check_the_same_without_pytorch():
-    """By a program that calls CUPTI itself."""
+    """The same with a program that calls CUPTI itself."""
     need_gpu()
     theirs = int(record("second", KERNELS, "profiler", libraries.cupti()).split()[1])
     check(theirs >= 50, "it was told of", theirs, "kernels")

@@ -14,13 +14,13 @@ DDP_STEPS = 30
 
 
 def two_ranks(mode, level=1):
-    """Runs with_torch.py; their files are then in the folder of the mode's name."""
+    """Runs with_torch.py on two ranks. Their files are then in the folder with the mode's name."""
     need_gpu()
     return both(mode, [need_torch(), os.path.join(HERE, "with_torch.py"), mode], level)
 
 
 def both(mode, command, level):
-    """What the first rank printed."""
+    """Runs two ranks, and returns the output of the first."""
     ranks, said = [], []
     try:
         for rank in range(2):
@@ -45,7 +45,7 @@ def both(mode, command, level):
 
 
 def allreduces(file):
-    """(communicator, number) of each that NCCL told of."""
+    """(communicator, number) of each Allreduce that NCCL reported."""
     comms = file.rows("comms")
     return [(comms[event["comm"]]["uid"], event["seq"]) for event in file.rows("events/comm")
             if event["source"] == "nccl" and "llreduce" in event["op"].lower()]
@@ -71,8 +71,8 @@ def check_collectives_match():
 
 
 def check_every_collective():
-    """Without PyTorch. NCCL makes some collectives of messages: each is one operation all the same,
-    with the same number on both ranks."""
+    """A test without PyTorch. NCCL makes some collectives of messages. Each of them must be one
+    operation, with the same number on both ranks."""
     need_gpu()
     library = libraries.nccl()
     if not library:

@@ -1,4 +1,4 @@
-"""Part D of validate.sh: NVML, and the way to the reader of the file."""
+"""Part D of validate.sh: NVML, and the complete way from the recording to the report."""
 import os
 
 import libraries
@@ -30,7 +30,8 @@ def check_nvml_cost():
 
 
 def whole():
-    """One run with the merge that profwrap makes of its own accord."""
+    """The rank file of a run that the checks share, with the merge that profwrap makes by
+    default."""
     need_gpu()
     if not os.path.exists("whole"):
         run([PROFWRAP, "--quiet", "-o", "whole", KERNELS, "kernels", 1000])

@@ -1,4 +1,5 @@
-"""Rank files as `profwrap dump` prints them: what reads them needs no library but Python's own."""
+"""Reads rank files from the output of `profwrap dump`. This needs only the standard library of
+Python."""
 import re
 import subprocess
 
@@ -6,7 +7,7 @@ FIELD = re.compile(r'(\w+)=("[^"]*"|\S*)')
 
 
 def value_of(text):
-    """An integer, a number, or text: names of enumerations are text."""
+    """An integer, a number, or text. Names of enumerations are text."""
     if text.startswith('"'):
         return text[1:-1]
     for read in (lambda t: int(t, 0), float):
@@ -31,7 +32,7 @@ def dump(profwrap, path):
 
 
 def count_rows(profwrap, path):
-    """{table: rows}, and the sum of what was lost: of files too large for RankFile."""
+    """({table: rows}, sum of the losses), for files that are too large for RankFile."""
     counts, lost = {}, 0
     for line in dump(profwrap, path):
         table = line[:line.find(" ")]
@@ -51,7 +52,7 @@ class RankFile:
         self.texts = [row["text"] for row in self.rows("strings")]
 
     def rows(self, table):
-        """A dict for each row, by the names of the fields."""
+        """A dictionary for each row, by field name."""
         return [fields_of(line) for line in self._lines.get("/" + table, [])]
 
     def overhead(self):

@@ -1,4 +1,5 @@
-"""What `pack` makes runs where there is nothing but a C library and Python, and fits."""
+"""The result of `pack` runs on a machine that has only a C library and Python, and its size is
+within the limit."""
 import importlib.machinery
 import importlib.util
 import os
@@ -19,7 +20,7 @@ def pack(*arguments):
 
 @h.case
 def validates_in_a_chroot():
-    """All parts, with stand-ins, by the two commands that a machine with a GPU is to be given."""
+    """Runs all parts with stand-ins, by the two commands for a machine with a GPU."""
     with open("libcupti.so.12", "wb"):
         pass
     done = pack("--check", "--with", "libcupti.so.12", "packed")
@@ -36,7 +37,8 @@ def validates_in_a_chroot():
 
 @h.case
 def what_is_not_carried_is_found():
-    """The machine here has all of it, that one would not."""
+    """pack must find a missing library, although this machine has the library and the other machine
+    may not."""
     done = pack("--limit", "1", "packed")
     h.equal(done.returncode, 1, "status of what is too large")
     h.check("are more than 1" in done.stderr, done.stderr)

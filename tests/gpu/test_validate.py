@@ -1,6 +1,6 @@
-"""validate.sh runs to its end without a GPU: over stand-ins for CUDA, PyTorch and NCCL (standin/).
-What it finds there says nothing of a GPU; that it counts, compares, gives up in time and writes its
-record is what is tested. STANDIN_FAULT breaks one thing, which must make the script fail."""
+"""validate.sh runs to its end without a GPU, with stand-ins for CUDA, PyTorch and NCCL (standin/).
+Such a run does not test a GPU. It tests that validate.sh counts, compares, keeps its time limits
+and writes its record. STANDIN_FAULT breaks one thing, and the script must then fail."""
 import os
 import re
 import shutil
@@ -87,7 +87,7 @@ def nvml_and_the_whole_way():
 
 
 def breaks(fault, part, *names, only=""):
-    """With that fault these checks fail, of those that are made, and the script with them."""
+    """With this fault, these checks fail if they are run, and so does the script."""
     validate("--record", f"{fault}.md", "--keep", "kept", "--overhead", 1000, "--only", only, part,
              status=1, STANDIN_FAULT=fault)
     found, text = verdicts(f"{fault}.md")
@@ -155,7 +155,8 @@ def ranks_that_do_not_match_are_found():
 
 @h.case
 def what_is_not_recorded_of_nccl_is_found():
-    """Neither the kernels of operations, nor then these themselves."""
+    """Either the kernels of NCCL's operations or the operations themselves are not recorded. The
+    checks must fail."""
     for activities, name, why in (
             ("nccl,note,nvtx", "collectives match", "have the times of their kernels"),
             ("cuda,note", "every collective", "of rank 0 there are {}")):
@@ -180,7 +181,7 @@ def cost_over_its_limit_is_found():
 
 @h.case
 def what_is_kept_is_bounded():
-    """8 files, 16 MiB each, and the log among them."""
+    """At most 8 files of 16 MiB each are kept, including the log."""
     sys.path.insert(0, HERE)
     import kept  # pylint: disable=import-outside-toplevel
     keeper = kept.Kept("kept")
@@ -198,7 +199,7 @@ def what_is_kept_is_bounded():
 
 @h.case
 def hanging_programs_are_ended():
-    """Each check gives up in its time, the part in its own, and all is in the record."""
+    """Each check and the part itself end at their time limits, and the record has all checks."""
     begin = time.monotonic()
     validate("--record", "hang.md", "--patience", 2, "--limit", 33, "A", "D", status=1,
              STANDIN_FAULT="hang")
@@ -213,7 +214,7 @@ def hanging_programs_are_ended():
 
 @h.case
 def without_torch():
-    """Parts that need PyTorch say so, and are not passed."""
+    """Parts that need PyTorch report that it is missing, and do not count as passed."""
     folder = os.path.abspath("no-torch")
     os.mkdir(folder)
     with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
@@ -234,7 +235,8 @@ def without_torch():
 
 @h.case
 def a_missing_library_is_a_skip():
-    """By its name: profwrap was carried to a machine without it."""
+    """The checks are skipped, and the name of the library is printed. The pack may be on a machine
+    without this library."""
     os.makedirs("build/tests/gpu")
     os.makedirs("build/bin")
     shutil.copy(os.path.join(h.place("BUILD"), "tests/gpu/gpukernels"), "build/tests/gpu")
@@ -271,7 +273,8 @@ def no_gpu_is_no_validation():
 
 @h.case
 def records_are_not_mixed():
-    """What stand-ins say is never a validation: not in its folder, not in its file."""
+    """A run with stand-ins is never a validation: it is not written into the folder or the file of
+    one."""
     kept = os.path.realpath(os.path.join(HERE, "..", "..", "docs", "validation", "gpu-test.md"))
     done = validate("--record", kept, "D", status=2)
     h.check("not written into docs/validation" in done.stderr, done.stderr)

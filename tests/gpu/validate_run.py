@@ -1,5 +1,5 @@
-"""What the checks of validate.py share: running programs within their time, reading what they
-recorded, and the record of a run.
+"""Functions that the checks of validate.py share: they run programs with time limits, read what was
+recorded, and write the record of a run.
 
 The environment comes from validate.sh: PROFWRAP_VALIDATE_BUILD, _RECORD, _KEEP, _ONLY,
 _LIMIT_S (the part's), _PATIENCE_S (a program's)."""
@@ -62,7 +62,7 @@ def check(truth, *what):
 # ---- programs ----
 
 def start(command, env=None, cwd=None):
-    """In a session of its own, so that all of it can be ended."""
+    """Starts a command in its own session, so that all its processes can be ended."""
     return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
                             errors="replace", cwd=cwd, env={**os.environ, **(env or {})},
@@ -70,8 +70,8 @@ def start(command, env=None, cwd=None):
 
 
 def end(process):
-    """profwrap passes SIGTERM on to its program; what has not gone then is killed, and what holds
-    our pipes after that is not waited for."""
+    """Ends a process. profwrap passes SIGTERM on to its program. Processes that still run are
+    killed. Processes that hold our pipes after that are not waited for."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -85,7 +85,7 @@ def end(process):
 
 
 def await_end(process, what):
-    """(stdout, stderr); fails when it takes too long, or the part's time is up."""
+    """(stdout, stderr). Fails if the process or the part takes too long."""
     patience = min(PATIENCE_S, DEADLINE - time.monotonic())
     try:
         out, err = process.communicate(timeout=max(patience, 0.1))
@@ -113,7 +113,7 @@ def run(command, status=0, env=None, cwd=None):
 
 
 def record(folder, *program, level=1, status=0, env=None, options=()):
-    """What the program printed; the rank file is then in the folder."""
+    """Runs a program under profwrap. Returns its output; the rank file is then in the folder."""
     return run([PROFWRAP, "--quiet", "--no-merge", "--level", level, "-o", folder, *options,
                 *program], status=status, env=env)
 
@@ -145,7 +145,8 @@ def percentile(values, percent):
 
 @functools.cache
 def need_gpu():
-    """Skips with the program's own reason where there is none, or nothing to record it by."""
+    """Skips the check, with the program's own reason, if there is no GPU or no library to record it
+    with."""
     if not os.access(KERNELS, os.X_OK):
         raise Skipped(f"{KERNELS} was not built")
     run([KERNELS, "kernels", 1])
@@ -181,7 +182,7 @@ def output_of(*command):
 
 
 def commit_of_pack():
-    """What `pack` was made from."""
+    """The commit that `pack` was made from."""
     try:
         with open(os.path.join(HERE, "..", "..", "commit"), encoding="utf-8") as file:
             return file.read().strip()
@@ -195,8 +196,8 @@ def refuse(why):
 
 
 class Record:
-    """RECORD, where there is one: each row is in it as soon as it is known. Nothing is written for
-    a machine on which no GPU was met and nothing failed."""
+    """The file RECORD, if one is given. Each row is written as soon as it is known. Nothing is
+    written if the machine has no GPU and nothing failed."""
 
     gpu_was_met = False
 
@@ -253,8 +254,8 @@ def verdict_of(function):
 
 
 def run_checks(part, functions, counts):
-    """Exit status 0 when checks passed and none failed, 1 when one failed, 77 when all were skipped;
-    counts(name): whether that check alone makes it a validation."""
+    """Returns exit status 0 if checks passed and none failed, 1 if one failed, 77 if all were
+    skipped. counts(name): whether that check alone makes the run a validation."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     libraries.cupti()
     record_of_part, kept = Record(part), Kept(KEEP)

@@ -1,5 +1,5 @@
-"""The functions of PyTorch's profiler that docs/annotate.md names exist. So do the functions of
-profwrap that the documents call."""
+"""docs/annotate.md names every function, method and argument of PyTorch's profiler. The profwrap
+functions that the documents call exist."""
 
 import inspect
 import os
