@@ -32,6 +32,8 @@ struct pass {
     struct pw_row_c_gpu_rank *rank;
     struct pw_gpudevices *devices;
     int has_phases;
+    int has_launches; /* 0: of no activity it is known when it was launched, and so in which phase
+                       */
 };
 
 static int take_kernel(void *context, const struct pw_row_kernel *kernel)
@@ -96,6 +98,7 @@ static void count_phase(struct pass *p, const struct pw_gpu_activity *a, int64_t
 {
     ptrdiff_t at = pw_input_step_near(p->input, a->launch, &p->near);
     int phase = a->launch < 0 || at < 0 ? NONE : phase_at(p, a->launch);
+    p->has_launches |= a->launch >= 0;
     if (phase == NONE)
         return;
     struct step_phases *s = &p->phases[at];
@@ -167,7 +170,7 @@ static void fill_step(const struct pass *p, const struct pw_gpu_window *w, size_
     row->compute_ns = w->compute_ns;
     row->idle_ns = row->total_ns - w->covered_ns;
     row->own_ns = row->total_ns - w->wait_exposed_ns;
-    if (p->has_phases)
+    if (p->has_phases && p->has_launches)
         fill_phases(&p->phases[i], &p->input->steps[i], row, phases);
 }
 

@@ -370,8 +370,10 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
                                    0};
     if ((size_t)s < q->p->graph->nsteps)
         pw_graph_add_window(q->p->graph, &part);
-    *own = pw_sum(*own < 0 ? 0 : *own,
-                  window.end - window.start - pw_spans_within(&q->out->wait, window));
+    /* A range without a length is a boundary of its phase, and says nothing of its time. */
+    if (window.end > window.start)
+        *own = pw_sum(*own < 0 ? 0 : *own,
+                      window.end - window.start - pw_spans_within(&q->out->wait, window));
     mark_phase(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
 }
 
