@@ -5,10 +5,11 @@
 #ifndef PW_CORE_IMPORT_FORMATS_H
 #define PW_CORE_IMPORT_FORMATS_H
 
-#define PW_IMPORT_FORMATS(FIRST, NEXT)                         \
-    FIRST(inspector, " (NCCL Inspector)", pw_import_inspector) \
-    NEXT(flight, " (Flight Recorder)", pw_import_flight)       \
-    NEXT(ascend, " (MindSpore, Ascend)", pw_import_ascend)     \
+#define PW_IMPORT_FORMATS(FIRST, NEXT)                                  \
+    FIRST(inspector, " (NCCL Inspector)", pw_import_inspector)          \
+    NEXT(flight, " (Flight Recorder)", pw_import_flight)                \
+    NEXT(ascend, " (MindSpore, Ascend)", pw_import_ascend)              \
+    NEXT(mindinsight, " (MindSpore before 2.4)", pw_import_mindinsight) \
     NEXT(kineto, " (PyTorch)", pw_import_kineto)
 
 #endif

@@ -9,29 +9,44 @@
 
 #include "core/safefile.h"
 
+struct line {
+    char *text;
+    size_t size;
+};
+
 struct reading {
     FILE *in;
-    char head[PW_CSV_ROW], text[PW_CSV_ROW];
+    struct line head, line;
     struct pw_csv_row row;
 };
 
-/* The next row, whose line breaks in quotes are kept. 1: there is one, 0: the end, or -EINVAL. */
-static int next_line(FILE *in, char *out)
+static int grow(struct line *line)
+{
+    enum { FIRST = 1 << 12 };
+    const size_t size = line->size ? 2 * line->size : FIRST;
+    char *more = size > PW_CSV_ROW ? NULL : realloc(line->text, size);
+    if (!more)
+        return size > PW_CSV_ROW ? -EINVAL : -ENOMEM;
+    line->text = more;
+    line->size = size;
+    return 0;
+}
+
+/* The next row, whose line breaks in quotes are kept. 1: there is one, 0: the end, or -errno. */
+static int next_line(FILE *in, struct line *out)
 {
     size_t n = 0;
-    int quoted = 0;
-    for (int c; (c = getc(in)) != EOF;) {
-        if (c == '\n' && !quoted) {
-            out[n] = '\0';
-            return 1;
-        }
+    int quoted = 0, c, err = 0;
+    while (!err && (c = getc(in)) != EOF && (c != '\n' || quoted)) {
         quoted ^= c == '"';
-        if (n + 1 == PW_CSV_ROW)
-            return -EINVAL;
-        out[n++] = c ? (char)c : ' ';
+        err = n + 1 >= out->size ? grow(out) : 0;
+        if (!err)
+            out->text[n++] = c ? (char)c : ' ';
     }
-    out[n] = '\0';
-    return n > 0;
+    if (err || (!out->size && (err = grow(out))))
+        return err;
+    out->text[n] = '\0';
+    return n > 0 || c == '\n';
 }
 
 static char *trim(char *cell)
@@ -76,13 +91,15 @@ const char *pw_csv_cell(const struct pw_csv_row *row, const char *name)
 static int read_rows(struct reading *r, int (*take)(void *context, const struct pw_csv_row *row),
                      void *context)
 {
-    int more = next_line(r->in, r->head), err = 0;
-    char *head = r->head;
-    if (more > 0 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
+    int more = next_line(r->in, &r->head), err = 0;
+    char *head = r->head.text;
+    if (more > 0 && strncmp(head, "\xef\xbb\xbf", 3) == 0)
         head += 3; /* the mark of UTF-8 */
     r->row.n = more > 0 ? split(head, r->row.names) : 0;
-    while (!err && more > 0 && (more = next_line(r->in, r->text)) > 0) {
-        size_t n = split(r->text, r->row.cells);
+    if (r->row.n == PW_CSV_COLUMNS)
+        return -EINVAL;
+    while (!err && more > 0 && (more = next_line(r->in, &r->line)) > 0) {
+        size_t n = split(r->line.text, r->row.cells);
         for (; n < r->row.n; n++)
             r->row.cells[n] = "";
         err = take(context, &r->row);
@@ -93,13 +110,15 @@ static int read_rows(struct reading *r, int (*take)(void *context, const struct 
 int pw_csv_read(const char *path, int (*take)(void *context, const struct pw_csv_row *row),
                 void *context)
 {
-    struct reading *r = malloc(sizeof(*r));
+    struct reading *r = calloc(1, sizeof(*r));
     if (!r)
         return -ENOMEM;
     r->in = pw_fopen_regular(path);
     int err = r->in ? read_rows(r, take, context) : -errno;
     if (r->in)
         fclose(r->in);
+    free(r->head.text);
+    free(r->line.text);
     free(r);
     return err;
 }

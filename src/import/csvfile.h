@@ -1,12 +1,13 @@
 /* A file of comma-separated values with a head: its rows one by one, cells by the names of columns.
- * Read by ascend_beside.c. Cells may be quoted, and hold line breaks then. No row is kept, and no
- * cell is looked at here. */
+ * Read by ascend_beside.c and mindinsight*.c. Cells may be quoted, and hold line breaks then. No
+ * row is kept, and no cell is looked at here. */
 #ifndef PW_IMPORT_CSVFILE_H
 #define PW_IMPORT_CSVFILE_H
 
 #include <stddef.h>
 
-enum { PW_CSV_COLUMNS = 128, PW_CSV_ROW = 1 << 16 };
+/* Limits: columns, and bytes of a row. */
+enum { PW_CSV_COLUMNS = 4096, PW_CSV_ROW = 64 << 20 };
 
 /* The cells of a row; without white space around them. Good until the call returns. */
 struct pw_csv_row {
@@ -18,7 +19,8 @@ struct pw_csv_row {
 const char *pw_csv_cell(const struct pw_csv_row *row, const char *name);
 
 /* Calls `take` for each row; it answers 0, or -errno. 0, also for a file that has a head only, or
- * -errno: it cannot be read, or a row is longer than PW_CSV_ROW (-EINVAL). */
+ * -errno: it cannot be read, or a row has more than PW_CSV_ROW bytes, or its head more than
+ * PW_CSV_COLUMNS (-EINVAL). */
 int pw_csv_read(const char *path, int (*take)(void *context, const struct pw_csv_row *row),
                 void *context);
 

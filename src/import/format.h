@@ -59,6 +59,9 @@ extern const struct pw_import_format pw_import_inspector;
 /* Profiles of MindSpore and of Ascend's devices: directories, one file of which has the events. */
 extern const struct pw_import_format pw_import_ascend;
 
+/* Directories that MindSpore's profiler made for MindInsight. */
+extern const struct pw_import_format pw_import_mindinsight;
+
 /* Reads a JSON file for a format: calls pw_jsonfile_read, counts the bytes, and puts a remark into
  * `problem` when the file ends early. Returns 0 or -errno. */
 int pw_import_read_json(const char *path, struct pw_trace_window *window,

@@ -14,7 +14,7 @@
 #include "core/log.h"
 #include "core/readlimit.h"
 #include "core/sort.h"
-#include "import/ascend_profile.h"
+#include "import/mindinsight_profile.h"
 
 static const char *base_name(const char *path)
 {
@@ -126,8 +126,8 @@ static const char *why_nothing(const char *path)
         free(entries);
     return n > 0 ? "has only pickles of the Flight Recorder; python3 -m profwrap.flight FILE... "
                    "converts them to JSON without running code in them"
-                 : "has no .json, .json.gz, .jsonl and -pidN.log files, and no *_ascend_ms or "
-                   "*_ascend_pt directories";
+                 : "has no .json, .json.gz, .jsonl and -pidN.log files, no *_ascend_ms or "
+                   "*_ascend_pt directories, and no step_trace_raw_N_detail_time.csv";
 }
 
 __attribute__((format(printf, 2, 3))) static void note(struct pw_import_plan *plan,
@@ -162,6 +162,16 @@ static int add_profiles(struct pw_import_plan *plan, const struct pw_ascend_foun
     return err;
 }
 
+/* Files of MindInsight directories, one for each rank. */
+static int add_files(struct pw_import_plan *plan, const struct pw_ascend_found *found,
+                     const struct pw_import_wish *wish, char *problem, size_t size)
+{
+    int err = 0;
+    for (size_t i = 0; i < found->n && !err; i++)
+        err = add_file(plan, found->paths[i], wish, problem, size);
+    return err;
+}
+
 static int add_directory(struct pw_import_plan *plan, const char *path,
                          const struct pw_import_wish *wish, char *problem, size_t size)
 {
@@ -171,8 +181,14 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     int err = pw_ascend_find(path, &found);
     if (!err && found.n)
         err = add_profiles(plan, &found, wish, problem, size);
-    const size_t profiles = found.n;
+    size_t profiles = found.n;
     pw_ascend_found_fini(&found);
+    if (!err && !profiles) {
+        err = pw_mindinsight_find(path, &found);
+        err = err ? err : add_files(plan, &found, wish, problem, size);
+        profiles = found.n;
+        pw_ascend_found_fini(&found);
+    }
     if (err || profiles)
         return err && !*problem ? fail(problem, size, err, path, "") : err;
     int n = scandir(path, &entries, is_trace, alphasort);

@@ -137,6 +137,12 @@ enum pw_omission {
     PW_OMIT_TASK,
     PW_OMIT_HCCL_TASK,
     PW_OMIT_LAYER,
+    PW_OMIT_AVERAGE,
+    PW_OMIT_SUMS,
+    PW_OMIT_BATCH_TIME,
+    PW_OMIT_UNPLACED,
+    PW_OMIT_TWICE,
+    PW_OMIT_BRANCH,
     PW_OMISSIONS
 };
 const char *pw_omission_words(enum pw_omission reason);
@@ -153,7 +159,7 @@ struct pw_import_counts {
     int64_t lost;       /* operations that the recorder dropped, as the trace says */
     int64_t unfinished; /* operations that had not ended when the trace was written */
     char first_unfinished[96];
-    char files_omitted[200]; /* beside a trace, that are not read; some of them */
+    char files_omitted[800]; /* beside a trace, that are not read; some of them */
     char names_omitted[160]; /* what the omitted are called, some of them; "": not told */
 };
 

@@ -1,0 +1,402 @@
+/* Reads the samples of the data pipeline's queues; see mindinsight.h.
+ *
+ * device_queue_profiling_N.txt and dataset_iterator_profiling_N.txt
+ * (minddata/dataset/engine/perf/profiling.cc, Tracing::Record) have lines "type extra batch value
+ * time": type 1 is the size `value` of the last host queue when batch `batch` was taken from it,
+ * its capacity is `extra`; type 0 are times of the batch in ms. `time` is in ms of the host's
+ * steady clock. minddata_aicpu_N.txt (profiler/parser/minddata_parser.py) has node_name,
+ * start_time, end_time and queue_size, of the device's queue when a step took its batch.
+ * minddata_pipeline_raw_N.csv (minddata_pipeline_parser.py) has for each operator the sizes of its
+ * output queue, which were sampled every sample_interval ms, and minddata_cpu_utilization_N.json
+ * the times of these samples, on the host's clock, too.
+ *
+ * The clocks of host and device have nothing in common but the numbers of batches and steps. As in
+ * MindInsight (minddata_cpu_utilization_analyser.py), the first batch is that of the first step,
+ * and a sample is of the step whose batch was the last that was taken before it. */
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/limits.h"
+#include "core/readlimit.h"
+#include "core/safefile.h"
+#include "import/csvfile.h"
+#include "import/jsonobject.h"
+#include "import/mindinsight.h"
+
+enum { MOST_OPERATORS = 32, MS = 6, US = 3, NS = 0 };
+
+struct dataset_op {
+    int64_t id, child; /* the only child; -1: it has none, or several */
+    int64_t capacity, interval_ms;
+    char type[32], queue[48];
+    int32_t *sizes;
+    size_t nsizes;
+    int is_trunk;
+};
+
+/* A batch that was taken from the host's queue. */
+struct batch {
+    int64_t step, time; /* index of its step; ns of the host's clock, -1: not told */
+};
+
+struct pass {
+    struct pw_mindinsight *m;
+    struct dataset_op operators[MOST_OPERATORS];
+    size_t noperators;
+    struct batch *batches;
+    size_t nbatches, capacity;
+    int64_t *stamps; /* times of the samples, ns of the host's clock */
+    size_t nstamps;
+    int64_t first_batch; /* the number of the first; -1: not known yet */
+    int64_t taken;       /* rows of the device's queue */
+    int err;             /* -ENOMEM */
+};
+
+static int64_t scaled(const char *text, int power)
+{
+    int64_t value;
+    return pw_decimal_scale(text, strlen(text), power, &value) == 0 && value >= 0 &&
+                   pw_is_possible(value)
+               ? value
+               : -1;
+}
+
+/* A sample at a time, ns; -1: its step is not known. */
+static void add_sample(struct pass *p, const char *queue, int64_t time,
+                       const int64_t size_and_capacity[2])
+{
+    struct pw_trace *trace = p->m->trace;
+    struct pw_trace_window *w = p->m->window;
+    trace->counts.events++;
+    if (time < 0 || size_and_capacity[0] < 0) {
+        pw_trace_omit(trace, time < 0 ? PW_OMIT_UNPLACED : PW_OMIT_INCOMPLETE);
+        return;
+    }
+    const struct pw_row_queue row = {
+        .time = time,
+        .queue = pw_names_find(&trace->names, queue, strlen(queue)),
+        .size = size_and_capacity[0],
+        .capacity = size_and_capacity[1] > 0 ? size_and_capacity[1] : 0,
+    };
+    pw_rankfile_append(trace->file, PW_TABLE_queue, &row);
+    trace->counts.taken++;
+    w->start_ns = time < w->start_ns ? time : w->start_ns;
+    w->end_ns = time > w->end_ns ? time : w->end_ns;
+}
+
+/* The time of a sample of a step: its start. Without steps, that of the sample itself. */
+static int64_t time_of_step(const struct pass *p, int64_t step, int64_t own)
+{
+    if (!p->m->nsteps)
+        return own;
+    return step >= 0 && (size_t)step < p->m->nsteps ? p->m->steps[step].start : -1;
+}
+
+/* ---- minddata_pipeline_raw_N.csv ---- */
+
+/* The numbers of "[4, 0, 3]". Returns how many there are, -1: memory is short. */
+static ptrdiff_t read_list(const char *text, int32_t **out)
+{
+    size_t n = 0, capacity = 0;
+    *out = NULL;
+    for (const char *at = text; (at += strcspn(at, "0123456789"), *at); n++) {
+        char *end;
+        const long long value = strtoll(at, &end, 10);
+        if (n == capacity) {
+            capacity = capacity ? 2 * capacity : 64;
+            int32_t *more = realloc(*out, capacity * sizeof(*more));
+            if (!more)
+                return -1;
+            *out = more;
+        }
+        (*out)[n] = value > INT32_MAX ? INT32_MAX : (int32_t)value;
+        at = end;
+    }
+    return (ptrdiff_t)n;
+}
+
+static int take_operator(void *context, const struct pw_csv_row *row)
+{
+    struct pass *p = context;
+    const char *type = pw_csv_cell(row, "op_type");
+    struct dataset_op op = {
+        .id = scaled(pw_csv_cell(row, "op_id"), 0),
+        .child = -1,
+        .capacity = scaled(pw_csv_cell(row, "output_queue_length"), 0),
+        .interval_ms = scaled(pw_csv_cell(row, "sample_interval"), 0),
+    };
+    int32_t *children;
+    if (op.id < 0 || !*type || strpbrk(type, "[]") || p->noperators == MOST_OPERATORS) {
+        p->m->trace->counts.events++;
+        pw_trace_omit(p->m->trace, PW_OMIT_INCOMPLETE);
+        return 0;
+    }
+    const ptrdiff_t nchildren = read_list(pw_csv_cell(row, "children_id"), &children),
+                    nsizes = read_list(pw_csv_cell(row, "output_queue_size"), &op.sizes);
+    op.child = nchildren == 1 ? children[0] : -1;
+    op.nsizes = nsizes > 0 ? (size_t)nsizes : 0;
+    free(children);
+    snprintf(op.type, sizeof(op.type), "%s", type);
+    snprintf(op.queue, sizeof(op.queue), "%s_%lld", op.type, (long long)op.id);
+    p->operators[p->noperators++] = op;
+    return nchildren < 0 || nsizes < 0 ? -ENOMEM : 0;
+}
+
+static struct dataset_op *find_operator(struct pass *p, int64_t id)
+{
+    for (size_t i = 0; i < p->noperators; i++)
+        if (p->operators[i].id == id)
+            return &p->operators[i];
+    return NULL;
+}
+
+/* Marks the operators from the last one, 0, to the first that has several before it, and describes
+ * them for the merge, from the source on. */
+static void follow_trunk(struct pass *p, int has_device_queue)
+{
+    struct dataset_op *trunk[MOST_OPERATORS];
+    char text[4096] = "";
+    size_t n = 0, used = 0;
+    for (struct dataset_op *op = find_operator(p, 0); op && !op->is_trunk;
+         op = find_operator(p, op->child)) {
+        op->is_trunk = 1;
+        trunk[n++] = op;
+    }
+    if (!n)
+        return;
+    for (size_t i = n; i-- > 0;)
+        used += (size_t)snprintf(text + used, sizeof(text) - used,
+                                 trunk[i]->nsizes ? "%s [%s] " : "%s ", trunk[i]->type,
+                                 trunk[i]->queue);
+    snprintf(text + used, sizeof(text) - used, "%s", has_device_queue ? "[device queue]" : "");
+    struct pw_names *names = &p->m->trace->names;
+    const struct pw_row_metadata row = {.time = -1,
+                                        .key = pw_names_find(names, "pipeline", 8),
+                                        .value = pw_names_find(names, text, strlen(text))};
+    pw_rankfile_append(p->m->trace->file, PW_TABLE_metadata, &row);
+}
+
+/* The last operator that has a queue: the sizes at each batch are of this queue. */
+static struct dataset_op *last_of_host(struct pass *p)
+{
+    for (struct dataset_op *op = find_operator(p, 0); op && op->is_trunk;
+         op = find_operator(p, op->child)) {
+        if (op->nsizes)
+            return op;
+        if (op->child == op->id)
+            break;
+    }
+    return NULL;
+}
+
+/* ---- sizes at each batch ---- */
+
+/* Calls `take` for each line, cut into words. */
+static void read_lines(struct pass *p, const char *path,
+                       void (*take)(struct pass *p, char **words, size_t n))
+{
+    enum { WORDS = 8 };
+    char line[4096], *words[WORDS], *rest;
+    FILE *in = pw_fopen_regular(path);
+    while (in && fgets(line, sizeof(line), in)) {
+        size_t n = 0;
+        for (char *word = strtok_r(line, " \t\r\n", &rest); word && n < WORDS;
+             word = strtok_r(NULL, " \t\r\n", &rest))
+            words[n++] = word;
+        if (n)
+            take(p, words, n);
+    }
+    if (!in || ferror(in))
+        pw_mindinsight_complain(p->m, path, -EIO);
+    if (in)
+        fclose(in);
+}
+
+static void keep_batch(struct pass *p, int64_t step, int64_t time)
+{
+    if (p->nbatches == p->capacity) {
+        const size_t capacity = p->capacity ? 2 * p->capacity : 256;
+        struct batch *more = realloc(p->batches, capacity * sizeof(*more));
+        if (!more) {
+            p->err = -ENOMEM;
+            return;
+        }
+        p->batches = more;
+        p->capacity = capacity;
+    }
+    p->batches[p->nbatches++] = (struct batch){step, time};
+}
+
+static void take_batch(struct pass *p, char **words, size_t n)
+{
+    const int64_t number = n > 3 ? scaled(words[2], 0) : -1;
+    const int is_size = n > 3 && strcmp(words[0], "1") == 0;
+    if (number < 0 || (!is_size && strcmp(words[0], "0") != 0)) {
+        p->m->trace->counts.events++;
+        pw_trace_omit(p->m->trace, PW_OMIT_INCOMPLETE);
+        return;
+    }
+    p->first_batch = p->first_batch < 0 ? number : p->first_batch;
+    if (!is_size) {
+        p->m->trace->counts.events++;
+        pw_trace_omit(p->m->trace, PW_OMIT_BATCH_TIME);
+        return;
+    }
+    const struct dataset_op *op = last_of_host(p);
+    const int64_t step = number - p->first_batch, time = n > 4 ? scaled(words[4], MS) : -1;
+    const int64_t values[] = {scaled(words[3], 0), scaled(words[1], 0)};
+    add_sample(p, op ? op->queue : "host queue", time_of_step(p, step, time), values);
+    keep_batch(p, step, time);
+}
+
+/* ---- the device's queue ---- */
+
+static void take_get(struct pass *p, char **words, size_t n, int power)
+{
+    if (strncmp(words[0], "GetNext", 7) != 0 || n < 4) {
+        const int is_head = strcmp(words[0], "node_name") == 0;
+        p->m->trace->counts.events += !is_head;
+        if (!is_head)
+            pw_trace_omit(p->m->trace, PW_OMIT_UNKNOWN);
+        return;
+    }
+    /* its clock is not that of the host's queue */
+    const int64_t own = p->nbatches ? -1 : scaled(words[2], power);
+    const int64_t values[] = {scaled(words[3], 0), 0};
+    add_sample(p, "device queue", time_of_step(p, p->taken++, own), values);
+}
+
+static void take_get_us(struct pass *p, char **words, size_t n)
+{
+    take_get(p, words, n, US);
+}
+
+static void take_get_ns(struct pass *p, char **words, size_t n)
+{
+    take_get(p, words, n, NS);
+}
+
+/* ---- sizes that were sampled ---- */
+
+static void read_stamps(struct pass *p)
+{
+    char path[PW_ASCEND_PATH + 64];
+    struct stat status;
+    snprintf(path, sizeof(path), "%s/minddata_cpu_utilization_%lld.json", p->m->directory,
+             (long long)p->m->rank);
+    json_t *all = stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < 64 << 20
+                      ? json_load_file(path, 0, NULL)
+                      : NULL;
+    const json_t *list = json_object_get(all, "time_stamp");
+    const size_t n = json_array_size(list);
+    p->stamps = n ? calloc(n, sizeof(*p->stamps)) : NULL;
+    for (size_t i = 0; p->stamps && i < n; i++) {
+        const json_t *one = json_array_get(list, i);
+        const double ms = json_is_number(one) ? json_number_value(one) : -1;
+        p->stamps[i] = json_is_string(one) ? scaled(json_string_value(one), MS)
+                                           : pw_whole(ms >= 0 ? ms * 1e6 : -1);
+    }
+    p->nstamps = p->stamps ? n : 0;
+    json_decref(all);
+}
+
+/* The time on the clock of the steps at which the host's was `time`; -1: not known. */
+static int64_t convert(const struct pass *p, int64_t time)
+{
+    size_t low = 0, high = p->nbatches;
+    if (!p->m->nsteps || time < 0)
+        return time;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (p->batches[middle].time <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low || p->batches[low - 1].time < 0)
+        return -1;
+    const struct batch *batch = &p->batches[low - 1];
+    if (batch->step < 0 || (size_t)batch->step >= p->m->nsteps)
+        return -1;
+    const struct pw_mindinsight_step *step = &p->m->steps[batch->step];
+    const double length =
+        low < p->nbatches ? (double)(p->batches[low].time - batch->time) : (double)INT64_MAX;
+    const double share = length > 0 ? (double)(time - batch->time) / length : 0;
+    return step->start + pw_whole(share * (double)(step->end - step->start));
+}
+
+static int64_t time_of_sample(const struct pass *p, const struct dataset_op *op, size_t i)
+{
+    if (p->nstamps == op->nsizes)
+        return convert(p, p->stamps[i]);
+    if (p->m->nsteps || op->interval_ms < 0)
+        return -1;
+    const int64_t begin = p->nbatches && p->batches[0].time > 0 ? p->batches[0].time : 0;
+    const int64_t interval = op->interval_ms < PW_LIMIT / 1000000 ? op->interval_ms * 1000000 : 0;
+    int64_t time;
+    return __builtin_mul_overflow(interval, (int64_t)i, &time) ? -1 : pw_sum(begin, time);
+}
+
+static void add_sampled(struct pass *p, const struct dataset_op *op)
+{
+    const int is_twice = p->nbatches && op == last_of_host(p);
+    for (size_t i = 0; i < op->nsizes; i++) {
+        const int64_t values[] = {op->sizes[i], op->capacity};
+        if (op->is_trunk && !is_twice) {
+            add_sample(p, op->queue, time_of_sample(p, op, i), values);
+            continue;
+        }
+        p->m->trace->counts.events++;
+        pw_trace_omit(p->m->trace, is_twice ? PW_OMIT_TWICE : PW_OMIT_BRANCH);
+    }
+}
+
+/* ---- all of them ---- */
+
+static void read_pipeline(struct pass *p, int has_device_queue)
+{
+    char path[PW_ASCEND_PATH];
+    if (!pw_mindinsight_has(p->m, PW_MINDINSIGHT_PIPELINE, path, sizeof(path)))
+        return;
+    const int err = pw_csv_read(path, take_operator, p);
+    if (err == -ENOMEM)
+        p->err = err;
+    else if (err)
+        pw_mindinsight_complain(p->m, path, err);
+    follow_trunk(p, has_device_queue);
+}
+
+int pw_mindinsight_read_queues(struct pw_mindinsight *m)
+{
+    char path[PW_ASCEND_PATH];
+    struct pass *p = calloc(1, sizeof(*p));
+    if (!p)
+        return -ENOMEM;
+    p->m = m;
+    p->first_batch = -1;
+    const int has_us = pw_mindinsight_has(m, PW_MINDINSIGHT_GOT, path, sizeof(path)),
+              has_ns = pw_mindinsight_has(m, PW_MINDINSIGHT_GOT_GPU, path, sizeof(path));
+    read_pipeline(p, has_us || has_ns);
+    if (pw_mindinsight_has(m, PW_MINDINSIGHT_SENT, path, sizeof(path)) ||
+        pw_mindinsight_has(m, PW_MINDINSIGHT_FED, path, sizeof(path)))
+        read_lines(p, path, take_batch);
+    if (pw_mindinsight_has(m, PW_MINDINSIGHT_GOT, path, sizeof(path)))
+        read_lines(p, path, take_get_us);
+    else if (pw_mindinsight_has(m, PW_MINDINSIGHT_GOT_GPU, path, sizeof(path)))
+        read_lines(p, path, take_get_ns);
+    read_stamps(p);
+    for (size_t i = 0; i < p->noperators; i++)
+        add_sampled(p, &p->operators[i]);
+    for (size_t i = 0; i < p->noperators; i++)
+        free(p->operators[i].sizes);
+    const int err = p->err;
+    free(p->batches);
+    free(p->stamps);
+    free(p);
+    return err;
+}

@@ -1,0 +1,388 @@
+"""Imported directories of MindSpore's profiler before version 2.4: steps, kernels and queues are what the
+files say, worked by hand and as mindinsight reads them, and bad files are named.
+
+    test_mindinsight.py PROFWRAP CASE        test_mindinsight.py --list
+"""
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import mindinsight_profiles as written
+
+CASES = {}
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "profwrap")
+
+# What mindinsight says of a directory, as JSON.
+MINDINSIGHT = """
+import json, sys
+from mindinsight.profiler.analyser.minddata_analyser import MinddataAnalyser
+from mindinsight.profiler.analyser.minddata_pipeline_analyser import MinddataPipelineAnalyser
+from mindinsight.profiler.analyser.step_trace_analyser import StepTraceAnalyser
+out = {}
+for rank in "01":
+    steps = StepTraceAnalyser(sys.argv[1], rank)
+    ms = lambda name: steps.query({"filter_condition": {"mode": "proc", "proc_name": name,
+                                                        "step_id": None}})["info"][name]
+    data = MinddataAnalyser(sys.argv[1], rank)
+    out[rank] = {
+        **{name: ms(name) for name in ("total", "iteration_interval", "fp_and_bp", "tail")},
+        "reduces": steps.query_for_all_reduce(),
+        "summary": steps.summary,
+        "host": data.analyse_device_queue_info("queue")[0],
+        "device": data.analyse_get_next_info("queue")[0],
+        "pipeline": MinddataPipelineAnalyser(sys.argv[1], rank).data,
+    }
+print(json.dumps(out))
+"""
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def skip(reason):
+    print("skipped:", reason)
+    sys.exit(77)
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([profwrap, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done.stderr if status or arguments[0] == "import" else done.stdout
+
+
+def new(name=""):
+    return tempfile.mkdtemp(dir=where, prefix=name)
+
+
+def imported(*paths):
+    """The rank files by rank, what was said, and their directory; all events are told."""
+    directory = new()
+    said = run("import", "-o", directory, *paths)
+    ranks = {int(name[5:10]): h5py.File(os.path.join(directory, name))
+             for name in os.listdir(directory) if name.endswith(".h5")}
+    events, taken = map(int, re.search(r"(\d+) events,? .*?(\d+) imported", said).groups())
+    left_out = sum(int(n) for n in re.findall(r"left out: (\d+) ", said))
+    assert events == taken + left_out, said
+    return ranks, said, directory
+
+
+def refused(*paths):
+    directory = new()
+    said = run("import", "-o", directory, *paths, status=1)
+    assert not [name for name in os.listdir(directory) if name.startswith("rank")], said
+    assert len(said.splitlines()) == 1, said
+    return said
+
+
+def merged(directory):
+    run("merge", directory)
+    return h5py.File(os.path.join(directory, "cluster.h5"))
+
+
+def texts(file):
+    return [text.decode() for text in file["strings"][()]]
+
+
+def rows_of(file, table, *fields):
+    names = texts(file)
+    value = lambda row, field: (names[row[field]] if field in ("name", "queue", "category")
+                                else int(row[field]))
+    return [tuple(value(row, field) for field in fields) for row in file[table][()]]
+
+
+# ---- what is in the files ----
+
+@case
+def steps_and_phases():
+    ranks, said, directory = imported(written.write_job(new()))
+    assert sorted(ranks) == [0, 1] and "2 rows with averages over steps" in said, said
+    # worked by hand: 10 ns are a unit; rank 0 begins at 5e9 of them
+    begin = 50_000_000_000
+    assert rows_of(ranks[0], "steps", "step", "start", "end") == [
+        (1, begin, begin + 800_000), (2, begin + 800_000, begin + 1_800_000),
+        (3, begin + 1_800_000, begin + 2_650_000)]
+    ranges = rows_of(ranks[0], "events/range", "name", "start", "end")
+    second = begin + 800_000
+    for expected in (("data", second, second + 200_000), ("forward", second + 200_000, second + 900_000),
+                     ("backward", second + 900_000, second + 900_000),
+                     ("optimizer", second + 900_000, second + 1_000_000),
+                     ("allreduce", second + 600_000, second + 850_000)):
+        assert expected in ranges, (expected, ranges)
+    cluster = merged(directory)
+    trace, phases = cluster["step_trace"][()], cluster["phase_trace"][()]
+    for rank, steps in written.STEPS.items():
+        for i, (interval, both, tail, first, last) in enumerate(steps):
+            row, phase = trace[i][rank], phases[i][rank]
+            assert [int(row[name]) for name in ("total_ns", "interval_ns", "fp_bp_ns", "tail_ns")] == \
+                [1000 * us for us in (interval + both + tail, interval, both, tail)], (rank, i, row)
+            assert [int(phase[name]) for name in ("forward_ns", "backward_ns", "allreduce_ns",
+                                                  "optimizer_ns")] == \
+                [1000 * both, -1, 1000 * (last - first), 1000 * tail], (rank, i, phase)
+    assert "MindSpore" in cluster.attrs["job_id"].decode(), dict(cluster.attrs)
+    text = run("report", "--section", "steps", directory)
+    assert re.search(r"0 +883 us +83\.3 us +700 us +100 us", text), text
+    assert re.search(r"1 +1\.0 ms +16\.7 us +903 us +100 us", text), text
+
+
+@case
+def inference_has_no_backward():
+    directory = new()
+    base = [name for name in written.BASE if name not in ("bp_point", "tail")]
+    base[base.index("fp_and_bp")] = "fp"
+    rows = [[1, 100, 900, 800, 300, 200, 600], ["-", 100, 900, 800, 300, 200, 600]]
+    written.write_rows(os.path.join(directory, "step_trace_raw_0_detail_time.csv"), [base, *rows])
+    ranks, _, out = imported(directory)
+    assert rows_of(ranks[0], "events/range", "name", "start", "end") == \
+        [("data", 1000, 3000), ("forward", 3000, 9000), ("step", 1000, 9000)]
+    assert "backward" not in texts(ranks[0])
+    row = merged(out)["step_trace"][()][0][0]
+    assert (row["interval_ns"], row["fp_bp_ns"], row["tail_ns"]) == (2000, -1, -1)
+
+
+@case
+def kernels_and_their_sums():
+    directory = written.write_job(new())
+    ranks, said, out = imported(directory)
+    for rank, file in ranks.items():
+        expected = [(name, stream, 10 * start, 10 * (start + length))
+                    for name, stream, start, length in written.kernels(rank)]
+        expected += [("GetNext", 0, 10 * row[1] + 10_000, 10 * row[1] + 60_000)
+                     for row in written.step_rows(rank)]
+        assert sorted(rows_of(file, "events/kernel", "name", "stream", "start", "end")) == \
+            sorted(expected)
+    assert "8 sums of operators, which have no times" in said, said
+    # the sums of the profiler's own file are the means of the kernels
+    kernels = {row["name"].decode(): row for row in merged(out)["kernels"]}
+    with open(os.path.join(directory, "aicore_intermediate_0_detail.csv")) as file:
+        for row in csv.DictReader(file):
+            ours = kernels[row["full_op_name"]]
+            assert int(ours["total_ns"]) == round(float(row["execution_time"]) * 1e6 *
+                                                  int(ours["calls"])), (row, ours)
+
+
+@case
+def units_of_other_versions():
+    directory = new()
+    for rank in (0, 1):
+        written.write_steps(directory, rank)
+        written.write_aicpu(directory, rank, (2, 2))
+        written.write_kernels(directory, rank, "us")
+    # a version that wrote ms below a head with us
+    path = os.path.join(directory, "output_timeline_data_1.txt")
+    with open(path) as file:
+        rows = list(csv.reader(file))
+    written.write_rows(path, [rows[0], *[[a, b, float(us) / 1000, d] for a, b, us, d in rows[1:]]])
+    ranks, said, _ = imported(directory)
+    assert "without a possible time" not in said, said
+    for rank, file in ranks.items():
+        starts = {start for _, start in rows_of(file, "events/kernel", "name", "start")}
+        assert {10 * start for _, _, start, _ in written.kernels(rank)} <= starts, starts
+        assert {10 * row[1] + 10_000 for row in written.step_rows(rank)} <= starts, starts
+
+
+@case
+def times_of_aicpu_without_steps():
+    for version in ((2, 1), (2, 2)):
+        directory = new()
+        written.write_aicpu(directory, 0, version)
+        ranks, _, _ = imported(directory)
+        assert rows_of(ranks[0], "events/kernel", "start", "end") == [
+            (10 * row[1] + 10_000, 10 * row[1] + 60_000) for row in written.step_rows(0)]
+
+
+@case
+def queues():
+    ranks, said, out = imported(written.write_job(new()))
+    # of four samples of TFReader's queue one is before the first batch; Batch's are twice
+    assert "2 samples of queues whose step is not known" in said, said
+    assert "8 samples of a queue whose size at each batch is imported" in said, said
+    assert "18 times of getting and sending single batches" in said, said
+    starts = [10 * row[1] for row in written.step_rows(0)]
+    sampled = [starts[0] + 400_000, starts[1], starts[2]]  # half of the first batch's 10 ms is over
+    assert sorted(rows_of(ranks[0], "samples/queue", "queue", "time", "size", "capacity")) == sorted(
+        [("Batch_1", start, size, capacity)
+         for start, (size, capacity, _, _) in zip(starts, written.BATCHES)] +
+        [("device queue", start, size, 0) for start, (_, _, size, _) in zip(starts, written.BATCHES)] +
+        [("TFReader_2", time, size, 16) for time, size in zip(sampled, (15, 16, 14))])
+    queues_ = {(int(row["rank"]), row["queue"].decode()): row for row in merged(out)["queues"]}
+    batch = queues_[0, "Batch_1"]
+    assert (int(batch["samples"]), int(batch["empty_samples"]), int(batch["steps_empty"])) == (3, 1, 1)
+    assert abs(batch["usage"] - (3 / 8 + 0 + 5 / 8) / 3) < 1e-12
+    assert [int(queues_[0, name]["place"]) for name in ("TFReader_2", "Batch_1", "device queue")] == \
+        [0, 1, 2]
+    assert batch["filled_by"].decode() == "Batch", batch
+    text = run("report", "--section", "data_pipeline", out)
+    assert "The host's queue is empty in more than 30 %" in text and "'Batch'" in text, text
+
+
+@case
+def profiles_that_began_later():
+    """The first batch is that of the first step, whatever its number."""
+    directory = new()
+    written.write_steps(directory, 0)
+    written.write_queues(directory, 0, first=501)
+    ranks, _, _ = imported(directory)
+    assert len(ranks[0]["samples/queue"]) == 9
+
+
+@case
+def queues_without_steps():
+    directory = new()
+    written.write_queues(directory, 0)
+    ranks, said, _ = imported(directory)
+    assert "3 samples of queues whose step is not known" in said, said  # of the device, another clock
+    assert rows_of(ranks[0], "samples/queue", "queue", "time")[:3] == \
+        [("Batch_1", 1_000_000 * time) for _, _, _, time in written.BATCHES]
+    assert [time for name, time in rows_of(ranks[0], "samples/queue", "queue", "time")
+            if name == "TFReader_2"] == [1_000_000 * time for time in written.STAMPS]
+
+
+@case
+def branches_of_the_pipeline_are_counted():
+    directory = new()
+    written.write_steps(directory, 0)
+    written.write_queues(directory, 0)
+    path = os.path.join(directory, "minddata_pipeline_raw_0.csv")
+    with open(path) as file:
+        rows = list(csv.reader(file))
+    rows[2][9] = "[2, 3]"
+    rows.append([3, "Map", 1, "[1, 2]", 1.5, 4, 0.375, 10, 1, ""])
+    written.write_rows(path, rows)
+    ranks, said, _ = imported(directory)
+    assert "6 samples of queues in branches of the data pipeline" in said, said
+    assert {name for name, in rows_of(ranks[0], "samples/queue", "queue")} == \
+        {"Batch_1", "device queue"}
+
+
+# ---- beside mindinsight ----
+
+@case
+def mindinsight_says_the_same():
+    python = os.path.join(CACHE, "mindinsight", "bin", "python")
+    if not os.path.exists(python):
+        skip(f"{python} is not there")
+    if subprocess.run([python, "-c", "import mindinsight.profiler.analyser.step_trace_analyser"],
+                      capture_output=True).returncode:
+        skip("mindinsight does not start there")
+    written.STAMPS[0] = written.BATCHES[0][3]  # all samples are in a step
+    directory = written.write_job(new())
+    done = subprocess.run([python, "-c", MINDINSIGHT, directory], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    ranks, _, out = imported(directory)
+    cluster = merged(out)
+    trace = cluster["step_trace"][()]
+    ours = {(int(row["rank"]), row["queue"].decode()): row for row in cluster["queues"]}
+    for rank in (0, 1):
+        told = theirs[str(rank)]
+        for name, field in (("total", "total_ns"), ("iteration_interval", "interval_ns"),
+                            ("fp_and_bp", "fp_bp_ns"), ("tail", "tail_ns")):
+            assert [round(int(row[rank][field]) / 1e6, 4) for row in trace] == told[name], (rank, name)
+        reduces = [(start, end) for name, start, end in
+                   rows_of(ranks[rank], "events/range", "name", "start", "end") if name == "allreduce"]
+        assert [(round(start / 1e6, 9), round((end - start) / 1e6, 9)) for start, end in reduces] == \
+            [(round(row[2], 9), round(row[3], 9)) for row in told["reduces"]], told["reduces"]
+        host, device = ours[rank, "Batch_1"], ours[rank, "device queue"]
+        assert [size for name, size in rows_of(ranks[rank], "samples/queue", "queue", "size")
+                if name == "Batch_1"] == told["host"]["info"]["queue"]
+        assert int(host["empty_samples"]) == told["host"]["summary"]["queue_summary"]["empty_queue"]
+        assert int(device["empty_samples"]) == told["device"]["summary"]["queue_summary"]["empty_queue"]
+        assert int(device["samples"]) == told["device"]["size"]
+        reader = next(row for row in told["pipeline"] if row[1] == "TFReader")
+        assert abs(ours[rank, "TFReader_2"]["mean_size"] - reader[4]) < 1e-9, reader
+        assert abs(ours[rank, "TFReader_2"]["usage"] - reader[6]) < 1e-9, reader
+
+
+# ---- bad files ----
+
+@case
+def damaged_files_are_named_and_the_others_taken():
+    directory = written.write_job(new())
+    path = os.path.join(directory, "step_trace_raw_0_detail_time.csv")
+    lines = open(path).read().splitlines()
+    open(path, "w").write("\n".join([lines[0], lines[1], "2,9,5,1,7,6", "x,1,2", lines[3][:20]]))
+    open(os.path.join(directory, "aicpu_intermediate_0.csv"), "w").close()
+    open(os.path.join(directory, "minddata_cpu_utilization_0.json"), "w").write('{"time_stamp": [1')
+    open(os.path.join(directory, "device_queue_profiling_0.txt"), "a").write("1 8 x\n\n\0\n9 9 9 9\n")
+    open(os.path.join(directory, "minddata_pipeline_raw_0.csv"), "a").write("7,[x],,\n-1,Map\n1\n")
+    open(os.path.join(directory, "profiler_info_0.json"), "w").write("[")
+    ranks, said, _ = imported(directory)
+    assert sorted(ranks) == [0, 1] and len(ranks[0]["steps"]) == 1, said
+    assert "2 events without a possible time" in said, said  # the second and the cut row
+    assert len(ranks[1]["steps"]) == 3 and len(ranks[1]["events/kernel"]) == 9
+
+
+@case
+def empty_and_half_written_steps_are_told():
+    directory = written.write_job(new())
+    path = os.path.join(directory, "step_trace_raw_0_detail_time.csv")
+    open(path, "w").close()
+    ranks, said, _ = imported(directory)
+    assert "step_trace_raw_0_detail_time.csv: has no step: it is empty, or half written" in said, said
+    assert not ranks[0].attrs["complete"] and ranks[1].attrs["complete"]
+    assert len(ranks[0]["events/kernel"]) == 9
+
+
+@case
+def one_file_of_a_directory():
+    directory = written.write_job(new())
+    steps = os.path.join(directory, "step_trace_raw_1_detail_time.csv")
+    ranks, _, _ = imported(steps)
+    assert list(ranks) == [1] and len(ranks[1]["events/kernel"]) == 9
+    said = refused(os.path.join(directory, "aicpu_intermediate_1.csv"))
+    assert "is read with step_trace_raw_1_detail_time.csv beside it" in said, said
+
+
+@case
+def directories_of_ranks_below_one():
+    top = new()
+    for rank in (0, 1):
+        directory = os.path.join(top, f"rank_{rank}", "profiler")
+        os.makedirs(os.path.join(directory, "PROF_000001_20230101", "device_0"))
+        for write in (written.write_steps, written.write_info):
+            write(directory, rank)
+    ranks, _, _ = imported(top)
+    assert sorted(ranks) == [0, 1]
+    # the same rank in two directories is of two runs, or of two hosts that both count from 0
+    shutil.copytree(os.path.join(top, "rank_0"), os.path.join(top, "rank_2"))
+    said = run("import", "-o", new(), top, status=1)
+    assert "rank 0 is in several traces at the same time" in said, said
+
+
+@case
+def versions_and_sizes_of_jobs():
+    directory = written.write_job(new())
+    written.write_info(directory, 1, "2.2.0")
+    _, said, _ = imported(directory)
+    assert "MindSpore 2.2.0" in said and "MindSpore 2.1.0" in said, said
+    with open(os.path.join(directory, "profiler_info_1.json"), "w") as file:
+        json.dump({"rank_size": 7}, file)
+    assert "of a job of 7" in refused(directory)
+
+
+def main():
+    global profwrap, where, h5py
+    if sys.argv[1] == "--list":
+        print("\n".join(CASES))
+        return
+    profwrap = os.path.abspath(sys.argv[1])
+    try:
+        import h5py
+    except ImportError:
+        skip("h5py is not installed")
+    where = tempfile.mkdtemp(prefix="profwrap-mindinsight-")
+    try:
+        CASES[sys.argv[2]]()
+    finally:
+        shutil.rmtree(where)
+
+
+main()
