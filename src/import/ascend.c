@@ -10,6 +10,7 @@
 
 #include "import/ascend_beside.h"
 #include "import/ascend_db.h"
+#include "import/ascend_kernels.h"
 #include "import/ascend_profile.h"
 #include "import/format.h"
 #include "import/jsonfile.h"
@@ -32,12 +33,20 @@ static int look(const char *path, struct pw_import_head *out)
     char profile[PW_ASCEND_PATH];
     struct pw_ascend_layers layers;
     *out = (struct pw_import_head){.rank = -1, .world_size = -1, .first_ns = INT64_MAX};
+    if (pw_ascend_is_analysis(path)) {
+        snprintf(out->problem, sizeof(out->problem), "%s", PW_ASCEND_ANALYSIS_WORDS);
+        return -ENOTSUP;
+    }
     const int in_profile = pw_ascend_profile_of(path, profile, sizeof(profile)) == 0;
     if (pw_ascend_is_db(path)) {
         int db_err = pw_ascend_db_look(path, out);
         if (!db_err && in_profile)
             pw_ascend_profile_read(profile, out);
         return db_err;
+    }
+    if (in_profile && pw_ascend_is_kernels(path)) {
+        pw_ascend_profile_read(profile, out);
+        return pw_ascend_kernels_look(path, out);
     }
     if (!in_profile && fnmatch("*trace_view*", name, 0) != 0 && fnmatch("msprof*", name, 0) != 0)
         return -EINVAL;
@@ -86,7 +95,7 @@ static int read_beside(const char *path, struct pw_trace_window *window, char *p
     if ((size_t)snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - path) : 1,
                          slash ? path : ".") >= sizeof(directory))
         return -ENAMETOOLONG;
-    return pw_ascend_beside_read(directory, window, problem, size);
+    return pw_ascend_beside_read(directory, slash ? slash + 1 : path, window, problem, size);
 }
 
 static int read_trace(const char *path, struct pw_trace_window *window,
@@ -96,6 +105,11 @@ static int read_trace(const char *path, struct pw_trace_window *window,
     if (pw_ascend_is_db(path)) {
         int db_err = pw_ascend_db_read(path, window, problem, size);
         return db_err ? db_err : read_beside(path, window, problem, size);
+    }
+    if (pw_ascend_is_kernels(path)) {
+        int csv_err = pw_ascend_kernels_read(path, window, problem, size);
+        window->trace->counts.cut_files += !csv_err && problem[0];
+        return csv_err ? csv_err : read_beside(path, window, problem, size);
     }
     struct pw_ascend *a = calloc(1, sizeof(*a));
     int err = a ? pw_ascend_layers_read(path, &layers) : -ENOMEM;

@@ -301,8 +301,8 @@ static int is_visible(const struct dirent *entry)
            fnmatch("ascend_*_profiler*.db", entry->d_name, 0) != 0;
 }
 
-int pw_ascend_beside_read(const char *directory, struct pw_trace_window *window, char *problem,
-                          size_t size)
+int pw_ascend_beside_read(const char *directory, const char *main_file,
+                          struct pw_trace_window *window, char *problem, size_t size)
 {
     struct beside b = {.window = window, .trace = window->trace, .directory = directory};
     struct dirent **entries;
@@ -310,7 +310,8 @@ int pw_ascend_beside_read(const char *directory, struct pw_trace_window *window,
     if (n < 0)
         return -errno;
     for (int i = 0; i < n; i++) {
-        read_file(&b, entries[i]->d_name, problem, size);
+        if (strcmp(entries[i]->d_name, main_file) != 0)
+            read_file(&b, entries[i]->d_name, problem, size);
         free(entries[i]);
     }
     free(entries);

@@ -6,9 +6,9 @@
 
 #include "import/trace.h"
 
-/* Reads the files in `directory`, an ASCEND_PROFILER_OUTPUT. 0 or -errno; for a file that is
- * damaged 0, with a sentence in `problem`. */
-int pw_ascend_beside_read(const char *directory, struct pw_trace_window *window, char *problem,
-                          size_t size);
+/* Reads the files in `directory`, an ASCEND_PROFILER_OUTPUT, but the one named `main_file`, which
+ * has the events. 0 or -errno; for a file that is damaged 0, with a sentence in `problem`. */
+int pw_ascend_beside_read(const char *directory, const char *main_file,
+                          struct pw_trace_window *window, char *problem, size_t size);
 
 #endif

@@ -125,6 +125,16 @@ static int find_db(const char *dir, char *out, size_t size)
     return found ? 0 : -ENOENT;
 }
 
+/* The table of kernels of a profile that has neither a trace nor a database. */
+static int find_kernels(const char *dir, char *out, size_t size, const char **why)
+{
+    struct stat status;
+    if (!join(out, size, dir, "kernel_details.csv") || stat(out, &status))
+        return -ENOENT;
+    *why = "has an empty kernel_details.csv, and no trace_view.json: it is half written";
+    return S_ISREG(status.st_mode) && status.st_size > 0 ? 0 : -ENOENT;
+}
+
 int pw_ascend_main_file(const char *profile, char *out, size_t size, const char **why)
 {
     char dir[PW_ASCEND_PATH];
@@ -134,9 +144,10 @@ int pw_ascend_main_file(const char *profile, char *out, size_t size, const char 
            "does that";
     if (!join(dir, sizeof(dir), profile, output) || stat(dir, &status) || !S_ISDIR(status.st_mode))
         return -ENOENT;
-    *why = "has no trace_view.json and no database in its ASCEND_PROFILER_OUTPUT";
+    *why = "has no trace_view.json, no database and no kernel_details.csv in its "
+           "ASCEND_PROFILER_OUTPUT: nothing else tells when anything was";
     if (!join(out, size, dir, "trace_view.json") || stat(out, &status))
-        return find_db(dir, out, size);
+        return find_db(dir, out, size) == 0 ? 0 : find_kernels(dir, out, size, why);
     *why = "has an empty trace_view.json: it is half written";
     return S_ISREG(status.st_mode) && status.st_size > 0 ? 0 : -ENOENT;
 }
@@ -155,6 +166,24 @@ int pw_ascend_profile_of(const char *path, char *out, size_t size)
             return -ENOENT;
     }
     return (size_t)snprintf(out, size, "%s", full) < size ? 0 : -ENOENT;
+}
+
+int pw_ascend_is_analysis(const char *path)
+{
+    static const char directory[] = "cluster_analysis_output";
+    static const char *const names[] = {
+        directory,
+        "cluster_step_trace_time.csv",
+        "cluster_communication.json",
+        "cluster_communication_matrix.json",
+        "cluster_analysis.db",
+    };
+    char full[PATH_MAX];
+    const char *name = realpath(path, full) ? base_name(full) : base_name(path);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return is_directory(path, directory);
 }
 
 /* ---- whose they are ---- */

@@ -25,6 +25,13 @@ int pw_ascend_main_file(const char *profile, char *out, size_t size, const char 
 /* The profile that a file is in, if it is in its ASCEND_PROFILER_OUTPUT. 0 or -ENOENT. */
 int pw_ascend_profile_of(const char *path, char *out, size_t size);
 
+/* Whether a path is a file that msprof-analyze computed from all profiles of a job, or a directory
+ * that is or has its cluster_analysis_output. The words follow the path in a sentence. */
+int pw_ascend_is_analysis(const char *path);
+#define PW_ASCEND_ANALYSIS_WORDS                                                            \
+    "is what msprof-analyze computed from the profiles of a job: give these profiles, the " \
+    "*_ascend_pt or *_ascend_ms directories"
+
 /* What the profile says besides events: rank, job, host, versions and groups. */
 void pw_ascend_profile_read(const char *profile, struct pw_import_head *head);
 

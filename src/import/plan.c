@@ -181,6 +181,11 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     int err = pw_ascend_find(path, &found);
     if (!err && found.n)
         err = add_profiles(plan, &found, wish, problem, size);
+    if (!err && found.n && pw_ascend_is_analysis(path))
+        note(plan,
+             "%s: its cluster_analysis_output is not read, because msprof-analyze computed it "
+             "from the profiles",
+             path);
     size_t profiles = found.n;
     pw_ascend_found_fini(&found);
     if (!err && !profiles) {
@@ -191,6 +196,8 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     }
     if (err || profiles)
         return err && !*problem ? fail(problem, size, err, path, "") : err;
+    if (pw_ascend_is_analysis(path))
+        return fail(problem, size, -ENOENT, path, PW_ASCEND_ANALYSIS_WORDS);
     int n = scandir(path, &entries, is_trace, alphasort);
     if (n < 0)
         return fail(problem, size, -errno, path, "");

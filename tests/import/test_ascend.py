@@ -508,6 +508,132 @@ def damaged_databases_are_named():
     assert "no profile of Ascend" in refused(os.path.join(where, "ascend_pytorch_profiler_0.db"))
 
 
+# ---- tables of text alone ----
+
+def only_kernels(job, rank, where, step_of=lambda row: row["Step Id"]):
+    """A profile without its trace: the path of its output. Kernels have steps, and HCCL's operations are
+    among them."""
+    path = os.path.join(write_profile(job, rank, where), "ASCEND_PROFILER_OUTPUT")
+    os.remove(os.path.join(path, "trace_view.json"))
+    table = os.path.join(path, "kernel_details.csv")
+    rows = list(csv.DictReader(open(table)))
+    for o in job.operations[rank]:
+        rows.append({**rows[0], "Name": o["name"], "Type": "hcom_allReduce_",
+                     "Accelerator Core": "COMMUNICATION", "Stream ID": 8,
+                     "Start Time(us)": us(job.time(rank, o["start"])) + "\t",
+                     "Duration(us)": us(o["end"] - o["start"])})
+    ends = [end for _, _, end in job.step_times[rank]]
+    for row in rows:
+        at = decimal.Decimal(row["Start Time(us)"].strip()) * 1000
+        row["Step Id"] = next(n for (n, _, _), end in zip(job.step_times[rank], ends)
+                              if at < job.time(rank, end))
+        row["Device_id"] = rank % 4
+        row["Step Id"] = step_of(row)
+    ascend_profiles.write_csv(table, rows)
+    return path
+
+
+@case
+def kernels_without_a_trace():
+    job = Job(ranks=2)
+    directory = new()
+    for rank in range(2):
+        only_kernels(job, rank, directory)
+    ranks, said, out = imported(directory)
+    assert "12 of them operations of HCCL" in said and "not read: op_statistic.csv" in said, said
+    for rank, file in ranks.items():
+        at = lambda ns: job.time(rank, ns)
+        names = texts(file)
+        expected = [(at(s), at(e), name, stream) for name, _, _, s, e, stream, _ in job.kernels[rank]]
+        expected += [(at(o["start"]), at(o["end"]), "hcom_allReduce", 0)
+                     for o in job.operations[rank]]
+        assert sorted((int(k["start"]), int(k["end"]), names[k["name"]], int(k["stream"]))
+                      for k in file["events/kernel"]) == sorted(expected)
+        assert set(file["events/kernel"]["device"]) == {rank % 4}
+        assert [int(e["seq"]) for e in file["events/comm"]] == list(range(2 * job.steps))
+        # a step is from its first kernel to that of the next, the last to its last kernel's end
+        first = {}
+        for start, end, _, _ in sorted(expected):
+            number = next(n for n, _, e in job.step_times[rank] if start < at(e))
+            first.setdefault(number, start)
+        numbers = sorted(first)
+        ends = [first[n] for n in numbers[1:]] + [max(end for _, end, _, _ in expected)]
+        assert [(int(s["step"]), int(s["start"]), int(s["end"])) for s in file["steps"]] == \
+            [(n, first[n], end) for n, end in zip(numbers, ends)]
+        # the group is that of the metadata, as in the files beside it
+        assert list(file["comm_members"]["world_rank"]) == [0, 1] and len(file["comms"]) == 1
+        assert len(file["hccl/times"]) == 2 * job.steps
+    cluster = merged(out)
+    assert len(cluster["collectives"]) == 2 * job.steps and all(cluster["collectives"]["complete"])
+    trace = cluster["gpu_trace"][()]
+    for rank in range(2):
+        for i, row in enumerate(step_rows(job, rank)):
+            assert us(int(trace[i][rank]["compute_ns"])) == row["Computing"], (rank, row)
+            assert us(int(trace[i][rank]["comm_ns"])) == row["Communication"], (rank, row)
+
+
+@case
+def kernels_without_steps_or_metadata():
+    job = Job(ranks=2)
+    directory = new()
+    for rank in range(2):
+        only_kernels(job, rank, directory, lambda row: "")
+    for path in glob.glob(os.path.join(directory, "*")):
+        os.remove(os.path.join(path, "profiler_metadata.json"))
+        os.remove(os.path.join(path, "ASCEND_PROFILER_OUTPUT", "communication.json"))
+        os.remove(os.path.join(path, "ASCEND_PROFILER_OUTPUT", "communication_matrix.json"))
+    ranks, _, out = imported(directory)
+    for file in ranks.values():
+        assert len(file["steps"]) == 0
+        assert list(file["comm_members"]["world_rank"]) == [0, 1] and len(file["comms"]) == 1
+    assert all(merged(out)["collectives"]["complete"])
+
+
+@case
+def damaged_kernels_are_named():
+    job = Job(ranks=1)
+    path = only_kernels(job, 0, new())
+    table = os.path.join(path, "kernel_details.csv")
+    data = open(table).read()
+    rows = len(data.splitlines()) - 1
+    lines = data.splitlines()
+    cut = ",".join(lines[-1].split(",")[:5])  # as far as its name
+    open(table, "w").write("\n".join([*lines[:-1], cut, ",,x", "7," * 9000]))
+    ranks, said, _ = imported(path)
+    assert "2 events without a possible time" in said, said
+    assert "1 tasks of devices that are no kernels" in said, said
+    assert len(ranks[0]["events/kernel"]) == rows - 1, said
+    open(table, "w").write(data.splitlines()[0] + "\n")
+    ranks, said, _ = imported(path)
+    assert "has no kernel: it is empty, or half written" in said, said
+    assert not ranks[0].attrs["complete"]
+    open(table, "w").close()
+    assert "has an empty kernel_details.csv, and no trace_view.json" in refused(path)
+    os.remove(table)
+    assert "no database and no kernel_details.csv" in refused(path)
+
+
+# ---- what msprof-analyze made of them ----
+
+@case
+def output_of_msprof_analyze_is_told_from_profiles():
+    words = "is what msprof-analyze computed from the profiles of a job: give these profiles"
+    top = new()
+    output = os.path.join(top, "cluster_analysis_output")
+    os.mkdir(output)
+    for name in ("cluster_step_trace_time.csv", "cluster_communication.json",
+                 "cluster_communication_matrix.json", "cluster_analysis.db"):
+        path = os.path.join(output, name)
+        open(path, "w").write('{"p0": {}}' if name.endswith("json") else "Step,Type\n")
+        assert words in refused(path), name
+        assert words in refused(output) and words in refused(top)
+        os.remove(path)
+    job = Job(ranks=1)
+    write_profile(job, 0, top)
+    ranks, said, _ = imported(top)
+    assert list(ranks) == [0] and "its cluster_analysis_output is not read" in said, said
+
+
 # ---- bad profiles ----
 
 @case

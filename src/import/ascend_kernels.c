@@ -1,0 +1,237 @@
+/* Reads kernel_details.csv; see ascend_kernels.h. Its columns are those of torch_npu and MindSpore
+ * (profiler/analysis), of which are used: Step Id, Device_id, Stream ID, Name, Accelerator Core,
+ * Start Time(us) and Duration(us). Operations of HCCL are rows, too, whose names have the last
+ * three digits of the number of their group: 483 in hcom_allReduce__483_2_1. */
+#include "import/ascend_kernels.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/limits.h"
+#include "core/readlimit.h"
+#include "core/sort.h"
+#include "import/ascend.h"
+#include "import/ascend_profile.h"
+#include "import/csvfile.h"
+
+/* The layers, by the numbers of their processes. */
+enum { DEVICE = 1, HCCL, LAYERS };
+
+/* What a step's kernels span. */
+struct span {
+    int64_t step, start, end;
+};
+
+struct pass {
+    struct pw_ascend *a;
+    struct pw_ascend_layers layers;
+    struct pw_ascend_process processes[LAYERS - 1];
+    struct span *spans;
+    size_t nspans, capacity;
+};
+
+int pw_ascend_is_kernels(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash ? slash + 1 : path, "kernel_details.csv") == 0;
+}
+
+/* ---- operations of HCCL, and their groups ---- */
+
+static int is_operation(const struct pw_csv_row *row)
+{
+    const char *core = pw_csv_cell(row, "Accelerator Core"), *name = pw_csv_cell(row, "Name");
+    return strcmp(core, "HCCL") == 0 || strcmp(core, "COMMUNICATION") == 0 ||
+           strncmp(name, "hcom_", 5) == 0;
+}
+
+/* The digits of its group in an operation's name, as text and as a number; -1: it has none. */
+static int64_t group_of(const char *name, char out[24])
+{
+    const char *at = strstr(name, "__");
+    const size_t n = at ? strspn(at + 2, "0123456789") : 0;
+    if (!n || n > 18 || at[2 + n] != '_')
+        return -1;
+    snprintf(out, 24, "%.*s", (int)n, at + 2);
+    return strtoll(out, NULL, 10);
+}
+
+static int ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strspn(text, "0123456789") == n && strcmp(text + n - m, end) == 0;
+}
+
+/* The number of the only group that ends with these digits, else the digits. */
+static const char *full_group(const struct pw_group *groups, size_t n, const char *digits)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (ends_with(groups[i].name, digits)) {
+            if (found)
+                return digits;
+            found = groups[i].name;
+        }
+    return found ? found : digits;
+}
+
+static int take_group(void *context, const struct pw_csv_row *row)
+{
+    struct pw_import_head *head = context;
+    char digits[24];
+    if (is_operation(row) && group_of(pw_csv_cell(row, "Name"), digits) >= 0)
+        pw_ascend_add_group(head, full_group(head->groups, head->ngroups, digits));
+    return 0;
+}
+
+int pw_ascend_kernels_look(const char *path, struct pw_import_head *out)
+{
+    return pw_csv_read(path, take_group, out) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* Returns the number of the thread of a group, which it adds if there is none. -ENOMEM on
+ * failure. */
+static int64_t thread_of(struct pass *p, const char *name)
+{
+    char digits[24] = "";
+    const int64_t tid = group_of(name, digits) + 1; /* 0: no group is told */
+    struct pw_ascend_layers *l = &p->layers;
+    const struct pw_trace *trace = p->a->trace;
+    size_t at = 0;
+    while (at < l->nthreads && l->threads[at].tid < tid)
+        at++;
+    if (at < l->nthreads && l->threads[at].tid == tid)
+        return tid;
+    struct pw_ascend_thread *more = realloc(l->threads, (l->nthreads + 1) * sizeof(*more));
+    if (!more)
+        return -ENOMEM;
+    l->threads = more;
+    memmove(&more[at + 1], &more[at], (l->nthreads++ - at) * sizeof(*more));
+    more[at] = (struct pw_ascend_thread){.pid = HCCL, .tid = tid, .is_group = 1};
+    snprintf(more[at].group, sizeof(more[at].group), "%s",
+             *digits ? full_group(trace->groups, trace->ngroups, digits) : "");
+    return tid;
+}
+
+/* ---- steps ---- */
+
+/* A step lasts from its first kernel to that of the next step. */
+static int add_to_step(struct pass *p, const char *word)
+{
+    int64_t step;
+    if (pw_decimal_scale(word, strlen(word), 0, &step) || step < 0)
+        return 0;
+    size_t i = p->nspans;
+    while (i && p->spans[i - 1].step != step)
+        i--;
+    if (i) {
+        struct span *span = &p->spans[i - 1];
+        span->start = p->a->start < span->start ? p->a->start : span->start;
+        span->end = p->a->end > span->end ? p->a->end : span->end;
+        return 0;
+    }
+    if (p->nspans == p->capacity) {
+        const size_t capacity = p->capacity ? 2 * p->capacity : 64;
+        struct span *more = realloc(p->spans, capacity * sizeof(*more));
+        if (!more)
+            return -ENOMEM;
+        p->spans = more;
+        p->capacity = capacity;
+    }
+    p->spans[p->nspans++] = (struct span){step, p->a->start, p->a->end};
+    return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+static void write_steps(struct pass *p)
+{
+    struct pw_trace_window *window = p->a->window;
+    pw_sort(p->spans, p->nspans, sizeof(*p->spans), by_start);
+    for (size_t i = 0; i < p->nspans; i++) {
+        const int64_t end = i + 1 < p->nspans ? p->spans[i + 1].start : p->spans[i].end;
+        pw_trace_add_step(window, p->spans[i].step, p->spans[i].start, end);
+    }
+}
+
+/* ---- rows as events ---- */
+
+static void set_item(struct pw_json_object *object, const char *key, const char *text, int depth)
+{
+    object->items[object->n++] = (struct pw_json_item){
+        .key = key,
+        .key_length = (uint32_t)strlen(key),
+        .text = text,
+        .length = (uint32_t)strlen(text),
+        .type =
+            strspn(text, "-0123456789") == strlen(text) && *text ? PW_JSON_NUMBER : PW_JSON_TEXT,
+        .depth = (uint8_t)depth,
+    };
+}
+
+static int take_row(void *context, const struct pw_csv_row *row)
+{
+    struct pass *p = context;
+    struct pw_ascend *a = p->a;
+    const char *name = pw_csv_cell(row, "Name");
+    const int is_hccl = is_operation(row);
+    const int64_t thread = is_hccl ? thread_of(p, name) : 0;
+    int64_t device;
+    char pid[8], tid[24];
+    if (thread < 0)
+        return -ENOMEM;
+    const char *device_text = pw_csv_cell(row, "Device_id");
+    if (pw_decimal_scale(device_text, strlen(device_text), 0, &device) == 0 && device >= 0 &&
+        device < 65536)
+        p->processes[0].device = p->processes[1].device = (int32_t)device;
+    snprintf(pid, sizeof(pid), "%d", is_hccl ? HCCL : DEVICE);
+    snprintf(tid, sizeof(tid), "%lld", (long long)thread);
+    a->object.n = 0;
+    set_item(&a->object, "ph", "X", 0);
+    set_item(&a->object, "pid", pid, 0);
+    set_item(&a->object, "tid", is_hccl ? tid : pw_csv_cell(row, "Stream ID"), 0);
+    set_item(&a->object, "ts", pw_csv_cell(row, "Start Time(us)"), 0);
+    set_item(&a->object, "dur", pw_csv_cell(row, "Duration(us)"), 0);
+    if (*name)
+        set_item(&a->object, "name", name, 0);
+    set_item(&a->object, "Task Type", pw_csv_cell(row, "Accelerator Core"), 1);
+    a->trace->counts.events++;
+    const int omitted = pw_ascend_take(a);
+    if (omitted)
+        pw_trace_omit(a->trace, (enum pw_omission)omitted);
+    return omitted ? 0 : add_to_step(p, pw_csv_cell(row, "Step Id"));
+}
+
+int pw_ascend_kernels_read(const char *path, struct pw_trace_window *window, char *problem,
+                           size_t size)
+{
+    struct pw_ascend *a = calloc(1, sizeof(*a));
+    struct pass p = {.a = a,
+                     .processes = {{.pid = DEVICE, .layer = PW_LAYER_DEVICE, .device = -1},
+                                   {.pid = HCCL, .layer = PW_LAYER_HCCL, .device = -1}}};
+    if (!a)
+        return -ENOMEM;
+    p.layers.processes = p.processes;
+    p.layers.nprocesses = LAYERS - 1;
+    *a = (struct pw_ascend){.window = window, .trace = window->trace, .layers = &p.layers};
+    const int64_t before = window->trace->counts.events;
+    int err = pw_csv_read(path, take_row, &p);
+    if (err && err != -ENOMEM) {
+        snprintf(problem, size, "is not read to its end: %s",
+                 err == -EINVAL ? "a row is too long" : pw_readlimit_error(err));
+        err = 0;
+    }
+    if (!err && window->trace->counts.events == before && !*problem)
+        snprintf(problem, size, "has no kernel: it is empty, or half written");
+    write_steps(&p);
+    free(p.spans);
+    free(p.layers.threads);
+    free(a);
+    return err;
+}
