@@ -362,8 +362,8 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
     return 1;
 }
 
-/* Which of a rank's two stretches is better: the one with the larger loss, unless its kind is ANY
- * and the other explains most of it. */
+/* Whether `a` is the better one of a rank's two stretches. That is the one with the larger loss,
+ * unless its kind is ANY and the other explains most of the loss. */
 static int is_better(const struct pw_stretch *a, const struct pw_stretch *b)
 {
     if (a->cause == PW_CAUSE_UNKNOWN)

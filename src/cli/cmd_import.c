@@ -382,9 +382,8 @@ static int print_rank(const struct pw_import_result *r)
     return 0;
 }
 
-/* Writes "20 of them NCCL operations, and 3 of Gloo", of the libraries that have some. Returns
- * `out`.
- */
+/* Writes "20 of them NCCL operations, and 3 of Gloo", for the libraries that have operations.
+ * Returns `out`. */
 static const char *say_operations(const struct pw_import_counts *sum, char *out, size_t size)
 {
     static const char *const names[PW_LIBRARIES] = {"NCCL", "Gloo", "HCCL"};

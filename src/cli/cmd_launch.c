@@ -142,7 +142,7 @@ static int has_profwrap(char *const *argv)
     return 0;
 }
 
-/* It starts several ranks only when it is asked to; a single process gets no rank. */
+/* accelerate starts several ranks only if the user asks for them; a single process gets no rank. */
 static int is_accelerate(const struct pw_run *run)
 {
     for (size_t i = 0; i < 3 && run->argv[i]; i++)

@@ -67,9 +67,9 @@ int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recover
     return 0;
 }
 
-/* Recovers the ranks of all epochs of the job in `dir`, or of the one epoch that `dir` is the
- * directory of. Returns 0 or -errno, and in `epoch_dir` [size] the directory that cannot be read.
- */
+/* Recovers the ranks of all epochs of the job in `dir`. If `dir` is the directory of an epoch,
+ * recovers that epoch only. Returns 0, or -errno and in `epoch_dir` [size] the directory that
+ * cannot be read. */
 static int recover_epochs(const char *dir, uint64_t clock_domain, struct pw_recovery *out,
                           char *epoch_dir, size_t size)
 {
@@ -94,7 +94,7 @@ static int recover_epochs(const char *dir, uint64_t clock_domain, struct pw_reco
     return err;
 }
 
-/* The bytes of the largest epoch: its files are what a rank's recovery reads at once. */
+/* The bytes of the largest epoch: the recovery of a rank reads the files of one epoch at a time. */
 static uint64_t largest_epoch(const char *dir)
 {
     const int last = pw_epochdir_last(dir);

@@ -57,7 +57,7 @@ static void read_text(int fd, char *text, size_t size)
     text[used] = '\0';
 }
 
-/* What `path --version` prints, as far as it goes into `text`. */
+/* Reads what `path --version` prints, as much as fits into `text`. */
 static void read_version(const char *path, char *text, size_t size)
 {
     int ends[2];
@@ -77,7 +77,7 @@ static void read_version(const char *path, char *text, size_t size)
     close(ends[0]);
 }
 
-/* Open MPI 4's is orterun, under several names; others are asked. */
+/* In Open MPI 4, mpirun is a link to orterun. Any other program is asked for its version. */
 static int is_open_mpi(const char *path)
 {
     char real[PATH_MAX], text[256];

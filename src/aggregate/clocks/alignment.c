@@ -22,7 +22,8 @@
 /* Limits on each process: orders from collectives, and orders from messages. */
 enum { MOST_ORDERS = 1 << 20, MOST_MESSAGES = 1 << 17 };
 
-/* Up to so many domains, a collective bounds every pair of them; with more, only some pairs. */
+/* With at most this number of domains, a collective bounds every pair of them. With more, it bounds
+ * only some pairs. */
 enum { FEW_DOMAINS = 48 };
 
 /* 1 when no rank leaves the collective before the last rank has entered: for a barrier, and for

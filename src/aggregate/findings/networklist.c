@@ -148,8 +148,8 @@ static int list_transfers(struct listing *f)
     return ok && f->out->links ? 0 : -ENOMEM;
 }
 
-/* The median of the transfers in order[n], all of one kind on one link, that nothing hid; -1 when
- * these are too few. */
+/* The median of the transfers in order[n], which are all of one kind and on one link. Only
+ * transfers that nothing hid count; -1 when there are too few of them. */
 static double median_of(const struct listing *f, const struct keyed *order, size_t n,
                         int64_t *values)
 {

@@ -45,7 +45,7 @@ static int64_t gain_of(const struct pw_whatif *whatif, const char *hostname)
     return -1;
 }
 
-/* One row for the frozen ranks of a host. Its loss is the smallest loss of these ranks: so much all
+/* One row for the frozen ranks of a host. Its loss is the smallest loss of these ranks, which all
  * of them lost. */
 static struct pw_row_c_host sum_frozen(const struct pw_findings *f, const char *hostname)
 {

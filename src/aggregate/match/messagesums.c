@@ -152,9 +152,9 @@ static int by_pair_and_receiver(const void *a, const void *b)
     return by_receiver(a, b);
 }
 
-/* Copies the sends of one pair that waited for their receiver to `out`. Copies none when the sends
- * spent more time at whose end the receiver was outside MPI than time that ended with its return:
- * then they were long for another reason. Returns how many. */
+/* Copies the sends of one pair that waited for their receiver to `out`. Returns how many. Copies
+ * none if most of the blocked time ended while the receiver was outside MPI, and not when it
+ * returned into MPI: then the sends were long for another reason. */
 static size_t keep_waits(const struct pw_flow_send *sends, size_t n, struct pw_flow_send *out)
 {
     double waited = 0, left = 0;

@@ -227,7 +227,8 @@ static struct pw_row_c_queue make_row(const struct pass *p, const struct queue *
     return row;
 }
 
-/* Whether queue `a` comes after `b`: see by_place() below, which is of all ranks. */
+/* Whether queue `a` comes after `b`. by_place() below has the same order for the rows of all
+ * ranks. */
 static int is_behind(const struct pw_row_c_queue *a, const struct pw_row_c_queue *b)
 {
     if (a->place != b->place)
@@ -236,8 +237,8 @@ static int is_behind(const struct pw_row_c_queue *a, const struct pw_row_c_queue
     return side ? side < 0 : strncmp(a->queue, b->queue, sizeof(a->queue)) > 0;
 }
 
-/* Of the steps in which the last queue of the rank was empty: what the first sample of each queue
- * found. */
+/* Adds, for each queue, what its first sample found in the steps in which the rank's last queue was
+ * empty. */
 static void add_starved(const struct pass *p, struct pw_row_c_queue *rows)
 {
     size_t last = 0;

@@ -202,7 +202,7 @@ static int read_rank(struct pw_samples *s, const struct pw_input *input, struct 
     return err == -ENOMEM || !hccl ? err : hccl;
 }
 
-/* Whether the error says what this process lacks, not what is wrong with the file. */
+/* Whether this process lacks a resource: then the file itself may be valid. */
 static int is_shortage(int err)
 {
     return err == -ENOMEM || err == -EMFILE || err == -ENFILE;

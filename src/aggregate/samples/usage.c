@@ -249,7 +249,8 @@ static int read_workers(const struct pw_openfile *file, int64_t begin, int64_t e
     return err;
 }
 
-/* Their shares are of the time between their own samples: they may live for a part of it. */
+/* The processes may have run in a part of the time only. So their shares refer to the time between
+ * their own first and last sample. */
 static void add_workers(struct pw_row_c_utilisation *row, const struct workers *w)
 {
     const struct pw_row_workers *from = &w->first, *to = &w->last;

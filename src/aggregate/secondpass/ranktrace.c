@@ -65,7 +65,8 @@ static int64_t wait_limit(const struct pass *p, const struct pw_input *input,
 {
     int is_root = (event->flags & PW_FLAG_ROOT) != 0;
     int64_t until = INT64_MIN;
-    /* A member recorded nothing: the wait for it is unknown, so all of the time is no own work. */
+    /* A member recorded nothing, so the wait for it is unknown. No part of the time counts as own
+     * work. */
     if (instance->nranks < members)
         return event->end;
     switch (pw_op_info(event->op)->shape) {

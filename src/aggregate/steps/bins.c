@@ -9,10 +9,10 @@
 
 /* ---- samples: how long the rank was on a CPU, ready for one, or off the CPU, and why ---- */
 
-/* For so long after it was sampled, a state explains pauses between later samples. */
+/* A sampled state explains pauses between later samples for this time. */
 enum { STATE_LASTS_NS = 2000000000 };
 
-/* Samples that are so many times further apart than usual mean that the host, or the container of
+/* If the time between two samples is this many times the usual one, the host, or the container of
  * the rank and its collector, was frozen. */
 enum { FROZEN_TIMES = 4, FROZEN_LEAST_NS = 300000000 };
 

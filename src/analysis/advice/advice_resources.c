@@ -129,8 +129,8 @@ int pw_advice_is_starved(const struct pw_advice_input *in, int32_t rank)
     return 0;
 }
 
-/* What faster data would save: when all ranks wait for data, the shortest wait in a step, for all
- * steps; plus the gains of stragglers with this verdict. -1: not known. */
+/* The saving by faster data. If all ranks wait for data, it is the shortest of their waits in a
+ * step, for all steps. The gains of stragglers with this verdict are added. -1: not known. */
 static int64_t savings(const struct pw_advice_input *in, const struct pw_advice *advice,
                        int64_t least_ns, enum pw_pipeline_verdict verdict)
 {
@@ -184,7 +184,7 @@ static void write_culprit(struct pw_sentence *s, const struct pw_pipeline *p,
         pw_sentence_add(s, " in the steps that had to wait");
 }
 
-/* How often the queue that the verdict is about was empty on the worst rank. */
+/* How often the queue that the verdict names was empty on the worst rank. */
 static void write_evidence(const struct pw_advice_input *in, size_t row,
                            const struct pw_pipeline *p, enum pw_pipeline_verdict verdict,
                            struct pw_sentence *s)

@@ -1,14 +1,14 @@
-/* Wrappers of MindSpore's collectives on CPUs (MCCL, over TCP). In-app code, reached because the
- * probe is preloaded: libmindspore_cpu.so calls the functions of libmindspore_cluster.so by symbol,
- * and the loader finds the probe's first. So every operation is seen, whether a graph begins it or
- * a single operator of PyNative mode, in whichever thread.
+/* Wrappers of MindSpore's collectives on CPUs (MCCL, over TCP). In-app code. libmindspore_cpu.so
+ * calls the functions of libmindspore_cluster.so by symbol, and the loader finds the symbols of the
+ * preloaded probe first. So every operation is recorded: of graphs and of single operators in
+ * PyNative mode, in every thread.
  *
- * An operation blocks its thread until it is done. While it runs, the thread shows it as the call
- * that it is in. Arguments are passed on without being read, except the group's first three members
- * (struct group_info).
+ * An operation blocks its thread until it is done. Meanwhile it is the thread's open call.
+ * Arguments are passed on without being read, except the group's first three members (struct
+ * group_info).
  *
- * Exceptions of C++ pass through. The thread is then still locked, and shows a call; its next
- * operation begins by ending that (`held`). */
+ * Exceptions of C++ pass through. The thread then stays locked, with the operation as its open
+ * call, until its next operation unlocks it (`held`). */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,7 +66,7 @@ static void unlock(struct pw_thread *thread)
     pw_probe_unlock(thread);
 }
 
-/* `peer`: rank in the group of the root or the partner; -1 none. `bytes`: of one rank's part. */
+/* `peer`: rank in the group of the root or the partner; -1: none. `bytes`: of one rank's part. */
 static void begin(struct call *call, uint16_t op, int64_t peer, const struct group_info *info)
 {
     *call = (struct call){.group = NULL};
@@ -76,7 +76,7 @@ static void begin(struct call *call, uint16_t op, int64_t peer, const struct gro
         return;
     struct pw_mccl_group *group = call->group = group_of(info);
     const bool is_collective = pw_op_info(op)->cls == PW_CLASS_COLL;
-    /* Numbered also while recording is paused: the other ranks may record. */
+    /* Numbered even while recording is paused, because the other ranks may record. */
     const uint32_t seq = group && is_collective ? atomic_fetch_add(&group->collectives, 1) : 0;
     if (pw_op_info(op)->level > pw_recording_level())
         return;
@@ -97,8 +97,8 @@ static void begin(struct call *call, uint16_t op, int64_t peer, const struct gro
     show(call);
 }
 
-/* What this rank sent and received, as of the MPI function of that name; `part`: bytes of what one
- * rank contributes or gets. */
+/* Sets the bytes that this rank sent and received, as for the MPI function of the same name.
+ * `part`: the bytes that one rank contributes or gets. */
 static void set_bytes(struct call *call, int64_t part)
 {
     struct pw_record *record = &call->record;
@@ -179,7 +179,7 @@ static void end(struct call *call, size_t count, size_t size, bool is_done)
         return is_done;                                                            \
     }
 
-/* The types of elements that there may be; a version has some of them for each operation. */
+/* All possible types of elements. Each version of MindSpore has some of them for each operation. */
 #define TYPES(F, id, operation, shape, name, arguments)                             \
     F(id##_int8, 1, operation, shape, SYMBOL(name, "a", arguments))                 \
     F(id##_uint8, 1, operation, shape, SYMBOL(name, "h", arguments))                \

@@ -262,8 +262,8 @@ static void record_probe(struct pw_mpi_call *c, int rc, int found)
     struct pw_record record;
     pw_mpi_base_record(c, comm, rc, &record);
     record.comm.tag = c->rtag;
-    /* Nothing is received yet, nor can a probe be cancelled: MPICH leaves what says so as it was.
-     */
+    /* The probe has received nothing and cannot be cancelled, so MPICH does not set the fields of
+     * the status for the size and the cancellation. */
     if (rc == MPI_SUCCESS && found) {
         const MPI_Status told = pw_mpi_status_at(c->status);
         record.comm.peer = comm ? pw_mpi_world_rank(comm, told.MPI_SOURCE) : -1;
@@ -277,8 +277,8 @@ void pw_mpi_after_PROBE(struct pw_mpi_call *c, int rc)
     record_probe(c, rc, c->op == PW_OP_Probe || c->flag);
 }
 
-/* Until it is received, the message has an entry in the table of requests: its handle is an address
- * as well. A probe that found nothing is recorded as a cheap local call. */
+/* Until the message is received, it has an entry in the table of requests, because its handle is an
+ * address, too. A probe that found nothing is recorded as a cheap local call. */
 void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
 {
     int found = rc == MPI_SUCCESS && (c->op == PW_OP_Mprobe || c->flag);

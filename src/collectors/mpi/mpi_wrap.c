@@ -130,10 +130,10 @@ PW_ALWAYS_INLINE int fast_coll_end(const struct kept *kept, int rc)
     return fast_commit(rc);
 }
 
-/* Does what the slow function does after a call, for a message that a fast function began and
- * cannot finish: the call failed; the message is complete, or is not, against what the fast
- * function expects; or its request has no place in the front of the request table (mpi_request.h).
- * The message's parameters are in the open call. */
+/* Does the work of the slow function after a call, for a message that a fast function began and
+ * cannot finish. Either the call failed, or the fast function expected wrongly that the message is
+ * complete (or that it is not), or the request has no place in the front of the request table
+ * (mpi_request.h). The message's parameters are in the open call. */
 static NOINLINE int begun_message(int rc, uint64_t end, MPI_Request request, uint8_t flags,
                                   int64_t bytes)
 {

@@ -1,10 +1,10 @@
-/* Collector sys, in the collector process only: sums what the processes that the program started
- * used into /samples/workers. They are a data loader's workers, most often, whose work is the
- * rank's.
+/* Collector sys, in the collector process only: sums the resources that the program's child
+ * processes used, into /samples/workers. Most often they are a data loader's workers, and their
+ * work belongs to the rank.
  *
- * A process is found by the lists of children of all threads of the program, and by those of the
- * processes found so: a server that forks the workers is one of them. What it used counts from its
- * start; a process that has ended counts as it was at the last sample. */
+ * The processes are found from the lists of children of all threads of the program, and from those
+ * of the processes found so, such as a server that forks the workers. The use of a process counts
+ * from its start. A process that has ended counts with its values in the last sample. */
 #include "collectors/collectors.h"
 
 #include <dirent.h>
@@ -124,7 +124,8 @@ static void add(struct used *to, const struct used *of)
     to->io_wait_ns += of->io_wait_ns;
 }
 
-/* Keeps what is known of the process; 1 when it was not known in this sample. */
+/* Stores the values of the process. Returns 1 unless it was already seen in this sample, or cannot
+ * be stored or read. */
 static int take(struct state *s, pid_t pid)
 {
     struct worker now;
@@ -142,7 +143,7 @@ static int take(struct state *s, pid_t pid)
     return 1;
 }
 
-/* Takes the processes in a list, which is text; *any: there is such a list. */
+/* Takes the processes in a list of children, which is text. *any is set if the list exists. */
 static void take_list(struct state *s, pid_t pid, const char *thread, int *any)
 {
     char path[PATH_BYTES + 300], text[TEXT_BYTES];

@@ -82,8 +82,8 @@ static int find_program(char *out, size_t size)
     return 1;
 }
 
-/* Whether the program is `profwrap` itself, which the user put before the program: then that one
- * records. */
+/* Whether the program is `profwrap` itself, which the user put before the program: then that
+ * process records. */
 static int is_profwrap(const char *path)
 {
     static const char own[] = "profwrap";
@@ -94,8 +94,8 @@ static int is_profwrap(const char *path)
     return 1;
 }
 
-/* msrun has the rank's variables in its own environment, so that the programs have them, too, by
- * which it shows a worker's log, and looks for errors in it. */
+/* msrun has the rank's variables in its own environment. So they are also in the environment of the
+ * programs with which it shows a worker's log and searches it for errors. */
 static int is_log_reader(const char *program, enum pw_rank_row row)
 {
     const char *name = pw_bare_base_name(program);

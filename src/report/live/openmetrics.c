@@ -66,7 +66,8 @@ static const struct metric {
 };
 enum { METRICS = sizeof(metrics) / sizeof(metrics[0]) };
 
-/* Where no communication is recorded, 0 would say that there is none. */
+/* Whether the metric is left out for a rank whose communication is not recorded: 0 would mean that
+ * it does not communicate. */
 static int is_of_communication(const struct metric *m)
 {
     return !m->get && (m->offset == AT(step_mpi_ns) || m->offset == AT(mpi_ns));
