@@ -1,4 +1,5 @@
-/* What the command line asks for. All ranks parse the same words, so they agree without talking. */
+/* The options of the command line. All ranks parse the same words, so they agree without
+ * communication. */
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
 

@@ -43,8 +43,8 @@ void pw_sim_work(struct pw_sim_play *play, enum pw_phase phase, double mean_ns, 
 void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
                        int64_t bytes);
 
-/* A collective on all ranks in which a rank receives (with `sends`: sends) `weights` times the
- * bytes; its duration is that of the largest amount. */
+/* A collective on all ranks. A rank receives (with `sends`: sends) the bytes times its weight. The
+ * duration is that of the largest amount. */
 void pw_sim_collective_weighted(struct pw_sim_play *play, enum pw_op op, int64_t bytes, int sends,
                                 const double *weights);
 

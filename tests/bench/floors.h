@@ -1,5 +1,5 @@
-/* What the benchmarks of calls share: blocks of calls, medians over them, and the floors that a
- * recording tool cannot go below. */
+/* Functions that the benchmarks of calls share: blocks of calls, their medians, and the floors,
+ * which no recording tool can undercut. */
 #ifndef BENCH_FLOORS_H
 #define BENCH_FLOORS_H
 

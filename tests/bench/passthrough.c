@@ -1,5 +1,5 @@
-/* A preloaded library that passes the benchmarked calls through: what interposition itself costs.
- */
+/* A preloaded library that only passes the benchmarked calls on: the cost of interposition
+ * itself. */
 #include <mpi.h>
 
 int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,

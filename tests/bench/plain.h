@@ -1,5 +1,5 @@
-/* Functions of MPI as the library has them, by the name plain_X: profwrap intercepts MPI_X, and
- * looks at who calls PMPI_X. */
+/* MPI functions of the library under the names plain_X. profwrap intercepts MPI_X, and checks who
+ * calls PMPI_X. */
 #ifndef BENCH_PLAIN_H
 #define BENCH_PLAIN_H
 

@@ -1,4 +1,4 @@
-/* Windows of messages of a process to itself, by MPI_X or the functions of plain.h. */
+/* Windows of messages that a process sends to itself, by MPI_X or by the functions of plain.h. */
 #ifndef BENCH_WINDOW_H
 #define BENCH_WINDOW_H
 

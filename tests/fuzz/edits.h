@@ -1,5 +1,5 @@
-/* Changes to a rank or cluster file that plain changes of its bytes would hardly ever make. Each
- * takes an open file that it may write to, and does nothing where it cannot. */
+/* Changes to a rank or cluster file that random changes of its bytes would hardly ever make. Each
+ * takes a writable open file, and does nothing if it is not applicable. */
 #ifndef PW_FUZZ_EDITS_H
 #define PW_FUZZ_EDITS_H
 
@@ -18,7 +18,7 @@ edit edit_extent, edit_replace, edit_type;
 /* edit_links.c: attributes and links. */
 edit edit_attribute, edit_link, edit_remove;
 
-/* The path of some dataset that profwrap reads, whether the file has it or not. */
+/* The path of a dataset that profwrap reads, whether or not the file has it. */
 const char *pick_path(struct dice *dice);
 
 /* Opens some dataset of the file that profwrap reads; negative: none was found. */

@@ -1,4 +1,5 @@
-/* See fuzz.h. The linker brings what the code under test says here (--wrap). */
+/* See fuzz.h. The linker redirects the output functions of the tested code to this file
+ * (--wrap). */
 #include "fuzz.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
-/* What the targets share: a directory to put inputs in, and what a reader must do with any input:
- * end with 0 and say nothing that is wrong, or with 1 after one line. Anything else aborts. */
+/* Functions that the targets share: a directory for inputs, and the judgement. For any input a
+ * reader must end with 0 and print nothing wrong, or end with 1 after one line. Anything else
+ * aborts. */
 #ifndef PW_FUZZ_FUZZ_H
 #define PW_FUZZ_FUZZ_H
 
@@ -24,15 +25,15 @@ const uint8_t *fuzz_put_corpus(const char *name, const char *from, size_t *size)
 /* Removes all files of a directory. Aborts at one that is unfinished. */
 void fuzz_empty(const char *dir);
 
-/* Around what a command does: forgets what was said, and limits the heap by the size of what was
- * put last; judges the status with what was said since, and the memory. */
+/* To be called before and after a command. The first forgets the output so far, and limits the heap
+ * by the size of the last input. The second judges the status, the output and the memory. */
 void fuzz_begin(void);
 void fuzz_judge(int status);
 
-/* Instead of the judgement, where there is no status: of the memory only. */
+/* Judges the memory only, for readers without a status. */
 void fuzz_end(void);
 
-/* Aborts when a printed text has anything that a terminal would obey. */
+/* Aborts when a printed text has a control sequence for terminals. */
 void fuzz_check_text(const char *path);
 
 /* Aborts when a file is no JSON; of targets with json.c. */

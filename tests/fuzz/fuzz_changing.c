@@ -1,5 +1,5 @@
-/* `profwrap report --format chrome` while a rank file, a good one, is overwritten with the input.
- * What comes out must be JSON. */
+/* `profwrap report --format chrome` while a valid rank file is overwritten with the input. The
+ * output must be JSON. */
 #include <unistd.h>
 
 #include "cli/commands.h"

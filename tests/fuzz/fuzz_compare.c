@@ -1,5 +1,5 @@
-/* `profwrap compare` of a good cluster file, a plain one or one with a frozen host, and the input,
- * either way round, as text and as JSON. */
+/* `profwrap compare` of the input and a valid cluster file (a plain one, or one with a frozen
+ * host), in both orders, as text and as JSON. */
 #include <unistd.h>
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* `profwrap import` of a dump of PyTorch's Flight Recorder, as JSON, whatever it looks like. */
+/* `profwrap import` of the input as a dump of PyTorch's Flight Recorder in JSON. */
 #include "cli/cmd_import.h"
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
-/* `profwrap ctl snapshot` of a rank whose journal, the input, is being written: at every moment it
- * gives a file that can be read, or none. */
+/* `profwrap ctl snapshot` of a rank while its journal, the input, is being written. At every moment
+ * it makes a valid file or none. */
 #include "fuzz.h"
 #include "grow.h"
 #include "look.h"

@@ -1,6 +1,6 @@
-/* `profwrap merge` of a directory with the input as one of the rank files: alone, or beside three
- * good ones of a run. What comes out must be a file that can be reported on. Runs of good files
- * come first. */
+/* `profwrap merge` of a directory with the input as a rank file, alone or beside three valid files
+ * of a run. If the merge makes a file, reports of it must be possible. Runs of valid files come
+ * first. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* `profwrap recover` of a directory with the input as a journal; a file that it makes of it must be
- * one that can be read. */
+/* `profwrap recover` of a directory with the input as a journal. If it makes a rank file, the file
+ * must be valid. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

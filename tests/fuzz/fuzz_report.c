@@ -1,5 +1,4 @@
-/* `profwrap report` of a cluster file: as text, JSON, CSV, folded stacks, and as HTML where D3 is
- * there. */
+/* `profwrap report` of a cluster file: as text, JSON, CSV, folded stacks, and, with D3, as HTML. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* `profwrap ctl snapshot` of a rank with the input as its journal, which still grows: the rank file
- * ends before a step. It must be one that can be read; where there is none, nothing is left. */
+/* `profwrap ctl snapshot` of a rank whose journal is the input and may still grow. The rank file
+ * ends before a step and must be valid. If no file is made, nothing is left over. */
 #include "fuzz.h"
 #include "look.h"
 

@@ -1,5 +1,5 @@
-/* `profwrap report --format chrome` of a run in which one rank file is good and the others are the
- * input: whichever rank it says it is, that one is read. What comes out must be JSON. */
+/* `profwrap report --format chrome` of a run in which one rank file is valid and the others are the
+ * input. The input is read as the rank that it claims to be. The output must be JSON. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
-/* The mutator of the fuzz targets: opens an input as an HDF5 file in memory and changes what it
- * says. Now and then, and where that is no HDF5 file any more, libFuzzer changes bytes. */
+/* The mutator of the fuzz targets: opens an input as an HDF5 file in memory and changes its
+ * contents. Sometimes, and always if the input is not an HDF5 file any more, libFuzzer changes
+ * bytes instead. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The mutator of journals: changes blocks, and makes their checksums right again, without which
- * nothing would be read of them. */
+/* The mutator of journals: changes blocks and corrects their checksums, because a reader ignores
+ * blocks with wrong checksums. */
 #include <string.h>
 
 #include "dice.h"

@@ -1,4 +1,4 @@
-/* A program that is linked statically, for test_program.c to look at. */
+/* A statically linked program, which test_program.c inspects. */
 int main(void)
 {
     return 0;

@@ -1,5 +1,5 @@
-/* Every rule of the table fires on a job that has what it is about, and on no other: each case
- * changes a job in which nothing is wrong, once enough and once not quite. */
+/* Every rule of the table fires on a job with its condition, and on no other job. Each case changes
+ * a job in which nothing is wrong: once enough, and once just not enough. */
 #include "test_advice_world.h"
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* The probe's memory under threads: no byte is given out twice. */
+/* The probe's memory with several threads: no byte is given out twice. */
 #include "unit.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* What waits for the intake: a program that records many times faster than the intake takes gets
- * its ring's places back meanwhile, and the intake gets the same in the same order. The program is
- * played by the intake's collector: for each record that it gets it writes some. */
+/* Records that wait for the intake. A program that records many times faster than the intake
+ * processes gets room in its ring meanwhile, and the intake gets the same records in the same
+ * order. The intake's collector plays the program: for each record that it gets, it writes some. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Clock measurements between collectors: how they find each other, and that what they measure holds
- * the truth. */
+/* Clock measurements between collectors: how they find each other, and that the bounds of the
+ * measurements contain the true offset. */
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* What a command that reads files of unknown origin has given up: each test in a child. */
+/* A command that reads files of unknown origin gives up rights. Each test checks one in a child. */
 #include "unit.h"
 
 #include <errno.h>

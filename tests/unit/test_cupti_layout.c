@@ -1,5 +1,6 @@
-/* The beginnings of CUPTI's structs as profwrap reads them, against the headers of the toolkit that
- * is there: compiled, it holds. Structs of CUDA 11.8 are in its header of what is deprecated. */
+/* Compares the beginnings of CUPTI's structs, as profwrap reads them, with the headers of the
+ * installed toolkit. The test passes if it compiles. Structs of CUDA 11.8 are in its header of
+ * deprecated structs. */
 #include "unit.h"
 
 #include <assert.h>

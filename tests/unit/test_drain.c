@@ -1,5 +1,5 @@
-/* The collector's end of the rings: records written by hand reach the right collector, with the
- * right times, and what is lost or senseless is dealt with. */
+/* The collector's end of the rings. Records written by hand reach the right collector with the
+ * right times. Lost and invalid records are handled. */
 #include "unit.h"
 
 #include <fcntl.h>

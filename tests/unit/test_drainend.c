@@ -1,5 +1,5 @@
-/* The end of a rank's recording: what is left in its rings where there is no room for it, and where
- * they cannot be mapped. */
+/* The end of a rank's recording when records are left in its rings: without room for them in the
+ * journal, and with rings that cannot be mapped. */
 #include "unit.h"
 
 #include <errno.h>

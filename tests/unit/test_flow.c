@@ -1,4 +1,4 @@
-/* Which sends stood still until their receiver came back into MPI, by hand. */
+/* Finds, in examples made by hand, which sends waited until their receiver came back into MPI. */
 #include "unit.h"
 
 #include "analysis/message.h"

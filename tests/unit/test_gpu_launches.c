@@ -1,4 +1,5 @@
-/* Who launched a kernel is found in whatever order call, kernel and range become known. */
+/* The launching range of a kernel is found, in whatever order the call, the kernel and the range
+ * are recorded. */
 #include "unit.h"
 
 #include "collectors/gpu/gpu_launches.h"

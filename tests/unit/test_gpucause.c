@@ -1,4 +1,5 @@
-/* Whose kernels are slower, and why a straggler's GPU was, from figures made by hand. */
+/* Finds which rank has slower kernels, and why a straggler's GPU was slow, from figures made by
+ * hand. */
 #include "unit.h"
 
 #include "analysis/cause.h"

@@ -1,5 +1,4 @@
-/* The HDF5 helpers: what is written is read back, and files that are damaged or hostile are
- * refused. */
+/* The HDF5 helpers: written data is read back, and damaged or hostile files are refused. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Rows out of packed and shuffled chunks, against the definition; and spans near each other. */
+/* Unpacks the rows of compressed and shuffled chunks, and compares them with the definition. Joins
+ * spans that are near each other. */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Datasets that lie about where their rows are, or how many: refused before anything is read. */
+/* Datasets with wrong positions or numbers of rows are refused before anything is read. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The table of indices: items are found by key through growth, and after all were forgotten. */
+/* The table of indices: items are found by key while the table grows, and after it was emptied. */
 #include "unit.h"
 
 #include "core/hash.h"

@@ -1,4 +1,4 @@
-/* What stands beside the headline, over clusters whose values are chosen by hand. */
+/* The highlights beside the headline, for clusters whose values are chosen by hand. */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Which rank a process is: environments as launchers make them, one in the other; what is a
- * launcher; and a rank's place in a directory. */
+/* The identity of a rank: environments of launchers, also nested ones; what counts as a launcher;
+ * and a rank's place in a directory. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Requests and answers through files: who may ask, what is taken for an answer, and what is not. */
+/* Requests and answers through files: who may ask, and what is accepted as an answer. */
 #include "unit.h"
 
 #include <errno.h>

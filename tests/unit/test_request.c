@@ -1,4 +1,4 @@
-/* The table of open nonblocking operations: everything entered is found, once, in constant time. */
+/* The table of open nonblocking operations. Every entry is found once, in constant time. */
 #include "unit.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "collectors/mpi/mpi_request.h"
 #include "core/ops.h"
 
-/* What mpi_call.c and mpi_real.c would set. */
+/* Variables that mpi_call.c and mpi_real.c would set. */
 int pw_mpi_threads;
 struct pw_mpi_handles pw_mpi_handles;
 struct pw_mpi_handles pw_mpi_handles; /* as mpi_real.c would find them */
@@ -30,7 +30,7 @@ static void add(uint64_t number, uint16_t op)
     entry->record.end = 0;
 }
 
-/* 1 when the entry is there, whole, and no longer there afterwards. */
+/* Takes the entry. Returns 1 when it was there and complete. */
 static int take(uint64_t number)
 {
     struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(number), UINT64_MAX);
@@ -64,7 +64,8 @@ static void test_receives(void **state)
     assert_false(take(0x20));
 }
 
-/* With one thread, a handle that comes back is the new operation's: the old one ended unseen. */
+/* With one thread, a handle that comes again belongs to the new operation, because the end of the
+ * old one was not seen. */
 static void test_reused_handle_of_one_thread(void **state)
 {
     (void)state;
@@ -90,8 +91,8 @@ static void test_reused_handle_of_one_thread(void **state)
     pw_mpi_request_free(entry);
 }
 
-/* What was begun last is in front; what gave way to it is found as before, and what has been taken
- * stays where it is. */
+/* The operation that began last is in front. The one that it replaces is found as before, and an
+ * entry that was taken stays in its place. */
 static void test_newest_request_is_found_first(void **state)
 {
     (void)state;
@@ -125,7 +126,8 @@ static void test_newest_request_is_found_first(void **state)
     assert_int_equal(pw_mpi_request_count_open(), 0);
 }
 
-/* The library may give a handle out again before, or without, our having seen its completion. */
+/* The library may use a handle again although the probe has not seen the completion of its old
+ * operation. */
 static void test_reused_handle(void **state)
 {
     (void)state;
@@ -182,14 +184,14 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Handles as an allocator gives them out, or as random numbers. */
+/* Handles like those of an allocator, or random numbers. */
 static uint64_t number_of(uint32_t i, int is_random)
 {
     uint64_t seed = i;
     return is_random ? unit_random(&seed) | 1 : 0x7f0000001000 + (uint64_t)i * 0x180;
 }
 
-/* Adds and takes `n` in an order of its own; seconds per operation. */
+/* Adds `n` entries and takes them in another order. Returns the seconds per operation. */
 static double fill_and_empty(uint32_t n, int is_random)
 {
     uint32_t *order = malloc(n * sizeof(*order));
@@ -223,13 +225,13 @@ static void test_cost_of_many_requests(void **state)
     double many = fill_and_empty(MANY, 0), random = fill_and_empty(MANY, 1);
     print_message("%.0f ns each of 20000, %.0f and %.0f ns of %d\n", few * 1e9, many * 1e9,
                   random * 1e9, MANY);
-    /* 50 times as many: a list of them, or a table that does not grow, would take 50 times as long
-     * each. Caches account for a factor of ten. */
+    /* There are 50 times as many entries. With a list, or a table that does not grow, each would
+     * take 50 times as long. Caches account for a factor of ten. */
     assert_true(many < 25 * few + 1e-7);
     assert_true(random < 25 * few + 1e-7);
 }
 
-/* Adding and taking in turn, as applications do, with many open all the time. */
+/* Adds and takes entries in turn, as applications do, with many open at any time. */
 static void test_requests_added_and_removed_in_turn(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* What a copy of the wrappers for another ABI exports: all its other symbols are its own (see
- * src/collectors/CMakeLists.txt). Called by the wrappers for Open MPI; see mpi_next.h. In-app, by
- * the rules of mpi_call.h. */
+/* The only symbols that a copy of the wrappers for another ABI exports; all other symbols are local
+ * to the copy (see src/collectors/CMakeLists.txt). Called by the wrappers for Open MPI; see
+ * mpi_next.h. In-app, by the rules of mpi_call.h. */
 #include <string.h>
 
 #include "collectors/mpi/mpi_next.h"
@@ -27,7 +27,7 @@ static int resolve(void)
     return pw_mpi_is_known();
 }
 
-/* From where the last one was found. */
+/* Finds a function. The search begins at the one that was found last. */
 static pw_mpi_function *find(const char *symbol)
 {
     enum { COUNT = sizeof(functions) / sizeof(functions[0]) };

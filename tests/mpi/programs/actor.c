@@ -1,5 +1,5 @@
-/* An MPI program that ends, errs or forks as its first argument tells; test_transparency.py runs it
- * with and without profwrap. */
+/* An MPI program that ends, makes errors or forks, according to its first argument.
+ * test_transparency.py runs it with and without profwrap. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* The calls that no wrapper is to see; see blindcalls.h. In the program and in a library. */
+/* The MPI calls that wrappers must not see; see blindcalls.h. Compiled into the program and into a
+ * library. */
 #include "blindcalls.h"
 
 #include <mpi.h>

@@ -1,6 +1,6 @@
-/* MPI calls by a library loaded with RTLD_DEEPBIND, which finds MPI's own functions before those
- * that were preloaded. The program itself is not linked with MPI. blindload GO LIBRARY goes on
- * until the file GO is there. */
+/* MPI calls by a library that is loaded with RTLD_DEEPBIND, so that it finds MPI's own functions
+ * before preloaded ones. The program itself is not linked with MPI. blindload GO LIBRARY runs until
+ * the file GO exists. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Preloaded below the probe, or alone: counts every call that reaches the MPI library, by function,
- * whether a program made it or the probe, and writes "NAME COUNT" lines to $MPITEST_COUNTS-RANK. */
+/* Preloaded below the probe, or alone. Counts every call that reaches the MPI library, by function,
+ * whether the program or the probe made it. Writes "NAME COUNT" lines to $MPITEST_COUNTS-RANK. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

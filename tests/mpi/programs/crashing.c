@@ -1,5 +1,5 @@
-/* Preloaded: crashes every process that locks a file, as collectors do with their journal, while
- * there is a file "crash-now", and counts the crashes in the size of "crashes". */
+/* Preloaded: while the file "crash-now" exists, crashes every process that locks a file, as
+ * collectors do with their journal. The size of the file "crashes" is the number of crashes. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>

@@ -1,6 +1,6 @@
-/* Preloaded into profwrap: makes writes to rank files and journals fail as a disk would.
- * FAILWRITE="ERRNO:BYTES[:NAME]": once BYTES have been written to files whose path has NAME in it
- * ("rank-" by default) each further write to one fails with ERRNO. */
+/* Preloaded into profwrap: makes writes to rank files and journals fail as on a bad disk.
+ * FAILWRITE="ERRNO:BYTES[:NAME]" applies to files whose path contains NAME ("rank-" by default).
+ * Once BYTES have been written to them, each further write fails with ERRNO. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Preloaded below the probe: MPI functions that return at once, so that tests can call them from
- * signal handlers, where no real MPI library wants to be called. The probe records them as ever. */
+/* Preloaded below the probe: MPI functions that return at once, so that tests can call them in
+ * signal handlers, where a real MPI library must not be called. The probe records them as usual. */
 #include <mpi.h>
 
 #define HOLLOW(name, declaration, work) \

@@ -1,4 +1,4 @@
-/* Prints what MPI_INFO_ENV holds of the program's start, of each rank in turn. */
+/* Prints the contents of MPI_INFO_ENV about the program's start, rank by rank. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* Threads that end in the middle of things, and signal handlers that record while the program does:
- * what its first argument says. test_processes.py runs it; where handlers call MPI functions,
- * programs/hollow.c stands in for the MPI library. */
+/* Threads that end within calls, and signal handlers that record while the program records,
+ * according to the first argument. test_processes.py runs it. Where handlers call MPI functions,
+ * programs/hollow.c replaces the MPI library. */
 #include <mpi.h>
 #include <profwrap.h>
 #include <pthread.h>

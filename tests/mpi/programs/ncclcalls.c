@@ -1,5 +1,5 @@
-/* Calls the NCCL that is named as far as it goes without a GPU. Exits 77, with the reason on
- * standard output, when the library cannot be loaded. ncclcalls LIBRARY */
+/* Calls functions of the named NCCL library as far as possible without a GPU. Exits 77, with the
+ * reason on standard output, if the library cannot be loaded. ncclcalls LIBRARY */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* Plays NCCL towards its profiler plugin: the calls of the plugin's functions that libraries 2.23
- * to 2.30 make, in their order, after NCCL's public sources (src/plugin/profiler.cc,
- * src/misc/profiler.cc, src/enqueue.cc, src/group.cc). */
+/* Acts as NCCL towards its profiler plugin: calls the plugin's functions in the same order as NCCL
+ * 2.23 to 2.30, according to NCCL's public sources (src/plugin/profiler.cc, src/misc/profiler.cc,
+ * src/enqueue.cc, src/group.cc). */
 #ifndef PW_TEST_NCCLHOST_H
 #define PW_TEST_NCCLHOST_H
 

@@ -1,5 +1,5 @@
-/* A program without MPI whose "NCCL" is ncclhost.c. ncclplay SCENARIO [VERSION]; rank and size are
- * RANK and WORLD_SIZE. What it did is what the tests expect to find in the rank file. */
+/* A program without MPI that uses ncclhost.c as NCCL. ncclplay SCENARIO [VERSION]; rank and size
+ * are RANK and WORLD_SIZE. The tests compare its operations with the rank file. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>

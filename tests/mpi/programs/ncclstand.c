@@ -1,6 +1,6 @@
-/* Stands in for libnccl.so.2: functions that do nothing, as of a library without a profiler plugin;
- * or, with NCCLSTAND_VERSION, as of one that has that version of it. With NCCLSTAND_CE, allgathers
- * are done by copy engines. */
+/* A stand-in for libnccl.so.2, whose functions do nothing. It acts as a library without a profiler
+ * plugin or, with NCCLSTAND_VERSION, with that version of the plugin interface. With NCCLSTAND_CE,
+ * copy engines do allgathers. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

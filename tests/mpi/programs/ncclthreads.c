@@ -1,4 +1,5 @@
-/* What NCCL's own threads tell its plugin, and what several ranks do together; see ncclhost.h. */
+/* The calls of the plugin by NCCL's own threads, and the common work of several ranks; see
+ * ncclhost.h. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Uses NCCL, which is ncclstand.c: linked, so that wrappers see it. Rank and size as in ncclplay.c.
- */
+/* Uses ncclstand.c as NCCL. It is linked, so that the wrappers see it. Rank and size as in
+ * ncclplay.c. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

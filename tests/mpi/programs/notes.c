@@ -1,5 +1,5 @@
-/* Says everything that profwrap.h has verbs for; test_annotate.py knows what. Takes the number of
- * rounds of a range that allocates. Prints profwrap_active(). */
+/* Calls every function of profwrap.h; test_annotate.py has the expected values. The argument is the
+ * number of rounds of a range that allocates. Prints profwrap_active(). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

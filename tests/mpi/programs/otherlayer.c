@@ -1,5 +1,5 @@
-/* A Fortran layer of Open MPI under another name than Open MPI's own, as vendors have it: each
- * function calls PMPI_X of C. */
+/* A Fortran layer for Open MPI under another name, as some vendors have it: each function calls
+ * PMPI_X of C. */
 #include <mpi.h>
 
 void mpi_barrier_(const MPI_Fint *comm, MPI_Fint *error);

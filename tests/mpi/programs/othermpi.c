@@ -1,5 +1,5 @@
-/* Stands for the library of another MPI: it is built with that one's soname, has both its names of
- * each function, and says that it was called. */
+/* A stand-in for another MPI library: it has that library's soname, defines MPI_X and PMPI_X, and
+ * reports that it was called. */
 #include <stdio.h>
 
 int PMPI_Init(int *argc, char ***argv);

@@ -1,5 +1,5 @@
-/* A library with functions of NCCL's and CUPTI's names that are its own; built twice, with another
- * OWN_RESULT. */
+/* A library with functions of its own that have names of NCCL's and CUPTI's functions. It is built
+ * twice, with different values of OWN_RESULT. */
 #include <stddef.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* A program without MPI that ends, listens, forks or records ranges as its first argument tells.
- * test_transparency.py compares what it does with and without profwrap. */
+/* A program without MPI that ends, listens, forks or records ranges, according to its first
+ * argument. test_transparency.py compares its behaviour with and without profwrap. */
 #include <errno.h>
 #include <profwrap.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* A program that does with its process what its first argument says: makes children in every way,
- * becomes another program, sheds its environment, its user or its descriptors. Modes that end in
- * "-mpi" are MPI programs, the others record ranges only. test_processes.py runs it with and
+/* A program that makes children in every way, executes another program, or gives up its
+ * environment, its user or its descriptors, according to its first argument. Modes that end in
+ * "-mpi" are MPI programs; the others record ranges only. test_processes.py runs it with and
  * without profwrap. */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Uses NVTX in every way there is; test_nvtx.py knows what comes of it. ranges CASE [ARGUMENT] */
+/* Uses all functions of NVTX; test_nvtx.py has the expected values. ranges CASE [ARGUMENT] */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>

@@ -1,5 +1,5 @@
-/* A disk that takes its time: preloaded, every fsync takes half a second more. Lets
- * test_transparency.py act while a collector is writing its last. */
+/* A slow disk: preloaded, it makes every fsync take half a second longer. So test_transparency.py
+ * can act while a collector is writing its last data. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* MPI programs that stop going on, as the first argument tells: by a rank that is late, by messages
- * that no rank sends, by collectives in crossed order. test_hang.py runs them. */
+/* MPI programs that hang, according to the first argument: because a rank is late, because no rank
+ * sends a message, or because collectives are in crossed order. test_hang.py runs them. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

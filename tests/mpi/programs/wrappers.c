@@ -1,5 +1,5 @@
-/* A PMPI tool: its functions count, call those of PMPI, and MPI_Finalize says what was counted.
- * Built as a library to preload or to link, and into a program. */
+/* A PMPI tool: its functions count and call those of PMPI, and MPI_Finalize prints the counts. It
+ * is built as a library to preload or to link, and into a program. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Between the files of the stand-in for libcupti: sizes of records, and queues of buffers. */
+/* Shared by the files of the stand-in for libcupti: sizes of records, and queues of buffers. */
 #ifndef STANDIN_INSIDE_H
 #define STANDIN_INSIDE_H
 

@@ -1,13 +1,14 @@
-/* What a program can say has happened on its GPUs, to the stand-in for rocprofiler-sdk. */
+/* Functions by which a program tells the stand-in for rocprofiler-sdk what its GPUs have done. */
 #ifndef STANDIN_ROCM_H
 #define STANDIN_ROCM_H
 
 #include <stdint.h>
 
-/* Agents: 1 the host, 2 a GPU that HIP does not show the program, 3 and 4 those that it does. */
+/* Agents: 1 is the host, 2 is a GPU that HIP hides from the program, 3 and 4 are the visible
+ * ones. */
 enum { STANDIN_HOST = 1, STANDIN_HIDDEN, STANDIN_FIRST, STANDIN_SECOND };
-/* More than any program here launches: a place that is used again while its first kernel still has
- * to run has the numbers of the second. */
+/* More kernels than any program here launches. If a place were used again before its first kernel
+ * has run, that kernel would get the numbers of the second. */
 enum { STANDIN_MOST_LAUNCHED = 1 << 15 };
 
 struct standin_dispatch {

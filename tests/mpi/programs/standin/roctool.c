@@ -1,6 +1,6 @@
-/* Another tool of rocprofiler in the program, as PyTorch's profiler is one: a library with private
- * names that has rocprofiler_configure, and counts kernels. roctool_force() does not wait for HIP.
- */
+/* Another tool of rocprofiler in the program, such as PyTorch's profiler: a library with private
+ * names that has rocprofiler_configure, and counts kernels. roctool_force() does not wait for
+ * HIP. */
 #include "rocinside.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What programs tell the stand-in for libcupti; see cupti.c. They find it by dlopen(). */
+/* The functions by which programs tell the stand-in for libcupti what has run; see cupti.c.
+ * Programs find it by dlopen(). */
 #ifndef STANDIN_CUPTI_H
 #define STANDIN_CUPTI_H
 
