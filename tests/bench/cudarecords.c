@@ -1,7 +1,7 @@
-/* How many records of CUPTI a rank takes in a second: from CUPTI's form to ours, as the thread in
- * the application does, and from there through journal and intake into the rank's file, as the
- * collector does; each in processor time of one core. Half are kernels, half the calls that
- * launched them. Prints "name value" lines, as measure.py reads them. */
+/* The processor time of one core that a rank needs for a CUPTI record, in two parts: the conversion
+ * from CUPTI's form to ours, by the thread in the application; and the way through journal and
+ * intake into the rank's file, by the collector. Half of the records are kernels, half are the
+ * calls that launched them. Prints "name value" lines, which measure.py reads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,18 +1,23 @@
-/* What one MPI call costs, and the floors that a recording tool cannot go below, all in one
+/* The cost of an MPI call, and the floors, which no recording tool can undercut, all in one
  * process:
  *
  *     mpicalls self|bcast|sendrecv|iprobe|window|range|worst CALLS PAUSE_MS
  *
- * alternates blocks of CALLS and prints medians over them: "plain_ns X" a call of the
- * library's own function, that no tool sees; "added_ns X" what the call of MPI_X costs more, block
- * by block; "rdtsc_floor_ns X" two TSC reads and a 64-byte store into a ring of 8 MiB;
- * "clock_floor_ns X" the same with clock_gettime(CLOCK_MONOTONIC_RAW), both without the loop's own
- * cost. Before each round of blocks it pauses, so that a collector has time to drain, as between
- * the bursts of a real program; without a pause the cost is the sustained one, with a collector at
- * work beside it. `worst` makes CALLS calls by each of the two in turn and prints "worst_ns X", the
- * longest of MPI_X, "over X", how many were longer than 0.3 ms, and "spent_ns X", all others
- * together; and "plain_worst_ns X", "plain_over X", "plain_spent_ns X" of the others, which the
- * machine alone stalls. */
+ * Blocks of CALLS calls alternate. The program prints medians over the blocks, per call:
+ *
+ *     plain_ns X        the library's own function, which no tool intercepts
+ *     added_ns X        the additional cost of MPI_X, block by block
+ *     rdtsc_floor_ns X  two TSC reads and a 64-byte store into a ring of 8 MiB
+ *     clock_floor_ns X  the same with clock_gettime(CLOCK_MONOTONIC_RAW)
+ *
+ * The floors do not include the loop's own cost. Before each round of blocks there is a pause, so
+ * that a collector can empty the ring, as between the bursts of a real program. Without a pause,
+ * the cost is that of sustained recording, while the collector works.
+ *
+ * `worst` makes CALLS calls of each function in turn. For MPI_X it prints "worst_ns X", the longest
+ * call; "over X", the number of calls longer than 0.3 ms; and "spent_ns X", the sum of all others.
+ * For the library's function it prints the same with "plain_" in front. These calls are long only
+ * because the machine stalls. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,8 +32,8 @@
 
 enum { BLOCKS = 21, OVER_NS = 300000 };
 
-/* Each kind of call twice: of MPI_X, which a preloaded tool intercepts, and of the library's
- * function, which it does not. Without a tool the two are the same code. */
+/* Each kind of call exists twice: as MPI_X, which a preloaded tool intercepts, and as the library's
+ * function, which it does not intercept. Without a tool the two are the same code. */
 #define LOOP_SELF(NAME, X)                                                  \
     static void NAME(int n)                                                 \
     {                                                                       \
@@ -74,7 +79,7 @@ LOOP_IPROBE(iprobe_plain, plain_)
 LOOP_WINDOW(window_mpi, MPI_)
 LOOP_WINDOW(window_plain, plain_)
 
-/* A pair of calls, against nothing at all: an application has no other name for them. */
+/* A pair of calls, compared with an empty loop, because the functions have no second name. */
 static void range_pairs(int n)
 {
     for (int i = 0; i < n; i++) {
@@ -83,8 +88,8 @@ static void range_pairs(int n)
     }
 }
 
-/* The longest of many calls, also those that were made long by the scheduler or the hypervisor,
- * when it gives the core to somebody else meanwhile. */
+/* The longest of many calls. It may be long because the scheduler or the hypervisor gave the core
+ * to another process meanwhile. */
 struct tail {
     int64_t worst_ns, spent_ns;
     int over;
@@ -120,8 +125,8 @@ static void worst_calls(int calls)
     tail_print(&without, "plain_");
 }
 
-/* All kinds of block within one round, a few ms apart, so that a machine that changes its speed
- * changes it for all of them. */
+/* Each round has blocks of all kinds, a few ms apart, so that a change of the machine's speed
+ * affects all of them. */
 static void measure(void (*with)(int), void (*without)(int), int n, int pause_ms)
 {
     double plain[BLOCKS], added[BLOCKS], rdtsc[BLOCKS], clock[BLOCKS];

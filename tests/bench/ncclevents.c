@@ -1,12 +1,12 @@
-/* What an operation of NCCL costs in its profiler plugin, and the floors that a recording tool
- * cannot go below, in one process:
+/* The cost of an NCCL operation in the profiler plugin, and the floors, which no recording tool can
+ * undercut, in one process:
  *
  *     ncclevents OPERATIONS PAUSE_MS
  *
- * alternates blocks of collectives as NCCL reports them and prints medians, "WHAT_ns X" for an
- * operation: "v6" has its call, its launch, a plan and its task, ten calls of the plugin; "v4" a
- * plan and a task, four calls. Both leave two records. "rdtsc_floor" is two clock reads and one
- * record. */
+ * Blocks of collectives alternate, as NCCL reports them. The program prints medians, "WHAT_ns X"
+ * per operation. An operation of "v6" has a call, a launch, a plan and a task: ten calls of the
+ * plugin. One of "v4" has a plan and a task: four calls. Both write two records. "rdtsc_floor" is
+ * two clock reads and one record. */
 #include <stdio.h>
 #include <time.h>
 

@@ -1,12 +1,13 @@
-/* What a window of messages costs more of MPI_X than of the library's own functions, while few and
- * while many other requests are open:
+/* The additional cost of MPI_X over the library's own functions in a window of messages, while few
+ * and while many other requests are open:
  *
  *     openrequests FEW MANY CALLS PAUSE_MS
  *
- * opens FEW receives on a communicator of their own, where MPI looks for no match of the others,
- * times blocks of CALLS calls, in windows of 32 Irecv + 32 Isend + Waitall, each with a pause
- * before it; opens more, up to MANY, and times again. Prints "few_added_ns X", "few_plain_ns X" and
- * the same of many, medians over the blocks, a call, and completes what it opened. */
+ * Opens FEW receives on a communicator of their own, so that MPI does not search them for other
+ * messages. Times blocks of CALLS calls in windows of 32 Irecv + 32 Isend + Waitall, with a pause
+ * before each block. Then opens more receives, up to MANY, and times again. Prints "few_added_ns
+ * X", "few_plain_ns X" and the same for many: medians over the blocks, per call. Completes all
+ * receives at the end. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

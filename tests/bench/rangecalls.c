@@ -1,13 +1,19 @@
-/* What a range costs, by NVTX and by profwrap.h, and the floors that a recording tool cannot go
- * below, all in one process:
+/* The cost of a range by NVTX and by profwrap.h, and the floors, which no recording tool can
+ * undercut, all in one process:
  *
  *     rangecalls PAIRS PAUSE_MS
  *
- * alternates blocks of PAIRS push/pop pairs and prints medians over them, "WHAT_ns X" a pair:
- * "literal" names of NVTX from a few places of the program, "registered" strings of a domain, with
- * attributes; "changing" text at one address, as Python gives it; "api" is profwrap.h. "closed" is
- * a *call* in a forked child, which is not recorded: with the gate closed. "rdtsc_floor" and
- * "clock_floor" are two clock reads and a 64-byte store. All are without the loop's own cost. */
+ * Blocks of PAIRS push/pop pairs alternate. The program prints medians over the blocks, "WHAT_ns X"
+ * per pair:
+ *
+ *     literal      NVTX with constant names, at a few places of the program
+ *     registered   NVTX with registered strings of a domain, with attributes
+ *     changing     NVTX with changing text at one address, as Python passes it
+ *     api          profwrap.h
+ *     closed       a call, not a pair, in a forked child, where the gate is closed
+ *     rdtsc_floor, clock_floor   two clock reads and a 64-byte store
+ *
+ * No value includes the loop's own cost. */
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 #include <sys/wait.h>
