@@ -1,7 +1,8 @@
 /* Reads kernel_details.csv; see ascend_kernels.h. Its columns are those of torch_npu and MindSpore
- * (profiler/analysis), of which are used: Step Id, Device_id, Stream ID, Name, Accelerator Core,
- * Start Time(us) and Duration(us). Operations of HCCL are rows, too, whose names have the last
- * three digits of the number of their group: 483 in hcom_allReduce__483_2_1. */
+ * (profiler/analysis), of which are used: Step Id (of MindSpore Step ID), Device_id, Stream ID,
+ * Name, Accelerator Core, Start Time(us) and Duration(us). Operations of HCCL are rows, too, whose
+ * names have the last three digits of the number of their group: 483 in hcom_allReduce__483_2_1.
+ * Before a kernel's name MindSpore writes that of the operator that launched it, and a slash. */
 #include "import/ascend_kernels.h"
 
 #include <errno.h>
@@ -40,11 +41,18 @@ int pw_ascend_is_kernels(const char *path)
 
 /* ---- operations of HCCL, and their groups ---- */
 
+/* The name of a row: of an operation of HCCL without the operator that launched it. */
+static const char *name_of(const struct pw_csv_row *row)
+{
+    const char *name = pw_csv_cell(row, "Name"), *operation = strstr(name, "/hcom_");
+    return operation ? operation + 1 : name;
+}
+
 static int is_operation(const struct pw_csv_row *row)
 {
-    const char *core = pw_csv_cell(row, "Accelerator Core"), *name = pw_csv_cell(row, "Name");
+    const char *core = pw_csv_cell(row, "Accelerator Core");
     return strcmp(core, "HCCL") == 0 || strcmp(core, "COMMUNICATION") == 0 ||
-           strncmp(name, "hcom_", 5) == 0;
+           strncmp(name_of(row), "hcom_", 5) == 0;
 }
 
 /* The digits of its group in an operation's name, as text and as a number; -1: it has none. */
@@ -81,7 +89,7 @@ static int take_group(void *context, const struct pw_csv_row *row)
 {
     struct pw_import_head *head = context;
     char digits[24];
-    if (is_operation(row) && group_of(pw_csv_cell(row, "Name"), digits) >= 0)
+    if (is_operation(row) && group_of(name_of(row), digits) >= 0)
         pw_ascend_add_group(head, full_group(head->groups, head->ngroups, digits));
     return 0;
 }
@@ -179,7 +187,7 @@ static int take_row(void *context, const struct pw_csv_row *row)
 {
     struct pass *p = context;
     struct pw_ascend *a = p->a;
-    const char *name = pw_csv_cell(row, "Name");
+    const char *name = name_of(row), *step = pw_csv_cell(row, "Step Id");
     const int is_hccl = is_operation(row);
     const int64_t thread = is_hccl ? thread_of(p, name) : 0;
     int64_t device;
@@ -205,7 +213,7 @@ static int take_row(void *context, const struct pw_csv_row *row)
     const int omitted = pw_ascend_take(a);
     if (omitted)
         pw_trace_omit(a->trace, (enum pw_omission)omitted);
-    return omitted ? 0 : add_to_step(p, pw_csv_cell(row, "Step Id"));
+    return omitted ? 0 : add_to_step(p, *step ? step : pw_csv_cell(row, "Step ID"));
 }
 
 int pw_ascend_kernels_read(const char *path, struct pw_trace_window *window, char *problem,

@@ -172,6 +172,23 @@ static int add_files(struct pw_import_plan *plan, const struct pw_ascend_found *
     return err;
 }
 
+/* Says what a directory has besides profiles and is not read. */
+static void note_others(struct pw_import_plan *plan, const char *path)
+{
+    struct pw_ascend_found others;
+    if (pw_ascend_is_analysis(path))
+        note(plan,
+             "%s: its cluster_analysis_output is not read, because msprof-analyze computed it from "
+             "the profiles",
+             path);
+    if (pw_mindinsight_find(path, &others) == 0 && others.n)
+        note(plan,
+             "%s: its files of MindInsight, of %zu ranks, are not read, because there are profiles "
+             "with ASCEND_PROFILER_OUTPUT, too; to read them, give %s",
+             path, others.n, others.paths[0]);
+    pw_ascend_found_fini(&others);
+}
+
 static int add_directory(struct pw_import_plan *plan, const char *path,
                          const struct pw_import_wish *wish, char *problem, size_t size)
 {
@@ -181,11 +198,8 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     int err = pw_ascend_find(path, &found);
     if (!err && found.n)
         err = add_profiles(plan, &found, wish, problem, size);
-    if (!err && found.n && pw_ascend_is_analysis(path))
-        note(plan,
-             "%s: its cluster_analysis_output is not read, because msprof-analyze computed it "
-             "from the profiles",
-             path);
+    if (!err && found.n)
+        note_others(plan, path);
     size_t profiles = found.n;
     pw_ascend_found_fini(&found);
     if (!err && !profiles) {

@@ -1,5 +1,5 @@
-"""A small directory as MindSpore's profiler left it before version 2.4, for MindInsight: the files of
-each rank, written as the profiler's parsers write them (csv.writer; words between spaces)."""
+"""Writes a small directory as MindSpore's profiler left it before version 2.4, for MindInsight. The files
+of each rank are written as the profiler's parsers write them (csv.writer; words between spaces)."""
 import csv
 import json
 import os
@@ -26,7 +26,7 @@ def write_rows(path, rows):
 
 
 def step_rows(rank):
-    """The rows of the step trace, in units of 10 ns."""
+    """Returns the rows of the step trace, in units of 10 ns."""
     at, rows = START, []
     for number, (interval, both, tail, first, last) in enumerate(STEPS[rank], 1):
         interval, both, tail, first, last = (100 * us for us in (interval, both, tail, first, last))
@@ -45,7 +45,7 @@ def write_steps(where, rank):
 
 
 def kernels(rank):
-    """(name, stream, start and length in units of 10 ns)."""
+    """Returns the operators that ran: (name, stream, start and length in units of 10 ns)."""
     return [(f"Default/network-Net/{name}", 3, row[4] + after, length)
             for row in step_rows(rank)
             for name, after, length in (("MatMul-op1", 0, 20_000), ("ReLU-op2", 20_500, 1))]
@@ -70,8 +70,8 @@ def write_sums(where, rank):
 
 
 def write_aicpu(where, rank, version=(2, 1)):
-    """Up to 2.1 run_start and run_end are in us, in 2.2 run_start is in ms, and run_end is that plus
-    total_time."""
+    """Writes the operators on the AI CPU. Up to version 2.1, run_start and run_end are in us. In 2.2,
+    run_start is in ms, and run_end is run_start plus total_time."""
     rows = [["serial_number", "op_type", "total_time", "dispatch_time", "execution_time",
              "run_start", "run_end"]]
     for i, row in enumerate(step_rows(rank), 1):
@@ -115,7 +115,7 @@ def write_info(where, rank, version="2.1.0"):
 
 
 def write_job(where):
-    """All files of all ranks."""
+    """Writes all files of all ranks. Returns the directory."""
     for rank in STEPS:
         for write in (write_steps, write_kernels, write_sums, write_aicpu, write_queues, write_info):
             write(where, rank)

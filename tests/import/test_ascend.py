@@ -355,7 +355,7 @@ def communication_is_that_of_msprof_analyze():
 
 
 def late_key(page, name):
-    """What a page of the HTML report unpacks when it is shown."""
+    """Unpacks a value that the HTML report unpacks when one of its pages is shown."""
     packed = re.search(rf'<script type="text/plain" id="late-{name}">([^<]*)</script>', page)[1]
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
@@ -511,8 +511,8 @@ def damaged_databases_are_named():
 # ---- tables of text alone ----
 
 def only_kernels(job, rank, where, step_of=lambda row: row["Step Id"]):
-    """A profile without its trace: the path of its output. Kernels have steps, and HCCL's operations are
-    among them."""
+    """Writes a profile without its trace, whose kernels have steps, and HCCL's operations among them.
+    Returns the path of its output."""
     path = os.path.join(write_profile(job, rank, where), "ASCEND_PROFILER_OUTPUT")
     os.remove(os.path.join(path, "trace_view.json"))
     table = os.path.join(path, "kernel_details.csv")
@@ -570,6 +570,31 @@ def kernels_without_a_trace():
         for i, row in enumerate(step_rows(job, rank)):
             assert us(int(trace[i][rank]["compute_ns"])) == row["Computing"], (rank, row)
             assert us(int(trace[i][rank]["comm_ns"])) == row["Communication"], (rank, row)
+
+
+@case
+def kernels_of_mindspore():
+    """MindSpore's table has other names: of the steps' column, and of the operator before a kernel's."""
+    job = Job(ranks=2)
+    directories = {False: new(), True: new()}
+    for is_mindspore, directory in directories.items():
+        for rank in range(2):
+            table = os.path.join(only_kernels(job, rank, directory), "kernel_details.csv")
+            if is_mindspore:
+                rows = list(csv.DictReader(open(table)))
+                for row in rows:
+                    row["Step ID"] = row.pop("Step Id")
+                    row["Name"] = "KernelLaunch::" + row["Type"] + "/" + row["Name"]
+                ascend_profiles.write_csv(table, rows)
+    theirs, _, _ = imported(directories[False])
+    ours, said, _ = imported(directories[True])
+    assert "12 of them operations of HCCL" in said, said
+    for rank, file in ours.items():
+        assert list(file["steps"]) == list(theirs[rank]["steps"])
+        assert list(file["events/comm"]) == list(theirs[rank]["events/comm"])
+        names = texts(file)
+        assert {names[k["name"]] for k in file["events/kernel"]} == \
+            {"hcom_allReduce"} | {f"KernelLaunch::{kind}/{name}" for name, kind, *_ in job.kernels[rank]}
 
 
 @case

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+import ascend_profiles
 import mindinsight_profiles as written
 
 CASES = {}
@@ -63,7 +64,8 @@ def new(name=""):
 
 
 def imported(*paths):
-    """The rank files by rank, what was said, and their directory; all events are told."""
+    """Imports the paths, and checks that all events are imported or counted. Returns the rank files by
+    rank, the messages, and the directory."""
     directory = new()
     said = run("import", "-o", directory, *paths)
     ranks = {int(name[5:10]): h5py.File(os.path.join(directory, name))
@@ -355,6 +357,16 @@ def directories_of_ranks_below_one():
     shutil.copytree(os.path.join(top, "rank_0"), os.path.join(top, "rank_2"))
     said = run("import", "-o", new(), top, status=1)
     assert "rank 0 is in several traces at the same time" in said, said
+
+
+@case
+def files_beside_newer_profiles_are_named():
+    top = written.write_job(new())
+    job = ascend_profiles.Job(ranks=1)
+    ascend_profiles.write_profile(job, 0, top, maker="ms")
+    ranks, said, _ = imported(top)
+    assert list(ranks) == [0] and len(ranks[0]["events/comm"]) == 2 * job.steps, said
+    assert "its files of MindInsight, of 2 ranks, are not read" in said, said
 
 
 @case
