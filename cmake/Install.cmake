@@ -1,9 +1,11 @@
 # `cmake --install build --prefix DIR` leaves a tree that works from wherever it is put.
 install(TARGETS profwrap RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS profwrap-merge profwrap-import RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
-if(TARGET profwrap-metrics)
-    install(TARGETS profwrap-metrics RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
-endif()
+install(TARGETS profwrap-merge-alone profwrap-import RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
+foreach(program IN ITEMS profwrap-merge profwrap-metrics)
+    if(TARGET ${program})
+        install(TARGETS ${program} RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
+    endif()
+endforeach()
 install(TARGETS profwrap_probe profwrap_audit profwrap_launch profwrap_rocm
     LIBRARY DESTINATION ${PROFWRAP_PRIVATE_DIR})
 install(FILES ${PROJECT_SOURCE_DIR}/include/profwrap.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -49,11 +49,13 @@ static void check_files(void)
         say(FAIL, "probe", "%s: LD_PRELOAD cannot hold a space or colon; install elsewhere", path);
     else
         say(OK, "probe", "%s", path);
-    snprintf(path, sizeof(path), "%s/profwrap-merge", dir);
+    snprintf(path, sizeof(path), "%s/profwrap-merge-alone", dir);
     if (err || access(path, X_OK))
         say(FAIL, "merge", "%s is missing: install profwrap completely", path);
+    else if (!pw_cli_merges_in_parallel())
+        say(NOTE, "merge", "%s: by one process; this profwrap has no merge for mpirun", path);
     else
-        say(OK, "merge", "%s", path);
+        say(OK, "merge", "%s; in parallel under mpirun", path);
 }
 
 /* Looks for MPI with dlopen(), because profwrap itself is not linked with it. */
@@ -72,7 +74,9 @@ static void check_mpi(void)
         version(text, &length);
     text[strcspn(text, ",\n")] = '\0';
     if (!version)
-        say(FAIL, "MPI", "the loader finds no libmpi.so: install Open MPI, or load its module");
+        say(NOTE, "MPI",
+            "the loader finds no libmpi.so: MPI programs need Open MPI, or its module; others can "
+            "be profiled, and one process merges");
     else if (!strstr(text, "Open MPI"))
         say(FAIL, "MPI", "%s: only Open MPI's calls are recorded", text);
     else

@@ -39,6 +39,9 @@ const char *pw_cli_nearest_command(const char *typed);
 int pw_cli_merge(int argc, char **argv);
 int pw_cli_import(int argc, char **argv);
 
+/* Whether the merge that is linked with MPI is installed; without it, one process merges. */
+int pw_cli_merges_in_parallel(void);
+
 /* Executes the program that serves a job's metrics. Returns the exit status when it cannot. */
 int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_file);
 

@@ -155,7 +155,8 @@ __attribute__((noreturn)) static void become_merge(const char *dir, int processe
     snprintf(count, sizeof(count), "%d", processes);
     snprintf(host, sizeof(host), "localhost:%d", processes);
     if (pw_cli_self(self, sizeof(self)) == 0) {
-        if (processes > 1 && pw_mpirun_find(mpirun, sizeof(mpirun)) == 0) {
+        if (processes > 1 && pw_cli_merges_in_parallel() &&
+            pw_mpirun_find(mpirun, sizeof(mpirun)) == 0) {
             put_into_path(mpirun);
             execl(mpirun, mpirun, "--host", host, "--oversubscribe", "--bind-to", "none", "-np",
                   count, self, "merge", "--epoch", number, dir, (char *)NULL);

@@ -1,8 +1,10 @@
 /* Executes the commands that are separate programs under libexec: the merge, which is linked with
- * MPI, and the import and the metrics server, whose libraries `profwrap run` should not load. */
+ * MPI when it works in parallel, and the import and the metrics server, whose libraries `profwrap
+ * run` should not load. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,10 +23,34 @@ static int become(const char *program, char *const *argv)
     return 1;
 }
 
+/* Whether a launcher may have started other processes beside this one. */
+static int has_launcher(void)
+{
+    return getenv("OMPI_COMM_WORLD_RANK") || getenv("PMIX_RANK") || getenv("PMI_RANK");
+}
+
+static int is_installed(const char *program)
+{
+    char dir[4000], path[4096];
+    if (pw_cli_private_dir(dir, sizeof(dir)))
+        return 0;
+    snprintf(path, sizeof(path), "%s/%s", dir, program);
+    return access(path, X_OK) == 0;
+}
+
+static const char parallel_merge[] = "profwrap-merge", merge_alone[] = "profwrap-merge-alone";
+
+int pw_cli_merges_in_parallel(void)
+{
+    return is_installed(parallel_merge);
+}
+
 int pw_cli_merge(int argc, char **argv)
 {
     (void)argc;
-    return become("profwrap-merge", argv);
+    const char *first = has_launcher() ? parallel_merge : merge_alone;
+    const char *second = has_launcher() ? merge_alone : parallel_merge;
+    return become(is_installed(first) ? first : second, argv);
 }
 
 int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_file)

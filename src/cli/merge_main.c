@@ -1,5 +1,5 @@
-/* profwrap-merge: the program that `profwrap merge` executes, and the only one that is linked with
- * MPI. */
+/* The programs that `profwrap merge` executes: profwrap-merge, the only one that is linked with
+ * MPI, and profwrap-merge-alone, the same without MPI, of one process (aggregate/alone/mpi.h). */
 #include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -79,6 +79,28 @@ static int understand(int argc, char **argv, int process, struct merge *merge)
     return -1;
 }
 
+/* The rank that a launcher gave this process, "" without a launcher. */
+static const char *launched_rank(void)
+{
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+        if (getenv(variables[i]))
+            return getenv(variables[i]);
+    return "";
+}
+
+#ifdef PW_MERGE_ALONE
+static int can_start(void)
+{
+    return 1;
+}
+
+/* Under a launcher, one process merges. */
+static int is_needed(void)
+{
+    return atoi(launched_rank()) == 0;
+}
+#else
 /* Makes MPI_Init fast in a process that was started without a launcher. It is alone, but Open MPI
  * would start a daemon, for jobs that grow, and try every network, which takes 0.2 s each. Without
  * the daemon, all processes of a user on a host would share one session directory, which each
@@ -86,10 +108,8 @@ static int understand(int argc, char **argv, int process, struct merge *merge)
  * file pointers need it, which are not used. */
 static void start_alone_quickly(void)
 {
-    static const char *const launched[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    for (size_t i = 0; i < sizeof(launched) / sizeof(*launched); i++)
-        if (getenv(launched[i]))
-            return;
+    if (launched_rank()[0])
+        return;
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
     setenv("OMPI_MCA_sharedfp", "^sm", 0);
@@ -115,6 +135,20 @@ static int has_address_space(void)
     return 0;
 }
 
+static int can_start(void)
+{
+    if (!has_address_space())
+        return 0;
+    start_alone_quickly();
+    return 1;
+}
+
+static int is_needed(void)
+{
+    return 1;
+}
+#endif
+
 int main(int argc, char **argv)
 {
     struct merge merge;
@@ -123,9 +157,10 @@ int main(int argc, char **argv)
      * kernel would clear their memory each time. */
     mallopt(M_TRIM_THRESHOLD, 1 << 26);
     mallopt(M_MMAP_THRESHOLD, 1 << 25);
-    if (!has_address_space())
+    if (!can_start())
         return 1;
-    start_alone_quickly();
+    if (!is_needed())
+        return 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);

@@ -123,6 +123,29 @@ static int make_empty(const char *path, char *part, size_t size, struct pw_diskr
     return fd < 0 ? -errno : diskroom_reserve(room, 0);
 }
 
+/* Serial HDF5, which the merge of one process has, does not know MPI. */
+#ifdef H5_HAVE_PARALLEL
+static void open_together(hid_t access, MPI_Comm comm)
+{
+    H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL);
+}
+
+static void write_together(hid_t transfer)
+{
+    H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+}
+#else
+static void open_together(hid_t access, MPI_Comm comm)
+{
+    (void)access, (void)comm;
+}
+
+static void write_together(hid_t transfer)
+{
+    (void)transfer;
+}
+#endif
+
 int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out)
 {
     *out = (struct pw_clusterfile){.comm = comm, .room = {.fd = -1}, .file = -1};
@@ -133,7 +156,7 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
     MPI_Bcast(out->part, sizeof(out->part), MPI_CHAR, 0, comm);
     if (!err) {
         hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-        H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL);
+        open_together(access, comm);
         H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
         out->file = H5Fcreate(out->part, H5F_ACC_TRUNC, H5P_DEFAULT, access);
         H5Pclose(access);
@@ -186,7 +209,7 @@ static void write_selected(struct pw_clusterfile *file, const struct box *box, h
     char *packed = pack_rows(pw_table_borrow(box->table), rows, count);
     hid_t type = pw_h5_file_type(pw_table_borrow(box->table));
     hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-    H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+    write_together(transfer);
     if (!packed)
         H5Sselect_none(space), H5Sselect_none(memory);
     note_error(file, H5Dwrite(box->dataset, type, memory, space, transfer, packed) < 0 || !packed);
