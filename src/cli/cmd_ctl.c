@@ -230,6 +230,12 @@ static const struct command {
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
+const char *pw_ctl_command(size_t i, const char **options)
+{
+    *options = i < COMMANDS ? commands[i].options : NULL;
+    return i < COMMANDS ? commands[i].name : NULL;
+}
+
 static const struct command *find_command(const char *name)
 {
     for (int i = 0; i < COMMANDS; i++)

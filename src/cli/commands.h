@@ -35,6 +35,10 @@ const struct pw_cli_command *pw_cli_find_command(const char *name);
 /* Returns the name of a command that is similar to `typed`, or NULL. */
 const char *pw_cli_nearest_command(const char *typed);
 
+/* The commands of `profwrap ctl`: the i-th one, with its options as in its usage; NULL behind the
+ * last one. */
+const char *pw_ctl_command(size_t i, const char **options);
+
 /* Execute separate programs (helpers.c); they return the exit status, only when that fails. */
 int pw_cli_merge(int argc, char **argv);
 int pw_cli_import(int argc, char **argv);

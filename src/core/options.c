@@ -325,23 +325,35 @@ int pw_option_compression(const struct pw_options *options, enum pw_option optio
     return -1;
 }
 
+void pw_option_describe(enum pw_option option, struct pw_option_row *out)
+{
+    const struct row *row = &rows[option];
+    *out = (struct pw_option_row){.command = row->command,
+                                  .name = option_word(row),
+                                  .letter = row->letter,
+                                  .meta = row->meta,
+                                  .words = row->words,
+                                  .fallback = row->fallback,
+                                  .help = row->help};
+    variable_name(row, out->variable);
+}
+
 void pw_options_print_help(FILE *out, enum pw_command command)
 {
     for (int id = 0; id < PW_OPT_COUNT; id++) {
-        const struct row *row = &rows[id];
-        char left[128], name[64];
-        if (row->command != command)
+        struct pw_option_row row;
+        char left[128];
+        pw_option_describe((enum pw_option)id, &row);
+        if (row.command != command)
             continue;
-        variable_name(row, name);
         if (command == PW_CMD_ENV)
-            snprintf(left, sizeof(left), "%s=%s", name, row->meta);
+            snprintf(left, sizeof(left), "%s=%s", row.variable, row.meta);
         else
-            snprintf(left, sizeof(left), "%c%c%c --%s %s", row->letter ? '-' : ' ',
-                     row->letter ? row->letter : ' ', row->letter ? ',' : ' ', option_word(row),
-                     row->meta);
-        fprintf(out, "  %-26s %s", left, row->help);
-        if (row->fallback[0])
-            fprintf(out, " [%s]", row->fallback);
+            snprintf(left, sizeof(left), "%c%c%c --%s %s", row.letter ? '-' : ' ',
+                     row.letter ? row.letter : ' ', row.letter ? ',' : ' ', row.name, row.meta);
+        fprintf(out, "  %-26s %s", left, row.help);
+        if (row.fallback[0])
+            fprintf(out, " [%s]", row.fallback);
         fputc('\n', out);
     }
 }

@@ -79,6 +79,18 @@ double pw_option_number(const struct pw_options *options, enum pw_option option)
 /* The value of a TEXT row: 0 for "none"; 1 to 9, the N of "deflate:N"; -1 for any other text. */
 int pw_option_compression(const struct pw_options *options, enum pw_option option);
 
+/* A row as --help, the manual pages and the completion of shells show it. */
+struct pw_option_row {
+    enum pw_command command;
+    const char *name;  /* without "--" */
+    char letter;       /* 0: none */
+    const char *meta;  /* name of the value, "" for a flag */
+    const char *words; /* the values that it takes, "a|b"; NULL: not a choice */
+    const char *fallback, *help;
+    char variable[64]; /* "PROFWRAP_NAME" */
+};
+void pw_option_describe(enum pw_option option, struct pw_option_row *out);
+
 /* Prints one line per row of `command`. */
 void pw_options_print_help(FILE *out, enum pw_command command);
 
