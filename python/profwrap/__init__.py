@@ -57,6 +57,8 @@ from ._annotate import (
 from ._frames import frames
 from ._schedule import Action, Window, profile, schedule
 
+__version__ = "0.1.0"
+
 _READERS = {"FileError": "_files", "Rank": "_load", "Run": "_load", "load": "_load"}
 
 

@@ -24,6 +24,15 @@ def whole_run(root, out):
     h.run([profwrap, "merge", out])
     done = h.run([profwrap, "dump", h.rank_path(out, 1)])
     h.check(b"op=Allreduce" in done.stdout, "dump shows no Allreduce")
+    page = os.path.join(root, "share", "profwrap", "html")
+    if os.path.exists(os.path.join(page, "d3.min.js")):
+        h.check(os.path.exists(os.path.join(out, "report.html")), "no page")
+    done = h.run([profwrap, "-o", out + "-python", "--no-merge", "/usr/bin/python3", "-c",
+                  "import profwrap; print(profwrap.active(), profwrap.__version__, profwrap.__file__)"])
+    active, version, place = done.stdout.decode().split()
+    h.equal((active, os.path.commonpath([place, root])), ("True", root), "the Python module")
+    h.equal(h.run([profwrap, "--version"]).stdout.decode(), f"profwrap {version}\n", "its version")
+    h.check(os.path.exists(os.path.join(os.path.dirname(place), "py.typed")), "no py.typed")
 
 
 @h.case
@@ -74,6 +83,11 @@ def found_through_the_search_path():
     h.check(os.path.exists("out/report.txt"), "no report")
 
 
+USER = """#include <profwrap.h>
+int main(void) { profwrap_step(1); profwrap_step(PROFWRAP_NO_STEP); return 0; }
+"""
+
+
 def flags(folder):
     tool = shutil.which("pkg-config")
     if not tool:
@@ -95,12 +109,40 @@ def header_through_pkg_config():
     shutil.move("tree", "elsewhere/tree")
     root = os.path.abspath("elsewhere/tree")
     with open("user.c", "w") as file:
-        file.write("#include <profwrap.h>\nint main(void) { profwrap_step(1);"
-                   " profwrap_step(PROFWRAP_NO_STEP); return 0; }\n")
+        file.write(USER)
     h.run([h.place("CC"), "-std=c11", "-Wall", "-Werror", "user.c", "-o", "user", *flags(root)])
     h.run(["./user"])
     h.run([os.path.join(root, "bin/profwrap"), "-o", "out", "--no-merge", "./user"])
     h.equal([int(s) for s in h.open_complete("out")["steps"]["step"]], [1], "steps")
+
+
+CONSUMER = """cmake_minimum_required(VERSION 3.16)
+project(consumer LANGUAGES %s)
+find_package(profwrap 0.1 REQUIRED)
+add_executable(user user.%s)
+target_link_libraries(user PRIVATE profwrap::profwrap)
+file(WRITE ${CMAKE_BINARY_DIR}/program ${PROFWRAP_EXECUTABLE})
+"""
+
+
+@h.case
+def header_through_cmake():
+    install(os.path.abspath("tree"))
+    os.mkdir("elsewhere")
+    shutil.move("tree", "elsewhere/tree")
+    root = os.path.abspath("elsewhere/tree")
+    for language, ending in (("C", "c"), ("CXX", "cc")):
+        os.mkdir(language)
+        with open(f"{language}/CMakeLists.txt", "w") as file:
+            file.write(CONSUMER % (language, ending))
+        with open(f"{language}/user.{ending}", "w") as file:
+            file.write(USER)
+        h.run([h.place("CMAKE"), "-S", language, "-B", f"{language}/build", f"-DCMAKE_PREFIX_PATH={root}"])
+        h.run([h.place("CMAKE"), "--build", f"{language}/build"])
+        with open(f"{language}/build/program") as file:
+            h.equal(file.read(), os.path.join(root, "bin/profwrap"), "PROFWRAP_EXECUTABLE")
+        h.run([os.path.join(root, "bin/profwrap"), "-o", language + "-out", "--no-merge", f"{language}/build/user"])
+        h.equal([int(s) for s in h.open_complete(language + "-out")["steps"]["step"]], [1], "steps")
 
 
 if __name__ == "__main__":
