@@ -8,6 +8,9 @@
  * in 2.2. Some versions of 2.2 wrote ms below start_time(us), too. All are of the clock of the
  * steps, so the unit is the one by which the first of them is nearer to the steps.
  *
+ * activity_execute_timestamp_N.txt (gpu_data_saver.cc) has a line "kernel;stream;start;length" for
+ * each kernel of a GPU: ns, and us.
+ *
  * aicore_intermediate_N_detail.csv and _type.csv (integrator.py) are sums of the former by name and
  * by type, without times. */
 #include <errno.h>
@@ -15,11 +18,12 @@
 #include <string.h>
 
 #include "core/limits.h"
+#include "core/safefile.h"
 #include "import/csvfile.h"
 #include "import/jsonobject.h"
 #include "import/mindinsight.h"
 
-enum { MS = 6, US = 3, UNKNOWN = -1 }; /* as powers of 10 ns */
+enum { MS = 6, US = 3, NS = 0, UNKNOWN = -1 }; /* as powers of 10 ns */
 
 struct pass {
     struct pw_mindinsight *m;
@@ -140,6 +144,45 @@ static int take_aicpu(void *context, const struct pw_csv_row *row)
                 scaled(pw_csv_cell(row, "execution_time"), MS));
 }
 
+/* ---- kernels of a GPU ---- */
+
+/* Cuts "kernel;stream;start;length" at its last three signs. 0: it has fewer. */
+static int cut_line(char *line, const char *fields[4])
+{
+    line[strcspn(line, "\r\n")] = '\0';
+    fields[0] = line;
+    for (int i = 3; i > 0; i--) {
+        char *sign = strrchr(line, ';');
+        if (!sign)
+            return 0;
+        *sign = '\0';
+        fields[i] = sign + 1;
+    }
+    return 1;
+}
+
+static int read_gpu(struct pw_mindinsight *m, const char *path)
+{
+    struct pass p = {.m = m};
+    const char *fields[4];
+    char line[1 << 14];
+    FILE *in = pw_fopen_regular(path);
+    while (in && fgets(line, sizeof(line), in)) {
+        m->trace->counts.events++;
+        const int is_whole = cut_line(line, fields) && *fields[0];
+        const int64_t start = is_whole ? scaled(fields[2], NS) : -1,
+                      ran = is_whole ? scaled(fields[3], US) : -1;
+        if (start < 0 || ran < 0)
+            pw_trace_omit(m->trace, is_whole ? PW_OMIT_NO_TIME : PW_OMIT_INCOMPLETE);
+        else
+            add_kernel(&p, fields[0], fields[1], (const int64_t[]){start, pw_sum(start, ran)});
+    }
+    const int err = !in || ferror(in) ? -EIO : 0;
+    if (in)
+        fclose(in);
+    return err;
+}
+
 /* ---- sums ---- */
 
 static int count_sum(void *context, const struct pw_csv_row *row)
@@ -172,5 +215,8 @@ int pw_mindinsight_read_kernels(struct pw_mindinsight *m)
         if (err && err != -ENOMEM)
             pw_mindinsight_complain(m, path, err);
     }
+    if (err != -ENOMEM && pw_mindinsight_has(m, PW_MINDINSIGHT_GPU, path, sizeof(path)) &&
+        read_gpu(m, path))
+        pw_mindinsight_complain(m, path, -EIO);
     return err == -ENOMEM ? err : 0;
 }

@@ -16,6 +16,7 @@ static const struct {
     [PW_MINDINSIGHT_STEPS] = {"step_trace_raw_", "_detail_time.csv"},
     [PW_MINDINSIGHT_TIMELINE] = {"output_timeline_data_", ".txt"},
     [PW_MINDINSIGHT_AICPU] = {"aicpu_intermediate_", ".csv"},
+    [PW_MINDINSIGHT_GPU] = {"activity_execute_timestamp_", ".txt"},
     [PW_MINDINSIGHT_SENT] = {"device_queue_profiling_", ".txt"},
     [PW_MINDINSIGHT_FED] = {"dataset_iterator_profiling_", ".txt"},
     [PW_MINDINSIGHT_GOT] = {"minddata_aicpu_", ".txt"},

@@ -11,6 +11,7 @@ enum pw_mindinsight_file {
     PW_MINDINSIGHT_STEPS,    /* step_trace_raw_N_detail_time.csv */
     PW_MINDINSIGHT_TIMELINE, /* output_timeline_data_N.txt */
     PW_MINDINSIGHT_AICPU,    /* aicpu_intermediate_N.csv */
+    PW_MINDINSIGHT_GPU,      /* activity_execute_timestamp_N.txt */
     PW_MINDINSIGHT_SENT,     /* device_queue_profiling_N.txt */
     PW_MINDINSIGHT_FED,      /* dataset_iterator_profiling_N.txt */
     PW_MINDINSIGHT_GOT,      /* minddata_aicpu_N.txt */

@@ -50,6 +50,7 @@ static void import_as_table(const uint8_t *data, size_t size)
         {"run_start", "aicpu_intermediate_2.csv"},
         {"children_id", "minddata_pipeline_raw_3.csv"},
         {"GetNext", "minddata_aicpu_4.txt"},
+        {";", "activity_execute_timestamp_6.txt"},
         {"", "device_queue_profiling_5.txt"},
     };
     size_t i = 0;

@@ -171,6 +171,21 @@ def kernels_and_their_sums():
 
 
 @case
+def kernels_of_gpus():
+    directory = new()
+    written.write_steps(directory, 0)
+    start = 10 * written.START
+    with open(os.path.join(directory, "activity_execute_timestamp_0.txt"), "w") as file:
+        file.write(f"void add<float, 4>(a;b);7;{start + 5};12.5\n"
+                   f"gemm;7;{start + 90_000};0.001\ncut;7\nbad;7;x;1\n")
+    ranks, said, _ = imported(directory)
+    assert rows_of(ranks[0], "events/kernel", "name", "stream", "start", "end") == [
+        ("void add<float, 4>(a;b)", 7, start + 5, start + 12_505),
+        ("gemm", 7, start + 90_000, start + 90_001)]
+    assert "1 events without a possible time" in said and "1 events without the fields" in said, said
+
+
+@case
 def units_of_other_versions():
     directory = new()
     for rank in (0, 1):
