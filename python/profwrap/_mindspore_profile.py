@@ -11,7 +11,7 @@ import warnings
 
 from mindspore.profiler import ProfilerActivity
 
-from . import _annotate, _mindspore, _schedule
+from . import _annotate, _mindspore, _mindspore_operators, _schedule
 
 _warned = set()
 
@@ -31,11 +31,10 @@ INSTEAD = {
     "parallel_strategy": "keep it by profwrap.metadata()",
     "hbm_ddr": "counters of devices are not recorded",
     "pcie": "counters of devices are not recorded",
-    "record_shapes": "MindSpore's operators are not recorded; profwrap.op(shapes=...) for the program's",
+    "record_shapes": "op_time records operators with the shapes that MindSpore tells",
     "l2_cache": "counters of devices are not recorded",
     "sys_io": "what the process reads and writes is always sampled",
     "sys_interconnection": "counters of devices are not recorded",
-    "op_time": "MindSpore's operators are not recorded",
     "profile_communication": "collectives are always recorded",
     "profile_framework": "MindSpore's own functions are not recorded",
     "hbm_ddr_freq": "counters of devices are not recorded",
@@ -51,7 +50,7 @@ INSTEAD = {
     "profiler_level": "--level of profwrap run selects MPI functions",
 }
 # Nothing need be done for these.
-_ALWAYS = {"data_process", "mstx", "sync_enable", "data_simplification", "activities", "schedule", "on_trace_ready",
+_ALWAYS = {"data_process", "mstx", "op_time", "sync_enable", "data_simplification", "activities", "schedule", "on_trace_ready",
            "start_profile", "experimental_config"}
 _DEFAULTS = ("None", "False", "Level0", "AiCoreNone", "[]", "[<ExportType.Text: 'text'>]", "./data", "500")
 
@@ -93,6 +92,24 @@ def tensorboard_trace_handler(dir_name=None, worker_name=None, analyse_flag=True
     return lambda window: None
 
 
+class _Windows(_schedule.profile):
+    """Records MindSpore's operators in the windows, too."""
+
+    def __init__(self, operators, **arguments):
+        super().__init__(**arguments)
+        self._operators = operators
+
+    def _enter_step(self):
+        super()._enter_step()
+        if self._operators and self._window_first is not None:
+            self._operators.start()
+
+    def _end_window(self, last):
+        if self._operators:
+            self._operators.stop()
+        super()._end_window(last)
+
+
 class profile(_annotate.Started):
     """As mindspore.profiler.profile: records the steps that `schedule` selects. on_trace_ready is called
     with a profwrap.Window."""
@@ -108,8 +125,9 @@ class profile(_annotate.Started):
         if experimental_config is not None:
             _check({name: value for name, value in _settings(experimental_config) if name in INSTEAD})
         # Steps that the import hook marks are the steps.
-        self._profile = _schedule.profile(schedule=schedule, on_trace_ready=on_trace_ready,
-                                          mark_steps=_mindspore._active is None)
+        operators = _mindspore_operators.Operators() if others.get("op_time") else None
+        self._profile = _Windows(operators, schedule=schedule, on_trace_ready=on_trace_ready,
+                                 mark_steps=_mindspore._active is None)
         self._is_started = False
         if start_profile:
             self.start()
@@ -161,6 +179,11 @@ class Profiler(profile):
         self.stop()
         if step_list is not None:
             warn("step_list", "use profwrap report --steps, when the job has ended")
+
+    def op_analyse(self, op_name, device_id=None):
+        """The operators of this type or name, or of these, that op_time=True recorded in this process,
+        as JSON: calls and times by shapes."""
+        return _mindspore_operators.analyse(op_name, device_id)
 
     @staticmethod
     def offline_analyse(path, pretty=False, step_list=None, data_simplification=True):

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the operators that torch.profiler has measured, after they have ended."""
 
-import time
 from typing import NamedTuple
 
 from torch.autograd import DeviceType
 
-from . import _annotate, _probe
+from . import _annotate, _clocks, _probe
 
 _US = 1000
 _BACKWARD, _USER = 1, 7  # enum at::RecordScope
@@ -21,52 +20,6 @@ class Recorded(NamedTuple):
     operators: int
     left_out: int
     error_ns: int
-
-
-class _Clocks(NamedTuple):
-    """PyTorch's clock, CLOCK_REALTIME, and profwrap's at one moment, which lasted `gap` ns."""
-
-    unix: int
-    raw: int
-    gap: int
-
-    @classmethod
-    def read(cls):
-        best = None
-        for _ in range(10):
-            before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
-            unix = time.time_ns()
-            gap = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) - before
-            if best is None or gap < best.gap:
-                best = cls(unix, before + gap // 2, gap)
-        return best
-
-    @property
-    def offset(self):
-        return self.raw - self.unix
-
-
-_first = _Clocks.read()
-
-
-class _Map:
-    """Converts PyTorch's times to profwrap's by a line between two readings of both clocks, because
-    NTP changes the rate of the time of day. The error bound is the whole drift, which may have
-    happened at once, during the events.
-    """
-
-    def __init__(self, first, last):
-        drift = last.offset - first.offset
-        passed = max(1, last.unix - first.unix)
-        was_set = abs(drift) > passed // 1000  # faster than clocks are slewed
-        self._last = last
-        self._drift, self._passed = (0, 1) if was_set else (drift, passed)
-        self.error_ns = first.gap + last.gap + abs(drift)
-
-    def __call__(self, unix):
-        """The result never decreases with the time, so nested events stay nested."""
-        ago = self._last.unix - unix
-        return self._last.raw - ago - ago * self._drift // self._passed
 
 
 def _type_of(event):
@@ -136,7 +89,7 @@ def record(prof):
     """
     inner = _finished(prof)
     events = inner.function_events or []
-    to_local = _Map(_first, _Clocks.read())
+    to_local = _clocks.to_now()
     if "op_past" not in _probe.calls.present:
         return Recorded(0, len(events), to_local.error_ns + _US)
     begin = _begin_ns(inner.kineto_results)

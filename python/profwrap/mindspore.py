@@ -12,6 +12,7 @@ from mindspore.train.callback import Callback
 
 from . import _annotate, _mindspore
 from ._mindspore_monitor import DynamicProfilerMonitor
+from ._mindspore_operators import trace_handler
 from ._mindspore_profile import Profiler, analyse, profile, schedule, tensorboard_trace_handler
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "profile",
     "schedule",
     "tensorboard_trace_handler",
+    "trace_handler",
 ]
 
 

@@ -3,9 +3,11 @@
 Runs by the MindSpore of scripts/setup --mindspore-wheel; skipped without it.
 """
 
+import contextlib
 import json
 import os
 import tempfile
+import time
 import unittest
 import unittest.mock
 import warnings
@@ -20,7 +22,7 @@ import mindspore as ms
 import mindspore.dataset
 import numpy
 from mindspore import nn
-from profwrap import _annotate, _mindspore, _mindspore_cost, _probe
+from profwrap import _annotate, _mindspore, _mindspore_cost, _mindspore_operators, _probe
 
 NAMES = {1: "data", 2: "forward", 3: "backward", 4: "allreduce", 5: "optimizer"}
 PYNATIVE = "forward backward optimizer"
@@ -320,6 +322,122 @@ class MindSporeTest(unittest.TestCase):
         self.assertEqual(names, ["ProfilerActivity.NPU", "with_stack", "aic_metrics", "profiler_level",
                                  "unknown"])
         self.assertEqual({one.filename for one in seen}, {__file__})
+
+    def check_operators(self, step):
+        """What was recorded of `step`, run by our Profiler with op_time in steps 1 and 3."""
+        import profwrap.mindspore as p
+        from mindspore.profiler.common.profiler_context import ProfilerContext
+        from mindspore.profiler.common.profiler_op_analyse import OpAnalyser
+
+        folders, answers, real = [], [], _mindspore_operators.record
+
+        def record(folder):
+            folders.append(folder)
+            with contextlib.suppress(RuntimeError):  # in PyNative mode it finds few operators
+                answers.append(json.loads(OpAnalyser(folder, ProfilerContext().device_id, "ReLU").parse()))
+            return real(folder)
+
+        self.addCleanup(setattr, _mindspore_operators, "totals", _mindspore_operators.totals)
+        _mindspore_operators.totals = _mindspore_operators.Totals()
+        step()
+        self.probe.take()
+        times = []
+        with unittest.mock.patch.object(_mindspore_operators, "record", record):
+            plan = p.schedule(wait=1, active=1, repeat=2)
+            with p.Profiler(op_time=True, schedule=plan) as prof:
+                for _ in range(4):
+                    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+                    step()
+                    times.append((begin, time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)))
+                    prof.step()
+        self.assertEqual(len(folders), 2)
+        self.assertFalse(any(map(os.path.exists, folders)))
+        told = self.probe.take("op_past", "start", "stop")
+        is_on, events = True, []
+        for name, *values in told:
+            if name == "op_past":
+                self.assertTrue(is_on)
+                events.append(values)
+            else:
+                is_on = name == "start"
+        self.assertGreater(len(events), 20)
+        windows = [times[1], times[3]]
+        for name, _, _, start, end, *_ in events:
+            inside = [w for w in windows if w[0] - 100_000 <= start <= end <= w[1] + 100_000]
+            self.assertEqual(len(inside), 1, name)
+        kinds = [kind for _, kind, *_ in events]
+        self.assertEqual(kinds.count("ReLU"), 2)
+        self.assertEqual(kinds.count("MatMul"), 10)  # in each step 2 forward, and 3 backward
+        self.assertEqual(kinds.count("SGD"), 8)
+        self.check_analysis(prof, answers)
+        return events, answers
+
+    def check_analysis(self, prof, answers):
+        """Equal to that of MindSpore's own analysis where that finds the operator."""
+        (ours,) = json.loads(prof.op_analyse("ReLU"))["ReLU"]
+        self.assertEqual(ours["op_occurrences"], 2)
+        if answers:
+            theirs = [answer["ReLU"][0] for answer in answers]
+            self.assertEqual(ours.keys(), theirs[0].keys())
+            self.assertAlmostEqual(ours["op_total_time(us)"], sum(one["op_total_time(us)"] for one in theirs),
+                                   delta=0.1)
+        both = json.loads(prof.op_analyse(["MatMul", "SGD"], 0))
+        self.assertEqual(sum(one["op_occurrences"] for one in both["MatMul"]), 10)
+        self.assertEqual(both["device_id"], 0)
+        self.assertRaisesRegex(RuntimeError, "<Conv2D> is not found", prof.op_analyse, "Conv2D")
+        for wrong in ((5,), ([],), ("MatMul", "0")):
+            self.assertRaises(TypeError, prof.op_analyse, *wrong)
+
+    def two_layers(self):
+        net = nn.SequentialCell(nn.Dense(6, 6), nn.ReLU(), nn.Dense(6, 2))
+        return net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1)
+
+    def test_operators_in_graph_mode(self):
+        ms.set_context(mode=ms.GRAPH_MODE)
+        net, loss, optimizer = self.two_layers()
+        cell = nn.TrainOneStepCell(nn.WithLossCell(net, loss), optimizer)
+        cell.set_train()
+        x, y = ms.ops.ones((4, 6)), ms.ops.ones((4, 2))
+        events, answers = self.check_operators(lambda: cell(x, y).asnumpy())
+        self.assertEqual(len(answers), 2)
+        shapes = {name.rpartition("/")[2]: shapes for name, _, shapes, *_ in events}
+        self.assertEqual(shapes["ReLU-op0"], "[[4, 6]]")
+
+    def test_operators_in_pynative_mode(self):
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        net, loss, optimizer = self.two_layers()
+        gradients = gradients_of(net, loss, optimizer)
+        x, y = ms.ops.ones((4, 6)), ms.ops.ones((4, 2))
+
+        def step():
+            optimizer(gradients(x, y)[1])
+            for parameter in optimizer.parameters:
+                parameter.asnumpy()  # waits
+
+        self.check_operators(step)
+
+    def test_trace_handler_of_mindspores_profiler(self):
+        import profwrap.mindspore as p
+        from mindspore import profiler
+
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        self.probe.take()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            with profiler.profile(activities=[profiler.ProfilerActivity.CPU],
+                                  on_trace_ready=p.trace_handler):
+                ms.ops.relu(ms.ops.ones((4, 6))).asnumpy()
+            os.chdir("/")
+        self.assertIn("ReLU", [kind for _, _, kind, *_ in self.probe.take("op_past")])
+
+    def test_operators_where_the_profiler_fails(self):
+        import profwrap.mindspore as p
+        from mindspore import profiler
+
+        with unittest.mock.patch.object(profiler, "profile", side_effect=OSError("no")):
+            p.Profiler(op_time=True).stop()
+        self.assertEqual(_mindspore_cost.cost.failures, 1)
+        _mindspore_cost.cost.failures = 0
 
     def test_mstx(self):
         """Which does nothing on CPUs."""
