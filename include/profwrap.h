@@ -64,6 +64,7 @@ struct profwrap_api {
     void (*work)(int64_t amount);
     void (*flops)(double flops);
     void (*mark)(const char *name, const char *domain);
+    void (*queue_past)(const char *name, int64_t size, int64_t capacity, int64_t time_ns);
 };
 
 static const struct profwrap_api *profwrap_api_;
@@ -160,6 +161,15 @@ __attribute__((unused)) static inline void profwrap_queue(const char *name, int6
 {
     if (PROFWRAP_HAS_(queue))
         profwrap_api_->queue(name, size, capacity);
+}
+
+/* The same of an earlier time, in ns of CLOCK_MONOTONIC_RAW, as another profiler measured it. While
+ * recording is paused it does nothing; an invalid time is counted as lost. */
+__attribute__((unused)) static inline void profwrap_queue_past(const char *name, int64_t size,
+                                                               int64_t capacity, int64_t time_ns)
+{
+    if (PROFWRAP_HAS_(queue_past))
+        profwrap_api_->queue_past(name, size, capacity, time_ns);
 }
 
 /* The calling thread allocated (> 0) or freed (< 0) this many bytes on a device; -1 is the host.

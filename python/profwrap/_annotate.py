@@ -291,6 +291,18 @@ def queue(name, size, capacity=0):
     )
 
 
+def queue_past(name, size, capacity, time_ns):
+    """The same of an earlier time, as the queue's own library measured it: in ns as of
+    time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW). While recording is paused it does nothing.
+    """
+    _probe.calls.queue_past(
+        _bytes(name, "the name of a queue"),
+        _within(size, 0, _INT64, "the size of a queue"),
+        _within(capacity, 0, _INT64, "the capacity of a queue"),
+        _within(time_ns, 0, _INT64, "the time of a queue's size"),
+    )
+
+
 def memory(bytes_delta, device=-1):
     """The calling thread allocated (> 0) or freed (< 0) bytes on a device; -1 is the host.
 

@@ -33,6 +33,10 @@ _MEMBERS = (
     ("work", ctypes.PYFUNCTYPE(None, ctypes.c_int64)),
     ("flops", ctypes.PYFUNCTYPE(None, ctypes.c_double)),
     ("mark", ctypes.PYFUNCTYPE(None, _TEXT, _TEXT)),
+    (
+        "queue_past",
+        ctypes.PYFUNCTYPE(None, _TEXT, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
+    ),
 )
 
 

@@ -128,9 +128,13 @@ def operators_of_another_profiler():
     h.equal(len(found), 4 + 255, "operators that are kept")
     around = [r for r in file["events/range"][:] if strings[r["name"]] == "around the calls"]
     h.check(int(around[0]["thread"]) not in lanes, "a lane is the calling thread")
-    # Two that are no time, and those of lanes that are too many.
+    # Three that are no time, and those of lanes that are too many.
     lost = sum(int(g["lost"]) for g in file["events/gap"][:] if g["lost"] > 0)
-    h.equal(lost, 2 + 300 - 255, "operators that are lost")
+    h.equal(lost, 3 + 300 - 255, "operators and a queue's size that are lost")
+    sizes = [(strings[r["queue"]], int(r["size"]), int(r["capacity"]), int(r["time"]) - at)
+             for r in file["samples/queue"][:]]
+    h.equal([s[:3] for s in sizes[:3]], [("batches", i, 4) for i in range(3)], "sizes of a queue")
+    h.equal(sizes[3:], [("batches", 5, 8, 400)], "an earlier size of a queue")
 
 
 @h.case

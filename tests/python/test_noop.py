@@ -30,6 +30,7 @@ class NoopTest(unittest.TestCase):
         profwrap.work(3)
         profwrap.flops(1e12)
         profwrap.mark("m", "d")
+        profwrap.queue_past("q", 1, 2, 3)
         profwrap.start()
         profwrap.stop()
         self.assertEqual(list(profwrap.steps("ab")), [(0, "a"), (1, "b")])
@@ -92,6 +93,8 @@ class NoopTest(unittest.TestCase):
             lambda: profwrap.queue("q", -1),
             lambda: profwrap.queue("q", 1, -1),
             lambda: profwrap.queue("q", 2**63),
+            lambda: profwrap.queue_past("q", 1, 1, -1),
+            lambda: profwrap.queue_past("q", -1, 1, 1),
             lambda: profwrap.memory(1, -2),
             lambda: profwrap.work(-1),
             lambda: profwrap.work(2**63),

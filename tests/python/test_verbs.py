@@ -54,6 +54,7 @@ class VerbsTest(unittest.TestCase):
     def test_queue_and_memory(self):
         profwrap.queue("batches", 3, 8)
         profwrap.queue("batches", 2)
+        profwrap.queue_past("batches", 1, 8, 1000)
         profwrap.memory(-4096, 1)
         profwrap.memory(1 << 40)
         self.assertEqual(
@@ -61,6 +62,7 @@ class VerbsTest(unittest.TestCase):
             [
                 ("queue", "batches", 3, 8),
                 ("queue", "batches", 2, 0),
+                ("queue_past", "batches", 1, 8, 1000),
                 ("memory", -4096, 1),
                 ("memory", 1 << 40, -1),
             ],

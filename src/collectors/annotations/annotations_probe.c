@@ -261,23 +261,43 @@ static void note_mark(const char *name, const char *domain)
     pw_probe_unlock(thread);
 }
 
+/* Records a size that the queue has now, or had at `past_ns` if that is not negative. */
+static void record_queue(struct pw_thread *thread, const char *name, int64_t size, int64_t capacity,
+                         int64_t past_ns)
+{
+    uint32_t id = pw_probe_intern(thread, name);
+    struct pw_record *record = reserve(thread, pw_probe_now(), PW_REC_QUEUE, PW_LOST_RANGE);
+    if (!record)
+        return;
+    record->queue.name = id;
+    record->queue.size = size;
+    record->queue.capacity = capacity;
+    if (past_ns >= 0) {
+        record->flags = PW_RANGE_PAST;
+        record->start = record->end = (uint64_t)past_ns;
+    }
+    pw_probe_commit(thread);
+}
+
 static void note_queue(const char *name, int64_t size, int64_t capacity)
 {
-    if (pw_recording_paused_thread())
-        return;
-    struct pw_thread *thread = note_begin();
+    struct pw_thread *thread = pw_recording_paused_thread() ? NULL : note_begin();
     if (!thread)
         return;
-    uint32_t id = pw_recording_is_paused() ? 0 : pw_probe_intern(thread, name);
-    struct pw_record *record = pw_recording_is_paused()
-                                   ? NULL
-                                   : reserve(thread, pw_probe_now(), PW_REC_QUEUE, PW_LOST_RANGE);
-    if (record) {
-        record->queue.name = id;
-        record->queue.size = size;
-        record->queue.capacity = capacity;
-        pw_probe_commit(thread);
-    }
+    if (!pw_recording_is_paused())
+        record_queue(thread, name, size, capacity, -1);
+    pw_probe_unlock(thread);
+}
+
+static void note_queue_past(const char *name, int64_t size, int64_t capacity, int64_t time_ns)
+{
+    struct pw_thread *thread = is_closed() || pw_recording_paused_thread() ? NULL : note_begin();
+    if (!thread)
+        return;
+    if (!pw_recording_is_paused() && time_ns >= 0)
+        record_queue(thread, name, size, capacity, time_ns);
+    else if (!pw_recording_is_paused())
+        pw_ring_count_loss(&thread->ring, 1, pw_probe_now(), PW_LOST_RANGE);
     pw_probe_unlock(thread);
 }
 
@@ -390,4 +410,5 @@ __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1
     .work = note_work,
     .flops = note_flops,
     .mark = note_mark,
+    .queue_past = note_queue_past,
 };

@@ -399,10 +399,12 @@ struct pw_record {
 
 static_assert(sizeof(struct pw_record) == 64, "a record is one cache line");
 
-/* Whether the record is a range that another profiler measured and that was recorded afterwards. */
+/* Whether the record is a range or the size of a queue that another profiler measured and that was
+ * recorded afterwards. */
 static inline int pw_record_is_past(const struct pw_record *record)
 {
-    return record->type == PW_REC_RANGE && (record->flags & PW_RANGE_PAST);
+    return (record->type == PW_REC_RANGE || record->type == PW_REC_QUEUE) &&
+           (record->flags & PW_RANGE_PAST);
 }
 
 /* Whether the record marks the begin or end of a step; see record.step. */

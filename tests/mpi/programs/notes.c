@@ -40,7 +40,10 @@ static void past(void)
     profwrap_range_pop();
     profwrap_stop();
     profwrap_op_past("paused", NULL, NULL, at + 800, at + 900, 7, 0);
+    profwrap_queue_past("paused", 5, 8, at + 400);
     profwrap_start();
+    profwrap_queue_past("batches", 5, 8, at + 400);
+    profwrap_queue_past("batches", 5, 8, -1);
     for (int lane = 0; lane < 300; lane++)
         profwrap_op_past("lane", NULL, NULL, at + 1000, at + 2000, lane, 0);
     printf("%lld\n", (long long)at);
