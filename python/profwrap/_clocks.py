@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 
 class Clocks(NamedTuple):
-    """CLOCK_REALTIME and profwrap's clock at one moment, which lasted `gap` ns."""
+    """Another clock, such as CLOCK_REALTIME, and profwrap's at one moment, which lasted `gap` ns."""
 
     unix: int
     raw: int
     gap: int
 
     @classmethod
-    def read(cls):
+    def read(cls, now=time.time_ns):
         best = None
         for _ in range(10):
             before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
-            unix = time.time_ns()
+            unix = now()
             gap = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) - before
             if best is None or gap < best.gap:
                 best = cls(unix, before + gap // 2, gap)

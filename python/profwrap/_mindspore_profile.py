@@ -11,7 +11,7 @@ import warnings
 
 from mindspore.profiler import ProfilerActivity
 
-from . import _annotate, _mindspore, _mindspore_operators, _schedule
+from . import _annotate, _mindspore, _mindspore_data, _mindspore_operators, _schedule
 
 _warned = set()
 
@@ -93,20 +93,37 @@ def tensorboard_trace_handler(dir_name=None, worker_name=None, analyse_flag=True
 
 
 class _Windows(_schedule.profile):
-    """Records MindSpore's operators in the windows, too."""
+    """Records what MindSpore's own profilers measure in the windows, too."""
 
-    def __init__(self, operators, **arguments):
+    def __init__(self, has_operators, has_data, **arguments):
         super().__init__(**arguments)
-        self._operators = operators
+        self._operators = _mindspore_operators.Operators() if has_operators else None
+        self._queues = _mindspore_data.Queues() if has_data else None
+
+    def start(self):
+        if self._queues:
+            self._queues.start()
+        super().start()
+
+    def stop(self):
+        super().stop()
+        if self._queues:
+            self._queues.stop()
 
     def _enter_step(self):
         super()._enter_step()
-        if self._operators and self._window_first is not None:
+        if self._window_first is None:
+            return
+        if self._operators:
             self._operators.start()
+        if self._queues:
+            self._queues.begin_window()
 
     def _end_window(self, last):
         if self._operators:
             self._operators.stop()
+        if self._queues:
+            self._queues.end_window()
         super()._end_window(last)
 
 
@@ -125,8 +142,7 @@ class profile(_annotate.Started):
         if experimental_config is not None:
             _check({name: value for name, value in _settings(experimental_config) if name in INSTEAD})
         # Steps that the import hook marks are the steps.
-        operators = _mindspore_operators.Operators() if others.get("op_time") else None
-        self._profile = _Windows(operators, schedule=schedule, on_trace_ready=on_trace_ready,
+        self._profile = _Windows(others.get("op_time"), data_process, schedule=schedule, on_trace_ready=on_trace_ready,
                                  mark_steps=_mindspore._active is None)
         self._is_started = False
         if start_profile:

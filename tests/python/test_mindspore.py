@@ -439,6 +439,58 @@ class MindSporeTest(unittest.TestCase):
         self.assertEqual(_mindspore_cost.cost.failures, 1)
         _mindspore_cost.cost.failures = 0
 
+    def queues(self, slow_data, slow_step):
+        """(sizes of the last queue, sizes of the others by name, metadata "pipeline") of a loop of two
+        windows of 6 steps in 20."""
+        import profwrap.mindspore as p
+
+        class Slow(Points):
+            def __len__(self):
+                return 80
+
+            def __getitem__(self, i):
+                time.sleep(slow_data)
+                return super().__getitem__(i)
+
+        data = ms.dataset.GeneratorDataset(Slow(), ["x", "y"], shuffle=False, num_parallel_workers=1)
+        data = data.map(lambda x: x * 2, ["x"], python_multiprocessing=False).batch(4)
+        windows, times = [], []
+        with p.profile(data_process=True, schedule=p.schedule(wait=4, active=6, repeat=2)) as prof:
+            for _ in data.create_tuple_iterator(num_epochs=1):
+                time.sleep(slow_step)
+                times.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))
+                prof.step()
+        told = self.probe.take("queue_past", "metadata", "start", "stop")
+        sizes = [one[1:] for one in told if one[0] == "queue_past"]
+        for name, size, capacity, at in sizes:
+            self.assertTrue(0 <= size <= capacity + 1, (name, size, capacity))
+            # MindData's times are whole milliseconds.
+            steps = {sum(one > end for end in times) for one in (at - 1_000_000, at)}
+            self.assertTrue(steps & {*range(4, 10), *range(14, 20)}, (name, steps))
+        others = {}
+        for name, size, _, _ in sizes:
+            others.setdefault(name, []).append(size)
+        return others.pop("MindData"), others, {one[2] for one in told if one[0] == "metadata"}
+
+    def test_queues_of_slow_data(self):
+        last, others, pipeline = self.queues(0.03, 0)
+        self.assertGreaterEqual(len(last), 10)
+        self.assertGreater(last.count(0), len(last) / 2, last)
+        self.assertEqual(len(others), 2)
+        self.assertEqual(len(pipeline), 1)
+        self.assertRegex(pipeline.pop(), r"^GeneratorOp \[GeneratorOp \d\] MapOp \[MapOp \d\] BatchOp \[MindData\]$")
+
+    def test_queues_of_slow_steps(self):
+        last, _, _ = self.queues(0, 0.02)
+        self.assertGreaterEqual(len(last), 10)
+        self.assertLess(last.count(0), len(last) / 3)
+
+    def test_queues_without_a_pipeline(self):
+        import profwrap.mindspore as p
+
+        p.profile(data_process=True).stop()
+        _mindspore_cost.cost.failures = 0  # MindData has nothing to save
+
     def test_mstx(self):
         """Which does nothing on CPUs."""
         from mindspore.profiler import mstx
