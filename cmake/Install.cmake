@@ -32,4 +32,4 @@ install(FILES ${PROJECT_BINARY_DIR}/profwrap-config.cmake
     ${PROJECT_BINARY_DIR}/profwrap-config-version.cmake DESTINATION ${package_dir})
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/profwrap DESTINATION ${PROFWRAP_PYTHON_DIR}
-    FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
