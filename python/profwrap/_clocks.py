@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts times of other profilers that use the time of day to profwrap's clock. The clocks are compared
 when this is imported, and by to_now().
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records the queues of a MindData pipeline, as MindData's own profiler (2.10) has measured them.
 
 It writes, for each batch that was taken, how many batches were left in the last queue and how long the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records the operators that MindSpore's own profiler has measured on CPUs, after they have ended, and
 answers op_analyse() from them.
 
