@@ -6,7 +6,7 @@ foreach(program IN ITEMS profwrap-merge profwrap-metrics)
         install(TARGETS ${program} RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
     endif()
 endforeach()
-install(TARGETS profwrap_probe profwrap_audit profwrap_launch profwrap_rocm
+install(TARGETS profwrap_probe profwrap_audit profwrap_launch profwrap_rocm ${PROFWRAP_MPI4_LIBRARIES}
     LIBRARY DESTINATION ${PROFWRAP_PRIVATE_DIR})
 install(FILES ${PROJECT_SOURCE_DIR}/include/profwrap.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 

@@ -88,12 +88,31 @@ static int is_open_mpi(const char *path)
     return strstr(text, "(Open MPI)") != NULL;
 }
 
+/* Whether the environment suits this mpirun: OPAL_PREFIX leads every Open MPI to the files of one
+ * installation. The mpirun of the job has set it, if that is Open MPI's from PyPI. */
+static int is_of_prefix(const char *path)
+{
+    const char *given = getenv("OPAL_PREFIX");
+    char prefix[PATH_MAX], real[PATH_MAX];
+    if (!given || !given[0])
+        return 1;
+    if (!realpath(given, prefix) || !realpath(path, real))
+        return 0;
+    const size_t length = strlen(prefix);
+    return strncmp(real, prefix, length) == 0 && real[length] == '/';
+}
+
+static int is_usable(const char *path)
+{
+    return is_open_mpi(path) && is_of_prefix(path);
+}
+
 int pw_mpirun_find(char *path, size_t size)
 {
     if (pw_program_find("mpirun", path, (int)size))
         return -ENOENT;
-    if (is_open_mpi(path))
+    if (is_usable(path))
         return 0;
     snprintf(path, size, "%s", PROFWRAP_MPIEXEC);
-    return access(path, X_OK) == 0 && is_open_mpi(path) ? 0 : -ENOENT;
+    return access(path, X_OK) == 0 && is_usable(path) ? 0 : -ENOENT;
 }

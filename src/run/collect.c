@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collectors/cuda/cuda_other.h"
+#include "collectors/mpi/mpi_later.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "rank/clocks/tickmap.h"
@@ -20,6 +21,7 @@
 #include "rank/ring/segment.h"
 #include "rank/run/launch.h"
 #include "rank/run/memory.h"
+#include "rank/run/program.h"
 #include "run/activities.h"
 #include "run/paths.h"
 #include "run/run.h"
@@ -94,6 +96,7 @@ static int64_t pw_run_backlog_bytes(const struct pw_run *run)
 struct collector {
     struct pw_run *run;
     char probe[4096];
+    char mpi4[4096]; /* the library that is preloaded for programs linked to MPICH; "": none */
     struct pw_segment_shared *segment;
     struct pw_rankfile *file;
     struct pw_journal *journal; /* NULL when there was no room for one */
@@ -139,6 +142,9 @@ static int find_probe(struct collector *c)
     char private_dir[4000];
     int err = pw_cli_private_dir(private_dir, sizeof(private_dir));
     snprintf(c->probe, sizeof(c->probe), "%s/libprofwrap_probe.so", private_dir);
+    snprintf(c->mpi4, sizeof(c->mpi4), "%s/" PW_MPI_LATER_LINKED, private_dir);
+    if (!pw_program_needs_mpich(c->run->path) || access(c->mpi4, R_OK))
+        c->mpi4[0] = '\0';
     if (err || access(c->probe, R_OK))
         err = -ENOENT;
     else if (strpbrk(c->probe, " :"))
@@ -235,6 +241,7 @@ static int start(struct collector *c)
     pw_injection_choose(c->run, c->probe, &injection);
     const struct pw_launch launch = {
         .probe = c->probe,
+        .mpi4 = c->mpi4[0] ? c->mpi4 : NULL,
         .audit = injection.audit,
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,

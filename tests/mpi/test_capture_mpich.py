@@ -33,7 +33,26 @@ def add_case(program, n, level):
     h.CASES[name] = lambda: under_mpich(program, n, level)
 
 
+def functions_of_mpi_4(*command):
+    """Functions that MPI-4.0 added, which the program refers to weakly, are there and recorded."""
+    run = [h.place("MPICH_RUN"), "-np", "2"]
+    without = h.run([*run, *command])
+    within = h.run([*run, *h.profwrap("--no-merge", "-o", "out", "--level", "2"), *command])
+    h.equal(within.stdout, without.stdout, "standard output")
+    h.equal(within.stdout.decode(), "Allreduce_c 1 Barrier_init 1\n", "functions that are there")
+    for rank in range(2):
+        ops = h.operations(h.open_complete("out", rank))
+        h.equal((ops.count("Allreduce"), ops.count("Barrier_init")), (3, 1), f"calls of rank {rank}")
+
+
+def in_mpich_programs(name):
+    return os.path.join(PROGRAMS, "mpich", name)
+
+
 h.CASES.clear()
+h.CASES["mpi-4-in-a-linked-program"] = lambda: functions_of_mpi_4(in_mpich_programs("weaknames"))
+h.CASES["mpi-4-in-a-loaded-library"] = lambda: functions_of_mpi_4(
+    h.program("loader"), "local", in_mpich_programs("libweaknames.so"))
 for program, sizes, levels in test_capture.PROGRAMS:
     if program in LEFT_OUT:
         continue

@@ -97,6 +97,16 @@ def own_functions_of_nvidias_names():
         h.equal(said, "71 gave 71, 81\n72 gave 72, 82\n" * 2, f"what the libraries say, {scope}")
 
 
+@h.case
+def functions_that_the_library_lacks():
+    """mpi4py tests by weak references for functions that MPI-4.0 added. Open MPI 4 and 5 lack them, and a
+    program must not find them because profwrap is there."""
+    said = same(2, h.program("loader"), "local", h.program("libweaknames.so"))
+    for rank in range(2):
+        calls = recorded(rank).count("Allreduce")
+        h.equal(calls, 3, f"Allreduce of rank {rank} after {said}")
+
+
 def check_wrapped(said):
     h.equal(said.splitlines()[-1], "counted 6 2 2 2", "what the tool counted")
     for rank in range(2):

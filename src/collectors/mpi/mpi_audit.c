@@ -77,6 +77,21 @@ static uintptr_t find(const struct symbols *table, const char *name)
     return 0;
 }
 
+/* The probe's function for MPI_X or PMPI_X; those of mpi_later.c have a longer name. 0: none. */
+static uintptr_t find_wrapper(const char *name)
+{
+    static const char prefix[] = "profwrap_";
+    char longer[sizeof(prefix) + 63];
+    uintptr_t found = find(&probe, name);
+    size_t n = 0;
+    for (; prefix[n]; n++)
+        longer[n] = prefix[n];
+    for (const char *c = name; n + 1 < sizeof(longer) && *c; c++)
+        longer[n++] = *c;
+    longer[n] = '\0';
+    return found ? found : find(&probe, longer);
+}
+
 /* Recognises an MPI library by what it defines, not by its name: MUMPS's libmpiseq is no MPI. */
 static int kind_of(const struct link_map *map)
 {
@@ -126,6 +141,6 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintp
                                                            * (mpi_next.h) */
     if (*to == MPI_LIBRARY && (*from == OTHER || *from == FORTRAN_LAYER) &&
         atomic_load(&is_there) && pw_bare_after(name, seen))
-        wrapper = find(&probe, name);
+        wrapper = find_wrapper(name);
     return wrapper ? wrapper : symbol->st_value;
 }

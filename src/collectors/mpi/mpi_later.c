@@ -1,10 +1,23 @@
-/* MPI_X and PMPI_X of functions that the MPI of this build is too old to have, but which an MPI
- * library of another ABI has: its wrappers record them (mpi_next.h). Any other library's function
- * is called and not recorded. In-app, by the rules of mpi_call.h.
+/* Functions that the MPI of this build is too old to have, but which an MPI library of another ABI
+ * has: its wrappers record them (mpi_next.h). Any other library's function is called and not
+ * recorded. In-app, by the rules of mpi_call.h.
+ *
+ * The probe itself does not define MPI_X here, but profwrap_MPI_X. Programs such as mpi4py test by
+ * weak references whether the MPI library has a function, and must not find one that it has not. So
+ * the names are in two small libraries (mpi_later_names.c): one for programs that are linked to
+ * MPICH, and one for programs that load an MPI library after their start.
  *
  * The types of handles are not the same in all ABIs. Every argument of these functions is an
  * integer or an address, and is passed on as the eight bytes that it came in. */
 #include "collectors/mpi/mpi_next.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "collectors/mpi/mpi_later.h"
+#include "rank/probe/scope.h"
 
 #if MPI_VERSION < 4 && defined(PW_MPI_HAS_MPICH)
 
@@ -46,17 +59,29 @@ void pw_mpi_later_take(const struct pw_mpi_other *other)
 #undef MPI_LATER
 }
 
-#define FUNCTION(Name, ...)                                                           \
-    int Name(EACH(C_WORD, COMMA, __VA_ARGS__));                                       \
-    EXPORT int Name(EACH(C_WORD, COMMA, __VA_ARGS__))                                 \
-    {                                                                                 \
-        __typeof__(later.Name) next = later.Name;                                     \
-        if (__builtin_expect(!next, 0)) {                                             \
-            bool is_mpi;                                                              \
-            void *found = pw_mpi_locate(#Name, __builtin_return_address(0), &is_mpi); \
-            memcpy(&next, &found, sizeof(next));                                      \
-        }                                                                             \
-        return next ? next(EACH(PASS, COMMA, __VA_ARGS__)) : MPI_ERR_OTHER;           \
+/* Returns the wrapper of the other ABI, or else the library's own function. */
+static void find(void *slot, const char *symbol)
+{
+    pw_mpi_resolve(); /* takes the wrappers, if the library is of the other ABI */
+    void *found;
+    memcpy(&found, slot, sizeof(found));
+    if (!found)
+        found = pw_scope_definition(symbol, PW_MPI_LATER_LIBRARIES);
+    memcpy(slot, &found, sizeof(found));
+}
+
+bool profwrap_mpi_has(const char *symbol)
+{
+    return pw_scope_definition(symbol, PW_MPI_LATER_LIBRARIES) != NULL;
+}
+
+#define FUNCTION(Name, ...)                                                             \
+    EXPORT int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));                       \
+    int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__))                               \
+    {                                                                                   \
+        if (__builtin_expect(!later.Name, 0))                                           \
+            find(&later.Name, #Name);                                                   \
+        return later.Name ? later.Name(EACH(PASS, COMMA, __VA_ARGS__)) : MPI_ERR_OTHER; \
     }
 
 #define PW_OP(...)
@@ -69,6 +94,25 @@ void pw_mpi_later_take(const struct pw_mpi_other *other)
     FUNCTION(PMPI_##Name, __VA_ARGS__)
 #include "core/mpi_functions.def"
 #undef MPI_LATER
+
+/* Lets libraries that are loaded later find the names. A program that an MPI library is linked to
+ * needs none here: its references are bound already. */
+__attribute__((constructor)) static void offer_names(void)
+{
+    char path[PATH_MAX];
+    Dl_info own;
+    const int before = errno;
+    const char *slash = NULL;
+    if (!pw_scope_definition("PMPI_Init", PW_MPI_LATER_LIBRARIES) &&
+        dladdr((void *)(uintptr_t)&later, &own) && own.dli_fname)
+        slash = strrchr(own.dli_fname, '/');
+    if (slash &&
+        snprintf(path, sizeof(path), "%.*s/" PW_MPI_LATER_LOADED, (int)(slash - own.dli_fname),
+                 own.dli_fname) < (int)sizeof(path) &&
+        !dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE))
+        dlerror(); /* the program must not see this error */
+    errno = before;
+}
 
 #else
 

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "collectors/mpi/mpi_later.h"
 #include "rank/probe/scope.h"
 #include "rank/probe/stack.h"
 
@@ -17,14 +18,22 @@ struct pw_mpi_range pw_mpi_fortran, pw_mpi_program;
 
 /* ---- the global scope ---- */
 
+/* Whether the definition is the probe's, or that of a library with names of its functions
+ * (mpi_later.c). */
+static bool is_ours(const void *definition)
+{
+    const struct link_map *object = pw_scope_object(definition);
+    const char *slash = object ? strrchr(object->l_name, '/') : NULL;
+    return object == pw_scope_object(&pw_next) ||
+           (slash &&
+            strncmp(slash + 1, PW_MPI_LATER_LIBRARIES, strlen(PW_MPI_LATER_LIBRARIES)) == 0);
+}
+
 /* Function pointers and object pointers differ for ISO C, not for dlsym. */
 static void *find_next(void *slot, const char *symbol)
 {
     void *found = dlsym(RTLD_NEXT, symbol);
-    found =
-        found && pw_scope_object(found) == pw_scope_object(slot) ? NULL : found; /* the probe
-                                                                                  * itself: under
-                                                                                  * --audit */
+    found = found && is_ours(found) ? NULL : found; /* such as the probe itself, under --audit */
     memcpy(slot, &found, sizeof(found));
     return found;
 }
@@ -44,8 +53,7 @@ static int find_both(void *slot, void *pslot, const char *symbol, bool *is_inter
 {
     const void *next = find_next(slot, symbol + 1), *pnext = find_next(pslot, symbol);
     const void *first = find_first(symbol + 1);
-    *is_interposed =
-        *is_interposed || (first && pw_scope_object(first) != pw_scope_object(&pw_next));
+    *is_interposed = *is_interposed || (first && !is_ours(first));
     return (next && pnext) || !pw_mpi_symbol(symbol);
 }
 

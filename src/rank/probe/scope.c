@@ -416,6 +416,34 @@ bool pw_scope_is_defining(const struct dl_phdr_info *info, const void *symbol)
            pw_elf_find(&elf, symbol, pw_elf_hash(symbol)) != NULL;
 }
 
+struct definition {
+    const char *symbol, *except;
+    uint32_t hash;
+    void *found;
+};
+
+static int look_for_definition(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct definition *d = context;
+    const struct link_map *ours = probe_object();
+    struct pw_elf elf;
+    (void)size;
+    pw_elf_read(&elf, info->dlpi_addr, pw_elf_dynamic(info));
+    if ((ours && elf.dynamic == ours->l_ld) || pw_scope_is_named(info, d->except))
+        return 0;
+    const ElfW(Sym) *symbol = pw_elf_find(&elf, d->symbol, d->hash);
+    if (symbol)
+        d->found = (void *)(elf.base + symbol->st_value);
+    return symbol != NULL;
+}
+
+void *pw_scope_definition(const char *symbol, const char *except)
+{
+    struct definition d = {symbol, except, pw_elf_hash(symbol), NULL};
+    dl_iterate_phdr(look_for_definition, &d);
+    return d.found;
+}
+
 bool pw_scope_is_importing(const struct dl_phdr_info *info, const void *symbol)
 {
     const struct link_map *ours = probe_object();

@@ -50,6 +50,10 @@ const struct link_map *pw_scope_object(const void *address);
 /* Whether the object itself defines `symbol`. */
 bool pw_scope_defines(const struct link_map *object, const char *symbol);
 
+/* Returns the first definition in the objects of the process, whichever they are, except in the
+ * probe and in objects whose file name begins with `except`; NULL: none. */
+void *pw_scope_definition(const char *symbol, const char *except);
+
 /* Returns the first definition in an object and in what it needs, ignoring the probe's; NULL: none.
  * *size is the size of the function. */
 void *pw_scope_needed(const struct link_map *object, const char *symbol, size_t *size);

@@ -69,7 +69,9 @@ static int prepare_environment(const struct pw_launch *launch)
         return -errno;
     if (!launch->probe)
         return 0;
+    /* Before the probe: what comes after it are the functions that the probe calls. */
     if (put_first("LD_PRELOAD", launch->probe) ||
+        (launch->mpi4 && put_first("LD_PRELOAD", launch->mpi4)) ||
         (launch->audit && put_first("LD_AUDIT", launch->audit)) ||
         (launch->python && put_first("PYTHONPATH", launch->python)))
         return -errno;

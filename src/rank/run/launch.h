@@ -59,6 +59,7 @@ enum { PW_NCCL_LONGEST_PATH = 254 }; /* NCCL 2.26 and later truncate longer path
 
 struct pw_launch {
     const char *probe;     /* path of the preloaded library, NULL to run unprofiled */
+    const char *mpi4;      /* path of another library that is preloaded with it, NULL: none */
     const char *audit;     /* path of the library for LD_AUDIT, NULL: none */
     const char *segment;   /* name of the shared memory */
     const char *directory; /* the run's directory, for PROFWRAP_DIRECTORY in the program */

@@ -187,3 +187,56 @@ int pw_program_has_mpi(const char *path, int *is_static)
     munmap((void *)image.bytes, image.size);
     return found;
 }
+
+/* Returns the place in the file of an address of the executable; -1 when no segment has it. */
+static int64_t offset_of(const struct image *image, uint64_t address)
+{
+    const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
+    for (int i = 0; i < header->e_phnum; i++) {
+        const Elf64_Phdr *load = segment(image, i);
+        if (load && load->p_type == PT_LOAD && address >= load->p_vaddr &&
+            address - load->p_vaddr < load->p_filesz)
+            return (int64_t)(address - load->p_vaddr + load->p_offset);
+    }
+    return -1;
+}
+
+static int is_mpich(const char *name, size_t length)
+{
+    char text[256];
+    snprintf(text, sizeof(text), "%.*s", (int)(length < sizeof(text) ? length : sizeof(text) - 1),
+             name);
+    return strncmp(text, "libmpich", strlen("libmpich")) == 0 ||
+           (strncmp(text, "libmpi", strlen("libmpi")) == 0 && strstr(text, ".so.12") != NULL);
+}
+
+static int needs_mpich(const struct image *image)
+{
+    const Elf64_Phdr *dynamic = find_segment(image, PT_DYNAMIC);
+    const uint64_t n = dynamic ? dynamic->p_filesz / sizeof(Elf64_Dyn) : 0;
+    const Elf64_Dyn *entries =
+        n ? aligned_at(image, dynamic->p_offset, n * sizeof(*entries)) : NULL;
+    int64_t strings = -1;
+    for (uint64_t i = 0; entries && i < n; i++)
+        if (entries[i].d_tag == DT_STRTAB)
+            strings = offset_of(image, entries[i].d_un.d_ptr);
+    for (uint64_t i = 0; entries && strings >= 0 && i < n; i++) {
+        const uint64_t name = (uint64_t)strings + entries[i].d_un.d_val;
+        const char *text = entries[i].d_tag == DT_NEEDED ? at(image, name, 1) : NULL;
+        if (text && is_mpich(text, image->size - name))
+            return 1;
+    }
+    return 0;
+}
+
+int pw_program_needs_mpich(const char *path)
+{
+    struct image image;
+    if (!map_image(path, &image))
+        return 0;
+    const Elf64_Ehdr *header = at(&image, 0, sizeof(*header));
+    const int found = header && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+                      is_own_machine(header) && needs_mpich(&image);
+    munmap((void *)image.bytes, image.size);
+    return found;
+}

@@ -1,0 +1,54 @@
+/* MPI_X and PMPI_X for the functions of mpi_later.c, in a library of their own that the probe needs
+ * not be linked to: the loader finds the probe's profwrap_MPI_X, because the probe is preloaded.
+ * Compiled twice. In-app: calls the probe only.
+ *
+ * libprofwrap_mpi4_linked.so is preloaded into programs that MPICH is linked to. It defines plain
+ * functions.
+ *
+ * libprofwrap_mpi4_loaded.so (PW_MPI_LATER_IS_LOADED) is opened by the probe in all other programs.
+ * Its names are indirect functions (GNU IFUNC): the loader calls a resolver when a library that is
+ * loaded later refers to a name, and gets NULL when the MPI library, which is mapped by then, does
+ * not have the function. So a weak reference is as it is without profwrap. This would not work in
+ * the other library: the loader relocates a program's libraries before those that are preloaded,
+ * and an indirect function must be relocated before it is used. */
+#include <stdint.h>
+
+#include "collectors/mpi/mpi_later.h"
+#include "collectors/mpi/mpi_real.h"
+
+#if MPI_VERSION < 4
+
+#define EXPORT __attribute__((visibility("default")))
+#define C_WORD(p) uintptr_t PASS(p)
+
+#ifdef PW_MPI_LATER_IS_LOADED
+#define NAME(Name, ...)                                           \
+    int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));        \
+    typedef int type_of_##Name(EACH(C_WORD, COMMA, __VA_ARGS__)); \
+    static type_of_##Name *resolve_##Name(void)                   \
+    {                                                             \
+        return profwrap_mpi_has(#Name) ? profwrap_##Name : NULL;  \
+    }                                                             \
+    EXPORT int Name(EACH(C_WORD, COMMA, __VA_ARGS__)) __attribute__((ifunc("resolve_" #Name)));
+#else
+#define NAME(Name, ...)                                         \
+    int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));      \
+    EXPORT int Name(EACH(C_WORD, COMMA, __VA_ARGS__));          \
+    int Name(EACH(C_WORD, COMMA, __VA_ARGS__))                  \
+    {                                                           \
+        return profwrap_##Name(EACH(PASS, COMMA, __VA_ARGS__)); \
+    }
+#endif
+
+#define PW_OP(...)
+#define MPI_FN(...)
+#define MPI_FN_4(Name, class, shape, factor, level, sent, received, CLASS, ...) \
+    MPI_LATER(Name, __VA_ARGS__)
+#define MPI_FN_4_C(Name, CLASS, ...) MPI_LATER(Name##_c, __VA_ARGS__)
+#define MPI_LATER(Name, ...)      \
+    NAME(MPI_##Name, __VA_ARGS__) \
+    NAME(PMPI_##Name, __VA_ARGS__)
+#include "core/mpi_functions.def"
+#undef MPI_LATER
+
+#endif
