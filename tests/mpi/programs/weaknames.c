@@ -1,6 +1,6 @@
-/* Refers to functions that MPI-4.0 added by weak references, as mpi4py does, and uses them where the
- * MPI library has them. A shared library that `loader` opens, or with -DLINKED a program. Prints
- * which functions are there, from rank 0. Status 1 when a function that is there fails. */
+/* Refers to functions that MPI-4.0 added by weak references, as mpi4py does, and uses those that
+ * the MPI library has. A shared library that `loader` opens, or with -DLINKED a program. Rank 0
+ * prints which functions are there. The status is 1 when a function that is there fails. */
 #include <mpi.h>
 #include <stdio.h>
 
