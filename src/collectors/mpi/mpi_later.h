@@ -1,5 +1,6 @@
 /* The libraries that have the names of MPI functions which are newer than the MPI of this build;
- * see mpi_later.c. In-app, except that the guard knows the libraries' names. */
+ * see mpi_later.c. Used by the probe and, for the libraries' names, by the guard (run/collect.c).
+ * In-app: only reads. */
 #ifndef PW_MPI_LATER_H
 #define PW_MPI_LATER_H
 
