@@ -58,6 +58,18 @@ static void check_files(void)
         say(OK, "merge", "%s; in parallel under mpirun", path);
 }
 
+/* Whether the calls of the MPI with this version text are recorded: docs/compatibility.md. */
+static int is_recorded_mpi(const char *version)
+{
+    static const char *const of_mpich_abi[] = {"MPICH", "Intel(R) MPI", "MVAPICH"};
+    if (strstr(version, "Open MPI"))
+        return 1;
+    for (size_t i = 0; i < sizeof(of_mpich_abi) / sizeof(of_mpich_abi[0]); i++)
+        if (PROFWRAP_RECORDS_MPICH && strstr(version, of_mpich_abi[i]))
+            return 1;
+    return 0;
+}
+
 /* Looks for MPI with dlopen(), because profwrap itself is not linked with it. */
 static void check_mpi(void)
 {
@@ -77,8 +89,8 @@ static void check_mpi(void)
         say(NOTE, "MPI",
             "the loader finds no libmpi.so: MPI programs need Open MPI, or its module; others can "
             "be profiled, and one process merges");
-    else if (!strstr(text, "Open MPI"))
-        say(FAIL, "MPI", "%s: only Open MPI's calls are recorded", text);
+    else if (!is_recorded_mpi(text))
+        say(FAIL, "MPI", "%s: its calls are not recorded (docs/compatibility.md)", text);
     else
         say(OK, "MPI", "%s", text);
 }
