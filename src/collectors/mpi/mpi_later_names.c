@@ -22,13 +22,13 @@
 #define C_WORD(p) uintptr_t PASS(p)
 
 #ifdef PW_MPI_LATER_IS_LOADED
-#define NAME(Name, ...)                                           \
-    int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));        \
-    typedef int type_of_##Name(EACH(C_WORD, COMMA, __VA_ARGS__)); \
-    static type_of_##Name *resolve_##Name(void)                   \
-    {                                                             \
-        return profwrap_mpi_has(#Name) ? profwrap_##Name : NULL;  \
-    }                                                             \
+#define NAME(Name, ...)                                               \
+    int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));            \
+    typedef int type_of_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));     \
+    __attribute__((used)) static type_of_##Name *resolve_##Name(void) \
+    {                                                                 \
+        return profwrap_mpi_has(#Name) ? profwrap_##Name : NULL;      \
+    }                                                                 \
     EXPORT int Name(EACH(C_WORD, COMMA, __VA_ARGS__)) __attribute__((ifunc("resolve_" #Name)));
 #else
 #define NAME(Name, ...)                                         \
