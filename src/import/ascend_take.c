@@ -164,28 +164,13 @@ static int take_runtime_call(struct pw_ascend *a)
 static struct pw_device_record device_record(struct pw_ascend *a, enum pw_device_type type)
 {
     const int64_t connection = connection_of(a);
-    return (struct pw_device_record){
-        .key = {connection, a->start, 0},
-        .start = a->start,
-        .end = a->end,
-        .correlation = (uint64_t)connection,
-        .bytes = -1,
-        .count_in = -1,
-        .count_out = -1,
-        .launch = -1,
-        .seq = -1,
-        .thread = -1,
-        .device = a->process->device < 0 ? 0 : a->process->device,
-        .name = text_of(a, a->name),
-        .stream = a->tid >= 0 && a->tid <= UINT32_MAX ? (uint32_t)a->tid : 0,
-        .grid = {-1, -1, -1},
-        .block = {-1, -1, -1},
-        .registers = -1,
-        .shared_bytes = -1,
-        .src_device = -1,
-        .dst_device = -1,
-        .type = (uint8_t)type,
-    };
+    struct pw_device_record record = pw_trace_device(type, a->start, a->end);
+    record.key[0] = connection;
+    record.correlation = (uint64_t)connection;
+    record.device = a->process->device < 0 ? 0 : a->process->device;
+    record.name = text_of(a, a->name);
+    record.stream = a->tid >= 0 && a->tid <= UINT32_MAX ? (uint32_t)a->tid : 0;
+    return record;
 }
 
 /* Tasks that compute, by their type. */

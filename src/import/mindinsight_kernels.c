@@ -85,26 +85,10 @@ static void add_kernel(struct pass *p, const char *name, const char *stream, con
     int64_t number;
     if (pw_decimal_scale(stream, strlen(stream), 0, &number) || number < 0 || number > UINT32_MAX)
         number = 0;
-    const struct pw_device_record record = {
-        .key = {0, span[0], 0},
-        .start = span[0],
-        .end = span[1],
-        .count_in = -1,
-        .count_out = -1,
-        .bytes = -1,
-        .launch = -1,
-        .seq = -1,
-        .thread = -1,
-        .name = pw_names_find(&p->m->trace->names, name, strlen(name)),
-        .stream = (uint32_t)number,
-        .grid = {-1, -1, -1},
-        .block = {-1, -1, -1},
-        .registers = -1,
-        .shared_bytes = -1,
-        .src_device = -1,
-        .dst_device = -1,
-        .type = PW_DEVICE_KERNEL,
-    };
+    struct pw_device_record record = pw_trace_device(PW_DEVICE_KERNEL, span[0], span[1]);
+    record.device = 0;
+    record.name = pw_names_find(&p->m->trace->names, name, strlen(name));
+    record.stream = (uint32_t)number;
     pw_trace_add_device(p->m->window, &record);
 }
 

@@ -240,6 +240,29 @@ void pw_trace_add_host(struct pw_trace_window *window, const struct pw_host_reco
     window->trace->counts.taken++;
 }
 
+struct pw_device_record pw_trace_device(enum pw_device_type type, int64_t start, int64_t end)
+{
+    return (struct pw_device_record){
+        .key = {0, start, 0},
+        .start = start,
+        .end = end,
+        .seq = -1,
+        .bytes = -1,
+        .count_in = -1,
+        .count_out = -1,
+        .launch = -1,
+        .thread = -1,
+        .device = -1,
+        .grid = {-1, -1, -1},
+        .block = {-1, -1, -1},
+        .registers = -1,
+        .shared_bytes = -1,
+        .src_device = -1,
+        .dst_device = -1,
+        .type = (uint8_t)type,
+    };
+}
+
 void pw_trace_add_device(struct pw_trace_window *window, const struct pw_device_record *record)
 {
     extend(window, record->start, record->end);

@@ -204,6 +204,9 @@ struct pw_trace_window {
 int pw_trace_window_create(struct pw_trace *trace, struct pw_trace_window *out);
 void pw_trace_window_destroy(struct pw_trace_window *window);
 
+/* Returns a record of this type and time, in which all else is not known. */
+struct pw_device_record pw_trace_device(enum pw_device_type type, int64_t start, int64_t end);
+
 /* For formats: add records to the window, or count an omitted event. Times are ns without
  * base_ns. */
 void pw_trace_add_host(struct pw_trace_window *window, const struct pw_host_record *record);
