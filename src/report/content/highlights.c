@@ -244,11 +244,10 @@ static int find_no_cpu(const struct pw_figures *f, struct pw_highlight *out)
     out->share = found.share;
     out->ns = pw_whole(out->share * (double)f->run_ns * (double)f->present);
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
-    add_share(&s,
-              f->is_silent ? "Ranks were ready to run but without a CPU for at least "
-                           : "In addition to waiting for each other, ranks were ready to run but "
-                             "without a CPU for at least ",
-              out->share, " of the time");
+    add_share(&s, "Ranks were ready to run but without a CPU for at least ", out->share,
+              " of the time");
+    if (!f->is_silent)
+        pw_sentence_add(&s, ", not counting waits for each other");
     if (found.worst_share >= out->share + STANDS_OUT) {
         out->rank = found.worst;
         out->of_rank = found.worst_share;
