@@ -6,6 +6,7 @@
  * while its guard lives. */
 #include "cli/cmd_launch.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -133,12 +134,18 @@ static int conclude_jobs(const struct pw_run *run, const char *name, const char 
     return seen;
 }
 
-/* Whether the command contains a `profwrap` itself, whose output directory is not known here. */
+/* Whether the command contains a `profwrap` itself, whose output directory is not known here: as an
+ * argument, or as a word of a shell's command, but not as a directory of a path. */
 static int has_profwrap(char *const *argv)
 {
+    static const char name[] = "profwrap";
     for (size_t i = 1; argv[i]; i++)
-        if (strstr(argv[i], "profwrap"))
-            return 1;
+        for (const char *at = strstr(argv[i], name); at; at = strstr(at + 1, name)) {
+            const char after = at[sizeof(name) - 1];
+            if ((at == argv[i] || !isalnum((unsigned char)at[-1])) &&
+                (!after || isspace((unsigned char)after)))
+                return 1;
+        }
     return 0;
 }
 

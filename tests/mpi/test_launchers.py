@@ -432,7 +432,9 @@ def nothing_with_a_rank():
     done = h.run(h.profwrap("-o", "out", "bin/accelerate", "launch", "--cpu", "x.py"), status=5)
     h.one_line(done, "accelerate started one process, without a rank", "--num_processes 4")
     static = h.program("hello_static")
-    done = under("srun", static, status=3)  # its own
+    os.mkdir("profwrap")  # as a clone may be named
+    program = shutil.copy(static, "profwrap/hello")
+    done = under("srun", program, status=3)  # its own
     h.one_line(done, "no process with a rank")
 
 
