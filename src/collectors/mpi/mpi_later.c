@@ -24,18 +24,11 @@
 #define EXPORT __attribute__((visibility("default")))
 #define C_WORD(p) uintptr_t PASS(p)
 
-#define PW_OP(...)
-#define MPI_FN(...)
-#define MPI_FN_4(Name, class, shape, factor, level, sent, received, CLASS, ...) \
-    MPI_LATER(Name, __VA_ARGS__)
-#define MPI_FN_4_C(Name, CLASS, ...) MPI_LATER(Name##_c, __VA_ARGS__)
-
 static struct {
 #define MPI_LATER(Name, ...)                             \
     int (*MPI_##Name)(EACH(C_WORD, COMMA, __VA_ARGS__)); \
     int (*PMPI_##Name)(EACH(C_WORD, COMMA, __VA_ARGS__));
-#include "core/mpi_functions.def"
-#undef MPI_LATER
+#include "collectors/mpi/mpi_later.def"
 } later;
 
 static void take(const struct pw_mpi_other *other, void *slot, const char *symbol)
@@ -44,19 +37,12 @@ static void take(const struct pw_mpi_other *other, void *slot, const char *symbo
     memcpy(slot, &function, sizeof(function));
 }
 
-#define PW_OP(...)
-#define MPI_FN(...)
-#define MPI_FN_4(Name, class, shape, factor, level, sent, received, CLASS, ...) \
-    MPI_LATER(Name, __VA_ARGS__)
-#define MPI_FN_4_C(Name, CLASS, ...) MPI_LATER(Name##_c, __VA_ARGS__)
-
 void pw_mpi_later_take(const struct pw_mpi_other *other)
 {
 #define MPI_LATER(Name, ...)                      \
     take(other, &later.MPI_##Name, "MPI_" #Name); \
     take(other, &later.PMPI_##Name, "PMPI_" #Name);
-#include "core/mpi_functions.def"
-#undef MPI_LATER
+#include "collectors/mpi/mpi_later.def"
 }
 
 /* Returns the wrapper of the other ABI, or else the library's own function. */
@@ -84,16 +70,10 @@ bool profwrap_mpi_has(const char *symbol)
         return later.Name ? later.Name(EACH(PASS, COMMA, __VA_ARGS__)) : MPI_ERR_OTHER; \
     }
 
-#define PW_OP(...)
-#define MPI_FN(...)
-#define MPI_FN_4(Name, class, shape, factor, level, sent, received, CLASS, ...) \
-    MPI_LATER(Name, __VA_ARGS__)
-#define MPI_FN_4_C(Name, CLASS, ...) MPI_LATER(Name##_c, __VA_ARGS__)
 #define MPI_LATER(Name, ...)          \
     FUNCTION(MPI_##Name, __VA_ARGS__) \
     FUNCTION(PMPI_##Name, __VA_ARGS__)
-#include "core/mpi_functions.def"
-#undef MPI_LATER
+#include "collectors/mpi/mpi_later.def"
 
 /* Lets libraries that are loaded later find the names. A program that an MPI library is linked to
  * needs none here: its references are bound already. */

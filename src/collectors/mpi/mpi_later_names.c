@@ -40,15 +40,9 @@
     }
 #endif
 
-#define PW_OP(...)
-#define MPI_FN(...)
-#define MPI_FN_4(Name, class, shape, factor, level, sent, received, CLASS, ...) \
-    MPI_LATER(Name, __VA_ARGS__)
-#define MPI_FN_4_C(Name, CLASS, ...) MPI_LATER(Name##_c, __VA_ARGS__)
 #define MPI_LATER(Name, ...)      \
     NAME(MPI_##Name, __VA_ARGS__) \
     NAME(PMPI_##Name, __VA_ARGS__)
-#include "core/mpi_functions.def"
-#undef MPI_LATER
+#include "collectors/mpi/mpi_later.def"
 
 #endif
