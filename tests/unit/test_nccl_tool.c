@@ -140,6 +140,22 @@ static void test_reported_launches(void **state)
     drop(&r);
 }
 
+/* The GPU's clock may be converted with an error: a known launch decides, not the kernel's start. */
+static void test_kernel_that_seems_to_start_before_its_call(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    call(b, 1, PW_OP_Allreduce, 1000, 0);
+    task(b, 1, 51, 1100, PW_NCCL_TASK_LAUNCHED);
+    call(b, 2, PW_OP_Allreduce, 2000, PW_NCCL_CALL_ALONE);
+    kernel(b, 0, 1105, 990, 1);
+    kernel(b, 1, 2005, 1990, 1);
+    struct rows r = close_bench(b, 2);
+    check_kernel(&r, 1, 0);
+    check_kernel(&r, 2, 1);
+    drop(&r);
+}
+
 /* Those of one plan share its kernel, also the one that is reported after it. */
 static void test_operations_of_one_plan_share_its_kernel(void **state)
 {
@@ -368,6 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_BENCH(test_reported_launches),
+        ON_BENCH(test_kernel_that_seems_to_start_before_its_call),
         ON_BENCH(test_operations_of_one_plan_share_its_kernel),
         ON_BENCH(test_launched_before),
         ON_BENCH(test_kernel_first),

@@ -212,11 +212,12 @@ static bool is_open(const struct pw_nccl_op *op)
 }
 
 /* Returns 2 when the kernel was launched in the time of the operation's launch, 1 when it may be
- * the operation's, else 0. */
+ * the operation's, else 0. The host's clock gives the launch; the kernel's start is converted from
+ * the GPU's clock, and may be a little too early. */
 static int fits(const struct pw_nccl_op *op, const struct pw_row_kernel *kernel)
 {
     const bool is_timed = kernel->launch >= 0;
-    if (!is_open(op) || kernel->start < op->call.start)
+    if (!is_open(op))
         return 0;
     if (op->is_alone) /* in a group the kernel is launched after all calls, so it may be of another
                        * one */
@@ -224,6 +225,8 @@ static int fits(const struct pw_nccl_op *op, const struct pw_row_kernel *kernel)
                     kernel->launch >= op->call.start && kernel->launch <= op->call.end);
     if (is_timed && op->has_task && op->is_launched)
         return 2 * (kernel->launch >= op->launch.start && kernel->launch <= op->launch.end);
+    if (kernel->start < op->call.start)
+        return 0;
     if (is_timed && kernel->thread >= 0 &&
         kernel->thread != (op->has_task ? op->task_thread : op->call_thread))
         return 0;

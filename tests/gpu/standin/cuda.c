@@ -59,6 +59,13 @@ EXPORT int64_t standin_cuda_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* A GPU begins some microseconds after the launch. */
+EXPORT int64_t standin_cuda_soonest(void)
+{
+    enum { LATENCY_NS = 2000 };
+    return standin_cuda_ns() + LATENCY_NS;
+}
+
 static void sleep_until(int64_t ns)
 {
     const struct timespec until = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
@@ -88,24 +95,23 @@ static struct reading read_clocks(void)
     return best;
 }
 
-static struct {
-    struct reading at;
-    double ticks_per_ns;
-} clocks;
+static double ticks_per_ns;
 
 static void compare_clocks(void)
 {
     enum { LONG_ENOUGH_NS = 20000000 };
     const struct reading first = read_clocks();
     sleep_until(first.ns + LONG_ENOUGH_NS);
-    clocks.at = read_clocks();
-    clocks.ticks_per_ns =
-        (double)(clocks.at.ticks - first.ticks) / (double)(clocks.at.ns - first.ns);
+    const struct reading last = read_clocks();
+    ticks_per_ns = (double)(last.ticks - first.ticks) / (double)(last.ns - first.ns);
 }
 
+/* By a new reading each time: the rate is too rough for times that are long after it was measured,
+ * above all where the machine is busy. */
 static uint64_t in_cupti(int64_t ns)
 {
-    return clocks.at.ticks + (uint64_t)(int64_t)((double)(ns - clocks.at.ns) * clocks.ticks_per_ns);
+    const struct reading now = read_clocks();
+    return now.ticks + (uint64_t)(int64_t)((double)(ns - now.ns) * ticks_per_ns);
 }
 
 /* ---- what CUPTI learns ---- */
@@ -138,9 +144,9 @@ static void ran(uint32_t correlation, uint64_t node, const char *name, int64_t s
 /* As long as the GPU needs for it, after what it has to do already. */
 static void queue(uint32_t correlation, uint64_t node, const char *name, uint64_t ns)
 {
-    const int64_t now = standin_cuda_ns();
+    const int64_t soonest = standin_cuda_soonest();
     pthread_mutex_lock(&lock);
-    const int64_t start = gpu.free_ns > now ? gpu.free_ns : now;
+    const int64_t start = gpu.free_ns > soonest ? gpu.free_ns : soonest;
     gpu.free_ns = start + (int64_t)ns;
     pthread_mutex_unlock(&lock);
     ran(correlation, node, name, start, start + (int64_t)ns);

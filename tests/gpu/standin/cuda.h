@@ -17,4 +17,7 @@ uint32_t standin_cuda_launch(const char *name);
 void standin_cuda_ran(uint32_t correlation, const char *name, int64_t start, int64_t end);
 int64_t standin_cuda_ns(void);
 
+/* When a kernel that is launched now starts on an idle GPU. */
+int64_t standin_cuda_soonest(void);
+
 #endif
