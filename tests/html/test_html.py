@@ -48,9 +48,10 @@ def first_screen_names_rank_phase_cost_and_advice():
     with b.chromium() as browser:
         b.visit(browser, b.page_of(folder, "page"))
         h.equal(b.text(browser, "#headline"), report["job"]["headline"], "the headline")
-        h.equal([one.text for one in b.find(browser, "#highlights li")],
-                [one["text"] for one in report["job"]["highlights"] if not one["in_headline"]],
-                "the highlights")
+        losses = report["job"]["losses"]
+        beside = [one["text"] for one in losses if not one["in_headline"]]
+        h.equal([one.text for one in b.find(browser, "#losses li")],
+                beside[:3 - sum(one["in_headline"] for one in losses)], "losses below the headline")
         tiles = b.find(browser, ".tile")
         for tile, wanted in zip(tiles, ["Rank 5", "in forward", " ms", report["advice"][0]["text"]],
                                 strict=True):

@@ -277,6 +277,84 @@ static void test_the_headline_begins_with_a_loss_of_all_ranks(void **state)
     pw_cluster_destroy(c);
 }
 
+static size_t find_losses(const struct pw_cluster *c, struct pw_loss found[PW_LOSSES])
+{
+    struct pw_figures *f;
+    assert_int_equal(pw_figures_create(c, &f), 0);
+    size_t n = pw_losses_find(f, found);
+    pw_figures_destroy(f);
+    return n;
+}
+
+/* 50 measured steps of 150 ms on 4 ranks. Rank 2 costs 600 ms (8 %), rank 1 only 60 ms (below 1 %),
+ * rank 3 150 ms (2 %); transfers take 40 ms of each step: 2 s. */
+static void test_kinds_of_losses_compete_by_gain(void **state)
+{
+    struct pw_loss found[PW_LOSSES];
+    const struct pw_loss *beside[PW_LOSSES_SHOWN];
+    struct pw_cluster *c = make_cluster(4, 52);
+    struct pw_row_c_straggler late[3] = {straggler(2), straggler(3), straggler(1)};
+    static const int64_t gains[3] = {600, 150, 60};
+    (void)state;
+    for (size_t i = 0; i < 4 * (size_t)52; i++) {
+        c->step_trace[i].comm_exposed_ns = 60 * MS;
+        c->step_trace[i].wait_ns = 20 * MS;
+    }
+    add_wait(c, 3, 1, 20);
+    c->stragglers = calloc(3, sizeof(*c->stragglers));
+    assert_non_null(c->stragglers);
+    for (size_t i = 0; i < 3; i++) {
+        late[i].gain_ns = gains[i] * MS;
+        c->stragglers[c->nstragglers++] = late[i];
+    }
+    size_t n = find_losses(c, found);
+    assert_int_equal(n, 3);
+    assert_string_equal(found[0].kind, "transfers");
+    assert_int_equal(found[0].gain_ns, 2000 * MS);
+    assert_int_equal(found[0].lost_ns, 8000 * MS); /* of 4 ranks */
+    assert_int_equal(found[0].is_headline, 0);
+    assert_string_equal(found[1].kind, "rank");
+    assert_int_equal(found[1].rank, 2);
+    assert_int_equal(found[1].gain_ns, 600 * MS);
+    assert_true(found[1].share > 0.0799 && found[1].share < 0.0801);
+    assert_int_equal(found[1].is_headline, 1);
+    assert_int_equal(found[2].rank, 3);
+    assert_has(found[2].text, "which cost the job 150 ms.");
+    assert_int_equal(pw_losses_beside(found, n, beside), 2);
+    assert_ptr_equal(beside[0], &found[0]);
+    assert_ptr_equal(beside[1], &found[2]);
+    char *text = text_of(c, "memory", 12), *json = json_of(c);
+    assert_has(text, "\nTransfers that no computation hides take 27 % of a step");
+    assert_has(text, "\nRank 3 ");
+    assert_has_not(text, "Rank 1 ");
+    assert_has(json, "\"losses\": [");
+    assert_has(json, "\"share_of\": \"steps\"");
+    free(text);
+    free(json);
+    c->stragglers[1].gain_ns = -1; /* not known: then what it lost is used */
+    c->stragglers[1].lost_ns = 1900 * MS;
+    assert_int_equal(find_losses(c, found), 3);
+    assert_int_equal(found[1].rank, 3);
+    assert_int_equal(found[1].gain_ns, -1);
+    pw_cluster_destroy(c);
+}
+
+/* Without evidence for a verdict, no rank is a loss. */
+static void test_no_rank_is_a_loss_when_the_verdict_is_unknown(void **state)
+{
+    struct pw_loss found[PW_LOSSES];
+    const struct pw_loss *beside[PW_LOSSES_SHOWN];
+    struct pw_cluster *c = one_step(4);
+    (void)state;
+    add_wait(c, 3, 45, 20);
+    size_t n = find_losses(c, found);
+    assert_int_equal(n, 1);
+    assert_string_equal(found[0].kind, "late_rank");
+    assert_int_equal(found[0].gain_ns, 45 * MS / 4);
+    assert_int_equal(pw_losses_beside(found, n, beside), 1);
+    pw_cluster_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +365,8 @@ int main(void)
         cmocka_unit_test(test_data_wait),
         cmocka_unit_test(test_data_wait_of_a_straggler),
         cmocka_unit_test(test_the_headline_begins_with_a_loss_of_all_ranks),
+        cmocka_unit_test(test_kinds_of_losses_compete_by_gain),
+        cmocka_unit_test(test_no_rank_is_a_loss_when_the_verdict_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

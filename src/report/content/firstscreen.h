@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/text.h"
 #include "report/figures/figures.h"
 
 enum { PW_HEADLINE_BYTES = 768 };
@@ -38,5 +39,39 @@ struct pw_highlight {
 /* Finds the highlights, largest share first. Returns how many. When the verdict names no other
  * loss, the first one is part of the headline. */
 size_t pw_highlights_find(const struct pw_figures *figures, struct pw_highlight out[PW_HIGHLIGHTS]);
+
+/* Losses of whatever kind: what the verdict names, highlights, further stragglers and work that
+ * differs by design. See docs/metrics.md, "Losses". */
+
+enum { PW_LOSS_RANKS = 5, PW_LOSSES = PW_HIGHLIGHTS + PW_LOSS_RANKS + 2, PW_LOSSES_SHOWN = 3 };
+
+struct pw_loss {
+    const char *kind;     /* "rank", "host", "imbalance", or the kind of a highlight */
+    int32_t rank;         /* the rank to blame, or with the largest part; -1: none */
+    char hostname[65];    /* of kinds rank and host; "": not known */
+    int64_t gain_ns;      /* wall time that the job would save at most; -1: not known */
+    int64_t lost_ns;      /* of rank and host: their excess; of highlights as there */
+    double share;         /* the number of the sentence; -1: not known */
+    const char *share_of; /* what it is a share of: "steps", "run", "gpus" or "replay" */
+    int is_headline;      /* 1: the headline has it */
+    char text[512];       /* one sentence */
+};
+
+/* Finds the losses, largest gain first; where the gain is not known, lost_ns is used. Returns how
+ * many. */
+size_t pw_losses_find(const struct pw_figures *figures, struct pw_loss out[PW_LOSSES]);
+
+/* The losses that stand below the headline: those with it are at most PW_LOSSES_SHOWN. Returns how
+ * many. */
+size_t pw_losses_beside(const struct pw_loss *losses, size_t n, const struct pw_loss *out[]);
+
+/* "Rank 3 on node-a held back 8 of 20 steps by 5 ms (20 %) in data, which cost the job 40 ms", or
+ * the same of its host; without a full stop. */
+void pw_straggler_say(const struct pw_figures *figures, const struct pw_row_c_straggler *row,
+                      struct pw_sentence *sentence);
+
+/* pw_imbalance_write() with what sharing the work out would save; without a full stop. */
+void pw_imbalance_say(const struct pw_figures *figures, const struct pw_row_c_imbalance *row,
+                      struct pw_sentence *sentence);
 
 #endif

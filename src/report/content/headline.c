@@ -48,34 +48,6 @@ static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
     pw_sentence_add(s, ".");
 }
 
-/* "held the job back for 1.2 s, in 0.8 to 2.7 s of the run". */
-static void write_stretch(const struct pw_figures *f, const struct pw_row_c_straggler *row,
-                          struct pw_sentence *s)
-{
-    char stretch[96];
-    add_ns(s, " held the job back for ", row->lost_ns);
-    if (row->part != PW_PART_ANY)
-        pw_sentence_add(s, ", %s", pw_words_stretch(f, row, stretch, sizeof(stretch)));
-    else
-        pw_sentence_add(s, ", in %s of the run",
-                        pw_words_stretch(f, row, stretch, sizeof(stretch)));
-}
-
-/* "held back 8 of 20 steps by 5 ms (20 %) in data". */
-static void write_steps(const struct pw_figures *f, const struct pw_row_c_straggler *row,
-                        struct pw_sentence *s)
-{
-    const char *phase = pw_words_phase(row->phase);
-    char steps[96];
-    pw_sentence_add(s, " held back %s by ", pw_words_steps(f, row, steps, sizeof(steps)));
-    add_ns(s, "", row->excess_ns);
-    if (row->slowdown >= 0)
-        add_percent(s, " (", row->slowdown, ")");
-    /* "outside any phase" is useful only when the program has phases. */
-    if (phase[0] && (row->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
-        pw_sentence_add(s, " %s", phase);
-}
-
 static size_t count_elsewhere(const struct pw_cluster *c, const struct pw_row_c_host *host)
 {
     size_t n = 0;
@@ -89,24 +61,8 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
 {
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
     const struct pw_row_c_host *host = pw_host_of_straggler(f->cluster, worst);
-    const char *cause = pw_cause_title(worst->cause);
-    const int64_t gain_ns = host && host->gain_ns > 0 ? host->gain_ns : worst->gain_ns;
     size_t more = host ? count_elsewhere(f->cluster, host) : f->cluster->nstragglers - 1;
-    if (host)
-        pw_sentence_add(s, "Host %.64s with %" PRId32 " of its %" PRId32 " ranks", host->hostname,
-                        host->slow_ranks, host->nranks);
-    else
-        pw_sentence_add(s, "Rank %" PRId32, worst->rank);
-    if (worst->hostname[0] && !host)
-        pw_sentence_add(s, " on %.64s", worst->hostname);
-    if (worst->kind == PW_STRAGGLER_STRETCH)
-        write_stretch(f, worst, s);
-    else
-        write_steps(f, worst, s);
-    if (cause[0])
-        pw_sentence_add(s, " (%s)", cause);
-    if (gain_ns > 0)
-        add_ns(s, ", which cost the job ", gain_ns);
+    pw_straggler_say(f, worst, s);
     if (more)
         pw_sentence_add(s, "; and %zu more rank%s%s", more, more == 1 ? "" : "s",
                         host ? " elsewhere" : "");
@@ -121,13 +77,7 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
 static void write_imbalance(const struct pw_figures *f, const struct pw_verdict *v,
                             struct pw_sentence *s)
 {
-    const struct pw_row_c_imbalance *row = v->imbalance;
-    const double all = (double)f->step_mean_ns * (double)f->measured;
-    pw_imbalance_write(row, s);
-    if (row->gain_ns > 0) {
-        add_ns(s, "; sharing it out evenly would save ", row->gain_ns);
-        add_percent(s, " (", (double)row->gain_ns / all, ")");
-    }
+    pw_imbalance_say(f, v->imbalance, s);
     pw_sentence_add(s, ".");
     if (!f->cluster->nstragglers)
         return;

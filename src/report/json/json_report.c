@@ -137,6 +137,31 @@ static json_t *make_highlights(const struct pw_figures *f)
     return pw_json_or_null(all, bad);
 }
 
+static json_t *make_losses(const struct pw_figures *f)
+{
+    struct pw_loss found[PW_LOSSES];
+    size_t n = pw_losses_find(f, found);
+    json_t *all = json_array();
+    int bad = !all;
+    for (size_t i = 0; i < n && !bad; i++) {
+        const struct pw_loss *one = &found[i];
+        json_t *row = json_object();
+        bad |= json_object_set_new(row, "kind", json_string(one->kind));
+        bad |= json_object_set_new(row, "gain_ns", pw_json_int(one->gain_ns));
+        bad |= json_object_set_new(row, "lost_ns", pw_json_int(one->lost_ns));
+        bad |= json_object_set_new(row, "share", pw_json_real(one->share));
+        bad |= json_object_set_new(row, "share_of", json_string(one->share_of));
+        bad |= json_object_set_new(row, "rank", pw_json_int(one->rank));
+        bad |= json_object_set_new(
+            row, "hostname",
+            one->hostname[0] ? pw_json_text(one->hostname, sizeof(one->hostname)) : json_null());
+        bad |= json_object_set_new(row, "text", pw_json_text(one->text, sizeof(one->text)));
+        bad |= json_object_set_new(row, "in_headline", json_boolean(one->is_headline));
+        bad |= json_array_append_new(all, row);
+    }
+    return pw_json_or_null(all, bad);
+}
+
 static json_t *make_job(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -150,6 +175,7 @@ static json_t *make_job(const struct pw_figures *f)
     int bad = json_object_set_new(job, "verdict", json_string(pw_verdict_name(verdict.kind)));
     bad |= json_object_set_new(job, "reason", reason ? json_string(reason) : json_null());
     bad |= json_object_set_new(job, "headline", pw_json_text(shown, sizeof(shown)));
+    bad |= json_object_set_new(job, "losses", make_losses(f));
     bad |= json_object_set_new(job, "highlights", make_highlights(f));
     bad |= json_object_set_new(job, "incomplete", pw_json_text(missing, sizeof(missing)));
     bad |= json_object_set_new(job, "command", pw_json_text(c->command, sizeof(c->command)));

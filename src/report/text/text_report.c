@@ -139,10 +139,11 @@ static int print_top(const struct pw_page *page)
     if (!err && text[0])
         err = pw_page_print(page, 0, 2, "Incomplete: %s. Figures cover only what was recorded.",
                             text);
-    struct pw_highlight highlights[PW_HIGHLIGHTS];
-    for (size_t i = 0, n = pw_highlights_find(page->figures, highlights); i < n && !err; i++)
-        if (!highlights[i].is_headline)
-            err = pw_page_print(page, 0, 2, "%s", highlights[i].text);
+    struct pw_loss losses[PW_LOSSES];
+    const struct pw_loss *beside[PW_LOSSES_SHOWN];
+    const size_t n = pw_losses_beside(losses, pw_losses_find(page->figures, losses), beside);
+    for (size_t i = 0; i < n && !err; i++)
+        err = pw_page_print(page, 0, 2, "%s", beside[i]->text);
     return err;
 }
 

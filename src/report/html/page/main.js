@@ -26,13 +26,18 @@ const main = document.getElementById("main");
 let shown = null, shownAddress = null;
 let turn = 0;
 
+/* The losses that stand below the headline: with it they are at most three. */
+function lossesBeside() {
+    const { losses } = report.job, beside = losses.filter((one) => !one.in_headline);
+    return beside.slice(0, beside.length < losses.length ? 2 : 3);
+}
+
 function renderFrame() {
     const job = report.job;
     document.title = `profwrap: ${job.headline}`;
     document.getElementById("headline").textContent = keepUnits(job.headline);
-    document.getElementById("highlights").append(
-        ...job.highlights.filter((one) => !one.in_headline).map((one) =>
-            element("li", {}, keepUnits(one.text))));
+    document.getElementById("losses").append(...lossesBeside().map((one) =>
+        element("li", {}, keepUnits(one.text))));
     document.getElementById("command").textContent = job.command || "";
     document.getElementById("command").title = job.command || "";
     const extent = [plural(job.ranks, "rank")];

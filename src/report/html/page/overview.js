@@ -19,10 +19,8 @@ function tile(parent, label, value, { words, link, isText }) {
     parent.append(made);
 }
 
-function costWords(worst) {
-    const all = report.job.restriction ? 0 : report.steps.mean_ns * report.steps.measured;
-    const ofAll = worst.gain_ns > 0 && all > worst.gain_ns
-        ? `${formatShare(worst.gain_ns / all)} of the time of all steps; ` : "";
+function costWords(worst, loss) {
+    const ofAll = isKnown(loss.share) ? `${formatShare(loss.share)} of the time of all steps; ` : "";
     const share = isKnown(worst.slowdown) ? ` (${formatShare(worst.slowdown)})` : "";
     if (worst.kind === "stretch")
         return worst.part === "any" ? `lost${share} in ${worst.steps_words} of the run`
@@ -53,9 +51,9 @@ function stragglerTiles(parent, worst) {
     tile(parent, "WHERE", whereWords(worst), {
         words: `cause: ${worst.cause_words || "not known"}`,
     });
-    const isGainKnown = isKnown(worst.gain_ns) && worst.gain_ns > 0;
-    tile(parent, isGainKnown ? "COST TO THE JOB" : "LOST BY IT",
-        formatNs(isGainKnown ? worst.gain_ns : worst.lost_ns), { words: costWords(worst) });
+    const loss = report.job.losses.find((one) => one.in_headline);
+    tile(parent, isKnown(loss.gain_ns) ? "COST TO THE JOB" : "LOST BY IT",
+        formatNs(loss.gain_ns ?? loss.lost_ns), { words: costWords(worst, loss) });
 }
 
 function evenTiles(parent) {

@@ -1,0 +1,263 @@
+/* Finds the losses, of whatever kind, and orders them by what the job would gain without them; see
+ * firstscreen.h. */
+#include "report/content/firstscreen.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/advice/findings.h"
+#include "core/limits.h"
+#include "core/text.h"
+#include "report/writing/page.h"
+#include "report/writing/words.h"
+
+#define LEAST 0.01 /* a loss beside the verdict's: least share of the steps, or of the run */
+
+static void add_ns(struct pw_sentence *s, const char *before, int64_t ns)
+{
+    char time[32];
+    pw_sentence_add(s, "%s%s", before, pw_text_ns(time, sizeof(time), ns));
+}
+
+static void add_percent(struct pw_sentence *s, const char *before, double share, const char *after)
+{
+    char percent[32];
+    pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
+}
+
+/* ---- sentences, which the headline uses, too ---- */
+
+/* "held the job back for 1.2 s, in 0.8 to 2.7 s of the run". */
+static void write_stretch(const struct pw_figures *f, const struct pw_row_c_straggler *row,
+                          struct pw_sentence *s)
+{
+    char stretch[96];
+    add_ns(s, " held the job back for ", row->lost_ns);
+    if (row->part != PW_PART_ANY)
+        pw_sentence_add(s, ", %s", pw_words_stretch(f, row, stretch, sizeof(stretch)));
+    else
+        pw_sentence_add(s, ", in %s of the run",
+                        pw_words_stretch(f, row, stretch, sizeof(stretch)));
+}
+
+/* "held back 8 of 20 steps by 5 ms (20 %) in data". */
+static void write_steps(const struct pw_figures *f, const struct pw_row_c_straggler *row,
+                        struct pw_sentence *s)
+{
+    const char *phase = pw_words_phase(row->phase);
+    char steps[96];
+    pw_sentence_add(s, " held back %s by ", pw_words_steps(f, row, steps, sizeof(steps)));
+    add_ns(s, "", row->excess_ns);
+    if (row->slowdown >= 0)
+        add_percent(s, " (", row->slowdown, ")");
+    /* "outside any phase" is useful only when the program has phases. */
+    if (phase[0] && (row->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
+        pw_sentence_add(s, " %s", phase);
+}
+
+/* What the job would save without the straggler, or without its host; -1: not known. */
+static int64_t gain_of(const struct pw_row_c_straggler *row, const struct pw_row_c_host *host)
+{
+    if (host && host->gain_ns > 0)
+        return host->gain_ns;
+    return row->gain_ns > 0 ? row->gain_ns : -1;
+}
+
+void pw_straggler_say(const struct pw_figures *f, const struct pw_row_c_straggler *row,
+                      struct pw_sentence *s)
+{
+    const struct pw_row_c_host *host = pw_host_of_straggler(f->cluster, row);
+    const char *cause = pw_cause_title(row->cause);
+    const int64_t gain_ns = gain_of(row, host);
+    if (host)
+        pw_sentence_add(s, "Host %.64s with %" PRId32 " of its %" PRId32 " ranks", host->hostname,
+                        host->slow_ranks, host->nranks);
+    else
+        pw_sentence_add(s, "Rank %" PRId32, row->rank);
+    if (row->hostname[0] && !host)
+        pw_sentence_add(s, " on %.64s", row->hostname);
+    if (row->kind == PW_STRAGGLER_STRETCH)
+        write_stretch(f, row, s);
+    else
+        write_steps(f, row, s);
+    if (cause[0])
+        pw_sentence_add(s, " (%s)", cause);
+    if (gain_ns > 0)
+        add_ns(s, ", which cost the job ", gain_ns);
+}
+
+/* Time of all measured steps, ns; 0: not known. */
+static double steps_ns(const struct pw_figures *f)
+{
+    return f->step_mean_ns > 0 ? (double)f->step_mean_ns * (double)f->measured : 0;
+}
+
+void pw_imbalance_say(const struct pw_figures *f, const struct pw_row_c_imbalance *row,
+                      struct pw_sentence *s)
+{
+    pw_imbalance_write(row, s);
+    if (row->gain_ns > 0) {
+        add_ns(s, "; sharing it out evenly would save ", row->gain_ns);
+        add_percent(s, " (", (double)row->gain_ns / steps_ns(f), ")");
+    }
+}
+
+/* ---- the losses ---- */
+
+struct list {
+    struct pw_loss *out;
+    size_t n;
+};
+
+/* What the order of the losses is by, ns. */
+static int64_t cost_of(const struct pw_loss *loss)
+{
+    return loss->gain_ns >= 0 ? loss->gain_ns : loss->lost_ns;
+}
+
+/* Adds a loss, behind those that cost as much or more. PW_LOSSES is the most that can be. */
+static void add_loss(struct list *list, const struct pw_loss *one)
+{
+    size_t at = list->n++;
+    for (; at > 0 && cost_of(&list->out[at - 1]) < cost_of(one); at--)
+        list->out[at] = list->out[at - 1];
+    list->out[at] = *one;
+}
+
+/* The gain as a share of the measured steps; -1: not known. */
+static double share_of_steps(const struct pw_figures *f, int64_t gain_ns)
+{
+    const double all = f->cluster->restricted_to[0] ? 0 : steps_ns(f);
+    return gain_ns > 0 && all > (double)gain_ns ? (double)gain_ns / all : -1;
+}
+
+/* Whether the straggler is on the host that an earlier row stands for. */
+static int is_told_with_host(const struct pw_cluster *c, size_t row)
+{
+    const struct pw_row_c_host *host = pw_host_of_straggler(c, &c->stragglers[row]);
+    for (size_t i = 0; host && i < row; i++)
+        if (pw_host_of_straggler(c, &c->stragglers[i]) == host)
+            return 1;
+    return 0;
+}
+
+static void add_straggler(const struct pw_figures *f, size_t row, int is_headline,
+                          struct list *list)
+{
+    const struct pw_row_c_straggler *from = &f->cluster->stragglers[row];
+    const struct pw_row_c_host *host = pw_host_of_straggler(f->cluster, from);
+    struct pw_loss one = {.kind = host ? "host" : "rank",
+                          .rank = host ? -1 : from->rank,
+                          .gain_ns = gain_of(from, host),
+                          .lost_ns = host ? host->lost_ns : from->lost_ns,
+                          .share_of = "steps",
+                          .is_headline = is_headline};
+    const double all = steps_ns(f) > 0 ? steps_ns(f) : (double)f->run_ns;
+    one.share = share_of_steps(f, one.gain_ns);
+    if (!is_headline && !((double)cost_of(&one) >= LEAST * all))
+        return;
+    snprintf(one.hostname, sizeof(one.hostname), "%.64s", host ? host->hostname : from->hostname);
+    struct pw_sentence s = pw_sentence_on(one.text, sizeof(one.text));
+    pw_straggler_say(f, from, &s);
+    pw_sentence_add(&s, ".");
+    add_loss(list, &one);
+}
+
+static void add_imbalance(const struct pw_figures *f, const struct pw_verdict *v, struct list *list)
+{
+    struct pw_loss one = {.kind = "imbalance",
+                          .rank = -1,
+                          .gain_ns = v->imbalance->gain_ns > 0 ? v->imbalance->gain_ns : -1,
+                          .lost_ns = pw_imbalance_cost(v->imbalance, f->measured),
+                          .share_of = "steps",
+                          .is_headline = v->kind == PW_VERDICT_IMBALANCE};
+    one.share = share_of_steps(f, one.gain_ns);
+    struct pw_sentence s = pw_sentence_on(one.text, sizeof(one.text));
+    pw_imbalance_say(f, v->imbalance, &s);
+    pw_sentence_add(&s, ".");
+    add_loss(list, &one);
+}
+
+/* The verdicts that begin with a sentence of their own: all ranks slower, or slow transfers. */
+static void add_verdict(const struct pw_figures *f, const struct pw_verdict *v, struct list *list)
+{
+    const struct pw_row_c_trend *trend = pw_trends_leading(f->cluster);
+    struct pw_loss one = {.rank = -1, .is_headline = 1};
+    struct pw_sentence s = pw_sentence_on(one.text, sizeof(one.text));
+    if (v->kind == PW_VERDICT_ALL_SLOWER) {
+        one.kind = "all_slower";
+        one.gain_ns = one.lost_ns = trend->cost_ns;
+        one.share = trend->share;
+        one.share_of = "run";
+        pw_trends_say(f->cluster, trend, &s);
+    } else {
+        one.kind = "slow_network";
+        one.gain_ns = one.lost_ns = v->network->gain_ns;
+        one.share = v->network->share;
+        one.share_of = "replay";
+        pw_network_say(v->network, &s);
+    }
+    pw_sentence_add(&s, ".");
+    add_loss(list, &one);
+}
+
+/* `ns` of a highlight is a sum over ranks, except where the job itself was longer by it. */
+static void add_highlight(const struct pw_figures *f, const struct pw_highlight *from,
+                          struct list *list)
+{
+    const struct kind {
+        const char *name, *share_of;
+        int64_t ranks; /* that `ns` is summed over */
+    } kinds[] = {
+        {"late_rank", f->measured ? "steps" : "run", f->present},
+        {"host_late", "gpus", (int64_t)f->cluster->ngpu_ranks},
+        {"data_wait", "steps", f->present},
+        {"no_cpu", "run", f->present},
+        {"transfers", "steps", f->present},
+        {"all_slower", "run", 1},
+        {"slow_network", "replay", 1},
+    };
+    const struct kind *kind = kinds;
+    while (strcmp(kind->name, from->kind) != 0)
+        kind++;
+    struct pw_loss one = {.kind = from->kind,
+                          .rank = from->rank,
+                          .gain_ns = from->ns / (kind->ranks > 0 ? kind->ranks : 1),
+                          .lost_ns = from->ns,
+                          .share = from->share,
+                          .share_of = kind->share_of,
+                          .is_headline = from->is_headline};
+    snprintf(one.text, sizeof(one.text), "%s", from->text);
+    add_loss(list, &one);
+}
+
+size_t pw_losses_find(const struct pw_figures *f, struct pw_loss out[PW_LOSSES])
+{
+    const struct pw_verdict v = pw_figures_advice(f).verdict;
+    struct list list = {out, 0};
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    for (size_t i = 0, n = pw_highlights_find(f, found); i < n; i++)
+        add_highlight(f, &found[i], &list);
+    if (v.kind == PW_VERDICT_ALL_SLOWER || v.kind == PW_VERDICT_NETWORK)
+        add_verdict(f, &v, &list);
+    if (v.kind == PW_VERDICT_UNKNOWN || v.kind == PW_VERDICT_SINGLE_RANK)
+        return list.n; /* the evidence about ranks is incomplete */
+    if (v.imbalance)
+        add_imbalance(f, &v, &list);
+    for (size_t i = 0; i < f->cluster->nstragglers && i < PW_LOSS_RANKS; i++)
+        if (!is_told_with_host(f->cluster, i))
+            add_straggler(f, i, i == 0 && v.kind == PW_VERDICT_HELD_BACK, &list);
+    return list.n;
+}
+
+size_t pw_losses_beside(const struct pw_loss *losses, size_t n, const struct pw_loss *out[])
+{
+    size_t shown = 0, most = PW_LOSSES_SHOWN;
+    for (size_t i = 0; i < n; i++)
+        most -= losses[i].is_headline != 0;
+    for (size_t i = 0; i < n && shown < most; i++)
+        if (!losses[i].is_headline)
+            out[shown++] = &losses[i];
+    return shown;
+}
