@@ -181,15 +181,15 @@ static void follow_trunk(struct pass *p, int has_device_queue)
     pw_rankfile_append(p->m->trace->file, PW_TABLE_metadata, &row);
 }
 
-/* The last operator that has a queue: the sizes at each batch are of this queue. */
+/* The last operator that has a queue: the sizes at each batch are of this queue. The operators of a
+ * damaged file may be in a circle. */
 static struct dataset_op *last_of_host(struct pass *p)
 {
-    for (struct dataset_op *op = find_operator(p, 0); op && op->is_trunk;
-         op = find_operator(p, op->child)) {
+    struct dataset_op *op = find_operator(p, 0);
+    for (size_t i = 0; i < p->noperators && op && op->is_trunk; i++) {
         if (op->nsizes)
             return op;
-        if (op->child == op->id)
-            break;
+        op = find_operator(p, op->child);
     }
     return NULL;
 }

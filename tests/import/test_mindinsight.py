@@ -279,6 +279,24 @@ def branches_of_the_pipeline_are_counted():
         {"Batch_1", "device queue"}
 
 
+@case
+def a_circle_in_the_pipeline_ends():
+    """Operators without queues that are each other's children; then one of them has a queue."""
+    for sizes in ("", "[1, 2]"):
+        directory = new()
+        written.write_steps(directory, 0)
+        written.write_queues(directory, 0)
+        path = os.path.join(directory, "minddata_pipeline_raw_0.csv")
+        with open(path) as file:
+            rows = list(csv.reader(file))
+        names, rows = rows[0], rows[1:3]
+        rows[1][names.index("children_id")] = "[0]"
+        rows[1][names.index("output_queue_size")] = sizes
+        written.write_rows(path, [names, *rows])
+        queues = {name for name, in rows_of(imported(directory)[0][0], "samples/queue", "queue")}
+        assert queues == {"Batch_1" if sizes else "host queue", "device queue"}, queues
+
+
 # ---- beside mindinsight ----
 
 @case
