@@ -73,16 +73,15 @@ int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recover
 static int recover_epochs(const char *dir, uint64_t clock_domain, struct pw_recovery *out,
                           char *epoch_dir, size_t size)
 {
-    const int last = pw_epochdir_last(dir);
     int err = 0;
     *out = (struct pw_recovery){0};
-    for (int epoch = 0; epoch <= last && !err; epoch++) {
+    for (int epoch = 0; epoch >= 0 && !err; epoch = pw_epochdir_next(dir, epoch)) {
         struct pw_recovery found;
         err = pw_epochdir_of(dir, epoch, epoch_dir, size);
         if (!err)
             err = pw_cli_recover_all(epoch_dir, clock_domain, &found);
         if (err == -ENOENT && epoch > 0) {
-            err = 0; /* the epochs need not all be there */
+            err = 0; /* it has been removed meanwhile */
             continue;
         }
         if (!err) {
@@ -97,9 +96,8 @@ static int recover_epochs(const char *dir, uint64_t clock_domain, struct pw_reco
 /* The bytes of the largest epoch: the recovery of a rank reads the files of one epoch at a time. */
 static uint64_t largest_epoch(const char *dir)
 {
-    const int last = pw_epochdir_last(dir);
     uint64_t most = 0;
-    for (int epoch = 0; epoch <= last; epoch++) {
+    for (int epoch = 0; epoch >= 0; epoch = pw_epochdir_next(dir, epoch)) {
         char epoch_dir[PATH_MAX];
         if (pw_epochdir_of(dir, epoch, epoch_dir, sizeof(epoch_dir)) == 0) {
             const uint64_t bytes = pw_readlimit_size(epoch_dir);

@@ -40,6 +40,20 @@ int pw_epochdir_last(const char *dir)
     return last;
 }
 
+int pw_epochdir_next(const char *dir, int epoch)
+{
+    DIR *stream = opendir(dir);
+    int next = -1;
+    for (struct dirent *entry; stream && (entry = readdir(stream));) {
+        const int found = number_of(entry->d_name);
+        if (found > epoch && (next < 0 || found < next))
+            next = found;
+    }
+    if (stream)
+        closedir(stream);
+    return next;
+}
+
 int pw_epochdir_split(const char *dir, char *job, size_t size, int *epoch)
 {
     char *path = realpath(dir, NULL);

@@ -13,6 +13,10 @@ int pw_epochdir_of(const char *dir, int epoch, char *out, size_t size);
  * cannot be read. */
 int pw_epochdir_last(const char *dir);
 
+/* Returns the number of the first epoch after `epoch` that has a directory in `dir`; -1: none. So a
+ * loop over epochs takes as long as there are directories, whatever numbers their names have. */
+int pw_epochdir_next(const char *dir, int epoch);
+
 /* Splits `dir` into the job's directory and the epoch: DIR itself is epoch 0, DIR/epoch-N is epoch
  * N. Returns 0, or -errno when there is no such directory. */
 int pw_epochdir_split(const char *dir, char *job, size_t size, int *epoch);

@@ -445,6 +445,18 @@ def recover_takes_all_epochs():
 
 
 @h.case
+def recover_takes_as_long_as_there_are_epochs():
+    """And not as long as their numbers are large: these differ by all that an int can hold."""
+    os.makedirs("job/epoch-3")
+    os.mkdir("job/epoch-2147483647")
+    shutil.copytree("job/epoch-3", "job/epoch-2147483648")  # no number of ours
+    with open("job/epoch-2147483647/rank-00000.journal", "wb") as file:
+        file.write(b"no journal")
+    done = h.run(h.profwrap("recover", "job"), status=1, timeout=60)
+    h.equal(done.stdout.decode(), "0 recovered, 0 still running, 1 failed\n", "the last epoch")
+
+
+@h.case
 def recover_tells_what_it_cannot():
     os.mkdir("bad")
     with open("bad/rank-00003.journal", "wb") as file:

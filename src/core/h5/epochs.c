@@ -340,14 +340,14 @@ int pw_epochs_read(const char *dir, struct pw_row_c_epoch **rows, size_t *n)
     if (pw_epochdir_split(dir, path, sizeof(path), &shown))
         return 0;
     const int last = pw_epochdir_last(path);
-    const int count = last < MOST ? last + 1 : MOST;
+    const int count = last < MOST ? last + 1 : MOST, first = last - count + 1;
     if (last == 0)
         return 0;
     struct job job = {calloc((size_t)count, sizeof(*job.rows)),
                       calloc((size_t)count, sizeof(*job.steps)), 0, ""};
     int err = job.rows && job.steps ? 0 : -ENOMEM;
-    for (int i = last + 1 - count; i <= last && !err; i++)
-        err = add_epoch(&job, path, i, shown);
+    for (int i = 0; i < count && !err; i++)
+        err = add_epoch(&job, path, first + i, shown);
     if (!err)
         pw_epochs_relate(job.rows, job.steps, job.n);
     for (size_t i = 0; i < job.n; i++)
