@@ -1,6 +1,7 @@
 """Checks that every header compiles alone, and when it is included twice. headers.py ROOT CC
 [FLAG...]"""
 
+import functools
 import glob
 import os
 import re
@@ -17,6 +18,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 VENDOR = re.compile(r"^(mpi\.h|cuda|cupti|nvml|nccl|nvtx3/|nvToolsExt)")
 
 
+@functools.lru_cache(None)
 def output(*command):
     try:
         return shlex.split(subprocess.run(command, capture_output=True, text=True).stdout)
@@ -47,7 +49,7 @@ def library_flags(seen, target):
     with_mpi = "mpi.h" in seen
     flags = mpi_flags(target) if with_mpi else []
     if any(name.startswith("hdf5") or name.startswith("H5") for name in seen):
-        flags += output("pkg-config", "--cflags", "hdf5-openmpi" if with_mpi else "hdf5-serial")
+        flags = flags + output("pkg-config", "--cflags", "hdf5-openmpi" if with_mpi else "hdf5-serial")
     return ["-isystem" + f[2:] if f.startswith("-I") else f for f in flags]
 
 
