@@ -114,6 +114,8 @@ def skew_is_no_straggler():
     that much; on a busy machine, in at most 2 of 6 runs."""
     alarms = 0
     for attempt in range(6):
+        if alarms + 6 - attempt <= 2:  # the rest cannot change the result
+            break
         report = run(["", "5000000:0:0"], [], [h.place("TRAIN"), "--steps", 60, "--pace", 15])
         error = report["clock"]["error_max_ns"]
         h.check(error is not None and error < 2500000, "clock error", error)

@@ -140,7 +140,8 @@ static void test_reported_launches(void **state)
     drop(&r);
 }
 
-/* The GPU's clock may be converted with an error: a known launch decides, not the kernel's start. */
+/* The GPU's clock may be converted with an error: a known launch decides, not the kernel's start.
+ */
 static void test_kernel_that_seems_to_start_before_its_call(void **state)
 {
     struct bench *b = *state;
