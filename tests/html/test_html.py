@@ -52,6 +52,11 @@ def first_screen_names_rank_phase_cost_and_advice():
         beside = [one["text"] for one in losses if not one["in_headline"]]
         h.equal([one.text for one in b.find(browser, "#losses li")],
                 beside[:3 - sum(one["in_headline"] for one in losses)], "losses below the headline")
+        basis = report["job"]["basis"]
+        h.equal([(one.get_attribute("class"), one.find_element("css selector", "span").text)
+                 for one in b.find(browser, "#basis li")],
+                [(one["mark"], one["text"]) for one in basis], "what the verdict rests on")
+        h.equal([one["mark"] for one in basis], ["seen", "seen", "unknown", "seen", "seen"], "marks")
         tiles = b.find(browser, ".tile")
         for tile, wanted in zip(tiles, ["Rank 5", "in forward", " ms", report["advice"][0]["text"]],
                                 strict=True):

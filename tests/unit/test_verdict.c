@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/compare/compare.h"
+#include "report/content/firstscreen.h"
 #include "report/figures/figures.h"
 #include "report/report.h"
 #include "test_report_make.h"
@@ -466,10 +467,66 @@ static void test_comparison_with_one_rank(void **state)
     pw_cluster_destroy(b);
 }
 
+static void assert_basis(const struct pw_cluster *c, const char *wanted)
+{
+    struct pw_figures *figures;
+    char line[PW_HEADLINE_BYTES];
+    assert_int_equal(pw_figures_create(c, &figures), 0);
+    pw_basis_write(figures, line, sizeof(line));
+    assert_string_equal(line, wanted);
+    pw_figures_destroy(figures);
+}
+
+/* Only what was seen is marked as seen. */
+static void test_what_the_verdict_rests_on(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(2, 52);
+    c->steps_inferred = 0;
+    c->clock_error_max_ns = -1;
+    c->ranks[1].clock_error_ns = -1;
+    assert_basis(c,
+                 "? collectives not known; ✓ steps marked by the program; ? load of the hosts not "
+                 "known; ✓ all 2 ranks; ? clock error not known");
+    c->ranks[1].clock_error_ns = 0;
+    c->clock_error_max_ns = 3 * MS;
+    c->collective_stats = calloc(2, sizeof(*c->collective_stats));
+    assert_non_null(c->collective_stats);
+    c->ncollective_stats = 2;
+    c->collective_stats[0].count = 1;
+    c->collective_stats[1].count = 40;
+    c->collective_stats[1].source = PW_SOURCE_NCCL;
+    add_parts(c);
+    for (size_t i = 0; i < (size_t)2 * PW_PART_END; i++)
+        c->part_trace[i].ready_ns = 0;
+    c->steps_inferred = 1;
+    assert_basis(c, "✓ collectives seen: MPI 1, NCCL 40; ! steps inferred from repeated calls; ✓ "
+                    "hosts not overloaded; ✓ all 2 ranks; ✓ clock error up to 3.0 ms");
+    for (size_t i = 0; i < (size_t)2 * PW_PART_END; i++) {
+        c->part_trace[i].ready_ns = c->part_trace[i].total_ns;
+        c->part_trace[i].wait_ns = 0;
+    }
+    c->clock_error_max_ns = 16 * MS; /* of steps of 150 ms */
+    c->ranks[0].dropped_events = 7;
+    assert_basis(c, "✓ collectives seen: MPI 1, NCCL 40; ! steps inferred from repeated calls; ! "
+                    "hosts overloaded: ranks without a CPU for 100 %; ! 7 events dropped; ! clock "
+                    "error up to 16.0 ms, too much to compare ranks");
+    add_note(c, -1, "no_communication", 2);
+    c->ranks[1].present = 0;
+    char *text = text_of(c, "memory", 12), *json = json_of(c);
+    assert_has(text, "\nRests on: ✗ no communication seen; ! steps inferred");
+    assert_has(text, "✗ 1 of 2 ranks");
+    assert_has(json, "\"mark\": \"missing\"");
+    free(text);
+    free(json);
+    pw_cluster_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_evidence),
+        cmocka_unit_test(test_what_the_verdict_rests_on),
         cmocka_unit_test(test_one_rank),
         cmocka_unit_test(test_unrecorded_mpi_is_said_first),
         cmocka_unit_test(test_a_straggler_leads),

@@ -74,4 +74,31 @@ void pw_straggler_say(const struct pw_figures *figures, const struct pw_row_c_st
 void pw_imbalance_say(const struct pw_figures *figures, const struct pw_row_c_imbalance *row,
                       struct pw_sentence *sentence);
 
+/* What the verdict rests on: communication, steps, hosts, ranks and clocks. See docs/metrics.md,
+ * "What the verdict rests on". */
+
+enum { PW_BASES = 5 };
+
+enum pw_mark {
+    PW_MARK_SEEN,    /* in order, and a table says so */
+    PW_MARK_PARTLY,  /* known, but incomplete, inferred or bad */
+    PW_MARK_MISSING, /* known to be missing */
+    PW_MARK_UNKNOWN, /* nothing is known about it */
+};
+
+struct pw_basis {
+    const char *what; /* "communication", "steps", "hosts", "ranks" or "clocks" */
+    enum pw_mark mark;
+    char text[160];
+};
+
+/* Returns how many; a job of one rank has no communication and no clocks. */
+size_t pw_basis_find(const struct pw_figures *figures, struct pw_basis out[PW_BASES]);
+
+/* The name of a mark in report.json. */
+const char *pw_mark_name(enum pw_mark mark);
+
+/* Writes all in one line: "✓ collectives seen: MPI 300; ! steps inferred …". */
+void pw_basis_write(const struct pw_figures *figures, char *out, size_t size);
+
 #endif

@@ -162,6 +162,19 @@ static json_t *make_losses(const struct pw_figures *f)
     return pw_json_or_null(all, bad);
 }
 
+static json_t *make_basis(const struct pw_figures *f)
+{
+    struct pw_basis found[PW_BASES];
+    size_t n = pw_basis_find(f, found);
+    json_t *all = json_array();
+    int bad = !all;
+    for (size_t i = 0; i < n && !bad; i++)
+        bad = json_array_append_new(all,
+                                    json_pack("{s:s, s:s, s:s}", "what", found[i].what, "mark",
+                                              pw_mark_name(found[i].mark), "text", found[i].text));
+    return pw_json_or_null(all, bad);
+}
+
 static json_t *make_job(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -177,6 +190,7 @@ static json_t *make_job(const struct pw_figures *f)
     bad |= json_object_set_new(job, "headline", pw_json_text(shown, sizeof(shown)));
     bad |= json_object_set_new(job, "losses", make_losses(f));
     bad |= json_object_set_new(job, "highlights", make_highlights(f));
+    bad |= json_object_set_new(job, "basis", make_basis(f));
     bad |= json_object_set_new(job, "incomplete", pw_json_text(missing, sizeof(missing)));
     bad |= json_object_set_new(job, "command", pw_json_text(c->command, sizeof(c->command)));
     bad |= json_object_set_new(job, "job_id", pw_json_text(c->job_id, sizeof(c->job_id)));

@@ -144,6 +144,9 @@ static int print_top(const struct pw_page *page)
     const size_t n = pw_losses_beside(losses, pw_losses_find(page->figures, losses), beside);
     for (size_t i = 0; i < n && !err; i++)
         err = pw_page_print(page, 0, 2, "%s", beside[i]->text);
+    pw_basis_write(page->figures, text, sizeof(text));
+    if (!err)
+        err = pw_page_print(page, 0, 2, "Rests on: %s.", text);
     return err;
 }
 

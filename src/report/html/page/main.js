@@ -32,12 +32,22 @@ function lossesBeside() {
     return beside.slice(0, beside.length < losses.length ? 2 : 3);
 }
 
+const marks = { seen: "\u2713", partly: "!", missing: "\u2717", unknown: "?" };
+
+/* One line: what the verdict rests on. */
+function basisItems() {
+    return report.job.basis.map(({ mark, text }) => element("li", { class: mark },
+        element("b", { title: mark, role: "img", "aria-label": mark }, marks[mark]),
+        element("span", {}, keepUnits(text))));
+}
+
 function renderFrame() {
     const job = report.job;
     document.title = `profwrap: ${job.headline}`;
     document.getElementById("headline").textContent = keepUnits(job.headline);
     document.getElementById("losses").append(...lossesBeside().map((one) =>
         element("li", {}, keepUnits(one.text))));
+    document.getElementById("basis").append(...basisItems());
     document.getElementById("command").textContent = job.command || "";
     document.getElementById("command").title = job.command || "";
     const extent = [plural(job.ranks, "rank")];
