@@ -41,6 +41,35 @@ def report_is_one_file_without_requests():
         b.check_quiet(browser, "stragglers")
 
 
+def shown_ns(ns):
+    if ns < 1000:
+        return f"{ns} ns"
+    value, unit = (ns / 1e3, "us") if ns < 999.5e3 else (ns / 1e6, "ms")
+    return f"{value:.{1 if value < 99.95 else 0}f} {unit}"
+
+
+def check_step_bars(browser, report):
+    """The bars of a step have the numbers of the report, and their parts add up to the step."""
+    browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+    table = {row[0]: row[1:] for row in b.rows(browser, "Where a step goes")}
+    ranks = report["step_trace"]["per_rank"]
+    most, least = (choose(ranks, key=lambda row: row["own_ns"]) for choose in (max, min))
+    wanted = {"mean of 8 ranks": {**report["step_trace"]["mean"],
+                                  "phases": report["step_trace"]["phase_mean"]},
+              f"slowest: rank {most['rank']}": most, f"fastest: rank {least['rank']}": least}
+    h.equal(set(table), set(wanted), "bars")
+    for name, row in wanted.items():
+        parts = [row["phases"][phase] for phase in ("data_ns", "forward_ns", "backward_ns",
+                                                    "allreduce_ns", "optimizer_ns", "other_ns")]
+        parts = [ns for ns in parts if ns > 0] + [row["wait_ns"]]
+        h.check(abs(sum(parts) - row["total_ns"]) < 10, "the parts of", name, "are", sum(parts), "of",
+                row["total_ns"])
+        h.equal(table[name], [shown_ns(ns) for ns in
+                              [row["total_ns"], *parts, row["comm_exposed_ns"]]], name)
+    labels = [one.text for one in b.find(browser, "section g.row > text")]
+    h.check(shown_ns(most["total_ns"]) in labels, "the bar of the slowest is not labelled:", labels)
+
+
 @h.case
 def first_screen_names_rank_phase_cost_and_advice():
     folder = b.run("data8")
@@ -57,6 +86,7 @@ def first_screen_names_rank_phase_cost_and_advice():
                  for one in b.find(browser, "#basis li")],
                 [(one["mark"], one["text"]) for one in basis], "what the verdict rests on")
         h.equal([one["mark"] for one in basis], ["seen", "seen", "unknown", "seen", "seen"], "marks")
+        check_step_bars(browser, report)
         tiles = b.find(browser, ".tile")
         for tile, wanted in zip(tiles, ["Rank 5", "in forward", " ms", report["advice"][0]["text"]],
                                 strict=True):

@@ -231,8 +231,8 @@ function stackChart(parent, { layers, line, pointed, marks, windows, ...rest }) 
     return frame;
 }
 
-/* Horizontal bars with names. Rows are {name, href, parts: [{value, colour, isHatched, words}]}; a
- * name may be a link. */
+/* Horizontal bars with names. Rows are {name, href, total, parts: [{value, colour, isHatched, words}]};
+ * a name may be a link; without `total`, the bar is labelled with the sum of its parts. */
 function barChart(parent, { label, rows, format, keys }) {
     const width = Math.max(parent.clientWidth - 30, 260), left = Math.min(330, width * 0.36);
     const bar = 24, svg = d3.select(parent).append("svg")
@@ -260,6 +260,7 @@ function barChart(parent, { label, rows, format, keys }) {
                 .attr("stroke-width", 0.5).append("title").text(part.words);
             from = to;
         }
-        d3.select(this).append("text").attr("x", x(from) + 6).attr("y", 16).text(format(totals[i]));
+        d3.select(this).append("text").attr("x", x(from) + 6).attr("y", 16)
+            .text(format(isKnown(row.total) ? row.total : totals[i]));
     });
 }

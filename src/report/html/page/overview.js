@@ -267,6 +267,56 @@ function flopsTable(parent) {
         "same steps at their peak, without sparsity.");
 }
 
+/* The rows of the bars of a step: the mean, and the ranks with the most and the least own time. */
+function stepBarRows() {
+    const { ranks, mean } = report, own = ranks.own_ns;
+    const known = d3.range(own.length).filter((row) => isKnown(own[row]));
+    const of = (row) => (field) => (row < 0 ? mean[field] : ranks[field][row]);
+    const rows = [{ name: `mean of ${plural(known.length, "rank")}`, of: of(-1) }];
+    if (known.length < 2)
+        return known.length ? rows : [];
+    const most = d3.greatest(known, (row) => own[row]), least = d3.least(known, (row) => own[row]);
+    for (const [words, row] of [["slowest", most], ["fastest", least]])
+        rows.push({ name: `${words}: rank ${ranks.rank[row]}`, of: of(row), rank: ranks.rank[row],
+            href: `#stragglers/rank/${ranks.rank[row]}` });
+    return rows;
+}
+
+/* Where a step goes. The parts are those of the pages Steps and Stragglers; communication that
+ * nothing hides is drawn below each bar, because it may be inside any of the parts. */
+function stepBars(parent) {
+    const rows = stepBarRows();
+    if (!rows.length)
+        return;
+    const box = panel(parent, "Where a step goes"), { ranks } = report;
+    const shown = phases.map((phase, i) => ({ ...phase, colour: phaseColour(i),
+        isHatched: phase.plane === "wait" })).filter(({ field }) => d3.max(ranks[field]) > 0);
+    const exposed = { field: "comm_exposed_ns", name: "in communication that nothing hides",
+        colour: "var(--accent)" };
+    const isExposed = rows.some((row) => row.of(exposed.field) > 0);
+    const part = (row, layer) => ({ value: row.of(layer.field), colour: layer.colour,
+        isHatched: layer.isHatched, words: `${layer.name}: ${formatNs(row.of(layer.field))}` });
+    barChart(box, {
+        label: "Where a step goes: own work by phase and waiting, of the mean, the slowest and the " +
+            "fastest rank; the table has the numbers",
+        keys: isExposed ? [...shown, exposed] : shown, format: formatNs,
+        rows: rows.flatMap((row) => [{ name: row.name, href: row.href, total: row.of("total_ns"),
+            parts: shown.map((layer) => part(row, layer)) },
+        isExposed ? { name: "of it communication", total: row.of(exposed.field),
+            parts: [part(row, exposed)] } : null].filter(Boolean)),
+    });
+    tableBehind(box, "Where a step goes, as a table", {
+        caption: `Means of ${plural(report.steps.measured, "measured step")}`, rows,
+        columns: [
+            { title: "of", kind: "text", value: (row) => row.name },
+            ...[{ field: "total_ns", name: "step" }, ...shown, exposed].map(({ field, name }) => ({
+                title: name, kind: "ns", value: (row) => row.of(field) })),
+        ],
+    });
+    note(box, "Own work of a phase is without waiting for other ranks. Communication that nothing " +
+        "hides includes the waiting, and is part of the phases in which it happened.");
+}
+
 function renderOverview(box) {
     const tiles = element("div", { class: "tiles" });
     box.append(element("h2", { class: "skip" }, "Overview"), tiles);
@@ -285,6 +335,7 @@ function renderOverview(box) {
     else
         note(panel(pair, "Time of each step"), "No steps are known: see 'What to do'.");
     efficiencyTree(pair);
+    stepBars(box);
     panel(box, "What to do", adviceList(report.advice));
     if (report.flops)
         flopsTable(panel(box, "FLOP/s and MFU"));
