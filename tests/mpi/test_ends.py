@@ -4,6 +4,7 @@ in the rank's file, and the file says how the program ended."""
 import errno
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -418,6 +419,47 @@ def recovered_from_a_copy():
     h.check(0 < least <= count(), "calls", least, "of", count())
     h.check(most <= least + 1, least, most)
     h.equal(int(attributes["complete"]), 2, "complete")
+
+
+def with_descriptors(number, command, env=None):
+    """Runs the command with at most this number of open files. Returns what it printed and its status."""
+    done = h.run(command, status=None, env=env,
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (number, number)))
+    return done.stdout, done.returncode, done.stderr.decode(errors="replace")
+
+
+@h.case
+def runs_with_few_descriptors():
+    """The program has its own output and status also where profwrap cannot open what it needs, and one
+    that cannot be executed is said to be so. The loader needs the fourth descriptor."""
+    for number in range(4, 10):
+        profiled = h.profwrap("-o", f"out{number}", "--no-merge")
+        found = with_descriptors(number, [*profiled, "/bin/sh", "-c", "echo here; exit 3"])
+        h.equal(found[:2], (b"here\n", 3), f"with {number} descriptors, saying {found[2]}")
+    with open("script", "w") as file:
+        file.write("#!/no/interpreter\n")
+    os.chmod("script", 0o755)
+    for number in (4, 40):
+        done = with_descriptors(number, h.profwrap("-o", f"none{number}", "--no-merge", "./script"))
+        h.equal(done[1], 127, f"status with {number} descriptors")
+        h.check("profwrap: cannot run ./script: No such file" in done[2], done[2])
+
+
+@h.case
+def a_rank_with_few_descriptors_is_of_its_job():
+    """Without a number of the job, a rank looks whether the others run. It takes them for ranks of its job
+    when it cannot look."""
+    job = {"WORLD_SIZE": "2", "LOCAL_RANK": "0"}
+    for number in range(4, 10):
+        out = f"out{number}"
+        other = subprocess.Popen(h.profwrap("-o", out, "--no-merge", "/bin/sh", "-c", "echo up; read line"),
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 env=h.environment(**job, RANK="0"))
+        h.equal(other.stdout.readline(), b"up\n", "the other rank")
+        found = with_descriptors(number, h.profwrap("-o", out, "--no-merge", "/bin/sh", "-c", "exit 3"),
+                                 env={**job, "RANK": "1"})
+        other.communicate(b"\n", timeout=h.PATIENCE_S)
+        h.equal(found[1], 3, f"status with {number} descriptors, saying {found[2]}")
 
 
 @h.case

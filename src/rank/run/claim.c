@@ -53,12 +53,15 @@ static int read_claim(const char *dir, const char *name, struct claim *out)
                : -EINVAL;
 }
 
-/* Whether the process, which is on this host, runs. */
+/* Whether the process, which is on this host, runs, or may run, as when there is no descriptor to
+ * look. */
 static int is_alive(const struct claim *claim)
 {
     struct pw_process_stat stat;
-    return pw_process_stat(claim->pid, &stat) == 0 && stat.start == claim->start &&
-           !pw_process_is_over(&stat);
+    const int err = pw_process_stat(claim->pid, &stat);
+    if (err)
+        return err != -ENOENT && err != -ESRCH;
+    return stat.start == claim->start && !pw_process_is_over(&stat);
 }
 
 /* Whether a rank that starts at `now_s` may belong to the same job as the rank in `claim`. */

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/log.h"
+
 struct pw_lifeline *pw_lifeline_create(void)
 {
     void *page = mmap(NULL, sizeof(struct pw_lifeline), PROT_READ | PROT_WRITE,
@@ -147,17 +149,27 @@ __attribute__((noreturn)) static void be_program(const struct pw_launch *launch,
 {
     int err = pw_launch_become(launch, path);
     if (write(report, &err, sizeof(err)) < 0)
-        _exit(126);
-    _exit(127);
+        pw_error("cannot run %s: %s", path, strerror(-err));
+    _exit(err == -ENOENT ? 127 : 126);
+}
+
+/* Waits until the program is executed. Returns 0, or -errno when it cannot be. Without a descriptor
+ * for the report, it is taken for executed, and its process says itself when it cannot be. */
+static int read_report(int report)
+{
+    int failure = 0;
+    while (read(report, &failure, sizeof(failure)) < 0 && errno == EINTR)
+        ;
+    return failure;
 }
 
 pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
 {
     struct pw_lifeline *lifeline = launch->lifeline;
-    int report[2];
+    int report[2] = {-1, -1};
     if (is_guard_gone(lifeline))
         return -ESRCH;
-    if (pipe2(report, O_CLOEXEC))
+    if (pipe2(report, O_CLOEXEC) && errno != EMFILE && errno != ENFILE)
         return -errno;
     atomic_store(&lifeline->program_pid, 0);
     atomic_store(&lifeline->has_ended, PW_NOT_ENDED);
@@ -171,11 +183,9 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
     int err = pid < 0 ? -errno : 0;
     sigprocmask(SIG_SETMASK, &before, NULL);
     close(report[1]);
-    int failure = 0;
     if (lifeline->guard_pid && getpid() != lifeline->guard_pid)
         pw_launch_leave_session();
-    while (!err && read(report[0], &failure, sizeof(failure)) < 0 && errno == EINTR)
-        ;
+    const int failure = err ? 0 : read_report(report[0]);
     close(report[0]);
     if (failure) {
         atomic_store(&lifeline->program_pid, 0);
