@@ -451,7 +451,7 @@ static int merge_job(struct pw_job *job, const char *dir, const char *output,
     if (err == -EIO && job->procs.process == 0)
         pw_error("cannot continue the interrupted merge; remove %s.matched-*", output);
     else if (err && job->procs.process == 0)
-        pw_error("cannot merge: %s", pw_readlimit_error(-ENOMEM));
+        pw_error("cannot merge: %s", pw_readlimit_error(err));
     err = err ? err : write_file(&m);
     merge_fini(&m);
     return err;

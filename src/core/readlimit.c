@@ -67,8 +67,9 @@ uint64_t pw_readlimit_size(const char *path)
 const char *pw_readlimit_error(int err)
 {
     static char text[160];
+    const rlim_t unreachable = (rlim_t)1 << 48; /* more than any machine has: not the cause */
     struct rlimit limit;
-    if (err != -ENOMEM || getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur == RLIM_INFINITY)
+    if (err != -ENOMEM || getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur >= unreachable)
         return strerror(-err);
     snprintf(text, sizeof(text), "it takes more than %llu MiB of memory, %s",
              (unsigned long long)limit.rlim_cur >> 20,

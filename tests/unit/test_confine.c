@@ -273,6 +273,14 @@ static int take_more_memory(const char *path)
     return 0;
 }
 
+/* A limit that no machine can reach is not why memory is short. */
+static int reach_no_limit(const char *path)
+{
+    (void)path;
+    HOLD(strcmp(pw_readlimit_error(-ENOMEM), strerror(ENOMEM)) == 0);
+    return 0;
+}
+
 static void test_memory(void **state)
 {
     (void)state;
@@ -283,6 +291,8 @@ static void test_memory(void **state)
     assert_int_equal(in_child(take_memory, NULL, 0), 0);
     setenv("PROFWRAP_READ_MEMORY", "2G", 1);
     assert_int_equal(in_child(take_more_memory, NULL, 0), 0);
+    setenv("PROFWRAP_READ_MEMORY", "1000000G", 1);
+    assert_int_equal(in_child(reach_no_limit, NULL, 0), 0);
     unsetenv("PROFWRAP_READ_MEMORY");
 }
 
