@@ -8,6 +8,8 @@ import sys
 
 import harness as h
 
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+
 
 def install(prefix):
     h.run([h.place("CMAKE"), "--install", h.place("BUILD"), "--prefix", prefix])
@@ -54,6 +56,14 @@ def a_path_with_a_space_is_said():
     done = h.run([*command, "exit", "3"], 3)
     h.equal(len(h.lines(done.stderr)), 1, f"lines said: {h.lines(done.stderr)}")
     h.check(b"unprofiled" in done.stderr, done.stderr)
+
+
+@h.case
+def a_build_in_a_path_with_a_space_is_refused():
+    """Before anything is looked for: what would be missing is not the cause."""
+    done = h.run([h.place("CMAKE"), "-S", ROOT, "-B", "a b"], 1)
+    h.check(b"LD_PRELOAD cannot hold a path with a space" in b" ".join(done.stderr.split()), done.stderr)
+    h.check(b"HDF5" not in done.stderr, done.stderr)
 
 
 @h.case
