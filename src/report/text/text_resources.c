@@ -143,7 +143,7 @@ int pw_section_data_pipeline(const struct pw_page *page)
             page, 2, 2,
             "Not known: no queue was sampled. profwrap_queue() records how full a queue is%s.",
             pw_figures_advice(page->figures).is_training
-                ? "; for PyTorch's DataLoader profwrap.watch() does"
+                ? "; that of PyTorch's DataLoader is recorded when it has workers"
                 : "");
     struct pw_grid grid;
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));

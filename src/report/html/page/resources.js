@@ -160,7 +160,7 @@ function renderData(box, [rank]) {
     const data = report.data_pipeline;
     if (!data) {
         note(box, "Not known: no queue was sampled. profwrap_queue() records how full a queue is; " +
-            "for PyTorch's DataLoader profwrap.watch() does.");
+            "that of PyTorch's DataLoader is recorded when it has workers.");
         return;
     }
     adviceAbout(box, ["data_processing_slow", "data_transfer_slow", "data_wait", "data_starvation",
