@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -173,15 +175,40 @@ static int refuses_root(void)
            !(getenv("OMPI_ALLOW_RUN_AS_ROOT") && getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
 }
 
-static int run_merge(const char *dir, int processes, const struct pw_options *options)
+static int run_processes(const char *dir, int processes, const struct pw_options *options)
 {
     pid_t pid = fork();
     if (pid == 0)
-        become_merge(dir, refuses_root() ? 1 : processes, options);
+        become_merge(dir, processes, options);
     int status = 0;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+/* Merges under mpirun where that is possible, else in one process. The merge writes into a file in
+ * memory when it has started. When it has not, mpirun has failed: it may not find a place for its
+ * files, or a part of MPI. */
+static int run_merge(const char *dir, int processes, const struct pw_options *options)
+{
+    char path[64];
+    struct stat started = {.st_size = 0};
+    if (processes == 1 || refuses_root())
+        return run_processes(dir, 1, options);
+    const int file = memfd_create("profwrap-merge", MFD_CLOEXEC);
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file);
+    if (file >= 0)
+        setenv(PW_MERGE_STARTED, path, 1);
+    int err = run_processes(dir, processes, options);
+    const int can_retry =
+        err && file >= 0 && fstat(file, &started) == 0 && !pw_launch_end_requested();
+    unsetenv(PW_MERGE_STARTED);
+    if (file >= 0)
+        close(file);
+    if (!can_retry || started.st_size)
+        return err;
+    pw_say("mpirun could not start the merge: it runs in one process");
+    return run_processes(dir, 1, options);
 }
 
 void pw_conclude(const char *dir, int ranks, const struct pw_options *options)

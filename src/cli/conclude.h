@@ -6,6 +6,9 @@
 
 #include "core/options.h"
 
+/* Has the path of a file into which a merge under mpirun writes when it has started. */
+#define PW_MERGE_STARTED "PROFWRAP_MERGE_STARTED"
+
 /* Waits for the files of all ranks in `dir`, merges them and prints the report. Never fails the
  * run: when a step is not possible, prints one line with the command that does it later. */
 void pw_conclude(const char *dir, int ranks, const struct pw_options *options);

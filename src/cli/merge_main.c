@@ -1,14 +1,17 @@
 /* The programs that `profwrap merge` executes: profwrap-merge, the only one that is linked with
  * MPI, and profwrap-merge-alone, the same without MPI, of one process (aggregate/alone/mpi.h). */
+#include <fcntl.h>
 #include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "aggregate/aggregate.h"
 #include "aggregate/input/progress.h"
+#include "cli/conclude.h"
 #include "cli/confine.h"
 #include "core/epochdir.h"
 #include "core/h5/h5types.h"
@@ -149,6 +152,17 @@ static int is_needed(void)
 }
 #endif
 
+/* Tells the process that has started mpirun that the merge has begun; see conclude.c. */
+static void tell_started(void)
+{
+    const char *path = getenv(PW_MERGE_STARTED);
+    const int file = path ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    if (file >= 0 && write(file, "1", 1) == 1)
+        pw_debug(PW_LOG_MERGE, 3, "the merge has begun");
+    if (file >= 0)
+        close(file);
+}
+
 int main(int argc, char **argv)
 {
     struct merge merge;
@@ -164,6 +178,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
+    if (process == 0)
+        tell_started();
     pw_h5_quiet();
     pw_h5_watch_install();
     int status = understand(argc, argv, process, &merge);

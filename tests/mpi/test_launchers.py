@@ -569,6 +569,34 @@ def without_mpirun():
         h.equal(int(file.attrs["merge_processes"]), 1, "processes of the merge")
 
 
+def merged_by(script):
+    """The report of a job whose mpirun is this script, for all but its version."""
+    if os.cpu_count() < 2:
+        raise h.Skipped("one core: the merge is one process anyway")
+    path = worker()
+    standin("torchrun")
+    with open("bin/mpirun", "w") as file:
+        file.write(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "mpirun (Open MPI) 4.1.4"; exit; }}\n{script}\n')
+    os.chmod("bin/mpirun", 0o755)
+    return h.run(h.profwrap("--summary", "-o", "out", "torchrun", "-n", 2, path),
+                 env={"PATH": os.path.abspath("bin") + ":" + os.environ["PATH"],
+                      "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+
+
+@h.case
+def an_mpirun_that_fails():
+    """As without a place for its files: the merge is one process then."""
+    done = merged_by("exit 1")
+    h.check(b"mpirun could not start the merge: it runs in one process" in done.stderr, done.stderr)
+    check_report("out", done)
+
+
+@h.case
+def a_merge_that_fails_is_not_made_again():
+    done = merged_by('while [ "$1" != merge ]; do p=$1; shift; done; "$p" "$@"; exit 1')
+    h.check(b"the merge failed" in done.stderr and b"could not start" not in done.stderr, done.stderr)
+
+
 @h.case
 def root_without_leave():
     """mpirun refuses root: the merge does without."""
