@@ -502,6 +502,16 @@ static void test_what_the_verdict_rests_on(void **state)
     c->steps_inferred = 1;
     assert_basis(c, "✓ collectives seen: MPI 1, NCCL 40; ! steps inferred from repeated calls; ✓ "
                     "hosts not overloaded; ✓ all 2 ranks; ✓ clock error up to 3.0 ms");
+    c->utilisation = calloc(2, sizeof(*c->utilisation));
+    assert_non_null(c->utilisation);
+    c->nutilisation = 2; /* what the advice "oversubscribed" goes by */
+    c->utilisation[1].rank = 1;
+    c->utilisation[1].runq_share = 0.5;
+    strcpy(c->utilisation[0].hostname, "node0");
+    strcpy(c->utilisation[1].hostname, "node0");
+    assert_basis(c, "✓ collectives seen: MPI 1, NCCL 40; ! steps inferred from repeated calls; ! 1 "
+                    "of 2 ranks of node0 wait for a CPU; ✓ all 2 ranks; ✓ clock error up to 3.0 "
+                    "ms");
     for (size_t i = 0; i < (size_t)2 * PW_PART_END; i++) {
         c->part_trace[i].ready_ns = c->part_trace[i].total_ns;
         c->part_trace[i].wait_ns = 0;

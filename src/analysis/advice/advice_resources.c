@@ -301,38 +301,51 @@ static int same_host(const struct pw_row_c_utilisation *a, const struct pw_row_c
     return strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;
 }
 
-/* Judges each host by its ranks: the rule applies when half of them or more wait for a CPU. The
- * cost is not given, because with fewer ranks the same work remains to be done. */
-int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                            struct pw_advice *advice)
+struct pw_oversubscribed pw_oversubscribed_find(const struct pw_cluster *cluster)
 {
-    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
-    const struct pw_row_c_utilisation *rows = in->cluster->utilisation;
-    size_t n = in->cluster->nutilisation, hosts = 0;
+    const struct pw_row_c_utilisation *rows = cluster->utilisation;
+    struct pw_oversubscribed found = {0};
     double most = 0;
-    (void)rule;
-    for (size_t first = 0, end; first < n; first = end) {
+    for (size_t first = 0, end; first < cluster->nutilisation; first = end) {
         size_t waiting = 0, worst = first;
         double sum = 0;
-        for (end = first; end < n && same_host(&rows[first], &rows[end]); end++) {
+        for (end = first; end < cluster->nutilisation && same_host(&rows[first], &rows[end]);
+             end++) {
             waiting += rows[end].runq_share > OVERSUBSCRIBED;
             sum += rows[end].runq_share > 0 ? rows[end].runq_share : 0;
             worst = rows[end].runq_share > rows[worst].runq_share ? end : worst;
         }
-        hosts += waiting && 2 * waiting >= end - first;
-        if (!waiting || 2 * waiting < end - first || !(sum / (double)(end - first) > most))
+        const size_t ranks = end - first;
+        if (!waiting || 2 * waiting < ranks)
             continue;
-        most = sum / (double)(end - first);
-        s.used = 0;
-        pw_sentence_add(&s,
-                        "%zu of %zu ranks of %.64s wait for a CPU; rank %" PRId32
-                        " for %.0f %% of its time, %.0f involuntary context switches a second",
-                        waiting, end - first, rows[worst].hostname, rows[worst].rank,
-                        100 * rows[worst].runq_share, rows[worst].involuntary_cs_per_s);
+        found.hosts++;
+        if (!(sum / (double)ranks > most))
+            continue;
+        most = sum / (double)ranks;
+        found.waiting = waiting;
+        found.ranks = ranks;
+        found.worst = &rows[worst];
     }
-    if (hosts > 1)
-        pw_sentence_add(&s, "; %zu hosts in all", hosts);
-    return hosts > 0;
+    return found;
+}
+
+/* The cost is not given, because with fewer ranks the same work remains to be done. */
+int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                            struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_oversubscribed found = pw_oversubscribed_find(in->cluster);
+    (void)rule;
+    if (!found.worst)
+        return 0;
+    pw_sentence_add(&s,
+                    "%zu of %zu ranks of %.64s wait for a CPU; rank %" PRId32
+                    " for %.0f %% of its time, %.0f involuntary context switches a second",
+                    found.waiting, found.ranks, found.worst->hostname, found.worst->rank,
+                    100 * found.worst->runq_share, found.worst->involuntary_cs_per_s);
+    if (found.hosts > 1)
+        pw_sentence_add(&s, "; %zu hosts in all", found.hosts);
+    return 1;
 }
 
 static int leaks(const struct pw_row_c_memory *m)

@@ -76,4 +76,15 @@ struct pw_nocpu {
  * run or more. If only one rank waits for a CPU, that rank is the problem, and nothing is found. */
 struct pw_nocpu pw_nocpu_find(const struct pw_cluster *cluster);
 
+/* Oversubscribed hosts: half of the ranks of the host or more wait for a CPU for more than 10 % of
+ * the time, by /utilisation. Waits for other ranks are not subtracted, so this is less than
+ * pw_nocpu_find() wants. */
+struct pw_oversubscribed {
+    size_t hosts;          /* how many; 0: none, or not known */
+    size_t waiting, ranks; /* of the host whose ranks wait most: those that wait, and all */
+    const struct pw_row_c_utilisation *worst; /* of that host, the rank that waits most; or NULL */
+};
+
+struct pw_oversubscribed pw_oversubscribed_find(const struct pw_cluster *cluster);
+
 #endif

@@ -99,6 +99,7 @@ static int64_t count_known_loads(const struct pw_cluster *c)
 static void judge_hosts(const struct pw_figures *f, struct pw_basis *out)
 {
     const struct pw_nocpu found = pw_nocpu_find(f->cluster);
+    const struct pw_oversubscribed crowded = pw_oversubscribed_find(f->cluster);
     const int64_t known = count_known_loads(f->cluster);
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
     char percent[32];
@@ -107,6 +108,9 @@ static void judge_hosts(const struct pw_figures *f, struct pw_basis *out)
     if (found.worst >= 0) {
         pw_sentence_add(&s, "hosts overloaded: ranks without a CPU for %s",
                         pw_page_percent(percent, sizeof(percent), found.share));
+    } else if (crowded.worst) {
+        pw_sentence_add(&s, "%zu of %zu ranks of %.64s wait for a CPU", crowded.waiting,
+                        crowded.ranks, crowded.worst->hostname);
     } else if (known == 0) {
         out->mark = PW_MARK_UNKNOWN;
         pw_sentence_add(&s, "load of the hosts not known");
