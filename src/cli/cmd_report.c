@@ -111,6 +111,47 @@ static int write_plain(FILE *out, const struct pw_cluster *cluster,
     return err == -EINVAL || err == -ENOENT ? 1 : err;
 }
 
+/* ---- timelines of single steps, in the HTML report ---- */
+
+/* More bytes of rank files than this are not read for an HTML report: it would take long. */
+enum { READ_MOST = 64 << 20 };
+
+/* Writes a window for html_timeline.c. `context` is the path of the cluster file. */
+static int write_window(void *context, FILE *out, struct pw_report_window *window)
+{
+    char dir[PATH_MAX];
+    find_directory(dir, context);
+    const struct pw_timeline_options options = {
+        .dir = dir,
+        .cluster_file = context,
+        .ranks = window->ranks,
+        .from = window->from,
+        .until = window->until,
+        .most_bytes = window->most_bytes,
+    };
+    struct pw_timeline_result result;
+    int err = pw_timeline_chrome(out, window->cluster, &options, &result);
+    window->base_ns = result.base_ns;
+    window->share = result.share;
+    return err;
+}
+
+/* Lets the HTML report show timelines, unless the files of the ranks that it would show are too
+ * large. */
+static void add_timelines(struct pw_report_options *wanted, const struct pw_cluster *cluster,
+                          char *cluster_file)
+{
+    char dir[PATH_MAX];
+    find_directory(dir, cluster_file);
+    const double share = cluster->nrank_rows > PW_REPORT_WINDOW_RANKS
+                             ? (double)PW_REPORT_WINDOW_RANKS / (double)cluster->nrank_rows
+                             : 1;
+    if (share * (double)pw_readlimit_size(dir) > READ_MOST)
+        return;
+    wanted->timeline = write_window;
+    wanted->timeline_context = cluster_file;
+}
+
 /* Writes the timeline. Returns 0; -errno when writing failed; 1 when there is no timeline, after a
  * message. */
 static int pw_cli_timeline_write(FILE *out, const struct pw_cluster *cluster,
@@ -245,6 +286,8 @@ static int report_on(const char *given, const struct pw_options *options)
             return usage_error(problem);
         }
     }
+    if (report == pw_report_html)
+        add_timelines(&wanted, cluster, cluster_file);
     if (report != pw_report_text && report != pw_report_csv && wanted.sections[0])
         pw_say("--section is for text and csv; other reports are always whole");
     const struct pw_cli_timeline timeline = {options, cluster_file, path};
@@ -266,12 +309,13 @@ static int watch(const char *dir, const struct pw_options *options)
     return pw_cli_watch(dir, top ? (size_t)top : SIZE_MAX);
 }
 
-/* Limits this process; a timeline also reads the rank files, so the limit counts them. */
+/* Limits this process; timelines also read the rank files, so the limit counts them. */
 static void confine(const char *given, const struct pw_options *options)
 {
     char dir[PATH_MAX];
     uint64_t bytes = pw_cli_cluster_size(given);
-    if (!find_format(options->text[PW_OPT_FORMAT])) {
+    report_fn *report = find_format(options->text[PW_OPT_FORMAT]);
+    if (!report || report == pw_report_html) {
         struct stat about;
         const char *slash = strrchr(given, '/');
         int is_dir = stat(given, &about) == 0 && S_ISDIR(about.st_mode);
@@ -330,7 +374,7 @@ static int write_into(const char *dir, const char *name, report_fn *report,
 /* Writes DIR/report.html. When profwrap was built without D3, prints how to get it; that is not a
  * failure. */
 static int write_html(const char *dir, const char *d3, const struct pw_cluster *cluster,
-                      struct pw_report_options *wanted)
+                      struct pw_report_options *wanted, char *cluster_file)
 {
     struct pw_htmlpage page;
     char problem[2 * PATH_MAX];
@@ -340,6 +384,7 @@ static int write_html(const char *dir, const char *d3, const struct pw_cluster *
     }
     wanted->page_dir = page.dir;
     wanted->d3 = page.d3;
+    add_timelines(wanted, cluster, cluster_file);
     return write_into(dir, "report.html", pw_report_html, cluster, wanted);
 }
 
@@ -366,7 +411,7 @@ int pw_cli_report_write(const char *dir, FILE *screen, int summary)
         return err;
     err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);
     int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
-    int html = write_html(dir, options.text[PW_OPT_D3], cluster, &wanted);
+    int html = write_html(dir, options.text[PW_OPT_D3], cluster, &wanted, path);
     if (screen) {
         int shown = summary ? print_summary(screen, dir, cluster)
                             : pw_report_text(screen, cluster, &wanted);

@@ -38,15 +38,31 @@ enum { PW_REPORT_JSON_LINKS = 10000, PW_REPORT_JSON_STEPS = 20000, PW_REPORT_JSO
 
 enum { PW_REPORT_LINE = 1024 }; /* size of the line of pw_report_summary() */
 
+/* Writes the events of some ranks ("0-3,7") in a time of the cluster clock, as Trace Event JSON of
+ * at most about `most_bytes`: report/ itself reads no rank files. Sets the time that the trace
+ * calls 0, and the share of the events that it has. Returns 0, -ENOENT without rank files, or
+ * another -errno. */
+struct pw_report_window {
+    const struct pw_cluster *cluster;
+    const char *ranks;
+    int64_t from, until, most_bytes; /* in */
+    int64_t base_ns;                 /* out */
+    double share;                    /* out */
+};
+enum { PW_REPORT_WINDOW_RANKS = 64 };
+typedef int pw_report_timeline(void *context, FILE *out, struct pw_report_window *window);
+
 struct pw_report_options {
-    const char *sections; /* names separated by commas; NULL or "": all */
-    int top;              /* rows of each table; 0: all */
-    const char *group_by; /* operators by: name (or NULL), shapes, stack, type, rank */
-    const char *search;   /* only operators with this text; NULL or "": all */
-    const char *sort;     /* column to sort operators by, largest first; NULL: self_total */
-    int width;            /* width in columns, at least 60; 0: PW_REPORT_WIDTH */
-    const char *page_dir; /* HTML: the folder of page.html and of the files that it names */
-    const char *d3;       /* HTML: the file of D3, version 5 or later */
+    const char *sections;         /* names separated by commas; NULL or "": all */
+    int top;                      /* rows of each table; 0: all */
+    const char *group_by;         /* operators by: name (or NULL), shapes, stack, type, rank */
+    const char *search;           /* only operators with this text; NULL or "": all */
+    const char *sort;             /* column to sort operators by, largest first; NULL: self_total */
+    int width;                    /* width in columns, at least 60; 0: PW_REPORT_WIDTH */
+    const char *page_dir;         /* HTML: the folder of page.html and of the files that it names */
+    const char *d3;               /* HTML: the file of D3, version 5 or later */
+    pw_report_timeline *timeline; /* HTML: called for each step of interest; NULL: without */
+    void *timeline_context;
 };
 
 /* Writes the text report. Returns 0, -ENOMEM, -EINVAL for an unknown section, or -EIO when `out`

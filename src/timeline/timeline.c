@@ -198,6 +198,7 @@ static int write_span(FILE *out, const struct source *source, struct span *span,
     }
     const struct pw_chrome_window window = {span->from, span->until,
                                             span->first == INT64_MAX ? 0 : span->first};
+    result->base_ns = window.base;
     if (!err)
         err = pw_chrome_begin(out, source->cluster, &window, &chrome);
     if (err)
@@ -218,6 +219,10 @@ int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
         int err = find_steps(cluster, &span, result);
         if (err)
             return err;
+    }
+    if (options->until > options->from) {
+        span.from = options->from;
+        span.until = options->until;
     }
     char *wanted = pw_ranklist_parse(options->ranks, cluster->nrank_rows, result->problem,
                                      sizeof(result->problem));

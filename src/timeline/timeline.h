@@ -15,7 +15,8 @@ struct pw_timeline_options {
     const char *cluster_file; /* the cluster file that was merged from the rank files */
     const char *ranks;        /* "0-3,7", as the user wrote it; "": all */
     int only_steps; /* show only the time from the first to the last step in the cluster's table */
-    int64_t most_bytes; /* approximate limit of the output's size; 0: none */
+    int64_t from, until; /* if until > from: show only this time, ns of the cluster clock */
+    int64_t most_bytes;  /* approximate limit of the output's size; 0: none */
 };
 
 /* What pw_timeline_chrome wrote, for the command's messages. */
@@ -23,6 +24,7 @@ struct pw_timeline_result {
     int64_t events;    /* rows written */
     int ranks, unread; /* files that were read; files that could not be read */
     double share;      /* share of the estimated bytes that fitted into most_bytes, 0..1 */
+    int64_t base_ns;   /* the time that the trace calls 0, cluster clock */
     int64_t arrows;    /* messages and collectives that were drawn as arrows */
     char problem[256]; /* with -EINVAL: why */
 };

@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
 import harness as h  # noqa: E402
 
-PAGES = ["overview", "stragglers", "steps", "operators", "collectives", "messages", "whatif", "data",
+PAGES = ["overview", "stragglers", "steps", "timeline", "operators", "collectives", "messages", "whatif", "data",
          "resources", "run"]
 PATIENCE_S = 30
 SLOW = "slow_rank:rank=5,steps=20-60,phase=forward,percent=30"

@@ -1,5 +1,6 @@
 /* Writes the HTML report: page.html with its parts inserted. A line <!-- put NAME --> of page.html
- * is replaced by the file NAME beside it, by the library D3 (d3), or by this run's data or planes.
+ * is replaced by the file NAME beside it, by the library D3 (d3), or by this run's data, planes or
+ * timelines.
  *
  * Every script has the nonce that the page's content security policy requires: if a name from a
  * file were ever shown as HTML, a script in it would not run. */
@@ -14,6 +15,7 @@
 #include "core/safefile.h"
 #include "report/html/html_data.h"
 #include "report/html/html_planes.h"
+#include "report/html/html_timeline.h"
 #include "report/report.h"
 
 struct page {
@@ -53,6 +55,8 @@ static int put(const struct page *page, const char *name)
         return pw_html_data_write(page->out, page->columns);
     if (strcmp(name, "planes") == 0)
         return pw_planes_write(page->out, page->columns);
+    if (strcmp(name, "timelines") == 0)
+        return pw_html_timelines_write(page->out, page->columns->figures, page->options);
     if (strcmp(name, "d3") == 0)
         return put_file(page->out, page->options->d3);
     if (snprintf(path, sizeof(path), "%s/%s", page->options->page_dir, name) >= (int)sizeof(path))

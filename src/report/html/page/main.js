@@ -4,6 +4,7 @@ const pages = [
     { id: "overview", title: "Overview", render: renderOverview },
     { id: "stragglers", title: "Stragglers", render: renderStragglers },
     { id: "steps", title: "Steps", render: renderSteps },
+    { id: "timeline", title: "Timeline", render: renderTimeline },
     { id: "operators", title: "Operators and kernels", render: renderOperators },
     { id: "collectives", title: "Collectives", render: renderCollectives },
     { id: "messages", title: "Messages", render: renderMessages },

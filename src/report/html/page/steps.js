@@ -18,7 +18,9 @@ function stepTools(parent, column, rank) {
         element("button", { type: "button", id: "earlier", disabled: column === 0,
             onclick: () => go(column < 0 ? 0 : column - 1) }, "Earlier"),
         element("button", { type: "button", id: "later", disabled: column === n - 1,
-            onclick: () => go(column + 1) }, "Later")));
+            onclick: () => go(column + 1) }, "Later"),
+        column >= 0 ? element("a", { href: `#timeline/${columnSteps[column]}` }, "Timeline of this step")
+            : null));
 }
 
 /* Returns the figures of all ranks: the means (column < 0), or those of one step. */

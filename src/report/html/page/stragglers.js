@@ -99,7 +99,10 @@ async function heatmap(parent) {
         hitRows: frames.map((frame) => frame.row), frames,
         describe: (row, column) => `rank ${names[row]}, ${columnName(column)}\n${words}: ` +
             formatSignedNs(Number.isNaN(at(row, column)) ? null : at(row, column)),
-        onPick: (row) => { location.hash = `stragglers/rank/${names[row]}`; },
+        onPick: (row, column) => {
+            location.hash = hasTimeline(columnSteps[column])
+                ? `timeline/${columnSteps[column]}/rank/${names[row]}` : `stragglers/rank/${names[row]}`;
+        },
     });
     canvas.dataset.top = top;
     colourScale(parent, heatView === "excess" ? "at the median" : "0", `${formatNs(top)} or more`,
@@ -216,7 +219,7 @@ async function renderStragglers(box, [what, number]) {
             heatView = view;
             render();
         }), element("span", { class: "soft small" },
-            "A click shows that rank's steps. Framed: the steps in which a straggler was slow.")));
+            "A click shows that rank's steps, or its timeline where the report has the step's. Framed: the steps in which a straggler was slow.")));
     await heatmap(map);
     if (chosen !== null)
         await rankSteps(box, chosen);

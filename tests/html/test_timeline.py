@@ -1,0 +1,133 @@
+"""The page of the timeline in a real browser.   test_timeline.py CASE...   test_timeline.py --list"""
+import base64
+import json
+import re
+import sys
+import time
+import zlib
+
+import browser as b
+import harness as h
+
+
+def wait_for(is_true, what):
+    end = time.monotonic() + b.PATIENCE_S
+    while not is_true():
+        h.check(time.monotonic() < end, "waited in vain for", what)
+        time.sleep(0.05)
+
+
+def longest(folder):
+    """The timeline that the page shows first."""
+    with open(b.page_of(folder, "list"), encoding="utf-8") as file:
+        return json.loads(re.search(r'id="timelines">([^<]*)<', file.read())[1])[0]
+
+
+def shown_boxes(browser):
+    """(rank, what, kind, from, time) of every row of the table."""
+    browser.execute_script("document.querySelector('#page-timeline details').open = true")
+    wait_for(lambda: b.find(browser, "#page-timeline tbody tr"), "the table")
+    for button in b.find(browser, "#page-timeline .tools button"):
+        if button.is_displayed() and button.text.startswith("Show all"):
+            button.click()
+    return [tuple(row) for row in b.rows(browser, b.text(browser, "#page-timeline h3"))]
+
+
+def shown_ns(ns):
+    if ns < 1000:
+        return f"{ns} ns"
+    value, unit = (ns / 1e3, "us") if ns < 999.5e3 else (ns / 1e6, "ms")
+    return f"{value:.{1 if value < 99.95 else 0}f} {unit}"
+
+
+@h.case
+def boxes_are_those_of_the_rank_files():
+    folder = b.run("data8")
+    step = longest(folder)["step"]
+    with h.h5py().File(f"{folder}/rank-00000.h5") as file:
+        steps = file["steps"][()]
+        begin, end = next((row["start"], row["end"]) for row in steps if row["step"] == step)
+        names = file["strings"][()]
+        wanted = [(names[row["name"]].decode(), shown_ns(int(row["end"] - row["start"])))
+                  for row in file["events/range"][()] if row["start"] >= begin and row["end"] <= end]
+        calls = file["events/comm"][()]
+        wanted += [("MPI_Allreduce", shown_ns(int(row["end"] - row["start"])))
+                   for row in calls if row["start"] >= begin and row["end"] <= end]
+    h.check(len(wanted) >= 6, "rank 0 has only", wanted)
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of(folder, "page"), "timeline")
+        h.equal(b.text(browser, "#page-timeline h3"), f"Step {step}: the longest", "the title")
+        found = [(row[1], row[4]) for row in shown_boxes(browser) if row[0] == "0"]
+        for one in wanted:
+            h.check(one in found, one, "of the file is not in", found)
+        b.check_quiet(browser, "timeline")
+        view = "return document.getElementById('boxes').dataset.view || ''"
+        canvas = browser.find_element("id", "boxes")
+        canvas.send_keys("+")
+        wait_for(lambda: browser.execute_script(view), "the first zoom")
+        first = browser.execute_script(view)
+        canvas.send_keys("\ue014")  # to the right
+        wait_for(lambda: browser.execute_script(view) != first, "a pan")
+        (a, c), (x, y) = ([float(one) for one in text.split()]
+                          for text in (first, browser.execute_script(view)))
+        h.check(abs((c - a) - (y - x)) < 2 and x > a, "panned from", first, "to", x, y)
+        b.go(browser, "timeline/7")
+        h.check("--steps 7 " in b.text(browser, "main"), "no command for a step that is not there")
+        b.go(browser, "timeline")
+        b.shoot(browser, "timeline")
+
+
+def crowded(path, count):
+    """Replaces the first timeline of a page by one with `count` boxes, on 20 ranks."""
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    one = json.loads(re.search(r'id="timelines">([^<]*)<', page)[1])[0]
+    begin, length = one["start_ns"] / 1e3, (one["end_ns"] - one["start_ns"]) / 1e3
+    each = count // 20
+    events = [{"ph": "X", "pid": i // each, "tid": 0, "ts": begin + length * (i % each) / each,
+               "dur": 0.8 * length / each, "name": f"op{i % 7}", "cat": ("operator", "mpi")[i % 2]}
+              for i in range(count)]
+    packed = base64.b64encode(zlib.compress(json.dumps({"traceEvents": events}).encode())).decode()
+    page, n = re.subn(rf'(id="timeline-{one["step"]}">)[^<]*', lambda found: found[1] + packed, page)
+    h.equal(n, 1, "timelines replaced")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
+@h.case
+def a_hundred_thousand_boxes_are_panned():
+    """On an idle machine a frame takes a few ms; the limit here is for a busy one."""
+    path = b.page_of(b.run("data8"), "page")
+    crowded(path, 100000)
+    with b.chromium() as browser:
+        b.visit(browser, path, "timeline")
+        browser.set_script_timeout(60)
+        frames = browser.execute_async_script("""
+            const done = arguments[0], canvas = document.getElementById("boxes"), times = [];
+            const box = canvas.getBoundingClientRect();
+            const send = (type, x) => canvas.dispatchEvent(new PointerEvent(type, { clientX: x,
+                clientY: box.top + 40, bubbles: true }));
+            document.querySelector("#page-timeline .tools button").click(); /* zoom in */
+            send("pointerdown", box.left + 600);
+            const turn = (now) => {
+                times.push(now);
+                if (times.length > 90)
+                    done({ times, paint: canvas.dataset.paintMs / canvas.dataset.frames,
+                           frames: Number(canvas.dataset.frames) });
+                else {
+                    send("pointermove", box.left + 600 + (times.length % 60) * 3);
+                    requestAnimationFrame(turn);
+                }
+            };
+            requestAnimationFrame(turn);""")
+        gaps = sorted(y - x for x, y in zip(frames["times"], frames["times"][1:]))
+        print(f"median of {len(gaps)} frames: {gaps[len(gaps) // 2]:.1f} ms; painting: "
+              f"{frames['paint']:.1f} ms")
+        h.check(frames["frames"] >= 60, "painted only", frames["frames"], "frames")
+        h.check(frames["paint"] < 60, "a frame took", frames["paint"], "ms")
+        h.check("100,000 boxes" in b.find(browser, "#boxes")[0].get_attribute("aria-label"), "boxes")
+        b.check_quiet(browser, "timeline")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

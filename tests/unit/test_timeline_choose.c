@@ -1,0 +1,85 @@
+/* Which steps and ranks the HTML report shows as timelines, for clusters with values chosen by
+ * hand. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/figures/figures.h"
+#include "report/html/html_timeline.h"
+#include "test_report_make.h"
+
+static struct pw_figures *figures_of(struct pw_cluster *c)
+{
+    struct pw_figures *f;
+    for (size_t s = 0; s < c->nstep_rows; s++) {
+        c->steps[s].start = (int64_t)s * 200 * MS;
+        c->steps[s].end = c->steps[s].start + 150 * MS;
+        c->steps[s].duration_ns = (int64_t)(100 + s) * MS;
+    }
+    assert_int_equal(pw_figures_create(c, &f), 0);
+    return f;
+}
+
+static void test_longest_typical_and_worst_steps(void **state)
+{
+    struct pw_timeline_step steps[PW_TIMELINE_STEPS];
+    struct pw_cluster *c = make_cluster(4, 12);
+    struct pw_row_c_straggler late = straggler(2);
+    (void)state;
+    late.first_step = 3;
+    late.last_step = 8;
+    c->stragglers = calloc(1, sizeof(*c->stragglers));
+    assert_non_null(c->stragglers);
+    c->stragglers[c->nstragglers++] = late;
+    c->step_trace[5 * 4 + 2].own_ns = 900 * MS;
+    c->step_trace[9 * 4 + 2].own_ns = 990 * MS; /* after its steps */
+    struct pw_figures *f = figures_of(c);
+    assert_int_equal(pw_timeline_choose(f, steps), 3);
+    assert_string_equal(steps[0].why, "longest");
+    assert_int_equal(steps[0].row, 11);
+    assert_string_equal(steps[1].why, "typical");
+    assert_int_equal(steps[1].row, 6); /* of the 10 that are no warm-up, 2 to 11 */
+    assert_string_equal(steps[2].why, "straggler");
+    assert_int_equal(steps[2].row, 5);
+    pw_figures_destroy(f);
+    c->nstragglers = 0;
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        c->steps[s].recorded = PW_RECORDED_WARMUP;
+    f = figures_of(c);
+    assert_int_equal(pw_timeline_choose(f, steps), 0);
+    pw_figures_destroy(f);
+    pw_cluster_destroy(c);
+}
+
+static void test_ranks_of_large_jobs_are_spread(void **state)
+{
+    char list[PW_REPORT_WINDOW_RANKS * 12];
+    struct pw_cluster *c = make_cluster(4, 12);
+    (void)state;
+    struct pw_figures *f = figures_of(c);
+    pw_timeline_ranks(f, list, sizeof(list));
+    assert_string_equal(list, "0,1,2,3");
+    pw_figures_destroy(f);
+    pw_cluster_destroy(c);
+    c = make_cluster(1000, 3);
+    add_straggler(c, straggler(701));
+    f = figures_of(c);
+    pw_timeline_ranks(f, list, sizeof(list));
+    size_t n = 1;
+    for (const char *at = list; (at = strchr(at, ',')); at++)
+        n++;
+    assert_true(n > PW_REPORT_WINDOW_RANKS - 4 && n <= PW_REPORT_WINDOW_RANKS);
+    assert_non_null(strstr(list, ",701,"));
+    pw_figures_destroy(f);
+    pw_cluster_destroy(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_longest_typical_and_worst_steps),
+        cmocka_unit_test(test_ranks_of_large_jobs_are_spread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
