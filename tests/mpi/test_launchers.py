@@ -96,6 +96,10 @@ def standin(name):
     return {"PATH": os.path.abspath("bin") + ":" + os.environ["PATH"]}
 
 
+# accelerate takes 5 s of processor time before it starts a rank: with a tenth of a core, most of PATIENCE_S.
+TORCH_S = 280
+
+
 def torch_program(name):
     path = os.path.join(TORCH, "bin", name)
     if not os.path.exists(path):
@@ -265,7 +269,7 @@ def epoch_that_is_not_the_last():
 @h.case
 def torchrun():
     done = h.run(h.profwrap("--summary", "-o", "out", torch_program("torchrun"), "--nproc-per-node",
-                            4, worker(), "x"))
+                            4, worker(), "x"), timeout=TORCH_S)
     said = clean_workers(done, 4)
     h.equal({one["prefix"] for one in said}, {os.path.realpath(TORCH)}, "sys.prefix")
     check_files("out", 4)
@@ -277,7 +281,7 @@ def torchrun_as_a_module_restarts():
     """A rank is killed; torchrun starts all again."""
     done = h.run(h.profwrap("--summary", "-o", "out", torch_program("python"), "-m",
                             "torch.distributed.run", "--nproc-per-node", 2, "--max-restarts", 1,
-                            worker(), "die=1:9"))
+                            worker(), "die=1:9"), timeout=TORCH_S)
     check_files("out/epoch-1", 2)
     check_report("out/epoch-1", done)
     h.check(any(re.search(r"epoch 0 .* rank 1 .* was killed by signal 9", line)
@@ -289,8 +293,8 @@ def torchrun_fails():
     """A rank fails and the others wait for ever: torchrun ends them, and there is a report."""
     path = torch_program("torchrun")
     command = (path, "--nproc-per-node", 2, worker(), "fail=0:3", "wait")
-    plain = h.run(command, status=None)
-    done = h.run(h.profwrap("--summary", "-o", "out", *command), status=None)
+    plain = h.run(command, status=None, timeout=TORCH_S)
+    done = h.run(h.profwrap("--summary", "-o", "out", *command), status=None, timeout=TORCH_S)
     h.equal(done.returncode, plain.returncode, "exit status")
     with h.open_rank("out", 0) as file:
         h.equal(int(file.attrs["exit_code"]), 3, "exit code of rank 0")
@@ -301,7 +305,8 @@ def torchrun_fails():
 def accelerate():
     done = h.run(h.profwrap("--summary", "-o", "out", torch_program("accelerate"), "launch",
                             "--multi_gpu", "--num_processes", 2, "--num_machines", 1, "--mixed_precision", "no",
-                            "--dynamo_backend", "no", worker(), "x"), env={"HOME": os.getcwd()})
+                            "--dynamo_backend", "no", worker(), "x"), timeout=TORCH_S,
+                 env={"HOME": os.getcwd()})
     clean_workers(done, 2)
     check_files("out", 2)
     check_report("out", done)
