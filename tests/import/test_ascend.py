@@ -508,6 +508,24 @@ def damaged_databases_are_named():
     assert "no profile of Ascend" in refused(os.path.join(where, "ascend_pytorch_profiler_0.db"))
 
 
+@case
+def tasks_of_one_number_do_not_multiply():
+    """A join of such tables would have the product of their rows."""
+    job = Job(ranks=1)
+    path = write_db(job, 0, new())
+    file, = glob.glob(os.path.join(path, "ASCEND_PROFILER_OUTPUT", "*.db"))
+    db = sqlite3.connect(file)
+    kernels, = db.execute("SELECT count(*) FROM COMPUTE_TASK_INFO").fetchone()
+    for _ in range(10 * kernels):
+        db.execute("INSERT INTO TASK SELECT * FROM TASK WHERE globalTaskId = 0 LIMIT 1")
+    db.commit()
+    db.close()
+    done = subprocess.run([profwrap, "import", "-o", new(), path], capture_output=True, text=True)
+    if "was built with SQLite" in done.stderr:
+        skip("this profwrap was built without SQLite")
+    assert "its table COMPUTE_TASK_INFO is not read to its end" in done.stderr, done.stderr
+
+
 # ---- tables of text alone ----
 
 def only_kernels(job, rank, where, step_of=lambda row: row["Step Id"]):
