@@ -22,6 +22,7 @@ except ImportError:
 
 vcluster, profwrap, train, work = sys.argv[1:5]
 out = os.path.join(work, "clocks-out")
+said = os.path.join(work, "clocks-said")  # by the training
 os.environ["VCLUSTER_STATE"] = os.path.join(work, "clocks-state")
 
 
@@ -83,18 +84,26 @@ def check(what, truth, least_knots):
 
 def run(what, truth, least_knots, options, steps, meanwhile=None):
     shutil.rmtree(out, ignore_errors=True)
-    job = subprocess.Popen([vcluster, "mpirun", "-np", "8", profwrap, "--quiet", *options, "-o", out,
-                            train, "--steps", str(steps)], cwd=work, stdout=subprocess.DEVNULL)
+    with open(said, "w") as file:
+        job = subprocess.Popen([vcluster, "mpirun", "-np", "8", profwrap, "--quiet", *options, "-o", out,
+                                train, "--steps", str(steps)], cwd=work, stdout=file)
     if meanwhile:
-        meanwhile()
+        meanwhile(job)
     if job.wait() != 0:
         return [f"{what}: mpirun: status {job.returncode}"]
     return check(what, truth, least_knots)
 
 
-def freeze_a_host():
+def has_begun():
+    """Whether the training has printed its first step: all ranks are in it."""
+    with open(said) as file:
+        return "step " in file.read()
+
+
+def freeze_a_host(job):
     """Freezes a host for a second, in the middle of the run. Its clock goes on meanwhile."""
-    time.sleep(3)
+    while not has_begun() and job.poll() is None:
+        time.sleep(0.1)
     vc("freeze", "h3")
     time.sleep(1)
     vc("thaw", "h3")
