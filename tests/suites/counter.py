@@ -30,6 +30,7 @@ __attribute__((constructor)) static void begin(void)
 {
     char path[4096];
     const char *folder = getenv("PROFWRAP_COUNT_DIR"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+    rank = rank ? rank : getenv("PMI_RANK");
     size_t bytes = sizeof(long) * (size_t)counted_size;
     for (int i = 0; i < counted_size; i++)
         counted_real[i] = dlsym(RTLD_NEXT, counted_names[i]);
