@@ -22,6 +22,7 @@ typedef intptr_t pw_mpi_key;
 /* Predefined handles are constants. The symbol is a variable that mpi.h declares. */
 #define PW_MPI_LIBRARY_SYMBOL "MPI_UNWEIGHTED"
 #define PW_MPI_LIBRARY_VALUE(symbol, constant) (constant)
+#define PW_MPI_OWN_HELPERS(H)
 
 /* The list of partitions of MPI_Pready_list. It is const in the standard, but not in older
  * versions of MPICH. */
@@ -49,6 +50,10 @@ static inline bool pw_mpi_was_complete(MPI_Request request, MPI_Request shared)
 {
     (void)shared;
     return (uint32_t)request >> 30 == 1;
+}
+
+static inline void pw_mpi_abi_begin(void)
+{
 }
 
 /* The count has 63 bits. The lowest 32 are in one field, the others in the upper 31 bits of another

@@ -20,6 +20,7 @@ typedef MPI_Comm pw_mpi_key;
 /* Predefined handles are the addresses of variables. */
 #define PW_MPI_LIBRARY_SYMBOL "ompi_mpi_comm_world"
 #define PW_MPI_LIBRARY_VALUE(symbol, constant) pw_mpi_variable(symbol)
+#define PW_MPI_OWN_HELPERS(H)
 
 #define PW_MPI_PARTITIONS const int
 
@@ -38,6 +39,10 @@ static inline bool pw_mpi_is_fortran_library(const char *name)
 static inline bool pw_mpi_was_complete(MPI_Request request, MPI_Request shared)
 {
     return request == shared;
+}
+
+static inline void pw_mpi_abi_begin(void)
+{
 }
 
 static inline int64_t pw_mpi_status_count(const MPI_Status *status)

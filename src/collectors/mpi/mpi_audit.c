@@ -104,7 +104,8 @@ static int kind_of(const struct link_map *map)
     if (find(&own, "ompi_comm_size_f"))
         return FORTRAN_LAYER;
     return find(&own, "PMPI_Init") &&
-                   (find(&own, "ompi_mpi_comm_world") || find(&own, "MPI_UNWEIGHTED"))
+                   (find(&own, "ompi_mpi_comm_world") || find(&own, "MPI_UNWEIGHTED") ||
+                    find(&own, "PMPI_Abi_get_version"))
                ? MPI_LIBRARY
                : OTHER;
 }

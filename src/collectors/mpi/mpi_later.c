@@ -4,8 +4,8 @@
  *
  * The probe itself does not define MPI_X here, but profwrap_MPI_X. Programs such as mpi4py test by
  * weak references whether the MPI library has a function, and must not find one that it has not. So
- * the names are in two small libraries (mpi_later_names.c): one for programs that are linked to
- * MPICH, and one for programs that load an MPI library after their start.
+ * the names are in two small libraries (mpi_later_names.c): one for programs that are linked to a
+ * library of another ABI, and one for programs that load an MPI library after their start.
  *
  * The types of handles are not the same in all ABIs. Every argument of these functions is an
  * integer or an address, and is passed on as the eight bytes that it came in. */
@@ -19,7 +19,7 @@
 #include "collectors/mpi/mpi_later.h"
 #include "rank/probe/scope.h"
 
-#if MPI_VERSION < 4 && defined(PW_MPI_HAS_MPICH)
+#if MPI_VERSION < 4
 
 #define EXPORT __attribute__((visibility("default")))
 #define C_WORD(p) uintptr_t PASS(p)

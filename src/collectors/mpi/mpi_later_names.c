@@ -2,8 +2,8 @@
  * not be linked to: the loader finds the probe's profwrap_MPI_X, because the probe is preloaded.
  * Compiled twice. In-app: calls the probe only.
  *
- * libprofwrap_mpi4_linked.so is preloaded into programs that MPICH is linked to. It defines plain
- * functions.
+ * libprofwrap_mpi4_linked.so is preloaded into programs that a library of another ABI than Open
+ * MPI's is linked to. It defines plain functions.
  *
  * libprofwrap_mpi4_loaded.so (PW_MPI_LATER_IS_LOADED) is opened by the probe in all other programs.
  * Its names are indirect functions (GNU IFUNC): the loader calls a resolver when a library that is

@@ -83,10 +83,16 @@ static bool is_handed_over;
 #ifdef PW_MPI_HAS_MPICH
 extern const struct pw_mpi_other pw_mpi_mpich __attribute__((visibility("hidden")));
 #endif
+#ifdef PW_MPI_HAS_STANDARD
+extern const struct pw_mpi_other pw_mpi_standard __attribute__((visibility("hidden")));
+#endif
 
 static const struct pw_mpi_other *const others[] = {
 #ifdef PW_MPI_HAS_MPICH
     &pw_mpi_mpich,
+#endif
+#ifdef PW_MPI_HAS_STANDARD
+    &pw_mpi_standard,
 #endif
     NULL};
 

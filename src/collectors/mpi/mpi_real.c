@@ -86,6 +86,19 @@ static void find_handles(void)
     h->message_no_proc = PW_MPI_LIBRARY_VALUE("ompi_message_no_proc", MPI_MESSAGE_NO_PROC);
 }
 
+/* Whether the library of PMPI_Init has this copy's ABI. The standard ABI fixes its library's name;
+ * the symbols do not tell, because MPICH's own library has the same functions. */
+static bool is_of_this_abi(void)
+{
+    void *init;
+    memcpy(&init, &pw_pmpi.Init, sizeof(init));
+    const struct link_map *owner = init ? pw_scope_object(init) : NULL;
+    const char *slash = owner ? strrchr(owner->l_name, '/') : NULL;
+    const bool is_standard = slash && strstr(slash, "mpi_abi");
+    return is_standard == (PW_MPI_ABI == PW_MPI_STANDARD) &&
+           pw_mpi_symbol(PW_MPI_LIBRARY_SYMBOL) != NULL;
+}
+
 /* Whether to look for an MPI library now. False while no object can be one, so that the loader,
  * whose lock another thread may hold for long, is not asked. */
 static bool is_worth_looking(void)
@@ -114,7 +127,7 @@ void pw_mpi_resolve(void)
 #undef PW_HELPER
     find_handles();
 
-    bool has_all = pw_mpi_symbol(PW_MPI_LIBRARY_SYMBOL) != NULL;
+    bool has_all = is_of_this_abi();
 #define PW_HELPER(type, Name, parameters) has_all = has_all && pw_pmpi.Name;
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER

@@ -43,7 +43,8 @@
     H(int, Cartdim_get, (MPI_Comm, int *))                                                   \
     H(int, Cart_shift, (MPI_Comm, int, int, int *, int *))                                   \
     H(int, Graph_neighbors_count, (MPI_Comm, int, int *))                                    \
-    H(int, Dist_graph_neighbors_count, (MPI_Comm, int *, int *, int *))
+    H(int, Dist_graph_neighbors_count, (MPI_Comm, int *, int *, int *))                      \
+    PW_MPI_OWN_HELPERS(H)
 
 struct pw_pmpi {
 #define PW_HELPER(type, Name, parameters) type(*Name) parameters;

@@ -124,6 +124,7 @@ static int note_beginning(void)
     int provided = MPI_THREAD_SINGLE;
     if (pw_mpi_by_caller)
         pw_gate->general = 1;
+    pw_mpi_abi_begin();
     pw_pmpi.Query_thread(&provided);
     pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
     return provided;

@@ -48,7 +48,7 @@ struct pw_thread {
 static_assert(sizeof(struct pw_thread) <= 1536, "thread-local storage of late libraries is scarce");
 
 /* The ABIs of MPI libraries that are recorded, each by wrappers of its own (collectors/mpi/). */
-enum pw_mpi_abi_id { PW_MPI_OPEN_MPI, PW_MPI_MPICH, PW_MPI_ABIS };
+enum pw_mpi_abi_id { PW_MPI_OPEN_MPI, PW_MPI_MPICH, PW_MPI_STANDARD, PW_MPI_ABIS };
 
 /* What the probe records now. The struct is on a page that the kernel zeroes in every forked child
  * (MADV_WIPEONFORK), so the gate is off there. */

@@ -201,16 +201,18 @@ static int64_t offset_of(const struct image *image, uint64_t address)
     return -1;
 }
 
-static int is_mpich(const char *name, size_t length)
+/* Open MPI's ABI is that of the probe's own names, and needs no others. */
+static int is_of_other_abi(const char *name, size_t length)
 {
     char text[256];
     snprintf(text, sizeof(text), "%.*s", (int)(length < sizeof(text) ? length : sizeof(text) - 1),
              name);
     return strncmp(text, "libmpich", strlen("libmpich")) == 0 ||
+           strncmp(text, "libmpi_abi.so", strlen("libmpi_abi.so")) == 0 ||
            (strncmp(text, "libmpi", strlen("libmpi")) == 0 && strstr(text, ".so.12") != NULL);
 }
 
-static int needs_mpich(const struct image *image)
+static int needs_other_abi(const struct image *image)
 {
     const Elf64_Phdr *dynamic = find_segment(image, PT_DYNAMIC);
     const uint64_t n = dynamic ? dynamic->p_filesz / sizeof(Elf64_Dyn) : 0;
@@ -223,20 +225,20 @@ static int needs_mpich(const struct image *image)
     for (uint64_t i = 0; entries && strings >= 0 && i < n; i++) {
         const uint64_t name = (uint64_t)strings + entries[i].d_un.d_val;
         const char *text = entries[i].d_tag == DT_NEEDED ? at(image, name, 1) : NULL;
-        if (text && is_mpich(text, image->size - name))
+        if (text && is_of_other_abi(text, image->size - name))
             return 1;
     }
     return 0;
 }
 
-int pw_program_needs_mpich(const char *path)
+int pw_program_needs_other_abi(const char *path)
 {
     struct image image;
     if (!map_image(path, &image))
         return 0;
     const Elf64_Ehdr *header = at(&image, 0, sizeof(*header));
     const int found = header && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
-                      is_own_machine(header) && needs_mpich(&image);
+                      is_own_machine(header) && needs_other_abi(&image);
     munmap((void *)image.bytes, image.size);
     return found;
 }

@@ -17,9 +17,10 @@ int pw_program_find(const char *name, char *path, int size);
 /* Reads the file's header and, for ELF, its segments. */
 enum pw_program_kind pw_program_inspect(const char *path);
 
-/* Whether the executable needs a shared library of MPICH or of an MPI of its ABI (libmpi.so.12,
- * libmpi_*.so.12, libmpich*.so.*). 0 for scripts. */
-int pw_program_needs_mpich(const char *path);
+/* Whether the executable needs a shared library of an MPI whose ABI is not Open MPI's: that of
+ * MPICH (libmpi.so.12, libmpi_*.so.12, libmpich*.so.*), or the standard one (libmpi_abi.so.*). 0
+ * for scripts. */
+int pw_program_needs_other_abi(const char *path);
 
 /* Whether an MPI library is linked into the executable, by its symbols; false when these were
  * stripped. *is_static is 1 when the executable is statically linked. */
