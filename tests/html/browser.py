@@ -37,6 +37,9 @@ RUNS = {
                 "slow_all:steps=40-69,phase=forward,percent=80"],
     "link16": ["-p", "ring", "--message", "1M", "--eager", "64K", "-r", "16", "-s", "60",
                "--ranks-per-host", "4", "-f", "slow_link:from=7,to=8,percent=3000"],
+    "two8": ["-p", "data", "-r", "8", "-s", "80", "-f",
+             "slow_rank:rank=5,steps=10-30,phase=forward,percent=40;"
+             "slow_rank:rank=2,steps=50-70,phase=backward,percent=20"],
     "even": ["-p", "data", "-r", "4", "-s", "40"],
     "one_rank": ["-p", "data", "-r", "1", "-s", "20"],
     "one_step": ["-p", "data", "-r", "4", "-s", "1"],

@@ -98,6 +98,19 @@ def first_screen_names_rank_phase_cost_and_advice():
 
 
 @h.case
+def every_straggler_is_marked_over_its_steps():
+    folder = b.run("two8")
+    ranks = [row["rank"] for row in b.report_of(folder)["stragglers"]]
+    h.equal(sorted(ranks), [2, 5], "stragglers")
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of(folder, "page"))
+        h.equal([one.text for one in b.find(browser, "svg text.halo")], [f"rank {r}" for r in ranks],
+                "marks over the steps")
+        beside = [one.text for one in b.find(browser, "#losses li")]
+        h.check(len(beside) == 1 and f"Rank {ranks[1]} " in beside[0], "the second loss is", beside)
+
+
+@h.case
 def pictures_of_the_readme():
     """The files in docs/images are copies of the pictures that this test leaves in the build
     directory."""

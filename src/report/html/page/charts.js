@@ -121,7 +121,7 @@ function nameMarks(frame, marks) {
     groups.append("text").attr("class", "halo")
         .attr("x", (d) => (isRight(d) ? frame.x(d.from) - 4 : frame.x(d.from) + 4))
         .attr("text-anchor", (d) => (isRight(d) ? "end" : "start"))
-        .attr("y", chartMargin.top + 12).style("font-weight", 650).text((d) => d.text);
+        .attr("y", (d, i) => chartMargin.top + 12 + 14 * i).style("font-weight", 650).text((d) => d.text);
 }
 
 /* Draws a line below the top of the plot: where windows of recording begin, and which steps are

@@ -5,13 +5,13 @@ const pages = [
     { id: "stragglers", title: "Stragglers", render: renderStragglers },
     { id: "steps", title: "Steps", render: renderSteps },
     { id: "timeline", title: "Timeline", render: renderTimeline },
-    { id: "operators", title: "Operators and kernels", render: renderOperators },
+    { id: "operators", title: "Operators", render: renderOperators },
     { id: "collectives", title: "Collectives", render: renderCollectives },
     { id: "messages", title: "Messages", render: renderMessages },
     { id: "whatif", title: "What if", render: renderWhatif },
     { id: "data", title: "Data pipeline", render: renderData },
     { id: "resources", title: "Resources", render: renderResources },
-    { id: "run", title: "Clocks and completeness", render: renderRun },
+    { id: "run", title: "Completeness", render: renderRun },
 ];
 
 /* All pages one below the other, for printing. */

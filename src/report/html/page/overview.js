@@ -97,15 +97,16 @@ function nextTile(parent) {
         words: rest.length ? `then ${plural(rest.length, "more thing")}, below` : "" });
 }
 
-/* Marks for charts over steps: where the worst rank was slow, or all ranks were. */
+/* Marks for charts over steps: where all ranks were slow, or the stragglers were, the worst ones if
+ * there are many. */
 function stragglerMarks() {
-    const isOfAll = report.job.verdict === "all_slower";
-    const worst = isOfAll ? d3.greatest(report.trends.filter((row) => row.kind !== "warm_up"),
-        (row) => row.cost_ns) : report.stragglers[0];
-    if (!worst || worst.kind === "pauses") /* single steps: a span would mark all between them */
-        return [];
-    const from = columnOfStep(worst.first_step), to = columnOfStep(worst.last_step);
-    return from < 0 || to < 0 ? [] : [{ from, to, text: isOfAll ? "all ranks" : `rank ${worst.rank}` }];
+    const most = 6, isOfAll = report.job.verdict === "all_slower";
+    const rows = isOfAll ? [d3.greatest(report.trends.filter((row) => row.kind !== "warm_up"),
+        (row) => row.cost_ns)] : report.stragglers.slice(0, most);
+    return rows.filter((row) => row && row.kind !== "pauses") /* single steps: no span */
+        .map((row) => ({ from: columnOfStep(row.first_step), to: columnOfStep(row.last_step),
+            text: isOfAll ? "all ranks" : `rank ${row.rank}` }))
+        .filter(({ from, to }) => from >= 0 && to >= 0);
 }
 
 function stepSeries(parent) {
