@@ -6,10 +6,11 @@
 #include "analysis/statistics.h"
 
 #define UNKNOWN INT64_MIN
-#define EDGE 0.05         /* of a bin: a stretch grows where the excess is above this */
-#define LEAST_WAITED 0.5  /* of the loss: the other ranks' median must have waited so long */
-#define LEAST_OF_HOST 0.5 /* of the loss, by each rank of the host: then the host is slow */
-#define LARGE 0.15        /* of the run: a loss this large may have any density */
+#define EDGE 0.05          /* of a bin: a stretch grows where the excess is above this */
+#define LEAST_WAITED 0.5   /* of the loss: the other ranks' median must have waited so long */
+#define IN_COLLECTIVES 0.9 /* of the ranks' waits: then collectives tell for whom they waited */
+#define LEAST_OF_HOST 0.5  /* of the loss, by each rank of the host: then the host is slow */
+#define LARGE 0.15         /* of the run: a loss this large may have any density */
 #define MOSTLY 0.5 /* of a loss of kind ANY: another kind that explains so much is preferred */
 
 enum kind {
@@ -443,4 +444,49 @@ size_t pw_stretch_find(const struct pw_stretch_input *in, void *scratch, struct 
         }
     }
     return n;
+}
+
+static int is_stopped_from_outside(enum pw_cause cause)
+{
+    return cause == PW_CAUSE_HOST_FROZEN || cause == PW_CAUSE_STOPPED ||
+           cause == PW_CAUSE_CGROUP_THROTTLING;
+}
+
+/* By how much the others' median was longer than the rank in calls in which no rank waited. */
+static int64_t longer_inside(struct search *s, const struct pw_stretch *f)
+{
+    size_t n = 0;
+    int64_t mine = 0;
+    for (size_t r = 0; r < s->in->nranks; r++) {
+        int64_t inside = 0;
+        for (size_t i = f->first; i <= f->last; i++)
+            inside += limited(row_at(s->in, i, r)->inside_ns, s->in->bin_ns);
+        if (r == f->rank)
+            mine = inside;
+        else if (row_at(s->in, f->first, r)->wait_ns >= 0)
+            s->values[n++] = inside;
+    }
+    const int64_t median = n ? pw_median_i64(s->values, n) : 0;
+    return median > mine ? median - mine : 0;
+}
+
+int pw_stretch_limit(const struct pw_stretch_input *in, const struct pw_stretch_waits *waits,
+                     void *scratch, struct pw_stretch *f)
+{
+    struct search s = begin(in, scratch);
+    int64_t waited = 0;
+    for (size_t r = 0; r < in->nranks; r++)
+        for (size_t i = f->first; i <= f->last; i++)
+            waited += limited(row_at(in, i, r)->wait_ns, in->bin_ns);
+    if (f->is_host || is_stopped_from_outside(f->cause) || !waited ||
+        (double)waits->all_ns < IN_COLLECTIVES * (double)waited)
+        return 1;
+    const int64_t most = waits->for_it_ns + longer_inside(&s, f);
+    if (most >= f->lost_ns)
+        return 1;
+    if ((double)most < LEAST_WAITED * (double)f->lost_ns || most <= f->next_ns)
+        return 0;
+    f->unwaited_ns = f->lost_ns - most;
+    f->lost_ns = most;
+    return 1;
 }

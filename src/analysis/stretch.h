@@ -46,6 +46,7 @@ struct pw_stretch {
     int64_t lost_ns;     /* excess over the median of the other ranks */
     int64_t next_ns;     /* largest excess of another rank; with is_host: of another host's rank */
     int64_t usual_ns;    /* median of the other ranks */
+    int64_t unwaited_ns; /* further excess, for which no rank waited in a collective */
     int is_host;         /* 1: all ranks of its host lost time together */
     int is_bound;        /* 1: processes that are not ranks of the job kept it from its CPUs */
 };
@@ -57,6 +58,21 @@ size_t pw_stretch_scratch(const struct pw_stretch_input *in);
  * how many; 0 with fewer than 2 ranks. */
 size_t pw_stretch_find(const struct pw_stretch_input *in, void *scratch, struct pw_stretch *out,
                        size_t max);
+
+/* Waits in collectives that overlap a stretch. */
+struct pw_stretch_waits {
+    int64_t all_ns;    /* all ranks' waits in all of them */
+    int64_t for_it_ns; /* sum of the longest wait of each in which the others waited for the rank */
+};
+
+/* Limits the loss to the time that the others waited for the rank itself. pw_stretch_find() knows
+ * how long they waited, but not for which rank; collectives tell that. The rest of the excess goes
+ * to unwaited_ns. Changes nothing when the ranks also waited elsewhere (in messages, in collectives
+ * that are not matched), when the whole host is slow, or when the cause is a stop, a frozen host or
+ * a quota. Returns 0 when the rank did not hold the job back: the others waited for less than half
+ * of the loss, or another rank lost more than that. */
+int pw_stretch_limit(const struct pw_stretch_input *in, const struct pw_stretch_waits *waits,
+                     void *scratch, struct pw_stretch *found);
 
 /* Fills lost_ns[rank] with the time that the rank waited for a CPU in its own worst stretch, ns.
  * The values show how much ranks on a busy host lose by chance. `scratch` as above. */

@@ -425,6 +425,63 @@ static void test_thin_contention(void **state)
     destroy(r);
 }
 
+/* Rank 2 is asleep for 0.6 s longer than the others, which wait meanwhile: in collectives of which
+ * it is the last, or not. */
+static void test_waits_for_others(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    hold(r, 2, 10, 15);
+    for (size_t i = 10; i <= 15; i++)
+        at(r, i, 2)->asleep_ns = 100 * MS;
+    const int64_t all = 3 * 600 * MS;
+    for (int64_t i = 0; i < 6; i++) {
+        assert_int_equal(find(r), 1);
+        assert_int_equal(r->found[0].lost_ns, 600 * MS);
+        struct pw_stretch_waits waits[] = {
+            {all, 600 * MS},    /* all for it */
+            {all, 400 * MS},    /* also for others: counts what was for it */
+            {all, 290 * MS},    /* mostly for others: it did not hold the job back */
+            {all - all / 5, 0}, /* a part in messages: not known for whom */
+            {all, 290 * MS},    {all, 290 * MS} /* stopped; and with its host */
+        };
+        static const int64_t lost_ms[] = {600, 400, 600, 600, 600, 600};
+        r->found[0].cause = i == 4 ? PW_CAUSE_STOPPED : r->found[0].cause;
+        r->found[0].is_host = i == 5;
+        assert_int_equal(pw_stretch_limit(&r->in, &waits[i], r->scratch, &r->found[0]), i != 2);
+        assert_int_equal(r->found[0].lost_ns, lost_ms[i] * MS);
+        assert_int_equal(r->found[0].unwaited_ns, (600 - lost_ms[i]) * MS);
+    }
+    destroy(r);
+}
+
+/* The others are 0.2 s longer in calls in which they do not wait: this, too, may be for the rank.
+ */
+static void test_longer_in_calls(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    hold(r, 2, 10, 15);
+    for (size_t i = 10; i <= 15; i++)
+        at(r, i, 2)->asleep_ns = 100 * MS;
+    for (size_t i = 10; i <= 11; i++)
+        for (size_t k = 0; k < 4; k++)
+            if (k != 2) {
+                at(r, i, k)->wait_ns = 0;
+                at(r, i, k)->inside_ns = 100 * MS;
+            }
+    assert_int_equal(find(r), 1);
+    const int64_t lost = r->found[0].lost_ns;
+    assert_true(lost > 300 * MS);
+    struct pw_stretch_waits waits = {3 * 400 * MS, lost - 250 * MS};
+    assert_int_equal(pw_stretch_limit(&r->in, &waits, r->scratch, &r->found[0]), 1);
+    assert_int_equal(r->found[0].lost_ns, lost - 50 * MS);
+    r->found[0].lost_ns = lost;
+    r->found[0].next_ns = lost - 40 * MS; /* another rank lost more than this one held back */
+    assert_int_equal(pw_stretch_limit(&r->in, &waits, r->scratch, &r->found[0]), 0);
+    destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +501,8 @@ int main(void)
         cmocka_unit_test(test_disk),
         cmocka_unit_test(test_work_on_a_shared_cpu),
         cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_waits_for_others),
+        cmocka_unit_test(test_longer_in_calls),
         cmocka_unit_test(test_thin_contention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

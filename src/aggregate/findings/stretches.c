@@ -119,8 +119,8 @@ static int by_loss(const void *a, const void *b)
 
 static void describe(const struct pw_stretch *f, char *out, size_t size)
 {
-    char mine[32], others[32], next[32];
-    pw_text_ns(mine, sizeof(mine), f->lost_ns + f->usual_ns);
+    char mine[32], others[32], next[32], held[32];
+    pw_text_ns(mine, sizeof(mine), f->lost_ns + f->unwaited_ns + f->usual_ns);
     pw_text_ns(others, sizeof(others), f->usual_ns);
     pw_text_ns(next, sizeof(next), f->next_ns);
     const char *doing = pw_cause_doing(f->cause);
@@ -129,6 +129,9 @@ static void describe(const struct pw_stretch *f, char *out, size_t size)
                                    : "outside communication";
     size_t used =
         (size_t)snprintf(out, size, "%s %s, the other ranks' median %s", mine, what, others);
+    if (f->unwaited_ns && used < size)
+        used += (size_t)snprintf(out + used, size - used, "; they waited for it for %s",
+                                 pw_text_ns(held, sizeof(held), f->lost_ns));
     if ((!f->is_bound || f->next_ns > 0) && used < size) /* else no other rank is bound like this */
         snprintf(out + used, size - used, "; no other %s lost more than %s",
                  f->is_host ? "host's rank" : "rank", next);
@@ -153,8 +156,19 @@ static void enter_steps(const struct pw_findings *f, struct pw_row_c_straggler *
     }
 }
 
+/* The waits in the collectives that overlap the stretch. */
+static struct pw_blame blame_in(const struct pw_world *world, const struct pw_instances *in,
+                                const struct pw_stretch *found)
+{
+    const struct pw_binning *bins = &world->bins;
+    const int64_t start = bins->start_ns - world->epoch_ns;
+    return pw_collective_sum_blame(in, (int32_t)found->rank,
+                                   start + (int64_t)found->first * bins->bin_ns,
+                                   start + (int64_t)(found->last + 1) * bins->bin_ns);
+}
+
 static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struct pw_world *world,
-                                        const struct pw_instances *in,
+                                        const struct pw_blame *blame,
                                         const struct pw_stretch *found)
 {
     const struct pw_binning *bins = &world->bins;
@@ -174,10 +188,8 @@ static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struc
     memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
     describe(found, row.evidence, sizeof(row.evidence));
     enter_steps(f, &row);
-    const struct pw_blame blame = pw_collective_sum_blame(in, row.rank, row.start - world->epoch_ns,
-                                                          row.end - world->epoch_ns);
-    row.blame_ns = blame.blame_ns;
-    row.critical_ns = blame.critical_ns;
+    row.blame_ns = blame->blame_ns;
+    row.critical_ns = blame->critical_ns;
     return row;
 }
 
@@ -467,8 +479,14 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
         input.bound = &bound;
         size_t n = pw_stretch_find(&input, scratch, found, PW_MOST_STRAGGLERS);
         for (size_t i = 0; i < n; i++) {
-            struct pw_row_c_straggler row = row_of(f, world, in, &found[i]);
-            take(f, &row);
+            const struct pw_blame blame = blame_in(world, in, &found[i]);
+            const struct pw_stretch_waits waits = {blame.all_ns, blame.longest_ns};
+            const int held_back = pw_stretch_limit(&input, &waits, scratch, &found[i]);
+            const struct pw_row_c_straggler row = row_of(f, world, &blame, &found[i]);
+            if (held_back)
+                take(f, &row);
+            else
+                say_why(&row, 2, "not named: others waited for other ranks, or briefly");
         }
         take_parts(f, world, m, scratch);
         pw_bincauses_find(f, world, m, scratch);

@@ -323,14 +323,18 @@ static int64_t critical_ns(const struct pw_instances *in, size_t i)
 struct pw_blame pw_collective_sum_blame(const struct pw_instances *in, int32_t rank, int64_t from,
                                         int64_t until)
 {
-    struct pw_blame sum = {0, 0};
+    struct pw_blame sum = {0};
     for (size_t i = 0; i < in->n; i++) {
         const struct pw_instance *item = &in->items[i];
         if (item->nranks < 2 || item->mixed || item->last_enter < from ||
-            item->last_enter >= until || pw_instance_blamed(item) != rank)
+            item->last_enter - in->waits[i].max_ns >= until)
+            continue;
+        sum.all_ns += in->waits[i].sum_ns;
+        if (pw_instance_blamed(item) != rank)
             continue;
         sum.blame_ns += in->waits[i].sum_ns;
         sum.critical_ns += critical_ns(in, i);
+        sum.longest_ns += in->waits[i].max_ns;
     }
     return sum;
 }

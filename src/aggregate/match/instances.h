@@ -91,10 +91,12 @@ struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
 struct pw_blame {
     int64_t blame_ns;    /* total wait of all ranks */
     int64_t critical_ns; /* first-order estimate of the job's gain without these waits */
+    int64_t longest_ns;  /* sum of the longest wait of each */
+    int64_t all_ns;      /* total wait of all ranks, for any rank */
 };
 
-/* Sums over the instances in which the ranks waited for `rank`, and whose last member entered in
- * [from, until), ns since the epoch. */
+/* Sums over the instances in which the ranks waited for `rank` (all_ns: for any rank) and whose
+ * longest wait overlaps [from, until), ns since the epoch. */
 struct pw_blame pw_collective_sum_blame(const struct pw_instances *instances, int32_t rank,
                                         int64_t from, int64_t until);
 
