@@ -12,15 +12,15 @@ import atexit
 import functools
 import json
 import re
-import os
 import sys
 import time
 import weakref
 
 from . import _mindspore_cost, _mindspore_steps, _mstx, _probe
-from ._mindspore_cost import replace, soft
+from ._mindspore_cost import replace, say, soft
 
 _OLDEST = (2, 0)
+_NEEDS_NUMPY_1 = (2, 10)  # the newest version whose data sets do not work with NumPy 2
 _clock = time.perf_counter_ns
 _KINDS = 4096  # objects of which is kept what they contain
 _MOST_LOOKS = 2000  # objects that are looked at for it
@@ -43,6 +43,14 @@ def _classes(names):
         found = getattr(sys.modules.get(module), name, None)
         if isinstance(found, type):
             yield found
+
+
+def _need(names):
+    """The same; a version that has none is not recorded like this."""
+    found = list(_classes(names))
+    if not found:
+        raise LookupError(names[0])
+    return found
 
 
 _OPTIMIZERS = ("mindspore.nn.optim.optimizer.Optimizer", "mindspore.experimental.optim.optimizer.Optimizer")
@@ -162,21 +170,23 @@ class Auto:
         self._batches = {}  # what is known of iterators, by id
         self._removers = []
         self._told = 0
-        for attach in (
-            self._attach_data,
-            self._attach_optimizers,
-            self._attach_reducers,
-            self._attach_pynative,
-            self._attach_graphs,
-            self._attach_functions,
-            self._attach_train_cells,
-            self._attach_evaluations,
-            self._attach_mstx,
+        self.lacks = []
+        for attach, what in (
+            (self._attach_data, "the wait for data"),
+            (self._attach_optimizers, "the optimizer, with which steps end"),
+            (self._attach_reducers, "averaging gradients"),
+            (self._attach_pynative, "forward and backward in PyNative mode"),
+            (self._attach_graphs, "graphs of cells"),
+            (self._attach_functions, "functions with @jit"),
+            (self._attach_train_cells, "TrainOneStepCell"),
+            (self._attach_evaluations, "which batches are an evaluation's"),
+            (self._attach_mstx, "mstx"),
         ):
             try:
                 attach()
             except Exception:  # a MindSpore whose inside is another: recorded without this
                 _mindspore_cost.cost.failures += 1
+                self.lacks.append(what)
 
     def detach(self):
         soft(self.steps.end_step)()
@@ -262,7 +272,7 @@ class Auto:
 
     def _attach_optimizers(self):
         """Optimizers are cells; a step of theirs is a call."""
-        for kind in _classes(_OPTIMIZERS):
+        for kind in _need(_OPTIMIZERS):
             real, created = kind.__init__, soft(self.steps.created)
 
             def init(optimizer, *args, _real=real, **kwargs):
@@ -279,7 +289,7 @@ class Auto:
         self.steps.optimizers_end([optimizer])
 
     def _attach_reducers(self):
-        for kind in _classes(_REDUCERS):
+        for kind in _need(_REDUCERS):
             self._surround(kind, "__call__", self._reduce_begins, self._ends)
 
     def _reduce_begins(self, *_):
@@ -327,10 +337,8 @@ class Auto:
     def _attach_functions(self):
         """A call of a function with @jit."""
         api = _module("mindspore.graph.api", "mindspore.common.api")
-        for name in ("_JitExecutor", "_MindsporeFunctionExecutor"):
-            kind = getattr(api, name, None)
-            if kind is not None:
-                self._surround(kind, "__call__", self._function_begins, self._graph_ends)
+        for kind in _need([f"{api.__name__}.{name}" for name in ("_JitExecutor", "_MindsporeFunctionExecutor")]):
+            self._surround(kind, "__call__", self._function_begins, self._graph_ends)
 
     def _graph_begins(self, cell, *_):
         if self.steps.inside:
@@ -358,7 +366,7 @@ class Auto:
     def _attach_train_cells(self):
         """The network of a TrainOneStepCell is a training's from its first call on. One that scales the
         loss may leave the optimizer out: its step ends all the same."""
-        for kind in _classes(("mindspore.nn.wrap.cell_wrapper.TrainOneStepCell",)):
+        for kind in _need(("mindspore.nn.wrap.cell_wrapper.TrainOneStepCell",)):
             self._surround(kind, "__call__", self._train_cell_begins, self._train_cell_ends)
 
     def _train_cell_begins(self, cell, *_):
@@ -371,7 +379,7 @@ class Auto:
         self.steps.end_skipped(cell.optimizer)
 
     def _attach_evaluations(self):
-        for Model in _classes(("mindspore.train.model.Model",)):
+        for Model in _need(("mindspore.train.model.Model",)):
             for name in ("eval", "_eval_in_fit", "predict"):
                 if hasattr(Model, name):
                     self._surround(Model, name, self._evaluation_begins, self._evaluation_ends)
@@ -393,11 +401,18 @@ def _version(mindspore):
     return tuple(map(int, re.findall(r"\d+", mindspore.__version__)[:2]))
 
 
-def say(text):
-    """One line, of one process of a host."""
-    ranks = ("MS_NODE_ID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
-    if all(os.environ.get(name, "0") == "0" for name in ranks):
-        print("profwrap:", text, file=sys.stderr, flush=True)
+def _tell_versions(mindspore, lacks):
+    if lacks:
+        say(
+            f"MindSpore {mindspore.__version__} is another inside than 2.7 to 2.10: not recorded are "
+            + ", ".join(lacks)
+        )
+    numpy = sys.modules.get("numpy")
+    if _version(mindspore) <= _NEEDS_NUMPY_1 and numpy and _version(numpy) >= (2, 0):
+        say(
+            f"NumPy {numpy.__version__} is too new for the data sets of MindSpore {mindspore.__version__}: "
+            'should they fail, pip install "numpy<2"'
+        )
 
 
 _active = None  # the one Auto of the process
@@ -414,6 +429,7 @@ def on_mindspore(mindspore, began_ns=None):
                 return
             _active = Auto(mindspore)
             atexit.register(_at_exit)
+            _tell_versions(mindspore, _active.lacks)
     except Exception:  # a module of this name that is not MindSpore
         _mindspore_cost.cost.failures += 1
     _mindspore_cost.cost.start_ns += _clock() - began_ns

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recording a MindSpore training takes, and how often it failed, for /overhead."""
+"""What recording a MindSpore training takes, and how often it failed, for /overhead; and lines for the
+user."""
 
 import itertools
+import os
+import sys
 import time
 
 from . import _probe
@@ -34,6 +37,13 @@ class Cost:
 
 
 cost = Cost()
+
+
+def say(text):
+    """One line, of one process of a host."""
+    ranks = ("MS_NODE_ID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+    if all(os.environ.get(name, "0") == "0" for name in ranks):
+        print("profwrap:", text, file=sys.stderr, flush=True)
 
 
 def soft(function):

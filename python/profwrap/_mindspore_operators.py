@@ -13,6 +13,7 @@ import heapq
 import json
 import os
 import shutil
+import sys
 import tempfile
 from typing import NamedTuple
 
@@ -173,6 +174,19 @@ def trace_handler(_=None):
         record(ProfilerContext().framework_path)
     except Exception:  # another version, or no files: the training goes on
         _mindspore_cost.cost.failures += 1
+        _tell_none("its profiler has none of the files that 2.7 to 2.10 leave on a CPU")
+
+
+_has_told = False
+
+
+def _tell_none(why):
+    """One line in a process."""
+    global _has_told
+    if not _has_told:
+        _has_told = True
+        version = getattr(sys.modules.get("mindspore"), "__version__", "")
+        _mindspore_cost.say(f"no operators of MindSpore {version} are recorded: {why}")
 
 
 class Operators:
@@ -180,6 +194,7 @@ class Operators:
 
     def __init__(self):
         self._folder = self._profiler = None
+        self._is_recorded = False
 
     def start(self):
         if self._profiler is not None:
@@ -189,13 +204,28 @@ class Operators:
 
             self._folder = tempfile.mkdtemp(prefix="profwrap-")
             profiler.tensorboard_trace_handler(self._folder, analyse_flag=False)  # sets the folder
+            self._is_recorded = False
             self._profiler = profiler.profile(
                 activities=[profiler.ProfilerActivity.CPU], start_profile=False,
-                on_trace_ready=trace_handler,
+                on_trace_ready=self._on_trace_ready,
             )
             self._profiler.start()
         except Exception:
             _mindspore_cost.cost.failures += 1
+            _tell_none("its profiler did not start")
+
+    def _on_trace_ready(self, _=None):
+        self._is_recorded = True
+        trace_handler()
+
+    def _record_left(self):
+        """On CPUs, MindSpore 2.6 leaves the files and calls nothing."""
+        pattern = os.path.join(glob.escape(self._folder), "**", "cpu_op_execute_timestamp_*.txt")
+        found = glob.glob(pattern, recursive=True)
+        if not found:
+            _tell_none("its profiler left no files of operators on a CPU")
+        for folder in sorted({os.path.dirname(path) for path in found}):
+            record(folder)
 
     def stop(self):
         """While profwrap records."""
@@ -203,8 +233,11 @@ class Operators:
         try:
             if running is not None:
                 running.stop()
+                if not self._is_recorded:
+                    self._record_left()
         except Exception:
             _mindspore_cost.cost.failures += 1
+            _tell_none("its profiler failed")
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None

@@ -9,9 +9,8 @@ import shutil
 import subprocess
 import warnings
 
-from mindspore.profiler import ProfilerActivity
-
 from . import _annotate, _mindspore, _mindspore_data, _mindspore_operators, _schedule
+from ._mindspore_names import ProfilerActivity
 
 _warned = set()
 

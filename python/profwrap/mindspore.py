@@ -7,11 +7,11 @@ Steps, phases and collectives are recorded without any of this (docs/mindspore.m
 
 import operator
 
-from mindspore.profiler import ProfilerActivity, ProfilerLevel, mstx
 from mindspore.train.callback import Callback
 
 from . import _annotate, _mindspore
 from ._mindspore_monitor import DynamicProfilerMonitor
+from ._mindspore_names import ProfilerActivity, ProfilerLevel, mstx
 from ._mindspore_operators import trace_handler
 from ._mindspore_profile import Profiler, analyse, profile, schedule, tensorboard_trace_handler
 
