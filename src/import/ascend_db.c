@@ -123,6 +123,33 @@ static void get_text(sqlite3 *db, const char *query, char *out, size_t size)
     sqlite3_finalize(row);
 }
 
+static int64_t count_rows(sqlite3 *db, const char *table)
+{
+    char *query = sqlite3_mprintf("SELECT COUNT(*) FROM \"%w\"", table);
+    const int64_t n = query ? get_int(db, query, 0) : 0;
+    sqlite3_free(query);
+    return n;
+}
+
+void pw_ascend_db_list(const char *path, char *out, size_t size)
+{
+    sqlite3 *db = open_db(path);
+    sqlite3_stmt *row = NULL;
+    size_t used = 0;
+    out[0] = '\0';
+    if (db && sqlite3_prepare_v2(db,
+                                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT "
+                                 "LIKE 'sqlite%' ORDER BY name",
+                                 -1, &row, NULL) == SQLITE_OK)
+        while (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0) && used < size) {
+            const char *table = (const char *)sqlite3_column_text(row, 0);
+            used += (size_t)snprintf(out + used, size - used, "%s%.64s (%lld rows)",
+                                     used ? ", " : "", table, (long long)count_rows(db, table));
+        }
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+}
+
 /* The groups of HCCL as threads, by their numbers. */
 static int read_groups(sqlite3 *db, struct pw_ascend_layers *layers)
 {
@@ -331,6 +358,13 @@ int pw_ascend_db_look(const char *path, struct pw_import_head *out)
     snprintf(out->problem, sizeof(out->problem),
              "is a database, which needs a profwrap that was built with SQLite (libsqlite3-dev)");
     return -ENOTSUP;
+}
+
+void pw_ascend_db_list(const char *path, char *out, size_t size)
+{
+    (void)path;
+    if (size)
+        out[0] = '\0';
 }
 
 int pw_ascend_db_read(const char *path, struct pw_trace_window *window, char *problem, size_t size)

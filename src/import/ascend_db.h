@@ -15,4 +15,8 @@ int pw_ascend_is_db(const char *path);
 int pw_ascend_db_look(const char *path, struct pw_import_head *out);
 int pw_ascend_db_read(const char *path, struct pw_trace_window *window, char *problem, size_t size);
 
+/* Writes the tables of any database and their numbers of rows, "StepTraceTime (12 rows), ...". "":
+ * the file is no database, is damaged, or cannot be read without SQLite. */
+void pw_ascend_db_list(const char *path, char *out, size_t size);
+
 #endif

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/sort.h"
+#include "import/ascend_db.h"
 
 static const char output[] = "ASCEND_PROFILER_OUTPUT";
 
@@ -168,22 +170,39 @@ int pw_ascend_profile_of(const char *path, char *out, size_t size)
     return (size_t)snprintf(out, size, "%s", full) < size ? 0 : -ENOENT;
 }
 
+static const char analysis[] = "cluster_analysis_output";
+static const char *const analysis_files[] = {
+    "cluster_step_trace_time.csv",
+    "cluster_communication.json",
+    "cluster_communication_matrix.json",
+    "cluster_analysis.db",
+};
+enum { ANALYSIS_FILES = sizeof(analysis_files) / sizeof(analysis_files[0]) };
+
 int pw_ascend_is_analysis(const char *path)
 {
-    static const char directory[] = "cluster_analysis_output";
-    static const char *const names[] = {
-        directory,
-        "cluster_step_trace_time.csv",
-        "cluster_communication.json",
-        "cluster_communication_matrix.json",
-        "cluster_analysis.db",
-    };
     char full[PATH_MAX];
     const char *name = realpath(path, full) ? base_name(full) : base_name(path);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(name, names[i]) == 0)
+    for (size_t i = 0; i < ANALYSIS_FILES; i++)
+        if (strcmp(name, analysis_files[i]) == 0)
             return 1;
-    return is_directory(path, directory);
+    return strcmp(name, analysis) == 0 || is_directory(path, analysis);
+}
+
+void pw_ascend_analysis_list(const char *path, char *out, size_t size)
+{
+    char dir[PW_ASCEND_PATH], file[PW_ASCEND_PATH], tables[512];
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < ANALYSIS_FILES && join(dir, sizeof(dir), path, analysis); i++) {
+        if (!join(file, sizeof(file), dir, analysis_files[i]) || access(file, R_OK))
+            continue;
+        pw_ascend_db_list(file, tables, sizeof(tables));
+        if (used < size)
+            used +=
+                (size_t)snprintf(out + used, size - used, "%s%s%s%s", used ? ", " : "",
+                                 analysis_files[i], tables[0] ? " with the tables " : "", tables);
+    }
 }
 
 /* ---- whose they are ---- */

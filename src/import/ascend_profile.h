@@ -28,6 +28,9 @@ int pw_ascend_profile_of(const char *path, char *out, size_t size);
 /* Whether a path is a file that msprof-analyze computed from all profiles of a job, or a directory
  * that is or has its cluster_analysis_output. The words follow the path in a sentence. */
 int pw_ascend_is_analysis(const char *path);
+/* Writes what the cluster_analysis_output in this directory has: names of files, and tables of its
+ * database. */
+void pw_ascend_analysis_list(const char *path, char *out, size_t size);
 #define PW_ASCEND_ANALYSIS_WORDS                                                            \
     "is what msprof-analyze computed from the profiles of a job: give these profiles, the " \
     "*_ascend_pt or *_ascend_ms directories"

@@ -176,11 +176,14 @@ static int add_files(struct pw_import_plan *plan, const struct pw_ascend_found *
 static void note_others(struct pw_import_plan *plan, const char *path)
 {
     struct pw_ascend_found others;
-    if (pw_ascend_is_analysis(path))
+    char list[600];
+    if (pw_ascend_is_analysis(path)) {
+        pw_ascend_analysis_list(path, list, sizeof(list));
         note(plan,
              "%s: its cluster_analysis_output is not read, because msprof-analyze computed it from "
-             "the profiles",
-             path);
+             "the profiles%s%s",
+             path, list[0] ? ": " : "", list);
+    }
     if (pw_mindinsight_find(path, &others) == 0 && others.n)
         note(plan,
              "%s: its files of MindInsight, of %zu ranks, are not read, because there are profiles "

@@ -23,7 +23,7 @@ struct pw_import_plan {
     char job[64]; /* the job id for the rank files, the same for all files of a job */
     /* Sentences on what is not imported, or is imported in spite of a doubt; nnotes also counts
      * those that there is no room for. */
-    char notes[8][400];
+    char notes[8][800];
     size_t nnotes;
 };
 

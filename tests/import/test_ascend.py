@@ -675,6 +675,22 @@ def output_of_msprof_analyze_is_told_from_profiles():
     write_profile(job, 0, top)
     ranks, said, _ = imported(top)
     assert list(ranks) == [0] and "its cluster_analysis_output is not read" in said, said
+    path = os.path.join(output, "cluster_analysis.db")
+    open(path, "w").write("no database")
+    open(os.path.join(output, "cluster_step_trace_time.csv"), "w").write("Step,Type\n")
+    ranks, said, _ = imported(top)
+    assert ": cluster_step_trace_time.csv, cluster_analysis.db\n" in said, said
+    os.remove(path)
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE ClusterStepTraceTime (step TEXT, type TEXT)")
+    db.execute('CREATE TABLE "a ""b" (step TEXT)')
+    db.executemany("INSERT INTO ClusterStepTraceTime VALUES (?, ?)", [("1", "rank"), ("2", "rank")])
+    db.commit()
+    db.close()
+    ranks, said, _ = imported(top)
+    if "with the tables" in said:  # built with SQLite
+        assert 'with the tables ClusterStepTraceTime (2 rows), a "b (0 rows)' in said, said
+    refused(path)
 
 
 # ---- bad profiles ----
