@@ -26,7 +26,9 @@ static uint64_t find_wish(void)
     static struct pw_options options;
     pw_options_init(&options);
     int64_t wish = pw_option_size(&options, PW_OPT_READ_MEMORY);
-    return wish > 0 ? (uint64_t)wish : 0;
+    if (wish <= 0)
+        return 0;
+    return wish > PW_READLIMIT_LEAST_BYTES ? (uint64_t)wish : PW_READLIMIT_LEAST_BYTES;
 }
 
 int pw_readlimit_set(uint64_t input_bytes)

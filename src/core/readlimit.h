@@ -13,6 +13,10 @@
  * size, with the program's own code and tables, which the limit does not count. */
 enum { PW_READLIMIT_MORE_BYTES = 448 << 20, PW_READLIMIT_TIMES = 16 };
 
+/* The least limit, whatever PROFWRAP_READ_MEMORY says. With less, HDF5 may crash where it should
+ * report that memory is short. */
+enum { PW_READLIMIT_LEAST_BYTES = 8 << 20 };
+
 /* Limits the writable memory of the process and its children from now on: by the above rule for
  * `input_bytes`, or to PROFWRAP_READ_MEMORY if that is set. A lower limit that is already there
  * stays. An allocation beyond the limit fails. Returns 0 or -errno. */
