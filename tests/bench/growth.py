@@ -241,15 +241,16 @@ AXES = {
 
 FORMS = ("merge", "text", "json", "html")
 # Limits at the largest small size: processor time above that of the least run, in its merges; MiB above its.
+# A page opens up to 64 rank files for each of up to 5 steps, for their timelines.
 SMALL = {
     "steps": ((2.8, 34), (0.2, 11), (1.4, 67), (0.8, 20)),
-    "ranks": ((5.0, 2), (0.1, 0), (0.2, 1), (0.2, 0)),
-    "events": ((9.5, 107), (0.2, 3), (0.2, 3), (0.5, 4)),
+    "ranks": ((5.0, 2), (0.1, 0), (0.2, 1), (8.0, 0)),
+    "events": ((9.5, 107), (0.2, 3), (0.2, 3), (8.8, 9)),
     "communicators": ((2.0, 20), (0.5, 8), (6.8, 69), (5.0, 37)),
     "names": ((3.1, 36), (1.3, 22), (6.0, 75), (7.0, 89)),
     "threads": ((1.0, 12), (0.3, 4), (0.3, 4), (1.1, 14)),
     "windows": ((1.4, 18), (0.4, 7), (3.2, 46), (2.0, 21)),
-    "hosts": ((1.3, 0), (0.1, 0), (0.1, 0), (0.1, 0)),
+    "hosts": ((1.3, 0), (0.1, 0), (0.1, 0), (7.5, 0)),
     "run-time": ((12.8, 17), (0.4, 7), (2.4, 32), (1.2, 9)),
 }
 SMALL_TIME, SMALL_MEMORY = 3, 2  # times as much is a failure
