@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -374,7 +375,7 @@ static int write_into(const char *dir, const char *name, report_fn *report,
 /* Writes DIR/report.html. When profwrap was built without D3, prints how to get it; that is not a
  * failure. */
 static int write_html(const char *dir, const char *d3, const struct pw_cluster *cluster,
-                      struct pw_report_options *wanted, char *cluster_file)
+                      struct pw_report_options *wanted)
 {
     struct pw_htmlpage page;
     char problem[2 * PATH_MAX];
@@ -384,8 +385,26 @@ static int write_html(const char *dir, const char *d3, const struct pw_cluster *
     }
     wanted->page_dir = page.dir;
     wanted->d3 = page.d3;
-    add_timelines(wanted, cluster, cluster_file);
     return write_into(dir, "report.html", pw_report_html, cluster, wanted);
+}
+
+/* The same with timelines. These read the rank files, which may be damaged: so in a confined
+ * process of its own. When that fails, the page has no timelines. */
+static int write_html_apart(const char *dir, const char *d3, const struct pw_cluster *cluster,
+                            struct pw_report_options *wanted, char *cluster_file)
+{
+    int status = 0;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        pw_confine(pw_readlimit_size(dir), PW_CONFINE_WRITES);
+        add_timelines(wanted, cluster, cluster_file);
+        _exit(write_html(dir, d3, cluster, wanted) ? 1 : 0);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    return write_html(dir, d3, cluster, wanted);
 }
 
 /* Prints one line, for --summary. */
@@ -411,7 +430,7 @@ int pw_cli_report_write(const char *dir, FILE *screen, int summary)
         return err;
     err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);
     int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
-    int html = write_html(dir, options.text[PW_OPT_D3], cluster, &wanted, path);
+    int html = write_html_apart(dir, options.text[PW_OPT_D3], cluster, &wanted, path);
     if (screen) {
         int shown = summary ? print_summary(screen, dir, cluster)
                             : pw_report_text(screen, cluster, &wanted);

@@ -486,7 +486,7 @@ static void test_what_the_verdict_rests_on(void **state)
     c->clock_error_max_ns = -1;
     c->ranks[1].clock_error_ns = -1;
     assert_basis(c,
-                 "? collectives not known; ✓ steps marked by the program; ? load of the hosts not "
+                 "? collectives not known; ✓ steps marked, not inferred; ? load of the hosts not "
                  "known; ✓ all 2 ranks; ? clock error not known");
     c->ranks[1].clock_error_ns = 0;
     c->clock_error_max_ns = 3 * MS;
