@@ -614,12 +614,15 @@ def a_profiler_that_records_all_the_time():
 @h.case
 def a_profiler_that_stops_twice():
     """The profiler disables its kinds twice. The second time does not disable the kinds that
-    profwrap has enabled again."""
+    profwrap has enabled again. Launches are recorded again, too, although CUPTI has no effect of
+    single functions after the kind has been disabled."""
     done = run("disable-twice")
     no_faults(done)
     h.check("failed 0" in h.lines(done.stdout), done.stdout)
     file = h.open_complete("out")
     h.equal(names(file), ["after", "later"], "kernels")
+    for launch, start in h.rows(file, "events/kernel", "launch", "start"):
+        h.check(0 <= launch <= start, "launch", launch, "of a kernel at", start)
     h.equal(h.gaps(file), [("cupti_taken", "device", 0)], "gaps")
 
 

@@ -39,24 +39,20 @@ bool pw_cuda_uses(int kind)
     for (int i = 0; i < KINDS; i++)
         if (kinds[i].kind == kind && kinds[i].level <= pw_cuda.level)
             return true;
-    /* If CUPTI cannot select single functions, level 1 records all runtime calls. */
-    return kind == PW_CUPTI_RUNTIME && pw_cuda.level == 1;
+    /* At level 1, the functions that launch. */
+    return pw_cuda.level == 1 && (kind == PW_CUPTI_RUNTIME || kind == PW_CUPTI_DRIVER);
 }
 
-/* Enables or disables the functions that launch work. Returns false when CUPTI cannot select single
- * functions. */
-static bool choose_calls(int domain, bool is_on)
+/* Enables the kind, and of its functions only those that launch work. The kind comes first: when
+ * another profiler has used it before, CUPTI of CUDA 13.0 ignores single functions without it. */
+static void choose_calls(int kind, int domain)
 {
-    const struct pw_cupti *cupti = pw_cuda.cupti;
-    bool any = false;
-    if (!cupti->callback_name)
-        return false;
+    pw_subscriber_switch_kind(kind, true);
     for (uint32_t callback = 1; callback < PW_CUDA_FUNCTIONS; callback++) {
         const char *name = NULL;
-        if (cupti->callback_name(domain, callback, &name) == 0 && name && pw_cuda_launches(name))
-            any |= pw_subscriber_switch_call(domain, callback, is_on) == 0;
+        if (pw_cuda.cupti->callback_name(domain, callback, &name) == 0 && name)
+            pw_subscriber_switch_call(domain, callback, pw_cuda_launches(name));
     }
-    return any;
 }
 
 /* Leaves the kind enabled when the application has enabled it, too. */
@@ -66,19 +62,22 @@ static void switch_off(int kind)
         pw_subscriber_switch_kind(kind, false);
 }
 
-/* At level 1, calls that launch are recorded, to know by which thread and when work was
- * launched. */
+/* At level 1, calls that launch are recorded, to know by which thread and when work was launched.
+ * If CUPTI cannot select single functions, these are all calls of the runtime. */
 static void watch_launches(bool is_on)
 {
+    const bool chooses = pw_cuda.cupti->callback_name && pw_subscriber_chooses_calls();
     if (pw_cuda.level != 1)
         return;
-    bool chosen = choose_calls(PW_CUPTI_DOMAIN_RUNTIME, is_on);
-    if (chosen)
-        choose_calls(PW_CUPTI_DOMAIN_DRIVER, is_on);
-    else if (is_on)
-        pw_subscriber_switch_kind(PW_CUPTI_RUNTIME, true);
-    else
+    if (!is_on) {
         switch_off(PW_CUPTI_RUNTIME);
+        switch_off(PW_CUPTI_DRIVER);
+    } else if (chooses) {
+        choose_calls(PW_CUPTI_RUNTIME, PW_CUPTI_DOMAIN_RUNTIME);
+        choose_calls(PW_CUPTI_DRIVER, PW_CUPTI_DOMAIN_DRIVER);
+    } else {
+        pw_subscriber_switch_kind(PW_CUPTI_RUNTIME, true);
+    }
 }
 
 /* Limits CUPTI's memory on the device. There it stores 32 bytes of times for each activity until

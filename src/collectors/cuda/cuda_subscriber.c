@@ -177,16 +177,21 @@ int pw_subscriber_switch_kind(int kind, bool is_on)
     return is_on ? cupti->enable(kind) : cupti->disable(kind);
 }
 
-int pw_subscriber_switch_call(int domain, uint32_t callback, bool is_on)
+bool pw_subscriber_chooses_calls(void)
+{
+    return shared() || (pw_cuda.cupti->enable_runtime && pw_cuda.cupti->enable_driver);
+}
+
+void pw_subscriber_switch_call(int domain, uint32_t callback, bool is_on)
 {
     const struct pw_cupti *cupti = pw_cuda.cupti;
     const bool is_runtime = domain == PW_CUPTI_DOMAIN_RUNTIME;
     void *subscriber = shared();
     if (subscriber)
-        return (is_runtime ? cupti->enable_runtime_v2 : cupti->enable_driver_v2)(subscriber,
-                                                                                 callback, is_on);
-    int (*enable)(uint32_t, uint8_t) = is_runtime ? cupti->enable_runtime : cupti->enable_driver;
-    return enable ? enable(callback, is_on) : PW_CUPTI_NOT_SUPPORTED;
+        (is_runtime ? cupti->enable_runtime_v2 : cupti->enable_driver_v2)(subscriber, callback,
+                                                                          is_on);
+    else
+        (is_runtime ? cupti->enable_runtime : cupti->enable_driver)(callback, is_on);
 }
 
 int pw_subscriber_drops(void *context, uint32_t stream, size_t *count)

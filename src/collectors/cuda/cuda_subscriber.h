@@ -22,9 +22,11 @@ int pw_subscriber_get_attribute(int attribute, size_t *size, void *value);
 int pw_subscriber_set_attribute(int attribute, size_t *size, void *value);
 int pw_subscriber_switch_kind(int kind, bool is_on);
 
-/* Enables or disables records of one runtime or driver function. Returns 0, or another value when
- * CUPTI cannot select single functions. */
-int pw_subscriber_switch_call(int domain, uint32_t callback, bool is_on);
+/* Whether CUPTI can enable single functions of the runtime and the driver. */
+bool pw_subscriber_chooses_calls(void);
+
+/* Enables or disables records of one function, of a kind that is enabled. */
+void pw_subscriber_switch_call(int domain, uint32_t callback, bool is_on);
 
 int pw_subscriber_drops(void *context, uint32_t stream, size_t *count);
 

@@ -141,6 +141,16 @@ static void try_often(void)
     printf("refused %d failed %d\n", refused > 0, failed || unsubscribe(subscriber));
 }
 
+static const int kinetos_kinds[] = {10, 5, 4}; /* kernels, calls of the runtime and of the driver */
+
+static int switch_all(int (*one)(int))
+{
+    int failed = 0;
+    for (size_t i = 0; i < sizeof(kinetos_kinds) / sizeof(kinetos_kinds[0]); i++)
+        failed |= one(kinetos_kinds[i]);
+    return failed;
+}
+
 /* Kineto: toggleCollectionDynamic(false) switches the kinds off, and stop does so again. */
 static void disable_twice(void)
 {
@@ -148,10 +158,11 @@ static void disable_twice(void)
     by_name("cuptiActivityRegisterCallbacks", &set_callbacks);
     by_name("cuptiActivityEnable", &enable);
     by_name("cuptiActivityDisable", &disable);
-    int failed = set_callbacks(their_request, their_complete) || enable(10) || disable(10);
+    int failed =
+        set_callbacks(their_request, their_complete) || switch_all(enable) || switch_all(disable);
     for (int i = 0; i < 50 && !gpu.enabled(); i++)
         nap(100);
-    failed |= disable(10);
+    failed |= switch_all(disable);
     launch(0, 1, "after");
     nap(1500); /* longer than it takes to begin again, were it thought to be over */
     launch(0, 1, "later");

@@ -65,6 +65,8 @@ int standin_enable(struct client *client, int kind)
         return NOT_SUPPORTED;
     standin.faults += kind == SERIALISING_KERNEL || !client->request;
     client->enabled |= UINT64_C(1) << kind;
+    if (kind == DRIVER_CALLS || kind == RUNTIME_CALLS)
+        memset(client->calls[kind == RUNTIME_CALLS], 1, sizeof(client->calls[0]));
     if (kind == 8)
         standin_devices();
     return 0;
@@ -73,6 +75,10 @@ int standin_enable(struct client *client, int kind)
 int standin_disable(struct client *client, int kind)
 {
     client->enabled &= ~(UINT64_C(1) << kind);
+    if (kind == DRIVER_CALLS || kind == RUNTIME_CALLS) {
+        memset(client->calls[kind == RUNTIME_CALLS], 0, sizeof(client->calls[0]));
+        client->is_deaf[kind == RUNTIME_CALLS] = 1;
+    }
     return 0;
 }
 
@@ -360,8 +366,11 @@ static int wants(const struct client *client, const uint8_t *record)
     uint32_t kind, callback;
     memcpy(&kind, record, sizeof(kind));
     memcpy(&callback, record + sizeof(kind), sizeof(callback));
-    return (client->enabled >> kind & 1) ||
-           ((kind == 4 || kind == 5) && client->calls[kind == 5][callback]);
+    const int is_enabled = client->enabled >> kind & 1;
+    if (kind != DRIVER_CALLS && kind != RUNTIME_CALLS)
+        return is_enabled;
+    const int which = kind == RUNTIME_CALLS;
+    return (is_enabled || !client->is_deaf[which]) && client->calls[which][callback];
 }
 
 int standin_is_enabled(uint32_t kind)

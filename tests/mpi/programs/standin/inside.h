@@ -57,7 +57,9 @@ enum {
     NOT_SUPPORTED = 27,
     OTHER_SUBSCRIBER = 39,
     TAKES_NO_BUFFER = 27, /* the API's version */
-    CLIENTS = 4
+    CLIENTS = 4,
+    DRIVER_CALLS = 4, /* kinds */
+    RUNTIME_CALLS = 5
 };
 
 /* Who is served: the process by the functions without a version, or subscribers, each for itself.
@@ -72,7 +74,10 @@ struct client {
     uint64_t (*clock)(void);
     uint64_t enabled;             /* kinds */
     unsigned char calls[2][1024]; /* driver, runtime: single functions */
-    uint8_t per_thread;           /* a queue of buffers for each thread */
+    /* Once the kind has been disabled, single functions have an effect only while it is enabled.
+     * Seen in CUPTI of CUDA 13.0 on a GPU. */
+    int is_deaf[2];
+    uint8_t per_thread; /* a queue of buffers for each thread */
     int thread_ids;
     size_t dropped;
     struct {
