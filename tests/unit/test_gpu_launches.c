@@ -83,6 +83,26 @@ static void unknown_thread(void **state)
     assert_int_equal(launch.time, -1);
 }
 
+/* A range of the thread comes before a phase, also when it ends later. */
+static void phase_of_another_thread(void **state)
+{
+    struct pw_gpu_launches *l = *state;
+    struct pw_gpu_launch launch;
+    pw_gpu_launches_call(l, 1, TID, 115);
+    pw_gpu_launches_call(l, 2, TID + 1, 116); /* records nothing */
+    pw_gpu_launches_call(l, 3, TID + 1, 216);
+    pw_gpu_launches_phase(l, 100, 200, OUTER);
+    assert_false(pw_gpu_launches_find(l, 1, &launch)); /* a range may come */
+    assert_int_equal(launch.name, OUTER);
+    assert_false(pw_gpu_launches_find(l, 2, &launch));
+    assert_int_equal(launch.name, OUTER);
+    assert_int_equal(launch.lane, -1);
+    pw_gpu_launches_find(l, 3, &launch); /* after the phase */
+    assert_int_equal(launch.name, 0);
+    pw_gpu_launches_range(l, LANE, 110, 220, INNER);
+    assert_int_equal(name_of(l, 1), INNER);
+}
+
 /* Numbers that share a place, and more ranges than are kept. */
 static void forgets_the_oldest(void **state)
 {
@@ -102,8 +122,9 @@ static void forgets_the_oldest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_TABLE(range_before_call), ON_TABLE(call_before_range),  ON_TABLE(outer_call_counts),
-        ON_TABLE(unknown_thread),    ON_TABLE(forgets_the_oldest),
+        ON_TABLE(range_before_call),       ON_TABLE(call_before_range),
+        ON_TABLE(outer_call_counts),       ON_TABLE(unknown_thread),
+        ON_TABLE(phase_of_another_thread), ON_TABLE(forgets_the_oldest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,8 @@
 #include "collectors/gpu/gpu_spans.h"
 
 /* CUPTI increments correlation numbers, so each of the last CALLS calls has a place of its own. */
-enum { CALLS = 1 << 18, THREADS = 1 << 12 };
+/* PHASES: the lane under which phases of the program are stored; no thread has it. */
+enum { CALLS = 1 << 18, THREADS = 1 << 12, PHASES = UINT16_MAX };
 
 struct call {
     int64_t time;
@@ -62,6 +63,11 @@ void pw_gpu_launches_range(struct pw_gpu_launches *l, uint16_t lane, int64_t sta
     pw_gpu_spans_add(l->spans, lane, start, end, name);
 }
 
+void pw_gpu_launches_phase(struct pw_gpu_launches *l, int64_t start, int64_t end, uint32_t name)
+{
+    pw_gpu_spans_add(l->spans, PHASES, start, end, name);
+}
+
 static void name_call(const struct pw_gpu_launches *l, struct call *call)
 {
     if (call->lane < 0)
@@ -97,6 +103,8 @@ bool pw_gpu_launches_find(struct pw_gpu_launches *l, uint32_t correlation,
         return false;
     name_call(l, call);
     *out = (struct pw_gpu_launch){call->time, call->lane, call->name};
+    if (!call->is_named)
+        pw_gpu_spans_find(l->spans, PHASES, call->time, &out->name);
     return call->is_named;
 }
 

@@ -27,6 +27,12 @@ int32_t pw_gpu_launches_lane(const struct pw_gpu_launches *launches, int32_t tid
 void pw_gpu_launches_range(struct pw_gpu_launches *launches, uint16_t lane, int64_t start,
                            int64_t end, uint32_t name);
 
+/* Adds a phase of the program that has ended, of whatever thread. It is what a launch is assigned
+ * to that has no range of its own thread: PyTorch's autograd launches the kernels of the backward
+ * pass from threads of its own, while the main thread waits in the phase. */
+void pw_gpu_launches_phase(struct pw_gpu_launches *launches, int64_t start, int64_t end,
+                           uint32_t name);
+
 /* Adds a call that launches, made by thread `tid` at `time`. */
 void pw_gpu_launches_call(struct pw_gpu_launches *launches, uint32_t correlation, int32_t tid,
                           int64_t time);

@@ -228,9 +228,12 @@ static void record(void *state, const struct pw_record *record, const struct pw_
 static void watch_range(struct state *s, const struct pw_record *record,
                         const struct pw_origin *origin)
 {
-    if (s->is_used && record->range.kind != PW_KIND_MARK && !(record->flags & PW_RANGE_PROCESS))
-        pw_gpu_launches_range(s->launches, origin->thread, origin->start, origin->end,
-                              pw_origin_name(origin, record->range.name));
+    if (!s->is_used || record->range.kind == PW_KIND_MARK || (record->flags & PW_RANGE_PROCESS))
+        return;
+    uint32_t name = pw_origin_name(origin, record->range.name);
+    pw_gpu_launches_range(s->launches, origin->thread, origin->start, origin->end, name);
+    if (record->range.kind == PW_KIND_PHASE)
+        pw_gpu_launches_phase(s->launches, origin->start, origin->end, name);
 }
 
 static void watch(void *state, const struct pw_record *record, const struct pw_origin *origin)
