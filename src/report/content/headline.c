@@ -6,23 +6,9 @@
 #include <string.h>
 
 #include "analysis/advice/findings.h"
-#include "core/text.h"
 #include "report/report.h"
-#include "report/writing/page.h"
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
-
-static void add_ns(struct pw_sentence *s, const char *before, int64_t ns)
-{
-    char time[32];
-    pw_sentence_add(s, "%s%s", before, pw_text_ns(time, sizeof(time), ns));
-}
-
-static void add_percent(struct pw_sentence *s, const char *before, double share, const char *after)
-{
-    char percent[32];
-    pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
-}
 
 /* Writes how many other ranks may also have held the job back: their calls were not recorded, or
  * they left no usable file. */
@@ -67,7 +53,7 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
         pw_sentence_add(s, "; and %zu more rank%s%s", more, more == 1 ? "" : "s",
                         host ? " elsewhere" : "");
     if (pw_figures_is_unresolved(f, worst->excess_ns)) {
-        add_ns(s, "; but the clock error is up to ", f->clock_error_max_ns);
+        pw_words_add_ns(s, "; but the clock error is up to ", f->clock_error_max_ns);
         pw_sentence_add(s, ", so this may be an error of the clocks");
     }
     pw_sentence_add(s, ".");
@@ -83,7 +69,7 @@ static void write_imbalance(const struct pw_figures *f, const struct pw_verdict 
         return;
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
     pw_sentence_add(s, " In addition, rank %" PRId32 " is slow", worst->rank);
-    add_ns(s, " by ", worst->excess_ns);
+    pw_words_add_ns(s, " by ", worst->excess_ns);
     if (f->cluster->nstragglers > 1)
         pw_sentence_add(s, ", and %zu more rank%s are slow", f->cluster->nstragglers - 1,
                         f->cluster->nstragglers == 2 ? "" : "s");
@@ -101,7 +87,7 @@ static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
         pw_sentence_add(s, " the ranks");
     pw_sentence_add(s, " are not aligned; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
-        add_ns(s, " of ", f->step_mean_ns);
+        pw_words_add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");
 }
 
@@ -123,7 +109,7 @@ static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unkno
                         nccl->unplaced);
     pw_sentence_add(s, "; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
-        add_ns(s, " of ", f->step_mean_ns);
+        pw_words_add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");
 }
 
@@ -143,11 +129,11 @@ static void write_even(const struct pw_figures *f, const struct pw_verdict *v,
     pw_sentence_add(s, "No rank held the job back: %" PRId64 " %ss", f->measured,
                     pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
-        add_ns(s, " of ", f->step_mean_ns);
+        pw_words_add_ns(s, " of ", f->step_mean_ns);
     if (f->wait_share >= 0)
-        add_percent(s, ", of which ranks waited ", f->wait_share, " for each other");
+        pw_words_add_percent(s, ", of which ranks waited ", f->wait_share, " for each other");
     if (f->clock_error_max_ns > 0) {
-        add_ns(s, "; differences below the clock error of ", f->clock_error_max_ns);
+        pw_words_add_ns(s, "; differences below the clock error of ", f->clock_error_max_ns);
         pw_sentence_add(s, " cannot be seen");
     }
     pw_sentence_add(s, ".");
@@ -184,15 +170,15 @@ static void write_one_rank(const struct pw_figures *f, const struct pw_verdict *
     write_shared_loss(f, s);
     pw_sentence_add(s, "There is only one rank, so no rank can hold another back: ");
     if (f->measured == 1)
-        add_ns(s, "1 step of ", f->step_mean_ns);
+        pw_words_add_ns(s, "1 step of ", f->step_mean_ns);
     else if (f->measured)
         pw_sentence_add(s, "%" PRId64 " steps", f->measured);
     if (f->measured > 1)
-        add_ns(s, " of ", f->step_mean_ns);
+        pw_words_add_ns(s, " of ", f->step_mean_ns);
     if (!f->measured)
         pw_sentence_add(s, "no steps are known");
     if (f->run_ns >= 0)
-        add_ns(s, ", in a run of ", f->run_ns);
+        pw_words_add_ns(s, ", in a run of ", f->run_ns);
     pw_sentence_add(s, ".");
 }
 
@@ -203,7 +189,7 @@ static void write_unmarked(const struct pw_figures *f, struct pw_sentence *s)
     if (f->nhosts > 0)
         pw_sentence_add(s, " on %" PRId64 " host%s", f->nhosts, f->nhosts == 1 ? "" : "s");
     if (f->run_ns >= 0)
-        add_ns(s, " ran for ", f->run_ns);
+        pw_words_add_ns(s, " ran for ", f->run_ns);
     pw_sentence_add(s, ".");
 }
 
@@ -229,7 +215,7 @@ static void end_with_steps(const struct pw_figures *f, struct pw_sentence *s)
         pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
                         f->measured == 1 ? "" : "s");
     if (f->measured && f->step_mean_ns >= 0)
-        add_ns(s, " of ", f->step_mean_ns);
+        pw_words_add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");
 }
 
@@ -363,10 +349,10 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
     if (figures->dropped_events > 0) {
         pw_sentence_add(&s, "%s%" PRId64 " events were dropped", separator,
                         figures->dropped_events);
-        add_percent(&s, " (",
-                    (double)figures->dropped_events /
-                        ((double)figures->dropped_events + (double)figures->events),
-                    ")");
+        pw_words_add_percent(&s, " (",
+                             (double)figures->dropped_events /
+                                 ((double)figures->dropped_events + (double)figures->events),
+                             ")");
     }
 }
 

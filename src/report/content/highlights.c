@@ -7,19 +7,13 @@
 #include "analysis/advice/findings.h"
 #include "core/limits.h"
 #include "core/text.h"
-#include "report/writing/page.h"
+#include "report/writing/words.h"
 
 #define WAITS_LEAST 0.05     /* late_rank: least share of the ranks' time */
 #define GPUS_DRY_LEAST 0.1   /* least share of the GPUs' time */
 #define DATA_WAIT_LEAST 0.1  /* least share of a step */
 #define TRANSFERS_LEAST 0.25 /* least share of a step */
 #define STANDS_OUT 0.1       /* a rank stands out: least share of its time above the mean */
-
-static void add_share(struct pw_sentence *s, const char *before, double share, const char *after)
-{
-    char percent[32];
-    pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
-}
 
 /* ---- the rank that the others waited for ---- */
 
@@ -106,12 +100,13 @@ static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
         2 * (double)w.beyond_ns < (double)w.for_ns)
         return 0;
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
-    add_share(&s, "In collectives ranks waited ", out->share, " of the time for each other");
-    add_share(&s, ", ", part, " of it for ");
+    pw_words_add_percent(&s, "In collectives ranks waited ", out->share,
+                         " of the time for each other");
+    pw_words_add_percent(&s, ", ", part, " of it for ");
     pw_sentence_add(&s, "rank %" PRId32, w.rank);
     if (w.beyond_ns < w.for_ns)
-        add_share(&s, " (", (double)w.beyond_ns / (double)w.total_ns,
-                  " where it was later than the clock error)");
+        pw_words_add_percent(&s, " (", (double)w.beyond_ns / (double)w.total_ns,
+                             " where it was later than the clock error)");
     pw_sentence_add(&s, ".");
     return 1;
 }
@@ -155,14 +150,15 @@ static int find_host_late(const struct pw_figures *f, struct pw_highlight *out)
     if (out->share < GPUS_DRY_LEAST)
         return 0;
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
-    add_share(&s, waits_ns ? "GPUs were idle for at least " : "GPUs were idle for ", out->share,
-              " of the time, because the host launched their next kernel late");
+    pw_words_add_percent(&s, waits_ns ? "GPUs were idle for at least " : "GPUs were idle for ",
+                         out->share,
+                         " of the time, because the host launched their next kernel late");
     if (out->of_rank < out->share + STANDS_OUT || waits_ns) {
         out->rank = -1;
         out->of_rank = -1;
     } else {
         pw_sentence_add(&s, " (rank %" PRId32, out->rank);
-        add_share(&s, ": ", out->of_rank, ")");
+        pw_words_add_percent(&s, ": ", out->of_rank, ")");
     }
     pw_sentence_add(&s, ".");
     return 1;
@@ -218,7 +214,7 @@ static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
         out->of_rank = share > out->of_rank ? share : out->of_rank;
     }
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
-    add_share(&s, "Waiting for data takes ", out->share, " of a step");
+    pw_words_add_percent(&s, "Waiting for data takes ", out->share, " of a step");
     pw_sentence_add(&s, " (%s of %s on average",
                     pw_text_ns(wait, sizeof(wait), f->trace_mean.data_wait_ns),
                     pw_text_ns(step, sizeof(step), f->trace_mean.total_ns));
@@ -227,7 +223,7 @@ static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
         out->of_rank = -1;
     } else {
         pw_sentence_add(&s, "; rank %" PRId32, out->rank);
-        add_share(&s, ": ", out->of_rank, "");
+        pw_words_add_percent(&s, ": ", out->of_rank, "");
     }
     pw_sentence_add(&s, ").");
     return 1;
@@ -244,15 +240,15 @@ static int find_no_cpu(const struct pw_figures *f, struct pw_highlight *out)
     out->share = found.share;
     out->ns = pw_whole(out->share * (double)f->run_ns * (double)f->present);
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
-    add_share(&s, "Ranks were ready to run but without a CPU for at least ", out->share,
-              " of the time");
+    pw_words_add_percent(&s, "Ranks were ready to run but without a CPU for at least ", out->share,
+                         " of the time");
     if (!f->is_silent)
         pw_sentence_add(&s, ", not counting waits for each other");
     if (found.worst_share >= out->share + STANDS_OUT) {
         out->rank = found.worst;
         out->of_rank = found.worst_share;
         pw_sentence_add(&s, " (rank %" PRId32, out->rank);
-        add_share(&s, ": ", out->of_rank, ")");
+        pw_words_add_percent(&s, ": ", out->of_rank, ")");
     }
     pw_sentence_add(&s, ": their hosts have more to run than cores.");
     return 1;
@@ -312,7 +308,7 @@ static int find_transfers(const struct pw_figures *f, struct pw_highlight *out)
     if (out->share < TRANSFERS_LEAST)
         return 0;
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
-    add_share(&s, "Transfers that no computation hides take ", out->share, " of a step");
+    pw_words_add_percent(&s, "Transfers that no computation hides take ", out->share, " of a step");
     pw_sentence_add(&s, " (%s of %s on average, without waiting for other ranks).",
                     pw_text_ns(time, sizeof(time), ns),
                     pw_text_ns(step, sizeof(step), mean->total_ns));

@@ -8,23 +8,9 @@
 
 #include "analysis/advice/findings.h"
 #include "core/limits.h"
-#include "core/text.h"
-#include "report/writing/page.h"
 #include "report/writing/words.h"
 
 #define LEAST 0.01 /* a loss beside the verdict's: least share of the steps, or of the run */
-
-static void add_ns(struct pw_sentence *s, const char *before, int64_t ns)
-{
-    char time[32];
-    pw_sentence_add(s, "%s%s", before, pw_text_ns(time, sizeof(time), ns));
-}
-
-static void add_percent(struct pw_sentence *s, const char *before, double share, const char *after)
-{
-    char percent[32];
-    pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
-}
 
 /* ---- sentences, which the headline uses, too ---- */
 
@@ -33,7 +19,7 @@ static void write_stretch(const struct pw_figures *f, const struct pw_row_c_stra
                           struct pw_sentence *s)
 {
     char stretch[96];
-    add_ns(s, " held the job back for ", row->lost_ns);
+    pw_words_add_ns(s, " held the job back for ", row->lost_ns);
     if (row->part != PW_PART_ANY)
         pw_sentence_add(s, ", %s", pw_words_stretch(f, row, stretch, sizeof(stretch)));
     else
@@ -48,9 +34,9 @@ static void write_steps(const struct pw_figures *f, const struct pw_row_c_stragg
     const char *phase = pw_words_phase(row->phase);
     char steps[96];
     pw_sentence_add(s, " held back %s by ", pw_words_steps(f, row, steps, sizeof(steps)));
-    add_ns(s, "", row->excess_ns);
+    pw_words_add_ns(s, "", row->excess_ns);
     if (row->slowdown >= 0)
-        add_percent(s, " (", row->slowdown, ")");
+        pw_words_add_percent(s, " (", row->slowdown, ")");
     /* "outside any phase" is useful only when the program has phases. */
     if (phase[0] && (row->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
         pw_sentence_add(s, " %s", phase);
@@ -84,7 +70,7 @@ void pw_straggler_say(const struct pw_figures *f, const struct pw_row_c_straggle
     if (cause[0])
         pw_sentence_add(s, " (%s)", cause);
     if (gain_ns > 0)
-        add_ns(s, ", which cost the job ", gain_ns);
+        pw_words_add_ns(s, ", which cost the job ", gain_ns);
 }
 
 /* Time of all measured steps, ns; 0: not known. */
@@ -98,8 +84,8 @@ void pw_imbalance_say(const struct pw_figures *f, const struct pw_row_c_imbalanc
 {
     pw_imbalance_write(row, s);
     if (row->gain_ns > 0) {
-        add_ns(s, "; sharing it out evenly would save ", row->gain_ns);
-        add_percent(s, " (", (double)row->gain_ns / steps_ns(f), ")");
+        pw_words_add_ns(s, "; sharing it out evenly would save ", row->gain_ns);
+        pw_words_add_percent(s, " (", (double)row->gain_ns / steps_ns(f), ")");
     }
 }
 

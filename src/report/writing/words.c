@@ -8,6 +8,20 @@
 
 #include "core/limits.h"
 #include "core/ops.h"
+#include "report/writing/page.h"
+
+void pw_words_add_ns(struct pw_sentence *s, const char *before, int64_t ns)
+{
+    char time[32];
+    pw_sentence_add(s, "%s%s", before, pw_text_ns(time, sizeof(time), ns));
+}
+
+void pw_words_add_percent(struct pw_sentence *s, const char *before, double share,
+                          const char *after)
+{
+    char percent[32];
+    pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
+}
 
 const char *pw_call_comm(const char *name, uint64_t uid, char *out, size_t size)
 {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analysis/parts.h"
+#include "core/text.h"
 #include "report/figures/figures.h"
 
 /* Returns "in backward", "outside any phase" and the like; "" when not known. */
@@ -46,6 +47,13 @@ const char *pw_words_epoch_end(const struct pw_row_c_epoch *epoch, char *out, si
 /* Writes which parts of a report on some steps (`report --steps`) cover only these steps, and which
  * the whole run; "" when the report covers all steps. Returns `out`. */
 const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size);
+
+/* Adds a time in the format of pw_text_ns(). */
+void pw_words_add_ns(struct pw_sentence *sentence, const char *before, int64_t ns);
+
+/* Adds a share in the format of pw_page_percent(). */
+void pw_words_add_percent(struct pw_sentence *sentence, const char *before, double share,
+                          const char *after);
 
 /* ---- MPI calls and sets of ranks ---- */
 
