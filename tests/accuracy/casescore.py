@@ -1,7 +1,7 @@
 """Scores a report against truth.json: whom it names first, as what, where, why, and for how much.
 
 Only what a user reads is scored: the report's first sentence, what stands below it on the first screen
-(job.highlights) where that is about many ranks, and the rows of its tables in JSON."""
+(job.highlights, job.losses) where that is about many ranks, and the rows of its tables in JSON."""
 import re
 import sys
 
@@ -26,7 +26,8 @@ def scope_of(job):
     """The scope of a first screen that names no rank, host or link."""
     if CANNOT_TELL.search(job["headline"]):
         return "cannot_tell"
-    told = [job["headline"], *(one["text"] for one in job.get("highlights") or ())]
+    told = [job["headline"], *(one["text"] for one in job.get("highlights") or ()),
+            *(one["text"] for one in job.get("losses") or () if one["kind"] not in ("rank", "host"))]
     for scope, pattern in (("role", UNEVEN), ("network", NETWORK), ("all", ALL)):
         if any(pattern.search(text) for text in told if not text.startswith("No rank")):
             return scope

@@ -217,6 +217,17 @@ static void transfer_exposed(struct world *w, int enough)
     w->mean.comm_exposed_ns = 40 * MS + enough;
 }
 
+/* The hosts wait for data meanwhile for as long as the steps say. */
+static void gpus_idle(struct world *w, int enough)
+{
+    const int64_t data_ns = w->mean.data_wait_ns > 0 ? w->mean.data_wait_ns * 50 : 0;
+    w->c->gpu_ranks = calloc(RANKS, sizeof(*w->c->gpu_ranks));
+    w->c->ngpu_ranks = RANKS;
+    for (int32_t r = 0; r < RANKS; r++)
+        w->c->gpu_ranks[r] = (struct pw_row_c_gpu_rank){
+            .rank = r, .span_ns = 7500 * MS, .idle_host_ns = data_ns + 750 * MS - 1 + enough};
+}
+
 /* 10 % of 7.5 s are 750 calls of 1 ms. */
 static void small_collectives(struct world *w, int enough)
 {
@@ -319,6 +330,7 @@ static const struct {
     {"no_peers", no_peers, "it is the only one of its role (heavy)"},
     {"wait_roams", wait_roams, "the delay moves"},
     {"transfer_exposed", transfer_exposed, "20 % of a step"},
+    {"gpus_idle", gpus_idle, "10 % of the GPUs' time"},
     {"small_collectives", small_collectives, "at 1.0 MB/s, the best measured is 1.0 GB/s"},
     {"data_processing_slow", data_processing_slow, "'map decode', which fills 'ready' (20 % full)"},
     {"data_transfer_slow", data_transfer_slow, "in 1 of 50 steps (4-40) when it was needed"},

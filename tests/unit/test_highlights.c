@@ -162,6 +162,8 @@ static void test_gpus_run_dry(void **state)
     struct pw_highlight found[PW_HIGHLIGHTS];
     struct pw_cluster *c = make_cluster(2, 52);
     (void)state;
+    for (size_t i = 0; i < 2 * (size_t)52; i++)
+        c->step_trace[i].data_wait_ns = 0;
     c->gpu_ranks = calloc(2, sizeof(*c->gpu_ranks));
     c->ngpu_ranks = 2;
     for (int32_t r = 0; r < 2; r++)
@@ -182,10 +184,27 @@ static void test_gpus_run_dry(void **state)
     assert_int_equal(found[0].rank, -1);
     c->collectives[0].wait_ns = 301 * MS;
     assert_int_equal(find(c, found), 0);
+    c->collectives[0].wait_ns = 0;
+    for (size_t i = 0; i < 2 * (size_t)52; i++)
+        c->step_trace[i].data_wait_ns = 1 * MS; /* or waited for data: 100 of 500 ms */
+    assert_int_equal(find(c, found), 1);
+    assert_int_equal(found[0].ns, 400 * MS);
+    /* or was in transfers: 2 x 50 ms of 2 x 500 ms that nothing hides */
+    c->collective_stats = calloc(1, sizeof(*c->collective_stats));
+    assert_non_null(c->collective_stats);
+    c->ncollective_stats = 1;
+    c->collective_stats[0] = (struct pw_row_c_collective_stat){
+        .source = PW_SOURCE_GLOO, .nranks = 2, .count = 50, .transfer_mean_ns = MS};
+    assert_int_equal(find(c, found), 1);
+    assert_int_equal(found[0].ns, 300 * MS);
+    assert_int_equal(found[0].cost_ns, 150 * MS);   /* of each GPU */
+    c->collective_stats[0].source = PW_SOURCE_NCCL; /* on the GPU, which is not idle then */
+    assert_int_equal(find(c, found), 1);
+    assert_int_equal(found[0].ns, 400 * MS);
     pw_cluster_destroy(c);
 }
 
-/* 60 of 150 ms, more on rank 2; beside GPUs that ran dry for 20 %. */
+/* 60 of 150 ms, 3 s of the job, more on rank 2; beside GPUs that ran dry for 2 s. */
 static void test_data_wait(void **state)
 {
     struct pw_highlight found[PW_HIGHLIGHTS];
@@ -193,9 +212,12 @@ static void test_data_wait(void **state)
     (void)state;
     for (size_t i = 0; i < 4 * (size_t)52; i++)
         c->step_trace[i].data_wait_ns = (i % 4 == 2 ? 90 : 50) * MS;
-    c->gpu_ranks = calloc(1, sizeof(*c->gpu_ranks));
-    c->ngpu_ranks = 1;
-    c->gpu_ranks[0] = (struct pw_row_c_gpu_rank){.span_ns = 1000 * MS, .idle_host_ns = 200 * MS};
+    c->gpu_ranks = calloc(4, sizeof(*c->gpu_ranks));
+    assert_non_null(c->gpu_ranks);
+    c->ngpu_ranks = 4;
+    for (int32_t r = 0; r < 4; r++) /* for 3 s of these 5 s the host waited for data */
+        c->gpu_ranks[r] =
+            (struct pw_row_c_gpu_rank){.rank = r, .span_ns = 15000 * MS, .idle_host_ns = 5000 * MS};
     assert_int_equal(find(c, found), 2);
     assert_string_equal(found[0].kind, "data_wait");
     assert_string_equal(found[0].text,
@@ -339,6 +361,81 @@ static void test_kinds_of_losses_compete_by_gain(void **state)
     pw_cluster_destroy(c);
 }
 
+static void assert_first_advice(const struct pw_cluster *c, const char *rule)
+{
+    struct pw_advice advice[PW_ADVICE_MAX];
+    struct pw_figures *f;
+    assert_int_equal(pw_figures_create(c, &f), 0);
+    const struct pw_advice_input input = pw_figures_advice(f);
+    pw_advice_collect(&input, advice);
+    assert_string_equal(advice[0].rule, rule);
+    pw_figures_destroy(f);
+}
+
+/* The headline, the first loss and the first advice are of the loss that begins so. */
+static void assert_leads(const struct pw_cluster *c, const char *begin, const char *kind,
+                         const char *rule)
+{
+    struct pw_loss found[PW_LOSSES];
+    char line[PW_REPORT_LINE], *json = json_of(c), *text = text_of(c, "memory", 12);
+    const size_t n = find_losses(c, found);
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, begin);
+    assert_ptr_equal(strstr(line, begin), line);
+    assert_string_equal(found[0].kind, kind);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(found[i].is_headline, i == 0);
+    assert_first_advice(c, rule);
+    assert_int_equal(strncmp(text, begin, strlen(begin)), 0);
+    assert_has(json, begin);
+    free(text);
+    free(json);
+}
+
+/* Transfers take 40 ms of each of 50 steps: 2 s. */
+static void test_shared_losses_compete_with_the_verdict(void **state)
+{
+    struct pw_cluster *c = make_cluster(4, 52);
+    static const char transfers[] = "Transfers that no computation hides take ";
+    char line[PW_REPORT_LINE];
+    (void)state;
+    for (size_t i = 0; i < 4 * (size_t)52; i++) {
+        c->step_trace[i].comm_exposed_ns = 60 * MS;
+        c->step_trace[i].wait_ns = 20 * MS;
+    }
+    add_wait(c, 3, 1, 20);
+    c->ntrends = 1;
+    c->trends = calloc(1, sizeof(*c->trends));
+    assert_non_null(c->trends);
+    c->trends[0] = (struct pw_row_c_trend){.kind = PW_SLOWING_PAUSES,
+                                           .first_step = 3,
+                                           .last_step = 10,
+                                           .steps = 4,
+                                           .excess_ns = 30 * MS,
+                                           .cost_ns = 1999 * MS,
+                                           .share = 0.1,
+                                           .confidence = 0.99};
+    assert_leads(c, transfers, "transfers", "transfer_exposed");
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, ". No rank held the job back: 50 steps of 150 ms");
+    char *json = json_of(c); /* what the verdict is does not depend on it */
+    assert_has(json, "\"verdict\": \"all_slower\"");
+    free(json);
+    c->trends[0].cost_ns = 2001 * MS;
+    assert_leads(c, "All ranks paused 4 times", "all_slower", "all_slower");
+    c->trends[0].cost_ns = 1999 * MS;
+    add_straggler(c, straggler(2)); /* it costs less than the pauses, so it is not named */
+    c->stragglers[0].gain_ns = 900 * MS;
+    assert_leads(c, transfers, "transfers", "transfer_exposed");
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, ". 1 rank held the job back by less.");
+    c->ntrends = 0; /* a named rank comes first, though transfers cost more */
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_int_equal(strncmp(line, "Rank 2 ", 7), 0);
+    assert_first_advice(c, "blocked_off_cpu");
+    pw_cluster_destroy(c);
+}
+
 /* Without evidence for a verdict, no rank is a loss. */
 static void test_no_rank_is_a_loss_when_the_verdict_is_unknown(void **state)
 {
@@ -366,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_data_wait_of_a_straggler),
         cmocka_unit_test(test_the_headline_begins_with_a_loss_of_all_ranks),
         cmocka_unit_test(test_kinds_of_losses_compete_by_gain),
+        cmocka_unit_test(test_shared_losses_compete_with_the_verdict),
         cmocka_unit_test(test_no_rank_is_a_loss_when_the_verdict_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

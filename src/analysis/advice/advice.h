@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "analysis/advice/advice_unrecorded.h"
+#include "analysis/advice/shared.h"
 #include "core/cluster.h"
 
 /* The verdict: whether a rank held the job back, or which evidence is missing to decide that.
@@ -53,9 +54,12 @@ struct pw_verdict {
     const struct pw_row_c_imbalance *imbalance;
     const struct pw_row_c_imbalance *alone; /* the same for roles with a single rank */
     const struct pw_row_c_network *network; /* the one that costs most; NULL: there is none */
+    /* The shared loss (enum pw_shared_kind) that costs more than what the verdict names, when it
+     * names no rank: reports begin with it. -1: they begin with what the verdict names. */
+    int lead;
 };
 
-enum { PW_ADVICE_MAX = 50, PW_ADVICE_RANKS = 8 };
+enum { PW_ADVICE_MAX = 51, PW_ADVICE_RANKS = 8 };
 
 /* The caller sets cluster, trace and mean; pw_advice_prepare() fills in the other members. */
 struct pw_advice_input {

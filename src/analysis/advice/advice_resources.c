@@ -348,6 +348,27 @@ int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_ad
     return 1;
 }
 
+/* Applies when the loss is reported; a rank that stands out may have a rule of its own. */
+int pw_judge_gpus_idle(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                       struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    struct pw_shared found[PW_SHARED_KINDS];
+    const size_t n = pw_shared_find(in, found);
+    size_t i = 0;
+    (void)rule;
+    while (i < n && found[i].kind != PW_SHARED_HOST_LATE)
+        i++;
+    if (i == n)
+        return 0;
+    pw_sentence_add(&s, "%s%.0f %% of the GPUs' time", found[i].is_least ? "at least " : "",
+                    100 * found[i].share);
+    advice->saves_ns = found[i].cost_ns;
+    if (found[i].rank >= 0)
+        pw_advice_add_rank(advice, found[i].rank);
+    return 1;
+}
+
 static int leaks(const struct pw_row_c_memory *m)
 {
     double grown = m->bytes_per_step * (double)m->steps;

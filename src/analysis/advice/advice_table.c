@@ -196,6 +196,13 @@ static const struct pw_advice_rule rules[] = {
            "Much of the step is communication that no computation hides: start it earlier "
            "(nonblocking operations during computation that does not need their data), send "
            "less, or use a faster network path."),
+    JOB_OF("gpus_idle", pw_judge_gpus_idle,
+           "GPUs run out of work, because the programs launch their kernels late: look at the CPUs "
+           "of the hosts (binding, other processes), Python work between operators, and calls that "
+           "synchronise with the GPU; CUDA graphs or larger kernels take fewer launches.",
+           "GPUs run out of work, because the programs launch their kernels late: look at the CPUs "
+           "of the hosts (binding, other processes), work between launches, and calls that "
+           "synchronise with the GPU; CUDA graphs or larger kernels take fewer launches."),
     JOB_OF(
         "small_collectives", pw_judge_small_collectives,
         "Many small collectives cost more in latency than in bytes: combine them into buckets of "
@@ -265,9 +272,26 @@ static int is_about_straggler(const struct pw_advice_input *in, const struct pw_
     return rule && is_rule(advice, rule->name);
 }
 
+/* 1 when the advice is about this shared loss. */
+static int is_about_shared(int kind, const struct pw_advice *advice)
+{
+    static const char *const about[PW_SHARED_KINDS][3] = {
+        [PW_SHARED_HOST_LATE] = {"gpus_idle"},
+        [PW_SHARED_DATA_WAIT] = {"data_wait", "data_processing_slow", "data_transfer_slow"},
+        [PW_SHARED_NO_CPU] = {"oversubscribed"},
+        [PW_SHARED_ALL_SLOWER] = {"all_slower"},
+        [PW_SHARED_NETWORK] = {"slow_network", "slow_link"},
+        [PW_SHARED_TRANSFERS] = {"transfer_exposed"},
+    };
+    return is_rule(advice, about[kind][0]) || is_rule(advice, about[kind][1]) ||
+           is_rule(advice, about[kind][2]);
+}
+
 /* 1 when the advice is about what the headline names. */
 static int is_about_verdict(const struct pw_advice_input *in, const struct pw_advice *advice)
 {
+    if (in->verdict.lead >= 0)
+        return is_about_shared(in->verdict.lead, advice);
     switch (in->verdict.kind) {
     case PW_VERDICT_HELD_BACK:
         return is_about_straggler(in, advice);

@@ -100,9 +100,37 @@ static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct p
     return v->alone ? PW_VERDICT_UNKNOWN : PW_VERDICT_NONE;
 }
 
+/* What the verdict names costs, ns; -1: it names nothing. */
+static int64_t cost_of(const struct pw_advice_input *in, const struct pw_verdict *v)
+{
+    switch (v->kind) {
+    case PW_VERDICT_ALL_SLOWER:
+        return pw_trends_leading(in->cluster)->cost_ns;
+    case PW_VERDICT_IMBALANCE:
+        return pw_imbalance_cost(v->imbalance, in->measured);
+    case PW_VERDICT_NETWORK:
+        return v->network->gain_ns;
+    default:
+        return -1;
+    }
+}
+
+/* Finds what reports begin with. A named rank always comes first, and without a verdict nothing is
+ * known to be first. */
+static int find_lead(const struct pw_advice_input *in, const struct pw_verdict *v)
+{
+    struct pw_shared found[PW_SHARED_KINDS];
+    struct pw_advice_input judged = *in;
+    if (v->kind == PW_VERDICT_HELD_BACK || v->kind == PW_VERDICT_UNKNOWN)
+        return -1;
+    judged.verdict = *v;
+    const size_t n = pw_shared_find(&judged, found);
+    return n && found[0].cost_ns > cost_of(in, v) ? (int)found[0].kind : -1;
+}
+
 void pw_verdict_find(const struct pw_advice_input *in, struct pw_verdict *verdict)
 {
-    *verdict = (struct pw_verdict){.kind = PW_VERDICT_UNKNOWN};
+    *verdict = (struct pw_verdict){.kind = PW_VERDICT_UNKNOWN, .lead = -1};
     pw_advice_nccl_unknown(in->cluster, &verdict->nccl);
     pw_unrecorded_sum(in->cluster, &verdict->unrecorded);
     verdict->wanting = find_wanting(in, verdict);
@@ -110,6 +138,7 @@ void pw_verdict_find(const struct pw_advice_input *in, struct pw_verdict *verdic
     verdict->alone = first_imbalance(in, pw_imbalance_is_alone);
     verdict->network = pw_network_worst(in->cluster);
     verdict->kind = find_kind(in, verdict);
+    verdict->lead = find_lead(in, verdict);
 }
 
 const char *pw_verdict_name(enum pw_verdict_kind kind)

@@ -29,6 +29,7 @@ struct pw_highlight {
                          "slow_network" or "transfers" */
     int32_t rank;     /* the rank with the largest part; -1: no rank stands out */
     int64_t ns;       /* time lost, summed over all ranks */
+    int64_t cost_ns;  /* what it costs the job; the most expensive one is first */
     double share;     /* `ns` divided by the time of all ranks */
     double of_rank;   /* late_rank: share of `ns` that ranks waited for `rank`; other kinds:
                          share of its own time that `rank` lost; -1: no rank */
@@ -36,8 +37,8 @@ struct pw_highlight {
     char text[320];   /* one sentence */
 };
 
-/* Finds the highlights, largest share first. Returns how many. When the verdict names no other
- * loss, the first one is part of the headline. */
+/* Finds the highlights, the most expensive first. Returns how many. When no rank is named, and the
+ * verdict's own loss costs less than the first one, the headline begins with the first one. */
 size_t pw_highlights_find(const struct pw_figures *figures, struct pw_highlight out[PW_HIGHLIGHTS]);
 
 /* Losses of whatever kind: what the verdict names, highlights, further stragglers and work that

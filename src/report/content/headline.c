@@ -113,19 +113,10 @@ static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unkno
     pw_sentence_add(s, ".");
 }
 
-/* The largest loss that all ranks share, if there is one. */
-static void write_shared_loss(const struct pw_figures *f, struct pw_sentence *s)
-{
-    struct pw_highlight found[PW_HIGHLIGHTS];
-    if (pw_highlights_find(f, found) && found[0].is_headline)
-        pw_sentence_add(s, "%s ", found[0].text);
-}
-
 static void write_even(const struct pw_figures *f, const struct pw_verdict *v,
                        struct pw_sentence *s)
 {
     (void)v;
-    write_shared_loss(f, s);
     pw_sentence_add(s, "No rank held the job back: %" PRId64 " %ss", f->measured,
                     pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
@@ -167,7 +158,6 @@ static void write_one_rank(const struct pw_figures *f, const struct pw_verdict *
                            struct pw_sentence *s)
 {
     (void)v;
-    write_shared_loss(f, s);
     pw_sentence_add(s, "There is only one rank, so no rank can hold another back: ");
     if (f->measured == 1)
         pw_words_add_ns(s, "1 step of ", f->step_mean_ns);
@@ -286,6 +276,25 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
     }
 }
 
+/* The largest loss that all ranks share, when the verdict's own costs less. */
+static void write_lead(const struct pw_figures *f, const struct pw_verdict *v,
+                       struct pw_sentence *s)
+{
+    const size_t stragglers = f->cluster->nstragglers;
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    pw_highlights_find(f, found);
+    pw_sentence_add(s, "%s ", found[0].text);
+    if (v->kind == PW_VERDICT_SINGLE_RANK)
+        write_one_rank(f, v, s);
+    else if (!stragglers)
+        write_even(f, v, s);
+    else
+        pw_sentence_add(s, "%zu rank%s held the job back by less.", stragglers,
+                        stragglers == 1 ? "" : "s");
+    if (v->kind != PW_VERDICT_NONE && v->kind != PW_VERDICT_SINGLE_RANK)
+        write_beside(f, v, s);
+}
+
 void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
 {
     typedef void write(const struct pw_figures *f, const struct pw_verdict *v,
@@ -301,7 +310,10 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
     };
     struct pw_sentence s = {out, size, 0};
     const struct pw_verdict verdict = pw_figures_advice(figures).verdict;
-    writers[verdict.kind](figures, &verdict, &s);
+    if (verdict.lead >= 0)
+        write_lead(figures, &verdict, &s);
+    else
+        writers[verdict.kind](figures, &verdict, &s);
 }
 
 /* Adds MPI calls and processes that were not recorded. Returns the separator for the next item. */

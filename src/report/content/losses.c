@@ -157,7 +157,7 @@ static void add_imbalance(const struct pw_figures *f, const struct pw_verdict *v
                           .gain_ns = v->imbalance->gain_ns > 0 ? v->imbalance->gain_ns : -1,
                           .lost_ns = pw_imbalance_cost(v->imbalance, f->measured),
                           .share_of = "steps",
-                          .is_headline = v->kind == PW_VERDICT_IMBALANCE};
+                          .is_headline = v->kind == PW_VERDICT_IMBALANCE && v->lead < 0};
     one.share = share_of_steps(f, one.gain_ns);
     struct pw_sentence s = pw_sentence_on(one.text, sizeof(one.text));
     pw_imbalance_say(f, v->imbalance, &s);
@@ -169,7 +169,7 @@ static void add_imbalance(const struct pw_figures *f, const struct pw_verdict *v
 static void add_verdict(const struct pw_figures *f, const struct pw_verdict *v, struct list *list)
 {
     const struct pw_row_c_trend *trend = pw_trends_leading(f->cluster);
-    struct pw_loss one = {.rank = -1, .is_headline = 1};
+    struct pw_loss one = {.rank = -1, .is_headline = v->lead < 0};
     struct pw_sentence s = pw_sentence_on(one.text, sizeof(one.text));
     if (v->kind == PW_VERDICT_ALL_SLOWER) {
         one.kind = "all_slower";
@@ -188,32 +188,25 @@ static void add_verdict(const struct pw_figures *f, const struct pw_verdict *v, 
     add_loss(list, &one);
 }
 
-/* `ns` of a highlight is a sum over ranks, except where the job itself was longer by it. */
 static void add_highlight(const struct pw_figures *f, const struct pw_highlight *from,
                           struct list *list)
 {
-    const struct kind {
+    static const struct kind {
         const char *name, *share_of;
-        int64_t ranks; /* that `ns` is summed over */
     } kinds[] = {
-        {"late_rank", f->measured ? "steps" : "run", f->present},
-        {"host_late", "gpus", (int64_t)f->cluster->ngpu_ranks},
-        {"data_wait", "steps", f->present},
-        {"no_cpu", "run", f->present},
-        {"transfers", "steps", f->present},
-        {"all_slower", "run", 1},
-        {"slow_network", "replay", 1},
+        {"host_late", "gpus"},  {"data_wait", "steps"}, {"no_cpu", "run"},
+        {"transfers", "steps"}, {"all_slower", "run"},  {"slow_network", "replay"},
     };
-    const struct kind *kind = kinds;
-    while (strcmp(kind->name, from->kind) != 0)
-        kind++;
     struct pw_loss one = {.kind = from->kind,
                           .rank = from->rank,
-                          .gain_ns = from->ns / (kind->ranks > 0 ? kind->ranks : 1),
+                          .gain_ns = from->cost_ns,
                           .lost_ns = from->ns,
                           .share = from->share,
-                          .share_of = kind->share_of,
+                          .share_of = f->measured ? "steps" : "run", /* of late_rank */
                           .is_headline = from->is_headline};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i].name, from->kind) == 0)
+            one.share_of = kinds[i].share_of;
     snprintf(one.text, sizeof(one.text), "%s", from->text);
     add_loss(list, &one);
 }

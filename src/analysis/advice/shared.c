@@ -1,0 +1,242 @@
+/* Finds the losses that the ranks share, and orders them by what they cost; see shared.h. */
+#include "analysis/advice/shared.h"
+
+#include "analysis/advice/advice.h"
+#include "analysis/advice/findings.h"
+#include "core/limits.h"
+
+#define GPUS_DRY_LEAST 0.1   /* least share of the GPUs' time */
+#define DATA_WAIT_LEAST 0.1  /* least share of a step */
+#define TRANSFERS_LEAST 0.25 /* least share of a step */
+#define STANDS_OUT 0.1       /* a rank stands out: least share of its time above the mean */
+
+static double share_of(int64_t part, int64_t whole)
+{
+    return part < 0 || whole <= 0 ? -1 : (double)part / (double)whole;
+}
+
+/* Time in all measured steps of all ranks, of which a mean step has `ns`; 0: not known. */
+static int64_t in_all_steps(const struct pw_advice_input *in, int64_t ns)
+{
+    return ns > 0 ? pw_whole((double)ns * (double)in->measured * (double)in->present) : 0;
+}
+
+static void forget_rank(struct pw_shared *out)
+{
+    out->rank = -1;
+    out->of_rank = -1;
+}
+
+/* ---- GPUs that the host left dry ---- */
+
+/* Time in which hosts waited for other ranks. Waits in NCCL do not count, because they keep the GPU
+ * busy. */
+static int64_t waits_of_hosts(const struct pw_cluster *c)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < c->ncollectives; i++)
+        if (!pw_source_is_on_device(c->collectives[i].source) && c->collectives[i].wait_ns > 0)
+            sum = pw_sum(sum, c->collectives[i].wait_ns);
+    for (size_t i = 0; i < c->np2p; i++)
+        if (c->p2p[i].late_sender_ns > 0)
+            sum = pw_sum(sum, c->p2p[i].late_sender_ns);
+    return sum;
+}
+
+/* Transfers of a mean step that no computation hides; -1: not known. */
+static int64_t transfers_of_step(const struct pw_advice_input *in)
+{
+    const struct pw_row_c_step_trace *mean = &in->mean;
+    return mean->comm_exposed_ns < 0 || mean->wait_ns < 0 ? -1
+                                                          : mean->comm_exposed_ns - mean->wait_ns;
+}
+
+/* Time in transfers of hosts, such as those of gloo, that no computation hides. */
+static int64_t transfers_of_hosts(const struct pw_advice_input *in)
+{
+    const struct pw_cluster *c = in->cluster;
+    const int64_t exposed = in_all_steps(in, transfers_of_step(in));
+    int64_t sum = 0;
+    for (size_t i = 0; i < c->ncollective_stats; i++) {
+        const struct pw_row_c_collective_stat *row = &c->collective_stats[i];
+        if (!pw_source_is_on_device(row->source) && row->transfer_mean_ns > 0 && row->count > 0)
+            sum = pw_sum(sum, pw_whole((double)row->transfer_mean_ns * (double)row->count *
+                                       (double)row->nranks));
+    }
+    for (size_t i = 0; i < c->np2p; i++)
+        if (c->p2p[i].transfer_ns > 0)
+            sum = pw_sum(sum, c->p2p[i].transfer_ns);
+    return sum < exposed ? sum : exposed;
+}
+
+/* A host that waits for another rank, for a transfer or for data launches the next kernel late,
+ * too: these are losses of their own, and the cause of this one. */
+static int find_host_late(const struct pw_advice_input *in, struct pw_shared *out)
+{
+    const struct pw_cluster *c = in->cluster;
+    int64_t span_ns = 0;
+    if (c->restricted_to[0])
+        return 0; /* the figures of GPUs are of the whole run */
+    for (size_t i = 0; i < c->ngpu_ranks; i++) {
+        const struct pw_row_c_gpu_rank *row = &c->gpu_ranks[i];
+        const double share = share_of(row->idle_host_ns, row->span_ns);
+        if (share < 0)
+            continue;
+        span_ns = pw_sum(span_ns, row->span_ns);
+        out->ns = pw_sum(out->ns, row->idle_host_ns);
+        out->rank = share > out->of_rank ? row->rank : out->rank;
+        out->of_rank = share > out->of_rank ? share : out->of_rank;
+    }
+    const int64_t causes_ns = pw_sum(pw_sum(waits_of_hosts(c), transfers_of_hosts(in)),
+                                     in_all_steps(in, in->mean.data_wait_ns));
+    out->ns -= causes_ns;
+    out->is_least = causes_ns > 0;
+    out->share = span_ns > 0 ? (double)out->ns / (double)span_ns : 0;
+    if (out->share < GPUS_DRY_LEAST)
+        return 0;
+    if (out->of_rank < out->share + STANDS_OUT || out->is_least)
+        forget_rank(out);
+    out->cost_ns = out->ns / (int64_t)c->ngpu_ranks;
+    return 1;
+}
+
+/* ---- data ---- */
+
+/* 1 when a straggler's row covers this step of the rank: then the verdict reports it. */
+static int is_straggling(const struct pw_cluster *c, int32_t rank, int64_t step)
+{
+    for (size_t i = 0; i < c->nstragglers; i++)
+        if (c->stragglers[i].rank == rank && c->stragglers[i].first_step >= 0 &&
+            c->stragglers[i].first_step <= step && step <= c->stragglers[i].last_step)
+            return 1;
+    return 0;
+}
+
+/* The share of data waits in steps that no straggler's row covers; `all`: that of all steps. */
+static double data_wait_beside(const struct pw_cluster *c, double all)
+{
+    double wait = 0, total = 0;
+    if (!c->nstragglers || !c->step_trace)
+        return all;
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        for (size_t r = 0; r < c->nrank_rows && c->steps[s].recorded == PW_RECORDED_ACTIVE; r++) {
+            const struct pw_row_c_step_trace *cell = &c->step_trace[s * c->nrank_rows + r];
+            if (cell->data_wait_ns < 0 || cell->total_ns < 0 ||
+                is_straggling(c, c->ranks[r].rank, c->steps[s].step))
+                continue;
+            wait += (double)cell->data_wait_ns;
+            total += (double)cell->total_ns;
+        }
+    return total > 0 ? wait / total : 0;
+}
+
+static int find_data_wait(const struct pw_advice_input *in, struct pw_shared *out)
+{
+    const struct pw_cluster *c = in->cluster;
+    if (c->nstragglers && (c->stragglers[0].phase == PW_PHASE_DATA ||
+                           c->stragglers[0].cause == PW_CAUSE_DATA_STARVATION))
+        return 0; /* the headline reports this */
+    out->share = share_of(in->mean.data_wait_ns, in->mean.total_ns);
+    if (out->share < DATA_WAIT_LEAST || data_wait_beside(c, out->share) < DATA_WAIT_LEAST)
+        return 0;
+    for (size_t r = 0; r < c->nrank_rows; r++) {
+        const struct pw_row_c_step_trace *trace = &in->trace[r];
+        const double share = share_of(trace->data_wait_ns, trace->total_ns);
+        out->rank = share > out->of_rank ? c->ranks[r].rank : out->rank;
+        out->of_rank = share > out->of_rank ? share : out->of_rank;
+    }
+    if (out->of_rank < out->share + STANDS_OUT)
+        forget_rank(out);
+    out->step_ns = in->mean.data_wait_ns;
+    out->ns = in_all_steps(in, out->step_ns);
+    out->cost_ns = out->ns / (in->present > 0 ? in->present : 1);
+    return 1;
+}
+
+/* ---- more to run than cores ---- */
+
+static int64_t longest_run(const struct pw_cluster *c)
+{
+    int64_t run_ns = c->start_unix_ns > 0 && c->end_unix_ns > c->start_unix_ns
+                         ? c->end_unix_ns - c->start_unix_ns
+                         : 0;
+    int64_t longest_ns = 0;
+    for (size_t r = 0; r < c->nrank_rows; r++)
+        longest_ns = c->ranks[r].run_ns > longest_ns ? c->ranks[r].run_ns : longest_ns;
+    return longest_ns > 0 ? longest_ns : run_ns;
+}
+
+static int find_no_cpu(const struct pw_advice_input *in, struct pw_shared *out)
+{
+    const struct pw_nocpu found = pw_nocpu_find(in->cluster);
+    if (found.worst < 0 || in->cluster->restricted_to[0])
+        return 0; /* the shares are of the whole run */
+    out->share = found.share;
+    out->cost_ns = pw_whole(out->share * (double)longest_run(in->cluster));
+    out->ns = pw_whole((double)out->cost_ns * (double)in->present);
+    if (found.worst_share >= out->share + STANDS_OUT) {
+        out->rank = found.worst;
+        out->of_rank = found.worst_share;
+    }
+    return 1;
+}
+
+/* ---- steps in which all ranks were slower, and the network ---- */
+
+/* Warm-up is reported only in the list of trends. */
+static int find_all_slower(const struct pw_advice_input *in, struct pw_shared *out)
+{
+    const struct pw_cluster *c = in->cluster;
+    if (!c->ntrends || c->trends[0].kind == PW_SLOWING_WARM_UP ||
+        in->verdict.kind == PW_VERDICT_ALL_SLOWER)
+        return 0;
+    out->ns = out->cost_ns = c->trends[0].cost_ns;
+    out->share = c->trends[0].share;
+    return 1;
+}
+
+static int find_network(const struct pw_advice_input *in, struct pw_shared *out)
+{
+    if (!in->verdict.network || in->verdict.kind == PW_VERDICT_NETWORK)
+        return 0;
+    out->ns = out->cost_ns = in->verdict.network->gain_ns;
+    out->share = in->verdict.network->share;
+    return 1;
+}
+
+/* ---- transfers that nothing hides ---- */
+
+/* Waits for other ranks do not count. Nothing is found when ranks lacked a CPU, because that makes
+ * transfers longer, too, nor when the verdict is a slow network, which explains them. */
+static int find_transfers(const struct pw_advice_input *in, struct pw_shared *out)
+{
+    out->step_ns = transfers_of_step(in);
+    out->share = share_of(out->step_ns, in->mean.total_ns);
+    if (out->share < TRANSFERS_LEAST || pw_nocpu_find(in->cluster).worst >= 0 ||
+        in->verdict.kind == PW_VERDICT_NETWORK)
+        return 0;
+    out->ns = in_all_steps(in, out->step_ns);
+    out->cost_ns = out->ns / (in->present > 0 ? in->present : 1);
+    return 1;
+}
+
+size_t pw_shared_find(const struct pw_advice_input *in, struct pw_shared out[PW_SHARED_KINDS])
+{
+    static int (*const find[PW_SHARED_KINDS])(const struct pw_advice_input *,
+                                              struct pw_shared *) = {
+        [PW_SHARED_HOST_LATE] = find_host_late, [PW_SHARED_DATA_WAIT] = find_data_wait,
+        [PW_SHARED_NO_CPU] = find_no_cpu,       [PW_SHARED_ALL_SLOWER] = find_all_slower,
+        [PW_SHARED_NETWORK] = find_network,     [PW_SHARED_TRANSFERS] = find_transfers,
+    };
+    size_t n = 0;
+    for (int kind = 0; kind < PW_SHARED_KINDS; kind++) {
+        struct pw_shared one = {.kind = (enum pw_shared_kind)kind, .rank = -1, .of_rank = -1};
+        if (!find[kind](in, &one))
+            continue;
+        size_t at = n++;
+        for (; at > 0 && out[at - 1].cost_ns < one.cost_ns; at--)
+            out[at] = out[at - 1];
+        out[at] = one;
+    }
+    return n;
+}
