@@ -99,7 +99,7 @@ void pw_kernelrank_find(const struct pw_kernelrank_input *in, int64_t *scratch,
         for (size_t r = 0; r < in->nranks; r++)
             if (mean_of(in, k, r) >= 0)
                 scratch[n++] = mean_of(in, k, r);
-        if (n < 3)
+        if (n < 2)
             continue;
         pw_sort_i64(scratch, n);
         const struct kernel kernel = {k, n, scratch};

@@ -51,7 +51,7 @@ struct pw_kernelrank_found {
     int64_t kernels, slowest;
 };
 
-/* Fills out[nranks]. Kernels that fewer than 3 ranks have run are ignored. `scratch` has room for
+/* Fills out[nranks]. Kernels that only one rank has run are ignored. `scratch` has room for
  * nranks values. */
 void pw_kernelrank_find(const struct pw_kernelrank_input *in, int64_t *scratch,
                         struct pw_kernelrank_found *out);

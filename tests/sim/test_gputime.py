@@ -213,6 +213,25 @@ def some_ranks_have_no_gpu():
     assert "GPUs" not in report(where_to) and "None" in report(where_to, "--section", "gpu")
 
 
+@case
+def a_gpu_that_is_steps_behind_the_host_has_no_interval():
+    where_to = os.path.join(where, "run")
+    sim(where_to)
+    with h5py.File(os.path.join(where_to, "rank-00002.h5"), "a") as file:
+        lag = 3 * int(numpy.diff(file["steps"][()]["start"]).max())
+        for table in ("kernel", "memcpy", "memset"):
+            if f"events/{table}" in file:
+                rows = file[f"events/{table}"][()]
+                rows["start"] += lag
+                rows["end"] += lag
+                file[f"events/{table}"][...] = rows
+    with merge(where_to) as file:
+        trace = file["step_trace"][()]
+    for name in ("interval_ns", "tail_ns"):
+        assert (trace[:, 2][name] == -1).all(), (name, trace[:, 2][name])
+        assert (trace[:, 1][name] >= 0).all(), (name, trace[:, 1][name])
+
+
 def append(file, path, **fields):
     """Appends a row of zeros with these fields."""
     rows = file[path][()]

@@ -46,6 +46,23 @@ static void test_slower_kernels(void **state)
         assert_true(found[r].confidence == 0 && found[r].slowdown < 1.001);
 }
 
+static void test_kernels_of_two_ranks(void **state)
+{
+    (void)state;
+    int64_t calls[KERNELS * RANKS], total[KERNELS * RANKS], scratch[RANKS];
+    struct pw_kernelrank_found found[RANKS];
+    const struct pw_kernelrank_input in = {KERNELS, RANKS, calls, total};
+    make_kernels(calls, total, KERNELS, 20);
+    for (int k = 0; k < KERNELS; k++)
+        calls[k * RANKS] = calls[k * RANKS + 1] = 0;
+    pw_kernelrank_find(&in, scratch, found);
+    assert_true(found[SLOW].slowdown > 1.199 && found[SLOW].slowdown < 1.201);
+    /* 4 ranks x (1/2)^8 */
+    assert_true(found[SLOW].confidence > 0.98 && found[SLOW].confidence < 0.99);
+    assert_true(found[3].slowdown < 1 && found[3].confidence == 0);
+    assert_true(found[0].slowdown == -1);
+}
+
 static void test_kernels_that_cannot_be_compared(void **state)
 {
     (void)state;
@@ -54,7 +71,8 @@ static void test_kernels_that_cannot_be_compared(void **state)
     const struct pw_kernelrank_input in = {KERNELS, RANKS, calls, total};
     make_kernels(calls, total, KERNELS, 20);
     for (int k = 0; k < KERNELS; k++)
-        calls[k * RANKS] = calls[k * RANKS + 1] = 0; /* two ranks are left */
+        for (int r = 0; r < RANKS; r++)
+            calls[k * RANKS + r] = r == SLOW ? 10 : 0; /* nobody else ran them */
     pw_kernelrank_find(&in, scratch, found);
     for (int r = 0; r < RANKS; r++)
         assert_true(found[r].slowdown == -1 && found[r].excess_ns == 0);
@@ -139,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slower_kernels),
+        cmocka_unit_test(test_kernels_of_two_ranks),
         cmocka_unit_test(test_kernels_that_cannot_be_compared),
         cmocka_unit_test(test_causes),
         cmocka_unit_test(test_clocks),

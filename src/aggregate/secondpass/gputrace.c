@@ -154,7 +154,7 @@ static void fill_phases(const struct step_phases *s, const struct pw_row_step *s
     phases->other_ns = row->own_ns > known ? row->own_ns - known : 0;
     row->interval_ns = row->fp_bp_ns = row->tail_ns = -1;
     int64_t forward = s->forward_start, backward = s->backward_end;
-    if (forward != INT64_MAX && forward >= step->start)
+    if (forward != INT64_MAX && forward >= step->start && forward <= step->end)
         row->interval_ns = forward - step->start;
     if (forward != INT64_MAX && backward > forward)
         row->fp_bp_ns = backward - forward;
