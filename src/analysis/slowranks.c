@@ -69,6 +69,8 @@ static void compare(const struct pw_kernelrank_input *in, const struct kernel *k
     double excess = (double)in->total_ns[at] - expected;
     found->spent_ns += (double)in->total_ns[at];
     found->expected_ns += expected;
+    if (n == 2)
+        return;
     found->kernels++;
     found->slowest += place == n - 1 && mean > sorted[n - 2];
     found->chances += 1 / (double)n;
@@ -80,9 +82,11 @@ static void compare(const struct pw_kernelrank_input *in, const struct kernel *k
 
 static void conclude(struct pw_kernelrank_found *found, size_t nranks)
 {
-    if (!found->kernels || found->expected_ns <= 0)
+    if (found->expected_ns <= 0)
         return;
     found->slowdown = found->spent_ns / found->expected_ns;
+    if (!found->kernels)
+        return;
     double chance =
         pw_binomial_tail(found->kernels, found->slowest, found->chances / (double)found->kernels) *
         (double)nranks;

@@ -57,8 +57,7 @@ static void test_kernels_of_two_ranks(void **state)
         calls[k * RANKS] = calls[k * RANKS + 1] = 0;
     pw_kernelrank_find(&in, scratch, found);
     assert_true(found[SLOW].slowdown > 1.199 && found[SLOW].slowdown < 1.201);
-    /* 4 ranks x (1/2)^8 */
-    assert_true(found[SLOW].confidence > 0.98 && found[SLOW].confidence < 0.99);
+    assert_true(found[SLOW].confidence == 0 && found[SLOW].excess_ns == 0);
     assert_true(found[3].slowdown < 1 && found[3].confidence == 0);
     assert_true(found[0].slowdown == -1);
 }
