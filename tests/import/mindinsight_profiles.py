@@ -69,6 +69,27 @@ def write_sums(where, rank):
                 ["MatMul", "0.2", 1, 99.99], ["ReLU", "1e-05", 1, 0.01]])
 
 
+def write_newer_sums(where, rank):
+    """Writes the sums with the columns that MindSpore 2.3 has, and the list of operators in which
+    mindinsight finds their types."""
+    runs = {}
+    for name, _, _, length in kernels(rank):
+        runs.setdefault(name, []).append(length / 1e5)
+    kind = {name: name.split("/")[-1].split("-")[0] for name in runs}
+    write_rows(os.path.join(where, f"aicore_intermediate_{rank}_detail.csv"),
+               [["full_op_name", "execution_time", "execution_frequency"],
+                *([name, sum(ms) / len(ms), len(ms)] for name, ms in runs.items())])
+    write_rows(os.path.join(where, f"aicore_intermediate_{rank}_type.csv"),
+               [["op_type", "total_time", "execution_frequency", "percent"],
+                *([kind[name], sum(ms), len(ms), sum(ms) / sum(map(sum, runs.values()))]
+                  for name, ms in runs.items())])
+    write_rows(os.path.join(where, f"framework_raw_{rank}.csv"),
+               [["task_id", "stream_id", "block_dim", "full_op_name", "op_name", "kernel_name", "op_type",
+                 "subgraph", "op_info"],
+                *([i, 3, 1, name, name.split("/")[-1], kind[name], kind[name], "Default", ""]
+                  for i, name in enumerate(runs))])
+
+
 def write_aicpu(where, rank, version=(2, 1)):
     """Writes the operators on the AI CPU. Up to version 2.1, run_start and run_end are in us. In 2.2,
     run_start is in ms, and run_end is run_start plus total_time."""

@@ -21,6 +21,7 @@ CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.
 # What mindinsight says of a directory, as JSON.
 MINDINSIGHT = """
 import json, sys
+from mindinsight.profiler.analyser.analyser import AicoreDetailAnalyser, AicoreTypeAnalyser
 from mindinsight.profiler.analyser.minddata_analyser import MinddataAnalyser
 from mindinsight.profiler.analyser.minddata_pipeline_analyser import MinddataPipelineAnalyser
 from mindinsight.profiler.analyser.step_trace_analyser import StepTraceAnalyser
@@ -37,6 +38,8 @@ for rank in "01":
         "host": data.analyse_device_queue_info("queue")[0],
         "device": data.analyse_get_next_info("queue")[0],
         "pipeline": MinddataPipelineAnalyser(sys.argv[1], rank).data,
+        "operators": AicoreDetailAnalyser(sys.argv[1], rank).data,
+        "types": AicoreTypeAnalyser(sys.argv[1], rank).data,
     }
 print(json.dumps(out))
 """
@@ -299,6 +302,18 @@ def a_circle_in_the_pipeline_ends():
 
 # ---- beside mindinsight ----
 
+def check_operators(told, kernels):
+    """mindinsight's times of operators and types are those of /kernels, whose rows have all ranks; these
+    are alike. It prints six digits of us, and our means are of whole ns."""
+    ours = {row["name"].decode().split("/")[-1]: row for row in kernels}
+    for name, _, kind, mean, calls, *_ in told["operators"]:
+        row = ours[name]
+        assert (2 * calls, round(2 * calls * mean * 1e3)) == (int(row["calls"]), int(row["total_ns"])), \
+            (name, row)
+        total, = (one[1] for one in told["types"] if one[0] == kind)
+        assert round(2e3 * total) == int(row["total_ns"]), (kind, total, row)
+
+
 @case
 def mindinsight_says_the_same():
     python = os.path.join(CACHE, "mindinsight", "bin", "python")
@@ -309,6 +324,8 @@ def mindinsight_says_the_same():
         skip("mindinsight does not start there")
     written.STAMPS[0] = written.BATCHES[0][3]  # all samples are in a step
     directory = written.write_job(new())
+    for rank in (0, 1):
+        written.write_newer_sums(directory, rank)
     done = subprocess.run([python, "-c", MINDINSIGHT, directory], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     theirs = json.loads(done.stdout.splitlines()[-1])
@@ -334,6 +351,7 @@ def mindinsight_says_the_same():
         reader = next(row for row in told["pipeline"] if row[1] == "TFReader")
         assert abs(ours[rank, "TFReader_2"]["mean_size"] - reader[4]) < 1e-9, reader
         assert abs(ours[rank, "TFReader_2"]["usage"] - reader[6]) < 1e-9, reader
+        check_operators(told, cluster["kernels"])
 
 
 # ---- bad files ----
