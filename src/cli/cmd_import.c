@@ -334,14 +334,14 @@ static void print_notes(const struct pw_import_plan *plan)
         pw_say("and %zu more of this kind", plan->nnotes - most);
 }
 
-/* Prints ranks that recorded other steps than the first rank, because their collectives have other
- * numbers. */
+/* Prints ranks that recorded other steps than the first rank that has any, because their
+ * collectives have other numbers. */
 static void print_steps(const struct pw_import_plan *plan, const struct pw_import_result *results)
 {
     const struct pw_import_result *first = NULL;
     for (size_t i = 0; i < plan->nranks; i++) {
         const struct pw_import_result *r = &results[i];
-        if (!r->done || r->err)
+        if (!r->done || r->err || r->counts.first_step < 0)
             continue;
         if (first && r->counts.first_step != first->counts.first_step) {
             pw_say("rank %lld recorded from step %lld on, but rank %lld from step %lld: their "

@@ -44,6 +44,11 @@ static int look(const char *path, struct pw_import_head *out)
             pw_ascend_profile_read(profile, out);
         return db_err;
     }
+    if (in_profile && fnmatch("*.db", name, 0) == 0) {
+        snprintf(out->problem, sizeof(out->problem),
+                 "is no database: it is empty, or half written");
+        return -ENOTSUP;
+    }
     if (in_profile && pw_ascend_is_kernels(path)) {
         pw_ascend_profile_read(profile, out);
         return pw_ascend_kernels_look(path, out);

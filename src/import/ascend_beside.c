@@ -263,7 +263,11 @@ static int take_memory(void *context, const struct pw_csv_row *row)
 
 static const char *read_memory(struct beside *b, const char *path)
 {
-    return pw_csv_read(path, take_memory, b) ? "cannot be read to its end" : NULL;
+    const int err = pw_csv_read(path, "Size(KB)", take_memory, b);
+    return !err              ? NULL
+           : err == -ENODATA ? "is empty, or ends in the middle of a row, which is left out"
+           : err == -ENOTSUP ? "has other columns, and is not read"
+                             : "cannot be read to its end";
 }
 
 /* ---- which is which ---- */

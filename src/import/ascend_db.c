@@ -331,7 +331,7 @@ int pw_ascend_db_look(const char *path, struct pw_import_head *out)
     int err = db ? 0 : -EIO;
     if (db && !has_table(db, "TASK") && !has_table(db, "COMMUNICATION_OP")) {
         snprintf(out->problem, sizeof(out->problem),
-                 "has neither tasks nor operations: it is no profile of Ascend's devices");
+                 "has neither tasks nor operations: it is damaged, or no profile of Ascend");
         err = -ENOTSUP;
     }
     if (!err) {

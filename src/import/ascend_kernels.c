@@ -96,7 +96,7 @@ static int take_group(void *context, const struct pw_csv_row *row)
 
 int pw_ascend_kernels_look(const char *path, struct pw_import_head *out)
 {
-    return pw_csv_read(path, take_group, out) == -ENOMEM ? -ENOMEM : 0;
+    return pw_csv_read(path, "Name", take_group, out) == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* Returns the number of the thread of a group, which it adds if there is none. -ENOMEM on
@@ -229,14 +229,12 @@ int pw_ascend_kernels_read(const char *path, struct pw_trace_window *window, cha
     p.layers.nprocesses = LAYERS - 1;
     *a = (struct pw_ascend){.window = window, .trace = window->trace, .layers = &p.layers};
     const int64_t before = window->trace->counts.events;
-    int err = pw_csv_read(path, take_row, &p);
-    if (err && err != -ENOMEM) {
-        snprintf(problem, size, "is not read to its end: %s",
-                 err == -EINVAL ? "a row is too long" : pw_readlimit_error(err));
-        err = 0;
-    }
-    if (!err && window->trace->counts.events == before && !*problem)
+    int err = pw_csv_read(path, "Name", take_row, &p);
+    if (err != -ENOMEM && window->trace->counts.events == before)
         snprintf(problem, size, "has no kernel: it is empty, or half written");
+    else if (err && err != -ENOMEM)
+        snprintf(problem, size, "is not read to its end: %s", pw_csv_error(err));
+    err = err == -ENOMEM ? err : 0;
     write_steps(&p);
     free(p.spans);
     free(p.layers.threads);

@@ -255,6 +255,18 @@ static json_t *load(const char *dir, const char *name)
     return json_load_file(path, 0, NULL);
 }
 
+/* Loads a file of the profile, and says what is not known if it is there and is damaged. */
+static json_t *load_or_say(const char *profile, const char *name, const char *unknown,
+                           struct pw_import_head *head)
+{
+    char path[PW_ASCEND_PATH];
+    json_t *out = load(profile, name);
+    if (!out && join(path, sizeof(path), profile, name) && access(path, F_OK) == 0)
+        snprintf(head->problem, sizeof(head->problem),
+                 "the profile's %s is no JSON, or half written: %s", name, unknown);
+    return out;
+}
+
 /* HOST_PROCESS_TIME_ascend_ms; other names are the user's own. */
 static void read_name(const char *profile, struct pw_import_head *head)
 {
@@ -312,7 +324,8 @@ static void read_groups(const json_t *groups, struct pw_import_head *head)
 
 static void read_metadata(const char *profile, struct pw_import_head *head)
 {
-    json_t *metadata = load(profile, "profiler_metadata.json");
+    json_t *metadata = load_or_say(profile, "profiler_metadata.json",
+                                   "groups and their ranks are not told by it", head);
     const json_t *arguments = json_object_get(metadata, "distributed_args"),
                  *world = json_object_get(arguments, "world_size"),
                  *rank = json_object_get(arguments, "rank");
@@ -339,7 +352,7 @@ static void read_info(const char *profile, struct pw_import_head *head)
         return;
     head->rank = rank;
     snprintf(name, sizeof(name), "profiler_info_%lld.json", (long long)rank);
-    json_t *info = load(profile, name);
+    json_t *info = load_or_say(profile, name, "versions are not told by it", head);
     for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
         const char *version = json_string_value(json_object_get(info, versions[i].key));
         if (version && *version && used < sizeof(head->maker))

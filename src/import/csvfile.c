@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/readlimit.h"
 #include "core/safefile.h"
 
 struct line {
@@ -18,6 +19,7 @@ struct reading {
     FILE *in;
     struct line head, line;
     struct pw_csv_row row;
+    const char *column; /* that the head must have */
 };
 
 static int grow(struct line *line)
@@ -32,7 +34,8 @@ static int grow(struct line *line)
     return 0;
 }
 
-/* The next row, whose line breaks in quotes are kept. 1: there is one, 0: the end, or -errno. */
+/* The next row, whose line breaks in quotes are kept. 1: there is one, 0: the end, or -errno;
+ * -ENODATA: the file ends in it. */
 static int next_line(FILE *in, struct line *out)
 {
     size_t n = 0;
@@ -46,7 +49,7 @@ static int next_line(FILE *in, struct line *out)
     if (err || (!out->size && (err = grow(out))))
         return err;
     out->text[n] = '\0';
-    return n > 0 || c == '\n';
+    return c == '\n' ? 1 : n > 0 ? -ENODATA : 0;
 }
 
 static char *trim(char *cell)
@@ -88,6 +91,14 @@ const char *pw_csv_cell(const struct pw_csv_row *row, const char *name)
     return "";
 }
 
+static int has_column(const struct pw_csv_row *head, const char *name)
+{
+    for (size_t i = 0; i < head->n; i++)
+        if (strcmp(head->names[i], name) == 0)
+            return 1;
+    return 0;
+}
+
 static int read_rows(struct reading *r, int (*take)(void *context, const struct pw_csv_row *row),
                      void *context)
 {
@@ -98,6 +109,10 @@ static int read_rows(struct reading *r, int (*take)(void *context, const struct 
     r->row.n = more > 0 ? split(head, r->row.names) : 0;
     if (r->row.n == PW_CSV_COLUMNS)
         return -EINVAL;
+    if (!more)
+        return -ENODATA;
+    if (more > 0 && !has_column(&r->row, r->column))
+        return -ENOTSUP;
     while (!err && more > 0 && (more = next_line(r->in, &r->line)) > 0) {
         size_t n = split(r->line.text, r->row.cells);
         for (; n < r->row.n; n++)
@@ -107,12 +122,21 @@ static int read_rows(struct reading *r, int (*take)(void *context, const struct 
     return err ? err : more < 0 ? more : ferror(r->in) ? -EIO : 0;
 }
 
-int pw_csv_read(const char *path, int (*take)(void *context, const struct pw_csv_row *row),
-                void *context)
+const char *pw_csv_error(int err)
+{
+    return err == -EINVAL    ? "a row is too long"
+           : err == -ENODATA ? "it is empty, or ends in the middle of a row, which is left out"
+           : err == -ENOTSUP ? "its head has other columns"
+                             : pw_readlimit_error(err);
+}
+
+int pw_csv_read(const char *path, const char *column,
+                int (*take)(void *context, const struct pw_csv_row *row), void *context)
 {
     struct reading *r = calloc(1, sizeof(*r));
     if (!r)
         return -ENOMEM;
+    r->column = column;
     r->in = pw_fopen_regular(path);
     int err = r->in ? read_rows(r, take, context) : -errno;
     if (r->in)

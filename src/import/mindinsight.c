@@ -81,8 +81,7 @@ void pw_mindinsight_complain(struct pw_mindinsight *m, const char *path, int err
 {
     if (!m->problem[0])
         snprintf(m->problem, m->size, "%.100s is not read to its end: %s",
-                 path + strlen(m->directory) + 1,
-                 err == -EINVAL ? "a row is too long" : pw_readlimit_error(err));
+                 path + strlen(m->directory) + 1, pw_csv_error(err));
 }
 
 /* ---- steps ---- */
@@ -263,11 +262,11 @@ static int read_steps(struct pw_mindinsight *m)
     char path[PW_ASCEND_PATH];
     if (!pw_mindinsight_has(m, PW_MINDINSIGHT_STEPS, path, sizeof(path)))
         return 0;
-    const int err = pw_csv_read(path, take_step, m);
+    const int err = pw_csv_read(path, "step_num", take_step, m);
+    if (!m->nsteps && !m->problem[0])
+        snprintf(m->problem, m->size, "has no step: it is empty, or half written");
     if (err && err != -ENOMEM)
         pw_mindinsight_complain(m, path, err);
-    if (!err && !m->nsteps && !m->problem[0])
-        snprintf(m->problem, m->size, "has no step: it is empty, or half written");
     return err == -ENOMEM ? err : 0;
 }
 

@@ -12,7 +12,9 @@
  * each kernel of a GPU: ns, and us.
  *
  * aicore_intermediate_N_detail.csv and _type.csv (integrator.py) are sums of the former by name and
- * by type, without times. */
+ * by type, without times: full_op_name, execution_time (the mean, ms) and, in later versions,
+ * execution_frequency; op_type, execution_time or total_time, execution_frequency and percent. With
+ * total_time it is the sum of all executions; before, that of the operators' means. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,7 +155,8 @@ static int read_gpu(struct pw_mindinsight *m, const char *path)
     FILE *in = pw_fopen_regular(path);
     while (in && fgets(line, sizeof(line), in)) {
         m->trace->counts.events++;
-        const int is_whole = cut_line(line, fields) && *fields[0];
+        const int has_end = strchr(line, '\n') != NULL;
+        const int is_whole = cut_line(line, fields) && *fields[0] && has_end;
         const int64_t start = is_whole ? scaled(fields[2], NS) : -1,
                       ran = is_whole ? scaled(fields[3], US) : -1;
         if (start < 0 || ran < 0)
@@ -182,12 +185,13 @@ int pw_mindinsight_read_kernels(struct pw_mindinsight *m)
 {
     static const struct {
         enum pw_mindinsight_file file;
+        const char *column;
         int (*take)(void *context, const struct pw_csv_row *row);
     } readers[] = {
-        {PW_MINDINSIGHT_TIMELINE, take_timeline},
-        {PW_MINDINSIGHT_AICPU, take_aicpu},
-        {PW_MINDINSIGHT_DETAIL, count_sum},
-        {PW_MINDINSIGHT_TYPES, count_sum},
+        {PW_MINDINSIGHT_TIMELINE, "op_name", take_timeline},
+        {PW_MINDINSIGHT_AICPU, "op_type", take_aicpu},
+        {PW_MINDINSIGHT_DETAIL, "full_op_name", count_sum},
+        {PW_MINDINSIGHT_TYPES, "op_type", count_sum},
     };
     char path[PW_ASCEND_PATH];
     int err = 0;
@@ -195,7 +199,7 @@ int pw_mindinsight_read_kernels(struct pw_mindinsight *m)
         struct pass p = {.m = m, .unit = UNKNOWN};
         if (!pw_mindinsight_has(m, readers[i].file, path, sizeof(path)))
             continue;
-        err = pw_csv_read(path, readers[i].take, &p);
+        err = pw_csv_read(path, readers[i].column, readers[i].take, &p);
         if (err && err != -ENOMEM)
             pw_mindinsight_complain(m, path, err);
     }

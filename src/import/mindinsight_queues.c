@@ -204,12 +204,17 @@ static void read_lines(struct pass *p, const char *path,
     char line[4096], *words[WORDS], *rest;
     FILE *in = pw_fopen_regular(path);
     while (in && fgets(line, sizeof(line), in)) {
+        const int has_end = strchr(line, '\n') != NULL;
         size_t n = 0;
         for (char *word = strtok_r(line, " \t\r\n", &rest); word && n < WORDS;
              word = strtok_r(NULL, " \t\r\n", &rest))
             words[n++] = word;
-        if (n)
+        if (n && has_end) {
             take(p, words, n);
+        } else if (n) {
+            p->m->trace->counts.events++;
+            pw_trace_omit(p->m->trace, PW_OMIT_INCOMPLETE);
+        }
     }
     if (!in || ferror(in))
         pw_mindinsight_complain(p->m, path, -EIO);
@@ -363,7 +368,7 @@ static void read_pipeline(struct pass *p, int has_device_queue)
     char path[PW_ASCEND_PATH];
     if (!pw_mindinsight_has(p->m, PW_MINDINSIGHT_PIPELINE, path, sizeof(path)))
         return;
-    const int err = pw_csv_read(path, take_operator, p);
+    const int err = pw_csv_read(path, "op_id", take_operator, p);
     if (err == -ENOMEM)
         p->err = err;
     else if (err)

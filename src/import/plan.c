@@ -64,6 +64,17 @@ static int look(struct pw_import_file *file, const struct pw_import_wish *wish, 
     return err ? fail(problem, size, err, file->path, err == -EINVAL ? what : "") : 0;
 }
 
+__attribute__((format(printf, 2, 3))) static void note(struct pw_import_plan *plan,
+                                                       const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (plan->nnotes < sizeof(plan->notes) / sizeof(plan->notes[0]))
+        vsnprintf(plan->notes[plan->nnotes], sizeof(plan->notes[0]), format, arguments);
+    plan->nnotes++;
+    va_end(arguments);
+}
+
 static int add_file(struct pw_import_plan *plan, const char *path,
                     const struct pw_import_wish *wish, char *problem, size_t size)
 {
@@ -88,6 +99,8 @@ static int add_file(struct pw_import_plan *plan, const char *path,
     int err = look(file, wish, problem, size);
     if (err)
         return err;
+    if (file->head.problem[0])
+        note(plan, "%s: %s", path, file->head.problem);
     const char *why = file->head.rank >= 0 ? "as the file says" : "by the file's name";
     if (wish->rank >= 0) {
         file->head.rank = wish->rank;
@@ -130,36 +143,41 @@ static const char *why_nothing(const char *path)
                    "*_ascend_pt directories, and no step_trace_raw_N_detail_time.csv";
 }
 
-__attribute__((format(printf, 2, 3))) static void note(struct pw_import_plan *plan,
-                                                       const char *format, ...)
+/* Takes back the file that was added last. */
+static void drop_last(struct pw_import_plan *plan)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    if (plan->nnotes < sizeof(plan->notes) / sizeof(plan->notes[0]))
-        vsnprintf(plan->notes[plan->nnotes], sizeof(plan->notes[0]), format, arguments);
-    plan->nnotes++;
-    va_end(arguments);
+    struct pw_import_file *file = &plan->files[--plan->nfiles];
+    pw_import_head_fini(&file->head);
+    free(file->path);
 }
 
-/* Of profiles that are half written only the others are taken. */
+/* Of profiles that are half written or damaged only the others are taken. */
 static int add_profiles(struct pw_import_plan *plan, const struct pw_ascend_found *found,
                         const struct pw_import_wish *wish, char *problem, size_t size)
 {
     char file[PW_ASCEND_PATH];
     const char *why = "";
     size_t taken = 0;
-    int err = 0;
+    int err = 0, damage = 0;
     for (size_t i = 0; i < found->n && !err; i++) {
         if (pw_ascend_main_file(found->paths[i], file, sizeof(file), &why)) {
             note(plan, "%s %s: it is not imported", found->paths[i], why);
             continue;
         }
         err = add_file(plan, file, wish, problem, size);
-        taken++;
+        taken += !err;
+        if (err && err != -ENOMEM) {
+            note(plan, "%s: it is not imported", problem);
+            drop_last(plan);
+            damage = err;
+            err = 0;
+        }
     }
-    if (!err && !taken)
-        err = fail(problem, size, -ENOENT, found->paths[0], why);
-    return err;
+    if (taken && !err)
+        *problem = '\0';
+    if (taken || err)
+        return err;
+    return damage ? damage : fail(problem, size, -ENOENT, found->paths[0], why);
 }
 
 /* Files of MindInsight directories, one for each rank. */

@@ -641,7 +641,7 @@ def damaged_kernels_are_named():
     rows = len(data.splitlines()) - 1
     lines = data.splitlines()
     cut = ",".join(lines[-1].split(",")[:5])  # as far as its name
-    open(table, "w").write("\n".join([*lines[:-1], cut, ",,x", "7," * 9000]))
+    open(table, "w").write("\n".join([*lines[:-1], cut, ",,x", "7," * 9000, ""]))
     ranks, said, _ = imported(path)
     assert "2 events without a possible time" in said, said
     assert "1 tasks of devices that are no kernels" in said, said
@@ -716,6 +716,41 @@ def half_written_profiles_are_named_and_the_others_taken():
 
 
 @case
+def damaged_profiles_are_named_and_the_others_taken():
+    job = Job(ranks=3)
+    directory = write(job)
+    outputs = sorted(glob.glob(os.path.join(directory, "*", "ASCEND_PROFILER_OUTPUT")))
+    open(os.path.join(outputs[0], "trace_view.json"), "w").write("hello, world")
+    os.remove(os.path.join(outputs[2], "trace_view.json"))
+    open(os.path.join(outputs[2], "ascend_pytorch_profiler_2.db"), "w").close()
+    ranks, said, _ = imported(directory)
+    assert list(ranks) == [1] and len(ranks[1]["events/comm"]) == 2 * job.steps, said
+    assert re.search(r"trace_view\.json: is no JSON: it is not imported", said), said
+    assert re.search(r"profiler_2\.db: is no database: .*: it is not imported", said), said
+    assert "missing: the traces of 2 of 3 ranks (0, 2)" in said, said
+    open(os.path.join(outputs[1], "trace_view.json"), "w").write("hello, world")
+    assert re.search("is no JSON|is no database", refused(directory))
+
+
+@case
+def tables_that_are_cut_or_have_other_columns_are_named():
+    job = Job(ranks=1)
+    path = os.path.join(write_profile(job, 0, new()), "ASCEND_PROFILER_OUTPUT")
+    table = os.path.join(path, "operator_memory.csv")
+    text = open(table).read()
+    whole, _, _ = imported(path)
+    # cut within the last number, which would be another one
+    for content, words, rows in (("", "is empty, or ends", 0), ("hello, world\n1,2\n", "other columns", 0),
+                                 (text.rstrip()[:-1], "ends in the middle of a row", -2)):
+        open(table, "w").write(content)
+        ranks, said, _ = imported(path)
+        assert "its operator_memory.csv " in said and words in said, said
+        assert len(ranks[0]["samples/memory"]) if rows else "samples/memory" not in ranks[0], said
+        if rows:
+            assert len(ranks[0]["samples/memory"]) == len(whole[0]["samples/memory"]) + rows, said
+
+
+@case
 def profiles_of_two_jobs_are_refused():
     for options, words in (
             (dict(pid=4444, start_time="20261125220000000"), "are of two jobs"),
@@ -780,6 +815,7 @@ def damaged_profiles_lose_nothing_silently():
     json.dump(events, open(trace, "w"))
     ranks, said, _ = imported(path)
     assert f"{nrows + 6} events" in said, said
+    assert "the profile's profiler_metadata.json is no JSON, or half written: groups" in said, said
     for words in ("1 events without a possible time", "1 events without the fields",
                   "1 events of layers", "1 events of categories", "1 events that are no JSON"):
         assert words in said, said

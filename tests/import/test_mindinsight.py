@@ -369,7 +369,8 @@ def damaged_files_are_named_and_the_others_taken():
     open(os.path.join(directory, "profiler_info_0.json"), "w").write("[")
     ranks, said, _ = imported(directory)
     assert sorted(ranks) == [0, 1] and len(ranks[0]["steps"]) == 1, said
-    assert "2 events without a possible time" in said, said  # the second and the cut row
+    assert "1 events without a possible time" in said, said  # the second row; the last one is cut
+    assert "step_trace_raw_0_detail_time.csv is not read to its end: it is empty, or ends" in said, said
     assert len(ranks[1]["steps"]) == 3 and len(ranks[1]["events/kernel"]) == 9
 
 
@@ -382,6 +383,26 @@ def empty_and_half_written_steps_are_told():
     assert "step_trace_raw_0_detail_time.csv: has no step: it is empty, or half written" in said, said
     assert not ranks[0].attrs["complete"] and ranks[1].attrs["complete"]
     assert len(ranks[0]["events/kernel"]) == 9
+
+
+@case
+def tables_that_are_cut_or_have_other_columns_are_named():
+    for name in ("output_timeline_data_0.txt", "aicpu_intermediate_0.csv", "aicore_intermediate_0_type.csv",
+                 "minddata_pipeline_raw_0.csv"):
+        path = os.path.join(written.write_job(new()), name)
+        text = open(path).read()
+        for content, words in (("", "it is empty"), ("hello, world\n1,2\n", "its head has other columns"),
+                               (text.rstrip()[:-1], "ends in the middle of a row")):
+            open(path, "w").write(content)
+            ranks, said, _ = imported(os.path.dirname(path))
+            assert re.search(rf"rank 0: .*: {name} is not read to its end: .*{words}", said), said
+            assert not ranks[0].attrs["complete"] and ranks[1].attrs["complete"], said
+    # of a line of text no number is taken that may be another one
+    path = os.path.join(written.write_job(new()), "minddata_aicpu_0.txt")
+    text = open(path).read()
+    open(path, "w").write(text.rstrip())
+    _, said, _ = imported(os.path.dirname(path))
+    assert "1 events without the fields" in said, said
 
 
 @case
