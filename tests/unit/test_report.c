@@ -401,6 +401,62 @@ static void test_open_calls_that_lie(void **state)
     pw_cluster_destroy(c);
 }
 
+/* No section without data is printed unless asked for; the list at the end says how to get it. */
+static void test_sections_without_data(void **state)
+{
+    (void)state;
+    static const char *const titles[] = {"\nClocks",    "\nOperators", "\nCollective",
+                                         "\nPoint-to",  "\nWhat if",   "\nEfficiency",
+                                         "\nData pipe", "\nWhat each", "\nMemory"};
+    struct pw_cluster *c = make_cluster(8, 52);
+    char *text = text_of(c, "", 12);
+    for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+        assert_has_not(text, titles[i]);
+    const char *list = strstr(text, "\nNot known, and how to get it\n  - ");
+    assert_non_null(list);
+    assert_has(list, "  - operators: None were recorded. Name parts of a step with "
+                     "profwrap_range_push() and");
+    assert_has(list,
+               "  - utilisation: Processes were not sampled. Record with --sample-hz above 0.");
+    assert_has_not(list, "p2p"); /* that there were no messages is known */
+    assert_has_not(list, "clocks");
+    free(text);
+    text = text_of(c, "p2p,data_pipeline,memory,clocks", 12);
+    assert_has(text, "\nPoint-to-point messages\n  None were recorded.\n");
+    assert_has(text, "\n  No queue was sampled. profwrap_queue() records");
+    assert_has(text, "\n  Memory was not sampled. Record with --sample-hz above 0.\n");
+    assert_has_not(text, "how to get it");
+    free(text);
+    pw_cluster_destroy(c);
+}
+
+static void test_python_programs_are_told_python_calls(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"/opt/venv/bin/python -u -m train", "./train.py --x",
+                                           "python3.11 x"};
+    for (size_t i = 0; i < 3; i++) {
+        struct pw_cluster *c = make_cluster(8, 0);
+        strcpy(c->command, commands[i]);
+        char *text = text_of(c, "", 12), *json = json_of(c);
+        assert_has(text, "call profwrap.step(n) at the start");
+        assert_has(text, "steps: No steps are known. Call profwrap.step(n) at the start");
+        assert_has(text, "operators: None were recorded. Name parts of a step with profwrap.op().");
+        assert_has_not(text, "profwrap_");
+        assert_has_not(text, "profwrap.h");
+        assert_has(json, "call profwrap.step(n) at the start of each iteration");
+        free(text);
+        free(json);
+        pw_cluster_destroy(c);
+    }
+    struct pw_cluster *c = make_cluster(8, 0);
+    strcpy(c->command, "./python/train pyramid.pyx"); /* no interpreter */
+    char *text = text_of(c, "", 12);
+    assert_has(text, "profwrap_step(n) of profwrap.h, or");
+    free(text);
+    pw_cluster_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +477,8 @@ int main(void)
         cmocka_unit_test(test_width),
         cmocka_unit_test(test_many_ranks),
         cmocka_unit_test(test_open_calls_that_lie),
+        cmocka_unit_test(test_sections_without_data),
+        cmocka_unit_test(test_python_programs_are_told_python_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

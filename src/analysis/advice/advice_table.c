@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/advice/calls.h"
 #include "analysis/advice/findings.h"
 #include "analysis/advice/rules.h"
 #include "analysis/statistics.h"
@@ -341,6 +342,7 @@ size_t pw_advice_collect(const struct pw_advice_input *input,
             continue;
         if (!one.text[0])
             set_text(one.text, sizeof(one.text), pw_advice_text_of(input, &rules[i]));
+        pw_calls_name(input->cluster, one.text);
         insert(input, advice, n++, &one);
     }
     if (n == 0) {

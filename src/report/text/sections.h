@@ -1,5 +1,6 @@
 /* The sections of the text report; text_report.c has the table that calls them. Each prints its
- * body below the title, on the given page only, and returns 0 or -ENOMEM. */
+ * body below the title, on the given page only, and returns 0 or -ENOMEM. A section that lacks its
+ * data is not called. */
 #ifndef PW_REPORT_TEXT_SECTIONS_H
 #define PW_REPORT_TEXT_SECTIONS_H
 
@@ -26,5 +27,31 @@ int pw_section_utilisation(const struct pw_page *page);
 int pw_section_hccl(const struct pw_page *page);
 int pw_section_memory(const struct pw_page *page);
 int pw_section_advice(const struct pw_page *page);
+
+/* What a section lacks, as whole sentences. */
+struct pw_lack {
+    const char *reason; /* why it is empty; NULL: it is not */
+    const char *how;    /* how to get it; NULL: nothing is unknown, or another section says it */
+};
+
+struct pw_lack pw_lack_clocks(const struct pw_figures *figures);
+struct pw_lack pw_lack_steps(const struct pw_figures *figures);
+struct pw_lack pw_lack_phases(const struct pw_figures *figures);
+struct pw_lack pw_lack_operators(const struct pw_figures *figures);
+struct pw_lack pw_lack_kernels(const struct pw_figures *figures);
+struct pw_lack pw_lack_collectives(const struct pw_figures *figures);
+struct pw_lack pw_lack_p2p(const struct pw_figures *figures);
+struct pw_lack pw_lack_whatif(const struct pw_figures *figures);
+struct pw_lack pw_lack_efficiency(const struct pw_figures *figures);
+struct pw_lack pw_lack_queues(const struct pw_figures *figures);
+struct pw_lack pw_lack_utilisation(const struct pw_figures *figures);
+struct pw_lack pw_lack_memory(const struct pw_figures *figures);
+
+/* Print what is lacking as the body of its section, or as a row of the list at the end. */
+int pw_lack_print(const struct pw_page *page, const struct pw_lack *lack);
+int pw_lack_list(const struct pw_page *page, const char *name, const struct pw_lack *lack);
+
+/* True when some phase took time in the measured steps. */
+int pw_phases_are_known(const struct pw_figures *figures);
 
 #endif

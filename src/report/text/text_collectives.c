@@ -84,8 +84,6 @@ static int explain_stats(const struct pw_page *page, const size_t *rows, size_t 
 int pw_section_collectives(const struct pw_page *page)
 {
     size_t n = page->figures->cluster->ncollective_stats, *rows = NULL;
-    if (n == 0)
-        return pw_page_print(page, 2, 2, "None were recorded.");
     int err = pw_figures_order_collectives(page->figures, &rows);
     size_t count = n < page->top ? n : page->top;
     if (!err)
@@ -132,8 +130,6 @@ static int print_pairs(const struct pw_page *page, const size_t *rows, size_t co
 int pw_section_p2p(const struct pw_page *page)
 {
     size_t n = page->figures->cluster->np2p, *rows = NULL;
-    if (n == 0)
-        return pw_page_print(page, 2, 2, "None were recorded.");
     int err = pw_figures_order_p2p(page->figures, &rows);
     size_t count = n < page->top ? n : page->top;
     if (!err)

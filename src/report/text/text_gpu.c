@@ -423,8 +423,6 @@ int pw_section_kernels(const struct pw_page *page)
     size_t count = c->nkernels < page->top ? c->nkernels : page->top;
     int has_ranks = c->ngpu_ranks > 1;
     struct pw_grid grid;
-    if (!c->nkernels)
-        return pw_page_print(page, 2, 2, "None were recorded.");
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]) - (has_ranks ? 0 : 1));
     for (size_t i = 0; i < count; i++)
         kernel_cells(&grid, &c->kernels[i], has_ranks);

@@ -446,14 +446,7 @@ static int print_domains(const struct pw_page *page, size_t *hidden)
 
 int pw_section_clocks(const struct pw_page *page)
 {
-    const struct pw_cluster *c = page->figures->cluster;
-    size_t hidden = 0, several = 0;
-    for (size_t r = 0; r < c->nclocks; r++)
-        several |= c->clocks[r].domain > 0;
-    if (!c->nclocks)
-        return pw_page_print(page, 2, 2, "Not known: this cluster file does not say.");
-    if (!several)
-        return pw_page_print(page, 2, 2, "All ranks are on one clock.");
+    size_t hidden = 0;
     int err = print_domains(page, &hidden);
     if (!err && hidden)
         err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", hidden);

@@ -151,8 +151,6 @@ int pw_section_operators(const struct pw_page *page)
     struct pw_optotals totals;
     struct pw_oplist list = {0};
     pw_operators_totals(c, &totals);
-    if (!totals.names)
-        return pw_page_print(page, 2, 2, "None were recorded: profwrap.h marks them.");
     struct layout layout = {
         .group = wanted->group_by,
         .has_wait = is_group(wanted->group_by, "rank"),

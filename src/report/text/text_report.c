@@ -42,36 +42,39 @@ static const struct section {
     int (*print)(const struct pw_page *page);
     bool (*is_of)(const struct pw_cluster *cluster); /* NULL: every job has it */
     bool is_whole; /* its figures are always of the whole run, also with --steps */
+    struct pw_lack (*lacks)(const struct pw_figures *figures); /* NULL: always has data */
 } sections[] = {
-    {"job", "Job", pw_section_job, NULL, false},
+    {"job", "Job", pw_section_job, NULL, false, NULL},
     {"epochs", "Epochs: each time that the launcher started the ranks", pw_section_epochs,
-     has_epochs, true},
-    {"completeness", "What these figures rest on", pw_section_completeness, NULL, false},
-    {"clocks", "Clocks", pw_section_clocks, NULL, true},
+     has_epochs, true, NULL},
+    {"completeness", "What these figures rest on", pw_section_completeness, NULL, false, NULL},
+    {"clocks", "Clocks", pw_section_clocks, NULL, true, pw_lack_clocks},
     {"parts", "Parts of the run: the whole wall time of the ranks", pw_section_parts, has_parts,
-     true},
-    {"steps", "Steps: where each rank's time goes", pw_section_steps, NULL, false},
+     true, NULL},
+    {"steps", "Steps: where each rank's time goes", pw_section_steps, NULL, false, pw_lack_steps},
     {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases,
-     NULL, false},
+     NULL, false, pw_lack_phases},
     {"operators", "Operators: self time, and ranks on which they take longer", pw_section_operators,
-     NULL, true},
+     NULL, true, pw_lack_operators},
     {"flops", "FLOP/s and MFU: what the model needs of what the GPUs can do", pw_section_flops,
-     has_flops, true},
-    {"gpu", "GPUs: where their time goes", pw_section_gpu, has_gpus, true},
+     has_flops, true, NULL},
+    {"gpu", "GPUs: where their time goes", pw_section_gpu, has_gpus, true, NULL},
     {"kernels", "Kernels: what the GPUs compute, and what launches it", pw_section_kernels,
-     has_gpus, true},
+     has_gpus, true, pw_lack_kernels},
     {"collectives", "Collective operations: waiting and transfer separately",
-     pw_section_collectives, NULL, false},
-    {"hccl", "HCCL: transfers, waits and links", pw_section_hccl, has_hccl, true},
-    {"p2p", "Point-to-point messages", pw_section_p2p, NULL, true},
-    {"stragglers", "Stragglers", pw_section_stragglers, NULL, false},
-    {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL, true},
-    {"efficiency", "Efficiency", pw_section_efficiency, NULL, true},
+     pw_section_collectives, NULL, false, pw_lack_collectives},
+    {"hccl", "HCCL: transfers, waits and links", pw_section_hccl, has_hccl, true, NULL},
+    {"p2p", "Point-to-point messages", pw_section_p2p, NULL, true, pw_lack_p2p},
+    {"stragglers", "Stragglers", pw_section_stragglers, NULL, false, NULL},
+    {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL, true,
+     pw_lack_whatif},
+    {"efficiency", "Efficiency", pw_section_efficiency, NULL, true, pw_lack_efficiency},
     {"data_pipeline", "Data pipeline: how full its queues are", pw_section_data_pipeline, NULL,
-     true},
-    {"utilisation", "What each rank's process used", pw_section_utilisation, NULL, true},
-    {"memory", "Memory", pw_section_memory, NULL, true},
-    {"advice", "What to do", pw_section_advice, NULL, false},
+     true, pw_lack_queues},
+    {"utilisation", "What each rank's process used", pw_section_utilisation, NULL, true,
+     pw_lack_utilisation},
+    {"memory", "Memory", pw_section_memory, NULL, true, pw_lack_memory},
+    {"advice", "What to do", pw_section_advice, NULL, false, NULL},
 };
 enum { SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
@@ -150,6 +153,11 @@ static int print_top(const struct pw_page *page)
     return err;
 }
 
+static struct pw_lack lack_of(const struct section *section, const struct pw_figures *figures)
+{
+    return section->lacks ? section->lacks(figures) : (struct pw_lack){0};
+}
+
 static int print_section(const struct pw_page *page, const struct section *section)
 {
     bool is_part = page->figures->cluster->restricted_to[0];
@@ -157,17 +165,42 @@ static int print_section(const struct pw_page *page, const struct section *secti
     if (!err)
         err = pw_page_print(page, 0, 0, "%s%s", section->title,
                             section->is_whole && is_part ? " (of the whole run)" : "");
-    return err ? err : section->print(page);
+    if (err)
+        return err;
+    const struct pw_lack lack = lack_of(section, page->figures);
+    return lack.reason ? pw_lack_print(page, &lack) : section->print(page);
+}
+
+static bool is_asked_for(const struct pw_report_options *options)
+{
+    return options->sections && *options->sections;
 }
 
 /* 1 when the section is printed: sections without data in this job only if the user asks for
  * them. */
-static bool is_wanted(const struct section *section, const struct pw_report_options *options,
-                      const struct pw_cluster *cluster)
+static bool is_wanted(const struct section *section, const struct pw_page *page)
 {
-    bool is_asked_for = options->sections && *options->sections;
-    return pw_report_is_wanted(options->sections, section->name) &&
-           (is_asked_for || !section->is_of || section->is_of(cluster));
+    if (is_asked_for(page->options))
+        return pw_report_is_wanted(page->options->sections, section->name);
+    return (!section->is_of || section->is_of(page->figures->cluster)) &&
+           !lack_of(section, page->figures).reason;
+}
+
+/* The last lines of a whole report: what is not known, and how to get it. */
+static int print_lacks(const struct pw_page *page)
+{
+    int err = 0;
+    for (int i = 0, n = 0; i < SECTIONS && !err; i++) {
+        const struct pw_lack lack = lack_of(&sections[i], page->figures);
+        if (!lack.how || (sections[i].is_of && !sections[i].is_of(page->figures->cluster)))
+            continue;
+        if (!n++)
+            err = pw_page_print(page, 0, 0, "%s", "");
+        if (!err && n == 1)
+            err = pw_page_print(page, 0, 0, "Not known, and how to get it");
+        err = err ? err : pw_lack_list(page, sections[i].name, &lack);
+    }
+    return err;
 }
 
 int pw_report_text(FILE *out, const struct pw_cluster *cluster,
@@ -190,8 +223,10 @@ int pw_report_text(FILE *out, const struct pw_cluster *cluster,
     };
     err = print_top(&page);
     for (int i = 0; i < SECTIONS && !err; i++)
-        if (is_wanted(&sections[i], options, cluster))
+        if (is_wanted(&sections[i], &page))
             err = print_section(&page, &sections[i]);
+    if (!err && !is_asked_for(options))
+        err = print_lacks(&page);
     pw_figures_destroy(figures);
     return err ? err : ferror(out) ? -EIO : 0;
 }

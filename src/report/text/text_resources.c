@@ -138,13 +138,6 @@ int pw_section_data_pipeline(const struct pw_page *page)
         {"Capacity", 0},  {"Empty", 0}, {"Steps that\nfound it empty", 0},
     };
     const struct pw_cluster *c = page->figures->cluster;
-    if (!c->nqueues)
-        return pw_page_print(
-            page, 2, 2,
-            "Not known: no queue was sampled. profwrap_queue() records how full a queue is%s.",
-            pw_figures_advice(page->figures).is_training
-                ? "; that of PyTorch's DataLoader is recorded when it has workers"
-                : "");
     struct pw_grid grid;
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
     size_t left = add_rows(&grid, c, page->top);
@@ -215,8 +208,6 @@ int pw_section_utilisation(const struct pw_page *page)
     };
     const struct pw_cluster *c = page->figures->cluster;
     size_t *order, n = c->nutilisation, count = n < page->top ? n : page->top;
-    if (!n)
-        return pw_page_print(page, 2, 2, "Not known: processes were not sampled.");
     int err = pw_figures_order(page->figures, n, runq_key, &order);
     if (err)
         return err;
@@ -279,8 +270,6 @@ int pw_section_memory(const struct pw_page *page)
     };
     const struct pw_cluster *c = page->figures->cluster;
     size_t *order, n = c->nmemory, count = n < page->top ? n : page->top;
-    if (!n)
-        return pw_page_print(page, 2, 2, "Not known: memory was not sampled.");
     int err = pw_figures_order(page->figures, n, peak_key, &order);
     if (err)
         return err;

@@ -133,8 +133,6 @@ static int print_trends(const struct pw_page *page)
 int pw_section_steps(const struct pw_page *page)
 {
     size_t *rows = NULL, count = 0;
-    if (!page->figures->measured)
-        return pw_page_print(page, 2, 2, "No steps are known: see 'What to do'.");
     int err = pick_ranks(page, &rows, &count);
     if (!err)
         err = print_trace_caption(page);
@@ -222,7 +220,7 @@ static int print_phases(const struct pw_page *page, const size_t *rows, size_t c
     return err;
 }
 
-static int has_phases(const struct pw_figures *f)
+int pw_phases_are_known(const struct pw_figures *f)
 {
     for (int p = 0; p < PHASES - 1; p++)
         if (phase_ns(&f->phase_mean, p) > 0)
@@ -233,13 +231,6 @@ static int has_phases(const struct pw_figures *f)
 int pw_section_phases(const struct pw_page *page)
 {
     size_t *rows = NULL, count = 0;
-    if (!page->figures->measured || !has_phases(page->figures))
-        return pw_page_print(page, 2, 2,
-                             pw_figures_advice(page->figures).is_training
-                                 ? "No phases are marked; profwrap_phase() of profwrap.h marks "
-                                   "data, forward, backward, allreduce and optimizer."
-                                 : "No phases are marked; profwrap_range_push() and _pop() of "
-                                   "profwrap.h name parts of a step.");
     int err = pick_ranks(page, &rows, &count);
     if (!err)
         err = pw_page_print(page, 2, 2, "Means of %" PRId64 " measured steps per rank.",

@@ -238,11 +238,6 @@ int pw_section_efficiency(const struct pw_page *page)
     const struct pw_figures *f = page->figures;
     char share[32];
     const struct pw_row_c_efficiency *row = pw_figures_efficiency(f);
-    if (!row)
-        return pw_page_print(
-            page, 2, 2,
-            f->is_silent ? "Not known: no communication between ranks, or of some, was recorded."
-                         : "Not known: it needs measured steps.");
     int err = pw_page_print(page, 2, 2, "%-9s parallel efficiency: rank time outside communication",
                             pw_page_percent(share, sizeof(share), row->parallel_efficiency));
     if (!err)
