@@ -500,13 +500,13 @@ def losses_that_no_rank_is_to_blame_for_are_on_the_first_screen():
         "In collectives ranks waited 15 % of the time for each other, 100 % of it for rank 1.",
         "Waiting for data takes 12 % of a step (120 us of 1.0 ms on average)."]
     shown = " ".join(run("report", directory).split())
-    by_time_lost = " ".join([lines[1], lines[0], lines[2]])
+    by_time_lost = [lines[1], lines[0], lines[2]]
     assert shown.startswith("Only 2 steps were measured: too few to say whether a rank held the job "
-                            "back. " + by_time_lost + " Rests on: "), shown
+                            "back. " + " ".join(by_time_lost) + " Rests on: "), shown
     job = json.loads(run("report", "--format", "json", directory))["job"]
     assert (job["verdict"], job["reason"]) == ("unknown", "few_steps"), job
     found = {one["kind"]: one for one in job["highlights"]}
-    assert [one["text"] for one in job["highlights"]] == lines, job["highlights"]
+    assert [one["text"] for one in job["highlights"]] == by_time_lost, job["highlights"]
     assert found["late_rank"]["rank"] == 1 and found["late_rank"]["of_rank"] == 1, found
     assert found["late_rank"]["lost_ns"] == 600000 and found["host_late"]["lost_ns"] == 580000
     assert found["data_wait"]["lost_ns"] == 480000 and found["data_wait"]["rank"] is None

@@ -217,15 +217,13 @@ static void transfer_exposed(struct world *w, int enough)
     w->mean.comm_exposed_ns = 40 * MS + enough;
 }
 
-/* The hosts wait for data meanwhile for as long as the steps say. */
 static void gpus_idle(struct world *w, int enough)
 {
-    const int64_t data_ns = w->mean.data_wait_ns > 0 ? w->mean.data_wait_ns * 50 : 0;
     w->c->gpu_ranks = calloc(RANKS, sizeof(*w->c->gpu_ranks));
     w->c->ngpu_ranks = RANKS;
     for (int32_t r = 0; r < RANKS; r++)
         w->c->gpu_ranks[r] = (struct pw_row_c_gpu_rank){
-            .rank = r, .span_ns = 7500 * MS, .idle_host_ns = data_ns + 750 * MS - 1 + enough};
+            .rank = r, .span_ns = 7500 * MS, .idle_host_ns = 750 * MS - 1 + enough};
 }
 
 /* 10 % of 7.5 s are 750 calls of 1 ms. */

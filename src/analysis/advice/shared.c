@@ -69,8 +69,8 @@ static int64_t transfers_of_hosts(const struct pw_advice_input *in)
     return sum < exposed ? sum : exposed;
 }
 
-/* A host that waits for another rank, for a transfer or for data launches the next kernel late,
- * too: these are losses of their own, and the cause of this one. */
+/* A host that waits for another rank or for a transfer launches the next kernel late, too: these
+ * are losses of their own, and the cause of this one. */
 static int find_host_late(const struct pw_advice_input *in, struct pw_shared *out)
 {
     const struct pw_cluster *c = in->cluster;
@@ -87,8 +87,7 @@ static int find_host_late(const struct pw_advice_input *in, struct pw_shared *ou
         out->rank = share > out->of_rank ? row->rank : out->rank;
         out->of_rank = share > out->of_rank ? share : out->of_rank;
     }
-    const int64_t causes_ns = pw_sum(pw_sum(waits_of_hosts(c), transfers_of_hosts(in)),
-                                     in_all_steps(in, in->mean.data_wait_ns));
+    const int64_t causes_ns = pw_sum(waits_of_hosts(c), transfers_of_hosts(in));
     out->ns -= causes_ns;
     out->is_least = causes_ns > 0;
     out->share = span_ns > 0 ? (double)out->ns / (double)span_ns : 0;
