@@ -45,6 +45,23 @@ def functions_of_mpi_4(*command):
         h.equal((ops.count("Allreduce"), ops.count("Barrier_init")), (3, 1), f"calls of rank {rank}")
 
 
+def in_a_library_that_needs_another_name():
+    """The same when the library needs libmpi.so.12, and that is a link to a library which has
+    another name in itself."""
+    library = in_mpich_programs("libweaknames.so")
+    needed = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
+    with open(library, "rb") as file:
+        code = file.read()
+    own = b"libmpich.so.12\0"
+    h.check(code.count(own) == 1, needed)
+    os.mkdir("links")
+    os.symlink(re.search(r"libmpich\.so\.12 => (\S+)", needed)[1], "links/libmpi.so.12")
+    with open("renamed.so", "wb") as file:
+        file.write(code.replace(own, b"libmpi.so.12\0\0\0"))
+    os.environ["LD_LIBRARY_PATH"] = os.path.abspath("links")
+    functions_of_mpi_4(h.program("loader"), "local", os.path.abspath("renamed.so"))
+
+
 def in_mpich_programs(name):
     return os.path.join(PROGRAMS, "mpich", name)
 
@@ -53,6 +70,7 @@ h.CASES.clear()
 h.CASES["mpi-4-in-a-linked-program"] = lambda: functions_of_mpi_4(in_mpich_programs("weaknames"))
 h.CASES["mpi-4-in-a-loaded-library"] = lambda: functions_of_mpi_4(
     h.program("loader"), "local", in_mpich_programs("libweaknames.so"))
+h.CASES["mpi-4-in-a-library-that-needs-another-name"] = in_a_library_that_needs_another_name
 for program, sizes, levels in test_capture.PROGRAMS:
     if program in LEFT_OUT:
         continue

@@ -18,9 +18,7 @@ struct pw_mpi_range pw_mpi_fortran, pw_mpi_program;
 
 /* ---- the global scope ---- */
 
-/* Whether the definition is the probe's, or that of a library with names of its functions
- * (mpi_later.c). */
-static bool is_ours(const void *definition)
+bool pw_mpi_is_ours(const void *definition)
 {
     const struct link_map *object = pw_scope_object(definition);
     const char *slash = object ? strrchr(object->l_name, '/') : NULL;
@@ -33,7 +31,8 @@ static bool is_ours(const void *definition)
 static void *find_next(void *slot, const char *symbol)
 {
     void *found = dlsym(RTLD_NEXT, symbol);
-    found = found && is_ours(found) ? NULL : found; /* such as the probe itself, under --audit */
+    if (found && pw_mpi_is_ours(found)) /* such as the probe itself, under --audit */
+        found = NULL;
     memcpy(slot, &found, sizeof(found));
     return found;
 }
@@ -53,7 +52,7 @@ static int find_both(void *slot, void *pslot, const char *symbol, bool *is_inter
 {
     const void *next = find_next(slot, symbol + 1), *pnext = find_next(pslot, symbol);
     const void *first = find_first(symbol + 1);
-    *is_interposed = *is_interposed || (first && !is_ours(first));
+    *is_interposed = *is_interposed || (first && !pw_mpi_is_ours(first));
     return (next && pnext) || !pw_mpi_symbol(symbol);
 }
 

@@ -50,6 +50,10 @@ extern struct pw_mpi_next pw_pnext __attribute__((visibility("hidden"))); /* of 
  * determine which library called it. */
 extern bool pw_mpi_by_caller __attribute__((visibility("hidden")));
 
+/* Whether the definition is the probe's, or that of a library with names of its functions
+ * (mpi_later.c). */
+bool pw_mpi_is_ours(const void *definition);
+
 /* Fills pw_next and pw_pnext. pw_pmpi must be filled before. */
 void pw_mpi_next_resolve(void);
 

@@ -46,14 +46,14 @@ static void find_private_libraries(const char *symbol)
 
 void *pw_mpi_symbol(const char *symbol)
 {
-    void *found = dlsym(RTLD_NEXT, symbol);
+    void *next = dlsym(RTLD_NEXT, symbol), *found = next && !pw_mpi_is_ours(next) ? next : NULL;
     for (int i = 0; !found && i < 4; i++) {
         void *library = atomic_load_explicit(&private_libraries[i], memory_order_relaxed);
         if (!library)
             break;
         found = dlsym(library, symbol);
     }
-    return found;
+    return found ? found : next;
 }
 
 /* Function pointers and object pointers differ for ISO C, not for dlsym. */
