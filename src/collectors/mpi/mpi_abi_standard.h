@@ -21,10 +21,12 @@ typedef MPI_Comm pw_mpi_key;
 /* Predefined handles are constants. */
 #define PW_MPI_LIBRARY_SYMBOL "PMPI_Abi_get_version"
 #define PW_MPI_LIBRARY_VALUE(symbol, constant) (constant)
-#define PW_MPI_OWN_HELPERS(H)                                            \
-    H(int, Get_count_c, (const MPI_Status *, MPI_Datatype, MPI_Count *)) \
-    H(int, Test_cancelled, (const MPI_Status *, int *))                  \
-    H(int, Request_toint, (MPI_Request))
+#define PW_MPI_OWN_HELPERS(H)                                              \
+    H(int, Get_count_c, (const MPI_Status *, MPI_Datatype, MPI_Count *))   \
+    H(int, Test_cancelled, (const MPI_Status *, int *))                    \
+    H(int, Request_toint, (MPI_Request))                                   \
+    H(int, Status_set_elements_c, (MPI_Status *, MPI_Datatype, MPI_Count)) \
+    H(int, Status_set_cancelled, (MPI_Status *, int))
 
 /* The ABI has no Fortran library. One that is made for it may call either name. */
 #define PW_MPI_FORTRAN_CALLS_MPI 1

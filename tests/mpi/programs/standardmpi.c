@@ -1,12 +1,15 @@
 /* A stand-in for a library of MPI-5.0's standard ABI, for one process: what recording needs, and
  * what standarduse.c calls. Complete operations have one request, as in Open MPI. A status has the
- * count in another place than MPICH's. */
+ * count in another place than MPICH's. With STANDARDMPI_AS_MPICH in the environment, statuses and
+ * numbers of requests are as MPICH's, messages have 8 GiB more, and MPI_Get_count_c fails. */
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "collectors/mpi/mpi_standard.h"
 
 #define REQUEST_DONE ((MPI_Request)0x7000)
 #define REQUEST_OPEN ((MPI_Request)0x7010)
+#define REQUEST_SENT ((MPI_Request)0x7018) /* complete, too; only as MPICH */
 #define GROUP ((MPI_Group)0x7020)
 
 /* PMPI_X, and MPI_X as a weak alias. */
@@ -17,6 +20,11 @@
 
 static int is_up;
 static int open_bytes;
+
+static int is_as_mpich(void)
+{
+    return getenv("STANDARDMPI_AS_MPICH") != NULL;
+}
 
 FUNCTION(int, Abi_get_version, (int *major, int *minor))
 {
@@ -145,16 +153,35 @@ UNUSED(Dist_graph_neighbors_count, (MPI_Comm comm, int *in, int *out, int *weigh
 
 /* ---- operations ---- */
 
+static void set_count(MPI_Status *status, MPI_Count bytes)
+{
+    if (is_as_mpich()) {
+        status->MPI_internal[0] = (int)(uint32_t)bytes;
+        status->MPI_internal[1] = (int)(bytes >> 32) * 2 + (status->MPI_internal[1] & 1);
+    } else {
+        status->MPI_internal[3] = (int)bytes;
+    }
+}
+
 static void fill(MPI_Status *status, int source, int tag, int bytes)
 {
-    if (status != MPI_STATUS_IGNORE)
-        *status = (MPI_Status){
-            .MPI_SOURCE = source, .MPI_TAG = tag, .MPI_internal = {-7, -7, -7, bytes, -7}};
+    const MPI_Count more = is_as_mpich() && bytes ? INT64_C(8) << 30 : 0;
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    *status =
+        (MPI_Status){.MPI_SOURCE = source, .MPI_TAG = tag, .MPI_internal = {-7, 0, -7, 0, -7}};
+    set_count(status, bytes + more);
 }
 
 FUNCTION(int, Get_count_c, (const MPI_Status *status, MPI_Datatype type, MPI_Count *count))
 {
     *count = status->MPI_internal[3] / (type == MPI_BYTE ? 1 : 4);
+    return is_as_mpich() ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+FUNCTION(int, Status_set_elements_c, (MPI_Status * status, MPI_Datatype type, MPI_Count count))
+{
+    set_count(status, count * (type == MPI_BYTE ? 1 : 4));
     return MPI_SUCCESS;
 }
 
@@ -165,9 +192,16 @@ FUNCTION(int, Test_cancelled, (const MPI_Status *status, int *flag))
     return MPI_SUCCESS;
 }
 
+FUNCTION(int, Status_set_cancelled, (MPI_Status * status, int flag))
+{
+    status->MPI_internal[1] = (status->MPI_internal[1] & ~1) | flag;
+    return MPI_SUCCESS;
+}
+
 FUNCTION(int, Request_toint, (MPI_Request request))
 {
-    return (int)(intptr_t)request;
+    const unsigned built_in = request == REQUEST_OPEN ? 0 : 1u << 30;
+    return (int)(intptr_t)request + (is_as_mpich() ? (int)built_in : 0);
 }
 
 FUNCTION(int, Allreduce,
@@ -187,9 +221,9 @@ FUNCTION(int, Isend,
          (const void *from, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm,
           MPI_Request *request))
 {
-    (void)from, (void)type, (void)to, (void)tag, (void)comm;
+    (void)from, (void)type, (void)tag, (void)comm;
     open_bytes = n;
-    *request = REQUEST_DONE;
+    *request = is_as_mpich() && to != MPI_PROC_NULL ? REQUEST_SENT : REQUEST_DONE;
     return MPI_SUCCESS;
 }
 
