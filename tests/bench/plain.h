@@ -19,7 +19,9 @@ PLAIN_FUNCTIONS(PLAIN_DECLARE)
 static int plain_open(struct dl_phdr_info *info, size_t size, void *library)
 {
     (void)size;
-    if (strstr(info->dlpi_name, "/libmpi.so") == NULL)
+    /* Of Open MPI and MPICH, of Debian's MPICH, of the standard ABI. */
+    if (!strstr(info->dlpi_name, "/libmpi.so") && !strstr(info->dlpi_name, "/libmpich.so") &&
+        !strstr(info->dlpi_name, "/libmpi_abi.so"))
         return 0;
     *(void **)library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     return 1;
