@@ -5,7 +5,9 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -261,6 +263,18 @@ static int prepare_html(const struct pw_options *options, const char *path,
     return 0;
 }
 
+/* Returns the width of a report on the standard output: COLUMNS, or that of the terminal, but not
+ * more than lines of text may be; 0: the usual width. */
+static int width_of_output(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size = {0};
+    long width = columns ? strtol(columns, NULL, 10) : 0;
+    if (width <= 0 && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+        width = size.ws_col;
+    return width > 0 && width < PW_REPORT_WIDTH ? (int)width : 0;
+}
+
 static int report_on(const char *given, const struct pw_options *options)
 {
     struct pw_report_options wanted = {
@@ -272,6 +286,7 @@ static int report_on(const char *given, const struct pw_options *options)
     };
     struct pw_htmlpage page;
     const char *path = options->text[PW_OPT_REPORT_OUTPUT];
+    wanted.width = path[0] ? 0 : width_of_output();
     report_fn *report = find_format(options->text[PW_OPT_FORMAT]);
     struct pw_cluster *cluster;
     int status = report == pw_report_html ? prepare_html(options, path, &page, &wanted) : 0;

@@ -514,6 +514,11 @@ def losses_that_no_rank_is_to_blame_for_are_on_the_first_screen():
     run("report", "--format", "html", "-o", page, directory)
     with open(page) as file:
         assert lines[0] in file.read()
+    os.environ["COLUMNS"] = "60"  # of a narrow terminal
+    narrow = run("report", directory)
+    del os.environ["COLUMNS"]
+    assert max(map(len, narrow.split("\n"))) <= 60, narrow
+    assert max(map(len, run("report", directory).split("\n"))) > 60
 
 
 @case

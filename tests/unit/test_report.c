@@ -457,6 +457,36 @@ static void test_python_programs_are_told_python_calls(void **state)
     pw_cluster_destroy(c);
 }
 
+/* On a narrow page whole columns are left out, so that each number that is shown can be read. */
+static void test_narrow_pages(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(8, 52);
+    add_straggler(c, straggler(3));
+    for (size_t i = 0; i < (size_t)8 * 52; i++)
+        c->step_trace[i].data_wait_ns = -1;
+    for (int width = 60; width <= 100; width += 40) {
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        struct pw_report_options options = {.width = width, .sections = "steps,stragglers"};
+        assert_int_equal(pw_report_text(out, c, &options), 0);
+        fclose(out);
+        assert_fits(text, (size_t)width);
+        assert_has(text, "731 ms"); /* the gain, the last column */
+        assert_has_not(text, "m..");
+        if (width == 60) {
+            assert_has(text, "\n  Too wide for this page: ");
+            assert_has_not(text, "n/a "); /* data wait: not known, so not shown */
+        } else {
+            assert_has_not(text, "Too wide");
+            assert_has(text, "n/a ");
+        }
+        free(text);
+    }
+    pw_cluster_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -477,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_width),
         cmocka_unit_test(test_many_ranks),
         cmocka_unit_test(test_open_calls_that_lie),
+        cmocka_unit_test(test_narrow_pages),
         cmocka_unit_test(test_sections_without_data),
         cmocka_unit_test(test_python_programs_are_told_python_calls),
     };

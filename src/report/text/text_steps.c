@@ -88,7 +88,7 @@ static int print_trace(const struct pw_page *page, const size_t *rows, size_t co
 {
     static const struct pw_grid_column columns[] = {
         {"rank", 0},       {"total", 0}, {"interval", 0},      {"fp+bp", 0}, {"tail", 0},
-        {"data\nwait", 0}, {"comm", 0},  {"comm\nexposed", 0}, {"wait", 0},  {"own", 0},
+        {"data\nwait", 0}, {"comm", 0},  {"comm\nexposed", 0}, {"wait", 0},  {"own", PW_GRID_KEPT},
     };
     const struct pw_figures *f = page->figures;
     struct pw_grid grid;

@@ -83,8 +83,8 @@ static void straggler_cells(struct pw_grid *grid, const struct pw_page *page,
 static int print_stragglers(const struct pw_page *page, size_t count)
 {
     static const struct pw_grid_column columns[] = {
-        {"rank", 0},  {"host", 1}, {"kind", 1},  {"held back", 1}, {"excess", 0},
-        {"of it", 0}, {"lost", 0}, {"blame", 0}, {"critical", 0},  {"gain", 0},
+        {"rank", 0},  {"host", 1}, {"kind", 1},  {"held back", 1}, {"excess", PW_GRID_KEPT},
+        {"of it", 0}, {"lost", 0}, {"blame", 0}, {"critical", 0},  {"gain", PW_GRID_KEPT},
     };
     struct pw_grid grid;
     struct slow_list slow = {0};

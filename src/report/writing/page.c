@@ -232,41 +232,78 @@ static void natural_widths(const struct pw_grid *grid, size_t *widths)
     }
 }
 
-static size_t total_width(const struct pw_grid *grid, const size_t *widths, size_t gap)
+/* How a table is laid out: widths of columns, and the gap between them. */
+struct layout {
+    size_t widths[PW_GRID_COLUMNS], gap;
+    enum { SHOWN, UNKNOWN, TOO_WIDE } is[PW_GRID_COLUMNS];
+};
+
+static size_t total_width(const struct pw_grid *grid, const struct layout *l)
 {
-    size_t total = INDENT + gap * (grid->ncolumns - 1);
-    for (size_t c = 0; c < grid->ncolumns; c++)
-        total += widths[c];
+    size_t total = INDENT;
+    for (size_t c = 0, n = 0; c < grid->ncolumns; c++)
+        if (l->is[c] == SHOWN)
+            total += l->widths[c] + (n++ ? l->gap : 0);
     return total;
 }
 
 /* Returns the widest column; with `text`, only of text columns wider than TEXT_LEAST.
  * grid->ncolumns when there is none. */
-static size_t widest(const struct pw_grid *grid, const size_t *widths, int text)
+static size_t widest(const struct pw_grid *grid, const struct layout *l, int text)
 {
     size_t best = grid->ncolumns;
     for (size_t c = 0; c < grid->ncolumns; c++) {
-        if (text && (!grid->columns[c].is_text || widths[c] <= TEXT_LEAST))
+        if (l->is[c] != SHOWN ||
+            (text && (grid->columns[c].kind != PW_GRID_TEXT || l->widths[c] <= TEXT_LEAST)))
             continue;
-        if (best == grid->ncolumns || widths[c] > widths[best])
+        if (best == grid->ncolumns || l->widths[c] > l->widths[best])
             best = c;
     }
     return best;
 }
 
-/* Reduces `widths` until the table fits `limit`: first the gaps, then the text columns, then the
- * widest columns. Returns the gap between columns. */
-static size_t fit_widths(const struct pw_grid *grid, size_t *widths, size_t limit)
+/* Returns the column to leave out next: the last one that need not be kept, or else the last one;
+ * 0: there is only the first. */
+static size_t least_needed(const struct pw_grid *grid, const struct layout *l)
 {
-    size_t gap = total_width(grid, widths, 2) > limit ? 1 : 2;
-    for (size_t c; total_width(grid, widths, gap) > limit; widths[c]--) {
-        c = widest(grid, widths, 1);
-        if (c == grid->ncolumns)
-            c = widest(grid, widths, 0);
-        if (widths[c] <= 1)
+    for (int is_kept = 0; is_kept < 2; is_kept++)
+        for (size_t c = grid->ncolumns; c-- > 1;)
+            if (l->is[c] == SHOWN && (is_kept || grid->columns[c].kind != PW_GRID_KEPT))
+                return c;
+    return 0;
+}
+
+/* Columns in which each cell is "n/a". The first names the row. */
+static void hide_unknown(const struct pw_grid *grid, struct layout *l)
+{
+    for (size_t c = 1; c < grid->ncolumns; c++) {
+        size_t at = c;
+        while (at < grid->ncells && strcmp(grid->cells[at], "n/a") == 0)
+            at += grid->ncolumns;
+        l->is[c] = at >= grid->ncells && grid->ncells ? UNKNOWN : SHOWN;
+    }
+}
+
+/* Makes the table fit `limit`: first the gaps are narrower, then columns without a known value are
+ * left out, then the text columns are narrower, then more columns are left out. What is left of a
+ * table is shortened only if it is a single column. */
+static void fit(const struct pw_grid *grid, struct layout *l, size_t limit)
+{
+    l->gap = 2;
+    if (total_width(grid, l) > limit)
+        l->gap = 1;
+    if (total_width(grid, l) > limit)
+        hide_unknown(grid, l);
+    for (size_t c; total_width(grid, l) > limit;) {
+        if ((c = widest(grid, l, 1)) < grid->ncolumns)
+            l->widths[c]--;
+        else if ((c = least_needed(grid, l)) > 0)
+            l->is[c] = TOO_WIDE;
+        else if (l->widths[0] > 1)
+            l->widths[0]--;
+        else
             break;
     }
-    return gap;
 }
 
 /* A line that is being printed. Spaces are printed only when text follows, so that no line ends
@@ -312,36 +349,55 @@ static void put_cell(struct line *line, const char *text, size_t bytes, size_t w
 }
 
 static void print_titles(const struct pw_grid *grid, const struct pw_page *page,
-                         const size_t *widths, size_t gap)
+                         const struct layout *l)
 {
     struct line out = {page->out, 0};
     int two = 0;
     for (size_t c = 0; c < grid->ncolumns; c++)
-        two |= strchr(grid->columns[c].title, '\n') != NULL;
+        two |= l->is[c] == SHOWN && strchr(grid->columns[c].title, '\n') != NULL;
     for (int line = !two; line < 2; line++) {
         for (size_t c = 0; c < grid->ncolumns; c++) {
             size_t length;
             const char *title = title_line(grid->columns[c].title, line, &length);
-            out.spaces += c ? gap : INDENT;
-            put_cell(&out, title, length, widths[c], grid->columns[c].is_text);
+            if (l->is[c] != SHOWN)
+                continue;
+            out.spaces += c ? l->gap : INDENT;
+            put_cell(&out, title, length, l->widths[c], grid->columns[c].kind == PW_GRID_TEXT);
         }
         end_line(&out);
     }
 }
 
-int pw_grid_print(const struct pw_grid *grid, const struct pw_page *page)
+/* Names the columns that did not fit. */
+static int print_left_out(const struct pw_grid *grid, const struct pw_page *page,
+                          const struct layout *l)
 {
-    size_t widths[PW_GRID_COLUMNS] = {0}, n = grid->ncolumns;
+    char names[CELL_BYTES];
+    struct pw_sentence s = pw_sentence_on(names, sizeof(names));
+    size_t n = 0;
+    for (size_t c = 0; c < grid->ncolumns; c++) {
+        const char *title = grid->columns[c].title, *second = strchr(title, '\n');
+        if (l->is[c] != TOO_WIDE)
+            continue;
+        pw_sentence_add(&s, "%s%.*s", n++ ? ", " : "",
+                        (int)(second ? (size_t)(second - title) : strlen(title)), title);
+        pw_sentence_add(&s, "%s%s", second ? " " : "", second ? second + 1 : "");
+    }
+    return n ? pw_page_print(page, INDENT, 2 * INDENT, "Too wide for this page: %s.", names) : 0;
+}
+
+static int print_cells(const struct pw_grid *grid, const struct pw_page *page,
+                       const struct layout *l)
+{
+    const size_t n = grid->ncolumns;
     struct line out = {page->out, 0};
-    if (grid->error)
-        return grid->error;
-    natural_widths(grid, widths);
-    size_t gap = fit_widths(grid, widths, page->width);
-    print_titles(grid, page, widths, gap);
     for (size_t i = 0; i < grid->ncells; i++) {
         size_t c = i % n, row = i / n;
-        out.spaces += c ? gap : INDENT;
-        put_cell(&out, grid->cells[i], CELL_BYTES, widths[c], grid->columns[c].is_text);
+        if (l->is[c] == SHOWN) {
+            out.spaces += c ? l->gap : INDENT;
+            put_cell(&out, grid->cells[i], CELL_BYTES, l->widths[c],
+                     grid->columns[c].kind == PW_GRID_TEXT);
+        }
         if (c < n - 1)
             continue;
         end_line(&out);
@@ -350,4 +406,16 @@ int pw_grid_print(const struct pw_grid *grid, const struct pw_page *page)
             return -ENOMEM;
     }
     return 0;
+}
+
+int pw_grid_print(const struct pw_grid *grid, const struct pw_page *page)
+{
+    struct layout layout = {.gap = 2};
+    if (grid->error)
+        return grid->error;
+    natural_widths(grid, layout.widths);
+    fit(grid, &layout, page->width);
+    print_titles(grid, page, &layout);
+    int err = print_cells(grid, page, &layout);
+    return err ? err : print_left_out(grid, page, &layout);
 }

@@ -38,11 +38,14 @@ const char *pw_page_cross_ns(const struct pw_page *page, char *out, size_t size,
 
 enum { PW_GRID_COLUMNS = 16 };
 
-/* A column. Its title may have two lines. Text columns are left-aligned, and are shortened
- * first. */
+/* Text columns are left-aligned, and are shortened first. On a narrow page, columns are left out
+ * from the right, KEPT ones last; never the first. */
+enum { PW_GRID_NUMBER, PW_GRID_TEXT, PW_GRID_KEPT };
+
+/* A column. Its title may have two lines. */
 struct pw_grid_column {
     const char *title;
-    int is_text;
+    int kind;
 };
 
 struct pw_grid {
@@ -73,7 +76,9 @@ void pw_grid_bytes(struct pw_grid *grid, int64_t bytes);
 __attribute__((format(printf, 2, 3))) void pw_grid_note(struct pw_grid *grid, const char *format,
                                                         ...);
 
-/* Prints the titles and rows, indented by two columns. Returns 0 or the grid's error. */
+/* Prints the titles and rows, indented by two columns. If the page is too narrow for all columns,
+ * those of which no value is known are left out; a last line names others that do not fit. Returns
+ * 0 or the grid's error. */
 int pw_grid_print(const struct pw_grid *grid, const struct pw_page *page);
 
 #endif
