@@ -115,8 +115,8 @@ static void judge_hosts(const struct pw_figures *f, struct pw_basis *out)
         out->mark = PW_MARK_UNKNOWN;
         pw_sentence_add(&s, "load of the hosts not known");
     } else if (known < f->present) {
-        pw_sentence_add(&s, "no lack of CPUs seen, by %" PRId64 " of %" PRId64 " ranks", known,
-                        f->present);
+        pw_sentence_add(&s, "load of the hosts known for %" PRId64 " of %" PRId64 " ranks only",
+                        known, f->present);
     } else {
         out->mark = PW_MARK_SEEN;
         pw_sentence_add(&s, "hosts not overloaded");

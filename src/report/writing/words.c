@@ -191,6 +191,8 @@ const char *pw_words_part(int part, const struct pw_parts_known *known)
         [PW_PART_FINALIZE] = "in MPI_Finalize",
         [PW_PART_END] = "after MPI_Finalize",
     };
+    if (part == PW_PART_STEPS && !known->has_steps)
+        return "in the rest of the run (no steps are known)";
     if (part == PW_PART_SETUP && !known->has_init)
         return "before the first step";
     if (part == PW_PART_TAIL && !known->has_finalize)

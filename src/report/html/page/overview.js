@@ -60,11 +60,14 @@ function evenTiles(parent) {
     const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
     const unknown = report.job.verdict === "unknown";
     const uneven = report.job.verdict === "imbalance" && report.imbalances[0];
+    const link = report.job.verdict === "network" && report.network[0];
     const who = unknown ? "Not known" : one ? "One rank" : {
-        network: "Slow network", imbalance: "Uneven work", all_slower: "All ranks",
-    }[report.job.verdict] || "No rank named";
+        network: link && isKnown(link.src) ? `Ranks ${link.src} - ${link.dst}` : "The network",
+        imbalance: "Uneven work", all_slower: "All ranks",
+    }[report.job.verdict] || "Nobody";
     tile(parent, "WHO", who, {
         words: one && !unknown ? "nothing to compare it with"
+            : link ? [link.hostname, link.peer_hostname].filter(Boolean).join(" - ")
             : report.job.verdict === "all_slower" ? `${formatCount(ranks)} together`
             : uneven && uneven.ranks ? `more on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
                 : `of ${formatCount(ranks)}` });
@@ -87,8 +90,10 @@ function sharedTiles(parent, loss) {
         host_late: "GPUs idle: launches are late", transfers: "Transfers that nothing hides",
         all_slower: "Some steps of all ranks", slow_network: "Slow network",
     }[loss.kind], { words: `steps of ${formatNs(report.steps.mean_ns)} on average` });
+    const isOfJob = loss.kind === "all_slower" || loss.kind === "slow_network";
+    const cost = isOfJob || !ranks ? loss.lost_ns : loss.lost_ns / ranks;
     tile(parent, "COST", formatShare(loss.share), {
-        words: isKnown(loss.lost_ns) ? `${formatNs(loss.lost_ns)}, summed over ranks` : "" });
+        words: isKnown(loss.lost_ns) ? `${formatNs(cost)}${isOfJob ? "" : " on each rank"}` : "" });
 }
 
 function nextTile(parent) {
