@@ -96,6 +96,7 @@ static void conclude(struct pw_kernelrank_found *found, size_t nranks)
 void pw_kernelrank_find(const struct pw_kernelrank_input *in, int64_t *scratch,
                         struct pw_kernelrank_found *out)
 {
+    const size_t least = in->nranks == 2 ? 2 : 3;
     for (size_t r = 0; r < in->nranks; r++)
         out[r] = (struct pw_kernelrank_found){.slowdown = -1};
     for (size_t k = 0; k < in->nkernels; k++) {
@@ -103,7 +104,7 @@ void pw_kernelrank_find(const struct pw_kernelrank_input *in, int64_t *scratch,
         for (size_t r = 0; r < in->nranks; r++)
             if (mean_of(in, k, r) >= 0)
                 scratch[n++] = mean_of(in, k, r);
-        if (n < 2)
+        if (n < least)
             continue;
         pw_sort_i64(scratch, n);
         const struct kernel kernel = {k, n, scratch};

@@ -51,9 +51,9 @@ struct pw_kernelrank_found {
     int64_t kernels, slowest;
 };
 
-/* Fills out[nranks]. Kernels that only one rank has run are ignored. Those of
- * two count for the slowdown, but not for the confidence: either rank may have other data.
- * `scratch` has room for nranks values. */
+/* Fills out[nranks]. Kernels that fewer than 3 ranks have run are ignored. In a job of two ranks,
+ * the kernels of both count for the slowdown, but not for the confidence: either rank may have
+ * other data. `scratch` has room for nranks values. */
 void pw_kernelrank_find(const struct pw_kernelrank_input *in, int64_t *scratch,
                         struct pw_kernelrank_found *out);
 

@@ -20,9 +20,8 @@ const char *pw_csv_cell(const struct pw_csv_row *row, const char *name);
 
 /* Calls `take` for each row; it answers 0, or -errno. 0, also for a file that has a head only, or
  * -errno: it cannot be read, or a row has more than PW_CSV_ROW bytes, or its head more than
- * PW_CSV_COLUMNS (-EINVAL); it is empty, or its last row has no line break, and may have lost its
- * end
- * (-ENODATA: the row is left out); its head lacks this column (-ENOTSUP). */
+ * PW_CSV_COLUMNS (-EINVAL); its head lacks this column (-ENOTSUP); it is empty, or its last row has
+ * no line break and may have lost its end (-ENODATA: the row is left out). */
 int pw_csv_read(const char *path, const char *column,
                 int (*take)(void *context, const struct pw_csv_row *row), void *context);
 
