@@ -97,6 +97,67 @@ static void test_round_trip(void **state)
     H5Fclose(file);
 }
 
+/* A row of random bytes, which no level makes smaller, or of numbers that hardly change. */
+static struct pw_row_comm_event comm_row(int64_t i, bool random)
+{
+    uint64_t seed = (uint64_t)i + 1;
+    struct pw_row_comm_event row = {.start = 1000 * i, .end = 1000 * i + i % 7, .seq = i};
+    if (random) {
+        int64_t *const numbers[] = {&row.start,      &row.end,        &row.seq,
+                                    &row.sent_bytes, &row.recv_bytes, &row.inside_ns,
+                                    &row.wait_start};
+        for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
+            *numbers[k] = (int64_t)unit_random(&seed);
+        row.comm = (int32_t)unit_random(&seed);
+        row.request = (uint32_t)unit_random(&seed);
+    }
+    row.op = 7;
+    row.thread = (uint16_t)(i >> 4);
+    return row;
+}
+
+/* Writes rows at a level of deflate and reads them with HDF5, whose filters know nothing of ours.
+ */
+static void check_level(const char *path, int level, bool random, int64_t count)
+{
+    struct pw_h5_writer *writer;
+    struct pw_row_comm_event *rows;
+    size_t n;
+    assert_int_equal(pw_h5_writer_create(path, level, &writer), 0);
+    for (int64_t i = 0; i < count; i++) {
+        const struct pw_row_comm_event row = comm_row(i, random);
+        assert_int_equal(pw_h5_writer_append(writer, PW_TABLE_comm_event, &row), 0);
+    }
+    assert_int_equal(pw_h5_writer_close(writer), 0);
+    hid_t file = reopen(path);
+    assert_int_equal(pw_h5_read_all(file, PW_TABLE_comm_event, (void **)&rows, &n), 0);
+    assert_int_equal(n, count);
+    for (int64_t i = 0; i < count; i++) {
+        const struct pw_row_comm_event row = comm_row(i, random);
+        const struct pw_table *info = pw_table_borrow(PW_TABLE_comm_event);
+        for (size_t k = 0; k < info->nfields; k++) {
+            const struct pw_field *field = &info->fields()[k];
+            assert_memory_equal((const char *)&rows[i] + field->offset,
+                                (const char *)&row + field->offset, field->size);
+        }
+    }
+    free(rows);
+    H5Fclose(file);
+    unlink(path);
+}
+
+static void test_every_level_of_deflate(void **state)
+{
+    static const int64_t counts[] = {1, 17, 8192, 8193, 20000};
+    char path[UNIT_PATH];
+    unit_path(path, state, "f.h5");
+    for (int level = 0; level <= 9; level += level < 2 ? 1 : 7)
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+            check_level(path, level, false, counts[i]);
+            check_level(path, level, true, counts[i]);
+        }
+}
+
 static void test_empty_and_missing_tables(void **state)
 {
     char path[UNIT_PATH];
@@ -379,12 +440,19 @@ static void test_strings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_IN_DIR(test_round_trip),      UNIT_IN_DIR(test_empty_and_missing_tables),
-        UNIT_IN_DIR(test_every_table),     UNIT_IN_DIR(test_fixed_strings),
-        UNIT_IN_DIR(test_writer_refuses),  UNIT_IN_DIR(test_missing_field_reads_zero),
-        UNIT_IN_DIR(test_wrong_kinds),     UNIT_IN_DIR(test_links_are_refused),
-        UNIT_IN_DIR(test_truncated_files), UNIT_IN_DIR(test_open),
-        UNIT_IN_DIR(test_attributes),      UNIT_IN_DIR(test_variable_text_attribute),
+        UNIT_IN_DIR(test_round_trip),
+        UNIT_IN_DIR(test_empty_and_missing_tables),
+        UNIT_IN_DIR(test_every_level_of_deflate),
+        UNIT_IN_DIR(test_every_table),
+        UNIT_IN_DIR(test_fixed_strings),
+        UNIT_IN_DIR(test_writer_refuses),
+        UNIT_IN_DIR(test_missing_field_reads_zero),
+        UNIT_IN_DIR(test_wrong_kinds),
+        UNIT_IN_DIR(test_links_are_refused),
+        UNIT_IN_DIR(test_truncated_files),
+        UNIT_IN_DIR(test_open),
+        UNIT_IN_DIR(test_attributes),
+        UNIT_IN_DIR(test_variable_text_attribute),
         UNIT_IN_DIR(test_strings),
     };
     pw_h5_quiet();

@@ -1,4 +1,4 @@
-/* Unpacks the rows of compressed and shuffled chunks, and compares them with the definition. Joins
+/* Unpacks, unshuffles, packs and shuffles rows, and compares them with the definition. Joins
  * spans that are near each other. */
 #include "unit.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/intervals.h"
-#include "core/h5/h5table.h"
+#include "core/h5/rowform.h"
 #include "core/tables.h"
 
 enum { CHUNK_ROWS = 97 };
@@ -36,6 +36,23 @@ static void check_rows(const struct pw_row_layout *layout, int table, const char
     }
 }
 
+/* Packs and shuffles the rows of a chunk with other strides than it has rows. */
+static void check_back(const struct pw_row_layout *layout, const char *packed, const char *rows)
+{
+    enum { STRIDE = CHUNK_ROWS + 5 };
+    const size_t size = layout->packed_size;
+    char *again = malloc(size * CHUNK_ROWS), *planes = malloc(size * STRIDE);
+    pw_rows_pack(layout, rows, CHUNK_ROWS, again);
+    assert_memory_equal(again, packed, size * CHUNK_ROWS);
+    memset(planes, 7, size * STRIDE);
+    pw_rows_shuffle(layout, rows, CHUNK_ROWS, planes, STRIDE);
+    for (size_t k = 0; k < size; k++)
+        for (size_t i = 0; i < STRIDE; i++)
+            assert_int_equal(planes[k * STRIDE + i], i < CHUNK_ROWS ? packed[i * size + k] : 7);
+    free(again);
+    free(planes);
+}
+
 static void check_table(int table)
 {
     static const size_t parts[][2] = {{0, 97}, {0, 1},   {96, 1}, {3, 16},
@@ -57,6 +74,8 @@ static void check_table(int table)
                           parts[p][1], rows);
         check_rows(&layout, table, packed, parts[p][0], parts[p][1], rows);
     }
+    pw_rows_unpack(&layout, packed, 0, CHUNK_ROWS, rows);
+    check_back(&layout, packed, rows);
     free(packed);
     free(planes);
     free(rows);

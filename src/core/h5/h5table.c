@@ -10,6 +10,7 @@
 
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
+#include "core/h5/rowform.h"
 #include "core/safefile.h"
 #include "core/tables.h"
 
@@ -162,131 +163,6 @@ void pw_h5_place_fini(struct pw_h5_place *place)
 {
     free(place->chunks);
     *place = (struct pw_h5_place){0};
-}
-
-/* Undoes the shuffle filter, which transposes bytes; 16 rows at a time when the CPU has SSE2. */
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
-int pw_row_layout_make(int table, struct pw_row_layout *out)
-{
-    const struct pw_table *info = pw_table_borrow(table);
-    *out = (struct pw_row_layout){.row_size = info->row_size};
-    for (size_t i = 0; i < info->nfields; i++) {
-        const struct pw_field *field = &info->fields()[i];
-        struct pw_row_run *last = out->nruns ? &out->runs[out->nruns - 1] : NULL;
-        if (last && last->to + last->size == field->offset)
-            last->size += field->size;
-        else if (out->nruns == PW_MOST_RUNS)
-            return -E2BIG;
-        else
-            out->runs[out->nruns++] =
-                (struct pw_row_run){out->packed_size, field->offset, field->size};
-        out->packed_size += field->size;
-    }
-    return 0;
-}
-
-void pw_rows_unpack(const struct pw_row_layout *layout, const char *packed, size_t first,
-                    size_t count, char *rows)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *from = packed + (first + i) * layout->packed_size;
-        char *to = rows + i * layout->row_size;
-        for (size_t k = 0; k < layout->nruns; k++)
-            memcpy(to + layout->runs[k].to, from + layout->runs[k].from, layout->runs[k].size);
-    }
-}
-
-#ifdef __SSE2__
-enum { AT_ONCE = 16 };
-
-static __m128i load(const char *from)
-{
-    return _mm_loadu_si128((const __m128i *)(const void *)from);
-}
-
-/* Stores eight bytes of each of two rows. */
-static void store_two(__m128i two, char *to, size_t row_size)
-{
-    _mm_storel_epi64((__m128i *)(void *)to, two);
-    _mm_storel_epi64((__m128i *)(void *)(to + row_size), _mm_unpackhi_epi64(two, two));
-}
-
-/* Stores eight bytes of each of eight rows from eight planes, which are interleaved in pairs. */
-static void store_eight(const __m128i pairs[4], char *to, size_t row_size)
-{
-    __m128i low = _mm_unpacklo_epi16(pairs[0], pairs[1]);
-    __m128i high = _mm_unpacklo_epi16(pairs[2], pairs[3]);
-    store_two(_mm_unpacklo_epi32(low, high), to, row_size);
-    store_two(_mm_unpackhi_epi32(low, high), to + 2 * row_size, row_size);
-    low = _mm_unpackhi_epi16(pairs[0], pairs[1]);
-    high = _mm_unpackhi_epi16(pairs[2], pairs[3]);
-    store_two(_mm_unpacklo_epi32(low, high), to + 4 * row_size, row_size);
-    store_two(_mm_unpackhi_epi32(low, high), to + 6 * row_size, row_size);
-}
-
-static void transpose(const char *planes, size_t stride, char *to, size_t row_size)
-{
-    __m128i p[8];
-    for (size_t k = 0; k < 8; k++)
-        p[k] = load(planes + k * stride);
-    __m128i first[4], second[4]; /* rows 0 to 7, and 8 to 15 */
-    for (size_t k = 0; k < 4; k++) {
-        first[k] = _mm_unpacklo_epi8(p[2 * k], p[2 * k + 1]);
-        second[k] = _mm_unpackhi_epi8(p[2 * k], p[2 * k + 1]);
-    }
-    store_eight(first, to, row_size);
-    store_eight(second, to + 8 * row_size, row_size);
-}
-#else
-enum { AT_ONCE = 8 };
-
-static void transpose(const char *planes, size_t stride, char *to, size_t row_size)
-{
-    for (size_t i = 0; i < AT_ONCE; i++)
-        for (size_t k = 0; k < 8; k++)
-            to[i * row_size + k] = planes[k * stride + i];
-}
-#endif
-
-/* Copies `size` bytes of every row from `size` planes. */
-static void gather(struct pw_row_planes planes, size_t size, size_t count, char *to,
-                   size_t row_size)
-{
-    const size_t stride = planes.rows;
-    size_t done = 0;
-    for (; size >= 8; size -= 8, done += 8) {
-        const char *from = planes.bytes + done * stride;
-        size_t i = 0;
-        for (; i + AT_ONCE <= count; i += AT_ONCE)
-            transpose(from + i, stride, to + i * row_size + done, row_size);
-        for (; i < count; i++)
-            for (size_t k = 0; k < 8; k++)
-                to[i * row_size + done + k] = from[k * stride + i];
-    }
-    for (; size; size--, done++)
-        for (size_t i = 0; i < count; i++)
-            to[i * row_size + done] = planes.bytes[done * stride + i];
-}
-
-void pw_rows_unshuffle(const struct pw_row_layout *layout, struct pw_row_planes planes,
-                       size_t first, size_t count, char *rows)
-{
-    /* Rows that are unshuffled together: few enough to stay in the cache while all their fields are
-     * filled. */
-    enum { ROWS = 256 };
-    for (size_t at = 0; at < count; at += ROWS) {
-        size_t n = count - at < ROWS ? count - at : ROWS;
-        for (size_t k = 0; k < layout->nruns; k++) {
-            const struct pw_row_run *run = &layout->runs[k];
-            const struct pw_row_planes part = {planes.bytes + run->from * planes.rows + first + at,
-                                               planes.rows};
-            gather(part, run->size, n, rows + at * layout->row_size + run->to, layout->row_size);
-        }
-    }
 }
 
 struct pw_h5_table {

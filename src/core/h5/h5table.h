@@ -55,38 +55,4 @@ int pw_h5_table_read(struct pw_h5_table *table, uint64_t first, size_t count, vo
 
 void pw_h5_table_close(struct pw_h5_table *table);
 
-/* The functions below undo the shuffle filter and copy packed rows into row structs, without
- * HDF5. */
-
-/* Consecutive fields with no padding between them, neither in the file nor in the row struct. */
-struct pw_row_run {
-    size_t from, to, size;
-};
-
-enum { PW_MOST_RUNS = 64 };
-
-/* How a table's rows are laid out. */
-struct pw_row_layout {
-    size_t row_size, packed_size;
-    struct pw_row_run runs[PW_MOST_RUNS];
-    size_t nruns;
-};
-
-/* Makes the layout of a table of core/tables.h. 0, or -E2BIG when it has too many fields. */
-int pw_row_layout_make(int table, struct pw_row_layout *out);
-
-/* Copies packed rows [first, first + count) into row structs; padding bytes are not changed. */
-void pw_rows_unpack(const struct pw_row_layout *layout, const char *packed, size_t first,
-                    size_t count, char *rows);
-
-/* Shuffled rows: plane k has byte k of every row. */
-struct pw_row_planes {
-    const char *bytes;
-    size_t rows; /* rows of the chunk = bytes of a plane */
-};
-
-/* As pw_rows_unpack(), from shuffled rows. */
-void pw_rows_unshuffle(const struct pw_row_layout *layout, struct pw_row_planes planes,
-                       size_t first, size_t count, char *rows);
-
 #endif

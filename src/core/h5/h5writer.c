@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/h5/deflater.h"
 #include "core/h5/h5types.h"
+#include "core/h5/rowform.h"
 
 /* Rows in a chunk: enough for deflate to compress well, and few enough that a killed collector
  * loses little and the file of a short run stays small. Tables of events are most of a long run's
@@ -18,8 +20,9 @@
 enum { CHUNK_ROWS = 4096, EVENT_CHUNK_ROWS = 8192, CHUNK_INDEX_K = 4 };
 
 struct table_buffer {
-    hid_t dataset; /* -1 until the first chunk is written */
-    hid_t memory_type;
+    hid_t dataset;     /* -1 until the first chunk is written */
+    size_t chunk_rows; /* of the dataset */
+    struct pw_row_layout layout;
     char *rows;
     size_t buffered;
     int64_t written;
@@ -31,6 +34,9 @@ struct pw_h5_writer {
     int level;
     int error;
     int64_t refused;
+    struct pw_deflater *deflater; /* NULL: chunks are not compressed */
+    char *chunk, *deflated;       /* a chunk as the file has it, without and with deflate */
+    size_t room;                  /* bytes of each of the two */
     struct table_buffer tables[PW_TABLE_COUNT];
 };
 
@@ -77,6 +83,7 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
 
     close_on_exec(writer->file);
     writer->level = level;
+    writer->deflater = level > 0 ? pw_deflater_create(level) : NULL;
     for (int i = 0; i < PW_TABLE_COUNT; i++)
         writer->tables[i].dataset = -1;
     *out = writer;
@@ -88,51 +95,69 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
 static int open_dataset(struct pw_h5_writer *writer, int table)
 {
     struct table_buffer *buffer = &writer->tables[table];
-    hsize_t none = 0, chunk = buffer->buffered ? buffer->buffered : chunk_rows(table);
-    buffer->memory_type = pw_h5_memory_type(pw_table_borrow(table));
+    buffer->chunk_rows = buffer->buffered ? buffer->buffered : chunk_rows(table);
+    hsize_t none = 0, chunk = buffer->chunk_rows;
     const struct pw_h5_form form = {1, &none, &chunk, 1, writer->level};
-    buffer->dataset = pw_h5_create_table(writer->file, pw_table_borrow(table), &form);
-    return buffer->dataset < 0 ? -EIO : 0;
+    const int err = pw_row_layout_make(table, &buffer->layout);
+    if (!err)
+        buffer->dataset = pw_h5_create_table(writer->file, pw_table_borrow(table), &form);
+    return err ? err : buffer->dataset < 0 ? -EIO : 0;
 }
 
-/* Returns transfer properties for a write of `bytes` bytes, which the caller closes. By default
- * HDF5 clears two buffers of 1 MiB for every write that converts, which would be most of the time
- * for small tables. */
-static hid_t transfer_of(size_t bytes)
+/* Makes the two buffers hold a chunk of `bytes` bytes. 0 or -ENOMEM. */
+static int make_room(struct pw_h5_writer *writer, size_t bytes)
 {
-    enum { LEAST = 1 << 12, MOST = 1 << 20 };
-    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-    H5Pset_buffer(transfer, bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes, NULL, NULL);
-    return transfer;
+    if (writer->room >= bytes)
+        return 0;
+    free(writer->chunk);
+    free(writer->deflated);
+    writer->chunk = malloc(bytes);
+    writer->deflated = malloc(bytes);
+    writer->room = writer->chunk && writer->deflated ? bytes : 0;
+    return writer->room ? 0 : -ENOMEM;
+}
+
+/* Writes the buffered rows as the dataset's next chunk, which HDF5 only stores: its conversion,
+ * shuffle and zlib would take most of the collector's time. */
+static int write_chunk(struct pw_h5_writer *writer, struct table_buffer *buffer)
+{
+    enum { DEFLATE_SKIPPED = 2 }; /* the bit of the second filter */
+    const struct pw_row_layout *layout = &buffer->layout;
+    const size_t rows = buffer->chunk_rows, bytes = rows * layout->packed_size;
+    const int err = make_room(writer, bytes);
+    if (err)
+        return err;
+    if (buffer->buffered < rows)
+        memset(writer->chunk, 0, bytes);
+    const char *stored = writer->chunk;
+    size_t size = 0;
+    if (writer->level > 0) {
+        pw_rows_shuffle(layout, buffer->rows, buffer->buffered, writer->chunk, rows);
+        if (writer->deflater) /* 0 when the result would not be smaller */
+            size = pw_deflater_run(writer->deflater, writer->chunk, bytes, writer->deflated,
+                                   bytes - 1);
+    } else {
+        pw_rows_pack(layout, buffer->rows, buffer->buffered, writer->chunk);
+    }
+    const uint32_t skipped = writer->level > 0 && !size ? DEFLATE_SKIPPED : 0;
+    if (size)
+        stored = writer->deflated;
+    const hsize_t first = (hsize_t)buffer->written, end = first + buffer->buffered;
+    errno = 0;
+    if (H5Dset_extent(buffer->dataset, &end) < 0 ||
+        H5Dwrite_chunk(buffer->dataset, H5P_DEFAULT, skipped, &first, size ? size : bytes, stored) <
+            0)
+        return errno ? -errno : -EIO;
+    buffer->written += (int64_t)buffer->buffered;
+    buffer->buffered = 0;
+    return 0;
 }
 
 static int write_buffered(struct pw_h5_writer *writer, int table)
 {
     struct table_buffer *buffer = &writer->tables[table];
-    if (buffer->dataset < 0 && open_dataset(writer, table))
-        return -EIO;
-    if (buffer->buffered == 0)
-        return 0;
-
-    hsize_t first = (hsize_t)buffer->written, count = buffer->buffered, size = first + count;
-    if (H5Dset_extent(buffer->dataset, &size) < 0)
-        return -EIO;
-    hid_t file_space = H5Dget_space(buffer->dataset);
-    hid_t memory_space = H5Screate_simple(1, &count, NULL);
-    H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &first, NULL, &count, NULL);
-    hid_t transfer = transfer_of(count * pw_table_borrow(table)->row_size);
-    errno = 0;
-    herr_t wrote = H5Dwrite(buffer->dataset, buffer->memory_type, memory_space, file_space,
-                            transfer, buffer->rows);
-    int err = wrote < 0 ? (errno ? -errno : -EIO) : 0;
-    H5Pclose(transfer);
-    H5Sclose(memory_space);
-    H5Sclose(file_space);
-    if (!err) {
-        buffer->written += (int64_t)count;
-        buffer->buffered = 0;
-    }
-    return err;
+    const int err = buffer->dataset < 0 ? open_dataset(writer, table) : 0;
+    return err || !buffer->buffered ? err : write_chunk(writer, buffer);
 }
 
 int pw_h5_writer_append(struct pw_h5_writer *writer, int table, const void *row)
@@ -196,16 +221,28 @@ int pw_h5_writer_close(struct pw_h5_writer *writer)
     write_rest(writer);
     int err = writer->error;
     for (int i = 0; i < PW_TABLE_COUNT; i++) {
-        if (writer->tables[i].dataset >= 0) {
+        if (writer->tables[i].dataset >= 0)
             H5Dclose(writer->tables[i].dataset);
-            H5Tclose(writer->tables[i].memory_type);
-        }
         free(writer->tables[i].rows);
     }
     if (H5Fclose(writer->file) < 0 && !err)
         err = -EIO;
+    pw_deflater_destroy(writer->deflater);
+    free(writer->chunk);
+    free(writer->deflated);
     free(writer);
     return err;
+}
+
+/* Returns transfer properties for a write of `bytes` bytes, which the caller closes. By default
+ * HDF5 clears two buffers of 1 MiB for every write that converts, which would be most of the time
+ * for few strings. */
+static hid_t transfer_of(size_t bytes)
+{
+    enum { LEAST = 1 << 12, MOST = 1 << 20 };
+    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    H5Pset_buffer(transfer, bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes, NULL, NULL);
+    return transfer;
 }
 
 int pw_h5_write_strings(hid_t file, const char *path, const char *const *strings, size_t count)

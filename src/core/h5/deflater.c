@@ -1,0 +1,77 @@
+/* Chooses the library that compresses; see deflater.h. */
+#include "core/h5/deflater.h"
+
+#include <libdeflate.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef PROFWRAP_ISAL
+#include <isa-l/igzip_lib.h>
+#endif
+
+struct pw_deflater {
+    struct libdeflate_compressor *slow; /* NULL: ISA-L compresses */
+#ifdef PROFWRAP_ISAL
+    struct isal_zstream fast;
+    uint8_t fast_memory[ISAL_DEF_LVL1_DEFAULT];
+#endif
+};
+
+static int is_fast(int level)
+{
+#ifdef PROFWRAP_ISAL
+    return level == 1;
+#else
+    (void)level;
+    return 0;
+#endif
+}
+
+struct pw_deflater *pw_deflater_create(int level)
+{
+    struct pw_deflater *d = calloc(1, sizeof(*d));
+    if (d && !is_fast(level))
+        d->slow = libdeflate_alloc_compressor(level);
+    if (d && !is_fast(level) && !d->slow) {
+        free(d);
+        return NULL;
+    }
+    return d;
+}
+
+static size_t run_fast(struct pw_deflater *d, const char *from, size_t size, char *to, size_t most)
+{
+#ifdef PROFWRAP_ISAL
+    if (size > UINT32_MAX || most > UINT32_MAX)
+        return 0;
+    struct isal_zstream *z = &d->fast;
+    isal_deflate_init(z);
+    z->level = 1;
+    z->level_buf = d->fast_memory;
+    z->level_buf_size = sizeof(d->fast_memory);
+    z->gzip_flag = IGZIP_ZLIB;
+    z->end_of_stream = 1;
+    z->flush = NO_FLUSH;
+    z->next_in = (uint8_t *)(uintptr_t)from; /* it is only read */
+    z->avail_in = (uint32_t)size;
+    z->next_out = (uint8_t *)to;
+    z->avail_out = (uint32_t)most;
+    return isal_deflate(z) == COMP_OK && z->internal_state.state == ZSTATE_END ? z->total_out : 0;
+#else
+    (void)d, (void)from, (void)size, (void)to, (void)most;
+    return 0;
+#endif
+}
+
+size_t pw_deflater_run(struct pw_deflater *d, const char *from, size_t size, char *to, size_t most)
+{
+    return d->slow ? libdeflate_zlib_compress(d->slow, from, size, to, most)
+                   : run_fast(d, from, size, to, most);
+}
+
+void pw_deflater_destroy(struct pw_deflater *d)
+{
+    if (d)
+        libdeflate_free_compressor(d->slow);
+    free(d);
+}

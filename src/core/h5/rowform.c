@@ -1,0 +1,218 @@
+/* Packs and shuffles rows; see rowform.h. The shuffle filter transposes bytes: here 16 rows at a
+ * time when the CPU has SSE2. */
+#include "core/h5/rowform.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/tables.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+int pw_row_layout_make(int table, struct pw_row_layout *out)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    *out = (struct pw_row_layout){.row_size = info->row_size};
+    for (size_t i = 0; i < info->nfields; i++) {
+        const struct pw_field *field = &info->fields()[i];
+        struct pw_row_run *last = out->nruns ? &out->runs[out->nruns - 1] : NULL;
+        if (last && last->to + last->size == field->offset)
+            last->size += field->size;
+        else if (out->nruns == PW_MOST_RUNS)
+            return -E2BIG;
+        else
+            out->runs[out->nruns++] =
+                (struct pw_row_run){out->packed_size, field->offset, field->size};
+        out->packed_size += field->size;
+    }
+    return 0;
+}
+
+void pw_rows_unpack(const struct pw_row_layout *layout, const char *packed, size_t first,
+                    size_t count, char *rows)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *from = packed + (first + i) * layout->packed_size;
+        char *to = rows + i * layout->row_size;
+        for (size_t k = 0; k < layout->nruns; k++)
+            memcpy(to + layout->runs[k].to, from + layout->runs[k].from, layout->runs[k].size);
+    }
+}
+
+void pw_rows_pack(const struct pw_row_layout *layout, const char *rows, size_t count, char *packed)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *from = rows + i * layout->row_size;
+        char *to = packed + i * layout->packed_size;
+        for (size_t k = 0; k < layout->nruns; k++)
+            memcpy(to + layout->runs[k].from, from + layout->runs[k].to, layout->runs[k].size);
+    }
+}
+
+#ifdef __SSE2__
+enum { AT_ONCE = 16 };
+
+static __m128i load(const char *from)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)from);
+}
+
+/* Stores eight bytes of each of two rows. */
+static void store_two(__m128i two, char *to, size_t row_size)
+{
+    _mm_storel_epi64((__m128i *)(void *)to, two);
+    _mm_storel_epi64((__m128i *)(void *)(to + row_size), _mm_unpackhi_epi64(two, two));
+}
+
+/* Stores eight bytes of each of eight rows from eight planes, which are interleaved in pairs. */
+static void store_eight(const __m128i pairs[4], char *to, size_t row_size)
+{
+    __m128i low = _mm_unpacklo_epi16(pairs[0], pairs[1]);
+    __m128i high = _mm_unpacklo_epi16(pairs[2], pairs[3]);
+    store_two(_mm_unpacklo_epi32(low, high), to, row_size);
+    store_two(_mm_unpackhi_epi32(low, high), to + 2 * row_size, row_size);
+    low = _mm_unpackhi_epi16(pairs[0], pairs[1]);
+    high = _mm_unpackhi_epi16(pairs[2], pairs[3]);
+    store_two(_mm_unpacklo_epi32(low, high), to + 4 * row_size, row_size);
+    store_two(_mm_unpackhi_epi32(low, high), to + 6 * row_size, row_size);
+}
+
+/* Stores eight bytes of each of 16 rows from eight planes. */
+static void rows_of_planes(const char *planes, size_t stride, char *to, size_t row_size)
+{
+    __m128i p[8];
+    for (size_t k = 0; k < 8; k++)
+        p[k] = load(planes + k * stride);
+    __m128i first[4], second[4]; /* rows 0 to 7, and 8 to 15 */
+    for (size_t k = 0; k < 4; k++) {
+        first[k] = _mm_unpacklo_epi8(p[2 * k], p[2 * k + 1]);
+        second[k] = _mm_unpackhi_epi8(p[2 * k], p[2 * k + 1]);
+    }
+    store_eight(first, to, row_size);
+    store_eight(second, to + 8 * row_size, row_size);
+}
+
+/* Interleaves the bytes of vector i and vector i + n / 2, for all i below n / 2. */
+static void interleave(const __m128i *from, size_t n, __m128i *low, __m128i *high)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        low[i] = _mm_unpacklo_epi8(from[i], from[i + n / 2]);
+        high[i] = _mm_unpackhi_epi8(from[i], from[i + n / 2]);
+    }
+}
+
+static void store_planes(__m128i low, __m128i high, char *planes, size_t stride)
+{
+    _mm_storeu_si128((__m128i *)(void *)planes, _mm_unpacklo_epi8(low, high));
+    _mm_storeu_si128((__m128i *)(void *)(planes + stride), _mm_unpackhi_epi8(low, high));
+}
+
+/* Stores eight planes from eight bytes of each of 16 rows. */
+static void planes_of_rows(const char *from, size_t row_size, char *planes, size_t stride)
+{
+    __m128i rows[16], eighths[8], unused[8], halves[2][4];
+    for (size_t i = 0; i < 16; i++)
+        rows[i] = _mm_loadl_epi64((const __m128i *)(const void *)(from + i * row_size));
+    interleave(rows, 16, eighths, unused); /* the upper eight bytes of a row are not loaded */
+    interleave(eighths, 8, halves[0], halves[1]);
+    for (size_t h = 0; h < 2; h++) {
+        __m128i low[2], high[2];
+        interleave(halves[h], 4, low, high);
+        store_planes(low[0], low[1], planes + 4 * h * stride, stride);
+        store_planes(high[0], high[1], planes + (4 * h + 2) * stride, stride);
+    }
+}
+#else
+enum { AT_ONCE = 8 };
+
+static void rows_of_planes(const char *planes, size_t stride, char *to, size_t row_size)
+{
+    for (size_t i = 0; i < AT_ONCE; i++)
+        for (size_t k = 0; k < 8; k++)
+            to[i * row_size + k] = planes[k * stride + i];
+}
+
+static void planes_of_rows(const char *from, size_t row_size, char *planes, size_t stride)
+{
+    for (size_t i = 0; i < AT_ONCE; i++)
+        for (size_t k = 0; k < 8; k++)
+            planes[k * stride + i] = from[i * row_size + k];
+}
+#endif
+
+/* Copies `size` bytes of every row from `size` planes. */
+static void gather(struct pw_row_planes planes, size_t size, size_t count, char *to,
+                   size_t row_size)
+{
+    const size_t stride = planes.rows;
+    size_t done = 0;
+    for (; size >= 8; size -= 8, done += 8) {
+        const char *from = planes.bytes + done * stride;
+        size_t i = 0;
+        for (; i + AT_ONCE <= count; i += AT_ONCE)
+            rows_of_planes(from + i, stride, to + i * row_size + done, row_size);
+        for (; i < count; i++)
+            for (size_t k = 0; k < 8; k++)
+                to[i * row_size + done + k] = from[k * stride + i];
+    }
+    for (; size; size--, done++)
+        for (size_t i = 0; i < count; i++)
+            to[i * row_size + done] = planes.bytes[done * stride + i];
+}
+
+void pw_rows_unshuffle(const struct pw_row_layout *layout, struct pw_row_planes planes,
+                       size_t first, size_t count, char *rows)
+{
+    /* Rows that are unshuffled together: few enough to stay in the cache while all their fields are
+     * filled. */
+    enum { ROWS = 256 };
+    for (size_t at = 0; at < count; at += ROWS) {
+        size_t n = count - at < ROWS ? count - at : ROWS;
+        for (size_t k = 0; k < layout->nruns; k++) {
+            const struct pw_row_run *run = &layout->runs[k];
+            const struct pw_row_planes part = {planes.bytes + run->from * planes.rows + first + at,
+                                               planes.rows};
+            gather(part, run->size, n, rows + at * layout->row_size + run->to, layout->row_size);
+        }
+    }
+}
+
+/* Planes that are written; `rows` is their distance. */
+struct target {
+    char *bytes;
+    size_t rows;
+};
+
+/* Copies `size` bytes of every row to `size` planes. */
+static void scatter(const char *rows, size_t row_size, size_t size, size_t count, struct target to)
+{
+    size_t done = 0;
+    for (; size - done >= 8; done += 8) {
+        char *planes = to.bytes + done * to.rows;
+        size_t i = 0;
+        for (; i + AT_ONCE <= count; i += AT_ONCE)
+            planes_of_rows(rows + i * row_size + done, row_size, planes + i, to.rows);
+        for (; i < count; i++)
+            for (size_t k = 0; k < 8; k++)
+                planes[k * to.rows + i] = rows[i * row_size + done + k];
+    }
+    for (; done < size; done++)
+        for (size_t i = 0; i < count; i++)
+            to.bytes[done * to.rows + i] = rows[i * row_size + done];
+}
+
+void pw_rows_shuffle(const struct pw_row_layout *layout, const char *rows, size_t count,
+                     char *planes, size_t stride)
+{
+    enum { ROWS = 256 }; /* as above */
+    for (size_t at = 0; at < count; at += ROWS) {
+        const size_t n = count - at < ROWS ? count - at : ROWS;
+        for (size_t k = 0; k < layout->nruns; k++) {
+            const struct pw_row_run *run = &layout->runs[k];
+            scatter(rows + at * layout->row_size + run->to, layout->row_size, run->size, n,
+                    (struct target){planes + run->from * stride + at, stride});
+        }
+    }
+}
