@@ -29,6 +29,24 @@ static void test_raw_is_identity(void **state)
     assert_int_equal(pw_tickmap_ns(&map, 123456789012345), 123456789012345);
 }
 
+/* The fast conversion gives the same times, in any order and while readings are added. */
+static void test_next_is_the_same(void **state)
+{
+    (void)state;
+    uint64_t seed = 5, ticks = 1000, ns = 77;
+    pw_tickmap_init(&map, PW_TICK_TSC, &right);
+    for (int i = 0; i < 3 * PW_TICKMAP_KNOTS; i++) {
+        ticks += 1 + unit_random(&seed) % 1000000;
+        ns += 1 + unit_random(&seed) % 1000000;
+        pw_tickmap_add(&map, ticks, (int64_t)ns);
+        for (uint64_t k = 0; k < 8; k++) { /* after the last reading, and long before it */
+            const uint64_t at = k % 2 ? ticks + k * 1000 : 1 + unit_random(&seed) % (ticks + 5000);
+            for (uint64_t n = 0; n < 3; n++)
+                assert_int_equal(pw_tickmap_next(&map, at + n), pw_tickmap_ns(&map, at + n));
+        }
+    }
+}
+
 /* A reading of the tick between two of the local clock must map to between them. */
 static int64_t worst_miss(int rounds)
 {
@@ -198,10 +216,15 @@ static void test_test_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_raw_is_identity), cmocka_unit_test(test_tsc_follows_the_clock),
-        cmocka_unit_test(test_decimation),      UNIT_IN_DIR(test_choose),
-        cmocka_unit_test(test_envelope),        cmocka_unit_test(test_envelope_drift),
-        cmocka_unit_test(test_envelope_full),   cmocka_unit_test(test_test_clock),
+        cmocka_unit_test(test_next_is_the_same),
+        cmocka_unit_test(test_raw_is_identity),
+        cmocka_unit_test(test_tsc_follows_the_clock),
+        cmocka_unit_test(test_decimation),
+        UNIT_IN_DIR(test_choose),
+        cmocka_unit_test(test_envelope),
+        cmocka_unit_test(test_envelope_drift),
+        cmocka_unit_test(test_envelope_full),
+        cmocka_unit_test(test_test_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

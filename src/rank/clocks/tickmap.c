@@ -61,12 +61,14 @@ void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source,
     map->source = source;
     map->test = *test;
     map->n = 0;
+    map->found.width = 0;
 }
 
 void pw_tickmap_add(struct pw_tickmap *map, uint64_t ticks, int64_t ns)
 {
     if (map->n && ticks <= map->knots[map->n - 1].ticks)
         return;
+    map->found.width = 0;
     if (map->n == PW_TICKMAP_KNOTS) {
         size_t keep = 0;
         for (size_t i = 0; i < PW_TICKMAP_KNOTS; i++)
@@ -95,19 +97,43 @@ static size_t segment_of(const struct pw_tickmap *map, uint64_t ticks)
     return low;
 }
 
+/* Local ns a tick between readings i and i + 1. */
+static double rate_of(const struct pw_tickmap *map, size_t i)
+{
+    return (double)(map->knots[i + 1].ns - map->knots[i].ns) /
+           (double)(map->knots[i + 1].ticks - map->knots[i].ticks);
+}
+
 static int64_t true_ns(const struct pw_tickmap *map, uint64_t ticks)
 {
     if (map->source == PW_TICK_RAW || map->n < 2)
         return (int64_t)ticks;
     size_t i = segment_of(map, ticks);
-    double rate = (double)(map->knots[i + 1].ns - map->knots[i].ns) /
-                  (double)(map->knots[i + 1].ticks - map->knots[i].ticks);
-    return map->knots[i].ns + (int64_t)((double)(int64_t)(ticks - map->knots[i].ticks) * rate);
+    return map->knots[i].ns +
+           (int64_t)((double)(int64_t)(ticks - map->knots[i].ticks) * rate_of(map, i));
 }
 
 int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks)
 {
     return pw_tickmap_shown(map, true_ns(map, ticks));
+}
+
+int64_t pw_tickmap_next(struct pw_tickmap *map, uint64_t ticks)
+{
+    if (map->source == PW_TICK_RAW || map->n < 2)
+        return pw_tickmap_ns(map, ticks);
+    if (ticks - map->found.ticks >= map->found.width) {
+        const size_t i = segment_of(map, ticks);
+        map->found.ticks = map->knots[i].ticks;
+        /* All times after the last reading are on the line of the last two. */
+        map->found.width =
+            i == map->n - 2 ? UINT64_MAX / 2 : map->knots[i + 1].ticks - map->knots[i].ticks;
+        map->found.ns = map->knots[i].ns;
+        map->found.rate = rate_of(map, i);
+    }
+    const int64_t ns =
+        map->found.ns + (int64_t)((double)(int64_t)(ticks - map->found.ticks) * map->found.rate);
+    return pw_tickmap_shown(map, ns);
 }
 
 int64_t pw_tickmap_shown(const struct pw_tickmap *map, int64_t ns)

@@ -149,14 +149,13 @@ static void show_watchers(struct pw_intake *intake, const struct pw_record *reco
             intake->collectors[i].watch(intake->states[i], record, origin);
 }
 
-static int64_t time_of(const struct pw_intake *intake, const struct pw_record *record,
-                       uint64_t time)
+static int64_t time_of(struct pw_intake *intake, const struct pw_record *record, uint64_t time)
 {
     return pw_record_is_past(record) ? pw_tickmap_shown(&intake->ticks, (int64_t)time)
-                                     : pw_tickmap_ns(&intake->ticks, time);
+                                     : pw_tickmap_next(&intake->ticks, time);
 }
 
-static struct pw_origin origin_of(const struct pw_intake *intake, int ring,
+static struct pw_origin origin_of(struct pw_intake *intake, int ring,
                                   const struct pw_record *record)
 {
     return (struct pw_origin){
@@ -183,8 +182,7 @@ static void begin_thread(struct pw_intake *intake, int ring, const struct pw_rec
         show_watchers(intake, record, &origin);
 }
 
-int pw_intake_is_before(const struct pw_intake *intake, const struct pw_record *record,
-                        uint64_t ticks)
+int pw_intake_is_before(struct pw_intake *intake, const struct pw_record *record, uint64_t ticks)
 {
     return pw_record_is_past(record)
                ? time_of(intake, record, record->start) < pw_tickmap_ns(&intake->ticks, ticks)

@@ -37,8 +37,7 @@ void pw_intake_records(struct pw_intake *intake, int ring, const struct pw_recor
 void pw_intake_sample(struct pw_intake *intake, pid_t pid);
 
 /* Whether the event of `record` began before `ticks`. */
-int pw_intake_is_before(const struct pw_intake *intake, const struct pw_record *record,
-                        uint64_t ticks);
+int pw_intake_is_before(struct pw_intake *intake, const struct pw_record *record, uint64_t ticks);
 
 /* Time from `ticks` to now, ns; at least 0. */
 int64_t pw_intake_since(const struct pw_intake *intake, uint64_t ticks);
