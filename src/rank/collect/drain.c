@@ -94,7 +94,7 @@ void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t by
 void pw_drain_delay(struct pw_drain *drain, int64_t most_bytes)
 {
     if (drain->intake && !drain->backlog && most_bytes > 0)
-        drain->backlog = pw_backlog_create(drain->intake, (size_t)most_bytes);
+        drain->backlog = pw_backlog_create(drain->intake, drain->journal, (size_t)most_bytes);
 }
 
 /* Whether the file has reached its limit. Records in the backlog will be in the file, too; so when
@@ -146,7 +146,9 @@ static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
             drain->error = err;
             return false;
         }
-        if (drain->intake && !waiting)
+        if (drain->backlog && !waiting)
+            pw_backlog_add_written(drain->backlog, index, batch, n);
+        else if (drain->intake && !waiting)
             pw_intake_records(drain->intake, index, batch, n);
     } else {
         const struct pw_losscount lost = pw_losscount_of(batch, n);

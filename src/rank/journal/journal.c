@@ -212,6 +212,16 @@ int pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     return 0;
 }
 
+int64_t pw_journal_last_records(const struct pw_journal *j)
+{
+    return j && !j->error && j->last.n ? j->last_at : -1;
+}
+
+int pw_journal_open_own(const struct pw_journal *j, struct pw_journal_reader **out)
+{
+    return j ? pw_journal_reader_on(j->fd, out) : -EINVAL;
+}
+
 void pw_journal_add_ringless(struct pw_journal *j, int ring, const struct pw_record *record)
 {
     const uint32_t index = (uint32_t)ring;

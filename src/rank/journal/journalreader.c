@@ -171,6 +171,27 @@ int pw_journal_open(const char *path, struct pw_journal_reader **out)
     return 0;
 }
 
+int pw_journal_reader_on(int fd, struct pw_journal_reader **out)
+{
+    struct pw_journal_reader *r = calloc(1, sizeof(*r));
+    if (!r)
+        return -ENOMEM;
+    r->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (r->fd < 0) {
+        const int err = -errno;
+        free(r);
+        return err;
+    }
+    *out = r;
+    return 0;
+}
+
+int pw_journal_read_records(struct pw_journal_reader *r, int64_t at, struct pw_journal_block *out)
+{
+    r->at = at;
+    return pw_journal_next(r, out) && out->kind == PW_JOURNAL_RECORDS ? 0 : -EBADMSG;
+}
+
 int64_t pw_journal_read_bytes(const struct pw_journal_reader *r)
 {
     return r->at;
@@ -178,6 +199,8 @@ int64_t pw_journal_read_bytes(const struct pw_journal_reader *r)
 
 void pw_journal_reader_close(struct pw_journal_reader *r)
 {
+    if (!r)
+        return;
     close(r->fd);
     free(r);
 }
