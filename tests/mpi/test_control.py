@@ -21,7 +21,7 @@ def running(*options, program, n=N, name="windows"):
     job is ended if it still runs."""
     command = h.mpirun(n, *h.profwrap("-o", "out", "--no-merge", *options), h.program(name),
                        *program)
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
                            env=h.environment())
     try:
         await_steps(job, n, marked="plain" not in program)
@@ -65,6 +65,29 @@ def await_recording(wanted, seconds=40):
         time.sleep(0.2)
 
 
+def await_step(step, seconds=40):
+    """Waits until all ranks are past the step."""
+    until = time.monotonic() + seconds
+    while not all(r["step"] is not None and r["step"] > step for r in status()):
+        h.check(time.monotonic() < until, "not all ranks got past step", step)
+        time.sleep(0.2)
+
+
+def await_said(job, text):
+    """Waits until the job says this on standard error."""
+    said = b""
+    while text not in said:
+        line = job.stderr.readline()
+        h.check(line, "the job ended without", text, "in", said)
+        said += line
+
+
+def let_end(job):
+    """Ends the job's loops. Returns its output."""
+    open("enough", "w").close()
+    return job.communicate(timeout=h.PATIENCE_S)
+
+
 def await_records(n, seconds=40):
     """Waits until the journal of each rank has grown by that many records, of some 8 bytes each."""
     def sizes():
@@ -85,11 +108,12 @@ def windows(rank):
 @h.case
 def start_and_stop():
     """Ranks that drift apart start and stop recording at the same steps."""
-    with running("--start-paused", program=("drift", "30000")) as job:
+    with running("--start-paused", program=("drift", "60000")) as job:
         # Mostly while the one before is still to be obeyed.
         at = [order(verb)[0] for verb in ("start", "stop", "start", "stop")]
         h.check(None not in at and at == sorted(set(at)), at)
-        job.communicate(timeout=h.PATIENCE_S)
+        await_step(at[-1])
+        let_end(job)
     h.equal(job.returncode, 0, "exit status")
     for rank in range(N):
         h.equal(windows(rank), [("ctl", at[0], at[1] - 1), ("ctl", at[2], at[3] - 1)],
@@ -104,7 +128,7 @@ def start_and_stop():
 def steps_by_names_of_ranges():
     """Steps that only NVTX ranges mark count as steps for status and for orders. All ranks record
     the same ones."""
-    with running("--start-paused", program=("1000000", "25000"), name="nvtxsteps") as job:
+    with running("--start-paused", program=("1000000", "60000"), name="nvtxsteps") as job:
         h.check(all(r["step"] < 500 for r in status()), "steps are those of inner ranges", status())
         first, text = order("start")
         h.check(first is not None, text)
@@ -112,7 +136,7 @@ def steps_by_names_of_ranges():
         last, text = order("stop")
         h.check(last is not None, text)
         await_recording(False)
-        job.communicate(timeout=h.PATIENCE_S)
+        let_end(job)
     h.equal(job.returncode, 0, "exit status")
     for rank in range(N):
         h.equal(windows(rank), [("ctl", first, last - 1)], f"windows of rank {rank}")
@@ -131,8 +155,7 @@ def without_marks():
         step, text = order("stop")
         h.check("now on 4 of 4 ranks" in text, text)
         await_recording(False)
-        open("enough", "w").close()
-        said = job.communicate(timeout=h.PATIENCE_S)[0].decode()
+        said = let_end(job)[0].decode()
     calls = float(said.split()[1])  # "sum CALLS signals 0"
     for rank in range(N):
         h.equal(windows(rank), [("ctl", -1, -1)], f"windows of rank {rank}")
@@ -144,7 +167,7 @@ def without_marks():
 def snapshot():
     """All rank files of a snapshot end before the same step. They are merged and reported while the
     job goes on."""
-    with running(program=("drift", "20000")) as job:
+    with running(program=("drift", "60000")) as job:
         done = h.run(h.profwrap("ctl", "snapshot", "out")).stdout.decode()
         step = int(re.search(r"4 of 4 ranks, up to step (\d+)", done).group(1))
         for rank in range(N):
@@ -161,7 +184,7 @@ def snapshot():
         h.run(h.profwrap("ctl", "snapshot", "-o", "elsewhere", "out"))
         h.equal(len(os.listdir("elsewhere")), N, "files elsewhere")
         h.run(h.profwrap("ctl", "snapshot", "-o", "elsewhere", "out"), status=1)
-        job.communicate(timeout=h.PATIENCE_S)
+        let_end(job)
     h.equal(job.returncode, 0, "exit status")
     for rank in range(N):
         h.check(len(h.open_complete("out", rank)["steps"]) > step, "the job's own file")
@@ -186,14 +209,16 @@ def guard_of(rank):
 def signals():
     """SIGUSR1 or SIGUSR2, sent to one profwrap, is an order for all ranks if the program does not
     handle the signal."""
-    with running("--start-paused", program=("drift", "22000")) as job:
+    with running("--start-paused", program=("drift", "60000")) as job:
         os.kill(guard_of(1), signal.SIGUSR1)
+        await_said(job, b"on all 4 ranks")
         await_recording(True)
         os.kill(guard_of(2), signal.SIGUSR2)
+        await_said(job, b"on all 4 ranks")
         await_recording(False)
-        out, err = job.communicate(timeout=h.PATIENCE_S)
+        out, err = let_end(job)
     h.equal((job.returncode, out), (0, b"sum 4 signals 0\n"), "what the program did")
-    h.check(err.count(b"on all 4 ranks") == 2, err)
+    h.check(b"on all 4 ranks" not in err, "a third order:", err)
     found = [windows(rank) for rank in range(N)]
     h.check(len(found[0]) == 1 and found[0][0][0] == "signal", found[0])
     h.equal(found, [found[0]] * N, "windows")

@@ -1,6 +1,7 @@
 /* Steps that only the names of NVTX ranges tell:
  *
- *     nvtxsteps STEPS [MS]    or for MS ms, steps without any communication, of 4 + rank / 2 ms
+ *     nvtxsteps STEPS [MS]    or for MS ms, or until there is a file "enough"; steps without any
+ *                             communication, of 4 + rank / 2 ms
  *
  * Every fourth step is named in the same way: as PyTorch's profiler does; by a registered string in
  * a domain; in wide characters; in attributes. Inside each is a loop of its own whose ranges look
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #include <wchar.h>
 
 enum { WAYS = 4, INNER = 3 };
@@ -100,7 +102,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     domain = nvtxDomainCreateA("steps");
     nvtxRangePushA("epoch");
-    for (long n = 0; n < steps && now_ms() < until; n++) {
+    for (long n = 0; n < steps && now_ms() < until && access("enough", F_OK) != 0; n++) {
         begin_step(n);
         if (n == 0 && pthread_create(&other, NULL, count_too, &ends))
             MPI_Abort(MPI_COMM_WORLD, 2);

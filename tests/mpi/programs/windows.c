@@ -4,10 +4,11 @@
  *         and freed while nothing is recorded
  *     verbs STEPS: profwrap_stop() and profwrap_start() by turns, with ranges over the edges
  *     levels STEPS: MPI_Pcontrol(0), (1), (2) by turns
- *     drift MS [R:MS:FIRST-LAST]: steps without any communication for MS ms, those of rank r
- *         4 + r / 2 ms long; rank R's by MS longer from FIRST to LAST
+ *     drift MS [R:MS:FIRST-LAST]: steps without any communication for MS ms, or until there is a
+ *         file "enough"; those of rank r 4 + r / 2 ms long; rank R's by MS longer from FIRST
+ *         to LAST
  *     plain MS: an Allreduce each ms for MS ms, or until there is a file "enough", without marks
- *     usr1 STEPS: as cross, with a handler for SIGUSR1 that counts
+ *     usr1 STEPS: as cross, with a handler for SIGUSR1 that counts, until a rank has got one
  *     astray STEPS: steps 0 .. STEPS-1, again from the middle as after a restart, the last one
  *         three times, one of a number that is none, and the greatest of all
  *
@@ -57,13 +58,20 @@ static double cross_step(long n, MPI_Request *open, double *slots, MPI_Request *
     return out;
 }
 
-static double cross(long steps)
+static double reduce(double in)
+{
+    double out = 0;
+    MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return out;
+}
+
+static double cross(long steps, int until_signalled)
 {
     MPI_Request open[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL}, kept[2];
     double slots[3] = {0, 0, rank}, from = 0, sum = 0;
     MPI_Recv_init(&from, 1, MPI_DOUBLE, (rank + size - 1) % size, 8, MPI_COMM_WORLD, &kept[0]);
     MPI_Send_init(&slots[2], 1, MPI_DOUBLE, (rank + 1) % size, 8, MPI_COMM_WORLD, &kept[1]);
-    for (long n = 0; n < steps; n++) {
+    for (long n = 0; n < steps && !(until_signalled && reduce(signals) > 0); n++) {
         profwrap_step(n);
         profwrap_phase(PROFWRAP_FORWARD);
         sum += cross_step(n, open, slots, kept) + from;
@@ -74,13 +82,6 @@ static double cross(long steps)
     MPI_Request_free(&kept[0]);
     MPI_Request_free(&kept[1]);
     return sum;
-}
-
-static double reduce(double in)
-{
-    double out = 0;
-    MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    return out;
 }
 
 /* Each step: "kept" is begun and ends outside the pause; "into" ends in it; "out of" begins in it;
@@ -132,7 +133,7 @@ static double drift(double ms, const char *late)
     if (late && sscanf(late, "%d:%lf:%ld-%ld", &who, &more, &first, &last) != 4)
         MPI_Abort(MPI_COMM_WORLD, 2);
     long n = 0;
-    for (; now_ms() < end; n++) {
+    for (; now_ms() < end && access("enough", F_OK) != 0; n++) {
         profwrap_step(n);
         sleep_ms(4 + 0.5 * rank + (who == rank && n >= first && n <= last ? more : 0));
     }
@@ -183,7 +184,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (strcmp(mode, "cross") == 0 || strcmp(mode, "usr1") == 0)
-        sum = cross((long)amount);
+        sum = cross((long)amount, strcmp(mode, "usr1") == 0);
     else if (strcmp(mode, "verbs") == 0)
         sum = verbs((long)amount);
     else if (strcmp(mode, "levels") == 0)
