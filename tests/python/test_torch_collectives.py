@@ -14,6 +14,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import support
@@ -217,16 +218,26 @@ class Collectives(support.TempDirTest):
                               capture_output=True, text=True)
         return json.loads(done.stdout)
 
+    @classmethod
+    def setUpClass(cls):
+        """One run of OPERATIONS, which most tests look at."""
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.operations = folder.name
+        cls.status, cls.printed = end(start(folder.name + "/out", 2, OPERATIONS, folder.name,
+                                            options=["--no-merge"]))
+
+    def rank_file(self, rank):
+        self.assertEqual(self.status, [0, 0], self.printed)
+        return f"{self.operations}/out/rank-{rank:05d}.h5"
+
     def profiled(self):
         """For each rank and operation: the events of PyTorch's profiler and our rows, each in their
         order."""
-        out = self.path("out")
-        status, printed = end(start(out, 2, OPERATIONS, self.tmp, options=["--no-merge"]))
-        self.assertEqual(status, [0, 0], printed)
         for rank in (0, 1):
-            with open(self.path(f"seen-{rank}.json"), encoding="utf-8") as file:
+            path = self.rank_file(rank)
+            with open(f"{self.operations}/seen-{rank}.json", encoding="utf-8") as file:
                 seen = json.load(file)
-            path = f"{out}/rank-{rank:05d}.h5"
             since, until = profiled_time(path)
             ours = [row for row in rows(path) if since <= row["start"] < until]
             ours = [row for row in ours if row["op"] in NAMES.values()]  # and no waits
@@ -268,10 +279,7 @@ class Collectives(support.TempDirTest):
                 self.assertLess(differs, 0.05, (rank, name, pairs))
 
     def test_sizes(self):
-        out = self.path("out")
-        status, printed = end(start(out, 2, OPERATIONS, self.tmp, options=["--no-merge"]))
-        self.assertEqual(status, [0, 0], printed)
-        found = collections.Counter((r["op"], r["sent_bytes"]) for r in rows(f"{out}/rank-00000.h5"))
+        found = collections.Counter((r["op"], r["sent_bytes"]) for r in rows(self.rank_file(0)))
         for what in (("Allreduce", 20000), ("Allreduce", 56), ("Allreduce", 1200000),
                      ("Allreduce", 52), ("Allgather", 120), ("Allgather", 160), ("Reduce", 20000),
                      ("Scatter", 72), ("Gather", 44), ("Send", 68)):
@@ -280,15 +288,12 @@ class Collectives(support.TempDirTest):
         # DistributedDataParallel's buckets: 300 x 300 weights and 300 biases.
         self.assertEqual(found["Allreduce", 4 * (300 * 300 + 300)], 20, found)
         root = collections.Counter((r["op"], r["recv_bytes"], r["peer"])
-                                   for r in rows(f"{out}/rank-00000.h5"))
+                                   for r in rows(self.rank_file(0)))
         self.assertEqual(root["Bcast", 20000, 1], 1, root)
 
     def test_an_operation_that_goes_on_beside_the_program(self):
-        out = self.path("out")
-        status, printed = end(start(out, 2, OPERATIONS, self.tmp, options=["--no-merge"]))
-        self.assertEqual(status, [0, 0], printed)
         for rank in (0, 1):
-            large = [r for r in rows(f"{out}/rank-{rank:05d}.h5") if r["sent_bytes"] == 1200000]
+            large = [r for r in rows(self.rank_file(rank)) if r["sent_bytes"] == 1200000]
             self.assertEqual(len(large), 1)
             # The program slept for 20 ms: it was done before, or waited for from then on.
             waits = large[0]["wait_start"]

@@ -3,7 +3,7 @@ DistributedDataParallel, with FSDP, with gradient accumulation, with accelerate,
 Trainer; mpirun with mpi4py} x {no fault, rank 2 slow in data, forward, backward}. In each the right rank
 and phase are named, or none.
 
-    test_torch_matrix.py [--runs N] [PROGRAM ...]   N runs of each cell (1)
+    test_torch_matrix.py [--runs N] [--phases PHASE,...] [PROGRAM ...]   N runs of each cell (1)
 
 By the newest PyTorch of scripts/setup --torch-wheel; skipped without it.
 """
@@ -70,16 +70,18 @@ def problem(report, phase):
 
 def main():
     arguments = sys.argv[1:]
-    runs = 1
+    runs, phases = 1, PHASES
     if arguments[:1] == ["--runs"]:
         runs, arguments = int(arguments[1]), arguments[2:]
+    if arguments[:1] == ["--phases"]:
+        phases, arguments = arguments[1].split(","), arguments[2:]
     python = support.wheel_python()
     wrong = cells = 0
     for program in arguments or PROGRAMS:
         if program in NEEDS and not has(python, NEEDS[program]):
             print(f"skipped: {program}: {NEEDS[program]} is not in the environment", flush=True)
             continue
-        for phase in PHASES:
+        for phase in phases:
             for _ in range(runs):
                 with tempfile.TemporaryDirectory() as folder:
                     report = run(program, phase, folder, python)
