@@ -138,6 +138,17 @@ def await_page(browser, address):
     h.check(False, f"#{address} was not drawn in {PATIENCE_S} s; console:", console(browser))
 
 
+def walk(browser, path, pages):
+    """Opens pages of a report one after the other: the first from disk, the others as links do. Yields
+    each when it is drawn."""
+    for i, page in enumerate(pages):
+        if i == 0:
+            visit(browser, path, page)
+        else:
+            go(browser, page)
+        yield page
+
+
 def go(browser, address):
     browser.execute_script("location.hash = arguments[0]", address)
     await_page(browser, address)
@@ -177,6 +188,12 @@ def shoot(browser, name, whole=False):
     browser.save_screenshot(out("screenshots", f"{name}.png"))
     if whole:
         resize(browser, width, height)
+
+
+def shoot_if_asked(browser, name, whole=False):
+    """Pictures that no test looks at take longer than what the tests look at."""
+    if os.environ.get("PROFWRAP_TEST_PICTURES"):
+        shoot(browser, name, whole)
 
 
 def rows(browser, title):

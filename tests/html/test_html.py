@@ -12,18 +12,26 @@ import harness as h
 ATTACK = "\x1b[2J\x9b1m\u202e</script><script>window.hit=1</script><img src=x onerror=window.hit=1>"
 
 
+def check_page(browser, page, name):
+    b.check_quiet(browser, f"{page} of {name}")
+    wide = browser.execute_script("return document.documentElement.scrollWidth")
+    h.check(wide <= 1280, page, "of", name, "is", wide, "pixels wide")
+    h.equal(b.text(browser, "nav [aria-current]") != "", True, "a current page")
+    b.shoot_if_asked(browser, f"{name}-{page}", whole=True)
+
+
 @h.case
 def every_page_is_drawn_without_errors():
-    for name in ("data8", "halo16", "operators8", "gpu6"):
-        path = b.page_of(b.run(name), name)
-        with b.chromium() as browser:
-            for page in b.PAGES:
-                b.visit(browser, path, page)
-                b.check_quiet(browser, f"{page} of {name}")
-                wide = browser.execute_script("return document.documentElement.scrollWidth")
-                h.check(wide <= 1280, page, "of", name, "is", wide, "pixels wide")
-                h.equal(b.text(browser, "nav [aria-current]") != "", True, "a current page")
-                b.shoot(browser, f"{name}-{page}", whole=True)
+    """Of operators8 also when it is the first that is opened."""
+    with b.chromium() as browser:
+        path = b.page_of(b.run("operators8"), "operators8")
+        for page in b.PAGES:
+            b.visit(browser, path, page)
+            check_page(browser, page, "operators8")
+        for name in ("data8", "halo16", "operators8", "gpu6"):
+            path = b.page_of(b.run(name), name)
+            for page in b.walk(browser, path, b.PAGES):
+                check_page(browser, page, name)
 
 
 @h.case
@@ -283,25 +291,24 @@ def spoil(path):
 
 @h.case
 def names_are_never_taken_for_html():
-    for name in ("operators8", "gpu6"):
-        shutil.copytree(b.run(name), name)
-        spoil(f"{name}/cluster.h5")
-        check_harmless(name)
-
-
-def check_harmless(folder):
-    path = b.page_of(folder, folder)
     with b.chromium() as browser:
-        for page in [*b.PAGES, "stragglers/rank/5", "steps/30", "operators/gpu/2"]:
-            b.visit(browser, path, page)
-            b.check_quiet(browser, page)
-            h.equal(browser.execute_script("return window.hit"), None, f"a script ran on {page}")
-            h.equal(len(b.find(browser, "img")), 0, f"images on {page}")
-            odd = browser.execute_script(
-                "return document.body.textContent.match(/[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\\u202e]/)")
-            h.equal(odd, None, f"characters that rule a terminal, on {page}")
-        h.check("<img" in b.text(browser, "#command"), "the command is not shown as it is")
-        b.shoot(browser, f"hostile-{folder}")
+        for name in ("operators8", "gpu6"):
+            shutil.copytree(b.run(name), name)
+            spoil(f"{name}/cluster.h5")
+            check_harmless(browser, name)
+
+
+def check_harmless(browser, folder):
+    path = b.page_of(folder, folder)
+    for page in b.walk(browser, path, [*b.PAGES, "stragglers/rank/5", "steps/30", "operators/gpu/2"]):
+        b.check_quiet(browser, page)
+        h.equal(browser.execute_script("return window.hit"), None, f"a script ran on {page}")
+        h.equal(len(b.find(browser, "img")), 0, f"images on {page}")
+        odd = browser.execute_script(
+            "return document.body.textContent.match(/[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\\u202e]/)")
+        h.equal(odd, None, f"characters that rule a terminal, on {page}")
+    h.check("<img" in b.text(browser, "#command"), "the command is not shown as it is")
+    b.shoot(browser, f"hostile-{folder}")
     for name in ("text", "json", "csv", "folded"):
         said = h.run(h.profwrap("report", "--format", name, folder)).stdout.decode()
         odd = [c for c in said if c in "\x7f\u202e" or (c < " " and c != "\n") or "\x80" <= c < "\xa0"]
@@ -379,10 +386,9 @@ def light_and_dark_can_both_be_read():
     grounds = []
     for dark in (False, True):
         with b.chromium(1920, 1080, dark) as browser:
-            for page in b.PAGES:
-                b.visit(browser, path, page)
+            for page in b.walk(browser, path, b.PAGES):
                 b.check_quiet(browser, page)
-                b.shoot(browser, f"{'dark' if dark else 'light'}-{page}")
+                b.shoot_if_asked(browser, f"{'dark' if dark else 'light'}-{page}")
             b.go(browser, "overview")
             body = browser.find_element("css selector", "body")
             grounds.append(luminance(body.value_of_css_property("background-color")))
@@ -399,8 +405,7 @@ def every_page_says_what_is_missing():
     missing = b.report_of(folder)["job"]["incomplete"]
     with b.chromium() as browser:
         path = b.page_of(folder, "page")
-        for page in b.PAGES:
-            b.visit(browser, path, page)
+        for page in b.walk(browser, path, b.PAGES):
             said = browser.find_element("id", "missing")
             h.check(said.is_displayed() and missing in said.text, page, "says", said.text)
             b.check_quiet(browser, page)
@@ -412,12 +417,11 @@ def every_page_says_what_is_missing():
 
 @h.case
 def small_and_empty_runs_are_drawn():
-    for name in ("even", "one_rank", "one_step", "no_steps"):
-        path = b.page_of(b.run(name), name)
-        headline = b.report_of(b.run(name))["job"]["headline"]
-        with b.chromium() as browser:
-            for page in [*b.PAGES, "steps/0", "stragglers/rank/0"]:
-                b.visit(browser, path, page)
+    with b.chromium() as browser:
+        for name in ("even", "one_rank", "one_step", "no_steps"):
+            path = b.page_of(b.run(name), name)
+            headline = b.report_of(b.run(name))["job"]["headline"]
+            for page in b.walk(browser, path, [*b.PAGES, "steps/0", "stragglers/rank/0"]):
                 b.check_quiet(browser, f"{page} of {name}")
                 h.equal(b.text(browser, "#headline"), headline, "the headline")
                 h.check("cannot be shown" not in b.text(browser, "main"), page, "of", name)
@@ -430,8 +434,7 @@ def small_and_empty_runs_are_drawn():
 def keyboard_and_screen_reader_suffice():
     with b.chromium() as browser:
         path = b.page_of(b.run("halo16"), "page")
-        for page in [*b.PAGES, "stragglers/rank/5", "steps/20"]:
-            b.visit(browser, path, page)
+        for page in b.walk(browser, path, [*b.PAGES, "stragglers/rank/5", "steps/20"]):
             nameless = browser.execute_script("""
                 const shown = (one) => one.closest("[aria-hidden=true], [hidden]") === null;
                 const pictures = [...document.querySelectorAll("svg, canvas")].filter(shown)

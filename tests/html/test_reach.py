@@ -100,8 +100,7 @@ def every_chart_has_its_numbers_in_a_table():
     path = b.page_of(b.run("operators8"), "page")
     with b.chromium() as browser:
         tables = 0
-        for page in [*b.PAGES, "stragglers/rank/3"]:
-            b.visit(browser, path, page)
+        for page in b.walk(browser, path, [*b.PAGES, "stragglers/rank/3"]):
             charts = len(b.find(browser, "main svg[aria-label], main canvas[aria-label]"))
             browser.execute_script("for (const one of document.querySelectorAll('details')) "
                                    "one.open = true")
@@ -117,15 +116,15 @@ def every_chart_has_its_numbers_in_a_table():
 
 @h.case
 def narrow_screens_need_no_sideways_scrolling():
-    for name in ("operators8", "halo16", "gpu6"):
-        path = b.page_of(b.run(name), name)
-        with b.chromium(390, 844) as browser:
-            for page in [*b.PAGES, "stragglers/rank/5", "steps/20", "operators/gpu/2"]:
-                b.visit(browser, path, page)
+    pages = [*b.PAGES, "stragglers/rank/5", "steps/20", "operators/gpu/2"]
+    with b.chromium(390, 844) as browser:
+        for name in ("operators8", "halo16", "gpu6"):
+            path = b.page_of(b.run(name), name)
+            for page in b.walk(browser, path, pages):
                 wide = browser.execute_script("return document.documentElement.scrollWidth")
                 h.check(wide <= 390, page, "of", name, "is", wide, "pixels wide")
                 b.check_quiet(browser, page)
-                b.shoot(browser, f"phone-{name}-{page.replace('/', '-')}")
+                b.shoot_if_asked(browser, f"phone-{name}-{page.replace('/', '-')}")
             b.go(browser, "overview")
             end = b.find(browser, ".tile")[-1].rect
             h.check(end["y"] + end["height"] <= 844, "what to do next is not on the first screen")
