@@ -85,28 +85,39 @@ static void remove_launcher_variables(void)
     *keep = NULL;
 }
 
-static int exists(const char *dir, int rank, const char *suffix)
+/* Size of a rank's file in bytes; -1: there is none. */
+static int64_t size_of(const char *dir, int rank, const char *suffix)
 {
     char path[4200];
+    struct stat st;
     snprintf(path, sizeof(path), "%s/rank-%05d%s", dir, rank, suffix);
-    return access(path, F_OK) == 0;
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
 }
 
 /* Waits until every rank's file has its final name. Returns the number of ranks that have one. A
- * rank whose collector lives or can be replaced has a journal. */
+ * rank whose collector lives or can be replaced has a journal. A file that is being written grows,
+ * for as long as many records wait to be put into it. */
 static int await_files(const char *dir, int ranks)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
     int ready = 0, last_ready = -1, quiet_ms = 0;
+    int64_t last_bytes = -1;
     while (!pw_launch_end_requested()) {
         int writing = 0;
+        int64_t bytes = 0; /* of the files that are being written */
         ready = 0;
         for (int r = 0; r < ranks; r++) {
-            ready += exists(dir, r, ".h5");
-            writing += exists(dir, r, ".h5.part") || exists(dir, r, ".journal");
+            if (size_of(dir, r, ".h5") >= 0) {
+                ready++;
+                continue;
+            }
+            const int64_t part = size_of(dir, r, ".h5.part");
+            writing += part >= 0 || size_of(dir, r, ".journal") >= 0;
+            bytes += part > 0 ? part : 0;
         }
-        quiet_ms = ready == last_ready ? quiet_ms + LOOK_MS : 0;
+        quiet_ms = ready == last_ready && bytes == last_bytes ? quiet_ms + LOOK_MS : 0;
         last_ready = ready;
+        last_bytes = bytes;
         if (ready == ranks || quiet_ms > (writing ? PATIENCE_MS : PATIENCE_UNSEEN_MS))
             break;
         nanosleep(&pause, NULL);

@@ -44,7 +44,8 @@ struct pw_drain {
 
 enum {
     READING_NS = 1000000, /* least time between two readings of both clocks */
-    LOOKS = 16,           /* how often one run empties the rings, at most */
+    CATCH_UP_NS = 1000000000,
+    LOOKS = 16, /* how often one run empties the rings, at most */
 };
 
 /* Reads both clocks, and adds the reading to the journal and the intake. */
@@ -250,12 +251,15 @@ int64_t pw_drain_run(struct pw_drain *drain)
     return count;
 }
 
-/* Lets the intake process all records that are in the backlog now. Records that come meanwhile are
- * not waited for, because that might never end. */
+/* Lets the intake process the records that are in the backlog now, for CATCH_UP_NS at most: whoever
+ * asked waits a few seconds for an answer. Records that come meanwhile are not waited for, because
+ * that might never end. */
 static void catch_up(struct pw_drain *drain)
 {
+    const int64_t until = pw_local_ns() + CATCH_UP_NS;
     uint64_t left = pw_backlog_waiting(drain->backlog), done;
-    for (; left && (done = pw_backlog_hand_over(drain->backlog)); left -= done < left ? done : left)
+    for (; left && pw_local_ns() < until && (done = pw_backlog_hand_over(drain->backlog));
+         left -= done < left ? done : left)
         pw_drain_empty_all(drain);
 }
 
