@@ -12,7 +12,7 @@
 #include "core/h5/h5types.h"
 #include "core/limits.h"
 
-enum { BLOCK = 1024, LONGEST_ROW = 256 };
+enum { BLOCK = 1024, LONGEST_ROW = 1024 };
 
 int pw_clockmaps_load(const char *cluster_file, struct pw_clockmaps *out)
 {

@@ -169,6 +169,19 @@ def strange_names():
 
 
 @h.case
+def samples_of_gpus():
+    h.run([*h.profwrap("sim"), "-r", "2", "-s", "4", "--gpu", "out"])
+    h.run(h.profwrap("merge", "-q", "out"))
+    events, _ = timeline()
+    for rank in range(2):
+        wanted = [int(p) / 1000 for p in h.open_rank("out", rank)["samples/gpu"]["power_mw"]]
+        h.check(wanted, "the simulation has no samples of GPUs")
+        found = [e["args"]["W"] for e in of_phase(events, "C") if e["name"] == "GPU 0 power" and e["pid"] == rank]
+        h.equal(len(found), len(wanted), "values of the power")
+        h.check(all(abs(a - b) < 1e-3 * b for a, b in zip(found, wanted)), found, wanted)
+
+
+@h.case
 def without_rank_files():
     profile(2, h.place("TRAIN"), "--steps", "4")
     h.run(["sh", "-c", "mkdir alone && cp out/cluster.h5 alone"])
