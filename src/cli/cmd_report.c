@@ -367,6 +367,8 @@ int pw_cli_report(int argc, char **argv)
         return usage_error(problem);
     if (pw_option_flag(&options, PW_OPT_WATCH))
         return watch(dir, &options);
+    if (strcmp(options.text[PW_OPT_FORMAT], "otf2") == 0)
+        return pw_cli_otf2(argv);
     pw_h5_watch_install();
     confine(dir, &options);
     return report_on(dir, &options);

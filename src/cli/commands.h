@@ -46,6 +46,10 @@ int pw_cli_import(int argc, char **argv);
 /* Whether the merge that is linked with MPI is installed; without it, one process merges. */
 int pw_cli_merges_in_parallel(void);
 
+/* Executes the program that writes and reads OTF2 archives, with the arguments of `report` or
+ * `import`. Returns the exit status when it cannot. */
+int pw_cli_otf2(char *const *argv);
+
 /* Executes the program that serves a job's metrics. Returns the exit status when it cannot. */
 int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_file);
 

@@ -1,6 +1,6 @@
 /* Executes the commands that are separate programs under libexec: the merge, which is linked with
- * MPI when it works in parallel, and the import and the metrics server, whose libraries `profwrap
- * run` should not load. */
+ * MPI when it works in parallel, and the import, the metrics server and what handles OTF2, whose
+ * libraries `profwrap run` should not load. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,6 +68,17 @@ int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_
     /* The casts are safe: execv() does not change the strings. */
     char *const argv[] = {name, (char *)(uintptr_t)dir, (char *)(uintptr_t)listen,
                           (char *)(uintptr_t)token_file, NULL};
+    return become(name, argv);
+}
+
+int pw_cli_otf2(char *const *argv)
+{
+    static const char name[] = "profwrap-otf2";
+    if (!is_installed(name)) {
+        pw_error("this profwrap was built without OTF2 (Debian: libopen-trace-format2-dev), and "
+                 "neither writes nor reads its archives");
+        return 1;
+    }
     return become(name, argv);
 }
 

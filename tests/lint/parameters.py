@@ -17,6 +17,7 @@ EXEMPT = {
     "init_v4": "NCCL's profiler plugin",
     "note_op_past": "profwrap.h, which programs are compiled with",
     "take_request": "libmicrohttpd's requests",
+    "pw_otf2_note_error": "OTF2's error messages",
     "la_symbind64": "the dynamic loader's auditor (LD_AUDIT)",
     "pw_rocm_say_stream": "rocprofiler's requests for external correlation ids",
     "pw_rocm_take_buffer": "rocprofiler's buffers",

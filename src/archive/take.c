@@ -1,0 +1,417 @@
+/* Makes records of the rows of a rank's file, one function per table; see rankout.h. */
+#include "archive/rankout.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "archive/mpinames.h"
+#include "core/limits.h"
+#include "core/ops.h"
+
+/* inside_ns is rounded down by less than 16 ticks of the clock, hence ROUNDING_NS. */
+enum { ROUNDING_NS = 32 };
+
+static uint32_t text_of(struct pw_otf2_rank *rank, uint32_t row)
+{
+    if (row >= rank->view->nstrings)
+        return pw_otf2_string(rank->defs, "");
+    if (rank->strings[row] == UINT32_MAX)
+        rank->strings[row] = pw_otf2_string(rank->defs, pw_rankview_text(rank->view, row));
+    return rank->strings[row];
+}
+
+/* Converts the times to the cluster clock, and tells whether they are in the part to write. Times
+ * before 0 are not possible in OTF2. */
+static int convert(struct pw_otf2_rank *rank, int64_t *start, int64_t *end)
+{
+    *start = pw_rankview_time(rank->view, *start);
+    *end = pw_rankview_time(rank->view, *end);
+    if (*start >= 0 && *end >= *start && *end <= PW_LIMIT)
+        return *start < rank->until && *end >= rank->from;
+    rank->left_out++;
+    return 0;
+}
+
+/* Adds an interval. Longer ones come first among those that begin at the same time. */
+static void add_interval(struct pw_otf2_rank *rank, struct pw_otf2_record *r, int64_t lane,
+                         int64_t start, int64_t end)
+{
+    r->key[0] = lane;
+    r->key[1] = start;
+    r->key[2] = INT64_MAX - (end - start);
+    r->end = end;
+    pw_sorter_add(rank->rows, r);
+}
+
+static void add_point(struct pw_otf2_rank *rank, struct pw_otf2_record *r, int64_t lane,
+                      int64_t time)
+{
+    r->key[0] = lane;
+    r->key[1] = time;
+    r->key[2] = 0;
+    pw_sorter_add(rank->rows, r);
+}
+
+/* ---- communicators ---- */
+
+/* Returns a world rank of /comm_members; -1: there is none. */
+static int32_t member_at(const struct pw_otf2_rank *rank, int64_t at)
+{
+    return at >= 0 && (size_t)at < rank->nmembers && rank->members[at].world_rank < rank->nranks
+               ? rank->members[at].world_rank
+               : -1;
+}
+
+/* Sets the members from the file, where the communicator has them there. Those of an
+ * intercommunicator are both sides, as in the merge: the side with the lower first rank comes
+ * first, whichever side's file is read. OTF2 has a definition of its own for these, but its reader
+ * for Python (3.0) does not read archives that have one. */
+static void set_members(struct pw_otf2_rank *rank, struct pw_otf2_comm *comm,
+                        const struct pw_row_comms *row)
+{
+    const int64_t n = (int64_t)row->size + row->remote_size;
+    if (comm->members || row->size < 1 || row->remote_size < 0 || n > 1 << 26)
+        return;
+    comm->members = malloc((size_t)n * sizeof(*comm->members));
+    if (!comm->members) {
+        rank->err = -ENOMEM;
+        return;
+    }
+    comm->size = (int32_t)n;
+    const int64_t other = pw_sum(row->first_member, row->size);
+    const int turned =
+        row->remote_size && member_at(rank, other) < member_at(rank, row->first_member);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t from = turned ? (i + row->size) % n : i;
+        comm->members[i] = pw_source_is_on_device(row->source)
+                               ? -1
+                               : member_at(rank, pw_sum(row->first_member, from));
+    }
+}
+
+/* Adds the rank's communicators to those of the archive. */
+static void take_comms(struct pw_otf2_rank *rank)
+{
+    for (size_t i = 0; i < rank->view->ncomms; i++) {
+        const struct pw_row_comms *row = &rank->view->comms[i];
+        const char *name = pw_rankview_text(rank->view, row->name);
+        const int is_self = row->size == 1 && strcmp(name, "MPI_COMM_SELF") == 0;
+        const uint32_t at = pw_otf2_comm(rank->defs, is_self ? 0 : row->uid, row->source);
+        if (rank->defs->err)
+            return;
+        struct pw_otf2_comm *comm = &rank->defs->comms[at];
+        if (!comm->members)
+            comm->name = pw_otf2_string(rank->defs, name);
+        set_members(rank, comm, row);
+        if (pw_source_is_on_device(row->source) && row->my_rank >= 0 && comm->members &&
+            row->my_rank < comm->size)
+            comm->members[row->my_rank] = (int32_t)rank->view->rank;
+        rank->comms[i] = at;
+    }
+}
+
+/* Returns the number of a world rank in the communicator in this row, or OTF2_UNDEFINED_UINT32. */
+static uint32_t number_in(struct pw_otf2_rank *rank, int32_t row, int32_t world)
+{
+    const struct pw_otf2_comm *comm = &rank->defs->comms[rank->comms[row]];
+    if (world < 0 || world >= rank->nranks || !comm->members)
+        return OTF2_UNDEFINED_UINT32;
+    if (pw_source_is_on_device(comm->source))
+        return world < comm->size ? (uint32_t)world : OTF2_UNDEFINED_UINT32;
+    if (!rank->numbers[row]) {
+        rank->numbers[row] = malloc((size_t)rank->nranks * sizeof(**rank->numbers));
+        if (!rank->numbers[row])
+            return OTF2_UNDEFINED_UINT32;
+        memset(rank->numbers[row], 0xff, (size_t)rank->nranks * sizeof(**rank->numbers));
+        for (int32_t i = 0; i < comm->size; i++)
+            if (comm->members[i] >= 0)
+                rank->numbers[row][comm->members[i]] = i;
+    }
+    return (uint32_t)rank->numbers[row][world];
+}
+
+/* ---- communication ---- */
+
+static const char *prefix_of(uint8_t source)
+{
+    static const char *const prefixes[] = {[PW_SOURCE_MPI] = "MPI_",
+                                           [PW_SOURCE_NCCL] = "nccl",
+                                           [PW_SOURCE_GLOO] = "gloo ",
+                                           [PW_SOURCE_HCCL] = "hccl",
+                                           [PW_SOURCE_MCCL] = "mccl "};
+    return source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[source] : "";
+}
+
+static uint32_t region_of(struct pw_otf2_rank *rank, const struct pw_row_comm_event *e)
+{
+    char name[96];
+    snprintf(name, sizeof(name), "%s%s", prefix_of(e->source), pw_op_info(e->op)->name);
+    const OTF2_Paradigm paradigm = e->source == PW_SOURCE_MPI          ? OTF2_PARADIGM_MPI
+                                   : pw_source_is_on_device(e->source) ? OTF2_PARADIGM_CUDA
+                                                                       : OTF2_PARADIGM_USER;
+    return pw_otf2_region(rank->defs, name, pw_otf2_role(e->op), paradigm);
+}
+
+/* Returns the time inside the call that began a nonblocking operation, ns. */
+static int64_t begun_ns(const struct pw_row_comm_event *e)
+{
+    const int64_t waited = e->wait_start ? e->end - e->wait_start : 0;
+    const int64_t begun = e->inside_ns - waited;
+    return begun < 0 ? 0 : begun > e->end - e->start ? e->end - e->start : begun;
+}
+
+static void set_bytes(struct pw_otf2_record *r, const struct pw_row_comm_event *e)
+{
+    r->sent = e->sent_bytes > 0 ? (uint64_t)e->sent_bytes : 0;
+    r->received = e->recv_bytes > 0 ? (uint64_t)e->recv_bytes : 0;
+}
+
+/* Sets what a window's operation does. Its communicator is then known to be a window. */
+static void set_remote(struct pw_otf2_rank *rank, const struct pw_row_comm_event *e,
+                       struct pw_otf2_record *r)
+{
+    r->what = pw_otf2_remote(e->op, &r->collective);
+    if (r->what == PW_OTF2_PLAIN)
+        return;
+    if (r->what != PW_OTF2_FENCE && r->partner == OTF2_UNDEFINED_UINT32)
+        r->what = PW_OTF2_PLAIN;
+    else
+        r->comm = pw_otf2_window(rank->defs, r->comm);
+    r->request = ++rank->requests;
+}
+
+/* Sets what happens at the ends of the call, for a row whose communicator is known. */
+static void set_action(struct pw_otf2_rank *rank, const struct pw_row_comm_event *e,
+                       struct pw_otf2_record *r)
+{
+    const enum pw_op_class cls = pw_op_info(e->op)->cls;
+    const int is_nonblocking = (e->flags & PW_FLAG_NONBLOCKING) != 0;
+    const int has_partner = r->partner != OTF2_UNDEFINED_UINT32;
+    const int op = pw_otf2_collective(e->op);
+    if (is_nonblocking && (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV || cls == PW_CLASS_COLL))
+        r->request = ++rank->requests;
+    if (cls == PW_CLASS_RMA || e->op == PW_OP_Win_fence)
+        set_remote(rank, e, r);
+    else if (cls == PW_CLASS_COLL && op >= 0) {
+        r->what = is_nonblocking ? PW_OTF2_COLLECTIVE_REQUEST : PW_OTF2_COLLECTIVE;
+        r->collective = (uint32_t)op;
+    } else if (cls == PW_CLASS_SEND && has_partner)
+        r->what = is_nonblocking ? PW_OTF2_ISEND : PW_OTF2_SEND;
+    else if (cls == PW_CLASS_RECV && has_partner)
+        r->what = is_nonblocking ? PW_OTF2_IRECV_REQUEST : PW_OTF2_RECV;
+}
+
+/* Adds the event that ends a nonblocking operation. */
+static void add_completion(struct pw_otf2_rank *rank, const struct pw_row_comm_event *e,
+                           struct pw_otf2_record *r, int64_t lane, int64_t end)
+{
+    static const uint16_t completions[] = {
+        [PW_OTF2_ISEND] = PW_OTF2_ISEND_COMPLETE,
+        [PW_OTF2_IRECV_REQUEST] = PW_OTF2_IRECV,
+        [PW_OTF2_COLLECTIVE_REQUEST] = PW_OTF2_COLLECTIVE_COMPLETE,
+    };
+    if (r->what != PW_OTF2_ISEND && r->what != PW_OTF2_IRECV_REQUEST &&
+        r->what != PW_OTF2_COLLECTIVE_REQUEST)
+        return;
+    if (e->flags & PW_FLAG_FREED)
+        return;
+    r->what = e->flags & PW_FLAG_CANCELLED ? PW_OTF2_CANCELLED : completions[r->what];
+    add_point(rank, r, lane, end);
+}
+
+static void fill(struct pw_otf2_rank *rank, const struct pw_row_comm_event *e,
+                 struct pw_otf2_record *r)
+{
+    const struct pw_row_comms *comm = pw_rankview_comm(rank->view, e->comm);
+    const enum pw_op_shape shape = pw_op_info(e->op)->shape;
+    const enum pw_op_class cls = pw_op_info(e->op)->cls;
+    r->has = PW_OTF2_IS_CALL;
+    set_bytes(r, e);
+    if (cls == PW_CLASS_IO) {
+        r->has |= PW_OTF2_HAS_BYTES;
+        r->sent += r->received;
+    }
+    if (!comm || (e->flags & PW_FLAG_ERROR))
+        return;
+    r->comm = rank->comms[e->comm];
+    const int has_root = shape == PW_SHAPE_FROM_ROOT || shape == PW_SHAPE_TO_ROOT;
+    r->partner = cls == PW_CLASS_COLL && !has_root ? OTF2_UNDEFINED_UINT32
+                                                   : number_in(rank, e->comm, e->peer);
+    r->tag = (uint32_t)e->tag;
+    set_action(rank, e, r);
+}
+
+static void take_comm_event(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_otf2_rank *rank = context;
+    const struct pw_row_comm_event *e = row;
+    int64_t start = e->start, end = e->end;
+    struct pw_otf2_record r = {.what = PW_OTF2_PLAIN, .partner = OTF2_UNDEFINED_UINT32};
+    (void)view;
+    if (!pw_is_possible(e->wait_start) || !pw_is_possible(e->inside_ns) ||
+        !convert(rank, &start, &end))
+        return;
+    const int64_t lane = pw_source_is_on_device(e->source) && pw_rankview_comm(rank->view, e->comm)
+                             ? pw_otf2_lane(rank, PW_OTF2_LIBRARY, 0, (uint32_t)e->comm)
+                             : pw_otf2_lane(rank, PW_OTF2_THREAD, 0, e->thread);
+    fill(rank, e, &r);
+    if (e->flags & PW_FLAG_RECV_PART) {
+        r.what = PW_OTF2_RECV_PART;
+        if (r.partner != OTF2_UNDEFINED_UINT32 && !(e->flags & PW_FLAG_NONBLOCKING))
+            add_point(rank, &r, lane, end);
+        return;
+    }
+    r.region = region_of(rank, e);
+    const int is_async = (e->flags & PW_FLAG_NONBLOCKING) &&
+                         (e->wait_start || begun_ns(e) < e->end - e->start - ROUNDING_NS);
+    add_interval(rank, &r, lane, start,
+                 is_async ? pw_sum(start, begun_ns(e)) < end ? start + begun_ns(e) : end : end);
+    add_completion(rank, e, &r, lane, end);
+}
+
+/* ---- ranges and steps ---- */
+
+static void take_range(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_otf2_rank *rank = context;
+    const struct pw_row_range *range = row;
+    int64_t start = range->start, end = range->end;
+    if (!convert(rank, &start, &end))
+        return;
+    if (range->flags & PW_RANGE_PROCESS) { /* not nested in any thread */
+        rank->left_out++;
+        return;
+    }
+    const OTF2_RegionRole role = range->kind == PW_KIND_PHASE      ? OTF2_REGION_ROLE_CODE
+                                 : range->kind == PW_KIND_OPERATOR ? OTF2_REGION_ROLE_FUNCTION
+                                 : range->kind == PW_KIND_FUNCTION ? OTF2_REGION_ROLE_FUNCTION
+                                                                   : OTF2_REGION_ROLE_CODE;
+    struct pw_otf2_record r = {
+        .what = PW_OTF2_PLAIN,
+        .has = PW_OTF2_HAS_KIND,
+        .kind = pw_otf2_string(rank->defs, pw_enum_name(PW_F_KIND, range->kind)),
+        .region = pw_otf2_region(rank->defs, pw_rankview_text(view, range->name), role,
+                                 OTF2_PARADIGM_USER),
+    };
+    if (range->category) {
+        r.has |= PW_OTF2_HAS_CATEGORY;
+        r.category = text_of(rank, range->category);
+    }
+    if (range->shapes) {
+        r.has |= PW_OTF2_HAS_SHAPES;
+        r.shapes = text_of(rank, range->shapes);
+    }
+    if (range->sequence >= 0) {
+        r.has |= PW_OTF2_HAS_SEQUENCE;
+        r.number = range->sequence;
+    }
+    add_interval(rank, &r, pw_otf2_lane(rank, PW_OTF2_THREAD, 0, range->thread), start, end);
+}
+
+static void take_step(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_otf2_rank *rank = context;
+    const struct pw_row_step *step = row;
+    int64_t start = step->start, end = step->end;
+    (void)view;
+    if (!convert(rank, &start, &end))
+        return;
+    struct pw_otf2_record r = {
+        .what = PW_OTF2_PLAIN,
+        .has = PW_OTF2_HAS_SEQUENCE | PW_OTF2_HAS_RECORDED,
+        .number = step->step,
+        .category = pw_otf2_string(rank->defs, pw_enum_name(PW_F_RECORDED, step->recorded)),
+        .region =
+            pw_otf2_region(rank->defs, PW_OTF2_STEP, OTF2_REGION_ROLE_LOOP, OTF2_PARADIGM_USER),
+    };
+    add_interval(rank, &r, 0, start, end);
+}
+
+static void take_gap(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_otf2_rank *rank = context;
+    const struct pw_row_gap *gap = row;
+    int64_t start = gap->start, end = gap->end;
+    (void)view;
+    if (!convert(rank, &start, &end))
+        return;
+    struct pw_otf2_record r = {
+        .what = PW_OTF2_OFF,
+        .has = PW_OTF2_HAS_REASON,
+        .kind = pw_otf2_string(rank->defs, pw_enum_name(PW_F_REASON, gap->reason)),
+        .number = gap->lost,
+    };
+    const int64_t lane = pw_otf2_lane(rank, PW_OTF2_THREAD, 0, gap->thread);
+    add_point(rank, &r, lane, start);
+    r.what = PW_OTF2_ON;
+    r.has = 0;
+    add_point(rank, &r, lane, end);
+}
+
+/* ---- devices ---- */
+
+/* The columns that the tables of kernels, copies and memsets have in common. */
+struct activity {
+    int64_t start, end;
+    int32_t device;
+    uint32_t stream;
+};
+
+static void add_activity(struct pw_otf2_rank *rank, struct activity a, const char *name,
+                         OTF2_RegionRole role, int64_t bytes)
+{
+    if (!convert(rank, &a.start, &a.end))
+        return;
+    struct pw_otf2_record r = {
+        .what = PW_OTF2_PLAIN,
+        .has = bytes >= 0 ? PW_OTF2_HAS_BYTES : 0,
+        .sent = bytes > 0 ? (uint64_t)bytes : 0,
+        .region = pw_otf2_region(rank->defs, name, role, OTF2_PARADIGM_CUDA),
+    };
+    add_interval(rank, &r, pw_otf2_lane(rank, PW_OTF2_STREAM, a.device, a.stream), a.start, a.end);
+}
+
+static void take_kernel(void *context, const struct pw_rankview *view, const void *row)
+{
+    const struct pw_row_kernel *k = row;
+    add_activity(context, (struct activity){k->start, k->end, k->device, k->stream},
+                 pw_rankview_text(view, k->name), OTF2_REGION_ROLE_FUNCTION, -1);
+}
+
+static void take_copy(void *context, const struct pw_rankview *view, const void *row)
+{
+    const struct pw_row_memcpy *m = row;
+    char name[64];
+    (void)view;
+    snprintf(name, sizeof(name), "copy %s", pw_enum_name(PW_F_COPY, m->kind));
+    add_activity(context, (struct activity){m->start, m->end, m->device, m->stream}, name,
+                 OTF2_REGION_ROLE_DATA_TRANSFER, m->bytes < 0 ? 0 : m->bytes);
+}
+
+static void take_memset(void *context, const struct pw_rankview *view, const void *row)
+{
+    const struct pw_row_memset *m = row;
+    (void)view;
+    add_activity(context, (struct activity){m->start, m->end, m->device, m->stream}, "memset",
+                 OTF2_REGION_ROLE_DATA_TRANSFER, m->bytes < 0 ? 0 : m->bytes);
+}
+
+void pw_otf2_take(struct pw_otf2_rank *rank)
+{
+    static const struct {
+        int table;
+        pw_row_visitor *visit;
+    } tables[] = {
+        {PW_TABLE_step, take_step},     {PW_TABLE_range, take_range},
+        {PW_TABLE_gap, take_gap},       {PW_TABLE_comm_event, take_comm_event},
+        {PW_TABLE_kernel, take_kernel}, {PW_TABLE_memcpy, take_copy},
+        {PW_TABLE_memset, take_memset},
+    };
+    pw_otf2_lane(rank, PW_OTF2_THREAD, 0, 0);
+    take_comms(rank);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !rank->err; i++)
+        rank->unread |= pw_rankview_read(rank->view, tables[i].table, tables[i].visit, rank) != 0;
+    pw_otf2_take_samples(rank);
+}
