@@ -218,6 +218,8 @@ static void write_all(struct pw_clusterfile *file, const struct merge *m)
     write_findings(file, m);
     pw_windows_write(file, job);
     pw_job_gather_notes(job);
+    if (job->procs.process == 0 && !m->options->quiet)
+        pw_points_say(job);
     write_open_calls(file, job);
     write_epochs(file, m);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock, nranks, clocks->ranks);
@@ -405,7 +407,8 @@ static int build_share(struct merge *m)
 {
     struct pw_job *job = m->job;
     const struct pw_share_parts parts = {&m->matched.instances, &m->matched.messages,
-                                         &m->matched.parts, &m->operators, &m->kernels};
+                                         &m->matched.parts,     &m->operators,
+                                         &m->kernels,           &m->options->points};
     pw_bins_choose(job);
     int err = pw_share_build(&m->share, job, &parts);
     if (!err) {

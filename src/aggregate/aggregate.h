@@ -7,12 +7,14 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "aggregate/secondpass/points.h"
 #include "analysis/gpulimits.h"
 
 struct pw_merge_options {
     int quiet;      /* 1: no progress is shown */
     int64_t wait_s; /* longest wait for another merge that writes the same file, s */
     struct pw_flops_given flops;
+    struct pw_point_names points;
 };
 
 /* Merges the rank files in `dir` into `output`. Collective over `comm`. Returns 0, or -errno after

@@ -132,9 +132,11 @@ static int merge_processes(int ranks)
     return ranks < n ? ranks : n;
 }
 
-/* Passes the options for FLOPs to the merge. */
-static void pass_flops(const struct pw_options *options)
+/* Passes the options for FLOPs, and the names of operators, to the merge. */
+static void pass_options(const struct pw_options *options)
 {
+    setenv("PROFWRAP_MERGE_FP_POINT", options->text[PW_OPT_FP_POINT], 1);
+    setenv("PROFWRAP_MERGE_BP_POINT", options->text[PW_OPT_BP_POINT], 1);
     setenv("PROFWRAP_MERGE_STEP_FLOPS", options->text[PW_OPT_STEP_FLOPS], 1);
     setenv("PROFWRAP_MERGE_PEAK_FLOPS", options->text[PW_OPT_PEAK_FLOPS], 1);
     setenv("PROFWRAP_MERGE_FLOPS_TYPE", options->text[PW_OPT_FLOPS_TYPE], 1);
@@ -162,7 +164,7 @@ __attribute__((noreturn)) static void become_merge(const char *dir, int processe
     setenv("PROFWRAP_READ_MEMORY", ANY_SIZE, 0); /* the job's own files are trusted */
     if (pw_option_flag(options, PW_OPT_QUIET))
         setenv("PROFWRAP_MERGE_QUIET", "1", 1);
-    pass_flops(options);
+    pass_options(options);
     pw_epochdir_split(dir, job, sizeof(job), &epoch);
     snprintf(number, sizeof(number), "%d", epoch);
     snprintf(count, sizeof(count), "%d", processes);

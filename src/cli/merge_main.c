@@ -33,6 +33,27 @@ static int read_flops(struct pw_options *o, struct pw_flops_given *given)
     return 0;
 }
 
+/* Takes the name from the option, or else from the variable of MindInsight's users. */
+static int read_point(struct pw_options *o, enum pw_option option, const char *variable, char *to,
+                      size_t size)
+{
+    const char *name = o->text[option], *given = getenv(variable);
+    name = name[0] || !given ? name : given;
+    if (strlen(name) >= size)
+        return pw_option_refuse(o, option, "a name of at most 1023 bytes");
+    snprintf(to, size, "%s", name);
+    return 0;
+}
+
+static int read_points(struct pw_options *o, struct pw_point_names *names)
+{
+    int err = read_point(o, PW_OPT_MERGE_FP_POINT, "PROFILING_FP_START", names->first,
+                         sizeof(names->first));
+    return err ? err
+               : read_point(o, PW_OPT_MERGE_BP_POINT, "PROFILING_BP_END", names->last,
+                            sizeof(names->last));
+}
+
 /* Input and output of a merge. */
 struct merge {
     char dir[4096];
@@ -56,6 +77,7 @@ static int understand(int argc, char **argv, int process, struct merge *merge)
         return 0;
     }
     err = err ? err : read_flops(&options, &merge->how.flops);
+    err = err ? err : read_points(&options, &merge->how.points);
     if (err || argc - end.next != 1) {
         if (process == 0)
             pw_error("%s",

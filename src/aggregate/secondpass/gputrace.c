@@ -40,6 +40,7 @@ static int take_kernel(void *context, const struct pw_row_kernel *kernel)
 {
     struct pass *p = context;
     p->rank->kernels++;
+    pw_points_add_kernel(&p->trace->points, kernel);
     pw_gpudevices_kernel(p->devices, kernel);
     return pw_kernelread_add(p->kernels, kernel);
 }

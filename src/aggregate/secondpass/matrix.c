@@ -134,6 +134,19 @@ static int build_gpu(struct pw_share *share, struct pw_job *job, const struct pw
     return err;
 }
 
+/* Bounds forward and backward by operators. Returns 0 or -ENOMEM. */
+static int apply_points(struct pw_job *job, const struct pw_input *input,
+                        struct pw_ranktrace *trace)
+{
+    struct pw_points_lack lack[2];
+    if (!trace->points.host)
+        return 0; /* its ranges could not be read */
+    int err = pw_points_apply(&trace->points, &job->world, trace->steps, lack);
+    if (!err)
+        pw_points_note(job, input->rank, trace->points.names, lack);
+    return err;
+}
+
 static int build_rank(struct pw_share *share, struct pw_job *job, const struct pw_input *input,
                       const struct pw_share_parts *parts)
 {
@@ -146,6 +159,7 @@ static int build_rank(struct pw_share *share, struct pw_job *job, const struct p
         err = 0;
     }
     err = err ? err : build_gpu(share, job, input, &trace, parts->kernels);
+    err = err ? err : apply_points(job, input, &trace);
     size_t column = (size_t)input->rank - share->first;
     if (!err && column < share->count)
         take_trace(share, &job->world, column, &trace);

@@ -394,6 +394,7 @@ static int read_phases(struct phase_pass *q)
         err = pw_h5_table_read(table, at, n, ranges);
         pw_progress_add(q->input->progress, (int64_t)n);
         for (size_t i = 0; !err && i < n; i++) {
+            pw_points_add_range(&q->out->points, &ranges[i]);
             int phase = pw_input_phase(q->input, ranges[i].name);
             if (phase != PW_PHASE_NONE && ranges[i].end >= ranges[i].start &&
                 pw_is_possible(ranges[i].start) && pw_is_possible(ranges[i].end))
@@ -465,7 +466,9 @@ int pw_ranktrace_build(const struct pw_job *job, const struct pw_input *input,
         add_message_waits(&p, parts->messages, input->rank);
         pw_spans_join(&out->wait);
         fill_steps(&p, input, out);
-        int phases = fill_phases(&p, input, out);
+        const int names = pw_points_init(&out->points, input, parts->points);
+        p.failed |= names == -ENOMEM;
+        int phases = names ? names : fill_phases(&p, input, out);
         int bins = pw_bins_finish(&p.bins, input, &out->wait, out->parts);
         pw_lost_clear_bins(&p.lost, input, &job->world, out->bins);
         p.failed |= p.lost.failed || p.comm.failed || p.exposed.failed || out->wait.failed;
@@ -486,6 +489,7 @@ void pw_ranktrace_fini(struct pw_ranktrace *trace)
     free(trace->recorded);
     free(trace->bins);
     pw_spans_fini(&trace->wait);
+    pw_points_fini(&trace->points);
     for (int phase = 0; phase <= PW_PHASE_OPTIMIZER; phase++)
         pw_spans_fini(&trace->phase_spans[phase]);
 }

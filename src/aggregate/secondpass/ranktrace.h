@@ -7,6 +7,7 @@
 #include "aggregate/match/graphparts.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/operators/optree.h"
+#include "aggregate/secondpass/points.h"
 
 struct pw_ranktrace {
     struct pw_row_c_step_trace *steps;   /* [job->nsteps], -1: the rank did not run the step */
@@ -16,6 +17,7 @@ struct pw_ranktrace {
     struct pw_row_c_part_trace parts[PW_PART_END]; /* parts of the run; -1: not known */
     struct pw_spans wait; /* joined spans in which the rank waited for others */
     struct pw_spans phase_spans[PW_PHASE_OPTIMIZER + 1]; /* of ranks with GPUs only */
+    struct pw_points points;                             /* not applied to `steps` yet */
 };
 
 /* The data of the second pass: it reads the messages, and adds to the other members. */
@@ -24,6 +26,7 @@ struct pw_share_parts {
     const struct pw_messages *messages;
     struct pw_graph_parts *graph;
     struct pw_optree *operators, *kernels;
+    const struct pw_point_names *points;
 };
 
 /* Adds the rank's waits to the instances and its events to the graph, and fills *out, which the
