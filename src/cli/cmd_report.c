@@ -102,6 +102,7 @@ static int write_plain(FILE *out, const struct pw_cluster *cluster,
         .ranks = wanted->options->text[PW_OPT_RANKS],
         .only_steps = wanted->options->text[PW_OPT_STEPS][0] != '\0',
         .most_bytes = (int64_t)pw_option_size(wanted->options, PW_OPT_MAX_SIZE),
+        .has_scopes = strcmp(wanted->options->text[PW_OPT_LANES], "scope") == 0,
     };
     struct pw_timeline_result result;
     int err = pw_timeline_chrome(out, cluster, &options, &result);

@@ -11,74 +11,10 @@
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/sort.h"
-#include "timeline/arrows.h"
+#include "timeline/chromeout.h"
 #include "timeline/jsonout.h"
 
-/* The first track numbers for a rank's steps, NCCL communicators and GPU streams; smaller numbers
- * are the rank's threads. */
-enum { PW_TRACK_STEPS = 1 << 16, PW_TRACK_NCCL = 1 << 17, PW_TRACK_STREAMS = 1 << 20 };
-
-struct pw_chrome {
-    FILE *out;
-    const struct pw_cluster *cluster;
-    const struct pw_row_c_collective **collectives; /* sorted by comm_uid and seq */
-    struct pw_chrome_window window;
-    int has_event;
-    int64_t events, asyncs, launches;
-    uint64_t tracks[64]; /* streams of the current rank that have been named */
-    size_t ntracks;
-    struct pw_row_process before; /* the current rank's previous sample; time 0: none */
-    struct pw_arrows arrows;
-    struct pw_message_ends messages;
-};
-
 enum { MOST_ARROWS = 1 << 23, ROUNDING_NS = 32 };
-
-/* Writes the start of an event: phase, track and time. The caller writes the other members and the
- * closing brace. */
-static void pw_chrome_begin_event(struct pw_chrome *c, const char *phase, int64_t rank,
-                                  int64_t track, int64_t time)
-{
-    fprintf(c->out, "%s\n{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
-            c->has_event ? "," : "", phase, rank, track);
-    pw_json_put_us(c->out, pw_difference(time, c->window.base));
-    c->has_event = 1;
-}
-
-static void pw_chrome_put_name(struct pw_chrome *c, const char *prefix, const char *name)
-{
-    fputs(",\"name\":", c->out);
-    if (!prefix[0]) {
-        pw_json_put_text(c->out, name);
-        return;
-    }
-    char whole[320];
-    snprintf(whole, sizeof(whole), "%s%s", prefix, name);
-    pw_json_put_text(c->out, whole);
-}
-
-static void pw_chrome_put_duration(struct pw_chrome *c, int64_t ns)
-{
-    fputs(",\"dur\":", c->out);
-    pw_json_put_us(c->out, ns > 0 ? ns : 0);
-}
-
-/* Names a process (`what` is process_name) or one of its tracks (thread_name). */
-static void pw_chrome_put_meta(struct pw_chrome *c, const char *what, int64_t rank, int64_t track,
-                               const char *name)
-{
-    fprintf(c->out, "%s\n{\"ph\":\"M\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"name\":\"%s\"",
-            c->has_event ? "," : "", rank, track, what);
-    fputs(",\"args\":{\"name\":", c->out);
-    pw_json_put_text(c->out, name);
-    fputs("}}", c->out);
-    c->has_event = 1;
-}
-
-static int pw_chrome_is_shown(const struct pw_chrome *c, int64_t start, int64_t end)
-{
-    return start != INT64_MIN && end >= start && start < c->window.until && end >= c->window.from;
-}
 
 /* ---- communication ---- */
 
@@ -286,6 +222,8 @@ static void visit_range(void *context, const struct pw_rankview *view, const voi
     pw_json_put_text(c->out, pw_rankview_text(view, r->shapes));
     fprintf(c->out, ",\"alloc_bytes\":%" PRId64 "}}", r->alloc_bytes);
     c->events++;
+    if (c->window.has_scopes && r->kind == PW_KIND_OPERATOR)
+        pw_scopes_add(&c->scopes[PW_SIDE_HOST], start, end, pw_rankview_text(view, r->name));
 }
 
 static void visit_step(void *context, const struct pw_rankview *view, const void *row)
@@ -301,6 +239,8 @@ static void visit_step(void *context, const struct pw_rankview *view, const void
             ",\"name\":\"step %" PRId64 "\",\"cat\":\"step\",\"args\":{\"recorded\":\"%s\"}}",
             s->step, pw_enum_name(PW_F_RECORDED, s->recorded));
     c->events++;
+    for (int side = 0; side < PW_SIDES && c->window.has_scopes; side++)
+        pw_scopes_break(&c->scopes[side], start);
 }
 
 static void visit_gap(void *context, const struct pw_rankview *view, const void *row)
@@ -318,20 +258,6 @@ static void visit_gap(void *context, const struct pw_rankview *view, const void 
             pw_enum_name(PW_F_LOST, g->kind), g->lost, pw_difference(end, start));
 }
 
-/* A counter's value. The name that is shown is `prefix` followed by `name`. */
-struct counter {
-    const char *prefix, *name, *unit;
-    double value;
-};
-
-static void put_counter(struct pw_chrome *c, const struct pw_rankview *view, int64_t time,
-                        struct counter counter)
-{
-    pw_chrome_begin_event(c, "C", view->rank, 0, time);
-    pw_chrome_put_name(c, counter.prefix, counter.name);
-    fprintf(c->out, ",\"args\":{\"%s\":%.6g}}", counter.unit, counter.value);
-}
-
 static void visit_process(void *context, const struct pw_rankview *view, const void *row)
 {
     struct pw_chrome *c = context;
@@ -341,14 +267,15 @@ static void visit_process(void *context, const struct pw_rankview *view, const v
     if (!pw_chrome_is_shown(c, time, time))
         return;
     if (p->rss_bytes >= 0)
-        put_counter(
-            c, view, time,
-            (struct counter){"", "resident memory", "MiB", (double)p->rss_bytes / (1 << 20)});
+        pw_chrome_put_counter(c, view, time,
+                              (struct pw_chrome_counter){"", "resident memory", "MiB",
+                                                         (double)p->rss_bytes / (1 << 20)});
     double elapsed = (double)p->time - (double)before.time;
     double cpu = ((double)p->cpu_user_ns - (double)before.cpu_user_ns) +
                  ((double)p->cpu_sys_ns - (double)before.cpu_sys_ns);
     if (before.time && elapsed > 0 && cpu >= 0)
-        put_counter(c, view, time, (struct counter){"", "CPU use", "cores", cpu / elapsed});
+        pw_chrome_put_counter(c, view, time,
+                              (struct pw_chrome_counter){"", "CPU use", "cores", cpu / elapsed});
 }
 
 static void visit_queue(void *context, const struct pw_rankview *view, const void *row)
@@ -357,9 +284,9 @@ static void visit_queue(void *context, const struct pw_rankview *view, const voi
     const struct pw_row_queue *q = row;
     int64_t time = pw_rankview_time(view, q->time);
     if (pw_chrome_is_shown(c, time, time))
-        put_counter(
-            c, view, time,
-            (struct counter){"queue ", pw_rankview_text(view, q->queue), "size", (double)q->size});
+        pw_chrome_put_counter(c, view, time,
+                              (struct pw_chrome_counter){"queue ", pw_rankview_text(view, q->queue),
+                                                         "size", (double)q->size});
 }
 
 static void visit_memory(void *context, const struct pw_rankview *view, const void *row)
@@ -371,8 +298,9 @@ static void visit_memory(void *context, const struct pw_rankview *view, const vo
     if (m->device >= 0)
         snprintf(device, sizeof(device), "of device %d", m->device);
     if (pw_chrome_is_shown(c, time, time))
-        put_counter(c, view, time,
-                    (struct counter){"allocated memory ", device, "bytes", (double)m->total_bytes});
+        pw_chrome_put_counter(c, view, time,
+                              (struct pw_chrome_counter){"allocated memory ", device, "bytes",
+                                                         (double)m->total_bytes});
 }
 
 static void draw_arrow(void *context, int64_t number, const struct pw_arrow_end *tail,
@@ -386,8 +314,6 @@ static void draw_arrow(void *context, int64_t number, const struct pw_arrow_end 
                 tail->is_collective ? "last to come" : "message", number, i ? ",\"bp\":\"e\"" : "");
     }
 }
-
-static void pw_chrome_gpu(struct pw_chrome *chrome, const struct pw_rankview *view);
 
 void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
 {
@@ -413,6 +339,7 @@ void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
             pw_chrome_put_meta(c, "thread_name", view->rank, PW_TRACK_NCCL + (int64_t)i, name);
     }
     pw_chrome_gpu(c, view);
+    pw_chrome_scopes(c, view->rank);
     pw_message_ends_number(&c->messages, &c->arrows, MOST_ARROWS);
 }
 
@@ -451,150 +378,4 @@ void pw_chrome_end(struct pw_chrome *c, int64_t *events, int64_t *arrows)
     pw_message_ends_fini(&c->messages);
     free(c->collectives);
     free(c);
-}
-
-/* ---- GPU activities ---- */
-
-/* The columns that the tables of kernels, copies and memsets have in common. */
-struct activity {
-    int64_t start, end, launch;
-    int32_t device, thread;
-    uint32_t stream, launched_by;
-    uint64_t correlation;
-};
-
-#define ACTIVITY_OF(row)                                                                      \
-    {                                                                                         \
-        (row)->start, (row)->end, (row)->launch, (row)->device, (row)->thread, (row)->stream, \
-            (row)->launched_by, (row)->correlation                                            \
-    }
-
-static int64_t stream_track(const struct activity *a)
-{
-    return PW_TRACK_STREAMS + ((int64_t)(a->device & 0xff) << 20) + (a->stream & 0xfffff);
-}
-
-/* Names a stream's track when the stream appears first. Names at most 64 streams of a rank. */
-static void name_track(struct pw_chrome *c, const struct pw_rankview *view,
-                       const struct activity *a)
-{
-    char name[64];
-    uint64_t track = (uint64_t)stream_track(a);
-    for (size_t i = 0; i < c->ntracks; i++)
-        if (c->tracks[i] == track)
-            return;
-    if (c->ntracks == sizeof(c->tracks) / sizeof(c->tracks[0]))
-        return;
-    c->tracks[c->ntracks++] = track;
-    snprintf(name, sizeof(name), "GPU %d stream %" PRIu32, (int)a->device, a->stream);
-    pw_chrome_put_meta(c, "thread_name", view->rank, (int64_t)track, name);
-}
-
-/* Draws an arrow from the launching call to the activity, when that call's time and thread are
- * known. */
-static void put_launch(struct pw_chrome *c, const struct pw_rankview *view,
-                       const struct activity *a, int64_t start)
-{
-    int64_t launch = a->launch < 0 ? INT64_MIN : pw_rankview_time(view, a->launch);
-    if (a->thread < 0 || !pw_chrome_is_shown(c, launch, launch))
-        return;
-    for (int i = 0; i < 2; i++) {
-        pw_chrome_begin_event(c, i ? "f" : "s", view->rank, i ? stream_track(a) : a->thread,
-                              i ? start : launch);
-        fprintf(c->out,
-                ",\"name\":\"launch\",\"cat\":\"launch\",\"id\":\"%" PRId64 ".%" PRId64 "\"%s}",
-                view->rank, c->launches, i ? ",\"bp\":\"e\"" : "");
-    }
-    c->launches++;
-}
-
-/* A slice's category and name. The name that is shown is `prefix` followed by `name`. */
-struct label {
-    const char *category, *prefix, *name;
-};
-
-/* Writes a slice and its first arguments; the caller adds more and writes the closing braces.
- * Returns 0, and writes nothing, when the slice is outside the window. */
-static int begin_slice(struct pw_chrome *c, const struct pw_rankview *view,
-                       const struct activity *a, const struct label *label)
-{
-    int64_t start = pw_rankview_time(view, a->start), end = pw_rankview_time(view, a->end);
-    if (!pw_chrome_is_shown(c, start, end))
-        return 0;
-    name_track(c, view, a);
-    put_launch(c, view, a, start);
-    pw_chrome_begin_event(c, "X", view->rank, stream_track(a), start);
-    pw_chrome_put_duration(c, pw_difference(end, start));
-    pw_chrome_put_name(c, label->prefix, label->name);
-    fprintf(c->out, ",\"cat\":\"%s\",\"args\":{\"correlation\":%" PRIu64 ",\"launched by\":",
-            label->category, a->correlation);
-    pw_json_put_text(c->out, pw_rankview_text(view, a->launched_by));
-    c->events++;
-    return 1;
-}
-
-static void visit_kernel(void *context, const struct pw_rankview *view, const void *row)
-{
-    struct pw_chrome *c = context;
-    const struct pw_row_kernel *k = row;
-    const struct activity a = ACTIVITY_OF(k);
-    const struct label label = {"kernel", "", pw_rankview_text(view, k->name)};
-    if (begin_slice(c, view, &a, &label))
-        fprintf(c->out, ",\"grid\":\"%d,%d,%d\",\"block\":\"%d,%d,%d\"}}", k->grid_x, k->grid_y,
-                k->grid_z, k->block_x, k->block_y, k->block_z);
-}
-
-static void visit_copy(void *context, const struct pw_rankview *view, const void *row)
-{
-    struct pw_chrome *c = context;
-    const struct pw_row_memcpy *m = row;
-    const struct activity a = ACTIVITY_OF(m);
-    const struct label label = {"memcpy", "copy ", pw_enum_name(PW_F_COPY, m->kind)};
-    if (begin_slice(c, view, &a, &label))
-        fprintf(c->out, ",\"bytes\":%" PRId64 "}}", m->bytes);
-}
-
-static void visit_memset(void *context, const struct pw_rankview *view, const void *row)
-{
-    struct pw_chrome *c = context;
-    const struct pw_row_memset *m = row;
-    const struct activity a = ACTIVITY_OF(m);
-    const struct label label = {"memset", "", "memset"};
-    if (begin_slice(c, view, &a, &label))
-        fprintf(c->out, ",\"bytes\":%" PRId64 "}}", m->bytes);
-}
-
-static void visit_sample(void *context, const struct pw_rankview *view, const void *row)
-{
-    struct pw_chrome *c = context;
-    const struct pw_row_gpu *g = row;
-    int64_t time = pw_rankview_time(view, g->time);
-    char device[32];
-    snprintf(device, sizeof(device), "GPU %d ", (int)g->device);
-    if (!pw_chrome_is_shown(c, time, time))
-        return;
-    if (g->sm_clock_mhz >= 0)
-        put_counter(c, view, time, (struct counter){device, "SM clock", "MHz", g->sm_clock_mhz});
-    if (g->power_mw >= 0)
-        put_counter(c, view, time,
-                    (struct counter){device, "power", "W", (double)g->power_mw / 1000});
-    if (g->temperature_c >= 0)
-        put_counter(c, view, time, (struct counter){device, "temperature", "C", g->temperature_c});
-    if (g->busy_percent >= 0)
-        put_counter(c, view, time, (struct counter){device, "use", "%", g->busy_percent});
-}
-
-/* Writes a rank's GPU activities: a track for each stream, arrows from launches, and counters. */
-static void pw_chrome_gpu(struct pw_chrome *c, const struct pw_rankview *view)
-{
-    static const struct {
-        int table;
-        pw_row_visitor *visit;
-    } tables[] = {{PW_TABLE_kernel, visit_kernel},
-                  {PW_TABLE_memcpy, visit_copy},
-                  {PW_TABLE_memset, visit_memset},
-                  {PW_TABLE_gpu, visit_sample}};
-    c->ntracks = 0;
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-        pw_rankview_read(view, tables[i].table, tables[i].visit, c);
 }

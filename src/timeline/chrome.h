@@ -16,6 +16,7 @@ struct pw_chrome;
  * is the time that the trace calls 0. */
 struct pw_chrome_window {
     int64_t from, until, base;
+    int has_scopes; /* 1: also lanes for the levels of scopes */
 };
 
 /* Begins the output. Returns 0 or -ENOMEM. No function here reports write errors: the caller asks

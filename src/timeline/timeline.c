@@ -63,6 +63,7 @@ struct span {
     int64_t first, last, bytes; /* of the rows between `from` and `until` */
     int64_t bins[BINS + 1];     /* bytes by the rows' start, filled once first and last are known */
     int is_known;
+    int64_t range_bytes; /* of output for a range */
 };
 
 static double length(const struct span *span)
@@ -96,7 +97,8 @@ static void note_comm(void *context, const struct pw_rankview *view, const void 
 static void note_range(void *context, const struct pw_rankview *view, const void *row)
 {
     const struct pw_row_range *range = row;
-    note(context, view, range->start, range->end, RANGE_BYTES);
+    const struct span *span = context;
+    note(context, view, range->start, range->end, span->range_bytes);
 }
 
 static void note_step(void *context, const struct pw_rankview *view, const void *row)
@@ -197,7 +199,8 @@ static int write_span(FILE *out, const struct source *source, struct span *span,
         result->share = cut(span, most_bytes);
     }
     const struct pw_chrome_window window = {span->from, span->until,
-                                            span->first == INT64_MAX ? 0 : span->first};
+                                            span->first == INT64_MAX ? 0 : span->first,
+                                            source->options->has_scopes};
     result->base_ns = window.base;
     if (!err)
         err = pw_chrome_begin(out, source->cluster, &window, &chrome);
@@ -213,6 +216,7 @@ int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
 {
     struct span span = {
         .from = INT64_MIN, .until = INT64_MAX, .first = INT64_MAX, .last = INT64_MIN};
+    span.range_bytes = options->has_scopes ? 2 * RANGE_BYTES : RANGE_BYTES;
     struct pw_clockmaps maps;
     *result = (struct pw_timeline_result){.share = 1};
     if (options->only_steps) {

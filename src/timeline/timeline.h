@@ -17,6 +17,7 @@ struct pw_timeline_options {
     int only_steps; /* show only the time from the first to the last step in the cluster's table */
     int64_t from, until; /* if until > from: show only this time, ns of the cluster clock */
     int64_t most_bytes;  /* approximate limit of the output's size; 0: none */
+    int has_scopes;      /* 1: also lanes for the levels of operators' scopes */
 };
 
 /* What pw_timeline_chrome wrote, for the command's messages. */

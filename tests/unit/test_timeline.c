@@ -4,6 +4,7 @@
 
 #include "timeline/arrows.h"
 #include "timeline/jsonout.h"
+#include "timeline/scopes.h"
 #include "timeline/timeline.h"
 #include "unit.h"
 
@@ -156,12 +157,111 @@ static void test_messages(void **state)
     pw_arrows_fini(&arrows);
 }
 
+/* ---- lanes by scope ---- */
+
+struct slices {
+    int n, level[16];
+    char name[16][16];
+    int64_t start[16], end[16];
+};
+
+static void keep_slice(void *context, const struct pw_scope_slice *slice)
+{
+    struct slices *s = context;
+    assert_true(s->n < 16);
+    s->level[s->n] = slice->level;
+    snprintf(s->name[s->n], sizeof(s->name[0]), "%.*s", (int)slice->length, slice->name);
+    s->start[s->n] = slice->start;
+    s->end[s->n++] = slice->end;
+}
+
+static void assert_slice(const struct slices *s, int level, const char *name, int64_t start,
+                         int64_t end)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->level[i] == level && strcmp(s->name[i], name) == 0 && s->start[i] == start &&
+            s->end[i] == end)
+            return;
+    fail_msg("no slice %s of level %d from %d to %d", name, level, (int)start, (int)end);
+}
+
+static void test_operators_below_one_scope_are_one_slice(void **state)
+{
+    struct pw_scopes scopes = {0};
+    struct slices s = {0};
+    (void)state;
+    pw_scopes_add(&scopes, 30, 40, "Default/net/conv2/Conv2D-op2");
+    pw_scopes_add(&scopes, 10, 20, "Default/net/conv1/Conv2D-op1");
+    pw_scopes_add(&scopes, 22, 28, "Default/net/conv1/ReLU-op1");
+    pw_scopes_add(&scopes, 45, 60, "Gradients/Default/net/conv2/Conv2DBackpropInput-op3");
+    pw_scopes_add(&scopes, 5, 95, "MatMul-op1"); /* has no scope */
+    assert_int_equal(pw_scopes_draw(&scopes, keep_slice, &s), 5);
+    assert_slice(&s, 0, "Default", 10, 40);
+    assert_slice(&s, 1, "net", 10, 40);
+    assert_slice(&s, 2, "conv1", 10, 28);
+    assert_slice(&s, 2, "conv2", 30, 40);
+    assert_slice(&s, 3, "Conv2D-op1", 10, 20);
+    assert_slice(&s, 0, "Gradients", 45, 60);
+    assert_slice(&s, 3, "conv2", 45, 60);
+    assert_int_equal(s.n, 12);
+    pw_scopes_fini(&scopes);
+}
+
+/* Steps, an operator that runs again, and operators that run at the same time. */
+static void test_slices_end_where_the_next_begins(void **state)
+{
+    struct pw_scopes scopes = {0};
+    struct slices s = {0};
+    (void)state;
+    pw_scopes_break(&scopes, 100);
+    pw_scopes_break(&scopes, 0);
+    pw_scopes_add(&scopes, 10, 20, "a/x");
+    pw_scopes_add(&scopes, 20, 30, "a/x");
+    pw_scopes_add(&scopes, 25, 50, "b/x");
+    pw_scopes_add(&scopes, 40, 45, "c/x");
+    pw_scopes_add(&scopes, 90, 120, "c/x");
+    pw_scopes_add(&scopes, 110, 115, "c/x");
+    assert_int_equal(pw_scopes_draw(&scopes, keep_slice, &s), 2);
+    assert_slice(&s, 0, "a", 10, 25);
+    assert_slice(&s, 1, "x", 10, 20);
+    assert_slice(&s, 1, "x", 20, 25);
+    assert_slice(&s, 0, "b", 25, 40);
+    assert_slice(&s, 0, "c", 40, 100);
+    assert_slice(&s, 1, "x", 90, 100);
+    assert_slice(&s, 0, "c", 110, 115);
+    pw_scopes_fini(&scopes);
+}
+
+/* PyTorch's modules are operators themselves, which enclose those inside. */
+static void test_modules_are_scopes(void **state)
+{
+    struct pw_scopes scopes = {0};
+    struct slices s = {0};
+    (void)state;
+    pw_scopes_add(&scopes, 12, 20, "layer1.0.conv1");
+    pw_scopes_add(&scopes, 10, 30, "layer1.0");
+    pw_scopes_add(&scopes, 13, 14, "aten::add.out");
+    pw_scopes_add(&scopes, 40, 50, "layer1.1");
+    assert_int_equal(pw_scopes_draw(&scopes, keep_slice, &s), 3);
+    assert_slice(&s, 0, "layer1", 10, 50);
+    assert_slice(&s, 1, "0", 10, 30);
+    assert_slice(&s, 2, "conv1", 12, 20);
+    assert_slice(&s, 1, "1", 40, 50);
+    assert_int_equal(s.n, 4);
+    pw_scopes_fini(&scopes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_times),
-        cmocka_unit_test(test_ranks),    cmocka_unit_test(test_arrows_join_pairs_forward_in_time),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_arrows_join_pairs_forward_in_time),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_operators_below_one_scope_are_one_slice),
+        cmocka_unit_test(test_slices_end_where_the_next_begins),
+        cmocka_unit_test(test_modules_are_scopes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

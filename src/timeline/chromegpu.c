@@ -1,0 +1,159 @@
+/* Writes the tracks of a rank's GPUs; see chromeout.h. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/limits.h"
+#include "timeline/chromeout.h"
+#include "timeline/jsonout.h"
+
+/* The columns that the tables of kernels, copies and memsets have in common. */
+struct activity {
+    int64_t start, end, launch;
+    int32_t device, thread;
+    uint32_t stream, launched_by;
+    uint64_t correlation;
+};
+
+#define ACTIVITY_OF(row)                                                                      \
+    {                                                                                         \
+        (row)->start, (row)->end, (row)->launch, (row)->device, (row)->thread, (row)->stream, \
+            (row)->launched_by, (row)->correlation                                            \
+    }
+
+static int64_t stream_track(const struct activity *a)
+{
+    return PW_TRACK_STREAMS + ((int64_t)(a->device & 0xff) << 20) + (a->stream & 0xfffff);
+}
+
+/* Names a stream's track when the stream appears first. Names at most 64 streams of a rank. */
+static void name_track(struct pw_chrome *c, const struct pw_rankview *view,
+                       const struct activity *a)
+{
+    char name[64];
+    uint64_t track = (uint64_t)stream_track(a);
+    for (size_t i = 0; i < c->ntracks; i++)
+        if (c->tracks[i] == track)
+            return;
+    if (c->ntracks == sizeof(c->tracks) / sizeof(c->tracks[0]))
+        return;
+    c->tracks[c->ntracks++] = track;
+    snprintf(name, sizeof(name), "GPU %d stream %" PRIu32, (int)a->device, a->stream);
+    pw_chrome_put_meta(c, "thread_name", view->rank, (int64_t)track, name);
+}
+
+/* Draws an arrow from the launching call to the activity, when that call's time and thread are
+ * known. */
+static void put_launch(struct pw_chrome *c, const struct pw_rankview *view,
+                       const struct activity *a, int64_t start)
+{
+    int64_t launch = a->launch < 0 ? INT64_MIN : pw_rankview_time(view, a->launch);
+    if (a->thread < 0 || !pw_chrome_is_shown(c, launch, launch))
+        return;
+    for (int i = 0; i < 2; i++) {
+        pw_chrome_begin_event(c, i ? "f" : "s", view->rank, i ? stream_track(a) : a->thread,
+                              i ? start : launch);
+        fprintf(c->out,
+                ",\"name\":\"launch\",\"cat\":\"launch\",\"id\":\"%" PRId64 ".%" PRId64 "\"%s}",
+                view->rank, c->launches, i ? ",\"bp\":\"e\"" : "");
+    }
+    c->launches++;
+}
+
+/* A slice's category and name. The name that is shown is `prefix` followed by `name`. */
+struct label {
+    const char *category, *prefix, *name;
+};
+
+/* Writes a slice and its first arguments; the caller adds more and writes the closing braces.
+ * Returns 0, and writes nothing, when the slice is outside the window. */
+static int begin_slice(struct pw_chrome *c, const struct pw_rankview *view,
+                       const struct activity *a, const struct label *label)
+{
+    int64_t start = pw_rankview_time(view, a->start), end = pw_rankview_time(view, a->end);
+    if (!pw_chrome_is_shown(c, start, end))
+        return 0;
+    name_track(c, view, a);
+    put_launch(c, view, a, start);
+    pw_chrome_begin_event(c, "X", view->rank, stream_track(a), start);
+    pw_chrome_put_duration(c, pw_difference(end, start));
+    pw_chrome_put_name(c, label->prefix, label->name);
+    fprintf(c->out, ",\"cat\":\"%s\",\"args\":{\"correlation\":%" PRIu64 ",\"launched by\":",
+            label->category, a->correlation);
+    pw_json_put_text(c->out, pw_rankview_text(view, a->launched_by));
+    c->events++;
+    return 1;
+}
+
+static void visit_kernel(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_kernel *k = row;
+    const struct activity a = ACTIVITY_OF(k);
+    const struct label label = {"kernel", "", pw_rankview_text(view, k->name)};
+    if (!begin_slice(c, view, &a, &label))
+        return;
+    if (c->window.has_scopes)
+        pw_scopes_add(&c->scopes[PW_SIDE_DEVICE], pw_rankview_time(view, k->start),
+                      pw_rankview_time(view, k->end), label.name);
+    fprintf(c->out, ",\"grid\":\"%d,%d,%d\",\"block\":\"%d,%d,%d\"}}", k->grid_x, k->grid_y,
+            k->grid_z, k->block_x, k->block_y, k->block_z);
+}
+
+static void visit_copy(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_memcpy *m = row;
+    const struct activity a = ACTIVITY_OF(m);
+    const struct label label = {"memcpy", "copy ", pw_enum_name(PW_F_COPY, m->kind)};
+    if (begin_slice(c, view, &a, &label))
+        fprintf(c->out, ",\"bytes\":%" PRId64 "}}", m->bytes);
+}
+
+static void visit_memset(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_memset *m = row;
+    const struct activity a = ACTIVITY_OF(m);
+    const struct label label = {"memset", "", "memset"};
+    if (begin_slice(c, view, &a, &label))
+        fprintf(c->out, ",\"bytes\":%" PRId64 "}}", m->bytes);
+}
+
+static void visit_sample(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_gpu *g = row;
+    int64_t time = pw_rankview_time(view, g->time);
+    char device[32];
+    snprintf(device, sizeof(device), "GPU %d ", (int)g->device);
+    if (!pw_chrome_is_shown(c, time, time))
+        return;
+    if (g->sm_clock_mhz >= 0)
+        pw_chrome_put_counter(
+            c, view, time, (struct pw_chrome_counter){device, "SM clock", "MHz", g->sm_clock_mhz});
+    if (g->power_mw >= 0)
+        pw_chrome_put_counter(
+            c, view, time,
+            (struct pw_chrome_counter){device, "power", "W", (double)g->power_mw / 1000});
+    if (g->temperature_c >= 0)
+        pw_chrome_put_counter(
+            c, view, time,
+            (struct pw_chrome_counter){device, "temperature", "C", g->temperature_c});
+    if (g->busy_percent >= 0)
+        pw_chrome_put_counter(c, view, time,
+                              (struct pw_chrome_counter){device, "use", "%", g->busy_percent});
+}
+
+void pw_chrome_gpu(struct pw_chrome *c, const struct pw_rankview *view)
+{
+    static const struct {
+        int table;
+        pw_row_visitor *visit;
+    } tables[] = {{PW_TABLE_kernel, visit_kernel},
+                  {PW_TABLE_memcpy, visit_copy},
+                  {PW_TABLE_memset, visit_memset},
+                  {PW_TABLE_gpu, visit_sample}};
+    c->ntracks = 0;
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        pw_rankview_read(view, tables[i].table, tables[i].visit, c);
+}
