@@ -18,6 +18,7 @@ extern const struct pw_collector pw_collector_sys;         /* samples of /proc/P
 extern const struct pw_collector
     pw_collector_workers;                           /* samples of the processes that it started */
 extern const struct pw_collector pw_collector_host; /* samples of the machine and the cgroup */
-extern const struct pw_collector pw_collector_null; /* the worked example */
+extern const struct pw_collector pw_collector_network; /* samples of its network cards */
+extern const struct pw_collector pw_collector_null;    /* the worked example */
 
 #endif

@@ -46,6 +46,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->queue_series);
     free(cluster->utilisation);
     free(cluster->utilisation_series);
+    free(cluster->netcards);
     free(cluster->gpu_series);
     free(cluster->memory);
     free(cluster->hccl_ranks);

@@ -100,6 +100,8 @@ struct pw_cluster {
     size_t nutilisation;
     struct pw_row_c_utilisation_series *utilisation_series;
     size_t nutilisation_series;
+    struct pw_row_c_netcard *netcards; /* by host, then card */
+    size_t nnetcards;
     struct pw_row_c_gpu_series *gpu_series; /* by rank, device and time */
     size_t ngpu_series;
     struct pw_row_c_memory *memory;

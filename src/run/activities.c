@@ -12,7 +12,7 @@
 
 const struct pw_collector *pw_cli_collectors(void)
 {
-    static struct pw_collector table[12]; /* the last row is empty */
+    static struct pw_collector table[13]; /* the last row is empty */
     table[0] = pw_collector_mpi;
     table[1] = pw_collector_annotations;
     table[2] = pw_collector_nvtx; /* after annotations, whose steps have priority */
@@ -24,6 +24,7 @@ const struct pw_collector *pw_cli_collectors(void)
     table[8] = pw_collector_mindspore;
     table[9] = pw_collector_null;
     table[10] = pw_collector_workers;
+    table[11] = pw_collector_network;
     return table;
 }
 

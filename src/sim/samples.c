@@ -97,6 +97,21 @@ static void append_cpus(const struct pw_sim_samples *os, int64_t time)
     pw_rankfile_append(os->file, PW_TABLE_cpus, &row);
 }
 
+/* The host's card receives a byte each us, and sends half of them. */
+static void append_netcard(const struct pw_sim_samples *os, int64_t time)
+{
+    const int64_t bytes = (os->at - PW_SIM_START_NS) / 1000;
+    struct pw_row_netcard row = {
+        .time = time,
+        .card = "eth0",
+        .recv_bytes = BASE_IO_BYTES + bytes,
+        .sent_bytes = BASE_IO_BYTES + bytes / 2,
+        .recv_packets = bytes / 1000,
+        .sent_packets = bytes / 2000,
+    };
+    pw_rankfile_append(os->file, PW_TABLE_netcard, &row);
+}
+
 static void count(struct pw_sim_samples *os, enum pw_sim_state state, int64_t until)
 {
     int64_t ns = until - os->at;
@@ -129,6 +144,7 @@ static void move(struct pw_sim_samples *os, enum pw_sim_state state, int64_t unt
         append_process(os, state, time);
         append_host(os, time);
         append_cpus(os, time);
+        append_netcard(os, time);
         os->samples++;
         os->next = PW_SIM_START_NS + os->samples * SAMPLE_NS + jitter(os, LATE_NS, 2);
     }

@@ -43,6 +43,19 @@ def pages_say_when_nothing_was_sampled():
 
 
 @h.case
+def network_cards_of_hosts():
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of(b.run("late8"), "page"), "resources")
+        rows = b.rows(browser, "Network cards")
+        h.equal(sorted(row[:3] for row in rows), [["node0000", "eth0", "0"], ["node0001", "eth0", "4"]], "cards")
+        charts = browser.execute_script(
+            "return [...document.querySelectorAll('#page-resources h3')].map((one) => one.textContent)")
+        for what in ("Received", "Sent"):
+            h.check(f"{what} a second by the host's network cards" in charts, charts)
+        b.check_quiet(browser, "resources")
+
+
+@h.case
 def resources_of_a_real_run():
     h.run(h.mpirun(2, *h.profwrap("--quiet", "-o", "out"), sys.executable, "-c",
                    "import time; end = time.time() + 1.5\nwhile time.time() < end: sum(range(9999))"))

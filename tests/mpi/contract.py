@@ -52,6 +52,7 @@ RANK_DATASETS_AT_TIMES = {
         "time processes cpu_user_ns cpu_sys_ns rss_bytes read_bytes write_bytes io_wait_ns",
     "samples/host": "time busy_ns idle_ns steal_ns throttled_ns",
     "samples/cpus": "time busy_ns cpu_set allowed lowest highest",
+    "samples/netcard": "time card recv_bytes sent_bytes recv_packets sent_packets errors drops",
     "samples/queue": "time queue thread size capacity",
     "samples/memory": "time device thread delta_bytes total_bytes pool_bytes",
     "samples/work": "time thread amount",
@@ -178,7 +179,10 @@ CLUSTER_DATASETS = {
         "workers_max workers_cpu_share workers_read_bytes workers_write_bytes workers_io_share",
     "utilisation_series":
         "rank time cpu_share runq_share involuntary_cs_per_s rss_bytes faults_per_s io_bytes_per_s "
-        "host_busy_share",
+        "host_busy_share net_recv_bytes_per_s net_sent_bytes_per_s",
+    "network_cards":
+        "rank hostname card span_ns recv_bytes sent_bytes recv_packets sent_packets errors drops "
+        "recv_bytes_per_s sent_bytes_per_s",
     "gpu_series":
         "rank device time samples sm_clock_mhz slowed_share power_w temperature_c busy_share "
         "memory_used_bytes sm_active tensor_active dram_active",

@@ -1048,6 +1048,28 @@ def a_host_that_stood_still_is_named_as_a_host():
 
 
 @case
+def network_cards_are_those_of_the_hosts():
+    """The card of each host receives a byte each us and sends half of them; one rank's samples count."""
+    run = os.path.join(where, "run")
+    sim(run, "-r", "6", "-s", "100", "--ranks-per-host", "2", "--os-samples", "--step-us", "10000")
+    merged_alike(run, counts=(1, 3))
+    used = report(run)["utilisation"]
+    cards = used["network_cards"]
+    assert [(row["hostname"], row["rank"], row["card"]) for row in cards] == [
+        (f"node{host:04}", 2 * host, "eth0") for host in range(3)], cards
+    for row in cards:
+        assert row["span_ns"] > 5e8 and abs(row["recv_bytes"] / (row["span_ns"] / 1000) - 1) < 0.05, row
+        assert abs(row["recv_bytes_per_s"] / 1e6 - 1) < 0.05, row
+        assert abs(row["sent_bytes"] / row["recv_bytes"] - 0.5) < 0.01, row
+        assert (row["errors"], row["drops"]) == (0, 0), row
+    rates = [row["net_recv_bytes_per_s"] for row in used["series"]]
+    assert rates and all(abs(rate / 1e6 - 1) < 0.1 for rate in rates), rates
+    text = subprocess.run([profwrap, "report", "--section", "utilisation", run], text=True,
+                          stdout=subprocess.PIPE, check=True).stdout
+    assert re.search(r"node0001 +eth0 ", text), text
+
+
+@case
 def what_a_host_lost_inside_calls_has_no_gain():
     """The replay sees this loss as a transfer, which takes as long without the host."""
     run = os.path.join(where, "run")

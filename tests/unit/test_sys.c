@@ -27,10 +27,11 @@ static void put(void **state, const char *name, const char *text)
     unit_write(unit_path(path, state, name), text, size, 0600);
 }
 
-/* Two samples by `collector` under the directory as root, and a third after `change`; the rows of
- * `table`. */
-static void *sample_changing(void **state, const struct pw_collector *collector,
-                             enum pw_table_id table, void (*change)(void **state))
+/* Two samples by `collector` under the directory as root, and a third after `change`, `apart` ns
+ * from one to the next; the rows of `table`. */
+static void *sample_apart(void **state, const struct pw_collector *collector,
+                          enum pw_table_id table, void (*change)(void **state), int64_t apart,
+                          size_t *count)
 {
     const struct pw_identity id = {.size = 1, .job = "job", .hostname = "host"};
     const struct pw_rankfile_end end = {.complete = 1, .pid = 1};
@@ -41,11 +42,11 @@ static void *sample_changing(void **state, const struct pw_collector *collector,
     assert_int_equal(pw_rankfile_create(*state, &id, "prog", 1, &file), 0);
     void *collected = collector->create(file);
     assert_non_null(collected);
-    collector->sample(collected, PID, 1000);
-    collector->sample(collected, PID, 2000);
+    collector->sample(collected, PID, apart);
+    collector->sample(collected, PID, 2 * apart);
     if (change) {
         change(state);
-        collector->sample(collected, PID, 3000);
+        collector->sample(collected, PID, 3 * apart);
     }
     collector->destroy(collected);
     assert_int_equal(pw_rankfile_close(file, &end), 0);
@@ -53,11 +54,18 @@ static void *sample_changing(void **state, const struct pw_collector *collector,
 
     hid_t read;
     void *rows;
-    size_t count;
     assert_int_equal(pw_h5_open(unit_path(path, state, "rank-00000.h5"), &read), 0);
-    assert_int_equal(pw_h5_read_all(read, table, &rows, &count), 0);
-    assert_int_equal(count, change ? 3 : 2);
+    assert_int_equal(pw_h5_read_all(read, table, &rows, count), 0);
     H5Fclose(read);
+    return rows;
+}
+
+static void *sample_changing(void **state, const struct pw_collector *collector,
+                             enum pw_table_id table, void (*change)(void **state))
+{
+    size_t count;
+    void *rows = sample_apart(state, collector, table, change, 1000, &count);
+    assert_int_equal(count, change ? 3 : 2);
     return rows;
 }
 
@@ -297,6 +305,106 @@ static void test_busy_cpu(void **state)
     free(rows);
 }
 
+/* ---- network cards ---- */
+
+static const char *const network[] = {"proc",
+                                      "proc/77",
+                                      "proc/77/net",
+                                      "sys",
+                                      "sys/class",
+                                      "sys/class/net",
+                                      "sys/class/net/eth0",
+                                      "sys/class/net/eth0/device",
+                                      "sys/class/infiniband",
+                                      "sys/class/infiniband/mlx5_0",
+                                      "sys/class/infiniband/mlx5_0/ports",
+                                      "sys/class/infiniband/mlx5_0/ports/1",
+                                      "sys/class/infiniband/mlx5_0/ports/1/counters",
+                                      NULL};
+
+#define PORT "sys/class/infiniband/mlx5_0/ports/1/counters/"
+
+static const char dev_titles[] =
+    "Inter-|   Receive                            |  Transmit\n"
+    " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop "
+    "fifo colls carrier compressed\n";
+
+static void put_dev(void **state, const char *lines)
+{
+    char text[1024];
+    snprintf(text, sizeof(text), "%s%s", dev_titles, lines);
+    put(state, "proc/77/net/dev", text);
+}
+
+static void move_data(void **state)
+{
+    put_dev(state, "    lo: 9999 9 0 0 0 0 0 0 9999 9 0 0 0 0 0 0\n"
+                   "  eth0: 1500 12 1 2 0 0 0 0 700 8 3 4 0 0 0 0\n"
+                   "   br0: 1500 12 0 0 0 0 0 0 700 8 0 0 0 0 0 0\n");
+    put(state, PORT "port_xmit_data", "260\n");
+}
+
+static void assert_card(const struct pw_row_netcard *row, const char *card, int64_t received,
+                        int64_t sent)
+{
+    assert_string_equal(row->card, card);
+    assert_int_equal(row->recv_bytes, received);
+    assert_int_equal(row->sent_bytes, sent);
+}
+
+/* Neither loopback nor a bridge; the second sample is as the first, and has no rows. */
+static void test_network_cards(void **state)
+{
+    size_t n;
+    make_dirs(state, network);
+    put_dev(state, "    lo: 100 1 0 0 0 0 0 0 100 1 0 0 0 0 0 0\n"
+                   "  eth0: 1000 10 1 2 0 0 0 0 500 5 0 0 0 0 0 0\n"
+                   "   br0: 1000 10 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n");
+    put(state, PORT "port_rcv_data", "100\n"); /* words of 4 bytes */
+    put(state, PORT "port_xmit_data", "50\n");
+    put(state, PORT "port_rcv_packets", "7\n");
+    struct pw_row_netcard *rows =
+        sample_apart(state, &pw_collector_network, PW_TABLE_netcard, move_data, 1000000000, &n);
+    assert_int_equal(n, 4);
+    assert_card(&rows[0], "eth0", 1000, 500);
+    assert_card(&rows[1], "mlx5_0/1", 400, 200);
+    assert_int_equal(rows[1].recv_packets, 7);
+    assert_int_equal(rows[1].sent_packets, -1); /* there is no such file */
+    assert_card(&rows[2], "eth0", 1500, 700);
+    assert_int_equal(rows[2].time, 3000000000);
+    assert_int_equal(rows[2].recv_packets, 12);
+    assert_int_equal(rows[2].sent_packets, 8);
+    assert_int_equal(rows[2].errors, 4);
+    assert_int_equal(rows[2].drops, 6);
+    assert_card(&rows[3], "mlx5_0/1", 400, 1040);
+    free(rows);
+}
+
+static void move_more(void **state)
+{
+    put_dev(state, "  veth1: 20 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n broken\n  x: 1 2\n");
+    put(state, PORT "port_xmit_data", "260\n");
+}
+
+/* A container's cards have no device; ports are read once a second. */
+static void test_cards_without_devices_and_slow_ports(void **state)
+{
+    size_t n;
+    char path[UNIT_PATH];
+    make_dirs(state, network);
+    rmdir(unit_path(path, state, "sys/class/net/eth0/device"));
+    put_dev(state, "  veth1: 10 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+    put(state, PORT "port_rcv_data", "100\n");
+    put(state, PORT "port_xmit_data", "50\n");
+    struct pw_row_netcard *rows =
+        sample_apart(state, &pw_collector_network, PW_TABLE_netcard, move_more, 1000, &n);
+    assert_int_equal(n, 3);
+    assert_card(&rows[0], "veth1", 10, 0);
+    assert_card(&rows[1], "mlx5_0/1", 400, 200);
+    assert_card(&rows[2], "veth1", 20, 0);
+    free(rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +416,8 @@ int main(void)
         UNIT_IN_DIR(test_cpus),
         UNIT_IN_DIR(test_busy_cpu),
         UNIT_IN_DIR(test_process),
+        UNIT_IN_DIR(test_network_cards),
+        UNIT_IN_DIR(test_cards_without_devices_and_slow_ports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

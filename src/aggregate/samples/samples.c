@@ -251,6 +251,7 @@ int pw_samples_make(struct pw_samples *s, struct pw_job *job)
     gather(&job->procs, &memory, &s->usages.nmemory, sizeof(*s->usages.memory));
     s->usages.rows = rows;
     s->usages.memory = memory;
+    pw_netcards_arrange(&s->usages.cards, &job->procs);
     pw_hccl_arrange(&s->hccl, &job->procs);
     return 0;
 }
@@ -275,6 +276,8 @@ void pw_samples_write(struct pw_clusterfile *file, const struct pw_procs *procs,
     pw_clusterfile_write_root(file, PW_TABLE_c_utilisation, writes ? s->usages.n : 0,
                               s->usages.rows);
     write_series(file, procs, PW_TABLE_c_utilisation_series, s->usages.nseries, s->usages.series);
+    pw_clusterfile_write_root(file, PW_TABLE_c_netcard, writes ? s->usages.cards.n : 0,
+                              s->usages.cards.rows);
     write_series(file, procs, PW_TABLE_c_gpu_series, s->gpus.n, s->gpus.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_memory, writes ? s->usages.nmemory : 0,
                               s->usages.memory);

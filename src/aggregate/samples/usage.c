@@ -86,6 +86,7 @@ enum { LEAST_SAMPLES = 3 };
 struct moment {
     struct pw_row_process process;
     struct pw_row_host host;
+    struct pw_netcard_sums net;
 };
 
 /* The first and the last sample of a part of the run. */
@@ -100,6 +101,7 @@ struct pass {
     /* samples of the host: the last before the process's sample, and the next */
     struct pw_row_host now, coming;
     int has_coming;
+    struct pw_netcard_reading net;
     int64_t begin, end; /* local times of the measured steps */
     struct stretch whole, measured;
     int64_t rss_max;
@@ -180,6 +182,8 @@ static void draw(struct pass *p, const struct moment *to)
         .faults_per_s = per_second(faults, span),
         .io_bytes_per_s = per_second(io, span),
         .host_busy_share = host_share(from, to, GROWN(from, to, host, busy_ns)),
+        .net_recv_bytes_per_s = per_second(GROWN(from, to, net, recv_bytes), span),
+        .net_sent_bytes_per_s = per_second(GROWN(from, to, net, sent_bytes), span),
     };
     p->drawn = *to;
 }
@@ -194,7 +198,7 @@ static void extend(struct stretch *s, const struct moment *m)
 static void take(struct pass *p, const struct pw_row_process *row, uint64_t number)
 {
     advance_host(p, row->time);
-    struct moment m = {*row, p->now};
+    struct moment m = {*row, p->now, pw_netcards_advance(&p->net, row->time)};
     uint64_t n = p->process.place.rows;
     p->rss_max = row->rss_bytes > p->rss_max ? row->rss_bytes : p->rss_max;
     p->threads_max = row->threads > p->threads_max ? row->threads : p->threads_max;
@@ -265,9 +269,15 @@ static void add_workers(struct pw_row_c_utilisation *row, const struct workers *
     row->workers_io_share = is_known ? share(grown(from->io_wait_ns, to->io_wait_ns), span) : -1;
 }
 
+/* The part of the run that counts. */
+static const struct stretch *counted(const struct pass *p)
+{
+    return p->measured.samples >= LEAST_SAMPLES ? &p->measured : &p->whole;
+}
+
 static struct pw_row_c_utilisation make_row(const struct pass *p)
 {
-    const struct stretch *s = p->measured.samples >= LEAST_SAMPLES ? &p->measured : &p->whole;
+    const struct stretch *s = counted(p);
     const struct moment *from = &s->first, *to = &s->last;
     int64_t span = to->process.time - from->process.time;
     struct pw_row_c_utilisation row = {
@@ -341,6 +351,7 @@ static int read_processes(struct pw_usages *out, const struct pw_openfile *file,
     int err = p.series ? 0 : -ENOMEM;
     int opened = err ? err : pw_cursor_open(&p.process, file, PW_TABLE_process);
     int host = err ? err : pw_cursor_open(&p.host, file, PW_TABLE_host);
+    host = host ? host : pw_netcards_open(&p.net, file);
     if (!err && !opened && !host) {
         pw_growth_begin(&p.rss, input);
         find_measured(&p);
@@ -351,10 +362,14 @@ static int read_processes(struct pw_usages *out, const struct pw_openfile *file,
                                         is_measured ? p.end : INT64_MAX, &workers);
         if (p.whole.samples)
             err = append(out, &p, &workers);
+        if (p.whole.samples && !err)
+            err = pw_netcards_add(&out->cards, &p.net, counted(&p)->first.process.time,
+                                  counted(&p)->last.process.time);
         err = err ? err : p.process.err ? p.process.err : p.host.err ? p.host.err : damage;
     }
     pw_cursor_close(&p.process);
     pw_cursor_close(&p.host);
+    pw_netcards_close(&p.net);
     free(p.series);
     return err ? err : opened ? opened : host;
 }
@@ -440,5 +455,6 @@ void pw_usages_fini(struct pw_usages *usages)
     free(usages->rows);
     free(usages->series);
     free(usages->memory);
+    pw_netcards_fini(&usages->cards);
     *usages = (struct pw_usages){0};
 }

@@ -4,6 +4,7 @@
 #define PW_AGGREGATE_SAMPLES_USAGE_H
 
 #include "aggregate/input/cursor.h"
+#include "aggregate/samples/netcards.h"
 
 enum { PW_USAGE_DEVICES = 32 };
 
@@ -13,6 +14,7 @@ struct pw_usages {
     struct pw_row_c_utilisation_series *series;
     struct pw_row_c_memory *memory;
     size_t n, nseries, nmemory;
+    struct pw_netcards cards;
 };
 
 /* Adds one rank, with at most `points` points of series. Returns 0, -ENOMEM, or another -errno when

@@ -126,6 +126,7 @@ static int load_samples(hid_t file, struct pw_cluster *c)
     err = err ? err
               : load_table(file, PW_TABLE_c_utilisation_series, &c->utilisation_series,
                            &c->nutilisation_series);
+    err = err ? err : load_table(file, PW_TABLE_c_netcard, &c->netcards, &c->nnetcards);
     err = err ? err : load_table(file, PW_TABLE_c_gpu_series, &c->gpu_series, &c->ngpu_series);
     err = err ? err : load_table(file, PW_TABLE_c_hccl_rank, &c->hccl_ranks, &c->nhccl_ranks);
     err = err ? err : load_table(file, PW_TABLE_c_hccl_link, &c->hccl_links, &c->nhccl_links);

@@ -64,6 +64,7 @@ static int is_optional(int table)
     case PW_TABLE_host:
     case PW_TABLE_workers:
     case PW_TABLE_cpus:
+    case PW_TABLE_netcard:
     case PW_TABLE_queue:
     case PW_TABLE_memory:
     case PW_TABLE_work:

@@ -244,6 +244,7 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
         {"efficiency", PW_TABLE_c_efficiency, c->efficiency, c->nefficiency},
         {"data_pipeline", PW_TABLE_c_queue, c->queues, c->nqueues},
         {"utilisation", PW_TABLE_c_utilisation, c->utilisation, c->nutilisation},
+        {"utilisation", PW_TABLE_c_netcard, c->netcards, c->nnetcards},
         {"memory", PW_TABLE_c_memory, c->memory, c->nmemory},
         {"hccl", PW_TABLE_c_hccl_rank, c->hccl_ranks, c->nhccl_ranks},
         {"hccl", PW_TABLE_c_hccl_link, c->hccl_links, c->nhccl_links},

@@ -58,8 +58,8 @@ static json_t *lists(const char *const *keys)
 /* Returns the lists of one queue of one rank, from its rows [first, end). */
 static json_t *usage_lists(const struct pw_cluster *c, size_t first, size_t end, int64_t begin)
 {
-    static const char *const keys[] = {"time_s", "cpu", "runq", "switches", "rss",
-                                       "faults", "io",  "host", NULL};
+    static const char *const keys[] = {"time_s", "cpu",  "runq",     "switches", "rss", "faults",
+                                       "io",     "host", "received", "sent",     NULL};
     json_t *object = lists(keys);
     int bad = json_object_set_new(object, "rank", json_integer(c->utilisation_series[first].rank));
     for (size_t i = first; i < end && !bad; i++) {
@@ -71,6 +71,8 @@ static json_t *usage_lists(const struct pw_cluster *c, size_t first, size_t end,
         bad |=
             put(object, "rss", (double)row->rss_bytes) | put(object, "faults", row->faults_per_s);
         bad |= put(object, "io", row->io_bytes_per_s) | put(object, "host", row->host_busy_share);
+        bad |= put(object, "received", c->nnetcards ? row->net_recv_bytes_per_s : -1);
+        bad |= put(object, "sent", c->nnetcards ? row->net_sent_bytes_per_s : -1);
     }
     return object;
 }

@@ -101,6 +101,8 @@ json_t *pw_json_utilisation(const struct pw_figures *f)
     bad |= json_object_set_new(
         object, "series",
         rows_of(PW_TABLE_c_utilisation_series, c->utilisation_series, c->nutilisation_series));
+    bad |= json_object_set_new(object, "network_cards",
+                               rows_of(PW_TABLE_c_netcard, c->netcards, c->nnetcards));
     return pw_json_or_null(object, bad);
 }
 

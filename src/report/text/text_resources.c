@@ -199,6 +199,55 @@ static double runq_key(const struct pw_figures *f, size_t row)
     return f->cluster->utilisation[row].runq_share;
 }
 
+static void add_card(struct pw_grid *grid, const struct pw_row_c_netcard *card)
+{
+    pw_grid_cell(grid, "%.64s", card->hostname);
+    pw_grid_cell(grid, "%.32s", card->card);
+    pw_grid_bytes(grid, card->recv_bytes);
+    pw_grid_bytes(grid, card->recv_bytes_per_s < 0 ? -1 : (int64_t)card->recv_bytes_per_s);
+    pw_grid_bytes(grid, card->sent_bytes);
+    pw_grid_bytes(grid, card->sent_bytes_per_s < 0 ? -1 : (int64_t)card->sent_bytes_per_s);
+    add_number(grid, (double)card->recv_packets);
+    add_number(grid, (double)card->sent_packets);
+    add_number(grid, (double)card->errors);
+    add_number(grid, (double)card->drops);
+}
+
+static double card_key(const struct pw_figures *f, size_t row)
+{
+    const struct pw_row_c_netcard *card = &f->cluster->netcards[row];
+    return (double)card->recv_bytes + (double)card->sent_bytes;
+}
+
+/* The cards of all hosts, the one that moved most first; cards that moved nothing are left out. */
+static int print_cards(const struct pw_page *page)
+{
+    static const struct pw_grid_column columns[] = {
+        {"Host", 1},     {"Card", 1},        {"Received", 0},     {"a second", 0}, {"Sent", 0},
+        {"a second", 0}, {"Packets\nin", 0}, {"Packets\nout", 0}, {"Errors", 0},   {"Dropped", 0},
+    };
+    size_t *order, n = page->figures->cluster->nnetcards, shown = 0, moving = 0;
+    int err = pw_figures_order(page->figures, n, card_key, &order);
+    if (err)
+        return err;
+    struct pw_grid grid;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < n; i++) {
+        moving += card_key(page->figures, order[i]) > 0;
+        if (card_key(page->figures, order[i]) > 0 && shown < page->top)
+            add_card(&grid, &page->figures->cluster->netcards[order[shown++]]);
+    }
+    if (shown)
+        err = pw_page_print(page, 2, 2, "Network cards, of the whole host:");
+    if (shown && !err)
+        err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    free(order);
+    if (!err && shown < moving)
+        err = pw_page_print(page, 2, 2, "%zu more cards are not shown (--top 0).", moving - shown);
+    return err;
+}
+
 int pw_section_utilisation(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
@@ -222,6 +271,7 @@ int pw_section_utilisation(const struct pw_page *page)
     free(order);
     if (!err && count < n)
         err = pw_page_print(page, 2, 2, "%zu more ranks are not shown (--top 0).", n - count);
+    err = err ? err : print_cards(page);
     if (err)
         return err;
     return pw_page_print(

@@ -7,6 +7,10 @@ const resourceCharts = [
     { field: "faults", title: "Page faults a second", format: d3.format("~s") },
     { field: "io", title: "Read and written a second", format: formatBytes },
     { field: "host", title: "Host busy", format: formatShare },
+    { field: "received", title: "Received a second by the host's network cards", format: formatBytes,
+      isMeasured: true },
+    { field: "sent", title: "Sent a second by the host's network cards", format: formatBytes,
+      isMeasured: true },
 ];
 
 const gpuCharts = [
@@ -23,7 +27,8 @@ const gpuCharts = [
       isMeasured: true },
 ];
 
-/* True when a chart is drawn: NVML's measurements (GPM) are not available on every GPU. */
+/* True when a chart is drawn: NVML's measurements (GPM) are not available on every GPU, and network
+ * cards not in runs of older versions. */
 function isDrawn({ field, isMeasured }, series) {
     return !isMeasured || series.some((one) => one[field].some(isKnown));
 }
@@ -57,6 +62,22 @@ function usageTable(parent, rows) {
     });
 }
 
+function cardTable(parent, rows) {
+    const column = (title, field, kind) => ({ title, kind, value: (row) => row[field] });
+    new Table(parent, {
+        caption: "Of the whole host, over the measured steps of the rank; without loopback",
+        rows, search: "Find a host or card", sort: "received",
+        columns: [
+            column("host", "hostname", "text"), column("card", "card", "text"),
+            column("seen by rank", "rank", "count"),
+            column("received", "recv_bytes", "bytes"), column("a second", "recv_bytes_per_s", "bytes"),
+            column("sent", "sent_bytes", "bytes"), column("sent a second", "sent_bytes_per_s", "bytes"),
+            column("packets in", "recv_packets", "count"), column("out", "sent_packets", "count"),
+            column("errors", "errors", "count"), column("dropped", "drops", "count"),
+        ],
+    });
+}
+
 function memoryTable(parent, rows) {
     const slope = (field) => (row) => (isKnown(row[field]) ? Math.round(row[field]) : null);
     new Table(parent, {
@@ -86,7 +107,7 @@ async function renderResources(box, [rank]) {
         rankChooser(box, "resources", all, rank);
     const draw = ({ title, format, most }, lines) =>
         timeChart(panel(box, title), { label: `${title} over the run`, format, most, lines });
-    for (const chart of utilisation ? resourceCharts : [])
+    for (const chart of utilisation ? resourceCharts.filter((one) => isDrawn(one, used)) : [])
         draw(chart, used.filter((one) => ranks.includes(one.rank)).map((one) => ({
             name: `rank ${one.rank}`, times: one.time_s, values: one[chart.field] })));
     const drawn = gpus.filter((one) => ranks.includes(one.rank));
@@ -96,6 +117,8 @@ async function renderResources(box, [rank]) {
         usageTable(panel(box, "Processes"), utilisation.ranks);
     else
         note(box, "Not known: processes were not sampled.");
+    if (utilisation && utilisation.network_cards && utilisation.network_cards.length)
+        cardTable(panel(box, "Network cards"), utilisation.network_cards);
     if (!gpus.length)
         note(box, "Not known: no GPU was sampled.");
     if (memory)
