@@ -128,8 +128,10 @@ def record(folder, begin_ms, to_local):
             if at > begin_ms:
                 _annotate.queue_past(LAST, ready, capacity, to_local(at))
     if "pipeline" in paths:
-        times = _read_json(paths["minddata_cpu"]).get("time_stamp", ()) if "minddata_cpu" in paths else ()
-        _record_sizes(_chain(_read_json(paths["pipeline"])["op_info"]), times, begin_ms, to_local)
+        cpu = _read_json(paths["minddata_cpu"]) if "minddata_cpu" in paths else {}
+        chain = _chain(_read_json(paths["pipeline"])["op_info"])
+        _record_sizes(chain, cpu.get("time_stamp", ()), begin_ms, to_local)
+        _record_cpus(chain, cpu, begin_ms)
 
 
 def _record_sizes(chain, times, begin_ms, to_local):
@@ -144,6 +146,24 @@ def _record_sizes(chain, times, begin_ms, to_local):
         for at, size in zip(times, sizes):
             if at > begin_ms:
                 _annotate.queue_past(name, size, capacity, to_local(at))
+
+
+def _record_cpus(chain, cpu, begin_ms):
+    """The metadata "pipeline_cpus": the mean number of CPUs that each operator of "pipeline" used. MindData
+    tells whole percents of all CPUs, of the operator's threads and processes."""
+    if chain is None or "cpu_processor_num" not in cpu:
+        return
+    of = {one["op_id"]: one.get("metrics") or {} for one in cpu.get("op_info", ())}
+    found = []
+    for (_, number, *_), name in zip(chain, _names(chain)[0]):
+        metrics = of.get(number, {})
+        used = [user + system for at, user, system in
+                zip(cpu["time_stamp"], metrics.get("user_utilization", ()), metrics.get("sys_utilization", ()))
+                if at > begin_ms]
+        if name is not None:
+            found.append(sum(used) / len(used) / 100 * cpu["cpu_processor_num"] if used else None)
+    if found and None not in found:
+        _annotate.metadata("pipeline_cpus", " ".join(f"{cpus:.3f}" for cpus in found))
 
 
 def _softly(function, *args):

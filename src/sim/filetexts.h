@@ -38,6 +38,8 @@
     /* The data pipeline: its key and value in the metadata, then its queues in order. */ \
     T(PIPELINE, "pipeline")                                                               \
     T(PIPELINE_OPERATORS, "read files [raw] map decode [ready] transfer [device]")        \
+    T(PIPELINE_CPUS, "pipeline_cpus")                                                     \
+    T(CPUS_OF_OPERATORS, "0.25 1.5 0.125")                                                \
     T(RAW, "raw")                                                                         \
     T(READY, "ready")                                                                     \
     T(DEVICE, "device")                                                                   \

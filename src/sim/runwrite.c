@@ -337,6 +337,21 @@ static void tell_role(struct batch *b, int64_t i)
         pw_rankfile_append(b->files[i], PW_TABLE_metadata, &row);
 }
 
+/* Records the operators of the data pipeline, and the CPUs that they use. */
+static void tell_pipeline(struct batch *b, size_t i)
+{
+    static const uint32_t texts[][2] = {{TEXT_PIPELINE, TEXT_PIPELINE_OPERATORS},
+                                        {TEXT_PIPELINE_CPUS, TEXT_CPUS_OF_OPERATORS}};
+    for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
+        const struct pw_row_metadata row = {
+            .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
+            .key = texts[k][0],
+            .value = texts[k][1],
+        };
+        pw_rankfile_append(b->files[i], PW_TABLE_metadata, &row);
+    }
+}
+
 static void take_fault(void *context, const struct pw_sim_held *held)
 {
     struct batch *b = context;
@@ -377,13 +392,8 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
     b->gpus[i] = (struct pw_sim_gpufile){b->files[i], p, &b->clocks[i], 0, 0};
     if (!err && p->gpu)
         pw_sim_gpufile_device(&b->gpus[i], rank);
-    const struct pw_row_metadata pipeline = {
-        .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
-        .key = TEXT_PIPELINE,
-        .value = TEXT_PIPELINE_OPERATORS,
-    };
     if (!err && p->queues)
-        pw_rankfile_append(b->files[i], PW_TABLE_metadata, &pipeline);
+        tell_pipeline(b, i);
     if (!err && p->tell_roles)
         tell_role(b, i);
     return err;

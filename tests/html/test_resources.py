@@ -21,8 +21,9 @@ def the_data_pipeline_names_the_slowest_part():
             "(svg) => svg.getAttribute('aria-label'))")
         h.check(any("queue raw" in label and "queue device" in label for label in graph), graph)
         rows = [row for row in b.rows(browser, "Queues") if row[0] == "2"]
-        h.equal([(row[1], row[8]) for row in rows], [("raw", "0"), ("ready", "60"),
-                                                     ("device", "60")], "the queues of rank 2")
+        h.equal([(row[1], row[8], row[9]) for row in rows],
+                [("raw", "0", "0.25"), ("ready", "60", "1.50"), ("device", "60", "0.13")],
+                "the queues of rank 2")
         b.check_quiet(browser, "data")
         b.shoot(browser, "data-pipeline", whole=True)
         b.go(browser, "data/2")

@@ -170,7 +170,7 @@ CLUSTER_DATASETS = {
     "queues":
         "rank queue place side filled_by emptied_by samples empty_samples usage empty_share mean_size "
         "capacity steps steps_empty first_empty_step last_empty_step starved_steps starved_empty "
-        "starved_usage",
+        "starved_usage filled_by_cpus",
     "queue_series": "rank place time samples empty_samples mean_size",
     "utilisation":
         "rank hostname samples span_ns cpu_user_share cpu_sys_share main_cpu_share runq_share "

@@ -440,8 +440,8 @@ class MindSporeTest(unittest.TestCase):
         _mindspore_cost.cost.failures = 0
 
     def queues(self, slow_data, slow_step):
-        """(sizes of the last queue, sizes of the others by name, metadata "pipeline") of a loop of two
-        windows of 6 steps in 20."""
+        """(sizes of the last queue, sizes of the others by name, texts of the metadata by key) of a loop of
+        two windows of 6 steps in 20."""
         import profwrap.mindspore as p
 
         class Slow(Points):
@@ -470,15 +470,21 @@ class MindSporeTest(unittest.TestCase):
         others = {}
         for name, size, _, _ in sizes:
             others.setdefault(name, []).append(size)
-        return others.pop("MindData"), others, {one[2] for one in told if one[0] == "metadata"}
+        metadata = {}
+        for one in told:
+            if one[0] == "metadata":
+                metadata.setdefault(one[1], set()).add(one[2])
+        return others.pop("MindData"), others, metadata
 
     def test_queues_of_slow_data(self):
-        last, others, pipeline = self.queues(0.03, 0)
+        last, others, metadata = self.queues(0.03, 0)
         self.assertGreaterEqual(len(last), 10)
         self.assertGreater(last.count(0), len(last) / 2, last)
         self.assertEqual(len(others), 2)
-        self.assertEqual(len(pipeline), 1)
-        self.assertRegex(pipeline.pop(), r"^GeneratorOp \[GeneratorOp \d\] MapOp \[MapOp \d\] BatchOp \[MindData\]$")
+        (pipeline,) = metadata["pipeline"]
+        for cpus in metadata["pipeline_cpus"]:  # of each window
+            self.assertRegex(cpus, r"^(\d+\.\d{3} ?){3}$")
+        self.assertRegex(pipeline, r"^GeneratorOp \[GeneratorOp \d\] MapOp \[MapOp \d\] BatchOp \[MindData\]$")
 
     def test_queues_of_slow_steps(self):
         last, _, _ = self.queues(0, 0.02)

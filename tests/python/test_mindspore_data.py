@@ -38,11 +38,11 @@ class QueuesTest(support.TempDirTest):
         self.probe = FakeProbe()
         self.addCleanup(self.probe.remove)
 
-    def write(self, operators=OPERATORS, iterator=ITERATOR, times=(1000, 1100, 1200)):
+    def write(self, operators=OPERATORS, iterator=ITERATOR, times=(1000, 1100, 1200), **cpu):
         for name, text in (
             ("dataset_iterator_profiling_0.txt", iterator),
             ("pipeline_profiling_0.json", json.dumps({"op_info": operators, "sampling_interval": 100})),
-            ("minddata_cpu_utilization_0.json", json.dumps({"time_stamp": times})),
+            ("minddata_cpu_utilization_0.json", json.dumps({"time_stamp": times, **cpu})),
         ):
             with open(self.path(name), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -62,6 +62,20 @@ class QueuesTest(support.TempDirTest):
             ("queue_past", "MapOp 2", 2, 8, 1100000), ("queue_past", "MapOp 2", 3, 8, 1200000),
         ])
         self.assertEqual(self.record()[0], ("queue_past", "MindData", 0, 16, 1000000))  # it waited
+
+    def test_cpus_of_operators(self):
+        # Percents of 8 CPUs; the first sample was before the window. EpochCtrlOp fills no queue.
+        used = {0: ([9, 9, 9], [9, 9, 9]), 1: ([50, 0, 1], [50, 0, 0]), 2: ([0, 20, 30], [0, 4, 6]),
+                3: ([0, 0, 0], [0, 0, 0])}
+        cpu = {"cpu_processor_num": 8, "op_info": [
+            {"op_id": op, "metrics": {"user_utilization": user, "sys_utilization": system}}
+            for op, (user, system) in used.items()]}
+        self.write(**cpu)
+        told = [one for one in self.record(1050) if one[1] == "pipeline_cpus"]
+        self.assertEqual(told, [("metadata", "pipeline_cpus", "0.000 2.400 0.040")])
+        for broken in ({**cpu, "op_info": cpu["op_info"][:3]}, {**cpu, "op_info": []}, {"op_info": cpu["op_info"]}):
+            self.write(**broken)
+            self.assertNotIn("pipeline_cpus", [one[1] for one in self.record(1050)])
 
     def test_a_pipeline_that_is_no_chain(self):
         zipped = [{"op_id": 0, "op_type": "ZipOp", "children": [1, 2], "metrics": None},

@@ -938,6 +938,18 @@ def data_pipeline_is_judged_in_the_steps_that_wait():
 
 
 @case
+def cpus_of_the_operators_of_a_pipeline():
+    found, _, directory = pipeline_run("clean")
+    data = found["data_pipeline"]
+    assert [(q["filled_by"], q["filled_by_cpus"]) for q in data["queues"]] == [
+        ("read files", 0.25), ("map decode", 1.5), ("transfer", 0.125)], data["queues"]
+    assert {q["filled_by_cpus"] for q in data["ranks"]} == {0.25, 1.5, 0.125}, data["ranks"]
+    text = subprocess.run([profwrap, "report", "--section", "data_pipeline", directory], text=True,
+                          stdout=subprocess.PIPE, check=True).stdout
+    assert "map decode used 1.50 CPUs" in text, text
+
+
+@case
 def data_pipeline_without_metadata():
     found, _, _ = pipeline_run("clean")
     assert found["data_pipeline"]["verdict"] == "fine"

@@ -51,6 +51,22 @@ static int32_t place_in_pipeline(const char *pipeline, const char *queue, char *
     return -1;
 }
 
+/* Returns number `place` of a list such as "0.12 1.5", which has the CPUs that each operator of the
+ * pipeline used, from the left; -1: not known. */
+static double cpus_at(const char *list, int32_t place)
+{
+    for (int32_t i = 0; place >= 0; i++) {
+        char *end;
+        const double cpus = strtod(list, &end);
+        if (end == list || !(cpus >= 0 && cpus < 1e6))
+            return -1;
+        if (i == place)
+            return cpus;
+        list = end;
+    }
+    return -1;
+}
+
 /* The samples in an interval of the run, for the series. */
 struct bin {
     int64_t samples, empty;
@@ -177,15 +193,22 @@ static int read_samples(struct pass *p, struct pw_cursor *c)
     return err ? err : c->err;
 }
 
-/* Finds the description of the pipeline, the last one in the metadata. Returns 0 or -errno. */
-static int read_pipeline(const struct pw_openfile *file, const char **pipeline)
+/* The last texts with these names in the metadata, "" where there is none. */
+struct described {
+    const char *pipeline, *cpus;
+};
+
+/* Returns 0 or -errno. */
+static int read_pipeline(const struct pw_openfile *file, struct described *out)
 {
     struct pw_cursor c;
     int err = pw_cursor_open(&c, file, PW_TABLE_metadata);
-    *pipeline = "";
+    *out = (struct described){"", ""};
     for (const struct pw_row_metadata *row; !err && (row = pw_cursor_next(&c));)
         if (strcmp(pw_openfile_text(file, row->key), "pipeline") == 0)
-            *pipeline = pw_openfile_text(file, row->value);
+            out->pipeline = pw_openfile_text(file, row->value);
+        else if (strcmp(pw_openfile_text(file, row->key), "pipeline_cpus") == 0)
+            out->cpus = pw_openfile_text(file, row->value);
     err = err ? err : c.err;
     pw_cursor_close(&c);
     return err;
@@ -197,7 +220,7 @@ static int names_device(const char *name)
 }
 
 static struct pw_row_c_queue make_row(const struct pass *p, const struct queue *q, const char *name,
-                                      const char *pipeline)
+                                      const struct described *described)
 {
     struct pw_row_c_queue row = {
         .rank = (int32_t)p->input->rank,
@@ -212,7 +235,8 @@ static struct pw_row_c_queue make_row(const struct pass *p, const struct queue *
     };
     snprintf(row.queue, sizeof(row.queue), "%s", name);
     snprintf(row.side, sizeof(row.side), "%s", names_device(name) ? "device" : "host");
-    row.place = place_in_pipeline(pipeline, row.queue, row.filled_by, row.emptied_by);
+    row.place = place_in_pipeline(described->pipeline, row.queue, row.filled_by, row.emptied_by);
+    row.filled_by_cpus = cpus_at(described->cpus, row.place);
     for (size_t s = 0; s < p->input->nsteps; s++) {
         if (q->first_look[s] == INT64_MAX)
             continue;
@@ -278,7 +302,7 @@ static void add_series(struct pw_queues *out, const struct pass *p, const struct
 }
 
 static int append(struct pw_queues *out, const struct pass *p, const struct pw_openfile *file,
-                  const char *pipeline)
+                  const struct described *described)
 {
     struct pw_row_c_queue *rows = realloc(out->rows, (out->n + p->n + 1) * sizeof(*rows));
     out->rows = rows ? rows : out->rows;
@@ -290,7 +314,7 @@ static int append(struct pw_queues *out, const struct pass *p, const struct pw_o
     for (size_t i = 0; i < p->n; i++) {
         add_series(out, p, &p->queues[i]);
         rows[out->n++] =
-            make_row(p, &p->queues[i], pw_openfile_text(file, p->queues[i].name), pipeline);
+            make_row(p, &p->queues[i], pw_openfile_text(file, p->queues[i].name), described);
     }
     if (p->n)
         add_starved(p, rows + out->n - p->n);
@@ -301,7 +325,7 @@ static int append(struct pw_queues *out, const struct pass *p, const struct pw_o
 int pw_queues_read(struct pw_queues *out, const struct pw_openfile *file, size_t points)
 {
     struct pw_cursor c;
-    const char *pipeline;
+    struct described described;
     struct pass *p = calloc(1, sizeof(*p));
     if (!p)
         return -ENOMEM;
@@ -313,8 +337,8 @@ int pw_queues_read(struct pw_queues *out, const struct pw_openfile *file, size_t
         c.err = 0;
         err = read_samples(p, &c);
         damage = err == -ENOMEM ? damage : err;
-        err = err == -ENOMEM ? err : read_pipeline(file, &pipeline);
-        err = err ? err : append(out, p, file, pipeline);
+        err = err == -ENOMEM ? err : read_pipeline(file, &described);
+        err = err ? err : append(out, p, file, &described);
     }
     pw_cursor_close(&c);
     for (size_t i = 0; i < p->n; i++) {
@@ -411,6 +435,8 @@ static void join(struct pw_row_c_queue *all, const struct pw_row_c_queue *one)
         joined_mean(all->starved_usage, all->starved_steps, one->starved_usage, one->starved_steps);
     all->starved_steps = pw_sum(all->starved_steps, one->starved_steps);
     all->starved_empty = pw_sum(all->starved_empty, one->starved_empty);
+    all->filled_by_cpus =
+        joined_mean(all->filled_by_cpus, all->samples, one->filled_by_cpus, one->samples);
     all->mean_size = joined_mean(all->mean_size, all->samples, one->mean_size, one->samples);
     all->samples = pw_sum(all->samples, one->samples);
     all->empty_samples = pw_sum(all->empty_samples, one->empty_samples);
@@ -437,7 +463,7 @@ static size_t build(const struct pw_row_c_queue *rows, size_t n, const struct kn
         out[i].place = (int32_t)i;
         out[i].samples = out[i].empty_samples = out[i].capacity = out[i].steps = 0;
         out[i].steps_empty = out[i].starved_steps = out[i].starved_empty = 0;
-        out[i].starved_usage = -1;
+        out[i].starved_usage = out[i].filled_by_cpus = -1;
         out[i].usage = out[i].mean_size = out[i].empty_share = -1;
         out[i].first_empty_step = out[i].last_empty_step = -1;
     }

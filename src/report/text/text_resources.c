@@ -35,6 +35,8 @@ static void add_row(struct pw_grid *grid, const struct pw_row_c_queue *q)
     pw_grid_cell(grid, "%" PRId64, q->capacity);
     pw_grid_cell(grid, "%s", pw_page_percent(empty, sizeof(empty), q->empty_share));
     pw_grid_cell(grid, "%" PRId64 " of %" PRId64, q->steps_empty, q->steps);
+    if (q->filled_by_cpus > 0)
+        pw_grid_note(grid, "%.64s used %.2f CPUs", q->filled_by, q->filled_by_cpus);
 }
 
 static bool differs(const struct pw_row_c_queue *all, const struct pw_row_c_queue *one)

@@ -172,6 +172,9 @@ function queueTable(parent, data) {
             { title: "capacity", kind: "count", value: (row) => row.capacity },
             { title: "steps", kind: "count", value: (row) => row.steps },
             { title: "that found it empty", kind: "count", value: (row) => row.steps_empty },
+            ...(rows.some((row) => row.filled_by_cpus > 0) ? [{ title: "CPUs of what fills it", kind: "plain",
+                help: "mean number of CPUs that the operator used", value: (row) => row.filled_by_cpus,
+                show: (row) => (isKnown(row.filled_by_cpus) ? row.filled_by_cpus.toFixed(2) : "n/a") }] : []),
         ],
     });
     note(parent, "usage: mean of size / capacity; empty: samples with nothing in it. Marked: ranks " +
