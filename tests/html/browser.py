@@ -40,6 +40,8 @@ RUNS = {
     "two8": ["-p", "data", "-r", "8", "-s", "80", "-f",
              "slow_rank:rank=5,steps=10-30,phase=forward,percent=40;"
              "slow_rank:rank=2,steps=50-70,phase=backward,percent=20"],
+    "queues4": ["-p", "data", "-r", "4", "-s", "60", "--queues", "-f",
+                "starved_loader:rank=1,steps=10-50"],
     "even": ["-p", "data", "-r", "4", "-s", "40"],
     "one_rank": ["-p", "data", "-r", "1", "-s", "20"],
     "one_step": ["-p", "data", "-r", "4", "-s", "1"],
