@@ -105,7 +105,7 @@ def what_children_used_belongs_to_the_rank():
     h.run(h.profwrap("merge", "-q", "out"))
     done = h.run(h.profwrap("report", "--section", "utilisation", "out"))
     said = " ".join(done.stdout.decode().split())
-    h.check(re.search(r"its 2 worker processes: CPU \d+ %, read \d", said), said)
+    h.check(re.search(r"its 2 worker processes: CPU [\d.]+ %, read \d", said), said)
 
 
 @h.case
