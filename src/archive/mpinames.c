@@ -1,6 +1,9 @@
 /* Tables of what MPI's functions are in OTF2; see mpinames.h. */
 #include "archive/mpinames.h"
 
+#include <string.h>
+#include <strings.h>
+
 OTF2_RegionRole pw_otf2_role(uint32_t op)
 {
     const struct pw_op_info *info = pw_op_info(op);
@@ -62,6 +65,14 @@ int pw_otf2_collective(uint32_t op)
     return -1;
 }
 
+uint32_t pw_otf2_op_of_collective(OTF2_CollectiveOp collective)
+{
+    for (size_t i = 0; i < COLLECTIVES; i++)
+        if (collectives[i].collective == collective)
+            return collectives[i].op;
+    return PW_OP_None;
+}
+
 uint16_t pw_otf2_remote(uint32_t op, uint32_t *atomic)
 {
     static const struct {
@@ -89,4 +100,20 @@ uint16_t pw_otf2_remote(uint32_t op, uint32_t *atomic)
             return remotes[i].what;
         }
     return PW_OTF2_PLAIN;
+}
+
+uint32_t pw_otf2_op_named(const char *name)
+{
+    const char *at = strncasecmp(name, "PMPI_", 5) == 0 ? name + 5 : name + 4;
+    if (strncasecmp(name, "PMPI_", 5) != 0 && strncasecmp(name, "MPI_", 4) != 0)
+        return PW_OP_None;
+    size_t length = strlen(at);
+    while (length && at[length - 1] == '_')
+        length--;
+    for (uint32_t op = 0; op < PW_OP_COUNT; op++) {
+        const char *known = pw_op_info(op)->name;
+        if (op != PW_OP_None && strlen(known) == length && strncasecmp(known, at, length) == 0)
+            return op;
+    }
+    return PW_OP_None;
 }

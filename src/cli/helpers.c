@@ -2,6 +2,7 @@
  * MPI when it works in parallel, and the import, the metrics server and what handles OTF2, whose
  * libraries `profwrap run` should not load. */
 #include <errno.h>
+#include <glob.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "core/log.h"
+#include "core/options.h"
 #include "run/paths.h"
 
 static int become(const char *program, char *const *argv)
@@ -82,8 +84,28 @@ int pw_cli_otf2(char *const *argv)
     return become(name, argv);
 }
 
+/* Whether the name is that of an OTF2 archive's first file, or of a directory that has one. */
+static int is_archive(const char *name)
+{
+    char pattern[4200];
+    glob_t found = {0};
+    const char *dot = strrchr(name, '.');
+    if (dot && strcmp(dot, ".otf2") == 0)
+        return 1;
+    snprintf(pattern, sizeof(pattern), "%s/*.otf2", name);
+    const int is_there = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+    globfree(&found);
+    return is_there;
+}
+
 int pw_cli_import(int argc, char **argv)
 {
-    (void)argc;
+    struct pw_options options;
+    struct pw_options_end end = {0};
+    pw_options_init(&options);
+    if (pw_options_parse(&options, PW_CMD_IMPORT, argc, argv, &end) == 0 && !end.help)
+        for (int i = end.next; i < argc; i++)
+            if (is_archive(argv[i]))
+                return pw_cli_otf2(argv);
     return become("profwrap-import", argv);
 }

@@ -1,21 +1,25 @@
-/* profwrap-otf2: the program that `profwrap report --format otf2` executes, with the arguments of
- * that command. The only one that is linked with OTF2. */
+/* profwrap-otf2: the program that `profwrap report --format otf2` and `profwrap import` of an OTF2
+ * archive execute, with the arguments of these commands. The only one that is linked with OTF2. */
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/read.h"
 #include "archive/write.h"
 #include "cli/clusterpath.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
 #include "core/epochdir.h"
+#include "core/h5/h5types.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "core/readlimit.h"
+#include "rank/run/outdir.h"
 #include "report/figures/restrict.h"
 
 static void tell(const struct pw_otf2_result *result, const char *archive)
@@ -100,7 +104,90 @@ static int report(int argc, char **argv)
     return write_archive(&options, dir);
 }
 
+/* ---- import ---- */
+
+static void tell_import(const struct pw_otf2_taken *taken, const char *dir)
+{
+    const struct pw_otf2_counts *counts = &taken->counts;
+    for (int i = 0; i < PW_OTF2_LACKS; i++)
+        if (counts->lacks[i])
+            pw_say("left out: %lld %s", (long long)counts->lacks[i],
+                   pw_otf2_lack_words((enum pw_otf2_lack)i));
+    if (taken->damaged)
+        pw_say("%lld locations are damaged; what comes before that is imported",
+               (long long)taken->damaged);
+    pw_say("imported %lld ranks, %lld events: %lld calls of MPI and %lld ranges; next: profwrap "
+           "merge %s",
+           (long long)taken->ranks, (long long)counts->events, (long long)counts->calls,
+           (long long)counts->ranges, dir);
+}
+
+static int import_archive(const struct pw_otf2_wish *wish, int is_trusted)
+{
+    struct pw_otf2_archive archive;
+    struct pw_otf2_taken taken;
+    int err = pw_otf2_open(wish, &archive, &taken);
+    if (!err)
+        err = pw_outdir_prepare(wish->dir, taken.job, is_trusted, taken.problem,
+                                sizeof(taken.problem));
+    err = err ? err : pw_otf2_take_all(&archive, wish, &taken);
+    pw_otf2_close(&archive);
+    if (err)
+        pw_error("%s", taken.problem);
+    else
+        tell_import(&taken, wish->dir);
+    return err ? 1 : 0;
+}
+
+/* Finds the archive's first file: given itself, or the only one in a directory. */
+static int find_archive(const char *given, char path[PATH_MAX])
+{
+    struct stat about;
+    char pattern[PATH_MAX];
+    glob_t found = {0};
+    snprintf(path, PATH_MAX, "%s", given);
+    if (stat(given, &about) || !S_ISDIR(about.st_mode))
+        return 0;
+    snprintf(pattern, sizeof(pattern), "%s/*.otf2", given);
+    const int is_one = glob(pattern, GLOB_NOSORT, NULL, &found) == 0 && found.gl_pathc == 1;
+    if (is_one)
+        snprintf(path, PATH_MAX, "%s", found.gl_pathv[0]);
+    globfree(&found);
+    return is_one ? 0 : -ENOENT;
+}
+
+static int import(int argc, char **argv)
+{
+    struct pw_options options;
+    struct pw_options_end end;
+    char path[PATH_MAX];
+    umask(077); /* only the owner may read rank files */
+    pw_options_init(&options);
+    if (pw_options_parse(&options, PW_CMD_IMPORT, argc, argv, &end)) {
+        pw_error("%s", options.problem);
+        return 2;
+    }
+    const struct pw_otf2_wish wish = {
+        .path = path,
+        .dir = options.text[PW_OPT_IMPORT_OUTPUT],
+        .level = pw_option_compression(&options, PW_OPT_IMPORT_COMPRESS),
+    };
+    if (!*wish.dir || wish.level < 0 || end.next + 1 != argc) {
+        pw_error("an OTF2 archive is imported alone: profwrap import -o DIR traces.otf2");
+        return 2;
+    }
+    if (find_archive(argv[end.next], path)) {
+        pw_error("'%s' has several OTF2 archives: give the .otf2 file of one", argv[end.next]);
+        return 2;
+    }
+    char *slash = strrchr(path, '/'), dir[PATH_MAX];
+    snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    pw_h5_quiet();
+    pw_confine(pw_readlimit_size(dir), PW_CONFINE_WRITES);
+    return import_archive(&wish, pw_option_flag(&options, PW_OPT_TRUST_DIRECTORY));
+}
+
 int main(int argc, char **argv)
 {
-    return report(argc, argv);
+    return argc && strcmp(argv[0], "import") == 0 ? import(argc, argv) : report(argc, argv);
 }

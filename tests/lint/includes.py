@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     "import": "core core/h5 rank/file",
     "sim": "core rank/file",
     "timeline": "core core/h5",
-    "archive": "core core/h5 timeline import",
+    "archive": "core core/h5 timeline import rank/file",
     "analysis": "core",
     "analysis/advice": "core analysis",
     "aggregate/output": "core core/h5",
