@@ -14,7 +14,7 @@ import tree
 LINES = 120
 FILES = 3
 START = "src/collectors/mpi/mpi_wrap.c"
-MACROS = ("WRAPPER", "NOTE")
+MACROS = ("WRAPPER", "FAST_BODY", "NOTE")
 OTHER_CLASSES = re.compile(r"fast_(isend|irecv)_")  # cases of a constant
 NOT_FOLLOWED = {"pw_mpi_passes",  # the branch of calls that are not recorded
                 "pw_tick_read"}

@@ -10,6 +10,7 @@
 #define PW_MPI_CALL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "collectors/mpi/mpi_comm.h"
@@ -260,24 +261,31 @@ PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)
     atomic_store_explicit(&c->thread->call->op, 0, memory_order_relaxed);
 }
 
-/* Fills in the fields of a record that all operations have, except `end`. Peer, tag, sequence
- * number, bytes and request get values that mean "none"; the caller sets them where there are any.
- */
-PW_ALWAYS_INLINE void pw_mpi_fill(const struct pw_mpi_call *c, uint32_t comm,
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ &&
+                  offsetof(struct pw_record, flags) == offsetof(struct pw_record, type) + 1 &&
+                  offsetof(struct pw_record, op) == offsetof(struct pw_record, type) + 2 &&
+                  offsetof(struct pw_record, stack) == offsetof(struct pw_record, type) + 4,
+              "the fields of a record's word are in this order");
+
+/* Fills in the fields of a record that all operations have, except `end`. `flags` are added to the
+ * call's. Peer, tag, sequence number, bytes and request get values that mean "none"; the caller
+ * sets them where there are any.
+ *
+ * Type, flags, operation and call stack are one store. As stores of bytes they made a fast function
+ * whose flags are not constant (MPICH's) 10 to 20 ns slower. */
+PW_ALWAYS_INLINE void pw_mpi_fill(const struct pw_mpi_call *c, uint8_t flags, uint32_t comm,
                                   struct pw_record *record)
 {
+    const uint64_t word = PW_REC_COMM | (uint64_t)(uint8_t)(c->flags | flags) << 8 |
+                          (uint64_t)c->op << 16 | (uint64_t)c->stack << 32;
     record->start = c->start;
-    record->type = PW_REC_COMM;
-    record->flags = c->flags;
-    record->op = c->op;
-    record->stack = c->stack;
+    __builtin_memcpy(&record->type, &word, sizeof(word));
     record->comm.comm = comm;
     record->comm.peer = -1;
     record->comm.tag = 0;
     record->comm.seq = 0;
     record->comm.sent_bytes = record->comm.recv_bytes = 0;
-    record->comm.request = 0;
-    record->comm.begun = 0;
+    record->comm.request = record->comm.begun = 0;
 }
 
 /* ---- bytes ---- */

@@ -98,10 +98,10 @@ void pw_mpi_after_SEND(struct pw_mpi_call *c, int rc)
 static void record_receive(struct pw_mpi_call *c, int rc, uint8_t flags)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    c->flags |= flags;
     struct pw_record *record = pw_mpi_place(c, comm, rc);
     if (!record)
         return;
-    record->flags |= flags;
     record->comm.tag = c->rtag;
     if (rc == MPI_SUCCESS)
         pw_mpi_read_status(record, comm, c->status);

@@ -31,9 +31,8 @@ static inline uint8_t pw_mpi_error_flag(int rc)
 static inline void pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
                                       int rc, struct pw_record *record)
 {
-    pw_mpi_fill(c, comm ? comm->index : UINT32_MAX, record);
+    pw_mpi_fill(c, pw_mpi_error_flag(rc), comm ? comm->index : UINT32_MAX, record);
     record->end = c->end;
-    record->flags |= pw_mpi_error_flag(rc);
 }
 
 /* Reserves the record in the ring and fills it with pw_mpi_base_record(). Finish it with

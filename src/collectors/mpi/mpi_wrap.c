@@ -104,7 +104,7 @@ PW_ALWAYS_INLINE bool fast_coll_begin(struct pw_mpi_call *c, enum pw_op_amount s
         return false;
     if (!fast_enter(c, pw_mpi_last.collectives) || !fast_place(kept))
         return false;
-    pw_mpi_fill(c, kept->comm->index, kept->record);
+    pw_mpi_fill(c, 0, kept->comm->index, kept->record);
     if (sent != PW_AMOUNT_NOTHING)
         kept->record->comm.sent_bytes = kept->record->comm.recv_bytes =
             c->scount * pw_mpi_last.type_size;
@@ -197,8 +197,7 @@ PW_ALWAYS_INLINE bool fast_isend_begin(struct pw_mpi_call *c, struct kept *kept)
                                                                   * is */
     const int64_t bytes = c->scount * pw_mpi_last.type_size;
     fast_show(c->dest, c->stag);
-    pw_mpi_fill(c, kept->comm->index, record);
-    record->flags |= PW_FLAG_NONBLOCKING;
+    pw_mpi_fill(c, PW_FLAG_NONBLOCKING, kept->comm->index, record);
     record->comm.peer = peer;
     record->comm.tag = c->stag;
     record->comm.sent_bytes = bytes;
@@ -244,8 +243,7 @@ PW_ALWAYS_INLINE int fast_irecv_end(struct pw_mpi_call *c, int rc)
     const int32_t world_peer = pw_mpi_world_rank(comm, peer);
     const int32_t tag = atomic_load_explicit(&open->tag, memory_order_relaxed);
     pw_mpi_request_use_row(row, c->request, pw_mpi_request_state(PW_CLASS_RECV, 0));
-    pw_mpi_fill(c, comm->index, record);
-    record->flags |= PW_FLAG_NONBLOCKING;
+    pw_mpi_fill(c, PW_FLAG_NONBLOCKING, comm->index, record);
     record->comm.peer = world_peer;
     record->comm.tag = tag;
     record->end = end;
@@ -348,30 +346,52 @@ enum {
                                                (pw_mpi_function *)pw_pnext.Name, PW_OP_##Op)); \
     }
 
+/* Whether a call of MPI_X may come from Fortran: a Fortran library that makes such calls is
+ * there. */
+PW_ALWAYS_INLINE bool may_be_from_fortran(void)
+{
+    return PW_MPI_FORTRAN_CALLS_MPI && __builtin_expect(pw_mpi_fortran.pages != 0, 0);
+}
+
+/* The body of MPI_X. It is compiled twice where calls may come from Fortran: in a program without a
+ * Fortran library, `flags_of_call` is a constant. The TSC is read after the flags are known. */
+#define FAST_BODY(flags_of_call, Name, Op, CLASS, ...)                              \
+    const int gate = pw_mpi_gate();                                                 \
+    struct pw_mpi_call c;                                                           \
+    struct kept kept;                                                               \
+    if (NOTED_##CLASS) {                                                            \
+        c.thread = NULL; /* no open call is set */                                  \
+        c.op = PW_OP_##Op;                                                          \
+        c.flags = flags_of_call;                                                    \
+        NOTE(__VA_ARGS__)                                                           \
+    }                                                                               \
+    if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) { \
+        if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate))                \
+            return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                    \
+    } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                 \
+               fast_begin(FAST_OF_##CLASS, &c, PW_OP_SENT_##Op, &kept)) {           \
+        const int rc = pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                \
+        EACH(C_POST, NONE, __VA_ARGS__)                                             \
+        return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                            \
+    }                                                                               \
+    return slow_MPI_##Name(EACH(PASS, COMMA, __VA_ARGS__))
+
+/* MPI_X in a program with such a library. */
+#define FORTRAN(Name, Op, CLASS, ...)                                    \
+    static NOINLINE int fortran_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
+    {                                                                    \
+        FAST_BODY(PW_MPI_CALLER_FLAGS(), Name, Op, CLASS, __VA_ARGS__);  \
+    }
+
 /* The functions that the application calls. */
 #define WRAPPER(Name, Op, CLASS, ...)                                                   \
     SLOW(Name, Op, CLASS, __VA_ARGS__)                                                  \
+    FORTRAN(Name, Op, CLASS, __VA_ARGS__)                                               \
     EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                             \
     {                                                                                   \
-        const int gate = pw_mpi_gate();                                                 \
-        struct pw_mpi_call c;                                                           \
-        struct kept kept;                                                               \
-        if (NOTED_##CLASS) {                                                            \
-            c.thread = NULL; /* no open call is set */                                  \
-            c.op = PW_OP_##Op;                                                          \
-            c.flags = PW_MPI_CALLER_FLAGS();                                            \
-            NOTE(__VA_ARGS__)                                                           \
-        }                                                                               \
-        if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) { \
-            if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate))                \
-                return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                    \
-        } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                 \
-                   fast_begin(FAST_OF_##CLASS, &c, PW_OP_SENT_##Op, &kept)) {           \
-            const int rc = pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                \
-            EACH(C_POST, NONE, __VA_ARGS__)                                             \
-            return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                            \
-        }                                                                               \
-        return slow_MPI_##Name(EACH(PASS, COMMA, __VA_ARGS__));                         \
+        if ((int)FAST_OF_##CLASS != FAST_NONE && may_be_from_fortran())                 \
+            return fortran_##Name(EACH(PASS, COMMA, __VA_ARGS__));                      \
+        FAST_BODY(0, Name, Op, CLASS, __VA_ARGS__);                                     \
     }                                                                                   \
     EXPORT int PMPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                            \
     {                                                                                   \
