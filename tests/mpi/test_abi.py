@@ -65,7 +65,8 @@ def check_standard_abi(more, **environment):
     rows = [(op, *(int(event[field]) for field in ("sent_bytes", "recv_bytes", "peer")))
             for op, event in zip(h.operations(file), file["events/comm"][:])]
     wanted = [("Allreduce", 3, 3, -1), ("Allreduce", 4, 4, -1), ("Recv", 0, 5 + more, 0),
-              ("Irecv", 0, 6 + more, 0), ("Isend", 0, 0, -1), ("Isend", 6, 0, 0)]
+              ("Irecv", 0, 6 + more, 0), ("Irecv", 0, 0, -1), ("Irecv", 0, 0, -1), ("Isend", 0, 0, -1),
+              ("Isend", 6, 0, 0)]
     messages = sorted(row for row in rows if row[0] not in ("Init", "Wait", "Finalize"))
     h.equal(messages, sorted(wanted), "operations")
 
@@ -80,6 +81,12 @@ def library_of_the_standard_abi():
 def library_of_the_standard_abi_with_statuses_of_mpich():
     """They are read without the library's help, also when a message is larger than 4 GiB."""
     check_standard_abi(8 << 30, STANDARDMPI_AS_MPICH="1")
+
+
+@h.case
+def library_of_the_standard_abi_with_requests_of_intel_mpi():
+    """Two complete receives have one request at the same time."""
+    check_standard_abi(0, STANDARDMPI_AS_INTEL="1")
 
 
 @h.case

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "collectors/mpi/mpi_shared.h"
+
 #define PW_MPI_ABI PW_MPI_MPICH
 
 /* Handles are of type int, with the kind of object in the upper bits. Only the handle of a file is
@@ -45,15 +47,16 @@ static inline bool pw_mpi_is_fortran_library(const char *name)
 }
 
 /* MPICH gives all complete operations one of a few shared requests. These are built-in objects: the
- * two upper bits of their handles have the value 1. */
+ * two upper bits of their handles have the value 1. Intel MPI's are not. */
 static inline bool pw_mpi_was_complete(MPI_Request request, MPI_Request shared)
 {
     (void)shared;
-    return (uint32_t)request >> 30 == 1;
+    return (uint32_t)request >> 30 == 1 || pw_mpi_is_shared(request);
 }
 
 static inline void pw_mpi_abi_begin(void)
 {
+    pw_mpi_shared_find();
 }
 
 /* The count has 63 bits. The lowest 32 are in one field, the others in the upper 31 bits of another

@@ -10,6 +10,8 @@
 
 #include "collectors/mpi/mpi_standard.h"
 
+#include "collectors/mpi/mpi_shared.h"
+
 #define PW_MPI_ABI PW_MPI_STANDARD
 
 /* All MPIs that have the ABI so far give a communicator, a window and a file different handles. */
@@ -42,7 +44,7 @@ void pw_mpi_abi_begin(void);
 bool pw_mpi_abi_is_shared(MPI_Request request);
 
 /* The library gives all complete operations `shared`, or one of a few requests, or requests of
- * their own (`shared` is MPI_REQUEST_NULL). */
+ * their own (`shared` is MPI_REQUEST_NULL). `shared` is that of sends. */
 static inline bool pw_mpi_was_complete(MPI_Request request, MPI_Request shared)
 {
     return shared != MPI_REQUEST_NULL && (request == shared || pw_mpi_abi_is_shared(request));

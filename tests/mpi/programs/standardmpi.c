@@ -1,7 +1,8 @@
 /* A stand-in for a library of MPI-5.0's standard ABI, for one process: what recording needs, and
  * what standarduse.c calls. Complete operations have one request, as in Open MPI. A status has the
  * count in another place than MPICH's. With STANDARDMPI_AS_MPICH in the environment, statuses and
- * numbers of requests are as MPICH's, messages have 8 GiB more, and MPI_Get_count_c fails. */
+ * numbers of requests are as MPICH's, messages have 8 GiB more, and MPI_Get_count_c fails. With
+ * STANDARDMPI_AS_INTEL, complete receives have another request than complete sends. */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -9,7 +10,8 @@
 
 #define REQUEST_DONE ((MPI_Request)0x7000)
 #define REQUEST_OPEN ((MPI_Request)0x7010)
-#define REQUEST_SENT ((MPI_Request)0x7018) /* complete, too; only as MPICH */
+#define REQUEST_SENT ((MPI_Request)0x7018)     /* complete, too; only as MPICH */
+#define REQUEST_RECEIVED ((MPI_Request)0x701c) /* complete, too; only as Intel MPI */
 #define GROUP ((MPI_Group)0x7020)
 
 /* PMPI_X, and MPI_X as a weak alias. */
@@ -233,7 +235,8 @@ FUNCTION(int, Irecv,
           MPI_Request *request))
 {
     (void)to, (void)n, (void)type, (void)tag, (void)comm;
-    *request = from == MPI_PROC_NULL ? REQUEST_DONE : REQUEST_OPEN;
+    const MPI_Request done = getenv("STANDARDMPI_AS_INTEL") ? REQUEST_RECEIVED : REQUEST_DONE;
+    *request = from == MPI_PROC_NULL ? done : REQUEST_OPEN;
     return MPI_SUCCESS;
 }
 

@@ -1,0 +1,42 @@
+/* Finds the requests of complete operations; see mpi_shared.h. */
+#include "collectors/mpi/mpi_real.h"
+
+struct pw_mpi_shared pw_mpi_shared;
+
+static int begin_send(MPI_Request *request)
+{
+    return pw_pmpi.Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+}
+
+static int begin_receive(MPI_Request *request)
+{
+    return pw_pmpi.Irecv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+}
+
+static int begin_collective(MPI_Request *request)
+{
+    return pw_pmpi.Ibarrier(MPI_COMM_SELF, request);
+}
+
+/* Returns the request that two operations have at the same time, or 0. */
+static MPI_Request shared_by(int (*begin)(MPI_Request *))
+{
+    enum { TRIES = 1000 };
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    for (int i = 0; i < 2; i++)
+        if (begin(&requests[i]) != MPI_SUCCESS)
+            requests[i] = MPI_REQUEST_NULL;
+    const MPI_Request first = requests[0];
+    const bool is_shared = first == requests[1] && first != MPI_REQUEST_NULL;
+    for (int i = 0; i < 2; i++)
+        for (int tries = 0, is_done = 0; !is_done && tries < TRIES; tries++)
+            pw_pmpi.Test(&requests[i], &is_done, MPI_STATUS_IGNORE);
+    return is_shared ? first : (MPI_Request)0;
+}
+
+void pw_mpi_shared_find(void)
+{
+    pw_mpi_shared = (struct pw_mpi_shared){.of_sends = shared_by(begin_send),
+                                           .of_receives = shared_by(begin_receive),
+                                           .of_collectives = shared_by(begin_collective)};
+}
