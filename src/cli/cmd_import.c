@@ -18,6 +18,7 @@
 #include "core/readlimit.h"
 #include "core/text.h"
 #include "import/matchops.h"
+#include "import/msprof.h"
 #include "rank/run/outdir.h"
 
 /* Shared memory of the worker processes: which rank is next, their progress, and their results. */
@@ -354,6 +355,18 @@ static void print_steps(const struct pw_import_plan *plan, const struct pw_impor
     }
 }
 
+/* Prints whether what msprof-analyze computed agrees with the profiles beside it. */
+static void print_compared(const struct pw_import_plan *plan,
+                           const struct pw_import_result *results)
+{
+    struct pw_msprof_compared sum = {0};
+    char line[900];
+    for (size_t i = 0; i < plan->nranks; i++)
+        if (results[i].done && !results[i].err)
+            pw_msprof_compare_add(&sum, &results[i].compared);
+    pw_say("%s: %s", plan->msprof->directory, pw_msprof_compare_say(&sum, line, sizeof(line)));
+}
+
 static void print_job(const struct pw_import_plan *plan)
 {
     char missing[256];
@@ -428,6 +441,8 @@ int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_re
         pw_say("inferred: %lld communicators, because the traces do not have their ranks (assumed "
                "and named by the ranks that were imported)",
                (long long)sum.inferred_groups);
+    if (whole && plan->msprof)
+        print_compared(plan, results);
     print_steps(plan, results);
     if (whole)
         print_job(plan);

@@ -33,10 +33,6 @@ static int look(const char *path, struct pw_import_head *out)
     char profile[PW_ASCEND_PATH];
     struct pw_ascend_layers layers;
     *out = (struct pw_import_head){.rank = -1, .world_size = -1, .first_ns = INT64_MAX};
-    if (pw_ascend_is_analysis(path)) {
-        snprintf(out->problem, sizeof(out->problem), "%s", PW_ASCEND_ANALYSIS_WORDS);
-        return -ENOTSUP;
-    }
     const int in_profile = pw_ascend_profile_of(path, profile, sizeof(profile)) == 0;
     if (pw_ascend_is_db(path)) {
         int db_err = pw_ascend_db_look(path, out);

@@ -18,6 +18,7 @@
 #include "import/ascend.h"
 #include "import/communicators.h"
 #include "import/csvfile.h"
+#include "import/stepsums.h"
 
 struct beside {
     struct pw_trace_window *window;
@@ -49,25 +50,53 @@ static uint32_t name_of(struct beside *b, const char *key)
     return pw_names_find(&b->trace->names, key, at ? (size_t)(at - key) : strlen(key));
 }
 
-/* The communicator of a group, as for the events of the trace. */
-static int32_t comm_of(struct beside *b, const char *group)
+int32_t pw_ascend_comm_of(struct pw_trace *trace, const char *group)
 {
     struct pw_collective c = {
         .library = PW_LIBRARY_HCCL,
-        .group = pw_names_find(&b->trace->names, group, strlen(group)),
+        .group = pw_names_find(&trace->names, group, strlen(group)),
         .group_size = -1,
         .peer = -1,
         .first = -1,
         .stride = -1,
         .my_rank = -1,
     };
-    for (size_t i = 0; i < b->trace->ngroups; i++)
-        if (strcmp(b->trace->groups[i].name, group) == 0 && b->trace->groups[i].size)
-            c.group_size = (int32_t)b->trace->groups[i].size;
-    return pw_comm_table_of_group(b->trace, &c);
+    for (size_t i = 0; i < trace->ngroups; i++)
+        if (strcmp(trace->groups[i].name, group) == 0 && trace->groups[i].size)
+            c.group_size = (int32_t)trace->groups[i].size;
+    return pw_comm_table_of_group(trace, &c);
 }
 
 /* ---- communication.json ---- */
+
+static int64_t plus(int64_t sum, int64_t ns)
+{
+    return ns > 0 ? pw_sum(sum, ns) : sum;
+}
+
+static void sum_times(struct beside *b, const struct pw_row_hccl_time *row)
+{
+    struct pw_hcclsum *sum =
+        b->trace->sums ? pw_stepsums_operations(b->trace->sums, row->step) : NULL;
+    if (!sum)
+        return;
+    sum->operations++;
+    sum->elapsed_ns = plus(sum->elapsed_ns, row->elapsed_ns);
+    sum->transfer_ns = plus(sum->transfer_ns, row->transfer_ns);
+    sum->wait_ns = plus(sum->wait_ns, row->wait_ns);
+    sum->sync_ns = plus(sum->sync_ns, row->sync_ns);
+}
+
+static void sum_link(struct beside *b, const struct pw_row_hccl_link *row)
+{
+    struct pw_linksum *sum =
+        b->trace->sums ? pw_stepsums_link(b->trace->sums, row->src, row->dst) : NULL;
+    if (!sum)
+        return;
+    sum->rows++;
+    sum->bytes = plus(sum->bytes, row->bytes);
+    sum->transfer_ns = plus(sum->transfer_ns, row->transfer_ns);
+}
 
 static void take_times(struct beside *b, const char *key, const json_t *operation)
 {
@@ -91,8 +120,9 @@ static void take_times(struct beside *b, const char *key, const json_t *operatio
     const char *name = pw_rankfile_borrow_text(b->trace->file, row.name);
     pw_ascend_operation(name, strlen(name), &op, &row.seq);
     row.op = op;
-    row.comm = comm_of(b, group_of(key));
+    row.comm = pw_ascend_comm_of(b->trace, group_of(key));
     pw_rankfile_append(b->trace->file, PW_TABLE_hccl_time, &row);
+    sum_times(b, &row);
     b->trace->counts.taken++;
 }
 
@@ -121,7 +151,7 @@ static void take_links(struct beside *b, const char *key, json_t *operation)
     const char *name;
     json_t *link;
     struct pw_row_hccl_link row = {.step = b->step, .name = name_of(b, key)};
-    row.comm = comm_of(b, group_of(key));
+    row.comm = pw_ascend_comm_of(b->trace, group_of(key));
     json_object_foreach(operation, name, link)
     {
         const char *transport = json_string_value(json_object_get(link, "Transport Type"));
@@ -135,6 +165,7 @@ static void take_links(struct beside *b, const char *key, json_t *operation)
         row.transport =
             transport ? pw_names_find(&b->trace->names, transport, strlen(transport)) : 0;
         pw_rankfile_append(b->trace->file, PW_TABLE_hccl_link, &row);
+        sum_link(b, &row);
         b->trace->counts.taken++;
     }
 }

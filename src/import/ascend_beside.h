@@ -11,4 +11,8 @@
 int pw_ascend_beside_read(const char *directory, const char *main_file,
                           struct pw_trace_window *window, char *problem, size_t size);
 
+/* The communicator of a group of HCCL, as for the events of a trace. Returns its row of /comms, or
+ * -1. */
+int32_t pw_ascend_comm_of(struct pw_trace *trace, const char *group);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/safefile.h"
 #include "import/ascend.h"
@@ -24,9 +25,35 @@ int pw_ascend_is_db(const char *path)
     return n == sizeof(mark) && memcmp(begin, mark, sizeof(mark)) == 0;
 }
 
+/* The head of a database has the size of its pages, and their number, which is up to date if two
+ * counters of changes are the same. */
+int pw_ascend_db_is_whole(const char *path)
+{
+    unsigned char head[100];
+    struct stat status;
+    FILE *in = pw_ascend_is_db(path) ? pw_fopen_regular(path) : NULL;
+    const size_t n = in ? fread(head, 1, sizeof(head), in) : 0;
+    const int is_stat = in && fstat(fileno(in), &status) == 0;
+    if (in)
+        fclose(in);
+    if (n < sizeof(head) || !is_stat)
+        return 0;
+    const int64_t page = head[16] << 8 | head[17];
+    const int64_t pages =
+        (int64_t)head[28] << 24 | (int64_t)head[29] << 16 | (int64_t)head[30] << 8 | head[31];
+    if (memcmp(head + 24, head + 92, 4) != 0)
+        return status.st_size > (off_t)sizeof(head);
+    return status.st_size >= (page == 1 ? 65536 : page) * pages;
+}
+
 #ifdef PW_HAVE_SQLITE
 
 #include <sqlite3.h>
+
+int pw_ascend_db_can_be_read(void)
+{
+    return 1;
+}
 
 /* ---- queries ---- */
 
@@ -76,7 +103,7 @@ static const char groups_query[] =
 
 /* ---- the database ---- */
 
-static sqlite3 *open_db(const char *path)
+sqlite3 *pw_ascend_db_open(const char *path)
 {
     sqlite3 *db = NULL;
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, NULL) !=
@@ -91,7 +118,7 @@ static sqlite3 *open_db(const char *path)
     return db;
 }
 
-static int has_table(sqlite3 *db, const char *table)
+int pw_ascend_db_has_table(sqlite3 *db, const char *table)
 {
     sqlite3_stmt *row = NULL;
     int found =
@@ -123,38 +150,11 @@ static void get_text(sqlite3 *db, const char *query, char *out, size_t size)
     sqlite3_finalize(row);
 }
 
-static int64_t count_rows(sqlite3 *db, const char *table)
-{
-    char *query = sqlite3_mprintf("SELECT COUNT(*) FROM \"%w\"", table);
-    const int64_t n = query ? get_int(db, query, 0) : 0;
-    sqlite3_free(query);
-    return n;
-}
-
-void pw_ascend_db_list(const char *path, char *out, size_t size)
-{
-    sqlite3 *db = open_db(path);
-    sqlite3_stmt *row = NULL;
-    size_t used = 0;
-    out[0] = '\0';
-    if (db && sqlite3_prepare_v2(db,
-                                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT "
-                                 "LIKE 'sqlite%' ORDER BY name",
-                                 -1, &row, NULL) == SQLITE_OK)
-        while (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0) && used < size) {
-            const char *table = (const char *)sqlite3_column_text(row, 0);
-            used += (size_t)snprintf(out + used, size - used, "%s%.64s (%lld rows)",
-                                     used ? ", " : "", table, (long long)count_rows(db, table));
-        }
-    sqlite3_finalize(row);
-    sqlite3_close(db);
-}
-
 /* The groups of HCCL as threads, by their numbers. */
 static int read_groups(sqlite3 *db, struct pw_ascend_layers *layers)
 {
     sqlite3_stmt *row = NULL;
-    if (!has_table(db, "COMMUNICATION_OP") ||
+    if (!pw_ascend_db_has_table(db, "COMMUNICATION_OP") ||
         sqlite3_prepare_v2(db, groups_query, -1, &row, NULL) != SQLITE_OK)
         return 0;
     while (sqlite3_step(row) == SQLITE_ROW) {
@@ -310,12 +310,12 @@ int pw_ascend_db_read(const char *path, struct pw_trace_window *window, char *pr
 {
     struct pw_ascend_layers layers = {0};
     struct pw_ascend *a = calloc(1, sizeof(*a));
-    sqlite3 *db = open_db(path);
+    sqlite3 *db = pw_ascend_db_open(path);
     int err = !a ? -ENOMEM : !db ? -EIO : read_layers(db, &layers);
     if (a && !err) {
         *a = (struct pw_ascend){.window = window, .trace = window->trace, .layers = &layers};
         for (size_t i = 0; i < QUERIES && !err; i++)
-            if (has_table(db, queries[i].table))
+            if (pw_ascend_db_has_table(db, queries[i].table))
                 err = run_query(a, db, i, problem, size);
         count_others(window->trace, db);
     }
@@ -327,9 +327,10 @@ int pw_ascend_db_read(const char *path, struct pw_trace_window *window, char *pr
 
 int pw_ascend_db_look(const char *path, struct pw_import_head *out)
 {
-    sqlite3 *db = open_db(path);
+    sqlite3 *db = pw_ascend_db_open(path);
     int err = db ? 0 : -EIO;
-    if (db && !has_table(db, "TASK") && !has_table(db, "COMMUNICATION_OP")) {
+    if (db && !pw_ascend_db_has_table(db, "TASK") &&
+        !pw_ascend_db_has_table(db, "COMMUNICATION_OP")) {
         snprintf(out->problem, sizeof(out->problem),
                  "has neither tasks nor operations: it is damaged, or no profile of Ascend");
         err = -ENOTSUP;
@@ -340,7 +341,7 @@ int pw_ascend_db_look(const char *path, struct pw_import_head *out)
         out->first_ns = get_int(db, "SELECT min(startNs) FROM TASK", INT64_MAX);
         get_text(db, "SELECT hostName FROM HOST_INFO", out->hostname, sizeof(out->hostname));
         sqlite3_stmt *row = NULL;
-        if (has_table(db, "COMMUNICATION_OP") &&
+        if (pw_ascend_db_has_table(db, "COMMUNICATION_OP") &&
             sqlite3_prepare_v2(db, groups_query, -1, &row, NULL) == SQLITE_OK)
             while (sqlite3_step(row) == SQLITE_ROW)
                 pw_ascend_add_group(out, (const char *)sqlite3_column_text(row, 1));
@@ -352,19 +353,17 @@ int pw_ascend_db_look(const char *path, struct pw_import_head *out)
 
 #else
 
+int pw_ascend_db_can_be_read(void)
+{
+    return 0;
+}
+
 int pw_ascend_db_look(const char *path, struct pw_import_head *out)
 {
     (void)path;
     snprintf(out->problem, sizeof(out->problem),
              "is a database, which needs a profwrap that was built with SQLite (libsqlite3-dev)");
     return -ENOTSUP;
-}
-
-void pw_ascend_db_list(const char *path, char *out, size_t size)
-{
-    (void)path;
-    if (size)
-        out[0] = '\0';
 }
 
 int pw_ascend_db_read(const char *path, struct pw_trace_window *window, char *problem, size_t size)

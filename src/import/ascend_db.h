@@ -11,12 +11,20 @@
 /* Whether the file is a database of SQLite. */
 int pw_ascend_is_db(const char *path);
 
+/* Whether the file is a database with all the pages that its head counts. */
+int pw_ascend_db_is_whole(const char *path);
+
+/* Whether profwrap was built with SQLite. */
+int pw_ascend_db_can_be_read(void);
+
+/* Opens a database for reading: NULL: it cannot be. Whether it has a table. Both are there only
+ * with SQLite. */
+struct sqlite3;
+struct sqlite3 *pw_ascend_db_open(const char *path);
+int pw_ascend_db_has_table(struct sqlite3 *db, const char *table);
+
 /* As look() and read() of struct pw_import_format. */
 int pw_ascend_db_look(const char *path, struct pw_import_head *out);
 int pw_ascend_db_read(const char *path, struct pw_trace_window *window, char *problem, size_t size);
-
-/* Writes the tables of any database and their numbers of rows, "StepTraceTime (12 rows), ...". "":
- * the file is no database, is damaged, or cannot be read without SQLite. */
-void pw_ascend_db_list(const char *path, char *out, size_t size);
 
 #endif

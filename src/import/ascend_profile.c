@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/safefile.h"
 #include "core/sort.h"
 #include "import/ascend_db.h"
 
@@ -113,45 +114,172 @@ void pw_ascend_found_fini(struct pw_ascend_found *found)
     *found = (struct pw_ascend_found){0};
 }
 
-/* The database of a profile that was not exported as text. */
-static int find_db(const char *dir, char *out, size_t size)
+/* ---- the file with their events ---- */
+
+/* What a file is that should have the events of a profile. */
+enum condition { MISSING, EMPTY, STRANGE, TORN, WHOLE };
+
+static const char *const condition_words[] = {
+    [MISSING] = "is not there", [EMPTY] = "is empty", [STRANGE] = "is no JSON",
+    [TORN] = "is half written", [WHOLE] = "is whole",
+};
+
+/* The first byte that is no white space of a block; with `step` -1 the last one. */
+static char edge(const char *text, size_t n, int step)
 {
+    for (size_t i = 0; i < n; i++) {
+        const char c = text[step > 0 ? i : n - 1 - i];
+        if (!isspace((unsigned char)c))
+            return c;
+    }
+    return 0;
+}
+
+/* A list or an object of JSON ends as it begins, unless its end is missing. */
+static enum condition condition_of_trace(const char *path)
+{
+    char first[512], last[512];
+    FILE *in = pw_fopen_regular(path);
+    if (!in)
+        return MISSING;
+    const size_t n = fread(first, 1, sizeof(first), in);
+    size_t m = fseek(in, -(long)sizeof(last), SEEK_END) ? 0 : fread(last, 1, sizeof(last), in);
+    fclose(in);
+    if (!m)
+        memcpy(last, first, m = n);
+    const char begin = edge(first, n, 1), end = edge(last, m, -1);
+    if (begin != '[' && begin != '{')
+        return begin ? STRANGE : EMPTY;
+    return end == (begin == '[' ? ']' : '}') ? WHOLE : TORN;
+}
+
+/* The database of a profile: one that is whole, if there is one. */
+static enum condition find_db(const char *dir, char *out, size_t size)
+{
+    char path[PW_ASCEND_PATH];
+    struct stat status;
+    enum condition best = MISSING;
     DIR *stream = opendir(dir);
-    int found = 0;
     if (!stream)
-        return -ENOENT;
-    for (struct dirent *entry; !found && (entry = readdir(stream));)
-        found = fnmatch("ascend_*_profiler*.db", entry->d_name, 0) == 0 &&
-                join(out, size, dir, entry->d_name);
+        return MISSING;
+    for (struct dirent *entry; best != WHOLE && (entry = readdir(stream));) {
+        if (fnmatch("ascend_*_profiler*.db", entry->d_name, 0) != 0 ||
+            !join(path, sizeof(path), dir, entry->d_name))
+            continue;
+        const enum condition found = stat(path, &status) || !status.st_size ? EMPTY
+                                     : pw_ascend_db_is_whole(path)          ? WHOLE
+                                                                            : TORN;
+        if (found > best && (size_t)snprintf(out, size, "%s", path) < size)
+            best = found;
+    }
     closedir(stream);
-    return found ? 0 : -ENOENT;
+    return best;
 }
 
 /* The table of kernels of a profile that has neither a trace nor a database. */
-static int find_kernels(const char *dir, char *out, size_t size, const char **why)
+static enum condition find_kernels(const char *dir, char *out, size_t size)
 {
     struct stat status;
     if (!join(out, size, dir, "kernel_details.csv") || stat(out, &status))
-        return -ENOENT;
-    *why = "has an empty kernel_details.csv, and no trace_view.json: it is half written";
-    return S_ISREG(status.st_mode) && status.st_size > 0 ? 0 : -ENOENT;
+        return MISSING;
+    return S_ISREG(status.st_mode) && status.st_size > 0 ? WHOLE : EMPTY;
 }
 
-int pw_ascend_main_file(const char *profile, char *out, size_t size, const char **why)
+/* The files that may have the events of a profile, those first that have most. */
+enum source { TRACE, DATABASE, KERNELS, SOURCES };
+
+struct sources {
+    char paths[SOURCES][PW_ASCEND_PATH];
+    enum condition conditions[SOURCES];
+};
+
+static int find_sources(const char *profile, struct sources *out)
 {
     char dir[PW_ASCEND_PATH];
     struct stat status;
-    *why = "has no ASCEND_PROFILER_OUTPUT: the profiler has not analysed it, or was killed; "
-           "mindspore.profiler.profiler.analyse(DIR) or torch_npu.profiler.profiler.analyse(DIR) "
-           "does that";
+    *out = (struct sources){0};
     if (!join(dir, sizeof(dir), profile, output) || stat(dir, &status) || !S_ISDIR(status.st_mode))
         return -ENOENT;
-    *why = "has no trace_view.json, no database and no kernel_details.csv in its "
-           "ASCEND_PROFILER_OUTPUT: nothing else tells when anything was";
-    if (!join(out, size, dir, "trace_view.json") || stat(out, &status))
-        return find_db(dir, out, size) == 0 ? 0 : find_kernels(dir, out, size, why);
-    *why = "has an empty trace_view.json: it is half written";
-    return S_ISREG(status.st_mode) && status.st_size > 0 ? 0 : -ENOENT;
+    if (join(out->paths[TRACE], PW_ASCEND_PATH, dir, "trace_view.json"))
+        out->conditions[TRACE] = condition_of_trace(out->paths[TRACE]);
+    out->conditions[DATABASE] = find_db(dir, out->paths[DATABASE], PW_ASCEND_PATH);
+    out->conditions[KERNELS] = find_kernels(dir, out->paths[KERNELS], PW_ASCEND_PATH);
+    return 0;
+}
+
+/* Says which of trace and database is read, if the other one is damaged. */
+static void say_instead(const struct sources *s, enum source taken, char *remark, size_t size)
+{
+    const enum source other = taken == TRACE ? DATABASE : TRACE;
+    remark[0] = '\0';
+    if (s->conditions[taken] == WHOLE && taken != KERNELS && s->conditions[other] != WHOLE &&
+        s->conditions[other] != MISSING)
+        snprintf(remark, size, "its %s %s: its %s is read instead", base_name(s->paths[other]),
+                 condition_words[s->conditions[other]], base_name(s->paths[taken]));
+}
+
+/* What is whole; else what there is, up to where it ends, or to be named as damaged. */
+static enum source choose(const struct sources *s)
+{
+    if (s->conditions[TRACE] == WHOLE)
+        return TRACE;
+    if (s->conditions[DATABASE] == WHOLE &&
+        (pw_ascend_db_can_be_read() || s->conditions[TRACE] < TORN))
+        return DATABASE;
+    if (s->conditions[TRACE] >= STRANGE)
+        return TRACE;
+    if (s->conditions[TRACE] == EMPTY)
+        return SOURCES;
+    if (s->conditions[DATABASE] != MISSING)
+        return DATABASE;
+    return s->conditions[KERNELS] == WHOLE ? KERNELS : SOURCES;
+}
+
+static const char *why_none(const struct sources *s)
+{
+    return s->conditions[TRACE] == EMPTY ? "has an empty trace_view.json: it is half written"
+           : s->conditions[KERNELS] == EMPTY
+               ? "has an empty kernel_details.csv, and no trace_view.json: it is half written"
+               : "has no trace_view.json, no database and no kernel_details.csv in its "
+                 "ASCEND_PROFILER_OUTPUT: nothing else tells when anything was";
+}
+
+int pw_ascend_main_file(const char *profile, char *out, size_t size, char *remark,
+                        size_t remark_size)
+{
+    struct sources *s = malloc(sizeof(*s));
+    int err = s ? find_sources(profile, s) : -ENOMEM;
+    snprintf(remark, remark_size,
+             "has no ASCEND_PROFILER_OUTPUT: the profiler has not analysed it, or was killed; "
+             "mindspore.profiler.profiler.analyse(DIR) or torch_npu.profiler.profiler.analyse(DIR) "
+             "does that");
+    if (!err) {
+        const enum source taken = choose(s);
+        err = taken == SOURCES ? -ENOENT : 0;
+        if (err)
+            snprintf(remark, remark_size, "%s", why_none(s));
+        else
+            say_instead(s, taken, remark, remark_size);
+        if (!err && (size_t)snprintf(out, size, "%s", s->paths[taken]) >= size)
+            err = -ENAMETOOLONG;
+    }
+    free(s);
+    return err;
+}
+
+int pw_ascend_other_file(const char *profile, const char *damaged, char *out, size_t size)
+{
+    struct sources *s = malloc(sizeof(*s));
+    int err = s ? find_sources(profile, s) : -ENOMEM;
+    if (!err) {
+        const enum source other = strcmp(s->paths[TRACE], damaged) == 0 ? DATABASE : TRACE;
+        const char *path = s->paths[other];
+        err = s->conditions[other] < TORN || strcmp(s->paths[KERNELS], damaged) == 0 ? -ENOENT
+              : (size_t)snprintf(out, size, "%s", path) >= size                      ? -ENAMETOOLONG
+                                                                                     : 0;
+    }
+    free(s);
+    return err;
 }
 
 int pw_ascend_profile_of(const char *path, char *out, size_t size)
@@ -168,41 +296,6 @@ int pw_ascend_profile_of(const char *path, char *out, size_t size)
             return -ENOENT;
     }
     return (size_t)snprintf(out, size, "%s", full) < size ? 0 : -ENOENT;
-}
-
-static const char analysis[] = "cluster_analysis_output";
-static const char *const analysis_files[] = {
-    "cluster_step_trace_time.csv",
-    "cluster_communication.json",
-    "cluster_communication_matrix.json",
-    "cluster_analysis.db",
-};
-enum { ANALYSIS_FILES = sizeof(analysis_files) / sizeof(analysis_files[0]) };
-
-int pw_ascend_is_analysis(const char *path)
-{
-    char full[PATH_MAX];
-    const char *name = realpath(path, full) ? base_name(full) : base_name(path);
-    for (size_t i = 0; i < ANALYSIS_FILES; i++)
-        if (strcmp(name, analysis_files[i]) == 0)
-            return 1;
-    return strcmp(name, analysis) == 0 || is_directory(path, analysis);
-}
-
-void pw_ascend_analysis_list(const char *path, char *out, size_t size)
-{
-    char dir[PW_ASCEND_PATH], file[PW_ASCEND_PATH], tables[512];
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < ANALYSIS_FILES && join(dir, sizeof(dir), path, analysis); i++) {
-        if (!join(file, sizeof(file), dir, analysis_files[i]) || access(file, R_OK))
-            continue;
-        pw_ascend_db_list(file, tables, sizeof(tables));
-        if (used < size)
-            used +=
-                (size_t)snprintf(out + used, size - used, "%s%s%s%s", used ? ", " : "",
-                                 analysis_files[i], tables[0] ? " with the tables " : "", tables);
-    }
 }
 
 /* ---- whose they are ---- */

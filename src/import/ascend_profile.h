@@ -18,22 +18,17 @@ struct pw_ascend_found {
 int pw_ascend_find(const char *path, struct pw_ascend_found *out);
 void pw_ascend_found_fini(struct pw_ascend_found *found);
 
-/* The file that has the events of the profile. 0; -ENOENT: it has none, and *why says what is
- * missing, as the end of a sentence. */
-int pw_ascend_main_file(const char *profile, char *out, size_t size, const char **why);
+/* The file that has the events of the profile: its trace, its database, or its table of kernels,
+ * the first that is whole. 0, and `remark` says which is read and why, if another should have been,
+ * or is ""; -ENOENT: it has none, and `remark` says what is missing, as the end of a sentence. */
+int pw_ascend_main_file(const char *profile, char *out, size_t size, char *remark,
+                        size_t remark_size);
+
+/* The file that can be read in the place of one that turned out to be damaged. 0 or -ENOENT. */
+int pw_ascend_other_file(const char *profile, const char *damaged, char *out, size_t size);
 
 /* The profile that a file is in, if it is in its ASCEND_PROFILER_OUTPUT. 0 or -ENOENT. */
 int pw_ascend_profile_of(const char *path, char *out, size_t size);
-
-/* Whether a path is a file that msprof-analyze computed from all profiles of a job, or a directory
- * that is or has its cluster_analysis_output. The words follow the path in a sentence. */
-int pw_ascend_is_analysis(const char *path);
-/* Writes what the cluster_analysis_output in this directory has: names of files, and tables of its
- * database. */
-void pw_ascend_analysis_list(const char *path, char *out, size_t size);
-#define PW_ASCEND_ANALYSIS_WORDS                                                            \
-    "is what msprof-analyze computed from the profiles of a job: give these profiles, the " \
-    "*_ascend_pt or *_ascend_ms directories"
 
 /* What the profile says besides events: rank, job, host, versions and groups. */
 void pw_ascend_profile_read(const char *profile, struct pw_import_head *head);

@@ -13,6 +13,7 @@
 #include "core/readlimit.h"
 #include "core/sort.h"
 #include "import/communicators.h"
+#include "import/stepsums.h"
 
 /* The most memory that the names of a rank may use, bytes. */
 enum { MOST_NAMES = 96 << 20 };
@@ -187,6 +188,8 @@ static int make_rank(struct ranking *r)
         return err;
     err = read_files(r);
     err = err ? err : write_windows(r);
+    if (!err && r->trace.sums)
+        pw_msprof_compare(&r->trace, &r->out->compared);
     if (!err)
         finish_file(r, r->start_ns, r->end_ns);
     int closed = close_file(r, err);
@@ -197,6 +200,7 @@ void pw_import_rank(const struct pw_import_plan *plan, size_t at,
                     const struct pw_import_options *options,
                     const struct pw_import_progress *progress, struct pw_import_result *out)
 {
+    struct pw_stepsums sums = {0};
     struct ranking r = {
         .plan = plan,
         .options = options,
@@ -216,6 +220,8 @@ void pw_import_rank(const struct pw_import_plan *plan, size_t at,
         .keep_cuda_calls = options->keep_cuda_calls,
         .counts = {.first_malformed = -1, .first_step = -1, .last_step = -1},
         .comms = pw_comm_table_create(),
+        .msprof = plan->msprof,
+        .sums = plan->msprof ? &sums : NULL,
     };
     r.windows = calloc(r.nfiles, sizeof(*r.windows));
     out->err = r.windows && r.trace.comms ? make_rank(&r) : -ENOMEM;
@@ -227,6 +233,7 @@ void pw_import_rank(const struct pw_import_plan *plan, size_t at,
     free(r.windows);
     pw_collectives_fini(&r.trace.collectives);
     pw_comm_table_destroy(r.trace.comms);
+    pw_stepsums_fini(&sums);
     out->counts = r.trace.counts;
     out->done = 1;
 }

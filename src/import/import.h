@@ -5,6 +5,7 @@
 #ifndef PW_IMPORT_IMPORT_H
 #define PW_IMPORT_IMPORT_H
 
+#include "import/msprofcompare.h"
 #include "import/plan.h"
 
 struct pw_import_options {
@@ -19,6 +20,8 @@ struct pw_import_result {
     int done;
     char problem[512]; /* with err 0: "", or a remark, such as that a trace ends early */
     struct pw_import_counts counts;
+    struct pw_msprof_compared
+        compared; /* with what msprof-analyze says, if it is beside profiles */
 };
 
 /* Makes the rank file of the plan's entry `at` (0 .. nranks - 1, not a rank) and sets *out.

@@ -15,6 +15,9 @@
 #include "core/readlimit.h"
 #include "core/sort.h"
 #include "import/mindinsight_profile.h"
+#include "import/msprof.h"
+#include "import/plananalysis.h"
+#include "import/plancheck.h"
 
 static const char *base_name(const char *path)
 {
@@ -64,8 +67,7 @@ static int look(struct pw_import_file *file, const struct pw_import_wish *wish, 
     return err ? fail(problem, size, err, file->path, err == -EINVAL ? what : "") : 0;
 }
 
-__attribute__((format(printf, 2, 3))) static void note(struct pw_import_plan *plan,
-                                                       const char *format, ...)
+void pw_import_plan_note(struct pw_import_plan *plan, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -100,7 +102,7 @@ static int add_file(struct pw_import_plan *plan, const char *path,
     if (err)
         return err;
     if (file->head.problem[0])
-        note(plan, "%s: %s", path, file->head.problem);
+        pw_import_plan_note(plan, "%s: %s", path, file->head.problem);
     const char *why = file->head.rank >= 0 ? "as the file says" : "by the file's name";
     if (wish->rank >= 0) {
         file->head.rank = wish->rank;
@@ -151,33 +153,54 @@ static void drop_last(struct pw_import_plan *plan)
     free(file->path);
 }
 
+/* Adds the file of a profile that has its events, or another one if that is damaged; paths of both.
+ */
+static int add_profile(struct pw_import_plan *plan, const char *const paths[2],
+                       const struct pw_import_wish *wish, char *problem, size_t size)
+{
+    const char *profile = paths[0], *file = paths[1];
+    char other[PW_ASCEND_PATH];
+    int err = add_file(plan, file, wish, problem, size);
+    if (!err || err == -ENOMEM)
+        return err;
+    drop_last(plan);
+    if (pw_ascend_other_file(profile, file, other, sizeof(other)) == 0) {
+        pw_import_plan_note(plan, "%s: %s is read", problem, base_name(other));
+        err = add_file(plan, other, wish, problem, size);
+        if (err && err != -ENOMEM)
+            drop_last(plan);
+    }
+    if (err && err != -ENOMEM)
+        pw_import_plan_note(plan, "%s: it is not imported", problem);
+    return err;
+}
+
 /* Of profiles that are half written or damaged only the others are taken. */
 static int add_profiles(struct pw_import_plan *plan, const struct pw_ascend_found *found,
                         const struct pw_import_wish *wish, char *problem, size_t size)
 {
-    char file[PW_ASCEND_PATH];
-    const char *why = "";
+    char file[PW_ASCEND_PATH], remark[400] = "";
     size_t taken = 0;
-    int err = 0, damage = 0;
-    for (size_t i = 0; i < found->n && !err; i++) {
-        if (pw_ascend_main_file(found->paths[i], file, sizeof(file), &why)) {
-            note(plan, "%s %s: it is not imported", found->paths[i], why);
+    int damage = 0;
+    for (size_t i = 0; i < found->n; i++) {
+        if (pw_ascend_main_file(found->paths[i], file, sizeof(file), remark, sizeof(remark))) {
+            pw_import_plan_note(plan, "%s %s: it is not imported", found->paths[i], remark);
             continue;
         }
-        err = add_file(plan, file, wish, problem, size);
+        if (remark[0])
+            pw_import_plan_note(plan, "%s: %s", found->paths[i], remark);
+        const char *const paths[2] = {found->paths[i], file};
+        const int err = add_profile(plan, paths, wish, problem, size);
+        if (err == -ENOMEM)
+            return err;
         taken += !err;
-        if (err && err != -ENOMEM) {
-            note(plan, "%s: it is not imported", problem);
-            drop_last(plan);
-            damage = err;
-            err = 0;
-        }
+        damage = err ? err : damage;
     }
-    if (taken && !err)
+    if (taken) {
         *problem = '\0';
-    if (taken || err)
-        return err;
-    return damage ? damage : fail(problem, size, -ENOENT, found->paths[0], why);
+        return 0;
+    }
+    return damage ? damage : fail(problem, size, -ENOENT, found->paths[0], remark);
 }
 
 /* Files of MindInsight directories, one for each rank. */
@@ -190,24 +213,24 @@ static int add_files(struct pw_import_plan *plan, const struct pw_ascend_found *
     return err;
 }
 
-/* Says what a directory has besides profiles and is not read. */
-static void note_others(struct pw_import_plan *plan, const char *path)
+/* Reads what is beside profiles, and says what is not read of it. */
+static int add_others(struct pw_import_plan *plan, const char *path, char *problem, size_t size)
 {
     struct pw_ascend_found others;
-    char list[600];
-    if (pw_ascend_is_analysis(path)) {
-        pw_ascend_analysis_list(path, list, sizeof(list));
-        note(plan,
-             "%s: its cluster_analysis_output is not read, because msprof-analyze computed it from "
-             "the profiles%s%s",
-             path, list[0] ? ": " : "", list);
+    char analysis[PW_ASCEND_PATH];
+    if (pw_msprof_find(path, analysis, sizeof(analysis)) == 0) {
+        const int err = pw_import_plan_add_analysis(plan, analysis, problem, size);
+        if (err)
+            return err;
     }
     if (pw_mindinsight_find(path, &others) == 0 && others.n)
-        note(plan,
-             "%s: its files of MindInsight, of %zu ranks, are not read, because there are profiles "
-             "with ASCEND_PROFILER_OUTPUT, too; to read them, give %s",
-             path, others.n, others.paths[0]);
+        pw_import_plan_note(
+            plan,
+            "%s: its files of MindInsight, of %zu ranks, are not read, because there are profiles "
+            "with ASCEND_PROFILER_OUTPUT, too; to read them, give %s",
+            path, others.n, others.paths[0]);
     pw_ascend_found_fini(&others);
+    return 0;
 }
 
 static int add_directory(struct pw_import_plan *plan, const char *path,
@@ -220,7 +243,7 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     if (!err && found.n)
         err = add_profiles(plan, &found, wish, problem, size);
     if (!err && found.n)
-        note_others(plan, path);
+        err = add_others(plan, path, problem, size);
     size_t profiles = found.n;
     pw_ascend_found_fini(&found);
     if (!err && !profiles) {
@@ -231,8 +254,8 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     }
     if (err || profiles)
         return err && !*problem ? fail(problem, size, err, path, "") : err;
-    if (pw_ascend_is_analysis(path))
-        return fail(problem, size, -ENOENT, path, PW_ASCEND_ANALYSIS_WORDS);
+    if (pw_msprof_find(path, file, sizeof(file)) == 0)
+        return pw_import_plan_add_analysis(plan, file, problem, size);
     int n = scandir(path, &entries, is_trace, alphasort);
     if (n < 0)
         return fail(problem, size, -errno, path, "");
@@ -253,89 +276,6 @@ static int by_rank_and_time(const void *a, const void *b)
     if (x->head.rank != y->head.rank)
         return x->head.rank < y->head.rank ? -1 : 1;
     return (x->head.first_ns > y->head.first_ns) - (x->head.first_ns < y->head.first_ns);
-}
-
-/* Checks that all files are of one job as far as they say, and sets the plan's job and world size.
- * Returns 0 or -EINVAL. */
-static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
-{
-    const struct pw_import_file *sized = NULL, *backed = NULL, *named = NULL;
-    for (size_t i = 0; i < plan->nfiles; i++) {
-        const struct pw_import_file *f = &plan->files[i];
-        if (sized && f->head.world_size > 0 && f->head.world_size != sized->head.world_size) {
-            snprintf(problem, size,
-                     "%s is of a job of %lld ranks, and %s is of a job of %lld: import "
-                     "one job at a time",
-                     sized->path, (long long)sized->head.world_size, f->path,
-                     (long long)f->head.world_size);
-            return -EINVAL;
-        }
-        if (backed && f->head.backend[0] && strcmp(f->head.backend, backed->head.backend) != 0) {
-            snprintf(problem, size,
-                     "%s is of a job with backend %s, and %s is of a job with %s: import "
-                     "one job at a time",
-                     backed->path, backed->head.backend, f->path, f->head.backend);
-            return -EINVAL;
-        }
-        if (named && f->head.job[0] && strcmp(f->head.job, named->head.job) != 0) {
-            snprintf(problem, size,
-                     "%s and %s have no communicator of all ranks in common (%s, %s): import one "
-                     "job at a time, or each file alone with --rank N",
-                     named->path, f->path, named->head.job, f->head.job);
-            return -EINVAL;
-        }
-        named = f->head.job[0] ? f : named;
-        sized = f->head.world_size > 0 ? f : sized;
-        backed = f->head.backend[0] ? f : backed;
-    }
-    plan->world_size = sized ? sized->head.world_size : -1;
-    /* Traces of a job that are imported one at a time must get the same name, so the name has only
-     * what the files say. */
-    if (sized)
-        snprintf(plan->job, sizeof(plan->job), "import of %lld rank%s, %s",
-                 (long long)plan->world_size, plan->world_size == 1 ? "" : "s",
-                 backed ? backed->head.backend : "no backend");
-    else
-        snprintf(plan->job, sizeof(plan->job), "import, number of ranks not told, %.24s",
-                 backed ? backed->head.backend : "no backend");
-    return 0;
-}
-
-/* Two processes of one rank are of two jobs, one after the other; several windows of one are not.
- */
-static int check_processes(const struct pw_import_plan *plan, char *problem, size_t size)
-{
-    for (size_t i = 1; i < plan->nfiles; i++) {
-        const struct pw_import_file *a = &plan->files[i - 1], *b = &plan->files[i];
-        if (a->head.rank != b->head.rank || !a->head.pid || !b->head.pid ||
-            (a->head.pid == b->head.pid && strcmp(a->head.hostname, b->head.hostname) == 0))
-            continue;
-        snprintf(problem, size,
-                 "rank %lld has profiles of two processes, %s and %s: they are of two jobs; import "
-                 "one job at a time",
-                 (long long)a->head.rank, a->path, b->path);
-        return -EINVAL;
-    }
-    return 0;
-}
-
-static void compare_versions(struct pw_import_plan *plan)
-{
-    const struct pw_import_file *first = NULL;
-    for (size_t i = 0; i < plan->nfiles; i++) {
-        const struct pw_import_file *f = &plan->files[i];
-        if (!f->head.maker[0])
-            continue;
-        first = first ? first : f;
-        if (strcmp(first->head.maker, f->head.maker) == 0)
-            continue;
-        note(plan,
-             "rank %lld was recorded with %s, but rank %lld with %s: their names and times may not "
-             "mean the same",
-             (long long)f->head.rank, f->head.maker, (long long)first->head.rank,
-             first->head.maker);
-        return;
-    }
 }
 
 /* ---- groups whose ranks no file tells ---- */
@@ -486,26 +426,34 @@ static int infer_groups(struct pw_import_plan *plan)
     return err;
 }
 
+static int add_path(struct pw_import_plan *plan, const char *path,
+                    const struct pw_import_wish *wish, char *problem, size_t size)
+{
+    char analysis[PW_ASCEND_PATH];
+    struct stat status;
+    if (stat(path, &status))
+        return fail(problem, size, -errno, path, "");
+    if (pw_msprof_is(path) && pw_msprof_find(path, analysis, sizeof(analysis)) == 0)
+        return pw_import_plan_add_analysis(plan, analysis, problem, size);
+    return S_ISDIR(status.st_mode) ? add_directory(plan, path, wish, problem, size)
+                                   : add_file(plan, path, wish, problem, size);
+}
+
 int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan *out,
                         char *problem, size_t size)
 {
-    char *const *paths = wish->paths;
-    struct stat status;
     int err = 0;
     *out = (struct pw_import_plan){0};
-    for (size_t i = 0; i < wish->npaths && !err; i++) {
-        if (stat(paths[i], &status))
-            err = fail(problem, size, -errno, paths[i], "");
-        else if (S_ISDIR(status.st_mode))
-            err = add_directory(out, paths[i], wish, problem, size);
-        else
-            err = add_file(out, paths[i], wish, problem, size);
-    }
-    err = err ? err : check_job(out, problem, size);
+    /* what msprof-analyze computed is last: it is compared with profiles, if there are any */
+    for (int is_last = 0; is_last < 2; is_last++)
+        for (size_t i = 0; i < wish->npaths && !err; i++)
+            if (pw_msprof_is(wish->paths[i]) == is_last)
+                err = add_path(out, wish->paths[i], wish, problem, size);
+    err = err ? err : pw_import_plan_check_job(out, problem, size);
     err = err ? err : find_ranks(out, problem, size);
-    err = err ? err : check_processes(out, problem, size);
+    err = err ? err : pw_import_plan_check_processes(out, problem, size);
     if (!err) {
-        compare_versions(out);
+        pw_import_plan_compare_versions(out);
         err = complete_groups(out);
     }
     if (!err && infer_groups(out))
@@ -523,6 +471,7 @@ void pw_import_plan_fini(struct pw_import_plan *plan)
     }
     free(plan->files);
     free(plan->first);
+    pw_msprof_destroy(plan->msprof);
     *plan = (struct pw_import_plan){0};
 }
 

@@ -25,6 +25,8 @@ struct pw_import_plan {
      * those that there is no room for. */
     char notes[8][800];
     size_t nnotes;
+    /* What msprof-analyze computed from the job's profiles; NULL: none was given. */
+    struct pw_msprof *msprof;
 };
 
 /* What the user asked for. */
@@ -40,6 +42,10 @@ struct pw_import_wish {
 int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan *out,
                         char *problem, size_t size);
 void pw_import_plan_fini(struct pw_import_plan *plan);
+
+/* Adds a sentence to the notes. */
+__attribute__((format(printf, 2, 3))) void pw_import_plan_note(struct pw_import_plan *plan,
+                                                               const char *format, ...);
 
 /* Returns the rank in a file's name ("rank-3.json", "trace_rank3.json.gz"), or -1. */
 int64_t pw_import_rank_of_name(const char *path);

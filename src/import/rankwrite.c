@@ -11,6 +11,7 @@
 #include "import/communicators.h"
 #include "import/gloo.h"
 #include "import/nest.h"
+#include "import/stepsums.h"
 #include "import/trace.h"
 
 /* ---- device activities and the calls that launched them ---- */
@@ -393,6 +394,8 @@ static void write_nccl(const struct writing *w)
 
 static void write_device(struct writing *w, const struct pw_device_record *d)
 {
+    if (w->trace->sums && d->type == PW_DEVICE_KERNEL)
+        pw_stepsums_add_task(w->trace->sums, d->is_nccl, d->start, d->end);
     if (d->type == PW_DEVICE_OPERATION)
         take_operation(w, d);
     else if (d->type == PW_DEVICE_KERNEL)
@@ -438,6 +441,8 @@ static int write_steps(struct writing *w, struct pw_row_window *window)
         if (row.start < behind) /* another thread marked the same step */
             continue;
         behind = row.end;
+        if (w->trace->sums)
+            pw_stepsums_add_step(w->trace->sums, row.step, row.start, row.end);
         row.start += w->base;
         row.end += w->base;
         pw_rankfile_append(w->trace->file, PW_TABLE_step, &row);
@@ -477,6 +482,8 @@ int pw_trace_write(struct pw_trace_window *window)
                         .base = window->base_ns,
                         .waited = {.thread = -1}};
     struct pw_nested nested;
+    if (w.trace->sums)
+        pw_stepsums_begin(w.trace->sums);
     int err = write_window(&w);
     if (err)
         return err;
@@ -493,6 +500,8 @@ int pw_trace_write(struct pw_trace_window *window)
     err = err ? err : write_rows(&w, TIMED_ROWS(cuda_sync, 2), syncs);
     err = err ? err : write_rows(&w, TIMED_ROWS(memory, 1), nested.memory);
     err = err ? err : write_devices(&w, nested.launches, nested.gloo);
+    if (w.trace->sums)
+        pw_stepsums_end(w.trace->sums);
     pw_nested_fini(&nested);
     return err;
 }

@@ -171,6 +171,9 @@ struct pw_group {
     size_t size;
 };
 
+struct pw_msprof;
+struct pw_stepsums;
+
 struct pw_trace {
     const char *dir;
     struct pw_rankfile *file;
@@ -183,7 +186,9 @@ struct pw_trace {
     int keep_cuda_calls;
     int described; /* 1: a file's devices and metadata were written, so other files' are skipped */
     struct pw_import_counts counts;
-    struct pw_comm_table *comms; /* communicators.h */
+    struct pw_comm_table *comms;    /* communicators.h */
+    const struct pw_msprof *msprof; /* what msprof-analyze says of the job (msprof.h), or NULL */
+    struct pw_stepsums *sums;       /* with that: the same of the imported events (stepsums.h) */
 };
 
 /* One profiling window: the records of one file. */

@@ -379,6 +379,100 @@ def write_job(job, where, **options):
     return [write_profile(job, rank, where, **options) for rank in range(job.ranks)]
 
 
+# ---- what msprof-analyze makes of all ranks' profiles ----
+
+STEP_COLUMNS = ("Computing", "Communication(Not Overlapped)", "Overlapped", "Communication", "Free",
+                "Stage", "Bubble", "Communication(Not Overlapped and Exclude Receive)", "Preparing")
+
+
+def all_ranks(job):
+    return "(" + ", ".join(map(str, range(job.ranks))) + ")"
+
+
+def analysed_steps(job):
+    """The rows of cluster_step_trace_time.csv: of ranks, and the most of them for the stage."""
+    rows = [{"Step": row["Step"], "Type": "rank", "Index": rank,
+             **{name: float(row[name]) for name in STEP_COLUMNS}}
+            for rank in range(job.ranks) for row in step_rows(job, rank)]
+    for step, _, _ in job.step_times[0]:
+        most = {name: max(row[name] for row in rows if row["Step"] == step) for name in STEP_COLUMNS}
+        rows.append({"Step": step, "Type": "stage", "Index": all_ranks(job), **most})
+    return rows
+
+
+def analysed(job, of_rank):
+    """The operations of all ranks, by step and name: with `communication` those of each rank, with
+    `matrix` the links of all."""
+    steps = {}
+    for rank in range(job.ranks):
+        for step, kinds in of_rank(job, rank).items():
+            for name, value in kinds["collective"].items():
+                if name.startswith("Total"):
+                    continue
+                part = value if of_rank is matrix else {str(rank): value}
+                steps.setdefault(step, {}).setdefault(name, {}).update(part)
+    return {all_ranks(job): steps}
+
+
+def write_analysis(job, where):
+    """The directory that msprof-analyze leaves in `where`; its path."""
+    path = os.path.join(where, "cluster_analysis_output")
+    os.makedirs(path, exist_ok=True)
+    write_csv(os.path.join(path, "cluster_step_trace_time.csv"), analysed_steps(job))
+    for name, of_rank in (("cluster_communication.json", communication),
+                          ("cluster_communication_matrix.json", matrix)):
+        with open(os.path.join(path, name), "w") as file:
+            json.dump(analysed(job, of_rank), file)
+    return path
+
+
+ANALYSIS_TABLES = """
+CREATE TABLE ClusterStepTraceTime (step TEXT, type TEXT, "index" TEXT, computing NUMERIC,
+    communication_not_overlapped NUMERIC, overlapped NUMERIC, communication NUMERIC, free NUMERIC,
+    stage NUMERIC, bubble NUMERIC, communication_not_overlapped_and_exclude_receive NUMERIC,
+    preparing NUMERIC, dp_index INTEGER, pp_index INTEGER, tp_index INTEGER);
+CREATE TABLE ClusterCommAnalyzerTime (rank_set TEXT, step TEXT, rank_id INTEGER, hccl_op_name TEXT,
+    group_name TEXT, start_timestamp NUMERIC, elapsed_time NUMERIC, transit_time NUMERIC,
+    wait_time NUMERIC, synchronization_time NUMERIC, idle_time NUMERIC,
+    synchronization_time_ratio NUMERIC, wait_time_ratio NUMERIC);
+CREATE TABLE ClusterCommAnalyzerMatrix (rank_set TEXT, step TEXT, hccl_op_name TEXT, group_name TEXT,
+    src_rank TEXT, dst_rank TEXT, transit_size NUMERIC, transit_time NUMERIC, bandwidth NUMERIC,
+    transport_type TEXT, op_name TEXT);
+"""
+
+
+def write_analysis_db(job, where):
+    """The same as a database; the directory's path."""
+    path = os.path.join(where, "cluster_analysis_output")
+    os.makedirs(path, exist_ok=True)
+    db = sqlite3.connect(os.path.join(path, "cluster_analysis.db"))
+    db.executescript(ANALYSIS_TABLES)
+    add = lambda table, *row: db.execute(
+        f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)
+    ranks, group = all_ranks(job), group_number(WORLD)
+    for row in analysed_steps(job):
+        add("ClusterStepTraceTime", str(row["Step"]), row["Type"], str(row["Index"]),
+            *(row[name] for name in STEP_COLUMNS), 0, 0, 0)
+    for step, operations in analysed(job, communication)[ranks].items():
+        for name, of_ranks in operations.items():
+            for rank, one in of_ranks.items():
+                info = one["Communication Time Info"]
+                add("ClusterCommAnalyzerTime", ranks, step, int(rank), name.split("@")[0], group,
+                    info["Start Timestamp(us)"],
+                    *(info[f"{key} Time(ms)"] for key in ("Elapse", "Transit", "Wait",
+                                                          "Synchronization", "Idle")), 0, 0)
+            add("ClusterCommAnalyzerTime", ranks, step, 0, "Total Op Info", group, 0, 1, 1, 1, 1, 1, 0, 0)
+    for step, operations in analysed(job, matrix)[ranks].items():
+        for name, links in operations.items():
+            for link, one in links.items():
+                add("ClusterCommAnalyzerMatrix", ranks, step, name.split("@")[0], group,
+                    *link.split("-"), one["Transit Size(MB)"], one["Transit Time(ms)"],
+                    one["Bandwidth(GB/s)"], one["Transport Type"], "")
+    db.commit()
+    db.close()
+    return path
+
+
 # ---- databases ----
 
 TABLES = """

@@ -19,7 +19,8 @@ import tempfile
 import zlib
 
 import ascend_profiles
-from ascend_profiles import Job, group_number, step_rows, us, write_db, write_job, write_profile
+from ascend_profiles import (Job, group_number, step_rows, us, write_analysis, write_analysis_db, write_db,
+                             write_job, write_profile)
 
 CASES = {}
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "profwrap")
@@ -448,14 +449,17 @@ def write_dbs(job, **options):
     return directory
 
 
+def need_sqlite(job):
+    probe = write_db(job, 0, new())
+    if "was built with SQLite" in subprocess.run(
+            [profwrap, "import", "-o", new(), probe], capture_output=True, text=True).stderr:
+        skip("this profwrap was built without SQLite")
+
+
 @case
 def databases_of_torch_npu():
     job = Job(ranks=4)
-    directory = new()
-    probe = write_db(job, 0, new())
-    if "was built with SQLite" in subprocess.run(
-            [profwrap, "import", "-o", directory, probe], capture_output=True, text=True).stderr:
-        skip("this profwrap was built without SQLite")
+    need_sqlite(job)
     ranks, said, ours = imported(write_dbs(job))
     assert sorted(ranks) == [0, 1, 2, 3] and "24 of them operations of HCCL" in said, said
     assert "4 tasks of devices that are no kernels" in said, said
@@ -477,6 +481,44 @@ def slow_rank_is_that_of_msprof_analyze():
     assert votes[0][0] == 5 and votes[0][1] >= 12, votes
     ranks, said, ours = imported(directory)
     assert list(merged(ours)["stragglers"]["rank"]) == [5]
+
+
+@case
+def a_database_stands_for_a_damaged_trace():
+    job = Job(ranks=2)
+    need_sqlite(job)
+    text = open(os.path.join(write_profile(job, 1, new()), "ASCEND_PROFILER_OUTPUT",
+                             "trace_view.json")).read()
+    for content, words in (("", "is empty"), (text[:len(text) // 2], "is half written"),
+                           (" \n", "is empty"), ("hello, world", "is no JSON")):
+        directory = write_dbs(job)
+        path, = glob.glob(os.path.join(directory, "*_9001_*", "ASCEND_PROFILER_OUTPUT"))
+        open(os.path.join(path, "trace_view.json"), "w").write(content)
+        ranks, said, _ = imported(directory)
+        lines = [line for line in said.splitlines() if "trace_view.json" in line]
+        assert len(lines) == 1 and f"trace_view.json {words}: its ascend_pytorch_profiler_1.db is" in \
+            lines[0], said
+        for rank, file in ranks.items():
+            check_rank(job, rank, file, texts(file))
+            assert file.attrs["complete"], said
+
+
+@case
+def a_trace_stands_for_a_damaged_database():
+    job = Job(ranks=2)
+    data = open(*glob.glob(os.path.join(write_db(job, 1, new()), "*", "*.db")), "rb").read()
+    for content, words in ((data[:len(data) // 2], "is half written"), (b"", "is empty"),
+                           (b"hello, world", "is half written"), (data, "")):
+        directory = write(job)
+        path, = glob.glob(os.path.join(directory, "*_9001_*", "ASCEND_PROFILER_OUTPUT"))
+        open(os.path.join(path, "ascend_pytorch_profiler_1.db"), "wb").write(content)
+        ranks, said, _ = imported(directory)
+        assert (f"profiler_1.db {words}: its trace_view.json is read instead" in said) == \
+            bool(words), said
+        assert bool(words) == ("profiler_1.db" in said), said
+        for rank, file in ranks.items():
+            check_rank(job, rank, file, texts(file))
+            assert file.attrs["complete"], said
 
 
 @case
@@ -658,39 +700,195 @@ def damaged_kernels_are_named():
 
 # ---- what msprof-analyze made of them ----
 
+ANALYSIS = ("cluster_step_trace_time.csv", "cluster_communication.json",
+            "cluster_communication_matrix.json")
+
+
+def small_job():
+    return Job(ranks=4, slow_rank=2, slow_link=(1, 2))
+
+
+def compared(said):
+    """What the import says of msprof-analyze's figures."""
+    line, = [line for line in said.splitlines() if "cluster_analysis_output: " in line]
+    return line.split("cluster_analysis_output: ")[1]
+
+
+AGREES = "agrees with the profiles in 48 times of steps and 48 sums of communication and 16 sums of links"
+OTHERS = "; Free, Stage, Bubble and Preparing are defined otherwise here, and not compared"
+
+
 @case
-def output_of_msprof_analyze_is_told_from_profiles():
-    words = "is what msprof-analyze computed from the profiles of a job: give these profiles"
-    top = new()
-    output = os.path.join(top, "cluster_analysis_output")
-    os.mkdir(output)
-    for name in ("cluster_step_trace_time.csv", "cluster_communication.json",
-                 "cluster_communication_matrix.json", "cluster_analysis.db"):
-        path = os.path.join(output, name)
-        open(path, "w").write('{"p0": {}}' if name.endswith("json") else "Step,Type\n")
-        assert words in refused(path), name
-        assert words in refused(output) and words in refused(top)
-        os.remove(path)
-    job = Job(ranks=1)
-    write_profile(job, 0, top)
-    ranks, said, _ = imported(top)
-    assert list(ranks) == [0] and "its cluster_analysis_output is not read" in said, said
-    path = os.path.join(output, "cluster_analysis.db")
-    open(path, "w").write("no database")
-    open(os.path.join(output, "cluster_step_trace_time.csv"), "w").write("Step,Type\n")
-    ranks, said, _ = imported(top)
-    assert ": cluster_step_trace_time.csv, cluster_analysis.db\n" in said, said
-    os.remove(path)
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE ClusterStepTraceTime (step TEXT, type TEXT)")
-    db.execute('CREATE TABLE "a ""b" (step TEXT)')
-    db.executemany("INSERT INTO ClusterStepTraceTime VALUES (?, ?)", [("1", "rank"), ("2", "rank")])
+def analysis_has_the_form_of_msprof_analyze():
+    """The files that write_analysis() writes are those of msprof-analyze itself."""
+    job = small_job()
+    theirs, ours = analyse(write(job), "all"), write_analysis(job, new())
+    key = lambda row: (row["Type"], row["Step"], row["Index"])
+    steps = [sorted(csv.DictReader(open(os.path.join(path, ANALYSIS[0]))), key=key)
+             for path in (theirs, ours)]
+    # it has rows of stages only where there are several
+    steps = [[row for row in rows if row["Type"] == "rank"] for rows in steps]
+    assert len(steps[0]) == len(steps[1]) == 12
+    for one, other in zip(*steps):
+        assert key(one) == key(other), (one, other)
+        for name in ascend_profiles.STEP_COLUMNS:
+            assert float(one[name]) == float(other[name]), (name, one, other)
+    for name in ANALYSIS[1:]:
+        one, other = (json.load(open(os.path.join(path, name))) for path in (theirs, ours))
+        assert list(one) == list(other)
+        for ranks in one:
+            for step, operations in one[ranks].items():
+                for operation, parts in operations.items():
+                    if operation.startswith("Total"):
+                        continue
+                    mine = other[ranks][step][operation]
+                    assert sorted(mine) == sorted(parts)
+                    for part, value in parts.items():
+                        value.pop("Op Name", None)
+                        times = "Communication Time Info"
+                        assert value.get(times, value) == mine[part].get(times, mine[part])
+
+
+@case
+def profiles_agree_with_msprof_analyze():
+    job = small_job()
+    directory = write(job)
+    shutil.move(analyse(directory, "all"), directory)
+    _, said, _ = imported(directory)
+    assert compared(said) == AGREES + OTHERS, said
+
+
+@case
+def analysis_beside_profiles_is_compared():
+    job = small_job()
+    directory = write(job)
+    path = write_analysis(job, directory)
+    ranks, said, _ = imported(directory)
+    assert sorted(ranks) == [0, 1, 2, 3] and compared(said) == AGREES + OTHERS, said
+    # given by itself, in any order
+    elsewhere = write_analysis(job, new())
+    shutil.rmtree(path)
+    for given in ((directory, elsewhere), (elsewhere, directory),
+                  (os.path.join(elsewhere, ANALYSIS[0]), directory)):
+        assert compared(imported(*given)[1]) == AGREES + OTHERS
+    # what differs, and by how much
+    table = os.path.join(elsewhere, ANALYSIS[0])
+    rows = ascend_profiles.analysed_steps(job)
+    row, = [row for row in rows if (row["Step"], row["Type"], row["Index"]) == (5, "rank", 2)]
+    was = row["Computing"]
+    row["Computing"] = was + 30
+    row["Overlapped"] += 0.002
+    ascend_profiles.write_csv(table, rows)
+    said = compared(imported(directory, elsewhere)[1])
+    assert said == (
+        f"of 48 times of steps and 48 sums of communication and 16 sums of links, 2 differ from the "
+        f"profiles; most: Computing of rank 2 in step 5 is {was + 30:.3f} us there and {was:.3f} us in "
+        f"the profiles, 30.000 us apart" + OTHERS), said
+    links = ascend_profiles.analysed(job, ascend_profiles.matrix)
+    operations = links[ascend_profiles.all_ranks(job)]["step4"]
+    operations[next(iter(operations))]["1-2"]["Transit Size(MB)"] += 500
+    json.dump(links, open(os.path.join(elsewhere, ANALYSIS[2]), "w"))
+    said = compared(imported(directory, elsewhere)[1])
+    assert "3 differ" in said and "most: Transit Size of rank 1 to rank 2 is" in said, said
+    assert "500.000000 MB apart" in said, said
+
+
+@case
+def steps_that_tasks_cross_are_not_compared():
+    job = small_job()
+    border = job.step_times[1][0][2]
+    name, kind, core, start, _, stream, number = job.kernels[1][-2]
+    job.kernels[1].append(("aclnnMul_Mul", "Mul", "AI_CORE", border - 50_000, border + 60_000, 2, number))
+    job.kernels[1].sort(key=lambda kernel: kernel[3])
+    directory = write(job)
+    write_analysis(job, directory)
+    said = compared(imported(directory)[1])
+    # two steps of one rank have four times each
+    assert said.startswith("agrees with the profiles in 40 times of steps"), said
+    assert "; 2 steps whose tasks cross a border are not compared" in said, said
+
+
+@case
+def analysis_of_other_ranks_and_steps_is_told():
+    job = small_job()
+    directory = write(job)
+    write_analysis(Job(ranks=4, slow_rank=2, slow_link=(1, 2), first_step=40), directory)
+    said = compared(imported(directory)[1])
+    # links have no steps
+    assert said.startswith("agrees with the profiles in 16 sums of links"), said
+    assert "; 24 of its steps, sums and links are not in the profiles" in said, said
+
+
+def compared_any(said):
+    return [line for line in said.splitlines() if "cluster_analysis_output: " in line
+            and "with the profiles" in line]
+
+
+@case
+def analyses_as_databases_are_compared():
+    job = small_job()
+    need_sqlite(job)
+    profiles, path = write(job), write_analysis_db(job, new())
+    assert compared(imported(profiles, path)[1]) == AGREES + OTHERS
+    file = os.path.join(path, "cluster_analysis.db")
+    data = open(file, "rb").read()
+    db = sqlite3.connect(file)
+    db.execute("ALTER TABLE ClusterCommAnalyzerTime RENAME COLUMN wait_time TO waited")
+    db.execute("DROP TABLE ClusterCommAnalyzerMatrix")
+    db.execute("UPDATE ClusterStepTraceTime SET computing = 'x' WHERE \"index\" = '1'")
     db.commit()
     db.close()
-    ranks, said, _ = imported(top)
-    if "with the tables" in said:  # built with SQLite
-        assert 'with the tables ClusterStepTraceTime (2 rows), a "b (0 rows)' in said, said
-    refused(path)
+    said = imported(profiles, path)[1]
+    assert "its table ClusterCommAnalyzerTime in cluster_analysis.db is damaged, or of another" in said
+    assert "3 of its rows are left out" in said, said
+    assert "agrees with the profiles in 36 times of steps;" in said, said
+    for content in (b"", b"no database", data[:len(data) // 2]):
+        open(file, "wb").write(content)
+        said = imported(profiles, path)[1]
+        assert "cluster_analysis.db is no database, or half written: it is not compared" in said, said
+
+
+@case
+def analyses_without_profiles_are_refused():
+    words = "is what msprof-analyze computed from the profiles of a job: give these profiles"
+    top = new()
+    path = write_analysis(small_job(), top)
+    for given in (path, top, *(os.path.join(path, name) for name in ANALYSIS)):
+        assert words in refused(given), given
+
+
+@case
+def damaged_analyses_are_named():
+    job = small_job()
+    profiles = write(job)
+    for name in ANALYSIS:
+        path = write_analysis(job, new())
+        whole = open(os.path.join(path, name)).read()
+        for content in ("", whole[:len(whole) // 2], "hello, world\n1,2\n"):
+            open(os.path.join(path, name), "w").write(content)
+            ranks, said, _ = imported(profiles, path)
+            assert sorted(ranks) == [0, 1, 2, 3] and f": {name} " in said, said
+            assert compared_any(said), said  # the rest
+    # rows that cannot be
+    path = write_analysis(job, new())
+    rows = ascend_profiles.analysed_steps(job)
+    rows += [{**rows[0], "Index": index, "Type": kind, "Computing": time} for index, kind, time in (
+        ("x", "rank", 1), (-1, "rank", 1), (99999999999, "rank", 1), (0, "?", 1), (0, "rank", "nan"),
+        (0, "rank", ""), (0, "rank", 1e300), ("\u4e2d\u6587", "rank", 1))]
+    ascend_profiles.write_csv(os.path.join(path, ANALYSIS[0]), rows)
+    open(os.path.join(path, ANALYSIS[1]), "w").write(json.dumps(
+        {"(0, 1)": {"step\u4e2d": {"\u64cd\u4f5c@g": {"0": {}, "x": {}, "1": {"Communication Time Info": {
+            "Elapse Time(ms)": 1}}}, "y": 7}, "step4": []}, "p2p": 5, "": {"": {"": {"": {}}}}}))
+    open(os.path.join(path, ANALYSIS[2]), "w").write(json.dumps(
+        {"(0, 1)": {"step": {"x@g": {"0-1": {"Transit Size(MB)": 1, "Transit Time(ms)": 1}, "a": {},
+                                     "0-99999999": {}, "1-0": {"Transit Size(MB)": -1}}}}}))
+    said = imported(profiles, path)[1]
+    assert "14 of its rows are left out" in said, said
+    for name in ANALYSIS:
+        os.remove(os.path.join(path, name))
+    said = imported(profiles, path)[1]
+    assert "has neither cluster_step_trace_time.csv" in said and "it is not compared" in said, said
+    assert "one job at a time" in refused(profiles, write_analysis(job, new()), write_analysis(job, new()))
 
 
 # ---- bad profiles ----

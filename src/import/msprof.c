@@ -1,0 +1,356 @@
+/* Reads the CSV and JSON files of a cluster_analysis_output; see msprof.h. They are written by
+ * msprof-analyze's cluster_analyse/analysis: step_trace_time_analysis.py, which takes us from the
+ * profiles' step_trace_time.csv, communication_analysis.py and comm_matrix_analysis.py: ms and MB
+ * by group, step, operation, and rank or link. */
+#include "import/msprof.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/grow.h"
+#include "core/limits.h"
+#include "core/safefile.h"
+#include "core/sort.h"
+#include "import/csvfile.h"
+
+static const char output[] = "cluster_analysis_output";
+enum { MOST_RANK = 1 << 24, PATH_SIZE = 4096 };
+
+/* ---- where it is ---- */
+
+static int is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+int pw_msprof_find(const char *path, char *directory, size_t size)
+{
+    char full[PATH_MAX], *slash;
+    if (!realpath(path, full))
+        return -ENOENT;
+    if (is_directory(full)) {
+        slash = strrchr(full, '/');
+        if (strcmp(slash + 1, output) == 0)
+            return (size_t)snprintf(directory, size, "%s", path) < size ? 0 : -ENOENT;
+        return (size_t)snprintf(directory, size, "%s/%s", path, output) < size &&
+                       is_directory(directory)
+                   ? 0
+                   : -ENOENT;
+    }
+    slash = strrchr(full, '/');
+    const int is_own = fnmatch("cluster_step_trace_time.csv", slash + 1, 0) == 0 ||
+                       fnmatch("cluster_communication*.json", slash + 1, 0) == 0 ||
+                       fnmatch("cluster_analysis*.db", slash + 1, 0) == 0;
+    *slash = '\0';
+    return is_own && (size_t)snprintf(directory, size, "%s", *full ? full : "/") < size ? 0
+                                                                                        : -ENOENT;
+}
+
+int pw_msprof_is(const char *path)
+{
+    char full[PATH_MAX], directory[PATH_SIZE];
+    return pw_msprof_find(path, directory, sizeof(directory)) == 0 && realpath(path, full) &&
+           (!is_directory(full) || strcmp(strrchr(full, '/') + 1, output) == 0);
+}
+
+/* ---- rows ---- */
+
+static int is_rank(int64_t rank)
+{
+    return rank >= 0 && rank < MOST_RANK;
+}
+
+void pw_msprof_add_step(struct pw_msprof *m, const struct pw_msprof_step *step)
+{
+    if (!is_rank(step->rank) || step->computing_ns < 0) {
+        m->incomplete++;
+        return;
+    }
+    struct pw_msprof_step *more =
+        m->failed ? NULL : pw_grow(m->steps, m->nsteps, sizeof(*m->steps), &m->steps_capacity);
+    m->failed |= !more;
+    if (more) {
+        m->steps = more;
+        m->steps[m->nsteps++] = *step;
+    }
+}
+
+void pw_msprof_add_time(struct pw_msprof *m, const struct pw_msprof_time *time)
+{
+    if (!is_rank(time->rank) || time->elapsed_ns < 0) {
+        m->incomplete++;
+        return;
+    }
+    struct pw_msprof_time *more =
+        m->failed ? NULL : pw_grow(m->times, m->ntimes, sizeof(*m->times), &m->times_capacity);
+    m->failed |= !more;
+    if (more) {
+        m->times = more;
+        m->times[m->ntimes++] = *time;
+    }
+}
+
+void pw_msprof_add_link(struct pw_msprof *m, const struct pw_msprof_link *link)
+{
+    if (!is_rank(link->src) || !is_rank(link->dst) || link->bytes < 0 || link->transfer_ns < 0) {
+        m->incomplete++;
+        return;
+    }
+    struct pw_msprof_link *more =
+        m->failed ? NULL : pw_grow(m->links, m->nlinks, sizeof(*m->links), &m->links_capacity);
+    m->failed |= !more;
+    if (more) {
+        m->links = more;
+        m->links[m->nlinks++] = *link;
+    }
+}
+
+void pw_msprof_complain(struct pw_msprof *m, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!m->problem[0])
+        vsnprintf(m->problem, sizeof(m->problem), format, arguments);
+    va_end(arguments);
+}
+
+int64_t pw_msprof_step_of(const char *text)
+{
+    const char *digits = text + strcspn(text, "0123456789");
+    errno = 0;
+    const long long step = *digits ? strtoll(digits, NULL, 10) : -1;
+    return errno || step >= PW_LIMIT ? -1 : step;
+}
+
+int64_t pw_msprof_scaled(double number, double unit)
+{
+    const double scaled = number * unit;
+    return scaled >= 0 && scaled < (double)PW_LIMIT ? llround(scaled) : -1;
+}
+
+/* ---- cluster_step_trace_time.csv ---- */
+
+static int64_t cell_ns(const struct pw_csv_row *row, const char *name)
+{
+    const double us = 1e3;
+    const char *cell = pw_csv_cell(row, name);
+    char *end;
+    const double number = strtod(cell, &end);
+    return end != cell && !*end ? pw_msprof_scaled(number, us) : -1;
+}
+
+static int32_t number_of(const char *text)
+{
+    char *end;
+    errno = 0;
+    const long long number = strtoll(text, &end, 10);
+    return end != text && !*end && !errno && is_rank(number) ? (int32_t)number : -1;
+}
+
+static int take_step(void *context, const struct pw_csv_row *row)
+{
+    struct pw_msprof *m = context;
+    const char *type = pw_csv_cell(row, "Type");
+    if (strcmp(type, "stage") == 0)
+        return 0; /* the most of its ranks */
+    const struct pw_msprof_step step = {
+        .rank = strcmp(type, "rank") == 0 ? number_of(pw_csv_cell(row, "Index")) : -1,
+        .step = pw_msprof_step_of(pw_csv_cell(row, "Step")),
+        .computing_ns = cell_ns(row, "Computing"),
+        .comm_ns = cell_ns(row, "Communication"),
+        .exposed_ns = cell_ns(row, "Communication(Not Overlapped)"),
+        .overlapped_ns = cell_ns(row, "Overlapped")};
+    pw_msprof_add_step(m, &step);
+    return m->failed ? -ENOMEM : 0;
+}
+
+static void read_steps(struct pw_msprof *m, const char *path)
+{
+    const int err = pw_csv_read(path, "Computing", take_step, m);
+    m->failed |= err == -ENOMEM;
+    if (err)
+        pw_msprof_complain(m, "cluster_step_trace_time.csv is not read to its end: %s",
+                           pw_csv_error(err));
+}
+
+/* ---- the files of JSON: by group, step and operation ---- */
+
+static int64_t scaled(const json_t *object, const char *key, double unit)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? pw_msprof_scaled(json_number_value(value), unit) : -1;
+}
+
+static void take_ranks(struct pw_msprof *m, struct pw_msprof_time *time, json_t *ranks)
+{
+    const double us = 1e3, ms = 1e6;
+    const char *rank;
+    json_t *one;
+    json_object_foreach(ranks, rank, one)
+    {
+        const json_t *info = json_object_get(one, "Communication Time Info");
+        time->rank = number_of(rank);
+        time->start_ns = scaled(info, "Start Timestamp(us)", us);
+        time->elapsed_ns = scaled(info, "Elapse Time(ms)", ms);
+        time->transfer_ns = scaled(info, "Transit Time(ms)", ms);
+        time->wait_ns = scaled(info, "Wait Time(ms)", ms);
+        time->sync_ns = scaled(info, "Synchronization Time(ms)", ms);
+        pw_msprof_add_time(m, time);
+    }
+}
+
+static void take_links(struct pw_msprof *m, struct pw_msprof_link *link, json_t *links)
+{
+    const double mb = 1e6, ms = 1e6;
+    const char *key;
+    json_t *one;
+    json_object_foreach(links, key, one)
+    {
+        int src = -1, dst = -1, end = 0;
+        if (sscanf(key, "%8d-%8d%n", &src, &dst, &end) != 2 || key[end])
+            src = -1;
+        link->src = src;
+        link->dst = dst;
+        link->bytes = scaled(one, "Transit Size(MB)", mb);
+        link->transfer_ns = scaled(one, "Transit Time(ms)", ms);
+        pw_msprof_add_link(m, link);
+    }
+}
+
+/* Of the sums by kind that newer versions write, the fastest and slowest are parts. */
+static int is_part(const char *name)
+{
+    return strncmp(name, "Total", 5) == 0 || strstr(name, "-top") || strstr(name, "-middle") ||
+           strstr(name, "-bottom");
+}
+
+static void take_operations(struct pw_msprof *m, int64_t step, json_t *operations, int of_links)
+{
+    const char *key;
+    json_t *operation;
+    json_object_foreach(operations, key, operation)
+    {
+        struct pw_msprof_time time = {.step = step};
+        struct pw_msprof_link link = {.step = step};
+        if (is_part(key))
+            continue;
+        if (of_links)
+            take_links(m, &link, operation);
+        else
+            take_ranks(m, &time, operation);
+    }
+}
+
+static void read_json(struct pw_msprof *m, const char *path, int of_links)
+{
+    enum { MOST_JSON = 256 << 20 };
+    const char *name = strrchr(path, '/') + 1, *ranks, *step;
+    struct stat status;
+    json_t *groups = NULL, *steps, *operations;
+    FILE *in = pw_fopen_regular(path);
+    if (in && fstat(fileno(in), &status) == 0 && status.st_size > MOST_JSON)
+        pw_msprof_complain(m, "%s is larger than 256 MiB, and is not read", name);
+    else if (!in || !(groups = json_loadf(in, 0, NULL)))
+        pw_msprof_complain(m, "%s ends early, or is no JSON, and is not read", name);
+    if (in)
+        fclose(in);
+    json_object_foreach(groups, ranks, steps)
+    {
+        json_object_foreach(steps, step, operations)
+        {
+            take_operations(m, pw_msprof_step_of(step), operations, of_links);
+        }
+    }
+    json_decref(groups);
+}
+
+static void read_times(struct pw_msprof *m, const char *path)
+{
+    read_json(m, path, 0);
+}
+
+static void read_links(struct pw_msprof *m, const char *path)
+{
+    read_json(m, path, 1);
+}
+
+/* ---- all ---- */
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct pw_msprof_step *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+static int times_by_rank(const void *a, const void *b)
+{
+    const struct pw_msprof_time *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int links_by_source(const void *a, const void *b)
+{
+    const struct pw_msprof_link *x = a, *y = b;
+    if (x->src != y->src)
+        return x->src < y->src ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->dst > y->dst) - (x->dst < y->dst);
+}
+
+static void read_file(struct pw_msprof *m, const char *name,
+                      void (*read)(struct pw_msprof *m, const char *path))
+{
+    char path[PATH_SIZE];
+    const size_t used = strlen(m->files);
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", m->directory, name) >= sizeof(path) ||
+        access(path, F_OK))
+        return;
+    const size_t rows = m->nsteps + m->ntimes + m->nlinks;
+    read(m, path);
+    if (m->nsteps + m->ntimes + m->nlinks > rows)
+        snprintf(m->files + used, sizeof(m->files) - used, "%s%s", used ? ", " : "", name);
+}
+
+int pw_msprof_read(const char *directory, struct pw_msprof **out)
+{
+    struct pw_msprof *m = calloc(1, sizeof(*m));
+    *out = m;
+    if (!m || !(m->directory = strdup(directory)))
+        return -ENOMEM;
+    read_file(m, "cluster_step_trace_time.csv", read_steps);
+    read_file(m, "cluster_communication.json", read_times);
+    read_file(m, "cluster_communication_matrix.json", read_links);
+    read_file(m, "cluster_analysis.db", pw_msprof_read_db); /* what the files do not have */
+    pw_sort(m->steps, m->nsteps, sizeof(*m->steps), by_rank);
+    pw_sort(m->times, m->ntimes, sizeof(*m->times), times_by_rank);
+    pw_sort(m->links, m->nlinks, sizeof(*m->links), links_by_source);
+    return m->failed ? -ENOMEM : m->files[0] ? 0 : -ENOENT;
+}
+
+void pw_msprof_destroy(struct pw_msprof *m)
+{
+    if (!m)
+        return;
+    free(m->steps);
+    free(m->times);
+    free(m->links);
+    free(m->directory);
+    free(m);
+}

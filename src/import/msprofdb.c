@@ -1,0 +1,150 @@
+/* Reads the tables of a cluster_analysis.db; see msprof.h. Their columns are those of
+ * msprof-analyze's cluster_analyse/common_func/tables_config.py, their units those of its other
+ * files. With the option
+ * --data_simplification, tables have other names. What other files had is not read again. */
+#include "import/msprof.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/ascend_db.h"
+
+#ifdef PW_HAVE_SQLITE
+
+#include <sqlite3.h>
+
+static const char *text_of(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? text : "";
+}
+
+static int64_t ns_of(sqlite3_stmt *row, int column, double unit)
+{
+    const int type = sqlite3_column_type(row, column);
+    return type == SQLITE_FLOAT || type == SQLITE_INTEGER
+               ? pw_msprof_scaled(sqlite3_column_double(row, column), unit)
+               : -1;
+}
+
+static int32_t rank_of(sqlite3_stmt *row, int column)
+{
+    const char *text = text_of(row, column);
+    char *end;
+    const long long rank = strtoll(text, &end, 10);
+    return end != text && !*end && rank >= 0 && rank < 1 << 24 ? (int32_t)rank : -1;
+}
+
+static void take_step(struct pw_msprof *m, sqlite3_stmt *row)
+{
+    const double us = 1e3;
+    const struct pw_msprof_step step = {.rank = rank_of(row, 1),
+                                        .step = pw_msprof_step_of(text_of(row, 0)),
+                                        .computing_ns = ns_of(row, 2, us),
+                                        .exposed_ns = ns_of(row, 3, us),
+                                        .overlapped_ns = ns_of(row, 4, us),
+                                        .comm_ns = ns_of(row, 5, us)};
+    pw_msprof_add_step(m, &step);
+}
+
+static void take_time(struct pw_msprof *m, sqlite3_stmt *row)
+{
+    const double us = 1e3, ms = 1e6;
+    const char *name = text_of(row, 2);
+    if (strncmp(name, "Total", 5) == 0)
+        return;
+    const struct pw_msprof_time time = {.rank = rank_of(row, 1),
+                                        .step = pw_msprof_step_of(text_of(row, 0)),
+                                        .start_ns = ns_of(row, 4, us),
+                                        .elapsed_ns = ns_of(row, 5, ms),
+                                        .transfer_ns = ns_of(row, 6, ms),
+                                        .wait_ns = ns_of(row, 7, ms),
+                                        .sync_ns = ns_of(row, 8, ms)};
+    pw_msprof_add_time(m, &time);
+}
+
+static void take_link(struct pw_msprof *m, sqlite3_stmt *row)
+{
+    const double mb = 1e6, ms = 1e6;
+    const char *name = text_of(row, 1);
+    if (strncmp(name, "Total", 5) == 0 || strstr(name, "-top") || strstr(name, "-middle") ||
+        strstr(name, "-bottom"))
+        return;
+    const struct pw_msprof_link link = {.src = rank_of(row, 3),
+                                        .dst = rank_of(row, 4),
+                                        .step = pw_msprof_step_of(text_of(row, 0)),
+                                        .bytes = ns_of(row, 5, mb),
+                                        .transfer_ns = ns_of(row, 6, ms)};
+    pw_msprof_add_link(m, &link);
+}
+
+#define TIMES(table)                                                                  \
+    "SELECT step, rank_id, hccl_op_name, group_name, start_timestamp, elapsed_time, " \
+    "transit_time, "                                                                  \
+    "wait_time, synchronization_time FROM " table
+#define LINKS(table)                                                                          \
+    "SELECT step, hccl_op_name, group_name, src_rank, dst_rank, transit_size, transit_time, " \
+    "transport_type FROM " table
+
+enum what { STEPS, MEASURED, MOVED };
+
+static const struct {
+    enum what what; /* nothing is read where the other files had it */
+    const char *table, *query;
+    void (*take)(struct pw_msprof *m, sqlite3_stmt *row);
+} tables[] = {
+    {STEPS, "ClusterStepTraceTime",
+     "SELECT step, \"index\", computing, communication_not_overlapped, overlapped, communication "
+     "FROM ClusterStepTraceTime WHERE type = 'rank'",
+     take_step},
+    {MEASURED, "ClusterCommAnalyzerTime", TIMES("ClusterCommAnalyzerTime"), take_time},
+    {MEASURED, "ClusterCommunicationTime", TIMES("ClusterCommunicationTime"), take_time},
+    {MOVED, "ClusterCommAnalyzerMatrix", LINKS("ClusterCommAnalyzerMatrix"), take_link},
+    {MOVED, "ClusterCommunicationMatrix", LINKS("ClusterCommunicationMatrix"), take_link},
+};
+
+static void read_table(struct pw_msprof *m, sqlite3 *db, size_t i)
+{
+    sqlite3_stmt *row = NULL;
+    int status = sqlite3_prepare_v2(db, tables[i].query, -1, &row, NULL);
+    while (status == SQLITE_OK || status == SQLITE_ROW) {
+        status = sqlite3_step(row);
+        if (status == SQLITE_ROW)
+            tables[i].take(m, row);
+        if (m->failed)
+            break;
+    }
+    if (status != SQLITE_DONE && !m->failed)
+        pw_msprof_complain(m,
+                           "its table %s in cluster_analysis.db is damaged, or of another version: "
+                           "%.120s",
+                           tables[i].table, sqlite3_errmsg(db));
+    sqlite3_finalize(row);
+}
+
+void pw_msprof_read_db(struct pw_msprof *m, const char *path)
+{
+    sqlite3 *db = pw_ascend_db_is_whole(path) ? pw_ascend_db_open(path) : NULL;
+    if (!db) {
+        pw_msprof_complain(m, "cluster_analysis.db is no database, or half written");
+        return;
+    }
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !m->failed; i++) {
+        const size_t had[] = {m->nsteps, m->ntimes, m->nlinks};
+        if (!had[tables[i].what] && pw_ascend_db_has_table(db, tables[i].table))
+            read_table(m, db, i);
+    }
+    sqlite3_close(db);
+}
+
+#else
+
+void pw_msprof_read_db(struct pw_msprof *m, const char *path)
+{
+    (void)path;
+    pw_msprof_complain(m, "cluster_analysis.db needs a profwrap that was built with SQLite "
+                          "(libsqlite3-dev)");
+}
+
+#endif
