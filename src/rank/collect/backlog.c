@@ -42,7 +42,7 @@ static_assert(sizeof(struct entry) + PW_JOURNAL_BATCH * sizeof(struct pw_record)
 struct pw_backlog {
     struct pw_intake *intake;
     const struct pw_journal *journal;
-    struct pw_journal_reader *reader; /* of the journal; NULL until it is needed */
+    struct pw_journal_reader *reader; /* of the journal; NULL: it could not be opened */
     int64_t bytes;                    /* of all records that wait */
     struct chunk *first, *last;       /* in use */
     struct chunk *spare;
@@ -60,6 +60,9 @@ struct pw_backlog *pw_backlog_create(struct pw_intake *intake, const struct pw_j
         return NULL;
     b->intake = intake;
     b->journal = journal;
+    /* Now, while there is memory. If it fails, there is no reader. */
+    if (pw_journal_open_own(journal, &b->reader))
+        b->reader = NULL;
     b->most_chunks = most_bytes / PW_BACKLOG_CHUNK;
     return b;
 }
@@ -214,8 +217,6 @@ void pw_backlog_add_written(struct pw_backlog *b, int ring, const struct pw_reco
                             uint32_t n)
 {
     const struct place place = {pw_journal_last_records(b->journal), pw_losscount_of(records, n)};
-    if (!b->reader && place.at >= 0)
-        pw_journal_open_own(b->journal, &b->reader); /* if this fails, there is no reader */
     struct entry *entry =
         b->reader && place.at >= 0 ? append(b, sizeof(place), b->most_chunks) : NULL;
     if (!entry) {
