@@ -180,7 +180,7 @@ static void put_in_order(size_t *order, size_t n)
  * of the n values are in the window. Returns the score. */
 static double pw_scan_window(const struct pw_scan *s, size_t *first, size_t *last)
 {
-    size_t order[PW_SCAN_BINS + 1];
+    size_t order[PW_SCAN_BINS + 1] = {0};
     put_in_order(order, s->n);
     return window_of(s, order, first, last);
 }
@@ -193,7 +193,7 @@ static double pw_scan_window(const struct pw_scan *s, size_t *first, size_t *las
  * 137, 2007). The result is at least PW_SCAN_LEAST_P. */
 static double pw_scan_chance(const struct pw_scan *seen, const struct pw_scan *left, int is_slope)
 {
-    size_t order[PW_SCAN_BINS + 1], extreme = 0, drawn = 0;
+    size_t order[PW_SCAN_BINS + 1] = {0}, extreme = 0, drawn = 0;
     uint64_t state = 1;
     put_in_order(order, seen->n);
     const double observed = score_of(seen, order, is_slope);

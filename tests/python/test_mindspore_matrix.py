@@ -17,8 +17,8 @@ import tempfile
 
 import support
 
-PROGRAMS = ("pynative-model", "pynative-cell", "pynative-function", "graph-model", "graph-function",
-            "mpirun-function")
+PROGRAMS = ("pynative-model", "pynative-fit", "pynative-cell", "pynative-function", "graph-model",
+            "graph-function", "mpirun-function")
 PHASES = ("none", "data", "forward")
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "mindspore_train.py")
 STEPS = 16
