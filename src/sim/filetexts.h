@@ -1,7 +1,7 @@
 /* The texts of a synthetic rank file, in the order of its /strings. Their row numbers are TEXT_*,
  * used only by the files that make rows (workranges.c, gpuwork.c, samples.c, runwrite.c);
- * pw_sim_text() of workranges.h returns the texts. A text may be added anywhere, because no other
- * code contains a number. */
+ * pw_sim_text() of workranges.h returns the texts. New texts come last, so that the files of a seed
+ * keep their numbers. */
 #ifndef PW_SIM_FILETEXTS_H
 #define PW_SIM_FILETEXTS_H
 
@@ -38,8 +38,6 @@
     /* The data pipeline: its key and value in the metadata, then its queues in order. */ \
     T(PIPELINE, "pipeline")                                                               \
     T(PIPELINE_OPERATORS, "read files [raw] map decode [ready] transfer [device]")        \
-    T(PIPELINE_CPUS, "pipeline_cpus")                                                     \
-    T(CPUS_OF_OPERATORS, "0.25 1.5 0.125")                                                \
     T(RAW, "raw")                                                                         \
     T(READY, "ready")                                                                     \
     T(DEVICE, "device")                                                                   \
@@ -53,7 +51,9 @@
     T(COPY_OP, "to_device")                                                               \
     T(F16, "float16")                                                                     \
     T(RING, "RING")                                                                       \
-    T(LL, "LL")
+    T(LL, "LL")                                                                           \
+    T(PIPELINE_CPUS, "pipeline_cpus")                                                     \
+    T(CPUS_OF_OPERATORS, "0.25 1.5 0.125")
 
 #define PW_SIM_TEXT_ID(id, text) TEXT_##id,
 enum { PW_SIM_TEXTS(PW_SIM_TEXT_ID) TEXT_COUNT };
