@@ -59,10 +59,18 @@ def out(*names):
     return path
 
 
+def programs_time():
+    """When the newest of profwrap's programs was built, ns."""
+    folders = [os.path.dirname(h.profwrap()[0])]
+    folders.append(os.path.join(folders[0], "..", "libexec", "profwrap"))
+    return max(os.stat(os.path.join(folder, name)).st_mtime_ns
+               for folder in folders for name in os.listdir(folder))
+
+
 def run(name):
-    """The directory of a merged run. It is made under another name first, so that no test uses an
-    incomplete run."""
-    folder = out("runs", name)
+    """The directory of a merged run, made by the programs as they are now. It is made under another name
+    first, so that no test uses an incomplete run."""
+    folder = out("runs", f"{name}-{programs_time()}")
     if not os.path.exists(folder):
         part = f"{folder}.{os.getpid()}"
         shutil.rmtree(part, ignore_errors=True)
