@@ -50,6 +50,10 @@ int pw_cli_merges_in_parallel(void);
  * `import`. Returns the exit status when it cannot. */
 int pw_cli_otf2(char *const *argv);
 
+/* Returns how many OTF2 archives begin at `given`, a file named *.otf2 or a directory of such
+ * files, and sets `path` to the first one's file; to `given` when there is none. */
+int pw_cli_otf2_archives(const char *given, char *path, size_t size);
+
 /* Executes the program that serves a job's metrics. Returns the exit status when it cannot. */
 int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_file);
 

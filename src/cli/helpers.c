@@ -1,8 +1,9 @@
 /* Executes the commands that are separate programs under libexec: the merge, which is linked with
  * MPI when it works in parallel, and the import, the metrics server and what handles OTF2, whose
  * libraries `profwrap run` should not load. */
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,28 +85,32 @@ int pw_cli_otf2(char *const *argv)
     return become(name, argv);
 }
 
-/* Whether the name is that of an OTF2 archive's first file, or of a directory that has one. */
-static int is_archive(const char *name)
+int pw_cli_otf2_archives(const char *given, char *path, size_t size)
 {
-    char pattern[4200];
-    glob_t found = {0};
-    const char *dot = strrchr(name, '.');
-    if (dot && strcmp(dot, ".otf2") == 0)
-        return 1;
-    snprintf(pattern, sizeof(pattern), "%s/*.otf2", name);
-    const int is_there = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
-    globfree(&found);
-    return is_there;
+    const char *dot = strrchr(given, '.');
+    DIR *directory = opendir(given);
+    int n = 0;
+    snprintf(path, size, "%s", given);
+    if (!directory)
+        return dot && strcmp(dot, ".otf2") == 0;
+    for (const struct dirent *entry; (entry = readdir(directory));) {
+        dot = strrchr(entry->d_name, '.');
+        if (dot && strcmp(dot, ".otf2") == 0 && n++ == 0)
+            snprintf(path, size, "%s/%s", given, entry->d_name);
+    }
+    closedir(directory);
+    return n;
 }
 
 int pw_cli_import(int argc, char **argv)
 {
     struct pw_options options;
     struct pw_options_end end = {0};
+    char path[PATH_MAX];
     pw_options_init(&options);
     if (pw_options_parse(&options, PW_CMD_IMPORT, argc, argv, &end) == 0 && !end.help)
         for (int i = end.next; i < argc; i++)
-            if (is_archive(argv[i]))
+            if (pw_cli_otf2_archives(argv[i], path, sizeof(path)))
                 return pw_cli_otf2(argv);
     return become("profwrap-import", argv);
 }

@@ -1,7 +1,6 @@
 /* profwrap-otf2: the program that `profwrap report --format otf2` and `profwrap import` of an OTF2
  * archive execute, with the arguments of these commands. The only one that is linked with OTF2. */
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,23 +138,6 @@ static int import_archive(const struct pw_otf2_wish *wish, int is_trusted)
     return err ? 1 : 0;
 }
 
-/* Finds the archive's first file: given itself, or the only one in a directory. */
-static int find_archive(const char *given, char path[PATH_MAX])
-{
-    struct stat about;
-    char pattern[PATH_MAX];
-    glob_t found = {0};
-    snprintf(path, PATH_MAX, "%s", given);
-    if (stat(given, &about) || !S_ISDIR(about.st_mode))
-        return 0;
-    snprintf(pattern, sizeof(pattern), "%s/*.otf2", given);
-    const int is_one = glob(pattern, GLOB_NOSORT, NULL, &found) == 0 && found.gl_pathc == 1;
-    if (is_one)
-        snprintf(path, PATH_MAX, "%s", found.gl_pathv[0]);
-    globfree(&found);
-    return is_one ? 0 : -ENOENT;
-}
-
 static int import(int argc, char **argv)
 {
     struct pw_options options;
@@ -176,7 +158,7 @@ static int import(int argc, char **argv)
         pw_error("an OTF2 archive is imported alone: profwrap import -o DIR traces.otf2");
         return 2;
     }
-    if (find_archive(argv[end.next], path)) {
+    if (pw_cli_otf2_archives(argv[end.next], path, sizeof(path)) > 1) {
         pw_error("'%s' has several OTF2 archives: give the .otf2 file of one", argv[end.next]);
         return 2;
     }

@@ -57,8 +57,8 @@ def simulated_jobs_come_back():
 def real_programs_come_back():
     o.reader()
     h.run(h.mpirun(2, *h.profwrap("--no-report", "-o", "out"), h.program("messages"), "said", 1))
-    o.write("out", "archive")
-    imported("archive")
+    o.write("out", "archive[1")
+    imported("archive[1")
     same_analysis("out", "again")
 
 
