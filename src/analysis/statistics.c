@@ -42,6 +42,23 @@ double pw_outlier_chance(const int64_t *values, size_t n, size_t which)
     return chance < 1 ? chance : 1;
 }
 
+/* The probability that the median is between the kth smallest and the kth largest value, k >= 1. */
+static double confidence_of(size_t n, size_t k)
+{
+    return 1 - 2 * pw_binomial_tail((int64_t)n, (int64_t)(n - k + 1), 0.5);
+}
+
+struct pw_median_interval pw_median_interval(const double *sorted, size_t n)
+{
+    size_t k = 1;
+    while (2 * (k + 1) <= n && confidence_of(n, k + 1) >= PW_MEDIAN_CONFIDENCE)
+        k++;
+    return (struct pw_median_interval){.median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2,
+                                       .low = sorted[k - 1],
+                                       .high = sorted[n - k],
+                                       .confidence = n > 1 ? confidence_of(n, k) : 0};
+}
+
 enum { FEW = 16, MOST_ROUNDS = 64 };
 
 #define DEFINE_SORT(name, type)                                              \

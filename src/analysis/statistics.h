@@ -44,6 +44,21 @@ double pw_student_tail(double t, size_t degrees);
  * 3 known values. */
 double pw_outlier_chance(const int64_t *values, size_t n, size_t which);
 
+/* The median of n values, and a confidence interval of the median of the population that they are a
+ * sample of, without assuming a distribution: from the kth smallest to the kth largest value. It
+ * holds the median with the probability 1 - 2 P(X < k), X binomial with n and 1/2 (Thompson, On
+ * confidence ranges for the median, Ann. Math. Stat. 7, 1936). k is the largest one for which that
+ * is PW_MEDIAN_CONFIDENCE or more; 1 when there is none, as with fewer than 6 values. */
+#define PW_MEDIAN_CONFIDENCE 0.95
+
+struct pw_median_interval {
+    double median, low, high;
+    double confidence; /* the probability with which the interval holds the median */
+};
+
+/* `sorted` has n >= 1 values in ascending order. */
+struct pw_median_interval pw_median_interval(const double *sorted, size_t n);
+
 /* ---- the mean of times, counts or sizes, some of which are not known ---- */
 
 /* The sum is of type double, so that a damaged file cannot overflow an integer. */

@@ -23,7 +23,12 @@ static const struct {
      "that is; as text, JSON, tables, a page for a browser, or a timeline of all ranks."},
     {"compare",
      "Says whether run B took longer than run A by more than noise, by how much, and where: in "
-     "which part of the run, phase, rank, collective or operator."},
+     "which part of the run, phase, rank, collective or operator. With --runs N, it runs -- "
+     "COMMAND A "
+     "-- COMMAND B, N times each and in turns, and compares these runs in pairs, with a confidence "
+     "interval; as it compares A1 A2 ... -- B1 B2 ..., runs that exist. The status is 1, too, when "
+     "a "
+     "run fails."},
     {"dump", "Prints every record of a rank or cluster file, also of one that is damaged."},
     {"recover",
      "Makes the files of ranks whose collectors were killed, from the journals that they left."},

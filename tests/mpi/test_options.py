@@ -98,7 +98,7 @@ def directories_in_the_environment():
 
 
 # Options of other commands that take any text, and those for which no text is the default (all, or the last).
-TEXTS = ("d3", "ranks", "search", "listen", "token")
+TEXTS = ("d3", "directory", "ranks", "search", "listen", "token")
 DEFAULT_IF_EMPTY = ("section", "steps", "epoch")
 
 

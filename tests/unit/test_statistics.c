@@ -105,6 +105,30 @@ static void test_outlier(void **state)
     assert_true(pw_outlier_chance((int64_t[]){5, 5, 5, 5}, 4, 3) == 1);    /* it, too */
 }
 
+/* 1 - 2 / 2^5; of 9: 1 - 2 (1 + 9) / 2^9; of 20: 1 - 2 (1 + 20 + 190 + 1140 + 4845 + 15504) / 2^20,
+ * which is the table's 0.9586 for the 6th value. */
+static void test_interval_of_the_median(void **state)
+{
+    (void)state;
+    double values[20];
+    for (int i = 0; i < 20; i++)
+        values[i] = i + 1;
+    struct pw_median_interval of = pw_median_interval(values, 5);
+    assert_true(of.low == 1 && of.median == 3 && of.high == 5);
+    assert_near(of.confidence, 0.9375, 1e-12);
+    of = pw_median_interval(values, 9);
+    assert_true(of.low == 2 && of.median == 5 && of.high == 8);
+    assert_near(of.confidence, 1 - 20 / 512., 1e-12);
+    of = pw_median_interval(values, 20);
+    assert_true(of.low == 6 && of.median == 10.5 && of.high == 15);
+    assert_near(of.confidence, 0.9586, 1e-4);
+    of = pw_median_interval(values, 1);
+    assert_true(of.low == 1 && of.high == 1 && of.confidence == 0);
+    of = pw_median_interval(values, 2);
+    assert_true(of.low == 1 && of.median == 1.5 && of.high == 2);
+    assert_near(of.confidence, 0.5, 1e-12);
+}
+
 static void test_position_in_sorted_values(void **state)
 {
     (void)state;
@@ -300,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_median_of_many),
         cmocka_unit_test(test_student),
         cmocka_unit_test(test_outlier),
+        cmocka_unit_test(test_interval_of_the_median),
         cmocka_unit_test(test_position_in_sorted_values),
         cmocka_unit_test(test_median_without),
         cmocka_unit_test(test_quantile),

@@ -305,6 +305,11 @@ static void say_unlike(const struct pw_cluster *a, const struct pw_cluster *b, c
         out[said.used - 2] = '\0';
 }
 
+static int is_partial(const struct pw_cluster *c)
+{
+    return 2 * missing_ranks(c) > c->nranks || c->snapshot > 0;
+}
+
 /* Writes why the run cannot be compared with another. Returns 1 when it wrote something. */
 static int say_one(const struct pw_cluster *c, size_t nsteps, const char *which,
                    struct pw_sentence *said)
@@ -454,6 +459,7 @@ int pw_compare(const struct pw_cluster *a, const struct pw_cluster *b, double th
         pw_comparison_destroy(made);
         return err;
     }
+    made->is_partial = is_partial(a) || is_partial(b);
     say_unlike(a, b, made->unlike, sizeof(made->unlike));
     *out = made;
     return 0;

@@ -110,7 +110,8 @@ struct pw_comparison {
     char unlike[512]; /* other differences between the runs; "": none */
 
     enum pw_compare_kind kind;
-    char why[320];                                               /* reason of PW_COMPARE_UNKNOWN */
+    char why[320];  /* reason of PW_COMPARE_UNKNOWN */
+    int is_partial; /* that reason: a run was running, or most of its ranks left no usable file */
     struct pw_compare_difference differences[PW_COMPARE_PLACES]; /* sure ones first, then by size */
     size_t ndifferences;
     /* sum of the sure differences, and as a share of the first run; 0: there are none */

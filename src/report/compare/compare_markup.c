@@ -1,6 +1,8 @@
 /* A comparison for merge requests and CI servers: as Markdown, and as a JUnit report. The JUnit
  * elements are those of the schema that Jenkins and GitLab read (testsuites, testsuite, testcase
  * with failure or skipped). See compare.h. */
+#include "report/compare/compare_markup.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,7 +52,7 @@ static const char *escape_markdown(char character)
     }
 }
 
-static void put_markdown(FILE *out, const char *text, size_t length)
+void pw_markup_markdown(FILE *out, const char *text, size_t length)
 {
     put_escaped(out, text, length, escape_markdown);
 }
@@ -70,7 +72,7 @@ static void put_table(FILE *out, const struct pw_comparison *c, enum pw_compare_
         }
         pw_compare_cells_write(&c->rows[i], &cells);
         fputs("| ", out);
-        put_markdown(out, c->rows[i].name, sizeof(c->rows[i].name));
+        pw_markup_markdown(out, c->rows[i].name, sizeof(c->rows[i].name));
         fprintf(out, " | %s | %s | %s | %s | %s |\n", cells.first, cells.second, cells.change,
                 cells.chance, cells.verdict);
     }
@@ -83,11 +85,11 @@ int pw_compare_markdown(FILE *out, const struct pw_comparison *comparison, int t
     char text[1024];
     pw_compare_headline(comparison, text, sizeof(text));
     fputs("**", out);
-    put_markdown(out, text, sizeof(text));
+    pw_markup_markdown(out, text, sizeof(text));
     fputs("**\n", out);
     if (comparison->unlike[0]) {
         fputs("\nThe runs differ: ", out);
-        put_markdown(out, comparison->unlike, sizeof(comparison->unlike));
+        pw_markup_markdown(out, comparison->unlike, sizeof(comparison->unlike));
         fputs(".\n", out);
     }
     for (int group = 0; group < PW_COMPARE_GROUPS; group++)
@@ -114,46 +116,60 @@ static const char *escape_xml(char character)
     }
 }
 
-/* The text report, line by line: a control character would make the XML invalid. */
-static int put_report(FILE *out, const struct pw_comparison *comparison, int top)
+/* Line by line: a control character would make the XML invalid. */
+static void put_report(FILE *out, const char *text)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
-    int err = memory ? pw_compare_text(memory, comparison, top) : -ENOMEM;
-    if (memory && fclose(memory) && !err)
-        err = -ENOMEM;
     fputs("    <system-out>", out);
-    for (char *line = text; !err && line && *line;) {
+    for (const char *line = text; *line;) {
         const size_t length = strcspn(line, "\n");
         put_escaped(out, line, length, escape_xml);
         fputc('\n', out);
         line += length + (line[length] == '\n');
     }
     fputs("</system-out>\n", out);
-    free(text);
-    return err;
+}
+
+void pw_markup_junit(FILE *out, const struct pw_junit_case *given)
+{
+    static const char *const names[] = {"", "failure", "error", "skipped"};
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
+    fprintf(out,
+            "  <testsuite name=\"profwrap compare\" tests=\"1\" failures=\"%d\" errors=\"%d\" "
+            "skipped=\"%d\">\n    <testcase classname=\"profwrap\" "
+            "name=\"%s by more than %g %%\" time=\"%.3f\">\n",
+            given->outcome == PW_JUNIT_FAILURE, given->outcome == PW_JUNIT_ERROR,
+            given->outcome == PW_JUNIT_SKIPPED, given->name, 100 * given->threshold,
+            given->ns > 0 ? given->ns / 1e9 : 0);
+    if (given->outcome != PW_JUNIT_PASSED) {
+        fprintf(out, "    <%s message=\"", names[given->outcome]);
+        put_escaped(out, given->message, strlen(given->message), escape_xml);
+        fputs("\"/>\n", out);
+    }
+    put_report(out, given->report);
+    fputs("    </testcase>\n  </testsuite>\n</testsuites>\n", out);
 }
 
 int pw_compare_junit(FILE *out, const struct pw_comparison *comparison, int top)
 {
-    const int is_unknown = comparison->kind == PW_COMPARE_UNKNOWN;
-    const int is_slower = !is_unknown && pw_compare_is_slower(comparison);
-    const double run = comparison->parts[1].run;
-    char text[1024];
+    char text[1024], *report = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&report, &size);
+    int err = memory ? pw_compare_text(memory, comparison, top) : -ENOMEM;
+    if (memory && fclose(memory) && !err)
+        err = -ENOMEM;
     pw_compare_headline(comparison, text, sizeof(text));
-    fprintf(out,
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-            "  <testsuite name=\"profwrap compare\" tests=\"1\" failures=\"%d\" errors=\"0\" "
-            "skipped=\"%d\">\n    <testcase classname=\"profwrap\" "
-            "name=\"the run is not slower by more than %g %%\" time=\"%.3f\">\n",
-            is_slower, is_unknown, 100 * comparison->threshold, run > 0 ? run / 1e9 : 0);
-    if (is_slower || is_unknown) {
-        fprintf(out, "    <%s message=\"", is_unknown ? "skipped" : "failure");
-        put_escaped(out, text, sizeof(text), escape_xml);
-        fputs("\"/>\n", out);
-    }
-    int err = put_report(out, comparison, top);
-    fputs("    </testcase>\n  </testsuite>\n</testsuites>\n", out);
+    const struct pw_junit_case only = {
+        .name = "the run is not slower",
+        .threshold = comparison->threshold,
+        .ns = comparison->parts[1].run,
+        .outcome = comparison->kind == PW_COMPARE_UNKNOWN ? PW_JUNIT_SKIPPED
+                   : pw_compare_is_slower(comparison)     ? PW_JUNIT_FAILURE
+                                                          : PW_JUNIT_PASSED,
+        .message = text,
+        .report = report,
+    };
+    if (!err)
+        pw_markup_junit(out, &only);
+    free(report);
     return err ? err : ferror(out) ? -EIO : 0;
 }

@@ -270,21 +270,19 @@ const char *pw_compare_title(enum pw_compare_group group)
     return titles[group];
 }
 
-static const char *time_of(char *out, size_t size, double ns)
+const char *pw_compare_time(char *out, size_t size, double ns)
 {
     return pw_text_ns(out, size, ns < 0 ? -1 : ns < 9e18 ? (int64_t)(ns + 0.5) : INT64_MAX);
 }
 
-/* "+12.3 %"; "n/a". */
-static const char *change_of(char *out, size_t size, const struct pw_compare_row *row)
+const char *pw_compare_percent(char *out, size_t size, double share)
 {
-    double change = pw_compare_change(row);
-    if (isnan(change))
+    if (isnan(share))
         snprintf(out, size, "n/a");
-    else if (change >= 100)
+    else if (share >= 100)
         snprintf(out, size, "> 9999 %%");
     else
-        snprintf(out, size, fabs(change) < 10 ? "%+.1f %%" : "%+.0f %%", 100 * change);
+        snprintf(out, size, fabs(share) < 10 ? "%+.1f %%" : "%+.0f %%", 100 * share);
     return out;
 }
 
@@ -308,9 +306,9 @@ static const char *verdict_of(const struct pw_compare_row *row)
 
 void pw_compare_cells_write(const struct pw_compare_row *row, struct pw_compare_cells *out)
 {
-    time_of(out->first, sizeof(out->first), row->a);
-    time_of(out->second, sizeof(out->second), row->b);
-    change_of(out->change, sizeof(out->change), row);
+    pw_compare_time(out->first, sizeof(out->first), row->a);
+    pw_compare_time(out->second, sizeof(out->second), row->b);
+    pw_compare_percent(out->change, sizeof(out->change), pw_compare_change(row));
     chance_of(out->chance, sizeof(out->chance), row->p);
     out->verdict = verdict_of(row);
 }
@@ -374,9 +372,13 @@ int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
 
 /* ---- JSON ---- */
 
-static const char *const group_keys[PW_COMPARE_GROUPS] = {
-    "run", "parts", "steps", "times", "phases", "ranks", "collectives", "operators",
-};
+const char *pw_compare_key(enum pw_compare_group group)
+{
+    static const char *const keys[PW_COMPARE_GROUPS] = {
+        "run", "parts", "steps", "times", "phases", "ranks", "collectives", "operators",
+    };
+    return keys[group];
+}
 
 /* Returns a row as JSON. NULL when memory is short: then json_array_append_new() fails. */
 static json_t *row_json(const struct pw_compare_row *row)
@@ -398,7 +400,7 @@ static int fill(json_t *root, const struct pw_comparison *c)
         for (size_t i = 0; i < c->nrows; i++)
             if ((int)c->rows[i].group == group)
                 err |= json_array_append_new(rows, row_json(&c->rows[i]));
-        err |= json_object_set_new(root, group_keys[group], rows);
+        err |= json_object_set_new(root, pw_compare_key((enum pw_compare_group)group), rows);
     }
     return err;
 }
@@ -411,7 +413,7 @@ static const char *place_name(enum pw_compare_place place)
     return names[place];
 }
 
-static const char *kind_name(enum pw_compare_kind kind)
+const char *pw_compare_kind_name(enum pw_compare_kind kind)
 {
     static const char *const names[] = {"unknown", "same", "slower", "faster"};
     return names[kind];
@@ -451,10 +453,10 @@ int pw_compare_json(FILE *out, const struct pw_comparison *comparison)
     pw_compare_headline(comparison, headline, sizeof(headline));
     json_t *root = json_pack(
         "{s:o, s:s, s:o, s:f, s:f, s:o, s:b, s:f, s:o}", "headline",
-        pw_json_text(headline, sizeof(headline)), "verdict", kind_name(comparison->kind), "reason",
-        pw_json_text(comparison->why, sizeof(comparison->why)), "difference_ns", comparison->ns,
-        "share", comparison->share, "differences", differences_json(comparison), "slower",
-        pw_compare_is_slower(comparison), "threshold", comparison->threshold, "unlike",
+        pw_json_text(headline, sizeof(headline)), "verdict", pw_compare_kind_name(comparison->kind),
+        "reason", pw_json_text(comparison->why, sizeof(comparison->why)), "difference_ns",
+        comparison->ns, "share", comparison->share, "differences", differences_json(comparison),
+        "slower", pw_compare_is_slower(comparison), "threshold", comparison->threshold, "unlike",
         pw_json_text(comparison->unlike, sizeof(comparison->unlike)));
     int err = !root || fill(root, comparison) ? -ENOMEM : 0;
     if (!err && (json_dumpf(root, out, JSON_INDENT(1)) || fputc('\n', out) == EOF))

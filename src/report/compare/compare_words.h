@@ -21,4 +21,12 @@ struct pw_compare_cells {
 /* Writes the cells of a row, without its name. */
 void pw_compare_cells_write(const struct pw_compare_row *row, struct pw_compare_cells *out);
 
+/* Write "1.20 s" (of a time below 0: "n/a") and "+12.3 %" (of NaN: "n/a"). Return `out`. */
+const char *pw_compare_time(char *out, size_t size, double ns);
+const char *pw_compare_percent(char *out, size_t size, double share);
+
+/* Keys of the groups in JSON, and the word for a verdict there. */
+const char *pw_compare_key(enum pw_compare_group group);
+const char *pw_compare_kind_name(enum pw_compare_kind kind);
+
 #endif
