@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "rank/probe/elfobject.h"
+#include "rank/probe/findobject.h"
 
 /* A cache of earlier answers. In-app code.
  *
