@@ -21,22 +21,25 @@
 #define EXPORT __attribute__((visibility("default")))
 #define C_WORD(p) uintptr_t PASS(p)
 
+/* Of these functions, Open MPI 5's mpi.h declares some, though it is of MPI 3.1: so the C names are
+ * others. */
 #ifdef PW_MPI_LATER_IS_LOADED
-#define NAME(Name, ...)                                               \
-    int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));            \
-    typedef int type_of_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));     \
-    __attribute__((used)) static type_of_##Name *resolve_##Name(void) \
-    {                                                                 \
-        return profwrap_mpi_has(#Name) ? profwrap_##Name : NULL;      \
-    }                                                                 \
-    EXPORT int Name(EACH(C_WORD, COMMA, __VA_ARGS__)) __attribute__((ifunc("resolve_" #Name)));
+#define NAME(Name, ...)                                                      \
+    int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));                   \
+    typedef int type_of_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));            \
+    __attribute__((used)) static type_of_##Name *resolve_##Name(void)        \
+    {                                                                        \
+        return profwrap_mpi_has(#Name) ? profwrap_##Name : NULL;             \
+    }                                                                        \
+    EXPORT int named_##Name(EACH(C_WORD, COMMA, __VA_ARGS__)) __asm__(#Name) \
+        __attribute__((ifunc("resolve_" #Name)));
 #else
-#define NAME(Name, ...)                                         \
-    int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));      \
-    EXPORT int Name(EACH(C_WORD, COMMA, __VA_ARGS__));          \
-    int Name(EACH(C_WORD, COMMA, __VA_ARGS__))                  \
-    {                                                           \
-        return profwrap_##Name(EACH(PASS, COMMA, __VA_ARGS__)); \
+#define NAME(Name, ...)                                                       \
+    int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));                    \
+    EXPORT int named_##Name(EACH(C_WORD, COMMA, __VA_ARGS__)) __asm__(#Name); \
+    int named_##Name(EACH(C_WORD, COMMA, __VA_ARGS__))                        \
+    {                                                                         \
+        return profwrap_##Name(EACH(PASS, COMMA, __VA_ARGS__));               \
     }
 #endif
 

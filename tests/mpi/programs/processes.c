@@ -438,9 +438,9 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    char path[4096];
+    static char path[4096];
+    static char *become[] = {path, "child", NULL};
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    char *become[] = {path, "child", NULL};
     path[length > 0 ? length : 0] = '\0';
     self = become;
     for (size_t i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++)

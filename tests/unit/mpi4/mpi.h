@@ -5,7 +5,12 @@
 #define PW_TEST_MPI4_H
 
 #pragma GCC system_header
+/* Open MPI 5 has functions of MPI-4.0, this one with another type. */
+#define MPI_Pready_list installed_Pready_list
+#define PMPI_Pready_list installed_PMPI_Pready_list
 #include_next <mpi.h>
+#undef MPI_Pready_list
+#undef PMPI_Pready_list
 
 #undef MPI_VERSION
 #define MPI_VERSION 4
