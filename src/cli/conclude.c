@@ -2,6 +2,7 @@
  * job, because MPI cannot be initialised again after MPI_Finalize. */
 #include "cli/conclude.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,13 +86,45 @@ static void remove_launcher_variables(void)
     *keep = NULL;
 }
 
-/* Size of a rank's file in bytes; -1: there is none. */
-static int64_t size_of(const char *dir, int rank, const char *suffix)
+/* What a look at the output directory finds. */
+struct look {
+    int ready;     /* rank files with their final names */
+    int unready;   /* files of ranks that are being written: rank files and journals */
+    int64_t bytes; /* size of the first SIZES_MOST files that are being written */
+};
+
+/* Lists the directory once instead of asking for each rank's files, because each question costs a
+ * round trip on a shared file system. */
+static void look_at(const char *dir, int ranks, int with_sizes, struct look *look)
 {
-    char path[4200];
-    struct stat st;
-    snprintf(path, sizeof(path), "%s/rank-%05d%s", dir, rank, suffix);
-    return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
+    enum { SIZES_MOST = 64 };
+    DIR *stream = opendir(dir);
+    *look = (struct look){0};
+    for (struct dirent *e = stream ? readdir(stream) : NULL; e; e = readdir(stream)) {
+        struct stat st;
+        char *suffix;
+        if (strncmp(e->d_name, "rank-", 5) != 0)
+            continue;
+        const long rank = strtol(e->d_name + 5, &suffix, 10);
+        if (suffix == e->d_name + 5 || rank < 0 || rank >= ranks)
+            continue;
+        look->ready += strcmp(suffix, ".h5") == 0;
+        if (strcmp(suffix, ".h5.part") != 0 && strcmp(suffix, ".journal") != 0)
+            continue;
+        if (with_sizes && look->unready < SIZES_MOST &&
+            fstatat(dirfd(stream), e->d_name, &st, 0) == 0)
+            look->bytes += st.st_size;
+        look->unready++;
+    }
+    if (stream)
+        closedir(stream);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Waits until every rank's file has its final name. Returns the number of ranks that have one. A
@@ -99,30 +132,26 @@ static int64_t size_of(const char *dir, int rank, const char *suffix)
  * for as long as many records wait to be put into it. */
 static int await_files(const char *dir, int ranks)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
-    int ready = 0, last_ready = -1, quiet_ms = 0;
-    int64_t last_bytes = -1;
+    enum { SIZES_MS = 1000 }; /* without another change, look at sizes, too */
+    struct look last = {.ready = -1}, look;
+    int64_t changed_ms = now_ms();
     while (!pw_launch_end_requested()) {
-        int writing = 0;
-        int64_t bytes = 0; /* of the files that are being written */
-        ready = 0;
-        for (int r = 0; r < ranks; r++) {
-            if (size_of(dir, r, ".h5") >= 0) {
-                ready++;
-                continue;
-            }
-            const int64_t part = size_of(dir, r, ".h5.part");
-            writing += part >= 0 || size_of(dir, r, ".journal") >= 0;
-            bytes += part > 0 ? part : 0;
+        const int64_t begin_ms = now_ms(), quiet_ms = begin_ms - changed_ms;
+        look_at(dir, ranks, quiet_ms > SIZES_MS, &look);
+        if (look.ready != last.ready || look.unready != last.unready ||
+            (quiet_ms > SIZES_MS && look.bytes != last.bytes)) {
+            changed_ms = now_ms();
+            last = look;
         }
-        quiet_ms = ready == last_ready && bytes == last_bytes ? quiet_ms + LOOK_MS : 0;
-        last_ready = ready;
-        last_bytes = bytes;
-        if (ready == ranks || quiet_ms > (writing ? PATIENCE_MS : PATIENCE_UNSEEN_MS))
-            break;
+        if (look.ready >= ranks ||
+            now_ms() - changed_ms > (look.unready ? PATIENCE_MS : PATIENCE_UNSEEN_MS))
+            return look.ready;
+        /* Where a look takes long, looks are rarer. */
+        const int64_t pause_ms = LOOK_MS + 4 * (now_ms() - begin_ms);
+        const struct timespec pause = {pause_ms / 1000, pause_ms % 1000 * 1000000};
         nanosleep(&pause, NULL);
     }
-    return ready;
+    return last.ready;
 }
 
 static int merge_processes(int ranks)
