@@ -318,7 +318,7 @@ static void stand_in(void *arg)
     if (!atomic_load(&run->lifeline->is_recording) ||
         pw_segment_attach(run->lifeline->segment, &segment))
         return;
-    pw_run_clocks_decide(&run->clocks, segment);
+    pw_run_clocks_stand_in(&run->clocks, segment);
     pw_segment_detach(segment);
 }
 

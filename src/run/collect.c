@@ -282,6 +282,7 @@ static void follow(struct collector *c)
     c->watch = (struct pw_run_watch){
         .dir = c->run->dir,
         .id = &c->run->id,
+        .page = &c->run->clocks.agreement.page,
         .segment = c->segment,
         .drain = c->drain,
         .unrecorded = unrecorded,
@@ -455,6 +456,7 @@ int pw_collect(void *arg, int attempt)
     follow(&c);
     pw_run_clocks_end(&run->clocks, c.file);
     close_file(&c);
+    pw_run_clocks_leave(&run->clocks);
     return pw_exit_status(&c.end);
 }
 
@@ -524,5 +526,6 @@ int pw_collect_on(void *arg, int attempt)
     err = pw_run_recover(run);
     if (err)
         say_unfinished(run, err, lacking);
+    pw_run_clocks_leave(&run->clocks);
     return pw_exit_status(&c.end);
 }

@@ -32,20 +32,22 @@ void pw_run_clocks_init(struct pw_run_clocks *c, const struct pw_identity *id, c
 {
     c->id = id;
     c->dir = dir;
-    pw_agree_init(&c->agreement, dir, id->rank, id->size);
+    pw_agree_init(&c->agreement, dir, id->clock_domain_hash, id->rank, id->size);
 }
 
 void pw_run_clocks_begin(struct pw_run_clocks *c)
 {
-    int err =
-        c->is_active ? pw_clockprobe_start(c->dir, c->id, &c->test, c->interval_ns, &c->probe) : 0;
+    int err = 0;
+    /* Rank 0 tells which host is the reference; else only the host's leader measures. */
+    if (c->is_active && (c->id->rank == 0 || pw_hostpage_lead(&c->agreement.page)))
+        err = pw_clockprobe_start(c->dir, c->id, &c->test, c->interval_ns, &c->probe);
     if (err)
         pw_debug(PW_LOG_CLOCK, 1, "no clock probes: %s", strerror(-err));
 }
 
 /* Decides on the synchronisation. The option should be the same on all ranks; if one rank does not
  * synchronise, none does. */
-int pw_run_clocks_decide(struct pw_run_clocks *c, struct pw_segment_shared *segment)
+static int decide(struct pw_run_clocks *c, struct pw_segment_shared *segment)
 {
     if (!atomic_load(&segment->sync_requested) ||
         atomic_load(&segment->sync_decision) != PW_SYNC_UNDECIDED)
@@ -56,6 +58,13 @@ int pw_run_clocks_decide(struct pw_run_clocks *c, struct pw_segment_shared *segm
     if (decision != PW_SYNC_UNDECIDED)
         atomic_store(&segment->sync_decision, decision);
     return decision == PW_SYNC_UNDECIDED;
+}
+
+void pw_run_clocks_stand_in(struct pw_run_clocks *c, struct pw_segment_shared *segment)
+{
+    decide(c, segment);
+    pw_agree_serve(&c->agreement);
+    pw_hostpage_resign(&c->agreement.page);
 }
 
 static void take_knots(struct pw_run_clocks *c, struct pw_rankfile *file)
@@ -70,7 +79,8 @@ int pw_run_clocks_poll(struct pw_run_clocks *c, struct pw_segment_shared *segmen
 {
     if (c->probe)
         take_knots(c, file);
-    return pw_run_clocks_decide(c, segment);
+    const int waits = decide(c, segment);
+    return pw_agree_serve(&c->agreement) || waits;
 }
 
 void pw_run_clocks_end(struct pw_run_clocks *c, struct pw_rankfile *file)
@@ -83,6 +93,11 @@ void pw_run_clocks_end(struct pw_run_clocks *c, struct pw_rankfile *file)
     pw_rankfile_overhead(file, "clock_probes", (double)cost.exchanges, "probes");
     if (cost.refused)
         pw_rankfile_overhead(file, "clock_probes_refused", (double)cost.refused, "packets");
+}
+
+void pw_run_clocks_leave(struct pw_run_clocks *c)
+{
+    pw_agree_end(&c->agreement);
 }
 
 void pw_run_clocks_fini(struct pw_run_clocks *c)

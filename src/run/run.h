@@ -41,17 +41,21 @@ void pw_run_clocks_init(struct pw_run_clocks *clocks, const struct pw_identity *
 void pw_run_clocks_begin(struct pw_run_clocks *clocks);
 
 /* To be called regularly: decides on the synchronisation when the program asks for it, and writes
- * measured knots. Returns 1 while the program waits in MPI_Init for the decision. */
+ * measured knots. Returns 1 while a program on this host waits in MPI_Init for
+ * the decision. */
 int pw_run_clocks_poll(struct pw_run_clocks *clocks, struct pw_segment_shared *segment,
                        struct pw_rankfile *file);
 
-/* As pw_run_clocks_poll(), but only decides. */
-int pw_run_clocks_decide(struct pw_run_clocks *clocks, struct pw_segment_shared *segment);
+/* As pw_run_clocks_poll(), but only decides; for the guard while no collector runs. */
+void pw_run_clocks_stand_in(struct pw_run_clocks *clocks, struct pw_segment_shared *segment);
 
 /* To be called after the program's end. */
 void pw_run_clocks_end(struct pw_run_clocks *clocks, struct pw_rankfile *file);
 
-/* Removes the files of the clocks in the output directory. */
+/* To be called at the end of a collector. */
+void pw_run_clocks_leave(struct pw_run_clocks *clocks);
+
+/* For the guard: removes the files of the clocks in the output directory. */
 void pw_run_clocks_fini(struct pw_run_clocks *clocks);
 
 struct pw_run {

@@ -17,6 +17,8 @@
 #define LOOK_NS SECOND
 #define LOOK_OFTEN_NS (SECOND / 50)
 #define ASKED_NS (5 * SECOND)
+/* After this time without a look of the host's leader, a rank looks itself. */
+#define NOTICE_NS (3 * SECOND)
 #define PACE_NS (3 * SECOND)
 /* How long the watchdog waits for answers: collectors check once a second, and call stacks take
  * longer. */
@@ -117,10 +119,29 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         w->reported = pw_tick_read((enum pw_tick_source)w->segment->tick_source);
 }
 
-static void answer_if_asked(struct pw_run_watch *w)
+/* Finds a request. Only the host's leader looks into the output directory, and tells the other
+ * ranks of the host. They look themselves when it has not looked for some time. `is_due`: it is
+ * time to look. */
+static int find_request(struct pw_run_watch *w, int is_due, int64_t now, struct pw_request *request)
+{
+    static_assert(sizeof(*request) <= PW_HOSTPAGE_NOTICE, "it is published as a notice");
+    if (!is_due || !pw_hostpage_lead(w->page)) {
+        const int bytes = w->page->shared
+                              ? pw_hostpage_get(w->page, request, sizeof(*request), now, NOTICE_NS)
+                              : -EAGAIN;
+        if (bytes >= 0)
+            return bytes == (int)sizeof(*request);
+        return is_due && pw_inquiry_find(w->dir, request);
+    }
+    const int found = pw_inquiry_find(w->dir, request);
+    pw_hostpage_put(w->page, request, found ? sizeof(*request) : 0, now);
+    return found;
+}
+
+static void answer_if_asked(struct pw_run_watch *w, int is_due, int64_t now)
 {
     struct pw_request request;
-    if (!pw_inquiry_find(w->dir, &request) || strcmp(request.nonce, w->answered) == 0)
+    if (!find_request(w, is_due, now, &request) || strcmp(request.nonce, w->answered) == 0)
         return;
     answer(w, &request);
     w->asked_until_ns = pw_local_ns() + ASKED_NS;
@@ -137,11 +158,13 @@ static void ask_if_hung(struct pw_run_watch *w, int64_t now)
     if (!w->inquiry.dir[0])
         pw_inquiry_init(&w->inquiry, w->dir);
     const struct pw_request wanted = {.wants_stacks = 1, .is_hang = 1};
+    struct pw_request request;
     int err = pw_inquiry_begin(&w->inquiry, &wanted);
     if (err == 0) {
         w->is_gathering = 1;
         w->gather_until_ns = now + GATHER_NS;
-        answer_if_asked(w);
+        if (pw_inquiry_find(w->dir, &request))
+            answer(w, &request);
     } else if (err != -EBUSY) {
         pw_debug(PW_LOG_WATCH, 1, "cannot ask the other ranks: %s", strerror(-err));
     }
@@ -180,11 +203,12 @@ void pw_run_watch_poll(struct pw_run_watch *w)
     pw_unrecorded_poll(w->unrecorded);
     if (w->is_gathering && (pw_inquiry_poll(&w->inquiry) == 0 || now > w->gather_until_ns))
         report(w);
-    if (now < w->next_look_ns)
+    const int is_due = now >= w->next_look_ns;
+    answer_if_asked(w, is_due, now);
+    if (!is_due)
         return;
     w->next_look_ns = now + (now < w->asked_until_ns ? LOOK_OFTEN_NS : LOOK_NS);
     keep_pace(w, now);
-    answer_if_asked(w);
     ask_if_hung(w, now);
 }
 
@@ -192,7 +216,8 @@ void pw_run_watch_fini(struct pw_run_watch *w)
 {
     if (w->is_gathering)
         report(w);
-    pw_inquiry_forget(w->dir, w->id->rank);
+    if (w->answered[0])
+        pw_inquiry_forget(w->dir, w->id->rank);
     pw_unrecorded_finish(w->unrecorded);
     pw_unrecorded_destroy(w->unrecorded);
 }

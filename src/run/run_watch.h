@@ -7,12 +7,14 @@
 #include "core/options.h"
 #include "rank/collect/drain.h"
 #include "rank/collect/unrecordedwatch.h"
+#include "rank/host/hostpage.h"
 #include "rank/live/inquiry.h"
 #include "rank/run/identity.h"
 
 struct pw_run_watch {
     const char *dir;
     const struct pw_identity *id;
+    struct pw_hostpage *page; /* of this host */
     struct pw_segment_shared *segment;
     struct pw_drain *drain;
     struct pw_unrecorded_watch *unrecorded; /* NULL: MPI is not recorded */

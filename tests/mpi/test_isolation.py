@@ -253,7 +253,10 @@ def sockets(pid):
             for line in file.readlines()[1:]:
                 if inodes & set(line.split()):
                     lines.append((kind, line.split()))
-    h.check(len(lines) >= len(inodes), "a socket of a kind not looked at:", links)
+    for inode in inodes - {word for _, words in lines for word in words}:
+        # It may have been closed since.
+        now = [os.readlink(path) for path in glob.glob(f"/proc/{pid}/fd/*") if os.path.islink(path)]
+        h.check(f"socket:[{inode}]" not in now, "a socket of a kind not looked at:", links)
     return lines
 
 
@@ -289,17 +292,29 @@ def strangers_packets():
     return [b"", b"\0" * 40, os.urandom(40), os.urandom(39), os.urandom(41), os.urandom(1400)]
 
 
+def all_sockets():
+    return [line for pid in collectors(os.getcwd()) for line in sockets(pid)]
+
+
+def listening_in(found):
+    """The addresses on which sockets take packets from everyone."""
+    return [words[1] for _, words in found if words[2].endswith(":0000")]
+
+
 @h.case
 def several_hosts_answer_to_the_token_only():
     process = load("", "5000000:50:1")
     wait_until("the service", lambda: os.path.islink("out/.clock-service"))
+    # The port of the agreement is closed a second after the decision.
+    wait_until("the decision", lambda: os.path.islink("out/.sync-decision"))
+    wait_until("one port", lambda: len(all_sockets()) == 2 and len(listening_in(all_sockets())) == 1)
     check_tree("out")
     key = os.lstat("out/.clock-key")
     h.check(stat.S_ISREG(key.st_mode) and key.st_size >= 16, "no token of 16 bytes")
     address, port = os.readlink("out/.clock-service").split(":")
-    found = [line for pid in collectors(os.getcwd()) for line in sockets(pid)]
+    found = all_sockets()
     h.check(found and all(kind == "udp" for kind, _ in found), "sockets:", found)
-    listening = [words[1] for _, words in found if words[2].endswith(":0000")]
+    listening = listening_in(found)
     h.equal([int(word.split(":")[1], 16) for word in listening], [int(port)], "listening ports")
     h.check(not listening[0].startswith("00000000:"), "listens on every address")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:

@@ -47,12 +47,16 @@ static void test_rendezvous(void **state)
     assert_int_equal(pw_rendezvous_find_peer(&a, &own), -ENOENT); /* alone: nothing may listen */
     assert_int_equal(pw_rendezvous_lead(&b), 0);
     assert_int_equal(pw_rendezvous_find_peer(&a, &own), 0);
-    assert_int_equal(pw_rendezvous_find_service(&b, &found), -ENOENT);
+    assert_int_equal(pw_rendezvous_find_service(&b, PW_SERVICE_PROBES, &found), -ENOENT);
     service.sin_addr = own;
-    assert_int_equal(pw_rendezvous_publish(&a, &service), 0);
-    assert_int_equal(pw_rendezvous_find_service(&b, &found), 0);
+    assert_int_equal(pw_rendezvous_publish(&a, PW_SERVICE_PROBES, &service), 0);
+    assert_int_equal(pw_rendezvous_find_service(&b, PW_SERVICE_PROBES, &found), 0);
     assert_int_equal(found.sin_port, service.sin_port);
     assert_int_equal(found.sin_addr.s_addr, own.s_addr);
+    service.sin_port = htons(4712);
+    assert_int_equal(pw_rendezvous_publish(&a, PW_SERVICE_PROBES, &service), 0); /* replaces it */
+    assert_int_equal(pw_rendezvous_find_service(&b, PW_SERVICE_PROBES, &found), 0);
+    assert_int_equal(found.sin_port, service.sin_port);
     assert_int_equal(pw_rendezvous_key(&a, key), 0);
     assert_int_equal(pw_rendezvous_key(&b, again), 0);
     assert_memory_equal(key, again, sizeof(key));
@@ -74,7 +78,7 @@ static void send_rubbish(const struct pw_rendezvous *r)
 {
     struct sockaddr_in service;
     struct forged packet = {UINT64_C(0x31636f6c63775250), 1, 5, 0, 77}, answer;
-    for (int i = 0; pw_rendezvous_find_service(r, &service) && i < 5000; i++)
+    for (int i = 0; pw_rendezvous_find_service(r, PW_SERVICE_PROBES, &service) && i < 5000; i++)
         usleep(1000);
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     struct timeval limit = {.tv_usec = 100000};
@@ -91,7 +95,7 @@ static void flood(const struct pw_rendezvous *r, uint64_t magic, int n)
 {
     struct sockaddr_in service;
     struct forged packet = {magic, 1, 5, 0, 77};
-    for (int i = 0; pw_rendezvous_find_service(r, &service) && i < 5000; i++)
+    for (int i = 0; pw_rendezvous_find_service(r, PW_SERVICE_PROBES, &service) && i < 5000; i++)
         usleep(1000);
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     for (int i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* Output directories, the ranks' agreement, and rank files. */
+/* Output directories and rank files. */
 #include "unit.h"
 
 #include <errno.h>
@@ -15,7 +15,6 @@
 
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
-#include "rank/clocks/agree.h"
 #include "rank/file/rankfile.h"
 #include "rank/run/outdir.h"
 
@@ -99,92 +98,6 @@ static void test_outdir_race(void **state)
         }
         assert_int_equal(welcome, 8 / jobs);
     }
-}
-
-static void test_agree_yes(void **state)
-{
-    struct pw_agreement a[3];
-    for (int r = 0; r < 3; r++)
-        pw_agree_init(&a[r], *state, r, 3);
-    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
-    assert_int_equal(pw_agree_poll(&a[2]), PW_SYNC_UNDECIDED);
-    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
-    assert_int_equal(pw_agree_poll(&a[1]), PW_SYNC_UNDECIDED); /* rank 0 decides */
-    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_YES);
-    assert_int_equal(pw_agree_poll(&a[1]), PW_SYNC_YES);
-    pw_agree_refuse(&a[1]); /* too late */
-    assert_int_equal(pw_agree_poll(&a[2]), PW_SYNC_YES);
-    for (int r = 0; r < 3; r++)
-        pw_agree_fini(&a[r], r == 2);
-    assert_int_equal(rmdir(*state), 0); /* nothing left */
-    assert_int_equal(mkdir(*state, 0700), 0);
-}
-
-static void test_agree_no(void **state)
-{
-    struct pw_agreement a[2];
-    pw_agree_init(&a[0], *state, 0, 2);
-    pw_agree_init(&a[1], *state, 1, 2);
-    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
-    pw_agree_refuse(&a[1]);
-    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_NO);
-    assert_int_equal(pw_agree_poll(&a[1]), PW_SYNC_NO);
-    pw_agree_fini(&a[0], 0);
-    pw_agree_fini(&a[1], 1);
-
-    pw_agree_init(&a[0], *state, 0, 2);
-    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
-    a[0].registered_ns -= INT64_C(4000000000); /* as if it had waited for 4 s */
-    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
-    a[0].registered_ns -= INT64_C(1100000000); /* 5.1 s */
-    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_NO);
-    pw_agree_init(&a[1], *state, 1, 2); /* who comes later hears it at once */
-    assert_int_equal(pw_agree_poll(&a[1]), PW_SYNC_NO);
-    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_NO);
-}
-
-static void test_agree_alone_or_nowhere(void **state)
-{
-    char dir[UNIT_PATH];
-    struct pw_agreement a;
-    pw_agree_init(&a, *state, 0, 1);
-    assert_int_equal(pw_agree_poll(&a), PW_SYNC_NO); /* one rank has no other to talk to */
-    pw_agree_init(&a, unit_path(dir, state, "none"), 0, 2);
-    assert_int_equal(pw_agree_poll(&a), PW_SYNC_NO); /* no rank can have read a yes there */
-}
-
-/* Eight processes, one of which refuses at some moment: whatever is decided, all are told it. */
-static void test_agree_race(void **state)
-{
-    int yes = 0, no = 0;
-    for (int round = 0; round < 30; round++) {
-        char dir[UNIT_PATH], name[32];
-        int answers = 0;
-        snprintf(name, sizeof(name), "sync%d", round);
-        assert_int_equal(mkdir(unit_path(dir, state, name), 0700), 0);
-        for (int rank = 0; rank < 8; rank++)
-            if (fork() == 0) {
-                struct pw_agreement a;
-                enum pw_sync_decision answer = PW_SYNC_UNDECIDED;
-                pw_agree_init(&a, dir, rank, 8);
-                for (int look = 0; answer == PW_SYNC_UNDECIDED; look++) {
-                    if (rank == 7 && look == 300 * (round % 15))
-                        pw_agree_refuse(&a);
-                    answer = pw_agree_poll(&a);
-                    sched_yield();
-                }
-                _exit((int)answer);
-            }
-        for (int i = 0, status; i < 8; i++) {
-            wait(&status);
-            assert_true(WIFEXITED(status));
-            answers |= 1 << WEXITSTATUS(status);
-        }
-        assert_true(answers == 1 << PW_SYNC_YES || answers == 1 << PW_SYNC_NO);
-        yes += answers == 1 << PW_SYNC_YES;
-        no += answers == 1 << PW_SYNC_NO;
-    }
-    print_message("%d yes, %d no\n", yes, no);
 }
 
 static const struct pw_identity rank_3 = {.rank = 3,
@@ -386,10 +299,6 @@ int main(void)
         UNIT_IN_DIR(test_outdir_above),
         UNIT_IN_DIR(test_outdir_unwritable),
         UNIT_IN_DIR(test_outdir_race),
-        UNIT_IN_DIR(test_agree_yes),
-        UNIT_IN_DIR(test_agree_no),
-        UNIT_IN_DIR(test_agree_alone_or_nowhere),
-        UNIT_IN_DIR(test_agree_race),
         UNIT_IN_DIR(test_rankfile),
         UNIT_IN_DIR(test_rankfile_with_little_memory),
         UNIT_IN_DIR(test_rankfile_while_the_clock_is_set),

@@ -1,37 +1,76 @@
-/* The collectors' agreement on whether clocks are synchronised over MPI. Called by the collectors,
- * at MPI_Init of their applications and while they wait for it. Tool code; does not wait: the
- * caller polls.
+/* The collectors' agreement on whether clocks are synchronised over MPI. Called by the collectors
+ * from their application's start on. Tool code; does not wait: the caller polls.
  *
  * Either all ranks take part in the synchronisation over MPI, or none. When the application of a
- * rank enters MPI_Init with a probe, the rank's collector creates a file in the output directory.
- * When rank 0's collector sees the files of all ranks, it decides "yes". A collector that has
- * waited too long decides "no". The decision is a symbolic link. On every file system, NFS
- * included, creating a link is atomic, and fails when the link exists. So there is only one
- * decision. */
+ * rank enters MPI_Init with a probe, the rank registers in the page of its host
+ * (rank/host/hostpage.h). The host's leader sends the registered ranks to the leader of rank 0's
+ * host, by UDP, until it knows the decision. When all ranks of the job have registered, rank 0's
+ * host decides "yes". When no further rank has registered for 5 s, it decides "no". So a job with
+ * one host opens no port, and a job with several reads and writes a few files for each host.
+ *
+ * Where packets do not arrive (a firewall), the leaders make a file in the output directory for
+ * each registered rank, and rank 0's host looks for these files.
+ *
+ * The decision is a symbolic link. On every file system, NFS included, creating a link is atomic,
+ * and fails when the link exists. So there is only one decision, also when a leader that has heard
+ * nothing for 10 s decides "no" itself. */
 #ifndef PW_RANK_CLOCKS_AGREE_H
 #define PW_RANK_CLOCKS_AGREE_H
 
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "core/hash.h"
+#include "rank/clocks/rendezvous.h"
+#include "rank/host/hostpage.h"
 #include "rank/ring/segment.h"
 
 struct pw_agreement {
-    char dir[4096];
+    struct pw_rendezvous meeting;
+    struct pw_hostpage page;
     int rank, size;
     int64_t registered_ns; /* local time, 0 before */
-    int next_unseen;       /* rank 0: all ranks below this number have registered */
+    /* The rest is for the leader of a host. */
+    int socket; /* -1: not open */
+    unsigned char key[PW_KEY_BYTES];
+    uint64_t magic;
+    int64_t began_ns;             /* when the leader saw the first registration; 0 before */
+    int64_t next_look_ns, gap_ns; /* when to look into the output directory, and how long until the
+                                   * next look after it */
+    bool has_failed;              /* rank 0's host: no port can be opened */
+    int64_t next_list_ns;         /* rank 0's host: when to look for files of ranks */
+    int64_t told_ns;              /* rank 0's host: when the others were told the decision */
+    /* Rank 0's host: the others that have sent packets. */
+    struct pw_hash known;
+    struct sockaddr_in *hosts;
+    int nhosts, capacity;
+    /* The other hosts. */
+    struct sockaddr_in first;     /* address of rank 0's host */
+    bool has_shown, is_connected; /* to it: that this host exists; by packets */
+    int64_t next_send_ns, send_gap_ns, heard_ns;
+    uint32_t sent, filed; /* numbers of ranks that were registered then */
 };
 
-void pw_agree_init(struct pw_agreement *agreement, const char *dir, int rank, int size);
+/* `domain` is the hash of the clock domain. */
+void pw_agree_init(struct pw_agreement *agreement, const char *dir, uint64_t domain, int rank,
+                   int size);
 
-/* Checks for the decision once, without waiting; registers this rank at the first call. Returns the
- * decision, or PW_SYNC_UNDECIDED. */
+/* Does the work of this host's leader if this process is the leader. To be called regularly, also
+ * after the decision. Returns whether a decision is being waited for on this host: then call it
+ * every millisecond. */
+bool pw_agree_serve(struct pw_agreement *agreement);
+
+/* Registers this rank at the first call. Returns the decision, or PW_SYNC_UNDECIDED. */
 enum pw_sync_decision pw_agree_poll(struct pw_agreement *agreement);
 
 /* Decides "no", unless there is a decision, because this rank cannot take part. */
 void pw_agree_refuse(struct pw_agreement *agreement);
 
-/* Removes this rank's registration, and the decision when `last`. */
-void pw_agree_fini(struct pw_agreement *agreement, int last);
+/* Ends this process's part. */
+void pw_agree_end(struct pw_agreement *agreement);
+
+/* Also removes this rank's files, and the decision when `last`. */
+void pw_agree_fini(struct pw_agreement *agreement, bool last);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,13 +17,16 @@
 
 #include "core/log.h"
 #include "rank/clocks/envelope.h"
+#include "rank/clocks/packet.h"
 #include "rank/clocks/rendezvous.h"
 #include "rank/clocks/siphash.h"
 
 enum {
     KNOTS = 64,
-    ANSWER_MS = 20,  /* how long a probe waits for its answer */
-    LOOK_MS = 250,   /* between looks for other hosts, at first */
+    ANSWER_MS = 20, /* how long a probe waits for its answer */
+    /* Between looks for other hosts: at first, and at last, because looks become rarer. */
+    LOOK_MS = 250,
+    LOOK_LAST_MS = 8000,
     LOSSES_MOST = 5, /* unanswered probes after which an exchange is given up */
     LEAST = 3,       /* answers that a knot needs */
     /* After REFUSED_MOST packets of other senders in REFUSED_MS, no packet is read until that time
@@ -34,7 +36,6 @@ enum {
     /* The most late answers that are dropped before an exchange. */
     LATE_MOST = 64,
 };
-#define MAGIC UINT64_C(0x31636f6c63775250) /* version of the packet's format */
 
 enum kind { PROBE = 1, ANSWER = 2 };
 
@@ -76,43 +77,13 @@ static int is_valid(const struct pw_clockprobe *p, const struct packet *packet, 
 
 uint64_t pw_clockprobe_magic(const unsigned char key[PW_KEY_BYTES])
 {
-    static const char purpose[] = "magic number";
-    return MAGIC ^ pw_siphash(key, purpose, sizeof(purpose));
+    return pw_packet_magic(key, "magic number");
 }
 
-/* The word of memory at `at`, as a filter loads it. */
-static uint32_t filter_word(const void *at)
-{
-    uint32_t word;
-    memcpy(&word, at, sizeof(word));
-    return ntohl(word);
-}
-
-/* Makes the kernel drop packets that do not begin with this job's magic number, without waking the
- * thread. So packets of a sender that knows neither the key nor a packet of this job cost the
- * collector nothing. If the filter cannot be set, the thread checks every packet. */
 static void filter_packets(const struct pw_clockprobe *p, int fd, enum kind kind)
 {
-    enum { UDP_HEADER = 8 };
     const struct packet like = {.magic = p->magic, .kind = kind};
-    /* Jump distances count from the next instruction; the last instruction drops the packet. */
-    enum { WORDS = 4, FIRST = 2, LAST = FIRST + 2 * WORDS };
-    struct sock_filter code[LAST + 2] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UDP_HEADER + sizeof(like), 0, LAST + 1 - 2)};
-    for (int i = 0; i < WORDS; i++) {
-        const uint32_t word = filter_word((const char *)&like + 4 * i);
-        const unsigned char to_drop = (unsigned char)(2 * (WORDS - 1 - i) + 1);
-        code[FIRST + 2 * i] =
-            (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(UDP_HEADER + 4 * i));
-        code[FIRST + 2 * i + 1] =
-            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, word, 0, to_drop);
-    }
-    code[LAST] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT16_MAX);
-    code[LAST + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
-    const struct sock_fprog program = {.len = LAST + 2, .filter = code};
-    if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
-        pw_debug(PW_LOG_CLOCK, 1, "packets are not filtered: %s", strerror(errno));
+    pw_packet_filter(fd, sizeof(like), &like, 4);
 }
 
 /* Counts a packet of another sender. Returns for how many ms no packet may be read. */
@@ -142,6 +113,14 @@ static int pause_ms(const struct pw_clockprobe *p, int ms)
 {
     struct pollfd stop = {.fd = p->stop, .events = POLLIN};
     return poll(&stop, 1, ms) > 0;
+}
+
+/* Waits until the next look into the output directory. Returns 1 when the thread must end. */
+static int wait_to_look(const struct pw_clockprobe *p, int *ms)
+{
+    const int event = wait_ms(p, *ms);
+    *ms = 2 * *ms < LOOK_LAST_MS ? 2 * *ms : LOOK_LAST_MS;
+    return event == 1;
 }
 
 /* ---- the reference's side ---- */
@@ -178,7 +157,7 @@ static int listen_on(struct pw_clockprobe *p, struct in_addr own)
     int err = bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
                       getsockname(fd, (struct sockaddr *)&address, &size)
                   ? -errno
-                  : pw_rendezvous_publish(&p->meeting, &address);
+                  : pw_rendezvous_publish(&p->meeting, PW_SERVICE_PROBES, &address);
     if (err)
         close(fd);
     else
@@ -189,11 +168,11 @@ static int listen_on(struct pw_clockprobe *p, struct in_addr own)
 static void serve(struct pw_clockprobe *p)
 {
     struct in_addr own;
-    int event = 0, err = -ENOENT;
+    int event = 0, err = -ENOENT, look_ms = LOOK_MS;
     while (event != 1 && err == -ENOENT) {
         err = pw_rendezvous_find_peer(&p->meeting, &own);
         if (err == -ENOENT)
-            event = wait_ms(p, LOOK_MS);
+            event = wait_to_look(p, &look_ms);
     }
     err = err ? err : listen_on(p, own);
     if (err && event != 1)
@@ -265,7 +244,7 @@ static void measure(struct pw_clockprobe *p)
 static int connect_to_service(struct pw_clockprobe *p)
 {
     struct sockaddr_in service;
-    int err = pw_rendezvous_find_service(&p->meeting, &service);
+    int err = pw_rendezvous_find_service(&p->meeting, PW_SERVICE_PROBES, &service);
     if (err)
         return err;
     p->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -278,8 +257,8 @@ static int connect_to_service(struct pw_clockprobe *p)
 
 static void probe_service(struct pw_clockprobe *p)
 {
-    int err = connect_to_service(p);
-    while (err == -ENOENT && wait_ms(p, LOOK_MS) != 1)
+    int err = connect_to_service(p), look_ms = LOOK_MS;
+    while (err == -ENOENT && !wait_to_look(p, &look_ms))
         err = connect_to_service(p);
     if (err)
         return;
@@ -295,8 +274,8 @@ static void *run(void *probe)
 {
     struct pw_clockprobe *p = probe;
     struct timespec used;
-    int is_reference = pw_rendezvous_is_reference(&p->meeting);
-    while (is_reference < 0 && wait_ms(p, LOOK_MS) != 1)
+    int is_reference = pw_rendezvous_is_reference(&p->meeting), look_ms = LOOK_MS;
+    while (is_reference < 0 && !wait_to_look(p, &look_ms))
         is_reference = pw_rendezvous_is_reference(&p->meeting);
     if (is_reference > 0)
         serve(p);

@@ -210,25 +210,35 @@ int pw_rendezvous_find_peer(const struct pw_rendezvous *r, struct in_addr *own)
     return err;
 }
 
-int pw_rendezvous_publish(const struct pw_rendezvous *r, const struct sockaddr_in *service)
+int pw_rendezvous_publish(const struct pw_rendezvous *r, const char *service,
+                          const struct sockaddr_in *at)
 {
-    char text[64], address[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, &service->sin_addr, address, sizeof(address));
-    snprintf(text, sizeof(text), "%s:%u", address, ntohs(service->sin_port));
-    return make_link(r, ".clock-service", text);
+    char text[64], address[INET_ADDRSTRLEN], path[PATH], part[PATH + 32];
+    inet_ntop(AF_INET, &at->sin_addr, address, sizeof(address));
+    snprintf(text, sizeof(text), "%s:%u", address, ntohs(at->sin_port));
+    int err = make_link(r, service, text);
+    if (err != -EEXIST)
+        return err;
+    /* Left by a collector of this host that has ended. */
+    make_path(r, service, path);
+    snprintf(part, sizeof(part), "%s.%016" PRIx64, path, r->domain);
+    if (symlink(text, part))
+        return -errno;
+    return rename(part, path) ? -errno : 0;
 }
 
-int pw_rendezvous_find_service(const struct pw_rendezvous *r, struct sockaddr_in *service)
+int pw_rendezvous_find_service(const struct pw_rendezvous *r, const char *service,
+                               struct sockaddr_in *at)
 {
     char text[64];
-    int err = read_link(r, ".clock-service", text, sizeof(text));
+    int err = read_link(r, service, text, sizeof(text));
     char *colon = err ? NULL : strchr(text, ':');
     if (!colon)
         return err ? err : -EINVAL;
     *colon = '\0';
     long port = strtol(colon + 1, NULL, 10);
-    *service = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    if (port < 1 || port > 65535 || inet_pton(AF_INET, text, &service->sin_addr) != 1)
+    *at = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    if (port < 1 || port > 65535 || inet_pton(AF_INET, text, &at->sin_addr) != 1)
         return -EINVAL;
     return 0;
 }

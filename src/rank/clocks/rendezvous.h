@@ -1,7 +1,7 @@
 /* Lets the collectors of a job's hosts find each other by small files in the output directory. On
  * every file system, when several collectors create the same file, exactly one succeeds. Called by
- * clockprobe.c, and by src/run/, which removes the files at the end. Tool code; does not wait: the
- * caller polls.
+ * clockprobe.c and agree.c, and by src/run/, which removes the files at the end. Tool code; does
+ * not wait: the caller polls.
  *
  *     .clock-key               the job's secret, readable by its owner only
  *
@@ -9,7 +9,8 @@
  *
  *     .clock-domain-HASH       the addresses of a clock domain's leader
  *     .clock-reference         the hash of rank 0's domain
- *     .clock-service           the address and port at which probes are answered */
+ *     .clock-service           the address and port at which probes are answered
+ *     .clock-agreement         the address and port for the agreement (agree.h) */
 #ifndef PW_RANK_CLOCKS_RENDEZVOUS_H
 #define PW_RANK_CLOCKS_RENDEZVOUS_H
 
@@ -41,10 +42,17 @@ int pw_rendezvous_key(const struct pw_rendezvous *r, unsigned char key[PW_KEY_BY
  * while there is no other domain; -EHOSTUNREACH when no address of that leader can be reached. */
 int pw_rendezvous_find_peer(const struct pw_rendezvous *r, struct in_addr *own);
 
-/* Write and read the address at which probes are answered. Both return 0 or -errno;
- * pw_rendezvous_find_service() returns -ENOENT while no address is written. */
-int pw_rendezvous_publish(const struct pw_rendezvous *r, const struct sockaddr_in *service);
-int pw_rendezvous_find_service(const struct pw_rendezvous *r, struct sockaddr_in *service);
+/* The services of rank 0's host: the names of their links. */
+#define PW_SERVICE_PROBES ".clock-service"
+#define PW_SERVICE_AGREEMENT ".clock-agreement"
+
+/* Write and read the address of a service. Writing replaces the address that an earlier collector
+ * wrote. Both return 0 or -errno; pw_rendezvous_find_service() returns -ENOENT while no address is
+ * written. */
+int pw_rendezvous_publish(const struct pw_rendezvous *r, const char *service,
+                          const struct sockaddr_in *at);
+int pw_rendezvous_find_service(const struct pw_rendezvous *r, const char *service,
+                               struct sockaddr_in *at);
 
 /* Removes all of these files. For rank 0, at the end. */
 void pw_rendezvous_remove(const char *dir);

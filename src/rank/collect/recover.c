@@ -16,6 +16,7 @@
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/drain.h"
 #include "rank/collect/intake.h"
+#include "rank/host/hostpage.h"
 #include "rank/run/process.h"
 
 struct replay {
@@ -359,6 +360,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
         shm_unlink(head.segment);
         pw_segment_detach(segment);
     }
+    pw_hostpage_forget(dir, head.id.clock_domain_hash);
     pw_journal_remove(journal);
     return 0;
 }

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "rank/host/hostpage.h"
 #include "rank/ring/segment.h"
 #include "rank/run/process.h"
 
@@ -53,7 +54,7 @@ static int looks_stale(const char *name)
     struct pw_segment_shared *segment;
     int err = pw_segment_attach(name, &segment);
     if (err)
-        return err == -EPROTO && is_segment_name(name);
+        return (err == -EPROTO && is_segment_name(name)) || pw_hostpage_is_abandoned(name);
     int stale = !is_process(atomic_load(&segment->tool_pid)) &&
                 !is_process(atomic_load(&segment->guard_pid)) &&
                 !is_process(atomic_load(&segment->owner_pid));
