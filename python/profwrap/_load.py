@@ -34,7 +34,7 @@ class Rank:
 
     def table(self, path, clock="local"):
         """Any table by its path in the file, such as "/samples/process"."""
-        return _tables.make_table(self._columns(path, clock), self._run._pandas)
+        return _tables.make_table(self._columns(path, clock), self._run._library)
 
     def _columns(self, path, clock):
         path = "/" + path.strip("/")
@@ -96,7 +96,7 @@ class Rank:
         tables = [_tables.make_table(each, None) for each in columns]
         with _files.judging(self.path):  # a table may lack fields
             ordered = _present.timeline(*tables)
-        return _tables.make_table(ordered, self._run._pandas)
+        return _tables.make_table(ordered, self._run._library)
 
     @property
     def metadata(self):
@@ -137,13 +137,13 @@ class Run:
     with --no-merge) they raise FileNotFoundError, and rank() works.
     """
 
-    def __init__(self, path, pandas=None):
+    def __init__(self, path, pandas=None, frames=None):
         if os.path.isfile(path):
             path = os.path.dirname(path) or "."
         if not os.path.isdir(path):
             raise FileNotFoundError(f"there is no directory {path}")
         _tables.h5py_module()
-        self.path, self._pandas = path, _tables.want_pandas(pandas)
+        self.path, self._library = path, _tables.want_library(pandas, frames)
         self._files = _find_rank_files(path)
         if not self._files and not os.path.exists(self._cluster_path()):
             raise FileNotFoundError(f"{path} holds no results of profwrap")
@@ -246,7 +246,7 @@ class Run:
             "what": numpy.array([what for what, _ in pairs], dtype=str),
             "value": numpy.array([value for _, value in pairs], dtype=str),
         }
-        return _tables.make_table(columns, self._pandas)
+        return _tables.make_table(columns, self._library)
 
     def timeline(self, rank, clock="cluster"):
         """Steps, ranges, communication and losses of a rank, in the order of their begin."""
@@ -255,10 +255,11 @@ class Run:
     def table(self, path, pandas=None):
         """Any table of cluster.h5 by its path; grids [step, rank] are rows of (step, rank).
 
-        `pandas=False` gives a numpy array where load() was asked for DataFrames.
+        `pandas=False` gives a numpy array where load() was asked for data frames.
         """
-        import numpy
+        return _tables.make_table(self._columns(path), None if pandas is False else self._library)
 
+    def _columns(self, path):
         path = "/" + path.strip("/")
         columns = None
         with self._open_cluster() as file:
@@ -269,7 +270,7 @@ class Run:
                 columns = {**self._places(file, table), **columns}
         if columns is None:
             raise KeyError(f"{self._cluster_path()} has no table {path}")
-        return _tables.make_table(columns, None if pandas is False else self._pandas)
+        return columns
 
     def _places(self, file, grid):
         """Step (bin, or part of the run) and rank of each row of a grid."""
@@ -497,17 +498,18 @@ def _epoch_directory(path, epoch):
     return epochs[last if epoch is None else epoch]
 
 
-def load(path, pandas=None, epoch=None):
+def load(path, pandas=None, epoch=None, frames=None):
     """Opens the output directory of a run for reading.
 
     When the job's ranks were restarted, `epoch` says which start of them is read: 0 for the first, None
     for the last. The directory of an epoch, and its cluster.h5, can be given as `path`, too.
 
     `pandas` says what tables are: None for DataFrames when pandas is installed and numpy structured
-    arrays otherwise, True or False to have the one or the other.
+    arrays otherwise, True or False to have the one or the other. `frames` says it by name: "pandas",
+    "polars", "arrow" (tables of pyarrow) or "numpy".
 
     A file that is damaged raises FileError, wherever it is read; docs/python.md says how much memory a
     table may take.
     """
     path = os.fspath(path)
-    return Run(_epoch_directory(path, epoch) if os.path.isdir(path) else path, pandas)
+    return Run(_epoch_directory(path, epoch) if os.path.isdir(path) else path, pandas, frames)

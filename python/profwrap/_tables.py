@@ -2,6 +2,7 @@
 """Tables of profwrap's HDF5 files in memory: enumerations as names, ids as texts, clocks as one."""
 
 import contextlib
+import json
 
 from . import _files
 
@@ -15,6 +16,15 @@ _TEXTS = {
         "stack": _STACKS,
     },
     "/events/comm": {"stack": _STACKS},
+    "/events/payload": dict.fromkeys(("schema", "field"), _STRINGS),
+    "/events/kernel": dict.fromkeys(("launched_by", "name"), _STRINGS),
+    "/events/memcpy": {"launched_by": _STRINGS},
+    "/events/memset": {"launched_by": _STRINGS},
+    "/events/cuda_api": {"name": _STRINGS},
+    "/events/nccl": dict.fromkeys(("datatype", "algorithm", "protocol"), _STRINGS),
+    "/thread_names": {"name": _STRINGS},
+    "/hccl/times": {"name": _STRINGS},
+    "/hccl/links": dict.fromkeys(("name", "transport"), _STRINGS),
     "/comms": {"name": _STRINGS},
     "/samples/queue": {"queue": _STRINGS},
     "/metadata": {"key": _STRINGS, "value": _STRINGS},
@@ -31,16 +41,26 @@ def h5py_module():
     return h5py
 
 
-def want_pandas(wanted):
-    if wanted is False:
-        return None
+_LIBRARIES = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow", "numpy": None}
+
+
+def want_library(pandas, frames):
+    """The module whose tables load() gives; None for numpy's arrays."""
+    import importlib
+
+    if frames is None:
+        frames = "numpy" if pandas is False else "pandas" if pandas else None
+    elif pandas is not None:
+        raise ValueError("give load() either pandas or frames")
+    if frames is not None and frames not in _LIBRARIES:
+        raise ValueError(f"frames is one of {', '.join(_LIBRARIES)}, not {frames!r}")
+    name = "pandas" if frames is None else _LIBRARIES[frames]
     try:
-        import pandas
+        return name and importlib.import_module(name)
     except ImportError:
-        if wanted:
+        if frames is not None:
             raise
         return None
-    return pandas
 
 
 @contextlib.contextmanager
@@ -204,9 +224,41 @@ def resolve(columns, path, file):
         columns[name] = _shared(found, places)
 
 
-def make_table(columns, pandas):
-    if pandas is not None:
-        return pandas.DataFrame(columns)
+def is_text(column):
+    return column.dtype.kind in "OU"
+
+
+def descriptions(file, path):
+    """{column: {"unit": ..., "meaning": ...}} of a table; empty in a file that does not have them."""
+    dataset = _files.find(file, path)
+    text = _attribute(dataset, "columns") if dataset is not None else None
+    try:
+        found = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):
+        found = {}
+    return {
+        str(name): {key: str(column[key]) for key in ("unit", "meaning") if column.get(key)}
+        for name, column in (found.items() if isinstance(found, dict) else ())
+        if isinstance(column, dict)
+    }
+
+
+def arrow_array(pyarrow, column):
+    """An array of Arrow; texts as a dictionary, because most tables have few different ones."""
+    if not is_text(column):
+        return pyarrow.array(column)
+    return pyarrow.array(column.tolist(), pyarrow.string()).dictionary_encode()
+
+
+def make_table(columns, library):
+    if library is not None and library.__name__ == "pyarrow":
+        return library.table({name: arrow_array(library, each) for name, each in columns.items()})
+    if library is not None and library.__name__ == "polars":
+        return library.DataFrame(
+            {name: each.tolist() if is_text(each) else each for name, each in columns.items()}
+        )
+    if library is not None:
+        return library.DataFrame(columns)
     import numpy
 
     rows = len(next(iter(columns.values()))) if columns else 0

@@ -71,6 +71,19 @@ def use_mindspore():
         os.execv(path, [path, "-B", *sys.argv])
 
 
+INTEROP = os.path.join(os.path.dirname(WHEEL), "interop")
+
+
+def use_interop():
+    """This test runs by the interpreter that has the libraries of other tools' formats; without one the
+    test is skipped."""
+    path = os.path.join(INTEROP, "bin", "python")
+    if not os.access(path, os.X_OK):
+        skip(f"no pyarrow in {INTEROP} (scripts/setup --interop-wheels)")
+    if os.path.abspath(sys.prefix) != os.path.abspath(INTEROP):
+        os.execv(path, [path, "-B", *sys.argv])
+
+
 def require_torch():
     try:
         import torch
