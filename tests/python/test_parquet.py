@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import sys
+import tempfile
 import unittest
 
 import support
@@ -46,13 +47,14 @@ def plain(column):
 
 
 class ParquetTest(support.TempDirTest):
-    def setUp(self):
-        super().setUp()
-        self.out = self.path("run")
-        support.run(support.PROFWRAP, "sim", "--ranks", str(RANKS), "--steps", "6",
-                    "--gpu", "--queues", self.out)
-        support.run(support.PROFWRAP, "merge", "-q", self.out)
-        self.run_ = profwrap.load(self.out, frames="numpy")
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.out = os.path.join(folder.name, "run")
+        support.run(support.PROFWRAP, "sim", "--ranks", str(RANKS), "--steps", "6", "--gpu", "--queues", cls.out)
+        support.run(support.PROFWRAP, "merge", "-q", cls.out)
+        cls.run_ = profwrap.load(cls.out, frames="numpy")
 
     def same(self, table, rows, strings, what):
         """An Arrow table has the rows of a dataset."""
