@@ -16,7 +16,7 @@
 #include "core/h5/h5table.h"
 #include "core/limits.h"
 
-enum { BLOCK = 1024, THREADS = 1 << 16, DEEPEST = 1 << 16, NOBODY = -1 };
+enum { BLOCK = 1024, DEEPEST = 1 << 16, NOBODY = -1 };
 
 /* A range that may enclose ranges that are read later. */
 struct open {
@@ -47,7 +47,8 @@ struct pass {
     struct pw_optree *tree;
     const struct pw_input *input;
     const struct pw_spans *wait; /* NULL: waits are not summed up */
-    struct stack **threads;      /* [THREADS]; NULL: no range of the thread was read yet */
+    struct stack **threads;      /* by thread; NULL: no range of the thread was read yet */
+    size_t nthreads;             /* length of `threads`: more than any thread's number so far */
     struct known *known;
     size_t nknown, known_capacity;
     struct pw_hash by_known;
@@ -198,7 +199,7 @@ static void leave(struct pass *p, struct stack *s, const struct pw_row_range *ra
 static int leave_all(struct pass *p)
 {
     int err = 0;
-    for (size_t thread = 0; thread < THREADS && !err; thread++) {
+    for (size_t thread = 0; thread < p->nthreads && !err; thread++) {
         struct stack *s = p->threads[thread];
         if (!s)
             continue;
@@ -279,6 +280,16 @@ static int count_in_windows(struct pass *p, const struct pw_row_range *range, co
 
 static struct stack *stack_of(struct pass *p, uint16_t thread)
 {
+    enum { AT_ONCE = 64 };
+    if (thread >= p->nthreads) {
+        const size_t n = thread / AT_ONCE * AT_ONCE + AT_ONCE;
+        struct stack **threads = realloc(p->threads, n * sizeof(*threads));
+        if (!threads)
+            return NULL;
+        memset(threads + p->nthreads, 0, (n - p->nthreads) * sizeof(*threads));
+        p->threads = threads;
+        p->nthreads = n;
+    }
     if (!p->threads[thread])
         p->threads[thread] = calloc(1, sizeof(struct stack));
     return p->threads[thread];
@@ -369,7 +380,7 @@ static int read_texts(struct pass *p)
 
 static void fini(struct pass *p)
 {
-    for (size_t i = 0; p->threads && i < THREADS; i++)
+    for (size_t i = 0; i < p->nthreads; i++)
         if (p->threads[i]) {
             free(p->threads[i]->v);
             free(p->threads[i]);
@@ -397,8 +408,7 @@ static int read_rank(struct pass *p)
     const struct pw_spans none = {0};
     for (size_t i = 0; i < input->nsteps; i++)
         p->warms_up |= input->steps[i].recorded != PW_RECORDED_ACTIVE;
-    p->threads = calloc(THREADS, sizeof(*p->threads));
-    int err = p->threads ? pw_waited_init(&p->waited, p->wait ? p->wait : &none) : -ENOMEM;
+    int err = pw_waited_init(&p->waited, p->wait ? p->wait : &none);
     err = err ? err : read_texts(p);
     err = err || p->windows ? err : open_memory(p);
     err = err ? err : read_backwards(p);
