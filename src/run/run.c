@@ -43,6 +43,7 @@ void pw_run_clocks_begin(struct pw_run_clocks *c)
         err = pw_clockprobe_start(c->dir, c->id, &c->test, c->interval_ns, &c->probe);
     if (err)
         pw_debug(PW_LOG_CLOCK, 1, "no clock probes: %s", strerror(-err));
+    c->agreement.has_shown = c->probe != NULL;
 }
 
 /* Decides on the synchronisation. The option should be the same on all ranks; if one rank does not

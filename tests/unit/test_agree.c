@@ -117,6 +117,22 @@ static void test_refusal(void **state)
     end(a, 4);
 }
 
+/* Containers with one clock, of which each has shared memory of its own. */
+static void test_pages_of_one_clock(void **state)
+{
+    struct pw_agreement a[3];
+    begin(a, *state, 3, 3);
+    for (int r = 0; r < 3; r++) {
+        pw_hostpage_close(&a[r].page);
+        assert_int_equal(pw_hostpage_open(&a[r].page, *state, (uint64_t)r + 11, 3), 0);
+    }
+    atomic_store(&a[0].page.shared->has_rank_0, 1);
+    assert_int_equal(await(a, 0, 3), PW_SYNC_YES);
+    assert_int_equal(files_in(*state, ".sync-0"), 0); /* by packets */
+    end(a, 3);
+    assert_int_equal(files_in(*state, ""), 0);
+}
+
 /* No packet arrives, because rank 0's host has no port: the files serve instead. */
 static void test_no_packets(void **state)
 {
@@ -370,12 +386,19 @@ static void test_foreign_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_IN_DIR(test_one_host),       UNIT_IN_DIR(test_hosts),
-        UNIT_IN_DIR(test_refusal),        UNIT_IN_DIR(test_no_packets),
-        UNIT_IN_DIR(test_missing_rank),   UNIT_IN_DIR(test_alone_or_nowhere),
-        UNIT_IN_DIR(test_race),           UNIT_IN_DIR(test_forged_packets),
-        UNIT_IN_DIR(test_leader),         UNIT_IN_DIR(test_last_user),
-        UNIT_IN_DIR(test_abandoned_page), UNIT_IN_DIR(test_foreign_page),
+        UNIT_IN_DIR(test_one_host),
+        UNIT_IN_DIR(test_hosts),
+        UNIT_IN_DIR(test_refusal),
+        UNIT_IN_DIR(test_no_packets),
+        UNIT_IN_DIR(test_pages_of_one_clock),
+        UNIT_IN_DIR(test_missing_rank),
+        UNIT_IN_DIR(test_alone_or_nowhere),
+        UNIT_IN_DIR(test_race),
+        UNIT_IN_DIR(test_forged_packets),
+        UNIT_IN_DIR(test_leader),
+        UNIT_IN_DIR(test_last_user),
+        UNIT_IN_DIR(test_abandoned_page),
+        UNIT_IN_DIR(test_foreign_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

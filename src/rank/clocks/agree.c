@@ -318,13 +318,24 @@ static void hear_answers(struct pw_agreement *a, int64_t now)
     }
 }
 
+/* Shows rank 0's host that there is another one. Containers on one machine can have one clock and
+ * different shared memory, so that each has a page and a leader: then the domain's link exists, and
+ * the leader makes one of its own. */
+static void show(struct pw_agreement *a)
+{
+    struct pw_rendezvous own = a->meeting;
+    own.domain = pw_hash_mix(own.domain, (uint64_t)a->rank + 1);
+    if (pw_rendezvous_lead(&a->meeting) == -EEXIST)
+        pw_rendezvous_lead(&own);
+    a->has_shown = true;
+}
+
 /* Finds the address of rank 0's host, and connects to it. */
 static void find_first(struct pw_agreement *a)
 {
     struct sockaddr_in first;
     if (!a->has_shown)
-        pw_rendezvous_lead(&a->meeting); /* shows rank 0's host that there is another one */
-    a->has_shown = true;
+        show(a);
     int err = pw_rendezvous_find_service(&a->meeting, PW_SERVICE_AGREEMENT, &first);
     if (err == -ENOENT)
         return;

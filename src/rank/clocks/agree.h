@@ -46,8 +46,9 @@ struct pw_agreement {
     struct sockaddr_in *hosts;
     int nhosts, capacity;
     /* The other hosts. */
-    struct sockaddr_in first;     /* address of rank 0's host */
-    bool has_shown, is_connected; /* to it: that this host exists; by packets */
+    struct sockaddr_in first; /* address of rank 0's host */
+    bool is_connected;        /* to it */
+    bool has_shown; /* rank 0's host can see this host, by the link of pw_rendezvous_lead() */
     int64_t next_send_ns, send_gap_ns, heard_ns;
     uint32_t sent, filed; /* numbers of ranks that were registered then */
 };
