@@ -13,6 +13,7 @@
 #include "aggregate/findings/opgrowth.h"
 #include "aggregate/findings/stretches.h"
 #include "aggregate/gpu/gpudevices.h"
+#include "aggregate/input/hostcopies.h"
 #include "aggregate/input/job.h"
 #include "aggregate/input/missing.h"
 #include "aggregate/input/ncclranks.h"
@@ -359,7 +360,7 @@ static int match(struct merge *merge)
 {
     struct pw_matched *m = &merge->matched;
     struct pw_job *job = merge->job;
-    if (pw_ncclranks_make(job))
+    if (pw_ncclranks_make(job) || pw_hostcopies_find(job))
         return -ENOMEM;
     pw_instances_number(&m->instances, job);
     pw_graph_begin(&m->parts, job);

@@ -273,6 +273,79 @@ def operations_without_times_are_in_no_figure():
         assert notes[b"nccl_untimed"] == 80, notes
 
 
+GLOO, NONBLOCKING, DTOH, ALLREDUCE_CALL_NS = 2, 4, 2, 20000
+
+
+def as_of_gloo(path, own_start):
+    """Turns the reductions of NCCL into those of Gloo with tensors on GPUs: the host calls each in the
+    first half of its step and waits for it after that; `own_start` ns after the step's begin on every
+    rank. What was the start of the kernel is the end of the copy to the host."""
+    with h5py.File(path, "a") as file:
+        calls, copies = file["events/comm"][()], file["events/memcpy"][()]
+        entered, steps = calls["start"].copy(), file["steps"][()]
+        at = numpy.searchsorted(steps["start"], calls["start"], side="right") - 1
+        calls["start"] = steps["start"][at] + own_start
+        calls["wait_start"] = calls["start"] + 2 * ALLREDUCE_CALL_NS
+        calls["inside_ns"] = ALLREDUCE_CALL_NS + calls["end"] - calls["wait_start"]
+        calls["source"], calls["flags"] = GLOO, NONBLOCKING
+        assert (calls["start"] + ALLREDUCE_CALL_NS < entered).all()
+        halves = numpy.repeat(numpy.zeros(1, copies.dtype), 2 * len(calls))
+        halves["kind"], halves["stream"] = DTOH, 9
+        halves["launch"] = numpy.repeat(calls["start"], 2) + 5000
+        halves["bytes"] = numpy.repeat(calls["sent_bytes"] // 2, 2)
+        halves["end"] = numpy.repeat(entered, 2)
+        halves["end"][::2] -= 3000
+        halves["start"] = halves["end"] - 3000
+        comms, kernels = file["comms"][()], file["events/kernel"][()]
+        comms["source"] = GLOO
+        names = [name.decode() for name in file["strings"][()]]
+        kernels = kernels[[not names[name].startswith("nccl") for name in kernels["name"]]]
+        tables = {"comms": comms, "events/comm": calls, "events/kernel": kernels,
+                  "events/memcpy": numpy.sort(numpy.concatenate([copies, halves]), order="end")}
+        for table, rows in tables.items():
+            del file[table]
+            file[table] = rows
+        if "events/nccl" in file:
+            del file["events/nccl"]
+
+
+@case
+def gloo_enters_when_its_copies_to_the_host_end():
+    """A reduction of GPU memory over Gloo waits for its own rank's kernels first: that is no wait for
+    other ranks, and no transfer."""
+    where_to = os.path.join(where, "run")
+    fault = "slow_rank:rank=2,percent=20,phase=backward"
+    sim(where_to, "-f", fault, "-c", "1", "--noise", "0")
+    with merge(where_to) as file:
+        nccl, traced = file["collectives"][()], file["step_trace"][()]
+    for rank in range(4):
+        as_of_gloo(os.path.join(where_to, f"rank-{rank:05d}.h5"), own_start=1000000)
+    with merge(where_to, 2) as file:
+        gloo, waits = file["collectives"][()], file["step_trace"][()]
+    assert (gloo["source"] == GLOO).all() and (gloo["last_rank"] == 2).all()
+    for name in ("first_enter", "last_enter", "wait_ns", "transfer_ns", "critical_ns"):
+        assert (gloo[name] == nccl[name]).all(), (name, gloo[name], nccl[name])
+    assert (waits["wait_ns"] == traced["wait_ns"]).all()
+    assert (waits["comm_ns"] == traced["comm_ns"]).all()
+    found = json.loads(report(where_to, "--format", "json"))["stragglers"]
+    assert [(one["rank"], one["phase"]) for one in found] == [(2, "backward")], found
+
+
+@case
+def copies_of_another_size_are_not_those_of_a_collective():
+    where_to = os.path.join(where, "run")
+    sim(where_to, "-f", "slow_rank:rank=2,percent=20", "-c", "1", "--noise", "0")
+    for rank in range(4):
+        path = os.path.join(where_to, f"rank-{rank:05d}.h5")
+        as_of_gloo(path, own_start=1000000)
+        with h5py.File(path, "a") as file:
+            copies = file["events/memcpy"][()]
+            copies["bytes"][copies["kind"] == DTOH] += 8
+            file["events/memcpy"][...] = copies
+    with merge(where_to) as file:
+        assert (file["collectives"][()]["wait_ns"] < 10**6).all(), "all seem to enter together"
+
+
 def change(path, table, **fields):
     """Sets these fields in all rows of a table; a list of values has one value per row."""
     with h5py.File(path, "a") as file:

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
+#include "aggregate/input/hostcopies.h"
 #include "core/h5/h5table.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -153,8 +154,9 @@ static void add_memsets(struct reading *r, struct source *s, size_t n)
 
 static void add_calls(struct reading *r, struct source *s, size_t n)
 {
-    const struct pw_row_comm_event *rows = &r->rows[0].event;
+    struct pw_row_comm_event *rows = &r->rows[0].event;
     for (size_t i = 0; i < n; i++) {
+        pw_hostcopies_complete(r->input, &rows[i]);
         enum pw_op_class cls = pw_op_info(rows[i].op)->cls;
         if (cls != PW_CLASS_SYNC && cls != PW_CLASS_LOCAL && cls != PW_CLASS_WAIT &&
             !pw_events_is_enqueued(&rows[i]))

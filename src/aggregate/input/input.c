@@ -401,6 +401,7 @@ void pw_input_close(struct pw_input *s)
     free(s->comms);
     free(s->open_calls);
     free(s->unrecorded);
+    free(s->entries);
     free(s->groups);
     free(s->path);
 }

@@ -19,6 +19,14 @@ struct pw_comm_rank {
     int32_t rank, world_rank;
 };
 
+/* A collective of Gloo that the rank entered later than it called it, or the call that waits for
+ * such collectives; see hostcopies.h. Local times. */
+struct pw_entry {
+    int64_t start, entered; /* start: as in the file */
+    uint16_t thread;        /* of a collective */
+    uint8_t is_wait;
+};
+
 struct pw_input {
     char *path;
     struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows, work_rows, flops_rows;
@@ -59,6 +67,8 @@ struct pw_input {
     size_t ncomms;
     const struct pw_comm_rank *comm_ranks; /* the job's table; see ncclranks.h */
     size_t ncomm_ranks;
+    struct pw_entry *entries; /* [nentries] sorted; most files have none */
+    size_t nentries;
     int64_t uncounted; /* number of `comms` that claim an impossible number of collectives */
     struct pw_row_c_open_call *open_calls; /* with local times */
     size_t nopen_calls;

@@ -69,6 +69,8 @@ void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_world *wor
     const enum pw_op_shape shape = pw_op_info(event->op)->shape;
     int is_root = (event->flags & PW_FLAG_ROOT) != 0;
     int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
+    if (stands && stands < event->start)
+        stands = event->start; /* it waited for its own GPU before */
     struct pw_graph_op op = {
         .local_enter = event->start,
         .enter = enter,

@@ -23,10 +23,11 @@ enum {
     SETTLE = 1 << 15, /* number of spans from which on those of finished steps are dropped */
 };
 
-/* A nonblocking collective that the current completing call completed. */
+/* A nonblocking collective that the current completing call completed. Local times between which
+ * the wait may be for other ranks. */
 struct completion {
     size_t instance;
-    int64_t limit; /* latest local time until which the wait may be for other ranks */
+    int64_t from, limit;
 };
 
 struct pass {
@@ -43,7 +44,7 @@ struct pass {
     struct completion *group;
     size_t ngroup, group_capacity;
     uint16_t group_thread;
-    int64_t group_start, group_end; /* local times of the completing call */
+    int64_t group_start; /* local time at which the completing call began */
     int failed;
 };
 
@@ -110,11 +111,12 @@ static int by_limit(const void *a, const void *b)
  * the ones before do not explain. */
 static void close_group(struct pass *p)
 {
-    int64_t from = p->group_start;
+    int64_t explained = INT64_MIN;
     pw_sort(p->group, p->ngroup, sizeof(*p->group), by_limit);
     for (size_t i = 0; i < p->ngroup; i++) {
-        count_wait(p, p->group[i].instance, from, p->group[i].limit);
-        from = p->group[i].limit > from ? p->group[i].limit : from;
+        const struct completion *one = &p->group[i];
+        count_wait(p, one->instance, one->from > explained ? one->from : explained, one->limit);
+        explained = one->limit > explained ? one->limit : explained;
     }
     p->ngroup = 0;
 }
@@ -122,7 +124,7 @@ static void close_group(struct pass *p)
 static void add_to_group(struct pass *p, const struct pw_row_comm_event *event, size_t instance,
                          int64_t limit)
 {
-    if (p->ngroup && (event->thread != p->group_thread || event->end != p->group_end))
+    if (p->ngroup && (event->thread != p->group_thread || event->wait_start != p->group_start))
         close_group(p);
     struct completion *group = pw_grow(p->group, p->ngroup, sizeof(*group), &p->group_capacity);
     p->failed |= !group;
@@ -131,8 +133,8 @@ static void add_to_group(struct pass *p, const struct pw_row_comm_event *event, 
     p->group = group;
     p->group_thread = event->thread;
     p->group_start = event->wait_start;
-    p->group_end = event->end;
-    p->group[p->ngroup++] = (struct completion){instance, limit};
+    const int64_t from = event->start > event->wait_start ? event->start : event->wait_start;
+    p->group[p->ngroup++] = (struct completion){instance, from, limit};
 }
 
 static void visit_collective(struct pass *p, const struct pw_input *input,
