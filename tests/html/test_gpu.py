@@ -56,6 +56,22 @@ def gpu_time_adds_up_and_leads_to_a_rank():
 
 
 @h.case
+def step_bars_of_gpu_ranks_add_up_to_the_step():
+    """Waits while the GPU computes cost no time, and are in no part of the step."""
+    folder = b.run("gpu6")
+    mean = b.report_of(folder)["step_trace"]["mean"]
+    h.check(mean["wait_ns"] > 1.1 * (mean["total_ns"] - mean["own_ns"]), "no wait is hidden:", mean)
+    scale = {"ns": 1, "us": 1e3, "ms": 1e6}
+    with b.chromium(1280, 1600) as browser:
+        b.visit(browser, b.page_of(folder, "page"))
+        browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+        for name, step, *parts in b.rows(browser, "Where a step goes"):
+            total, *shown = (float(value.split()[0]) * scale[value.split()[1]]
+                             for value in [step, *parts[:-1]])
+            h.check(abs(sum(shown) - total) < 0.02 * total, name, "is", step, "with parts", parts)
+
+
+@h.case
 def the_slow_gpu_is_marked():
     folder = b.run("gpu6")
     wanted = b.report_of(folder)["gpu"]["ranks"][2]

@@ -69,7 +69,7 @@ def check_step_bars(browser, report):
     for name, row in wanted.items():
         parts = [row["phases"][phase] for phase in ("data_ns", "forward_ns", "backward_ns",
                                                     "allreduce_ns", "optimizer_ns", "other_ns")]
-        parts = [ns for ns in parts if ns > 0] + [row["wait_ns"]]
+        parts = [ns for ns in parts if ns > 0] + [row["total_ns"] - row["own_ns"]]
         h.check(abs(sum(parts) - row["total_ns"]) < 10, "the parts of", name, "are", sum(parts), "of",
                 row["total_ns"])
         h.equal(table[name], [shown_ns(ns) for ns in

@@ -318,15 +318,18 @@ def gloo_enters_when_its_copies_to_the_host_end():
     sim(where_to, "-f", fault, "-c", "1", "--noise", "0")
     with merge(where_to) as file:
         nccl, traced = file["collectives"][()], file["step_trace"][()]
+        phases = file["phase_trace"][()]
     for rank in range(4):
         as_of_gloo(os.path.join(where_to, f"rank-{rank:05d}.h5"), own_start=1000000)
     with merge(where_to, 2) as file:
         gloo, waits = file["collectives"][()], file["step_trace"][()]
+        backward = file["phase_trace"][()]["backward_ns"]
     assert (gloo["source"] == GLOO).all() and (gloo["last_rank"] == 2).all()
     for name in ("first_enter", "last_enter", "wait_ns", "transfer_ns", "critical_ns"):
         assert (gloo[name] == nccl[name]).all(), (name, gloo[name], nccl[name])
     assert (waits["wait_ns"] == traced["wait_ns"]).all()
     assert (waits["comm_ns"] == traced["comm_ns"]).all()
+    assert (abs(backward - phases["backward_ns"]) < 0.02 * backward).all(), "waiting is no work"
     found = json.loads(report(where_to, "--format", "json"))["stragglers"]
     assert [(one["rank"], one["phase"]) for one in found] == [(2, "backward")], found
 

@@ -107,8 +107,9 @@ static void remove_rank(struct pw_cluster *c, size_t rank)
 static void test_a_straggler_leads(void **state)
 {
     (void)state;
-    static const char leads[] = "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms (12 %) in "
-                                "backward (blocked off the CPU), which cost the job 731 ms. ";
+    static const char leads[] =
+        "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms (12 % of their time) in "
+        "backward (blocked off the CPU), which cost the job 731 ms. ";
     char line[1024];
     struct pw_cluster *c = make_cluster(8, 52);
     add_straggler(c, straggler(3));
@@ -182,12 +183,23 @@ static void test_imbalance(void **state)
     char *text = text_of(c, "", 12), *json = json_of(c);
     assert_has(text, "gain 600 ms");
     assert_has(text, "[unequal_work]");
+    assert_has(text, "layers from the heavy stages");
+    assert_has_not(text, "expert");
     assert_has_not(text, "[load_imbalance]");
     assert_has_not(text, "No rank held the job back");
     assert_has(json, "\"verdict\": \"imbalance\"");
     assert_has(json, "\"name\": \"stage 3 of 4\"");
     free(text);
     free(json);
+    row->work_ns = 154400000;
+    row->others_ns = 126600000;
+    row->ratio = 1.2196;
+    snprintf(row->name, sizeof(row->name), "experts");
+    text = text_of(c, "", 12);
+    assert_has(text, "1.21 times the work");
+    assert_has(text, "experts' capacity");
+    assert_has_not(text, "layers");
+    free(text);
     add_straggler(c, straggler(3)); /* of 731 ms */
     assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
     row->gain_ns = 732 * MS;

@@ -76,6 +76,23 @@ static int phase_at(struct pass *p, int64_t time)
     return NONE;
 }
 
+/* Returns the time in a gap in which the host was in the phase, and did not wait for other
+ * ranks. */
+static int64_t own_in_gap(struct pass *p, int phase, struct pw_interval gap)
+{
+    struct pw_spans *s = &p->trace->phase_spans[phase];
+    int64_t own = 0;
+    if (!s->n)
+        return 0;
+    s->near = pw_intervals_first(s->v, s->n, gap.start, s->near);
+    for (size_t i = s->near; i < s->n && s->v[i].start < gap.end; i++) {
+        const struct pw_interval both = {s->v[i].start > gap.start ? s->v[i].start : gap.start,
+                                         s->v[i].end < gap.end ? s->v[i].end : gap.end};
+        own += both.end - both.start - pw_spans_within(&p->trace->wait, both);
+    }
+    return own;
+}
+
 /* Adds the idle time of a gap to the phases that the host was in. */
 static void share_out_gap(struct pass *p, const struct pw_gpu_news *news)
 {
@@ -91,7 +108,7 @@ static void share_out_gap(struct pass *p, const struct pw_gpu_news *news)
             step->end < news->gap_end ? step->end : news->gap_end,
         };
         for (int phase = PW_PHASE_DATA; phase < PHASE_END && gap.end > gap.start; phase++)
-            p->phases[i].ns[phase] += pw_spans_within(&p->trace->phase_spans[phase], gap);
+            p->phases[i].ns[phase] += own_in_gap(p, phase, gap);
     }
 }
 

@@ -168,10 +168,8 @@ static const struct pw_advice_rule rules[] = {
     JOB("late_senders", pw_judge_late_senders,
         "Receivers wait for messages that are sent late: post the sends earlier (MPI_Isend as soon "
         "as the data are there), or give the sender less to do before them."),
-    JOB_OF("unequal_work", pw_judge_unequal_work,
-           "Move work between the roles: layers from the heavy pipeline stages to the others, "
-           "experts' capacity to where the tokens go, or more ranks for the heavy role.",
-           "Move work between the roles, or give the heavy role more ranks."),
+    JOB("unequal_work", pw_judge_unequal_work,
+        "Move work between the roles, or give the heavy role more ranks."),
     JOB_OF(
         "load_imbalance", pw_judge_load_imbalance,
         "The work is uneven, though no rank is late enough to be named: balance it (equal batches, "

@@ -1,6 +1,7 @@
 /* Rules about the ranks' own work: stragglers, work that differs by design, and time in which all
  * ranks were slower; see findings.h and rules.h. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/advice/findings.h"
@@ -109,12 +110,35 @@ int64_t pw_imbalance_cost(const struct pw_row_c_imbalance *row, int64_t steps)
     return cost < 9e18 ? (int64_t)cost : INT64_MAX;
 }
 
+/* The quotient of two printed times, so that it is what a reader finds who divides them; `exact`
+ * where they have different units. */
+static double quotient_of(const char *above, const char *below, double exact)
+{
+    char *above_unit, *below_unit;
+    const double x = strtod(above, &above_unit), y = strtod(below, &below_unit);
+    return y > 0 && strcmp(above_unit, below_unit) == 0 ? x / y : exact;
+}
+
 static void write_times(const struct pw_row_c_imbalance *row, struct pw_sentence *s)
 {
     char work[32], others[32];
-    pw_sentence_add(s, "%.2f times the work of the others in a step (%s, others %s)", row->ratio,
-                    pw_text_ns(work, sizeof(work), row->work_ns),
-                    pw_text_ns(others, sizeof(others), row->others_ns));
+    pw_text_ns(work, sizeof(work), row->work_ns);
+    pw_text_ns(others, sizeof(others), row->others_ns);
+    pw_sentence_add(s, "%.2f times the work of the others in a step (%s, others %s)",
+                    quotient_of(work, others, row->ratio), work, others);
+}
+
+/* What to do about a role that has more work, by what its name says that it is. */
+static const char *role_advice(const struct pw_row_c_imbalance *row,
+                               const struct pw_advice_input *in, const struct pw_advice_rule *rule)
+{
+    if (strncmp(row->name, "stage", strlen("stage")) == 0)
+        return "Move work between the pipeline's stages: layers from the heavy stages to the "
+               "others.";
+    if (strstr(row->name, "expert"))
+        return "Move work between the roles: experts' capacity to where the tokens go, or more "
+               "ranks for the heavy role.";
+    return pw_advice_text_of(in, rule);
 }
 
 static void write_role(const struct pw_row_c_imbalance *row, struct pw_sentence *s)
@@ -194,7 +218,7 @@ int pw_judge_unequal_work(const struct pw_advice_input *in, const struct pw_advi
         pw_advice_add_rank(advice, row->first_rank);
     advice->saves_ns = row->gain_ns;
     if (is(row->kind, "role"))
-        pw_sentence_add(&text, "%s", pw_advice_text_of(in, rule));
+        pw_sentence_add(&text, "%s", role_advice(row, in, rule));
     else
         pw_sentence_add(&text, "Share the work out evenly: %s.",
                         in->is_training ? "batches of equal tokens (sort or bucket what varies)"

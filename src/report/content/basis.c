@@ -128,10 +128,11 @@ static void judge_ranks(const struct pw_figures *f, struct pw_basis *out)
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
     out->what = "ranks";
     out->mark = f->present < f->expected ? PW_MARK_MISSING : PW_MARK_PARTLY;
-    if (f->present < f->expected)
-        pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks missing", f->expected - f->present,
+    if (f->present < f->expected) {
+        pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks missing: ", f->expected - f->present,
                         f->expected);
-    else if (f->cluster->snapshot > 0)
+        pw_missing_write(f, &s);
+    } else if (f->cluster->snapshot > 0)
         pw_sentence_add(&s, "all ranks, still running");
     else if (f->unclosed)
         pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks not closed in order", f->unclosed,

@@ -10,6 +10,8 @@
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
+enum { MISSING_SHOWN = 4 }; /* spans of ranks */
+
 /* Writes how many other ranks may also have held the job back: their calls were not recorded, or
  * they left no usable file. */
 static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
@@ -32,6 +34,32 @@ static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
         pw_sentence_add(s, "%" PRId64 " of %" PRId64 " ranks left no usable file", missing,
                         f->expected);
     pw_sentence_add(s, ".");
+}
+
+void pw_missing_write(const struct pw_figures *f, struct pw_sentence *s)
+{
+    const struct pw_row_c_rank *ranks = f->cluster->ranks;
+    const int64_t missing = f->expected - f->present;
+    int64_t named = 0;
+    int spans = 0;
+    for (size_t i = 0, next; i < f->nranks && spans < MISSING_SHOWN; i = next) {
+        for (next = i; next < f->nranks && !ranks[next].present;)
+            next++;
+        if (next == i) {
+            next++;
+            continue;
+        }
+        pw_sentence_add(s, "%s%" PRId32,
+                        spans++        ? ", "
+                        : missing == 1 ? "rank "
+                                       : "ranks ",
+                        ranks[i].rank);
+        if (next - i > 1)
+            pw_sentence_add(s, "-%" PRId32, ranks[next - 1].rank);
+        named += (int64_t)(next - i);
+    }
+    if (named && missing > named)
+        pw_sentence_add(s, " and %" PRId64 " more", missing - named);
 }
 
 static size_t count_elsewhere(const struct pw_cluster *c, const struct pw_row_c_host *host)
@@ -345,8 +373,9 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
     const char *separator = "";
     out[0] = '\0';
     if (figures->present < figures->expected) {
-        pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks are present", figures->present,
-                        figures->expected);
+        pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks are present, without ",
+                        figures->present, figures->expected);
+        pw_missing_write(figures, &s);
         separator = "; ";
     }
     if (figures->cluster->snapshot > 0) {

@@ -27,7 +27,7 @@ static void write_stretch(const struct pw_figures *f, const struct pw_row_c_stra
                         pw_words_stretch(f, row, stretch, sizeof(stretch)));
 }
 
-/* "held back 8 of 20 steps by 5 ms (20 %) in data". */
+/* "held back 8 of 20 steps by 5 ms (20 % of their time) in data". */
 static void write_steps(const struct pw_figures *f, const struct pw_row_c_straggler *row,
                         struct pw_sentence *s)
 {
@@ -36,7 +36,7 @@ static void write_steps(const struct pw_figures *f, const struct pw_row_c_stragg
     pw_sentence_add(s, " held back %s by ", pw_words_steps(f, row, steps, sizeof(steps)));
     pw_words_add_ns(s, "", row->excess_ns);
     if (row->slowdown >= 0)
-        pw_words_add_percent(s, " (", row->slowdown, ")");
+        pw_words_add_percent(s, " (", row->slowdown, " of their time)");
     /* "outside any phase" is useful only when the program has phases. */
     if (phase[0] && (row->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
         pw_sentence_add(s, " %s", phase);

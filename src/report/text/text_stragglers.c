@@ -223,8 +223,9 @@ static int print_all(const struct pw_page *page)
                          "back, or sum over the stretch; of it: as a share of the step or stretch; "
                          "lost: excess of all steps; blame: time that all other ranks together "
                          "waited for it; critical: time by which it alone was the last; gain: what "
-                         "the job would save if it "
-                         "were as fast as the others.");
+                         "the job would save if it were as fast as the others, which is not lost: "
+                         "then the next slowest rank holds the steps back, and waits that it "
+                         "caused may end elsewhere.");
 }
 
 int pw_section_stragglers(const struct pw_page *page)

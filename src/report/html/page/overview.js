@@ -25,7 +25,9 @@ function costWords(worst, loss) {
     if (worst.kind === "stretch")
         return worst.part === "any" ? `lost${share} in ${worst.steps_words} of the run`
             : `lost${share} ${worst.steps_words}`;
-    return `${ofAll}${formatNs(worst.excess_ns)}${share} longer in ${worst.steps_words}`;
+    const gain = isKnown(loss.gain_ns) ? "saved if it were as fast as the others; then the next " +
+        "slowest decides, so this is not the excess of all steps; " : "";
+    return `${ofAll}${gain}it took ${formatNs(worst.excess_ns)} longer in ${worst.steps_words}`;
 }
 
 /* Where the rank was slow: "in backward"; outside the steps, the part of the run or a time in
@@ -277,7 +279,10 @@ function flopsTable(parent) {
 function stepBarRows() {
     const { ranks, mean } = report, own = ranks.own_ns;
     const known = d3.range(own.length).filter((row) => isKnown(own[row]));
-    const of = (row) => (field) => (row < 0 ? mean[field] : ranks[field][row]);
+    const value = (row, field) => (row < 0 ? mean[field] : ranks[field][row]);
+    /* Waits during which the rank's GPU computes cost no time: they are in no part of the step. */
+    const of = (row) => (field) => (field === "wait_ns" && isKnown(value(row, "own_ns"))
+        ? Math.max(0, value(row, "total_ns") - value(row, "own_ns")) : value(row, field));
     const rows = [{ name: `mean of ${plural(known.length, "rank")}`, of: of(-1) }];
     if (known.length < 2)
         return known.length ? rows : [];
@@ -319,8 +324,10 @@ function stepBars(parent) {
                 title: name, kind: "ns", value: (row) => row.of(field) })),
         ],
     });
-    note(box, "Own work of a phase is without waiting for other ranks. Communication that nothing " +
-        "hides includes the waiting, and is part of the phases in which it happened.");
+    note(box, "Own work of a phase is without waiting for other ranks. Other work is what is left, " +
+        "transfers outside the phases, too. Waits while the rank's GPU computes are not drawn: they " +
+        "take no time of the step. Communication that nothing hides includes the waiting, and is " +
+        "part of the phases in which it happened.");
 }
 
 function renderOverview(box) {

@@ -103,7 +103,7 @@ const phases = [
     { plane: "backward", field: "backward_ns", name: "backward" },
     { plane: "allreduce", field: "allreduce_ns", name: "allreduce" },
     { plane: "optimizer", field: "optimizer_ns", name: "optimizer" },
-    { plane: "other", field: "other_ns", name: "other work" },
+    { plane: "other", field: "other_ns", name: "other work and transfers" },
     { plane: "wait", field: "wait_ns", name: "waiting for others" },
 ];
 

@@ -51,8 +51,9 @@ function stragglerTable(parent, chosen) {
     note(parent, "Excess: own time above the other ranks' median, mean of the steps held back, or " +
         "in the whole stretch of the run. Lost: its sum. Blame: time that all other ranks " +
         "together waited for it. Critical: time by which it alone was the last. Gain: what the job " +
-        "would save if it were as fast as the others. ! part of what it did is missing; ~ within " +
-        "the clock error.");
+        "would save if it were as fast as the others, which is not the sum: then the next slowest rank " +
+        "holds the steps back, and waits that it caused may end elsewhere. ! part of what it did is " +
+        "missing; ~ within the clock error.");
     return table;
 }
 
