@@ -28,7 +28,7 @@
 #include "report/report.h"
 #include "timeline/timeline.h"
 
-/* `profwrap report --format chrome`. */
+/* `profwrap report --format chrome` and `--format perfetto`. */
 
 struct pw_cli_timeline {
     const struct pw_options *options;
@@ -103,9 +103,10 @@ static int write_plain(FILE *out, const struct pw_cluster *cluster,
         .only_steps = wanted->options->text[PW_OPT_STEPS][0] != '\0',
         .most_bytes = (int64_t)pw_option_size(wanted->options, PW_OPT_MAX_SIZE),
         .has_scopes = strcmp(wanted->options->text[PW_OPT_LANES], "scope") == 0,
+        .is_perfetto = strcmp(wanted->options->text[PW_OPT_FORMAT], "perfetto") == 0,
     };
     struct pw_timeline_result result;
-    int err = pw_timeline_chrome(out, cluster, &options, &result);
+    int err = pw_timeline_write(out, cluster, &options, &result);
     if (err == -EINVAL)
         pw_error("%s", result.problem);
     if (err == -ENOENT)
@@ -134,7 +135,7 @@ static int write_window(void *context, FILE *out, struct pw_report_window *windo
         .most_bytes = window->most_bytes,
     };
     struct pw_timeline_result result;
-    int err = pw_timeline_chrome(out, window->cluster, &options, &result);
+    int err = pw_timeline_write(out, window->cluster, &options, &result);
     window->base_ns = result.base_ns;
     window->share = result.share;
     return err;

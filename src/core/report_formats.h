@@ -7,14 +7,15 @@
 #ifndef PW_CORE_REPORT_FORMATS_H
 #define PW_CORE_REPORT_FORMATS_H
 
-#define PW_REPORT_FORMATS(FIRST, NEXT)                            \
-    FIRST(text, "", pw_report_text)                               \
-    NEXT(line, " (first sentence and highlight)", pw_report_line) \
-    NEXT(json, "", pw_report_json)                                \
-    NEXT(csv, " (tables)", pw_report_csv)                         \
-    NEXT(html, " (for a browser)", pw_report_html)                \
-    NEXT(folded, " (for flame graphs)", pw_report_folded)         \
-    NEXT(chrome, " (a timeline for Perfetto)", NULL)              \
+#define PW_REPORT_FORMATS(FIRST, NEXT)                              \
+    FIRST(text, "", pw_report_text)                                 \
+    NEXT(line, " (first sentence and highlight)", pw_report_line)   \
+    NEXT(json, "", pw_report_json)                                  \
+    NEXT(csv, " (tables)", pw_report_csv)                           \
+    NEXT(html, " (for a browser)", pw_report_html)                  \
+    NEXT(folded, " (for flame graphs)", pw_report_folded)           \
+    NEXT(chrome, " (a timeline for Perfetto, JSON)", NULL)          \
+    NEXT(perfetto, " (the same, protobuf: a tenth as large)", NULL) \
     NEXT(otf2, " (an archive of traces, a directory)", NULL)
 
 #endif

@@ -1,4 +1,5 @@
-/* Writes each row of a rank's tables as an event, one function per table; see chrome.h. */
+/* Passes each row of a rank's tables to a writer as an event, one function per table; see
+ * chrome.h. */
 #include "timeline/chrome.h"
 
 #include <errno.h>
@@ -12,36 +13,33 @@
 #include "core/ops.h"
 #include "core/sort.h"
 #include "timeline/chromeout.h"
-#include "timeline/jsonout.h"
 
 enum { MOST_ARROWS = 1 << 23, ROUNDING_NS = 32 };
 
 /* ---- communication ---- */
 
-static void put_comm_args(struct pw_chrome *c, const struct pw_rankview *view,
-                          const struct pw_row_comm_event *e)
+enum { COMM_ARGS = 7 };
+
+/* Returns the number of arguments. */
+static size_t list_comm_args(const struct pw_rankview *view, const struct pw_row_comm_event *e,
+                             struct pw_track_arg args[COMM_ARGS])
 {
     const struct pw_row_comms *comm = pw_rankview_comm(view, e->comm);
     enum pw_op_class cls = pw_op_info(e->op)->cls;
-    const char *comma = "";
-    fputs(",\"args\":{", c->out);
+    size_t n = 0;
     if (comm) {
-        fputs("\"communicator\":", c->out);
-        pw_json_put_text(c->out, pw_rankview_text(view, comm->name));
-        fprintf(c->out, ",\"size\":%d", comm->size);
-        comma = ",";
+        args[n++] = (struct pw_track_arg){"communicator", pw_rankview_text(view, comm->name), 0};
+        args[n++] = (struct pw_track_arg){"size", NULL, comm->size};
     }
-    if (cls == PW_CLASS_COLL || cls == PW_CLASS_WAIT) {
-        fprintf(c->out, "%s\"%s\":%" PRId64, comma, cls == PW_CLASS_COLL ? "seq" : "completed",
-                e->seq);
-        comma = ",";
-    }
+    if (cls == PW_CLASS_COLL || cls == PW_CLASS_WAIT)
+        args[n++] = (struct pw_track_arg){cls == PW_CLASS_COLL ? "seq" : "completed", NULL, e->seq};
     if (e->peer >= 0) {
-        fprintf(c->out, "%s\"peer\":%d,\"tag\":%d", comma, e->peer, e->tag);
-        comma = ",";
+        args[n++] = (struct pw_track_arg){"peer", NULL, e->peer};
+        args[n++] = (struct pw_track_arg){"tag", NULL, e->tag};
     }
-    fprintf(c->out, "%s\"sent_bytes\":%" PRId64 ",\"recv_bytes\":%" PRId64 "}", comma,
-            e->sent_bytes, e->recv_bytes);
+    args[n++] = (struct pw_track_arg){"sent_bytes", NULL, e->sent_bytes};
+    args[n++] = (struct pw_track_arg){"recv_bytes", NULL, e->recv_bytes};
+    return n;
 }
 
 static const char *prefix_of(const struct pw_row_comm_event *e)
@@ -64,25 +62,27 @@ static uint32_t track_of(const struct pw_row_comm_event *e)
 static void put_slice(struct pw_chrome *c, const struct pw_rankview *view,
                       const struct pw_row_comm_event *e, int64_t start, int64_t duration)
 {
-    pw_chrome_begin_event(c, "X", view->rank, track_of(e), start);
-    pw_chrome_put_duration(c, duration);
-    pw_chrome_put_name(c, prefix_of(e), pw_op_info(e->op)->name);
-    fprintf(c->out, ",\"cat\":\"%s\"", pw_enum_name(PW_F_SOURCE, e->source));
-    put_comm_args(c, view, e);
-    fputs("}", c->out);
+    struct pw_track_arg args[COMM_ARGS];
+    const struct pw_track_event slice = {view->rank,
+                                         track_of(e),
+                                         start,
+                                         pw_sum(start, duration),
+                                         prefix_of(e),
+                                         pw_op_info(e->op)->name,
+                                         pw_enum_name(PW_F_SOURCE, e->source),
+                                         args,
+                                         list_comm_args(view, e, args)};
+    c->writer->ops->slice(c->writer, &slice);
 }
 
-/* Writes a nonblocking operation as a pair of async events, from the call that begins it to its
- * completion. */
+/* Writes a nonblocking operation from the call that begins it to its completion. */
 static void put_async(struct pw_chrome *c, const struct pw_rankview *view,
                       const struct pw_row_comm_event *e, int64_t start, int64_t end)
 {
-    for (int i = 0; i < 2; i++) {
-        pw_chrome_begin_event(c, i ? "e" : "b", view->rank, track_of(e), i ? end : start);
-        pw_chrome_put_name(c, prefix_of(e), pw_op_info(e->op)->name);
-        fprintf(c->out, ",\"cat\":\"nonblocking\",\"id\":\"%" PRId64 "\"}", c->asyncs);
-    }
-    c->asyncs++;
+    const struct pw_track_event whole = {view->rank,    track_of(e),  start,
+                                         end,           prefix_of(e), pw_op_info(e->op)->name,
+                                         "nonblocking", NULL,         0};
+    c->writer->ops->beside(c->writer, &whole, c->asyncs++);
 }
 
 /* Returns the time inside the call that began a nonblocking operation, ns. */
@@ -210,17 +210,22 @@ static void visit_range(void *context, const struct pw_rankview *view, const voi
     int64_t start = pw_rankview_time(view, r->start), end = pw_rankview_time(view, r->end);
     if (!pw_chrome_is_shown(c, start, end) || (r->flags & PW_RANGE_PROCESS))
         return; /* a slice must lie inside the enclosing slice of its thread */
-    pw_chrome_begin_event(c, r->kind == PW_KIND_MARK ? "i" : "X", view->rank, r->thread, start);
+    const struct pw_track_arg args[] = {{"type", pw_rankview_text(view, r->category), 0},
+                                        {"shapes", pw_rankview_text(view, r->shapes), 0},
+                                        {"alloc_bytes", NULL, r->alloc_bytes}};
+    const struct pw_track_event range = {view->rank,
+                                         r->thread,
+                                         start,
+                                         end,
+                                         "",
+                                         pw_rankview_text(view, r->name),
+                                         pw_enum_name(PW_F_KIND, r->kind),
+                                         args,
+                                         3};
     if (r->kind == PW_KIND_MARK)
-        fputs(",\"s\":\"t\"", c->out);
+        c->writer->ops->mark(c->writer, &range);
     else
-        pw_chrome_put_duration(c, pw_difference(end, start));
-    pw_chrome_put_name(c, "", pw_rankview_text(view, r->name));
-    fprintf(c->out, ",\"cat\":\"%s\",\"args\":{\"type\":", pw_enum_name(PW_F_KIND, r->kind));
-    pw_json_put_text(c->out, pw_rankview_text(view, r->category));
-    fputs(",\"shapes\":", c->out);
-    pw_json_put_text(c->out, pw_rankview_text(view, r->shapes));
-    fprintf(c->out, ",\"alloc_bytes\":%" PRId64 "}}", r->alloc_bytes);
+        c->writer->ops->slice(c->writer, &range);
     c->events++;
     if (c->window.has_scopes && r->kind == PW_KIND_OPERATOR)
         pw_scopes_add(&c->scopes[PW_SIDE_HOST], start, end, pw_rankview_text(view, r->name));
@@ -233,11 +238,12 @@ static void visit_step(void *context, const struct pw_rankview *view, const void
     int64_t start = pw_rankview_time(view, s->start), end = pw_rankview_time(view, s->end);
     if (!pw_chrome_is_shown(c, start, end))
         return;
-    pw_chrome_begin_event(c, "X", view->rank, PW_TRACK_STEPS, start);
-    pw_chrome_put_duration(c, pw_difference(end, start));
-    fprintf(c->out,
-            ",\"name\":\"step %" PRId64 "\",\"cat\":\"step\",\"args\":{\"recorded\":\"%s\"}}",
-            s->step, pw_enum_name(PW_F_RECORDED, s->recorded));
+    char name[32];
+    snprintf(name, sizeof(name), "step %" PRId64, s->step);
+    const struct pw_track_arg recorded = {"recorded", pw_enum_name(PW_F_RECORDED, s->recorded), 0};
+    const struct pw_track_event step = {view->rank, PW_TRACK_STEPS, start,     end, "",
+                                        name,       "step",         &recorded, 1};
+    c->writer->ops->slice(c->writer, &step);
     c->events++;
     for (int side = 0; side < PW_SIDES && c->window.has_scopes; side++)
         pw_scopes_break(&c->scopes[side], start);
@@ -250,12 +256,13 @@ static void visit_gap(void *context, const struct pw_rankview *view, const void 
     int64_t start = pw_rankview_time(view, g->start), end = pw_rankview_time(view, g->end);
     if (!pw_chrome_is_shown(c, start, end))
         return;
-    pw_chrome_begin_event(c, "i", view->rank, g->thread, start);
-    pw_chrome_put_name(c, "gap: ", pw_enum_name(PW_F_REASON, g->reason));
-    fprintf(c->out,
-            ",\"s\":\"t\",\"cat\":\"gap\",\"args\":{\"kind\":\"%s\",\"lost\":%" PRId64
-            ",\"ns\":%" PRId64 "}}",
-            pw_enum_name(PW_F_LOST, g->kind), g->lost, pw_difference(end, start));
+    const struct pw_track_arg args[] = {{"kind", pw_enum_name(PW_F_LOST, g->kind), 0},
+                                        {"lost", NULL, g->lost},
+                                        {"ns", NULL, pw_difference(end, start)}};
+    const struct pw_track_event gap = {view->rank, g->thread, start,
+                                       start,      "gap: ",   pw_enum_name(PW_F_REASON, g->reason),
+                                       "gap",      args,      3};
+    c->writer->ops->mark(c->writer, &gap);
 }
 
 static void visit_process(void *context, const struct pw_rankview *view, const void *row)
@@ -307,12 +314,12 @@ static void draw_arrow(void *context, int64_t number, const struct pw_arrow_end 
                        const struct pw_arrow_end *head)
 {
     struct pw_chrome *c = context;
-    for (int i = 0; i < 2; i++) {
-        const struct pw_arrow_end *end = i ? head : tail;
-        pw_chrome_begin_event(c, i ? "f" : "s", end->rank, end->track, end->time);
-        fprintf(c->out, ",\"name\":\"%s\",\"cat\":\"arrow\",\"id\":%" PRId64 "%s}",
-                tail->is_collective ? "last to come" : "message", number, i ? ",\"bp\":\"e\"" : "");
-    }
+    const struct pw_track_arrow arrow = {tail->is_collective ? "last to come" : "message",
+                                         number,
+                                         0,
+                                         {tail->rank, tail->track, tail->time},
+                                         {head->rank, head->track, head->time}};
+    c->writer->ops->arrow(c->writer, &arrow);
 }
 
 void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
@@ -325,9 +332,8 @@ void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
                   {PW_TABLE_process, visit_process}, {PW_TABLE_queue, visit_queue},
                   {PW_TABLE_memory, visit_memory}};
     char name[128];
-    snprintf(name, sizeof(name), "rank %" PRId64 " on %s", view->rank, view->hostname);
-    pw_chrome_put_meta(c, "process_name", view->rank, 0, name);
-    pw_chrome_put_meta(c, "thread_name", view->rank, PW_TRACK_STEPS, "steps");
+    c->writer->ops->rank(c->writer, view);
+    c->writer->ops->name_track(c->writer, view->rank, PW_TRACK_STEPS, "steps");
     c->before = (struct pw_row_process){0};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         pw_rankview_read(view, tables[i].table, tables[i].visit, c);
@@ -336,19 +342,25 @@ void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
         snprintf(name, sizeof(name), "%s %.100s",
                  view->comms[i].source == PW_SOURCE_HCCL ? "HCCL" : "NCCL", comm);
         if (pw_source_is_on_device(view->comms[i].source))
-            pw_chrome_put_meta(c, "thread_name", view->rank, PW_TRACK_NCCL + (int64_t)i, name);
+            c->writer->ops->name_track(c->writer, view->rank, PW_TRACK_NCCL + (int64_t)i, name);
     }
     pw_chrome_gpu(c, view);
     pw_chrome_scopes(c, view->rank);
+    c->writer->ops->end_rank(c->writer);
     pw_message_ends_number(&c->messages, &c->arrows, MOST_ARROWS);
 }
 
 int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster,
                     const struct pw_chrome_window *window, struct pw_chrome **result)
 {
+    const struct pw_writer_head head = {cluster->job_id, cluster->command, window->base};
     struct pw_chrome *c = calloc(1, sizeof(*c));
     const struct pw_row_c_collective **rows = calloc(cluster->ncollectives + 1, sizeof(*rows));
-    if (!c || !rows) {
+    struct pw_writer *writer = NULL;
+    if (c && rows)
+        writer =
+            window->is_perfetto ? pw_perfetto_create(out, &head) : pw_jsonwriter_create(out, &head);
+    if (!writer) {
         free(c);
         free(rows);
         return -ENOMEM;
@@ -356,26 +368,22 @@ int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster,
     for (size_t i = 0; i < cluster->ncollectives; i++)
         rows[i] = &cluster->collectives[i];
     pw_sort(rows, cluster->ncollectives, sizeof(*rows), by_number);
-    c->out = out;
+    c->writer = writer;
     c->cluster = cluster;
     c->collectives = rows;
     c->window = *window;
-    fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"job\":", out);
-    pw_json_put_text(out, cluster->job_id);
-    fputs(",\"command\":", out);
-    pw_json_put_text(out, cluster->command);
-    fputs("},\"traceEvents\":[", out);
     *result = c;
     return 0;
 }
 
-void pw_chrome_end(struct pw_chrome *c, int64_t *events, int64_t *arrows)
+int pw_chrome_end(struct pw_chrome *c, int64_t *events, int64_t *arrows)
 {
     *arrows = pw_arrows_draw(&c->arrows, draw_arrow, c) + c->launches;
     *events = c->events;
-    fputs("\n]}\n", c->out);
+    const int err = c->writer->ops->end(c->writer);
     pw_arrows_fini(&c->arrows);
     pw_message_ends_fini(&c->messages);
     free(c->collectives);
     free(c);
+    return err;
 }

@@ -1,7 +1,6 @@
-/* Writes Trace Event JSON, which chrome://tracing and Perfetto read. Called by timeline.c:
- * pw_chrome_begin once, pw_chrome_rank for each rank, then pw_chrome_end. Writes to the given
- * stream; opens no file. The format: "Trace Event Format", Google,
- * docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. */
+/* Reads the tables of ranks, and passes their rows to a writer of Trace Event JSON or of Perfetto's
+ * protobuf (writer.h). Called by timeline.c: pw_chrome_begin once, pw_chrome_rank for each rank,
+ * then pw_chrome_end. Opens no file. */
 #ifndef PW_TIMELINE_CHROME_H
 #define PW_TIMELINE_CHROME_H
 
@@ -16,7 +15,8 @@ struct pw_chrome;
  * is the time that the trace calls 0. */
 struct pw_chrome_window {
     int64_t from, until, base;
-    int has_scopes; /* 1: also lanes for the levels of scopes */
+    int has_scopes;  /* 1: also lanes for the levels of scopes */
+    int is_perfetto; /* 1: Perfetto's protobuf; 0: JSON */
 };
 
 /* Begins the output. Returns 0 or -ENOMEM. No function here reports write errors: the caller asks
@@ -27,8 +27,8 @@ int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster,
 /* Writes a rank: its tracks, events and counters. */
 void pw_chrome_rank(struct pw_chrome *chrome, const struct pw_rankview *view);
 
-/* Writes the arrows and the end of the JSON, sets the numbers of events and arrows written, and
- * frees `chrome`. */
-void pw_chrome_end(struct pw_chrome *chrome, int64_t *events, int64_t *arrows);
+/* Writes the arrows and the end of the output, sets the numbers of events and arrows written, and
+ * frees `chrome`. Returns 0 or -ENOMEM. */
+int pw_chrome_end(struct pw_chrome *chrome, int64_t *events, int64_t *arrows);
 
 #endif

@@ -2,9 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "core/limits.h"
 #include "timeline/chromeout.h"
-#include "timeline/jsonout.h"
 
 /* The columns that the tables of kernels, copies and memsets have in common. */
 struct activity {
@@ -38,7 +36,7 @@ static void name_track(struct pw_chrome *c, const struct pw_rankview *view,
         return;
     c->tracks[c->ntracks++] = track;
     snprintf(name, sizeof(name), "GPU %d stream %" PRIu32, (int)a->device, a->stream);
-    pw_chrome_put_meta(c, "thread_name", view->rank, (int64_t)track, name);
+    c->writer->ops->name_track(c->writer, view->rank, (int64_t)track, name);
 }
 
 /* Draws an arrow from the launching call to the activity, when that call's time and thread are
@@ -49,37 +47,40 @@ static void put_launch(struct pw_chrome *c, const struct pw_rankview *view,
     int64_t launch = a->launch < 0 ? INT64_MIN : pw_rankview_time(view, a->launch);
     if (a->thread < 0 || !pw_chrome_is_shown(c, launch, launch))
         return;
-    for (int i = 0; i < 2; i++) {
-        pw_chrome_begin_event(c, i ? "f" : "s", view->rank, i ? stream_track(a) : a->thread,
-                              i ? start : launch);
-        fprintf(c->out,
-                ",\"name\":\"launch\",\"cat\":\"launch\",\"id\":\"%" PRId64 ".%" PRId64 "\"%s}",
-                view->rank, c->launches, i ? ",\"bp\":\"e\"" : "");
-    }
+    const struct pw_track_arrow arrow = {"launch",
+                                         c->launches,
+                                         1,
+                                         {view->rank, a->thread, launch},
+                                         {view->rank, stream_track(a), start}};
+    c->writer->ops->arrow(c->writer, &arrow);
     c->launches++;
 }
 
-/* A slice's category and name. The name that is shown is `prefix` followed by `name`. */
+/* A slice's category and name, and its last argument. The name that is shown is `prefix` followed
+ * by `name`. */
 struct label {
     const char *category, *prefix, *name;
+    struct pw_track_arg args[2];
+    size_t nargs;
 };
 
-/* Writes a slice and its first arguments; the caller adds more and writes the closing braces.
- * Returns 0, and writes nothing, when the slice is outside the window. */
-static int begin_slice(struct pw_chrome *c, const struct pw_rankview *view,
-                       const struct activity *a, const struct label *label)
+/* Writes a slice. Returns 0, and writes nothing, when the slice is outside the window. */
+static int put_slice(struct pw_chrome *c, const struct pw_rankview *view, const struct activity *a,
+                     const struct label *label)
 {
     int64_t start = pw_rankview_time(view, a->start), end = pw_rankview_time(view, a->end);
     if (!pw_chrome_is_shown(c, start, end))
         return 0;
     name_track(c, view, a);
     put_launch(c, view, a, start);
-    pw_chrome_begin_event(c, "X", view->rank, stream_track(a), start);
-    pw_chrome_put_duration(c, pw_difference(end, start));
-    pw_chrome_put_name(c, label->prefix, label->name);
-    fprintf(c->out, ",\"cat\":\"%s\",\"args\":{\"correlation\":%" PRIu64 ",\"launched by\":",
-            label->category, a->correlation);
-    pw_json_put_text(c->out, pw_rankview_text(view, a->launched_by));
+    struct pw_track_arg args[4] = {{"correlation", NULL, (int64_t)a->correlation},
+                                   {"launched by", pw_rankview_text(view, a->launched_by), 0}};
+    for (size_t i = 0; i < label->nargs; i++)
+        args[2 + i] = label->args[i];
+    const struct pw_track_event slice = {view->rank,      stream_track(a), start,           end,
+                                         label->prefix,   label->name,     label->category, args,
+                                         2 + label->nargs};
+    c->writer->ops->slice(c->writer, &slice);
     c->events++;
     return 1;
 }
@@ -89,14 +90,14 @@ static void visit_kernel(void *context, const struct pw_rankview *view, const vo
     struct pw_chrome *c = context;
     const struct pw_row_kernel *k = row;
     const struct activity a = ACTIVITY_OF(k);
-    const struct label label = {"kernel", "", pw_rankview_text(view, k->name)};
-    if (!begin_slice(c, view, &a, &label))
-        return;
-    if (c->window.has_scopes)
+    char grid[48], block[48];
+    snprintf(grid, sizeof(grid), "%d,%d,%d", k->grid_x, k->grid_y, k->grid_z);
+    snprintf(block, sizeof(block), "%d,%d,%d", k->block_x, k->block_y, k->block_z);
+    const struct label label = {
+        "kernel", "", pw_rankview_text(view, k->name), {{"grid", grid, 0}, {"block", block, 0}}, 2};
+    if (put_slice(c, view, &a, &label) && c->window.has_scopes)
         pw_scopes_add(&c->scopes[PW_SIDE_DEVICE], pw_rankview_time(view, k->start),
                       pw_rankview_time(view, k->end), label.name);
-    fprintf(c->out, ",\"grid\":\"%d,%d,%d\",\"block\":\"%d,%d,%d\"}}", k->grid_x, k->grid_y,
-            k->grid_z, k->block_x, k->block_y, k->block_z);
 }
 
 static void visit_copy(void *context, const struct pw_rankview *view, const void *row)
@@ -104,9 +105,9 @@ static void visit_copy(void *context, const struct pw_rankview *view, const void
     struct pw_chrome *c = context;
     const struct pw_row_memcpy *m = row;
     const struct activity a = ACTIVITY_OF(m);
-    const struct label label = {"memcpy", "copy ", pw_enum_name(PW_F_COPY, m->kind)};
-    if (begin_slice(c, view, &a, &label))
-        fprintf(c->out, ",\"bytes\":%" PRId64 "}}", m->bytes);
+    const struct label label = {
+        "memcpy", "copy ", pw_enum_name(PW_F_COPY, m->kind), {{"bytes", NULL, m->bytes}}, 1};
+    put_slice(c, view, &a, &label);
 }
 
 static void visit_memset(void *context, const struct pw_rankview *view, const void *row)
@@ -114,9 +115,8 @@ static void visit_memset(void *context, const struct pw_rankview *view, const vo
     struct pw_chrome *c = context;
     const struct pw_row_memset *m = row;
     const struct activity a = ACTIVITY_OF(m);
-    const struct label label = {"memset", "", "memset"};
-    if (begin_slice(c, view, &a, &label))
-        fprintf(c->out, ",\"bytes\":%" PRId64 "}}", m->bytes);
+    const struct label label = {"memset", "", "memset", {{"bytes", NULL, m->bytes}}, 1};
+    put_slice(c, view, &a, &label);
 }
 
 static void visit_sample(void *context, const struct pw_rankview *view, const void *row)

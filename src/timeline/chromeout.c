@@ -1,51 +1,7 @@
-/* Writes parts of events, and the lanes of scopes; see chromeout.h. */
+/* Passes counters and the lanes of scopes to the writer; see chromeout.h. */
 #include "timeline/chromeout.h"
 
-#include <inttypes.h>
-
-#include "core/limits.h"
-#include "timeline/jsonout.h"
-
-/* Writes the start of an event: phase, track and time. The caller writes the other members and the
- * closing brace. */
-void pw_chrome_begin_event(struct pw_chrome *c, const char *phase, int64_t rank, int64_t track,
-                           int64_t time)
-{
-    fprintf(c->out, "%s\n{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
-            c->has_event ? "," : "", phase, rank, track);
-    pw_json_put_us(c->out, pw_difference(time, c->window.base));
-    c->has_event = 1;
-}
-
-void pw_chrome_put_name(struct pw_chrome *c, const char *prefix, const char *name)
-{
-    fputs(",\"name\":", c->out);
-    if (!prefix[0]) {
-        pw_json_put_text(c->out, name);
-        return;
-    }
-    char whole[320];
-    snprintf(whole, sizeof(whole), "%s%s", prefix, name);
-    pw_json_put_text(c->out, whole);
-}
-
-void pw_chrome_put_duration(struct pw_chrome *c, int64_t ns)
-{
-    fputs(",\"dur\":", c->out);
-    pw_json_put_us(c->out, ns > 0 ? ns : 0);
-}
-
-/* Names a process (`what` is process_name) or one of its tracks (thread_name). */
-void pw_chrome_put_meta(struct pw_chrome *c, const char *what, int64_t rank, int64_t track,
-                        const char *name)
-{
-    fprintf(c->out, "%s\n{\"ph\":\"M\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"name\":\"%s\"",
-            c->has_event ? "," : "", rank, track, what);
-    fputs(",\"args\":{\"name\":", c->out);
-    pw_json_put_text(c->out, name);
-    fputs("}}", c->out);
-    c->has_event = 1;
-}
+#include <stdio.h>
 
 int pw_chrome_is_shown(const struct pw_chrome *c, int64_t start, int64_t end)
 {
@@ -55,9 +11,9 @@ int pw_chrome_is_shown(const struct pw_chrome *c, int64_t start, int64_t end)
 void pw_chrome_put_counter(struct pw_chrome *c, const struct pw_rankview *view, int64_t time,
                            struct pw_chrome_counter counter)
 {
-    pw_chrome_begin_event(c, "C", view->rank, 0, time);
-    pw_chrome_put_name(c, counter.prefix, counter.name);
-    fprintf(c->out, ",\"args\":{\"%s\":%.6g}}", counter.unit, counter.value);
+    const struct pw_track_counter at = {view->rank,   time,         counter.prefix,
+                                        counter.name, counter.unit, counter.value};
+    c->writer->ops->counter(c->writer, &at);
 }
 
 /* Where the slices of scopes go. */
@@ -73,10 +29,16 @@ static void put_scope(void *context, const struct pw_scope_slice *slice)
     char text[256];
     const size_t length = slice->length < sizeof(text) ? slice->length : sizeof(text);
     snprintf(text, sizeof(text), "%.*s", (int)length, slice->name);
-    pw_chrome_begin_event(c, "X", lanes->rank, lanes->track + slice->level, slice->start);
-    pw_chrome_put_duration(c, pw_difference(slice->end, slice->start));
-    pw_chrome_put_name(c, "", text);
-    fputs(",\"cat\":\"scope\"}", c->out);
+    const struct pw_track_event scope = {lanes->rank,
+                                         lanes->track + slice->level,
+                                         slice->start,
+                                         slice->end,
+                                         "",
+                                         text,
+                                         "scope",
+                                         NULL,
+                                         0};
+    c->writer->ops->slice(c->writer, &scope);
     c->events++;
 }
 
@@ -90,7 +52,7 @@ void pw_chrome_scopes(struct pw_chrome *c, int64_t rank)
         for (int level = 0; level < levels; level++) {
             snprintf(name, sizeof(name), "%s, level %d",
                      side == PW_SIDE_HOST ? "scope" : "scope of kernels", level + 1);
-            pw_chrome_put_meta(c, "thread_name", rank, lanes.track + level, name);
+            c->writer->ops->name_track(c->writer, rank, lanes.track + level, name);
         }
         pw_scopes_fini(&c->scopes[side]);
     }

@@ -1,14 +1,14 @@
-/* The state of the writer of Trace Event JSON, and what writes a part of an event. Used by chrome.c
- * and chromegpu.c only. */
+/* The state of a timeline that is being written, and what several of its files write. Used by
+ * chrome.c, chromegpu.c and chromeout.c only. */
 #ifndef PW_TIMELINE_CHROMEOUT_H
 #define PW_TIMELINE_CHROMEOUT_H
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "timeline/arrows.h"
 #include "timeline/chrome.h"
 #include "timeline/scopes.h"
+#include "timeline/writer.h"
 
 /* The first track numbers for a rank's steps, NCCL communicators, levels of scopes and GPU streams;
  * smaller numbers are the rank's threads. */
@@ -23,11 +23,10 @@ enum {
 enum { PW_SIDE_HOST, PW_SIDE_DEVICE, PW_SIDES };
 
 struct pw_chrome {
-    FILE *out;
+    struct pw_writer *writer;
     const struct pw_cluster *cluster;
     const struct pw_row_c_collective **collectives; /* sorted by comm_uid and seq */
     struct pw_chrome_window window;
-    int has_event;
     int64_t events, asyncs, launches;
     uint64_t tracks[64]; /* streams of the current rank that have been named */
     size_t ntracks;
@@ -36,17 +35,6 @@ struct pw_chrome {
     struct pw_message_ends messages;
     struct pw_scopes scopes[PW_SIDES]; /* of the current rank; only with window.has_scopes */
 };
-
-/* Writes the start of an event: phase, track and time. The caller writes the other members and the
- * closing brace. */
-void pw_chrome_begin_event(struct pw_chrome *c, const char *phase, int64_t rank, int64_t track,
-                           int64_t time);
-void pw_chrome_put_name(struct pw_chrome *c, const char *prefix, const char *name);
-void pw_chrome_put_duration(struct pw_chrome *c, int64_t ns);
-
-/* Names a process (`what` is process_name) or one of its tracks (thread_name). */
-void pw_chrome_put_meta(struct pw_chrome *c, const char *what, int64_t rank, int64_t track,
-                        const char *name);
 
 int pw_chrome_is_shown(const struct pw_chrome *c, int64_t start, int64_t end);
 

@@ -54,7 +54,7 @@ char *pw_ranklist_parse(const char *list, size_t n, char *problem, size_t size)
 
 /* Estimated bytes of output for a row of comm_event, and for a row of range or step; they include
  * arrows. */
-enum { COMM_BYTES = 320, RANGE_BYTES = 160 };
+enum { COMM_BYTES = 320, RANGE_BYTES = 160, PERFETTO_BYTES = 16 };
 
 enum { BINS = 1024 };
 
@@ -63,7 +63,8 @@ struct span {
     int64_t first, last, bytes; /* of the rows between `from` and `until` */
     int64_t bins[BINS + 1];     /* bytes by the rows' start, filled once first and last are known */
     int is_known;
-    int64_t range_bytes; /* of output for a range */
+    /* of output for a row of comm_event, a range and a step */
+    int64_t comm_bytes, range_bytes, step_bytes;
 };
 
 static double length(const struct span *span)
@@ -91,7 +92,8 @@ static void note(struct span *span, const struct pw_rankview *view, int64_t star
 static void note_comm(void *context, const struct pw_rankview *view, const void *row)
 {
     const struct pw_row_comm_event *event = row;
-    note(context, view, event->start, event->end, COMM_BYTES);
+    const struct span *span = context;
+    note(context, view, event->start, event->end, span->comm_bytes);
 }
 
 static void note_range(void *context, const struct pw_rankview *view, const void *row)
@@ -104,7 +106,8 @@ static void note_range(void *context, const struct pw_rankview *view, const void
 static void note_step(void *context, const struct pw_rankview *view, const void *row)
 {
     const struct pw_row_step *step = row;
-    note(context, view, step->start, step->end, RANGE_BYTES);
+    const struct span *span = context;
+    note(context, view, step->start, step->end, span->step_bytes);
 }
 
 /* Sets the span from the start of the first step to the end of the last. Returns 0 or -EINVAL. */
@@ -198,25 +201,28 @@ static int write_span(FILE *out, const struct source *source, struct span *span,
         err = visit_ranks(source, survey, span, result);
         result->share = cut(span, most_bytes);
     }
-    const struct pw_chrome_window window = {span->from, span->until,
-                                            span->first == INT64_MAX ? 0 : span->first,
-                                            source->options->has_scopes};
+    const struct pw_chrome_window window = {
+        span->from, span->until, span->first == INT64_MAX ? 0 : span->first,
+        source->options->has_scopes, source->options->is_perfetto};
     result->base_ns = window.base;
     if (!err)
         err = pw_chrome_begin(out, source->cluster, &window, &chrome);
     if (err)
         return err;
     err = visit_ranks(source, write_rank, chrome, result);
-    pw_chrome_end(chrome, &result->events, &result->arrows);
-    return err ? err : ferror(out) ? -EIO : 0;
+    const int ended = pw_chrome_end(chrome, &result->events, &result->arrows);
+    return err ? err : ended ? ended : ferror(out) ? -EIO : 0;
 }
 
-int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
-                       const struct pw_timeline_options *options, struct pw_timeline_result *result)
+int pw_timeline_write(FILE *out, const struct pw_cluster *cluster,
+                      const struct pw_timeline_options *options, struct pw_timeline_result *result)
 {
     struct span span = {
         .from = INT64_MIN, .until = INT64_MAX, .first = INT64_MAX, .last = INT64_MIN};
-    span.range_bytes = options->has_scopes ? 2 * RANGE_BYTES : RANGE_BYTES;
+    const int64_t times = options->has_scopes ? 2 : 1;
+    span.comm_bytes = options->is_perfetto ? PERFETTO_BYTES : COMM_BYTES;
+    span.step_bytes = options->is_perfetto ? PERFETTO_BYTES : RANGE_BYTES;
+    span.range_bytes = times * (options->is_perfetto ? PERFETTO_BYTES : RANGE_BYTES);
     struct pw_clockmaps maps;
     *result = (struct pw_timeline_result){.share = 1};
     if (options->only_steps) {

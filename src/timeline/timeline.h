@@ -18,9 +18,10 @@ struct pw_timeline_options {
     int64_t from, until; /* if until > from: show only this time, ns of the cluster clock */
     int64_t most_bytes;  /* approximate limit of the output's size; 0: none */
     int has_scopes;      /* 1: also lanes for the levels of operators' scopes */
+    int is_perfetto;     /* 1: write Perfetto's protobuf; 0: JSON */
 };
 
-/* What pw_timeline_chrome wrote, for the command's messages. */
+/* What pw_timeline_write wrote, for the command's messages. */
 struct pw_timeline_result {
     int64_t events;    /* rows written */
     int ranks, unread; /* files that were read; files that could not be read */
@@ -30,8 +31,9 @@ struct pw_timeline_result {
     char problem[256]; /* with -EINVAL: why */
 };
 
-/* Writes the JSON that chrome://tracing and Perfetto read ("Trace Event Format"): a process for
- * each rank, a track for each thread, times in us of the cluster clock since the first event.
+/* Writes the JSON that chrome://tracing and Perfetto read ("Trace Event Format"), or Perfetto's
+ * protobuf: a process for each rank, a track for each thread, times of the cluster clock since the
+ * first event.
  * Blocking calls, waits and ranges become complete events. A nonblocking operation becomes an async
  * event, and the call that began it a complete event. Arrows lead from a send to its receive, and
  * from the last rank of a collective to the ranks that waited for it. Memory, CPU use and queues
@@ -40,9 +42,8 @@ struct pw_timeline_result {
  * Returns 0; -EINVAL when `ranks` is not a valid list of the run's ranks, or when only_steps is set
  * and the run has no steps (result->problem says which); -ENOENT when no rank file can be read;
  * -ENOMEM; -EIO. */
-int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
-                       const struct pw_timeline_options *options,
-                       struct pw_timeline_result *result);
+int pw_timeline_write(FILE *out, const struct pw_cluster *cluster,
+                      const struct pw_timeline_options *options, struct pw_timeline_result *result);
 
 /* Parses a list of ranks such as "0-3,7". Returns n flags (1: the rank is in the list; all ranks
  * are in ""), which the caller frees. Returns NULL when memory is short (`problem` is "") or when
