@@ -224,14 +224,14 @@ class Auto:
 
         @functools.wraps(real)
         def next_batch(iterator):
-            is_training = begin(iterator)
+            wait = begin(iterator)
             has_batch = False
             try:
                 batch = real(iterator)
                 has_batch = True
                 return batch
             finally:
-                end(iterator, is_training, has_batch)
+                end(iterator, wait, has_batch)
 
         self._replace(Iterator, "__next__", next_batch)
 
@@ -240,11 +240,11 @@ class Auto:
         steps = self.steps
         if not batches.count and steps.is_source(batches.source()):
             steps.epoch_begins()
-        is_training = steps.wait_begins(batches.source(), batches.has_more())
-        if is_training and steps.number >= _mindspore_cost.cost.next_report:
+        wait = steps.wait_begins(batches.source(), batches.has_more())
+        if wait == _mindspore_steps.TRAINING_WAIT and steps.number >= _mindspore_cost.cost.next_report:
             _mindspore_cost.cost.report(steps.number)
             self.tell_epochs()
-        return is_training
+        return wait
 
     def _batches_of(self, iterator):
         key = id(iterator)
@@ -253,11 +253,11 @@ class Auto:
             batches = self._batches[key] = _Batches(iterator, lambda _: self._batches.pop(key, None))
         return batches
 
-    def _wait_ends(self, iterator, is_training, has_batch):
+    def _wait_ends(self, iterator, wait, has_batch):
         batches = self._batches_of(iterator)
         batches.count = batches.count + 1 if has_batch else 0
-        if is_training:
-            self.steps.wait_ends(has_batch)
+        if wait:
+            self.steps.wait_ends(wait, has_batch)
 
     def tell_epochs(self):
         epochs = self.steps.epochs
@@ -389,12 +389,11 @@ class Auto:
             self._removers.append(_mstx.attach(kind))
 
     def _evaluation_begins(self, *_):
-        self.steps.end_step()
-        self.steps.evaluations += 1
+        self.steps.evaluation_begins()
         return True
 
     def _evaluation_ends(self, _):
-        self.steps.evaluations -= 1
+        self.steps.evaluation_ends()
 
 
 def _version(mindspore):

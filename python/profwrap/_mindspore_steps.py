@@ -5,14 +5,16 @@ _mindspore.py sees it call. Knows nothing of MindSpore.
 A step begins with the first wait for data, or the first forward, after the step before. It ends when
 all optimizers have made their step; which one is the last is learned where one of them is not used. A
 wait begins a step only where a training followed a wait for the same data before: so evaluations are
-in no step.
+in no step. Their phases are marked all the same, outside of steps.
 """
 
 import weakref
-from threading import get_ident
+from threading import get_ident, main_thread
 
 from . import _annotate, _probe
 from ._annotate import ALLREDUCE, BACKWARD, DATA, FORWARD, NO_PHASE, NO_STEP, OPTIMIZER
+
+NO_WAIT, WAIT, TRAINING_WAIT = range(3)  # what wait_begins() answers
 
 _EPOCHS = 1000  # whose first steps are kept: as metadata may be long
 
@@ -34,8 +36,11 @@ class Steps:
         self.inside = 0  # calls that are a phase, or a whole step: what they call is theirs
         self.evaluations = 0  # that are open
 
+    def _is_in_other_thread(self):
+        return self._thread not in (None, get_ident())
+
     def _is_elsewhere(self):
-        return self.evaluations > 0 or self._thread not in (None, get_ident())
+        return self.evaluations > 0 or self._is_in_other_thread()
 
     def _mark(self, phase):
         if phase != self._phase:
@@ -65,25 +70,37 @@ class Steps:
     # ---- data ----
 
     def wait_begins(self, source, has_more):
-        """True when a training waits for data, and wait_ends() is to follow. `source`: the data."""
-        if self._is_waiting or self._is_elsewhere():
-            return False
-        self.inside = 0  # of a call that raised
-        self._waited = source
-        if id(source) not in self._sources or not has_more:
-            return False
+        """Whether wait_ends() is to follow, and if a training waits. `source`: the data."""
+        if self._is_waiting or self._is_in_other_thread():
+            return NO_WAIT
+        if not self.evaluations:
+            self.inside = 0  # of a call that raised
+            self._waited = source
+        if not has_more:
+            return NO_WAIT
+        if self.evaluations or id(source) not in self._sources:
+            return self._wait_outside()
         if self._stepped:
             self._last = self._latest
             self.end_step()
         self._begin_step()
         self._is_waiting = True
         self._mark(DATA)
-        return True
+        return TRAINING_WAIT
 
-    def wait_ends(self, has_batch):
+    def _wait_outside(self):
+        """The wait of an evaluation, or for data of which it is not known that they are a training's."""
+        if self._thread is None and get_ident() != main_thread().ident:
+            return NO_WAIT  # another thread may train meanwhile
+        self._is_waiting = True
+        self._mark(DATA)
+        return WAIT
+
+    def wait_ends(self, wait, has_batch):
         self._is_waiting = False
-        self._mark(NO_PHASE)
-        if not has_batch:  # the end of data of unknown length
+        # In an evaluation all until the next wait is forward: results are computed when they are asked for.
+        self._mark(FORWARD if self.evaluations and has_batch else NO_PHASE)
+        if wait == TRAINING_WAIT and not has_batch:  # the end of data of unknown length
             self.end_step()
 
     def epoch_begins(self):
@@ -127,6 +144,15 @@ class Steps:
             self._keep_source()
             self._begin_step()
             self._mark(FORWARD)
+
+    def evaluation_begins(self):
+        self.end_step()
+        self.evaluations += 1
+
+    def evaluation_ends(self):
+        self.evaluations -= 1
+        if not self._is_in_other_thread():
+            self._mark(NO_PHASE)
 
     def backward_begins(self):
         begun = self.begin(BACKWARD)

@@ -74,6 +74,12 @@ struct pw_stretch_waits {
 int pw_stretch_limit(const struct pw_stretch_input *in, const struct pw_stretch_waits *waits,
                      void *scratch, struct pw_stretch *found);
 
+/* Returns the marked phase in which most of the loss was, in steps or outside of them: the phase of
+ * which the rank's own work in the stretch exceeds the others' median most, if that is at least
+ * half of the loss. Else, and for causes that stop a rank in whatever it does, PW_PHASE_NONE. */
+enum pw_phase pw_stretch_phase(const struct pw_stretch_input *in, void *scratch,
+                               const struct pw_stretch *found);
+
 /* Fills lost_ns[rank] with the time that the rank waited for a CPU in its own worst stretch, ns.
  * The values show how much ranks on a busy host lose by chance. `scratch` as above. */
 void pw_stretch_contention(const struct pw_stretch_input *in, void *scratch, int64_t *lost_ns);

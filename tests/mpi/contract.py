@@ -88,7 +88,8 @@ CLUSTER_DATASETS = {
     "phase_trace": "data_ns forward_ns backward_ns allreduce_ns optimizer_ns other_ns",
     "bin_trace":
         "outside_ns wait_ns inside_ns cpu_ns ready_ns throttled_ns stopped_ns disk_ns asleep_ns "
-        "io_bytes frozen_ns process_ns cpus_busy_ns cpu_set cpus cpu_lowest cpu_highest processor",
+        "io_bytes frozen_ns process_ns cpus_busy_ns cpu_set cpus cpu_lowest cpu_highest processor "
+        "data_ns forward_ns backward_ns allreduce_ns optimizer_ns",
     "part_trace":
         "total_ns outside_ns wait_ns inside_ns cpu_ns ready_ns throttled_ns stopped_ns disk_ns "
         "asleep_ns io_bytes frozen_ns",

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import tempfile
+import threading
 import time
 import unittest
 import unittest.mock
@@ -74,6 +75,7 @@ class MindSporeTest(unittest.TestCase):
     def told(self):
         """(number, its phases) of each step."""
         found, is_open = [], False
+        self.outside = []  # phases that are in no step
         for name, value in self.probe.take("step", "phase"):
             if name == "step":
                 self.assertEqual(value < 0, is_open)
@@ -81,8 +83,7 @@ class MindSporeTest(unittest.TestCase):
                 if is_open:
                     found.append((value, []))
             elif value:
-                self.assertTrue(is_open)
-                found[-1][1].append(NAMES[value])
+                (found[-1][1] if is_open else self.outside).append(NAMES[value])
         return [(number, " ".join(phases)) for number, phases in found]
 
     def steps(self, phases, count=6, waits=True):
@@ -113,8 +114,12 @@ class MindSporeTest(unittest.TestCase):
             model = ms.Model(*self.model(), metrics={"mae"})
             model.fit(2, known_length(), known_length(), dataset_sink_mode=False)
             self.assertEqual(self.told(), self.steps(phases))
+            evaluation = ["data", "forward"] * 3
+            self.assertEqual(self.outside, ["data"] + 2 * evaluation)  # the first wait is in no step, too
             model.eval(known_length(), dataset_sink_mode=False)
             self.assertEqual(self.told(), [])
+            self.assertEqual(self.outside, evaluation)
+            self.assertEqual(_mindspore._active.steps._phase, _annotate.NO_PHASE)
 
     def test_train_one_step_cell(self):
         for phases in self.each_mode():
@@ -141,6 +146,20 @@ class MindSporeTest(unittest.TestCase):
                     net(batch["x"])
             both = PYNATIVE if phases == PYNATIVE else "forward optimizer"
             self.assertEqual(self.told(), self.steps(both))
+            self.assertEqual(self.outside, ["data"] * 7)
+
+    def test_data_that_another_thread_waits_for(self):
+        """Until it is known which thread trains, the wait of another one hides no phase of it."""
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        net, loss, optimizer = self.model()
+        gradients = gradients_of(net, loss, optimizer)
+        steps = _mindspore._active.steps
+        thread = threading.Thread(target=steps.wait_begins, args=(known_length(), True))
+        thread.start()
+        thread.join()
+        optimizer(gradients(ms.ops.ones((4, 6)), ms.ops.ones((4, 2)))[1])
+        self.assertEqual(self.told(), self.steps(PYNATIVE, 1))
+        self.assertEqual(self.outside, [])
 
     def test_a_step_that_is_one_function(self):
         ms.set_context(mode=ms.PYNATIVE_MODE)

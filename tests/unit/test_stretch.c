@@ -482,6 +482,35 @@ static void test_longer_in_calls(void **state)
     destroy(r);
 }
 
+/* Rank 2 is held up for 1 s, for 700 ms of which it reads data while no other rank does. */
+static void test_phase(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    hold(r, 2, 10, 19);
+    for (size_t i = 10; i < 17; i++)
+        at(r, i, 2)->data_ns = 100 * MS;
+    for (size_t k = 0; k < 4; k++) /* all the same, so it explains nothing */
+        for (size_t i = 0; i < BINS; i++)
+            at(r, i, k)->forward_ns = 100 * MS;
+    assert_int_equal(find(r), 1);
+    struct pw_stretch *found = &r->found[0];
+    assert_int_equal(found->rank, 2);
+    assert_int_equal(found->lost_ns, 1000 * MS);
+    assert_int_equal(pw_stretch_phase(&r->in, r->scratch, found), PW_PHASE_DATA);
+    at(r, 10, 0)->data_ns = 900 * MS; /* one other rank is not their median */
+    assert_int_equal(pw_stretch_phase(&r->in, r->scratch, found), PW_PHASE_DATA);
+    at(r, 10, 1)->data_ns = at(r, 10, 3)->data_ns = 250 * MS; /* 450 ms more: less than half */
+    assert_int_equal(pw_stretch_phase(&r->in, r->scratch, found), PW_PHASE_NONE);
+    at(r, 10, 1)->data_ns = at(r, 10, 3)->data_ns = 0;
+    found->cause = PW_CAUSE_STOPPED; /* in whatever it did */
+    assert_int_equal(pw_stretch_phase(&r->in, r->scratch, found), PW_PHASE_NONE);
+    memset(at(r, 12, 2), 0xff, sizeof(*at(r, 12, 2))); /* a bin that is not known */
+    found->cause = PW_CAUSE_UNKNOWN;
+    assert_int_equal(pw_stretch_phase(&r->in, r->scratch, found), PW_PHASE_DATA);
+    destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -504,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_waits_for_others),
         cmocka_unit_test(test_longer_in_calls),
         cmocka_unit_test(test_thin_contention),
+        cmocka_unit_test(test_phase),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

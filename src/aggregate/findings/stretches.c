@@ -167,6 +167,15 @@ static struct pw_blame blame_in(const struct pw_world *world, const struct pw_in
                                    start + (int64_t)(found->last + 1) * bins->bin_ns);
 }
 
+/* The phase of a stretch, in the row. Off the CPU while it gets data, as in steps, is data
+ * starvation. */
+static void enter_phase(struct pw_row_c_straggler *row, enum pw_phase phase)
+{
+    row->phase = (uint8_t)phase;
+    if (phase == PW_PHASE_DATA && row->cause == PW_CAUSE_BLOCKED_OFF_CPU)
+        row->cause = PW_CAUSE_DATA_STARVATION;
+}
+
 static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struct pw_world *world,
                                         const struct pw_blame *blame,
                                         const struct pw_stretch *found)
@@ -482,7 +491,8 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
             const struct pw_blame blame = blame_in(world, in, &found[i]);
             const struct pw_stretch_waits waits = {blame.all_ns, blame.longest_ns};
             const int held_back = pw_stretch_limit(&input, &waits, scratch, &found[i]);
-            const struct pw_row_c_straggler row = row_of(f, world, &blame, &found[i]);
+            struct pw_row_c_straggler row = row_of(f, world, &blame, &found[i]);
+            enter_phase(&row, pw_stretch_phase(&input, scratch, &found[i]));
             if (held_back)
                 take(f, &row);
             else

@@ -351,6 +351,8 @@ struct phase_pass {
 static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, int phase)
 {
     ptrdiff_t at = pw_input_step_near(q->input, range->start, &q->near);
+    pw_bins_add_phase(&q->p->bins, (enum pw_phase)phase,
+                      (struct pw_interval){range->start, range->end}, &q->out->wait);
     if (at >= 0 && at != q->at) {
         q->index = pw_world_step_index(q->p->world, q->input->steps[at].step);
         q->at = at;

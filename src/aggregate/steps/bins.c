@@ -274,7 +274,7 @@ static int pw_bins_read_samples(struct pw_bins *s, const struct pw_input *input)
 }
 
 /* A shorter bin would have no sample of its own (--sample-hz is 10). MOST_CELLS: the rows of all
- * ranks are in the memory of one process, some 140 bytes each. */
+ * ranks are in the memory of one process, some 180 bytes each. */
 enum { LEAST_BIN_NS = 100000000, MOST_BINS = 512, LEAST_BINS = 3, MOST_CELLS = 1 << 19 };
 
 /* The first and the last known local time of the rank; INT64_MAX: not known. */
@@ -492,6 +492,38 @@ void pw_bins_fini(struct pw_bins *s)
 void pw_bins_add_inside(struct pw_bins *s, int64_t start, int64_t end)
 {
     spread(s, start, end, end - start, offsetof(struct pw_row_c_bin_trace, inside_ns));
+}
+
+/* The member of a row for a phase. */
+static int64_t *phase_member(struct pw_row_c_bin_trace *row, enum pw_phase phase)
+{
+    switch (phase) {
+    case PW_PHASE_DATA:
+        return &row->data_ns;
+    case PW_PHASE_FORWARD:
+        return &row->forward_ns;
+    case PW_PHASE_BACKWARD:
+        return &row->backward_ns;
+    case PW_PHASE_ALLREDUCE:
+        return &row->allreduce_ns;
+    default:
+        return &row->optimizer_ns;
+    }
+}
+
+void pw_bins_add_phase(struct pw_bins *bins, enum pw_phase phase, struct pw_interval range,
+                       struct pw_spans *wait)
+{
+    struct pw_cut *s = &bins->bins;
+    if (!s->n || range.end <= range.start)
+        return;
+    for (size_t i = find(s, range.start); i < s->n && s->edges[i] < range.end; i++) {
+        const struct pw_interval part = {later(range.start, s->edges[i]),
+                                         earlier(range.end, s->edges[i + 1])};
+        int64_t *own = phase_member(&s->rows[i], phase);
+        if (part.end > part.start)
+            *own = pw_sum(*own, part.end - part.start - pw_spans_within(wait, part));
+    }
 }
 
 static void fill(struct pw_cut *s, struct pw_interval mpi, struct pw_spans *wait)

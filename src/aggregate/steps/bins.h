@@ -37,6 +37,11 @@ int pw_bins_begin(struct pw_bins *bins, const struct pw_job *job, const struct p
 /* Adds a call of a communication library, from `start` to `end`, local times. */
 void pw_bins_add_inside(struct pw_bins *bins, int64_t start, int64_t end);
 
+/* Adds a marked phase, from `start` to `end`, local times, less the joined spans in which the rank
+ * waited. Phases need no step. */
+void pw_bins_add_phase(struct pw_bins *bins, enum pw_phase phase, struct pw_interval range,
+                       struct pw_spans *wait);
+
 /* Completes the rows, and the known ones of parts[PW_PART_END], from the joined spans in which the
  * rank waited (`wait`) and from the samples in its file. Returns 0, or -errno when the samples are
  * damaged. */

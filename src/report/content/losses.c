@@ -14,7 +14,7 @@
 
 /* ---- sentences, which the headline uses, too ---- */
 
-/* "held the job back for 1.2 s, in 0.8 to 2.7 s of the run". */
+/* "held the job back for 1.2 s, in 0.8 to 2.7 s of the run, in data". */
 static void write_stretch(const struct pw_figures *f, const struct pw_row_c_straggler *row,
                           struct pw_sentence *s)
 {
@@ -25,6 +25,8 @@ static void write_stretch(const struct pw_figures *f, const struct pw_row_c_stra
     else
         pw_sentence_add(s, ", in %s of the run",
                         pw_words_stretch(f, row, stretch, sizeof(stretch)));
+    if (row->phase != PW_PHASE_NONE)
+        pw_sentence_add(s, ", %s", pw_words_phase(row->phase));
 }
 
 /* "held back 8 of 20 steps by 5 ms (20 % of their time) in data". */
