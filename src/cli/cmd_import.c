@@ -361,6 +361,8 @@ static void print_compared(const struct pw_import_plan *plan,
 {
     struct pw_msprof_compared sum = {0};
     char line[900];
+    if (plan->nfiles && plan->files[0].format == &pw_import_msprof)
+        return;
     for (size_t i = 0; i < plan->nranks; i++)
         if (results[i].done && !results[i].err)
             pw_msprof_compare_add(&sum, &results[i].compared);

@@ -51,5 +51,8 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->memory);
     free(cluster->hccl_ranks);
     free(cluster->hccl_links);
+    free(cluster->msprof_steps);
+    free(cluster->pipeline_cpu);
+    free(cluster->mindinsight_sums);
     free(cluster);
 }

@@ -110,6 +110,13 @@ struct pw_cluster {
     size_t nhccl_ranks;
     struct pw_row_c_hccl_link *hccl_links; /* by source and destination */
     size_t nhccl_links;
+    /* What other profilers added up, in imported jobs only. */
+    struct pw_row_c_msprof_step *msprof_steps; /* by step and rank */
+    size_t nmsprof_steps;
+    struct pw_row_c_pipeline_cpu *pipeline_cpu; /* by rank, and by name */
+    size_t npipeline_cpu;
+    struct pw_row_c_mindinsight_sum *mindinsight_sums; /* types first, then operators */
+    size_t nmindinsight_sums;
 };
 
 void pw_cluster_destroy(struct pw_cluster *cluster);

@@ -62,6 +62,9 @@ extern const struct pw_import_format pw_import_ascend;
 /* Directories that MindSpore's profiler made for MindInsight. */
 extern const struct pw_import_format pw_import_mindinsight;
 
+/* What msprof-analyze computed from profiles, without them: for directories only. */
+extern const struct pw_import_format pw_import_msprof;
+
 /* Reads a JSON file for a format: calls pw_jsonfile_read, counts the bytes, and puts a remark into
  * `problem` when the file ends early. Returns 0 or -errno. */
 int pw_import_read_json(const char *path, struct pw_trace_window *window,

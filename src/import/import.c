@@ -13,6 +13,7 @@
 #include "core/readlimit.h"
 #include "core/sort.h"
 #include "import/communicators.h"
+#include "import/msprof.h"
 #include "import/stepsums.h"
 
 /* The most memory that the names of a rank may use, bytes. */
@@ -221,7 +222,7 @@ void pw_import_rank(const struct pw_import_plan *plan, size_t at,
         .counts = {.first_malformed = -1, .first_step = -1, .last_step = -1},
         .comms = pw_comm_table_create(),
         .msprof = plan->msprof,
-        .sums = plan->msprof ? &sums : NULL,
+        .sums = plan->msprof && r.files[0].format != &pw_import_msprof ? &sums : NULL,
     };
     r.windows = calloc(r.nfiles, sizeof(*r.windows));
     out->err = r.windows && r.trace.comms ? make_rank(&r) : -ENOMEM;

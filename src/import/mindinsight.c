@@ -81,7 +81,9 @@ void pw_mindinsight_complain(struct pw_mindinsight *m, const char *path, int err
 {
     if (!m->problem[0])
         snprintf(m->problem, m->size, "%.100s is not read to its end: %s",
-                 path + strlen(m->directory) + 1, pw_csv_error(err));
+                 path + strlen(m->directory) + 1,
+                 err == -EBADMSG ? "it is no JSON, or half written, or larger than 64 MiB"
+                                 : pw_csv_error(err));
 }
 
 /* ---- steps ---- */
@@ -286,10 +288,12 @@ static int read_rank(const char *path, struct pw_trace_window *window,
     err = err ? err : read_steps(m);
     err = err ? err : pw_mindinsight_read_kernels(m);
     err = err ? err : pw_mindinsight_read_queues(m);
+    err = err ? err : pw_mindinsight_read_cpu(m);
     if (!err)
         name_others(m);
     if (!err && problem[0])
         window->trace->counts.cut_files++;
+    free(m->batches);
     free(m->steps);
     free(m);
     return err;

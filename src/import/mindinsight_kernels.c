@@ -17,6 +17,7 @@
  * total_time it is the sum of all executions; before, that of the operators' means. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/limits.h"
@@ -172,12 +173,48 @@ static int read_gpu(struct pw_mindinsight *m, const char *path)
 
 /* ---- sums ---- */
 
-static int count_sum(void *context, const struct pw_csv_row *row)
+/* A number of ms in us, by the arithmetic of MindInsight; -1: there is none. */
+static double time_of(const char *cell)
 {
-    struct pass *p = context;
-    (void)row;
-    p->m->trace->counts.events++;
-    pw_trace_omit(p->m->trace, PW_OMIT_SUMS);
+    char *end;
+    const double ms = strtod(cell, &end);
+    return end != cell && !*end && ms >= 0 && ms < (double)PW_LIMIT ? ms * 1e3 : -1;
+}
+
+static void add_sum(struct pass *p, const struct pw_csv_row *row, const char *name,
+                    const char *type, const char *time)
+{
+    struct pw_trace *trace = p->m->trace;
+    const char *calls = pw_csv_cell(row, "execution_frequency");
+    struct pw_row_mindinsight_sum sum = {.time_us = time_of(time), .calls = -1};
+    trace->counts.events++;
+    if (!*name && !*type) {
+        pw_trace_omit(trace, PW_OMIT_INCOMPLETE);
+        return;
+    }
+    if (sum.time_us < 0) {
+        pw_trace_omit(trace, PW_OMIT_NO_TIME);
+        return;
+    }
+    if (pw_decimal_scale(calls, strlen(calls), 0, &sum.calls) || sum.calls < 0)
+        sum.calls = -1;
+    sum.name = pw_names_find(&trace->names, name, strlen(name));
+    sum.type = pw_names_find(&trace->names, type, strlen(type));
+    pw_rankfile_append(trace->file, PW_TABLE_mindinsight_sum, &sum);
+    trace->counts.taken++;
+}
+
+static int take_detail(void *context, const struct pw_csv_row *row)
+{
+    add_sum(context, row, pw_csv_cell(row, "full_op_name"), "", pw_csv_cell(row, "execution_time"));
+    return 0;
+}
+
+static int take_type(void *context, const struct pw_csv_row *row)
+{
+    const char *total = pw_csv_cell(row, "total_time");
+    add_sum(context, row, "", pw_csv_cell(row, "op_type"),
+            *total ? total : pw_csv_cell(row, "execution_time"));
     return 0;
 }
 
@@ -190,8 +227,8 @@ int pw_mindinsight_read_kernels(struct pw_mindinsight *m)
     } readers[] = {
         {PW_MINDINSIGHT_TIMELINE, "op_name", take_timeline},
         {PW_MINDINSIGHT_AICPU, "op_type", take_aicpu},
-        {PW_MINDINSIGHT_DETAIL, "full_op_name", count_sum},
-        {PW_MINDINSIGHT_TYPES, "op_type", count_sum},
+        {PW_MINDINSIGHT_DETAIL, "full_op_name", take_detail},
+        {PW_MINDINSIGHT_TYPES, "op_type", take_type},
     };
     char path[PW_ASCEND_PATH];
     int err = 0;

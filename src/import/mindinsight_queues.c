@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/limits.h"
 #include "core/readlimit.h"
@@ -28,7 +27,7 @@
 #include "import/jsonobject.h"
 #include "import/mindinsight.h"
 
-enum { MOST_OPERATORS = 32, MS = 6, US = 3, NS = 0 };
+enum { MOST_OPERATORS = PW_MINDINSIGHT_OPERATORS, MS = 6, US = 3, NS = 0 };
 
 struct dataset_op {
     int64_t id, child; /* the only child; -1: it has none, or several */
@@ -39,17 +38,11 @@ struct dataset_op {
     int is_trunk;
 };
 
-/* A batch that was taken from the host's queue. */
-struct batch {
-    int64_t step, time; /* index of its step; ns of the host's clock, -1: not told */
-};
-
 struct pass {
     struct pw_mindinsight *m;
     struct dataset_op operators[MOST_OPERATORS];
     size_t noperators;
-    struct batch *batches;
-    size_t nbatches, capacity;
+    size_t capacity; /* of m->batches */
     int64_t *stamps; /* times of the samples, ns of the host's clock */
     size_t nstamps;
     int64_t first_batch; /* the number of the first; -1: not known yet */
@@ -144,6 +137,10 @@ static int take_operator(void *context, const struct pw_csv_row *row)
     snprintf(op.type, sizeof(op.type), "%s", type);
     snprintf(op.queue, sizeof(op.queue), "%s_%lld", op.type, (long long)op.id);
     p->operators[p->noperators++] = op;
+    struct pw_mindinsight_operator *known = &p->m->operators[p->m->noperators++];
+    known->id = op.id;
+    known->workers = scaled(pw_csv_cell(row, "num_workers"), 0);
+    snprintf(known->name, sizeof(known->name), "%s", op.queue);
     return nchildren < 0 || nsizes < 0 ? -ENOMEM : 0;
 }
 
@@ -224,17 +221,17 @@ static void read_lines(struct pass *p, const char *path,
 
 static void keep_batch(struct pass *p, int64_t step, int64_t time)
 {
-    if (p->nbatches == p->capacity) {
+    if (p->m->nbatches == p->capacity) {
         const size_t capacity = p->capacity ? 2 * p->capacity : 256;
-        struct batch *more = realloc(p->batches, capacity * sizeof(*more));
+        struct pw_mindinsight_batch *more = realloc(p->m->batches, capacity * sizeof(*more));
         if (!more) {
             p->err = -ENOMEM;
             return;
         }
-        p->batches = more;
+        p->m->batches = more;
         p->capacity = capacity;
     }
-    p->batches[p->nbatches++] = (struct batch){step, time};
+    p->m->batches[p->m->nbatches++] = (struct pw_mindinsight_batch){step, time};
 }
 
 static void take_batch(struct pass *p, char **words, size_t n)
@@ -271,7 +268,7 @@ static void take_get(struct pass *p, char **words, size_t n, int power)
         return;
     }
     /* its clock is not that of the host's queue */
-    const int64_t own = p->nbatches ? -1 : scaled(words[2], power);
+    const int64_t own = p->m->nbatches ? -1 : scaled(words[2], power);
     const int64_t values[] = {scaled(words[3], 0), 0};
     add_sample(p, "device queue", time_of_step(p, p->taken++, own), values);
 }
@@ -290,47 +287,31 @@ static void take_get_ns(struct pass *p, char **words, size_t n)
 
 static void read_stamps(struct pass *p)
 {
-    char path[PW_ASCEND_PATH + 64];
-    struct stat status;
-    snprintf(path, sizeof(path), "%s/minddata_cpu_utilization_%lld.json", p->m->directory,
-             (long long)p->m->rank);
-    json_t *all = stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < 64 << 20
-                      ? json_load_file(path, 0, NULL)
-                      : NULL;
-    const json_t *list = json_object_get(all, "time_stamp");
-    const size_t n = json_array_size(list);
-    p->stamps = n ? calloc(n, sizeof(*p->stamps)) : NULL;
-    for (size_t i = 0; p->stamps && i < n; i++) {
-        const json_t *one = json_array_get(list, i);
-        const double ms = json_is_number(one) ? json_number_value(one) : -1;
-        p->stamps[i] = json_is_string(one) ? scaled(json_string_value(one), MS)
-                                           : pw_whole(ms >= 0 ? ms * 1e6 : -1);
-    }
-    p->nstamps = p->stamps ? n : 0;
+    json_t *all = pw_mindinsight_load_cpu(p->m, NULL, 0);
+    p->nstamps = pw_mindinsight_stamps(all, &p->stamps);
     json_decref(all);
 }
 
-/* The time on the clock of the steps at which the host's was `time`; -1: not known. */
-static int64_t convert(const struct pass *p, int64_t time)
+int64_t pw_mindinsight_convert(const struct pw_mindinsight *m, int64_t time)
 {
-    size_t low = 0, high = p->nbatches;
-    if (!p->m->nsteps || time < 0)
+    size_t low = 0, high = m->nbatches;
+    if (!m->nsteps || time < 0)
         return time;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (p->batches[middle].time <= time)
+        if (m->batches[middle].time <= time)
             low = middle + 1;
         else
             high = middle;
     }
-    if (!low || p->batches[low - 1].time < 0)
+    if (!low || m->batches[low - 1].time < 0)
         return -1;
-    const struct batch *batch = &p->batches[low - 1];
-    if (batch->step < 0 || (size_t)batch->step >= p->m->nsteps)
+    const struct pw_mindinsight_batch *batch = &m->batches[low - 1];
+    if (batch->step < 0 || (size_t)batch->step >= m->nsteps)
         return -1;
-    const struct pw_mindinsight_step *step = &p->m->steps[batch->step];
+    const struct pw_mindinsight_step *step = &m->steps[batch->step];
     const double length =
-        low < p->nbatches ? (double)(p->batches[low].time - batch->time) : (double)INT64_MAX;
+        low < m->nbatches ? (double)(m->batches[low].time - batch->time) : (double)INT64_MAX;
     const double share = length > 0 ? (double)(time - batch->time) / length : 0;
     return step->start + pw_whole(share * (double)(step->end - step->start));
 }
@@ -338,10 +319,10 @@ static int64_t convert(const struct pass *p, int64_t time)
 static int64_t time_of_sample(const struct pass *p, const struct dataset_op *op, size_t i)
 {
     if (p->nstamps == op->nsizes)
-        return convert(p, p->stamps[i]);
+        return pw_mindinsight_convert(p->m, p->stamps[i]);
     if (p->m->nsteps || op->interval_ms < 0)
         return -1;
-    const int64_t begin = p->nbatches && p->batches[0].time > 0 ? p->batches[0].time : 0;
+    const int64_t begin = p->m->nbatches && p->m->batches[0].time > 0 ? p->m->batches[0].time : 0;
     const int64_t interval = op->interval_ms < PW_LIMIT / 1000000 ? op->interval_ms * 1000000 : 0;
     int64_t time;
     return __builtin_mul_overflow(interval, (int64_t)i, &time) ? -1 : pw_sum(begin, time);
@@ -349,7 +330,7 @@ static int64_t time_of_sample(const struct pass *p, const struct dataset_op *op,
 
 static void add_sampled(struct pass *p, const struct dataset_op *op)
 {
-    const int is_twice = p->nbatches && op == last_of_host(p);
+    const int is_twice = p->m->nbatches && op == last_of_host(p);
     for (size_t i = 0; i < op->nsizes; i++) {
         const int64_t values[] = {op->sizes[i], op->capacity};
         if (op->is_trunk && !is_twice) {
@@ -400,7 +381,6 @@ int pw_mindinsight_read_queues(struct pw_mindinsight *m)
     for (size_t i = 0; i < p->noperators; i++)
         free(p->operators[i].sizes);
     const int err = p->err;
-    free(p->batches);
     free(p->stamps);
     free(p);
     return err;

@@ -65,6 +65,20 @@ int pw_msprof_is(const char *path)
 
 /* ---- rows ---- */
 
+const char *pw_msprof_text(struct pw_msprof *m, const char *text, size_t length)
+{
+    if (m->ntexts && strncmp(m->texts[m->ntexts - 1], text, length) == 0 &&
+        !m->texts[m->ntexts - 1][length])
+        return m->texts[m->ntexts - 1];
+    char **more = pw_grow(m->texts, m->ntexts, sizeof(*m->texts), &m->texts_capacity);
+    char *copy = more ? strndup(text, length) : NULL;
+    m->texts = more ? more : m->texts;
+    m->failed |= !copy;
+    if (copy)
+        m->texts[m->ntexts++] = copy;
+    return copy ? copy : "";
+}
+
 static int is_rank(int64_t rank)
 {
     return rank >= 0 && rank < MOST_RANK;
@@ -72,7 +86,7 @@ static int is_rank(int64_t rank)
 
 void pw_msprof_add_step(struct pw_msprof *m, const struct pw_msprof_step *step)
 {
-    if (!is_rank(step->rank) || step->computing_ns < 0) {
+    if (!is_rank(step->rank) || step->row.computing_ns < 0) {
         m->incomplete++;
         return;
     }
@@ -113,6 +127,53 @@ void pw_msprof_add_link(struct pw_msprof *m, const struct pw_msprof_link *link)
         m->links = more;
         m->links[m->nlinks++] = *link;
     }
+}
+
+/* The numbers of a text that is none of a list of ranks are none: 0. */
+static size_t read_ranks(const char *text, int32_t **out)
+{
+    size_t n = 0, capacity = 0;
+    *out = NULL;
+    if (text[strspn(text, "()[], 0123456789")])
+        return 0;
+    for (const char *at = text; (at += strcspn(at, "0123456789")), *at; n++) {
+        char *end;
+        const long long rank = strtoll(at, &end, 10);
+        int32_t *more = pw_grow(*out, n, sizeof(**out), &capacity);
+        if (!more || !is_rank(rank)) {
+            free(*out);
+            *out = NULL;
+            return 0;
+        }
+        *out = more;
+        more[n] = (int32_t)rank;
+        at = end;
+    }
+    return n;
+}
+
+void pw_msprof_add_group(struct pw_msprof *m, const char *name, const char *ranks)
+{
+    int32_t *members;
+    for (size_t i = m->ngroups; i-- > 0;)
+        if (strncmp(m->groups[i].name, name, sizeof(m->groups[i].name) - 1) == 0)
+            return;
+    const size_t n = *name ? read_ranks(ranks, &members) : 0;
+    if (n < 2) {
+        if (n)
+            free(members);
+        return;
+    }
+    struct pw_group *more = realloc(m->groups, (m->ngroups + 1) * sizeof(*more));
+    if (!more) {
+        free(members);
+        m->failed = 1;
+        return;
+    }
+    m->groups = more;
+    struct pw_group *group = &m->groups[m->ngroups++];
+    *group = (struct pw_group){.members = members, .size = n};
+    snprintf(group->name, sizeof(group->name), "%s", name);
 }
 
 void pw_msprof_complain(struct pw_msprof *m, const char *format, ...)
@@ -165,11 +226,17 @@ static int take_step(void *context, const struct pw_csv_row *row)
         return 0; /* the most of its ranks */
     const struct pw_msprof_step step = {
         .rank = strcmp(type, "rank") == 0 ? number_of(pw_csv_cell(row, "Index")) : -1,
-        .step = pw_msprof_step_of(pw_csv_cell(row, "Step")),
-        .computing_ns = cell_ns(row, "Computing"),
-        .comm_ns = cell_ns(row, "Communication"),
-        .exposed_ns = cell_ns(row, "Communication(Not Overlapped)"),
-        .overlapped_ns = cell_ns(row, "Overlapped")};
+        .row = {.step = pw_msprof_step_of(pw_csv_cell(row, "Step")),
+                .computing_ns = cell_ns(row, "Computing"),
+                .comm_ns = cell_ns(row, "Communication"),
+                .exposed_ns = cell_ns(row, "Communication(Not Overlapped)"),
+                .overlapped_ns = cell_ns(row, "Overlapped"),
+                .free_ns = cell_ns(row, "Free"),
+                .stage_ns = cell_ns(row, "Stage"),
+                .bubble_ns = cell_ns(row, "Bubble"),
+                .exposed_no_receive_ns =
+                    cell_ns(row, "Communication(Not Overlapped and Exclude Receive)"),
+                .preparing_ns = cell_ns(row, "Preparing")}};
     pw_msprof_add_step(m, &step);
     return m->failed ? -ENOMEM : 0;
 }
@@ -216,11 +283,14 @@ static void take_links(struct pw_msprof *m, struct pw_msprof_link *link, json_t 
     json_t *one;
     json_object_foreach(links, key, one)
     {
+        const char *transport = json_string_value(json_object_get(one, "Transport Type"));
         int src = -1, dst = -1, end = 0;
         if (sscanf(key, "%8d-%8d%n", &src, &dst, &end) != 2 || key[end])
             src = -1;
         link->src = src;
         link->dst = dst;
+        link->transport =
+            pw_msprof_text(m, transport ? transport : "", transport ? strlen(transport) : 0);
         link->bytes = scaled(one, "Transit Size(MB)", mb);
         link->transfer_ns = scaled(one, "Transit Time(ms)", ms);
         pw_msprof_add_link(m, link);
@@ -234,16 +304,21 @@ static int is_part(const char *name)
            strstr(name, "-bottom");
 }
 
-static void take_operations(struct pw_msprof *m, int64_t step, json_t *operations, int of_links)
+static void take_operations(struct pw_msprof *m, const char *ranks, int64_t step,
+                            json_t *operations, int of_links)
 {
     const char *key;
     json_t *operation;
     json_object_foreach(operations, key, operation)
     {
-        struct pw_msprof_time time = {.step = step};
-        struct pw_msprof_link link = {.step = step};
+        const char *at = strrchr(key, '@');
         if (is_part(key))
             continue;
+        const char *name = pw_msprof_text(m, key, at ? (size_t)(at - key) : strlen(key));
+        const char *group = pw_msprof_text(m, at ? at + 1 : "", at ? strlen(at + 1) : 0);
+        pw_msprof_add_group(m, group, ranks);
+        struct pw_msprof_time time = {.name = name, .group = group, .step = step};
+        struct pw_msprof_link link = {.name = name, .group = group, .step = step};
         if (of_links)
             take_links(m, &link, operation);
         else
@@ -268,7 +343,7 @@ static void read_json(struct pw_msprof *m, const char *path, int of_links)
     {
         json_object_foreach(steps, step, operations)
         {
-            take_operations(m, pw_msprof_step_of(step), operations, of_links);
+            take_operations(m, ranks, pw_msprof_step_of(step), operations, of_links);
         }
     }
     json_decref(groups);
@@ -291,7 +366,7 @@ static int by_rank(const void *a, const void *b)
     const struct pw_msprof_step *x = a, *y = b;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
-    return (x->step > y->step) - (x->step < y->step);
+    return (x->row.step > y->row.step) - (x->row.step < y->row.step);
 }
 
 static int times_by_rank(const void *a, const void *b)
@@ -311,7 +386,7 @@ static int links_by_source(const void *a, const void *b)
         return x->src < y->src ? -1 : 1;
     if (x->step != y->step)
         return x->step < y->step ? -1 : 1;
-    return (x->dst > y->dst) - (x->dst < y->dst);
+    return x->dst != y->dst ? (x->dst < y->dst ? -1 : 1) : strcmp(x->name, y->name);
 }
 
 static void read_file(struct pw_msprof *m, const char *name,
@@ -334,6 +409,7 @@ int pw_msprof_read(const char *directory, struct pw_msprof **out)
     *out = m;
     if (!m || !(m->directory = strdup(directory)))
         return -ENOMEM;
+    m->world_size = -1;
     read_file(m, "cluster_step_trace_time.csv", read_steps);
     read_file(m, "cluster_communication.json", read_times);
     read_file(m, "cluster_communication_matrix.json", read_links);
@@ -348,9 +424,42 @@ void pw_msprof_destroy(struct pw_msprof *m)
 {
     if (!m)
         return;
+    for (size_t i = 0; i < m->ntexts; i++)
+        free(m->texts[i]);
+    for (size_t i = 0; i < m->ngroups; i++)
+        free(m->groups[i].members);
+    free(m->texts);
+    free(m->groups);
     free(m->steps);
     free(m->times);
     free(m->links);
+    free(m->hosts);
     free(m->directory);
     free(m);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+size_t pw_msprof_ranks(const struct pw_msprof *m, int32_t **out)
+{
+    size_t n = 0, used = 0;
+    int32_t *ranks = malloc((m->nsteps + m->ntimes + m->nlinks + 1) * sizeof(*ranks));
+    *out = ranks;
+    if (!ranks)
+        return 0;
+    for (size_t i = 0; i < m->nsteps; i++)
+        ranks[n++] = m->steps[i].rank;
+    for (size_t i = 0; i < m->ntimes; i++)
+        ranks[n++] = m->times[i].rank;
+    for (size_t i = 0; i < m->nlinks; i++)
+        ranks[n++] = m->links[i].src;
+    pw_sort(ranks, n, sizeof(*ranks), by_number);
+    for (size_t i = 0; i < n; i++)
+        if (!used || ranks[used - 1] != ranks[i])
+            ranks[used++] = ranks[i];
+    return used;
 }

@@ -60,7 +60,7 @@ static const struct pw_stepsum *find_step(const struct pw_stepsums *sums, int64_
     return NULL;
 }
 
-static void compare_step(const struct pw_trace *trace, const struct pw_msprof_step *theirs,
+static void compare_step(const struct pw_trace *trace, const struct pw_row_msprof_step *theirs,
                          struct pw_msprof_compared *out)
 {
     const struct pw_stepsum *ours = find_step(trace->sums, theirs->step);
@@ -163,7 +163,7 @@ void pw_msprof_compare(const struct pw_trace *trace, struct pw_msprof_compared *
     *out = (struct pw_msprof_compared){0};
     for (size_t i = 0; i < m->nsteps; i++)
         if (m->steps[i].rank == trace->rank)
-            compare_step(trace, &m->steps[i], out);
+            compare_step(trace, &m->steps[i].row, out);
     compare_operations(trace, out);
     compare_links(trace, out);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grow.h"
 #include "import/ascend_db.h"
 
 #ifdef PW_HAVE_SQLITE
@@ -40,21 +41,28 @@ static void take_step(struct pw_msprof *m, sqlite3_stmt *row)
 {
     const double us = 1e3;
     const struct pw_msprof_step step = {.rank = rank_of(row, 1),
-                                        .step = pw_msprof_step_of(text_of(row, 0)),
-                                        .computing_ns = ns_of(row, 2, us),
-                                        .exposed_ns = ns_of(row, 3, us),
-                                        .overlapped_ns = ns_of(row, 4, us),
-                                        .comm_ns = ns_of(row, 5, us)};
+                                        .row = {.step = pw_msprof_step_of(text_of(row, 0)),
+                                                .computing_ns = ns_of(row, 2, us),
+                                                .exposed_ns = ns_of(row, 3, us),
+                                                .overlapped_ns = ns_of(row, 4, us),
+                                                .comm_ns = ns_of(row, 5, us),
+                                                .free_ns = ns_of(row, 6, us),
+                                                .stage_ns = ns_of(row, 7, us),
+                                                .bubble_ns = ns_of(row, 8, us),
+                                                .exposed_no_receive_ns = ns_of(row, 9, us),
+                                                .preparing_ns = ns_of(row, 10, us)}};
     pw_msprof_add_step(m, &step);
 }
 
 static void take_time(struct pw_msprof *m, sqlite3_stmt *row)
 {
     const double us = 1e3, ms = 1e6;
-    const char *name = text_of(row, 2);
+    const char *name = text_of(row, 2), *group = text_of(row, 3);
     if (strncmp(name, "Total", 5) == 0)
         return;
     const struct pw_msprof_time time = {.rank = rank_of(row, 1),
+                                        .name = pw_msprof_text(m, name, strlen(name)),
+                                        .group = pw_msprof_text(m, group, strlen(group)),
                                         .step = pw_msprof_step_of(text_of(row, 0)),
                                         .start_ns = ns_of(row, 4, us),
                                         .elapsed_ns = ns_of(row, 5, ms),
@@ -67,16 +75,44 @@ static void take_time(struct pw_msprof *m, sqlite3_stmt *row)
 static void take_link(struct pw_msprof *m, sqlite3_stmt *row)
 {
     const double mb = 1e6, ms = 1e6;
-    const char *name = text_of(row, 1);
+    const char *name = text_of(row, 1), *group = text_of(row, 2), *transport = text_of(row, 7);
     if (strncmp(name, "Total", 5) == 0 || strstr(name, "-top") || strstr(name, "-middle") ||
         strstr(name, "-bottom"))
         return;
     const struct pw_msprof_link link = {.src = rank_of(row, 3),
                                         .dst = rank_of(row, 4),
+                                        .name = pw_msprof_text(m, name, strlen(name)),
+                                        .group = pw_msprof_text(m, group, strlen(group)),
+                                        .transport =
+                                            pw_msprof_text(m, transport, strlen(transport)),
                                         .step = pw_msprof_step_of(text_of(row, 0)),
                                         .bytes = ns_of(row, 5, mb),
                                         .transfer_ns = ns_of(row, 6, ms)};
     pw_msprof_add_link(m, &link);
+}
+
+static void take_group(struct pw_msprof *m, sqlite3_stmt *row)
+{
+    pw_msprof_add_group(m, text_of(row, 0), text_of(row, 1));
+}
+
+static void take_host(struct pw_msprof *m, sqlite3_stmt *row)
+{
+    struct pw_msprof_host *more =
+        pw_grow(m->hosts, m->nhosts, sizeof(*m->hosts), &m->hosts_capacity);
+    const char *name = text_of(row, 1);
+    m->failed |= !more;
+    if (!more)
+        return;
+    m->hosts = more;
+    more[m->nhosts++] =
+        (struct pw_msprof_host){rank_of(row, 0), pw_msprof_text(m, name, strlen(name))};
+}
+
+static void take_base(struct pw_msprof *m, sqlite3_stmt *row)
+{
+    const int64_t size = sqlite3_column_int64(row, 0);
+    m->world_size = size > 0 && size < 1 << 24 ? size : m->world_size;
 }
 
 #define TIMES(table)                                                                  \
@@ -87,7 +123,7 @@ static void take_link(struct pw_msprof *m, sqlite3_stmt *row)
     "SELECT step, hccl_op_name, group_name, src_rank, dst_rank, transit_size, transit_time, " \
     "transport_type FROM " table
 
-enum what { STEPS, MEASURED, MOVED };
+enum what { STEPS, MEASURED, MOVED, OTHERS };
 
 static const struct {
     enum what what; /* nothing is read where the other files had it */
@@ -95,13 +131,26 @@ static const struct {
     void (*take)(struct pw_msprof *m, sqlite3_stmt *row);
 } tables[] = {
     {STEPS, "ClusterStepTraceTime",
-     "SELECT step, \"index\", computing, communication_not_overlapped, overlapped, communication "
+     "SELECT step, \"index\", computing, communication_not_overlapped, overlapped, communication, "
+     "free, stage, bubble, communication_not_overlapped_and_exclude_receive, preparing "
      "FROM ClusterStepTraceTime WHERE type = 'rank'",
      take_step},
     {MEASURED, "ClusterCommAnalyzerTime", TIMES("ClusterCommAnalyzerTime"), take_time},
     {MEASURED, "ClusterCommunicationTime", TIMES("ClusterCommunicationTime"), take_time},
     {MOVED, "ClusterCommAnalyzerMatrix", LINKS("ClusterCommAnalyzerMatrix"), take_link},
     {MOVED, "ClusterCommunicationMatrix", LINKS("ClusterCommunicationMatrix"), take_link},
+    {OTHERS, "CommunicationGroup", "SELECT group_name, rank_set FROM CommunicationGroup",
+     take_group},
+    {OTHERS, "CommunicationGroupMapping",
+     "SELECT group_name, rank_set FROM CommunicationGroupMapping", take_group},
+    {OTHERS, "HostInfo",
+     "SELECT r.rankId, h.hostName FROM RankDeviceMap r JOIN HostInfo h ON h.hostUid = r.hostUid "
+     "LIMIT 16777216",
+     take_host},
+    {OTHERS, "ClusterBaseInfo",
+     "SELECT json_extract(value, '$.world_size') FROM ClusterBaseInfo "
+     "WHERE key = 'distributed_args' AND json_valid(value)",
+     take_base},
 };
 
 static void read_table(struct pw_msprof *m, sqlite3 *db, size_t i)
@@ -131,7 +180,7 @@ void pw_msprof_read_db(struct pw_msprof *m, const char *path)
         return;
     }
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !m->failed; i++) {
-        const size_t had[] = {m->nsteps, m->ntimes, m->nlinks};
+        const size_t had[] = {m->nsteps, m->ntimes, m->nlinks, 0};
         if (!had[tables[i].what] && pw_ascend_db_has_table(db, tables[i].table))
             read_table(m, db, i);
     }

@@ -214,12 +214,13 @@ static int add_files(struct pw_import_plan *plan, const struct pw_ascend_found *
 }
 
 /* Reads what is beside profiles, and says what is not read of it. */
-static int add_others(struct pw_import_plan *plan, const char *path, char *problem, size_t size)
+static int add_others(struct pw_import_plan *plan, const char *path,
+                      const struct pw_import_wish *wish, char *problem, size_t size)
 {
     struct pw_ascend_found others;
     char analysis[PW_ASCEND_PATH];
     if (pw_msprof_find(path, analysis, sizeof(analysis)) == 0) {
-        const int err = pw_import_plan_add_analysis(plan, analysis, problem, size);
+        const int err = pw_import_plan_add_analysis(plan, analysis, wish, problem, size);
         if (err)
             return err;
     }
@@ -243,7 +244,7 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     if (!err && found.n)
         err = add_profiles(plan, &found, wish, problem, size);
     if (!err && found.n)
-        err = add_others(plan, path, problem, size);
+        err = add_others(plan, path, wish, problem, size);
     size_t profiles = found.n;
     pw_ascend_found_fini(&found);
     if (!err && !profiles) {
@@ -255,7 +256,7 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     if (err || profiles)
         return err && !*problem ? fail(problem, size, err, path, "") : err;
     if (pw_msprof_find(path, file, sizeof(file)) == 0)
-        return pw_import_plan_add_analysis(plan, file, problem, size);
+        return pw_import_plan_add_analysis(plan, file, wish, problem, size);
     int n = scandir(path, &entries, is_trace, alphasort);
     if (n < 0)
         return fail(problem, size, -errno, path, "");
@@ -434,7 +435,7 @@ static int add_path(struct pw_import_plan *plan, const char *path,
     if (stat(path, &status))
         return fail(problem, size, -errno, path, "");
     if (pw_msprof_is(path) && pw_msprof_find(path, analysis, sizeof(analysis)) == 0)
-        return pw_import_plan_add_analysis(plan, analysis, problem, size);
+        return pw_import_plan_add_analysis(plan, analysis, wish, problem, size);
     return S_ISDIR(status.st_mode) ? add_directory(plan, path, wish, problem, size)
                                    : add_file(plan, path, wish, problem, size);
 }

@@ -25,7 +25,8 @@ struct pw_import_plan {
      * those that there is no room for. */
     char notes[8][800];
     size_t nnotes;
-    /* What msprof-analyze computed from the job's profiles; NULL: none was given. */
+    /* What msprof-analyze computed from the job's profiles, beside them or in their place; NULL:
+     * none was given. */
     struct pw_msprof *msprof;
 };
 

@@ -8,7 +8,7 @@
 
 /* Reads the directory, which is a cluster_analysis_output. 0, also if it cannot be compared: then a
  * note says why; or -errno, with one sentence in `problem`. */
-int pw_import_plan_add_analysis(struct pw_import_plan *plan, const char *directory, char *problem,
-                                size_t size);
+int pw_import_plan_add_analysis(struct pw_import_plan *plan, const char *directory,
+                                const struct pw_import_wish *wish, char *problem, size_t size);
 
 #endif

@@ -149,9 +149,9 @@ const char *pw_omission_words(enum pw_omission reason)
         [PW_OMIT_HCCL_TASK] = "tasks of which HCCL's operations are made (these are imported)",
         [PW_OMIT_LAYER] = "events of layers for which there is no table",
         [PW_OMIT_AVERAGE] = "rows with averages over steps",
-        [PW_OMIT_SUMS] = "sums of operators, which have no times",
         [PW_OMIT_BATCH_TIME] = "times of getting and sending single batches",
         [PW_OMIT_UNPLACED] = "samples of queues whose step is not known",
+        [PW_OMIT_UNPLACED_CPU] = "samples of CPU time whose step is not known",
         [PW_OMIT_TWICE] = "samples of a queue whose size at each batch is imported",
         [PW_OMIT_BRANCH] = "samples of queues in branches of the data pipeline",
     };

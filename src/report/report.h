@@ -3,18 +3,21 @@
  * those of the HTML page.
  *
  * The text report begins with the headline, then has these sections: job, epochs, completeness,
- * clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives, hccl, p2p,
- * stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
+ * clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives, hccl, msprof, aicore,
+ * p2p, stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
  *
  * The JSON report is one object with the keys job, epochs, completeness, clock, parts, steps,
- * step_trace, collectives, hccl, stragglers, imbalances, roles, hosts, links, trends, network,
- * whatif, efficiency, operators, flops, gpu, kernels, data_pipeline, utilisation, memory, advice.
- * It is always complete: `sections` and `top` apply to the text report only. null means "not
- * known".
+ * step_trace, collectives, hccl, msprof, aicore, pipeline_cpu, stragglers, imbalances, roles,
+ * hosts, links, trends, network, whatif, efficiency, operators, flops, gpu, kernels, data_pipeline,
+ * utilisation, memory, advice. It is always complete: `sections` and `top` apply to the text report
+ * only. null means "not known".
  *   - epochs is null where the launcher started the ranks once;
  *   - hccl is null except for imported profiles of Ascend's devices; it has at most
  *     PW_REPORT_JSON_LINKS of the hccl.links_total links, first those that are slower than other
  *     links of their kind;
+ *   - msprof, aicore and pipeline_cpu are what other profilers added up, null but in imported jobs;
+ *     msprof.steps is null above PW_REPORT_JSON_CELLS rows, aicore has at most
+ *     PW_REPORT_JSON_OPERATORS of them;
  *   - operators has at most PW_REPORT_JSON_OPERATORS rows in each grouping, most self time first;
  *   - data_pipeline, utilisation and memory are null when nothing was sampled; their series are
  *     null when they have more than PW_REPORT_JSON_CELLS points;

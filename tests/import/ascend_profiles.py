@@ -438,6 +438,11 @@ CREATE TABLE ClusterCommAnalyzerTime (rank_set TEXT, step TEXT, rank_id INTEGER,
 CREATE TABLE ClusterCommAnalyzerMatrix (rank_set TEXT, step TEXT, hccl_op_name TEXT, group_name TEXT,
     src_rank TEXT, dst_rank TEXT, transit_size NUMERIC, transit_time NUMERIC, bandwidth NUMERIC,
     transport_type TEXT, op_name TEXT);
+CREATE TABLE CommunicationGroup (type TEXT, rank_set TEXT, group_name TEXT, group_id TEXT,
+    pg_name TEXT);
+CREATE TABLE HostInfo (hostUid TEXT, hostName TEXT);
+CREATE TABLE RankDeviceMap (rankId INTEGER, deviceId INTEGER, hostUid TEXT, profilePath TEXT);
+CREATE TABLE ClusterBaseInfo (key TEXT, value TEXT);
 """
 
 
@@ -468,6 +473,13 @@ def write_analysis_db(job, where):
                 add("ClusterCommAnalyzerMatrix", ranks, step, name.split("@")[0], group,
                     *link.split("-"), one["Transit Size(MB)"], one["Transit Time(ms)"],
                     one["Bandwidth(GB/s)"], one["Transport Type"], "")
+    add("CommunicationGroup", "collective", ranks, group, WORLD, "default_group")
+    hosts = sorted({job.host(rank) for rank in range(job.ranks)})
+    for i, host in enumerate(hosts):
+        add("HostInfo", str(i), host)
+    for rank in range(job.ranks):
+        add("RankDeviceMap", rank, rank % 4, str(hosts.index(job.host(rank))), "/profiles")
+    add("ClusterBaseInfo", "distributed_args", json.dumps({"world_size": job.ranks}))
     db.commit()
     db.close()
     return path

@@ -19,6 +19,19 @@ STEPS = {
 BATCHES = [(3, 8, 2, 85406000), (0, 8, 0, 85406010), (5, 8, 1, 85406020)]
 STAMPS = [85405990, 85406005, 85406010, 85406025]
 
+# Of each interval between two samples: percentages of all 8 CPUs of the host, and of one CPU.
+HOST = {"user_utilization": [30, 20, 10], "sys_utilization": [5, 5, 5], "io_utilization": [1, 0, 1],
+        "idle_utilization": [60, 70, 80], "runable_processes": [3, 4, 5], "context_switch_count": [7, 8, 9]}
+PROCESS = {"user_utilization": [150, 210, 90], "sys_utilization": [10, 20, 30]}
+OPERATORS = {-1: ([0, 1, 0], [0, 0, 0]), 0: ([2, 3, 4], [1, 1, 1]), 1: ([80, 120, 40], [4, 5, 6]),
+             2: ([60, 80, 40], [6, 15, 23])}
+
+
+def operator_cpu(op, rank):
+    """The other rank's operators use twice the CPU time."""
+    user, system = OPERATORS[op]
+    return {"user_utilization": [(1 + rank) * value for value in user], "sys_utilization": system}
+
 
 def write_rows(path, rows):
     with open(path, "w") as file:
@@ -123,10 +136,13 @@ def write_queues(where, rank, first=1):
         mean = sum(sizes) / len(sizes)
         rows.append([op, kind, workers, sizes, mean, length, mean / length, 10, op - 1, children])
     write_rows(os.path.join(where, f"minddata_pipeline_raw_{rank}.csv"), rows)
-    idle = [90] * (len(STAMPS) - 1)
     with open(os.path.join(where, f"minddata_cpu_utilization_{rank}.json"), "w") as file:
         json.dump({"cpu_processor_num": 8, "sampling_interval": 10, "time_stamp": STAMPS,
-                   "device_info": {"idle_utilization": idle}, "process_info": {}, "op_info": []}, file)
+                   "device_info": HOST, "process_info": PROCESS,
+                   "op_info": [{"metrics": operator_cpu(op, rank), "op_id": op}
+                               for op in sorted(OPERATORS)]}, file)
+    with open(os.path.join(where, f"pipeline_profiling_{rank}.json"), "w") as file:
+        json.dump({"op_info": [{"op_id": row[0], "num_workers": row[2]} for row in rows[1:]]}, file)
 
 
 def write_info(where, rank, version="2.1.0"):

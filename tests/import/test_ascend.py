@@ -763,8 +763,11 @@ def analysis_beside_profiles_is_compared():
     job = small_job()
     directory = write(job)
     path = write_analysis(job, directory)
-    ranks, said, _ = imported(directory)
-    assert sorted(ranks) == [0, 1, 2, 3] and compared(said) == AGREES + OTHERS, said
+    ranks, said, out = imported(directory)
+    assert compared(said) == AGREES + OTHERS, said
+    # it is not mixed with what is computed from the profiles
+    assert sorted(ranks) == [0, 1, 2, 3] and "msprof/steps" not in ranks[0], list(ranks[0])
+    assert len(merged(out)["msprof_steps"]) == 0
     # given by itself, in any order
     elsewhere = write_analysis(job, new())
     shutil.rmtree(path)
@@ -819,56 +822,106 @@ def analysis_of_other_ranks_and_steps_is_told():
     assert "; 24 of its steps, sums and links are not in the profiles" in said, said
 
 
-def compared_any(said):
-    return [line for line in said.splitlines() if "cluster_analysis_output: " in line
-            and "with the profiles" in line]
+def check_analysis(job, ranks, has_hosts=False):
+    steps = ascend_profiles.analysed_steps(job)
+    ns = lambda ms: round(ms * 1e6)
+    for rank, file in ranks.items():
+        names = texts(file)
+        assert len(file["steps"]) == 0 and len(file["events/comm"]) == 0  # nobody knows when
+        assert [[int(value) for value in row] for row in file["msprof/steps"]] == \
+            [[row["Step"], *(round(row[name] * 1000) for name in (
+                "Computing", "Communication", "Communication(Not Overlapped)", "Overlapped", "Free",
+                "Stage", "Bubble", "Communication(Not Overlapped and Exclude Receive)", "Preparing"))]
+             for row in steps if row["Type"] == "rank" and row["Index"] == rank]
+        assert [(names[row["name"]], int(row["step"]), int(row["seq"]), int(row["elapsed_ns"]),
+                 int(row["transfer_ns"]), int(row["wait_ns"]), int(row["sync_ns"]))
+                for row in file["hccl/times"]] == \
+            [(o["name"], o["step"], i, o["end"] - o["start"], o["transfer"], o["wait"], o["wait"])
+             for i, o in enumerate(job.operations[rank])]
+        to = job.links(rank)[0]
+        assert sorted((int(row["dst"]), names[row["transport"]], int(row["bytes"]), int(row["step"]))
+                      for row in file["hccl/links"]) == \
+            sorted((dst, by, o["bytes"], o["step"]) for o in job.operations[rank]
+                   for dst, by in ((rank, "LOCAL"), (to, "HCCS")))
+        assert list(file["comm_members"]["world_rank"]) == list(range(job.ranks))
+        assert file.attrs["hostname"].decode() == (job.host(rank) if has_hosts else ""), file.attrs
+
+
+def check_analysis_report(job, out):
+    cluster = merged(out)
+    assert len(cluster["msprof_steps"]) == job.ranks * job.steps
+    text = run("report", "--section", "msprof", out)
+    assert "All numbers of this section are msprof-analyze's" in text, text
+    computing = {rank: sum(float(row["Computing"]) for row in step_rows(job, rank)) / job.steps
+                 for rank in range(job.ranks)}
+    others = sorted(time for rank, time in computing.items() if rank != job.slow_rank)
+    assert re.search(rf"Rank {job.slow_rank} computes longest in {job.steps} of {job.steps} steps, by "
+                     rf"5\d\.?\d* % of the median", text), text
+    report = json.loads(run("report", "--format", "json", out))
+    msprof = report["msprof"]
+    assert msprof["longest_rank"] == job.slow_rank and msprof["longest_in_steps"] == job.steps
+    assert len(msprof["steps"]) == job.ranks * job.steps
+    for row, (step, _, _) in zip(msprof["longest"], job.step_times[0]):
+        times = {rank: next(float(r["Computing"]) for r in step_rows(job, rank) if r["Step"] == step)
+                 for rank in range(job.ranks)}
+        rest = sorted(round(1000 * time) for rank, time in times.items() if rank != job.slow_rank)
+        assert (row["step"], row["rank"], row["computing_ns"], row["others_median_ns"]) == \
+            (step, job.slow_rank, round(1000 * times[job.slow_rank]), rest[len(rest) // 2]), row
+    assert others
+    # what is not known is not said to be healthy
+    whole = run("report", out)
+    assert "No rank held the job back" not in whole, whole
+    assert "msprof_steps" in run("report", "--format", "csv", "--section", "msprof", out) or \
+        "computing_ns" in run("report", "--format", "csv", "--section", "msprof", out)
+    run("report", "--format", "html", out)
 
 
 @case
-def analyses_as_databases_are_compared():
+def analysis_alone():
     job = small_job()
-    need_sqlite(job)
-    profiles, path = write(job), write_analysis_db(job, new())
-    assert compared(imported(profiles, path)[1]) == AGREES + OTHERS
-    file = os.path.join(path, "cluster_analysis.db")
-    data = open(file, "rb").read()
-    db = sqlite3.connect(file)
-    db.execute("ALTER TABLE ClusterCommAnalyzerTime RENAME COLUMN wait_time TO waited")
-    db.execute("DROP TABLE ClusterCommAnalyzerMatrix")
-    db.execute("UPDATE ClusterStepTraceTime SET computing = 'x' WHERE \"index\" = '1'")
-    db.commit()
-    db.close()
-    said = imported(profiles, path)[1]
-    assert "its table ClusterCommAnalyzerTime in cluster_analysis.db is damaged, or of another" in said
-    assert "3 of its rows are left out" in said, said
-    assert "agrees with the profiles in 36 times of steps;" in said, said
-    for content in (b"", b"no database", data[:len(data) // 2]):
-        open(file, "wb").write(content)
-        said = imported(profiles, path)[1]
-        assert "cluster_analysis.db is no database, or half written: it is not compared" in said, said
+    top = new()
+    path = write_analysis(job, top)
+    for given in (path, top, os.path.join(path, ANALYSIS[1])):
+        ranks, said, out = imported(given)
+        assert "are msprof-analyze's own sums, without events" in said, said
+        assert sorted(ranks) == [0, 1, 2, 3] and "84 imported" in said, said
+        check_analysis(job, ranks)
+    check_analysis_report(job, out)
 
 
 @case
-def analyses_without_profiles_are_refused():
-    words = "is what msprof-analyze computed from the profiles of a job: give these profiles"
-    top = new()
-    path = write_analysis(small_job(), top)
-    for given in (path, top, *(os.path.join(path, name) for name in ANALYSIS)):
-        assert words in refused(given), given
+def analysis_alone_of_msprof_analyze():
+    job = small_job()
+    ranks, said, out = imported(analyse(write(job), "all"))
+    check_analysis(job, ranks)
+    check_analysis_report(job, out)
+
+
+@case
+def analysis_alone_as_a_database():
+    job = Job(ranks=8, slow_rank=5)
+    need_sqlite(job)
+    ranks, said, out = imported(write_analysis_db(job, new()))
+    assert "its cluster_analysis.db are msprof-analyze's own" in said, said
+    check_analysis(job, ranks, has_hosts=True)
+    check_analysis_report(job, out)
 
 
 @case
 def damaged_analyses_are_named():
     job = small_job()
-    profiles = write(job)
+    texts_of = lambda path: {name: open(os.path.join(path, name)).read() for name in ANALYSIS}
     for name in ANALYSIS:
         path = write_analysis(job, new())
-        whole = open(os.path.join(path, name)).read()
+        whole = texts_of(path)[name]
         for content in ("", whole[:len(whole) // 2], "hello, world\n1,2\n"):
             open(os.path.join(path, name), "w").write(content)
-            ranks, said, _ = imported(profiles, path)
+            ranks, said, _ = imported(path)
             assert sorted(ranks) == [0, 1, 2, 3] and f": {name} " in said, said
-            assert compared_any(said), said  # the rest
+            assert not ranks[0].attrs["complete"], said
+            # beside profiles, the rest is compared
+            said = imported(write(job), path)[1]
+            assert f"{name} " in said and compared_any(said), said
     # rows that cannot be
     path = write_analysis(job, new())
     rows = ascend_profiles.analysed_steps(job)
@@ -882,13 +935,52 @@ def damaged_analyses_are_named():
     open(os.path.join(path, ANALYSIS[2]), "w").write(json.dumps(
         {"(0, 1)": {"step": {"x@g": {"0-1": {"Transit Size(MB)": 1, "Transit Time(ms)": 1}, "a": {},
                                      "0-99999999": {}, "1-0": {"Transit Size(MB)": -1}}}}}))
-    said = imported(profiles, path)[1]
+    ranks, said, out = imported(path)
     assert "14 of its rows are left out" in said, said
+    assert len(ranks[1]["hccl/times"]) == 1 and len(ranks[0]["hccl/links"]) == 1
+    assert "\u64cd\u4f5c" in texts(ranks[1])
+    run("report", "--section", "hccl,msprof", out) if merged(out) else None
+    # nothing, and two of them
     for name in ANALYSIS:
         os.remove(os.path.join(path, name))
-    said = imported(profiles, path)[1]
-    assert "has neither cluster_step_trace_time.csv" in said and "it is not compared" in said, said
-    assert "one job at a time" in refused(profiles, write_analysis(job, new()), write_analysis(job, new()))
+    assert "has neither cluster_step_trace_time.csv" in refused(path)
+    assert "neither --rank nor --format" in refused(write_analysis(job, new()), options=("--rank", "3"))
+    assert "one job at a time" in refused(write_analysis(job, new()), write_analysis(job, new()))
+
+
+def compared_any(said):
+    return [line for line in said.splitlines() if "cluster_analysis_output: " in line
+            and "with the profiles" in line]
+
+
+@case
+def analyses_as_databases_are_compared():
+    job = small_job()
+    need_sqlite(job)
+    assert compared(imported(write(job), write_analysis_db(job, new()))[1]) == AGREES + OTHERS
+
+
+@case
+def damaged_analyses_as_databases_are_named():
+    job = small_job()
+    need_sqlite(job)
+    path = write_analysis_db(job, new())
+    file = os.path.join(path, "cluster_analysis.db")
+    data = open(file, "rb").read()
+    db = sqlite3.connect(file)
+    db.execute("ALTER TABLE ClusterCommAnalyzerTime RENAME COLUMN wait_time TO waited")
+    db.execute("DROP TABLE ClusterCommAnalyzerMatrix")
+    db.execute("UPDATE ClusterBaseInfo SET value = 'no JSON'")
+    db.execute("UPDATE ClusterStepTraceTime SET computing = 'x' WHERE \"index\" = '1'")
+    db.commit()
+    db.close()
+    ranks, said, _ = imported(path)
+    assert sorted(ranks) == [0, 2, 3], said
+    assert "its table ClusterCommAnalyzerTime in cluster_analysis.db is damaged, or of another" in said
+    assert "3 of its rows are left out" in said, said
+    for content in (b"", b"no database", data[:len(data) // 2]):
+        open(file, "wb").write(content)
+        assert "cluster_analysis.db is no database, or half written" in refused(path)
 
 
 # ---- bad profiles ----

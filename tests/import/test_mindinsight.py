@@ -23,6 +23,7 @@ MINDINSIGHT = """
 import json, sys
 from mindinsight.profiler.analyser.analyser import AicoreDetailAnalyser, AicoreTypeAnalyser
 from mindinsight.profiler.analyser.minddata_analyser import MinddataAnalyser
+from mindinsight.profiler.analyser.minddata_cpu_utilization_analyser import MinddataCpuUtilizationAnalyser
 from mindinsight.profiler.analyser.minddata_pipeline_analyser import MinddataPipelineAnalyser
 from mindinsight.profiler.analyser.step_trace_analyser import StepTraceAnalyser
 out = {}
@@ -38,6 +39,7 @@ for rank in "01":
         "host": data.analyse_device_queue_info("queue")[0],
         "device": data.analyse_get_next_info("queue")[0],
         "pipeline": MinddataPipelineAnalyser(sys.argv[1], rank).data,
+        "cpu": MinddataCpuUtilizationAnalyser(sys.argv[1], rank).query({}),
         "operators": AicoreDetailAnalyser(sys.argv[1], rank).data,
         "types": AicoreTypeAnalyser(sys.argv[1], rank).data,
     }
@@ -98,8 +100,8 @@ def texts(file):
 
 def rows_of(file, table, *fields):
     names = texts(file)
-    value = lambda row, field: (names[row[field]] if field in ("name", "queue", "category")
-                                else int(row[field]))
+    value = lambda row, field: (names[row[field]] if field in ("name", "queue", "category", "type")
+                                else row[field].item())
     return [tuple(value(row, field) for field in fields) for row in file[table][()]]
 
 
@@ -163,7 +165,12 @@ def kernels_and_their_sums():
                      for row in written.step_rows(rank)]
         assert sorted(rows_of(file, "events/kernel", "name", "stream", "start", "end")) == \
             sorted(expected)
-    assert "8 sums of operators, which have no times" in said, said
+    # the sums of both files, as they are printed
+    for file in ranks.values():
+        assert rows_of(file, "mindinsight/sums", "name", "type", "calls", "time_us") == \
+            [("Default/network-Net/MatMul-op1", "", -1, 0.2 * 1e3),
+             ("Default/network-Net/ReLU-op2", "", -1, 1e-05 * 1e3),
+             ("", "MatMul", 1, 0.2 * 1e3), ("", "ReLU", 1, 1e-05 * 1e3)]
     # the sums of the profiler's own file are the means of the kernels
     kernels = {row["name"].decode(): row for row in merged(out)["kernels"]}
     with open(os.path.join(directory, "aicore_intermediate_0_detail.csv")) as file:
@@ -171,6 +178,21 @@ def kernels_and_their_sums():
             ours = kernels[row["full_op_name"]]
             assert int(ours["total_ns"]) == round(float(row["execution_time"]) * 1e6 *
                                                   int(ours["calls"])), (row, ours)
+
+
+@case
+def sums_that_cannot_be_are_counted():
+    directory = new()
+    written.write_steps(directory, 0)
+    written.write_rows(os.path.join(directory, "aicore_intermediate_0_detail.csv"),
+                       [["full_op_name", "execution_time", "execution_frequency"],
+                        ["Default/MatMul-op1", "0.5", "x"], ["", "0.5", 1], ["Default/Add-op2", "nan", 1],
+                        ["Default/Add-op3", "1e300", 1], ["Default/Add-op4", "-1", 1],
+                        ["Default/Add-op5", "", 1], ["Default/\u4e2d-op6", "0", -3]])
+    ranks, said, _ = imported(directory)
+    assert rows_of(ranks[0], "mindinsight/sums", "name", "calls", "time_us") == \
+        [("Default/MatMul-op1", -1, 500.0), ("Default/\u4e2d-op6", -1, 0.0)]
+    assert "4 events without a possible time" in said and "1 events without the fields" in said, said
 
 
 @case
@@ -300,6 +322,71 @@ def a_circle_in_the_pipeline_ends():
         assert queues == {"Batch_1" if sizes else "host queue", "device queue"}, queues
 
 
+@case
+def cpu_time_of_the_pipeline():
+    directory = written.write_job(new())
+    ranks, said, out = imported(directory)
+    # the first sample was before the first batch, so when the first interval began is not known
+    assert "12 samples of CPU time whose step is not known" in said, said
+    rows = written.step_rows(0)
+    times = [10 * rows[0][1] + 400_000, 10 * rows[1][1], 10 * rows[2][1]]
+    assert rows_of(ranks[0], "samples/pipeline_cpu", "time", "name", "workers", "user_share",
+                   "sys_share") == \
+        [(times[1 + i], name, workers, user[1 + i] / 100, system[1 + i] / 100)
+         for op, name, workers in ((-1, "(no operator)", -1), (0, "DeviceQueue_0", 1), (1, "Batch_1", 4),
+                                   (2, "TFReader_2", 8))
+         for user, system in [written.OPERATORS[op]] for i in range(2)]
+    spans = [times[1] - times[0], times[2] - times[1]]
+    sums = lambda shares: [0, round(shares[0] * spans[0]),
+                           round(shares[0] * spans[0]) + round(shares[1] * spans[1])]
+    assert rows_of(ranks[0], "samples/process", "time", "cpu_user_ns", "cpu_sys_ns", "rss_bytes") == \
+        list(zip(times, sums((2.1, 0.9)), sums((0.2, 0.3)), [-1] * 3))
+    assert rows_of(ranks[0], "samples/host", "time", "busy_ns", "idle_ns", "steal_ns") == \
+        list(zip(times, sums((8 * 0.3, 8 * 0.19)), sums((8 * 0.7, 8 * 0.81)), [-1] * 3))
+    cluster = merged(out)
+    cpu = {(int(row["rank"]), row["name"].decode()): row for row in cluster["pipeline_cpu"]}
+    batch = cpu[1, "Batch_1"]
+    assert (int(batch["workers"]), int(batch["samples"])) == (4, 2), batch
+    assert [round(float(batch[name]), 9) for name in ("user_share", "sys_share", "max_share")] == \
+        [1.6, 0.055, 2.45], batch
+    used, = (row for row in cluster["utilisation"] if row["rank"] == 0)
+    assert abs(used["cpu_user_share"] - sums((2.1, 0.9))[-1] / sum(spans)) < 1e-9, used
+    assert abs(used["host_busy_share"] - (0.3 * spans[0] + 0.19 * spans[1]) / sum(spans)) < 1e-6, used
+    assert used["rss_max_bytes"] == -1 and len(cluster["memory"]) == 0, used
+    text = run("report", "--section", "data_pipeline,utilisation", out)
+    # user and system of both ranks, the most, its rank, a worker's share, and the most in a sample
+    assert re.search(r"Batch_1 +4 +120 % +5\.5 % +166 % +1 +41 % +245 %", text), text
+    assert "n/a" in text.split("What each rank's process used")[1], text
+    report = json.loads(run("report", "--format", "json", out))
+    assert len(report["pipeline_cpu"]) == 8 and report["pipeline_cpu"][0]["samples"] == 2
+    assert "Batch_1" in run("report", "--format", "csv", "--section", "data_pipeline", out)
+    run("report", "--format", "html", out)
+    run("report", out)
+
+
+@case
+def sums_of_operators_are_reported():
+    directory = new()
+    for rank in (0, 1):
+        written.write_steps(directory, rank)
+        written.write_newer_sums(directory, rank)
+    rows = [["full_op_name", "execution_time", "execution_frequency"],
+            ["Default/network-Net/MatMul-op1", 0.5, 3], ["Default/network-Net/Only-op3", 0.1, 2]]
+    written.write_rows(os.path.join(directory, "aicore_intermediate_1_detail.csv"), rows)
+    _, _, out = imported(directory)
+    sums = {(row["name"].decode().split("/")[-1], row["type"].decode()): row
+            for row in merged(out)["mindinsight_sums"]}
+    tell = lambda row: (int(row["ranks"]), int(row["calls"]), round(float(row["mean_us"]), 6),
+                        round(float(row["max_us"]), 6), int(row["max_rank"]))
+    assert tell(sums["MatMul-op1", ""]) == (2, 6, 350.0, 500.0, 1), sums
+    assert tell(sums["Only-op3", ""]) == (1, 2, 100.0, 100.0, 1)
+    assert tell(sums["", "MatMul"]) == (2, 6, 600.0, 600.0, 0), sums
+    text = run("report", "--section", "aicore", out)
+    assert re.search(r"MatMul-op1 +6 +350 us +500 us +1 +2", text), text
+    assert "As MindSpore's profiler added them up" in text and text.index("Type") < text.index("MatMul-op1")
+    assert len(json.loads(run("report", "--format", "json", out))["aicore"]) == 5
+
+
 # ---- beside mindinsight ----
 
 def check_operators(told, kernels):
@@ -312,6 +399,18 @@ def check_operators(told, kernels):
             (name, row)
         total, = (one[1] for one in told["types"] if one[0] == kind)
         assert round(2e3 * total) == int(row["total_ns"]), (kind, total, row)
+
+
+def check_cpu(told, rank, cluster):
+    """mindinsight's means are whole percentages."""
+    ours = {row["name"].decode(): row for row in cluster["pipeline_cpu"] if row["rank"] == rank}
+    names = {0: "DeviceQueue_0", 1: "Batch_1", 2: "TFReader_2"}
+    assert len(told["op_info"]["op_list"]) == len(names)
+    for op in told["op_info"]["op_list"]:
+        row = ours[names[op["op_id"]]]
+        assert int(row["samples"]) == 3 and int(row["workers"]) == op["num_workers"], (op, row)
+        for field, key in (("user_share", "user_utilization"), ("sys_share", "sys_utilization")):
+            assert round(100 * float(row[field])) == op["metrics"][key]["avg_value"], (op, row)
 
 
 @case
@@ -351,7 +450,14 @@ def mindinsight_says_the_same():
         reader = next(row for row in told["pipeline"] if row[1] == "TFReader")
         assert abs(ours[rank, "TFReader_2"]["mean_size"] - reader[4]) < 1e-9, reader
         assert abs(ours[rank, "TFReader_2"]["usage"] - reader[6]) < 1e-9, reader
+        check_cpu(told["cpu"], rank, cluster)
         check_operators(told, cluster["kernels"])
+        sums = rows_of(ranks[rank], "mindinsight/sums", "name", "type", "calls", "time_us")
+        digits = lambda us: float(format(us, ".6f"))  # that mindinsight prints
+        assert [(name.split("/")[-1], calls, digits(us)) for name, _, calls, us in sums if name] == \
+            [(row[0], row[4], row[3]) for row in told["operators"]], told["operators"]
+        assert [(kind, digits(us), calls) for name, kind, calls, us in sums if not name] == \
+            [tuple(row[:3]) for row in told["types"]], told["types"]
 
 
 # ---- bad files ----

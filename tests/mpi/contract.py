@@ -71,6 +71,11 @@ RANK_DATASETS_AT_TIMES = {
     "hccl/times":
         "step comm op seq name start elapsed_ns transfer_ns wait_ns sync_ns",
     "hccl/links": "step comm name src dst transport bytes transfer_ns",
+    "mindinsight/sums": "name type calls time_us",
+    "msprof/steps":
+        "step computing_ns comm_ns exposed_ns overlapped_ns free_ns stage_ns bubble_ns exposed_no_receive_ns"
+        " preparing_ns",
+    "samples/pipeline_cpu": "time name workers user_share sys_share",
     "unrecorded": "time reason certain count pid program library",
 }
 
@@ -189,6 +194,11 @@ CLUSTER_DATASETS = {
         "memory_used_bytes sm_active tensor_active dram_active",
     "hccl_ranks": "rank comm_uid operations elapsed_ns transfer_ns wait_ns sync_ns idle_ns",
     "hccl_links": "src dst transport transfers bytes transfer_ns bandwidth usual_bandwidth",
+    "msprof_steps":
+        "rank step computing_ns comm_ns exposed_ns overlapped_ns free_ns stage_ns bubble_ns"
+        " exposed_no_receive_ns preparing_ns",
+    "pipeline_cpu": "rank name workers samples user_share sys_share max_share",
+    "mindinsight_sums": "name type ranks calls mean_us max_us max_rank",
     "memory":
         "rank what device samples peak_bytes end_bytes steps bytes_per_step later_bytes_per_step fit",
     "advice": "rule saves_ns share ranks text evidence docs",
@@ -210,8 +220,8 @@ ENUMERATIONS = {
     "part": "any start init setup steps tail finalize end",
 }
 
-REPORT_KEYS = """job epochs completeness clock parts steps step_trace collectives hccl stragglers imbalances roles
-    hosts links trends network whatif efficiency operators flops gpu kernels data_pipeline
+REPORT_KEYS = """job epochs completeness clock parts steps step_trace collectives hccl msprof aicore
+    pipeline_cpu stragglers imbalances roles hosts links trends network whatif efficiency operators flops gpu kernels data_pipeline
     utilisation memory advice""".split()
 
 STRAGGLER_KEYS = """rank hostname kind first_step last_step steps_hit excess_ns blame_ns critical_ns

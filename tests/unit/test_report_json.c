@@ -42,11 +42,11 @@ static void test_json_keys(void **state)
 {
     (void)state;
     static const char *const keys[] = {
-        "job",        "completeness", "clock",         "steps",       "step_trace", "collectives",
-        "stragglers", "hosts",        "links",         "trends",      "network",    "whatif",
-        "efficiency", "operators",    "data_pipeline", "utilisation", "memory",     "advice",
-        "gpu",        "kernels",      "imbalances",    "roles",       "parts",      "flops",
-        "epochs",     "hccl"};
+        "job",        "completeness", "clock",         "steps",       "step_trace",  "collectives",
+        "stragglers", "hosts",        "links",         "trends",      "network",     "whatif",
+        "efficiency", "operators",    "data_pipeline", "utilisation", "memory",      "advice",
+        "gpu",        "kernels",      "imbalances",    "roles",       "parts",       "flops",
+        "epochs",     "hccl",         "msprof",        "aicore",      "pipeline_cpu"};
     struct pw_cluster *c = make_cluster(8, 52);
     add_tables(c);
     for (int round = 0; round < 2; round++) {
@@ -57,7 +57,7 @@ static void test_json_keys(void **state)
         assert_has_not(json, "inf,");
         json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
         assert_non_null(root);
-        assert_int_equal(json_object_size(root), 26);
+        assert_int_equal(json_object_size(root), 29);
         for (size_t i = 0; i < 26; i++)
             assert_non_null(json_object_get(root, keys[i]));
         json_t *stragglers = json_object_get(root, "stragglers");

@@ -189,12 +189,15 @@ static int read_rank(struct pw_samples *s, const struct pw_input *input, struct 
     hsize_t rows[2] = {0, 0}, links[2] = {0, 0};
     int has_texts = pw_h5_extent(file.file, PW_TABLE_queue, rows) == 0 && rows[0];
     has_texts |= pw_h5_extent(file.file, PW_TABLE_hccl_link, links) == 0 && links[0];
+    has_texts |= pw_reported_has_texts(&file);
     if (has_texts && pw_h5_read_strings(file.file, "/strings", &file.texts, &file.ntexts))
         file.ntexts = 0;
     int queues = pw_queues_read(&s->queues, &file, points);
     int usage = pw_usage_read(&s->usages, &file, points);
     int gpus = pw_gpuseries_read(&s->gpus, &file, points);
     int hccl = pw_hccl_read(&s->hccl, &file);
+    int reported = pw_reported_read(&s->reported, &file);
+    hccl = hccl == -ENOMEM || !reported ? hccl : reported;
     free(file.texts);
     pw_h5_close(file.file);
     err = queues == -ENOMEM || !usage ? queues : usage;
@@ -213,7 +216,7 @@ static int read_all(struct pw_samples *s, struct pw_job *job)
     struct pw_h5_types *types = pw_h5_types_create();
     int err = types ? 0 : -ENOMEM;
     for (size_t i = 0; i < job->ninputs && !err; i++) {
-        int64_t unlisted = s->queues.unlisted;
+        int64_t unlisted = s->queues.unlisted, unkept = s->reported.unlisted;
         err = read_rank(s, &job->inputs[i], types, points_of_a_rank(&job->world));
         if (err && !is_shortage(err)) {
             pw_job_note(job, job->inputs[i].rank, "damaged", 1,
@@ -224,6 +227,10 @@ static int read_all(struct pw_samples *s, struct pw_job *job)
         if (unlisted)
             pw_job_note(job, job->inputs[i].rank, "queues_unlisted", unlisted,
                         "samples of queues beyond the number of queues that can be kept");
+        unkept = s->reported.unlisted - unkept;
+        if (unkept)
+            pw_job_note(job, job->inputs[i].rank, "sums_unlisted", unkept,
+                        "rows of other profilers' sums beyond the number that can be kept");
     }
     pw_h5_types_destroy(types);
     return err;
@@ -253,6 +260,7 @@ int pw_samples_make(struct pw_samples *s, struct pw_job *job)
     s->usages.memory = memory;
     pw_netcards_arrange(&s->usages.cards, &job->procs);
     pw_hccl_arrange(&s->hccl, &job->procs);
+    pw_reported_arrange(&s->reported, &job->procs);
     return 0;
 }
 
@@ -285,6 +293,12 @@ void pw_samples_write(struct pw_clusterfile *file, const struct pw_procs *procs,
                               s->hccl.ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_hccl_link, writes ? s->hccl.nlinks : 0,
                               s->hccl.links);
+    pw_clusterfile_write_root(file, PW_TABLE_c_msprof_step, writes ? s->reported.nsteps : 0,
+                              s->reported.steps);
+    pw_clusterfile_write_root(file, PW_TABLE_c_pipeline_cpu, writes ? s->reported.ncpu : 0,
+                              s->reported.cpu);
+    pw_clusterfile_write_root(file, PW_TABLE_c_mindinsight_sum, writes ? s->reported.nsums : 0,
+                              s->reported.sums);
 }
 
 void pw_samples_fini(struct pw_samples *s)
@@ -293,4 +307,5 @@ void pw_samples_fini(struct pw_samples *s)
     pw_usages_fini(&s->usages);
     pw_gpuseries_fini(&s->gpus);
     pw_hccl_fini(&s->hccl);
+    pw_reported_fini(&s->reported);
 }

@@ -7,6 +7,7 @@
 #include "aggregate/output/clusterfile.h"
 #include "aggregate/samples/hccl.h"
 #include "aggregate/samples/pipelinequeues.h"
+#include "aggregate/samples/reported.h"
 #include "aggregate/samples/usage.h"
 
 /* ---- clocks, power and temperature of GPUs over the run ---- */
@@ -28,7 +29,8 @@ struct pw_samples {
     struct pw_queues queues; /* `rows` is the same on all processes, sorted by rank and place */
     struct pw_usages usages; /* `rows` and `memory` are the same on all processes, sorted by rank */
     struct pw_gpuseries gpus;
-    struct pw_hccl hccl; /* on all processes */
+    struct pw_hccl hccl;         /* on all processes */
+    struct pw_reported reported; /* the same on all processes */
 };
 
 /* Reads the samples of all ranks. Collective. Returns 0 or -ENOMEM, the same on all processes.

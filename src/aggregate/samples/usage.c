@@ -159,7 +159,8 @@ static double host_share(const struct moment *from, const struct moment *to, int
 {
     int64_t busy = GROWN(from, to, host, busy_ns), idle = GROWN(from, to, host, idle_ns);
     int64_t steal = GROWN(from, to, host, steal_ns);
-    return share(part, both(both(busy, idle), steal));
+    /* Imported files do not tell stolen time: it is in the other two. */
+    return share(part, both(both(busy, idle), steal < 0 ? 0 : steal));
 }
 
 static void draw(struct pass *p, const struct moment *to)
@@ -202,7 +203,8 @@ static void take(struct pass *p, const struct pw_row_process *row, uint64_t numb
     uint64_t n = p->process.place.rows;
     p->rss_max = row->rss_bytes > p->rss_max ? row->rss_bytes : p->rss_max;
     p->threads_max = row->threads > p->threads_max ? row->threads : p->threads_max;
-    pw_growth_add(&p->rss, row->time, row->rss_bytes);
+    if (row->rss_bytes > 0)
+        pw_growth_add(&p->rss, row->time, row->rss_bytes);
     if (!p->whole.samples)
         p->drawn = m;
     else if (number * p->points / n != (number - 1) * p->points / n || number + 1 == n)
@@ -212,10 +214,12 @@ static void take(struct pass *p, const struct pw_row_process *row, uint64_t numb
         extend(&p->measured, &m);
 }
 
-/* 1 for a possible sample with memory: a process that has ended has none. */
+/* 1 for a possible sample with memory: a process that has ended has none. Where only its CPU time
+ * was readable, as in imported files, its memory is -1. */
 static int is_believed(const struct pw_row_process *row)
 {
-    return pw_is_possible(row->time) && pw_is_possible(row->rss_bytes) && row->rss_bytes > 0;
+    return pw_is_possible(row->time) && pw_is_possible(row->rss_bytes) &&
+           (row->rss_bytes > 0 || (row->rss_bytes == -1 && row->cpu_user_ns >= 0));
 }
 
 static void read_process(struct pass *p)
@@ -329,7 +333,7 @@ static int append(struct pw_usages *out, struct pass *p, const struct workers *w
     out->nseries += p->nseries;
     struct pw_row_c_memory row = {.rank = (int32_t)p->input->rank, .what = "rss", .device = -1};
     pw_growth_finish(&p->rss, &row);
-    return add_memory(out, &row);
+    return row.samples ? add_memory(out, &row) : 0;
 }
 
 /* Finds the time span of the measured steps; without any, it is all time. */

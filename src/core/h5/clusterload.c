@@ -130,6 +130,12 @@ static int load_samples(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_gpu_series, &c->gpu_series, &c->ngpu_series);
     err = err ? err : load_table(file, PW_TABLE_c_hccl_rank, &c->hccl_ranks, &c->nhccl_ranks);
     err = err ? err : load_table(file, PW_TABLE_c_hccl_link, &c->hccl_links, &c->nhccl_links);
+    err = err ? err : load_table(file, PW_TABLE_c_msprof_step, &c->msprof_steps, &c->nmsprof_steps);
+    err =
+        err ? err : load_table(file, PW_TABLE_c_pipeline_cpu, &c->pipeline_cpu, &c->npipeline_cpu);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_mindinsight_sum, &c->mindinsight_sums,
+                           &c->nmindinsight_sums);
     return err ? err : load_table(file, PW_TABLE_c_memory, &c->memory, &c->nmemory);
 }
 

@@ -83,6 +83,9 @@ static int is_optional(int table)
     case PW_TABLE_device:
     case PW_TABLE_hccl_time:
     case PW_TABLE_hccl_link:
+    case PW_TABLE_mindinsight_sum:
+    case PW_TABLE_msprof_step:
+    case PW_TABLE_pipeline_cpu:
     case PW_TABLE_unrecorded:
         return 1;
     default:

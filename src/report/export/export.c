@@ -248,6 +248,9 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
         {"memory", PW_TABLE_c_memory, c->memory, c->nmemory},
         {"hccl", PW_TABLE_c_hccl_rank, c->hccl_ranks, c->nhccl_ranks},
         {"hccl", PW_TABLE_c_hccl_link, c->hccl_links, c->nhccl_links},
+        {"msprof", PW_TABLE_c_msprof_step, c->msprof_steps, c->nmsprof_steps},
+        {"aicore", PW_TABLE_c_mindinsight_sum, c->mindinsight_sums, c->nmindinsight_sums},
+        {"data_pipeline", PW_TABLE_c_pipeline_cpu, c->pipeline_cpu, c->npipeline_cpu},
     };
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (pw_report_is_wanted(options->sections, tables[i].section))

@@ -29,6 +29,11 @@ json_t *pw_json_kernels(const struct pw_figures *figures);
 json_t *pw_json_gpu_ranks(const struct pw_figures *figures);
 json_t *pw_json_gpu_list(const struct pw_figures *figures);
 
+/* The values of "msprof", "aicore" and "pipeline_cpu": what other profilers added up. */
+json_t *pw_json_msprof(const struct pw_figures *figures);
+json_t *pw_json_aicore(const struct pw_figures *figures);
+json_t *pw_json_pipeline_cpu(const struct pw_figures *figures);
+
 /* The value of "hccl": what HCCL's own profiler measured. */
 json_t *pw_json_hccl(const struct pw_figures *figures);
 

@@ -25,8 +25,13 @@ int pw_section_whatif(const struct pw_page *page);
 int pw_section_data_pipeline(const struct pw_page *page);
 int pw_section_utilisation(const struct pw_page *page);
 int pw_section_hccl(const struct pw_page *page);
+int pw_section_msprof(const struct pw_page *page);
+int pw_section_aicore(const struct pw_page *page);
 int pw_section_memory(const struct pw_page *page);
 int pw_section_advice(const struct pw_page *page);
+
+/* Prints the CPU time of the data pipeline's operators, if it is known. */
+int pw_print_pipeline_cpu(const struct pw_page *page);
 
 /* What a section lacks, as whole sentences. */
 struct pw_lack {

@@ -96,7 +96,7 @@ struct pw_lack pw_lack_efficiency(const struct pw_figures *f)
 struct pw_lack pw_lack_queues(const struct pw_figures *f)
 {
     static const char none[] = "No queue was sampled.";
-    if (f->cluster->nqueues)
+    if (f->cluster->nqueues || f->cluster->npipeline_cpu)
         return (struct pw_lack){0};
     if (!pw_figures_advice(f).is_training)
         return (struct pw_lack){none, NULL};

@@ -22,6 +22,16 @@ static bool has_hccl(const struct pw_cluster *c)
     return c->nhccl_ranks > 0 || c->nhccl_links > 0;
 }
 
+static bool has_msprof(const struct pw_cluster *c)
+{
+    return c->nmsprof_steps > 0;
+}
+
+static bool has_aicore(const struct pw_cluster *c)
+{
+    return c->nmindinsight_sums > 0;
+}
+
 static bool has_epochs(const struct pw_cluster *c)
 {
     return c->nepochs > 0;
@@ -64,6 +74,10 @@ static const struct section {
     {"collectives", "Collective operations: waiting and transfer separately",
      pw_section_collectives, NULL, false, pw_lack_collectives},
     {"hccl", "HCCL: transfers, waits and links", pw_section_hccl, has_hccl, true, NULL},
+    {"msprof", "msprof-analyze: what it computed of each step and rank", pw_section_msprof,
+     has_msprof, true, NULL},
+    {"aicore", "Operators on the AI core, as MindSpore's profiler added them up", pw_section_aicore,
+     has_aicore, true, NULL},
     {"p2p", "Point-to-point messages", pw_section_p2p, NULL, true, pw_lack_p2p},
     {"stragglers", "Stragglers", pw_section_stragglers, NULL, false, NULL},
     {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL, true,

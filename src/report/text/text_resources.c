@@ -141,6 +141,8 @@ int pw_section_data_pipeline(const struct pw_page *page)
     };
     const struct pw_cluster *c = page->figures->cluster;
     struct pw_grid grid;
+    if (!c->nqueues)
+        return pw_print_pipeline_cpu(page);
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
     size_t left = add_rows(&grid, c, page->top);
     int err = pw_grid_print(&grid, page);
@@ -150,9 +152,10 @@ int pw_section_data_pipeline(const struct pw_page *page)
     err = err ? err : print_verdict(page);
     if (err)
         return err;
-    return pw_page_print(page, 2, 2,
-                         "usage: mean of size / capacity; empty: samples with nothing in it. A "
-                         "rank has a line of its own where its values differ by more than 10 %%.");
+    err = pw_page_print(page, 2, 2,
+                        "usage: mean of size / capacity; empty: samples with nothing in it. A "
+                        "rank has a line of its own where its values differ by more than 10 %%.");
+    return err ? err : pw_print_pipeline_cpu(page);
 }
 
 static void add_number(struct pw_grid *grid, double number)

@@ -1,0 +1,251 @@
+/* Copies rows of other profilers' sums to rows of the cluster file, and joins those of operators;
+ * see reported.h. */
+#include "aggregate/samples/reported.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/grow.h"
+#include "core/h5/h5reader.h"
+#include "core/limits.h"
+#include "core/sort.h"
+
+/* Limits, of each process: rows of steps, operators of the pipeline, and names. */
+enum { MOST_STEPS = 1 << 20, MOST_OPERATORS = 1 << 16, MOST_SUMS = 1 << 16, OF_A_RANK = 256 };
+
+/* ---- msprof-analyze's steps ---- */
+
+static int read_steps(struct pw_reported *r, const struct pw_openfile *file)
+{
+    struct pw_cursor c;
+    int err = pw_cursor_open(&c, file, PW_TABLE_msprof_step);
+    for (const struct pw_row_msprof_step *row; !err && (row = pw_cursor_next(&c));) {
+        if (r->nsteps == MOST_STEPS) {
+            r->unlisted++;
+            continue;
+        }
+        struct pw_row_c_msprof_step *more =
+            pw_grow(r->steps, r->nsteps, sizeof(*r->steps), &r->steps_capacity);
+        if (!more) {
+            err = -ENOMEM;
+            break;
+        }
+        r->steps = more;
+        r->steps[r->nsteps++] = (struct pw_row_c_msprof_step){
+            .rank = (int32_t)file->input->rank,
+            .step = row->step,
+            .computing_ns = row->computing_ns,
+            .comm_ns = row->comm_ns,
+            .exposed_ns = row->exposed_ns,
+            .overlapped_ns = row->overlapped_ns,
+            .free_ns = row->free_ns,
+            .stage_ns = row->stage_ns,
+            .bubble_ns = row->bubble_ns,
+            .exposed_no_receive_ns = row->exposed_no_receive_ns,
+            .preparing_ns = row->preparing_ns,
+        };
+    }
+    err = err ? err : c.err;
+    pw_cursor_close(&c);
+    return err;
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const struct pw_row_c_msprof_step *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* ---- CPU time of the data pipeline's operators ---- */
+
+static struct pw_row_c_pipeline_cpu *find_operator(struct pw_reported *r, size_t first,
+                                                   const char *name)
+{
+    for (size_t i = first; i < r->ncpu; i++)
+        if (strncmp(r->cpu[i].name, name, sizeof(r->cpu[i].name) - 1) == 0)
+            return &r->cpu[i];
+    if (r->ncpu - first == OF_A_RANK || r->ncpu == MOST_OPERATORS) {
+        r->unlisted++;
+        return NULL;
+    }
+    struct pw_row_c_pipeline_cpu *more =
+        pw_grow(r->cpu, r->ncpu, sizeof(*r->cpu), &r->cpu_capacity);
+    if (!more)
+        return NULL;
+    r->cpu = more;
+    struct pw_row_c_pipeline_cpu *row = &r->cpu[r->ncpu++];
+    *row = (struct pw_row_c_pipeline_cpu){.workers = -1};
+    snprintf(row->name, sizeof(row->name), "%.63s", name);
+    return row;
+}
+
+static int is_share(double share)
+{
+    const double most = 1e6; /* CPUs */
+    return share >= 0 && share < most;
+}
+
+static int read_cpu(struct pw_reported *r, const struct pw_openfile *file)
+{
+    struct pw_cursor c;
+    const size_t first = r->ncpu;
+    int err = pw_cursor_open(&c, file, PW_TABLE_pipeline_cpu);
+    for (const struct pw_row_pipeline_cpu *row; !err && (row = pw_cursor_next(&c));) {
+        struct pw_row_c_pipeline_cpu *sum =
+            is_share(row->user_share) && is_share(row->sys_share)
+                ? find_operator(r, first, pw_openfile_text(file, row->name))
+                : NULL;
+        if (!sum)
+            continue;
+        const double both = row->user_share + row->sys_share;
+        sum->rank = (int32_t)file->input->rank;
+        sum->workers = row->workers > 0 ? row->workers : sum->workers;
+        sum->samples++;
+        sum->user_share += row->user_share;
+        sum->sys_share += row->sys_share;
+        sum->max_share = both > sum->max_share ? both : sum->max_share;
+    }
+    err = err ? err : c.err;
+    pw_cursor_close(&c);
+    for (size_t i = first; i < r->ncpu; i++) {
+        r->cpu[i].user_share /= (double)r->cpu[i].samples;
+        r->cpu[i].sys_share /= (double)r->cpu[i].samples;
+    }
+    return err;
+}
+
+/* ---- MindInsight's sums ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct pw_row_c_mindinsight_sum *x = a, *y = b;
+    const int types = strncmp(x->type, y->type, sizeof(x->type));
+    const int names = types ? types : strncmp(x->name, y->name, sizeof(x->name));
+    return names ? names : (x->max_rank > y->max_rank) - (x->max_rank < y->max_rank);
+}
+
+/* Joins rows of one name; until the end mean_us is the sum over ranks. */
+static void join_sums(struct pw_reported *r)
+{
+    size_t n = 0;
+    pw_sort(r->sums, r->nsums, sizeof(*r->sums), by_name);
+    for (size_t i = 0; i < r->nsums; i++) {
+        struct pw_row_c_mindinsight_sum *one = &r->sums[i], *last = n ? &r->sums[n - 1] : NULL;
+        if (!last || strncmp(last->name, one->name, sizeof(last->name)) != 0 ||
+            strncmp(last->type, one->type, sizeof(last->type)) != 0) {
+            r->sums[n++] = *one;
+            continue;
+        }
+        last->ranks += one->ranks;
+        last->calls = last->calls < 0 || one->calls < 0 ? -1 : pw_sum(last->calls, one->calls);
+        last->mean_us += one->mean_us;
+        if (one->max_us > last->max_us) {
+            last->max_us = one->max_us;
+            last->max_rank = one->max_rank;
+        }
+    }
+    r->nsums = r->joined = n;
+}
+
+static int add_sum(struct pw_reported *r, const struct pw_openfile *file,
+                   const struct pw_row_mindinsight_sum *row)
+{
+    if (r->nsums >= MOST_SUMS && r->joined >= MOST_SUMS / 2) {
+        r->unlisted++;
+        return 0;
+    }
+    if (r->nsums >= MOST_SUMS)
+        join_sums(r);
+    struct pw_row_c_mindinsight_sum *more =
+        pw_grow(r->sums, r->nsums, sizeof(*r->sums), &r->sums_capacity);
+    if (!more)
+        return -ENOMEM;
+    r->sums = more;
+    struct pw_row_c_mindinsight_sum *sum = &r->sums[r->nsums++];
+    *sum = (struct pw_row_c_mindinsight_sum){.ranks = 1,
+                                             .calls = row->calls,
+                                             .mean_us = row->time_us,
+                                             .max_us = row->time_us,
+                                             .max_rank = (int32_t)file->input->rank};
+    snprintf(sum->name, sizeof(sum->name), "%.255s", pw_openfile_text(file, row->name));
+    snprintf(sum->type, sizeof(sum->type), "%.63s", pw_openfile_text(file, row->type));
+    return 0;
+}
+
+static int read_sums(struct pw_reported *r, const struct pw_openfile *file)
+{
+    struct pw_cursor c;
+    int err = pw_cursor_open(&c, file, PW_TABLE_mindinsight_sum);
+    for (const struct pw_row_mindinsight_sum *row; !err && (row = pw_cursor_next(&c));)
+        if (row->time_us >= 0 && row->time_us < (double)PW_LIMIT)
+            err = add_sum(r, file, row);
+    err = err ? err : c.err;
+    pw_cursor_close(&c);
+    return err;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct pw_row_c_mindinsight_sum *x = a, *y = b;
+    if (!x->name[0] != !y->name[0])
+        return x->name[0] ? 1 : -1;
+    if (x->mean_us != y->mean_us)
+        return x->mean_us > y->mean_us ? -1 : 1;
+    return by_name(a, b);
+}
+
+/* ---- all ---- */
+
+int pw_reported_has_texts(const struct pw_openfile *file)
+{
+    hsize_t rows[2] = {0, 0}, sums[2] = {0, 0};
+    return (pw_h5_extent(file->file, PW_TABLE_pipeline_cpu, rows) == 0 && rows[0]) ||
+           (pw_h5_extent(file->file, PW_TABLE_mindinsight_sum, sums) == 0 && sums[0]);
+}
+
+int pw_reported_read(struct pw_reported *reported, const struct pw_openfile *file)
+{
+    int (*const readers[])(struct pw_reported *,
+                           const struct pw_openfile *) = {read_steps, read_cpu, read_sums};
+    int first = 0;
+    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+        const int err = readers[i](reported, file);
+        if (err == -ENOMEM)
+            return err;
+        first = first ? first : err;
+    }
+    return first;
+}
+
+static void *gather(const struct pw_procs *procs, void *rows, size_t *n, size_t size)
+{
+    void *all;
+    *n = pw_procs_allgather(procs, rows, *n, size, &all);
+    free(rows);
+    return all;
+}
+
+void pw_reported_arrange(struct pw_reported *r, const struct pw_procs *procs)
+{
+    r->steps = gather(procs, r->steps, &r->nsteps, sizeof(*r->steps));
+    pw_sort(r->steps, r->nsteps, sizeof(*r->steps), by_step);
+    r->cpu = gather(procs, r->cpu, &r->ncpu, sizeof(*r->cpu));
+    join_sums(r);
+    r->sums = gather(procs, r->sums, &r->nsums, sizeof(*r->sums));
+    join_sums(r);
+    for (size_t i = 0; i < r->nsums; i++)
+        r->sums[i].mean_us /= r->sums[i].ranks;
+    pw_sort(r->sums, r->nsums, sizeof(*r->sums), by_time);
+}
+
+void pw_reported_fini(struct pw_reported *reported)
+{
+    free(reported->steps);
+    free(reported->cpu);
+    free(reported->sums);
+    *reported = (struct pw_reported){0};
+}

@@ -1,0 +1,259 @@
+/* The sections on what other profilers added up: msprof-analyze's steps, MindInsight's operators,
+ * and the CPU time of the data pipeline's operators. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "report/figures/figures.h"
+#include "report/figures/msprof.h"
+#include "report/text/sections.h"
+#include "report/writing/page.h"
+#include "report/writing/safenames.h"
+
+/* ---- msprof-analyze ---- */
+
+static int print_ranks(const struct pw_page *page, const struct pw_msprof *m)
+{
+    static const struct pw_grid_column columns[] = {
+        {"Rank", 0},
+        {"Steps", 0},
+        {"longest\nin", 0},
+        {"Computing", 0},
+        {"Communi-\ncation", 0},
+        {"not over-\nlapped", 0},
+        {"Free", 0},
+        {"Bubble", 0},
+        {"Stage", 0},
+        {"Preparing", 0},
+    };
+    static const enum pw_msprof_part parts[] = {
+        PW_MSPROF_COMPUTING, PW_MSPROF_COMM,  PW_MSPROF_EXPOSED,  PW_MSPROF_FREE,
+        PW_MSPROF_BUBBLE,    PW_MSPROF_STAGE, PW_MSPROF_PREPARING};
+    const size_t count = m->nranks < page->top ? m->nranks : page->top;
+    struct pw_grid grid;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++) {
+        const struct pw_msprof_rank *r = &m->ranks[i];
+        pw_grid_cell(&grid, "%" PRId32, r->rank);
+        pw_grid_cell(&grid, "%" PRId64, r->steps);
+        pw_grid_cell(&grid, "%" PRId64, r->longest);
+        for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]); p++)
+            pw_grid_time(&grid, r->mean_ns[parts[p]]);
+    }
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    if (!err && count < m->nranks)
+        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", m->nranks - count);
+    return err ? err
+               : pw_page_print(
+                     page, 2, 2,
+                     "Means over steps, ranks that compute longest first. \"longest in\": "
+                     "the number of steps in which the rank computed longest.");
+}
+
+static int print_steps(const struct pw_page *page, const struct pw_msprof *m)
+{
+    static const struct pw_grid_column columns[] = {
+        {"Step", 0},      {"Computed\nlongest", 0},
+        {"Computing", 0}, {"Median of\nthe others", 0},
+        {"longer by", 0}, {"Ranks", 0},
+    };
+    const size_t count = m->nsteps < page->top ? m->nsteps : page->top;
+    struct pw_grid grid;
+    if (!m->nsteps)
+        return 0;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++) {
+        const struct pw_msprof_longest *s = &m->steps[i];
+        if (s->step < 0)
+            pw_grid_cell(&grid, "n/a");
+        else
+            pw_grid_cell(&grid, "%" PRId64, s->step);
+        pw_grid_cell(&grid, "rank %" PRId32, s->rank);
+        pw_grid_time(&grid, s->computing_ns);
+        pw_grid_time(&grid, s->others_ns);
+        pw_grid_share(&grid,
+                      s->others_ns > 0 ? (double)s->computing_ns / (double)s->others_ns - 1 : -1);
+        pw_grid_cell(&grid, "%" PRId64, s->nranks);
+    }
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    if (!err && count < m->nsteps)
+        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", m->nsteps - count);
+    return err;
+}
+
+static int print_longest(const struct pw_page *page, const struct pw_msprof *m)
+{
+    char share[32];
+    if (m->rank < 0)
+        return pw_page_print(page, 2, 2,
+                             "Which rank computes longest is not known: no step has two ranks.");
+    pw_page_percent(share, sizeof(share), m->excess);
+    if (m->excess < PW_MSPROF_UNEVEN)
+        return pw_page_print(
+            page, 2, 2,
+            "No rank's computing stands out: rank %" PRId32
+            " computes longest most often, %s longer than the median of the others.",
+            m->rank, share);
+    return pw_page_print(
+        page, 2, 2,
+        "Rank %" PRId32 " computes longest in %" PRId64
+        " of %zu steps, by %s of the median of the others.%s",
+        m->rank, m->hits, m->nsteps, share,
+        m->has_bubbles ? " There are bubbles: ranks of other stages of a pipeline may compute "
+                         "longer by design."
+                       : "");
+}
+
+int pw_section_msprof(const struct pw_page *page)
+{
+    struct pw_msprof m;
+    int err = pw_msprof_make(page->figures->cluster, &m);
+    if (err)
+        return err;
+    err = pw_page_print(page, 2, 2,
+                        "All numbers of this section are msprof-analyze's, from its "
+                        "cluster_analysis_output. It has how long steps were, but not when, so no "
+                        "other section rests on them.");
+    err = err ? err : print_longest(page, &m);
+    err = err ? err : print_ranks(page, &m);
+    err = err ? err : print_steps(page, &m);
+    pw_msprof_fini(&m);
+    return err;
+}
+
+/* ---- MindInsight's operators ---- */
+
+static int print_sums(const struct pw_page *page, size_t first, size_t end, const char *of)
+{
+    const struct pw_grid_column columns[] = {
+        {of, 1},     {"# of\nCalls", 0}, {"Mean of\nthe ranks", 0},
+        {"Most", 0}, {"on rank", 0},     {"Ranks", 0}};
+    const struct pw_row_c_mindinsight_sum *rows = page->figures->cluster->mindinsight_sums;
+    const size_t n = end - first, count = n < page->top ? n : page->top;
+    struct pw_grid grid;
+    if (!n)
+        return 0;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = first; i < first + count; i++) {
+        const double ns = 1e3;
+        char name[sizeof(rows[i].name) * 4];
+        const char *own = rows[i].name[0] ? rows[i].name : rows[i].type;
+        pw_names_printable(name, sizeof(name), own,
+                           rows[i].name[0] ? sizeof(rows[i].name) : sizeof(rows[i].type));
+        pw_grid_cell(&grid, "%s", name);
+        if (rows[i].calls < 0)
+            pw_grid_cell(&grid, "n/a");
+        else
+            pw_grid_cell(&grid, "%" PRId64, rows[i].calls);
+        pw_grid_time(&grid, (int64_t)(rows[i].mean_us * ns + 0.5));
+        pw_grid_time(&grid, (int64_t)(rows[i].max_us * ns + 0.5));
+        pw_grid_cell(&grid, "%" PRId32, rows[i].max_rank);
+        pw_grid_cell(&grid, "%" PRId32, rows[i].ranks);
+    }
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    if (!err && count < n)
+        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", n - count);
+    return err;
+}
+
+int pw_section_aicore(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    size_t types = 0;
+    while (types < c->nmindinsight_sums && !c->mindinsight_sums[types].name[0])
+        types++;
+    int err = print_sums(page, 0, types, "Type");
+    err = err ? err : print_sums(page, types, c->nmindinsight_sums, "Operator");
+    return err ? err
+               : pw_page_print(page, 2, 2,
+                               "As MindSpore's profiler added them up, without the times at which "
+                               "they ran: of a type the sum of its executions on a rank, of an "
+                               "operator the mean of its executions.");
+}
+
+/* ---- CPU time of the data pipeline's operators ---- */
+
+/* An operator over all ranks. */
+struct operator_cpu {
+    const struct pw_row_c_pipeline_cpu *most;
+    double user, system;
+    int64_t ranks;
+};
+
+static struct operator_cpu sum_operator(const struct pw_cluster *c, size_t first)
+{
+    struct operator_cpu sum = {.most = &c->pipeline_cpu[first]};
+    for (size_t i = first; i < c->npipeline_cpu; i++) {
+        const struct pw_row_c_pipeline_cpu *one = &c->pipeline_cpu[i];
+        if (strncmp(one->name, sum.most->name, sizeof(one->name)) != 0)
+            continue;
+        sum.user += one->user_share;
+        sum.system += one->sys_share;
+        sum.ranks++;
+        if (one->user_share + one->sys_share > sum.most->user_share + sum.most->sys_share)
+            sum.most = one;
+    }
+    return sum;
+}
+
+static int is_first(const struct pw_cluster *c, size_t row)
+{
+    for (size_t i = 0; i < row; i++)
+        if (strncmp(c->pipeline_cpu[i].name, c->pipeline_cpu[row].name,
+                    sizeof(c->pipeline_cpu[i].name)) == 0)
+            return 0;
+    return 1;
+}
+
+static void add_operator(struct pw_grid *grid, const struct operator_cpu *o)
+{
+    const double most = o->most->user_share + o->most->sys_share;
+    pw_grid_cell(grid, "%.64s", o->most->name);
+    if (o->most->workers > 0)
+        pw_grid_cell(grid, "%" PRId32, o->most->workers);
+    else
+        pw_grid_cell(grid, "n/a");
+    pw_grid_share(grid, o->user / (double)o->ranks);
+    pw_grid_share(grid, o->system / (double)o->ranks);
+    pw_grid_share(grid, most);
+    pw_grid_cell(grid, "%" PRId32, o->most->rank);
+    pw_grid_share(grid, o->most->workers > 0 ? most / o->most->workers : -1);
+    pw_grid_share(grid, o->most->max_share);
+}
+
+int pw_print_pipeline_cpu(const struct pw_page *page)
+{
+    static const struct pw_grid_column columns[] = {
+        {"Operator", 1},
+        {"Workers", 0},
+        {"User", 0},
+        {"System", 0},
+        {"Most", 0},
+        {"on rank", 0},
+        {"of it a\nworker", 0},
+        {"Most in a\nsample", 0},
+    };
+    const struct pw_cluster *c = page->figures->cluster;
+    struct pw_grid grid;
+    if (!c->npipeline_cpu)
+        return 0;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < c->npipeline_cpu; i++) {
+        if (!is_first(c, i))
+            continue;
+        const struct operator_cpu sum = sum_operator(c, i);
+        add_operator(&grid, &sum);
+    }
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    return err ? err
+               : pw_page_print(
+                     page, 2, 2,
+                     "CPU time of each operator of the pipeline, all its workers together, "
+                     "as MindSpore's profiler sampled it: 100 %% is one CPU. User and "
+                     "system are means of the ranks.");
+}
