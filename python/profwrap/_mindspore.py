@@ -53,6 +53,10 @@ def _need(names):
     return found
 
 
+# Of the strategy of a parallel training; what MindSpore calls them.
+_STRATEGY = ("parallel_mode", "device_num", "pipeline_stages", "gradients_mean", "enable_parallel_optimizer",
+             "search_mode", "dataset_strategy", "strategy_ckpt_save_file")
+
 _OPTIMIZERS = ("mindspore.nn.optim.optimizer.Optimizer", "mindspore.experimental.optim.optimizer.Optimizer")
 _REDUCERS = (
     "mindspore.nn.wrap.grad_reducer.DistributedGradReducer",
@@ -170,6 +174,7 @@ class Auto:
         self._batches = {}  # what is known of iterators, by id
         self._removers = []
         self._told = 0
+        self._has_told_strategy = False
         self.lacks = []
         for attach, what in (
             (self._attach_data, "the wait for data"),
@@ -244,6 +249,7 @@ class Auto:
         if wait == _mindspore_steps.TRAINING_WAIT and steps.number >= _mindspore_cost.cost.next_report:
             _mindspore_cost.cost.report(steps.number)
             self.tell_epochs()
+            self.tell_strategy()
         return wait
 
     def _batches_of(self, iterator):
@@ -258,6 +264,15 @@ class Auto:
         batches.count = batches.count + 1 if has_batch else 0
         if wait:
             self.steps.wait_ends(wait, has_batch)
+
+    def tell_strategy(self):
+        """Once, as the program has set it by the time of the first steps."""
+        if self._has_told_strategy:
+            return
+        self._has_told_strategy = True
+        get = self._mindspore.get_auto_parallel_context
+        strategy = {name: get(name) for name in _STRATEGY}
+        _probe.calls.metadata(b"mindspore.parallel", json.dumps(strategy, default=str)[:8000].encode())
 
     def tell_epochs(self):
         epochs = self.steps.epochs
@@ -438,6 +453,7 @@ def _at_exit():
     if _active is not None and _active.steps.number:
         _active.steps.end_step()
         _active.tell_epochs()
+        soft(_active.tell_strategy)()
         _mindspore_cost.cost.tell()
 
 

@@ -238,6 +238,18 @@ class MindSporeTest(unittest.TestCase):
         told = {key: value for _, key, value in self.probe.take("metadata")}  # the last counts
         self.assertEqual(told["mindspore.epochs"], '{"count": 3, "first_steps": [0, 3, 6]}')
 
+    def test_strategy(self):
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        ms.set_auto_parallel_context(gradients_mean=True)
+        self.addCleanup(ms.reset_auto_parallel_context)
+        ms.Model(*self.model()).train(2, known_length(), dataset_sink_mode=False)
+        _mindspore._at_exit()
+        told = [value for _, key, value in self.probe.take("metadata") if key == "mindspore.parallel"]
+        self.assertEqual(len(told), 1)
+        strategy = json.loads(told[0])
+        self.assertEqual((strategy["parallel_mode"], strategy["device_num"], strategy["gradients_mean"]),
+                         ("stand_alone", 1, True))
+
     def windows(self, *steps):
         """What start() and stop() were told between which steps' ends."""
         from profwrap.mindspore import ProfilerCallback
