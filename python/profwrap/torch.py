@@ -14,6 +14,15 @@ import types
 import warnings
 
 import torch
+import torch.profiler
+from torch.profiler import (  # noqa: F401, for programs that import them from here
+    ProfilerAction,
+    ProfilerActivity,
+    record_function,
+    schedule,
+    supported_activities,
+    tensorboard_trace_handler,
+)
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
@@ -380,6 +389,20 @@ def trace_handler(prof):
     failure causes a warning and no exception.
     """
     _soft(record)(prof)
+
+
+class profile(torch.profiler.profile):
+    """torch.profiler.profile, with its arguments and methods, whose operators are also recorded: as by
+    trace_handler(), at the end of each window and before on_trace_ready is called.
+    """
+
+    def __init__(self, *, on_trace_ready=None, **arguments):
+        def ready(prof):
+            trace_handler(prof)
+            if on_trace_ready is not None:
+                on_trace_ready(prof)
+
+        super().__init__(on_trace_ready=ready, **arguments)
 
 
 class record_operators(TorchDispatchMode):

@@ -159,6 +159,57 @@ class TorchEventsTest(unittest.TestCase):
         self.assertEqual(operators, sum(row[2] for row in self.seen[-1][0]))
 
 
+DROP_IN = support.SMALL_MODEL + """
+from profwrap.torch import ProfilerActivity, profile, record_function, schedule
+
+tables, ends = [], []
+
+def ready(prof):
+    ends.append(prof.step_num)
+    tables.append([[a.key, a.count] for a in prof.key_averages()])
+
+with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=2, repeat=2),
+             on_trace_ready=ready, record_shapes=True, profile_memory=True, with_stack=True,
+             with_flops=True, with_modules=True) as prof:
+    for n in range(9):
+        with record_function("labelled"):
+            loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        prof.step()
+with profile() as last:
+    model(x)
+averages = last.key_averages(group_by_input_shape=True)
+table = averages.table(sort_by="self_cpu_time_total", row_limit=5, max_name_column_width=40)
+assert isinstance(last, torch.profiler.profile)
+last.export_chrome_trace(sys.argv[1] + ".trace")
+tables.append([[a.key, a.count] for a in last.key_averages()])
+with open(sys.argv[1], "w") as file:
+    json.dump([tables, ends, table, profwrap.torch.failures()], file)
+"""
+
+
+class DropInTest(unittest.TestCase):
+    def test_programs_with_one_changed_import(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out, seen = folder + "/out", folder + "/seen.json"
+            support.run(support.PROFWRAP, "-q", "-o", out, support.sys.executable, "-c", DROP_IN, seen)
+            with open(seen) as file:
+                tables, ends, table, failures = json.load(file)
+            run = profwrap.load(out, pandas=False)
+            ours = {str(row["name"]): int(row["calls"]) for row in run.operators}
+        self.assertEqual((len(tables), len(ends), failures), (3, 2, 0))
+        theirs = {}
+        for name, count in sum(tables, []):
+            if name not in NO_WORK:
+                theirs[name] = theirs.get(name, 0) + count
+        self.assertEqual(theirs["labelled"], 4)
+        self.assertEqual({name: ours.get(name) for name in theirs}, theirs)
+        for column in ("Self CPU %", "CPU total", "CPU time avg", "# of Calls"):
+            self.assertIn(column, table)
+
+
 class ArgumentsTest(unittest.TestCase):
     def test_what_is_no_profile(self):
         import profwrap.torch
