@@ -2,8 +2,9 @@
 
     mindspore_train.py MODE LOOP PHASE
 
-MODE is pynative or graph; LOOP model (Model.train), fit (Model.fit), cell (TrainOneStepCell) or function
-(value_and_grad); PHASE none, data or forward: where rank 2 sleeps for MS milliseconds in each step.
+MODE is pynative or graph; LOOP model (Model.train), fit (Model.fit), cell (TrainOneStepCell), function
+(value_and_grad) or overmpi (the same, gradients are averaged by mpi4py and nothing else of MindSpore's
+is distributed); PHASE none, data or forward: where rank 2 sleeps for MS milliseconds in each step.
 MindData reads ahead: a delay in it is felt only as far as it is longer than the step.
 Started by msrun, or by mpirun with MindSpore's variables, where MPI's rank is the worker's.
 """
@@ -24,11 +25,16 @@ SLOW_RANK, MS, STEPS, EPOCHS, BATCH = 2, 1500, 8, 2, 8
 ms.set_context(mode=ms.GRAPH_MODE if MODE == "graph" else ms.PYNATIVE_MODE)
 ms.set_device("CPU")
 ms.set_context(runtime_num_threads=1)
-if "OMPI_COMM_WORLD_RANK" in os.environ:
-    os.environ["MS_NODE_ID"] = os.environ["OMPI_COMM_WORLD_RANK"]
-init()
-RANK = get_rank()
-ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True)
+if LOOP == "overmpi":
+    from mpi4py import MPI
+
+    RANK = MPI.COMM_WORLD.rank
+else:
+    if "OMPI_COMM_WORLD_RANK" in os.environ:
+        os.environ["MS_NODE_ID"] = os.environ["OMPI_COMM_WORLD_RANK"]
+    init()
+    RANK = get_rank()
+    ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True)
 ms.set_seed(1)
 
 
@@ -64,6 +70,15 @@ def gradient(x, out, dout):
 
 def loss_of(x, y):
     return loss(net(x), y)
+
+
+def average(gradients):
+    found = []
+    for gradient in gradients:
+        values = gradient.asnumpy().copy()
+        MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, values)
+        found.append(ms.Tensor(values / MPI.COMM_WORLD.size))
+    return tuple(found)
 
 
 class Net(nn.Cell):
@@ -104,7 +119,7 @@ elif LOOP == "cell":
             step(x, y)
 else:
     gradients = ms.value_and_grad(loss_of, None, optimizer.parameters)
-    reduce = nn.DistributedGradReducer(optimizer.parameters)
+    reduce = average if LOOP == "overmpi" else nn.DistributedGradReducer(optimizer.parameters)
     net.set_train()
     batches = data()
     for _ in range(EPOCHS):
