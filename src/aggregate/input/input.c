@@ -406,6 +406,18 @@ void pw_input_close(struct pw_input *s)
     free(s->path);
 }
 
+int pw_input_texts(const struct pw_input *s, struct pw_texts *texts)
+{
+    hid_t file;
+    *texts = (struct pw_texts){0};
+    int err = pw_h5_open(s->path, &file);
+    if (err)
+        return err;
+    err = pw_h5_read_strings(file, "/strings", &texts->v, &texts->n);
+    pw_h5_close(file);
+    return err == -ENOENT ? 0 : err;
+}
+
 int64_t pw_input_time(const struct pw_input *s, int64_t local_ns)
 {
     return pw_clock_to_cluster(s->knots, s->nknots, local_ns);

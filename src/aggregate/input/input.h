@@ -96,6 +96,16 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
 
 void pw_input_close(struct pw_input *input);
 
+/* The rows of /strings of a rank file. */
+struct pw_texts {
+    char **v;
+    size_t n;
+};
+
+/* Reads them; none when the file has no /strings. Returns 0 or -errno. The caller frees texts->v
+ * with free(). */
+int pw_input_texts(const struct pw_input *input, struct pw_texts *texts);
+
 /* Returns the cluster time of a local time of this rank. */
 int64_t pw_input_time(const struct pw_input *input, int64_t local_ns);
 

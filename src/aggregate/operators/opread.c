@@ -52,8 +52,7 @@ struct pass {
     struct known *known;
     size_t nknown, known_capacity;
     struct pw_hash by_known;
-    char **texts;
-    size_t ntexts;
+    struct pw_texts texts;
     struct pw_waited waited;
     struct pw_opmemory *memory;   /* NULL: there are no memory samples */
     int warms_up;                 /* 1: some steps are warm-up, and do not count */
@@ -63,7 +62,7 @@ struct pass {
 
 static const char *text_of(const struct pass *p, uint32_t row)
 {
-    return row < p->ntexts ? p->texts[row] : "";
+    return row < p->texts.n ? p->texts.v[row] : "";
 }
 
 /* The type of an operator: its category, else its domain, else its kind. */
@@ -367,17 +366,6 @@ static int read_backwards(struct pass *p)
     return err;
 }
 
-static int read_texts(struct pass *p)
-{
-    hid_t file;
-    int err = pw_h5_open(p->input->path, &file);
-    if (err)
-        return err;
-    err = pw_h5_read_strings(file, "/strings", &p->texts, &p->ntexts);
-    pw_h5_close(file);
-    return err == -ENOENT ? 0 : err;
-}
-
 static void fini(struct pass *p)
 {
     for (size_t i = 0; i < p->nthreads; i++)
@@ -387,7 +375,6 @@ static void fini(struct pass *p)
         }
     free(p->threads);
     free(p->known);
-    free(p->texts);
     pw_hash_fini(&p->by_known);
     pw_waited_fini(&p->waited);
     pw_opmemory_close(p->memory);
@@ -409,7 +396,6 @@ static int read_rank(struct pass *p)
     for (size_t i = 0; i < input->nsteps; i++)
         p->warms_up |= input->steps[i].recorded != PW_RECORDED_ACTIVE;
     int err = pw_waited_init(&p->waited, p->wait ? p->wait : &none);
-    err = err ? err : read_texts(p);
     err = err || p->windows ? err : open_memory(p);
     err = err ? err : read_backwards(p);
     err = err ? err : leave_all(p);
@@ -418,9 +404,9 @@ static int read_rank(struct pass *p)
 }
 
 int pw_opread_rank(struct pw_optree *tree, const struct pw_input *input,
-                   const struct pw_spans *wait)
+                   const struct pw_texts *texts, const struct pw_spans *wait)
 {
-    struct pass p = {.tree = tree, .input = input, .wait = wait};
+    struct pass p = {.tree = tree, .input = input, .texts = *texts, .wait = wait};
     if (!input->range_rows.rows)
         return 0;
     int err = read_rank(&p);
@@ -432,5 +418,11 @@ int pw_opread_windows(struct pw_optree *tree, const struct pw_input *input,
                       struct pw_opwindows *windows)
 {
     struct pass p = {.tree = tree, .input = input, .windows = windows};
-    return input->range_rows.rows ? read_rank(&p) : 0;
+    if (!input->range_rows.rows)
+        return 0;
+    int err = pw_input_texts(input, &p.texts);
+    char **texts = p.texts.v;
+    err = err ? err : read_rank(&p);
+    free(texts);
+    return err;
 }

@@ -7,11 +7,11 @@
 #include "aggregate/input/spans.h"
 #include "aggregate/operators/optree.h"
 
-/* Adds the operators of `input`; `wait` are the joined spans in which the rank waited for others.
- * Returns 0, -ENOMEM, or another -errno when ranges or texts are damaged; then the rows before the
- * damage were added. */
+/* Adds the operators of `input`; `texts` are those of its file, and `wait` are the joined spans in
+ * which the rank waited for others. Returns 0, -ENOMEM, or another -errno when ranges are damaged;
+ * then the rows before the damage were added. */
 int pw_opread_rank(struct pw_optree *tree, const struct pw_input *input,
-                   const struct pw_spans *wait);
+                   const struct pw_texts *texts, const struct pw_spans *wait);
 
 /* The same, but puts only the names into the tree, and the sums into `windows`. */
 int pw_opread_windows(struct pw_optree *tree, const struct pw_input *input,

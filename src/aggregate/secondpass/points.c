@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5/h5reader.h"
 #include "core/limits.h"
 #include "core/log.h"
 
@@ -70,8 +69,6 @@ static unsigned role_of(const struct pw_points *p, uint32_t text)
 int pw_points_init(struct pw_points *p, const struct pw_input *input,
                    const struct pw_point_names *names)
 {
-    hid_t file;
-    char **texts = NULL;
     *p = (struct pw_points){.input = input, .names = names, .near = -1};
     p->host = malloc(sizeof(*p->host) * (input->nsteps + 1));
     p->device = malloc(sizeof(*p->device) * (input->nsteps + 1));
@@ -81,17 +78,16 @@ int pw_points_init(struct pw_points *p, const struct pw_input *input,
         p->host[i] = p->device[i] = nowhere;
     if (!input->range_rows.rows && !input->kernel_rows.rows)
         return 0;
-    int err = pw_h5_open(input->path, &file);
+    int err = pw_input_texts(input, &p->texts);
     if (err)
         return err;
-    err = pw_h5_read_strings(file, "/strings", &texts, &p->nroles);
-    pw_h5_close(file);
-    p->roles = err ? NULL : malloc(p->nroles + 1);
-    for (size_t i = 0; p->roles && i < p->nroles; i++)
-        p->roles[i] = (uint8_t)pw_point_roles(texts[i], names);
-    p->nroles = p->roles ? p->nroles : 0;
-    free(texts);
-    return err == -ENOENT ? 0 : err ? err : p->roles ? 0 : -ENOMEM;
+    p->roles = malloc(p->texts.n + 1);
+    if (!p->roles)
+        return -ENOMEM;
+    p->nroles = p->texts.n;
+    for (size_t i = 0; i < p->nroles; i++)
+        p->roles[i] = (uint8_t)pw_point_roles(p->texts.v[i], names);
+    return 0;
 }
 
 /* ---- the operators of a step ---- */
@@ -327,6 +323,7 @@ void pw_points_say(const struct pw_job *job)
 void pw_points_fini(struct pw_points *p)
 {
     free(p->roles);
+    free(p->texts.v);
     free(p->host);
     free(p->device);
     *p = (struct pw_points){0};

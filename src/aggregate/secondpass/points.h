@@ -32,6 +32,7 @@ struct pw_points {
     const struct pw_point_names *names;
     uint8_t *roles; /* [nroles] bits of enum pw_point_role of each row of /strings */
     size_t nroles;
+    struct pw_texts texts;          /* of the file; empty when it has no operators */
     struct pw_point *host, *device; /* [input->nsteps] of ranges, of kernels */
     unsigned on_device;             /* PW_POINT_FIRST, PW_POINT_LAST: the device has operators */
     ptrdiff_t near;
