@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "collectors/mpi/mpi_later.h"
-#include "rank/probe/findobject.h"
 #include "rank/probe/scope.h"
 #include "rank/probe/stack.h"
 

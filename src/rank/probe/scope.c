@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include "rank/probe/elfobject.h"
-#include "rank/probe/findobject.h"
 
 /* A cache of earlier answers. In-app code.
  *

@@ -1,11 +1,12 @@
 /* Takes and interns call stacks; see stack.h. */
 #include "rank/probe/stack.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <unistd.h>
 #include <unwind.h>
 
-#include "rank/probe/findobject.h"
 #include "rank/probe/intern.h"
 
 /* Beginning of the probe's image, defined by the linker. */

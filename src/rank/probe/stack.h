@@ -2,8 +2,9 @@
  * collector once; later records contain only the id. Called by the in-app halves of collectors.
  * In-app code.
  *
- * The unwinder is libgcc's, linked into the probe. It finds its tables by _dl_find_object()
- * (findobject.h), which takes no lock from glibc 2.35 on. */
+ * The unwinder is libgcc's, linked into the probe. It finds its tables by _dl_find_object(), which
+ * takes no lock. libunwind uses dl_iterate_phdr(), which takes a lock of the loader that a thread
+ * in dlopen() may hold. */
 #ifndef PW_RANK_PROBE_STACK_H
 #define PW_RANK_PROBE_STACK_H
 
