@@ -225,7 +225,8 @@ def main(words):
     try:
         write(_load.load(words[0], frames="numpy"), words[1])
     except (ImportError, KeyError, OSError, ValueError) as problem:
-        print(f"profwrap.chakra: {problem}", file=sys.stderr)
+        what = problem.args[0] if isinstance(problem, KeyError) else problem
+        print(f"profwrap.chakra: {what}", file=sys.stderr)
         return 1
     return 0
 

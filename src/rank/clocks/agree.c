@@ -220,7 +220,7 @@ static int take_registrations(struct pw_agreement *a, int64_t now)
                          (struct sockaddr *)&from, &size);
     if (n < 0)
         return 0;
-    if (!is_valid(a, &packet, n) || packet.first < 0)
+    if (!is_valid(a, &packet, n) || packet.first < 0 || packet.first >= pw_hostpage_words(&a->page))
         return 1;
     int added = 0;
     for (int i = 0; i < WORDS && packet.first + i < pw_hostpage_words(&a->page); i++)
@@ -402,7 +402,6 @@ void pw_agree_init(struct pw_agreement *a, const char *dir, uint64_t domain, int
     snprintf(a->meeting.dir, sizeof(a->meeting.dir), "%s", dir);
     if (size <= 1 || rank < 0 || rank >= size || pw_hostpage_open(&a->page, dir, domain, size))
         return;
-    pw_hostpage_set_present(&a->page, rank);
     if (rank == 0)
         atomic_store(&a->page.shared->has_rank_0, 1);
 }

@@ -12,7 +12,7 @@
 
 #include "core/hash.h"
 
-#define MAGIC UINT32_C(0x70776831) /* changes with the layout */
+#define MAGIC UINT32_C(0x70776832) /* changes with the layout */
 
 #define PREFIX "/profwrap-host-"
 
@@ -28,7 +28,7 @@ static int words_of(int size)
 
 static size_t bytes_of(int size)
 {
-    return sizeof(struct pw_hostpage_shared) + 2 * (size_t)words_of(size) * sizeof(uint64_t);
+    return sizeof(struct pw_hostpage_shared) + (size_t)words_of(size) * sizeof(uint64_t);
 }
 
 /* Takes or changes a lock of this opening of the file (F_RDLCK, F_WRLCK), without waiting. */
@@ -198,21 +198,6 @@ void pw_hostpage_resign(struct pw_hostpage *page)
 
 /* ---- bits ---- */
 
-static _Atomic uint64_t *word(const struct pw_hostpage *page, bool of_registered, int i)
-{
-    return &page->shared->bits[(of_registered ? words_of((int)page->shared->size) : 0) + i];
-}
-
-static uint64_t set(struct pw_hostpage *page, bool of_registered, int i, uint64_t bits)
-{
-    return bits & ~atomic_fetch_or(word(page, of_registered, i), bits);
-}
-
-bool pw_hostpage_set_present(struct pw_hostpage *page, int rank)
-{
-    return set(page, false, rank / WORD_BITS, UINT64_C(1) << rank % WORD_BITS) != 0;
-}
-
 bool pw_hostpage_set_registered(struct pw_hostpage *page, int rank)
 {
     return pw_hostpage_add_registered(page, rank / WORD_BITS, UINT64_C(1) << rank % WORD_BITS) > 0;
@@ -223,19 +208,14 @@ int pw_hostpage_words(const struct pw_hostpage *page)
     return words_of((int)page->shared->size);
 }
 
-uint64_t pw_hostpage_present(const struct pw_hostpage *page, int i)
-{
-    return atomic_load(word(page, false, i));
-}
-
 uint64_t pw_hostpage_registered(const struct pw_hostpage *page, int i)
 {
-    return atomic_load(word(page, true, i));
+    return atomic_load(&page->shared->bits[i]);
 }
 
 int pw_hostpage_add_registered(struct pw_hostpage *page, int i, uint64_t bits)
 {
-    int n = __builtin_popcountll(set(page, true, i, bits));
+    int n = __builtin_popcountll(bits & ~atomic_fetch_or(&page->shared->bits[i], bits));
     if (n)
         atomic_fetch_add(&page->shared->registered, (uint32_t)n);
     return n;

@@ -34,7 +34,7 @@ struct pw_hostpage_shared {
     _Atomic uint32_t notice_number, notice_bytes;
     _Atomic int64_t notice_ns; /* local time of the leader's last look; 0: none */
     _Atomic uint64_t notice[PW_HOSTPAGE_NOTICE / 8];
-    /* A bit for each rank: is on this host; has registered. */
+    /* A bit for each rank: it has registered. */
     _Atomic uint64_t bits[];
 };
 
@@ -60,14 +60,11 @@ bool pw_hostpage_lead(struct pw_hostpage *page);
 /* Ends the leadership of this process, because it will not go on calling the leader's functions. */
 void pw_hostpage_resign(struct pw_hostpage *page);
 
-/* Sets the bit of `rank`, of the ranks on this host or of the registered ones. Returns whether it
- * was clear. */
-bool pw_hostpage_set_present(struct pw_hostpage *page, int rank);
+/* Sets the bit of `rank`. Returns whether it was clear. */
 bool pw_hostpage_set_registered(struct pw_hostpage *page, int rank);
 
-/* Numbers of words of 64 bits, and the word `i` of either kind. */
+/* Number of words of 64 bits, and the word `i`. */
 int pw_hostpage_words(const struct pw_hostpage *page);
-uint64_t pw_hostpage_present(const struct pw_hostpage *page, int i);
 uint64_t pw_hostpage_registered(const struct pw_hostpage *page, int i);
 
 /* Sets the registered bits of word `i`. Returns how many were clear. */
