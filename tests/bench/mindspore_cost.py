@@ -2,9 +2,10 @@
 
     mindspore_cost.py PROFWRAP
 
-In one process, rounds of steps with and without the hooks follow each other; the figure is the median of
-the rounds' ratios of wall time. Processor time beside it: others may use the machine. A step waits for
-its batch and for its loss, in PyNative mode, and takes 20 ms or more.
+In one process, short rounds of steps with and without the hooks follow each other; the figure is the
+median of the rounds' ratios of wall time, with its 95 % confidence interval (of order statistics).
+Processor time beside it: others may use the machine. A step waits for its batch and for its loss, in
+PyNative mode, and takes 20 ms or more.
 """
 import os
 import statistics
@@ -13,7 +14,7 @@ import sys
 import measure
 from measure import report
 
-ROUNDS, STEPS = 30, 10
+ROUNDS, STEPS = 200, 5
 PYTHON = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
                       "profwrap", "mindspore", "bin", "python")
 
@@ -55,8 +56,7 @@ def step(gradients, optimizer, loader):
 
 
 def time_steps(parts, count={STEPS}):
-    for _ in range(2):
-        step(*parts)
+    step(*parts)
     wall, processor = [], []
     for _ in range(count):
         begin, used = time.perf_counter_ns(), time.process_time_ns()
@@ -104,7 +104,12 @@ for _ in range(count):
 print("layers", layers)
 print("plain_ms", statistics.median(r["plain"][0] for r in rounds) / 1e6)
 for which, name in enumerate(("wall", "processor")):
-    print(name, statistics.median(r["recorded"][which] / r["plain"][which] for r in rounds))
+    ratios = sorted(r["recorded"][which] / r["plain"][which] for r in rounds)
+    print(name, statistics.median(ratios))
+    # Ranks of the sign test's interval, by the normal approximation of the binomial distribution.
+    beside = int(0.98 * len(ratios) ** 0.5) + 1
+    print(name + "_low", ratios[len(ratios) // 2 - beside])
+    print(name + "_high", ratios[len(ratios) // 2 + beside - 1])
     print(name + "_us", statistics.median(r["recorded"][which] - r["plain"][which] for r in rounds) / 1e3)
 print("profiled", statistics.median(theirs[0] / ours[0] for ours, theirs in others))
 print("hooks_us", (_mindspore_cost.cost.hooks_ns - before) / count / 1e3)
@@ -122,8 +127,10 @@ def main():
     print(f"a step takes {found['plain_ms']:.2f} ms ({found['layers']:.0f} layers); the hooks measure "
           f"{found['hooks_us']:.1f} us of processor time in it themselves")
     print(f"MindSpore's profiler adds {100 * (found['profiled'] - 1):.2f} %, without its analysis")
-    print(f"the hooks add {found['wall_us']:.1f} us of wall time and {found['processor_us']:.1f} us "
-          f"({100 * (found['processor'] - 1):.2f} %) of processor time a step")
+    for name in ("wall", "processor"):
+        low, value, high = (100 * (found[name + end] - 1) for end in ("_low", "", "_high"))
+        print(f"the hooks add {found[name + '_us']:.1f} us of {name} time to a step: {value:.2f} % "
+              f"(95 % interval: {low:.2f} to {high:.2f} %)")
     print("load of the machine:", os.getloadavg()[0], "on", os.cpu_count(), "processors")
     good = report("what the hooks add to a step", 100 * (found["wall"] - 1), 1, " %")
     good &= report("hooks that failed", found["failures"], 0)
