@@ -159,26 +159,24 @@ static size_t known_in_step(const struct pw_matrix *m, size_t step)
 }
 
 /* A straggler must have lost at least 1 / (the result) of the measured steps. With two ranks it is
- * a tenth. In the first step, when steps are inferred, it is a twentieth, because the set-up may
- * reach into that step. */
-static int64_t least_part(const struct pw_world *world, const struct pw_matrix *m,
-                          const struct pw_straggler_found *found)
+ * a tenth. In the first step it is a twentieth: set-up and warm-up (compilation, first use of
+ * memory and of libraries) reach into that step, and take differently long on equal ranks. */
+static int64_t least_part(const struct pw_matrix *m, const struct pw_straggler_found *found)
 {
     if (known_in_step(m, found->first) == 2)
         return 10;
-    return world->steps_inferred && found->last == 0 ? 20 : 100;
+    return found->last == 0 ? 20 : 100;
 }
 
 /* Keeps the stragglers that lost enough. Returns how many are left. */
-static size_t keep_relevant(const struct pw_world *world, const struct pw_matrix *m,
-                            struct pw_straggler_found *found, size_t n)
+static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found *found, size_t n)
 {
     int64_t elapsed = 0;
     size_t kept = 0;
     for (size_t s = 0; s < m->nsteps; s++)
         elapsed += longest_total(m, s) > 0 ? longest_total(m, s) : 0;
     for (size_t i = 0; i < n; i++) {
-        const int64_t part = least_part(world, m, &found[i]);
+        const int64_t part = least_part(m, &found[i]);
         const int keep = (double)found[i].lost_ns >= (double)elapsed / (double)part;
         pw_debug(PW_LOG_VERDICT, keep ? 1 : 2, "rank %zu lost %.3f ms of steps of %.3f ms: %s",
                  found[i].rank, (double)found[i].lost_ns / 1e6, (double)elapsed / 1e6,
@@ -202,8 +200,8 @@ static int find_in(struct pw_findings *f, const struct pw_world *world, const st
                                        from->useful_ns, host_of,        !world->steps_inferred};
     int err = scratch && host_of ? pw_world_number_hosts(world, host_of, &nhosts) : -ENOMEM;
     if (!err)
-        f->nstragglers = keep_relevant(
-            world, m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
+        f->nstragglers =
+            keep_relevant(m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
     free(scratch);
     free(host_of);
     return err;
