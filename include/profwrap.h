@@ -32,6 +32,10 @@ extern "C" {
 /* profwrap_step() argument that ends the current step and begins none. */
 #define PROFWRAP_NO_STEP ((int64_t)-1)
 
+/* profwrap_step() argument that ends the current step and does not count it as one: it was begun to
+ * wait for a batch, and the data had ended. Its number may be used again. */
+#define PROFWRAP_CANCEL_STEP ((int64_t)-2)
+
 /* The phases of a training step. The values are part of the file format. */
 enum profwrap_phase {
     PROFWRAP_NO_PHASE = 0,

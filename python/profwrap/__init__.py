@@ -27,6 +27,7 @@ Pure Python: the annotation functions call the probe, which profwrap preloads, t
 from ._annotate import (
     ALLREDUCE,
     BACKWARD,
+    CANCEL_STEP,
     DATA,
     FORWARD,
     NO_PHASE,
@@ -87,6 +88,7 @@ def watch(model, optimizer=None, loader=None, **options):
 __all__ = [
     "ALLREDUCE",
     "BACKWARD",
+    "CANCEL_STEP",
     "DATA",
     "FORWARD",
     "NO_PHASE",

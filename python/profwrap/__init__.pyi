@@ -14,6 +14,7 @@ __version__: str
 
 ALLREDUCE: int
 BACKWARD: int
+CANCEL_STEP: int
 DATA: int
 FORWARD: int
 NO_PHASE: int

@@ -12,6 +12,7 @@ import operator
 from . import _probe
 
 NO_STEP = -1  # step(NO_STEP) ends the current step and begins none
+CANCEL_STEP = -2  # the same, and the step was none: it only waited for data, which had ended
 
 NO_PHASE = 0  # phase(NO_PHASE) ends the current phase and begins none
 DATA = 1  # waiting for, reading or preparing the batch
@@ -73,7 +74,8 @@ def step(number):
     """Begins step `number` (an integer >= 0), which ends the step before it and its phase.
 
     Every rank should give the same step the same number: the merge compares ranks step by step.
-    A negative number, such as NO_STEP, only ends the current step.
+    NO_STEP only ends the current step. CANCEL_STEP ends it, too, and it does not count as a step: it was
+    begun to wait for a batch, and the data had ended.
     """
     value = operator.index(number)
     marked.steps = True
@@ -109,6 +111,8 @@ def _steps(batches, number):
             try:
                 batch = next(waiting)
             except StopIteration:
+                if number != last:
+                    _probe.calls.step(CANCEL_STEP)
                 return
             _probe.calls.phase(NO_PHASE)
             yield number, batch

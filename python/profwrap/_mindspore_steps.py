@@ -12,7 +12,7 @@ import weakref
 from threading import get_ident, main_thread
 
 from . import _annotate, _probe
-from ._annotate import ALLREDUCE, BACKWARD, DATA, FORWARD, NO_PHASE, NO_STEP, OPTIMIZER
+from ._annotate import ALLREDUCE, BACKWARD, CANCEL_STEP, DATA, FORWARD, NO_PHASE, NO_STEP, OPTIMIZER
 
 NO_WAIT, WAIT, TRAINING_WAIT = range(3)  # what wait_begins() answers
 
@@ -33,6 +33,7 @@ class Steps:
         self._waited = None  # what was waited for last
         self._has_backward = False  # in this step
         self._is_waiting = False
+        self._is_only_wait = False  # the step began with the wait that is open
         self.inside = 0  # calls that are a phase, or a whole step: what they call is theirs
         self.evaluations = 0  # that are open
 
@@ -57,15 +58,15 @@ class Steps:
             self._phase = NO_PHASE
             _probe.calls.step(self.number)
 
-    def end_step(self):
+    def end_step(self, mark=NO_STEP):
         if not self._open:
             return
-        self._open = self._has_backward = False
+        self._open = self._has_backward = self._is_only_wait = False
         self._stepped.clear()
-        self.number += 1
+        self.number += mark != CANCEL_STEP
         if not _annotate.marked.steps:
             self._phase = NO_PHASE
-            _probe.calls.step(NO_STEP)
+            _probe.calls.step(mark)
 
     # ---- data ----
 
@@ -83,6 +84,7 @@ class Steps:
         if self._stepped:
             self._last = self._latest
             self.end_step()
+        self._is_only_wait = not self._open
         self._begin_step()
         self._is_waiting = True
         self._mark(DATA)
@@ -101,7 +103,8 @@ class Steps:
         # In an evaluation all until the next wait is forward: results are computed when they are asked for.
         self._mark(FORWARD if self.evaluations and has_batch else NO_PHASE)
         if wait == TRAINING_WAIT and not has_batch:  # the end of data of unknown length
-            self.end_step()
+            self.end_step(CANCEL_STEP if self._is_only_wait else NO_STEP)
+        self._is_only_wait = False
 
     def epoch_begins(self):
         if len(self.epochs) < _EPOCHS:

@@ -137,6 +137,28 @@ def steps_that_go_back_and_repeat():
 
 
 @h.case
+def steps_that_are_cancelled():
+    """A step that was begun for data that had ended is none, and its number comes again. A window's
+    last step is one that counts."""
+    plain = same_output("epochs", 5)
+    for options, wanted, ends in (((), range(10), [("run", (-1, -1), (0, 9))]),
+                                  (("--schedule", "wait=3,active=3"), (3, 4, 5, 9),
+                                   [("schedule", (-1, -1), step) for step in ((3, 4), (5, 5), (9, 9))])):
+        done = h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge", *options), h.program("windows"),
+                              "epochs", 5))
+        h.equal(done.stdout, plain, "output")
+        for rank in range(N):
+            rows = h.open_complete("out", rank)["steps"][:]
+            h.equal([int(row["step"]) for row in rows], list(wanted), f"steps of rank {rank}")
+            h.check(all(a["end"] <= b["start"] for a, b in zip(rows, rows[1:])), rows)
+            h.equal(windows("out", rank), ends, f"windows of rank {rank}")
+        report = merged("out")
+        h.check("steps_repeated" not in problems(report), problems(report))
+        h.equal(report["steps"]["measured"], len(wanted), "steps that are used")
+        shutil.rmtree("out")
+
+
+@h.case
 def steps_by_names_of_ranges():
     """A schedule also follows steps that only NVTX marks, by each of its kinds of ranges."""
     h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge", "--schedule",

@@ -97,8 +97,9 @@ class TrainingTest(unittest.TestCase):
 
     def told(self):
         """The steps as lists of their phases, and between them what was reported outside of
-        steps."""
+        steps. Those that were cancelled are in self.cancelled."""
         found, current = [], None
+        self.cancelled = []
         for name, value in self.probe.take("step", "phase"):
             if name == "step" and value >= 0:
                 self.assertIsNone(current, "the step before is open")
@@ -107,6 +108,9 @@ class TrainingTest(unittest.TestCase):
             elif name == "step":
                 self.assertIsNotNone(current)
                 current = None
+                if value == _annotate.CANCEL_STEP:
+                    number, phases = found.pop()
+                    self.cancelled.append((number, *phases))
             elif value:
                 self.assertIsNotNone(current, f"phase {value} outside of steps")
                 current.append(NAMES[value])
@@ -202,7 +206,8 @@ class TrainingTest(unittest.TestCase):
             self.evaluate(grad=True)
         del sgd
         # Only the first wait could be a training's: nothing was known of the model.
-        self.assertEqual(self.told(), [(0, "data")])
+        self.assertEqual(self.told(), [])
+        self.assertEqual(self.cancelled, [(0, "data")])
 
     def test_batch_that_is_asked_for_before_the_mode_is_back(self):
         (sgd,) = self.optimizers(1)
@@ -396,8 +401,22 @@ class TrainingTest(unittest.TestCase):
             self.micro_batch()
             self.step(sgd)
             self.wait(batch=False)
-        wanted = [self.WHOLE, "data"] * 2
-        self.assertEqual(self.told(), list(enumerate(wanted)))
+        self.assertEqual(self.told(), [(0, self.WHOLE), (1, self.WHOLE)])
+        self.assertEqual(self.cancelled, [(1, "data"), (2, "data")])
+
+    def test_data_end_within_a_step(self):
+        """Two micro batches a step, of three: the step that is open has a batch, and counts."""
+        (sgd,) = self.optimizers(1)
+        self.wait()
+        self.micro_batch()
+        self.wait()
+        self.micro_batch()
+        self.step(sgd)
+        self.wait()
+        self.micro_batch()
+        self.wait(batch=False)
+        self.assertEqual([number for number, _ in self.told()], [0, 1])
+        self.assertEqual(self.cancelled, [])
 
     def test_batches_fetched_by_another_thread(self):
         (sgd,) = self.optimizers(1)

@@ -118,6 +118,11 @@ class VerbsTest(unittest.TestCase):
             [("step", 5), *step, ("step", 6), *step, ("step", -1), ("step", -1)],
         )
 
+    def test_the_end_of_a_generator_is_no_step(self):
+        self.assertEqual(list(profwrap.steps(iter("ab"))), [(0, "a"), (1, "b")])
+        cancel = profwrap.CANCEL_STEP
+        self.assertEqual(self.probe.take("step")[:4], [("step", 0), ("step", 1), ("step", 2), ("step", cancel)])
+
     def test_steps_of_a_generator_that_raises_or_is_left(self):
         def broken():
             yield 1

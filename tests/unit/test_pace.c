@@ -54,6 +54,8 @@ static void test_steps(void **state)
     assert_int_equal(live.step_mpi_ns, (300 + 64) / 2);
     assert_int_equal(live.mpi_ns, 300 + 800 + 64);
     mark(&pace, 0, -1, 5500, 0); /* ends it, begins none */
+    mark(&pace, 0, 8, 6000, 0);
+    mark(&pace, 0, -1, 8000, PW_STEP_CANCEL); /* it was none */
     mark(&pace, 0, 9, 9000, 0);
     tell(&pace);
     assert_int_equal(live.steps, 3);

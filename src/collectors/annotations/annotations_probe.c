@@ -67,6 +67,8 @@ static int note_active(void)
     return note_thread() != NULL && !pw_recording_is_paused();
 }
 
+_Static_assert(PROFWRAP_CANCEL_STEP == PW_CANCEL_STEP, "steps are cancelled by the same number");
+
 /* Also called while nothing is recorded, because the schedule counts steps. */
 static void note_step(int64_t step)
 {

@@ -57,17 +57,28 @@ static void begin_step(struct pw_training *t)
     }
 }
 
-void pw_training_end_step(struct pw_training *t)
+static void end_as(struct pw_training *t, int64_t mark)
 {
-    if (!t->is_open)
-        return;
-    t->is_open = t->has_waited = t->has_backward = false;
+    t->is_open = t->has_waited = t->has_backward = t->is_only_wait = false;
     t->n_stepped = 0;
-    t->number++;
+    t->number += mark != PROFWRAP_CANCEL_STEP;
     if (!t->marked->steps) {
         t->phase = PROFWRAP_NO_PHASE;
-        t->calls.step(-1);
+        t->calls.step(mark);
     }
+}
+
+void pw_training_end_step(struct pw_training *t)
+{
+    if (t->is_open)
+        end_as(t, PROFWRAP_NO_STEP);
+}
+
+/* Ends the step. It is none if nothing but this wait for data was in it. */
+static void end_after_wait(struct pw_training *t)
+{
+    if (t->is_open)
+        end_as(t, t->is_only_wait ? PROFWRAP_CANCEL_STEP : PROFWRAP_NO_STEP);
 }
 
 /* ---- optimizers ---- */
@@ -214,8 +225,10 @@ enum pw_training_wait pw_training_wait_begins(struct pw_training *t, bool has_gr
     }
     t->ended_by = NULL;
     t->source = source;
-    if (!t->is_open)
+    if (!t->is_open) {
         begin_step(t);
+        t->is_only_wait = true;
+    }
     t->has_waited = true;
     mark(t, PROFWRAP_DATA);
     return t->waits = PW_WAIT_TRAINING;
@@ -226,7 +239,8 @@ void pw_training_wait_ends(struct pw_training *t, bool has_batch)
     if (t->waits == PW_WAIT_TRAINING) {
         mark(t, PROFWRAP_NO_PHASE);
         if (!has_batch) /* the end of data of unknown length */
-            pw_training_end_step(t);
+            end_after_wait(t);
+        t->is_only_wait = false;
     }
     t->waits = PW_WAIT_ELSEWHERE;
     pw_training_report_forward(t, true);
@@ -265,7 +279,8 @@ bool pw_training_evaluation_begins(struct pw_training *t, const void *module, bo
         return false;
     if (!t->has_root) {
         set_root(t, module);
-        pw_training_end_step(t); /* the loader of the evaluation had begun one */
+        if (t->is_open) /* the loader of the evaluation had begun one */
+            end_as(t, PROFWRAP_CANCEL_STEP);
     } else if (t->n_stepped) {
         pw_training_end_step(t);
     }

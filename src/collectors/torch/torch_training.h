@@ -49,7 +49,8 @@ struct pw_training {
     bool needs_mode; /* false once a model was trained in eval() mode: a forward with gradients is
                         a training's */
     bool is_open;
-    bool has_waited; /* the program has waited for data in this step */
+    bool has_waited;   /* the program has waited for data in this step */
+    bool is_only_wait; /* the step began with the wait that is open */
     bool has_backward;
     bool sees_steps;  /* optimizers report when they make a step: parameters need not be read */
     bool is_reported; /* the next forward will be reported */

@@ -45,13 +45,15 @@ static enum pw_recorded recorded(const struct pw_record *record)
                                             : PW_RECORDED_ACTIVE;
 }
 
-/* A mark with PW_STEP_PARTIAL for the current step only flags that step. */
+/* A mark with PW_STEP_PARTIAL for the current step only flags that step. A step that a mark with
+ * PW_STEP_CANCEL ends gets no row. */
 bool pw_steprow_mark(struct pw_steprow *step, const struct pw_record *record, int64_t start,
                      struct pw_row_step *row)
 {
     const int64_t number = record->step.step;
     bool is_more = (record->flags & PW_STEP_PARTIAL) && step->is_in && step->row.step == number;
-    bool has_ended = !is_more && pw_steprow_end(step, start, row);
+    bool has_ended =
+        !is_more && pw_steprow_end(step, start, row) && !(record->flags & PW_STEP_CANCEL);
     if (!is_more) {
         step->is_in = number >= 0;
         step->row = (struct pw_row_step){.step = number, .start = start};

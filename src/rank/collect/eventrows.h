@@ -18,7 +18,7 @@ struct pw_steprow {
 bool pw_steprow_end(struct pw_steprow *step, int64_t end, struct pw_row_step *row);
 
 /* Processes a mark (pw_record_is_step) of time `start`. Returns true and sets *row when it ended
- * the step before. */
+ * the step before, and that step counts. */
 bool pw_steprow_mark(struct pw_steprow *step, const struct pw_record *record, int64_t start,
                      struct pw_row_step *row);
 

@@ -67,6 +67,8 @@ static void begin_step(struct pw_pace *pace, int ring, const struct pw_record *r
         pace->is_partial = 1; /* the record only flags the current step */
         return;
     }
+    if (record->flags & PW_STEP_CANCEL)
+        pace->is_in = 0;
     end_step(pace, ring, start);
     pace->is_in = step >= 0;
     pace->is_partial = is_partial;

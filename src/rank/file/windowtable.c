@@ -12,7 +12,8 @@ struct pw_windowtable {
     struct pw_row_window *rows; /* the last one has not ended if is_open */
     size_t n, capacity;
     bool is_open, is_warmup;
-    int64_t closed_ns; /* begin of the pause before the first window; 0 not known */
+    struct pw_row_window before_step; /* the open window before the latest step began */
+    int64_t closed_ns;                /* begin of the pause before the first window; 0 not known */
 };
 
 struct pw_windowtable *pw_windowtable_create(void)
@@ -101,8 +102,18 @@ void pw_windowtable_change(struct pw_windowtable *t, const struct pw_record *rec
 
 void pw_windowtable_step(struct pw_windowtable *t, const struct pw_record *record)
 {
-    if (t && t->is_open)
-        include_step(t, record->step.step, (record->flags & PW_STEP_WARMUP) != 0);
+    if (!t || !t->is_open)
+        return;
+    struct pw_row_window *row = &t->rows[t->n - 1];
+    if (record->flags & PW_STEP_CANCEL && t->before_step.start == row->start) {
+        row->first_step = t->before_step.first_step;
+        row->last_step = t->before_step.last_step;
+        row->warmup_first_step = t->before_step.warmup_first_step;
+        row->warmup_last_step = t->before_step.warmup_last_step;
+    }
+    if (record->step.step >= 0)
+        t->before_step = *row;
+    include_step(t, record->step.step, (record->flags & PW_STEP_WARMUP) != 0);
 }
 
 static int by_start(const void *a, const void *b)

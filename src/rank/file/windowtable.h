@@ -17,7 +17,7 @@ void pw_windowtable_change(struct pw_windowtable *table, const struct pw_record 
                            int64_t ns);
 
 /* Adds a PW_REC_STEP record: its step is in the open window. A step of -1 ends the one before and
- * begins none. */
+ * begins none; with PW_STEP_CANCEL the one before was none. */
 void pw_windowtable_step(struct pw_windowtable *table, const struct pw_record *record);
 
 /* To be called after the last record: writes the rows in order of time. An open window ends at

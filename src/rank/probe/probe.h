@@ -168,8 +168,10 @@ _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index);
  * Negative when there are too many lanes. */
 int pw_probe_lane(int32_t lane);
 
-/* Marks the begin of step `step` at time `now` (ticks); -1 only ends the previous step. Recording
- * may begin or end here by the schedule, so the thread may be paused before or after the call. */
+/* Marks the begin of step `step` at time `now` (ticks); -1 only ends the previous step, and
+ * PW_CANCEL_STEP cancels it, as PROFWRAP_CANCEL_STEP. Recording may begin or end here by the
+ * schedule, so the thread may be paused before or after the call. */
+enum { PW_CANCEL_STEP = -2 };
 void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step);
 
 /* The same for a step that is recognised by the name of a range that begins; `step` >= 0. Ignored

@@ -201,7 +201,8 @@ static void mark_step(struct pw_thread *thread, uint64_t now, int64_t step)
 {
     struct pw_control *control = &recording.segment->control;
     enum pw_opened cause = PW_OPENED_SCHEDULE;
-    int64_t before = recording.step;
+    const uint8_t cancel = step == PW_CANCEL_STEP ? PW_STEP_CANCEL : 0;
+    int64_t before = cancel ? -1 : recording.step;
     recording.step = step < 0 ? -1 : step;
     if (step >= 0) {
         atomic_store(&control->step, step);
@@ -209,13 +210,13 @@ static void mark_step(struct pw_thread *thread, uint64_t now, int64_t step)
         take_orders(step, &cause);
     }
     if (recording.is_step_open && decide().state == PW_WINDOW_CLOSED) {
-        write_step(thread, now, -1, 0);
+        write_step(thread, now, -1, cancel);
         recording.is_step_open = false;
     }
     change(thread, now, cause, before);
     if (is_open()) {
         uint8_t warmup = recording.place.state == PW_WINDOW_WARMUP ? PW_STEP_WARMUP : 0;
-        write_step(thread, now, recording.step, warmup);
+        write_step(thread, now, recording.step, warmup | cancel);
         recording.is_step_open = step >= 0;
     }
 }

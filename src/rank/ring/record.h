@@ -123,8 +123,9 @@ enum { PW_GPU_COPY_KIND = 0x7f, PW_GPU_ASYNCHRONOUS = 0x80 };
 enum { PW_THREAD_NEW_PROCESS = 1 };
 
 /* Flags of PW_REC_STEP and PW_REC_NVTX_STEP. PARTIAL: only a part of the step is recorded. If such
- * a record has the number of the current step, it begins no step: it only flags the current one. */
-enum { PW_STEP_WARMUP = 1, PW_STEP_PARTIAL = 2 };
+ * a record has the number of the current step, it begins no step: it only flags the current one.
+ * CANCEL: the step that ends here is none (PROFWRAP_CANCEL_STEP). */
+enum { PW_STEP_WARMUP = 1, PW_STEP_PARTIAL = 2, PW_STEP_CANCEL = 4 };
 
 /* Flags of PW_REC_WINDOW: enum pw_window_state, and whether the record begins another window. */
 enum { PW_WINDOW_STATE = 3, PW_WINDOW_NEW = 4 };

@@ -11,6 +11,7 @@
  *     usr1 STEPS: as cross, with a handler for SIGUSR1 that counts, until a rank has got one
  *     astray STEPS: steps 0 .. STEPS-1, again from the middle as after a restart, the last one
  *         three times, one of a number that is none, and the greatest of all
+ *     epochs STEPS: twice as many steps, and after each half one more that is cancelled
  *
  * It prints the sum of what it got, by which a test sees that the tool changed nothing. */
 #include <mpi.h>
@@ -174,6 +175,23 @@ static double astray(long steps)
     return sum;
 }
 
+static double epochs(long steps)
+{
+    double sum = 0;
+    for (long n = 0; n < 2 * steps; n++) {
+        profwrap_step(n);
+        sum += reduce(1);
+        if (n % steps < steps - 1)
+            continue;
+        profwrap_step(n + 1);
+        profwrap_phase(PROFWRAP_DATA);
+        sum += reduce(1);
+        profwrap_step(PROFWRAP_CANCEL_STEP);
+        sum += reduce(1);
+    }
+    return sum;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -195,6 +213,8 @@ int main(int argc, char **argv)
         sum = plain(amount);
     else if (strcmp(mode, "astray") == 0)
         sum = astray((long)amount);
+    else if (strcmp(mode, "epochs") == 0)
+        sum = epochs((long)amount);
     if (rank == 0)
         printf("sum %g signals %d\n", sum, (int)signals);
     MPI_Finalize();
