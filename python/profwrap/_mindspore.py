@@ -9,6 +9,7 @@ version does not have is left out.
 """
 
 import atexit
+import ctypes
 import functools
 import json
 import re
@@ -16,7 +17,7 @@ import sys
 import time
 import weakref
 
-from . import _mindspore_cost, _mindspore_steps, _mstx, _probe
+from . import _annotate, _mindspore_cost, _mindspore_steps, _mstx, _probe
 from ._mindspore_cost import replace, say, soft
 
 _OLDEST = (2, 0)
@@ -63,6 +64,23 @@ _REDUCERS = (
     "mindspore.nn.wrap.grad_reducer.PipelineGradReducer",
     "mindspore.parallel.nn.parallel_grad_reducer.PipelineGradReducer",
 )
+
+
+class _Mccl(ctypes.Structure):
+    """struct profwrap_mccl of src/collectors/mindspore/mccl_wrap.c."""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("watch", ctypes.PYFUNCTYPE(None)),
+        ("split", ctypes.PYFUNCTYPE(None, ctypes.c_char_p)),
+    ]
+
+
+def _find_mccl():
+    try:
+        return _Mccl.in_dll(ctypes.CDLL(None), "profwrap_mccl_v1")
+    except (OSError, ValueError):  # an older probe
+        return None
 
 
 class _Contents:
@@ -304,11 +322,22 @@ class Auto:
         self.steps.optimizers_end([optimizer])
 
     def _attach_reducers(self):
+        self._mccl = _find_mccl()
         for kind in _need(_REDUCERS):
-            self._surround(kind, "__call__", self._reduce_begins, self._ends)
+            self._surround(kind, "__call__", self._reduce_begins, self._reduce_ends)
 
     def _reduce_begins(self, *_):
-        return self.steps.reduce_begins()
+        """What computes the gradients may still run, in other threads: allreduce begins with the first
+        collective."""
+        begun = self.steps.reduce_begins()
+        if begun and self._mccl:
+            self._mccl.watch()
+        return begun
+
+    def _reduce_ends(self, _):
+        if self._mccl and not _annotate.marked.phases:
+            self._mccl.split(b"backward" if self.steps.has_backward else b"forward")
+        self.steps.end()
 
     def _ends(self, _):
         self.steps.end()

@@ -31,7 +31,7 @@ class Steps:
         self._latest = self._last = None  # of them; and the one whose step ends a step, once learned
         self._sources = {}  # data that a training has waited for: weak references by id
         self._waited = None  # what was waited for last
-        self._has_backward = False  # in this step
+        self.has_backward = False  # in this step
         self._is_waiting = False
         self._is_only_wait = False  # the step began with the wait that is open
         self.inside = 0  # calls that are a phase, or a whole step: what they call is theirs
@@ -61,7 +61,7 @@ class Steps:
     def end_step(self, mark=NO_STEP):
         if not self._open:
             return
-        self._open = self._has_backward = self._is_only_wait = False
+        self._open = self.has_backward = self._is_only_wait = False
         self._stepped.clear()
         self.number += mark != CANCEL_STEP
         if not _annotate.marked.steps:
@@ -159,7 +159,7 @@ class Steps:
 
     def backward_begins(self):
         begun = self.begin(BACKWARD)
-        self._has_backward |= begun
+        self.has_backward |= begun
         return begun
 
     def reduce_begins(self):
@@ -173,7 +173,7 @@ class Steps:
 
     def end_skipped(self, optimizer):
         """`optimizer` was not called, because gradients were not finite."""
-        if self._open and self._has_backward and not self._stepped and not self._is_elsewhere():
+        if self._open and self.has_backward and not self._stepped and not self._is_elsewhere():
             self.optimizers_end([optimizer])
 
     def created(self, optimizer):

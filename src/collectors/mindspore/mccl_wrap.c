@@ -16,6 +16,7 @@
 
 #include "collectors/mindspore/mccl_group.h"
 #include "core/ops.h"
+#include "rank/probe/ranges.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/scope.h"
 
@@ -32,6 +33,9 @@ struct call {
     struct pw_mccl_group *group;
     struct pw_record record;
 };
+
+/* When the first operation of a group began after watch(), in ticks; 0: none. */
+static _Atomic uint64_t first_begin;
 
 /* What an exception left locked. */
 static _Thread_local struct pw_thread *held __attribute__((tls_model("initial-exec")));
@@ -94,6 +98,9 @@ static void begin(struct call *call, uint16_t op, int64_t peer, const struct gro
     };
     if (group && is_collective && peer == group->my_rank)
         call->record.flags |= PW_FLAG_ROOT;
+    uint64_t none = 0;
+    if (is_collective)
+        atomic_compare_exchange_strong(&first_begin, &none, call->record.start);
     show(call);
 }
 
@@ -141,6 +148,48 @@ static void end(struct call *call, size_t count, size_t size, bool is_done)
     }
     unlock(thread);
 }
+
+/* ---- the phase of computing that averaging gradients waits for ---- */
+
+static void watch(void)
+{
+    atomic_store(&first_begin, 0);
+}
+
+static void split(const char *name)
+{
+    const uint64_t begin = atomic_load(&first_begin);
+    if (!begin || !pw_gate->on)
+        return;
+    struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_ANNOTATIONS);
+    if (!thread)
+        return;
+    struct pw_open_range *phase = &thread->ring.shared->phase;
+    if (phase->start && phase->start < begin) {
+        struct pw_open_range before = *phase;
+        before.name = pw_range_name(pw_probe_intern(thread, name), 0, PW_KIND_PHASE);
+        phase->start = begin;
+        pw_range_record(thread, &before, begin, 0);
+    }
+    pw_probe_unlock(thread);
+}
+
+/* For the module profwrap (python/profwrap/_mindspore.py). MindSpore computes in other threads:
+ * a call that averages gradients first waits until they are computed. */
+struct profwrap_mccl {
+    size_t size;
+    void (*watch)(void); /* such a call begins */
+    /* It ends. If an operation of a group has begun meanwhile, the calling thread's open phase
+     * begins with that operation; until then it was the phase `name`. */
+    void (*split)(const char *name);
+};
+
+EXPORT extern const struct profwrap_mccl profwrap_mccl_v1;
+const struct profwrap_mccl profwrap_mccl_v1 = {
+    .size = sizeof(struct profwrap_mccl),
+    .watch = watch,
+    .split = split,
+};
 
 /* ---- the functions ---- */
 
