@@ -15,7 +15,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.M)
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 # Found only where the vendor's toolkit is installed; without it such a header cannot be checked.
-VENDOR = re.compile(r"^(mpi\.h|cuda|cupti|nvml|nccl|nvtx3/|nvToolsExt|otf2/)")
+VENDOR = re.compile(r"^(mpi\.h|cuda|cupti|nvml|nccl|nvtx3/|nvToolsExt|otf2/|microhttpd\.h)")
 
 
 @functools.lru_cache(None)

@@ -15,6 +15,7 @@ import time
 import urllib.request
 
 import harness as h
+from sockets import connect, is_open, receive, talk
 
 N = 3
 WORST = 1
@@ -137,36 +138,6 @@ def serving(*options):
         if server.poll() is None:
             server.terminate()
         server.communicate(timeout=h.PATIENCE_S)
-
-
-def connect(address):
-    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
-    client = socket.socket(family, socket.SOCK_STREAM)
-    client.settimeout(60)
-    client.connect(address)
-    return client
-
-
-def talk(address, request):
-    """Sends these bytes, and returns the whole answer."""
-    with connect(address) as client:
-        with contextlib.suppress(OSError):
-            client.sendall(request)
-        answer = b""
-        with contextlib.suppress(ConnectionResetError):
-            while piece := client.recv(65536):
-                answer += piece
-        return answer
-
-
-def is_open(client):
-    client.setblocking(False)
-    try:
-        return bool(client.recv(1, socket.MSG_PEEK))
-    except BlockingIOError:
-        return True
-    finally:
-        client.settimeout(60)
 
 
 def request(line="GET /metrics HTTP/1.1", host="localhost", token=None, more=""):
@@ -308,9 +279,7 @@ def slow_connections_delay_no_scrape():
         check_status(at, 200, token=token)
         h.check(any(is_open(client) for client in slow), "it waited for the end of the slow ones")
         for client in slow:
-            with contextlib.suppress(ConnectionResetError):
-                while client.recv(1000):
-                    pass
+            receive(client)
             client.close()
         check_status(at, 200, token=token)
 
