@@ -57,6 +57,19 @@ uint64_t pw_cli_cluster_size(const char *given)
     return n < PATH_MAX ? pw_readlimit_size(path) : 0;
 }
 
+void pw_cli_directory_of(const char *path, char dir[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(dir, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+uint64_t pw_cli_run_size(const char *given)
+{
+    char dir[PATH_MAX];
+    pw_cli_directory_of(given, dir);
+    return pw_readlimit_size(is_directory(given) ? given : dir);
+}
+
 int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluster **out)
 {
     int n = snprintf(path, PATH_MAX, "%s%s", given, is_directory(given) ? "/cluster.h5" : "");

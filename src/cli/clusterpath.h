@@ -1,5 +1,6 @@
 /* Finds and loads a cluster file. The argument of the command is the file or its directory. Called
- * by the commands report and compare. Tool code: prints one sentence when it cannot. */
+ * by the commands report and compare, and by the programs that report executes. Tool code: prints
+ * one sentence when it cannot. */
 #ifndef PW_CLI_CLUSTERPATH_H
 #define PW_CLI_CLUSTERPATH_H
 
@@ -14,5 +15,11 @@ int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluste
 
 /* Returns the bytes of the cluster file that pw_cli_load_cluster() would load; 0: there is none. */
 uint64_t pw_cli_cluster_size(const char *given);
+
+/* Returns the bytes of all files in its directory, for commands that read the rank files, too. */
+uint64_t pw_cli_run_size(const char *given);
+
+/* Sets `dir` to the directory of a file. */
+void pw_cli_directory_of(const char *path, char dir[PATH_MAX]);
 
 #endif

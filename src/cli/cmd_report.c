@@ -16,6 +16,7 @@
 #include "cli/clusterpath.h"
 #include "cli/confine.h"
 #include "cli/htmlpage.h"
+#include "cli/stepwindow.h"
 #include "core/cluster.h"
 #include "core/epochdir.h"
 #include "core/h5/h5watch.h"
@@ -84,18 +85,11 @@ static void say_what_is_missing(const struct pw_timeline_result *result)
                100 * result->share);
 }
 
-static void find_directory(char dir[PATH_MAX], const char *cluster_file)
-{
-    const char *slash = strrchr(cluster_file, '/');
-    snprintf(dir, PATH_MAX, "%.*s", slash ? (int)(slash - cluster_file) : 1,
-             slash ? cluster_file : ".");
-}
-
 static int write_plain(FILE *out, const struct pw_cluster *cluster,
                        const struct pw_cli_timeline *wanted)
 {
     char dir[PATH_MAX];
-    find_directory(dir, wanted->cluster_file);
+    pw_cli_directory_of(wanted->cluster_file, dir);
     const struct pw_timeline_options options = {
         .dir = dir,
         .cluster_file = wanted->cluster_file,
@@ -114,47 +108,6 @@ static int write_plain(FILE *out, const struct pw_cluster *cluster,
     if (err == 0)
         say_what_is_missing(&result);
     return err == -EINVAL || err == -ENOENT ? 1 : err;
-}
-
-/* ---- timelines of single steps, in the HTML report ---- */
-
-/* More bytes of rank files than this are not read for an HTML report: it would take long. */
-enum { READ_MOST = 64 << 20 };
-
-/* Writes a window for html_timeline.c. `context` is the path of the cluster file. */
-static int write_window(void *context, FILE *out, struct pw_report_window *window)
-{
-    char dir[PATH_MAX];
-    find_directory(dir, context);
-    const struct pw_timeline_options options = {
-        .dir = dir,
-        .cluster_file = context,
-        .ranks = window->ranks,
-        .from = window->from,
-        .until = window->until,
-        .most_bytes = window->most_bytes,
-    };
-    struct pw_timeline_result result;
-    int err = pw_timeline_write(out, window->cluster, &options, &result);
-    window->base_ns = result.base_ns;
-    window->share = result.share;
-    return err;
-}
-
-/* Lets the HTML report show timelines, unless the files of the ranks that it would show are too
- * large. */
-static void add_timelines(struct pw_report_options *wanted, const struct pw_cluster *cluster,
-                          char *cluster_file)
-{
-    char dir[PATH_MAX];
-    find_directory(dir, cluster_file);
-    const double share = cluster->nrank_rows > PW_REPORT_WINDOW_RANKS
-                             ? (double)PW_REPORT_WINDOW_RANKS / (double)cluster->nrank_rows
-                             : 1;
-    if (share * (double)pw_readlimit_size(dir) > READ_MOST)
-        return;
-    wanted->timeline = write_window;
-    wanted->timeline_context = cluster_file;
 }
 
 /* Writes the timeline. Returns 0; -errno when writing failed; 1 when there is no timeline, after a
@@ -305,7 +258,7 @@ static int report_on(const char *given, const struct pw_options *options)
         }
     }
     if (report == pw_report_html)
-        add_timelines(&wanted, cluster, cluster_file);
+        pw_cli_add_timelines(&wanted, cluster, cluster_file);
     if (report != pw_report_text && report != pw_report_csv && wanted.sections[0])
         pw_say("--section is for text and csv; other reports are always whole");
     const struct pw_cli_timeline timeline = {options, cluster_file, path};
@@ -327,20 +280,32 @@ static int watch(const char *dir, const struct pw_options *options)
     return pw_cli_watch(dir, top ? (size_t)top : SIZE_MAX);
 }
 
+/* Checks the options that belong to --serve. Returns 0, or 2 after a message. */
+static int check_serve(struct pw_options *options)
+{
+    const char *format = options->text[PW_OPT_FORMAT];
+    const int is_html = strcmp(format, "html") == 0 || strcmp(format, "text") == 0;
+    if (!pw_option_flag(options, PW_OPT_SERVE))
+        return options->origin[PW_OPT_PORT] == PW_OPTION_COMMAND_LINE
+                   ? usage_error("--port is for --serve")
+                   : 0;
+    if (!is_html || options->text[PW_OPT_REPORT_OUTPUT][0] || pw_option_flag(options, PW_OPT_WATCH))
+        return usage_error(
+            "--serve shows the HTML report: no other --format, -o or --watch with it");
+    if (pw_option_int(options, PW_OPT_PORT) > 65535) {
+        pw_option_refuse(options, PW_OPT_PORT, "0 to 65535");
+        return usage_error(options->problem);
+    }
+    return 0;
+}
+
 /* Limits this process; timelines also read the rank files, so the limit counts them. */
 static void confine(const char *given, const struct pw_options *options)
 {
-    char dir[PATH_MAX];
-    uint64_t bytes = pw_cli_cluster_size(given);
     report_fn *report = find_format(options->text[PW_OPT_FORMAT]);
-    if (!report || report == pw_report_html) {
-        struct stat about;
-        const char *slash = strrchr(given, '/');
-        int is_dir = stat(given, &about) == 0 && S_ISDIR(about.st_mode);
-        snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - given) : 1, slash ? given : ".");
-        bytes = pw_readlimit_size(is_dir ? given : dir);
-    }
-    pw_confine(bytes, options->text[PW_OPT_REPORT_OUTPUT][0] ? PW_CONFINE_WRITES : 0);
+    const int reads_ranks = !report || report == pw_report_html;
+    pw_confine(reads_ranks ? pw_cli_run_size(given) : pw_cli_cluster_size(given),
+               options->text[PW_OPT_REPORT_OUTPUT][0] ? PW_CONFINE_WRITES : 0);
 }
 
 int pw_cli_report(int argc, char **argv)
@@ -367,6 +332,11 @@ int pw_cli_report(int argc, char **argv)
         return usage_error("report takes one directory or cluster file; options come before it");
     if (pw_epochdir_choose(argv[end.next], options.text[PW_OPT_EPOCH], dir, sizeof(dir), problem))
         return usage_error(problem);
+    const int refused = check_serve(&options);
+    if (refused)
+        return refused;
+    if (pw_option_flag(&options, PW_OPT_SERVE))
+        return pw_cli_serve_report(dir, argv);
     if (pw_option_flag(&options, PW_OPT_WATCH))
         return watch(dir, &options);
     if (strcmp(options.text[PW_OPT_FORMAT], "otf2") == 0)
@@ -416,7 +386,7 @@ static int write_html_apart(const char *dir, const char *d3, const struct pw_clu
     const pid_t pid = fork();
     if (pid == 0) {
         pw_confine(pw_readlimit_size(dir), PW_CONFINE_WRITES);
-        add_timelines(wanted, cluster, cluster_file);
+        pw_cli_add_timelines(wanted, cluster, cluster_file);
         _exit(write_html(dir, d3, cluster, wanted) ? 1 : 0);
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

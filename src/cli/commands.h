@@ -57,6 +57,10 @@ int pw_cli_otf2_archives(const char *given, char *path, size_t size);
 /* Executes the program that serves a job's metrics. Returns the exit status when it cannot. */
 int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_file);
 
+/* Executes the program that serves the report on `dir`, with the arguments of `report`. Returns the
+ * exit status when it cannot. */
+int pw_cli_serve_report(const char *dir, char *const *argv);
+
 /* Prints the file on standard output, and its damage on standard error. Returns the exit status, 0
  * or 1. */
 int pw_cli_dump_file(const char *path);

@@ -1,5 +1,5 @@
 /* Executes the commands that are separate programs under libexec: the merge, which is linked with
- * MPI when it works in parallel, and the import, the metrics server and what handles OTF2, whose
+ * MPI when it works in parallel, and the import, the two servers and what handles OTF2, whose
  * libraries `profwrap run` should not load. */
 #include <dirent.h>
 #include <errno.h>
@@ -71,6 +71,20 @@ int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_
     /* The casts are safe: execv() does not change the strings. */
     char *const argv[] = {name, (char *)(uintptr_t)dir, (char *)(uintptr_t)listen,
                           (char *)(uintptr_t)token_file, NULL};
+    return become(name, argv);
+}
+
+int pw_cli_serve_report(const char *dir, char *const *argv)
+{
+    static const char name[] = "profwrap-serve";
+    if (!is_installed(name)) {
+        pw_error(
+            "this profwrap was built without libmicrohttpd (Debian: libmicrohttpd-dev), and "
+            "cannot serve the report; 'profwrap report --format html -o report.html %s' writes "
+            "it, with the timelines of a few steps",
+            dir);
+        return 1;
+    }
     return become(name, argv);
 }
 

@@ -1,5 +1,5 @@
 /* What the HTTP servers of profwrap do against hostile and slow clients, around libmicrohttpd. Used
- * by metrics_server.c. Tool code; reads no files. */
+ * by metrics_server.c and serve_requests.c. Tool code; reads no files. */
 #ifndef PW_CLI_HTTPGUARD_H
 #define PW_CLI_HTTPGUARD_H
 

@@ -50,9 +50,7 @@ static int write_archive(const struct pw_options *options, const char *given)
         pw_cluster_destroy(cluster);
         return 2;
     }
-    const char *slash = strrchr(cluster_file, '/');
-    snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - cluster_file) : 1,
-             slash ? cluster_file : ".");
+    pw_cli_directory_of(cluster_file, dir);
     const struct pw_otf2_options wanted = {
         .dir = dir,
         .cluster_file = cluster_file,
@@ -67,17 +65,6 @@ static int write_archive(const struct pw_options *options, const char *given)
     else
         tell(&result, wanted.archive);
     return err ? 1 : 0;
-}
-
-/* Limits this process by the size of the rank files. */
-static void confine(const char *given)
-{
-    char dir[PATH_MAX];
-    struct stat about;
-    const char *slash = strrchr(given, '/');
-    const int is_dir = stat(given, &about) == 0 && S_ISDIR(about.st_mode);
-    snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - given) : 1, slash ? given : ".");
-    pw_confine(pw_readlimit_size(is_dir ? given : dir), PW_CONFINE_WRITES);
 }
 
 static int report(int argc, char **argv)
@@ -99,7 +86,7 @@ static int report(int argc, char **argv)
         return 2;
     }
     pw_h5_watch_install();
-    confine(dir);
+    pw_confine(pw_cli_run_size(dir), PW_CONFINE_WRITES);
     return write_archive(&options, dir);
 }
 

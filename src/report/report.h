@@ -51,6 +51,7 @@ struct pw_report_window {
     int64_t from, until, most_bytes; /* in */
     int64_t base_ns;                 /* out */
     double share;                    /* out */
+    int unread;                      /* out: rank files that could not be read */
 };
 enum { PW_REPORT_WINDOW_RANKS = 64 };
 typedef int pw_report_timeline(void *context, FILE *out, struct pw_report_window *window);
@@ -66,6 +67,7 @@ struct pw_report_options {
     const char *d3;               /* HTML: the file of D3, version 5 or later */
     pw_report_timeline *timeline; /* HTML: called for each step of interest; NULL: without */
     void *timeline_context;
+    int is_served; /* HTML: the page asks a server for timelines, so `timeline` is not called */
 };
 
 /* Writes the text report. Returns 0, -ENOMEM, -EINVAL for an unknown section, or -EIO when `out`
@@ -89,6 +91,21 @@ int pw_report_folded(FILE *out, const struct pw_cluster *cluster,
  * another -errno when a file of the template cannot be read. */
 int pw_report_html(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
+
+/* A timeline that the served page asks for: of one step, or of several that a chart shows as one.
+ */
+struct pw_report_question {
+    int64_t first_step, last_step;
+    int64_t rank; /* -1: none in particular */
+};
+
+/* Writes the timeline of the asked step as the JSON object that the page expects
+ * (html/html_timeline.h), read by options->timeline. Of several steps, it is the one in which the
+ * rank's own time was longest, or the longest step. Returns 0; -ESRCH when there is no such step or
+ * rank, or no step whose times are known; -ENOENT without rank files; or another -errno. */
+int pw_report_html_step(FILE *out, const struct pw_cluster *cluster,
+                        const struct pw_report_options *options,
+                        const struct pw_report_question *question);
 
 /* Returns 1 when the section is in the list, or the list is NULL or "". */
 int pw_report_is_wanted(const char *sections, const char *name);

@@ -32,7 +32,9 @@ int pw_cli_private_dir(char *path, int size)
 
 int pw_cli_page_dir(char *path, int size)
 {
-    return beside_program(path, size, PROFWRAP_PAGE_FROM_BIN);
+    int err = beside_program(path, size, PROFWRAP_PAGE_FROM_BIN);
+    return err || access(path, F_OK) == 0 ? err
+                                          : beside_program(path, size, PROFWRAP_PAGE_FROM_PRIVATE);
 }
 
 int pw_cli_python_hook_dir(char *path, int size)

@@ -7,7 +7,8 @@
  * found relative to the running program. Returns 0 or -errno. */
 int pw_cli_private_dir(char *path, int size);
 
-/* As pw_cli_private_dir(), for the HTML report's template. */
+/* As pw_cli_private_dir(), for the HTML report's template; also for a program that is itself in the
+ * private directory. */
 int pw_cli_page_dir(char *path, int size);
 
 /* As pw_cli_private_dir(), for the directory that is added to the program's PYTHONPATH. */

@@ -93,6 +93,32 @@ def report_of(folder):
     return json.loads(h.run(h.profwrap("report", "--format", "json", folder)).stdout)
 
 
+def shown_ns(ns):
+    """A time below a second as the page writes it."""
+    if ns < 1000:
+        return f"{ns} ns"
+    value, unit = (ns / 1e3, "us") if ns < 999.5e3 else (ns / 1e6, "ms")
+    return f"{value:.{1 if value < 99.95 else 0}f} {unit}"
+
+
+def wait_for(is_true, what):
+    end = time.monotonic() + PATIENCE_S
+    while not (found := is_true()):
+        h.check(time.monotonic() < end, "waited in vain for", what)
+        time.sleep(0.05)
+    return found
+
+
+def shown_boxes(browser):
+    """The rows of the table of a timeline: rank, what, kind, from, time."""
+    browser.execute_script("document.querySelector('#page-timeline details').open = true")
+    wait_for(lambda: find(browser, "#page-timeline tbody tr"), "the table")
+    for button in find(browser, "#page-timeline .tools button"):
+        if button.is_displayed() and button.text.startswith("Show all"):
+            button.click()
+    return rows(browser, text(browser, "#page-timeline h3"))
+
+
 def selenium():
     try:
         from selenium import webdriver

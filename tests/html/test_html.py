@@ -49,13 +49,6 @@ def report_is_one_file_without_requests():
         b.check_quiet(browser, "stragglers")
 
 
-def shown_ns(ns):
-    if ns < 1000:
-        return f"{ns} ns"
-    value, unit = (ns / 1e3, "us") if ns < 999.5e3 else (ns / 1e6, "ms")
-    return f"{value:.{1 if value < 99.95 else 0}f} {unit}"
-
-
 def check_step_bars(browser, report):
     """The bars of a step have the numbers of the report, and their parts add up to the step."""
     browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
@@ -72,10 +65,10 @@ def check_step_bars(browser, report):
         parts = [ns for ns in parts if ns > 0] + [row["total_ns"] - row["own_ns"]]
         h.check(abs(sum(parts) - row["total_ns"]) < 10, "the parts of", name, "are", sum(parts), "of",
                 row["total_ns"])
-        h.equal(table[name], [shown_ns(ns) for ns in
+        h.equal(table[name], [b.shown_ns(ns) for ns in
                               [row["total_ns"], *parts, row["comm_exposed_ns"]]], name)
     labels = [one.text for one in b.find(browser, "section g.row > text")]
-    h.check(shown_ns(most["total_ns"]) in labels, "the bar of the slowest is not labelled:", labels)
+    h.check(b.shown_ns(most["total_ns"]) in labels, "the bar of the slowest is not labelled:", labels)
 
 
 @h.case

@@ -3,41 +3,16 @@ import base64
 import json
 import re
 import sys
-import time
 import zlib
 
 import browser as b
 import harness as h
 
 
-def wait_for(is_true, what):
-    end = time.monotonic() + b.PATIENCE_S
-    while not is_true():
-        h.check(time.monotonic() < end, "waited in vain for", what)
-        time.sleep(0.05)
-
-
 def longest(folder):
     """The timeline that the page shows first."""
     with open(b.page_of(folder, "list"), encoding="utf-8") as file:
         return json.loads(re.search(r'id="timelines">([^<]*)<', file.read())[1])[0]
-
-
-def shown_boxes(browser):
-    """(rank, what, kind, from, time) of every row of the table."""
-    browser.execute_script("document.querySelector('#page-timeline details').open = true")
-    wait_for(lambda: b.find(browser, "#page-timeline tbody tr"), "the table")
-    for button in b.find(browser, "#page-timeline .tools button"):
-        if button.is_displayed() and button.text.startswith("Show all"):
-            button.click()
-    return [tuple(row) for row in b.rows(browser, b.text(browser, "#page-timeline h3"))]
-
-
-def shown_ns(ns):
-    if ns < 1000:
-        return f"{ns} ns"
-    value, unit = (ns / 1e3, "us") if ns < 999.5e3 else (ns / 1e6, "ms")
-    return f"{value:.{1 if value < 99.95 else 0}f} {unit}"
 
 
 @h.case
@@ -48,31 +23,32 @@ def boxes_are_those_of_the_rank_files():
         steps = file["steps"][()]
         begin, end = next((row["start"], row["end"]) for row in steps if row["step"] == step)
         names = file["strings"][()]
-        wanted = [(names[row["name"]].decode(), shown_ns(int(row["end"] - row["start"])))
+        wanted = [(names[row["name"]].decode(), b.shown_ns(int(row["end"] - row["start"])))
                   for row in file["events/range"][()] if row["start"] >= begin and row["end"] <= end]
         calls = file["events/comm"][()]
-        wanted += [("MPI_Allreduce", shown_ns(int(row["end"] - row["start"])))
+        wanted += [("MPI_Allreduce", b.shown_ns(int(row["end"] - row["start"])))
                    for row in calls if row["start"] >= begin and row["end"] <= end]
     h.check(len(wanted) >= 6, "rank 0 has only", wanted)
     with b.chromium() as browser:
         b.visit(browser, b.page_of(folder, "page"), "timeline")
         h.equal(b.text(browser, "#page-timeline h3"), f"Step {step}: the longest", "the title")
-        found = [(row[1], row[4]) for row in shown_boxes(browser) if row[0] == "0"]
+        found = [(row[1], row[4]) for row in b.shown_boxes(browser) if row[0] == "0"]
         for one in wanted:
             h.check(one in found, one, "of the file is not in", found)
         b.check_quiet(browser, "timeline")
         view = "return document.getElementById('boxes').dataset.view || ''"
         canvas = browser.find_element("id", "boxes")
         canvas.send_keys("+")
-        wait_for(lambda: browser.execute_script(view), "the first zoom")
+        b.wait_for(lambda: browser.execute_script(view), "the first zoom")
         first = browser.execute_script(view)
         canvas.send_keys("\ue014")  # to the right
-        wait_for(lambda: browser.execute_script(view) != first, "a pan")
+        b.wait_for(lambda: browser.execute_script(view) != first, "a pan")
         (a, c), (x, y) = ([float(one) for one in text.split()]
                           for text in (first, browser.execute_script(view)))
         h.check(abs((c - a) - (y - x)) < 2 and x > a, "panned from", first, "to", x, y)
         b.go(browser, "timeline/7")
-        h.check("--steps 7 " in b.text(browser, "main"), "no command for a step that is not there")
+        for command in ("profwrap report --serve DIR", "--steps 7 "):
+            h.check(command in b.text(browser, "main"), "no command for a step that is not there")
         b.go(browser, "timeline")
         b.shoot(browser, "timeline")
 

@@ -2,6 +2,8 @@
  * hand. */
 #include "unit.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,20 +60,79 @@ static void test_ranks_of_large_jobs_are_spread(void **state)
     struct pw_cluster *c = make_cluster(4, 12);
     (void)state;
     struct pw_figures *f = figures_of(c);
-    pw_timeline_ranks(f, list, sizeof(list));
+    pw_timeline_ranks(f, -1, list, sizeof(list));
     assert_string_equal(list, "0,1,2,3");
     pw_figures_destroy(f);
     pw_cluster_destroy(c);
     c = make_cluster(1000, 3);
     add_straggler(c, straggler(701));
     f = figures_of(c);
-    pw_timeline_ranks(f, list, sizeof(list));
+    pw_timeline_ranks(f, -1, list, sizeof(list));
     size_t n = 1;
     for (const char *at = list; (at = strchr(at, ',')); at++)
         n++;
     assert_true(n > PW_REPORT_WINDOW_RANKS - 4 && n <= PW_REPORT_WINDOW_RANKS);
     assert_non_null(strstr(list, ",701,"));
+    assert_null(strstr(list, ",702,"));
+    pw_timeline_ranks(f, 702, list, sizeof(list));
+    assert_non_null(strstr(list, ",701,"));
+    assert_non_null(strstr(list, ",702,"));
     pw_figures_destroy(f);
+    pw_cluster_destroy(c);
+}
+
+/* A pw_report_timeline that writes the window in place of events. */
+static int write_window(void *context, FILE *out, struct pw_report_window *window)
+{
+    window->base_ns = window->from - 5;
+    window->unread = 3;
+    fprintf(out, "%s %lld", window->ranks, (long long)(window->until - window->from));
+    return *(const int *)context;
+}
+
+/* Returns the error, or 0 when the answer begins with `wanted`. */
+static int ask(const struct pw_cluster *c, int err, struct pw_report_question question,
+               const char *wanted)
+{
+    char *text = NULL;
+    size_t size;
+    const struct pw_report_options options = {.timeline = write_window, .timeline_context = &err};
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    int found = pw_report_html_step(out, c, &options, &question);
+    fclose(out);
+    if (wanted)
+        assert_memory_equal(text, wanted, strlen(wanted));
+    free(text);
+    return found;
+}
+
+static void test_asked_steps(void **state)
+{
+    struct pw_cluster *c = make_cluster(4, 12);
+    (void)state;
+    pw_figures_destroy(figures_of(c)); /* sets times */
+    c->steps[9].start = -1;
+    c->step_trace[4 * 4 + 1].own_ns = 900 * MS;
+    c->step_trace[9 * 4 + 1].own_ns = 990 * MS; /* its time is not known */
+    c->steps[4].slowest_rank = 3;
+    const int64_t fifth = c->steps[4].step, warmup = c->steps[0].step;
+    char text[160];
+    snprintf(text, sizeof(text),
+             "{\"step\":%lld,\"why\":\"asked\",\"rank\":3,\"start_ns\":5,"
+             "\"end_ns\":150000005,\"share\":1.0000,\"unread\":3,\"packed\":\"",
+             (long long)fifth);
+    assert_int_equal(ask(c, 0, (struct pw_report_question){fifth, fifth, -1}, text), 0);
+    snprintf(text, sizeof(text), "{\"step\":%lld,\"why\":\"asked\",\"rank\":1,", (long long)fifth);
+    const int64_t last = c->steps[11].step;
+    assert_int_equal(ask(c, 0, (struct pw_report_question){warmup, last, 1}, text), 0);
+    assert_int_equal(ask(c, 0, (struct pw_report_question){warmup, warmup, 0}, "{\"step\":"), 0);
+    const int64_t ninth = c->steps[9].step;
+    assert_int_equal(ask(c, 0, (struct pw_report_question){ninth, ninth, 1}, NULL), -ESRCH);
+    assert_int_equal(ask(c, 0, (struct pw_report_question){last + 1, last + 9, 1}, NULL), -ESRCH);
+    assert_int_equal(ask(c, 0, (struct pw_report_question){last, fifth, 1}, NULL), -ESRCH);
+    assert_int_equal(ask(c, 0, (struct pw_report_question){fifth, fifth, 4}, NULL), -ESRCH);
+    assert_int_equal(ask(c, -ENOENT, (struct pw_report_question){fifth, fifth, 1}, NULL), -ENOENT);
     pw_cluster_destroy(c);
 }
 
@@ -80,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_longest_typical_and_worst_steps),
         cmocka_unit_test(test_ranks_of_large_jobs_are_spread),
+        cmocka_unit_test(test_asked_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

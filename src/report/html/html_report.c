@@ -64,12 +64,24 @@ static int put(const struct page *page, const char *name)
     return put_file(page->out, path);
 }
 
+/* Writes a line of the template, with NONCE and CONNECT replaced: the served page may ask its
+ * server, others nobody. */
 static void put_line(const struct page *page, const char *line)
 {
-    const char *mark = strstr(line, "NONCE");
-    for (; mark; line = mark + strlen("NONCE"), mark = strstr(line, "NONCE"))
-        fprintf(page->out, "%.*s%s", (int)(mark - line), line, page->nonce);
-    fputs(line, page->out);
+    const struct {
+        const char *mark, *text;
+    } marks[] = {{"NONCE", page->nonce}, {"CONNECT", page->options->is_served ? "self" : "none"}};
+    while (*line) {
+        size_t n = 1;
+        const char *text = NULL;
+        for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && !text; i++)
+            if (strncmp(line, marks[i].mark, strlen(marks[i].mark)) == 0) {
+                n = strlen(marks[i].mark);
+                text = marks[i].text;
+            }
+        fwrite(text ? text : line, 1, text ? strlen(text) : 1, page->out);
+        line += n;
+    }
 }
 
 static int put_page(const struct page *page, FILE *template)

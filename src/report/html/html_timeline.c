@@ -8,10 +8,14 @@
 #include "core/limits.h"
 #include "report/html/html_planes.h"
 
+static int has_times(const struct pw_row_c_step *step)
+{
+    return step->start >= 0 && step->end > step->start && step->duration_ns >= 0;
+}
+
 static int is_timed(const struct pw_row_c_step *step)
 {
-    return step->recorded == PW_RECORDED_ACTIVE && step->start >= 0 && step->end > step->start &&
-           step->duration_ns >= 0;
+    return step->recorded == PW_RECORDED_ACTIVE && has_times(step);
 }
 
 /* Adds a step, if it is not in the list. */
@@ -62,22 +66,38 @@ static void add_typical(const struct pw_cluster *c, struct pw_timeline_step *out
     free(rows);
 }
 
+/* The steps among which one is chosen, and for which row of /ranks; -1: none. */
+struct range {
+    int64_t first, last, row;
+    int (*has)(const struct pw_row_c_step *step);
+};
+
+/* Returns the step in which the own time of the rank was longest, or, without a rank, the longest
+ * step; SIZE_MAX: there is none. */
+static size_t find_worst(const struct pw_figures *f, const struct range *range)
+{
+    const struct pw_cluster *c = f->cluster;
+    size_t worst = SIZE_MAX;
+    int64_t most_ns = INT64_MIN;
+    for (size_t s = 0; s < c->nstep_rows; s++) {
+        const struct pw_row_c_step *step = &c->steps[s];
+        if (!range->has(step) || step->step < range->first || step->step > range->last)
+            continue;
+        const int64_t ns =
+            range->row < 0 ? step->duration_ns : pw_figures_borrow_cells(f, s)[range->row].own_ns;
+        worst = ns > most_ns ? s : worst;
+        most_ns = ns > most_ns ? ns : most_ns;
+    }
+    return worst;
+}
+
 /* Adds the step in which the straggler's own time was longest. */
 static void add_straggler(const struct pw_figures *f, const struct pw_row_c_straggler *from,
                           struct pw_timeline_step *out, size_t *n)
 {
-    const struct pw_cluster *c = f->cluster;
-    const int64_t r = pw_figures_row(f, from->rank);
-    size_t worst = SIZE_MAX;
-    int64_t most_ns = -1;
-    for (size_t s = 0; r >= 0 && s < c->nstep_rows; s++) {
-        const struct pw_row_c_step *step = &c->steps[s];
-        if (!is_timed(step) || step->step < from->first_step || step->step > from->last_step)
-            continue;
-        const int64_t own_ns = pw_figures_borrow_cells(f, s)[r].own_ns;
-        worst = own_ns > most_ns ? s : worst;
-        most_ns = own_ns > most_ns ? own_ns : most_ns;
-    }
+    const struct range range = {from->first_step, from->last_step, pw_figures_row(f, from->rank),
+                                is_timed};
+    const size_t worst = range.row < 0 ? SIZE_MAX : find_worst(f, &range);
     if (worst != SIZE_MAX)
         add(out, n, (struct pw_timeline_step){worst, "straggler", from->rank});
 }
@@ -93,7 +113,7 @@ size_t pw_timeline_choose(const struct pw_figures *f,
     return n;
 }
 
-void pw_timeline_ranks(const struct pw_figures *f, char *out, size_t size)
+void pw_timeline_ranks(const struct pw_figures *f, int64_t row, char *out, size_t size)
 {
     const struct pw_cluster *c = f->cluster;
     char *wanted = calloc(f->nranks + 1, 1);
@@ -101,6 +121,10 @@ void pw_timeline_ranks(const struct pw_figures *f, char *out, size_t size)
     const size_t n = pw_timeline_choose(f, steps);
     size_t chosen = 0, used = 0;
     out[0] = '\0';
+    if (wanted && row >= 0) {
+        wanted[row] = 1;
+        chosen++;
+    }
     for (size_t i = 0; wanted && i < n + c->nstragglers && chosen < PW_REPORT_WINDOW_RANKS / 2;
          i++) {
         const int64_t r = pw_figures_row(f, i < n ? steps[i].rank : c->stragglers[i - n].rank);
@@ -118,50 +142,134 @@ void pw_timeline_ranks(const struct pw_figures *f, char *out, size_t size)
     free(wanted);
 }
 
-static int write_data(FILE *out, const struct pw_report_options *options, int64_t step,
-                      struct pw_report_window *window)
+/* The timeline of a step: its JSON, which the caller frees, and its window. */
+struct timeline {
+    char *text;
+    size_t size;
+    struct pw_report_window window;
+};
+
+/* Reads the timeline of a step. Returns 0 or -errno; then there is nothing to free. */
+static int read_timeline(const struct pw_figures *f, const struct pw_report_options *options,
+                         const struct pw_timeline_step *step, int64_t row, struct timeline *out)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
+    char ranks[(PW_REPORT_WINDOW_RANKS + 1) * 12];
+    const struct pw_row_c_step *at = &f->cluster->steps[step->row];
+    pw_timeline_ranks(f, row, ranks, sizeof(ranks));
+    *out = (struct timeline){.window = {.cluster = f->cluster,
+                                        .ranks = ranks,
+                                        .from = at->start,
+                                        .until = at->end,
+                                        .most_bytes = PW_TIMELINE_BYTES,
+                                        .share = 1}};
+    FILE *memory = open_memstream(&out->text, &out->size);
     if (!memory)
         return -ENOMEM;
-    int err = options->timeline(options->timeline_context, memory, window);
+    int err = options->timeline(options->timeline_context, memory, &out->window);
     if (fclose(memory) && !err)
         err = -ENOMEM;
-    if (!err) {
-        fprintf(out, "<script type=\"text/plain\" id=\"timeline-%" PRId64 "\">", step);
-        err = pw_packed_write(out, text, size);
-        fputs("</script>\n", out);
-    }
-    free(text);
+    if (err)
+        free(out->text);
+    out->window.ranks = NULL;
     return err;
+}
+
+/* Writes the keys of a step; without a `timeline`, those that are known before it is read. */
+static void put_keys(FILE *out, const struct pw_figures *f, const struct pw_timeline_step *step,
+                     const struct timeline *timeline)
+{
+    const struct pw_row_c_step *at = &f->cluster->steps[step->row];
+    fprintf(out, "\"step\":%" PRId64 ",\"why\":\"%s\",\"rank\":%" PRId32, at->step, step->why,
+            step->rank);
+    if (timeline)
+        fprintf(out,
+                ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"share\":%.4f,\"unread\":%d",
+                pw_difference(at->start, timeline->window.base_ns),
+                pw_difference(at->end, timeline->window.base_ns), timeline->window.share,
+                timeline->window.unread);
+}
+
+/* Reads the timelines of the steps and writes their data; adds the steps to `list`. */
+static int write_steps(FILE *out, FILE *list, const struct pw_figures *f,
+                       const struct pw_report_options *options)
+{
+    struct pw_timeline_step steps[PW_TIMELINE_STEPS];
+    const size_t n = options->timeline ? pw_timeline_choose(f, steps) : 0;
+    for (size_t i = 0; i < n; i++) {
+        struct timeline timeline;
+        int err = options->is_served ? 0 : read_timeline(f, options, &steps[i], -1, &timeline);
+        if (err == -ENOMEM)
+            return err;
+        if (err)
+            continue; /* no rank files: the page says how to get a timeline */
+        fputs(ftell(list) ? ",{" : "{", list);
+        put_keys(list, f, &steps[i], options->is_served ? NULL : &timeline);
+        fputs("}", list);
+        if (options->is_served)
+            continue;
+        fprintf(out, "<script type=\"text/plain\" id=\"timeline-%" PRId64 "\">",
+                f->cluster->steps[steps[i].row].step);
+        err = pw_packed_write(out, timeline.text, timeline.size);
+        fputs("</script>\n", out);
+        free(timeline.text);
+        if (err)
+            return err;
+    }
+    return 0;
 }
 
 int pw_html_timelines_write(FILE *out, const struct pw_figures *f,
                             const struct pw_report_options *options)
 {
-    struct pw_timeline_step steps[PW_TIMELINE_STEPS];
-    char ranks[PW_REPORT_WINDOW_RANKS * 12], list[PW_TIMELINE_STEPS * 256] = "";
-    const size_t n = options->timeline ? pw_timeline_choose(f, steps) : 0;
-    size_t used = 0;
-    pw_timeline_ranks(f, ranks, sizeof(ranks));
-    for (size_t i = 0; i < n; i++) {
-        const struct pw_row_c_step *step = &f->cluster->steps[steps[i].row];
-        struct pw_report_window window = {
-            f->cluster, ranks, step->start, step->end, PW_TIMELINE_BYTES, 0, 1};
-        const int err = write_data(out, options, step->step, &window);
-        if (err == -ENOMEM || ferror(out))
-            return err == -ENOMEM ? err : -EIO;
-        if (err)
-            continue; /* no rank files: the page says how to get a timeline */
-        used += (size_t)snprintf(list + used, sizeof(list) - used,
-                                 "%s{\"step\":%" PRId64 ",\"why\":\"%s\",\"rank\":%" PRId32
-                                 ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"share\":%.4f}",
-                                 used ? "," : "", step->step, steps[i].why, steps[i].rank,
-                                 pw_difference(step->start, window.base_ns),
-                                 pw_difference(step->end, window.base_ns), window.share);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *list = open_memstream(&text, &size);
+    if (!list)
+        return -ENOMEM;
+    int err = write_steps(out, list, f, options);
+    if (fclose(list) && !err)
+        err = -ENOMEM;
+    if (!err)
+        fprintf(out, "<script type=\"application/json\" id=\"timelines\"%s>[%s]</script>\n",
+                options->is_served ? " data-served" : "", text);
+    free(text);
+    return err ? err : ferror(out) ? -EIO : 0;
+}
+
+/* Sets `out` to the step that is asked for. Returns 0 or -ESRCH. */
+static int find_step(const struct pw_figures *f, const struct pw_report_question *question,
+                     int64_t row, struct pw_timeline_step *out)
+{
+    const struct range range = {question->first_step, question->last_step, row, has_times};
+    const size_t worst = find_worst(f, &range);
+    if (worst == SIZE_MAX)
+        return -ESRCH;
+    const int32_t rank = row < 0 ? f->cluster->steps[worst].slowest_rank : (int32_t)question->rank;
+    *out = (struct pw_timeline_step){worst, "asked", rank};
+    return 0;
+}
+
+int pw_report_html_step(FILE *out, const struct pw_cluster *cluster,
+                        const struct pw_report_options *options,
+                        const struct pw_report_question *question)
+{
+    struct pw_figures *f;
+    struct pw_timeline_step step;
+    struct timeline timeline;
+    int err = pw_figures_create(cluster, &f);
+    if (err)
+        return err;
+    const int64_t row = question->rank < 0 ? -1 : pw_figures_row(f, question->rank);
+    err = row < 0 && question->rank >= 0 ? -ESRCH : find_step(f, question, row, &step);
+    err = err ? err : read_timeline(f, options, &step, row, &timeline);
+    if (!err) {
+        fputs("{", out);
+        put_keys(out, f, &step, &timeline);
+        fputs(",\"packed\":\"", out);
+        err = pw_packed_write(out, timeline.text, timeline.size);
+        fputs("\"}\n", out);
+        free(timeline.text);
     }
-    fprintf(out, "<script type=\"application/json\" id=\"timelines\">[%s]</script>\n", list);
-    return ferror(out) ? -EIO : 0;
+    pw_figures_destroy(f);
+    return err ? err : ferror(out) ? -EIO : 0;
 }

@@ -17,7 +17,7 @@ enum { PW_TIMELINE_STEPS = 5, PW_TIMELINE_BYTES = 4 << 20 };
 
 struct pw_timeline_step {
     size_t row;      /* of /steps */
-    const char *why; /* "longest", "typical" or "straggler" */
+    const char *why; /* "longest", "typical", "straggler", or "asked" by the served page */
     int32_t rank;    /* of the straggler; else the slowest rank of the step, -1: not known */
 };
 
@@ -25,14 +25,20 @@ struct pw_timeline_step {
 size_t pw_timeline_choose(const struct pw_figures *figures,
                           struct pw_timeline_step out[PW_TIMELINE_STEPS]);
 
-/* Writes the list of ranks to show, "0,5,7": the slowest and the stragglers, then others at equal
- * distances, in order. */
-void pw_timeline_ranks(const struct pw_figures *figures, char *out, size_t size);
+/* Writes the list of ranks to show, "0,5,7": the one of this row of /ranks (-1: none), the slowest
+ * and the stragglers, then others at equal distances, in order. */
+void pw_timeline_ranks(const struct pw_figures *figures, int64_t row, char *out, size_t size);
 
 /* Writes <script type="application/json" id="timelines">, a list of {step, why, rank, start_ns,
- * end_ns, share}, and for each the packed Trace Event JSON (html_planes.h) as id="timeline-STEP".
- * Times are those of that JSON. Without options->timeline the list is empty. Returns 0, -ENOMEM or
- * -EIO. */
+ * end_ns, share, unread}, and for each the packed Trace Event JSON (html_planes.h) as
+ * id="timeline-STEP". Times are those of that JSON; `unread` is a number of rank files. Without
+ * options->timeline the list is empty.
+ *
+ * With options->is_served the element has the attribute data-served, and the list only step, why
+ * and rank: the page asks the server for the object with all keys and "packed", which has what
+ * id="timeline-STEP" would have (pw_report_html_step()).
+ *
+ * Returns 0, -ENOMEM or -EIO. */
 int pw_html_timelines_write(FILE *out, const struct pw_figures *figures,
                             const struct pw_report_options *options);
 

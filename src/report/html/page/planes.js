@@ -1,9 +1,13 @@
-/* Unpacks the data that html_planes.c packed, when a page first shows them. */
-async function unpack(id) {
-    const text = atob(document.getElementById(id).textContent);
-    const packed = Uint8Array.from(text, (character) => character.charCodeAt(0));
+/* Unpacks data that html_planes.c packed. */
+async function unpackText(text) {
+    const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/* Unpacks the data of an element, when a page first shows them. */
+function unpack(id) {
+    return unpackText(document.getElementById(id).textContent);
 }
 
 /* Unpacks a key of the report that only one page shows, and adds it to `report`. */

@@ -101,8 +101,7 @@ async function heatmap(parent) {
         describe: (row, column) => `rank ${names[row]}, ${columnName(column)}\n${words}: ` +
             formatSignedNs(Number.isNaN(at(row, column)) ? null : at(row, column)),
         onPick: (row, column) => {
-            location.hash = hasTimeline(columnSteps[column])
-                ? `timeline/${columnSteps[column]}/rank/${names[row]}` : `stragglers/rank/${names[row]}`;
+            location.hash = timelineAddress(column, names[row]) ?? `stragglers/rank/${names[row]}`;
         },
     });
     canvas.dataset.top = top;
@@ -220,7 +219,8 @@ async function renderStragglers(box, [what, number]) {
             heatView = view;
             render();
         }), element("span", { class: "soft small" },
-            "A click shows that rank's steps, or its timeline where the report has the step's. Framed: the steps in which a straggler was slow.")));
+            (isServed ? "A click shows the timeline." : "A click shows that rank's steps, or its timeline " +
+                "where the report has the step's.") + " Framed: the steps in which a straggler was slow.")));
     await heatmap(map);
     if (chosen !== null)
         await rankSteps(box, chosen);

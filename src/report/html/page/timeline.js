@@ -1,33 +1,70 @@
 /* The page of the timeline: ranks by time, of the steps whose events the report has
- * (html_timeline.c). */
+ * (html_timeline.c), or of any step when a server has sent the page (`profwrap report --serve`). */
 const timelines = JSON.parse(document.getElementById("timelines").textContent);
-const traces = new Map();
+const isServed = "served" in document.getElementById("timelines").dataset;
+const answers = new Map(), ANSWERS_KEPT = 16;
 
-/* Returns the Trace Event JSON of a step, as text. */
-async function traceText(step) {
-    if (!traces.has(step))
-        traces.set(step, new TextDecoder().decode(await unpack(`timeline-${step}`)));
-    return traces.get(step);
+/* Asks the server, which has the same address as the page. */
+async function askServer(question) {
+    const answer = await fetch(question).catch(() => {
+        throw new Error("the server does not answer: 'profwrap report --serve' has ended");
+    });
+    if (!answer.ok)
+        throw new Error((await answer.text()).trim());
+    return answer;
 }
 
-const timelineWhy = { longest: "the longest", typical: "a typical one" };
+/* Returns the object that the server sends for a step; keeps the last ones. */
+function askStep(question) {
+    if (!answers.has(question)) {
+        const answer = askServer(question).then((found) => found.json());
+        answer.catch(() => answers.delete(question));
+        answers.set(question, answer);
+        if (answers.size > ANSWERS_KEPT)
+            answers.delete(answers.keys().next().value);
+    }
+    return answers.get(question);
+}
+
+/* Returns a timeline with its packed events: of one step, or of the step among several in which the
+ * rank (null: all) took longest. Null: the report does not have it. */
+async function readTimeline(first, last, rank) {
+    const known = timelines.find(({ step }) => step === first && step === last);
+    if (isServed)
+        return { ...await askStep(`step/${first}/${last}/${rank ?? known?.rank ?? -1}`),
+            ...(known ? { why: known.why, rank: known.rank } : {}) };
+    return known ? { ...known, packed: document.getElementById(`timeline-${first}`).textContent } : null;
+}
+
+/* Returns the Trace Event JSON of a timeline, as text. */
+async function traceText(one) {
+    return new TextDecoder().decode(await unpackText(one.packed));
+}
+
+const timelineWhy = { longest: ": the longest", typical: ": a typical one", asked: "" };
 
 function timelineName({ step, why, rank }) {
-    return `Step ${step}: ${timelineWhy[why] || `the worst of rank ${rank}`}`;
+    return `Step ${step}${timelineWhy[why] ?? `: the worst of rank ${rank}`}`;
 }
 
-/* Whether the report has the events of this step, and charts show single steps. */
-function hasTimeline(step) {
-    return report.columns.block === 1 && timelines.some((one) => one.step === step);
+/* Returns the address of the timeline of a column of a chart for a rank; null: the report does not
+ * have its events. */
+function timelineAddress(column, rank) {
+    const first = columnSteps[column], last = report.columns.last[column];
+    if (!isServed && (first !== last || !timelines.some((one) => one.step === first)))
+        return null;
+    return `timeline/${first}${first === last ? "" : `-${last}`}/rank/${rank}`;
 }
 
 /* How to get a timeline that the report does not have. */
 function timelineHelp(parent, step) {
+    const steps = step === null ? "" : ` --steps ${step}`;
     parent.append(element("p", {}, step === null ? "The report has no events of single steps: they " +
         "are in the rank files, which were not beside cluster.h5, or were too large to read. "
-        : `The report does not have the events of step ${step}. `, "For Perfetto, write them with ",
-    element("code", {}, `profwrap report --format chrome${step === null ? "" : ` --steps ${step}`} ` +
-        "-o timeline.json DIR"), "."));
+        : `The report does not have the events of step ${step}. `,
+    element("code", {}, "profwrap report --serve DIR"), " shows them on this page; ",
+    element("code", {}, `profwrap report --format chrome${steps} -o timeline.json DIR`),
+    " writes them for Perfetto."));
 }
 
 /* The text beside the pointer: the same numbers as in the table. */
@@ -95,14 +132,24 @@ function timelineTools(parent, painter, redraw, one) {
         moveTimeline(painter, ...how);
         redraw();
     } }, words);
+    const problem = element("span", { class: "soft small", role: "status" });
     const save = element("button", { type: "button", onclick: async () => {
-        const blob = new Blob([await traceText(one.step)], { type: "application/json" });
-        const link = element("a", { href: URL.createObjectURL(blob), download: `step-${one.step}.json` });
-        link.click();
-        setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+        problem.textContent = "";
+        await saveTimeline(one, painter).catch((error) => { problem.textContent = error.message; });
     } }, "Save for Perfetto");
     parent.append(element("div", { class: "tools" }, zoom("Zoom in", 0.5, 0, 0),
-        zoom("Zoom out", 2, 0, 0), zoom("Whole step", 1e9, 0, -1e9), save));
+        zoom("Zoom out", 2, 0, 0), zoom("Whole step", 1e9, 0, -1e9), save, problem));
+}
+
+/* Saves the step as JSON; of a server, what all ranks did in the times that are in view. */
+async function saveTimeline(one, painter) {
+    const view = [Math.floor(painter.from), Math.ceil(painter.until)];
+    const blob = isServed ? await (await askServer(`perfetto/${one.step}/${view.join("/")}`)).blob()
+        : new Blob([await traceText(one)], { type: "application/json" });
+    const link = element("a", { href: URL.createObjectURL(blob),
+        download: `step-${one.step}.${isServed ? "pftrace" : "json"}` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 function drawTimeline(parent, data, one, rank) {
@@ -144,21 +191,71 @@ function drawTimeline(parent, data, one, rank) {
         colour: String(boxColour(key)) })));
 }
 
-async function renderTimeline(box, [number, , rank]) {
-    box.append(element("h2", {}, "Timeline"));
-    const asked = /^\d+$/.test(number || "") ? Number(number) : null;
-    const one = asked === null ? timelines[0] : timelines.find(({ step }) => step === asked);
-    if (!timelines.length || !one)
-        timelineHelp(box, asked);
+/* A field and buttons to choose the step, when a server can send any. */
+function timelineChooser(parent, asked, rank) {
+    const column = columnOfStep(asked), n = columnSteps.length;
+    const go = (i) => { location.hash = timelineAddress(i, rank); };
+    const field = element("input", { type: "number", id: "timeline-step", min: columnSteps[0],
+        max: report.columns.last[n - 1], value: asked,
+        onchange: () => { location.hash = `timeline/${Number(field.value)}/rank/${rank}`; } });
+    parent.append(element("div", { class: "tools" }, element("label", {}, "Step ", field),
+        element("button", { type: "button", disabled: column <= 0, onclick: () => go(column - 1) },
+            "Earlier"),
+        element("button", { type: "button", disabled: column < 0 || column >= n - 1,
+            onclick: () => go(column + 1) }, "Later")));
+}
+
+/* The steps whose events the report has, or that a server was asked for. */
+function timelineList(parent, one) {
     if (timelines.length)
-        box.append(element("ul", {}, ...timelines.map((row) => element("li", {},
+        parent.append(element("ul", {}, ...timelines.map((row) => element("li", {},
             element("a", { href: `#timeline/${row.step}`,
-                "aria-current": row === one ? "true" : null }, timelineName(row))))));
+                "aria-current": row.step === one?.step ? "true" : null }, timelineName(row))))));
+}
+
+function timelineNotes(parent, one) {
+    const missing = one.unread ? ` ${plural(one.unread, "rank file")} cannot be read.` : "";
+    note(parent, "Arrows lead from the rank that entered a collective last to the others, from a send " +
+        "to its receive, and from a launch to its kernel. They are hidden where more than 600 are in " +
+        "view." + (one.share < 1 ? ` The report has the first ${formatShare(one.share)} of this step's ` +
+        "events." : "") + missing);
+}
+
+/* Returns [first step, last step, rank] of "17/rank/3" or "16-19/rank/3"; null: not given. */
+function timelineAsked([steps, , rank]) {
+    const found = /^(\d+)(?:-(\d+))?$/.exec(steps || "");
+    const first = found ? Number(found[1]) : timelines[0]?.step ?? null;
+    return [first, found && found[2] ? Number(found[2]) : first,
+        /^\d+$/.test(rank || "") ? Number(rank) : null];
+}
+
+async function renderTimeline(box, address) {
+    box.append(element("h2", {}, "Timeline"));
+    const [first, last, rank] = timelineAsked(address);
+    if (isServed && first === null) {
+        note(box, "The times of no step are known.");
+        return;
+    }
+    const wait = element("p", { class: "soft", role: "status" }, "Reading the rank files\u2026");
+    if (isServed)
+        box.append(wait);
+    let problem = "";
+    const one = await readTimeline(first, last, rank).catch(({ message }) => {
+        problem = message;
+    });
+    wait.remove();
+    if (isServed)
+        timelineChooser(box, one?.step ?? first, rank ?? one?.rank ?? -1);
+    if (problem)
+        box.append(element("p", { role: "alert" }, problem));
+    else if (!one)
+        timelineHelp(box, first);
+    timelineList(box, one);
     if (!one)
         return;
-    const data = parseTrace(JSON.parse(await traceText(one.step)), one.start_ns);
+    const data = parseTrace(JSON.parse(await traceText(one)), one.start_ns);
     const chart = panel(box, timelineName(one));
-    drawTimeline(chart, data, one, Number(rank ?? one.rank));
+    drawTimeline(chart, data, one, rank ?? one.rank);
     tableBehind(chart, "The boxes as a table", {
         caption: "Times are from the start of the step on", rows: data.boxes, sort: "time",
         search: "Find a name or rank",
@@ -170,7 +267,5 @@ async function renderTimeline(box, [number, , rank]) {
             { title: "time", kind: "ns", value: (row) => row.end - row.start },
         ],
     });
-    note(box, "Arrows lead from the rank that entered a collective last to the others, from a send to " +
-        "its receive, and from a launch to its kernel. They are hidden where more than 600 are in view." +
-        (one.share < 1 ? ` The report has the first ${formatShare(one.share)} of this step's events.` : ""));
+    timelineNotes(box, one);
 }
