@@ -1082,6 +1082,24 @@ def network_cards_are_those_of_the_hosts():
 
 
 @case
+def a_host_that_is_slow_in_steps_is_named_as_a_host():
+    """Without one of its ranks alone the job would save little: the other three would be the last."""
+    run = os.path.join(where, "run")
+    sim(run, "-p", "data", "-r", "16", "-s", "120", "--ranks-per-host", "4", "--seed", "71", "-f",
+        "slow_host:host=2,percent=40,phase=forward,steps=30-89")
+    merge(run)
+    found = report(run)
+    headline, (host,) = found["job"]["headline"], found["hosts"]
+    assert headline.startswith("Host node0002 with 4 of its 4 ranks held back 60 of 120 steps"), headline
+    assert "in forward" in headline and "more" not in headline, headline
+    with open(os.path.join(run, "truth.json")) as file:
+        lost = json.load(file)["faults"][0]["gain_ns"]
+    assert abs(host["gain_ns"] / lost - 1) < 0.1, (host, lost)
+    assert found["job"]["losses"][0]["gain_ns"] == host["gain_ns"], found["job"]["losses"]
+    assert found["advice"][0]["rule"] == "slow_host", found["advice"]
+
+
+@case
 def what_a_host_lost_inside_calls_has_no_gain():
     """The replay sees this loss as a transfer, which takes as long without the host."""
     run = os.path.join(where, "run")

@@ -164,12 +164,24 @@ static int64_t at_most_network(const struct pw_advice_input *in, int64_t saves)
     return all >= 0 && all < saves ? all : saves;
 }
 
+/* Whether the host's other ranks lost about as much as the straggler, in the same steps if the host
+ * was slow in steps. */
+static int is_loss_of_host(const struct pw_row_c_host *host, const struct pw_row_c_straggler *row)
+{
+    if (strncmp(host->hostname, row->hostname, sizeof(row->hostname)) != 0)
+        return 0;
+    if (host->lost_ns >= 0)
+        return 2 * (double)host->lost_ns >= (double)row->lost_ns;
+    return row->kind != PW_STRAGGLER_STRETCH && row->first_step <= host->last_step &&
+           row->last_step >= host->first_step &&
+           2 * (double)host->excess_ns >= (double)row->excess_ns;
+}
+
 const struct pw_row_c_host *pw_host_of_straggler(const struct pw_cluster *c,
                                                  const struct pw_row_c_straggler *row)
 {
     for (size_t i = 0; i < c->nhosts_slow; i++)
-        if (strncmp(c->hosts_slow[i].hostname, row->hostname, sizeof(row->hostname)) == 0 &&
-            2 * (double)c->hosts_slow[i].lost_ns >= (double)row->lost_ns)
+        if (is_loss_of_host(&c->hosts_slow[i], row))
             return &c->hosts_slow[i];
     return NULL;
 }

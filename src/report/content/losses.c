@@ -138,7 +138,7 @@ static void add_straggler(const struct pw_figures *f, size_t row, int is_headlin
     struct pw_loss one = {.kind = host ? "host" : "rank",
                           .rank = host ? -1 : from->rank,
                           .gain_ns = gain_of(from, host),
-                          .lost_ns = host ? host->lost_ns : from->lost_ns,
+                          .lost_ns = host && host->lost_ns >= 0 ? host->lost_ns : from->lost_ns,
                           .share_of = "steps",
                           .is_headline = is_headline};
     const double all = steps_ns(f) > 0 ? steps_ns(f) : (double)f->run_ns;
