@@ -7,10 +7,10 @@ import sys
 import harness as h
 
 
-def run(*options):
+def run(*options, env=None):
     """Runs the program on 2 ranks. Returns the file of rank 0, its stacks, and (operation, row of
     /stacks) of each call."""
-    h.run(h.mpirun(2, *h.profwrap("--no-merge", "-o", "out", *options), h.program("stacks")))
+    h.run(h.mpirun(2, *h.profwrap("--no-merge", "-o", "out", *options), h.program("stacks")), env=env)
     file = h.open_complete("out")
     stacks = [text.decode() for text in file["stacks"][:]] if "stacks" in file else []
     h.check(not stacks or stacks[0] == "", "row 0 of /stacks is", stacks[:1])
@@ -22,8 +22,8 @@ def functions(text):
 
 
 @h.case
-def functions_and_lines():
-    _, stacks, calls = run("--call-stacks", "16")
+def functions_and_lines(env=None):
+    _, stacks, calls = run("--call-stacks", "16", env=env)
     found = {}
     for op, row in calls:
         h.check(row > 0, op, "has no stack")
@@ -38,6 +38,11 @@ def functions_and_lines():
         for text in found.get(op, ()):  # recorded when started: by begin_late
             h.equal(functions(text)[-2:], ["main", "begin_late"], f"stack of the started {op}")
     h.check("Send_init" in found, "no started operation among", sorted(found))
+
+
+@h.case
+def where_the_c_library_finds_no_objects():
+    functions_and_lines({"PROFWRAP_TEST_OLD_GLIBC": "1"})  # before 2.35
 
 
 @h.case

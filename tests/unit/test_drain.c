@@ -228,6 +228,7 @@ static void test_gaps_by_kind(void **state)
     atomic_store(&b->rings[0].shared->wait_end, 2300);
     atomic_store(&b->rings[0].shared->nested, 11);
     atomic_store(&b->segment->no_ring, 13);
+    atomic_store(&b->segment->cut_stacks, 17);
     bench_close(b);
     struct pw_row_gap *gaps = bench_rows(b, PW_TABLE_gap, &n);
     assert_int_equal(n, 6);
@@ -242,6 +243,7 @@ static void test_gaps_by_kind(void **state)
     free(gaps);
     assert_true(overhead(b, "ring_wait") == 1000);
     assert_true(overhead(b, "nested_calls") == 11);
+    assert_true(overhead(b, "cut_stacks") == 17);
 }
 
 static void test_malformed_records_are_survived(void **state)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectors/mpi/mpi_later.h"
+#include "rank/probe/findobject.h"
 #include "rank/probe/scope.h"
 #include "rank/probe/stack.h"
 
@@ -234,7 +235,7 @@ static void note_fortran(const struct dl_find_object *object)
 {
     note_comm_size(object->dlfo_link_map);
     note_range(&pw_mpi_fortran, object);
-    dl_iterate_phdr(skip_fortran_layer, NULL);
+    pw_list_objects(skip_fortran_layer, NULL);
 }
 
 /* Where it is a library of its own. */
@@ -242,7 +243,7 @@ static void find_fortran(void)
 {
     struct dl_find_object object;
     void *found = pw_mpi_symbol(PW_MPI_FORTRAN_FUNCTION);
-    if (found && !_dl_find_object(found, &object) &&
+    if (found && pw_find_object(found, &object) &&
         !pw_scope_defines(object.dlfo_link_map, "PMPI_Init"))
         note_fortran(&object);
 }
@@ -262,7 +263,7 @@ static bool is_component(const struct link_map *map)
 static bool look_at_caller(const void *caller)
 {
     struct dl_find_object object;
-    if (_dl_find_object((void *)(uintptr_t)caller, &object))
+    if (!pw_find_object(caller, &object))
         return true;
     const struct link_map *map = object.dlfo_link_map;
     if (map == atomic_load_explicit(&programs.map, memory_order_relaxed) &&

@@ -433,12 +433,14 @@ static void take_unrecorded(struct pw_drain *drain)
         .end = atomic_load(&segment->no_ring_end),
         .unrecorded.no_ring = atomic_load(&segment->no_ring),
         .unrecorded.gpu_processes = atomic_load(&segment->gpu_processes),
+        .unrecorded.cut_stacks = atomic_load(&segment->cut_stacks),
     };
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared)
             record.unrecorded.nested += atomic_load(&drain->rings[i].shared->nested);
     count_missing(drain, &record);
-    if (record.unrecorded.no_ring || record.unrecorded.nested || record.unrecorded.gpu_processes)
+    if (record.unrecorded.no_ring || record.unrecorded.nested || record.unrecorded.gpu_processes ||
+        record.unrecorded.cut_stacks)
         add_ringless(drain, 0, &record);
 }
 

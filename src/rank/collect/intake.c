@@ -31,6 +31,7 @@ struct pw_intake {
     int64_t waited_ns;      /* time that the program waited for room in its rings */
     uint64_t nested;        /* calls inside other calls, which are not recorded */
     uint64_t gpu_processes; /* processes that used GPUs and were not recorded */
+    uint64_t cut_stacks;    /* call stacks that lack outer frames */
     int64_t step;           /* the step that the program is in, -1 none */
     struct pw_pace pace;
 };
@@ -127,6 +128,7 @@ static void append_unrecorded(struct pw_intake *intake, const struct pw_record *
     append_loss(intake, gap, PW_LOST_OTHER, record->unrecorded.no_ring);
     intake->nested += record->unrecorded.nested;
     intake->gpu_processes += record->unrecorded.gpu_processes;
+    intake->cut_stacks += record->unrecorded.cut_stacks;
 }
 
 static void append_string(struct pw_intake *intake, const struct pw_record *record)
@@ -348,6 +350,8 @@ void pw_intake_finish(struct pw_intake *intake, int64_t end_ns)
     if (intake->gpu_processes)
         pw_rankfile_overhead(intake->file, "gpu_processes", (double)intake->gpu_processes,
                              "processes");
+    if (intake->cut_stacks)
+        pw_rankfile_overhead(intake->file, "cut_stacks", (double)intake->cut_stacks, "stacks");
     pw_debug(PW_LOG_INTAKE, 1, "%lld records", (long long)intake->records);
 }
 

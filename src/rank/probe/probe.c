@@ -301,6 +301,11 @@ void pw_probe_wake(void)
     pw_segment_wake(probe.segment);
 }
 
+void pw_probe_count_cut_stack(void)
+{
+    atomic_fetch_add(&probe.segment->cut_stacks, 1);
+}
+
 const struct pw_segment_shared *pw_probe_borrow_segment(void)
 {
     return probe.segment;

@@ -157,6 +157,10 @@ void pw_probe_say_gpu_untimed(void);
  * but another process of the rank records. */
 void pw_probe_count_gpu_process(uint32_t activity);
 
+/* Counts a call stack that lacks outer frames. Only where pw_probe_borrow_segment() may be called.
+ */
+void pw_probe_count_cut_stack(void);
+
 /* Creates the segment's pool, owned by this process (pw_pool_create()). */
 int pw_probe_create_pool(struct pw_pool **out);
 

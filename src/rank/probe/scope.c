@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "rank/probe/elfobject.h"
+#include "rank/probe/findobject.h"
 
 /* A cache of earlier answers. In-app code.
  *
@@ -60,7 +61,7 @@ static uint64_t sum_text(const char *text)
 static uint64_t identify(const void *address)
 {
     struct dl_find_object object;
-    if (_dl_find_object((void *)(uintptr_t)address, &object))
+    if (!pw_find_object(address, &object))
         return 0;
     const struct link_map *map = object.dlfo_link_map;
     const uint64_t place =
@@ -157,7 +158,7 @@ static void pw_scope_keep(const struct pw_scope_query *query, const struct pw_sc
 const struct link_map *pw_scope_object(const void *address)
 {
     struct dl_find_object object;
-    return _dl_find_object((void *)(uintptr_t)address, &object) == 0 ? object.dlfo_link_map : NULL;
+    return pw_find_object(address, &object) ? object.dlfo_link_map : NULL;
 }
 
 static const struct link_map *probe_object(void)
@@ -282,7 +283,7 @@ static bool make_graph(struct search *s)
     g->queue = (uint32_t *)(void *)(g->objects + g->most);
     g->edges = g->queue + g->most;
     g->names = g->edges + g->most_edges;
-    dl_iterate_phdr(list_object, s);
+    pw_list_objects(list_object, s);
     link_objects(g);
     return true;
 }
@@ -341,7 +342,7 @@ static int search_list(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
     (void)info, (void)size;
-    dl_iterate_phdr(count_object, s);
+    pw_list_objects(count_object, s);
     if (s->definitions && s->start && make_graph(s)) {
         search_scopes(s);
         munmap(s->graph.memory, s->graph.bytes);
@@ -355,7 +356,7 @@ static void search(struct search *s, const struct link_map *start)
     s->hash = pw_elf_hash(s->symbol);
     s->start = start ? start->l_ld : NULL;
     s->ours = ours ? ours->l_ld : NULL;
-    dl_iterate_phdr(search_list, s);
+    pw_list_objects(search_list, s);
 }
 
 /* ---- answers ---- */
@@ -440,7 +441,7 @@ static int look_for_definition(struct dl_phdr_info *info, size_t size, void *con
 void *pw_scope_definition(const char *symbol, const char *except)
 {
     struct definition d = {symbol, except, pw_elf_hash(symbol), NULL};
-    dl_iterate_phdr(look_for_definition, &d);
+    pw_list_objects(look_for_definition, &d);
     return d.found;
 }
 
@@ -477,7 +478,7 @@ static int copy_nth(struct dl_phdr_info *info, size_t size, void *arg)
 bool pw_scope_path(pw_scope_test *is_wanted, const void *what, size_t n, char path[PATH_MAX])
 {
     struct nth nth = {.is_wanted = is_wanted, .what = what, .left = n, .path = path};
-    dl_iterate_phdr(copy_nth, &nth);
+    pw_list_objects(copy_nth, &nth);
     return nth.is_found;
 }
 
@@ -491,7 +492,7 @@ static int copy_loads(struct dl_phdr_info *info, size_t size, void *loads)
 unsigned long long pw_scope_loads(void)
 {
     unsigned long long loads = 0;
-    dl_iterate_phdr(copy_loads, &loads);
+    pw_list_objects(copy_loads, &loads);
     return loads;
 }
 

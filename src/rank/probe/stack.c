@@ -1,12 +1,11 @@
 /* Takes and interns call stacks; see stack.h. */
 #include "rank/probe/stack.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <unistd.h>
 #include <unwind.h>
 
+#include "rank/probe/findobject.h"
 #include "rank/probe/intern.h"
 
 /* Beginning of the probe's image, defined by the linker. */
@@ -83,7 +82,7 @@ static bool deliver_stack(struct pw_thread *thread, const struct pw_intern_entry
     uint32_t n = entry->length / (uint32_t)sizeof(*frames);
     for (uint32_t i = 0; i < n; i++) {
         struct dl_find_object object;
-        bool known = _dl_find_object((void *)frames[i], &object) == 0;
+        bool known = pw_find_object((const void *)frames[i], &object);
         at[i].module = known ? module_name(thread, object.dlfo_link_map) : 0;
         at[i].offset = frames[i] - (known ? object.dlfo_link_map->l_addr : 0);
     }
@@ -116,7 +115,10 @@ uint32_t pw_stack_take(struct pw_thread *thread, int depth)
     struct walk walk = {.depth = depth < PW_MAX_STACK ? depth : PW_MAX_STACK};
     if (depth <= 0)
         return 0;
+    const unsigned failures = pw_find_object_failures();
     _Unwind_Backtrace(visit, &walk);
+    if (pw_find_object_failures() != failures)
+        pw_probe_count_cut_stack();
     return walk.n ? pw_intern(&stacks, thread, walk.frames, sizeof(*walk.frames) * (size_t)walk.n)
                   : 0;
 }

@@ -2,9 +2,11 @@
  * collector once; later records contain only the id. Called by the in-app halves of collectors.
  * In-app code.
  *
- * The unwinder is libgcc's, linked into the probe. It finds its tables by _dl_find_object(), which
- * takes no lock. libunwind uses dl_iterate_phdr(), which takes a lock of the loader that a thread
- * in dlopen() may hold. */
+ * The unwinder is libgcc's, linked into the probe. It finds its tables by _dl_find_object()
+ * (findobject.h), which takes no lock that the thread itself may be taking. libunwind uses
+ * dl_iterate_phdr(), which takes a lock of the loader that a thread in dlopen() may hold. Where no
+ * object can be looked up at the moment (before glibc 2.35, in a signal handler that interrupts the
+ * loader), the stack ends, and is counted in the segment's `cut_stacks`. */
 #ifndef PW_RANK_PROBE_STACK_H
 #define PW_RANK_PROBE_STACK_H
 

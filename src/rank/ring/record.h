@@ -378,6 +378,7 @@ struct pw_record {
             uint64_t nested;        /* made inside another call */
             uint64_t no_ring;       /* of threads that had no ring, between the record's times */
             uint64_t gpu_processes; /* that used GPUs while another one recorded */
+            uint64_t cut_stacks;    /* call stacks that lack outer frames */
         } unrecorded;
         struct {
             uint32_t thread; /* index, in order of first record */
