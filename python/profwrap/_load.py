@@ -7,6 +7,7 @@ on the cluster clock in the tables of the whole run, on the rank's local clock i
 unless `clock="cluster"` is given. -1 in a _ns, bytes or rank field means "not known".
 """
 
+import contextlib
 import json
 import os
 import re
@@ -34,7 +35,21 @@ class Rank:
 
     def table(self, path, clock="local"):
         """Any table by its path in the file, such as "/samples/process"."""
-        return _tables.make_table(self._columns(path, clock), self._run._library)
+        columns = self._columns(path, clock)
+        return _tables.make_table(columns, self._run._library, *self._described(path))
+
+    def describe(self, path):
+        """The columns of a table, with the unit of each that has one, and what it means."""
+        return _tables.describe(self._columns(path, "local"), self._run._library, *self._described(path))
+
+    def _described(self, path):
+        """The units and the meanings of the columns of a table that the file has."""
+        path = "/" + path.strip("/")
+        known = self._run._rank_units
+        if path not in known:
+            with _tables.open_file(self.path, "rank") as file:
+                known[path] = _tables.read_units(file, path)
+        return known[path], self._run._rank_meanings().get(path, {})
 
     def _columns(self, path, clock):
         path = "/" + path.strip("/")
@@ -149,6 +164,7 @@ class Run:
             raise FileNotFoundError(f"{path} holds no results of profwrap")
         self._reference_domain = None
         self._clock_maps = None
+        self._rank_units, self._meanings = {}, None  # of rank files: the same in all
 
     def __repr__(self):
         return f"<profwrap.Run {self.path}: {len(self._files)} rank files>"
@@ -199,6 +215,14 @@ class Run:
                 with self._open_cluster() as file:
                     self._clock_maps = _tables.read_clock_maps(file)
         return self._clock_maps.get(number)
+
+    def _rank_meanings(self):
+        """{table: {column: meaning}} of rank files; empty without a cluster.h5 that has them."""
+        if self._meanings is None:
+            self._meanings = {}
+            with contextlib.suppress(OSError), self._open_cluster() as file:
+                self._meanings = _tables.read_rank_meanings(file)
+        return self._meanings
 
     @property
     def rank_numbers(self):
@@ -257,7 +281,16 @@ class Run:
 
         `pandas=False` gives a numpy array where load() was asked for data frames.
         """
-        return _tables.make_table(self._columns(path), None if pandas is False else self._library)
+        library = None if pandas is False else self._library
+        return _tables.make_table(self._columns(path), library, *self._described(path))
+
+    def describe(self, path):
+        """The columns of a table of cluster.h5, with the unit of each that has one, and what it means."""
+        return _tables.describe(self._columns(path), self._library, *self._described(path))
+
+    def _described(self, path):
+        with self._open_cluster() as file:
+            return _tables.read_units(file, path), _tables.read_meanings(file, path)
 
     def _columns(self, path):
         path = "/" + path.strip("/")

@@ -228,19 +228,36 @@ def is_text(column):
     return column.dtype.kind in "OU"
 
 
-def descriptions(file, path):
-    """{column: {"unit": ..., "meaning": ...}} of a table; empty in a file that does not have them."""
-    dataset = _files.find(file, path)
-    text = _attribute(dataset, "columns") if dataset is not None else None
+def _attribute_object(file, path, name):
+    """The JSON object in an attribute; empty where there is none."""
+    node = _files.find(file, path)
+    text = None if node is None else _attribute(node, name)
     try:
         found = json.loads(text) if isinstance(text, str) else {}
     except (ValueError, RecursionError):
         found = {}
-    return {
-        str(name): {key: str(column[key]) for key in ("unit", "meaning") if column.get(key)}
-        for name, column in (found.items() if isinstance(found, dict) else ())
-        if isinstance(column, dict)
-    }
+    return found if isinstance(found, dict) else {}
+
+
+def _texts_of(found):
+    """What is text in a JSON object."""
+    return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def read_units(file, path):
+    """{column: unit} of a table's columns that have one."""
+    return _texts_of(_attribute_object(file, path, "units"))
+
+
+def read_meanings(file, path):
+    """{column: meaning} of a table of cluster.h5."""
+    return _texts_of(_attribute_object(file, path, "meanings"))
+
+
+def read_rank_meanings(file):
+    """{table: {column: meaning}} of the tables of rank files, which cluster.h5 has."""
+    found = _attribute_object(file, "/rank", "meanings")
+    return {path: _texts_of(one) for path, one in found.items() if isinstance(one, dict)}
 
 
 def arrow_array(pyarrow, column):
@@ -250,15 +267,30 @@ def arrow_array(pyarrow, column):
     return pyarrow.array(column.tolist(), pyarrow.string()).dictionary_encode()
 
 
-def make_table(columns, library):
+def arrow_table(pyarrow, columns, units, meanings, metadata=None):
+    """A table of Arrow, whose fields have their unit and meaning as metadata."""
+    arrays, fields = [arrow_array(pyarrow, column) for column in columns.values()], []
+    for name, array in zip(columns, arrays):
+        about = {"unit": units.get(name), "meaning": meanings.get(name)}
+        about = {key: text for key, text in about.items() if text}
+        fields.append(pyarrow.field(name, array.type, metadata=about or None))
+    return pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields, metadata=metadata))
+
+
+def make_table(columns, library, units=None, meanings=None):
+    """A table of the library's; `units` and `meanings` are kept where tables of the library can have them."""
+    units, meanings = units or {}, meanings or {}
     if library is not None and library.__name__ == "pyarrow":
-        return library.table({name: arrow_array(library, each) for name, each in columns.items()})
+        return arrow_table(library, columns, units, meanings)
     if library is not None and library.__name__ == "polars":
         return library.DataFrame(
             {name: each.tolist() if is_text(each) else each for name, each in columns.items()}
         )
     if library is not None:
-        return library.DataFrame(columns)
+        frame = library.DataFrame(columns)
+        if units or meanings:
+            frame.attrs.update(units=dict(units), meanings=dict(meanings))
+        return frame
     import numpy
 
     rows = len(next(iter(columns.values()))) if columns else 0
@@ -266,6 +298,18 @@ def make_table(columns, library):
     for name, column in columns.items():
         table[name] = column
     return table
+
+
+def describe(columns, library, units, meanings):
+    """A table with a row for each column: its name, unit and meaning."""
+    import numpy
+
+    about = {
+        "column": list(columns),
+        "unit": [units.get(name, "") for name in columns],
+        "meaning": [meanings.get(name, "") for name in columns],
+    }
+    return make_table({name: numpy.array(texts, dtype=str) for name, texts in about.items()}, library)
 
 
 def to_cluster(local, knots):

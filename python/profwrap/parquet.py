@@ -28,16 +28,11 @@ def _pyarrow():
 
 
 def _write(columns, described, path, metadata):
-    """Writes a table into the new file `path`."""
+    """Writes a table, with the units and meanings of its columns, into the new file `path`."""
     pyarrow = _pyarrow()
-    arrays = [_tables.arrow_array(pyarrow, column) for column in columns.values()]
-    fields = [
-        pyarrow.field(name, array.type, metadata=described.get(name) or None)
-        for name, array in zip(columns, arrays)
-    ]
-    schema = pyarrow.schema(fields, metadata=metadata)
+    table = _tables.arrow_table(pyarrow, columns, *described, metadata)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), path)
+    pyarrow.parquet.write_table(table, path)
 
 
 def _paths(file):
@@ -61,25 +56,22 @@ def _write_run(run, directory):
     with run._open_cluster() as file:
         paths = _paths(file)
     for path in paths:
-        columns = run._columns(path)
-        with run._open_cluster() as file:
-            described = _tables.descriptions(file, path)
         metadata = {"profwrap.table": path, "profwrap.clock": "cluster"}
-        _write(columns, described, os.path.join(directory, _name(path)) + ".parquet", metadata)
+        place = os.path.join(directory, _name(path)) + ".parquet"
+        _write(run._columns(path), run._described(path), place, metadata)
     return len(paths)
 
 
 def _write_rank(rank, directory, clock):
     with _tables.open_file(rank.path, "rank") as file:
         paths = _paths(file)
-        described = {path: _tables.descriptions(file, path) for path in paths}
     for path in paths:
         # What /clock says is of the local clock, whatever the times of the others are.
         of_table = "local" if path == "/clock" else clock
         columns = rank._columns(path, of_table)
         metadata = {"profwrap.table": path, "profwrap.clock": of_table}
         place = os.path.join(directory, "rank", _name(path), f"rank={rank.number}")
-        _write(columns, described[path], os.path.join(place, "part-0.parquet"), metadata)
+        _write(columns, rank._described(path), os.path.join(place, "part-0.parquet"), metadata)
     return len(paths)
 
 

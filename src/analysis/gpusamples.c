@@ -50,7 +50,7 @@ const char *pw_gpu_clocks_word(uint64_t reasons)
 }
 
 /* Offsets of each metric in a sample and in the row of a GPU. */
-#define FIELD(type, name) \
+#define FIELD(type, name, unit, meaning) \
     {offsetof(struct pw_row_gpu, name), offsetof(struct pw_row_c_gpu_device, name)},
 static const struct {
     size_t sample, row;

@@ -5,8 +5,9 @@
 
 #include "core/ops.h"
 
-#define FIELD_COUNT(type, name) +1
-#define FIELD_ROW(type, field) {#field, PW_F_##type, offsetof(ROW, field), sizeof(pw_type_##type)},
+#define FIELD_COUNT(type, name, unit, meaning) +1
+#define FIELD_ROW(type, field, unit, meaning) \
+    {#field, PW_F_##type, offsetof(ROW, field), sizeof(pw_type_##type), unit, meaning},
 
 /* A function per table, so that FIELD_ROW can name its struct. */
 #define TABLE_FIELDS(table, path, fields)                          \

@@ -1,12 +1,16 @@
-/* The tables of rank and cluster files. Each table is one list of fields. The list expands to the C
- * row struct and to a descriptor. The HDF5 compound type, `profwrap dump` and the readers use the
- * descriptor. Names and paths belong to the file format: fields may be added, but a rename needs a
- * new format_version. Used by all code that writes or reads these files.
+/* The tables of rank and cluster files. Each table is one list of fields, F(type, name, unit,
+ * meaning). The list expands to the C row struct and to a descriptor. The HDF5 compound type, the
+ * attributes that describe columns (core/h5/h5columns.h), `profwrap dump` and the readers use the
+ * descriptor. `scripts/schema` writes the tables of docs/schema.md from the list. Names and paths
+ * belong to the file format: fields may be added, but a rename needs a new format_version. Used by
+ * all code that writes or reads these files.
  *
  * Field types: I64 I32 U64 U32 U16 U8 F64, fixed UTF-8 strings S16 S32 S64 S256 S512 (NUL-padded),
  * and enumerations: OP and those of PW_ENUMS.
- * Units are in the names. Times are int64 ns, in rank files on the rank's local clock, in cluster
- * files on the cluster clock. -1 in a _ns, bytes or rank field means "not known". */
+ * A unit is "ns", "bytes" and so on, "" where there is none. A meaning is a phrase of plain text,
+ * in which `x` is a name, and FILE.md#SECTION is a page of docs. Times are int64 ns, in rank files
+ * on the rank's local clock, in cluster files on the cluster clock. -1 in a _ns, bytes or rank
+ * field means "not known". */
 #ifndef PW_CORE_TABLES_H
 #define PW_CORE_TABLES_H
 
@@ -68,7 +72,7 @@ typedef uint16_t pw_type_OP;
 PW_ENUMS(PW_ENUM_MEMBER)
 #undef PW_ENUM_MEMBER
 
-#define PW_ROW_MEMBER(type, name) pw_type_##type name;
+#define PW_ROW_MEMBER(type, name, unit, meaning) pw_type_##type name;
 #define PW_ROW_STRUCT(table, path, fields) \
     struct pw_row_##table {                \
         fields(PW_ROW_MEMBER)              \
@@ -111,6 +115,7 @@ struct pw_field {
     enum pw_field_type type;
     size_t offset; /* in the row struct, bytes */
     size_t size;   /* bytes */
+    const char *unit, *meaning;
 };
 
 struct pw_table {

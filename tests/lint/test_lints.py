@@ -166,6 +166,35 @@ class Circles(unittest.TestCase):
         self.assertEqual(folders.levels(edges), {"a": 0, "b": 1, "c": 2})
 
 
+class Schema(unittest.TestCase):
+    def check(self, change):
+        root = os.path.join(HERE, "..", "..")
+        with open(os.path.join(root, "docs", "schema.md"), encoding="utf-8") as file:
+            text = file.read()
+        with tempfile.NamedTemporaryFile("w", suffix=".md", encoding="utf-8") as other:
+            other.write(change(text))
+            other.flush()
+            done = subprocess.run(
+                [sys.executable, "-B", os.path.join(root, "scripts", "schema"), "--check", other.name],
+                capture_output=True, text=True
+            )
+        return done.returncode, done.stdout + done.stderr
+
+    def test_the_page_itself_passes(self):
+        self.assertEqual(self.check(lambda text: text)[0], 0)
+
+    def test_another_page_is_refused(self):
+        for message, old, new in (
+            ("run scripts/schema", "| `offset_ns` | i64 | ns |", "| `offset_ns` | i64 | us |"),
+            ("run scripts/schema", "| `local_ns` |", "| `local` |"),
+            ("no section for /clock:", "### `/clock`", "### The clock"),
+            ("run scripts/schema", "`gloo` 2", "`gloo` 3"),
+        ):
+            status, output = self.check(lambda text: text.replace(old, new, 1))
+            self.assertIn(message, output)
+            self.assertEqual(status, 1, output)
+
+
 class Picture(unittest.TestCase):
     def test_another_picture_is_refused(self):
         with tempfile.NamedTemporaryFile("w", suffix=".svg") as other:

@@ -111,6 +111,36 @@ class RunTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             rank.steps(clock="wall")
 
+    def test_units_and_meanings(self):
+        for table, column, unit, word in (
+            (self.run_.describe("/steps"), "duration_ns", "ns", "step"),
+            (self.run_.describe("bin_trace"), "cpu_ns", "ns", "main thread"),
+            (self.run_.describe("ranks"), "hostname", "", ""),
+            (self.run_.rank(1).describe("events/comm"), "recv_bytes", "bytes", "received"),
+        ):
+            self.assertEqual(table.dtype.names, ("column", "unit", "meaning"))
+            row = table[list(table["column"]).index(column)]
+            self.assertEqual(row["unit"], unit)
+            self.assertIn(word, str(row["meaning"]))
+        with self.assertRaises(KeyError):
+            self.run_.rank(0).describe("/nothing")
+
+    def test_units_without_a_cluster_file(self):
+        with tempfile.TemporaryDirectory() as alone:
+            shutil.copy(os.path.join(out, "rank-00001.h5"), alone)
+            table = profwrap.load(alone, pandas=False).rank(1).describe("/steps")
+        self.assertEqual(table["unit"].tolist(), ["", "ns", "ns", ""])
+        self.assertEqual(set(table["meaning"]), {""})
+
+    @unittest.skipUnless(pandas, "pandas is not installed")
+    def test_pandas_have_units_and_meanings(self):
+        run = profwrap.load(out)
+        self.assertEqual(run.step_trace.attrs["units"]["wait_ns"], "ns")
+        self.assertIn("wait_ns", run.step_trace.attrs["meanings"])
+        comm = run.rank(0).events("comm")
+        self.assertEqual(comm[comm["peer"] < 0].attrs["units"]["inside_ns"], "ns")
+        self.assertIn("MPI calls", comm.attrs["meanings"]["inside_ns"])
+
     @unittest.skipUnless(pandas, "pandas is not installed")
     def test_pandas(self):
         run = profwrap.load(out)

@@ -101,11 +101,16 @@ class ParquetTest(support.TempDirTest):
         profwrap.parquet.write(self.run_, self.path("out"))
         schema = pyarrow.parquet.read_schema(self.path("out/steps.parquet"))
         with h5py.File(os.path.join(self.out, "cluster.h5")) as file:
-            columns = json.loads(file["steps"].attrs.get("columns", b"{}"))
+            units, meanings = (json.loads(file["steps"].attrs[name]) for name in ("units", "meanings"))
+        self.assertEqual(units["duration_ns"], "ns")
         for field in schema:
-            found = {key.decode(): text.decode() for key, text in (field.metadata or {}).items()}
-            self.assertEqual(found, {key: text for key, text in columns.get(field.name, {}).items() if text})
+            found = {key.decode(): text.decode() for key, text in field.metadata.items()}
+            self.assertEqual(found.pop("unit", None), units.get(field.name))
+            self.assertEqual(found, {"meaning": meanings[field.name]})
         self.assertEqual(schema.metadata[b"profwrap.table"], b"/steps")
+        comm = pyarrow.parquet.read_schema(self.path("out/rank/events_comm/rank=2/part-0.parquet"))
+        self.assertEqual(comm.field("sent_bytes").metadata[b"unit"], b"bytes")
+        self.assertIn(b"without", comm.field("op").metadata[b"meaning"])
 
     def test_command(self):
         script = os.path.join(support.MODULE_DIR, "profwrap", "parquet.py")

@@ -1155,6 +1155,43 @@ def what_not_all_ranks_or_the_program_does_is_no_trend():
 
 
 @case
+def columns_have_units_and_meanings():
+    """Tables have the units of their columns; those of cluster.h5 also the meanings, and its group /rank has
+    those of the rank files' tables. A column whose name ends with a unit has that unit."""
+    sim(where, "--gpu", "--queues", "--steps", "3", "--ranks", "2")
+    subprocess.run([profwrap, "merge", "-q", where], check=True)
+    ends = {"_ns": "ns", "bytes": "bytes", "_bytes_per_s": "bytes/s", "_mhz": "MHz"}
+
+    def tables_of(file):
+        found = {}
+        file.visititems(lambda name, node: found.update({"/" + name: node})
+                        if isinstance(node, h5py.Dataset) and node.dtype.names else None)
+        return found
+
+    def check(path, dataset, meanings):
+        units = json.loads(dataset.attrs.get("units", "{}"))
+        assert set(units) <= set(dataset.dtype.names) and "" not in units.values(), (path, units)
+        for name in dataset.dtype.names:
+            wanted = [unit for end, unit in ends.items() if name.endswith(end)]
+            assert not wanted or units[name] in wanted, (path, name, units)
+        assert tuple(meanings) == dataset.dtype.names and all(meanings.values()), (path, meanings)
+
+    with h5py.File(os.path.join(where, "cluster.h5")) as cluster, \
+            h5py.File(os.path.join(where, "rank-00001.h5")) as rank:
+        tables = tables_of(cluster)
+        assert len(tables) > 40, sorted(tables)
+        for path, dataset in tables.items():
+            check(path, dataset, json.loads(dataset.attrs["meanings"]))
+        meanings, tables = json.loads(cluster["rank"].attrs["meanings"]), tables_of(rank)
+        assert set(tables) <= set(meanings) and "/events/kernel" in tables, sorted(tables)
+        for path, dataset in tables.items():
+            check(path, dataset, meanings[path])
+            assert "meanings" not in dataset.attrs, path
+        assert json.loads(rank["events/comm"].attrs["units"])["wait_start"] == "ns"
+        assert meanings["/events/comm"]["op"] == 'the function, without "MPI_"', meanings["/events/comm"]
+
+
+@case
 def comparison_finds_the_slower_run_and_why():
     a, b = two_runs(["--seed", "1"],
                     ["--seed", "2", "-f", "slow_rank:rank=3,phase=backward,percent=20"])

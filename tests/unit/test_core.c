@@ -81,26 +81,30 @@ static void test_tables_are_valid(void **state)
 
 static const struct pw_field *hand_made_fields(void)
 {
-    static const struct pw_field fields[] = {
-        {"start", PW_F_I64, 0, 8}, {"peer", PW_F_I32, 8, 4}, {"op", PW_F_OP, 12, 2}};
+    static const struct pw_field fields[] = {{"start", PW_F_I64, 0, 8, "ns", "what it is"},
+                                             {"peer", PW_F_I32, 8, 4, "", "what it is"},
+                                             {"op", PW_F_OP, 12, 2, "", "what it is"}};
     return fields;
 }
 
 static const struct pw_field *overlapping_fields(void)
 {
-    static const struct pw_field fields[] = {{"start", PW_F_I64, 0, 8}, {"peer", PW_F_I32, 4, 4}};
+    static const struct pw_field fields[] = {{"start", PW_F_I64, 0, 8, "ns", "what it is"},
+                                             {"peer", PW_F_I32, 4, 4, "", "what it is"}};
     return fields;
 }
 
 static const struct pw_field *twins(void)
 {
-    static const struct pw_field fields[] = {{"peer", PW_F_I32, 0, 4}, {"peer", PW_F_I32, 4, 4}};
+    static const struct pw_field fields[] = {{"peer", PW_F_I32, 0, 4, "", "what it is"},
+                                             {"peer", PW_F_I32, 4, 4, "", "what it is"}};
     return fields;
 }
 
 static const struct pw_field *wrong_size(void)
 {
-    static const struct pw_field fields[] = {{"start", PW_F_I64, 0, 8}, {"op", PW_F_OP, 8, 8}};
+    static const struct pw_field fields[] = {{"start", PW_F_I64, 0, 8, "ns", "what it is"},
+                                             {"op", PW_F_OP, 8, 8, "", "what it is"}};
     return fields;
 }
 

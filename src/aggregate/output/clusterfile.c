@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/h5/h5columns.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
 
@@ -244,6 +245,15 @@ static void write_box(struct pw_clusterfile *file, const struct box *box, const 
     H5Sclose(space);
 }
 
+/* Creates a dataset with what its columns mean. Returns it, or a negative value after an error. */
+static hid_t create_table(struct pw_clusterfile *file, const struct pw_table *table,
+                          const struct pw_h5_form *form)
+{
+    const hid_t dataset = pw_h5_create_table(file->file, table, form);
+    note_error(file, dataset < 0 || pw_h5_meanings_write(dataset, table));
+    return dataset;
+}
+
 void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                           struct pw_clusterfile_rows mine, const void *rows)
 {
@@ -262,13 +272,12 @@ void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_tabl
         return;
     hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
     const struct pw_h5_form form = {1, &dims, &chunk, total == 0, DEFLATE};
-    hid_t dataset = pw_h5_create_table(file->file, info, &form);
+    hid_t dataset = create_table(file, info, &form);
     unsigned long most = mine.count;
     file->rows[table] = total;
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, file->comm);
     char *rows = malloc(info->row_size * CHUNK_ROWS);
     note_errno(file, rows ? 0 : -ENOMEM);
-    note_error(file, dataset < 0);
     for (size_t at = 0; at < most && !has_no_room(file, CHUNK_ROWS, info); at += CHUNK_ROWS) {
         const size_t left = at < mine.count ? mine.count - at : 0;
         const size_t n = left < CHUNK_ROWS ? left : CHUNK_ROWS;
@@ -420,10 +429,9 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
         return;
     const hsize_t dims[2] = {nsteps, nranks}, chunk[2] = {g.chunk[0], g.chunk[1]};
     const struct pw_h5_form form = {2, dims, chunk, nsteps == 0, DEFLATE};
-    hid_t dataset = pw_h5_create_table(file->file, info, &form);
+    hid_t dataset = create_table(file, info, &form);
     file->rows[table] = (uint64_t)nsteps * nranks;
     note_errno(file, grid_init(&g, file, info->row_size, mine.first));
-    note_error(file, dataset < 0);
     for (size_t at = 0; at < g.nchunks && !has_no_room(file, g.chunk[0] * g.chunk[1], info);
          at += (size_t)g.processes) {
         pack_round(&g, at, rows, mine.count);
@@ -449,11 +457,11 @@ void pw_clusterfile_set_text(struct pw_clusterfile *file, const char *name, cons
 void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_c_rank *ranks,
                                size_t n)
 {
-    reserve(file, n * 256);
+    reserve(file, n * 256 + (1 << 16)); /* 64 KiB for the meanings */
     if (has_failed(file))
         return;
     hid_t group = H5Gcreate2(file->file, "/rank", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    note_error(file, group < 0);
+    note_error(file, group < 0 || pw_h5_rank_meanings_write(group));
     for (size_t r = 0; r < n && group >= 0; r++) {
         char name[16], target[32];
         if (!ranks[r].present)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/check.h"
+#include "core/h5/h5columns.h"
 
 int pw_format_stamp(hid_t file, const char *format)
 {
@@ -122,6 +123,10 @@ hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct 
     H5Pclose(links);
     H5Pclose(props);
     H5Sclose(space);
+    if (dataset >= 0 && pw_h5_units_write(dataset, table)) {
+        H5Dclose(dataset);
+        dataset = H5I_INVALID_HID;
+    }
     return dataset;
 }
 

@@ -26,15 +26,16 @@ struct pw_h5_form {
     int level;        /* level of deflate, after a shuffle; 0: no filters */
 };
 
-/* Creates the dataset of `table` in `file`, with its parent groups. Returns the open dataset or a
- * negative value. */
+/* Creates the dataset of `table` in `file`, with its parent groups and with the units of its
+ * columns (h5columns.h). Returns the open dataset or a negative value. */
 hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct pw_h5_form *form);
 
 /* Filter number `i` of a dataset's creation properties. */
 H5Z_filter_t pw_h5_filter(hid_t properties, int i);
 
-/* Write and read root attributes. Writers return 0 or -EIO. Readers return 0; -ENOENT when there is
- * no such attribute, -EINVAL when it has another type. A string longer than `size` - 1 is cut. */
+/* Write and read attributes of a file (those of its root group) or of a dataset. Writers return 0
+ * or -EIO. Readers return 0; -ENOENT when there is no such attribute, -EINVAL when it has another
+ * type. A string longer than `size` - 1 is cut. */
 int pw_h5_set_text(hid_t file, const char *name, const char *value);
 int pw_h5_set_int(hid_t file, const char *name, int64_t value);
 int pw_h5_get_text(hid_t file, const char *name, char *value, size_t size);

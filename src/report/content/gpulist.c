@@ -65,7 +65,7 @@ static void join_samples(struct pw_row_c_gpu_device *all, const struct pw_row_c_
         all->errors = row->errors;
         memcpy(all->xids, row->xids, sizeof(all->xids));
     }
-#define COPY(type, name) all->name = row->name;
+#define COPY(type, name, unit, meaning) all->name = row->name;
     if (row->gpm_ns > all->gpm_ns) {
         all->gpm_ns = row->gpm_ns;
         memcpy(all->gpm, row->gpm, sizeof(all->gpm));
