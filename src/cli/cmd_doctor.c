@@ -108,11 +108,12 @@ static void check_hdf5(void)
 static void check_clocks(const char *root)
 {
     if (pw_tick_choose(root) == PW_TICK_TSC)
-        say(OK, "clock", "time stamp counter, as the kernel's own clock");
+        say(OK, "clock", "the processor's counter (%s), as the kernel's own clock",
+            pw_tick_name(PW_TICK_TSC));
     else
         say(NOTE, "clock",
-            "clock_gettime: the kernel does not use an invariant time stamp counter, so that each "
-            "call costs about twice as much to record");
+            "clock_gettime: the kernel does not use the processor's counter (on x86-64, an "
+            "invariant time stamp counter), so that each call costs about twice as much to record");
     struct pw_identity id;
     pw_identity_find(&id, &(struct pw_identity_hints){.root = root});
     say(OK, "clock domain", "%s on %s", id.clock_domain, id.hostname);

@@ -130,6 +130,14 @@ static void test_choose(void **state)
     unit_write(cpus, "flags\t: fpu constant_tsc nonstop_tsc\n", 37, 0600);
 #if defined(__x86_64__)
     assert_int_equal(pw_tick_choose(*state), PW_TICK_TSC);
+    assert_string_equal(pw_tick_name(PW_TICK_TSC), "tsc");
+#endif
+    unit_write(source, "arch_sys_counter\n", 17, 0600);
+#if defined(__aarch64__)
+    assert_int_equal(pw_tick_choose(*state), PW_TICK_TSC);
+    assert_string_equal(pw_tick_name(PW_TICK_TSC), "cntvct_el0");
+#else
+    assert_int_equal(pw_tick_choose(*state), PW_TICK_RAW);
 #endif
     unit_write(source, "hpet\n", 5, 0600);
     assert_int_equal(pw_tick_choose(*state), PW_TICK_RAW);

@@ -26,6 +26,9 @@ enum pw_tick_source pw_tick_choose(const char *root)
         file_contains(root, "/proc/cpuinfo", " constant_tsc") &&
         file_contains(root, "/proc/cpuinfo", " nonstop_tsc"))
         return PW_TICK_TSC;
+#elif defined(__aarch64__)
+    if (file_contains(root, clocksource, "arch_sys_counter"))
+        return PW_TICK_TSC;
 #else
     (void)file_contains;
     (void)clocksource;
@@ -35,7 +38,12 @@ enum pw_tick_source pw_tick_choose(const char *root)
 
 const char *pw_tick_name(enum pw_tick_source source)
 {
-    return source == PW_TICK_TSC ? "tsc" : "clock_gettime";
+#if defined(__aarch64__)
+    static const char counter[] = "cntvct_el0";
+#else
+    static const char counter[] = "tsc";
+#endif
+    return source == PW_TICK_TSC ? counter : "clock_gettime";
 }
 
 /* Reads both clocks several times and returns the fastest reading, so that no interrupt or other

@@ -32,11 +32,12 @@ struct pw_tickmap {
     } found;
 };
 
-/* Returns the clock to record with: the TSC if the kernel itself uses it and it is invariant, else
- * CLOCK_MONOTONIC_RAW. `root` is prefixed to /sys and /proc ("" normally). */
+/* Returns the clock to record with: the processor's counter if the kernel itself uses it (and, on
+ * x86-64, it is invariant), else CLOCK_MONOTONIC_RAW. `root` is prefixed to /sys and /proc (""
+ * normally). */
 enum pw_tick_source pw_tick_choose(const char *root);
 
-/* "tsc" or "clock_gettime". */
+/* "tsc", "cntvct_el0" or "clock_gettime". */
 const char *pw_tick_name(enum pw_tick_source source);
 
 /* Makes an empty map for the clock `source`. `test` changes the local times; NULL: not. */
