@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+import glibc
+
 SKIP = 77
 CASES = {}
 PROGRAM = """
@@ -85,8 +87,7 @@ def profile(profwrap, python):
 @case
 def wheel():
     path = make("wheel", "profwrap-*.whl")
-    tag = re.search(r"-py3-none-(manylinux_2_\d+)_", path)
-    check(tag, "auditwheel gave no tag of manylinux:", path)
+    check("manylinux_2_28_" in path, "auditwheel gave another tag than manylinux_2_28:", path)
     run(sys.executable, "-m", "venv", "venv")
     run("venv/bin/pip", "install", "--no-index", "--no-deps", path)
     python = os.path.abspath("venv/bin/python")
@@ -99,6 +100,8 @@ def wheel():
     programs = [file for file in glob.glob(site + "/_tree/**", recursive=True) if os.path.isfile(file)
                 and open(file, "rb").read(4) == b"\x7fELF"]
     check(len(programs) >= 6, programs)
+    for file in programs + glob.glob(site + "/../profwrap.libs/*"):
+        check(not glibc.newer(file, "2.28"), file, "needs", glibc.newer(file, "2.28"))
     for file in programs:
         said = run("ldd", file, status=None, env=bare_environment("/usr/bin", "/bin"))
         check("not found" not in said and "libmpi" not in said, file, said)
