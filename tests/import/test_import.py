@@ -496,7 +496,7 @@ def losses_that_no_rank_is_to_blame_for_are_on_the_first_screen():
     directory, cluster = merged(imported(*files)[0])
     cluster.close()
     lines = [
-        "GPUs were idle for 17 % of the time, because the host launched their next kernel late.",
+        "GPUs were idle for 17 % of the time, because their CPU processes launched the next kernel late.",
         "In collectives ranks waited 15 % of the time for each other, 100 % of it for rank 1.",
         "Waiting for data takes 12 % of a step (120 us of 1.0 ms on average)."]
     shown = " ".join(run("report", directory).split())

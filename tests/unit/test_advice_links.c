@@ -122,7 +122,7 @@ static void test_network_leads(void **state)
     (void)state;
     static const char link[] =
         "The link between ranks 1 and 2 (node-a, node-b) was slow in steps 10-29: 80 transfers "
-        "took 3.0 ms on average instead of 1.0 ms; by the replay this cost the job 150 ms (2.0 %)";
+        "took 3.0 ms on average instead of 1.0 ms, which cost the job 150 ms (2.0 %)";
     struct pw_advice advice[PW_ADVICE_MAX];
     struct world w;
     world_make(&w);

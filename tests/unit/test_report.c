@@ -22,15 +22,16 @@ static void test_headline_persistent(void **state)
     struct pw_cluster *c = make_cluster(8, 52);
     add_straggler(c, straggler(3));
     assert_headline(
-        c, "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms (12 % of their time) in backward "
+        c, "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms each (12 % of a step) in backward "
            "(blocked off the CPU), which cost the job 731 ms.");
     add_straggler(c, straggler(5));
     add_straggler(c, straggler(6));
     c->stragglers[0].cause = PW_CAUSE_UNKNOWN;
     c->stragglers[0].gain_ns = -1;
     assert_headline(
-        c, "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms (12 % of their time) in backward; "
-           "and 2 more ranks.");
+        c,
+        "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms each (12 % of a step) in backward; "
+        "and 2 more ranks.");
     pw_cluster_destroy(c);
 }
 
@@ -44,8 +45,8 @@ static void test_headline_window(void **state)
     row.cause = PW_CAUSE_UNKNOWN;
     row.gain_ns = 0;
     add_straggler(c, row);
-    assert_headline(c, "Rank 3 on node-b held back 21 of steps 20-40 by 18.0 ms (12 % of their "
-                       "time) in backward.");
+    assert_headline(c, "Rank 3 on node-b held back 21 of steps 20-40 by 18.0 ms each (12 % of "
+                       "a step) in backward.");
     c->stragglers[0].kind = PW_STRAGGLER_ONE_OFF;
     c->stragglers[0].first_step = c->stragglers[0].last_step = 17;
     c->stragglers[0].steps_hit = 1;
@@ -63,7 +64,7 @@ static void test_headline_below_the_clock_error(void **state)
     c->clock_error_max_ns = 30 * MS;
     c->stragglers[0].gain_ns = 0;
     assert_headline(
-        c, "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms (12 % of their time) in backward "
+        c, "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms each (12 % of a step) in backward "
            "(blocked off the CPU); but the clock error is up to 30.0 ms, so this may be "
            "an error of the clocks.");
     char *text = text_of(c, "stragglers,steps", 12);

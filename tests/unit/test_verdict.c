@@ -108,7 +108,7 @@ static void test_a_straggler_leads(void **state)
 {
     (void)state;
     static const char leads[] =
-        "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms (12 % of their time) in "
+        "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms each (12 % of a step) in "
         "backward (blocked off the CPU), which cost the job 731 ms. ";
     char line[1024];
     struct pw_cluster *c = make_cluster(8, 52);

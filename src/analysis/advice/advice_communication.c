@@ -95,14 +95,13 @@ void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *s)
         pw_sentence_add(s, "The network at host %.64s was", row->hostname);
     else
         pw_sentence_add(s, "The network between all hosts was");
-    pw_sentence_add(
-        s,
-        " slow in steps %" PRId64 "-%" PRId64 ": %" PRId64
-        " transfers took %s on average instead of %s; by the replay this cost the job %s",
-        row->first_step, row->last_step, row->transfers,
-        pw_text_ns(mean, sizeof(mean), row->mean_ns),
-        pw_text_ns(usual, sizeof(usual), row->usual_ns),
-        pw_text_ns(cost, sizeof(cost), row->gain_ns));
+    pw_sentence_add(s,
+                    " slow in steps %" PRId64 "-%" PRId64 ": %" PRId64
+                    " transfers took %s on average instead of %s, which cost the job %s",
+                    row->first_step, row->last_step, row->transfers,
+                    pw_text_ns(mean, sizeof(mean), row->mean_ns),
+                    pw_text_ns(usual, sizeof(usual), row->usual_ns),
+                    pw_text_ns(cost, sizeof(cost), row->gain_ns));
     pw_sentence_add(s, row->share < 0.1 ? " (%.1f %%)" : " (%.0f %%)", 100 * row->share);
 }
 

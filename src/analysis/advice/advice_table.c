@@ -93,10 +93,11 @@ static const struct pw_advice_rule rules[] = {
         "computes longer than the others. Compare its part of the problem (cells, particles, "
         "nonzeros and their cost), extra work that only this rank does (logging, output); "
         "then the clock speed of its host."),
-    STRAGGLER("unknown_optimizer", PW_ADVICE_ANY, PW_PHASE_OPTIMIZER,
-              "is slow in the optimizer for an unknown reason. Check what only this rank "
-              "does there (checkpoints, logging), or put profwrap_range_push() and _pop() around "
-              "parts of it."),
+    STRAGGLER(
+        "unknown_optimizer", PW_ADVICE_ANY, PW_PHASE_OPTIMIZER,
+        "is slow for an unknown reason. Check what only this rank does in the optimizer phase "
+        "(checkpoints, logging), or put profwrap_range_push() and _pop() around "
+        "parts of it."),
     STRAGGLER_OF(
         "unknown", PW_ADVICE_ANY, PW_ADVICE_ANY,
         "is slow for an unknown reason. To find out, put profwrap_range_push() and "
@@ -108,11 +109,12 @@ static const struct pw_advice_rule rules[] = {
         "rarer, or run them in the background), clock speeds (heat, power limits), other jobs on "
         "the "
         "hosts, network or file system, or more work in the steps themselves (larger "
-        "input, growing lists, memory that is not freed). Section utilisation has the hosts."),
+        "input, growing lists, memory that is not freed). Of the hosts, see \"resources\" "
+        "(--section utilisation)."),
     JOB("mpi_not_recorded", pw_judge_mpi_not_recorded,
         "MPI calls of some ranks were not recorded, so it is unknown which rank waited for which."),
     JOB("no_communication", pw_judge_no_communication,
-        "No communication between the ranks, or of some, was recorded. If they communicate, "
+        "Some ranks or all have no recorded communication. If they communicate, "
         "check that --activities includes it and that recording was not paused all the time."),
     JOB("ranks_missing", pw_judge_ranks_missing,
         "Ranks are missing: check that every host can write to the output directory (a shared file "

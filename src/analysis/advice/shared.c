@@ -189,6 +189,8 @@ static int find_all_slower(const struct pw_advice_input *in, struct pw_shared *o
     if (!c->ntrends || c->trends[0].kind == PW_SLOWING_WARM_UP ||
         in->verdict.kind == PW_VERDICT_ALL_SLOWER)
         return 0;
+    if (in->verdict.network && pw_network_explains(in->verdict.network, &c->trends[0]))
+        return 0; /* the same loss, of which the cause is known */
     out->ns = out->cost_ns = c->trends[0].cost_ns;
     out->share = c->trends[0].share;
     return 1;

@@ -144,7 +144,10 @@ static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unkno
 static void write_even(const struct pw_figures *f, const struct pw_verdict *v,
                        struct pw_sentence *s)
 {
-    (void)v;
+    if (v->lead >= 0) { /* after the sentence about what did */
+        pw_sentence_add(s, "No rank held the job back.");
+        return;
+    }
     pw_sentence_add(s, "No rank held the job back: %" PRId64 " %ss", f->measured,
                     pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)

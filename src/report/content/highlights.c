@@ -126,7 +126,7 @@ static void say_host_late(const struct pw_figures *f, const struct pw_shared *lo
     (void)f;
     pw_words_add_percent(s, loss->is_least ? "GPUs were idle for at least " : "GPUs were idle for ",
                          loss->share,
-                         " of the time, because the host launched their next kernel late");
+                         " of the time, because their CPU processes launched the next kernel late");
     say_rank(loss, " (", ")", s);
 }
 
@@ -170,7 +170,8 @@ static void say_transfers(const struct pw_figures *f, const struct pw_shared *lo
                           struct pw_sentence *s)
 {
     char time[32], step[32];
-    pw_words_add_percent(s, "Transfers that no computation hides take ", loss->share, " of a step");
+    pw_words_add_percent(s, "Transfers that do not overlap with computation take ", loss->share,
+                         " of a step");
     pw_sentence_add(s, " (%s of %s on average, without waiting for other ranks)",
                     pw_text_ns(time, sizeof(time), loss->step_ns),
                     pw_text_ns(step, sizeof(step), f->trace_mean.total_ns));

@@ -29,7 +29,7 @@ static void write_stretch(const struct pw_figures *f, const struct pw_row_c_stra
         pw_sentence_add(s, ", %s", pw_words_phase(row->phase));
 }
 
-/* "held back 8 of 20 steps by 5 ms (20 % of their time) in data". */
+/* "held back 8 of 20 steps by 5 ms each (20 % of a step) in data". */
 static void write_steps(const struct pw_figures *f, const struct pw_row_c_straggler *row,
                         struct pw_sentence *s)
 {
@@ -37,8 +37,10 @@ static void write_steps(const struct pw_figures *f, const struct pw_row_c_stragg
     char steps[96];
     pw_sentence_add(s, " held back %s by ", pw_words_steps(f, row, steps, sizeof(steps)));
     pw_words_add_ns(s, "", row->excess_ns);
+    if (row->steps_hit > 1)
+        pw_sentence_add(s, " each");
     if (row->slowdown >= 0)
-        pw_words_add_percent(s, " (", row->slowdown, " of their time)");
+        pw_words_add_percent(s, " (", row->slowdown, " of a step)");
     /* "outside any phase" is useful only when the program has phases. */
     if (phase[0] && (row->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
         pw_sentence_add(s, " %s", phase);

@@ -21,13 +21,12 @@ function tile(parent, label, value, { words, link, isText }) {
 
 function costWords(worst, loss) {
     const ofAll = isKnown(loss.share) ? `${formatShare(loss.share)} of the time of all steps; ` : "";
+    const each = worst.steps_hit > 1 ? " more a step" : " more";
     const share = isKnown(worst.slowdown) ? ` (${formatShare(worst.slowdown)})` : "";
     if (worst.kind === "stretch")
         return worst.part === "any" ? `lost${share} in ${worst.steps_words} of the run`
             : `lost${share} ${worst.steps_words}`;
-    const gain = isKnown(loss.gain_ns) ? "saved if it were as fast as the others; then the next " +
-        "slowest decides, so this is not the excess of all steps; " : "";
-    return `${ofAll}${gain}it took ${formatNs(worst.excess_ns)} longer in ${worst.steps_words}`;
+    return `${ofAll}${formatNs(worst.excess_ns)}${each} in ${worst.steps_words}`;
 }
 
 /* Where the rank was slow: "in backward"; outside the steps, the part of the run or a time in
@@ -58,6 +57,10 @@ function stragglerTiles(parent, worst) {
         formatNs(loss.gain_ns ?? loss.lost_ns), { words: costWords(worst, loss) });
 }
 
+function stepSpan({ first_step: first, last_step: last }) {
+    return first === last ? `Step ${first}` : `Steps ${first}-${last}`;
+}
+
 function evenTiles(parent) {
     const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
     const unknown = report.job.verdict === "unknown";
@@ -65,7 +68,7 @@ function evenTiles(parent) {
     const link = report.job.verdict === "network" && report.network[0];
     const who = unknown ? "Not known" : one ? "One rank" : {
         network: link && isKnown(link.src) ? `Ranks ${link.src} - ${link.dst}` : "The network",
-        imbalance: "Uneven work", all_slower: "All ranks",
+        imbalance: uneven && uneven.kind === "role" && uneven.name || "Uneven work", all_slower: "All ranks",
     }[report.job.verdict] || "Nobody";
     tile(parent, "WHO", who, {
         words: one && !unknown ? "nothing to compare it with"
@@ -73,6 +76,20 @@ function evenTiles(parent) {
             : report.job.verdict === "all_slower" ? `${formatCount(ranks)} together`
             : uneven && uneven.ranks ? `more on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
                 : `of ${formatCount(ranks)}` });
+    const loss = report.job.losses.find((row) => row.in_headline);
+    const trend = report.job.verdict === "all_slower" &&
+        report.trends.find((row) => row.cost_ns === loss.lost_ns);
+    if (loss && (trend || link || uneven)) {
+        const of = trend || link;
+        tile(parent, "WHERE", of ? stepSpan(of) : "In every step", {
+            words: trend ? `most in ${trend.phase}`
+                : link ? `${formatCount(link.transfers)} slow transfers`
+                : `${formatNs(uneven.work_ns)} of work, others ${formatNs(uneven.others_ns)}` });
+        tile(parent, "COST TO THE JOB", formatNs(loss.gain_ns ?? loss.lost_ns), {
+            words: isKnown(loss.share)
+                ? `${formatShare(loss.share)} of the time of all steps` : "" });
+        return;
+    }
     tile(parent, "STEPS", formatCount(report.steps.measured), {
         words: `mean ${formatNs(report.steps.mean_ns)}` });
     const { wait_ns: wait, total_ns: total } = report.mean;
@@ -89,7 +106,7 @@ function sharedTiles(parent, loss) {
             : `of ${formatCount(ranks)}, none stands out` });
     tile(parent, "WHERE", {
         data_wait: "Waiting for data", no_cpu: "Ready to run, without a CPU",
-        host_late: "GPUs idle: launches are late", transfers: "Transfers that nothing hides",
+        host_late: "GPUs idle: kernels are launched late", transfers: "Transfers that do not overlap with computation",
         all_slower: "Some steps of all ranks", slow_network: "Slow network",
     }[loss.kind], { words: `steps of ${formatNs(report.steps.mean_ns)} on average` });
     const isOfJob = loss.kind === "all_slower" || loss.kind === "slow_network";
@@ -122,17 +139,17 @@ function stepSeries(parent) {
     const flat = (value) => columnSteps.map(() => value);
     lineChart(box, {
         label: `Time of ${columnSteps.length} steps: half are below ${formatNs(steps.p50_ns)}, ` +
-            `95 % below ${formatNs(steps.p95_ns)}, the longest took ${formatNs(steps.max_ns)}`,
+            `95th percentile ${formatNs(steps.p95_ns)}, the longest took ${formatNs(steps.max_ns)}`,
         count: columnSteps.length, names: (i) => columnSteps[i], xTitle: "step",
         series: [
             { name: "step", values: columns.duration_ns, colour: "var(--accent)" },
             { name: `median ${formatNs(steps.p50_ns)}`, values: flat(steps.p50_ns),
               colour: "var(--soft)", dash: "6 4" },
-            { name: `95 % below ${formatNs(steps.p95_ns)}`, values: flat(steps.p95_ns),
+            { name: `95th percentile ${formatNs(steps.p95_ns)}`, values: flat(steps.p95_ns),
               colour: "var(--soft)", dash: "2 3" },
         ],
         bands: [
-            { name: "own work: median to 95 % of ranks", opacity: 0.42,
+            { name: "own work: median to 95th percentile of ranks", opacity: 0.42,
               low: columns.own_p50_ns, high: columns.own_p95_ns },
             { name: "to the slowest", opacity: 0.2, low: columns.own_p95_ns,
               high: columns.own_max_ns },
@@ -208,8 +225,8 @@ function efficiencyTree(parent) {
     nodes.append("text").attr("x", 8).attr("y", 39).style("font-size", "18px")
         .style("font-weight", 700).text((d) => formatShare(report.efficiency[d.data.field]));
     nodes.append("title").text((d) => d.data.words);
-    note(box, "Of the ranks' time, the share outside communication; each is about the product of " +
-        "the two it leads to.");
+    note(box, "Share of the ranks' time outside communication: waiting for data and idle GPUs count " +
+        "as work here. Each is about the product of the two to its right.");
 }
 
 /* The table of the parts of the run; its last row is their sum. */
