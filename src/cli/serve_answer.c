@@ -27,7 +27,7 @@ static int write_step(FILE *out, const struct pw_serve_run *run, const int64_t n
                       char *problem)
 {
     const struct pw_report_question question = {numbers[0], numbers[1], numbers[2]};
-    int err = pw_report_html_step(out, run->cluster, run->report, &question);
+    int err = pw_report_html_step(out, run->figures, run->report, &question);
     if (err == -ESRCH)
         snprintf(problem, PROBLEM,
                  "the run has no such step or rank, or the step's times are unknown");
@@ -37,7 +37,7 @@ static int write_step(FILE *out, const struct pw_serve_run *run, const int64_t n
 static int write_perfetto(FILE *out, const struct pw_serve_run *run, const int64_t numbers[3],
                           char *problem)
 {
-    const struct pw_cluster *c = run->cluster;
+    const struct pw_cluster *c = run->figures->cluster;
     struct pw_timeline_result result;
     char dir[PATH_MAX];
     size_t s = 0;

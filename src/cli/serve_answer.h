@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/cluster.h"
+#include "report/figures/figures.h"
 #include "report/report.h"
 
 /* The run that is shown. */
 struct pw_serve_run {
-    const struct pw_cluster *cluster;
+    const struct pw_figures *figures; /* of the cluster */
     const struct pw_report_options *report;
     const char *cluster_file;
 };

@@ -64,7 +64,7 @@ static int make_page(const struct pw_serve_run *run, struct pw_serve_page *page)
     FILE *out = open_memstream(&page->text, &page->size);
     if (!out)
         return -ENOMEM;
-    int err = pw_report_html(out, run->cluster, run->report);
+    int err = pw_report_html(out, run->figures->cluster, run->report);
     return fclose(out) && !err ? -ENOMEM : err;
 }
 
@@ -110,8 +110,16 @@ static int load_and_serve(const struct pw_options *options, const char *dir, int
         .timeline_context = cluster_file,
         .is_served = 1,
     };
-    const struct pw_serve_run run = {cluster, &report, cluster_file};
+    struct pw_serve_run run = {NULL, &report, cluster_file};
+    struct pw_figures *figures = NULL; /* computed once, as that takes as long as reading a step */
+    if (!status && pw_figures_create(cluster, &figures)) {
+        pw_error("cannot serve the report: %s", pw_readlimit_error(-ENOMEM));
+        status = 1;
+    }
+    run.figures = figures;
     status = status ? status : serve(&run, fd, port);
+    if (figures)
+        pw_figures_destroy(figures);
     pw_cluster_destroy(cluster);
     return status;
 }

@@ -100,10 +100,12 @@ struct pw_report_question {
 };
 
 /* Writes the timeline of the asked step as the JSON object that the page expects
- * (html/html_timeline.h), read by options->timeline. Of several steps, it is the one in which the
- * rank's own time was longest, or the longest step. Returns 0; -ESRCH when there is no such step or
- * rank, or no step whose times are known; -ENOENT without rank files; or another -errno. */
-int pw_report_html_step(FILE *out, const struct pw_cluster *cluster,
+ * (html/html_timeline.h), read by options->timeline. `figures` are those of the cluster. Of several
+ * steps, it is the one in which the rank's own time was longest, or the longest step. Returns 0;
+ * -ESRCH when there is no such step or rank, or no step whose times are known; -ENOENT without rank
+ * files; or another -errno. */
+struct pw_figures;
+int pw_report_html_step(FILE *out, const struct pw_figures *figures,
                         const struct pw_report_options *options,
                         const struct pw_report_question *question);
 

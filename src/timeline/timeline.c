@@ -128,34 +128,58 @@ static int find_steps(const struct pw_cluster *cluster, struct span *span,
     return -EINVAL;
 }
 
+/* Files that stay open between the passes, because opening one takes longer than reading a short
+ * one. */
+enum { KEPT = 64 };
+
 /* The files to read: the options' directory, the ranks to show and their clock maps. */
 struct source {
     const struct pw_cluster *cluster;
     const struct pw_timeline_options *options;
     const char *wanted; /* for each row of cluster->ranks: 1 to show it, 0 not */
     const struct pw_clockmaps *maps;
+    struct pw_rankview *kept; /* KEPT of them, the first ones that could be opened */
+    size_t nkept;
 };
+
+static struct pw_rankview *find_kept(const struct source *source, int64_t rank)
+{
+    for (size_t i = 0; i < source->nkept; i++)
+        if (source->kept[i].rank == rank)
+            return &source->kept[i];
+    return NULL;
+}
+
+static void close_kept(struct source *source)
+{
+    for (size_t i = 0; i < source->nkept; i++)
+        pw_rankview_close(&source->kept[i]);
+    free(source->kept);
+}
 
 typedef void rank_visitor(void *context, const struct pw_rankview *view);
 
 /* Opens the file of each wanted rank in order, and calls `visit`. Counts the files that were read
  * and those that could not be. Returns 0, or -ENOENT when no file could be read. */
-static int visit_ranks(const struct source *source, rank_visitor *visit, void *context,
+static int visit_ranks(struct source *source, rank_visitor *visit, void *context,
                        struct pw_timeline_result *result)
 {
     const struct pw_cluster *cluster = source->cluster;
     result->ranks = result->unread = 0;
     for (size_t i = 0; i < cluster->nrank_rows; i++) {
         const struct pw_row_c_rank *rank = &cluster->ranks[i];
-        struct pw_rankview view;
+        struct pw_rankview view, *kept = find_kept(source, rank->rank);
         if (!source->wanted[i] || !rank->present)
             continue;
-        if (pw_rankview_open(source->options->dir, rank->rank, source->maps, &view)) {
+        if (!kept && pw_rankview_open(source->options->dir, rank->rank, source->maps, &view)) {
             result->unread++;
             continue;
         }
-        visit(context, &view);
-        pw_rankview_close(&view);
+        visit(context, kept ? kept : &view);
+        if (!kept && source->kept && source->nkept < KEPT)
+            source->kept[source->nkept++] = view;
+        else if (!kept)
+            pw_rankview_close(&view);
         result->ranks++;
     }
     return result->ranks ? 0 : -ENOENT;
@@ -186,7 +210,7 @@ static double cut(struct span *span, int64_t most_bytes)
     return (double)(bin ? bytes : span->bins[0]) / (double)span->bytes;
 }
 
-static int write_span(FILE *out, const struct source *source, struct span *span,
+static int write_span(FILE *out, struct source *source, struct span *span,
                       struct pw_timeline_result *result)
 {
     const int64_t most_bytes = source->options->most_bytes;
@@ -240,8 +264,10 @@ int pw_timeline_write(FILE *out, const struct pw_cluster *cluster,
         return result->problem[0] ? -EINVAL : -ENOMEM;
     int err = pw_clockmaps_load(options->cluster_file, &maps);
     if (!err) {
-        const struct source source = {cluster, options, wanted, &maps};
+        struct source source = {
+            cluster, options, wanted, &maps, calloc(KEPT, sizeof(struct pw_rankview)), 0};
         err = write_span(out, &source, &span, result);
+        close_kept(&source);
         pw_clockmaps_fini(&maps);
     }
     free(wanted);

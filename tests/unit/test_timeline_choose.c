@@ -91,7 +91,7 @@ static int write_window(void *context, FILE *out, struct pw_report_window *windo
 }
 
 /* Returns the error, or 0 when the answer begins with `wanted`. */
-static int ask(const struct pw_cluster *c, int err, struct pw_report_question question,
+static int ask(const struct pw_figures *f, int err, struct pw_report_question question,
                const char *wanted)
 {
     char *text = NULL;
@@ -99,7 +99,7 @@ static int ask(const struct pw_cluster *c, int err, struct pw_report_question qu
     const struct pw_report_options options = {.timeline = write_window, .timeline_context = &err};
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    int found = pw_report_html_step(out, c, &options, &question);
+    int found = pw_report_html_step(out, f, &options, &question);
     fclose(out);
     if (wanted)
         assert_memory_equal(text, wanted, strlen(wanted));
@@ -111,7 +111,7 @@ static void test_asked_steps(void **state)
 {
     struct pw_cluster *c = make_cluster(4, 12);
     (void)state;
-    pw_figures_destroy(figures_of(c)); /* sets times */
+    struct pw_figures *f = figures_of(c);
     c->steps[9].start = -1;
     c->step_trace[4 * 4 + 1].own_ns = 900 * MS;
     c->step_trace[9 * 4 + 1].own_ns = 990 * MS; /* its time is not known */
@@ -122,17 +122,18 @@ static void test_asked_steps(void **state)
              "{\"step\":%lld,\"why\":\"asked\",\"rank\":3,\"start_ns\":5,"
              "\"end_ns\":150000005,\"share\":1.0000,\"unread\":3,\"packed\":\"",
              (long long)fifth);
-    assert_int_equal(ask(c, 0, (struct pw_report_question){fifth, fifth, -1}, text), 0);
+    assert_int_equal(ask(f, 0, (struct pw_report_question){fifth, fifth, -1}, text), 0);
     snprintf(text, sizeof(text), "{\"step\":%lld,\"why\":\"asked\",\"rank\":1,", (long long)fifth);
     const int64_t last = c->steps[11].step;
-    assert_int_equal(ask(c, 0, (struct pw_report_question){warmup, last, 1}, text), 0);
-    assert_int_equal(ask(c, 0, (struct pw_report_question){warmup, warmup, 0}, "{\"step\":"), 0);
+    assert_int_equal(ask(f, 0, (struct pw_report_question){warmup, last, 1}, text), 0);
+    assert_int_equal(ask(f, 0, (struct pw_report_question){warmup, warmup, 0}, "{\"step\":"), 0);
     const int64_t ninth = c->steps[9].step;
-    assert_int_equal(ask(c, 0, (struct pw_report_question){ninth, ninth, 1}, NULL), -ESRCH);
-    assert_int_equal(ask(c, 0, (struct pw_report_question){last + 1, last + 9, 1}, NULL), -ESRCH);
-    assert_int_equal(ask(c, 0, (struct pw_report_question){last, fifth, 1}, NULL), -ESRCH);
-    assert_int_equal(ask(c, 0, (struct pw_report_question){fifth, fifth, 4}, NULL), -ESRCH);
-    assert_int_equal(ask(c, -ENOENT, (struct pw_report_question){fifth, fifth, 1}, NULL), -ENOENT);
+    assert_int_equal(ask(f, 0, (struct pw_report_question){ninth, ninth, 1}, NULL), -ESRCH);
+    assert_int_equal(ask(f, 0, (struct pw_report_question){last + 1, last + 9, 1}, NULL), -ESRCH);
+    assert_int_equal(ask(f, 0, (struct pw_report_question){last, fifth, 1}, NULL), -ESRCH);
+    assert_int_equal(ask(f, 0, (struct pw_report_question){fifth, fifth, 4}, NULL), -ESRCH);
+    assert_int_equal(ask(f, -ENOENT, (struct pw_report_question){fifth, fifth, 1}, NULL), -ENOENT);
+    pw_figures_destroy(f);
     pw_cluster_destroy(c);
 }
 

@@ -249,27 +249,22 @@ static int find_step(const struct pw_figures *f, const struct pw_report_question
     return 0;
 }
 
-int pw_report_html_step(FILE *out, const struct pw_cluster *cluster,
+int pw_report_html_step(FILE *out, const struct pw_figures *f,
                         const struct pw_report_options *options,
                         const struct pw_report_question *question)
 {
-    struct pw_figures *f;
     struct pw_timeline_step step;
     struct timeline timeline;
-    int err = pw_figures_create(cluster, &f);
+    const int64_t row = question->rank < 0 ? -1 : pw_figures_row(f, question->rank);
+    int err = row < 0 && question->rank >= 0 ? -ESRCH : find_step(f, question, row, &step);
+    err = err ? err : read_timeline(f, options, &step, row, &timeline);
     if (err)
         return err;
-    const int64_t row = question->rank < 0 ? -1 : pw_figures_row(f, question->rank);
-    err = row < 0 && question->rank >= 0 ? -ESRCH : find_step(f, question, row, &step);
-    err = err ? err : read_timeline(f, options, &step, row, &timeline);
-    if (!err) {
-        fputs("{", out);
-        put_keys(out, f, &step, &timeline);
-        fputs(",\"packed\":\"", out);
-        err = pw_packed_write(out, timeline.text, timeline.size);
-        fputs("\"}\n", out);
-        free(timeline.text);
-    }
-    pw_figures_destroy(f);
+    fputs("{", out);
+    put_keys(out, f, &step, &timeline);
+    fputs(",\"packed\":\"", out);
+    err = pw_packed_write(out, timeline.text, timeline.size);
+    fputs("\"}\n", out);
+    free(timeline.text);
     return err ? err : ferror(out) ? -EIO : 0;
 }

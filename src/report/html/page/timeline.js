@@ -134,8 +134,9 @@ function timelineTools(parent, painter, redraw, one) {
     } }, words);
     const problem = element("span", { class: "soft small", role: "status" });
     const save = element("button", { type: "button", onclick: async () => {
-        problem.textContent = "";
-        await saveTimeline(one, painter).catch((error) => { problem.textContent = error.message; });
+        problem.textContent = isServed ? "Reading the rank files\u2026" : "";
+        await saveTimeline(one, painter).then(() => { problem.textContent = ""; },
+            (error) => { problem.textContent = error.message; });
     } }, "Save for Perfetto");
     parent.append(element("div", { class: "tools" }, zoom("Zoom in", 0.5, 0, 0),
         zoom("Zoom out", 2, 0, 0), zoom("Whole step", 1e9, 0, -1e9), save, problem));
