@@ -53,6 +53,7 @@ void pw_otf2_defs_fini(struct pw_otf2_defs *defs)
     free(defs->groups);
     free(defs->metrics);
     free(defs->hosts);
+    free(defs->clocks);
     pw_hash_fini(&defs->string_hash);
     pw_hash_fini(&defs->region_hash);
     pw_hash_fini(&defs->comm_hash);
@@ -186,6 +187,11 @@ uint32_t pw_otf2_add_location(struct pw_otf2_defs *defs, const struct pw_otf2_lo
 {
     ADD(defs, locations, location);
     return LAST(defs, locations);
+}
+
+void pw_otf2_add_clock(struct pw_otf2_defs *defs, const struct pw_otf2_clock *clock)
+{
+    ADD(defs, clocks, clock);
 }
 
 uint32_t pw_otf2_add_instance(struct pw_otf2_defs *defs, uint32_t metric, uint32_t group,

@@ -56,6 +56,13 @@ struct pw_otf2_metric {
     uint64_t location;
 };
 
+/* A time at which the error of a rank's clock map is known. */
+struct pw_otf2_clock {
+    uint32_t rank;
+    uint64_t time; /* cluster clock */
+    int64_t error_ns;
+};
+
 #define PW_OTF2_LIST(type, name) \
     type *name;                  \
     size_t n##name, capacity_of_##name
@@ -67,7 +74,8 @@ struct pw_otf2_defs {
     PW_OTF2_LIST(struct pw_otf2_location, locations);
     PW_OTF2_LIST(struct pw_otf2_group, groups);
     PW_OTF2_LIST(struct pw_otf2_metric, metrics);
-    PW_OTF2_LIST(uint32_t, hosts); /* strings */
+    PW_OTF2_LIST(uint32_t, hosts);              /* strings */
+    PW_OTF2_LIST(struct pw_otf2_clock, clocks); /* by rank and time */
     struct pw_hash string_hash, region_hash, comm_hash;
     uint32_t windows;    /* numbers given out */
     int64_t first, last; /* times of events, ns */
@@ -92,6 +100,7 @@ uint32_t pw_otf2_window(struct pw_otf2_defs *defs, uint32_t comm);
 /* Add a definition, and return its number. */
 uint32_t pw_otf2_add_group(struct pw_otf2_defs *defs, const struct pw_otf2_group *group);
 uint32_t pw_otf2_add_location(struct pw_otf2_defs *defs, const struct pw_otf2_location *location);
+void pw_otf2_add_clock(struct pw_otf2_defs *defs, const struct pw_otf2_clock *clock);
 uint32_t pw_otf2_add_instance(struct pw_otf2_defs *defs, uint32_t metric, uint32_t group,
                               uint64_t location);
 

@@ -339,8 +339,7 @@ static void describe_lane(struct pw_otf2_rank *rank, const struct pw_otf2_lane *
         location->type = OTF2_LOCATION_TYPE_METRIC;
         break;
     default:
-        snprintf(name, sizeof(name), lane->number ? "thread %" PRIu32 : "main thread",
-                 lane->number);
+        pw_rankview_thread_name(view, lane->number, name, sizeof(name));
         break;
     }
     location->name = pw_otf2_string(rank->defs, name);

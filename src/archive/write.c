@@ -13,6 +13,7 @@
 
 #include "archive/errors.h"
 #include "archive/rankout.h"
+#include "core/limits.h"
 #include "timeline/timeline.h"
 
 struct writer {
@@ -88,11 +89,30 @@ static void add_groups(struct writer *w)
 static int add_empty(struct writer *w, uint32_t i)
 {
     const uint64_t ref = pw_otf2_location_ref(i, 0);
-    const struct pw_otf2_location location = {ref, 0, pw_otf2_string(&w->defs, "main thread"), i,
+    const struct pw_otf2_location location = {ref, 0, pw_otf2_string(&w->defs, "thread 0"), i,
                                               OTF2_LOCATION_TYPE_CPU_THREAD};
     OTF2_EvtWriter *out = OTF2_Archive_GetEvtWriter(w->archive, ref);
     pw_otf2_add_location(&w->defs, &location);
     return out && OTF2_Archive_CloseEvtWriter(w->archive, out) == OTF2_SUCCESS ? 0 : -EIO;
+}
+
+/* Keeps when the map of the rank's clock was measured, and the bounds of its error. A rank whose
+ * clock is the cluster's has one for the whole run. */
+static void add_clocks(struct writer *w, uint32_t i, const struct pw_rankview *view)
+{
+    int64_t last = -1;
+    for (size_t k = 0; k < view->nknots; k++) {
+        const struct pw_row_clock *knot = &view->knots[k];
+        const int64_t time = pw_sum(knot->local_ns, knot->offset_ns);
+        if (time <= last || time > PW_LIMIT)
+            continue;
+        last = time;
+        const struct pw_otf2_clock clock = {i, (uint64_t)time, knot->error_ns};
+        pw_otf2_add_clock(&w->defs, &clock);
+    }
+    const struct pw_otf2_clock whole = {i, 0, w->cluster->ranks[i].clock_error_ns};
+    if (last < 0 && whole.error_ns >= 0)
+        pw_otf2_add_clock(&w->defs, &whole);
 }
 
 static int write_rank(struct writer *w, uint32_t i, const struct pw_rankview *view)
@@ -132,6 +152,7 @@ static int write_ranks(struct writer *w, const char *wanted)
             err = add_empty(w, (uint32_t)i);
             continue;
         }
+        add_clocks(w, (uint32_t)i, &view);
         err = write_rank(w, (uint32_t)i, &view);
         pw_rankview_close(&view);
         w->result->ranks++;
@@ -145,14 +166,29 @@ static int write_ranks(struct writer *w, const char *wanted)
     return err;
 }
 
-/* Local definitions have only what differs between locations: nothing here, but readers look for
- * the files. */
+/* Writes the clock of a location's rank, whose clocks begin at `clock`. Times are those of the
+ * cluster clock, so the offsets are 0, and only the errors differ. */
+static OTF2_ErrorCode write_clock(const struct writer *w, const struct pw_otf2_location *location,
+                                  const struct pw_otf2_clock *clock)
+{
+    const struct pw_otf2_clock *end = w->defs.clocks + w->defs.nclocks;
+    OTF2_DefWriter *out = OTF2_Archive_GetDefWriter(w->archive, location->ref);
+    OTF2_ErrorCode code = out ? OTF2_SUCCESS : OTF2_ERROR_MEM_ALLOC_FAILED;
+    for (; clock < end && clock->rank == (uint32_t)location->ref && code == OTF2_SUCCESS; clock++)
+        code = OTF2_DefWriter_WriteClockOffset(out, clock->time, 0, (double)clock->error_ns);
+    return code == OTF2_SUCCESS ? OTF2_Archive_CloseDefWriter(w->archive, out) : code;
+}
+
+/* Local definitions have only what differs between locations: their clocks. */
 static OTF2_ErrorCode write_local_definitions(struct writer *w)
 {
     OTF2_ErrorCode code = OTF2_Archive_OpenDefFiles(w->archive);
+    size_t first = 0; /* the first clock of the location's rank */
     for (size_t i = 0; i < w->defs.nlocations && code == OTF2_SUCCESS; i++) {
-        OTF2_DefWriter *out = OTF2_Archive_GetDefWriter(w->archive, w->defs.locations[i].ref);
-        code = out ? OTF2_Archive_CloseDefWriter(w->archive, out) : OTF2_ERROR_MEM_ALLOC_FAILED;
+        const struct pw_otf2_location *location = &w->defs.locations[i];
+        while (first < w->defs.nclocks && w->defs.clocks[first].rank < (uint32_t)location->ref)
+            first++;
+        code = write_clock(w, location, w->defs.clocks + first);
     }
     return code == OTF2_SUCCESS ? OTF2_Archive_CloseDefFiles(w->archive) : code;
 }

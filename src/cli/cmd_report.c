@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -83,6 +84,10 @@ static void say_what_is_missing(const struct pw_timeline_result *result)
         pw_say("the timeline holds the first %.1f %% of what was asked for: take fewer --steps or "
                "--ranks, or a larger --max-size",
                100 * result->share);
+    if (result->arrow_ends_left_out)
+        pw_say("there is no room for all arrows: %" PRId64 " ends of messages and collectives have "
+               "none; take fewer --steps or --ranks",
+               result->arrow_ends_left_out);
 }
 
 static int write_plain(FILE *out, const struct pw_cluster *cluster,

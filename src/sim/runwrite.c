@@ -415,6 +415,7 @@ static int close_file(struct batch *b, const char *dir, int64_t i,
     struct pw_rankfile_end end = {.exit_code = 0, .complete = 1, .pid = 1000 + rank};
     pw_rankfile_set_times(b->files[i], UNIX_START_NS + PW_SIM_START_NS,
                           UNIX_START_NS + result->end_ns);
+    pw_rankfile_set_main_thread(b->files[i], 0);
     int err = pw_rankfile_close(b->files[i], &end);
     b->files[i] = NULL;
     if (!err && is_missing(b->params, rank, PW_SIM_TRUNCATED))

@@ -99,6 +99,8 @@ void pw_message_ends_number(struct pw_message_ends *messages, struct pw_arrows *
         if (m->is_shown)
             pw_arrows_add(arrows, &m->end, most);
     }
+    if (messages->is_too_many)
+        arrows->left_out += messages->n;
     messages->n = 0;
     messages->is_too_many = 0;
 }

@@ -322,6 +322,30 @@ static void draw_arrow(void *context, int64_t number, const struct pw_arrow_end 
     c->writer->ops->arrow(c->writer, &arrow);
 }
 
+static void name_thread(struct pw_chrome *c, const struct pw_rankview *view, int32_t thread)
+{
+    char name[160];
+    pw_rankview_thread_name(view, thread, name, sizeof(name));
+    c->writer->ops->name_track(c->writer, view->rank, thread, name);
+}
+
+/* Names the main thread, and up to 64 others that have names. */
+static void name_threads(struct pw_chrome *c, const struct pw_rankview *view)
+{
+    int32_t named[64];
+    size_t n = 0;
+    if (view->main_thread >= 0 && view->main_thread <= UINT16_MAX)
+        name_thread(c, view, named[n++] = (int32_t)view->main_thread);
+    for (size_t i = 0; i < view->nthread_names && n < sizeof(named) / sizeof(named[0]); i++) {
+        const int32_t thread = view->thread_names[i].thread;
+        size_t k = 0;
+        while (k < n && named[k] != thread)
+            k++;
+        if (k == n && thread >= 0 && thread <= UINT16_MAX)
+            name_thread(c, view, named[n++] = thread);
+    }
+}
+
 void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
 {
     static const struct {
@@ -334,6 +358,7 @@ void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
     char name[128];
     c->writer->ops->rank(c->writer, view);
     c->writer->ops->name_track(c->writer, view->rank, PW_TRACK_STEPS, "steps");
+    name_threads(c, view);
     c->before = (struct pw_row_process){0};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         pw_rankview_read(view, tables[i].table, tables[i].visit, c);
@@ -376,10 +401,13 @@ int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster,
     return 0;
 }
 
-int pw_chrome_end(struct pw_chrome *c, int64_t *events, int64_t *arrows)
+int pw_chrome_end(struct pw_chrome *c, struct pw_chrome_counts *counts)
 {
-    *arrows = pw_arrows_draw(&c->arrows, draw_arrow, c) + c->launches;
-    *events = c->events;
+    *counts = (struct pw_chrome_counts){
+        .events = c->events,
+        .arrows = pw_arrows_draw(&c->arrows, draw_arrow, c) + c->launches,
+        .ends_left_out = (int64_t)c->arrows.left_out,
+    };
     const int err = c->writer->ops->end(c->writer);
     pw_arrows_fini(&c->arrows);
     pw_message_ends_fini(&c->messages);

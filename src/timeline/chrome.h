@@ -27,8 +27,13 @@ int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster,
 /* Writes a rank: its tracks, events and counters. */
 void pw_chrome_rank(struct pw_chrome *chrome, const struct pw_rankview *view);
 
-/* Writes the arrows and the end of the output, sets the numbers of events and arrows written, and
- * frees `chrome`. Returns 0 or -ENOMEM. */
-int pw_chrome_end(struct pw_chrome *chrome, int64_t *events, int64_t *arrows);
+/* What was written. ends_left_out: ends of arrows for which there was no room. */
+struct pw_chrome_counts {
+    int64_t events, arrows, ends_left_out;
+};
+
+/* Writes the arrows and the end of the output, sets the counts, and frees `chrome`. Returns 0 or
+ * -ENOMEM. */
+int pw_chrome_end(struct pw_chrome *chrome, struct pw_chrome_counts *counts);
 
 #endif

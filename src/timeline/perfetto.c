@@ -39,11 +39,12 @@ struct text_key {
     const char *text;
 };
 
-/* A track: key is the rank and the track's number, and what else distinguishes it. */
+/* A track: key is the rank and the track's number, and what else distinguishes it. A host has the
+ * rank -1. */
 struct track_key {
     int64_t rank, track;
-    int32_t lane;    /* lanes beside the first */
-    int32_t counter; /* number of the text that names it; 0: no counter */
+    int32_t lane;  /* lanes beside the first */
+    int32_t named; /* of a counter or a host: the number of the text that names it; else 0 */
 };
 
 struct slice {
@@ -69,8 +70,7 @@ struct perfetto {
     struct track_key *tracks;
     size_t ntexts, texts_capacity, ntracks, tracks_capacity;
     struct pw_hash text_hash, track_hash;
-    uint64_t next_track, host_track, rank_track;
-    char hostname[64];
+    uint64_t next_track, rank_track;
     int64_t rank;
     struct slice *slices; /* of the rank */
     size_t nslices, slices_capacity;
@@ -190,8 +190,7 @@ static uint32_t number_of(struct perfetto *p, enum text_kind kind, const char *t
 static int same_track(const void *items, int32_t item, const void *key)
 {
     const struct track_key *x = (const struct track_key *)items + item, *y = key;
-    return x->rank == y->rank && x->track == y->track && x->lane == y->lane &&
-           x->counter == y->counter;
+    return x->rank == y->rank && x->track == y->track && x->lane == y->lane && x->named == y->named;
 }
 
 /* Returns the place of a track in p->ids, whose value is 0 when it is new; NULL: memory is short.
@@ -200,7 +199,7 @@ static uint64_t *track_at(struct perfetto *p, const struct track_key *key)
 {
     const uint32_t hash =
         (uint32_t)pw_hash_mix(pw_hash_mix((uint64_t)key->rank, (uint64_t)key->track),
-                              (uint64_t)key->lane << 32 | (uint32_t)key->counter);
+                              (uint64_t)key->lane << 32 | (uint32_t)key->named);
     p->failed |= pw_hash_reserve(&p->track_hash) != 0;
     struct track_key *keys = pw_grow(p->tracks, p->ntracks, sizeof(*keys), &p->tracks_capacity);
     p->tracks = keys ? keys : p->tracks;
@@ -330,17 +329,20 @@ static void name_rank(struct pw_writer *writer, const struct pw_rankview *view)
 {
     struct perfetto *p = of(writer);
     char name[96];
-    const int is_same = strncmp(p->hostname, view->hostname, sizeof(p->hostname)) == 0;
-    if (!p->host_track || !is_same) {
-        memcpy(p->hostname, view->hostname, sizeof(p->hostname));
-        snprintf(name, sizeof(name), "host %.63s", view->hostname);
-        p->host_track = describe_track(p, 0, name, view->rank, NULL);
-    }
+    snprintf(name, sizeof(name), "host %.63s", view->hostname);
+    const struct track_key host = {-1, -1, 0, (int32_t)number_of(p, NAMES, name)};
+    uint64_t *id = track_at(p, &host);
+    if (!id)
+        return;
+    const int is_new = !*id;
+    if (is_new)
+        *id = describe_track(p, 0, name, view->rank, NULL);
+    const uint64_t host_track = *id;
     snprintf(name, sizeof(name), "rank %" PRId64, view->rank);
     p->rank = view->rank;
-    p->rank_track = describe_track(p, p->host_track, name, view->rank, NULL);
+    p->rank_track = describe_track(p, host_track, name, view->rank, NULL);
     p->nslices = p->nnames = p->args.n = 0;
-    if (!is_same)
+    if (is_new)
         put_clock(p, view);
 }
 

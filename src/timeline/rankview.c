@@ -2,6 +2,7 @@
 #include "timeline/rankview.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +72,8 @@ int pw_rankview_open(const char *dir, int64_t rank, const struct pw_clockmaps *m
                      struct pw_rankview *out)
 {
     int64_t told = -1;
-    void *comms = NULL;
-    *out = (struct pw_rankview){.rank = rank};
+    void *comms = NULL, *names = NULL;
+    *out = (struct pw_rankview){.rank = rank, .main_thread = -1};
     if (snprintf(out->path, sizeof(out->path), "%s/rank-%05d.h5", dir, (int)rank) >=
         (int)sizeof(out->path))
         return -ENAMETOOLONG;
@@ -89,6 +90,11 @@ int pw_rankview_open(const char *dir, int64_t rank, const struct pw_clockmaps *m
     if (!err && pw_h5_read_all(out->file, PW_TABLE_comms, &comms, &out->ncomms))
         out->ncomms = 0;
     out->comms = comms;
+    if (!err && pw_h5_read_all(out->file, PW_TABLE_thread_name, &names, &out->nthread_names))
+        out->nthread_names = 0;
+    out->thread_names = names;
+    if (!err && pw_h5_get_int(out->file, "main_thread", &out->main_thread))
+        out->main_thread = -1;
     if (!err && pw_h5_read_strings(out->file, "/strings", &out->strings, &out->nstrings))
         out->nstrings = 0;
     if (err)
@@ -105,6 +111,7 @@ void pw_rankview_close(struct pw_rankview *view)
     pw_h5_close(view->file);
     free(view->strings);
     free(view->comms);
+    free(view->thread_names);
     free(view->knots);
 }
 
@@ -148,6 +155,22 @@ int64_t pw_rankview_time(const struct pw_rankview *view, int64_t local_ns)
 const char *pw_rankview_text(const struct pw_rankview *view, uint32_t row)
 {
     return row < view->nstrings ? view->strings[row] : "";
+}
+
+void pw_rankview_thread_name(const struct pw_rankview *view, int64_t thread, char *out, size_t size)
+{
+    const char *name = "";
+    for (size_t i = view->nthread_names; i > 0 && !name[0]; i--)
+        if (view->thread_names[i - 1].thread == thread)
+            name = pw_rankview_text(view, view->thread_names[i - 1].name);
+    if (thread == view->main_thread && name[0])
+        snprintf(out, size, "%.96s, main thread (rank %" PRId64 ")", name, view->rank);
+    else if (thread == view->main_thread)
+        snprintf(out, size, "main thread (rank %" PRId64 ")", view->rank);
+    else if (name[0])
+        snprintf(out, size, "%.96s", name);
+    else
+        snprintf(out, size, "thread %" PRId64, thread);
 }
 
 const struct pw_row_comms *pw_rankview_comm(const struct pw_rankview *view, int32_t row)

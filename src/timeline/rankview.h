@@ -19,6 +19,9 @@ struct pw_rankview {
     size_t ncomms;
     char **strings;
     size_t nstrings;
+    int64_t main_thread; /* -1: not known */
+    struct pw_row_thread_name *thread_names;
+    size_t nthread_names;
     hid_t file;
     struct pw_h5_types *types;
 };
@@ -54,6 +57,11 @@ int64_t pw_rankview_time(const struct pw_rankview *view, int64_t local_ns);
 
 /* Returns the text in a row of /strings, or "" when the row does not exist. */
 const char *pw_rankview_text(const struct pw_rankview *view, uint32_t row);
+
+/* Writes the name of a thread: the one that the program gave it last, whether it is the main
+ * thread, or else its number. */
+void pw_rankview_thread_name(const struct pw_rankview *view, int64_t thread, char *out,
+                             size_t size);
 
 /* Returns a row of /comms, or NULL when the row does not exist. */
 const struct pw_row_comms *pw_rankview_comm(const struct pw_rankview *view, int32_t row);

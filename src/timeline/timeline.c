@@ -234,7 +234,11 @@ static int write_span(FILE *out, struct source *source, struct span *span,
     if (err)
         return err;
     err = visit_ranks(source, write_rank, chrome, result);
-    const int ended = pw_chrome_end(chrome, &result->events, &result->arrows);
+    struct pw_chrome_counts counts;
+    const int ended = pw_chrome_end(chrome, &counts);
+    result->events = counts.events;
+    result->arrows = counts.arrows;
+    result->arrow_ends_left_out = counts.ends_left_out;
     return err ? err : ended ? ended : ferror(out) ? -EIO : 0;
 }
 

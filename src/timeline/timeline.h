@@ -28,7 +28,8 @@ struct pw_timeline_result {
     double share;      /* share of the estimated bytes that fitted into most_bytes, 0..1 */
     int64_t base_ns;   /* the time that the trace calls 0, cluster clock */
     int64_t arrows;    /* messages and collectives that were drawn as arrows */
-    char problem[256]; /* with -EINVAL: why */
+    int64_t arrow_ends_left_out; /* there was no room to keep these ends of arrows */
+    char problem[256];           /* with -EINVAL: why */
 };
 
 /* Writes the JSON that chrome://tracing and Perfetto read ("Trace Event Format"), or Perfetto's

@@ -60,7 +60,8 @@ def read_rank(profwrap, path, scratch):
     shutil.copy(path, os.path.join(scratch, "rank-00003.h5"))
     yield [profwrap, "dump", path]
     yield [profwrap, "merge", "-q", scratch]
-    yield [profwrap, "report", "--format", "chrome", "-o", os.path.join(scratch, "trace"), scratch]
+    for form in ("chrome", "perfetto"):
+        yield [profwrap, "report", "--format", form, "-o", os.path.join(scratch, form), scratch]
 
 
 def read_cluster(profwrap, path, _):

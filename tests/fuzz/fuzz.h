@@ -39,4 +39,7 @@ void fuzz_check_text(const char *path);
 /* Aborts when a file is no JSON; of targets with json.c. */
 void fuzz_check_json(const char *path);
 
+/* Aborts when a file is no trace of Perfetto's; of targets with proto.c. */
+void fuzz_check_perfetto(const char *path);
+
 #endif

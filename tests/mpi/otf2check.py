@@ -3,6 +3,7 @@ reader, and has what the rank files have, at the same times."""
 
 import bisect
 import collections
+import re
 import shutil
 
 import harness as h
@@ -54,6 +55,16 @@ def clocks(folder):
         (t0, o0), (t1, o1) = mine[at - 1], mine[at]
         return time + o0 + round((o1 - o0) * (time - t0) / (t1 - t0))
     return convert
+
+
+def clock_offsets(archive):
+    """{location: [(time, offset, standard deviation)]} of the records ClockOffset."""
+    found = collections.defaultdict(list)
+    text = h.run(["otf2-print", "-C", f"{archive}/traces.otf2"]).stdout.decode()
+    for location, time, offset, deviation in re.findall(
+            r"^CLOCK_OFFSET +(\d+) +Time: (\d+), Offset: \+?(-?\d+), StdDev: (\S+)", text, re.M):
+        found[int(location)].append((int(time), int(offset), float(deviation)))
+    return dict(found)
 
 
 def read(archive):

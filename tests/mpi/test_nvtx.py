@@ -1,6 +1,7 @@
 """The rank file has what a program marks through NVTX, however unusual its use."""
 
 import ctypes.util
+import json
 import os
 import struct
 import signal
@@ -79,6 +80,14 @@ def names_of_threads():
     h.equal({name: int(row["thread"]) for name, row in rows.items()},
             {"main": 0, "somebody else": -1, "worker": 2}, "names of threads")
     h.equal(int(rows["main"]["tid"]), int(h.attribute(file, "pid")), "the main thread's number")
+    h.equal(int(h.attribute(file, "main_thread")), 0, "the main thread")
+    file.close()
+    h.run(h.profwrap("merge", "-q", "out"))
+    h.run(h.profwrap("report", "--format", "chrome", "-o", "trace.json", "out"))
+    with open("trace.json", encoding="utf-8") as trace:
+        events = json.load(trace)["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    h.equal((names[0], names[2]), ("main, main thread (rank 0)", "worker"), "names in the timeline")
 
 
 @h.case

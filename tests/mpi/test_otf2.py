@@ -26,6 +26,25 @@ def simulated_jobs():
     h.check("left out" not in said and "cannot be read" not in said, said)
     definitions, _ = o.compare("sim", "archive")
     h.equal(len({node.name for node in definitions.system_tree_nodes}), 5, "machine and hosts")
+    h.equal([location.name for location in definitions.locations][:2],
+            ["main thread (rank 0)", "main thread (rank 1)"], "locations")
+    check_clocks(o.clock_offsets("archive"))
+
+
+def check_clocks(offsets):
+    """Each knot of a rank's clock, with the bound of its error, and nothing to correct."""
+    with h.h5py().File("sim/cluster.h5", "r") as file:
+        domains = {int(row["rank"]): int(row["domain"]) for row in file["clocks"][:]}
+        knots = file["clock_knots"][:]
+    h.equal(len(set(domains.values())), 4, "clocks")
+    for rank, domain in domains.items():
+        wanted = [(int(row["local_ns"] + row["offset_ns"]), int(row["error_ns"]))
+                  for row in knots if row["domain"] == domain]
+        found = offsets[rank]
+        h.equal([time for time, _, _ in found], [time for time, _ in wanted], f"clock of rank {rank}")
+        h.check(len(found) >= 2 and not any(offset for _, offset, _ in found), "offsets", found)
+        h.check(all(abs(deviation - error) <= 1e-4 * error for (_, _, deviation), (_, error) in zip(found, wanted)),
+                "errors", found, wanted)
 
 
 @h.case

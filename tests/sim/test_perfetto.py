@@ -8,7 +8,7 @@ import os
 import struct
 import zlib
 
-from simulated import case, main, make, profwrap
+from simulated import case, main, make, profwrap, require_h5py
 
 BEGIN, END, MARK, COUNTER = 1, 2, 3, 4
 
@@ -189,6 +189,37 @@ def perfetto_has_clocks_with_their_bounds():
     assert all(c[3] > 0 and c[4] == "ns" for c in bounds), bounds
 
 
+def names_of(trace, rank):
+    """The names of the tracks of a rank that have slices."""
+    return {track for number, track, *_ in trace.slices if number == rank}
+
+
+@case
+def perfetto_names_threads_and_hosts():
+    run = make("run", "-r", "4", "-s", "5", "--ranks-per-host", "2")
+    for rank in range(4):
+        with h5py.File(f"{run}/rank-{rank:05d}.h5", "r+") as file:
+            # The launcher has placed ranks in turns.
+            file.attrs.modify("hostname", numpy.bytes_(f"node000{rank % 2}"))
+            if rank == 1:
+                del file.attrs["main_thread"]
+            if rank < 2:
+                continue
+            word = [text for text in file["strings"].asstr()].index("backward")
+            rows = [(0, 7, 0, word - 1), (0, 7, 0, word), (0, 8, 5, word - 1)]
+            file["thread_names"] = numpy.array(rows[:2 * rank - 3], dtype=[
+                ("time", "i8"), ("tid", "i4"), ("thread", "i4"), ("name", "u4")])
+            last = file["strings"].asstr()[word - 1]
+    profwrap("merge", "-q", run)
+    trace, _ = check(run)
+    assert names_of(trace, 0) == {"steps", "main thread (rank 0)"}, names_of(trace, 0)
+    assert names_of(trace, 1) == {"steps", "thread 0"}, names_of(trace, 1)
+    assert names_of(trace, 2) == {"steps", f"{last}, main thread (rank 2)"}, names_of(trace, 2)
+    assert names_of(trace, 3) == {"steps", "backward, main thread (rank 3)"}, names_of(trace, 3)
+    hosts = [name for name, parent, _ in trace.tracks.values() if parent is None]
+    assert hosts == ["host node0000", "host node0001"], hosts
+
+
 @case
 def perfetto_has_streams_launches_and_messages():
     run = make("gpu", "--gpu", "-r", "3", "-s", "10")
@@ -200,4 +231,5 @@ def perfetto_has_streams_launches_and_messages():
     check(run)
 
 
+h5py, numpy = require_h5py()
 main()

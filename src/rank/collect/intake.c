@@ -179,6 +179,8 @@ static void begin_thread(struct pw_intake *intake, int ring, const struct pw_rec
         intake->name_base = pw_rankfile_texts(intake->file) - 1;
         intake->stack_base = pw_stacktable_rows(intake->stacks) - 1;
     }
+    if (record->thread.tid == record->thread.pid)
+        pw_rankfile_set_main_thread(intake->file, (uint16_t)record->thread.thread);
     const struct pw_origin origin = origin_of(intake, ring, record);
     if (intake->watched & PW_WATCH(PW_REC_THREAD))
         show_watchers(intake, record, &origin);

@@ -26,6 +26,7 @@ struct pw_rankfile {
     int64_t last_knot_ns;
     struct pw_row_comms *comms; /* [ncomms] written at the close */
     int32_t ncomms, comm_capacity;
+    int main_thread; /* -1: not known, or it has recorded nothing */
     struct {
         pw_rankfile_watcher *watcher;
         void *context;
@@ -106,6 +107,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     file->start_local_ns = pw_local_ns();
     file->world_size = id->size;
     file->last_knot_ns = INT64_MIN;
+    file->main_thread = -1;
 
     int err = access(file->path, F_OK) == 0 ? -EEXIST : 0;
     err = err ? err : pw_h5_writer_create(part, level, &file->writer);
@@ -273,6 +275,11 @@ void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char
     pw_h5_set_text(pw_h5_writer_borrow_file(file->writer), name, value);
 }
 
+void pw_rankfile_set_main_thread(struct pw_rankfile *file, int thread)
+{
+    file->main_thread = thread;
+}
+
 void pw_rankfile_set_snapshot(struct pw_rankfile *file)
 {
     pw_h5_set_int(pw_h5_writer_borrow_file(file->writer), "snapshot", 1);
@@ -300,6 +307,8 @@ static int write_end(struct pw_rankfile *file, const struct pw_rankfile_end *end
 {
     hid_t h5 = pw_h5_writer_borrow_file(file->writer);
     int err = pw_h5_set_int(h5, "pid", end->pid);
+    if (!err && file->main_thread >= 0)
+        err = pw_h5_set_int(h5, "main_thread", file->main_thread);
     err = err ? err : pw_h5_set_int(h5, "end_unix_ns", end_unix_ns(file));
     err = err ? err : pw_h5_set_int(h5, "exit_code", end->exit_code);
     err = err ? err : pw_h5_set_int(h5, "exit_signal", end->exit_signal);

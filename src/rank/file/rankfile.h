@@ -118,6 +118,9 @@ int64_t pw_rankfile_dropped(const struct pw_rankfile *file);
 /* Sets a root attribute; those of the identity are set by pw_rankfile_create(). */
 void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value);
 
+/* Tells which thread of the tables is the program's main thread. */
+void pw_rankfile_set_main_thread(struct pw_rankfile *file, int thread);
+
 /* Marks the file as a snapshot: made while the run went on. */
 void pw_rankfile_set_snapshot(struct pw_rankfile *file);
 
