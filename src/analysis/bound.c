@@ -107,7 +107,7 @@ static int64_t kept_from(const struct pw_row_c_bin_trace *row, int64_t others, i
 
 static int64_t median_without(const int64_t *sorted, size_t n, int64_t value)
 {
-    return pw_median_without_i64(sorted, n, pw_place_i64(sorted, n, value));
+    return pw_median_without_i64(sorted, n, value);
 }
 
 /* Sets `beside` for the ranks of a host, all of which must be known in the bin. */

@@ -226,20 +226,7 @@ int64_t pw_excess_others_median(const struct pw_straggler_input *in, size_t step
     int64_t own = in->own_ns[step * in->nranks + rank];
     if (own < 0 || n < 2)
         return -1;
-    return pw_median_without_i64(sorted, n, pw_place_i64(sorted, n, own));
-}
-
-static void compute_excess(struct pw_excess *w)
-{
-    const struct pw_straggler_input *in = w->in;
-    for (size_t s = 0; s < in->nsteps; s++) {
-        size_t n = pw_excess_sort_step(in, s, w->values);
-        for (size_t r = 0; r < in->nranks; r++) {
-            int64_t median = pw_excess_others_median(in, s, r, w->values, n);
-            w->excess[s * in->nranks + r] =
-                median < 0 ? PW_EXCESS_UNKNOWN : in->own_ns[s * in->nranks + r] - median;
-        }
-    }
+    return pw_median_without_i64(sorted, n, own);
 }
 
 static int64_t distance(int64_t a, int64_t b)
@@ -247,14 +234,41 @@ static int64_t distance(int64_t a, int64_t b)
     return a > b ? a - b : b - a;
 }
 
+/* Spread between ranks in one step, of n sorted own works, which are changed. With three ranks it
+ * is unreliable, with two it is not known. */
+static int64_t sigma_of_step(int64_t *sorted, size_t n)
+{
+    if (n < 4)
+        return 0;
+    const int64_t median = pw_median_i64(sorted, n);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = distance(sorted[i], median);
+    return (int64_t)(MAD_TO_SIGMA * (double)pw_median_i64(sorted, n));
+}
+
+/* Computes the excesses, and in `others` the spread between ranks in each step. */
+static void compute_excess(struct pw_excess *w)
+{
+    const struct pw_straggler_input *in = w->in;
+    for (size_t s = 0; s < in->nsteps; s++) {
+        size_t n = pw_excess_sort_step(in, s, w->values);
+        for (size_t r = 0; r < in->nranks; r++) {
+            int64_t median = pw_excess_others_median(in, s, r, w->values, n);
+            w->excess[r * in->nsteps + s] =
+                median < 0 ? PW_EXCESS_UNKNOWN : in->own_ns[s * in->nranks + r] - median;
+        }
+        w->others[s] = sigma_of_step(w->values, n);
+    }
+}
+
 /* Spread of one rank's excess from step to step. The difference of two independent values has
  * sqrt(2) times the spread of one value. */
 static int64_t sigma_of_rank(struct pw_excess *w, size_t rank)
 {
-    size_t n = 0, stride = w->in->nranks;
+    size_t n = 0;
     int64_t last = PW_EXCESS_UNKNOWN;
     for (size_t s = 0; s < w->in->nsteps; s++) {
-        int64_t now = w->excess[s * stride + rank];
+        int64_t now = pw_excess_at(w, s, rank);
         if (now != PW_EXCESS_UNKNOWN && last != PW_EXCESS_UNKNOWN)
             w->values[n++] = distance(now, last);
         last = now;
@@ -270,25 +284,6 @@ static int64_t sigma_over_time(struct pw_excess *w)
     return pw_median_i64(w->rank_hits, w->in->nranks);
 }
 
-/* Spread between ranks in one step. With three ranks it is unreliable, with two it is not known. */
-static int64_t sigma_of_step(struct pw_excess *w, size_t step)
-{
-    size_t n = pw_excess_sort_step(w->in, step, w->values);
-    if (n < 4)
-        return 0;
-    int64_t median = pw_median_i64(w->values, n);
-    for (size_t i = 0; i < n; i++)
-        w->values[i] = distance(w->values[i], median);
-    return (int64_t)(MAD_TO_SIGMA * (double)pw_median_i64(w->values, n));
-}
-
-static int64_t sigma_between_ranks(struct pw_excess *w)
-{
-    for (size_t s = 0; s < w->in->nsteps; s++)
-        w->others[s] = sigma_of_step(w, s);
-    return pw_median_i64(w->others, w->in->nsteps);
-}
-
 static int64_t median_total(struct pw_excess *w, size_t step)
 {
     size_t n = 0;
@@ -300,7 +295,8 @@ static int64_t median_total(struct pw_excess *w, size_t step)
 
 static void compute_limits(struct pw_excess *w)
 {
-    int64_t over_time = sigma_over_time(w), between = sigma_between_ranks(w);
+    const int64_t between = pw_median_i64(w->others, w->in->nsteps);
+    const int64_t over_time = sigma_over_time(w);
     w->sigma = over_time > between ? over_time : between;
     w->sigma = w->sigma > 1 ? w->sigma : 1;
     for (size_t s = 0; s < w->in->nsteps; s++) {

@@ -12,7 +12,9 @@
 
 struct pw_excess {
     const struct pw_straggler_input *in;
-    int64_t *excess;    /* [nsteps * nranks], ns; PW_EXCESS_UNKNOWN: not known */
+    /* [nranks * nsteps] by rank, because ranks are judged one after another; ns, PW_EXCESS_UNKNOWN:
+     * not known */
+    int64_t *excess;
     int64_t *percent;   /* [nsteps] 1 % of the median rank's step, at least 1 ns */
     int64_t *values;    /* [max(nsteps, nranks)] scratch */
     int64_t *rank_hits; /* [nranks] scratch */
@@ -34,7 +36,7 @@ int64_t pw_excess_clock_limit(const struct pw_excess *w, size_t rank);
 
 static inline int64_t pw_excess_at(const struct pw_excess *w, size_t step, size_t rank)
 {
-    return w->excess[step * w->in->nranks + rank];
+    return w->excess[rank * w->in->nsteps + step];
 }
 
 /* 1 when the excess of the rank in the step is above 1 % of the step, above `clock` (from

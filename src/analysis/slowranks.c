@@ -64,8 +64,8 @@ static void compare(const struct pw_kernelrank_input *in, const struct kernel *k
     int64_t mean = mean_of(in, kernel->number, rank);
     if (mean < 0)
         return;
-    size_t place = pw_place_i64(sorted, n, mean);
-    double expected = (double)pw_median_without_i64(sorted, n, place) * (double)in->calls[at];
+    const size_t place = pw_place_i64(sorted, n, mean);
+    double expected = (double)pw_median_without_i64(sorted, n, mean) * (double)in->calls[at];
     double excess = (double)in->total_ns[at] - expected;
     found->spent_ns += (double)in->total_ns[at];
     found->expected_ns += expected;

@@ -1,5 +1,5 @@
-/* Sorts by heap sort: no recursion, no allocation. Selects by quickselect, and sorts what is left
- * when the pivots are bad, so that no order of values makes it slow. See statistics.h. */
+/* Sorts by quicksort, and selects by quickselect: no recursion, no allocation. Parts whose pivots
+ * are bad are sorted by heap sort, so that no order of values makes it slow. See statistics.h. */
 #include "analysis/statistics.h"
 
 #include <math.h>
@@ -59,9 +59,10 @@ struct pw_median_interval pw_median_interval(const double *sorted, size_t n)
                                        .confidence = n > 1 ? confidence_of(n, k) : 0};
 }
 
-enum { FEW = 16, MOST_ROUNDS = 64 };
+enum { FEW = 16, MOST_PARTS = 64 };
 
-#define DEFINE_SORT(name, type)                                              \
+/* The heap sort of parts with bad pivots, and the insertion sort of small parts. */
+#define DEFINE_SLOW_SORTS(name, type)                                        \
     static void name##_sift(type *v, size_t root, size_t n)                  \
     {                                                                        \
         for (size_t child = 2 * root + 1; child < n; child = 2 * root + 1) { \
@@ -75,7 +76,7 @@ enum { FEW = 16, MOST_ROUNDS = 64 };
             root = child;                                                    \
         }                                                                    \
     }                                                                        \
-    void name(type *v, size_t n)                                             \
+    static void name##_heap(type *v, size_t n)                               \
     {                                                                        \
         for (size_t i = n / 2; i-- > 0;)                                     \
             name##_sift(v, i, n);                                            \
@@ -85,50 +86,119 @@ enum { FEW = 16, MOST_ROUNDS = 64 };
             v[end - 1] = held;                                               \
             name##_sift(v, 0, end - 1);                                      \
         }                                                                    \
+    }                                                                        \
+    static void name##_insert(type *v, size_t n)                             \
+    {                                                                        \
+        for (size_t i = 1; i < n; i++) {                                     \
+            const type value = v[i];                                         \
+            size_t at = i;                                                   \
+            for (; at > 0 && value < v[at - 1]; at--)                        \
+                v[at] = v[at - 1];                                           \
+            v[at] = value;                                                   \
+        }                                                                    \
     }
 
-DEFINE_SORT(pw_sort_i64, int64_t)
-DEFINE_SORT(pw_sort_f64, double)
+DEFINE_SLOW_SORTS(sort_i64, int64_t)
+DEFINE_SLOW_SORTS(sort_f64, double)
+
+/* Moves the values that are smaller than the pivot (..._equal: not larger) to the front. Returns
+ * how many there are. There is no branch that depends on a value: half of these would be
+ * mispredicted, which would take most of the time. */
+#define DEFINE_SPLIT(name, type, is_front)            \
+    static size_t name(type *v, size_t n, type pivot) \
+    {                                                 \
+        size_t front = 0;                             \
+        for (size_t i = 0; i < n; i++) {              \
+            const type value = v[i];                  \
+            v[i] = v[front];                          \
+            v[front] = value;                         \
+            front += (size_t)(is_front);              \
+        }                                             \
+        return front;                                 \
+    }
+
+DEFINE_SPLIT(split_i64, int64_t, value < pivot)
+DEFINE_SPLIT(split_f64, double, value < pivot)
+DEFINE_SPLIT(split_i64_equal, int64_t, !(pivot < value))
+DEFINE_SPLIT(split_f64_equal, double, !(pivot < value))
+
+static int rounds_for(size_t n)
+{
+    int rounds = 2;
+    for (; n; n /= 2)
+        rounds += 2;
+    return rounds;
+}
+
+#define DEFINE_SORT(name, sort, split, type)                                                \
+    static type sort##_pivot(const type *v, size_t n)                                       \
+    {                                                                                       \
+        const type a = v[0], b = v[n / 2], c = v[n - 1];                                    \
+        return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);           \
+    }                                                                                       \
+    void name(type *v, size_t n)                                                            \
+    {                                                                                       \
+        struct {                                                                            \
+            type *v;                                                                        \
+            size_t n;                                                                       \
+            int rounds;                                                                     \
+        } parts[MOST_PARTS]; /* the larger halves, which wait: each is at least twice as */ \
+        size_t waiting = 0;  /* long as those that began to wait later */                   \
+        for (int rounds = rounds_for(n);;) {                                                \
+            for (; n > FEW && rounds; rounds--) {                                           \
+                const type pivot = sort##_pivot(v, n);                                      \
+                const size_t less = split(v, n, pivot);                                     \
+                const size_t done = less ? 0 : split##_equal(v, n, pivot);                  \
+                const int is_left = !done && less < n - less; /* is the smaller half */     \
+                v += done;                                                                  \
+                n -= done;                                                                  \
+                if (done)                                                                   \
+                    continue;                                                               \
+                parts[waiting].v = is_left ? v + less : v;                                  \
+                parts[waiting].n = is_left ? n - less : less;                               \
+                parts[waiting++].rounds = rounds - 1;                                       \
+                v += is_left ? 0 : less;                                                    \
+                n = is_left ? less : n - less;                                              \
+            }                                                                               \
+            if (n > FEW)                                                                    \
+                sort##_heap(v, n);                                                          \
+            else                                                                            \
+                sort##_insert(v, n);                                                        \
+            if (!waiting)                                                                   \
+                return;                                                                     \
+            v = parts[--waiting].v;                                                         \
+            n = parts[waiting].n;                                                           \
+            rounds = parts[waiting].rounds;                                                 \
+        }                                                                                   \
+    }
+
+DEFINE_SORT(pw_sort_i64, sort_i64, split_i64, int64_t)
+DEFINE_SORT(pw_sort_f64, sort_f64, split_f64, double)
 
 /* Quickselect: puts the k-th smallest value at index k. Values before it are not larger, values
  * behind it are not smaller. */
-#define DEFINE_SELECT(name, sort, type)                                            \
-    static type name##_pivot(const type *v, size_t n)                              \
-    {                                                                              \
-        const type a = v[0], b = v[n / 2], c = v[n - 1];                           \
-        return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);  \
-    }                                                                              \
-    static void name(type *v, size_t n, size_t k)                                  \
-    {                                                                              \
-        for (int round = 0; n > FEW && round < MOST_ROUNDS; round++) {             \
-            const type pivot = name##_pivot(v, n);                                 \
-            size_t first = 0, end = n; /* v[0 .. first) <= pivot <= v[end .. n) */ \
-            while (first < end) {                                                  \
-                while (v[first] < pivot)                                           \
-                    first++;                                                       \
-                while (pivot < v[end - 1])                                         \
-                    end--;                                                         \
-                if (first < end) {                                                 \
-                    type held = v[first];                                          \
-                    v[first++] = v[end - 1];                                       \
-                    v[--end] = held;                                               \
-                }                                                                  \
-            }                                                                      \
-            if (k >= end && k < first)                                             \
-                return;                                                            \
-            if (k < end) {                                                         \
-                n = end;                                                           \
-            } else {                                                               \
-                v += first;                                                        \
-                n -= first;                                                        \
-                k -= first;                                                        \
-            }                                                                      \
-        }                                                                          \
-        sort(v, n);                                                                \
+#define DEFINE_SELECT(name, sort, pivot_of, split, type)                \
+    static void name(type *v, size_t n, size_t k)                       \
+    {                                                                   \
+        for (int rounds = rounds_for(n); n > FEW && rounds; rounds--) { \
+            const type pivot = pivot_of(v, n);                          \
+            size_t front = split(v, n, pivot);                          \
+            if (k < front) {                                            \
+                n = front;                                              \
+                continue;                                               \
+            }                                                           \
+            front += split##_equal(v + front, n - front, pivot);        \
+            if (k < front)                                              \
+                return;                                                 \
+            v += front;                                                 \
+            n -= front;                                                 \
+            k -= front;                                                 \
+        }                                                               \
+        sort(v, n);                                                     \
     }
 
-DEFINE_SELECT(select_i64, pw_sort_i64, int64_t)
-DEFINE_SELECT(select_f64, pw_sort_f64, double)
+DEFINE_SELECT(select_i64, pw_sort_i64, sort_i64_pivot, split_i64, int64_t)
+DEFINE_SELECT(select_f64, pw_sort_f64, sort_f64_pivot, split_f64, double)
 
 /* With an even n, the lower of the two middle values is the largest value of the first half. */
 #define DEFINE_MEDIAN(name, select, type, between)   \
@@ -180,10 +250,13 @@ size_t pw_place_i64(const int64_t *sorted, size_t n, int64_t least)
     return pw_search(sorted, n, (struct pw_search_key){sizeof(*sorted), 0, sizeof(*sorted)}, least);
 }
 
-int64_t pw_median_without_i64(const int64_t *sorted, size_t n, size_t skip)
+/* The values behind `value` move one place forward. The first that equals it is taken, so the
+ * values before that are smaller: no search is needed. */
+int64_t pw_median_without_i64(const int64_t *sorted, size_t n, int64_t value)
 {
-    size_t left = n - 1, high = left / 2, low = left % 2 ? high : high - 1;
-    int64_t a = sorted[low < skip ? low : low + 1], b = sorted[high < skip ? high : high + 1];
+    const size_t left = n - 1, high = left / 2, low = left % 2 ? high : high - 1;
+    const int64_t a = sorted[sorted[low] < value ? low : low + 1];
+    const int64_t b = sorted[sorted[high] < value ? high : high + 1];
     return a + (b - a) / 2;
 }
 

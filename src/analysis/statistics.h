@@ -22,8 +22,8 @@ double pw_quantile_f64(const double *sorted, size_t n, double q);
 /* Index of the first of n sorted values that is at least `least`; n: there is none. */
 size_t pw_place_i64(const int64_t *sorted, size_t n, int64_t least);
 
-/* Median of n >= 2 sorted values without the one at index `skip`. */
-int64_t pw_median_without_i64(const int64_t *sorted, size_t n, size_t skip);
+/* Median of n >= 2 sorted values without one that equals `value`, which must be among them. */
+int64_t pw_median_without_i64(const int64_t *sorted, size_t n, int64_t value);
 
 /* P(X >= k) for X ~ Binomial(n, p). */
 double pw_binomial_tail(int64_t n, int64_t k, double p);

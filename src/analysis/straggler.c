@@ -193,13 +193,11 @@ static int64_t window_median(struct pw_excess *w, size_t rank, size_t first, siz
 static double rate_of_others(const struct pw_excess *w, size_t rank, int64_t level)
 {
     int64_t above = 0, seen = 0;
-    for (size_t s = 0; s < w->in->nsteps; s++)
-        for (size_t r = 0; r < w->in->nranks; r++) {
-            int64_t excess = pw_excess_at(w, s, r);
-            if (r == rank || excess == PW_EXCESS_UNKNOWN)
-                continue;
-            seen++;
-            above += excess > level;
+    for (size_t r = 0; r < w->in->nranks; r++)
+        for (size_t s = 0; s < w->in->nsteps && r != rank; s++) {
+            const int64_t excess = pw_excess_at(w, s, r);
+            seen += excess != PW_EXCESS_UNKNOWN;
+            above += excess != PW_EXCESS_UNKNOWN && excess > level;
         }
     return (double)(above + RULE_OF_THREE) / (double)(seen + RULE_OF_THREE);
 }

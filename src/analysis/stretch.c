@@ -139,7 +139,7 @@ static int64_t median_of_others(struct search *s, size_t bin, size_t rank)
 /* The median of the `n` sorted amounts of a bin, without one of the value `amount`. */
 static int64_t median_without(const struct search *s, size_t n, int64_t amount)
 {
-    return pw_median_without_i64(s->sorted, n, pw_place_i64(s->sorted, n, amount));
+    return pw_median_without_i64(s->sorted, n, amount);
 }
 
 /* Sets a positive excess to 0 unless the rank is bound beside others to fewer CPUs than the other

@@ -144,11 +144,11 @@ static void test_median_without(void **state)
 {
     (void)state;
     const int64_t v[] = {1, 5, 6, 100};
-    assert_int_equal(pw_median_without_i64(v, 4, 0), 6);
-    assert_int_equal(pw_median_without_i64(v, 4, 3), 5);
-    assert_int_equal(pw_median_without_i64(v, 3, 0), 5); /* (5 + 6) / 2 */
-    assert_int_equal(pw_median_without_i64(v, 3, 1), 3);
-    assert_int_equal(pw_median_without_i64(v, 2, 1), 1);
+    assert_int_equal(pw_median_without_i64(v, 4, 1), 6);
+    assert_int_equal(pw_median_without_i64(v, 4, 100), 5);
+    assert_int_equal(pw_median_without_i64(v, 3, 1), 5); /* (5 + 6) / 2 */
+    assert_int_equal(pw_median_without_i64(v, 3, 5), 3);
+    assert_int_equal(pw_median_without_i64(v, 2, 5), 1);
 }
 
 static void test_quantile(void **state)

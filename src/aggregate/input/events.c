@@ -65,10 +65,11 @@ int pw_events_visit(struct pw_events *e, size_t block, pw_event_visitor *visit, 
     int err = pw_h5_table_read(e->table, first, e->n, e->rows);
     pw_progress_add(e->input->progress, (int64_t)e->n);
     e->impossible += err ? 0 : (int64_t)clear_impossible(e->rows, e->n);
-    for (size_t i = 0; !err && i < e->n; i++) {
-        pw_ncclranks_complete(e->input, &e->rows[i]);
-        pw_hostcopies_complete(e->input, &e->rows[i]);
-    }
+    for (size_t i = 0; !err && i < e->n; i++)
+        if (e->rows[i].source != PW_SOURCE_MPI) {
+            pw_ncclranks_complete(e->input, &e->rows[i]);
+            pw_hostcopies_complete(e->input, &e->rows[i]);
+        }
     for (size_t i = 0; !err && i < e->n; i++)
         if (e->rows[i].end >= e->rows[i].start)
             visit(context, e->input, &e->rows[i]);

@@ -18,6 +18,12 @@
 
 ptrdiff_t pw_world_step_index(const struct pw_world *world, int64_t step)
 {
+    /* Steps usually have successive numbers. */
+    if (world->nsteps && step >= world->step_numbers[0]) {
+        const uint64_t likely = (uint64_t)step - (uint64_t)world->step_numbers[0];
+        if (likely < world->nsteps && world->step_numbers[likely] == step)
+            return (ptrdiff_t)likely;
+    }
     const size_t at = pw_place_i64(world->step_numbers, world->nsteps, step);
     return at < world->nsteps && world->step_numbers[at] == step ? (ptrdiff_t)at : -1;
 }

@@ -117,6 +117,8 @@ void pw_graph_parts_fini(struct pw_graph_parts *parts)
 
 static int gather_items(struct pw_graph_items *items, const struct pw_procs *procs)
 {
+    if (procs->processes == 1)
+        return 0; /* they are on process 0 already: no copy */
     int *counts = calloc(2 * (size_t)procs->processes, sizeof(*counts));
     int *starts = counts + procs->processes, mine = (int)items->n, err = counts ? 0 : -ENOMEM;
     size_t total = 0;

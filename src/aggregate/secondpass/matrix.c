@@ -2,6 +2,7 @@
  * matrix.h. */
 #include "aggregate/secondpass/matrix.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,14 +206,23 @@ void pw_share_fini(struct pw_share *share)
     free(share->step_recorded);
 }
 
+static_assert(sizeof(struct pw_row_c_phase_trace) == sizeof(int64_t) * PW_PHASES &&
+                  offsetof(struct pw_row_c_phase_trace, other_ns) == 5 * sizeof(int64_t),
+              "a row of phases is as in pw_matrix");
+
 enum { OWN, TOTAL, USEFUL, PHASE_0, CELL = PHASE_0 + PW_PHASES };
+
+static int64_t useful_of(const struct pw_row_c_step_trace *step)
+{
+    return step->total_ns < 0 ? -1 : step->total_ns - step->comm_exposed_ns;
+}
 
 static void pack_cell(const struct pw_row_c_step_trace *step,
                       const struct pw_row_c_phase_trace *phase, int64_t cell[CELL])
 {
     cell[OWN] = step->own_ns;
     cell[TOTAL] = step->total_ns;
-    cell[USEFUL] = step->total_ns < 0 ? -1 : step->total_ns - step->comm_exposed_ns;
+    cell[USEFUL] = useful_of(step);
     cell[PHASE_0] = phase->data_ns;
     cell[PHASE_0 + 1] = phase->forward_ns;
     cell[PHASE_0 + 2] = phase->backward_ns;
@@ -236,7 +246,8 @@ static int allocate_matrix(struct pw_matrix *m)
     m->own_ns = malloc(sizeof(int64_t) * cells);
     m->total_ns = malloc(sizeof(int64_t) * cells);
     m->useful_ns = malloc(sizeof(int64_t) * cells);
-    m->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
+    if (!m->is_borrowed)
+        m->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
     m->parts = malloc(sizeof(*m->parts) * (PW_PART_END * m->nranks + 1));
     return m->bins && m->parts && m->own_ns && m->total_ns && m->useful_ns && m->phase_ns ? 0
                                                                                           : -ENOMEM;
@@ -275,6 +286,17 @@ static void gather_steps(struct pw_matrix *m, const struct gathering *g)
     MPI_Type_free(&type);
 }
 
+/* The same for one process, which has all columns. Its phases stay where they are. */
+static void take_steps(struct pw_matrix *m, const struct pw_share *share)
+{
+    for (size_t i = 0; i < m->nsteps * m->nranks; i++) {
+        const struct pw_row_c_step_trace *step = &share->steps[i];
+        m->own_ns[i] = step->own_ns;
+        m->total_ns[i] = step->total_ns;
+        m->useful_ns[i] = useful_of(step);
+    }
+}
+
 /* Gathers n rows of `size` bytes for each rank, one bin or part at a time. */
 static void gather_rows(const struct gathering *g, size_t n, size_t size, const void *mine,
                         void *all)
@@ -293,6 +315,10 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
 {
     *m = (struct pw_matrix){.nsteps = job->world.nsteps, .nbins = job->world.bins.n};
     m->nranks = job->procs.process == 0 ? (size_t)job->world.nranks : 0;
+    if (job->procs.processes == 1) {
+        m->phase_ns = (int64_t *)(void *)share->phases; /* a row is its six numbers */
+        m->is_borrowed = 1;
+    }
     struct gathering g = {job, share, NULL, NULL, NULL, NULL};
     g.counts = calloc(2 * (size_t)job->procs.processes, sizeof(*g.counts));
     g.starts = g.counts + job->procs.processes;
@@ -305,7 +331,10 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
         MPI_Gather(&mine, 1, MPI_INT, g.counts, 1, MPI_INT, 0, job->procs.comm);
         for (int p = 1; p < job->procs.processes; p++)
             g.starts[p] = g.starts[p - 1] + g.counts[p - 1];
-        gather_steps(m, &g);
+        if (m->is_borrowed)
+            take_steps(m, share);
+        else
+            gather_steps(m, &g);
         gather_rows(&g, m->nbins, sizeof(*m->bins), share->bins, m->bins);
         gather_rows(&g, PW_PART_END, sizeof(*m->parts), share->parts, m->parts);
     }
@@ -322,5 +351,6 @@ void pw_matrix_fini(struct pw_matrix *m)
     free(m->own_ns);
     free(m->total_ns);
     free(m->useful_ns);
-    free(m->phase_ns);
+    if (!m->is_borrowed)
+        free(m->phase_ns);
 }

@@ -12,6 +12,7 @@ struct pw_matrix {
     size_t nsteps, nranks;
     int64_t *own_ns, *total_ns, *useful_ns; /* [nsteps * nranks], -1: not known */
     int64_t *phase_ns;                      /* [nsteps * nranks * PW_PHASES] */
+    int is_borrowed;                        /* 1: phase_ns belongs to the share */
     size_t nbins;
     struct pw_row_c_bin_trace *bins;   /* [nbins * nranks] */
     struct pw_row_c_part_trace *parts; /* [PW_PART_END * nranks] */
@@ -49,7 +50,7 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
 void pw_share_fini(struct pw_share *share);
 
 /* Gathers the shares on process 0; other processes get an empty matrix. Collective. Returns 0 or
- * -ENOMEM. */
+ * -ENOMEM. `share` must outlive the matrix. */
 int pw_matrix_gather(struct pw_matrix *matrix, const struct pw_job *job,
                      const struct pw_share *share);
 
