@@ -12,7 +12,7 @@
 
 #include "aggregate/findings/findings.h"
 #include "analysis/cause.h"
-#include "core/h5/h5reader.h"
+#include "core/h5/h5file.h"
 #include "core/search.h"
 #include "core/text.h"
 
@@ -154,17 +154,17 @@ struct samples {
 static void read_samples(const struct pw_input *input, struct samples *out)
 {
     void *rows;
-    hid_t file;
+    struct pw_h5_file *file;
     *out = (struct samples){0};
-    if (pw_h5_open(input->path, &file))
+    if (pw_h5_file_open(NULL, input->path, &file))
         return;
-    if (pw_h5_read_all(file, PW_TABLE_process, &rows, &out->nprocess) == 0)
+    if (pw_h5_file_read_all(file, PW_TABLE_process, &rows, &out->nprocess) == 0)
         out->process = rows;
-    if (pw_h5_read_all(file, PW_TABLE_host, &rows, &out->nhost) == 0)
+    if (pw_h5_file_read_all(file, PW_TABLE_host, &rows, &out->nhost) == 0)
         out->host = rows;
-    if (pw_h5_read_all(file, PW_TABLE_gpu, &rows, &out->ngpu) == 0)
+    if (pw_h5_file_read_all(file, PW_TABLE_gpu, &rows, &out->ngpu) == 0)
         out->gpu = rows;
-    pw_h5_close(file);
+    pw_h5_file_close(file);
     out->ngpu = out->gpu ? out->ngpu : 0;
     out->nprocess = out->process ? out->nprocess : 0;
     out->nhost = out->host ? out->nhost : 0;

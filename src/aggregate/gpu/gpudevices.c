@@ -9,7 +9,7 @@
 
 #include "analysis/gpulimits.h"
 #include "analysis/gpusamples.h"
-#include "core/h5/h5reader.h"
+#include "core/h5/h5file.h"
 #include "core/limits.h"
 #include "core/sort.h"
 #include "core/text.h"
@@ -35,11 +35,11 @@ static struct device *find(struct pw_gpudevices *d, int32_t number)
     return number >= 0 && number < PW_GPUDEVICES_MOST ? &d->all[number] : NULL;
 }
 
-static void read_known(struct pw_gpudevices *d, hid_t file)
+static void read_known(struct pw_gpudevices *d, const struct pw_h5_file *file)
 {
     void *rows;
     size_t n = 0;
-    if (pw_h5_read_all(file, PW_TABLE_device, &rows, &n))
+    if (pw_h5_file_read_all(file, PW_TABLE_device, &rows, &n))
         return;
     const struct pw_row_device *devices = rows;
     for (size_t i = 0; i < n; i++) {
@@ -50,11 +50,11 @@ static void read_known(struct pw_gpudevices *d, hid_t file)
     free(rows);
 }
 
-static void read_samples(struct pw_gpudevices *d, hid_t file)
+static void read_samples(struct pw_gpudevices *d, const struct pw_h5_file *file)
 {
     void *rows;
     size_t n = 0;
-    if (pw_h5_read_all(file, PW_TABLE_gpu, &rows, &n))
+    if (pw_h5_file_read_all(file, PW_TABLE_gpu, &rows, &n))
         return;
     const struct pw_row_gpu *samples = rows;
     for (size_t i = 0; i < n; i++) {
@@ -77,11 +77,11 @@ static void add_error(struct device *to, int32_t xid)
     pw_sentence_add(&s, "%s%s", to->xids[0] ? ", " : "", text);
 }
 
-static void read_errors(struct pw_gpudevices *d, hid_t file)
+static void read_errors(struct pw_gpudevices *d, const struct pw_h5_file *file)
 {
     void *rows;
     size_t n = 0;
-    if (pw_h5_read_all(file, PW_TABLE_gpu_error, &rows, &n))
+    if (pw_h5_file_read_all(file, PW_TABLE_gpu_error, &rows, &n))
         return;
     const struct pw_row_gpu_error *errors = rows;
     for (size_t i = 0; i < n; i++) {
@@ -95,17 +95,17 @@ static void read_errors(struct pw_gpudevices *d, hid_t file)
 struct pw_gpudevices *pw_gpudevices_create(const struct pw_input *input)
 {
     struct pw_gpudevices *d = calloc(1, sizeof(*d));
-    hid_t file;
+    struct pw_h5_file *file;
     if (!d)
         return NULL;
     for (int i = 0; i < PW_GPUDEVICES_MOST; i++)
         pw_gputime_begin(&d->all[i].time, NULL, 0);
-    if (pw_h5_open(input->path, &file))
+    if (pw_h5_file_open(NULL, input->path, &file))
         return d;
     read_known(d, file);
     read_samples(d, file);
     read_errors(d, file);
-    pw_h5_close(file);
+    pw_h5_file_close(file);
     return d;
 }
 
@@ -225,11 +225,11 @@ size_t pw_gpudevices_gather(const struct pw_procs *procs, const struct pw_row_c_
 
 /* ---- the devices of a rank, and the samples of their clocks ---- */
 
-static void read_devices(hid_t file, struct pw_row_c_gpu_rank *row)
+static void read_devices(const struct pw_h5_file *file, struct pw_row_c_gpu_rank *row)
 {
     void *rows;
     size_t n = 0;
-    if (pw_h5_read_all(file, PW_TABLE_device, &rows, &n))
+    if (pw_h5_file_read_all(file, PW_TABLE_device, &rows, &n))
         return;
     const struct pw_row_device *devices = rows;
     row->devices = (int32_t)n;
@@ -239,12 +239,12 @@ static void read_devices(hid_t file, struct pw_row_c_gpu_rank *row)
     free(rows);
 }
 
-static void read_clocks(hid_t file, struct pw_row_c_gpu_rank *row)
+static void read_clocks(const struct pw_h5_file *file, struct pw_row_c_gpu_rank *row)
 {
     struct pw_gpu_clocks clocks = {0};
     void *rows;
     size_t n = 0;
-    if (pw_h5_read_all(file, PW_TABLE_gpu, &rows, &n))
+    if (pw_h5_file_read_all(file, PW_TABLE_gpu, &rows, &n))
         return;
     const struct pw_row_gpu *samples = rows;
     for (size_t i = 0; i < n; i++)
@@ -259,13 +259,13 @@ static void read_clocks(hid_t file, struct pw_row_c_gpu_rank *row)
 
 void pw_gpuclocks_read(const struct pw_input *input, struct pw_row_c_gpu_rank *row)
 {
-    hid_t file;
+    struct pw_h5_file *file;
     row->sm_clock_mhz = row->slowed_share = -1;
-    if (pw_h5_open(input->path, &file))
+    if (pw_h5_file_open(NULL, input->path, &file))
         return;
     read_devices(file, row);
     read_clocks(file, row);
-    pw_h5_close(file);
+    pw_h5_file_close(file);
 }
 
 /* ---- GPUs with errors, or with lowered clocks, for /completeness ---- */
@@ -360,11 +360,11 @@ static void note_slowing(struct pw_job *job, const struct pw_input *input, const
         pw_job_note(job, input->rank, "gpu_slowed", said.n, detail);
 }
 
-static void say_xids(struct checkup *p, hid_t file)
+static void say_xids(struct checkup *p, const struct pw_h5_file *file)
 {
     void *rows;
     size_t n;
-    if (pw_h5_read_all(file, PW_TABLE_gpu_error, &rows, &n))
+    if (pw_h5_file_read_all(file, PW_TABLE_gpu_error, &rows, &n))
         return;
     const struct pw_row_gpu_error *errors = rows;
     for (size_t i = 0; i < n && i < XIDS; i++)
@@ -373,13 +373,13 @@ static void say_xids(struct checkup *p, hid_t file)
     free(rows);
 }
 
-static void say_counters(struct checkup *p, hid_t file)
+static void say_counters(struct checkup *p, const struct pw_h5_file *file)
 {
     void *rows;
     size_t n;
     for (int i = 0; i < PW_GPUDEVICES_MOST; i++)
         p->devices[i] = (struct health){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, 0, 0};
-    if (pw_h5_read_all(file, PW_TABLE_gpu, &rows, &n))
+    if (pw_h5_file_read_all(file, PW_TABLE_gpu, &rows, &n))
         return;
     for (size_t i = 0; i < n; i++)
         take_sample(p, &((const struct pw_row_gpu *)rows)[i]);
@@ -392,12 +392,12 @@ static void note_input(struct pw_job *job, const struct pw_input *input)
 {
     char detail[256] = "";
     struct checkup p = {.sentence = {detail, sizeof(detail), 0}};
-    hid_t file;
-    if (pw_h5_open(input->path, &file))
+    struct pw_h5_file *file;
+    if (pw_h5_file_open(NULL, input->path, &file))
         return;
     say_xids(&p, file);
     say_counters(&p, file);
-    H5Fclose(file);
+    pw_h5_file_close(file);
     if (p.n)
         pw_job_note(job, input->rank, "gpu_errors", p.n, detail);
     note_slowing(job, input, &p);

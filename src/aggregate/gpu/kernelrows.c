@@ -13,7 +13,6 @@
 #include "analysis/slowranks.h"
 #include "core/comm_kernel.h"
 #include "core/grow.h"
-#include "core/h5/h5reader.h"
 #include "core/search.h"
 #include "core/sort.h"
 
@@ -47,16 +46,14 @@ static const char *text_of(const struct pw_kernelread *r, uint32_t row)
 
 static int read_texts(struct pw_kernelread *r)
 {
-    hid_t file;
-    int err = pw_h5_open(r->input->path, &file);
-    if (err)
-        return err;
-    err = pw_h5_read_strings(file, "/strings", &r->texts, &r->ntexts);
-    pw_h5_close(file);
+    struct pw_texts texts;
+    const int err = pw_input_texts(r->input, &texts);
+    r->texts = texts.v;
+    r->ntexts = texts.n;
     r->is_comm = malloc(r->ntexts + 1);
     for (size_t i = 0; r->is_comm && i < r->ntexts; i++)
         r->is_comm[i] = (uint8_t)pw_is_comm_kernel(r->texts[i]);
-    return !r->is_comm ? -ENOMEM : err == -ENOENT ? 0 : err;
+    return r->is_comm ? err : -ENOMEM;
 }
 
 int pw_kernelread_open(struct pw_optree *tree, const struct pw_input *input,

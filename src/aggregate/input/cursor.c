@@ -11,12 +11,11 @@ enum { BLOCK = 1024 };
 int pw_cursor_open(struct pw_cursor *c, const struct pw_openfile *from, int table)
 {
     *c = (struct pw_cursor){.row_size = pw_table_borrow(table)->row_size};
-    const char *path = from->input->path;
-    int err = pw_h5_place_find(from->types, from->file, table, &c->place);
+    int err = pw_h5_file_place(from->file, table, &c->place);
     if (err || !c->place.rows)
         return err;
     c->rows = malloc(BLOCK * c->row_size);
-    return c->rows ? pw_h5_table_open(path, &c->place, &c->table) : -ENOMEM;
+    return c->rows ? pw_h5_file_table(from->file, &c->place, &c->table) : -ENOMEM;
 }
 
 int pw_cursor_at(struct pw_cursor *c, const char *path, const struct pw_h5_place *place, int table)

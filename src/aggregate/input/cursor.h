@@ -5,6 +5,7 @@
 #define PW_AGGREGATE_INPUT_CURSOR_H
 
 #include "aggregate/input/input.h"
+#include "core/h5/h5file.h"
 #include "core/h5/h5table.h"
 
 struct pw_cursor {
@@ -20,8 +21,7 @@ struct pw_cursor {
 /* A rank file that is open to read several tables. */
 struct pw_openfile {
     const struct pw_input *input;
-    struct pw_h5_types *types;
-    hid_t file;
+    struct pw_h5_file *file;
     char **texts; /* [ntexts] rows of its /strings; NULL when they are not needed */
     size_t ntexts;
 };
@@ -32,7 +32,14 @@ static inline const char *pw_openfile_text(const struct pw_openfile *file, uint3
     return row < file->ntexts ? file->texts[row] : "";
 }
 
-/* Opens a table of an open file, which may be closed before the cursor. A file without the table
+/* 1 when the file has rows of the table. */
+static inline int pw_openfile_has(const struct pw_openfile *file, int table)
+{
+    uint64_t rows;
+    return pw_h5_file_rows(file->file, table, &rows) == 0 && rows;
+}
+
+/* Opens a table of an open file, which is closed after the cursor. A file without the table
  * counts as one without rows. Returns 0 or -errno; the cursor must be closed in both cases. */
 int pw_cursor_open(struct pw_cursor *cursor, const struct pw_openfile *file, int table);
 

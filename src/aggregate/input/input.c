@@ -9,7 +9,7 @@
 #include "aggregate/input/events.h"
 #include "aggregate/input/knots.h"
 #include "core/clockmap.h"
-#include "core/h5/h5reader.h"
+#include "core/h5/h5file.h"
 #include "core/h5/h5table.h"
 #include "core/h5/h5types.h"
 #include "core/limits.h"
@@ -26,21 +26,23 @@ static int fail(char *problem, size_t size, const char *text, int err)
     return err;
 }
 
-static void get_int(hid_t file, const char *name, int64_t *value, int64_t fallback)
+static void get_int(const struct pw_h5_file *file, const char *name, int64_t *value,
+                    int64_t fallback)
 {
-    if (pw_h5_get_int(file, name, value) || !pw_is_possible(*value))
+    if (pw_h5_file_int(file, name, value) || !pw_is_possible(*value))
         *value = fallback;
 }
 
-static void get_text(hid_t file, const char *name, char *value, size_t size)
+static void get_text(const struct pw_h5_file *file, const char *name, char *value, size_t size)
 {
-    if (pw_h5_get_text(file, name, value, size))
+    if (pw_h5_file_text(file, name, value, size))
         value[0] = '\0';
 }
 
-static int read_attributes(struct pw_input *s, hid_t file, char *problem, size_t size)
+static int read_attributes(struct pw_input *s, const struct pw_h5_file *file, char *problem,
+                           size_t size)
 {
-    int err = pw_format_check(file, PW_FORMAT_RANK);
+    int err = pw_h5_file_check(file, PW_FORMAT_RANK);
     if (err)
         return fail(problem, size,
                     err == -EPROTO ? "was written by a newer profwrap" : "is not a rank file", err);
@@ -66,9 +68,9 @@ static int read_attributes(struct pw_input *s, hid_t file, char *problem, size_t
     return 0;
 }
 
-static int read_table(hid_t file, int table, void *rows, size_t *count)
+static int read_table(const struct pw_h5_file *file, int table, void *rows, size_t *count)
 {
-    int err = pw_h5_read_all(file, table, rows, count);
+    int err = pw_h5_file_read_all(file, table, rows, count);
     return err == -ENOENT ? 0 : err;
 }
 
@@ -94,7 +96,7 @@ static void clean_steps(struct pw_input *s)
     s->nsteps = kept;
 }
 
-static void read_overhead(struct pw_input *s, hid_t file)
+static void read_overhead(struct pw_input *s, const struct pw_h5_file *file)
 {
     struct pw_row_overhead *rows = NULL;
     size_t n = 0;
@@ -122,13 +124,13 @@ static void read_overhead(struct pw_input *s, hid_t file)
 }
 
 /* Reads the times of the first and the last sample of the process. Returns 0 or -errno. */
-static int read_sampled(struct pw_input *s)
+static int read_sampled(struct pw_input *s, const struct pw_h5_file *file)
 {
     struct pw_row_process first, last;
     struct pw_h5_table *table;
     if (!s->process_rows.rows)
         return 0;
-    int err = pw_h5_table_open(s->path, &s->process_rows, &table);
+    int err = pw_h5_file_table(file, &s->process_rows, &table);
     if (err)
         return err;
     if (pw_h5_table_read(table, 0, 1, &first) == 0 &&
@@ -159,13 +161,13 @@ static int64_t first_begin(struct pw_h5_table *table, size_t nrows)
 
 /* Sets the times of the first operation (MPI_Init in a program of MPI) and of the last. Returns 0
  * or -errno. */
-static int read_span(struct pw_input *s)
+static int read_span(struct pw_input *s, const struct pw_h5_file *file)
 {
     struct pw_row_comm_event event;
     struct pw_h5_table *table;
     if (!s->event_rows.rows)
         return 0;
-    int err = pw_h5_table_open(s->path, &s->event_rows, &table);
+    int err = pw_h5_file_table(file, &s->event_rows, &table);
     if (err)
         return err;
     if (pw_h5_table_read(table, 0, 1, &event) == 0 && pw_events_are_possible(&event)) {
@@ -189,7 +191,8 @@ static int read_span(struct pw_input *s)
 
 /* Reads the calls that had not returned at the end; `names` are the file's texts. Returns 0 or
  * -errno. */
-static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t nnames)
+static int read_open_calls(struct pw_input *s, const struct pw_h5_file *file, char **names,
+                           size_t nnames)
 {
     struct pw_row_open *rows = NULL;
     size_t n = 0;
@@ -228,12 +231,12 @@ static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t 
 
 /* Copies the last value of the metadata "role" (`texts` are the rows of /strings); "" when there is
  * none. Returns 0 or -errno. */
-static int read_role(hid_t file, char **texts, size_t ntexts, char role[64])
+static int read_role(const struct pw_h5_file *file, char **texts, size_t ntexts, char role[64])
 {
     void *all = NULL;
     size_t n = 0;
     role[0] = '\0';
-    int err = pw_h5_read_all(file, PW_TABLE_metadata, &all, &n);
+    int err = pw_h5_file_read_all(file, PW_TABLE_metadata, &all, &n);
     if (err)
         return err == -ENOENT ? 0 : err;
     const struct pw_row_metadata *rows = all;
@@ -270,11 +273,11 @@ static int phase_of(const char *name, int has_data_phase)
 
 /* Finds which texts are names of phases, and reads the open calls and the role, which refer to
  * texts. Returns 0 or -errno. */
-static int read_names(struct pw_input *s, hid_t file)
+static int read_names(struct pw_input *s, const struct pw_h5_file *file)
 {
     char **names = NULL;
     size_t n = 0;
-    int err = pw_h5_read_strings(file, "/strings", &names, &n);
+    int err = pw_h5_file_strings(file, &names, &n);
     if (err && err != -ENOENT)
         return err;
     int has_data_phase = 0;
@@ -311,7 +314,7 @@ static void limit_collectives(struct pw_input *s)
     }
 }
 
-static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file, char *problem,
+static int read_tables(struct pw_input *s, const struct pw_h5_file *file, char *problem,
                        size_t size)
 {
     int err = pw_knots_read(file, &s->knots, &s->nknots);
@@ -320,18 +323,18 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : read_table(file, PW_TABLE_step, &s->steps, &s->nsteps);
     err = err ? err : read_table(file, PW_TABLE_window, &s->windows, &s->nwindows);
     err = err ? err : read_table(file, PW_TABLE_comms, &s->comms, &s->ncomms);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_comm_event, &s->event_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_gap, &s->gap_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memory, &s->memory_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_work, &s->work_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_flops, &s->flops_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_kernel, &s->kernel_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memcpy, &s->memcpy_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memset, &s->memset_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_process, &s->process_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_host, &s->host_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_cpus, &s->cpus_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_comm_event, &s->event_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_range, &s->range_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_gap, &s->gap_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_memory, &s->memory_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_work, &s->work_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_flops, &s->flops_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_kernel, &s->kernel_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_memcpy, &s->memcpy_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_memset, &s->memset_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_process, &s->process_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_host, &s->host_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_cpus, &s->cpus_rows);
     err = err ? err : read_table(file, PW_TABLE_unrecorded, &s->unrecorded, &s->nunrecorded);
     err = err ? err : read_names(s, file);
     if (err)
@@ -358,18 +361,18 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
                          .finalized_ns = INT64_MAX,
                          .sampled_from = INT64_MAX,
                          .sampled_until = INT64_MAX};
-    hid_t file;
-    int err = s.path ? pw_h5_open(path, &file) : -ENOMEM;
+    struct pw_h5_file *file;
+    int err = s.path ? pw_h5_file_open(types, path, &file) : -ENOMEM;
     if (err) {
         free(s.path);
         return fail(problem, size,
                     err == -EINVAL ? "is not a readable HDF5 file" : pw_readlimit_error(err), err);
     }
     err = read_attributes(&s, file, problem, size);
-    err = err ? err : read_tables(&s, types, file, problem, size);
-    pw_h5_close(file);
-    if (!err && (read_span(&s) || read_sampled(&s)))
+    err = err ? err : read_tables(&s, file, problem, size);
+    if (!err && (read_span(&s, file) || read_sampled(&s, file)))
         err = fail(problem, size, "has damaged tables", -EIO);
+    pw_h5_file_close(file);
     if (err) {
         pw_input_close(&s);
         return err;
@@ -408,13 +411,13 @@ void pw_input_close(struct pw_input *s)
 
 int pw_input_texts(const struct pw_input *s, struct pw_texts *texts)
 {
-    hid_t file;
+    struct pw_h5_file *file;
     *texts = (struct pw_texts){0};
-    int err = pw_h5_open(s->path, &file);
+    int err = pw_h5_file_open(NULL, s->path, &file);
     if (err)
         return err;
-    err = pw_h5_read_strings(file, "/strings", &texts->v, &texts->n);
-    pw_h5_close(file);
+    err = pw_h5_file_strings(file, &texts->v, &texts->n);
+    pw_h5_file_close(file);
     return err == -ENOENT ? 0 : err;
 }
 

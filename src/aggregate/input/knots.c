@@ -7,7 +7,6 @@
 
 #include "core/clockmap.h"
 #include "core/grow.h"
-#include "core/h5/h5reader.h"
 
 /* FULL: the first knot and then pairs, with room left for two knots at the end. */
 enum { BLOCK = 1 << 16, FULL = PW_KNOTS_MOST - 1 };
@@ -69,13 +68,13 @@ int pw_knots_finish(struct pw_knots *k)
     return append(k, &k->last);
 }
 
-static int read_blocks(hid_t file, size_t rows, struct pw_knots *k)
+static int read_blocks(struct pw_h5_table *table, uint64_t rows, struct pw_knots *k)
 {
     struct pw_row_clock *block = malloc(BLOCK * sizeof(*block));
     int err = block ? 0 : -ENOMEM;
-    for (size_t at = 0; at < rows && !err; at += BLOCK) {
-        size_t n = rows - at < BLOCK ? rows - at : BLOCK;
-        err = pw_h5_read_rows(file, PW_TABLE_clock, at, n, block);
+    for (uint64_t at = 0; at < rows && !err; at += BLOCK) {
+        size_t n = rows - at < BLOCK ? (size_t)(rows - at) : BLOCK;
+        err = pw_h5_table_read(table, at, n, block);
         for (size_t i = 0; i < n && !err; i++)
             err = pw_knots_add(k, &block[i]);
     }
@@ -83,10 +82,20 @@ static int read_blocks(hid_t file, size_t rows, struct pw_knots *k)
     return err ? err : pw_knots_finish(k);
 }
 
-static int read_many(hid_t file, size_t rows, struct pw_row_clock **out, size_t *count)
+static int read_many(const struct pw_h5_file *file, struct pw_row_clock **out, size_t *count)
 {
     struct pw_knots knots = {0};
-    int err = read_blocks(file, rows, &knots);
+    struct pw_h5_place place;
+    struct pw_h5_table *table;
+    int err = pw_h5_file_place(file, PW_TABLE_clock, &place);
+    if (err)
+        return err;
+    err = pw_h5_file_table(file, &place, &table);
+    if (!err) {
+        err = read_blocks(table, place.rows, &knots);
+        pw_h5_table_close(table);
+    }
+    pw_h5_place_fini(&place);
     if (err) {
         free(knots.v);
         return err;
@@ -96,11 +105,11 @@ static int read_many(hid_t file, size_t rows, struct pw_row_clock **out, size_t 
     return 0;
 }
 
-static int read_few(hid_t file, struct pw_row_clock **out, size_t *count)
+static int read_few(const struct pw_h5_file *file, struct pw_row_clock **out, size_t *count)
 {
     void *rows;
     size_t n;
-    int err = pw_h5_read_all(file, PW_TABLE_clock, &rows, &n);
+    int err = pw_h5_file_read_all(file, PW_TABLE_clock, &rows, &n);
     if (err)
         return err;
     if (!pw_clock_is_valid(rows, n)) {
@@ -112,12 +121,11 @@ static int read_few(hid_t file, struct pw_row_clock **out, size_t *count)
     return 0;
 }
 
-int pw_knots_read(hid_t file, struct pw_row_clock **out, size_t *count)
+int pw_knots_read(const struct pw_h5_file *file, struct pw_row_clock **out, size_t *count)
 {
-    hsize_t dims[2];
-    int err = pw_h5_extent(file, PW_TABLE_clock, dims);
+    uint64_t rows;
+    int err = pw_h5_file_rows(file, PW_TABLE_clock, &rows);
     if (!err)
-        err = dims[0] > PW_KNOTS_MOST ? read_many(file, dims[0], out, count)
-                                      : read_few(file, out, count);
+        err = rows > PW_KNOTS_MOST ? read_many(file, out, count) : read_few(file, out, count);
     return err == -ENOENT ? 0 : err;
 }

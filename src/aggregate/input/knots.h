@@ -4,9 +4,9 @@
 #ifndef PW_AGGREGATE_INPUT_KNOTS_H
 #define PW_AGGREGATE_INPUT_KNOTS_H
 
-#include <hdf5.h>
 #include <stddef.h>
 
+#include "core/h5/h5file.h"
 #include "core/tables.h"
 
 enum { PW_KNOTS_MOST = 1 << 14 };
@@ -27,6 +27,6 @@ int pw_knots_finish(struct pw_knots *knots);
 
 /* Reads the knots of the file; *count is 0 when it has no such table. Returns 0 or -errno, -EDOM
  * when the map is impossible. */
-int pw_knots_read(hid_t file, struct pw_row_clock **out, size_t *count);
+int pw_knots_read(const struct pw_h5_file *file, struct pw_row_clock **out, size_t *count);
 
 #endif

@@ -202,9 +202,8 @@ static int by_time(const void *a, const void *b)
 
 int pw_reported_has_texts(const struct pw_openfile *file)
 {
-    hsize_t rows[2] = {0, 0}, sums[2] = {0, 0};
-    return (pw_h5_extent(file->file, PW_TABLE_pipeline_cpu, rows) == 0 && rows[0]) ||
-           (pw_h5_extent(file->file, PW_TABLE_mindinsight_sum, sums) == 0 && sums[0]);
+    return pw_openfile_has(file, PW_TABLE_pipeline_cpu) ||
+           pw_openfile_has(file, PW_TABLE_mindinsight_sum);
 }
 
 int pw_reported_read(struct pw_reported *reported, const struct pw_openfile *file)

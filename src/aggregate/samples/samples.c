@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "analysis/gpusamples.h"
-#include "core/h5/h5reader.h"
+#include "core/h5/h5file.h"
 #include "core/limits.h"
 #include "core/sort.h"
 
@@ -131,12 +131,12 @@ static int by_device(const void *a, const void *b)
 
 /* Returns into how many intervals the run is divided, so that all devices together have at most
  * `points` rows. */
-static size_t count_intervals(hid_t file, size_t points)
+static size_t count_intervals(const struct pw_h5_file *file, size_t points)
 {
-    hsize_t devices[2] = {0, 0};
-    if (pw_h5_extent(file, PW_TABLE_device, devices) || devices[0] < 2)
+    uint64_t devices;
+    if (pw_h5_file_rows(file, PW_TABLE_device, &devices) || devices < 2)
         return points;
-    return devices[0] < points ? points / (size_t)devices[0] : 1;
+    return devices < points ? points / (size_t)devices : 1;
 }
 
 int pw_gpuseries_read(struct pw_gpuseries *series, const struct pw_openfile *file, size_t points)
@@ -182,15 +182,14 @@ static size_t points_of_a_rank(const struct pw_world *world)
 static int read_rank(struct pw_samples *s, const struct pw_input *input, struct pw_h5_types *types,
                      size_t points)
 {
-    struct pw_openfile file = {.input = input, .types = types};
-    int err = pw_h5_open(input->path, &file.file);
+    struct pw_openfile file = {.input = input};
+    int err = pw_h5_file_open(types, input->path, &file.file);
     if (err)
         return err;
-    hsize_t rows[2] = {0, 0}, links[2] = {0, 0};
-    int has_texts = pw_h5_extent(file.file, PW_TABLE_queue, rows) == 0 && rows[0];
-    has_texts |= pw_h5_extent(file.file, PW_TABLE_hccl_link, links) == 0 && links[0];
-    has_texts |= pw_reported_has_texts(&file);
-    if (has_texts && pw_h5_read_strings(file.file, "/strings", &file.texts, &file.ntexts))
+    const int has_texts = pw_openfile_has(&file, PW_TABLE_queue) ||
+                          pw_openfile_has(&file, PW_TABLE_hccl_link) ||
+                          pw_reported_has_texts(&file);
+    if (has_texts && pw_h5_file_strings(file.file, &file.texts, &file.ntexts))
         file.ntexts = 0;
     int queues = pw_queues_read(&s->queues, &file, points);
     int usage = pw_usage_read(&s->usages, &file, points);
@@ -199,7 +198,7 @@ static int read_rank(struct pw_samples *s, const struct pw_input *input, struct 
     int reported = pw_reported_read(&s->reported, &file);
     hccl = hccl == -ENOMEM || !reported ? hccl : reported;
     free(file.texts);
-    pw_h5_close(file.file);
+    pw_h5_file_close(file.file);
     err = queues == -ENOMEM || !usage ? queues : usage;
     err = err == -ENOMEM || !gpus ? err : gpus;
     return err == -ENOMEM || !hccl ? err : hccl;

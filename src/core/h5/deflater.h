@@ -1,5 +1,5 @@
 /* Compresses chunks into the format that HDF5's deflate filter reads (zlib's, RFC 1950). Called by
- * h5writer.c. Tool code, one thread for each deflater. */
+ * chunkpack.c. Tool code, one thread for each deflater. */
 #ifndef PW_CORE_H5_DEFLATER_H
 #define PW_CORE_H5_DEFLATER_H
 

@@ -105,7 +105,6 @@ static int understand_layout(hid_t dataset, struct pw_h5_place *p)
     return ok;
 }
 
-/* Lists the chunks. Returns 0 when one is not stored or its address or size is impossible. */
 static int list_chunks(hid_t dataset, struct pw_h5_place *p, uint64_t most_bytes)
 {
     for (size_t i = 0; i < p->nchunks; i++) {
@@ -114,10 +113,23 @@ static int list_chunks(hid_t dataset, struct pw_h5_place *p, uint64_t most_bytes
         haddr_t address = HADDR_UNDEF;
         if (H5Dget_chunk_info_by_coord(dataset, &first, &skipped, &address, &bytes) < 0 ||
             address == HADDR_UNDEF || bytes == 0 || bytes > most_bytes)
-            return 0;
+            return -EINVAL;
         p->chunks[i] = (struct pw_h5_chunk){address, (uint32_t)bytes, skipped};
     }
-    return 1;
+    return 0;
+}
+
+int pw_h5_place_list(hid_t dataset, uint64_t most_bytes, struct pw_h5_place *p)
+{
+    p->nchunks = (size_t)((p->rows + p->chunk_rows - 1) / p->chunk_rows);
+    p->chunks = malloc(sizeof(*p->chunks) * p->nchunks);
+    const int err = p->chunks ? list_chunks(dataset, p, most_bytes) : -ENOMEM;
+    if (err) {
+        free(p->chunks);
+        p->chunks = NULL;
+        p->chunk_rows = p->nchunks = 0;
+    }
+    return err;
 }
 
 static int find_chunks(struct pw_h5_types *types, hid_t file, hid_t dataset, struct pw_h5_place *p)
@@ -129,16 +141,9 @@ static int find_chunks(struct pw_h5_types *types, hid_t file, hid_t dataset, str
         p->chunk_rows = 0;
         return 0;
     }
-    p->nchunks = (size_t)((p->rows + p->chunk_rows - 1) / p->chunk_rows);
-    p->chunks = malloc(sizeof(*p->chunks) * p->nchunks);
-    if (!p->chunks)
-        return -ENOMEM;
-    if (!list_chunks(dataset, p, 2 * (uint64_t)p->chunk_rows * info->row_size + 4096)) {
-        free(p->chunks);
-        p->chunks = NULL;
-        p->chunk_rows = p->nchunks = 0;
-    }
-    return 0;
+    const int err =
+        pw_h5_place_list(dataset, 2 * (uint64_t)p->chunk_rows * info->row_size + 4096, p);
+    return err == -EINVAL ? 0 : err; /* HDF5 reads the table */
 }
 
 int pw_h5_place_find(struct pw_h5_types *types, hid_t file, int table, struct pw_h5_place *out)
@@ -168,15 +173,16 @@ void pw_h5_place_fini(struct pw_h5_place *place)
 struct pw_h5_table {
     const struct pw_h5_place *place;
     struct pw_row_layout layout;
-    int fd;     /* of the file; -1: HDF5 reads the table */
-    hid_t file; /* -1: read without HDF5 */
+    int fd;          /* of the file; -1: HDF5 reads the table */
+    int is_borrowed; /* 1: `fd` is the caller's */
+    hid_t file;      /* -1: read without HDF5 */
     struct libdeflate_decompressor *inflater;
     char *stored; /* a chunk as it is in the file */
     char *data;   /* the same chunk decompressed */
     size_t chunk; /* number of the chunk in `data`; SIZE_MAX: none */
 };
 
-static int open_chunked(struct pw_h5_table *t, const char *path)
+static int make_buffers(struct pw_h5_table *t)
 {
     const struct pw_h5_place *place = t->place;
     size_t most = 1;
@@ -185,27 +191,59 @@ static int open_chunked(struct pw_h5_table *t, const char *path)
     t->inflater = libdeflate_alloc_decompressor();
     t->stored = malloc(most);
     t->data = malloc(place->chunk_rows * t->layout.packed_size);
-    if (!t->inflater || !t->stored || !t->data)
-        return -ENOMEM;
+    return t->inflater && t->stored && t->data ? 0 : -ENOMEM;
+}
+
+static int open_chunked(struct pw_h5_table *t, const char *path)
+{
     t->fd = pw_open_regular(path, 0);
-    return t->fd < 0 ? t->fd : 0;
+    return t->fd < 0 ? t->fd : make_buffers(t);
+}
+
+/* Makes a table whose file is not open yet. Returns 0 or -errno. */
+static int make_table(const struct pw_h5_place *place, struct pw_h5_table **out)
+{
+    struct pw_h5_table *t = malloc(sizeof(*t));
+    if (!t)
+        return -ENOMEM;
+    *t = (struct pw_h5_table){.place = place, .fd = -1, .file = -1, .chunk = SIZE_MAX};
+    const int err = pw_row_layout_make(place->table, &t->layout);
+    if (err)
+        free(t);
+    else
+        *out = t;
+    return err;
 }
 
 int pw_h5_table_open(const char *path, const struct pw_h5_place *place, struct pw_h5_table **out)
 {
-    struct pw_h5_table *t = calloc(1, sizeof(*t));
-    if (!t)
-        return -ENOMEM;
-    *t = (struct pw_h5_table){.place = place, .fd = -1, .file = -1, .chunk = SIZE_MAX};
-    int err = pw_row_layout_make(place->table, &t->layout);
-    if (!err && place->rows)
-        err = place->chunk_rows ? open_chunked(t, path) : pw_h5_open(path, &t->file);
-    if (err) {
-        pw_h5_table_close(t);
+    struct pw_h5_table *t;
+    int err = make_table(place, &t);
+    if (err)
         return err;
-    }
-    *out = t;
-    return 0;
+    if (place->rows)
+        err = place->chunk_rows ? open_chunked(t, path) : pw_h5_open(path, &t->file);
+    if (err)
+        pw_h5_table_close(t);
+    else
+        *out = t;
+    return err;
+}
+
+int pw_h5_table_open_at(int fd, const struct pw_h5_place *place, struct pw_h5_table **out)
+{
+    struct pw_h5_table *t;
+    int err = place->rows && !place->chunk_rows ? -EINVAL : make_table(place, &t);
+    if (err)
+        return err;
+    t->fd = fd;
+    t->is_borrowed = 1;
+    err = place->rows ? make_buffers(t) : 0;
+    if (err)
+        pw_h5_table_close(t);
+    else
+        *out = t;
+    return err;
 }
 
 static int read_stored(int fd, const struct pw_h5_chunk *chunk, char *to)
@@ -279,7 +317,7 @@ void pw_h5_table_close(struct pw_h5_table *t)
 {
     if (!t)
         return;
-    if (t->fd >= 0)
+    if (t->fd >= 0 && !t->is_borrowed)
         close(t->fd);
     if (t->file >= 0)
         pw_h5_close(t->file);

@@ -40,6 +40,11 @@ void pw_h5_types_destroy(struct pw_h5_types *types);
  * table's name; -ENOMEM. The caller frees *out with pw_h5_place_fini(). */
 int pw_h5_place_find(struct pw_h5_types *types, hid_t file, int table, struct pw_h5_place *out);
 
+/* Lists the chunks of a dataset: place->rows and place->chunk_rows are set. A chunk has at most
+ * `most_bytes` bytes. Returns 0; -EINVAL when a chunk is not stored or its address or size is
+ * impossible; -ENOMEM. */
+int pw_h5_place_list(hid_t dataset, uint64_t most_bytes, struct pw_h5_place *place);
+
 void pw_h5_place_fini(struct pw_h5_place *place);
 
 struct pw_h5_table;
@@ -47,6 +52,10 @@ struct pw_h5_table;
 /* Opens the file `path` to read a table that pw_h5_place_find() found in it. `place` must outlive
  * *out. Returns 0 or -errno. */
 int pw_h5_table_open(const char *path, const struct pw_h5_place *place, struct pw_h5_table **out);
+
+/* The same in the open file `fd`, which the caller closes after *out. HDF5 is not needed for the
+ * place: place->chunk_rows is not 0, or there are no rows. */
+int pw_h5_table_open_at(int fd, const struct pw_h5_place *place, struct pw_h5_table **out);
 
 /* Reads the rows [first, first + count) into row structs; padding bytes are undefined. Reading
  * forward is fast; in any other order a chunk is decompressed again. Returns 0, -ERANGE, -ENOMEM or

@@ -21,9 +21,14 @@ int pw_format_check(hid_t file, const char *format)
     int64_t version;
     if (pw_h5_get_text(file, "format", found, sizeof(found)) || strcmp(found, format) != 0)
         return -EINVAL;
-    if (pw_h5_get_int(file, "format_version", &version) || version < 1)
+    if (pw_h5_get_int(file, "format_version", &version))
         return -EINVAL;
-    return version > PW_FORMAT_VERSION ? -EPROTO : 0;
+    return pw_format_version_check(version);
+}
+
+int pw_format_version_check(int64_t version)
+{
+    return version < 1 ? -EINVAL : version > PW_FORMAT_VERSION ? -EPROTO : 0;
 }
 
 static hid_t string_type(size_t size)

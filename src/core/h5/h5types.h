@@ -54,4 +54,7 @@ int pw_format_stamp(hid_t file, const char *format);
  * when it has another format; -EPROTO when its version is newer. */
 int pw_format_check(hid_t file, const char *format);
 
+/* The same for a version that was read. */
+int pw_format_version_check(int64_t version);
+
 #endif

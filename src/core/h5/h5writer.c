@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/h5/deflater.h"
+#include "core/h5/chunkpack.h"
+#include "core/h5/h5contents.h"
 #include "core/h5/h5types.h"
 #include "core/h5/rowform.h"
 
@@ -34,9 +35,7 @@ struct pw_h5_writer {
     int level;
     int error;
     int64_t refused;
-    struct pw_deflater *deflater; /* NULL: chunks are not compressed */
-    char *chunk, *deflated;       /* a chunk as the file has it, without and with deflate */
-    size_t room;                  /* bytes of each of the two */
+    struct pw_chunkpack pack;
     struct table_buffer tables[PW_TABLE_COUNT];
 };
 
@@ -83,7 +82,7 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
 
     close_on_exec(writer->file);
     writer->level = level;
-    writer->deflater = level > 0 ? pw_deflater_create(level) : NULL;
+    pw_chunkpack_init(&writer->pack, level);
     for (int i = 0; i < PW_TABLE_COUNT; i++)
         writer->tables[i].dataset = -1;
     *out = writer;
@@ -104,49 +103,19 @@ static int open_dataset(struct pw_h5_writer *writer, int table)
     return err ? err : buffer->dataset < 0 ? -EIO : 0;
 }
 
-/* Makes the two buffers hold a chunk of `bytes` bytes. 0 or -ENOMEM. */
-static int make_room(struct pw_h5_writer *writer, size_t bytes)
-{
-    if (writer->room >= bytes)
-        return 0;
-    free(writer->chunk);
-    free(writer->deflated);
-    writer->chunk = malloc(bytes);
-    writer->deflated = malloc(bytes);
-    writer->room = writer->chunk && writer->deflated ? bytes : 0;
-    return writer->room ? 0 : -ENOMEM;
-}
-
-/* Writes the buffered rows as the dataset's next chunk, which HDF5 only stores: its conversion,
- * shuffle and zlib would take most of the collector's time. */
+/* Writes the buffered rows as the dataset's next chunk. */
 static int write_chunk(struct pw_h5_writer *writer, struct table_buffer *buffer)
 {
-    enum { DEFLATE_SKIPPED = 2 }; /* the bit of the second filter */
-    const struct pw_row_layout *layout = &buffer->layout;
-    const size_t rows = buffer->chunk_rows, bytes = rows * layout->packed_size;
-    const int err = make_room(writer, bytes);
+    struct pw_packed_chunk chunk;
+    const struct pw_chunk_rows rows = {buffer->chunk_rows, buffer->rows, buffer->buffered};
+    const int err = pw_chunkpack_run(&writer->pack, &buffer->layout, rows, &chunk);
     if (err)
         return err;
-    if (buffer->buffered < rows)
-        memset(writer->chunk, 0, bytes);
-    const char *stored = writer->chunk;
-    size_t size = 0;
-    if (writer->level > 0) {
-        pw_rows_shuffle(layout, buffer->rows, buffer->buffered, writer->chunk, rows);
-        if (writer->deflater) /* 0 when the result would not be smaller */
-            size = pw_deflater_run(writer->deflater, writer->chunk, bytes, writer->deflated,
-                                   bytes - 1);
-    } else {
-        pw_rows_pack(layout, buffer->rows, buffer->buffered, writer->chunk);
-    }
-    const uint32_t skipped = writer->level > 0 && !size ? DEFLATE_SKIPPED : 0;
-    if (size)
-        stored = writer->deflated;
     const hsize_t first = (hsize_t)buffer->written, end = first + buffer->buffered;
     errno = 0;
     if (H5Dset_extent(buffer->dataset, &end) < 0 ||
-        H5Dwrite_chunk(buffer->dataset, H5P_DEFAULT, skipped, &first, size ? size : bytes, stored) <
-            0)
+        H5Dwrite_chunk(buffer->dataset, H5P_DEFAULT, chunk.skipped, &first, chunk.size,
+                       chunk.bytes) < 0)
         return errno ? -errno : -EIO;
     buffer->written += (int64_t)buffer->buffered;
     buffer->buffered = 0;
@@ -216,9 +185,41 @@ static void write_rest(struct pw_h5_writer *writer)
         writer->error = -EIO;
 }
 
+static void describe_table(const struct pw_h5_writer *writer, int table, struct pw_h5_draft *draft)
+{
+    const struct table_buffer *buffer = &writer->tables[table];
+    const uint64_t most = (uint64_t)buffer->chunk_rows * buffer->layout.packed_size;
+    struct pw_h5_place place = {.table = table,
+                                .rows = (uint64_t)buffer->written,
+                                .chunk_rows = buffer->chunk_rows,
+                                .shuffle = writer->level > 0 ? 0 : -1,
+                                .deflate = writer->level > 0 ? 1 : -1};
+    const int err = pw_h5_place_list(buffer->dataset, most, &place);
+    if (!err)
+        pw_h5_draft_add(draft, &place);
+    draft->err = draft->err ? draft->err : err;
+    pw_h5_place_fini(&place);
+}
+
+/* Collects the contents of the file. Returns a descriptor that stays open when HDF5 closes the
+ * file, so that they can be appended then; -1 when the file gets none. */
+static int describe(struct pw_h5_writer *writer, struct pw_h5_draft *draft)
+{
+    void *fd;
+    if (writer->error || H5Fget_vfd_handle(writer->file, H5P_DEFAULT, &fd) < 0)
+        return -1;
+    pw_h5_draft_begin(draft, writer->file);
+    for (int i = 0; i < PW_RANK_TABLE_COUNT; i++)
+        if (writer->tables[i].written)
+            describe_table(writer, i, draft);
+    return fcntl(*(int *)fd, F_DUPFD_CLOEXEC, 0);
+}
+
 int pw_h5_writer_close(struct pw_h5_writer *writer)
 {
+    struct pw_h5_draft draft = {0};
     write_rest(writer);
+    const int fd = describe(writer, &draft);
     int err = writer->error;
     for (int i = 0; i < PW_TABLE_COUNT; i++) {
         if (writer->tables[i].dataset >= 0)
@@ -227,9 +228,10 @@ int pw_h5_writer_close(struct pw_h5_writer *writer)
     }
     if (H5Fclose(writer->file) < 0 && !err)
         err = -EIO;
-    pw_deflater_destroy(writer->deflater);
-    free(writer->chunk);
-    free(writer->deflated);
+    pw_h5_draft_append(&draft, err ? -1 : fd);
+    if (fd >= 0)
+        close(fd);
+    pw_chunkpack_fini(&writer->pack);
     free(writer);
     return err;
 }

@@ -1,0 +1,159 @@
+/* Follows each text's reference to its object in a collection of the global heap; see h5heap.h. The
+ * layout of both is section III.E of HDF5's file format specification. */
+#include "core/h5/h5heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    MOST_TEXTS = 1 << 22,
+    REFERENCE = 16,  /* bytes of a reference: length of the text, its collection, its object */
+    COLLECTION = 16, /* bytes of the head of a collection: signature, version, size */
+    OBJECT = 16,     /* bytes of the head of an object: number, references, size */
+    NUMBERS = 1 << 16,
+};
+
+/* The collection that was read last. Successive texts are usually in the same one. */
+struct heap {
+    int fd;
+    uint64_t end;  /* of the file */
+    uint64_t left; /* bytes of collections that may be read: more than once, but not for ever */
+    uint64_t at;   /* 0: none was read yet */
+    size_t size;
+    char *bytes;
+    /* [NUMBERS] Where the data of an object begins, and its size; 0: there is no such object. */
+    struct object {
+        uint32_t at, size;
+    } * objects;
+};
+
+static uint64_t number_of(const char *from, size_t bytes)
+{
+    uint64_t number = 0;
+    memcpy(&number, from, bytes); /* little-endian, as is every machine that reads contents */
+    return number;
+}
+
+static int read_at(const struct heap *heap, uint64_t at, void *to, size_t n)
+{
+    return at <= heap->end && n <= heap->end - at &&
+           pread(heap->fd, to, n, (off_t)at) == (ssize_t)n;
+}
+
+/* Lists the objects of the collection, or removes them from the list. */
+static void list_objects(struct heap *heap, int is_listed)
+{
+    for (size_t at = COLLECTION; at + OBJECT <= heap->size;) {
+        const char *object = heap->bytes + at;
+        const uint64_t number = number_of(object, 2), size = number_of(object + 8, 8);
+        at += OBJECT;
+        if (number == 0 || size > heap->size - at) /* 0: the free space at the end */
+            return;
+        heap->objects[number] =
+            is_listed ? (struct object){(uint32_t)at, (uint32_t)size} : (struct object){0, 0};
+        at += (size + 7) / 8 * 8;
+    }
+}
+
+/* Reads the collection at this address. Returns 0, -EIO or -ENOMEM. */
+static int load(struct heap *heap, uint64_t at)
+{
+    char head[COLLECTION];
+    if (heap->bytes)
+        list_objects(heap, 0);
+    heap->at = 0;
+    if (!read_at(heap, at, head, sizeof(head)) || memcmp(head, "GCOL\1", 5) != 0)
+        return -EIO;
+    const uint64_t size = number_of(head + 8, 8);
+    if (size < COLLECTION || size > heap->left || size > UINT32_MAX)
+        return -EIO;
+    heap->left -= size;
+    char *bytes = realloc(heap->bytes, size);
+    if (!bytes)
+        return -ENOMEM;
+    heap->bytes = bytes;
+    heap->size = 0;
+    if (!read_at(heap, at, bytes, size))
+        return -EIO;
+    heap->size = size;
+    heap->at = at;
+    list_objects(heap, 1);
+    return 0;
+}
+
+/* Copies a text to `to`, which has room for `room` bytes, and sets *length. Returns 0, -EIO or
+ * -ENOMEM. */
+static int copy_text(struct heap *heap, const char *reference, char *to, size_t room,
+                     size_t *length)
+{
+    const uint64_t size = number_of(reference, 4), at = number_of(reference + 4, 8);
+    const int err = size && (at != heap->at || !at) ? load(heap, at) : 0;
+    *length = 0;
+    if (err || !size)
+        return err;
+    const uint64_t number = number_of(reference + 12, 4);
+    const struct object *object = number < NUMBERS ? &heap->objects[number] : NULL;
+    if (!object || object->size < size || size >= room)
+        return -EIO;
+    *length = strnlen(heap->bytes + object->at, size);
+    memcpy(to, heap->bytes + object->at, *length);
+    return 0;
+}
+
+static int copy_texts(struct heap *heap, const char *references, size_t n, char **strings,
+                      size_t room)
+{
+    char *to = (char *)(strings + n);
+    int err = 0;
+    for (size_t i = 0; i < n && !err; i++) {
+        size_t length;
+        err = copy_text(heap, references + i * REFERENCE, to, room, &length);
+        strings[i] = to;
+        if (!err) {
+            to[length] = '\0';
+            to += length + 1;
+            room -= length + 1;
+        }
+    }
+    return err;
+}
+
+/* Returns the bytes that the texts need at most; 0 when they cannot all be in the file. */
+static size_t room_for(const char *references, size_t n, uint64_t end)
+{
+    uint64_t room = 1;
+    for (size_t i = 0; i < n; i++)
+        room += number_of(references + i * REFERENCE, 4) + 1;
+    return room - n - 1 <= end ? (size_t)room : 0;
+}
+
+int pw_h5_heap_strings(int fd, const struct pw_h5_texts_place *place, char ***strings)
+{
+    struct heap heap = {.fd = fd, .end = place->end, .left = 2 * place->end};
+    if (place->n > MOST_TEXTS || place->at > place->end)
+        return -EIO;
+    const size_t n = (size_t)place->n;
+    char *references = malloc(n * REFERENCE + 1), **texts = NULL;
+    heap.objects = calloc(NUMBERS, sizeof(*heap.objects));
+    int err = !references || !heap.objects                           ? -ENOMEM
+              : read_at(&heap, place->at, references, n * REFERENCE) ? 0
+                                                                     : -EIO;
+    const size_t room = err ? 0 : room_for(references, n, place->end);
+    if (!err && !room)
+        err = -EIO;
+    if (!err)
+        texts = malloc(n * sizeof(*texts) + room);
+    if (!err && !texts)
+        err = -ENOMEM;
+    err = err ? err : copy_texts(&heap, references, n, texts, room);
+    free(heap.bytes);
+    free(heap.objects);
+    free(references);
+    if (err)
+        free(texts);
+    else
+        *strings = texts;
+    return err;
+}
