@@ -1,5 +1,5 @@
-/* Writes whole chunks, one for each process at a time, after reserving room on the disk; see
- * clusterfile.h. */
+/* Packs chunks on all processes, and writes them on process 0, after reserving room on the disk;
+ * see clusterfile.h. */
 #include "aggregate/output/clusterfile.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/h5/chunkpack.h"
 #include "core/h5/h5columns.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
@@ -47,9 +48,10 @@ static void diskroom_fini(struct pw_diskroom *room)
     room->fd = -1;
 }
 
-/* A process writes one chunk at a time, from one buffer: given thousands of chunks at once,
- * HDF5 1.10 and MPI-IO wrote from addresses behind their buffers (Open MPI's "pwritev: Bad
- * address", a crash in ROMIO). Chunks are written as a whole, so that none is compressed twice. */
+/* Process 0 alone has the file. HDF5 only stores the chunks. With parallel HDF5, all processes
+ * could write, but its conversion, shuffle and zlib took most of the time of writing, and HDF5 1.10
+ * and MPI-IO wrote from addresses behind their buffers when they got thousands of chunks at once.
+ */
 enum {
     CHUNK_ROWS = PW_CLUSTERFILE_CHUNK,
     GRID_RANKS = 64,
@@ -58,7 +60,13 @@ enum {
     GRID_STEPS = 64,
     LEAST_CELLS = 1024,
     DEFLATE = 1,
+    TAG = 1, /* of rows that are sent to process 0 */
 };
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
 static int all_agree(MPI_Comm comm, int err)
 {
@@ -124,29 +132,6 @@ static int make_empty(const char *path, char *part, size_t size, struct pw_diskr
     return fd < 0 ? -errno : diskroom_reserve(room, 0);
 }
 
-/* Serial HDF5, which the merge of one process has, does not know MPI. */
-#ifdef H5_HAVE_PARALLEL
-static void open_together(hid_t access, MPI_Comm comm)
-{
-    H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL);
-}
-
-static void write_together(hid_t transfer)
-{
-    H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
-}
-#else
-static void open_together(hid_t access, MPI_Comm comm)
-{
-    (void)access, (void)comm;
-}
-
-static void write_together(hid_t transfer)
-{
-    (void)transfer;
-}
-#endif
-
 int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out)
 {
     *out = (struct pw_clusterfile){.comm = comm, .room = {.fd = -1}, .file = -1};
@@ -155,14 +140,14 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
     int err = out->process == 0 ? make_empty(path, out->part, sizeof(out->part), &out->room) : 0;
     err = all_agree(comm, err);
     MPI_Bcast(out->part, sizeof(out->part), MPI_CHAR, 0, comm);
-    if (!err) {
+    if (!err && out->process == 0) {
         hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-        open_together(access, comm);
         H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
         out->file = H5Fcreate(out->part, H5F_ACC_TRUNC, H5P_DEFAULT, access);
         H5Pclose(access);
-        err = all_agree(comm, out->file < 0 ? -EIO : 0);
+        err = out->file < 0 ? -EIO : 0;
     }
+    err = all_agree(comm, err);
     if (err) {
         if (out->file >= 0)
             H5Fclose(out->file);
@@ -173,50 +158,56 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
     }
     out->room.reserved = 0; /* HDF5 truncated the file */
     reserve(out, 0);
-    note_error(out, pw_format_stamp(out->file, PW_FORMAT_CLUSTER));
+    note_error(out, out->process == 0 && pw_format_stamp(out->file, PW_FORMAT_CLUSTER));
     return 0;
 }
 
-/* Returns a copy of the rows without padding, as they are in the file: parallel HDF5 writes
- * compressed chunks only without a conversion. NULL when memory is short; `count` may be 0. */
-static char *pack_rows(const struct pw_table *table, const void *rows, size_t count)
-{
-    size_t packed_size = 0;
-    for (size_t i = 0; i < table->nfields; i++)
-        packed_size += table->fields()[i].size;
-    char *packed = malloc(packed_size * count + 1), *to = packed;
-    for (size_t r = 0; packed && r < count; r++)
-        for (size_t i = 0; i < table->nfields; i++) {
-            const struct pw_field *field = &table->fields()[i];
-            memcpy(to, (const char *)rows + r * table->row_size + field->offset, field->size);
-            to += field->size;
-        }
-    return packed;
-}
-
-/* A part of a dataset; it may be empty. */
-struct box {
-    hid_t dataset;
-    int table, rank; /* rank: dimensions */
-    hsize_t start[2], n[2];
+/* A table that is being written. */
+struct target {
+    struct pw_clusterfile *file;
+    hid_t dataset; /* on process 0 */
+    struct pw_row_layout layout;
+    struct pw_chunkpack pack;
+    size_t chunk_rows; /* rows, or cells, of a chunk */
 };
 
-/* Writes the rows of every process to its selection. Parallel writes of compressed chunks must be
- * collective, also for processes without rows. */
-static void write_selected(struct pw_clusterfile *file, const struct box *box, hid_t memory,
-                           hid_t space, const void *rows)
+/* Creates a dataset with what its columns mean. Returns it, or a negative value after an error. */
+static hid_t create_table(hid_t file, const struct pw_table *table, const struct pw_h5_form *form)
 {
-    const size_t count = (size_t)(box->rank == 1 ? box->n[0] : box->n[0] * box->n[1]);
-    char *packed = pack_rows(pw_table_borrow(box->table), rows, count);
-    hid_t type = pw_h5_file_type(pw_table_borrow(box->table));
-    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-    write_together(transfer);
-    if (!packed)
-        H5Sselect_none(space), H5Sselect_none(memory);
-    note_error(file, H5Dwrite(box->dataset, type, memory, space, transfer, packed) < 0 || !packed);
-    H5Pclose(transfer);
-    H5Tclose(type);
-    free(packed);
+    const hid_t dataset = pw_h5_create_table(file, table, form);
+    if (dataset < 0 || !pw_h5_meanings_write(dataset, table))
+        return dataset;
+    H5Dclose(dataset);
+    return H5I_INVALID_HID;
+}
+
+/* Returns 0 or the first error of this process. */
+static int target_init(struct target *t, struct pw_clusterfile *file, int table,
+                       const struct pw_h5_form *form)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    *t = (struct target){.file = file, .dataset = -1, .chunk_rows = (size_t)form->chunk[0]};
+    if (form->rank == 2)
+        t->chunk_rows *= (size_t)form->chunk[1];
+    pw_chunkpack_init(&t->pack, form->level);
+    if (file->process == 0)
+        t->dataset = create_table(file->file, info, form);
+    const int err = pw_row_layout_make(table, &t->layout);
+    return err ? err : file->process == 0 && t->dataset < 0 ? -EIO : 0;
+}
+
+static void target_fini(struct target *t)
+{
+    if (t->dataset >= 0)
+        H5Dclose(t->dataset);
+    pw_chunkpack_fini(&t->pack);
+}
+
+/* Stores a chunk, of which `at` is the first row and column. On process 0. */
+static void store_chunk(struct target *t, const hsize_t at[2], const struct pw_packed_chunk *chunk)
+{
+    note_error(t->file, H5Dwrite_chunk(t->dataset, H5P_DEFAULT, chunk->skipped, at, chunk->size,
+                                       chunk->bytes) < 0);
 }
 
 /* Rows in memory, as the source of pw_clusterfile_maker. */
@@ -231,34 +222,66 @@ static void take_held(void *context, size_t first, size_t count, void *rows)
     memcpy(rows, (const char *)held->rows + (first - held->first) * held->size, count * held->size);
 }
 
-static void write_box(struct pw_clusterfile *file, const struct box *box, const void *rows)
-{
-    hid_t space = H5Dget_space(box->dataset), memory = H5Screate_simple(box->rank, box->n, NULL);
-    if (box->n[0] && (box->rank == 1 || box->n[1])) {
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, box->start, NULL, box->n, NULL);
-    } else {
-        H5Sselect_none(space);
-        H5Sselect_none(memory);
-    }
-    write_selected(file, box, memory, space, rows);
-    H5Sclose(memory);
-    H5Sclose(space);
-}
-
-/* Creates a dataset with what its columns mean. Returns it, or a negative value after an error. */
-static hid_t create_table(struct pw_clusterfile *file, const struct pw_table *table,
-                          const struct pw_h5_form *form)
-{
-    const hid_t dataset = pw_h5_create_table(file->file, table, form);
-    note_error(file, dataset < 0 || pw_h5_meanings_write(dataset, table));
-    return dataset;
-}
-
 void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                           struct pw_clusterfile_rows mine, const void *rows)
 {
     struct held held = {rows, pw_table_borrow(table)->row_size, mine.first};
     pw_clusterfile_write_made(file, table, mine, take_held, &held);
+}
+
+/* The rows of a 1-D table on their way into chunks. */
+struct stream {
+    struct target target;
+    const struct pw_table *table;
+    pw_clusterfile_maker *make;
+    void *context;
+    size_t first; /* this process's first row */
+    char *slab;   /* [CHUNK_ROWS] rows that are made or received */
+    char *rows;   /* [CHUNK_ROWS] rows of the next chunk; n: how many there are */
+    size_t n;
+    hsize_t stored; /* rows in earlier chunks */
+};
+
+static void end_chunk(struct stream *s)
+{
+    struct pw_packed_chunk chunk;
+    const struct pw_chunk_rows rows = {s->target.chunk_rows, s->rows, s->n};
+    const int err = pw_chunkpack_run(&s->target.pack, &s->target.layout, rows, &chunk);
+    note_errno(s->target.file, err);
+    if (!err)
+        store_chunk(&s->target, (hsize_t[2]){s->stored, 0}, &chunk);
+    s->stored += s->n;
+    s->n = 0;
+}
+
+static void add_rows(struct stream *s, size_t count)
+{
+    const size_t size = s->table->row_size;
+    for (size_t at = 0, n; at < count; at += n) {
+        n = smaller(count - at, s->target.chunk_rows - s->n);
+        memcpy(s->rows + s->n * size, s->slab + at * size, n * size);
+        s->n += n;
+        if (s->n == s->target.chunk_rows)
+            end_chunk(s);
+    }
+}
+
+/* Brings the `count` rows of process `from` to process 0, a slab at a time. Collective. */
+static void pass_rows(struct stream *s, int from, size_t count)
+{
+    struct pw_clusterfile *file = s->target.file;
+    for (size_t at = 0; at < count && !has_no_room(file, CHUNK_ROWS, s->table); at += CHUNK_ROWS) {
+        const size_t n = smaller(count - at, CHUNK_ROWS);
+        const int bytes = (int)(n * s->table->row_size);
+        if (file->process == from)
+            s->make(s->context, s->first + at, n, s->slab);
+        if (file->process == from && from != 0)
+            MPI_Send(s->slab, bytes, MPI_BYTE, 0, TAG, file->comm);
+        else if (file->process == 0 && from != 0)
+            MPI_Recv(s->slab, bytes, MPI_BYTE, from, TAG, file->comm, MPI_STATUS_IGNORE);
+        if (file->process == 0)
+            add_rows(s, n);
+    }
 }
 
 void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_table_id table,
@@ -270,25 +293,27 @@ void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_tabl
     reserve_chunks(file, info, total / CHUNK_ROWS + 1, CHUNK_ROWS);
     if (has_failed(file))
         return;
-    hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
+    int processes;
+    MPI_Comm_size(file->comm, &processes);
+    const hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
     const struct pw_h5_form form = {1, &dims, &chunk, total == 0, DEFLATE};
-    hid_t dataset = create_table(file, info, &form);
-    unsigned long most = mine.count;
+    struct stream s = {.table = info, .make = make, .context = context, .first = mine.first};
+    note_errno(file, target_init(&s.target, file, table, &form));
     file->rows[table] = total;
-    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, file->comm);
-    char *rows = malloc(info->row_size * CHUNK_ROWS);
-    note_errno(file, rows ? 0 : -ENOMEM);
-    for (size_t at = 0; at < most && !has_no_room(file, CHUNK_ROWS, info); at += CHUNK_ROWS) {
-        const size_t left = at < mine.count ? mine.count - at : 0;
-        const size_t n = left < CHUNK_ROWS ? left : CHUNK_ROWS;
-        const struct box box = {dataset, (int)table, 1, {mine.first + at}, {n}};
-        if (n)
-            make(context, mine.first + at, n, rows);
-        write_box(file, &box, rows);
-    }
-    free(rows);
-    if (dataset >= 0)
-        H5Dclose(dataset);
+    s.slab = malloc(info->row_size * CHUNK_ROWS);
+    s.rows = malloc(info->row_size * CHUNK_ROWS);
+    unsigned long count = mine.count, *counts = malloc(sizeof(*counts) * (size_t)processes);
+    note_errno(file, s.slab && s.rows && counts ? 0 : -ENOMEM);
+    if (!has_failed(file))
+        MPI_Allgather(&count, 1, MPI_UNSIGNED_LONG, counts, 1, MPI_UNSIGNED_LONG, file->comm);
+    for (int from = 0; from < processes && !has_failed(file); from++)
+        pass_rows(&s, from, counts[from]);
+    if (s.n && !file->error)
+        end_chunk(&s);
+    target_fini(&s.target);
+    free(s.slab);
+    free(s.rows);
+    free(counts);
 }
 
 void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_table_id table,
@@ -302,8 +327,9 @@ void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_tabl
 
 /* ---- grids ---- */
 
-/* Processes have columns of a grid, but must write whole chunks. Chunk i is written by process i %
- * processes, which receives its cells from all processes in round i / processes. */
+/* Processes have columns of a grid, but chunks are packed as a whole. Chunk i is packed by process
+ * i % processes, which receives its cells from all processes in round i / processes. Then process 0
+ * receives the packed chunks of the round, and writes them. */
 struct grid {
     size_t dims[2], chunk[2], per_row,
         nchunks; /* number of chunks in a row of chunks, and in all */
@@ -312,14 +338,12 @@ struct grid {
     size_t *firsts; /* [processes + 1] first column of each process */
     int *counts; /* [4 * processes] counts and offsets of sent cells, counts and offsets of received
                     cells */
-    char *send, *receive, *whole;
+    char *send, *receive, *whole; /* whole: the cells of a chunk, zero outside the grid */
+    int *sizes; /* [4 * processes] size and skipped filters of each packed chunk of the round; then
+                   their sizes and offsets in `arrived` */
+    char *arrived; /* on process 0 */
     MPI_Datatype cell;
 };
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 /* The steps and columns of a chunk, and the columns [first, first + n) that a process has of it. */
 struct piece {
@@ -352,7 +376,9 @@ static int grid_init(struct grid *g, const struct pw_clusterfile *file, size_t r
     g->send = malloc(bytes * p);
     g->receive = malloc(bytes);
     g->whole = malloc(bytes);
-    int ok = g->firsts && g->counts && g->send && g->receive && g->whole;
+    g->sizes = calloc(4 * p, sizeof(*g->sizes));
+    g->arrived = malloc(file->process == 0 ? bytes * p : 1);
+    int ok = g->firsts && g->counts && g->send && g->receive && g->whole && g->sizes && g->arrived;
     if (all_agree(file->comm, ok ? 0 : -ENOMEM))
         return -ENOMEM;
     MPI_Allgather(&mine, 1, MPI_UNSIGNED_LONG, g->firsts, 1, MPI_UNSIGNED_LONG, file->comm);
@@ -371,6 +397,8 @@ static void grid_fini(struct grid *g)
     free(g->send);
     free(g->receive);
     free(g->whole);
+    free(g->sizes);
+    free(g->arrived);
 }
 
 /* Packs this process's cells for all chunks of a round, in the order of the writing processes. */
@@ -388,8 +416,9 @@ static void pack_round(struct grid *g, size_t round, const char *rows, size_t co
     }
 }
 
-/* Exchanges the cells of a round. Returns the part of the grid that this process writes. */
-static struct piece swap_round(struct grid *g, size_t round, MPI_Comm comm)
+/* Exchanges the cells of a round: `whole` gets the chunk that this process packs, if there is one.
+ */
+static void swap_round(struct grid *g, size_t round, MPI_Comm comm)
 {
     int *counts = g->counts, *places = counts + g->processes;
     int *in = places + g->processes, *in_places = in + g->processes, at = 0;
@@ -401,14 +430,46 @@ static struct piece swap_round(struct grid *g, size_t round, MPI_Comm comm)
         at += in[q];
     }
     MPI_Alltoallv(g->send, counts, places, g->cell, g->receive, in, in_places, g->cell, comm);
-    struct piece mine = piece_of(g, number, g->process);
+    memset(g->whole, 0, g->chunk[0] * g->chunk[1] * g->row_size);
     for (int q = 0; q < g->processes; q++) {
         struct piece p = piece_of(g, number, q);
         for (size_t s = 0; p.n && s < p.nsteps; s++)
-            memcpy(g->whole + (s * p.ncolumns + p.first - p.column) * g->row_size,
+            memcpy(g->whole + (s * g->chunk[1] + p.first - p.column) * g->row_size,
                    g->receive + ((size_t)in_places[q] + s * p.n) * g->row_size, p.n * g->row_size);
     }
-    return mine;
+}
+
+/* Packs this process's chunk of the round, and brings it to process 0. Collective. */
+static void gather_round(struct grid *g, size_t round, struct target *t)
+{
+    const size_t cells = g->chunk[0] * g->chunk[1];
+    const struct pw_chunk_rows chunk = {cells, g->whole, cells};
+    int *sizes = g->sizes, *lengths = sizes + 2 * g->processes, *places = lengths + g->processes;
+    struct pw_packed_chunk mine = {"", 0, 0};
+    int at = 0;
+    if (round + (size_t)g->process < g->nchunks)
+        note_errno(t->file, pw_chunkpack_run(&t->pack, &t->layout, chunk, &mine));
+    const int about[2] = {(int)mine.size, (int)mine.skipped};
+    MPI_Gather(about, 2, MPI_INT, sizes, 2, MPI_INT, 0, t->file->comm);
+    for (int q = 0; q < g->processes && g->process == 0; q++) {
+        lengths[q] = sizes[2 * q];
+        places[q] = at;
+        at += lengths[q];
+    }
+    MPI_Gatherv(mine.bytes, about[0], MPI_BYTE, g->arrived, lengths, places, MPI_BYTE, 0,
+                t->file->comm);
+}
+
+static void store_round(const struct grid *g, size_t round, struct target *t)
+{
+    const int *sizes = g->sizes, *places = sizes + 3 * g->processes;
+    for (int q = 0; q < g->processes && g->process == 0; q++) {
+        const struct piece p = piece_of(g, round + (size_t)q, 0);
+        const struct pw_packed_chunk chunk = {g->arrived + places[q], (size_t)sizes[2 * q],
+                                              (uint32_t)sizes[2 * q + 1]};
+        if (chunk.size)
+            store_chunk(t, (hsize_t[2]){p.step, p.column}, &chunk);
+    }
 }
 
 void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
@@ -429,36 +490,36 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
         return;
     const hsize_t dims[2] = {nsteps, nranks}, chunk[2] = {g.chunk[0], g.chunk[1]};
     const struct pw_h5_form form = {2, dims, chunk, nsteps == 0, DEFLATE};
-    hid_t dataset = create_table(file, info, &form);
+    struct target target;
+    note_errno(file, target_init(&target, file, table, &form));
     file->rows[table] = (uint64_t)nsteps * nranks;
     note_errno(file, grid_init(&g, file, info->row_size, mine.first));
     for (size_t at = 0; at < g.nchunks && !has_no_room(file, g.chunk[0] * g.chunk[1], info);
          at += (size_t)g.processes) {
         pack_round(&g, at, rows, mine.count);
-        struct piece p = swap_round(&g, at, file->comm);
-        const struct box box = {dataset, (int)table, 2, {p.step, p.column}, {p.nsteps, p.ncolumns}};
-        write_box(file, &box, g.whole);
+        swap_round(&g, at, file->comm);
+        gather_round(&g, at, &target);
+        store_round(&g, at, &target);
     }
     grid_fini(&g);
-    if (dataset >= 0)
-        H5Dclose(dataset);
+    target_fini(&target);
 }
 
 void pw_clusterfile_set_int(struct pw_clusterfile *file, const char *name, int64_t value)
 {
-    note_error(file, pw_h5_set_int(file->file, name, value));
+    note_error(file, file->process == 0 && pw_h5_set_int(file->file, name, value));
 }
 
 void pw_clusterfile_set_text(struct pw_clusterfile *file, const char *name, const char *value)
 {
-    note_error(file, pw_h5_set_text(file->file, name, value));
+    note_error(file, file->process == 0 && pw_h5_set_text(file->file, name, value));
 }
 
 void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_c_rank *ranks,
                                size_t n)
 {
     reserve(file, n * 256 + (1 << 16)); /* 64 KiB for the meanings */
-    if (has_failed(file))
+    if (has_failed(file) || file->process != 0)
         return;
     hid_t group = H5Gcreate2(file->file, "/rank", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     note_error(file, group < 0 || pw_h5_rank_meanings_write(group));
@@ -508,7 +569,7 @@ static int sync_and_rename(const char *part, const char *path)
 
 int pw_clusterfile_close(struct pw_clusterfile *file)
 {
-    note_error(file, H5Fclose(file->file) < 0);
+    note_error(file, file->process == 0 && H5Fclose(file->file) < 0);
     diskroom_fini(&file->room);
     int err = all_agree(file->comm, file->error);
     err = err ? err : all_agree(file->comm, check_share(file));

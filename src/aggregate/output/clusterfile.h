@@ -1,4 +1,4 @@
-/* Writes cluster.h5, by all merge processes together (parallel HDF5). Called by aggregate.c,
+/* Writes cluster.h5: all merge processes compress, process 0 writes. Called by aggregate.c,
  * samples.c, windows.c and findings.c. Every function is collective over the communicator. After an
  * error, nothing more is written, and pw_clusterfile_close() returns the error. The file gets its
  * final name only when it is complete. */
@@ -21,7 +21,7 @@ struct pw_diskroom {
 };
 
 struct pw_clusterfile {
-    hid_t file;
+    hid_t file; /* on process 0; otherwise -1 */
     MPI_Comm comm;
     int process;
     int error;                     /* first error of this process */
@@ -46,8 +46,7 @@ void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id 
 /* Fills `count` rows from row `first` of the table. */
 typedef void pw_clusterfile_maker(void *context, size_t first, size_t count, void *rows);
 
-/* The same as pw_clusterfile_write(), but `make` makes the rows, a slab at a time. `first` should
- * be a multiple of PW_CLUSTERFILE_CHUNK. */
+/* The same as pw_clusterfile_write(), but `make` makes the rows, a slab at a time. */
 enum { PW_CLUSTERFILE_CHUNK = 4096 };
 
 void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_table_id table,
