@@ -17,7 +17,7 @@
 #include "core/h5/h5writer.h"
 #include "core/ops.h"
 
-enum { EVENTS = 9000, TEXTS = 700, LONG = 5000, MUTATIONS = 400 };
+enum { EVENTS = 9000, TEXTS = 700, LONG = 5000, MUTATIONS = 150 };
 
 /* The end of the file, as h5contents.c has it. */
 struct footer {
