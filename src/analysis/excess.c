@@ -194,20 +194,49 @@ enum pw_phase pw_straggler_phase(struct pw_excess *w, const struct pw_straggler_
 
 #define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
 
+/* Room for the positive excesses. Below a rank with a positive excess is at least the smaller half
+ * of the other ranks, and those below the lowest such rank have none. */
+static size_t most_positive(size_t nsteps, size_t nranks)
+{
+    return nsteps * (nranks / 2 + 1);
+}
+
 size_t pw_excess_scratch(size_t nsteps, size_t nranks)
 {
     size_t values = nsteps > nranks ? nsteps : nranks;
-    return sizeof(int64_t) * (nsteps * nranks + 2 * nsteps + nranks + values);
+    return sizeof(int64_t) *
+           (nsteps * nranks + most_positive(nsteps, nranks) + 2 * nsteps + nranks + values);
 }
 
 static void lay_out(struct pw_excess *w, const struct pw_straggler_input *in, void *scratch)
 {
     w->in = in;
     w->excess = scratch;
-    w->percent = w->excess + in->nsteps * in->nranks;
+    w->positive = w->excess + in->nsteps * in->nranks;
+    w->npositive = 0;
+    w->known = 0;
+    w->percent = w->positive + most_positive(in->nsteps, in->nranks);
     w->others = w->percent + in->nsteps;
     w->rank_hits = w->others + in->nsteps;
     w->values = w->rank_hits + in->nranks;
+}
+
+static void sort_positive(struct pw_excess *w)
+{
+    for (size_t i = 0; i < w->in->nsteps * w->in->nranks; i++) {
+        w->known += w->excess[i] != PW_EXCESS_UNKNOWN;
+        if (w->excess[i] > 0)
+            w->positive[w->npositive++] = w->excess[i];
+    }
+    pw_sort_i64(w->positive, w->npositive);
+}
+
+int64_t pw_excess_above(struct pw_excess *w, int64_t level, int64_t *known)
+{
+    if (!w->known)
+        sort_positive(w);
+    *known = w->known;
+    return (int64_t)(w->npositive - pw_place_i64(w->positive, w->npositive, level + 1));
 }
 
 size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values)

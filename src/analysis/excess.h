@@ -19,8 +19,11 @@ struct pw_excess {
     int64_t *values;    /* [max(nsteps, nranks)] scratch */
     int64_t *rank_hits; /* [nranks] scratch */
     int64_t *others;    /* [nsteps] scratch */
-    int64_t sigma;      /* standard deviation of an excess without a straggler, ns, at least 1 */
-    int64_t least;      /* median of `percent` */
+    int64_t *positive;  /* [npositive] sorted; filled by pw_excess_above() */
+    size_t npositive;
+    int64_t known; /* number of known excesses; 0: pw_excess_above() was not called yet */
+    int64_t sigma; /* standard deviation of an excess without a straggler, ns, at least 1 */
+    int64_t least; /* median of `percent` */
 };
 
 /* Bytes of scratch for pw_excess_compute(). */
@@ -48,6 +51,10 @@ static inline int pw_excess_is_above(const struct pw_excess *w, size_t step, siz
     return excess != PW_EXCESS_UNKNOWN && excess > w->percent[step] && excess > clock &&
            excess > least;
 }
+
+/* Returns how many excesses of all ranks and steps are above `level`, which is not negative;
+ * *known: how many are known. */
+int64_t pw_excess_above(struct pw_excess *w, int64_t level, int64_t *known);
 
 /* Sorts the known own works of all ranks in a step into `values`. Returns how many there are. */
 size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values);

@@ -103,18 +103,21 @@ DEFINE_SLOW_SORTS(sort_f64, double)
 
 /* Moves the values that are smaller than the pivot (..._equal: not larger) to the front. Returns
  * how many there are. There is no branch that depends on a value: half of these would be
- * mispredicted, which would take most of the time. */
-#define DEFINE_SPLIT(name, type, is_front)            \
-    static size_t name(type *v, size_t n, type pivot) \
-    {                                                 \
-        size_t front = 0;                             \
-        for (size_t i = 0; i < n; i++) {              \
-            const type value = v[i];                  \
-            v[i] = v[front];                          \
-            v[front] = value;                         \
-            front += (size_t)(is_front);              \
-        }                                             \
-        return front;                                 \
+ * mispredicted, which would take most of the time. Other values stay where they are, so that an
+ * order among them is not lost: it makes good pivots. */
+#define DEFINE_SPLIT(name, type, is_front)                                               \
+    static size_t name(type *v, size_t n, type pivot)                                    \
+    {                                                                                    \
+        size_t front = 0;                                                                \
+        for (size_t i = 0; i < n; i++) {                                                 \
+            const type value = v[i];                                                     \
+            const size_t moves = (size_t)(is_front);                                     \
+            const size_t to = i - ((i - front) & (0 - moves)); /* `front` if it moves */ \
+            v[i] = v[to];                                                                \
+            v[to] = value;                                                               \
+            front += moves;                                                              \
+        }                                                                                \
+        return front;                                                                    \
     }
 
 DEFINE_SPLIT(split_i64, int64_t, value < pivot)

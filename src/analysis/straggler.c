@@ -190,15 +190,14 @@ static int64_t window_median(struct pw_excess *w, size_t rank, size_t first, siz
 
 /* The share of steps in which the other ranks are above `level`: the rate of chance, for any
  * distribution. When it was never seen, the rate is 3 / n (its 95 % bound). */
-static double rate_of_others(const struct pw_excess *w, size_t rank, int64_t level)
+static double rate_of_others(struct pw_excess *w, size_t rank, int64_t level)
 {
-    int64_t above = 0, seen = 0;
-    for (size_t r = 0; r < w->in->nranks; r++)
-        for (size_t s = 0; s < w->in->nsteps && r != rank; s++) {
-            const int64_t excess = pw_excess_at(w, s, r);
-            seen += excess != PW_EXCESS_UNKNOWN;
-            above += excess != PW_EXCESS_UNKNOWN && excess > level;
-        }
+    int64_t seen, above = pw_excess_above(w, level, &seen);
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        const int64_t excess = pw_excess_at(w, s, rank);
+        seen -= excess != PW_EXCESS_UNKNOWN;
+        above -= excess != PW_EXCESS_UNKNOWN && excess > level;
+    }
     return (double)(above + RULE_OF_THREE) / (double)(seen + RULE_OF_THREE);
 }
 
