@@ -63,17 +63,6 @@ class _Python(ctypes.Structure):
     ]
 
 
-class _Method(ctypes.Structure):
-    """PyMethodDef."""
-
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", _address),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
-
-
 HOOKS = ("wait", "forward", "backward", "optimizer")
 
 
@@ -83,7 +72,7 @@ class _Hooks(ctypes.Structure):
     _fields_ = [
         ("size", ctypes.c_size_t),
         ("attach", ctypes.PYFUNCTYPE(None, ctypes.POINTER(_Python))),
-        ("methods", ctypes.POINTER(_Method)),
+        ("methods", ctypes.POINTER(_probe.Method)),
         ("iterator", _address),
         ("length", ctypes.c_int64),
         ("source", ctypes.c_uint64),
@@ -109,17 +98,6 @@ def find(library=None):
     except (OSError, TypeError, ValueError):
         return None
     return shared if shared.size >= ctypes.sizeof(_Hooks) else None
-
-
-def _functions(shared):
-    """The probe's functions as Python's, by name."""
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = _object, (_address, _address, _address)
-    found, at = {}, 0
-    while shared.methods[at].name:
-        found[shared.methods[at].name.decode()] = make(ctypes.byref(shared.methods[at]), None, None)
-        at += 1
-    return found
 
 
 class Training:
@@ -152,9 +130,7 @@ class Training:
             has_changed=self._has_changed,
             found_optimizer=self._found_optimizer,
             root_changed=self._root_changed,
-            step=ctypes.cast(_probe.calls.step, _address),
-            phase=ctypes.cast(_probe.calls.phase, _address),
-            queue=ctypes.cast(_probe.calls.queue, _address),
+            **{name: ctypes.cast(_probe.calls.pointers[name], _address) for name in ("step", "phase", "queue")},
             marked=ctypes.addressof(_annotate.marked),
             **{
                 name: ctypes.cast(getattr(ctypes.pythonapi, name), _address)
@@ -166,7 +142,7 @@ class Training:
         # Functions that PyTorch still has may be called until the process ends, by threads too.
         ctypes.pythonapi.Py_IncRef(_object(self._kept))
         shared.attach(ctypes.byref(self._kept))
-        vars(self).update(_functions(shared))
+        vars(self).update(_probe.functions(shared.methods))
 
     def detach(self):
         self.end_step()
