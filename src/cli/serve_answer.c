@@ -56,6 +56,7 @@ static int write_perfetto(FILE *out, const struct pw_serve_run *run, const int64
         .until = pw_sum(c->steps[s].start, numbers[2]),
         .most_bytes = PERFETTO_BYTES,
         .is_perfetto = 1,
+        .keeps_files = 1,
     };
     int err = pw_timeline_write(out, c, &options, &result);
     if (!err && result.share < 1) {

@@ -21,6 +21,7 @@ int pw_cli_write_window(void *context, FILE *out, struct pw_report_window *windo
         .from = window->from,
         .until = window->until,
         .most_bytes = window->most_bytes,
+        .keeps_files = window->keeps_files,
     };
     struct pw_timeline_result result;
     int err = pw_timeline_write(out, window->cluster, &options, &result);

@@ -49,6 +49,7 @@ struct pw_report_window {
     const struct pw_cluster *cluster;
     const char *ranks;
     int64_t from, until, most_bytes; /* in */
+    int keeps_files;                 /* in: as of struct pw_timeline_options */
     int64_t base_ns;                 /* out */
     double share;                    /* out */
     int unread;                      /* out: rank files that could not be read */

@@ -128,8 +128,8 @@ static int find_steps(const struct pw_cluster *cluster, struct span *span,
     return -EINVAL;
 }
 
-/* Files that stay open between the passes, because opening one takes longer than reading a short
- * one. */
+/* Most files that stay open between the passes, because opening one takes longer than reading a
+ * short one. */
 enum { KEPT = 64 };
 
 /* The files to read: the options' directory, the ranks to show and their clock maps. */
@@ -138,7 +138,7 @@ struct source {
     const struct pw_timeline_options *options;
     const char *wanted; /* for each row of cluster->ranks: 1 to show it, 0 not */
     const struct pw_clockmaps *maps;
-    struct pw_rankview *kept; /* KEPT of them, the first ones that could be opened */
+    struct pw_rankview *kept; /* KEPT of them, the first ones that could be opened; or NULL */
     size_t nkept;
 };
 
@@ -268,8 +268,9 @@ int pw_timeline_write(FILE *out, const struct pw_cluster *cluster,
         return result->problem[0] ? -EINVAL : -ENOMEM;
     int err = pw_clockmaps_load(options->cluster_file, &maps);
     if (!err) {
-        struct source source = {
-            cluster, options, wanted, &maps, calloc(KEPT, sizeof(struct pw_rankview)), 0};
+        struct source source = {cluster, options, wanted, &maps, NULL, 0};
+        if (options->keeps_files)
+            source.kept = calloc(KEPT, sizeof(struct pw_rankview));
         err = write_span(out, &source, &span, result);
         close_kept(&source);
         pw_clockmaps_fini(&maps);

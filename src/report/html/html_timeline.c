@@ -161,6 +161,7 @@ static int read_timeline(const struct pw_figures *f, const struct pw_report_opti
                                         .from = at->start,
                                         .until = at->end,
                                         .most_bytes = PW_TIMELINE_BYTES,
+                                        .keeps_files = options->is_served,
                                         .share = 1}};
     FILE *memory = open_memstream(&out->text, &out->size);
     if (!memory)
