@@ -29,6 +29,7 @@ struct job {
 };
 
 struct server {
+    int listening; /* descriptor */
     struct MHD_Daemon *daemon;
     const char *token;
     const struct pw_serve_run *run;
@@ -285,6 +286,15 @@ static struct timespec find_pause(struct server *server, bool waits)
     return (struct timespec){ms / 1000, (long)(ms % 1000) * 1000000};
 }
 
+/* Whether the library would close one more connection at once. It waits in the kernel's queue then.
+ */
+static bool is_full(const struct server *server)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return info && info->num_connections >= PW_HTTP_CLIENTS;
+}
+
 /* Serves until a signal comes, which it does in pselect() only. */
 static void run(struct server *server)
 {
@@ -298,6 +308,8 @@ static void run(struct server *server)
         FD_ZERO(&errors);
         if (MHD_get_fdset(server->daemon, &reads, &writes, &errors, &most) != MHD_YES)
             break;
+        if (is_full(server))
+            FD_CLR(server->listening, &reads);
         const struct timespec pause = find_pause(server, waits);
         if (pselect(most + 1, &reads, &writes, &errors, &pause, &server->signals) >= 0)
             MHD_run_from_select(server->daemon, &reads, &writes, &errors);
@@ -336,6 +348,7 @@ int pw_serve_requests(int fd, const char *token, const struct pw_serve_page *pag
     struct server *server = calloc(1, sizeof(*server));
     if (!server)
         return -ENOMEM;
+    server->listening = fd;
     server->token = token;
     server->run = shown;
     server->page = make_page(page);
