@@ -322,7 +322,8 @@ class Auto:
         self.steps.optimizers_end([optimizer])
 
     def _attach_reducers(self):
-        self._mccl = _find_mccl()
+        mccl = _find_mccl()
+        self._watch, self._split = (mccl.watch, mccl.split) if mccl else (None, None)
         for kind in _need(_REDUCERS):
             self._surround(kind, "__call__", self._reduce_begins, self._reduce_ends)
 
@@ -330,13 +331,13 @@ class Auto:
         """What computes the gradients may still run, in other threads: allreduce begins with the first
         collective."""
         begun = self.steps.reduce_begins()
-        if begun and self._mccl:
-            self._mccl.watch()
+        if begun and self._watch:
+            self._watch()
         return begun
 
     def _reduce_ends(self, _):
-        if self._mccl and not _annotate.marked.phases:
-            self._mccl.split(b"backward" if self.steps.has_backward else b"forward")
+        if self._split and not _annotate.marked.phases:
+            self._split(b"backward" if self.steps.has_backward else b"forward")
         self.steps.end()
 
     def _ends(self, _):

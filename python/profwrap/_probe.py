@@ -98,7 +98,7 @@ class Calls:
 
     __slots__ = ("present", "pointers", *(name for name, _ in _MEMBERS))
 
-    def __init__(self, struct=None, faster=()):
+    def __init__(self, struct=None, faster=None):
         #: Names of the functions that the probe has; empty without a probe.
         self.present = frozenset()
         #: ctypes' functions of those, by name.
@@ -110,7 +110,7 @@ class Calls:
             if call:  # not NULL: a member may be there without anything behind it
                 self.present |= {name}
                 self.pointers[name] = call
-                call = dict(faster).get(name, call)
+                call = (faster or {}).get(name, call)
             setattr(self, name, call or _nothing)
 
 

@@ -65,10 +65,17 @@ def a_host_that_stood_still_is_named_as_in_the_headline():
 @h.case
 def all_ranks_slower_are_shown_over_their_steps():
     folder = b.run("slower8")
-    (trend,) = b.report_of(folder)["trends"]
+    report = b.report_of(folder)
+    (trend,), loss = report["trends"], report["job"]["losses"][0]
     with b.chromium() as browser:
         b.visit(browser, b.page_of(folder, "page"))
-        h.check("All ranks" in b.find(browser, ".tile")[0].text, "the first tile")
+        tiles = [one.text for one in b.find(browser, ".tile")]
+        h.check("All ranks" in tiles[0], "the first tile")
+        h.check(f"Steps {trend['first_step']}-{trend['last_step']}" in tiles[1] and
+                "forward" in tiles[1], tiles)
+        h.equal((loss["kind"], loss["share_of"]), ("all_slower", "run"), "loss")
+        h.check(f"{loss['share'] * 100:.0f} % of the run" in tiles[2], tiles, loss)
+        h.check(tiles[2].split("\n")[1] in report["job"]["headline"], tiles, report["job"]["headline"])
         mark = b.find(browser, "rect[fill='var(--mark)']")[0].rect
         axis = browser.execute_script("""
             const box = document.querySelector(".columns svg .gridline").getBoundingClientRect();

@@ -109,12 +109,12 @@ static const struct pw_advice_rule rules[] = {
         "rarer, or run them in the background), clock speeds (heat, power limits), other jobs on "
         "the "
         "hosts, network or file system, or more work in the steps themselves (larger "
-        "input, growing lists, memory that is not freed). Of the hosts, see \"resources\" "
-        "(--section utilisation)."),
+        "input, growing lists, memory that is not freed). For the hosts, see the page Resources "
+        "(in text: section utilisation)."),
     JOB("mpi_not_recorded", pw_judge_mpi_not_recorded,
         "MPI calls of some ranks were not recorded, so it is unknown which rank waited for which."),
     JOB("no_communication", pw_judge_no_communication,
-        "Some ranks or all have no recorded communication. If they communicate, "
+        "No communication was recorded on some ranks, or on all. If they communicate, "
         "check that --activities includes it and that recording was not paused all the time."),
     JOB("ranks_missing", pw_judge_ranks_missing,
         "Ranks are missing: check that every host can write to the output directory (a shared file "

@@ -530,7 +530,7 @@ __attribute__((constructor(101))) static void look_up(void)
     if (getenv("PROFWRAP_TEST_OLD_GLIBC"))
         pw_find_object_without_loader();
     atomic_store(&loader.is_known, true);
-    if (loader.debug)
+    if (loader.debug && !atomic_load(&loader.find)) /* else the table is not needed */
         dl_iterate_phdr(search_locked, &request);
 }
 

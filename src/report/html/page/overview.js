@@ -86,8 +86,9 @@ function evenTiles(parent) {
                 : link ? `${formatCount(link.transfers)} slow transfers`
                 : `${formatNs(uneven.work_ns)} of work, others ${formatNs(uneven.others_ns)}` });
         tile(parent, "COST TO THE JOB", formatNs(loss.gain_ns ?? loss.lost_ns), {
-            words: isKnown(loss.share)
-                ? `${formatShare(loss.share)} of the time of all steps` : "" });
+            words: isKnown(loss.share) ? `${formatShare(loss.share)} of ${{
+                steps: "the time of all steps", run: "the run", replay: "the replayed time",
+            }[loss.share_of]}` : "" });
         return;
     }
     tile(parent, "STEPS", formatCount(report.steps.measured), {
