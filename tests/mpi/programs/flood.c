@@ -73,9 +73,12 @@ static void run_crowd(long n, long times)
         MPI_Comm_free(&callers[i].comm);
 }
 
-/* Each thread gets a ring of its own, because no thread ends before all have begun. */
+/* No thread records before all exist: under a limit on the address space, the ring of the first
+ * could take the room of another's stack. Each thread gets a ring of its own, because no thread
+ * ends before all have recorded. */
 static void *mark_many(void *times)
 {
+    pthread_barrier_wait(&crowd);
     mark("of a thread", 1);
     pthread_barrier_wait(&crowd);
     mark("of a thread", *(long *)times - 1);
