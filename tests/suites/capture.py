@@ -13,7 +13,8 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MPI_TESTS = os.path.join(HERE, "..", "mpi")
-LEFT_OUT = ("spawn", "descriptors")  # spawned processes; a library of Open MPI's descriptors
+LEFT_OUT = ("descriptors",)  # a library of Open MPI's descriptors
+ALONE = ("spawn",)  # with more ranks it opens a port, which MPICH 5.0 of PyPI cannot
 
 
 def setting(name):
@@ -71,6 +72,8 @@ def cases(test_capture, ranks):
     for program, sizes, levels in test_capture.PROGRAMS:
         if program in LEFT_OUT:
             continue
+        if program in ALONE:
+            sizes = (1,)
         yield from ((program, n, 1) for n in sorted(set(sizes) & set(ranks)))
         yield from ((program, 2, level) for level in levels if level != 1 and 2 in ranks)
 

@@ -102,8 +102,7 @@ def run_group(tools, program, np, where, ways):
 
 def compare_np(tools, program, groups, np):
     """Prints the differences. Returns (rows of the table, number of differences)."""
-    ways = [Way("without", np), Way("with", np)] + \
-        [Way("counted", np)] * bool(tools.counter and not os.environ.get("SUITES_UNCOUNTED"))
+    ways = [Way("without", np), Way("with", np)] + [Way("counted", np)] * bool(tools.counter)
     for k, group in enumerate(groups):
         where = os.path.join(tools.workdir, f"np{np}", str(k))
         names = "^(" + "|".join(group) + r")(\.py)?$"  # of the module or, since mpi4py 4, of its file
