@@ -25,6 +25,7 @@ static void clear_variables(void)
                                          "MASTER_PORT",
                                          "MS_SCHED_HOST",
                                          "MS_SCHED_PORT",
+                                         "PMI_SPAWNED",
                                          "TORCHELASTIC_RESTART_COUNT",
                                          "TORCHELASTIC_ERROR_FILE"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -38,11 +39,9 @@ static void clear_variables(void)
     }
 }
 
-/* The identity under exactly these variables: "NAME=VALUE NAME=VALUE ...". */
-static struct pw_identity identify_hinted(const char *variables, const char *launch,
-                                          const char *had)
+/* The environment has exactly these variables of launchers: "NAME=VALUE NAME=VALUE ...". */
+static void set_variables(const char *variables)
 {
-    struct pw_identity id;
     char text[1024], *rest = text, *word;
     clear_variables();
     snprintf(text, sizeof(text), "%s", variables);
@@ -51,6 +50,13 @@ static struct pw_identity identify_hinted(const char *variables, const char *lau
         *value = '\0';
         setenv(word, value + 1, 1);
     }
+}
+
+static struct pw_identity identify_hinted(const char *variables, const char *launch,
+                                          const char *had)
+{
+    struct pw_identity id;
+    set_variables(variables);
     pw_identity_find(&id, &(struct pw_identity_hints){
                               .root = "", .hostname = "node-a", .launch = launch, .had = had});
     return id;
@@ -263,6 +269,27 @@ static void test_hydra(void **state)
     assert_hydra(state, 99, ""); /* has ended */
 }
 
+static void assert_job_below_hydra(void **state, const char *variables, const char *wanted)
+{
+    struct pw_identity id;
+    set_variables(variables);
+    pw_identity_find(&id, &(struct pw_identity_hints){.root = *state, .hostname = "node-a"});
+    assert_string_equal(id.job, wanted);
+    assert_int_equal(id.job_may_repeat, 1);
+}
+
+/* The proxy of MPICH 5 has the same command line for processes that MPI_Comm_spawn starts. */
+static void test_spawned_below_the_same_proxy(void **state)
+{
+    make_process(state, (int)getppid(), 1,
+                 "hydra_pmi_proxy --control-port node-1:35001 --pgid 0 --proxy-id 0");
+    assert_job_below_hydra(state, "PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1", "hydra-node-1-35001");
+    assert_job_below_hydra(state, "PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1 PMI_SPAWNED=1",
+                           "hydra-spawned2-node-1-35001");
+    assert_job_below_hydra(state, "PMI_RANK=1 PMI_SIZE=3 MPI_LOCALRANKID=1 PMI_SPAWNED=1",
+                           "hydra-spawned3-node-1-35001");
+}
+
 static int is_launcher(const char *command)
 {
     char text[512], *rest = text, *argv[16];
@@ -412,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_address_and_port_only),
         cmocka_unit_test(test_what_the_launcher_had_is_left_out),
         IN_DIR(test_hydra),
+        IN_DIR(test_spawned_below_the_same_proxy),
         cmocka_unit_test(test_launchers_are_recognised),
         IN_DIR(test_each_place_is_taken_once),
         IN_DIR(test_merged_job_is_over),

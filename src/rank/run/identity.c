@@ -135,13 +135,18 @@ static void name_torchrun(struct pw_identity *id, const char *given, char *out, 
         snprintf(out, size, "torchrun-%s", meeting);
 }
 
-/* Names a job by the host and port of its mpiexec. A later job may have the same port. */
-static void name_hydra(const char *root, char *out, size_t size)
+/* Names a job by the host and port of its mpiexec. A later job may have the same port. The proxy of
+ * MPICH 5 starts spawned processes, too, and its command line does not tell them from those that
+ * spawned them. PMI_SPAWNED does. Their number keeps groups of different sizes apart; groups of the
+ * same size are like jobs with the same port. */
+static void name_hydra(const struct pw_identity *id, const char *root, char *out, size_t size)
 {
-    char name[64];
+    char name[64], spawned[24] = "";
     pw_hydra_name(root, getppid(), name, sizeof(name));
+    if (number_of("PMI_SPAWNED", 0) == 1)
+        snprintf(spawned, sizeof(spawned), "spawned%d-", id->size);
     if (name[0])
-        snprintf(out, size, "hydra-%.50s", name);
+        snprintf(out, size, "hydra-%s%.50s", spawned, name);
 }
 
 /* Names a job for which the launcher has no name. */
@@ -150,7 +155,7 @@ static void name_nameless(struct pw_identity *id, enum pw_rank_row row,
 {
     const char *launch = hints->launch;
     if (row == PW_RANK_HYDRA)
-        name_hydra(hints->root ? hints->root : "", out, size);
+        name_hydra(id, hints->root ? hints->root : "", out, size);
     else if (row == PW_RANK_MSRUN)
         name_meeting(out, size, "MS_SCHED_HOST", "MS_SCHED_PORT");
     else if (row == PW_RANK_PLAIN || row == PW_RANK_ASCEND)
