@@ -116,8 +116,21 @@ static struct pw_row_comm_event comm_row(int64_t i, bool random)
     return row;
 }
 
-/* Writes rows at a level of deflate and reads them with HDF5, whose filters know nothing of ours.
- */
+/* Reads a table with HDF5, whose filters and conversion know nothing of ours, and compares. */
+static void check_same_as_hdf5(hid_t file, int table, const void *rows, size_t n)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    char *theirs = calloc(n + 1, info->row_size);
+    hid_t dataset = H5Dopen2(file, info->path, H5P_DEFAULT), type = pw_h5_memory_type(info);
+    assert_non_null(theirs);
+    assert_true(H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, theirs) >= 0);
+    assert_memory_equal(rows, theirs, n * info->row_size);
+    H5Tclose(type);
+    H5Dclose(dataset);
+    free(theirs);
+}
+
+/* Writes rows at a level of deflate and reads them. */
 static void check_level(const char *path, int level, bool random, int64_t count)
 {
     struct pw_h5_writer *writer;
@@ -132,6 +145,7 @@ static void check_level(const char *path, int level, bool random, int64_t count)
     hid_t file = reopen(path);
     assert_int_equal(pw_h5_read_all(file, PW_TABLE_comm_event, (void **)&rows, &n), 0);
     assert_int_equal(n, count);
+    check_same_as_hdf5(file, PW_TABLE_comm_event, rows, n);
     for (int64_t i = 0; i < count; i++) {
         const struct pw_row_comm_event row = comm_row(i, random);
         const struct pw_table *info = pw_table_borrow(PW_TABLE_comm_event);
@@ -156,6 +170,58 @@ static void test_every_level_of_deflate(void **state)
             check_level(path, level, false, counts[i]);
             check_level(path, level, true, counts[i]);
         }
+}
+
+enum { GRID_STEPS = 70, GRID_RANKS = 50, GRID = GRID_STEPS * GRID_RANKS };
+
+/* Writes a grid of numbers that HDF5 packs into chunks of 32 x 16. Without `has_shuffle`, it is
+ * only deflated. The chunk at 32, 16 is not written when `has_hole`. */
+static void write_grid(const char *path, bool has_shuffle, bool has_hole)
+{
+    const struct pw_table *info = pw_table_borrow(PW_TABLE_c_step_trace);
+    struct pw_row_c_step_trace *rows = calloc(GRID, sizeof(*rows));
+    hid_t file = create_plain(path), properties = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = H5Screate_simple(2, (hsize_t[2]){GRID_STEPS, GRID_RANKS}, NULL);
+    hid_t type = pw_h5_file_type(info), memory = pw_h5_memory_type(info);
+    for (int64_t i = 0; i < GRID; i++)
+        rows[i] = (struct pw_row_c_step_trace){.total_ns = i * i, .own_ns = 7 * i, .wait_ns = -1};
+    H5Pset_chunk(properties, 2, (hsize_t[2]){32, 16});
+    if (has_shuffle)
+        H5Pset_shuffle(properties);
+    H5Pset_deflate(properties, 1);
+    hid_t dataset = H5Dcreate2(file, info->path, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    assert_true(dataset >= 0);
+    if (has_hole)
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, (hsize_t[2]){0, 0}, NULL,
+                            (hsize_t[2]){GRID_STEPS, 16}, NULL);
+    assert_true(H5Dwrite(dataset, memory, space, space, H5P_DEFAULT, rows) >= 0);
+    H5Dclose(dataset);
+    H5Tclose(memory);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Pclose(properties);
+    H5Fclose(file);
+    free(rows);
+}
+
+/* Rows that profwrap takes from the chunks are those that HDF5 reads. */
+static void test_grids(void **state)
+{
+    char path[UNIT_PATH];
+    for (int i = 0; i < 4; i++) {
+        struct pw_row_c_step_trace *rows;
+        size_t n;
+        write_grid(unit_path(path, state, "g.h5"), i & 1, i & 2);
+        hid_t file = reopen(path);
+        assert_int_equal(pw_h5_read_all(file, PW_TABLE_c_step_trace, (void **)&rows, &n), 0);
+        assert_int_equal(n, GRID);
+        check_same_as_hdf5(file, PW_TABLE_c_step_trace, rows, n);
+        assert_int_equal(rows[GRID_RANKS + 3].own_ns, 7 * (GRID_RANKS + 3));
+        assert_int_equal(rows[GRID - 1].own_ns, i & 2 ? 0 : 7 * (GRID - 1));
+        free(rows);
+        H5Fclose(file);
+        unlink(path);
+    }
 }
 
 static void test_empty_and_missing_tables(void **state)
@@ -444,6 +510,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_IN_DIR(test_round_trip),
+        UNIT_IN_DIR(test_grids),
         UNIT_IN_DIR(test_empty_and_missing_tables),
         UNIT_IN_DIR(test_every_level_of_deflate),
         UNIT_IN_DIR(test_every_table),

@@ -10,6 +10,7 @@
 #include "core/h5/h5types.h"
 #include "core/h5/h5vet.h"
 #include "core/h5/h5watch.h"
+#include "core/h5/rowform.h"
 
 enum {
     BLOCK_BYTES = 1 << 24, /* bytes that one call of HDF5 reads, so that each call returns soon */
@@ -144,12 +145,7 @@ static hid_t transfer_of(uint64_t bytes)
     return transfer;
 }
 
-/* A part of a dataset that one call reads: some rows, or some columns of one row. */
-struct piece {
-    hsize_t start[2], count[2];
-};
-
-static int read_piece(hid_t dataset, hid_t type, hid_t transfer, const struct piece *piece,
+static int read_piece(hid_t dataset, hid_t type, hid_t transfer, const struct pw_h5_piece *piece,
                       void *out)
 {
     hsize_t n = piece->count[0] * piece->count[1];
@@ -170,8 +166,8 @@ static hsize_t least(hsize_t a, hsize_t b)
     return a < b ? a : b;
 }
 
-/* Sets `count` to the rows and columns of a piece of a dataset of `width` columns: whole rows, or a
- * part of one row when a row is too large. */
+/* Sets `count` to the rows and columns of a piece of a dataset of `width` columns: whole rows of
+ * chunks where they fit, or a part of one row when a row is too large. */
 static void size_pieces(const struct pw_h5_storage *storage, size_t row_size, hsize_t width,
                         hsize_t count[2])
 {
@@ -183,33 +179,100 @@ static void size_pieces(const struct pw_h5_storage *storage, size_t row_size, hs
     count[0] = least(count[0], down ? down * storage->chunk[0] : 1);
     if (!down)
         count[1] = MOST_CHUNKS * storage->chunk[1];
+    else if (count[0] > storage->chunk[0])
+        count[0] -= count[0] % storage->chunk[0];
 }
 
 /* A table that is being read. */
 struct source {
     hid_t file, dataset;
-    const struct pw_table *table;
+    int table;
     struct pw_h5_storage storage;
+    /* 1: rows are stored as pw_h5_file_type(), so that they are taken from the chunks that were
+     * decompressed to be checked. HDF5 would decompress them again, and convert them. */
+    int is_packed;
+    struct pw_row_layout layout; /* if is_packed */
 };
+
+/* Tables with fewer bytes are read by HDF5: to compare their types would take longer. */
+enum { PACKED_LEAST = 1 << 16 };
+
+static int is_packed(const struct source *from)
+{
+    hid_t stored = H5Dget_type(from->dataset);
+    hid_t packed = pw_h5_file_type(pw_table_borrow(from->table));
+    const int same = stored >= 0 && packed >= 0 && H5Tequal(stored, packed) > 0;
+    if (packed >= 0)
+        H5Tclose(packed);
+    if (stored >= 0)
+        H5Tclose(stored);
+    return same;
+}
+
+static void find_layout(struct source *from, hsize_t cells)
+{
+    from->is_packed = from->storage.deflate >= 0 &&
+                      cells * pw_table_borrow(from->table)->row_size >= PACKED_LEAST &&
+                      pw_row_layout_make(from->table, &from->layout) == 0 && is_packed(from);
+}
+
+/* Where the rows of a piece go. */
+struct target {
+    const struct source *from;
+    const struct pw_h5_piece *piece;
+    char *rows;
+};
+
+/* Copies the rows that a chunk and the piece have in common. */
+static void take_rows(void *context, const struct pw_h5_unpacked *chunk)
+{
+    const struct target *to = context;
+    const struct pw_row_layout *layout = &to->from->layout;
+    const hsize_t *size = to->from->storage.chunk, *at = chunk->at;
+    const hsize_t *start = to->piece->start, *count = to->piece->count;
+    const hsize_t left = at[1] > start[1] ? at[1] : start[1];
+    const hsize_t right = least(at[1] + size[1], start[1] + count[1]);
+    const hsize_t last = least(at[0] + size[0], start[0] + count[0]);
+    for (hsize_t row = at[0] > start[0] ? at[0] : start[0]; row < last && left < right; row++) {
+        const size_t first = (size_t)((row - at[0]) * size[1] + left - at[1]);
+        const size_t n = (size_t)(right - left);
+        char *rows = to->rows + ((row - start[0]) * count[1] + left - start[1]) * layout->row_size;
+        if (chunk->is_shuffled)
+            pw_rows_unshuffle(layout,
+                              (struct pw_row_planes){chunk->bytes, (size_t)(size[0] * size[1])},
+                              first, n, rows);
+        else
+            pw_rows_unpack(layout, chunk->bytes, first, n, rows);
+    }
+}
+
+/* Checks the chunks of a piece, and takes its rows from them. Returns 0, -errno, or 1 when HDF5 has
+ * to read them. */
+static int take_piece(const struct source *from, const struct pw_h5_piece *piece, char *rows)
+{
+    struct target to = {from, piece, rows};
+    const int err = pw_h5_vet_visit(from->dataset, &from->storage, piece,
+                                    from->is_packed ? take_rows : NULL, &to);
+    return err || from->is_packed ? err : 1;
+}
 
 static int read_pieces(const struct source *from, hsize_t first, const hsize_t dims[2], char *rows)
 {
-    const struct pw_table *info = from->table;
-    const struct pw_h5_storage *storage = &from->storage;
+    const struct pw_table *info = pw_table_borrow(from->table);
     hsize_t width = dims[1], count[2], n;
     hid_t type = pw_h5_memory_type(info), transfer = transfer_of(dims[0] * width * info->row_size);
     int err = type < 0 || transfer < 0 ? -EIO : 0;
-    size_pieces(storage, info->row_size, width, count);
+    size_pieces(&from->storage, info->row_size, width, count);
     for (hsize_t at = 0; at < dims[0] * width && !err; at += n) {
         hsize_t row = at / width, column = at % width;
-        const struct piece piece = {
+        const struct pw_h5_piece piece = {
             {first + row, column},
             {least(count[0], dims[0] - row), least(count[1], width - column)}};
         n = piece.count[0] * piece.count[1];
         pw_h5_watch_touch(from->file);
-        err = pw_h5_vet_chunks(from->dataset, storage, piece.start, piece.count);
-        err = err ? err
-                  : read_piece(from->dataset, type, transfer, &piece, rows + at * info->row_size);
+        err = take_piece(from, &piece, rows + at * info->row_size);
+        if (err > 0)
+            err = read_piece(from->dataset, type, transfer, &piece, rows + at * info->row_size);
     }
     if (transfer >= 0)
         H5Pclose(transfer);
@@ -221,7 +284,7 @@ static int read_pieces(const struct source *from, hsize_t first, const hsize_t d
 int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *rows)
 {
     const struct pw_table *info = pw_table_borrow(table);
-    struct source from = {.file = file, .table = info};
+    struct source from = {.file = file, .table = table};
     int err = open_dataset(file, info->path, H5T_COMPOUND, &from.dataset, &from.storage);
     if (err)
         return err;
@@ -233,6 +296,7 @@ int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *ro
     err = err ? err : pw_h5_vet_rows(file, from.dataset, &from.storage, dims, info->row_size);
     if (!err && count) {
         memset(rows, 0, count * info->row_size);
+        find_layout(&from, count);
         err = read_pieces(&from, first, (hsize_t[2]){count, 1}, rows);
     }
     H5Dclose(from.dataset);
@@ -242,7 +306,7 @@ int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *ro
 int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
 {
     const struct pw_table *info = pw_table_borrow(table);
-    struct source from = {.file = file, .table = info};
+    struct source from = {.file = file, .table = table};
     hsize_t dims[2];
     int err = open_table(file, table, &from.dataset, dims, &from.storage);
     if (err)
@@ -254,6 +318,7 @@ int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
         err = -ENOMEM;
     if (!err && n) {
         buffer = calloc(n, info->row_size);
+        find_layout(&from, n);
         err = buffer ? read_pieces(&from, 0, dims, buffer) : -ENOMEM;
     }
     H5Dclose(from.dataset);

@@ -23,13 +23,13 @@ enum {
 /* Accepts each filter at most once: two deflates could expand a byte a million times. */
 static int are_filters_known(hid_t properties, struct pw_h5_storage *out)
 {
-    int n = H5Pget_nfilters(properties), shuffle = -1;
-    out->deflate = out->checksum = -1;
+    int n = H5Pget_nfilters(properties);
+    out->shuffle = out->deflate = out->checksum = -1;
     for (int i = 0; i < n; i++) {
         const H5Z_filter_t filter = pw_h5_filter(properties, i);
         int *known = filter == H5Z_FILTER_DEFLATE      ? &out->deflate
                      : filter == H5Z_FILTER_FLETCHER32 ? &out->checksum
-                     : filter == H5Z_FILTER_SHUFFLE    ? &shuffle
+                     : filter == H5Z_FILTER_SHUFFLE    ? &out->shuffle
                                                        : NULL;
         if (!known || *known >= 0)
             return 0;
@@ -63,7 +63,7 @@ static int is_layout_plain(hid_t properties, struct pw_h5_storage *out)
 int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out)
 {
     hid_t properties = H5Dget_create_plist(dataset);
-    *out = (struct pw_h5_storage){.element = element};
+    *out = (struct pw_h5_storage){.element = element, .shuffle = -1, .deflate = -1, .checksum = -1};
     int ok = properties >= 0 && out->element > 0 && out->element <= MOST_ELEMENT_BYTES &&
              is_layout_plain(properties, out);
     if (properties >= 0)
@@ -102,6 +102,9 @@ struct unpacking {
     char *stored, *data;
     size_t stored_capacity, size; /* `size`: bytes of a decompressed chunk */
     int must_be_written;
+    pw_h5_chunk_visitor *visit; /* or NULL */
+    void *context;
+    int is_missed; /* 1: a chunk was not visited */
 };
 
 static int unpacking_init(struct unpacking *u, const struct pw_h5_storage *storage)
@@ -155,8 +158,9 @@ static int inflates_to(const struct unpacking *u, size_t bytes, size_t size)
                : -EIO;
 }
 
+/* Sets *out when u->data has the rows of the chunk. Returns 0 or -EIO. */
 static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t at[2],
-                     struct unpacking *u)
+                     struct unpacking *u, struct pw_h5_unpacked *out)
 {
     hsize_t bytes = 0;
     unsigned skipped = 0;
@@ -175,25 +179,62 @@ static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const h
         return err;
     if (storage->checksum < storage->deflate) /* the checksum was computed before deflate, or there
                                                * is none */
-        return inflates_to(u, (size_t)bytes, u->size + checksum);
-    return inflates_to(u, (size_t)bytes - checksum, u->size);
+        err = inflates_to(u, (size_t)bytes, u->size + checksum);
+    else
+        err = inflates_to(u, (size_t)bytes - checksum, u->size);
+    if (!err && storage->checksum < 0 && storage->shuffle < storage->deflate)
+        *out =
+            (struct pw_h5_unpacked){{at[0], at[1]}, u->data, is_applied(storage->shuffle, skipped)};
+    return err;
+}
+
+/* Checks a chunk, and visits it when that is wanted and its rows are known. */
+static int take_chunk(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t at[2],
+                      struct unpacking *u)
+{
+    struct pw_h5_unpacked chunk = {.bytes = NULL};
+    const int err = vet_chunk(dataset, storage, at, u, &chunk);
+    if (err || !u->visit)
+        return err;
+    if (chunk.bytes)
+        u->visit(u->context, &chunk);
+    else
+        u->is_missed = 1;
+    return 0;
+}
+
+static int vet_piece(hid_t dataset, const struct pw_h5_storage *storage,
+                     const struct pw_h5_piece *piece, struct unpacking *u)
+{
+    const hsize_t *chunk = storage->chunk, *start = piece->start;
+    const hsize_t end[2] = {start[0] + piece->count[0], start[1] + piece->count[1]};
+    int err = 0;
+    for (hsize_t row = start[0] - start[0] % chunk[0]; !err && row < end[0]; row += chunk[0])
+        for (hsize_t column = start[1] - start[1] % chunk[1]; !err && column < end[1];
+             column += chunk[1])
+            err = take_chunk(dataset, storage, (hsize_t[2]){row, column}, u);
+    return err;
+}
+
+int pw_h5_vet_visit(hid_t dataset, const struct pw_h5_storage *storage,
+                    const struct pw_h5_piece *piece, pw_h5_chunk_visitor *visit, void *context)
+{
+    struct unpacking u;
+    if (!storage->chunk[0])
+        return visit ? 1 : 0;
+    int err = unpacking_init(&u, storage);
+    u.visit = visit;
+    u.context = context;
+    err = err ? err : vet_piece(dataset, storage, piece, &u);
+    unpacking_fini(&u);
+    return err ? err : u.is_missed;
 }
 
 int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t start[2],
                      const hsize_t count[2])
 {
-    const hsize_t *chunk = storage->chunk;
-    struct unpacking u;
-    if (!chunk[0])
-        return 0;
-    int err = unpacking_init(&u, storage);
-    hsize_t end[2] = {start[0] + count[0], start[1] + count[1]};
-    for (hsize_t row = start[0] - start[0] % chunk[0]; !err && row < end[0]; row += chunk[0])
-        for (hsize_t column = start[1] - start[1] % chunk[1]; !err && column < end[1];
-             column += chunk[1])
-            err = vet_chunk(dataset, storage, (hsize_t[2]){row, column}, &u);
-    unpacking_fini(&u);
-    return err;
+    const struct pw_h5_piece piece = {{start[0], start[1]}, {count[0], count[1]}};
+    return pw_h5_vet_visit(dataset, storage, &piece, NULL, NULL);
 }
 
 int pw_h5_vet_written(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t dims[2],
@@ -209,8 +250,8 @@ int pw_h5_vet_written(hid_t dataset, const struct pw_h5_storage *storage, const 
     int err = unpacking_init(&u, storage);
     u.must_be_written = 1;
     for (hsize_t i = first; !err && i < down * across; i += stride)
-        err = vet_chunk(dataset, storage,
-                        (hsize_t[2]){i / across * chunk[0], i % across * chunk[1]}, &u);
+        err = take_chunk(dataset, storage,
+                         (hsize_t[2]){i / across * chunk[0], i % across * chunk[1]}, &u);
     unpacking_fini(&u);
     return err;
 }

@@ -12,7 +12,12 @@ struct pw_h5_storage {
     size_t element;   /* bytes of a row, as stored */
     hsize_t chunk[2]; /* rows and columns of a chunk; 0: not chunked */
     int rank;
-    int deflate, checksum; /* numbers of these filters; -1: not used */
+    int shuffle, deflate, checksum; /* numbers of these filters; -1: not used */
+};
+
+/* A part of a dataset: some rows and columns of it. */
+struct pw_h5_piece {
+    hsize_t start[2], count[2];
 };
 
 /* Checks how rows of `element` bytes are stored. Returns 0; -EINVAL when data is in another file,
@@ -33,6 +38,21 @@ int pw_h5_vet_rows(hid_t file, hid_t dataset, const struct pw_h5_storage *storag
  * shorter one; -ENOMEM. */
 int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t start[2],
                      const hsize_t count[2]);
+
+/* A chunk that was decompressed to be checked. */
+struct pw_h5_unpacked {
+    hsize_t at[2];     /* its first row and column */
+    const char *bytes; /* valid during the call */
+    int is_shuffled;
+};
+
+typedef void pw_h5_chunk_visitor(void *context, const struct pw_h5_unpacked *chunk);
+
+/* The same, and calls `visit` for each chunk whose rows are known from the check: it is deflated,
+ * after a shuffle if any, and has no checksum. Returns 0 when all chunks were visited, 1 when all
+ * are good but not all were visited, or -errno. */
+int pw_h5_vet_visit(hid_t dataset, const struct pw_h5_storage *storage,
+                    const struct pw_h5_piece *piece, pw_h5_chunk_visitor *visit, void *context);
 
 /* Checks each `stride`-th chunk, from number `first` on, of a dataset of `dims` rows and columns;
  * chunks are numbered row by row. Returns the same as pw_h5_vet_chunks(), and -EIO when a chunk was
