@@ -106,33 +106,53 @@ static void sum_steps(struct pw_figures *f)
     f->step_mean_ns = pw_mean_value(&duration);
 }
 
+/* Writes the mean of each field to a row, in which all fields are int64_t. */
+static void put_means(const struct pw_table *info, const struct pw_mean *means, void *row)
+{
+    for (size_t i = 0; i < info->nfields; i++) {
+        const int64_t value = pw_mean_value(&means[i]);
+        memcpy((char *)row + info->fields()[i].offset, &value, sizeof(value));
+    }
+}
+
+static void add_row(const struct pw_table *info, const struct pw_field *fields, const char *row,
+                    struct pw_mean *means)
+{
+    for (size_t i = 0; i < info->nfields; i++) {
+        int64_t value;
+        memcpy(&value, row + fields[i].offset, sizeof(value));
+        pw_mean_add(&means[i], value);
+    }
+}
+
 /* Computes the means of every field (all are int64_t) of a [steps x ranks] table over the measured
- * steps: out[] for each rank, *all over all ranks. */
-static void mean_cells(const struct pw_figures *f, int table, const void *cells, void *out,
-                       void *all)
+ * steps: out[] for each rank, *all over all ranks. Reads the cells in the order of memory: they are
+ * more than the caches hold. Returns 0 or -ENOMEM. */
+static int mean_cells(const struct pw_figures *f, int table, const void *cells, void *out,
+                      void *all)
 {
     const struct pw_table *info = pw_table_borrow(table);
-    size_t nranks = f->nranks;
-    for (size_t i = 0; i < info->nfields; i++) {
-        size_t offset = info->fields()[i].offset;
-        struct pw_mean total = {0};
-        for (size_t r = 0; r < nranks; r++) {
-            struct pw_mean mean = {0};
-            for (size_t s = 0; s < f->cluster->nstep_rows; s++) {
-                int64_t value;
-                size_t cell = s * nranks + r;
-                if (f->cluster->steps[s].recorded != PW_RECORDED_ACTIVE)
-                    continue;
-                memcpy(&value, (const char *)cells + cell * info->row_size + offset, sizeof(value));
-                pw_mean_add(&mean, value);
-                pw_mean_add(&total, value);
-            }
-            int64_t value = pw_mean_value(&mean);
-            memcpy((char *)out + r * info->row_size + offset, &value, sizeof(value));
+    const struct pw_field *fields = info->fields();
+    const size_t n = info->nfields;
+    struct pw_mean *means = calloc((f->nranks + 1) * n, sizeof(*means));
+    if (!means)
+        return -ENOMEM;
+    for (size_t s = 0; s < f->cluster->nstep_rows; s++)
+        for (size_t r = 0; r < f->nranks && f->cluster->steps[s].recorded == PW_RECORDED_ACTIVE;
+             r++)
+            add_row(info, fields, (const char *)cells + (s * f->nranks + r) * info->row_size,
+                    &means[r * n]);
+    struct pw_mean *total = &means[f->nranks * n];
+    for (size_t r = 0; r < f->nranks; r++) {
+        put_means(info, &means[r * n], (char *)out + r * info->row_size);
+        for (size_t i = 0; i < n; i++) {
+            total[i].sum += means[r * n + i].sum;
+            total[i].count += means[r * n + i].count;
         }
-        int64_t value = pw_mean_value(&total);
-        memcpy((char *)all + offset, &value, sizeof(value));
     }
+    put_means(info, total, all);
+    free(means);
+    return 0;
 }
 
 static void count_samples(struct pw_figures *f)
@@ -188,8 +208,11 @@ int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out)
     }
     sum_ranks(f);
     sum_steps(f);
-    mean_cells(f, PW_TABLE_c_step_trace, cluster->step_trace, f->trace, &f->trace_mean);
-    mean_cells(f, PW_TABLE_c_phase_trace, cluster->phase_trace, f->phases, &f->phase_mean);
+    if (mean_cells(f, PW_TABLE_c_step_trace, cluster->step_trace, f->trace, &f->trace_mean) ||
+        mean_cells(f, PW_TABLE_c_phase_trace, cluster->phase_trace, f->phases, &f->phase_mean)) {
+        pw_figures_destroy(f);
+        return -ENOMEM;
+    }
     count_samples(f);
     forget_waits(f);
     find_shares(f);
