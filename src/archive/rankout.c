@@ -24,7 +24,7 @@ int pw_otf2_rank_create(struct pw_otf2_rank *rank, const char *dir)
         return -ENOMEM;
     memset(rank->strings, 0xff, (view->nstrings + 1) * sizeof(*rank->strings));
     memset(rank->comms, 0xff, (view->ncomms + 1) * sizeof(*rank->comms));
-    if (pw_h5_read_all(view->file, PW_TABLE_member, &members, &rank->nmembers))
+    if (pw_h5_file_read_all(view->file, PW_TABLE_member, &members, &rank->nmembers))
         rank->nmembers = 0;
     rank->members = members;
     return pw_sorter_create(dir, sizeof(struct pw_otf2_record), SORTER_MEMORY, &rank->rows);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,7 @@ static void find_knots(struct pw_rankview *view, const struct pw_clockmaps *maps
     if (view->nknots == 0 && domain != 0) {
         void *own = NULL;
         free(view->knots);
-        if (pw_h5_read_all(view->file, PW_TABLE_clock, &own, &view->nknots))
+        if (pw_h5_file_read_all(view->file, PW_TABLE_clock, &own, &view->nknots))
             view->nknots = 0;
         view->knots = own;
     }
@@ -71,31 +72,33 @@ static void find_knots(struct pw_rankview *view, const struct pw_clockmaps *maps
 int pw_rankview_open(const char *dir, int64_t rank, const struct pw_clockmaps *maps,
                      struct pw_rankview *out)
 {
+    char path[PATH_MAX];
     int64_t told = -1;
     void *comms = NULL, *names = NULL;
     *out = (struct pw_rankview){.rank = rank, .main_thread = -1};
-    if (snprintf(out->path, sizeof(out->path), "%s/rank-%05d.h5", dir, (int)rank) >=
-        (int)sizeof(out->path))
+    if (snprintf(path, sizeof(path), "%s/rank-%05d.h5", dir, (int)rank) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    int err = pw_h5_open(out->path, &out->file);
-    if (err)
+    if (!(out->types = pw_h5_types_create()))
+        return -ENOMEM;
+    int err = pw_h5_file_open(out->types, path, &out->file);
+    if (err) {
+        pw_h5_types_destroy(out->types);
         return err;
-    err = pw_format_check(out->file, PW_FORMAT_RANK);
-    if (!err && (pw_h5_get_int(out->file, "rank", &told) || told != rank))
+    }
+    err = pw_h5_file_check(out->file, PW_FORMAT_RANK);
+    if (!err && (pw_h5_file_int(out->file, "rank", &told) || told != rank))
         err = -EINVAL;
-    if (!err && pw_h5_get_text(out->file, "hostname", out->hostname, sizeof(out->hostname)))
+    if (!err && pw_h5_file_text(out->file, "hostname", out->hostname, sizeof(out->hostname)))
         out->hostname[0] = '\0';
-    if (!err && !(out->types = pw_h5_types_create()))
-        err = -ENOMEM;
-    if (!err && pw_h5_read_all(out->file, PW_TABLE_comms, &comms, &out->ncomms))
+    if (!err && pw_h5_file_read_all(out->file, PW_TABLE_comms, &comms, &out->ncomms))
         out->ncomms = 0;
     out->comms = comms;
-    if (!err && pw_h5_read_all(out->file, PW_TABLE_thread_name, &names, &out->nthread_names))
+    if (!err && pw_h5_file_read_all(out->file, PW_TABLE_thread_name, &names, &out->nthread_names))
         out->nthread_names = 0;
     out->thread_names = names;
-    if (!err && pw_h5_get_int(out->file, "main_thread", &out->main_thread))
+    if (!err && pw_h5_file_int(out->file, "main_thread", &out->main_thread))
         out->main_thread = -1;
-    if (!err && pw_h5_read_strings(out->file, "/strings", &out->strings, &out->nstrings))
+    if (!err && pw_h5_file_strings(out->file, &out->strings, &out->nstrings))
         out->nstrings = 0;
     if (err)
         pw_rankview_close(out);
@@ -106,9 +109,8 @@ int pw_rankview_open(const char *dir, int64_t rank, const struct pw_clockmaps *m
 
 void pw_rankview_close(struct pw_rankview *view)
 {
-    if (view->types)
-        pw_h5_types_destroy(view->types);
-    pw_h5_close(view->file);
+    pw_h5_file_close(view->file);
+    pw_h5_types_destroy(view->types);
     free(view->strings);
     free(view->comms);
     free(view->thread_names);
@@ -121,14 +123,14 @@ int pw_rankview_read(const struct pw_rankview *view, int table, pw_row_visitor *
     const size_t row_size = pw_table_borrow(table)->row_size;
     struct pw_h5_place place;
     struct pw_h5_table *rows = NULL;
-    int err = pw_h5_place_find(view->types, view->file, table, &place);
+    int err = pw_h5_file_place(view->file, table, &place);
     if (err)
         return err;
     if (place.rows == 0 || row_size > LONGEST_ROW) {
         pw_h5_place_fini(&place);
         return row_size > LONGEST_ROW ? -E2BIG : 0;
     }
-    err = pw_h5_table_open(view->path, &place, &rows);
+    err = pw_h5_file_table(view->file, &place, &rows);
     char *block = err ? NULL : calloc(BLOCK, row_size);
     if (!err && !block)
         err = -ENOMEM;

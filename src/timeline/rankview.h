@@ -4,15 +4,12 @@
 #ifndef PW_TIMELINE_RANKVIEW_H
 #define PW_TIMELINE_RANKVIEW_H
 
-#include <limits.h>
-
-#include "core/h5/h5table.h"
+#include "core/h5/h5file.h"
 #include "core/tables.h"
 
 struct pw_rankview {
     int64_t rank;
     char hostname[64];
-    char path[PATH_MAX];
     struct pw_row_clock *knots; /* from local to cluster time; without knots both are equal */
     size_t nknots;
     struct pw_row_comms *comms;
@@ -22,7 +19,7 @@ struct pw_rankview {
     int64_t main_thread; /* -1: not known */
     struct pw_row_thread_name *thread_names;
     size_t nthread_names;
-    hid_t file;
+    struct pw_h5_file *file;
     struct pw_h5_types *types;
 };
 
