@@ -14,11 +14,12 @@
 #include "core/safefile.h"
 #include "import/jsonobject.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define ONES 0x0101010101010101u
 #define HIGHS 0x8080808080808080u
-/* Clears bit 0x20 of each byte, the only difference between '[' and '{', and between ']' and
- * '}'. */
-#define NO_CASE 0xdfdfdfdfdfdfdfdfu
 
 static inline uint64_t word_at(const char *at)
 {
@@ -67,33 +68,108 @@ static const char *skip_string(const char *at, const char *end)
     return NULL;
 }
 
+/* In the following, `byte & 0xdf` clears bit 0x20, the only difference between '[' and '{', and
+ * between ']' and '}'. */
+
+/* The state between two bytes of a nested value. */
+struct nesting {
+    int64_t depth;   /* of brackets that are open */
+    uint64_t inside; /* all bits are set inside a string */
+};
+
+/* Goes on byte by byte until the value ends, with n->depth 0, or `end`. Returns the position after
+ * the last byte, or one more when `end` follows a backslash. */
+static const char *scan_bytes(struct nesting *n, const char *at, const char *end)
+{
+    for (; at < end; at++) {
+        if (*at == '"')
+            n->inside = ~n->inside;
+        else if (n->inside)
+            at += *at == '\\';
+        else if ((*at & 0xdf) == '[')
+            n->depth++;
+        else if ((*at & 0xdf) == ']' && --n->depth <= 0)
+            return at + 1;
+    }
+    return at;
+}
+
+#ifdef __SSE2__
+enum { AT_ONCE = 64 };
+
+/* A bit for each byte of a block. */
+struct marks {
+    uint64_t quotes, backslashes, opening, closing;
+};
+
+static uint64_t bits_of(__m128i equal, int i)
+{
+    return (uint64_t)(uint32_t)_mm_movemask_epi8(equal) << (16 * i);
+}
+
+static void find_marks(const char *at, struct marks *out)
+{
+    *out = (struct marks){0};
+    for (int i = 0; i < AT_ONCE / 16; i++) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + 16 * i));
+        const __m128i folded = _mm_and_si128(bytes, _mm_set1_epi8((char)0xdf));
+        out->quotes |= bits_of(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')), i);
+        out->backslashes |= bits_of(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')), i);
+        out->opening |= bits_of(_mm_cmpeq_epi8(folded, _mm_set1_epi8('[')), i);
+        out->closing |= bits_of(_mm_cmpeq_epi8(folded, _mm_set1_epi8(']')), i);
+    }
+}
+
+/* Bit i of the result is the parity of the bits 0 to i: the bytes inside strings, from the quotes.
+ */
+static uint64_t parities(uint64_t bits)
+{
+    for (int i = 1; i < 64; i *= 2)
+        bits ^= bits << i;
+    return bits;
+}
+
+/* As scan_bytes(), in blocks while they fit. */
+static const char *scan_blocks(struct nesting *n, const char *at, const char *end)
+{
+    struct marks marks;
+    while (end - at >= AT_ONCE) {
+        find_marks(at, &marks);
+        if (marks.backslashes) {
+            at = scan_bytes(n, at, at + AT_ONCE);
+            if (n->depth <= 0)
+                return at;
+            continue;
+        }
+        const uint64_t inside = parities(marks.quotes) ^ n->inside;
+        const uint64_t opening = marks.opening & ~inside, closing = marks.closing & ~inside;
+        for (uint64_t left = opening | closing; left; left &= left - 1) {
+            n->depth += opening & left & -left ? 1 : -1;
+            if (n->depth <= 0)
+                return at + __builtin_ctzll(left) + 1;
+        }
+        n->inside = inside >> 63 ? ~UINT64_C(0) : 0;
+        at += AT_ONCE;
+    }
+    return at;
+}
+#else
+static const char *scan_blocks(struct nesting *n, const char *at, const char *end)
+{
+    (void)n, (void)end;
+    return at;
+}
+#endif
+
+/* Returns the position after the value whose first bracket is at `at`, or NULL when it does not end
+ * before `end`. */
 static const char *skip_nested(const char *at, const char *end)
 {
-    int64_t depth = 0;
-    while (at < end) {
-        uint64_t word = word_at(at), folded = word & NO_CASE;
-        uint64_t hits = has(word, '"') | has(folded, '[') | has(folded, ']');
-        if (!hits) {
-            at += sizeof(word);
-            continue;
-        }
-        at += before(hits);
-        while (*at != '"' && (*at & 0xdf) != '[' && (*at & 0xdf) != ']')
-            at++;
-        if (at >= end)
-            return NULL;
-        if (*at == '"') {
-            at = skip_string(at, end);
-            if (!at)
-                return NULL;
-            continue;
-        }
-        depth += (*at & 0xdf) == '[' ? 1 : -1;
-        at++;
-        if (depth <= 0)
-            return at;
-    }
-    return NULL;
+    struct nesting n = {.depth = 1};
+    at = scan_blocks(&n, at + 1, end);
+    if (n.depth > 0)
+        at = scan_bytes(&n, at, end);
+    return n.depth > 0 ? NULL : at;
 }
 
 const char *pw_jsonscan_space(const char *at, const char *end)

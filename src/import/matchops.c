@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5/h5reader.h"
+#include "core/h5/h5file.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/ops.h"
@@ -34,7 +34,7 @@ struct inference {
 /* ---- reading the operations ---- */
 
 struct rank_file {
-    hid_t file;
+    char path[4200];
     struct pw_row_comm_event *events;
     struct pw_row_nccl *nccl;
     struct pw_row_step *steps;
@@ -50,25 +50,38 @@ static void close_rank(struct rank_file *f)
     free(f->steps);
     free(f->comms);
     free(f->names);
-    if (f->file >= 0)
-        H5Fclose(f->file);
 }
 
-static int open_rank(const char *dir, int64_t rank, struct rank_file *f)
+/* A table that the file does not have is empty: a rank may have no operations. */
+static int read_table(const struct pw_h5_file *file, int table, void *rows, size_t *count)
 {
-    char path[4200];
-    snprintf(path, sizeof(path), "%s/rank-%05lld.h5", dir, (long long)rank);
-    *f = (struct rank_file){.file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT)};
-    if (f->file < 0)
-        return -EIO;
-    int err = pw_h5_read_all(f->file, PW_TABLE_comm_event, (void **)&f->events, &f->nevents);
-    err = err ? err : pw_h5_read_all(f->file, PW_TABLE_comms, (void **)&f->comms, &f->ncomms);
-    err = err ? err : pw_h5_read_all(f->file, PW_TABLE_step, (void **)&f->steps, &f->nsteps);
-    err = err ? err : pw_h5_read_strings(f->file, "/strings", &f->names, &f->nnames);
-    if (!err && f->nevents) {
-        err = pw_h5_read_all(f->file, PW_TABLE_nccl, (void **)&f->nccl, &f->nnccl);
-        err = err == -ENOENT ? 0 : err; /* the rank has no NCCL operations */
+    const int err = pw_h5_file_read_all(file, table, rows, count);
+    return err == -ENOENT ? 0 : err;
+}
+
+static int read_tables(const struct pw_h5_file *file, struct rank_file *f)
+{
+    int err = read_table(file, PW_TABLE_comm_event, &f->events, &f->nevents);
+    err = err ? err : read_table(file, PW_TABLE_comms, &f->comms, &f->ncomms);
+    err = err ? err : read_table(file, PW_TABLE_step, &f->steps, &f->nsteps);
+    err = err ? err : pw_h5_file_strings(file, &f->names, &f->nnames);
+    if (!err && f->nevents)
+        err = read_table(file, PW_TABLE_nccl, &f->nccl, &f->nnccl);
+    return err;
+}
+
+static int read_rank(const char *dir, int64_t rank, struct rank_file *f)
+{
+    struct pw_h5_file *file;
+    struct pw_h5_types *types = pw_h5_types_create();
+    *f = (struct rank_file){.nevents = 0};
+    snprintf(f->path, sizeof(f->path), "%s/rank-%05lld.h5", dir, (long long)rank);
+    int err = types ? pw_h5_file_open(types, f->path, &file) : -ENOMEM;
+    if (!err) {
+        err = read_tables(file, f);
+        pw_h5_file_close(file);
     }
+    pw_h5_types_destroy(types);
     if (err)
         close_rank(f);
     return err;
@@ -137,7 +150,7 @@ static int gather(struct inference *all, const char *dir, int64_t rank)
 {
     struct rank_file f;
     size_t next = 0;
-    int err = open_rank(dir, rank, &f);
+    int err = read_rank(dir, rank, &f);
     if (err)
         return err;
     for (size_t row = 0; row < f.nevents && !err; row++) {
@@ -310,10 +323,22 @@ static int64_t count_numbers(const struct inference *all, uint64_t uid)
     return n;
 }
 
+static int write_numbers(const struct rank_file *f)
+{
+    hid_t file = H5Fopen(f->path, H5F_ACC_RDWR, H5P_DEFAULT);
+    if (file < 0)
+        return -EIO;
+    int err = f->nevents ? write_rows(file, PW_TABLE_comm_event, f->events) : 0;
+    err = err || !f->ncomms ? err : write_rows(file, PW_TABLE_comms, f->comms);
+    return H5Fclose(file) < 0 && !err ? -EIO : err;
+}
+
+/* Changes only files with inferred communicators: others keep their table of contents. */
 static int rewrite(const struct inference *all, const char *dir, int64_t rank, int64_t place)
 {
     struct rank_file f;
-    int err = open_rank(dir, rank, &f);
+    int is_changed = 0;
+    int err = read_rank(dir, rank, &f);
     if (err)
         return err;
     for (size_t i = 0; i < all->n; i++)
@@ -324,9 +349,9 @@ static int rewrite(const struct inference *all, const char *dir, int64_t rank, i
             f.comms[c].collectives = count_numbers(all, f.comms[c].uid);
             f.comms[c].size = (int32_t)all->nranks;
             f.comms[c].my_rank = (int32_t)place;
+            is_changed = 1;
         }
-    err = f.nevents ? write_rows(f.file, PW_TABLE_comm_event, f.events) : 0;
-    err = err || !f.ncomms ? err : write_rows(f.file, PW_TABLE_comms, f.comms);
+    err = is_changed ? write_numbers(&f) : 0;
     close_rank(&f);
     return err;
 }

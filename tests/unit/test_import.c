@@ -47,6 +47,26 @@ static void test_decimal(void **state)
 }
 
 /* Ends of values, each followed by what may follow one, by blanks, and by nothing. */
+/* Values that are longer than the blocks of 64 bytes in which they are scanned: quotes, escapes and
+ * brackets at every place of a block. */
+static void check_long_values(void)
+{
+    static const char inner[] = "[{\"]\": \"}\\\"]\\\\\"}, [\"[[\"]";
+    char text[512];
+    for (int before = 0; before < 130; before++)
+        for (int after = 0; after < 70; after += 23) {
+            memset(text, 0, sizeof(text));
+            const int n =
+                snprintf(text, sizeof(text), "{\"%*s\": %s%*s}", before, "", inner, after + 1, "]");
+            assert_ptr_equal(pw_jsonscan_value(text, text + n), text + n);
+            strcpy(text + n, ", {\"next\": [1]}, {\"next\": [1]}, {\"next\": [1]}, "
+                             "{\"next\": [1]}, {\"next\": [1]}, {\"next\": [1]}");
+            assert_ptr_equal(pw_jsonscan_value(text, text + strlen(text)), text + n);
+            for (int cut = 1; cut < n; cut += 7)
+                assert_null(pw_jsonscan_value(text, text + cut));
+        }
+}
+
 static void test_json_values(void **state)
 {
     static const char *const values[] = {"{}",
@@ -70,6 +90,7 @@ static void test_json_values(void **state)
         for (size_t cut = 1; is_closed && cut < length; cut++)
             assert_null(pw_jsonscan_value(text, text + cut));
     }
+    check_long_values();
     const char *blanks = strcpy(text, " \t\r\n x");
     assert_ptr_equal(pw_jsonscan_space(text, text + 6), blanks + 5);
     assert_ptr_equal(pw_jsonscan_space(text, text + 4), blanks + 4);

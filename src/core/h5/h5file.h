@@ -1,7 +1,7 @@
 /* A rank file that is open for reading. Where it has a valid table of contents (h5contents.h), it
  * is read without the HDF5 library; files of other versions, and files that another program has
- * changed, are read with it. The results are the same. Called by the merge, which opens many files.
- * Tool code; the file may be damaged or hostile. */
+ * changed, are read with it. The results are the same. Called by the merge, timelines, OTF2 export
+ * and import, which open many files. Tool code; the file may be damaged or hostile. */
 #ifndef PW_CORE_H5_H5FILE_H
 #define PW_CORE_H5_H5FILE_H
 
