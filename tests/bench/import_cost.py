@@ -3,10 +3,12 @@
     import_cost.py PROFWRAP [--gigabytes N]     PROFWRAP_BENCH_HTA: a Python that has HTA
 
 The trace is generated: steps of operators, launches, kernels and all-reduces, in the spelling of
-torch.profiler. With HolisticTraceAnalysis, its load and breakdown of a smaller one is timed, too.
+torch.profiler. With HolisticTraceAnalysis, its load and breakdown of a smaller one is timed, too: in
+processor time of all processes, because other programs may run at the same time.
 """
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -20,14 +22,21 @@ EVENT = ('  {\n    "ph": "X", "cat": "%s", "name": "%s", "pid": %d, "tid": %d,\n
          '    "ts": %d.%03d, "dur": %d.%03d,\n    "args": {\n      %s\n    }\n  }')
 
 
-def step(number):
-    """The events of one step, about 60 kB."""
+# A profiled step has so many blocks. With a step for each block, HTA would search a thousand steps
+# for each event, and take minutes.
+BLOCKS_OF_STEP = 100
+
+
+def block(number):
+    """The events of a part of a step, about 60 kB."""
     at, found = 1682725898000000 + 100000 * number, []
 
     def add(category, name, start, length, arguments, pid=4037, tid=4037):
         found.append(EVENT % (category, name, pid, tid, at + start, start % 1000, length,
                               length % 1000, arguments))
-    add("user_annotation", f"ProfilerStep#{number}", 0, 99990, '"External id": 1')
+    if number % BLOCKS_OF_STEP == 0:
+        add("user_annotation", f"ProfilerStep#{number // BLOCKS_OF_STEP}", 0,
+            BLOCKS_OF_STEP * 100000 - 10, '"External id": 1')
     for i in range(60):
         start, correlation = 1000 * i + 10, number * 1000 + i + 1
         operator = ("aten::linear", "aten::mm", "aten::add_", "aten::native_layer_norm")[i % 4]
@@ -54,7 +63,7 @@ def generate(path, megabytes):
                    '"world_size": 1},\n  "traceEvents": [\n')
         number = 0
         while number == 0 or file.tell() < megabytes * 1000000:
-            file.write((",\n" if number else "") + step(number))
+            file.write((",\n" if number else "") + block(number))
             number += 1
         file.write("\n  ]\n}\n")
     return os.path.getsize(path) / 1e6
@@ -71,28 +80,33 @@ def imported(path, directory):
 
 
 HTA = """
-import json, sys, time
-begun = time.time()
+import json, os, sys
 from hta.trace_analysis import TraceAnalysis
 files = json.loads(sys.argv[1])
-loaded = time.time()
+loaded = sum(os.times()[:4])
 TraceAnalysis(trace_files=dict(enumerate(files)), trace_dir="/").get_temporal_breakdown(visualize=False)
-print(time.time() - loaded)
+print(sum(os.times()[:4]) - loaded)
 """
 
 
+def processor_time():
+    """Of all processes that this one started and that ended, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def race(python, files, directory):
-    """Three times in seconds: the whole program with HTA, only its load and breakdown, and our
-    commands with all their processes."""
-    begun = time.monotonic()
+    """Three processor times in seconds: the whole program with HTA, only its load and breakdown, and
+    our commands, each with all its processes."""
+    begun = processor_time()
     done = subprocess.run([python, "-c", HTA, json.dumps(files)], capture_output=True, text=True,
                           check=True)
-    whole, inside = time.monotonic() - begun, float(done.stdout.split()[-1])
-    begun = time.monotonic()
+    whole, inside = processor_time() - begun, float(done.stdout.split()[-1])
+    begun = processor_time()
     for command in (["import", "-o", directory, *files], ["merge", directory],
                     ["report", directory]):
         subprocess.run([profwrap, *command], check=True, capture_output=True)
-    return whole, inside, time.monotonic() - begun
+    return whole, inside, processor_time() - begun
 
 
 def against_hta(where):
