@@ -1,42 +1,21 @@
 /* What only a library of MPI-5.0's standard ABI can tell; see mpi_abi.h. Compiled for that ABI
  * only. In-app, by the rules of mpi_call.h. */
-#include <stdatomic.h>
-
 #include "collectors/mpi/mpi_real.h"
 
-/* MPICH gives complete operations one of a few requests, and converts a handle to the number that
- * it has in its own ABI. There, built-in objects have the value 1 in the upper two bits. */
-static bool has_numbers_of_mpich;
-
-/* Requests that the library said are not built-in ones, each at one place. MPICH uses the same
- * requests again and again, and a request never becomes a built-in one. */
-enum { KNOWN_BITS = 8 };
-static _Atomic(MPI_Request) known_requests[1 << KNOWN_BITS];
+struct pw_mpi_abi_library pw_mpi_abi_library;
 
 static bool is_built_in(MPI_Request request)
 {
     return (uint32_t)pw_pmpi.Request_toint(request) >> 30 == 1;
 }
 
-bool pw_mpi_abi_is_shared(MPI_Request request)
+bool pw_mpi_abi_is_built_in(MPI_Request request)
 {
-    if (pw_mpi_is_shared(request))
-        return true;
-    if (!has_numbers_of_mpich)
-        return false;
-    const uint64_t hash = PW_MPI_NUMBER(request) * UINT64_C(0x9e3779b97f4a7c15);
-    _Atomic(MPI_Request) *known = &known_requests[hash >> (64 - KNOWN_BITS)];
-    if (atomic_load_explicit(known, memory_order_relaxed) == request)
-        return false;
     if (is_built_in(request))
         return true;
-    atomic_store_explicit(known, request, memory_order_relaxed);
+    atomic_store_explicit(pw_mpi_abi_known(request), request, memory_order_relaxed);
     return false;
 }
-
-/* MPICH holds the count in the first two words that are its own, with "cancelled" in the lowest bit
- * of the second. */
-static bool has_statuses_of_mpich;
 
 static uint32_t upper_word(MPI_Count bytes, bool is_cancelled)
 {
@@ -58,25 +37,22 @@ void pw_mpi_abi_begin(void)
     pw_mpi_shared_find();
     pw_mpi_handles.request_empty =
         pw_mpi_shared.of_sends ? pw_mpi_shared.of_sends : MPI_REQUEST_NULL;
-    has_numbers_of_mpich = pw_mpi_shared.of_sends && is_built_in(pw_mpi_shared.of_sends);
-    has_statuses_of_mpich = fills_as_mpich(5, false) && fills_as_mpich(7, true) &&
-                            fills_as_mpich(INT64_C(0x123456789abcdef), false);
+    pw_mpi_abi_library.has_numbers_of_mpich =
+        pw_mpi_shared.of_sends && is_built_in(pw_mpi_shared.of_sends);
+    pw_mpi_abi_library.has_statuses_of_mpich = fills_as_mpich(5, false) &&
+                                               fills_as_mpich(7, true) &&
+                                               fills_as_mpich(INT64_C(0x123456789abcdef), false);
 }
 
-int64_t pw_mpi_status_count(const MPI_Status *status)
+int64_t pw_mpi_abi_status_count(const MPI_Status *status)
 {
     MPI_Count bytes = 0;
-    if (has_statuses_of_mpich)
-        return (int64_t)((uint32_t)status->MPI_internal[1] >> 1) << 32 |
-               (uint32_t)status->MPI_internal[0];
     int rc = pw_pmpi.Get_count_c(status, MPI_BYTE, &bytes);
     return rc == MPI_SUCCESS && bytes > 0 ? bytes : 0;
 }
 
-bool pw_mpi_status_cancelled(const MPI_Status *status)
+bool pw_mpi_abi_status_cancelled(const MPI_Status *status)
 {
     int flag = 0;
-    if (has_statuses_of_mpich)
-        return status->MPI_internal[1] & 1;
     return pw_pmpi.Test_cancelled(status, &flag) == MPI_SUCCESS && flag;
 }

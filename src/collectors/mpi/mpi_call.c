@@ -17,6 +17,7 @@ struct scratch {
     void *memory;
     size_t bytes;
 };
+_Thread_local MPI_Status pw_mpi_own_status __attribute__((tls_model("initial-exec")));
 static _Thread_local struct scratch handles, statuses __attribute__((tls_model("initial-exec")));
 
 static void *scratch_take(struct scratch *scratch, size_t bytes)

@@ -52,8 +52,8 @@ struct pw_mpi_call {
      * returned, the entries that these requests had in the table */
     union pw_mpi_saved *saved;
     const MPI_Request *requests; /* the application's array */
-    MPI_Status *status;          /* passed to MPI: the application's, or &own if it ignores it */
-    MPI_Status own;
+    MPI_Status *status;          /* passed to MPI: the application's, or &pw_mpi_own_status if it
+                                  * ignores it */
     int outcount, index, flag;
     int64_t freed; /* index of the communicator, window or file that the call frees; -1: unknown */
     MPI_Message message;
@@ -64,6 +64,12 @@ struct pw_mpi_call {
     const int *indices;
     const char *text;
 };
+
+/* The status of a call that ignores it. A thread has at most one recorded call at a time, so it
+ * needs one. It is not in the struct: a struct whose address the call may know keeps the compiler
+ * from passing on calls that are not recorded by a jump. */
+extern _Thread_local MPI_Status pw_mpi_own_status
+    __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 /* ---- the gate ---- */
 

@@ -30,7 +30,7 @@ static struct {
 
 _Atomic uint32_t pw_mpi_epoch = 1;
 _Thread_local struct pw_mpi_last pw_mpi_last
-    __attribute__((tls_model("initial-exec"))) = {.collectives = NEVER, .messages = NEVER};
+    __attribute__((tls_model("initial-exec"))) = {.blocking = NEVER, .nonblocking = NEVER};
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -417,8 +417,8 @@ void pw_mpi_last_refresh(void)
     const uint32_t now = pw_mpi_epoch_now(), levels = (uint32_t)usual;
     if (pw_mpi_last.epoch != now)
         pw_mpi_last = (struct pw_mpi_last){.epoch = now};
-    pw_mpi_last.collectives = levels > 0 ? usual : NEVER;
-    pw_mpi_last.messages = levels > 1 && !pw_mpi_threads ? usual : NEVER;
+    pw_mpi_last.blocking = levels > 0 ? usual : NEVER;
+    pw_mpi_last.nonblocking = levels > 1 && !pw_mpi_threads ? usual : NEVER;
 }
 
 void pw_mpi_last_restamp(void)
@@ -426,7 +426,7 @@ void pw_mpi_last_restamp(void)
     const uint64_t usual = atomic_load_explicit(&pw_gate->mpi_usual, memory_order_relaxed);
     const bool is_recording =
         atomic_load_explicit(&pw_gate->mpi[PW_MPI_ABI], memory_order_relaxed) > 0;
-    if (is_recording && pw_mpi_last.collectives != usual &&
+    if (is_recording && pw_mpi_last.blocking != usual &&
         !atomic_load_explicit(&pw_this_thread.call->op, memory_order_relaxed))
         pw_mpi_last_refresh();
 }

@@ -73,8 +73,8 @@ struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, pw_mpi_key h
 extern _Atomic uint32_t pw_mpi_epoch __attribute__((visibility("hidden")));
 extern _Thread_local struct pw_mpi_last {
     /* The value of pw_gate->mpi_usual when the cache was filled, if fast functions (mpi_wrap.c) may
-     * record collectives or messages at that value; else a value that mpi_usual never has. */
-    uint64_t collectives, messages;
+     * record blocking or nonblocking calls at that value; else a value that mpi_usual never has. */
+    uint64_t blocking, nonblocking;
     uint32_t epoch;
     pw_mpi_key handle; /* of `comm`; if it is not NULL, `comm` is not NULL either */
     struct pw_mpi_comm *comm;
@@ -98,7 +98,7 @@ static inline void pw_mpi_last_forget(void)
 void pw_mpi_last_refresh(void);
 
 /* Brings the calling thread's cache up to date after recording has started again or its level has
- * changed, because `collectives` and `messages` belong to an earlier gate. Does nothing while the
+ * changed, because `blocking` and `nonblocking` belong to an earlier gate. Does nothing while the
  * thread is in a call, which may still use the cache. */
 void pw_mpi_last_restamp(void);
 

@@ -70,6 +70,11 @@ void pw_mpi_after_COLL_EVEN(struct pw_mpi_call *c, int rc)
     record_collective(c, rc, false);
 }
 
+void pw_mpi_after_COLL_ROOTED(struct pw_mpi_call *c, int rc)
+{
+    record_collective(c, rc, false);
+}
+
 void pw_mpi_after_COLL_C(struct pw_mpi_call *c, int rc)
 {
     record_collective(c, rc, true);

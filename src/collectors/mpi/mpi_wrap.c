@@ -24,6 +24,10 @@
 enum fast {
     FAST_NONE,
     FAST_COLL,
+    FAST_ROOTED,
+    FAST_SEND,
+    FAST_RECV,
+    FAST_SENDRECV,
     FAST_ISEND,
     FAST_IRECV,
 #define PW_MPI_CLASS(CLASS, fast, paused) FAST_OF_##CLASS = FAST_##fast,
@@ -33,8 +37,8 @@ enum fast {
 
 /* What is saved across the call. */
 struct kept {
-    struct pw_record *record; /* its place in the ring; not used by MPI_Irecv, which is recorded at
-                               * completion */
+    struct pw_record *record; /* its place in the ring, or that of the first of two; not used by
+                               * MPI_Irecv, which is recorded at completion */
     struct pw_mpi_comm *comm;
 };
 
@@ -68,14 +72,15 @@ PW_ALWAYS_INLINE void fast_leave(void)
     atomic_store_explicit(&pw_this_thread.call->op, 0, memory_order_relaxed);
 }
 
-/* Finds the record's place in the ring. Returns false, and clears the open call, when the slow path
- * of the ring is needed. */
-PW_ALWAYS_INLINE bool fast_place(struct kept *kept)
+/* Finds the place of `count` records, one after the other, in the ring, whose limit is never beyond
+ * the place where it wraps around. Returns false, and clears the open call, when the slow path of
+ * the ring is needed. */
+PW_ALWAYS_INLINE bool fast_place(struct kept *kept, uint64_t count)
 {
     struct pw_ring *ring = &pw_this_thread.ring;
     kept->record = &ring->records[ring->head & ring->mask];
     kept->comm = pw_mpi_last.comm;
-    if (__builtin_expect(ring->head < ring->limit, 1))
+    if (__builtin_expect(ring->head + count <= ring->limit, 1))
         return true;
     fast_leave();
     return false;
@@ -87,10 +92,10 @@ static NOINLINE int wake_and_return(int rc)
     return rc;
 }
 
-/* Publishes the record to the collector. */
-PW_ALWAYS_INLINE int fast_commit(int rc)
+/* Publishes the records to the collector. */
+PW_ALWAYS_INLINE int fast_commit(int rc, uint64_t count)
 {
-    int look = pw_ring_commit_many(&pw_this_thread.ring, 1);
+    int look = pw_ring_commit_many(&pw_this_thread.ring, count);
     fast_leave();
     return __builtin_expect(look, 0) ? wake_and_return(rc) : rc;
 }
@@ -102,7 +107,7 @@ PW_ALWAYS_INLINE bool fast_coll_begin(struct pw_mpi_call *c, enum pw_op_amount s
 {
     if (sent != PW_AMOUNT_NOTHING && __builtin_expect(pw_mpi_last.type != c->stype, 0))
         return false;
-    if (!fast_enter(c, pw_mpi_last.collectives) || !fast_place(kept))
+    if (!fast_enter(c, pw_mpi_last.blocking) || !fast_place(kept, 1))
         return false;
     pw_mpi_fill(c, 0, kept->comm->index, kept->record);
     if (sent != PW_AMOUNT_NOTHING)
@@ -116,7 +121,7 @@ static NOINLINE int fast_coll_failed(struct pw_record *record, int rc, struct pw
     record->flags |= PW_FLAG_ERROR;
     record->comm.sent_bytes = record->comm.recv_bytes = 0;
     record->comm.seq = pw_mpi_comm_count(comm);
-    return fast_commit(rc);
+    return fast_commit(rc, 1);
 }
 
 PW_ALWAYS_INLINE int fast_coll_end(const struct kept *kept, int rc)
@@ -127,8 +132,128 @@ PW_ALWAYS_INLINE int fast_coll_end(const struct kept *kept, int rc)
         return fast_coll_failed(record, rc, kept->comm);
     record->comm.seq = pw_mpi_comm_count(kept->comm);
     pw_ring_prefetch_at(record, PW_RING_AHEAD);
-    return fast_commit(rc);
+    return fast_commit(rc, 1);
 }
+
+PW_ALWAYS_INLINE void fast_show_peer(int peer)
+{
+    atomic_store_explicit(&pw_this_thread.call->peer, peer, memory_order_relaxed);
+}
+
+/* For collectives with a root and one block: the root sends it to the others, or receives from all
+ * (shape: PW_SHAPE_FROM_ROOT or PW_SHAPE_TO_ROOT). Not on intercommunicators, where the root has
+ * another meaning. */
+PW_ALWAYS_INLINE bool fast_rooted_begin(struct pw_mpi_call *c, enum pw_op_shape shape,
+                                        struct kept *kept)
+{
+    if (__builtin_expect(pw_mpi_last.type != c->stype, 0))
+        return false;
+    if (!fast_enter(c, pw_mpi_last.blocking) || !fast_place(kept, 1))
+        return false;
+    if (__builtin_expect(kept->comm->inter, 0)) {
+        fast_leave();
+        return false;
+    }
+    struct pw_record *record = kept->record;
+    const bool is_root = c->root == kept->comm->my_rank, from_root = shape == PW_SHAPE_FROM_ROOT;
+    const int32_t root = pw_mpi_world_rank(kept->comm, c->root); /* read before the stores */
+    const int64_t bytes = c->scount * pw_mpi_last.type_size;
+    fast_show_peer(c->root);
+    pw_mpi_fill(c, is_root ? PW_FLAG_ROOT : 0, kept->comm->index, record);
+    record->comm.peer = root;
+    record->comm.sent_bytes = is_root || !from_root ? bytes : 0;
+    record->comm.recv_bytes = is_root != from_root ? bytes : 0;
+    return true;
+}
+
+PW_ALWAYS_INLINE void fast_show(int peer, int tag)
+{
+    fast_show_peer(peer);
+    atomic_store_explicit(&pw_this_thread.call->tag, tag, memory_order_relaxed);
+}
+
+/* ---- blocking messages ---- */
+
+/* A send to a rank, or the send of an MPI_Sendrecv, which has `count` records. */
+PW_ALWAYS_INLINE bool fast_send_begin(struct pw_mpi_call *c, struct kept *kept, uint64_t count)
+{
+    if (__builtin_expect(pw_mpi_last.type != c->stype || c->dest < 0, 0))
+        return false;
+    if (!fast_enter(c, pw_mpi_last.blocking) || !fast_place(kept, count))
+        return false;
+    struct pw_record *record = kept->record;
+    const int32_t peer = pw_mpi_world_rank(kept->comm, c->dest); /* read before the stores */
+    const int64_t bytes = c->scount * pw_mpi_last.type_size;
+    fast_show(c->dest, c->stag);
+    pw_mpi_fill(c, 0, kept->comm->index, record);
+    record->comm.peer = peer;
+    record->comm.tag = c->stag;
+    record->comm.sent_bytes = bytes;
+    return true;
+}
+
+PW_ALWAYS_INLINE void fast_send_finish(struct pw_record *record, uint64_t end, int rc)
+{
+    record->end = end;
+    if (__builtin_expect(rc != MPI_SUCCESS, 0)) {
+        record->flags |= PW_FLAG_ERROR;
+        record->comm.sent_bytes = 0;
+    }
+    pw_ring_prefetch(record);
+}
+
+PW_ALWAYS_INLINE int fast_send_end(const struct kept *kept, int rc)
+{
+    fast_send_finish(kept->record, pw_tick_read(PW_TICK_TSC), rc);
+    return fast_commit(rc, 1);
+}
+
+PW_ALWAYS_INLINE void fast_receive_fill(const struct pw_mpi_call *c, uint8_t flags,
+                                        const struct pw_mpi_comm *comm, struct pw_record *record)
+{
+    pw_mpi_fill(c, flags, comm->index, record);
+    record->comm.tag = c->rtag;
+}
+
+PW_ALWAYS_INLINE void fast_receive_finish(const struct pw_mpi_call *c,
+                                          const struct pw_mpi_comm *comm, struct pw_record *record,
+                                          uint64_t end, int rc)
+{
+    record->end = end;
+    if (__builtin_expect(rc == MPI_SUCCESS, 1))
+        pw_mpi_read_status(record, comm, c->status);
+    else
+        record->flags |= PW_FLAG_ERROR;
+    pw_ring_prefetch(record);
+}
+
+PW_ALWAYS_INLINE bool fast_recv_begin(struct pw_mpi_call *c, struct kept *kept)
+{
+    if (!fast_enter(c, pw_mpi_last.blocking) || !fast_place(kept, 1))
+        return false;
+    fast_show(c->src, c->rtag);
+    fast_receive_fill(c, 0, kept->comm, kept->record);
+    return true;
+}
+
+PW_ALWAYS_INLINE int fast_recv_end(const struct pw_mpi_call *c, const struct kept *kept, int rc)
+{
+    fast_receive_finish(c, kept->comm, kept->record, pw_tick_read(PW_TICK_TSC), rc);
+    return fast_commit(rc, 1);
+}
+
+/* The record of the send, then that of the receive, which is filled in after the call. */
+PW_ALWAYS_INLINE int fast_sendrecv_end(const struct pw_mpi_call *c, const struct kept *kept, int rc)
+{
+    struct pw_record *received = kept->record + 1;
+    const uint64_t end = pw_tick_read(PW_TICK_TSC);
+    fast_send_finish(kept->record, end, rc);
+    fast_receive_fill(c, PW_FLAG_RECV_PART, kept->comm, received);
+    fast_receive_finish(c, kept->comm, received, end, rc);
+    return fast_commit(rc, 2);
+}
+
+/* ---- nonblocking messages ---- */
 
 /* Does the work of the slow function after a call, for a message that a fast function began and
  * cannot finish. Either the call failed, or the fast function expected wrongly that the message is
@@ -166,13 +291,6 @@ PW_ALWAYS_INLINE uint64_t units(uint64_t start, uint64_t end)
     return (end - start) >> 4;
 }
 
-PW_ALWAYS_INLINE void fast_show(int peer, int tag)
-{
-    struct pw_open_call *open = pw_this_thread.call;
-    atomic_store_explicit(&open->peer, peer, memory_order_relaxed);
-    atomic_store_explicit(&open->tag, tag, memory_order_relaxed);
-}
-
 /* Prefetches a cache line for a later completion call. That call writes the records of all open
  * messages one after the other, faster than their cache lines come from memory. `next` is the place
  * of the next record. */
@@ -188,7 +306,7 @@ PW_ALWAYS_INLINE bool fast_isend_begin(struct pw_mpi_call *c, struct kept *kept)
 {
     if (__builtin_expect(pw_mpi_last.type != c->stype || c->dest < 0, 0))
         return false;
-    if (!fast_enter(c, pw_mpi_last.messages) || !fast_place(kept))
+    if (!fast_enter(c, pw_mpi_last.nonblocking) || !fast_place(kept, 1))
         return false;
     struct pw_record *record = kept->record;
     const int32_t peer = pw_mpi_world_rank(kept->comm, c->dest); /* read before the stores:
@@ -214,13 +332,13 @@ PW_ALWAYS_INLINE int fast_isend_end(const struct pw_mpi_call *c, const struct ke
     record->comm.begun = (uint32_t)inside;
     record->comm.request = pw_mpi_request_next_id();
     fast_prefetch(record);
-    return fast_commit(rc);
+    return fast_commit(rc, 1);
 }
 
 /* A receive; handled by the fast function if it is not complete when the call returns. */
 PW_ALWAYS_INLINE bool fast_irecv_begin(struct pw_mpi_call *c)
 {
-    if (!fast_enter(c, pw_mpi_last.messages))
+    if (!fast_enter(c, pw_mpi_last.nonblocking))
         return false;
     fast_show(c->src, c->rtag);
     return true;
@@ -260,32 +378,71 @@ PW_ALWAYS_INLINE int fast_irecv_end(struct pw_mpi_call *c, int rc)
 
 /* Enters the call and fills the record's fields that are known before it. Returns false, and does
  * nothing, when the slow function is needed. */
-PW_ALWAYS_INLINE bool fast_begin(enum fast fast, struct pw_mpi_call *c, enum pw_op_amount sent,
-                                 struct kept *kept)
+PW_ALWAYS_INLINE bool fast_begin(enum fast fast, struct pw_mpi_call *c, enum pw_op_shape shape,
+                                 enum pw_op_amount sent, struct kept *kept)
 {
-    return fast == FAST_COLL    ? fast_coll_begin(c, sent, kept)
-           : fast == FAST_ISEND ? fast_isend_begin(c, kept)
-                                : fast == FAST_IRECV && fast_irecv_begin(c);
+    switch (fast) {
+    case FAST_COLL:
+        return fast_coll_begin(c, sent, kept);
+    case FAST_ROOTED:
+        return fast_rooted_begin(c, shape, kept);
+    case FAST_SEND:
+        return fast_send_begin(c, kept, 1);
+    case FAST_SENDRECV:
+        return fast_send_begin(c, kept, 2);
+    case FAST_RECV:
+        return fast_recv_begin(c, kept);
+    case FAST_ISEND:
+        return fast_isend_begin(c, kept);
+    case FAST_IRECV:
+        return fast_irecv_begin(c);
+    case FAST_NONE:
+        break;
+    }
+    return false;
 }
 
 /* Fills the remaining fields and leaves the call. Returns `rc`. */
 PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struct kept *kept,
                               int rc)
 {
-    return fast == FAST_COLL    ? fast_coll_end(kept, rc)
-           : fast == FAST_ISEND ? fast_isend_end(c, kept, rc)
-                                : fast_irecv_end(c, rc);
+    switch (fast) {
+    case FAST_COLL:
+    case FAST_ROOTED:
+        return fast_coll_end(kept, rc);
+    case FAST_SEND:
+        return fast_send_end(kept, rc);
+    case FAST_SENDRECV:
+        return fast_sendrecv_end(c, kept, rc);
+    case FAST_RECV:
+        return fast_recv_end(c, kept, rc);
+    case FAST_ISEND:
+        return fast_isend_end(c, kept, rc);
+    case FAST_IRECV:
+        return fast_irecv_end(c, rc);
+    case FAST_NONE:
+        break;
+    }
+    return rc;
 }
 
-/* The fast function of collectives supports only these shapes and amounts. */
-#define MPI_ROW(Name, Op, CLASS, ...)                                                             \
-    static_assert(                                                                                \
-        (int)FAST_OF_##CLASS != FAST_COLL || (((int)PW_OP_SHAPE_##Op == PW_SHAPE_ALL ||           \
-                                               (int)PW_OP_SHAPE_##Op == PW_SHAPE_PARTIAL) &&      \
-                                              (int)PW_OP_SENT_##Op == (int)PW_OP_RECEIVED_##Op && \
-                                              ((int)PW_OP_SENT_##Op == PW_AMOUNT_NOTHING ||       \
-                                               (int)PW_OP_SENT_##Op == PW_AMOUNT_SBLOCK)),        \
-        #Name ": in a class of FAST_COLL, each rank sends and receives a block, or nothing");
+/* The fast functions of collectives support only these shapes and amounts. */
+#define IS_ROOTED(Op) \
+    ((int)PW_OP_SHAPE_##Op == PW_SHAPE_FROM_ROOT || (int)PW_OP_SHAPE_##Op == PW_SHAPE_TO_ROOT)
+#define SAME_AMOUNTS(Op) ((int)PW_OP_SENT_##Op == (int)PW_OP_RECEIVED_##Op)
+#define MPI_ROW(Name, Op, CLASS, ...)                                                          \
+    static_assert((int)FAST_OF_##CLASS != FAST_COLL ||                                         \
+                      (((int)PW_OP_SHAPE_##Op == PW_SHAPE_ALL ||                               \
+                        (int)PW_OP_SHAPE_##Op == PW_SHAPE_PARTIAL) &&                          \
+                       SAME_AMOUNTS(Op) &&                                                     \
+                       ((int)PW_OP_SENT_##Op == PW_AMOUNT_NOTHING ||                           \
+                        (int)PW_OP_SENT_##Op == PW_AMOUNT_SBLOCK)),                            \
+                  #Name ": in a class of FAST_COLL, each rank sends and receives a block, or " \
+                        "nothing");                                                            \
+    static_assert(                                                                             \
+        (int)FAST_OF_##CLASS != FAST_ROOTED ||                                                 \
+            (IS_ROOTED(Op) && SAME_AMOUNTS(Op) && (int)PW_OP_SENT_##Op == PW_AMOUNT_SBLOCK),   \
+        #Name ": in a class of FAST_ROOTED, there are a root and one block");
 #include "collectors/mpi/mpi_installed.def"
 #undef MPI_ROW
 
@@ -369,8 +526,9 @@ PW_ALWAYS_INLINE bool may_be_from_fortran(void)
         if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate))                \
             return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                    \
     } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                 \
-               fast_begin(FAST_OF_##CLASS, &c, PW_OP_SENT_##Op, &kept)) {           \
-        const int rc = pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                \
+               fast_begin(FAST_OF_##CLASS, &c, (enum pw_op_shape)PW_OP_SHAPE_##Op,  \
+                          PW_OP_SENT_##Op, &kept)) {                                \
+        const int rc = pw_next.Name(EACH(C_USE, COMMA, __VA_ARGS__));               \
         EACH(C_POST, NONE, __VA_ARGS__)                                             \
         return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                            \
     }                                                                               \
