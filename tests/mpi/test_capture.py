@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import harness as h
 
+AGAIN = 3  # ranks of capture/again.c
 FIELDS = ("op", "comm", "sent_bytes", "recv_bytes", "peer", "tag", "flags", "seq")
 
 # (program, numbers of ranks, levels, threads); each is a case. Other levels than 1 run with 2 ranks.
@@ -256,6 +257,41 @@ def compare(program, n, level):
                            comm_rows)
         check_comms(rank, expected, recorded, comm_rows, uids)
     check_uids(uids)
+
+
+def said_of_again(prefix, *before):
+    """What the calls of the ranks returned."""
+    h.run(h.mpirun(AGAIN, *before, h.program("again"), prefix))
+    said = []
+    for rank in range(AGAIN):
+        with open(f"{prefix}-{rank}") as file:
+            said.append(file.read())
+    return said
+
+
+def recorded_of_again(out, *options):
+    """The records of each rank, without their times."""
+    said_of_again(out + "-said", *h.profwrap("--no-merge", "--ring-size", "64K", "--on-full", "wait",
+                                             *options, "-o", out))
+    records = []
+    for rank in range(AGAIN):
+        recorded = Recorded(h.open_complete(out, rank))
+        records.append([recorded.row(i) for i in range(len(recorded.ops))])
+    return records
+
+
+@h.case
+def again_as_by_the_slow_functions():
+    """Fast functions record the same as the slow functions, which record all calls when there are
+    call stacks; and the calls return the same as without profwrap."""
+    h.equal(said_of_again("with", *h.profwrap("--no-merge", "-o", "out")), said_of_again("without"),
+            "returned")
+    fast, slow = recorded_of_again("fast"), recorded_of_again("slow", "--call-stacks", "1")
+    for rank in range(AGAIN):
+        h.check(len(fast[rank]) > 7000, "records of rank", rank, len(fast[rank]))
+        for i, (found, wanted) in enumerate(zip(fast[rank], slow[rank])):
+            h.equal(found, wanted, f"record {i} of rank {rank}, {FIELDS}")
+        h.equal(len(fast[rank]), len(slow[rank]), f"records of rank {rank}")
 
 
 @h.case

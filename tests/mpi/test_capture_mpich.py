@@ -21,11 +21,20 @@ def first_index(program):
     return "0" if program == "usempif08" and re.search(r"MPICH Version:\s*4\.0", said) else "1"
 
 
-def under_mpich(program, n, level):
-    os.environ["CAPTURE_FIRST_INDEX"] = first_index(program)
+def use_mpich():
     os.environ["MPITEST_PROGRAMS"] = os.path.join(PROGRAMS, "mpich")
     os.environ["MPITEST_MPIEXEC"] = h.place("MPICH_RUN")
+
+
+def under_mpich(program, n, level):
+    os.environ["CAPTURE_FIRST_INDEX"] = first_index(program)
+    use_mpich()
     test_capture.compare(program, n, level)
+
+
+def again():
+    use_mpich()
+    test_capture.again_as_by_the_slow_functions()
 
 
 def add_case(program, n, level):
@@ -67,6 +76,7 @@ def in_mpich_programs(name):
 
 
 h.CASES.clear()
+h.CASES["again-as-by-the-slow-functions"] = again
 h.CASES["mpi-4-in-a-linked-program"] = lambda: functions_of_mpi_4(in_mpich_programs("weaknames"))
 h.CASES["mpi-4-in-a-loaded-library"] = lambda: functions_of_mpi_4(
     h.program("loader"), "local", in_mpich_programs("libweaknames.so"))

@@ -381,49 +381,25 @@ PW_ALWAYS_INLINE int fast_irecv_end(struct pw_mpi_call *c, int rc)
 PW_ALWAYS_INLINE bool fast_begin(enum fast fast, struct pw_mpi_call *c, enum pw_op_shape shape,
                                  enum pw_op_amount sent, struct kept *kept)
 {
-    switch (fast) {
-    case FAST_COLL:
-        return fast_coll_begin(c, sent, kept);
-    case FAST_ROOTED:
-        return fast_rooted_begin(c, shape, kept);
-    case FAST_SEND:
-        return fast_send_begin(c, kept, 1);
-    case FAST_SENDRECV:
-        return fast_send_begin(c, kept, 2);
-    case FAST_RECV:
-        return fast_recv_begin(c, kept);
-    case FAST_ISEND:
-        return fast_isend_begin(c, kept);
-    case FAST_IRECV:
-        return fast_irecv_begin(c);
-    case FAST_NONE:
-        break;
-    }
-    return false;
+    return fast == FAST_COLL       ? fast_coll_begin(c, sent, kept)
+           : fast == FAST_ROOTED   ? fast_rooted_begin(c, shape, kept)
+           : fast == FAST_SEND     ? fast_send_begin(c, kept, 1)
+           : fast == FAST_SENDRECV ? fast_send_begin(c, kept, 2)
+           : fast == FAST_RECV     ? fast_recv_begin(c, kept)
+           : fast == FAST_ISEND    ? fast_isend_begin(c, kept)
+                                   : fast == FAST_IRECV && fast_irecv_begin(c);
 }
 
 /* Fills the remaining fields and leaves the call. Returns `rc`. */
 PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struct kept *kept,
                               int rc)
 {
-    switch (fast) {
-    case FAST_COLL:
-    case FAST_ROOTED:
-        return fast_coll_end(kept, rc);
-    case FAST_SEND:
-        return fast_send_end(kept, rc);
-    case FAST_SENDRECV:
-        return fast_sendrecv_end(c, kept, rc);
-    case FAST_RECV:
-        return fast_recv_end(c, kept, rc);
-    case FAST_ISEND:
-        return fast_isend_end(c, kept, rc);
-    case FAST_IRECV:
-        return fast_irecv_end(c, rc);
-    case FAST_NONE:
-        break;
-    }
-    return rc;
+    return fast == FAST_COLL || fast == FAST_ROOTED ? fast_coll_end(kept, rc)
+           : fast == FAST_SEND                      ? fast_send_end(kept, rc)
+           : fast == FAST_SENDRECV                  ? fast_sendrecv_end(c, kept, rc)
+           : fast == FAST_RECV                      ? fast_recv_end(c, kept, rc)
+           : fast == FAST_ISEND                     ? fast_isend_end(c, kept, rc)
+                                                    : fast_irecv_end(c, rc);
 }
 
 /* The fast functions of collectives support only these shapes and amounts. */
