@@ -1,10 +1,15 @@
 # Two flavours of HDF5 as imported targets. Parallel HDF5 (FindHDF5) is for the merge; the collector
 # and the reports use the serial library, so that they never load libmpi.
-set(HDF5_PREFER_PARALLEL TRUE)
-find_package(HDF5 REQUIRED COMPONENTS C)
-if(NOT HDF5_IS_PARALLEL)
-    message(FATAL_ERROR "profwrap needs parallel HDF5 (Debian: libhdf5-openmpi-dev); "
-        "the one found, ${HDF5_C_LIBRARIES}, is serial. scripts/setup installs what is needed.")
+if(CMAKE_CROSSCOMPILING) # HDF5's compiler wrapper, which FindHDF5 asks, is a program of the other processor
+    pkg_check_modules(HDF5_C REQUIRED hdf5-openmpi)
+    set(HDF5_C_LIBRARIES ${HDF5_C_LINK_LIBRARIES})
+else()
+    set(HDF5_PREFER_PARALLEL TRUE)
+    find_package(HDF5 REQUIRED COMPONENTS C)
+    if(NOT HDF5_IS_PARALLEL)
+        message(FATAL_ERROR "profwrap needs parallel HDF5 (Debian: libhdf5-openmpi-dev); "
+            "the one found, ${HDF5_C_LIBRARIES}, is serial. scripts/setup installs what is needed.")
+    endif()
 endif()
 add_library(profwrap::hdf5_parallel INTERFACE IMPORTED)
 target_include_directories(profwrap::hdf5_parallel INTERFACE ${HDF5_C_INCLUDE_DIRS})
