@@ -239,13 +239,27 @@ int64_t pw_excess_above(struct pw_excess *w, int64_t level, int64_t *known)
     return (int64_t)(w->npositive - pw_place_i64(w->positive, w->npositive, level + 1));
 }
 
-size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values)
+static size_t take_step(const struct pw_straggler_input *in, size_t step, int64_t *values)
 {
     size_t n = 0;
-    for (size_t r = 0; r < in->nranks; r++)
-        if (in->own_ns[step * in->nranks + r] >= 0)
-            values[n++] = in->own_ns[step * in->nranks + r];
+    for (size_t r = 0; r < in->nranks; r++) {
+        values[n] = in->own_ns[step * in->nranks + r];
+        n += values[n] >= 0;
+    }
+    return n;
+}
+
+size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values)
+{
+    const size_t n = take_step(in, step, values);
     pw_sort_i64(values, n);
+    return n;
+}
+
+size_t pw_excess_sort_middle(const struct pw_straggler_input *in, size_t step, int64_t *values)
+{
+    const size_t n = take_step(in, step, values);
+    pw_sort_middle_i64(values, n);
     return n;
 }
 
@@ -263,16 +277,16 @@ static int64_t distance(int64_t a, int64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Spread between ranks in one step, of n sorted own works, which are changed. With three ranks it
- * is unreliable, with two it is not known. */
-static int64_t sigma_of_step(int64_t *sorted, size_t n)
+/* Spread between ranks in one step, of n own works, which are changed. With three ranks it is
+ * unreliable, with two it is not known. */
+static int64_t sigma_of_step(int64_t *works, size_t n)
 {
     if (n < 4)
         return 0;
-    const int64_t median = pw_median_i64(sorted, n);
+    const int64_t median = pw_median_i64(works, n);
     for (size_t i = 0; i < n; i++)
-        sorted[i] = distance(sorted[i], median);
-    return (int64_t)(MAD_TO_SIGMA * (double)pw_median_i64(sorted, n));
+        works[i] = distance(works[i], median);
+    return (int64_t)(MAD_TO_SIGMA * (double)pw_median_i64(works, n));
 }
 
 /* Computes the excesses, and in `others` the spread between ranks in each step. */
@@ -280,7 +294,7 @@ static void compute_excess(struct pw_excess *w)
 {
     const struct pw_straggler_input *in = w->in;
     for (size_t s = 0; s < in->nsteps; s++) {
-        size_t n = pw_excess_sort_step(in, s, w->values);
+        size_t n = pw_excess_sort_middle(in, s, w->values);
         for (size_t r = 0; r < in->nranks; r++) {
             int64_t median = pw_excess_others_median(in, s, r, w->values, n);
             w->excess[r * in->nsteps + s] =

@@ -59,8 +59,11 @@ int64_t pw_excess_above(struct pw_excess *w, int64_t level, int64_t *known);
 /* Sorts the known own works of all ranks in a step into `values`. Returns how many there are. */
 size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values);
 
+/* The same, but only the middle values are where they are in sorted order. */
+size_t pw_excess_sort_middle(const struct pw_straggler_input *in, size_t step, int64_t *values);
+
 /* The median own work of the other ranks in a step; -1: not known. `sorted` and `n` are from
- * pw_excess_sort_step(). */
+ * pw_excess_sort_step() or pw_excess_sort_middle(). */
 int64_t pw_excess_others_median(const struct pw_straggler_input *in, size_t step, size_t rank,
                                 const int64_t *sorted, size_t n);
 

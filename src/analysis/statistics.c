@@ -230,6 +230,31 @@ static double between_f64(double low, double high)
 DEFINE_MEDIAN(pw_median_i64, select_i64, int64_t, between_i64)
 DEFINE_MEDIAN(pw_median_f64, select_f64, double, between_f64)
 
+static void swap_i64(int64_t *a, int64_t *b)
+{
+    const int64_t held = *a;
+    *a = *b;
+    *b = held;
+}
+
+/* The value at n / 2 is in its place; its neighbours are the largest before it, and the smallest
+ * behind it. */
+void pw_sort_middle_i64(int64_t *values, size_t n)
+{
+    const size_t middle = n / 2;
+    if (n < 2)
+        return;
+    select_i64(values, n, middle);
+    size_t largest = 0, smallest = middle + 1;
+    for (size_t i = 1; i < middle; i++)
+        largest = values[i] > values[largest] ? i : largest;
+    swap_i64(&values[largest], &values[middle - 1]);
+    for (size_t i = middle + 2; i < n; i++)
+        smallest = values[i] < values[smallest] ? i : smallest;
+    if (smallest < n)
+        swap_i64(&values[smallest], &values[middle + 1]);
+}
+
 static size_t quantile_index(size_t n, double q)
 {
     double at = ceil(q * (double)n) - 1;

@@ -14,6 +14,10 @@ void pw_sort_f64(double *values, size_t n);
 int64_t pw_median_i64(int64_t *values, size_t n);
 double pw_median_f64(double *values, size_t n);
 
+/* Puts the middle values of n where they are when all are sorted. That is enough for
+ * pw_median_without_i64(). */
+void pw_sort_middle_i64(int64_t *values, size_t n);
+
 /* The q-quantile (0..1) of sorted values: the smallest value that at least q of them do not exceed.
  */
 int64_t pw_quantile_i64(const int64_t *sorted, size_t n, double q);
@@ -22,7 +26,8 @@ double pw_quantile_f64(const double *sorted, size_t n, double q);
 /* Index of the first of n sorted values that is at least `least`; n: there is none. */
 size_t pw_place_i64(const int64_t *sorted, size_t n, int64_t least);
 
-/* Median of n >= 2 sorted values without one that equals `value`, which must be among them. */
+/* Median of n >= 2 values without one that equals `value`, which must be among them. `sorted` is
+ * from pw_sort_i64() or pw_sort_middle_i64(). */
 int64_t pw_median_without_i64(const int64_t *sorted, size_t n, int64_t value);
 
 /* P(X >= k) for X ~ Binomial(n, p). */

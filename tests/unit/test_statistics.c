@@ -151,6 +151,26 @@ static void test_median_without(void **state)
     assert_int_equal(pw_median_without_i64(v, 2, 5), 1);
 }
 
+/* Every value is left out in turn, from values in several orders, some of them equal. */
+static void test_median_without_of_sorted_middle(void **state)
+{
+    (void)state;
+    enum { MOST = 70 };
+    for (size_t n = 2; n <= MOST; n++)
+        for (int64_t factor = 1; factor < 8; factor++) {
+            int64_t sorted[MOST], middle[MOST];
+            for (size_t i = 0; i < n; i++)
+                sorted[i] = middle[i] = (int64_t)i * 37 * factor % (int64_t)n / (factor % 3 + 1);
+            pw_sort_i64(sorted, n);
+            pw_sort_middle_i64(middle, n);
+            for (size_t i = 0; i < n; i++)
+                assert_int_equal(pw_median_without_i64(middle, n, sorted[i]),
+                                 pw_median_without_i64(sorted, n, sorted[i]));
+            pw_sort_i64(middle, n); /* no value is lost */
+            assert_memory_equal(middle, sorted, n * sizeof(*sorted));
+        }
+}
+
 static void test_quantile(void **state)
 {
     (void)state;
@@ -327,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_interval_of_the_median),
         cmocka_unit_test(test_position_in_sorted_values),
         cmocka_unit_test(test_median_without),
+        cmocka_unit_test(test_median_without_of_sorted_middle),
         cmocka_unit_test(test_quantile),
         cmocka_unit_test(test_binomial_tail),
         cmocka_unit_test(test_union),

@@ -287,7 +287,7 @@ static size_t fill_excess(struct peers *w, const int64_t *own_ns, size_t rank, i
     for (size_t s = 0; s < in.nsteps; s++) {
         if ((s >= w->found->first && s <= w->found->last) != inside)
             continue;
-        const size_t known = pw_excess_sort_step(&in, s, w->sorted);
+        const size_t known = pw_excess_sort_middle(&in, s, w->sorted);
         const int64_t median = pw_excess_others_median(&in, s, rank, w->sorted, known);
         w->excess[s] = median < 0 ? 0 : own_ns[s * in.nranks + rank] - median;
         if (median >= 0)

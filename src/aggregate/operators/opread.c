@@ -46,6 +46,7 @@ struct known {
 struct pass {
     struct pw_optree *tree;
     const struct pw_input *input;
+    struct pw_h5_table *ranges;  /* the caller's */
     const struct pw_spans *wait; /* NULL: waits are not summed up */
     struct stack **threads;      /* by thread; NULL: no range of the thread was read yet */
     size_t nthreads;             /* length of `threads`: more than any thread's number so far */
@@ -347,21 +348,19 @@ static int is_counted(const struct pass *p, const struct pw_row_range *range)
 static int read_backwards(struct pass *p)
 {
     const struct pw_h5_place *place = &p->input->range_rows;
-    struct pw_h5_table *table = NULL;
     struct pw_row_range *ranges = malloc(sizeof(*ranges) * BLOCK);
-    int err = ranges ? pw_h5_table_open(p->input->path, place, &table) : -ENOMEM;
+    int err = ranges ? 0 : -ENOMEM;
     uint64_t blocks = (place->rows + BLOCK - 1) / BLOCK;
     for (uint64_t b = blocks; !err && b-- > 0;) {
         uint64_t at = b * BLOCK;
         size_t n = place->rows - at < BLOCK ? (size_t)(place->rows - at) : BLOCK;
-        err = pw_h5_table_read(table, at, n, ranges);
+        err = pw_h5_table_read(p->ranges, at, n, ranges);
         if (!p->windows)
             pw_progress_add(p->input->progress, (int64_t)n);
         for (size_t i = n; !err && i-- > 0;)
             if (is_counted(p, &ranges[i]))
                 err = visit(p, &ranges[i]);
     }
-    pw_h5_table_close(table);
     free(ranges);
     return err;
 }
@@ -403,10 +402,14 @@ static int read_rank(struct pass *p)
     return err;
 }
 
-int pw_opread_rank(struct pw_optree *tree, const struct pw_input *input,
-                   const struct pw_texts *texts, const struct pw_spans *wait)
+int pw_opread_rank(struct pw_optree *tree, const struct pw_opread_from *from)
 {
-    struct pass p = {.tree = tree, .input = input, .texts = *texts, .wait = wait};
+    const struct pw_input *input = from->input;
+    struct pass p = {.tree = tree,
+                     .input = input,
+                     .ranges = from->ranges,
+                     .texts = *from->texts,
+                     .wait = from->wait};
     if (!input->range_rows.rows)
         return 0;
     int err = read_rank(&p);
@@ -422,7 +425,9 @@ int pw_opread_windows(struct pw_optree *tree, const struct pw_input *input,
         return 0;
     int err = pw_input_texts(input, &p.texts);
     char **texts = p.texts.v;
+    err = err ? err : pw_h5_table_open(input->path, &input->range_rows, &p.ranges);
     err = err ? err : read_rank(&p);
+    pw_h5_table_close(p.ranges);
     free(texts);
     return err;
 }

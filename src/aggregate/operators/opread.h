@@ -7,11 +7,19 @@
 #include "aggregate/input/spans.h"
 #include "aggregate/operators/optree.h"
 
-/* Adds the operators of `input`; `texts` are those of its file, and `wait` are the joined spans in
- * which the rank waited for others. Returns 0, -ENOMEM, or another -errno when ranges are damaged;
+/* A rank whose operators are read. */
+struct pw_opread_from {
+    const struct pw_input *input;
+    const struct pw_texts *texts; /* of its file */
+    const struct pw_spans *wait;  /* joined spans in which the rank waited for others */
+    /* Its ranges. The reading before this one ended with the last chunk, which is the first here:
+     * so it is decompressed once. */
+    struct pw_h5_table *ranges;
+};
+
+/* Adds the operators of the rank. Returns 0, -ENOMEM, or another -errno when ranges are damaged;
  * then the rows before the damage were added. */
-int pw_opread_rank(struct pw_optree *tree, const struct pw_input *input,
-                   const struct pw_texts *texts, const struct pw_spans *wait);
+int pw_opread_rank(struct pw_optree *tree, const struct pw_opread_from *from);
 
 /* The same, but puts only the names into the tree, and the sums into `windows`. */
 int pw_opread_windows(struct pw_optree *tree, const struct pw_input *input,

@@ -153,7 +153,8 @@ static int build_rank(struct pw_share *share, struct pw_job *job, const struct p
 {
     struct pw_ranktrace trace;
     int err = pw_ranktrace_build(job, input, parts, &trace);
-    err = err ? err : pw_opread_rank(parts->operators, input, &trace.points.texts, &trace.wait);
+    const struct pw_opread_from from = {input, &trace.points.texts, &trace.wait, trace.ranges};
+    err = err ? err : pw_opread_rank(parts->operators, &from);
     if (err && err != -ENOMEM) {
         pw_job_note(job, input->rank, "damaged", 1,
                     "its events or ranges cannot be read to the end");

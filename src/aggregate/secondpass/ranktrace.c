@@ -348,6 +348,20 @@ struct phase_pass {
     ptrdiff_t near, at, index;
 };
 
+/* Adds a phase of a step that is replayed to the graph. */
+static void add_part(const struct phase_pass *q, struct pw_interval window, ptrdiff_t step,
+                     int phase)
+{
+    const int64_t epoch = q->p->world->epoch_ns;
+    const struct pw_graph_window part = {pw_input_time(q->input, window.start) - epoch,
+                                         pw_input_time(q->input, window.end) - epoch,
+                                         (int32_t)q->input->rank,
+                                         (int32_t)step,
+                                         phase,
+                                         0};
+    pw_graph_add_window(q->p->graph, &part);
+}
+
 static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, int phase)
 {
     ptrdiff_t at = pw_input_step_near(q->input, range->start, &q->near);
@@ -366,15 +380,8 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
     int64_t *own = pw_phase_member(&q->out->phases[s], phase);
     if (!own)
         return;
-    int64_t epoch = q->p->world->epoch_ns;
-    struct pw_graph_window part = {pw_input_time(q->input, range->start) - epoch,
-                                   pw_input_time(q->input, range->end) - epoch,
-                                   (int32_t)q->input->rank,
-                                   (int32_t)s,
-                                   phase,
-                                   0};
     if ((size_t)s < q->p->graph->nsteps)
-        pw_graph_add_window(q->p->graph, &part);
+        add_part(q, window, s, phase);
     /* A range without a length is a boundary of its phase, and says nothing of its time. */
     if (window.end > window.start)
         *own = pw_sum(*own < 0 ? 0 : *own,
@@ -386,16 +393,11 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
 static int read_phases(struct phase_pass *q)
 {
     const struct pw_h5_place *place = &q->input->range_rows;
-    struct pw_h5_table *table;
     struct pw_row_range *ranges = malloc(sizeof(*ranges) * RANGE_BLOCK);
-    int err = ranges ? pw_h5_table_open(q->input->path, place, &table) : -ENOMEM;
-    if (err) {
-        free(ranges);
-        return err;
-    }
+    int err = ranges ? pw_h5_table_open(q->input->path, place, &q->out->ranges) : -ENOMEM;
     for (uint64_t at = 0; !err && at < place->rows; at += RANGE_BLOCK) {
         size_t n = place->rows - at < RANGE_BLOCK ? (size_t)(place->rows - at) : RANGE_BLOCK;
-        err = pw_h5_table_read(table, at, n, ranges);
+        err = pw_h5_table_read(q->out->ranges, at, n, ranges);
         pw_progress_add(q->input->progress, (int64_t)n);
         for (size_t i = 0; !err && i < n; i++) {
             pw_points_add_range(&q->out->points, &ranges[i]);
@@ -405,7 +407,6 @@ static int read_phases(struct phase_pass *q)
                 visit_phase(q, &ranges[i], phase);
         }
     }
-    pw_h5_table_close(table);
     free(ranges);
     return err;
 }
@@ -492,6 +493,7 @@ void pw_ranktrace_fini(struct pw_ranktrace *trace)
     free(trace->phases);
     free(trace->recorded);
     free(trace->bins);
+    pw_h5_table_close(trace->ranges);
     pw_spans_fini(&trace->wait);
     pw_points_fini(&trace->points);
     for (int phase = 0; phase <= PW_PHASE_OPTIMIZER; phase++)

@@ -18,6 +18,7 @@ struct pw_ranktrace {
     struct pw_spans wait; /* joined spans in which the rank waited for others */
     struct pw_spans phase_spans[PW_PHASE_OPTIMIZER + 1]; /* of ranks with GPUs only */
     struct pw_points points;                             /* not applied to `steps` yet */
+    struct pw_h5_table *ranges; /* the ranges, with their last chunk decompressed; or NULL */
 };
 
 /* The data of the second pass: it reads the messages, and adds to the other members. */

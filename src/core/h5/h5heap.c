@@ -12,7 +12,7 @@ enum {
     REFERENCE = 16,  /* bytes of a reference: length of the text, its collection, its object */
     COLLECTION = 16, /* bytes of the head of a collection: signature, version, size */
     OBJECT = 16,     /* bytes of the head of an object: number, references, size */
-    NUMBERS = 1 << 16,
+    LEAST_NUMBERS = 256,
 };
 
 /* The collection that was read last. Successive texts are usually in the same one. */
@@ -23,10 +23,11 @@ struct heap {
     uint64_t at;   /* 0: none was read yet */
     size_t size;
     char *bytes;
-    /* [NUMBERS] Where the data of an object begins, and its size; 0: there is no such object. */
+    /* [nobjects] Where the data of an object begins, and its size; 0: there is no such object. */
     struct object {
         uint32_t at, size;
     } * objects;
+    size_t nobjects; /* more than any object's number so far */
 };
 
 static uint64_t number_of(const char *from, size_t bytes)
@@ -42,19 +43,40 @@ static int read_at(const struct heap *heap, uint64_t at, void *to, size_t n)
            pread(heap->fd, to, n, (off_t)at) == (ssize_t)n;
 }
 
-/* Lists the objects of the collection, or removes them from the list. */
-static void list_objects(struct heap *heap, int is_listed)
+/* Makes room for an object in the list. Numbers are usually small: a list of all that there can be
+ * would have to be cleared for each file. Returns 0 or -ENOMEM. */
+static int make_room(struct heap *heap, uint64_t number)
+{
+    size_t n = heap->nobjects ? heap->nobjects : LEAST_NUMBERS;
+    if (number < heap->nobjects)
+        return 0;
+    while (n <= number)
+        n *= 2;
+    struct object *objects = realloc(heap->objects, n * sizeof(*objects));
+    if (!objects)
+        return -ENOMEM;
+    memset(objects + heap->nobjects, 0, (n - heap->nobjects) * sizeof(*objects));
+    heap->objects = objects;
+    heap->nobjects = n;
+    return 0;
+}
+
+/* Lists the objects of the collection, or removes them from the list. Returns 0 or -ENOMEM. */
+static int list_objects(struct heap *heap, int is_listed)
 {
     for (size_t at = COLLECTION; at + OBJECT <= heap->size;) {
         const char *object = heap->bytes + at;
         const uint64_t number = number_of(object, 2), size = number_of(object + 8, 8);
         at += OBJECT;
         if (number == 0 || size > heap->size - at) /* 0: the free space at the end */
-            return;
+            return 0;
+        if (make_room(heap, number))
+            return -ENOMEM;
         heap->objects[number] =
             is_listed ? (struct object){(uint32_t)at, (uint32_t)size} : (struct object){0, 0};
         at += (size + 7) / 8 * 8;
     }
+    return 0;
 }
 
 /* Reads the collection at this address. Returns 0, -EIO or -ENOMEM. */
@@ -79,8 +101,7 @@ static int load(struct heap *heap, uint64_t at)
         return -EIO;
     heap->size = size;
     heap->at = at;
-    list_objects(heap, 1);
-    return 0;
+    return list_objects(heap, 1);
 }
 
 /* Copies a text to `to`, which has room for `room` bytes, and sets *length. Returns 0, -EIO or
@@ -94,7 +115,7 @@ static int copy_text(struct heap *heap, const char *reference, char *to, size_t 
     if (err || !size)
         return err;
     const uint64_t number = number_of(reference + 12, 4);
-    const struct object *object = number < NUMBERS ? &heap->objects[number] : NULL;
+    const struct object *object = number < heap->nobjects ? &heap->objects[number] : NULL;
     if (!object || object->size < size || size >= room)
         return -EIO;
     *length = strnlen(heap->bytes + object->at, size);
@@ -136,8 +157,7 @@ int pw_h5_heap_strings(int fd, const struct pw_h5_texts_place *place, char ***st
         return -EIO;
     const size_t n = (size_t)place->n;
     char *references = malloc(n * REFERENCE + 1), **texts = NULL;
-    heap.objects = calloc(NUMBERS, sizeof(*heap.objects));
-    int err = !references || !heap.objects                           ? -ENOMEM
+    int err = !references                                            ? -ENOMEM
               : read_at(&heap, place->at, references, n * REFERENCE) ? 0
                                                                      : -EIO;
     const size_t room = err ? 0 : room_for(references, n, place->end);
