@@ -8,36 +8,18 @@ any tool. The budgets are those of call_cost.py, for every MPI.
 """
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 
-from measure import SKIP, figures, report, run, spread
+from measure import SKIP, build_mpicalls, figures, library_of, report, run, spread
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS = int(os.environ.get("PROFWRAP_BENCH_ROUNDS", "9"))
 BLOCK = "3000"  # calls; all blocks of a run fit the default ring
 # (argument of mpicalls, what it calls, most of the added cost, in rdtsc floors)
 CALLS = (("self", "MPI_Allreduce on MPI_COMM_SELF", 1.4),
          ("window", "window of 32 Irecv + 32 Isend + Waitall, per call", 2),
-         ("bcast", "MPI_Bcast on MPI_COMM_SELF", 2.5),
-         ("sendrecv", "MPI_Sendrecv to itself, two records", 3.5))
-
-
-def build(mpicc, folder):
-    """Returns the program."""
-    program = os.path.join(folder, "mpicalls")
-    source = os.path.join(HERE, "..", "..", "src")
-    subprocess.run([mpicc, "-O2", "-DNDEBUG", "-D_GNU_SOURCE", "-Wno-stringop-overflow", "-I", source,
-                    "-I", source + "/../include", "-o", program, os.path.join(HERE, "mpicalls.c"),
-                    "-ldl"], check=True)
-    return program
-
-
-def library_of(program):
-    """The MPI library that the program is linked to, as the loader finds it."""
-    lines = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout.splitlines()
-    return next(line.split()[2] for line in lines if "libmpi" in line.split()[0])
+         ("bcast", "MPI_Bcast on MPI_COMM_SELF", 1.4),
+         ("sendrecv", "MPI_Sendrecv to itself, two records", 2.2))
 
 
 class Figures:
@@ -82,7 +64,7 @@ with tempfile.TemporaryDirectory(prefix="profwrap-bench-") as where:
     programs = {}
     for k, mpicc in enumerate(compilers):
         os.mkdir(os.path.join(where, str(k)))
-        programs[mpicc] = build(mpicc, os.path.join(where, str(k)))
+        programs[mpicc] = build_mpicalls(mpicc, os.path.join(where, str(k)))
         print(f"{mpicc}: {library_of(programs[mpicc])}")
     profiled_by = [os.path.abspath(sys.argv[1]), "--quiet", "--no-merge", "--sample-hz", "0", "-o", "out"]
     for what, words, budget in CALLS:

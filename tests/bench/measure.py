@@ -16,6 +16,7 @@ os.environ["PROFWRAP_READ_MEMORY"] = "16G"
 
 
 SKIP = 77
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def h5py():
@@ -66,3 +67,19 @@ def at_least(what, value, budget, count):
     within = value >= budget
     print(f"{what}: {value:.3f} of {count}, at least {budget:.4g}: {'within' if within else 'UNDER'}")
     return within
+
+
+def build_mpicalls(mpicc, folder):
+    """Builds mpicalls.c with an MPI's compiler wrapper. Returns the program."""
+    program = os.path.join(folder, "mpicalls")
+    source = os.path.join(HERE, "..", "..", "src")
+    subprocess.run([mpicc, "-O2", "-DNDEBUG", "-D_GNU_SOURCE", "-Wno-stringop-overflow", "-I", source,
+                    "-I", source + "/../include", "-o", program, os.path.join(HERE, "mpicalls.c"),
+                    "-ldl"], check=True)
+    return program
+
+
+def library_of(program):
+    """The MPI library that the program is linked to, as the loader finds it."""
+    lines = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout.splitlines()
+    return next(line.split()[2] for line in lines if "libmpi" in line.split()[0])
