@@ -20,7 +20,7 @@ SUITE = "bookworm"
 PYTHON = "python3.11"
 TORCH = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "profwrap", "torch")
 LEFT_OUT = ("pip", "setuptools", "_distutils_hack", "distutils-precedence", "pkg_resources", "h5py", "profwrap")
-TORCH_JOB = ["--nproc-per-node", "4"], ["/root/train.py", "--slow", "rank=2,phase=backward,ms=60,steps=20-40"]
+TORCH_JOB = ["--nproc-per-node", "4"], ["/job/train.py", "--slow", "rank=2,phase=backward,ms=60,steps=20-40"]
 MPI_PROGRAM = """
 import time
 from mpi4py import MPI
@@ -35,7 +35,7 @@ for step, _ in profwrap.steps(range(20)):
 """
 MOUNT = """
 mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" || exit 125
-exec chroot "$0" env -i HOME=/root PATH=/venv/bin:/usr/bin:/bin LANG=C.UTF-8 OMP_NUM_THREADS=1 \\
+exec chroot "$0" env -i HOME=/job PATH=/venv/bin:/usr/bin:/bin LANG=C.UTF-8 OMP_NUM_THREADS=1 \\
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$@"
 """
 
@@ -80,11 +80,11 @@ def names_rank_2(how, said):
 
 def jobs(root):
     options, program = TORCH_JOB
-    names_rank_2("profwrap torchrun", inside(root, "profwrap", "-o", "/root/outside", "torchrun", *options, *program))
-    names_rank_2("torchrun profwrap", inside(root, "torchrun", "--no-python", *options, "profwrap", "-o", "/root/within",
+    names_rank_2("profwrap torchrun", inside(root, "profwrap", "-o", "/job/outside", "torchrun", *options, *program))
+    names_rank_2("torchrun profwrap", inside(root, "torchrun", "--no-python", *options, "profwrap", "-o", "/job/within",
                                              "python3", *program))
     mpirun = ["mpirun", "--oversubscribe", "-np", "4"]
-    names_rank_2("mpirun profwrap", inside(root, *mpirun, "profwrap", "-o", "/root/mpi", "python3", "/root/mpi.py"))
+    names_rank_2("mpirun profwrap", inside(root, *mpirun, "profwrap", "-o", "/job/mpi", "python3", "/job/mpi.py"))
 
 
 def wheel_without_compiler():
@@ -98,14 +98,15 @@ def wheel_without_compiler():
     root = kept or tempfile.mkdtemp(prefix="pwchroot-", dir=os.path.dirname(TORCH))
     try:
         make_root(root)
-        shutil.copy(path, root + "/root")
+        os.makedirs(root + "/job", exist_ok=True)
+        shutil.copy(path, root + "/job")
         source = os.environ["PW_SOURCE"]
-        shutil.copy(source + "/examples/torch/train.py", root + "/root")
-        with open(root + "/root/mpi.py", "w", encoding="utf-8") as file:
+        shutil.copy(source + "/examples/torch/train.py", root + "/job")
+        with open(root + "/job/mpi.py", "w", encoding="utf-8") as file:
             file.write(MPI_PROGRAM)
-        for out in glob.glob(root + "/root/*/"):
+        for out in glob.glob(root + "/job/*/"):
             shutil.rmtree(out)
-        inside(root, "/venv/bin/pip", "install", "--no-index", "--no-deps", "/root/" + os.path.basename(path))
+        inside(root, "/venv/bin/pip", "install", "--no-index", "--no-deps", "/job/" + os.path.basename(path))
         jobs(root)
     finally:
         if not kept:
