@@ -77,7 +77,7 @@ static void judge_steps(const struct pw_figures *f, struct pw_basis *out)
     snprintf(out->text, sizeof(out->text), "%s",
              !f->measured    ? "no steps known"
              : inferred < 0  ? "steps, not known how they were found"
-             : inferred == 0 ? "steps marked, not inferred"
+             : inferred == 0 ? "steps marked"
              : inferred == 1 ? "steps inferred from repeated calls"
                              : "slices of equal length instead of steps");
 }

@@ -74,7 +74,7 @@ function evenTiles(parent) {
         words: one && !unknown ? "nothing to compare it with"
             : link ? [link.hostname, link.peer_hostname].filter(Boolean).join(" - ")
             : report.job.verdict === "all_slower" ? `${formatCount(ranks)} together`
-            : uneven && uneven.ranks ? `more on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
+            : uneven && uneven.ranks ? `more work on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
                 : `of ${formatCount(ranks)}` });
     const loss = report.job.losses.find((row) => row.in_headline);
     const trend = report.job.verdict === "all_slower" &&
@@ -150,9 +150,9 @@ function stepSeries(parent) {
               colour: "var(--soft)", dash: "2 3" },
         ],
         bands: [
-            { name: "own work: median to 95th percentile of ranks", opacity: 0.42,
+            { name: "own work of ranks: median to 95th percentile", opacity: 0.42,
               low: columns.own_p50_ns, high: columns.own_p95_ns },
-            { name: "to the slowest", opacity: 0.2, low: columns.own_p95_ns,
+            { name: "own work of ranks: 95th percentile to most", opacity: 0.2, low: columns.own_p95_ns,
               high: columns.own_max_ns },
         ],
         marks: stragglerMarks(), windows: recordingWindows(),
@@ -198,7 +198,7 @@ const efficiencyParts = {
 };
 
 function efficiencyTree(parent) {
-    const box = panel(parent, "Efficiency");
+    const box = panel(parent, "Efficiency: 100 % is best");
     if (!report.efficiency) {
         note(box, "Not known: it needs measured steps, and communication between ranks.");
         return;
@@ -226,8 +226,9 @@ function efficiencyTree(parent) {
     nodes.append("text").attr("x", 8).attr("y", 39).style("font-size", "18px")
         .style("font-weight", 700).text((d) => formatShare(report.efficiency[d.data.field]));
     nodes.append("title").text((d) => d.data.words);
-    note(box, "Share of the ranks' time outside communication: waiting for data and idle GPUs count " +
-        "as work here. Each is about the product of the two to its right.");
+    note(box, "Parallel efficiency is the share of the ranks' time outside communication; waiting for data " +
+        "and idle GPUs count as work here. It is about load balance times communication, and " +
+        "communication is about serialisation (ranks that wait for each other in turn) times transfer.");
 }
 
 /* The table of the parts of the run; its last row is their sum. */
@@ -305,14 +306,14 @@ function stepBarRows() {
     if (known.length < 2)
         return known.length ? rows : [];
     const most = d3.greatest(known, (row) => own[row]), least = d3.least(known, (row) => own[row]);
-    for (const [words, row] of [["slowest", most], ["fastest", least]])
+    for (const [words, row] of [["most own work", most], ["least own work", least]])
         rows.push({ name: `${words}: rank ${ranks.rank[row]}`, of: of(row), rank: ranks.rank[row],
             href: `#stragglers/rank/${ranks.rank[row]}` });
     return rows;
 }
 
 /* Where a step goes. The parts are those of the pages Steps and Stragglers; communication that
- * nothing hides is drawn below each bar, because it may be inside any of the parts. */
+ * is not overlapped is drawn below each bar, because it may be inside any of the parts. */
 function stepBars(parent) {
     const rows = stepBarRows();
     if (!rows.length)
@@ -320,18 +321,18 @@ function stepBars(parent) {
     const box = panel(parent, "Where a step goes"), { ranks } = report;
     const shown = phases.map((phase, i) => ({ ...phase, colour: phaseColour(i),
         isHatched: phase.plane === "wait" })).filter(({ field }) => d3.max(ranks[field]) > 0);
-    const exposed = { field: "comm_exposed_ns", name: "in communication that nothing hides",
+    const exposed = { field: "comm_exposed_ns", name: "communication that is not overlapped",
         colour: "var(--accent)" };
     const isExposed = rows.some((row) => row.of(exposed.field) > 0);
     const part = (row, layer) => ({ value: row.of(layer.field), colour: layer.colour,
         isHatched: layer.isHatched, words: `${layer.name}: ${formatNs(row.of(layer.field))}` });
     barChart(box, {
-        label: "Where a step goes: own work by phase and waiting, of the mean, the slowest and the " +
-            "fastest rank; the table has the numbers",
+        label: "Where a step goes: own work by phase and waiting, of the mean, and of the ranks with most " +
+            "and least own work; the table has the numbers",
         keys: isExposed ? [...shown, exposed] : shown, format: formatNs,
         rows: rows.flatMap((row) => [{ name: row.name, href: row.href, total: row.of("total_ns"),
             parts: shown.map((layer) => part(row, layer)) },
-        isExposed ? { name: "of it communication", total: row.of(exposed.field),
+        isExposed ? { name: "in which: communication", total: row.of(exposed.field),
             parts: [part(row, exposed)] } : null].filter(Boolean)),
     });
     tableBehind(box, "Where a step goes, as a table", {
@@ -344,7 +345,7 @@ function stepBars(parent) {
     });
     note(box, "Own work of a phase is without waiting for other ranks. Other work is what is left, " +
         "transfers outside the phases, too. Waits while the rank's GPU computes are not drawn: they " +
-        "take no time of the step. Communication that nothing hides includes the waiting, and is " +
+        "take no time of the step. Communication that is not overlapped includes the waiting, and is " +
         "part of the phases in which it happened.");
 }
 
