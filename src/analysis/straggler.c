@@ -9,8 +9,10 @@
  *
  * On machines that are shared or uneven, many ranks differ a little, and the slowest of them is no
  * straggler. The company of a rank are the ranks whose sum of excess is above a third of the rank's
- * in the steps that it held back, or above half of it in as many other successive steps. The rank
- * stands out
+ * in the steps that it held back, or above half of it in as many other successive steps. Except for
+ * a one-off, each step counts up to 2.7 times the rank's usual excess there, as in the search for
+ * windows: a rank that stalled once in these steps is no company of one that was slow in all of
+ * them. The rank stands out
  *   - alone or with a company of at most a quarter of the ranks;
  *   - with a company on its own host, and at most half of the ranks: then the host is slow;
  *   - of two ranks, when its excess is two fifths of its steps, or one fifth of marked steps. */
@@ -20,6 +22,23 @@
 #define MOST_COMPANY 4   /* at most every fourth rank */
 #define LEAST_OF_TWO 0.4 /* of the steps */
 #define LEAST_MARKED 0.2 /* of marked steps */
+/* In sigma: the least median excess of a window, and the limit of one step's excess in the search
+ * for windows. */
+#define LEAST_EFFECT 1.5
+#define CLIP 4.0
+
+static double clipped(double value, double most)
+{
+    return value > most ? most : value < -most ? -most : value;
+}
+
+/* What a step counts: its excess, within the limits that the search for windows has. */
+static double counted(const struct pw_straggler_found *f, int64_t excess)
+{
+    return f->kind == PW_STRAGGLER_ONE_OFF
+               ? (double)excess
+               : clipped((double)excess, CLIP / LEAST_EFFECT * (double)f->excess_ns);
+}
 
 static double sum_in_hits(const struct pw_excess *w, const struct pw_straggler_found *f,
                           size_t rank)
@@ -29,7 +48,7 @@ static double sum_in_hits(const struct pw_excess *w, const struct pw_straggler_f
         if (pw_excess_at(w, s, f->rank) != PW_EXCESS_UNKNOWN &&
             2 * pw_excess_at(w, s, f->rank) > f->excess_ns &&
             pw_excess_at(w, s, rank) != PW_EXCESS_UNKNOWN)
-            sum += (double)pw_excess_at(w, s, rank);
+            sum += counted(f, pw_excess_at(w, s, rank));
     return sum;
 }
 
@@ -37,7 +56,7 @@ static double high(const struct pw_excess *w, const struct pw_straggler_found *f
                    size_t rank)
 {
     int64_t excess = pw_excess_at(w, step, rank);
-    return excess != PW_EXCESS_UNKNOWN && 2 * excess > f->excess_ns ? (double)excess : 0;
+    return excess != PW_EXCESS_UNKNOWN && 2 * excess > f->excess_ns ? counted(f, excess) : 0;
 }
 
 /* The largest sum of high excesses that a rank has in as many successive steps as f's window has:
@@ -99,10 +118,6 @@ static int pw_standout(const struct pw_excess *w, const struct pw_straggler_foun
 #define SERIES 2 /* own work, and the part of it outside communication */
 /* A normal rank is above 3 sigma in this share of steps by chance (normal distribution). */
 #define CHANCE_OF_HIT 0.00135
-/* In sigma: the least median excess of a window, and the limit of one step's excess in the search
- * for windows. */
-#define LEAST_EFFECT 1.5
-#define CLIP 4.0
 /* An event that was seen k times in n may have a rate of up to about (k + 3) / n. */
 #define RULE_OF_THREE 3
 
@@ -137,11 +152,6 @@ static double chance_of_hit(const struct pw_excess *w, size_t rank)
     int64_t hits = n > 3 ? sum - most : sum;
     int64_t seen = (int64_t)(w->in->nsteps * (n > 3 ? n - 2 : n - 1));
     return CHANCE_OF_HIT + (double)(hits + RULE_OF_THREE) / (double)(seen + RULE_OF_THREE);
-}
-
-static double clipped(double value, double most)
-{
-    return value > most ? most : value < -most ? -most : value;
 }
 
 /* A window in which a rank is slow, and the chance of it. */

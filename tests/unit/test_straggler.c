@@ -259,6 +259,24 @@ static void test_two_of_four(void **state)
     destroy(j);
 }
 
+/* Ranks that stall once do not hide one that is slow in 25 steps, though each of the stalls is as
+ * long as ten of these steps. */
+static void test_a_stall_beside_a_window(void **state)
+{
+    (void)state;
+    for (int in_window = 0; in_window <= 1; in_window++) {
+        struct job *j = create(60, 4, 0, 18);
+        slow(j, 2, 20, 44, 20 * MS, 1);
+        slow(j, 1, in_window ? 30 : 50, in_window ? 30 : 50, 200 * MS, 1);
+        slow(j, 3, 28, 28, 200 * MS, 1);
+        assert_int_equal(find(j), 1);
+        assert_int_equal(j->found[0].rank, 2);
+        assert_int_equal(j->found[0].first, 20);
+        assert_int_equal(j->found[0].last, 44);
+        destroy(j);
+    }
+}
+
 /* The allreduce phase of the last to arrive has all of the transfer: it is not the cause. */
 static void test_phase_is_not_the_allreduce(void **state)
 {
@@ -380,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_below_one_percent),
         cmocka_unit_test(test_two_stragglers_by_gain),
         cmocka_unit_test(test_two_of_four),
+        cmocka_unit_test(test_a_stall_beside_a_window),
         cmocka_unit_test(test_phase_is_not_the_allreduce),
         cmocka_unit_test(test_phase_unknown),
         cmocka_unit_test(test_gain_by_hand),
