@@ -1,6 +1,7 @@
 """Repeats test_capture.py with the capture programs built for MPICH. The test is skipped if MPICH
 is not installed beside Open MPI (Debian: mpich, libmpich-dev)."""
 
+import json
 import os
 import re
 import subprocess
@@ -71,12 +72,48 @@ def in_a_library_that_needs_another_name():
     functions_of_mpi_4(h.program("loader"), "local", os.path.abspath("renamed.so"))
 
 
+def sessions(*arguments):
+    """Runs a program that has sessions and never calls MPI_Init, without and with profwrap."""
+    command = [in_mpich_programs("sessions"), *map(str, arguments)]
+    run = [h.place("MPICH_RUN"), "-np", "4"]
+    without = h.run([*run, *command])
+    within = h.run([*run, *h.profwrap("--no-report", "-o", "out"), *command])
+    h.equal(within.stdout, without.stdout, "standard output")
+    return [h.open_complete("out", rank) for rank in range(4)]
+
+
+def sessions_without_init():
+    """All calls of a program of sessions are recorded, and its slow rank is named."""
+    for rank, file in enumerate(sessions(20, 2, 30)):
+        h.equal((int(file.attrs["rank"]), int(file.attrs["world_size"])), (rank, 4), "place")
+        ops = [op for op in h.operations(file) if op != "Comm_rank"]
+        h.equal(ops, ["Session_init", "Comm_create_from_group", *["Allreduce"] * 20, "Comm_free",
+                      "Session_finalize"], f"calls of rank {rank}")
+    with h.h5py().File("out/cluster.h5", "r") as cluster:
+        h.equal([int(n) for n in cluster["collectives"]["nranks"]], [4] * 20, "ranks of collectives")
+    report = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
+    h.equal([row["rank"] for row in report["stragglers"]][:1], [2], "named first")
+
+
+def sessions_again():
+    """Recording ends with the last session, and begins again with the next."""
+    run = [h.place("MPICH_RUN"), "-np", "1", in_mpich_programs("sessions"), "1", "0", "0", "2"]
+    if subprocess.run(run, capture_output=True).returncode:
+        raise h.Skipped("this MPICH crashes when sessions begin again (MPICH 4.0 does)")
+    for rank, file in enumerate(sessions(5, 0, 1, 3)):
+        ops = h.operations(file)
+        h.equal([ops.count(op) for op in ("Session_init", "Allreduce", "Session_finalize")], [3, 15, 3],
+                f"calls of rank {rank}")
+
+
 def in_mpich_programs(name):
     return os.path.join(PROGRAMS, "mpich", name)
 
 
 h.CASES.clear()
 h.CASES["again-as-by-the-slow-functions"] = again
+h.CASES["sessions-without-init"] = sessions_without_init
+h.CASES["sessions-again"] = sessions_again
 h.CASES["mpi-4-in-a-linked-program"] = lambda: functions_of_mpi_4(in_mpich_programs("weaknames"))
 h.CASES["mpi-4-in-a-loaded-library"] = lambda: functions_of_mpi_4(
     h.program("loader"), "local", in_mpich_programs("libweaknames.so"))

@@ -18,7 +18,8 @@
  *   PW_MPI_CALLER_FLAGS()  used in the wrapper of MPI_X: the flags of the call
  *   PW_MPI_FORTRAN_FUNCTION    a function that only the Fortran library defines
  *   pw_mpi_is_fortran_library(name)   whether a file has the name of a Fortran library
- *   pw_mpi_abi_begin()     called after MPI_Init, before all functions below
+ *   pw_mpi_abi_begin()     called when MPI has begun, before all functions below; `comm` is a
+ *                          communicator, or MPI_COMM_NULL while there is none
  *   pw_mpi_was_complete(request, shared)   whether the operation was complete when it was begun
  *   pw_mpi_status_count(status), pw_mpi_status_cancelled(status) */
 #ifndef PW_MPI_ABI_H

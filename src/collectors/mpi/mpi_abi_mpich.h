@@ -54,9 +54,9 @@ static inline bool pw_mpi_was_complete(MPI_Request request, MPI_Request shared)
     return (uint32_t)request >> 30 == 1 || pw_mpi_is_shared(request);
 }
 
-static inline void pw_mpi_abi_begin(void)
+static inline void pw_mpi_abi_begin(MPI_Comm comm)
 {
-    pw_mpi_shared_find();
+    pw_mpi_shared_find(comm);
 }
 
 /* The count has 63 bits. The lowest 32 are in one field, the others in the upper 31 bits of another

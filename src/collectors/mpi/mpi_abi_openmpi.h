@@ -41,8 +41,9 @@ static inline bool pw_mpi_was_complete(MPI_Request request, MPI_Request shared)
     return request == shared;
 }
 
-static inline void pw_mpi_abi_begin(void)
+static inline void pw_mpi_abi_begin(MPI_Comm comm)
 {
+    (void)comm;
 }
 
 static inline int64_t pw_mpi_status_count(const MPI_Status *status)

@@ -32,9 +32,9 @@ static bool fills_as_mpich(MPI_Count bytes, bool is_cancelled)
            (uint32_t)status.MPI_internal[1] == upper_word(bytes, is_cancelled);
 }
 
-void pw_mpi_abi_begin(void)
+void pw_mpi_abi_begin(MPI_Comm comm)
 {
-    pw_mpi_shared_find();
+    pw_mpi_shared_find(comm);
     pw_mpi_handles.request_empty =
         pw_mpi_shared.of_sends ? pw_mpi_shared.of_sends : MPI_REQUEST_NULL;
     pw_mpi_abi_library.has_numbers_of_mpich =

@@ -41,7 +41,7 @@ static inline bool pw_mpi_is_fortran_library(const char *name)
     return strncmp(name, "libmpifort", strlen("libmpifort")) == 0;
 }
 
-void pw_mpi_abi_begin(void);
+void pw_mpi_abi_begin(MPI_Comm comm);
 
 /* What was found out about the library in pw_mpi_abi_begin(), and since then. */
 enum { PW_MPI_ABI_KNOWN_BITS = 8 };

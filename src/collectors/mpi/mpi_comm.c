@@ -18,7 +18,8 @@ static struct {
     atomic_flag lock;
     MPI_Group world_group;
     int world_rank;
-    uint64_t salt; /* 0, unless calls were made before the first recorded one */
+    bool is_session_new; /* no communicator of several ranks was made yet */
+    uint64_t salt;       /* 0, unless calls were made before the first recorded one */
 } comms = {.lock = ATOMIC_FLAG_INIT};
 
 /* How often each pair of parent and members was registered: a hash table with open addressing,
@@ -279,11 +280,26 @@ void pw_mpi_comm_add(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key par
     add(thread, handle, parent, PW_OP_None);
 }
 
+/* Does what pw_mpi_abi_begin() needs a communicator for, which was not there when the session
+ * began. MPICH 4.0 crashes in it if no communicator of several ranks was made before. */
+static void begin_first(pw_mpi_key handle)
+{
+    int size = 0;
+    const MPI_Comm comm = (MPI_Comm)handle;
+    if (comm == pw_mpi_handles.comm_null || pw_pmpi.Comm_size(comm, &size) != MPI_SUCCESS ||
+        size < 2)
+        return;
+    comms.is_session_new = false;
+    pw_mpi_abi_begin(comm);
+}
+
 void pw_mpi_comm_add_new(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent,
                          uint16_t op)
 {
     pw_mpi_comm_forget(handle);
     add(thread, handle, parent, op);
+    if (__builtin_expect(comms.is_session_new, 0))
+        begin_first(handle);
 }
 
 /* Fills an entry from a group only. A salt makes the uids of windows and files differ from those of
@@ -376,6 +392,15 @@ void pw_mpi_comm_init(struct pw_thread *thread)
     pw_mpi_comm_name(thread, pw_mpi_handles.world, "MPI_COMM_WORLD");
     pw_mpi_comm_add(thread, pw_mpi_handles.self, pw_mpi_handles.comm_null);
     pw_mpi_comm_name(thread, pw_mpi_handles.self, "MPI_COMM_SELF");
+}
+
+void pw_mpi_comm_init_session(struct pw_thread *thread, MPI_Group world)
+{
+    comms.world_group = world;
+    comms.is_session_new = true;
+    pw_pmpi.Group_rank(world, &comms.world_rank);
+    if (!thread)
+        comms.salt = (uint64_t)comms.world_rank + 1;
 }
 
 int64_t pw_mpi_comm_forget(pw_mpi_key handle)

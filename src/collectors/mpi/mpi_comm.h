@@ -43,6 +43,10 @@ int32_t pw_mpi_comm_world_rank(void);
  * wrong sequence numbers would be matched. */
 void pw_mpi_comm_init(struct pw_thread *thread);
 
+/* The same in a program of sessions, which has neither communicator: `world` is the group of all
+ * ranks. */
+void pw_mpi_comm_init_session(struct pw_thread *thread, MPI_Group world);
+
 /* Registers a communicator that was made from `parent` (MPI_COMM_NULL: no parent). Null handles are
  * ignored. */
 void pw_mpi_comm_add(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent);

@@ -31,7 +31,15 @@
     H(int, Init, (int *, char ***))                    \
     H(int, Init_thread, (int *, char ***, int, int *)) \
     H(int, Finalize, (void))                           \
-    H(int, Pcontrol, (const int, ...))
+    H(int, Pcontrol, (const int, ...))                 \
+    PW_MPI_SESSIONS(H)
+#if MPI_VERSION >= 4
+#define PW_MPI_SESSIONS(H)                                          \
+    H(int, Session_init, (MPI_Info, MPI_Errhandler, MPI_Session *)) \
+    H(int, Session_finalize, (MPI_Session *))
+#else /* mpi_later.c */
+#define PW_MPI_SESSIONS(H)
+#endif
 
 /* The next definition of each function in the global scope; NULL: none. */
 struct pw_mpi_next {

@@ -3,28 +3,28 @@
 
 struct pw_mpi_shared pw_mpi_shared;
 
-static int begin_send(MPI_Request *request)
+static int begin_send(MPI_Comm comm, MPI_Request *request)
 {
-    return pw_pmpi.Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+    return pw_pmpi.Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, request);
 }
 
-static int begin_receive(MPI_Request *request)
+static int begin_receive(MPI_Comm comm, MPI_Request *request)
 {
-    return pw_pmpi.Irecv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+    return pw_pmpi.Irecv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, request);
 }
 
-static int begin_collective(MPI_Request *request)
+static int begin_collective(MPI_Comm comm, MPI_Request *request)
 {
-    return pw_pmpi.Ibarrier(MPI_COMM_SELF, request);
+    return pw_pmpi.Ibarrier(comm, request);
 }
 
 /* Returns the request that two operations have at the same time, or 0. */
-static MPI_Request shared_by(int (*begin)(MPI_Request *))
+static MPI_Request shared_by(MPI_Comm comm, int (*begin)(MPI_Comm, MPI_Request *))
 {
     enum { TRIES = 1000 };
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     for (int i = 0; i < 2; i++)
-        if (begin(&requests[i]) != MPI_SUCCESS)
+        if (begin(comm, &requests[i]) != MPI_SUCCESS)
             requests[i] = MPI_REQUEST_NULL;
     const MPI_Request first = requests[0];
     const bool is_shared = first == requests[1] && first != MPI_REQUEST_NULL;
@@ -34,9 +34,14 @@ static MPI_Request shared_by(int (*begin)(MPI_Request *))
     return is_shared ? first : (MPI_Request)0;
 }
 
-void pw_mpi_shared_find(void)
+void pw_mpi_shared_find(MPI_Comm comm)
 {
-    pw_mpi_shared = (struct pw_mpi_shared){.of_sends = shared_by(begin_send),
-                                           .of_receives = shared_by(begin_receive),
-                                           .of_collectives = shared_by(begin_collective)};
+    int size = 0;
+    pw_mpi_shared = (struct pw_mpi_shared){0};
+    if (comm == MPI_COMM_NULL || pw_pmpi.Comm_size(comm, &size) != MPI_SUCCESS)
+        return;
+    pw_mpi_shared.of_sends = shared_by(comm, begin_send);
+    pw_mpi_shared.of_receives = shared_by(comm, begin_receive);
+    if (size == 1)
+        pw_mpi_shared.of_collectives = shared_by(comm, begin_collective);
 }

@@ -24,7 +24,8 @@ static inline bool pw_mpi_is_shared(MPI_Request request)
            request == pw_mpi_shared.of_collectives;
 }
 
-/* Begins operations that are complete at once, to see their requests. After MPI_Init. */
-void pw_mpi_shared_find(void);
+/* Begins operations that are complete at once, to see their requests. `comm` is a communicator;
+ * only if it has one rank, a collective is begun. With MPI_COMM_NULL none is found. */
+void pw_mpi_shared_find(MPI_Comm comm);
 
 #endif

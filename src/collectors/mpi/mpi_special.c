@@ -2,13 +2,29 @@
 #include "collectors/mpi/mpi_classes.h"
 #include "collectors/mpi/mpi_lock.h"
 #include "collectors/mpi/mpi_next.h"
+#include "collectors/mpi/mpi_session.h"
 #include "collectors/mpi/mpi_sync.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-static void record_state(struct pw_thread *thread, int state, int thread_level,
+/* The ranks of the job: MPI_COMM_WORLD's group or, in a program of sessions, that of all ranks. */
+struct place {
+    int32_t rank, size; /* -1: not known */
+};
+
+static struct place place_in_world(void)
+{
+    struct place at = {-1, -1};
+    if (pw_mpi_is_known()) {
+        pw_pmpi.Comm_rank(pw_mpi_handles.world, &at.rank);
+        pw_pmpi.Comm_size(pw_mpi_handles.world, &at.size);
+    }
+    return at;
+}
+
+static void record_state(struct pw_thread *thread, int state, struct place at, int thread_level,
                          struct pw_mpi_sync_cost cost)
 {
     uint64_t now = pw_probe_now();
@@ -20,18 +36,14 @@ static void record_state(struct pw_thread *thread, int state, int thread_level,
         .start = now,
         .end = now,
         .mpi = {.state = state,
-                .world_rank = -1,
-                .world_size = -1,
+                .world_rank = at.rank,
+                .world_size = at.size,
                 .thread_level = thread_level,
                 .sync_ns = cost.work_ns,
                 .sync_wait_ns = cost.wait_ns,
                 .sync_messages = cost.messages,
                 .sync_collectives = cost.collectives},
     };
-    if (pw_mpi_is_known()) {
-        pw_pmpi.Comm_rank(pw_mpi_handles.world, &record->mpi.world_rank);
-        pw_pmpi.Comm_size(pw_mpi_handles.world, &record->mpi.world_size);
-    }
     pw_probe_commit(thread);
 }
 
@@ -124,18 +136,21 @@ static int note_beginning(void)
     int provided = MPI_THREAD_SINGLE;
     if (pw_mpi_by_caller)
         pw_gate->general = 1;
-    pw_mpi_abi_begin();
+    pw_mpi_abi_begin(pw_mpi_handles.self);
     pw_pmpi.Query_thread(&provided);
     pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
     return provided;
 }
+
+/* Set from MPI_Init to MPI_Finalize: the end of a session is not the end of recording then. */
+static _Atomic bool is_initialised;
 
 /* Records MPI_Init after it has ended. The thread's open call is still the one that request_sync()
  * has set. */
 static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, uint64_t end)
 {
     if (!pw_mpi_is_known()) {
-        record_state(thread, PW_MPI_FOREIGN, 0, (struct pw_mpi_sync_cost){0});
+        record_state(thread, PW_MPI_FOREIGN, place_in_world(), 0, (struct pw_mpi_sync_cost){0});
         return;
     }
     const int provided = note_beginning();
@@ -149,7 +164,8 @@ static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, u
         cost = pw_mpi_sync_begin(thread);
         cost.work_ns += answered - asked;
     }
-    record_state(thread, PW_MPI_BEGAN, provided, cost);
+    record_state(thread, PW_MPI_BEGAN, place_in_world(), provided, cost);
+    atomic_store(&is_initialised, true);
     pw_recording_set_mpi(PW_MPI_ABI, 1);
 }
 
@@ -161,6 +177,7 @@ static void begin_counting(void)
     pw_mpi_comm_init(NULL);
     if (pw_probe_await_sync())
         pw_mpi_sync_begin(NULL);
+    atomic_store(&is_initialised, true);
     pw_recording_set_mpi(PW_MPI_ABI, 1);
 }
 
@@ -194,6 +211,7 @@ static struct pw_thread *end_recording(void)
 {
     if (pw_mpi_gate() == 0)
         return NULL;
+    atomic_store(&is_initialised, false);
     pw_recording_set_mpi(PW_MPI_ABI,
                          0); /* also while paused: all ranks take part in the synchronisation */
     struct pw_thread *thread = pw_probe_thread();
@@ -205,7 +223,7 @@ static struct pw_thread *end_recording(void)
     /* Also without a ring, because the other ranks take part. */
     struct pw_mpi_sync_cost cost = pw_mpi_sync_end(thread);
     if (thread)
-        record_state(thread, PW_MPI_ENDING, 0, cost);
+        record_state(thread, PW_MPI_ENDING, place_in_world(), 0, cost);
     return thread;
 }
 
@@ -290,6 +308,118 @@ static bool has_begun(void)
         is_inside = false;                                                                       \
         return rc;                                                                               \
     }
+
+#if MPI_VERSION >= 4
+
+/* ---- sessions ----
+ *
+ * A program may have sessions and never call MPI_Init. Then recording begins with its first session
+ * and ends with its last. Clocks are not synchronised over MPI: a rank may have no session, and the
+ * others would wait for it.
+ *
+ * A thread that finds `is_changing` set does not wait: then a session of another thread is
+ * beginning, so this one is not the last; or the last one is ending, and what this one does is not
+ * recorded. */
+static _Atomic int sessions;
+static atomic_flag is_changing = ATOMIC_FLAG_INIT;
+static struct place session_place = {-1, -1};
+
+/* Before the real MPI_Session_init. */
+static uint64_t note_session(void)
+{
+    if ((pw_probe_thread() || pw_probe_lacks_ring()) &&
+        (pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
+        pw_probe_note_mpi();
+    return pw_probe_now();
+}
+
+static void begin_session(uint64_t start, uint64_t end)
+{
+    MPI_Group world;
+    if (!pw_mpi_is_known() || pw_mpi_gate() != 0 ||
+        !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI) || !pw_mpi_session_open(&world))
+        return;
+    if (pw_mpi_by_caller)
+        pw_gate->general = 1;
+    pw_mpi_abi_begin(pw_mpi_handles.comm_null);
+    pw_mpi_threads = 1; /* each session has a level of its own */
+    pw_pmpi.Group_rank(world, &session_place.rank);
+    pw_pmpi.Group_size(world, &session_place.size);
+    struct pw_thread *thread = pw_probe_thread();
+    thread = thread && pw_probe_lock(thread) ? thread : NULL;
+    if (thread) {
+        record_call(thread, PW_OP_Session_init, start, end);
+        pw_mpi_comm_init_session(thread, world);
+        record_state(thread, PW_MPI_BEGAN, session_place, MPI_THREAD_MULTIPLE,
+                     (struct pw_mpi_sync_cost){0});
+        pw_probe_unlock(thread);
+    } else {
+        pw_mpi_comm_init_session(NULL, world);
+    }
+    pw_recording_set_mpi(PW_MPI_ABI, 1);
+}
+
+/* Returns the thread that records the end of the last session, as end_recording() does. */
+static struct pw_thread *end_session(void)
+{
+    struct pw_thread *thread = NULL;
+    if (!atomic_load(&is_initialised) && pw_mpi_gate() != 0) {
+        pw_recording_set_mpi(PW_MPI_ABI, 0);
+        thread = pw_probe_thread();
+        thread = thread && pw_probe_lock(thread) ? thread : NULL;
+    }
+    if (thread) {
+        pw_probe_record_step(thread, pw_probe_now(), NO_STEP);
+        show_begin(thread, PW_OP_Session_finalize, pw_probe_now());
+        record_state(thread, PW_MPI_ENDING, session_place, 0, (struct pw_mpi_sync_cost){0});
+    }
+    pw_mpi_session_close();
+    return thread;
+}
+
+#define SESSIONS(P, table)                                                                   \
+    EXPORT int P##MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *made) \
+    {                                                                                        \
+        FIND_NEXT(Session_init, #P "MPI_Session_init", table)                                \
+        if (is_inside || !is_mpi)                                                            \
+            return next(info, handler, made);                                                \
+        is_inside = true;                                                                    \
+        uint64_t start = note_session();                                                     \
+        int rc = next(info, handler, made);                                                  \
+        if (rc == MPI_SUCCESS && atomic_fetch_add(&sessions, 1) == 0 &&                      \
+            !atomic_flag_test_and_set(&is_changing)) {                                       \
+            begin_session(start, pw_probe_now());                                            \
+            atomic_flag_clear(&is_changing);                                                 \
+        }                                                                                    \
+        is_inside = false;                                                                   \
+        return rc;                                                                           \
+    }                                                                                        \
+                                                                                             \
+    EXPORT int P##MPI_Session_finalize(MPI_Session *session)                                 \
+    {                                                                                        \
+        FIND_NEXT(Session_finalize, #P "MPI_Session_finalize", table)                        \
+        if (is_inside || !is_mpi)                                                            \
+            return next(session);                                                            \
+        is_inside = true;                                                                    \
+        const bool is_alone = !atomic_flag_test_and_set(&is_changing);                       \
+        const bool is_last = atomic_fetch_sub(&sessions, 1) == 1 && is_alone;                \
+        struct pw_thread *thread = is_last ? end_session() : NULL;                           \
+        uint64_t start = pw_probe_now();                                                     \
+        int rc = next(session);                                                              \
+        if (thread) {                                                                        \
+            record_call(thread, PW_OP_Session_finalize, start, pw_probe_now());              \
+            show_end(thread);                                                                \
+        }                                                                                    \
+        if (is_alone)                                                                        \
+            atomic_flag_clear(&is_changing);                                                 \
+        is_inside = false;                                                                   \
+        return rc;                                                                           \
+    }
+
+SESSIONS(, pw_next)
+SESSIONS(P, pw_pnext)
+
+#endif
 
 SPECIALS(, pw_next)
 SPECIALS(P, pw_pnext)

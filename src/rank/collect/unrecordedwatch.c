@@ -191,7 +191,7 @@ static void write_row(struct pw_unrecorded_watch *u, struct process *p)
     pw_rankfile_append_measured(u->file, PW_TABLE_unrecorded, &row);
 }
 
-/* Reads the maps before it checks whether an MPI_Init was recorded: the wrapper reports that before
+/* Reads the maps before it checks whether MPI is recorded: the wrapper reports that before
  * it calls MPI's function, so a process whose maps show a started MPI has reported it. */
 static void examine(struct pw_unrecorded_watch *u, struct process *p)
 {
@@ -203,7 +203,7 @@ static void examine(struct pw_unrecorded_watch *u, struct process *p)
         p->has_mpi = pw_program_has_mpi(path, &p->is_static);
         p->is_examined = 1;
     }
-    if ((!maps.library[0] && !p->has_mpi) || atomic_load(&u->segment->sync_requested))
+    if ((!maps.library[0] && !p->has_mpi) || atomic_load(&u->segment->mpi_begun))
         return;
     p->reason =
         maps.has_probe ? why_with_probe(u, p->pid) : why_without_probe(p->pid, p->is_static);
@@ -289,7 +289,7 @@ static size_t find_children(pid_t parent, pid_t *pids, size_t n)
 void pw_unrecorded_poll(struct pw_unrecorded_watch *u)
 {
     const int64_t now = u ? pw_local_ns() : 0;
-    if (!u || now < u->next_ns || atomic_load(&u->segment->sync_requested))
+    if (!u || now < u->next_ns || atomic_load(&u->segment->mpi_begun))
         return;
     pid_t pids[MOST_PROCESSES] = {u->root};
     size_t n = 1;
@@ -305,16 +305,16 @@ void pw_unrecorded_poll(struct pw_unrecorded_watch *u)
 
 int pw_unrecorded_reason(const struct pw_unrecorded_watch *u)
 {
-    /* After a recorded MPI_Init, an earlier finding was about another program, such as a script
+    /* When MPI is recorded, an earlier finding was about another program, such as a script
      * that started this one. */
-    return u && !atomic_load(&u->segment->sync_requested) ? u->reason : PW_UNRECORDED_NONE;
+    return u && !atomic_load(&u->segment->mpi_begun) ? u->reason : PW_UNRECORDED_NONE;
 }
 
 /* A library that was loaded and perhaps not used is reported only when nothing more certain is
  * known. */
 void pw_unrecorded_finish(struct pw_unrecorded_watch *u)
 {
-    if (!u || atomic_load(&u->segment->sync_requested))
+    if (!u || atomic_load(&u->segment->mpi_begun))
         return;
     for (size_t i = 0; i < u->n && u->rows == 0; i++)
         if (u->processes[i].reason && !u->processes[i].written)

@@ -361,8 +361,14 @@ int pw_probe_lane(int32_t lane)
     return -1;
 }
 
+void pw_probe_note_mpi(void)
+{
+    atomic_store(&probe.segment->mpi_begun, 1);
+}
+
 void pw_probe_request_sync(void)
 {
+    pw_probe_note_mpi();
     atomic_store(&probe.segment->sync_requested, 1);
     pw_probe_wake();
 }

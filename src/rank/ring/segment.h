@@ -21,7 +21,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 14,
+    PW_SEGMENT_VERSION = 15,
     PW_SEGMENT_PAGE = 4096,
     PW_SEGMENT_HEADER = 2 * PW_SEGMENT_PAGE,
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* bytes in front of a ring's records */
@@ -199,10 +199,12 @@ struct pw_segment_shared {
     _Atomic uint32_t wake;           /* futex: the collector sleeps on it */
     _Atomic uint32_t sleeping;       /* 1 while it does */
     _Atomic uint32_t sync_requested; /* 1 from when the application enters MPI_Init */
-    _Atomic uint32_t sync_decision;  /* enum pw_sync_decision, the same on every rank */
-    _Atomic uint32_t gpu_untimed;    /* 1: CUPTI does not report kernel times */
-    _Atomic uint32_t gpu_processes;  /* processes that used CUDA while another one recorded */
-    _Atomic uint64_t cut_stacks;     /* call stacks that lack outer frames; see probe/stack.h */
+    /* 1 from when the application enters MPI_Init, or begins a session of MPI. */
+    _Atomic uint32_t mpi_begun;
+    _Atomic uint32_t sync_decision; /* enum pw_sync_decision, the same on every rank */
+    _Atomic uint32_t gpu_untimed;   /* 1: CUPTI does not report kernel times */
+    _Atomic uint32_t gpu_processes; /* processes that used CUDA while another one recorded */
+    _Atomic uint64_t cut_stacks;    /* call stacks that lack outer frames; see probe/stack.h */
     struct pw_control control;
     /* For each communicator index: number of collectives that the application has completed, or
      * begun if nonblocking. Written by the application. */

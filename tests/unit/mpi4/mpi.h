@@ -15,6 +15,11 @@
 #undef MPI_VERSION
 #define MPI_VERSION 4
 
+#if OMPI_MAJOR_VERSION < 5
+typedef struct ompi_instance_t *MPI_Session;
+#endif
+int MPI_Session_init(MPI_Info, MPI_Errhandler, MPI_Session *);
+int MPI_Session_finalize(MPI_Session *);
 int MPI_Isendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int,
                   MPI_Comm, MPI_Request *);
 int MPI_Isendrecv_replace(void *, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request *);
