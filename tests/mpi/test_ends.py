@@ -348,8 +348,9 @@ def all_killed_and_recovered():
 @h.case
 def recovered_once_the_disk_has_room():
     """Records for which the journal has no room stay in the rings for a later recovery."""
-    for name, after in (("journal", 0), ("journal", 20000), ("rank-", 0)):
-        process = start(0, "stay", out=f"out{after}{name}")
+    for name, after in (("journal", 0), ("journal", 2000), ("rank-", 0)):
+        out = f"out{after}{name[0]}"  # without the name: writes to all files in it would fail
+        process = start(0, "stay", out=out)
         collector, program = collector_and_program(process.pid)
         os.kill(collector, signal.SIGSTOP)
         unread = count() + 2000
@@ -361,10 +362,10 @@ def recovered_once_the_disk_has_room():
         full = {"LD_PRELOAD": h.program("libfailwrite.so"),
                 "FAILWRITE": f"{errno.ENOSPC}:{after}:{name}"}
         for _ in range(2):
-            done = h.run(h.profwrap("recover", f"out{after}{name}"), 1, env=full)
+            done = h.run(h.profwrap("recover", out), 1, env=full)
             h.check(b"No space" in done.stderr, done.stderr)
-        h.run(h.profwrap("recover", f"out{after}{name}"))
-        check_file(-1, 0, complete=2, out=f"out{after}{name}")
+        h.run(h.profwrap("recover", out))
+        check_file(-1, 0, complete=2, out=out)
         os.unlink("count")
 
 
