@@ -191,8 +191,8 @@ static void write_row(struct pw_unrecorded_watch *u, struct process *p)
     pw_rankfile_append_measured(u->file, PW_TABLE_unrecorded, &row);
 }
 
-/* Reads the maps before it checks whether MPI is recorded: the wrapper reports that before
- * it calls MPI's function, so a process whose maps show a started MPI has reported it. */
+/* Reads the maps before it checks whether MPI is recorded: the wrapper reports that before it calls
+ * MPI's function, so a process whose maps show a started MPI has reported it. */
 static void examine(struct pw_unrecorded_watch *u, struct process *p)
 {
     struct maps maps;
