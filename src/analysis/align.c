@@ -2,6 +2,7 @@
 #include "analysis/align.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/clockmap.h"
 #include "core/search.h"
@@ -238,9 +239,55 @@ static int by_pair_and_time(const void *a, const void *b)
     return (x->second_ns > y->second_ns) - (x->second_ns < y->second_ns);
 }
 
-void pw_orders_sort(struct pw_order *orders, size_t n)
+/* The bytes of the key by which pairs of clocks are sorted, the least significant first: of the
+ * higher clock and the direction (5), then of the lower clock (4). */
+enum { HIGHER_DIGITS = 5, PAIR_DIGITS = HIGHER_DIGITS + 4, DIGIT_VALUES = 256 };
+
+static size_t pair_digit(const struct pw_order *o, int digit)
 {
-    pw_sort(orders, n, sizeof(*orders), by_pair_and_time);
+    const uint64_t higher = (uint64_t)(uint32_t)higher_of(o) << 1 | (o->first > o->second);
+    const uint64_t lower = (uint64_t)(uint32_t)lower_of(o);
+    const uint64_t value =
+        digit < HIGHER_DIGITS ? higher >> 8 * digit : lower >> 8 * (digit - HIGHER_DIGITS);
+    return value % DIGIT_VALUES;
+}
+
+/* Sorts from one array into the other by one digit; orders with the same digit stay as they are.
+ * Returns 0, and leaves the arrays as they are, when all orders have the same digit. */
+static int sort_by_digit(const struct pw_order *from, struct pw_order *to, size_t n, int digit)
+{
+    size_t at[DIGIT_VALUES] = {0};
+    for (size_t k = 0; k < n; k++)
+        at[pair_digit(&from[k], digit)]++;
+    for (size_t v = 0, sum = 0; v < DIGIT_VALUES; v++) {
+        if (at[v] == n)
+            return 0;
+        const size_t count = at[v];
+        at[v] = sum;
+        sum += count;
+    }
+    for (size_t k = 0; k < n; k++)
+        to[at[pair_digit(&from[k], digit)]++] = from[k];
+    return 1;
+}
+
+void pw_orders_sort(struct pw_order *orders, size_t n, struct pw_order *scratch)
+{
+    struct pw_order *from = orders, *to = scratch;
+    for (int digit = 0; digit < PAIR_DIGITS; digit++)
+        if (sort_by_digit(from, to, n, digit)) {
+            struct pw_order *sorted = to;
+            to = from;
+            from = sorted;
+        }
+    if (from != orders && n)
+        memcpy(orders, from, sizeof(*orders) * n);
+    for (size_t first = 0, end; first < n; first = end) {
+        for (end = first + 1; end < n && orders[end].first == orders[first].first &&
+                              orders[end].second == orders[first].second;)
+            end++;
+        pw_sort(orders + first, end - first, sizeof(*orders), by_pair_and_time);
+    }
 }
 
 static int64_t least_of(const struct pw_order *o)
@@ -248,12 +295,40 @@ static int64_t least_of(const struct pw_order *o)
     return o->first_ns - o->second_ns;
 }
 
+/* 1 when `a` gives a tighter bound than `b` for the same two clocks, or the same bound earlier. */
+static int is_tighter(const struct pw_order *a, const struct pw_order *b)
+{
+    return least_of(a) != least_of(b) ? least_of(a) > least_of(b) : a->first_ns < b->first_ns;
+}
+
+/* Drops orders of which a tighter one of the same two clocks was met lately: most of them, in one
+ * pass. Returns how many are left, in another order. */
+static size_t drop_looser(struct pw_order *orders, size_t n)
+{
+    enum { RECENT = 4096 };
+    size_t recent[RECENT] = {0}, kept = 0; /* index + 1 of the order kept of a pair */
+    for (size_t k = 0; k < n; k++) {
+        const uint64_t pair =
+            (uint64_t)(uint32_t)orders[k].first << 32 | (uint32_t)orders[k].second;
+        size_t *at = &recent[(pair * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+        struct pw_order *old = *at ? &orders[*at - 1] : NULL;
+        if (!old || old->first != orders[k].first || old->second != orders[k].second) {
+            orders[kept++] = orders[k];
+            *at = kept;
+        } else if (is_tighter(&orders[k], old)) {
+            *old = orders[k];
+        }
+    }
+    return kept;
+}
+
 /* Keeps one order for each ordered pair of clocks, the one that gives the tightest bound. Returns
  * how many. */
 static size_t keep_tightest(struct pw_order *orders, size_t n)
 {
     size_t kept = 0;
-    pw_orders_sort(orders, n);
+    n = drop_looser(orders, n);
+    pw_sort(orders, n, sizeof(*orders), by_pair_and_time);
     for (size_t k = 0; k < n; k++) {
         struct pw_order *last = kept ? &orders[kept - 1] : NULL;
         if (!last || last->first != orders[k].first || last->second != orders[k].second)

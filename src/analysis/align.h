@@ -28,8 +28,8 @@ struct pw_order {
 #define PW_ALIGN_NONE (INT64_MAX / 4)
 
 /* Sorts by pair of clocks, then by direction (orders from the lower clock to the higher come
- * first), then by time. */
-void pw_orders_sort(struct pw_order *orders, size_t n);
+ * first), then by time. `scratch` has room for n orders. */
+void pw_orders_sort(struct pw_order *orders, size_t n, struct pw_order *scratch);
 
 /* Fills shift[i]: a time of clock i plus shift[i] is roughly the time of clock 0. The shift is
  * constant over the run, so its error grows with the drift. It is PW_ALIGN_NONE when no chain of

@@ -123,11 +123,12 @@ int64_t pw_replay_run(const struct pw_replay_graph *g, const int32_t *order, con
     begin(g, now, gates);
     for (size_t i = 0; i < g->nnodes; i++) {
         const struct pw_replay_node *node = &g->nodes[order[i]];
-        int64_t entered = now[node->rank] + scaled(g, order[i], scale);
+        const int64_t entered = now[node->rank];
+        const int64_t left = ready(g, node, gates, entered) + (network ? node->cost_ns : 0);
+        const int64_t end = larger(left, entered) + scaled(g, order[i], scale);
         if (node->adds >= 0)
-            gates[node->adds] = larger(gates[node->adds], entered);
-        int64_t left = ready(g, node, gates, entered) + (network ? node->cost_ns : 0);
-        now[node->rank] = larger(left, entered);
+            gates[node->adds] = larger(gates[node->adds], end);
+        now[node->rank] = end;
     }
     for (size_t r = 0; r < g->nranks; r++)
         last = larger(last, now[r]);
@@ -149,11 +150,8 @@ struct walk {
 static void note(struct walk *w, int32_t at)
 {
     const struct pw_replay_node *node = &w->g->nodes[at];
-    int64_t entered = w->now[node->rank] + node->work_ns, left = entered;
-    if (node->adds >= 0 && entered >= w->gates[node->adds]) {
-        w->gates[node->adds] = entered;
-        w->opener[node->adds] = at;
-    }
+    const int64_t entered = w->now[node->rank];
+    int64_t left = entered;
     w->held[at] = -1;
     for (int32_t i = 0; i < node->nwaits; i++) {
         int32_t gate = w->g->waits[node->first_wait + i];
@@ -162,11 +160,16 @@ static void note(struct walk *w, int32_t at)
             w->held[at] = gate;
         }
     }
-    w->now[node->rank] = larger(left + node->cost_ns, entered);
     if (w->held[at] >= 0) {
         int64_t *delay = &w->delays[w->opener[w->held[at]]];
         *delay = larger(*delay, left - entered);
     }
+    const int64_t end = larger(left + node->cost_ns, entered) + node->work_ns;
+    if (node->adds >= 0 && end >= w->gates[node->adds]) {
+        w->gates[node->adds] = end;
+        w->opener[node->adds] = at;
+    }
+    w->now[node->rank] = end;
 }
 
 static int64_t last_node(const struct walk *w)
@@ -186,24 +189,14 @@ static int64_t last_node(const struct walk *w)
 static int64_t walk_back(const struct walk *w, int64_t *path)
 {
     int64_t at = last_node(w), length = 0;
-    int whole = 1; /* 1: the cost of the node is on the path, too, not only its work */
     while (at >= 0) {
         const struct pw_replay_node *node = &w->g->nodes[at];
         int64_t *mine = path + (size_t)node->rank * (PW_PHASES + 1);
-        if (whole) {
-            mine[PW_PHASES] += node->cost_ns;
-            length += node->cost_ns;
-        }
-        if (whole && w->held[at] >= 0) {
-            at = w->opener[w->held[at]];
-            whole = 0;
-            continue;
-        }
+        const int is_first = at == 0 || w->g->nodes[at - 1].rank != node->rank;
         mine[w->g->is_placed ? PW_PHASES - 1 : node->phase] += node->work_ns;
-        length += node->work_ns;
-        int is_first = at == 0 || w->g->nodes[at - 1].rank != node->rank;
-        at = is_first ? -1 : at - 1;
-        whole = 1;
+        mine[PW_PHASES] += node->cost_ns;
+        length += node->work_ns + node->cost_ns;
+        at = w->held[at] >= 0 ? w->opener[w->held[at]] : is_first ? -1 : at - 1;
     }
     return length;
 }

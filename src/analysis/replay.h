@@ -3,8 +3,8 @@
  * aggregate/findings, which builds the graph, and by sharing.h. Pure arithmetic: no I/O, no
  * allocation; the caller gives the scratch memory.
  *
- * A rank's run is a sequence of nodes. In each node the rank does its own work, then waits until
- * all gates of the node are open, then spends the node's cost (the transfer). A gate is a matched
+ * A rank's run is a sequence of nodes. In each node the rank waits until all gates of the node are
+ * open, then spends the node's cost (the transfer), then does its own work. A gate is a matched
  * collective or message; it opens when all nodes that add to it have finished their work. Times are
  * ns. With unchanged work the replay gives the measured times. */
 #ifndef PW_ANALYSIS_REPLAY_H
@@ -16,12 +16,12 @@
 #include "analysis/straggler.h"
 
 struct pw_replay_node {
+    int64_t cost_ns; /* of the transfer after the waits; negative values come from clock errors */
     int64_t work_ns;
-    int64_t cost_ns;            /* negative values come from clock errors */
     int32_t rank, step;         /* step -1: outside the steps */
-    int32_t adds;               /* the gate that it adds to; -1: none */
     int32_t first_wait, nwaits; /* the gates that it waits for: entries of the graph's `waits` */
-    int32_t phase;              /* 0 .. PW_PHASES - 1 (other); with is_placed, a place */
+    int32_t adds;               /* the gate that it adds to at its end; -1: none */
+    int32_t phase; /* of the work: 0 .. PW_PHASES - 1 (other); with is_placed, a place */
 };
 
 struct pw_replay_graph {

@@ -68,6 +68,42 @@ static void test_skewed_bounds_are_no_drift(void **state)
     assert_true(lines[1].slope >= -100.1e-6 && lines[1].slope <= 100.1e-6);
 }
 
+static int64_t key_of(const struct pw_order *o, int part)
+{
+    const int32_t lower = o->first < o->second ? o->first : o->second;
+    const int64_t parts[] = {lower, o->first + o->second - lower, o->first > o->second, o->first_ns,
+                             o->second_ns};
+    return parts[part];
+}
+
+/* By pair, direction and time, whatever the numbers of the clocks: of one byte, or of more. */
+static void test_sorted_by_pair_and_time(void **state)
+{
+    (void)state;
+    enum { N = 5000, PARTS = 5 };
+    static struct pw_order orders[N], scratch[N];
+    uint32_t random = 1;
+    int64_t sum = 0;
+    for (size_t i = 0; i < N; i++) {
+        int32_t clocks[2];
+        for (int k = 0; k < 2; k++) {
+            random = random * 1103515245 + 12345;
+            clocks[k] = (int32_t)(random >> 16) % 5 * (i % 2 ? 70000 : 1) + k * 3;
+        }
+        orders[i] = (struct pw_order){clocks[0], clocks[1], (int64_t)(random >> 8) % 7, (int64_t)i};
+        sum += (int64_t)i;
+    }
+    pw_orders_sort(orders, N, scratch);
+    for (size_t i = 0; i < N; i++) {
+        sum -= orders[i].second_ns;
+        int part = 0;
+        while (i && part < PARTS && key_of(&orders[i - 1], part) == key_of(&orders[i], part))
+            part++;
+        assert_true(!i || key_of(&orders[i - 1], part) < key_of(&orders[i], part));
+    }
+    assert_int_equal(sum, 0);
+}
+
 /* Three pairs, one of which only ever goes one way, and what those near 10 s say of them. */
 static void test_bounds_of_pairs_near_a_time(void **state)
 {
@@ -76,7 +112,8 @@ static void test_bounds_of_pairs_near_a_time(void **state)
                                 {1, 0, 10 * S, 10 * S + 9},  {0, 1, 10 * S, 10 * S + 5},
                                 {1, 2, 90 * S, 90 * S + 1},  {0, 1, 50 * S, 50 * S + 2}};
     struct pw_clock_pair pairs[6];
-    pw_orders_sort(orders, 6);
+    struct pw_order scratch[6];
+    pw_orders_sort(orders, 6, scratch);
     assert_int_equal(pw_clock_pairs(orders, 6, NULL), 3);
     assert_int_equal(pw_clock_pairs(orders, 6, pairs), 3);
     const struct pw_clock_pair first = {0, 1, 0, 3, 4}, second = {0, 2, 4, 4, 5};
@@ -106,6 +143,7 @@ int main(void)
         cmocka_unit_test(test_line),
         cmocka_unit_test(test_line_between_two_clocks_is_found),
         cmocka_unit_test(test_skewed_bounds_are_no_drift),
+        cmocka_unit_test(test_sorted_by_pair_and_time),
         cmocka_unit_test(test_bounds_of_pairs_near_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

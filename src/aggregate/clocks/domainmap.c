@@ -338,7 +338,7 @@ static int allocate(struct work *w)
 static int index_pairs(struct work *w)
 {
     struct pw_pairbounds *p = &w->pairs;
-    pw_orders_sort(w->orders, w->norders);
+    pw_orders_sort(w->orders, w->norders, w->orders + w->norders);
     *p = (struct pw_pairbounds){.lines = w->lines, .orders = w->orders};
     p->npairs = pw_clock_pairs(w->orders, w->norders, NULL);
     p->pairs = malloc(sizeof(*p->pairs) * p->npairs);

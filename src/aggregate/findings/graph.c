@@ -253,6 +253,11 @@ static int by_rank_and_start(const void *a, const void *b)
 
 /* ---- nodes of one rank ---- */
 
+static int32_t phase_at(const struct place *at)
+{
+    return at->phase ? at->phase->phase - PW_PHASE_DATA : PW_PHASES - 1;
+}
+
 static struct pw_replay_node *add_node(struct builder *b, int32_t rank, const struct place *at)
 {
     struct pw_replay_graph *g = &b->out->replay;
@@ -266,7 +271,7 @@ static struct pw_replay_node *add_node(struct builder *b, int32_t rank, const st
     *node = (struct pw_replay_node){
         .rank = rank,
         .step = at->step,
-        .phase = at->phase ? at->phase->phase - PW_PHASE_DATA : PW_PHASES - 1,
+        .phase = phase_at(at),
         .adds = -1,
     };
     return node;
@@ -294,13 +299,30 @@ static void move_to(struct place *at, int64_t time)
     }
 }
 
+/* The rank's last node; NULL when it has none yet. */
+static struct pw_replay_node *last_node(const struct builder *b, int32_t rank)
+{
+    const size_t n = b->out->replay.nnodes;
+    return n && b->out->nodes[n - 1].rank == rank ? &b->out->nodes[n - 1] : NULL;
+}
+
+/* A node for work in the current step and phase: the last one, if it has only waited so far. */
+static struct pw_replay_node *node_to_work(struct builder *b, int32_t rank, const struct place *at)
+{
+    struct pw_replay_node *last = last_node(b, rank);
+    if (!last || last->work_ns || last->adds >= 0 || last->step != at->step)
+        return add_node(b, rank, at);
+    last->phase = phase_at(at);
+    return last;
+}
+
 /* Adds the own work from `from` to `to`: one node for each step and phase. */
 static void add_work(struct builder *b, int32_t rank, struct place *at, int64_t from, int64_t to)
 {
     while (from < to) {
         move_to(at, from);
         int64_t until = stays_until(at, to);
-        struct pw_replay_node *node = add_node(b, rank, at);
+        struct pw_replay_node *node = node_to_work(b, rank, at);
         if (!node)
             return;
         node->work_ns = until - from;
@@ -442,7 +464,9 @@ static void stand_still(struct builder *b, struct walk *w)
 
 static void add_to_gate(struct builder *b, const struct walk *w)
 {
-    struct pw_replay_node *node = add_node(b, w->rank, &w->at);
+    struct pw_replay_node *node = last_node(b, w->rank);
+    if (!node || node->adds >= 0)
+        node = add_node(b, w->rank, &w->at);
     if (node)
         node->adds = w->m[w->next].gate;
 }
