@@ -369,9 +369,22 @@ struct span {
     size_t first_op, end_op, first_flow, end_flow;
 };
 
-static size_t list_moments(const struct builder *b, const struct span *span, struct moment *out)
+/* Returns the number of moments, in *v, which grows to hold them. Sets b->failed when memory is
+ * short. */
+static size_t list_moments(struct builder *b, const struct span *span, struct moment **v,
+                           size_t *capacity)
 {
+    const size_t most = 2 * (span->end_op - span->first_op) + span->end_flow - span->first_flow;
     size_t n = 0;
+    if (most > *capacity) {
+        free(*v);
+        *v = malloc(sizeof(**v) * most);
+        *capacity = *v ? most : 0;
+        b->failed |= !*v;
+    }
+    if (b->failed)
+        return 0;
+    struct moment *out = *v;
     for (size_t i = span->first_op; i < span->end_op; i++) {
         const struct pw_graph_op *op = &b->ops[i];
         if (b->gates.gate_of[i] >= 0)
@@ -509,11 +522,11 @@ static int find_span(const struct place *at, int64_t *start, int64_t *end)
 
 static void build_all(struct builder *b)
 {
-    struct moment *moments = malloc(sizeof(*moments) * (2 * b->nops + b->gates.nflows + 1));
+    struct moment *moments = NULL;
+    size_t capacity = 0;
     struct span span = {0};
     size_t window = 0;
     int64_t first = INT64_MAX, last = INT64_MIN;
-    b->failed |= !moments;
     for (int32_t r = 0; r < b->world->nranks && !b->failed; r++) {
         const size_t begin = window;
         span = (struct span){span.end_op, span.end_op, span.end_flow, span.end_flow};
@@ -523,13 +536,14 @@ static void build_all(struct builder *b)
             span.end_flow++;
         while (window < b->nwindows && b->windows[window].rank == r)
             window++;
-        struct walk walk = {.rank = r, .m = moments};
+        struct walk walk = {.rank = r};
         walk.at = (struct place){.windows = b->windows + begin, .n = window - begin, .step = -1};
         int64_t start, end;
         b->out->starts[r] = INT64_MIN / 4;
         if (!find_span(&walk.at, &start, &end))
             continue;
-        walk.n = list_moments(b, &span, moments);
+        walk.n = list_moments(b, &span, &moments, &capacity);
+        walk.m = moments;
         walk.now = b->out->starts[r] = start;
         walk.end = end;
         build_rank(b, &walk);

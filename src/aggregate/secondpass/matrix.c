@@ -243,13 +243,14 @@ static void unpack_cell(struct pw_matrix *m, size_t at, const int64_t cell[CELL]
 static int allocate_matrix(struct pw_matrix *m)
 {
     size_t cells = m->nsteps * m->nranks + 1;
-    m->bins = malloc(sizeof(*m->bins) * (m->nbins * m->nranks + 1));
     m->own_ns = malloc(sizeof(int64_t) * cells);
     m->total_ns = malloc(sizeof(int64_t) * cells);
     m->useful_ns = malloc(sizeof(int64_t) * cells);
-    if (!m->is_borrowed)
+    if (!m->is_borrowed) {
         m->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
-    m->parts = malloc(sizeof(*m->parts) * (PW_PART_END * m->nranks + 1));
+        m->bins = malloc(sizeof(*m->bins) * (m->nbins * m->nranks + 1));
+        m->parts = malloc(sizeof(*m->parts) * (PW_PART_END * m->nranks + 1));
+    }
     return m->bins && m->parts && m->own_ns && m->total_ns && m->useful_ns && m->phase_ns ? 0
                                                                                           : -ENOMEM;
 }
@@ -287,7 +288,8 @@ static void gather_steps(struct pw_matrix *m, const struct gathering *g)
     MPI_Type_free(&type);
 }
 
-/* The same for one process, which has all columns. Its phases stay where they are. */
+/* The same for one process, which has all columns. Its phases, bins and parts stay where they are.
+ */
 static void take_steps(struct pw_matrix *m, const struct pw_share *share)
 {
     for (size_t i = 0; i < m->nsteps * m->nranks; i++) {
@@ -318,6 +320,8 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
     m->nranks = job->procs.process == 0 ? (size_t)job->world.nranks : 0;
     if (job->procs.processes == 1) {
         m->phase_ns = (int64_t *)(void *)share->phases; /* a row is its six numbers */
+        m->bins = share->bins;
+        m->parts = share->parts;
         m->is_borrowed = 1;
     }
     struct gathering g = {job, share, NULL, NULL, NULL, NULL};
@@ -332,12 +336,13 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
         MPI_Gather(&mine, 1, MPI_INT, g.counts, 1, MPI_INT, 0, job->procs.comm);
         for (int p = 1; p < job->procs.processes; p++)
             g.starts[p] = g.starts[p - 1] + g.counts[p - 1];
-        if (m->is_borrowed)
+        if (m->is_borrowed) {
             take_steps(m, share);
-        else
+        } else {
             gather_steps(m, &g);
-        gather_rows(&g, m->nbins, sizeof(*m->bins), share->bins, m->bins);
-        gather_rows(&g, PW_PART_END, sizeof(*m->parts), share->parts, m->parts);
+            gather_rows(&g, m->nbins, sizeof(*m->bins), share->bins, m->bins);
+            gather_rows(&g, PW_PART_END, sizeof(*m->parts), share->parts, m->parts);
+        }
     }
     free(g.counts);
     free(g.send);
@@ -347,11 +352,12 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
 
 void pw_matrix_fini(struct pw_matrix *m)
 {
-    free(m->bins);
-    free(m->parts);
     free(m->own_ns);
     free(m->total_ns);
     free(m->useful_ns);
-    if (!m->is_borrowed)
-        free(m->phase_ns);
+    if (m->is_borrowed)
+        return;
+    free(m->phase_ns);
+    free(m->bins);
+    free(m->parts);
 }

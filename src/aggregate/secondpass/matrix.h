@@ -12,7 +12,7 @@ struct pw_matrix {
     size_t nsteps, nranks;
     int64_t *own_ns, *total_ns, *useful_ns; /* [nsteps * nranks], -1: not known */
     int64_t *phase_ns;                      /* [nsteps * nranks * PW_PHASES] */
-    int is_borrowed;                        /* 1: phase_ns belongs to the share */
+    int is_borrowed; /* 1: phase_ns, bins and parts belong to the share, of one process */
     size_t nbins;
     struct pw_row_c_bin_trace *bins;   /* [nbins * nranks] */
     struct pw_row_c_part_trace *parts; /* [PW_PART_END * nranks] */
