@@ -37,13 +37,17 @@ static const char *rows_of(const struct pw_cluster *c, int table)
                                              : (const char *)c->gpu_trace;
 }
 
-/* The int64_t fields of a table that become cells: `cells` has one [ranks x columns] table for
- * each, `size` cells apart. */
+/* The int64_t fields of a table that become cells, in one [ranks x columns] table for each field,
+ * `size` cells apart: as numbers, or as codes of planes. */
 struct filling {
     int table;
     const size_t *offsets;
     size_t n, size;
-    int64_t *cells;
+    int64_t *cells; /* NULL: as codes */
+    /* The high bytes of a plane's codes, then the low bytes: high bytes are similar, and compress
+     * well together. */
+    uint8_t *bytes;
+    const int *shifts; /* [n] of the codes */
 };
 
 /* The mean of one value below this is the value. */
@@ -66,6 +70,36 @@ static int64_t mean_of_block(const struct pw_columns *columns, size_t k, const c
     return pw_mean_value(&mean);
 }
 
+enum { MANTISSA = 11, ROUNDED_BITS = 4, LARGEST_CODE = 65534 };
+
+uint16_t pw_planes_encode(int64_t value, int shift, int rounded)
+{
+    if (value < 0)
+        return 0;
+    uint64_t v = (uint64_t)value >> shift;
+    const int e = v >> MANTISSA ? 64 - MANTISSA - __builtin_clzll(v) : 0;
+    uint64_t code = v; /* below 2^MANTISSA */
+    if (e) {           /* a carry out of the mantissa correctly increases the exponent */
+        uint64_t half = e > 1 ? UINT64_C(1) << (e - 2) : 0;
+        code = ((uint64_t)e << MANTISSA) + ((v + half) >> (e - 1)) - (1u << MANTISSA);
+    }
+    if (rounded)
+        code = (code + (1u << (ROUNDED_BITS - 1))) >> ROUNDED_BITS << ROUNDED_BITS;
+    return (uint16_t)((code < LARGEST_CODE ? code : LARGEST_CODE) + 1);
+}
+
+static void put(const struct filling *f, size_t i, size_t cell, int64_t value)
+{
+    if (f->cells) {
+        f->cells[i * f->size + cell] = value;
+        return;
+    }
+    const uint16_t code = pw_planes_encode(value, f->shifts[i], f->size > PW_PLANES_EXACT_CELLS);
+    uint8_t *high = f->bytes + 2 * i * f->size;
+    high[cell] = (uint8_t)(code >> 8);
+    high[f->size + cell] = (uint8_t)code;
+}
+
 /* Fills column k of the ranks [ranks[0], ranks[1]). */
 static void fill_column(const struct pw_columns *columns, const struct filling *f, size_t k,
                         const size_t ranks[2])
@@ -73,21 +107,19 @@ static void fill_column(const struct pw_columns *columns, const struct filling *
     const size_t nranks = columns->figures->nranks;
     const size_t row_size = pw_table_borrow(f->table)->row_size;
     const char *rows = rows_of(columns->figures->cluster, f->table);
-    for (size_t r = ranks[0]; r < ranks[1]; r++)
+    for (size_t r = ranks[0]; r < ranks[1]; r++) {
+        const char *row = rows + (k * columns->block * nranks + r) * row_size;
         for (size_t i = 0; i < f->n; i++)
-            f->cells[i * f->size + r * columns->count + k] =
-                rows ? mean_of_block(columns, k,
-                                     rows + (k * columns->block * nranks + r) * row_size +
-                                         f->offsets[i],
-                                     row_size)
-                     : -1;
+            put(f, i, r * columns->count + k,
+                rows ? mean_of_block(columns, k, row + f->offsets[i], row_size) : -1);
+    }
 }
 
 /* Reads each row once for all its fields, and some ranks at a time, so that the cells that are
  * written stay in the cache until their neighbours are written. */
 static void fill(const struct pw_columns *columns, const struct filling *f)
 {
-    enum { RANKS = 32 };
+    enum { RANKS = 256 };
     const size_t nranks = columns->figures->nranks;
     for (size_t first = 0; first < nranks; first += RANKS) {
         const size_t ranks[2] = {first, nranks - first < RANKS ? nranks : first + RANKS};
@@ -98,7 +130,7 @@ static void fill(const struct pw_columns *columns, const struct filling *f)
 
 void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, int64_t *cells)
 {
-    const struct filling f = {table, &offset, 1, 0, cells};
+    const struct filling f = {.table = table, .offsets = &offset, .n = 1, .cells = cells};
     fill(columns, &f);
 }
 
@@ -218,8 +250,6 @@ int pw_packed_write(FILE *out, const void *bytes, size_t n)
     return write_packed(out, bytes, n, DEFLATE_TEXT);
 }
 
-enum { MANTISSA = 11, ROUNDED_BITS = 4, LARGEST_CODE = 65534 };
-
 #define TRACE(field) PW_TABLE_c_step_trace, offsetof(struct pw_row_c_step_trace, field)
 #define GPU(field) PW_TABLE_c_gpu_trace, offsetof(struct pw_row_c_gpu_trace, field)
 #define PHASE(field) PW_TABLE_c_phase_trace, offsetof(struct pw_row_c_phase_trace, field)
@@ -251,100 +281,73 @@ static const struct plane {
     {"gpu_idle_other", GPU(idle_other_ns)},
 };
 
-uint16_t pw_planes_encode(int64_t value, int shift, int rounded)
+/* The largest value of each field in all rows of the table. */
+static void find_most(const struct pw_columns *columns, const struct filling *f, int64_t *most)
 {
-    if (value < 0)
-        return 0;
-    uint64_t v = (uint64_t)value >> shift;
-    const int e = v >> MANTISSA ? 64 - MANTISSA - __builtin_clzll(v) : 0;
-    uint64_t code = v; /* below 2^MANTISSA */
-    if (e) {           /* a carry out of the mantissa correctly increases the exponent */
-        uint64_t half = e > 1 ? UINT64_C(1) << (e - 2) : 0;
-        code = ((uint64_t)e << MANTISSA) + ((v + half) >> (e - 1)) - (1u << MANTISSA);
-    }
-    if (rounded)
-        code = (code + (1u << (ROUNDED_BITS - 1))) >> ROUNDED_BITS << ROUNDED_BITS;
-    return (uint16_t)((code < LARGEST_CODE ? code : LARGEST_CODE) + 1);
+    const size_t n = columns->figures->nranks * columns->figures->cluster->nstep_rows;
+    const size_t row_size = pw_table_borrow(f->table)->row_size;
+    const char *row = rows_of(columns->figures->cluster, f->table);
+    for (size_t i = 0; i < f->n; i++)
+        most[i] = INT64_MIN;
+    for (size_t k = 0; k < n; k++, row += row_size)
+        for (size_t i = 0; i < f->n; i++) {
+            int64_t value;
+            memcpy(&value, row + f->offsets[i], sizeof(value));
+            most[i] = value > most[i] ? value : most[i];
+        }
 }
 
 /* Returns the shift with which all values fit. Without a shift, the largest value is 4095 x 2^30
  * ns, 73 minutes. */
-static int find_shift(const int64_t *cells, size_t n)
+static int shift_for(int64_t most)
 {
-    int64_t most = 0;
     int shift = 0;
-    for (size_t i = 0; i < n; i++)
-        most = cells[i] > most ? cells[i] : most;
     while (most >> shift >= INT64_C(4095) << 30)
         shift++;
     return shift;
 }
 
-/* Writes first all high bytes, then all low bytes: high bytes are similar, and compress well
- * together. */
-static void split_bytes(const int64_t *cells, size_t n, int shift, uint8_t *bytes)
+static int write_plane(FILE *out, const char *name, int shift, const uint8_t *bytes, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint16_t code = pw_planes_encode(cells[i], shift, n > PW_PLANES_EXACT_CELLS);
-        bytes[i] = (uint8_t)(code >> 8);
-        bytes[n + i] = (uint8_t)code;
-    }
-}
-
-static int is_known(const int64_t *cells, size_t n)
-{
-    size_t i = 0;
-    while (i < n && cells[i] <= 0)
-        i++;
-    return i < n;
-}
-
-static int write_plane(FILE *out, const char *name, const int64_t *cells, size_t n)
-{
-    int shift = find_shift(cells, n), err = -ENOMEM;
-    uint8_t *bytes = malloc(2 * n + 1);
-    if (bytes) {
-        split_bytes(cells, n, shift, bytes);
-        fprintf(out, "<script type=\"text/plain\" id=\"plane-%s\" data-shift=\"%d\">", name, shift);
-        err = write_packed(out, bytes, 2 * n, DEFLATE_PLANE);
-        fputs("</script>\n", out);
-    }
-    free(bytes);
+    fprintf(out, "<script type=\"text/plain\" id=\"plane-%s\" data-shift=\"%d\">", name, shift);
+    const int err = write_packed(out, bytes, n, DEFLATE_PLANE);
+    fputs("</script>\n", out);
     return err;
 }
 
-/* Writes the planes [first, end) of one table. */
+/* Writes the planes [first, end) of one table; those without a value above 0 are left out. */
 static int write_table(FILE *out, const struct pw_columns *columns, size_t first, size_t end)
 {
     enum { MOST = sizeof(planes) / sizeof(planes[0]) };
     const size_t n = columns->figures->nranks * columns->count;
     size_t offsets[MOST];
-    struct filling f = {planes[first].table, offsets, end - first, n, NULL};
+    int64_t most[MOST];
+    int shifts[MOST], err = 0;
+    struct filling f = {planes[first].table, offsets, end - first, n, NULL, NULL, shifts};
     if (!rows_of(columns->figures->cluster, f.table))
         return 0;
-    for (size_t i = first; i < end; i++)
-        offsets[i - first] = planes[i].offset;
-    f.cells = malloc((f.n * n + 1) * sizeof(*f.cells));
-    if (!f.cells)
+    for (size_t i = 0; i < f.n; i++)
+        offsets[i] = planes[first + i].offset;
+    find_most(columns, &f, most);
+    for (size_t i = 0; i < f.n; i++)
+        shifts[i] = shift_for(most[i]);
+    f.bytes = malloc(2 * f.n * n + 1);
+    if (!f.bytes)
         return -ENOMEM;
     fill(columns, &f);
-    int err = 0;
-    for (size_t i = first; i < end && !err; i++)
-        if (is_known(f.cells + (i - first) * n, n))
-            err = write_plane(out, planes[i].name, f.cells + (i - first) * n, n);
-    free(f.cells);
+    for (size_t i = 0; i < f.n && !err; i++)
+        if (most[i] > 0)
+            err = write_plane(out, planes[first + i].name, shifts[i], f.bytes + 2 * i * n, 2 * n);
+    free(f.bytes);
     return err;
 }
 
 int pw_planes_write(FILE *out, const struct pw_columns *columns)
 {
-    enum { MOST_CELLS = 8 * PW_COLUMNS_CELLS }; /* in memory, unless one plane has more */
     const size_t n = sizeof(planes) / sizeof(planes[0]);
-    const size_t cells = columns->figures->nranks * columns->count;
     int err = 0;
     for (size_t first = 0, end; first < n && !err; first = end) {
-        for (end = first + 1; end < n && planes[end].table == planes[first].table &&
-                              (end - first + 1) * cells <= MOST_CELLS;)
+        for (end = first + 1; end < n && planes[end].table == planes[first].table;)
             end++;
         err = write_table(out, columns, first, end);
     }
