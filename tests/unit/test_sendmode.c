@@ -1,7 +1,7 @@
 /* Which sends would wait for a late receive, by hand. */
 #include "unit.h"
 
-#include "aggregate/findings/graph.h"
+#include "aggregate/findings/gates.h"
 #include "core/ops.h"
 
 /* Stood from its start to its end, of 1 MiB or 1 KiB. */

@@ -1,29 +1,12 @@
 /* Builds the run's dependency graph for the replay (analysis/replay.h) on process 0, from the parts
- * that all processes gathered. Also decides which sends wait for their receive. findings.c builds
- * the graph; whatif.c, slownetwork.c and imbalancerows.c replay it. A graph does not change once it
- * is built: a replay with changed nodes uses a copy of them. No MPI, no I/O. */
+ * that all processes gathered. findings.c builds the graph; whatif.c, slownetwork.c and
+ * imbalancerows.c replay it. A graph does not change once it is built: a replay with changed nodes
+ * uses a copy of them. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_GRAPH_H
 #define PW_AGGREGATE_FINDINGS_GRAPH_H
 
 #include "aggregate/match/graphparts.h"
 #include "analysis/replay.h"
-
-/* ---- which sends wait for their receive ---- */
-
-enum { PW_SENDMODE_SIZES = 520 }; /* number of size classes: pw_size_eighth() */
-
-/* For each size, the sends that began to block before their receive: how many waited for the
- * receive, and how many had ended before it. */
-struct pw_sendmode {
-    int64_t waited[PW_SENDMODE_SIZES], left[PW_SENDMODE_SIZES];
-};
-
-void pw_sendmode_see(struct pw_sendmode *mode, const struct pw_graph_op *send,
-                     const struct pw_graph_op *receive);
-
-/* Returns 1 when the send would wait for a late receive: it is synchronous, or 90 % of at least 3
- * sends of its size waited. */
-int pw_sendmode_waits(const struct pw_sendmode *mode, const struct pw_graph_op *send);
 
 /* The transfer that is a node's cost: the rank's part in a collective, or a message. When a call
  * completed several messages, this is the message that began last, or that began last between
