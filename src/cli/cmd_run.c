@@ -390,6 +390,7 @@ static int run_rank(struct pw_run *run)
     if (status >= 0)
         return status;
     pw_run_clocks_init(&run->clocks, &run->id, run->dir);
+    run->launcher = run->id.launched ? getppid() : 0;
     status = be_guard(run);
     pw_run_clocks_fini(&run->clocks);
     conclude(run);

@@ -17,6 +17,7 @@
 #include "rank/collect/drain.h"
 #include "rank/collect/recover.h"
 #include "rank/collect/selfcost.h"
+#include "rank/collect/sparecore.h"
 #include "rank/ring/record.h"
 #include "rank/ring/segment.h"
 #include "rank/run/launch.h"
@@ -428,6 +429,14 @@ static void remove_remains(const struct pw_run *run)
     atomic_store(&run->lifeline->is_recording, 0);
 }
 
+/* Lets this collector use all cores of the job, not only those to which the launcher bound the
+ * rank: there it would take the program's time. */
+static void leave_cores(const struct pw_run *run)
+{
+    if (run->launcher)
+        pw_sparecore_widen(run->launcher);
+}
+
 int pw_collect(void *arg, int attempt)
 {
     static struct pw_journal_head head;
@@ -452,6 +461,8 @@ int pw_collect(void *arg, int attempt)
         close_file(&c);
         return c.end.code;
     }
+    leave_cores(run); /* after the program's start, which keeps its own */
+    pw_drain_spare_core(c.drain, run->options.text[PW_OPT_FSROOT]);
     pw_run_clocks_begin(&run->clocks);
     follow(&c);
     pw_run_clocks_end(&run->clocks, c.file);
@@ -504,6 +515,7 @@ int pw_collect_on(void *arg, int attempt)
     struct pw_run *run = arg;
     struct collector c = {.run = run};
     int has_end = 0;
+    leave_cores(run);
     pw_launch_outlive_signals(NULL);
     pw_h5_quiet();
     if (!atomic_exchange(&run->lifeline->has_said, 1))

@@ -71,6 +71,7 @@ struct pw_run {
     char path[4096]; /* of the program */
     char dir[4096];  /* output */
     mode_t umask;    /* that we were started with */
+    pid_t launcher;  /* the process that started this rank; 0: started without a launcher */
     struct pw_lifeline *lifeline;
 };
 

@@ -246,5 +246,28 @@ def collectors_that_crash_at_once():
     run.check_ended()
 
 
+def cores_of(pid):
+    return os.sched_getaffinity(pid)
+
+
+@h.case
+def a_collector_leaves_the_cores_of_its_rank():
+    """A launcher binds a rank to a core. The collector, also one that takes over, may run on all cores of
+    the launcher; the program stays where it was bound. Without a launcher, somebody chose the core."""
+    mine = cores_of(0)
+    if len(mine) < 2:
+        raise h.Skipped("one core")
+    bound = {min(mine)}
+    for launched in (True, False):
+        rank = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"} if launched else {}
+        run = Run(f"out-{launched}", ("taskset", "-c", str(min(mine))), rank).await_calls()
+        for _ in range(2):
+            wait_for(lambda: cores_of(run.collector()) == (mine if launched else bound), "its cores")
+            h.equal(cores_of(run.program), bound, "cores of the program")
+            run.kill(COLLECTOR)
+        run.kill(PROGRAM)
+        run.check_ended()
+
+
 if __name__ == "__main__":
     sys.exit(h.main(sys.argv[1:]))

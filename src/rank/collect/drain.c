@@ -12,6 +12,7 @@
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/backlog.h"
 #include "rank/collect/ringpage.h"
+#include "rank/collect/sparecore.h"
 #include "rank/journal/losscount.h"
 
 struct pw_drained_ring {
@@ -32,8 +33,10 @@ struct pw_drain {
     const struct pw_collector
         *collectors; /* modules whose `salvage` is called at the end; or NULL */
     struct pw_rankfile *limited_file;
-    int64_t limit_bytes;     /* of file and journal; 0: no limit */
-    bool is_full;            /* the limit was reached */
+    int64_t limit_bytes;   /* of file and journal; 0: no limit */
+    bool is_full;          /* the limit was reached */
+    bool needs_spare_core; /* the intake waits until a core is spare */
+    struct pw_sparecore spare;
     bool is_filling;         /* the last run found a ring more than a quarter full */
     bool keeps_unwritten;    /* records that the journal cannot take stay in their ring */
     int error;               /* the journal's error because of which records stay; 0: none */
@@ -45,7 +48,8 @@ struct pw_drain {
 enum {
     READING_NS = 1000000, /* least time between two readings of both clocks */
     CATCH_UP_NS = 1000000000,
-    LOOKS = 16, /* how often one run empties the rings, at most */
+    LOOKS = 16,             /* how often one run empties the rings, at most */
+    MOST_DELAYED = 1 << 20, /* records that wait for a spare core, at most: 0.3 s of the intake */
 };
 
 /* Reads both clocks, and adds the reading to the journal and the intake. */
@@ -98,6 +102,20 @@ void pw_drain_delay(struct pw_drain *drain, int64_t most_bytes)
         drain->backlog = pw_backlog_create(drain->intake, drain->journal, (size_t)most_bytes);
 }
 
+void pw_drain_spare_core(struct pw_drain *drain, const char *root)
+{
+    drain->needs_spare_core = drain->backlog != NULL;
+    pw_sparecore_init(&drain->spare, root, pw_local_ns());
+}
+
+/* Whether records of the backlog wait until a core is spare. */
+static bool is_delayed(struct pw_drain *drain)
+{
+    return drain->needs_spare_core && pw_backlog_waiting(drain->backlog) &&
+           pw_backlog_bytes(drain->backlog) < MOST_DELAYED * (int64_t)sizeof(struct pw_record) &&
+           !pw_sparecore_look(&drain->spare, pw_local_ns());
+}
+
 /* Whether the file has reached its limit. Records in the backlog will be in the file, too; so when
  * file and backlog together reach the limit, the backlog is processed first. */
 static bool is_file_full(struct pw_drain *drain)
@@ -138,7 +156,11 @@ static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
     const bool keeps = !is_full(drain);
-    struct pw_record *waiting = keeps ? pw_backlog_add_records(drain->backlog, index, n) : NULL;
+    /* In a burst, or without a spare core, records wait in the journal: a copy of them would take
+     * time that the program has not. */
+    const bool copies =
+        keeps && (!drain->needs_spare_core || (drain->spare.is_spare && !drain->is_filling));
+    struct pw_record *waiting = copies ? pw_backlog_add_records(drain->backlog, index, n) : NULL;
     struct pw_record *batch = waiting ? waiting : drain->batch;
     copy_batch(ring, batch, n);
     if (keeps) {
@@ -242,7 +264,7 @@ int64_t pw_drain_run(struct pw_drain *drain)
     int64_t count = pw_drain_empty_all(drain);
     ready_next_ring(drain, pw_drain_count_used(drain));
     /* While a ring is filling, only empty the rings; the intake continues when none is. */
-    for (int i = 1; i < LOOKS && pw_backlog_waiting(drain->backlog); i++) {
+    for (int i = 1; i < LOOKS && pw_backlog_waiting(drain->backlog) && !is_delayed(drain); i++) {
         if (!drain->is_filling)
             pw_backlog_hand_over(drain->backlog);
         count += pw_drain_empty_all(drain);
@@ -263,9 +285,9 @@ static void catch_up(struct pw_drain *drain)
         pw_drain_empty_all(drain);
 }
 
-bool pw_drain_is_filling(const struct pw_drain *drain)
+bool pw_drain_is_filling(struct pw_drain *drain)
 {
-    return drain->is_filling || pw_backlog_waiting(drain->backlog) > 0;
+    return drain->is_filling || (pw_backlog_waiting(drain->backlog) && !is_delayed(drain));
 }
 
 /* Whether the ring is mapped and belongs to a running thread. */

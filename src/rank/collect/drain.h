@@ -30,18 +30,23 @@ void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t by
  * short there is no backlog. */
 void pw_drain_delay(struct pw_drain *drain, int64_t most_bytes);
 
+/* With a backlog: while no core is spare (sparecore.h), records wait for the intake, as long as
+ * they are few enough to be processed in some tenths of a second. They wait in the journal, and
+ * take no memory. `root` is where to look for /proc; it must stay valid. */
+void pw_drain_spare_core(struct pw_drain *drain, const char *root);
+
 /* At the end, the `salvage` functions of these collector modules are called: they add records that
  * are in the shared memory, but in no ring. */
 void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors);
 
-/* Empties all rings. Then lets the intake process the backlog in parts, and empties the rings again
- * after each part. Returns the number of records that were taken from rings. Also allocates a ring
- * for the program's next thread. */
+/* Empties all rings. Then, if a core is spare, lets the intake process the backlog in parts, and
+ * empties the rings again after each part. Returns the number of records that were taken from
+ * rings. Also allocates a ring for the program's next thread. */
 int64_t pw_drain_run(struct pw_drain *drain);
 
 /* Whether the last run found a ring that was more than a quarter full, or left records waiting for
- * the intake: run again at once. */
-bool pw_drain_is_filling(const struct pw_drain *drain);
+ * the intake that need not wait for a spare core: run again at once. */
+bool pw_drain_is_filling(struct pw_drain *drain);
 
 /* Fills *live with the state of the running program: its threads, the calls that they are in, and
  * the intake's figures. The caller fills in rank, host and process. Returns 0 or -ENOMEM; the

@@ -1,0 +1,92 @@
+/* Reads /proc/stat and /proc/self/schedstat; see sparecore.h. */
+#include "rank/collect/sparecore.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOK_NS = 100000000, MOST_CORES = 8192 };
+
+struct cores {
+    cpu_set_t set[MOST_CORES / CPU_SETSIZE];
+};
+
+static FILE *open_in(const char *root, const char *path)
+{
+    char whole[4200];
+    snprintf(whole, sizeof(whole), "%s%s", root, path);
+    return fopen(whole, "re");
+}
+
+/* Returns the idle time of the cores of the set since the machine's start, and that of programs
+ * that yield to others (nice); -1 when it is not known. */
+static int64_t sum_idle(const char *root, const struct cores *cores)
+{
+    const long ticks = sysconf(_SC_CLK_TCK);
+    char line[512];
+    int64_t sum = -1, nice, idle, waits_for_disk;
+    unsigned core;
+    FILE *file = open_in(root, "/proc/stat");
+    while (file && ticks > 0 && fgets(line, sizeof(line), file) && line[0] == 'c')
+        if (sscanf(line, "cpu%u %*u %" SCNd64 " %*u %" SCNd64 " %" SCNd64, &core, &nice, &idle,
+                   &waits_for_disk) == 4 &&
+            core < MOST_CORES && CPU_ISSET_S(core, sizeof(*cores), &cores->set[0]))
+            sum = (sum < 0 ? 0 : sum) + (nice + idle + waits_for_disk) * (1000000000 / ticks);
+    if (file)
+        fclose(file);
+    return sum;
+}
+
+/* The cores on which a process may run. Returns 0 when they cannot be read. */
+static int read_cores(pid_t pid, struct cores *out)
+{
+    memset(out, 0, sizeof(*out));
+    return sched_getaffinity(pid, sizeof(*out), &out->set[0]) == 0;
+}
+
+void pw_sparecore_widen(pid_t starter)
+{
+    struct cores mine, starters, both;
+    if (!read_cores(0, &mine) || !read_cores(starter, &starters))
+        return;
+    CPU_OR_S(sizeof(both), &both.set[0], &mine.set[0], &starters.set[0]);
+    if (CPU_EQUAL_S(sizeof(both), &both.set[0], &starters.set[0]))
+        sched_setaffinity(0, sizeof(starters), &starters.set[0]);
+}
+
+static int64_t read_idle(const char *root)
+{
+    struct cores mine;
+    return read_cores(0, &mine) ? sum_idle(root, &mine) : -1;
+}
+
+static struct pw_sparecore read_times(const char *root, int64_t now_ns)
+{
+    struct pw_sparecore times = {.root = root, .looked_ns = now_ns, .idle_ns = read_idle(root)};
+    FILE *file = open_in(root, "/proc/self/schedstat");
+    if (!file || fscanf(file, "%" SCNd64 " %" SCNd64, &times.ran_ns, &times.waited_ns) != 2)
+        times.ran_ns = times.waited_ns = 0;
+    if (file)
+        fclose(file);
+    return times;
+}
+
+void pw_sparecore_init(struct pw_sparecore *spare, const char *root, int64_t now_ns)
+{
+    *spare = read_times(root, now_ns);
+}
+
+bool pw_sparecore_look(struct pw_sparecore *spare, int64_t now_ns)
+{
+    const struct pw_sparecore before = *spare;
+    if (now_ns - before.looked_ns < LOOK_NS)
+        return before.is_spare;
+    *spare = read_times(before.root, now_ns);
+    const int64_t idle = spare->idle_ns - before.idle_ns, ran = spare->ran_ns - before.ran_ns,
+                  waited = spare->waited_ns - before.waited_ns;
+    spare->is_spare = spare->idle_ns < 0 || before.idle_ns < 0 ||
+                      2 * (idle + ran - waited) >= now_ns - before.looked_ns;
+    return spare->is_spare;
+}

@@ -1,0 +1,33 @@
+/* Whether the collector can work on a core that nobody else needs. The drain asks this before it
+ * lets the intake process records: on a core that the program needs, each microsecond of the
+ * collector would be one of the program's. Tool code. */
+#ifndef PW_RANK_COLLECT_SPARECORE_H
+#define PW_RANK_COLLECT_SPARECORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct pw_sparecore {
+    const char *root;  /* where to look for /proc; "" for the machine's */
+    int64_t looked_ns; /* when these times were read */
+    int64_t idle_ns;   /* idle time of all cores on which this process may run; -1: not known */
+    int64_t ran_ns;    /* time that this process had a core */
+    int64_t waited_ns; /* time that it was ready and had none */
+    bool is_spare;
+};
+
+/* Lets this process run on all cores on which the process `starter` may run, if these include its
+ * own: a launcher binds a rank to few cores, and runs itself on all cores of the job. */
+void pw_sparecore_widen(pid_t starter);
+
+/* Begins to observe, at `now_ns` (pw_local_ns()). `root` must stay valid. */
+void pw_sparecore_init(struct pw_sparecore *spare, const char *root, int64_t now_ns);
+
+/* Returns whether, since the last look, the cores on which this process may run were idle for half
+ * the time or more, in sum. Its own use counts as idle time, its waits for a core count against it.
+ * Looks at most every 0.1 s; before the first look, returns false.
+ * Where the kernel does not tell idle times, returns true. */
+bool pw_sparecore_look(struct pw_sparecore *spare, int64_t now_ns);
+
+#endif

@@ -1,0 +1,117 @@
+/* Whether a core is spare, from files as /proc has them. */
+#include "unit.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rank/collect/sparecore.h"
+
+#define MS INT64_C(1000000)
+
+static char root[64];
+static int core; /* the first one on which this process may run */
+
+static FILE *create(const char *path)
+{
+    char whole[128];
+    snprintf(whole, sizeof(whole), "%s%s", root, path);
+    FILE *file = fopen(whole, "w");
+    assert_non_null(file);
+    return file;
+}
+
+/* The idle time of the first core of this process, a tenth of it in programs that yield, and of a
+ * core that it may not use; ms. */
+static void idle(long mine, long other)
+{
+    const long ticks = sysconf(_SC_CLK_TCK);
+    FILE *file = create("/proc/stat");
+    fprintf(file, "cpu  1 2 3 999999999 5 6 7 8 9 10\n");
+    fprintf(file, "cpu%d 1 %ld 3 %ld 0 6 7 8 9 10\n", core, mine / 10 * ticks / 1000,
+            mine / 10 * 9 * ticks / 1000);
+    fprintf(file, "cpu8191 1 2 3 %ld 0 6 7 8 9 10\n", other * ticks / 1000);
+    fprintf(file, "intr 5 cpu0\n");
+    fclose(file);
+}
+
+static void scheduled(int64_t ran_ns, int64_t waited_ns)
+{
+    FILE *file = create("/proc/self/schedstat");
+    fprintf(file, "%lld %lld 77\n", (long long)ran_ns, (long long)waited_ns);
+    fclose(file);
+}
+
+static int set_up(void **state)
+{
+    cpu_set_t mine;
+    char command[128];
+    (void)state;
+    strcpy(root, "/tmp/profwrap-sparecore-XXXXXX");
+    if (!mkdtemp(root) || sched_getaffinity(0, sizeof(mine), &mine))
+        return -1;
+    for (core = 0; !CPU_ISSET(core, &mine); core++)
+        ;
+    snprintf(command, sizeof(command), "mkdir -p %s/proc/self", root);
+    return system(command);
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof(command), "rm -r %s", root);
+    return system(command);
+}
+
+static void test_idle_for_half_the_time(void **state)
+{
+    (void)state;
+    struct pw_sparecore spare;
+    scheduled(0, 0);
+    idle(1000, 1000);
+    pw_sparecore_init(&spare, root, 5000 * MS);
+    assert_false(pw_sparecore_look(&spare, 5090 * MS)); /* too early */
+    idle(1500, 1000);
+    assert_true(pw_sparecore_look(&spare, 6000 * MS));
+    idle(1500, 1000);
+    assert_true(pw_sparecore_look(&spare, 6050 * MS)); /* too early for another look */
+    assert_false(pw_sparecore_look(&spare, 6500 * MS));
+    idle(1500, 9000); /* a core that is not this process's */
+    assert_false(pw_sparecore_look(&spare, 7500 * MS));
+}
+
+/* The collector itself uses the spare core; or it uses one that others wait for, and so waits, too.
+ */
+static void test_own_use_counts_as_idle(void **state)
+{
+    (void)state;
+    struct pw_sparecore spare;
+    idle(1000, 1000);
+    scheduled(0, 0);
+    pw_sparecore_init(&spare, root, 5000 * MS);
+    scheduled(900 * MS, 20 * MS);
+    assert_true(pw_sparecore_look(&spare, 6000 * MS));
+    scheduled(1400 * MS, 520 * MS);
+    assert_false(pw_sparecore_look(&spare, 7000 * MS));
+}
+
+static void test_spare_when_nothing_is_known(void **state)
+{
+    (void)state;
+    struct pw_sparecore spare;
+    pw_sparecore_init(&spare, "/no/such/root", 5000 * MS);
+    assert_true(pw_sparecore_look(&spare, 6000 * MS));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_idle_for_half_the_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_own_use_counts_as_idle, set_up, tear_down),
+        cmocka_unit_test(test_spare_when_nothing_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
