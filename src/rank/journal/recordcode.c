@@ -102,6 +102,8 @@ struct source {
 static uint64_t get(struct source *s)
 {
     uint64_t value = 0;
+    if (s->at < s->end && *s->at < 0x80)
+        return *s->at++; /* most differences are small */
     for (int shift = 0; shift < 64; shift += 7) {
         if (s->at == s->end)
             break;
@@ -129,9 +131,10 @@ static void decode_one(struct source *s, const struct model *m, struct form *f)
     f->end = f->start + (uint64_t)unzigzag(misses[1]);
     f->kind = misses[2] ^ m->next_kind[slot_of(m->last_kind)];
     const uint32_t *before = m->halves[slot_of(f->kind)];
-    for (int k = 0; k < HALVES; k++) {
-        uint64_t miss = mask >> (WORDS + k) & 1 ? get(s) : 0;
-        f->halves[k] = before[k] + (uint32_t)(miss >> 1 ^ -(miss & 1));
+    memcpy(f->halves, before, sizeof(f->halves));
+    for (unsigned left = mask >> WORDS & ((1u << HALVES) - 1); left; left &= left - 1) {
+        const uint64_t miss = get(s);
+        f->halves[__builtin_ctz(left)] += (uint32_t)(miss >> 1 ^ -(miss & 1));
     }
     s->failed |= mask >> (WORDS + HALVES) != 0;
 }
