@@ -65,7 +65,8 @@ static uint64_t fingerprint(const struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
         struct stat s = {0};
-        stat(input->path, &s);
+        if (input->fd < 0 || fstat(input->fd, &s))
+            stat(input->path, &s);
         const int64_t file[] = {input->rank, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
         hash = mix_all(hash, file, sizeof(file) / sizeof(*file));
     }

@@ -6,6 +6,7 @@ import fcntl
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -133,6 +134,22 @@ def files_of_similar_names_stay():
     h.run(h.profwrap("merge", "-o", "copy", "run"))
     h.equal(sorted(name for name in os.listdir() if name.startswith("copy")),
             sorted(names + ["copy"]), "files")
+
+
+@h.case
+def more_files_than_descriptors():
+    """Rank files stay open in a merge, as many as may; the others are opened for each table."""
+    h.run(h.profwrap("sim", "-p", "halo", "-r", 48, "-s", 5, "run"))
+
+    def merged(output, descriptors):
+        child = subprocess.run(h.profwrap("merge", "-o", output, "run"), capture_output=True, text=True,
+                               env=h.environment(), preexec_fn=lambda: resource.setrlimit(
+                                   resource.RLIMIT_NOFILE, (descriptors, descriptors)))
+        h.equal(child.returncode, 0, child.stderr)
+        with h.h5py().File(output) as file:
+            return {name: file[name][()].tobytes() for name in file if name != "rank"}
+
+    h.equal(merged("few.h5", 30), merged("many.h5", 1024), "tables")
 
 
 @h.case

@@ -16,7 +16,7 @@ static int read_rank(const struct pw_job *job, const struct pw_input *input, siz
 {
     struct pw_cursor c;
     ptrdiff_t near = -1;
-    int err = pw_cursor_at(&c, input->path, &input->work_rows, PW_TABLE_work);
+    int err = pw_cursor_at(&c, input, &input->work_rows, PW_TABLE_work);
     for (const struct pw_row_work *row; !err && (row = pw_cursor_next(&c));) {
         ptrdiff_t step = pw_input_step_near(input, row->time, &near);
         ptrdiff_t s = step < 0 ? -1 : pw_world_step_index(&job->world, input->steps[step].step);

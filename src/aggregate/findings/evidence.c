@@ -156,7 +156,7 @@ static void read_samples(const struct pw_input *input, struct samples *out)
     void *rows;
     struct pw_h5_file *file;
     *out = (struct samples){0};
-    if (pw_h5_file_open(NULL, input->path, &file))
+    if (pw_input_file(input, NULL, &file))
         return;
     if (pw_h5_file_read_all(file, PW_TABLE_process, &rows, &out->nprocess) == 0)
         out->process = rows;

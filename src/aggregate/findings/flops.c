@@ -54,7 +54,7 @@ static int read_said(struct pass *p, const struct pw_input *input)
 {
     struct pw_cursor c;
     ptrdiff_t near = -1;
-    int err = pw_cursor_at(&c, input->path, &input->flops_rows, PW_TABLE_flops);
+    int err = pw_cursor_at(&c, input, &input->flops_rows, PW_TABLE_flops);
     for (const struct pw_row_flops *row; !err && (row = pw_cursor_next(&c));) {
         const ptrdiff_t step = pw_input_step_near(input, row->time, &near);
         const ptrdiff_t s =

@@ -100,7 +100,7 @@ struct pw_gpudevices *pw_gpudevices_create(const struct pw_input *input)
         return NULL;
     for (int i = 0; i < PW_GPUDEVICES_MOST; i++)
         pw_gputime_begin(&d->all[i].time, NULL, 0);
-    if (pw_h5_file_open(NULL, input->path, &file))
+    if (pw_input_file(input, NULL, &file))
         return d;
     read_known(d, file);
     read_samples(d, file);
@@ -261,7 +261,7 @@ void pw_gpuclocks_read(const struct pw_input *input, struct pw_row_c_gpu_rank *r
 {
     struct pw_h5_file *file;
     row->sm_clock_mhz = row->slowed_share = -1;
-    if (pw_h5_file_open(NULL, input->path, &file))
+    if (pw_input_file(input, NULL, &file))
         return;
     read_devices(file, row);
     read_clocks(file, row);
@@ -393,7 +393,7 @@ static void note_input(struct pw_job *job, const struct pw_input *input)
     char detail[256] = "";
     struct checkup p = {.sentence = {detail, sizeof(detail), 0}};
     struct pw_h5_file *file;
-    if (pw_h5_file_open(NULL, input->path, &file))
+    if (pw_input_file(input, NULL, &file))
         return;
     say_xids(&p, file);
     say_counters(&p, file);

@@ -213,7 +213,7 @@ static int open_sources(struct reading *r)
         r->sources[k].rows = places[k] ? places[k]->rows : r->wait->n;
         r->sources[k].reached = INT64_MIN;
         if (places[k] && places[k]->rows)
-            err = pw_h5_table_open(r->input->path, places[k], &r->sources[k].table);
+            err = pw_input_table(r->input, places[k], &r->sources[k].table);
     }
     return err;
 }

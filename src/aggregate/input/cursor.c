@@ -18,14 +18,15 @@ int pw_cursor_open(struct pw_cursor *c, const struct pw_openfile *from, int tabl
     return c->rows ? pw_h5_file_table(from->file, &c->place, &c->table) : -ENOMEM;
 }
 
-int pw_cursor_at(struct pw_cursor *c, const char *path, const struct pw_h5_place *place, int table)
+int pw_cursor_at(struct pw_cursor *c, const struct pw_input *input, const struct pw_h5_place *place,
+                 int table)
 {
     *c = (struct pw_cursor){
         .row_size = pw_table_borrow(table)->row_size, .place = *place, .is_borrowed = 1};
     if (!place->rows)
         return 0;
     c->rows = malloc(BLOCK * c->row_size);
-    return c->rows ? pw_h5_table_open(path, &c->place, &c->table) : -ENOMEM;
+    return c->rows ? pw_input_table(input, &c->place, &c->table) : -ENOMEM;
 }
 
 void pw_cursor_close(struct pw_cursor *c)

@@ -44,8 +44,8 @@ static inline int pw_openfile_has(const struct pw_openfile *file, int table)
 int pw_cursor_open(struct pw_cursor *cursor, const struct pw_openfile *file, int table);
 
 /* The same for a table whose place is known; `place` must outlive the cursor. */
-int pw_cursor_at(struct pw_cursor *cursor, const char *path, const struct pw_h5_place *place,
-                 int table);
+int pw_cursor_at(struct pw_cursor *cursor, const struct pw_input *input,
+                 const struct pw_h5_place *place, int table);
 
 void pw_cursor_close(struct pw_cursor *cursor);
 

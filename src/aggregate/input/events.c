@@ -29,7 +29,7 @@ int pw_events_open(const struct pw_input *input, struct pw_events **out)
     if (!e)
         return -ENOMEM;
     e->input = input;
-    int err = pw_h5_table_open(input->path, &input->event_rows, &e->table);
+    int err = pw_input_table(input, &input->event_rows, &e->table);
     if (err)
         free(e);
     else

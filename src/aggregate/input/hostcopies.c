@@ -65,7 +65,7 @@ static int list_collectives(const struct pw_input *input, struct collectives *li
     struct pw_cursor rows;
     const struct pw_row_comm_event *event;
     int err = 0;
-    if (pw_cursor_at(&rows, input->path, &input->event_rows, PW_TABLE_comm_event) == 0)
+    if (pw_cursor_at(&rows, input, &input->event_rows, PW_TABLE_comm_event) == 0)
         while (!err && (event = pw_cursor_next(&rows))) {
             if (!is_timed_collective(event))
                 continue;
@@ -106,7 +106,7 @@ static void add_copies(const struct pw_input *input, const struct collectives *l
 {
     struct pw_cursor rows;
     const struct pw_row_memcpy *copy;
-    if (pw_cursor_at(&rows, input->path, &input->memcpy_rows, PW_TABLE_memcpy) == 0)
+    if (pw_cursor_at(&rows, input, &input->memcpy_rows, PW_TABLE_memcpy) == 0)
         while ((copy = pw_cursor_next(&rows))) {
             struct collective *of = copy->kind == PW_COPY_DTOH && pw_is_possible(copy->end)
                                         ? find_call(list, copy->thread, copy->launch)

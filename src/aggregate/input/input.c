@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "aggregate/input/events.h"
 #include "aggregate/input/knots.h"
@@ -15,6 +16,7 @@
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/readlimit.h"
+#include "core/safefile.h"
 #include "core/search.h"
 #include "core/sort.h"
 
@@ -350,10 +352,18 @@ static int read_tables(struct pw_input *s, const struct pw_h5_file *file, char *
     return 0;
 }
 
+void pw_input_close_file(struct pw_input *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+}
+
 int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *out, char *problem,
                   size_t size)
 {
     struct pw_input s = {.path = strdup(path),
+                         .fd = pw_open_regular(path, 0),
                          .begin_ns = INT64_MAX,
                          .init_ns = INT64_MAX,
                          .begun_ns = INT64_MAX,
@@ -362,9 +372,10 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
                          .sampled_from = INT64_MAX,
                          .sampled_until = INT64_MAX};
     struct pw_h5_file *file;
-    int err = s.path ? pw_h5_file_open(types, path, &file) : -ENOMEM;
+    int err = !s.path ? -ENOMEM : s.fd < 0 ? s.fd : 0;
+    err = err ? err : pw_h5_file_open_at(types, s.fd, path, &file);
     if (err) {
-        free(s.path);
+        pw_input_close(&s);
         return fail(problem, size,
                     err == -EINVAL ? "is not a readable HDF5 file" : pw_readlimit_error(err), err);
     }
@@ -383,6 +394,7 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
 
 void pw_input_close(struct pw_input *s)
 {
+    pw_input_close_file(s);
     pw_h5_place_fini(&s->event_rows);
     pw_h5_place_fini(&s->range_rows);
     pw_h5_place_fini(&s->gap_rows);
@@ -409,11 +421,25 @@ void pw_input_close(struct pw_input *s)
     free(s->path);
 }
 
+int pw_input_table(const struct pw_input *s, const struct pw_h5_place *place,
+                   struct pw_h5_table **out)
+{
+    const int is_read_here = !place->rows || place->chunk_rows; /* without the HDF5 library */
+    return s->fd >= 0 && is_read_here ? pw_h5_table_open_at(s->fd, place, out)
+                                      : pw_h5_table_open(s->path, place, out);
+}
+
+int pw_input_file(const struct pw_input *s, struct pw_h5_types *types, struct pw_h5_file **out)
+{
+    return s->fd >= 0 ? pw_h5_file_open_at(types, s->fd, s->path, out)
+                      : pw_h5_file_open(types, s->path, out);
+}
+
 int pw_input_texts(const struct pw_input *s, struct pw_texts *texts)
 {
     struct pw_h5_file *file;
     *texts = (struct pw_texts){0};
-    int err = pw_h5_file_open(NULL, s->path, &file);
+    int err = pw_input_file(s, NULL, &file);
     if (err)
         return err;
     err = pw_h5_file_strings(file, &texts->v, &texts->n);

@@ -1,7 +1,7 @@
 /* One rank file in the merge: the data that are needed throughout, which are read and checked when
- * it is opened. Called by job.c. The file is closed at once, because a process may have more rank
- * files than it may have files open. Tables are read later, by the places that are kept here. No
- * MPI. */
+ * it is opened. Called by job.c. Tables are read later, by the places that are kept here, from the
+ * open file; when a process has more rank files than it may have files open, some are closed and
+ * opened again for each table. No MPI. */
 #ifndef PW_AGGREGATE_INPUT_INPUT_H
 #define PW_AGGREGATE_INPUT_INPUT_H
 
@@ -10,6 +10,7 @@
 
 #include "aggregate/input/progress.h"
 #include "aggregate/input/startindex.h"
+#include "core/h5/h5file.h"
 #include "core/h5/h5table.h"
 #include "core/tables.h"
 
@@ -29,6 +30,7 @@ struct pw_entry {
 
 struct pw_input {
     char *path;
+    int fd; /* the open file; -1: it is opened for each table */
     struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows, work_rows, flops_rows;
     struct pw_h5_place kernel_rows, memcpy_rows, memset_rows;
     struct pw_h5_place process_rows, host_rows, cpus_rows; /* of samples */
@@ -90,11 +92,21 @@ struct pw_input {
     double event_cost_ns, sync_ns;
 };
 
-/* Reads and checks a rank file. Returns 0, or -errno with one sentence in `problem`. */
+/* Reads and checks a rank file. Returns 0, or -errno with one sentence in `problem`. The file stays
+ * open if `stays_open`. */
 int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *out, char *problem,
                   size_t size);
 
+/* Closes the file, which is opened again for each table. */
+void pw_input_close_file(struct pw_input *input);
+
 void pw_input_close(struct pw_input *input);
+
+/* Opens one of the tables, or the file for other data, which the caller closes. Return 0 or -errno.
+ */
+int pw_input_table(const struct pw_input *input, const struct pw_h5_place *place,
+                   struct pw_h5_table **out);
+int pw_input_file(const struct pw_input *input, struct pw_h5_types *types, struct pw_h5_file **out);
 
 /* The rows of /strings of a rank file. */
 struct pw_texts {

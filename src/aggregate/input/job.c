@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "aggregate/input/selection.h"
 #include "analysis/statistics.h"
@@ -96,6 +97,22 @@ void pw_job_gather_notes(struct pw_job *job)
     pw_sort(all, n, sizeof(*job->notes), by_rank_and_what);
 }
 
+/* Returns how many rank files may stay open, of n: half of the descriptors of this process. Asks
+ * for twice as many as files, where the hard limit allows that. */
+static size_t allow_open(size_t n)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return 0;
+    if (limit.rlim_cur < 2 * (rlim_t)n) {
+        const rlim_t before = limit.rlim_cur;
+        limit.rlim_cur = 2 * (rlim_t)n < limit.rlim_max ? 2 * (rlim_t)n : limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit))
+            limit.rlim_cur = before;
+    }
+    return (size_t)(limit.rlim_cur / 2);
+}
+
 /* Opens this process's share of the files. Shares are contiguous, so that each process writes
  * contiguous rows. */
 static void open_share(struct pw_job *job, const char *dir, char (*names)[PW_FILE_NAME], size_t n)
@@ -103,12 +120,15 @@ static void open_share(struct pw_job *job, const char *dir, char (*names)[PW_FIL
     size_t first = n * (size_t)job->procs.process / (size_t)job->procs.processes;
     size_t end = n * ((size_t)job->procs.process + 1) / (size_t)job->procs.processes;
     struct pw_h5_types *types = pw_h5_types_create();
+    const size_t most_open = allow_open(end - first);
     job->inputs = calloc(end - first + 1, sizeof(*job->inputs));
     for (size_t i = first; i < end && job->inputs && types; i++) {
         char path[4352], problem[256];
         snprintf(path, sizeof(path), "%.4000s/%s", dir, names[i]);
         struct pw_input *input = &job->inputs[job->ninputs];
         if (pw_input_open(types, path, input, problem, sizeof(problem)) == 0) {
+            if (job->ninputs >= most_open)
+                pw_input_close_file(input);
             input->progress = &job->progress;
             job->ninputs++;
         } else {

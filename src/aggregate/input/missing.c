@@ -166,7 +166,7 @@ static void add_row(void *context, const struct pw_row_gap *row)
 void pw_gaps_visit(const struct pw_input *input, pw_gap_visitor *visit, void *context)
 {
     struct pw_cursor c;
-    int err = pw_cursor_at(&c, input->path, &input->gap_rows, PW_TABLE_gap);
+    int err = pw_cursor_at(&c, input, &input->gap_rows, PW_TABLE_gap);
     for (const struct pw_row_gap *row; !err && (row = pw_cursor_next(&c));)
         visit(context, row);
     pw_cursor_close(&c);

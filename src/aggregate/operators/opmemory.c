@@ -79,8 +79,9 @@ static int find_places(struct pw_opmemory *m)
     return err;
 }
 
-int pw_opmemory_open(const char *path, const struct pw_h5_place *place, struct pw_opmemory **out)
+int pw_opmemory_open(const struct pw_input *input, struct pw_opmemory **out)
 {
+    const struct pw_h5_place *place = &input->memory_rows;
     *out = NULL;
     if (!place->rows)
         return 0;
@@ -92,7 +93,7 @@ int pw_opmemory_open(const char *path, const struct pw_h5_place *place, struct p
         m->cursors[i] = (struct cursor){NONE, BLOCK};
     for (size_t i = 0; i < AT_HAND; i++)
         m->held[i].block = NONE;
-    int err = pw_h5_table_open(path, place, &m->table);
+    int err = pw_input_table(input, place, &m->table);
     err = err ? err : find_places(m);
     if (err) {
         pw_opmemory_close(m);

@@ -6,14 +6,14 @@
 
 #include <stdint.h>
 
-#include "core/h5/h5table.h"
+#include "aggregate/input/input.h"
 
 struct pw_opmemory;
 
-/* Opens the samples; `place` is of /samples/memory and must outlive *out. *out is NULL when there
+/* Opens the samples of a rank, which must outlive *out. *out is NULL when there
  * are no samples. Returns 0, -ENOMEM, -EIO, or -ENOSPC when samples of many threads alternate too
  * often. */
-int pw_opmemory_open(const char *path, const struct pw_h5_place *place, struct pw_opmemory **out);
+int pw_opmemory_open(const struct pw_input *input, struct pw_opmemory **out);
 
 /* Takes the thread's latest sample that was not taken yet, if its time is after `after`. Returns 1;
  * 0 when there is none; or -errno. `memory` may be NULL. */

@@ -383,7 +383,7 @@ static void fini(struct pass *p)
  * -errno. */
 static int open_memory(struct pass *p)
 {
-    int err = pw_opmemory_open(p->input->path, &p->input->memory_rows, &p->memory);
+    int err = pw_opmemory_open(p->input, &p->memory);
     p->tree->unpeaked += err == -ENOSPC;
     return err == -ENOSPC ? 0 : err;
 }
@@ -425,7 +425,7 @@ int pw_opread_windows(struct pw_optree *tree, const struct pw_input *input,
         return 0;
     int err = pw_input_texts(input, &p.texts);
     char **texts = p.texts.v;
-    err = err ? err : pw_h5_table_open(input->path, &input->range_rows, &p.ranges);
+    err = err ? err : pw_input_table(input, &input->range_rows, &p.ranges);
     err = err ? err : read_rank(&p);
     pw_h5_table_close(p.ranges);
     free(texts);

@@ -183,7 +183,7 @@ static int read_rank(struct pw_samples *s, const struct pw_input *input, struct 
                      size_t points)
 {
     struct pw_openfile file = {.input = input};
-    int err = pw_h5_file_open(types, input->path, &file.file);
+    int err = pw_input_file(input, types, &file.file);
     if (err)
         return err;
     const int has_texts = pw_openfile_has(&file, PW_TABLE_queue) ||

@@ -196,7 +196,7 @@ static void fill_step(const struct pass *p, const struct pw_gpu_window *w, size_
 static int read_unrecorded(const struct pw_input *input, struct pw_spans *out)
 {
     struct pw_cursor c;
-    int err = pw_cursor_at(&c, input->path, &input->gap_rows, PW_TABLE_gap);
+    int err = pw_cursor_at(&c, input, &input->gap_rows, PW_TABLE_gap);
     for (const struct pw_row_gap *row; !err && (row = pw_cursor_next(&c));)
         if ((row->reason == PW_REASON_CUPTI_TAKEN || row->reason == PW_REASON_PAUSED) &&
             pw_is_possible(row->start) && pw_is_possible(row->end))

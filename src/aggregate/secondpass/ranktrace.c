@@ -394,7 +394,7 @@ static int read_phases(struct phase_pass *q)
 {
     const struct pw_h5_place *place = &q->input->range_rows;
     struct pw_row_range *ranges = malloc(sizeof(*ranges) * RANGE_BLOCK);
-    int err = ranges ? pw_h5_table_open(q->input->path, place, &q->out->ranges) : -ENOMEM;
+    int err = ranges ? pw_input_table(q->input, place, &q->out->ranges) : -ENOMEM;
     for (uint64_t at = 0; !err && at < place->rows; at += RANGE_BLOCK) {
         size_t n = place->rows - at < RANGE_BLOCK ? (size_t)(place->rows - at) : RANGE_BLOCK;
         err = pw_h5_table_read(q->out->ranges, at, n, ranges);

@@ -157,7 +157,7 @@ static int read_process(struct pw_bins *s, const struct pw_input *input)
     struct pw_row_process before = {0};
     struct seen seen = {'S', -PW_LIMIT, PW_LIMIT};
     int has_before = 0, err;
-    err = pw_cursor_at(&cursor, input->path, &input->process_rows, PW_TABLE_process);
+    err = pw_cursor_at(&cursor, input, &input->process_rows, PW_TABLE_process);
     for (const struct pw_row_process *row; !err && (row = pw_cursor_next(&cursor));) {
         /* A process that has ended has no memory any more. */
         if (!pw_is_possible(row->time) || row->rss_bytes <= 0 ||
@@ -178,7 +178,7 @@ static int read_host(struct pw_bins *s, const struct pw_input *input)
     struct pw_cursor cursor;
     struct pw_row_host before = {0};
     int has_before = 0, err;
-    err = pw_cursor_at(&cursor, input->path, &input->host_rows, PW_TABLE_host);
+    err = pw_cursor_at(&cursor, input, &input->host_rows, PW_TABLE_host);
     for (const struct pw_row_host *row; !err && (row = pw_cursor_next(&cursor));) {
         if (!pw_is_possible(row->time) || (has_before && row->time <= before.time))
             continue;
@@ -198,7 +198,7 @@ static int read_cpus(struct pw_bins *s, const struct pw_input *input)
     struct pw_cursor cursor;
     struct pw_row_cpus before = {0};
     int has_before = 0, err;
-    err = pw_cursor_at(&cursor, input->path, &input->cpus_rows, PW_TABLE_cpus);
+    err = pw_cursor_at(&cursor, input, &input->cpus_rows, PW_TABLE_cpus);
     for (const struct pw_row_cpus *row; !err && (row = pw_cursor_next(&cursor));) {
         if (!pw_is_possible(row->time) || row->allowed <= 0 || row->highest < row->lowest ||
             (has_before && row->time <= before.time))

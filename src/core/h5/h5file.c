@@ -15,20 +15,31 @@ struct pw_h5_file {
     struct pw_h5_types *types;
     struct pw_h5_contents *contents; /* NULL: read with the library */
     int fd;                          /* of a file with contents; otherwise -1 */
+    int is_borrowed;                 /* 1: `fd` is the caller's */
     hid_t hdf5;                      /* of a file without contents; otherwise -1 */
     char *path;
 };
 
-int pw_h5_file_open(struct pw_h5_types *types, const char *path, struct pw_h5_file **out)
+static void close_fd(struct pw_h5_file *f)
+{
+    if (f->fd >= 0 && !f->is_borrowed)
+        close(f->fd);
+    f->fd = -1;
+}
+
+/* Makes a file of `fd`, which belongs to it unless it is borrowed. */
+static int make(struct pw_h5_file file, const char *path, struct pw_h5_file **out)
 {
     struct pw_h5_file *f = malloc(sizeof(*f));
-    if (!f)
+    if (!f) {
+        close_fd(&file);
         return -ENOMEM;
-    *f = (struct pw_h5_file){types, NULL, pw_open_regular(path, 0), -1, strdup(path)};
-    int err = f->fd < 0 ? f->fd : f->path ? 0 : -ENOMEM;
+    }
+    *f = file;
+    f->path = strdup(path);
+    int err = f->path ? 0 : -ENOMEM;
     if (!err && pw_h5_contents_read(f->fd, &f->contents)) {
-        close(f->fd);
-        f->fd = -1;
+        close_fd(f);
         err = pw_h5_open(path, &f->hdf5);
     }
     if (err)
@@ -38,12 +49,23 @@ int pw_h5_file_open(struct pw_h5_types *types, const char *path, struct pw_h5_fi
     return err;
 }
 
+int pw_h5_file_open(struct pw_h5_types *types, const char *path, struct pw_h5_file **out)
+{
+    const struct pw_h5_file file = {.types = types, .fd = pw_open_regular(path, 0), .hdf5 = -1};
+    return file.fd < 0 ? file.fd : make(file, path, out);
+}
+
+int pw_h5_file_open_at(struct pw_h5_types *types, int fd, const char *path, struct pw_h5_file **out)
+{
+    const struct pw_h5_file file = {.types = types, .fd = fd, .is_borrowed = 1, .hdf5 = -1};
+    return make(file, path, out);
+}
+
 void pw_h5_file_close(struct pw_h5_file *f)
 {
     if (!f)
         return;
-    if (f->fd >= 0)
-        close(f->fd);
+    close_fd(f);
     if (f->hdf5 >= 0)
         pw_h5_close(f->hdf5);
     pw_h5_contents_free(f->contents);

@@ -15,6 +15,11 @@ struct pw_h5_file;
 /* Opens `path`; `types` must outlive the file, and is needed for pw_h5_file_place() only. Returns
  * 0, -EINVAL when it is no HDF5 file, or another -errno. */
 int pw_h5_file_open(struct pw_h5_types *types, const char *path, struct pw_h5_file **out);
+
+/* The same for a file that is open as `fd`, which stays open when the result is closed. `path` is
+ * its path, for the HDF5 library. */
+int pw_h5_file_open_at(struct pw_h5_types *types, int fd, const char *path,
+                       struct pw_h5_file **out);
 void pw_h5_file_close(struct pw_h5_file *file);
 
 /* 0 when the file has the format `format` and a version that this program can read; see
