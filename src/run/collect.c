@@ -144,7 +144,7 @@ static int find_probe(struct collector *c)
     int err = pw_cli_private_dir(private_dir, sizeof(private_dir));
     snprintf(c->probe, sizeof(c->probe), "%s/libprofwrap_probe.so", private_dir);
     snprintf(c->mpi4, sizeof(c->mpi4), "%s/" PW_MPI_LATER_LINKED, private_dir);
-    if (!pw_program_needs_other_abi(c->run->path) || access(c->mpi4, R_OK))
+    if (!pw_program_command_needs_other_abi(c->run->argv) || access(c->mpi4, R_OK))
         c->mpi4[0] = '\0';
     if (err || access(c->probe, R_OK))
         err = -ENOENT;

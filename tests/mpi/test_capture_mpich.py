@@ -95,6 +95,15 @@ def sessions_without_init():
     h.equal([row["rank"] for row in report["stragglers"]][:1], [2], "named first")
 
 
+def sessions_of_a_program_that_another_starts():
+    """The functions of MPI-4.0 are recorded also when the program is not the command's first word."""
+    run = [h.place("MPICH_RUN"), "-np", "2", *h.profwrap("--no-merge", "-o", "out"), "env", "A=1"]
+    h.run([*run, "sh", "-c", 'exec "$@"', "sh", in_mpich_programs("sessions"), "5", "0", "1"])
+    for rank in range(2):
+        ops = h.operations(h.open_complete("out", rank))
+        h.equal([ops.count(op) for op in ("Session_init", "Allreduce")], [1, 5], f"calls of rank {rank}")
+
+
 def sessions_again():
     """Recording ends with the last session, and begins again with the next."""
     run = [h.place("MPICH_RUN"), "-np", "1", in_mpich_programs("sessions"), "1", "0", "0", "2"]
@@ -113,6 +122,7 @@ def in_mpich_programs(name):
 h.CASES.clear()
 h.CASES["again-as-by-the-slow-functions"] = again
 h.CASES["sessions-without-init"] = sessions_without_init
+h.CASES["sessions-of-a-program-that-another-starts"] = sessions_of_a_program_that_another_starts
 h.CASES["sessions-again"] = sessions_again
 h.CASES["mpi-4-in-a-linked-program"] = lambda: functions_of_mpi_4(in_mpich_programs("weaknames"))
 h.CASES["mpi-4-in-a-loaded-library"] = lambda: functions_of_mpi_4(

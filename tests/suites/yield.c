@@ -27,7 +27,6 @@ static void find_functions(void)
 {
     if (real_unlock)
         return;
-    find(&real_progress, "ucp_worker_progress");
     find(&real_lock, "pthread_mutex_lock");
     find(&real_trylock, "pthread_mutex_trylock");
     find(&real_unlock, "pthread_mutex_unlock");
@@ -43,10 +42,17 @@ static void sleep_after_polls(void)
     errno = saved_errno;
 }
 
+/* RTLD_NEXT does not find a library that Python loads for itself alone. */
+static void find_progress(void)
+{
+    void *ucx = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    *(void **)&real_progress = dlsym(ucx ? ucx : RTLD_NEXT, "ucp_worker_progress");
+}
+
 unsigned ucp_worker_progress(void *worker)
 {
     if (!real_progress)
-        find(&real_progress, "ucp_worker_progress"); /* of a library that was loaded later */
+        find_progress();
     unsigned events = real_progress(worker);
     polls_in_vain = events ? 0 : polls_in_vain + 1;
     sleep_after_polls();

@@ -242,3 +242,16 @@ int pw_program_needs_other_abi(const char *path)
     munmap((void *)image.bytes, image.size);
     return found;
 }
+
+int pw_program_command_needs_other_abi(char *const *argv)
+{
+    enum {
+        MOST_WORDS = 16
+    }; /* of the programs that start others; each word is looked for in PATH */
+    char path[PATH_MAX];
+    int found = 0;
+    for (int i = 0; i < MOST_WORDS && argv[i] && !found; i++)
+        found =
+            pw_program_find(argv[i], path, sizeof(path)) == 0 && pw_program_needs_other_abi(path);
+    return found;
+}

@@ -22,6 +22,10 @@ enum pw_program_kind pw_program_inspect(const char *path);
  * for scripts. */
 int pw_program_needs_other_abi(const char *path);
 
+/* The same of a command: whether one of its first words is such an executable, as in `env A=1
+ * PROGRAM` or `sh -c 'exec "$@"' sh PROGRAM`. */
+int pw_program_command_needs_other_abi(char *const *argv);
+
 /* Whether an MPI library is linked into the executable, by its symbols; false when these were
  * stripped. *is_static is 1 when the executable is statically linked. */
 int pw_program_has_mpi(const char *path, int *is_static);
