@@ -18,6 +18,9 @@ struct made {
     struct pw_segment_shared *segment;
 };
 
+/* Of rings of 1024 records, and of 2048: with their control, up to the next multiple of 64 KiB. */
+enum { STRIDE = 131072, STRIDE_2048 = 196608 };
+
 static struct made made;
 
 static int create(void **state)
@@ -49,8 +52,8 @@ static void test_create(void **state)
     struct stat st = stat_of(m->name);
     assert_int_equal(st.st_mode & 07777, 0600);
     assert_int_equal(m->segment->ring_records, 1024); /* 64 KiB of 64-byte records */
-    assert_int_equal(m->segment->ring_stride, PW_RING_CONTROL + 65536);
-    assert_int_equal(st.st_size, 2 * 4096 + 256 * (PW_RING_CONTROL + 65536) + PW_POOL_BYTES);
+    assert_int_equal(m->segment->ring_stride, STRIDE);
+    assert_int_equal(st.st_size, 65536 + 256 * STRIDE + PW_POOL_BYTES);
     assert_true(st.st_blocks * 512 < 1 << 16); /* memory is given out as rings are used */
     assert_int_equal(m->segment->uid, geteuid());
     assert_int_equal(atomic_load(&m->segment->tool_pid), getpid());
@@ -191,6 +194,39 @@ static void test_rings(void **state)
     pw_segment_unmap_ring(last, 1024);
 }
 
+/* Where in its file the mapping at this address begins. */
+static unsigned long long offset_of(const void *address)
+{
+    char line[512];
+    unsigned long long begin, offset, found = UINT64_MAX;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    while (fgets(line, sizeof(line), maps))
+        if (sscanf(line, "%llx-%*x %*s %llx", &begin, &offset) == 2 && begin == (uintptr_t)address)
+            found = offset;
+    fclose(maps);
+    return found;
+}
+
+/* A machine with pages of 64 KiB can map every part. */
+static void test_large_pages(void **state)
+{
+    struct made *m = *state;
+    for (int i = 0; i < 3; i++) {
+        struct pw_ring_shared *ring;
+        uint64_t records;
+        assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, i), 0);
+        assert_int_equal(pw_segment_map_ring(m->name, m->segment, i, &ring, &records), 0);
+        assert_int_equal(offset_of(ring), 65536 + i * STRIDE);
+        pw_segment_unmap_ring(ring, records);
+    }
+    void *pool;
+    assert_int_equal(pw_segment_allocate_pool(m->name, m->segment, PW_SEGMENT_PAGE), 0);
+    assert_int_equal(pw_segment_map_pool(m->name, m->segment, PW_SEGMENT_PAGE, &pool), 0);
+    assert_int_equal(offset_of(pool), 65536 + PW_MAX_RINGS * STRIDE);
+    munmap(pool, PW_SEGMENT_PAGE);
+}
+
 /* What the system's answers are changed to (see the linker's --wrap): more than so many bytes at
  * once cannot be had; some calls are interrupted; so much of the file system is free. */
 static off_t most_bytes = INT64_MAX;
@@ -323,15 +359,16 @@ static void test_lying_layout(void **state)
     } lies[] = {
         {1024, 0},
         {1024, 4096},
-        {1024, PW_RING_CONTROL + 65536 + 4096},
+        {1024, STRIDE + 4096},
+        {1024, PW_RING_CONTROL + 65536}, /* no multiple of 64 KiB */
         {1024, UINT64_MAX - 4095},
         {1024, UINT64_C(1) << 40},
-        {2048, PW_RING_CONTROL + 65536},
-        {2048, PW_RING_CONTROL + 131072}, /* fit each other, not the file */
-        {UINT64_C(1) << 30, PW_RING_CONTROL + (UINT64_C(1) << 36)},
-        {UINT64_C(1) << 58, PW_RING_CONTROL}, /* the product overflows */
-        {3000, PW_RING_CONTROL + 192000},
-        {0, PW_RING_CONTROL},
+        {2048, STRIDE},
+        {2048, STRIDE_2048}, /* fit each other, not the file */
+        {UINT64_C(1) << 30, 65536 + (UINT64_C(1) << 36)},
+        {UINT64_C(1) << 58, 65536}, /* the product overflows */
+        {3000, 262144},
+        {0, 65536},
     };
     assert_int_equal(pw_segment_allocate_pool(m->name, m->segment, PW_SEGMENT_PAGE), 0);
     assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), 0);
@@ -341,7 +378,7 @@ static void test_lying_layout(void **state)
         assert_layout_is_refused(m);
     }
     m->segment->ring_records = 1024;
-    m->segment->ring_stride = PW_RING_CONTROL + 65536;
+    m->segment->ring_stride = STRIDE;
     assert_int_equal(ring_in(m, 0), 1024);
     const off_t size = stat_of(m->name).st_size;
     int fd = shm_open(m->name, O_RDWR, 0);
@@ -384,6 +421,7 @@ int main(void)
         WITH(test_attach_refuses_strangers),
         WITH(test_attach_refuses_short),
         WITH(test_rings),
+        WITH(test_large_pages),
         WITH(test_no_space),
         WITH(test_rings_shrink),
         WITH(test_interrupted),

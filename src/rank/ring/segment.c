@@ -42,6 +42,18 @@ static uint64_t ring_bytes_of(uint64_t records)
     return PW_RING_CONTROL + records * sizeof(struct pw_record);
 }
 
+/* From one ring to the next. */
+static uint64_t stride_of(uint64_t records)
+{
+    return (ring_bytes_of(records) + PW_SEGMENT_ALIGN - 1) & ~(uint64_t)(PW_SEGMENT_ALIGN - 1);
+}
+
+/* Bytes of the file. */
+static uint64_t segment_bytes_of(uint64_t records)
+{
+    return PW_SEGMENT_ALIGN + PW_MAX_RINGS * stride_of(records) + PW_POOL_BYTES;
+}
+
 static void *map_shared(int fd, size_t bytes, off_t offset)
 {
     /* MAP_POPULATE: otherwise every 64th record would cause a page fault, which takes longer than a
@@ -59,7 +71,7 @@ static void fill_header(struct pw_segment_shared *segment, uint64_t records)
     segment->version = PW_SEGMENT_VERSION;
     segment->uid = geteuid();
     segment->ring_records = records;
-    segment->ring_stride = ring_bytes_of(records);
+    segment->ring_stride = stride_of(records);
     atomic_store(&segment->memory_bytes, INT64_MAX);
     atomic_store(&segment->tool_pid, getpid());
     atomic_store(&segment->guard_pid, getpid());
@@ -97,9 +109,7 @@ int pw_segment_create(int rank, uint64_t ring_bytes, char name[PW_SEGMENT_NAME_S
     if (fd < 0)
         return -errno;
     uint64_t records = round_up_pow2(ring_bytes / sizeof(struct pw_record));
-    off_t bytes =
-        (off_t)(PW_SEGMENT_HEADER + PW_MAX_RINGS * ring_bytes_of(records) + PW_POOL_BYTES);
-    int err = ftruncate(fd, bytes) ? -errno : 0;
+    int err = ftruncate(fd, (off_t)segment_bytes_of(records)) ? -errno : 0;
     err = err ? err : give_memory(fd, 0, PW_SEGMENT_HEADER);
     struct pw_segment_shared *segment = err ? NULL : map_shared(fd, PW_SEGMENT_HEADER, 0);
     if (!err && !segment)
@@ -182,8 +192,8 @@ static int read_layout(int fd, const struct pw_segment_shared *segment, struct l
     if (fstat(fd, &st))
         return -errno;
     if (records == 0 || (records & (records - 1)) != 0 || records > UINT32_MAX ||
-        stride != ring_bytes_of(records) || st.st_size < 0 ||
-        (uint64_t)st.st_size < PW_SEGMENT_HEADER + PW_MAX_RINGS * stride + PW_POOL_BYTES)
+        stride != stride_of(records) || st.st_size < 0 ||
+        (uint64_t)st.st_size < segment_bytes_of(records))
         return -EPROTO;
     *out = (struct layout){records, stride};
     return 0;
@@ -191,7 +201,7 @@ static int read_layout(int fd, const struct pw_segment_shared *segment, struct l
 
 static off_t ring_offset(const struct layout *layout, int index)
 {
-    return (off_t)(PW_SEGMENT_HEADER + (uint64_t)index * layout->stride);
+    return (off_t)(PW_SEGMENT_ALIGN + (uint64_t)index * layout->stride);
 }
 
 /* Opens the segment's file and reads its layout. Returns the descriptor, or an error as

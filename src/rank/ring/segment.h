@@ -21,8 +21,11 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 15,
+    PW_SEGMENT_VERSION = 16,
     PW_SEGMENT_PAGE = 4096,
+    /* Parts of the file begin at multiples of this, so that each can be mapped: pages have 64 KiB
+     * on some machines of aarch64. */
+    PW_SEGMENT_ALIGN = 64 << 10,
     PW_SEGMENT_HEADER = 2 * PW_SEGMENT_PAGE,
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* bytes in front of a ring's records */
     PW_MAX_DEPTH = 128,                    /* open ranges of a thread that are stored */
