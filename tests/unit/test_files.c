@@ -198,6 +198,26 @@ static void test_rankfile(void **state)
     assert_null(second);
 }
 
+/* The kernel's reason is returned, not that HDF5 could not write. */
+static void test_rankfile_that_may_not_grow(void **state)
+{
+    const struct pw_identity rank = {.rank = 5, .size = 8};
+    struct pw_rankfile *file = NULL;
+    struct rlimit before, small;
+    char part[UNIT_PATH];
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 100;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const int err = pw_rankfile_create(*state, &rank, "prog", 1, &file);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(err, -EFBIG);
+    assert_null(file);
+    assert_int_equal(access(unit_path(part, state, "rank-00005.h5.part"), F_OK), -1);
+}
+
 static int64_t set_back_ns; /* what the time of day is behind of itself */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *t);
@@ -301,6 +321,7 @@ int main(void)
         UNIT_IN_DIR(test_outdir_race),
         UNIT_IN_DIR(test_rankfile),
         UNIT_IN_DIR(test_rankfile_with_little_memory),
+        UNIT_IN_DIR(test_rankfile_that_may_not_grow),
         UNIT_IN_DIR(test_rankfile_while_the_clock_is_set),
         UNIT_IN_DIR(test_rankfile_without_room),
     };

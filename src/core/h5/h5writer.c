@@ -226,8 +226,9 @@ int pw_h5_writer_close(struct pw_h5_writer *writer)
             H5Dclose(writer->tables[i].dataset);
         free(writer->tables[i].rows);
     }
+    errno = 0;
     if (H5Fclose(writer->file) < 0 && !err)
-        err = -EIO;
+        err = errno ? -errno : -EIO;
     pw_h5_draft_append(&draft, err ? -1 : fd);
     if (fd >= 0)
         close(fd);

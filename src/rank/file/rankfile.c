@@ -121,8 +121,9 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
             pw_h5_writer_require(file->writer, table);
     pw_rankfile_text(file, 0, "", 0);
     /* Writes now, so that a full disk is detected before the program runs. */
+    errno = 0;
     if (!err && H5Fflush(pw_h5_writer_borrow_file(file->writer), H5F_SCOPE_LOCAL) < 0)
-        err = -EIO;
+        err = errno ? -errno : -EIO;
     if (err) {
         pw_h5_writer_close(file->writer);
         unlink(part);
