@@ -48,8 +48,10 @@ struct pw_drain {
 enum {
     READING_NS = 1000000, /* least time between two readings of both clocks */
     CATCH_UP_NS = 1000000000,
-    LOOKS = 16,             /* how often one run empties the rings, at most */
-    MOST_DELAYED = 1 << 20, /* records that wait for a spare core, at most: 0.3 s of the intake */
+    LOOKS = 16, /* how often one run empties the rings, at most */
+    /* Numbers of records that wait for a spare core: 1 ms to 0.3 s of the intake. */
+    LEAST_DELAYED = 4096,
+    MOST_DELAYED = 1 << 20,
 };
 
 /* Reads both clocks, and adds the reading to the journal and the intake. */
@@ -108,10 +110,17 @@ void pw_drain_spare_core(struct pw_drain *drain, const char *root)
     pw_sparecore_init(&drain->spare, root, pw_local_ns());
 }
 
+/* Whether so few records wait that the intake takes less time for them than it takes to find out
+ * whether a core is spare: /proc/stat has a line for each core. */
+static bool is_little(const struct pw_drain *drain)
+{
+    return pw_backlog_bytes(drain->backlog) < LEAST_DELAYED * (int64_t)sizeof(struct pw_record);
+}
+
 /* Whether records of the backlog wait until a core is spare. */
 static bool is_delayed(struct pw_drain *drain)
 {
-    return drain->needs_spare_core && pw_backlog_waiting(drain->backlog) &&
+    return drain->needs_spare_core && !is_little(drain) &&
            pw_backlog_bytes(drain->backlog) < MOST_DELAYED * (int64_t)sizeof(struct pw_record) &&
            !pw_sparecore_look(&drain->spare, pw_local_ns());
 }
@@ -159,7 +168,8 @@ static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
     /* In a burst, or without a spare core, records wait in the journal: a copy of them would take
      * time that the program has not. */
     const bool copies =
-        keeps && (!drain->needs_spare_core || (drain->spare.is_spare && !drain->is_filling));
+        keeps && (!drain->needs_spare_core ||
+                  (!drain->is_filling && (drain->spare.is_spare || is_little(drain))));
     struct pw_record *waiting = copies ? pw_backlog_add_records(drain->backlog, index, n) : NULL;
     struct pw_record *batch = waiting ? waiting : drain->batch;
     copy_batch(ring, batch, n);
