@@ -386,9 +386,12 @@ def judge(command, results, reference, before, process, words):
     return False
 
 
-def same(path, reference):
-    """Whether two files have the same contents. Prints the differences, if any."""
+def same(path, reference, without=None):
+    """Whether two files have the same contents, but for lines that begin with `without`. Prints the
+    differences, if any."""
     found, wanted = contents(path), contents(reference)
+    if without:
+        found, wanted = ([line for line in lines if not line.startswith(without)] for lines in (found, wanted))
     if found != wanted:
         as_lines = [text.splitlines() if isinstance(text, str) else text for text in (wanted, found)]
         print(*list(difflib.unified_diff(*as_lines, reference, path, n=0, lineterm=""))[:40], sep="\n")
@@ -432,8 +435,11 @@ def tool_is_right_or_says_why(tool, resource_name):
             # after it had renamed the file leaves the journal beside it: the second one removes it.
             h.run(command)
             h.equal(listing(), after, f"files after {words}, and again with enough")
+            # The end of a program that nobody saw end is when its journal was written last. A kill while a
+            # recovery notes this time can change it: the kernel changes it before it takes the first byte.
+            without = "/ end_unix_ns=" if tool == "recover" and resource_name == "time" else None
             for result, kept in reference.items():
-                h.check(same(result, kept), words, "left what a second one makes another", result)
+                h.check(same(result, kept, without), words, "left what a second one makes another", result)
             return succeeded
 
         for amount in shortages(tool, resource_name):
