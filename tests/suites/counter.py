@@ -57,8 +57,8 @@ def symbols_of(probe):
 
 
 def operation_of(symbol):
-    """MPI_Bcast, mpi_bcast_, mpi_bcast_f08_ and mpi_bcast_f08ts_ are all Bcast."""
-    name = re.sub(r"^(MPI|mpi)_|(_f08|_f08ts)?_$", "", symbol)
+    """MPI_Bcast, MPI_Bcast_c, mpi_bcast_, mpi_bcast_f08_ and mpi_bcast_f08ts_ are all Bcast."""
+    name = re.sub(r"^(MPI|mpi)_|(_f08|_f08ts)?_$|_c$", "", symbol)
     return name[0].upper() + name[1:].lower()
 
 
@@ -82,9 +82,9 @@ def assembly(symbols):
     yield '.section .note.GNU-stack,"",@progbits'
 
 
-def build(probe, folder):
+def build(libraries, folder):
     """Returns (library, its symbols), or (None, []) where it cannot be built."""
-    symbols = symbols_of(probe)
+    symbols = sorted(symbol for library in libraries for symbol in symbols_of(library))
     if os.uname().machine != "x86_64" or not symbols:
         return None, []
     c, s, library = (os.path.join(folder, "counter" + end) for end in (".c", ".s", ".so"))
