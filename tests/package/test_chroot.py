@@ -44,6 +44,12 @@ def inside(root, *command, **more):
     return run("unshare", "-m", "sh", "-c", MOUNT, root, *command, **more)
 
 
+def check_no_compiler(root):
+    compilers = [name for name in ("cc", "gcc", "g++", "clang", "tcc", "as", "ld") if
+                 glob.glob(f"{root}/usr/bin/{name}") or glob.glob(f"{root}/usr/local/bin/{name}")]
+    check(not compilers, "the chroot has", compilers)
+
+
 def make_root(root):
     """Debian without a compiler, and with the virtual environment /venv, which has PyTorch and mpi4py."""
     if not os.path.exists(root + "/usr/bin/" + PYTHON):
@@ -54,9 +60,7 @@ def make_root(root):
                                root], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             raise Skipped("debootstrap failed: " + done.stdout[-1000:])
-    compilers = [name for name in ("cc", "gcc", "g++", "clang", "tcc", "as", "ld") if
-                 glob.glob(f"{root}/usr/bin/{name}") or glob.glob(f"{root}/usr/local/bin/{name}")]
-    check(not compilers, "the chroot has", compilers)
+    check_no_compiler(root)
     with open(root + "/etc/hosts", "w", encoding="utf-8") as file:  # debootstrap makes none, and torchrun needs it
         file.write(f"127.0.0.1 localhost {os.uname().nodename}\n")
     shutil.rmtree(root + "/venv", ignore_errors=True)
