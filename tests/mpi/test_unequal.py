@@ -69,8 +69,10 @@ def a_slow_rank_of_the_heavy_stage():
 @h.case
 def a_stage_of_one_rank():
     file = merged(4, "pipeline", 4, 2, 200)
-    h.equal(imbalances(file), [("role", "stage 3 of 4", "messages", "cannot_tell", "2")],
-            "imbalances")
+    found = imbalances(file)
+    h.equal(found[0], ("role", "stage 3 of 4", "messages", "cannot_tell", "2"), "first imbalance")
+    # On a busy machine, the work of another stage really takes longer; of that it cannot be told either.
+    h.equal({verdict for _, _, _, verdict, _ in found}, {"cannot_tell"}, "verdicts")
     h.check(b"rank 2 is the only one of its role" in file["imbalances"][0]["reason"],
             file["imbalances"][0]["reason"])
     h.check(2 not in persistent(file), "rank 2 is named")
