@@ -73,14 +73,26 @@ static void test_idle_for_half_the_time(void **state)
     scheduled(0, 0);
     idle(1000, 1000);
     pw_sparecore_init(&spare, root, 5000 * MS);
-    assert_false(pw_sparecore_look(&spare, 5090 * MS)); /* too early */
-    idle(1500, 1000);
-    assert_true(pw_sparecore_look(&spare, 6000 * MS));
-    idle(1500, 1000);
-    assert_true(pw_sparecore_look(&spare, 6050 * MS)); /* too early for another look */
-    assert_false(pw_sparecore_look(&spare, 6500 * MS));
-    idle(1500, 9000); /* a core that is not this process's */
-    assert_false(pw_sparecore_look(&spare, 7500 * MS));
+    assert_false(pw_sparecore_look(&spare, 5040 * MS)); /* too early */
+    idle(1060, 1000);
+    assert_true(pw_sparecore_look(&spare, 5100 * MS));
+    assert_true(pw_sparecore_look(&spare, 5140 * MS)); /* too early for another look */
+    assert_false(pw_sparecore_look(&spare, 5200 * MS));
+    idle(1060, 9000); /* a core that is not this process's */
+    assert_false(pw_sparecore_look(&spare, 5300 * MS));
+}
+
+static void test_long_ago_says_nothing(void **state)
+{
+    (void)state;
+    struct pw_sparecore spare;
+    scheduled(0, 0);
+    idle(1000, 1000);
+    pw_sparecore_init(&spare, root, 5000 * MS);
+    idle(6000, 1000); /* idle all the time */
+    assert_false(pw_sparecore_look(&spare, 10000 * MS));
+    idle(6100, 1000);
+    assert_true(pw_sparecore_look(&spare, 10100 * MS));
 }
 
 /* The collector itself uses the spare core; or it uses one that others wait for, and so waits, too.
@@ -92,10 +104,10 @@ static void test_own_use_counts_as_idle(void **state)
     idle(1000, 1000);
     scheduled(0, 0);
     pw_sparecore_init(&spare, root, 5000 * MS);
-    scheduled(900 * MS, 20 * MS);
-    assert_true(pw_sparecore_look(&spare, 6000 * MS));
-    scheduled(1400 * MS, 520 * MS);
-    assert_false(pw_sparecore_look(&spare, 7000 * MS));
+    scheduled(90 * MS, 2 * MS);
+    assert_true(pw_sparecore_look(&spare, 5100 * MS));
+    scheduled(140 * MS, 52 * MS);
+    assert_false(pw_sparecore_look(&spare, 5200 * MS));
 }
 
 static void test_spare_when_nothing_is_known(void **state)
@@ -103,13 +115,14 @@ static void test_spare_when_nothing_is_known(void **state)
     (void)state;
     struct pw_sparecore spare;
     pw_sparecore_init(&spare, "/no/such/root", 5000 * MS);
-    assert_true(pw_sparecore_look(&spare, 6000 * MS));
+    assert_true(pw_sparecore_look(&spare, 5100 * MS));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_idle_for_half_the_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_ago_says_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_own_use_counts_as_idle, set_up, tear_down),
         cmocka_unit_test(test_spare_when_nothing_is_known),
     };

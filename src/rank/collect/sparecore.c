@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_NS = 100000000, MOST_CORES = 8192 };
+/* The collector looks every 100 ms, or more often. */
+enum { LOOK_NS = 50000000, LATELY_NS = 3 * LOOK_NS, MOST_CORES = 8192 };
 
 struct cores {
     cpu_set_t set[MOST_CORES / CPU_SETSIZE];
@@ -86,7 +87,9 @@ bool pw_sparecore_look(struct pw_sparecore *spare, int64_t now_ns)
     *spare = read_times(before.root, now_ns);
     const int64_t idle = spare->idle_ns - before.idle_ns, ran = spare->ran_ns - before.ran_ns,
                   waited = spare->waited_ns - before.waited_ns;
+    /* What was long ago, such as the waits in MPI_Init, says nothing of now. */
+    const bool is_lately = now_ns - before.looked_ns <= LATELY_NS;
     spare->is_spare = spare->idle_ns < 0 || before.idle_ns < 0 ||
-                      2 * (idle + ran - waited) >= now_ns - before.looked_ns;
+                      (is_lately && 2 * (idle + ran - waited) >= now_ns - before.looked_ns);
     return spare->is_spare;
 }

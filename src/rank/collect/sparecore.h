@@ -26,8 +26,8 @@ void pw_sparecore_init(struct pw_sparecore *spare, const char *root, int64_t now
 
 /* Returns whether, since the last look, the cores on which this process may run were idle for half
  * the time or more, in sum. Its own use counts as idle time, its waits for a core count against it.
- * Looks at most every 0.1 s; before the first look, returns false.
- * Where the kernel does not tell idle times, returns true. */
+ * Looks at most every 0.05 s. Returns false when the last look was more than 0.15 s ago: then only
+ * the next one knows. Where the kernel does not tell idle times, returns true. */
 bool pw_sparecore_look(struct pw_sparecore *spare, int64_t now_ns);
 
 #endif
