@@ -5,6 +5,13 @@
 
 #include <stdlib.h>
 
+/* For comparators of several fields: returns when the values differ, else goes on. */
+#define PW_COMPARE(a, b)               \
+    do {                               \
+        if ((a) != (b))                \
+            return (a) < (b) ? -1 : 1; \
+    } while (0)
+
 /* qsort() must not get a NULL pointer, even for 0 rows (C11, 7.22.5). Rows that are in order
  * already are left as they are: qsort() would copy them all. */
 static inline void pw_sort(void *rows, size_t n, size_t size,

@@ -3,32 +3,39 @@
 
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rank/collect/sparecore.h"
 
 #define MS INT64_C(1000000)
 
-static char root[64];
 static int core; /* the first one on which this process may run */
 
-static FILE *create(const char *path)
+static void find_core(void)
 {
-    char whole[128];
-    snprintf(whole, sizeof(whole), "%s%s", root, path);
-    FILE *file = fopen(whole, "w");
+    cpu_set_t mine;
+    assert_int_equal(sched_getaffinity(0, sizeof(mine), &mine), 0);
+    for (core = 0; !CPU_ISSET(core, &mine); core++)
+        ;
+}
+
+static FILE *create(void **state, const char *name)
+{
+    char path[UNIT_PATH];
+    mkdir(unit_path(path, state, "proc"), 0700);
+    mkdir(unit_path(path, state, "proc/self"), 0700);
+    FILE *file = fopen(unit_path(path, state, name), "w");
     assert_non_null(file);
     return file;
 }
 
 /* The idle time of the first core of this process, a tenth of it in programs that yield, and of a
  * core that it may not use; ms. */
-static void idle(long mine, long other)
+static void idle(void **state, long mine, long other)
 {
     const long ticks = sysconf(_SC_CLK_TCK);
-    FILE *file = create("/proc/stat");
+    FILE *file = create(state, "proc/stat");
     fprintf(file, "cpu  1 2 3 999999999 5 6 7 8 9 10\n");
     fprintf(file, "cpu%d 1 %ld 3 %ld 0 6 7 8 9 10\n", core, mine / 10 * ticks / 1000,
             mine / 10 * 9 * ticks / 1000);
@@ -37,61 +44,39 @@ static void idle(long mine, long other)
     fclose(file);
 }
 
-static void scheduled(int64_t ran_ns, int64_t waited_ns)
+static void scheduled(void **state, int64_t ran_ns, int64_t waited_ns)
 {
-    FILE *file = create("/proc/self/schedstat");
+    FILE *file = create(state, "proc/self/schedstat");
     fprintf(file, "%lld %lld 77\n", (long long)ran_ns, (long long)waited_ns);
     fclose(file);
 }
 
-static int set_up(void **state)
-{
-    cpu_set_t mine;
-    char command[128];
-    (void)state;
-    strcpy(root, "/tmp/profwrap-sparecore-XXXXXX");
-    if (!mkdtemp(root) || sched_getaffinity(0, sizeof(mine), &mine))
-        return -1;
-    for (core = 0; !CPU_ISSET(core, &mine); core++)
-        ;
-    snprintf(command, sizeof(command), "mkdir -p %s/proc/self", root);
-    return system(command);
-}
-
-static int tear_down(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof(command), "rm -r %s", root);
-    return system(command);
-}
-
 static void test_idle_for_half_the_time(void **state)
 {
-    (void)state;
+    find_core();
     struct pw_sparecore spare;
-    scheduled(0, 0);
-    idle(1000, 1000);
-    pw_sparecore_init(&spare, root, 5000 * MS);
+    scheduled(state, 0, 0);
+    idle(state, 1000, 1000);
+    pw_sparecore_init(&spare, *state, 5000 * MS);
     assert_false(pw_sparecore_look(&spare, 5040 * MS)); /* too early */
-    idle(1060, 1000);
+    idle(state, 1060, 1000);
     assert_true(pw_sparecore_look(&spare, 5100 * MS));
     assert_true(pw_sparecore_look(&spare, 5140 * MS)); /* too early for another look */
     assert_false(pw_sparecore_look(&spare, 5200 * MS));
-    idle(1060, 9000); /* a core that is not this process's */
+    idle(state, 1060, 9000); /* a core that is not this process's */
     assert_false(pw_sparecore_look(&spare, 5300 * MS));
 }
 
 static void test_long_ago_says_nothing(void **state)
 {
-    (void)state;
+    find_core();
     struct pw_sparecore spare;
-    scheduled(0, 0);
-    idle(1000, 1000);
-    pw_sparecore_init(&spare, root, 5000 * MS);
-    idle(6000, 1000); /* idle all the time */
+    scheduled(state, 0, 0);
+    idle(state, 1000, 1000);
+    pw_sparecore_init(&spare, *state, 5000 * MS);
+    idle(state, 6000, 1000); /* idle all the time */
     assert_false(pw_sparecore_look(&spare, 10000 * MS));
-    idle(6100, 1000);
+    idle(state, 6100, 1000);
     assert_true(pw_sparecore_look(&spare, 10100 * MS));
 }
 
@@ -99,14 +84,14 @@ static void test_long_ago_says_nothing(void **state)
  */
 static void test_own_use_counts_as_idle(void **state)
 {
-    (void)state;
+    find_core();
     struct pw_sparecore spare;
-    idle(1000, 1000);
-    scheduled(0, 0);
-    pw_sparecore_init(&spare, root, 5000 * MS);
-    scheduled(90 * MS, 2 * MS);
+    idle(state, 1000, 1000);
+    scheduled(state, 0, 0);
+    pw_sparecore_init(&spare, *state, 5000 * MS);
+    scheduled(state, 90 * MS, 2 * MS);
     assert_true(pw_sparecore_look(&spare, 5100 * MS));
-    scheduled(140 * MS, 52 * MS);
+    scheduled(state, 140 * MS, 52 * MS);
     assert_false(pw_sparecore_look(&spare, 5200 * MS));
 }
 
@@ -121,9 +106,9 @@ static void test_spare_when_nothing_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_idle_for_half_the_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_long_ago_says_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_own_use_counts_as_idle, set_up, tear_down),
+        UNIT_IN_DIR(test_idle_for_half_the_time),
+        UNIT_IN_DIR(test_long_ago_says_nothing),
+        UNIT_IN_DIR(test_own_use_counts_as_idle),
         cmocka_unit_test(test_spare_when_nothing_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

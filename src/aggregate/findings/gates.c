@@ -35,18 +35,12 @@ int pw_sendmode_waits(const struct pw_sendmode *mode, const struct pw_graph_op *
 
 /* ---- gates ---- */
 
-#define COMPARE(a, b)                  \
-    do {                               \
-        if ((a) != (b))                \
-            return (a) < (b) ? -1 : 1; \
-    } while (0)
-
 static int by_rank_and_enter(const void *a, const void *b)
 {
     const struct pw_graph_op *x = a, *y = b;
-    COMPARE(x->rank, y->rank);
-    COMPARE(x->local_enter, y->local_enter);
-    COMPARE(x->receives, y->receives);
+    PW_COMPARE(x->rank, y->rank);
+    PW_COMPARE(x->local_enter, y->local_enter);
+    PW_COMPARE(x->receives, y->receives);
     return 0;
 }
 
@@ -136,10 +130,10 @@ static void add_links(struct pw_gates *g, const struct pw_graph_link *links, siz
 static int by_receiver(const void *a, const void *b)
 {
     const struct pw_graph_flow *x = a, *y = b;
-    COMPARE(x->dst, y->dst);
-    COMPARE(x->came, y->came);
-    COMPARE(x->src, y->src);
-    COMPARE(x->sent, y->sent);
+    PW_COMPARE(x->dst, y->dst);
+    PW_COMPARE(x->came, y->came);
+    PW_COMPARE(x->src, y->src);
+    PW_COMPARE(x->sent, y->sent);
     return 0;
 }
 

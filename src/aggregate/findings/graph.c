@@ -12,12 +12,6 @@
 #include "core/sort.h"
 #include "core/tables.h"
 
-#define COMPARE(a, b)                  \
-    do {                               \
-        if ((a) != (b))                \
-            return (a) < (b) ? -1 : 1; \
-    } while (0)
-
 struct builder {
     struct pw_graph *out;
     const struct pw_world *world;
@@ -41,10 +35,10 @@ struct place {
 static int by_rank_and_start(const void *a, const void *b)
 {
     const struct pw_graph_window *x = a, *y = b;
-    COMPARE(x->rank, y->rank);
-    COMPARE(x->start, y->start);
-    COMPARE(x->phase, y->phase); /* a step comes before a phase with the same start */
-    COMPARE(y->end, x->end);
+    PW_COMPARE(x->rank, y->rank);
+    PW_COMPARE(x->start, y->start);
+    PW_COMPARE(x->phase, y->phase); /* a step comes before a phase with the same start */
+    PW_COMPARE(y->end, x->end);
     return 0;
 }
 
@@ -153,11 +147,11 @@ struct moment {
 static int by_time(const void *a, const void *b)
 {
     const struct moment *x = a, *y = b;
-    COMPARE(x->time, y->time);
-    COMPARE(x->stands, y->stands);
-    COMPARE(x->leave, y->leave);
-    COMPARE(x->op, y->op);
-    COMPARE(x->gate, y->gate);
+    PW_COMPARE(x->time, y->time);
+    PW_COMPARE(x->stands, y->stands);
+    PW_COMPARE(x->leave, y->leave);
+    PW_COMPARE(x->op, y->op);
+    PW_COMPARE(x->gate, y->gate);
     return 0;
 }
 

@@ -243,15 +243,21 @@ int pw_program_needs_other_abi(const char *path)
     return found;
 }
 
+/* Whether a word of a command may name a program: it is no option, number, assignment or script for
+ * a shell. Each other word is looked for in all directories of PATH, which may be slow ones. */
+static int may_be_program(const char *word)
+{
+    return word[0] != '-' && !strchr("0123456789", word[0]) && !strpbrk(word, "= \t\n");
+}
+
 int pw_program_command_needs_other_abi(char *const *argv)
 {
-    enum {
-        MOST_WORDS = 16
-    }; /* of the programs that start others; each word is looked for in PATH */
+    enum { MOST_WORDS = 16 };
     char path[PATH_MAX];
     int found = 0;
     for (int i = 0; i < MOST_WORDS && argv[i] && !found; i++)
-        found =
-            pw_program_find(argv[i], path, sizeof(path)) == 0 && pw_program_needs_other_abi(path);
+        found = (i == 0 || may_be_program(argv[i])) &&
+                pw_program_find(argv[i], path, sizeof(path)) == 0 &&
+                pw_program_needs_other_abi(path);
     return found;
 }
