@@ -198,23 +198,38 @@ static void test_rankfile(void **state)
     assert_null(second);
 }
 
-/* The kernel's reason is returned, not that HDF5 could not write. */
-static void test_rankfile_that_may_not_grow(void **state)
+/* What `work` returns (0..255) in a process of its own: HDF5 leaks what it could not write. */
+static int in_child(int (*work)(void **state), void **state)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(work(state));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The error number of creating a file that may have no more than 100 bytes. */
+static int create_a_file_that_may_not_grow(void **state)
 {
     const struct pw_identity rank = {.rank = 5, .size = 8};
     struct pw_rankfile *file = NULL;
-    struct rlimit before, small;
-    char part[UNIT_PATH];
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    small = before;
+    struct rlimit small;
+    getrlimit(RLIMIT_FSIZE, &small);
     small.rlim_cur = 100;
     signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    if (setrlimit(RLIMIT_FSIZE, &small))
+        return 255;
     const int err = pw_rankfile_create(*state, &rank, "prog", 1, &file);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, SIG_DFL);
-    assert_int_equal(err, -EFBIG);
-    assert_null(file);
+    return file ? 255 : -err;
+}
+
+/* The kernel's reason is returned, not that HDF5 could not write. */
+static void test_rankfile_that_may_not_grow(void **state)
+{
+    char part[UNIT_PATH];
+    assert_int_equal(in_child(create_a_file_that_may_not_grow, state), EFBIG);
     assert_int_equal(access(unit_path(part, state, "rank-00005.h5.part"), F_OK), -1);
 }
 
@@ -250,8 +265,7 @@ static void test_rankfile_while_the_clock_is_set(void **state)
     assert_in_range(ended - started, 2000000, hour / 2);
 }
 
-/* What goes wrong, as bits, when the disk is full from the start or later. In a process of its own:
- * HDF5 leaks what it could not write. */
+/* What goes wrong, as bits, when the disk is full from the start or later. */
 static int write_without_room(void **state)
 {
     const struct pw_rankfile_end end = {0, 0, 1, 4711};
@@ -279,14 +293,7 @@ static int write_without_room(void **state)
 static void test_rankfile_without_room(void **state)
 {
     char path[UNIT_PATH];
-    int status;
-    pid_t child = fork();
-    if (child == 0) {
-        int wrong = write_without_room(state);
-        _exit(wrong);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_int_equal(in_child(write_without_room, state), 0);
     assert_int_equal(access(unit_path(path, state, "rank-00003.h5"), F_OK), -1);
     assert_int_equal(access(unit_path(path, state, "rank-00003.h5.part"), F_OK), 0);
 }
