@@ -143,13 +143,31 @@ static void write_operators(struct pw_clusterfile *file, const struct pw_operato
     pw_clusterfile_write_root(file, PW_TABLE_c_operator_rank, o->nranks, o->ranks);
 }
 
-/* Writes a table of n x ranks rows. This process has the columns of its share. */
+/* A table of n x ranks rows, of which this process has the columns of its share. */
+static struct pw_clusterfile_columns columns_of(const struct merge *m, size_t n)
+{
+    return (struct pw_clusterfile_columns){n, (size_t)m->job->world.nranks, m->share.first,
+                                           m->share.count};
+}
+
 static void write_grid(struct pw_clusterfile *file, const struct merge *m,
                        enum pw_cluster_table_id table, size_t n, const void *rows)
 {
-    const struct pw_clusterfile_columns mine = {n, (size_t)m->job->world.nranks, m->share.first,
-                                                m->share.count};
-    pw_clusterfile_write_grid(file, table, mine, rows);
+    pw_clusterfile_write_grid(file, table, columns_of(m, n), rows);
+}
+
+static void take_steps(void *context, size_t column, size_t first, size_t count, void *rows)
+{
+    pw_share_rows(context, column, first, count, rows);
+}
+
+static void mark_silent(const struct merge *m)
+{
+    for (size_t i = 0; i < m->job->ninputs; i++) {
+        const size_t column = (size_t)m->job->inputs[i].rank - m->share.first;
+        if (m->job->inputs[i].is_silent && column < m->share.count)
+            m->share.is_silent[column] = 1;
+    }
 }
 
 /* Writes the tables of GPUs; they are empty for a job without GPUs. */
@@ -187,31 +205,17 @@ static void write_findings(struct pw_clusterfile *file, const struct merge *m)
     pw_samples_write(file, &m->job->procs, &f->samples);
 }
 
-/* Waits and communication of ranks that recorded none are not known: 0 would say that there were
- * none. Their own time stays that of their steps. */
-static void forget_waits(const struct merge *m)
-{
-    for (size_t i = 0; i < m->job->ninputs; i++) {
-        const struct pw_input *input = &m->job->inputs[i];
-        const size_t column = (size_t)input->rank - m->share.first;
-        for (size_t s = 0; s < m->job->world.nsteps && input->is_silent; s++) {
-            struct pw_row_c_step_trace *cell = &m->share.steps[s * m->share.count + column];
-            cell->wait_ns = cell->comm_ns = cell->comm_exposed_ns = cell->compute_ns = -1;
-        }
-    }
-}
-
 static void write_all(struct pw_clusterfile *file, const struct merge *m)
 {
     struct pw_job *job = m->job;
     const size_t nranks = (size_t)job->world.nranks, nsteps = job->world.nsteps;
     const struct pw_share *share = &m->share;
     const struct pw_alignment *clocks = &m->matched.clocks;
-    forget_waits(m);
     write_attributes(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, nranks, job->world.ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_step, m->findings.nsteps, m->findings.steps);
-    write_grid(file, m, PW_TABLE_c_step_trace, nsteps, share->steps);
+    pw_clusterfile_write_made_grid(file, PW_TABLE_c_step_trace, columns_of(m, nsteps), take_steps,
+                                   (void *)share);
     write_grid(file, m, PW_TABLE_c_phase_trace, nsteps, share->phases);
     write_grid(file, m, PW_TABLE_c_bin_trace, job->world.bins.n, share->bins);
     write_grid(file, m, PW_TABLE_c_part_trace, PW_PART_END, share->parts);
@@ -227,7 +231,7 @@ static void write_all(struct pw_clusterfile *file, const struct merge *m)
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness,
                               job->procs.process == 0 ? job->nnotes : 0, job->notes);
-    pw_advise_write(file, job, share, &m->findings);
+    pw_advise_write(file, job, &m->matrix, &m->findings);
     pw_clusterfile_link_ranks(file, job->world.ranks, nranks);
 }
 
@@ -416,6 +420,7 @@ static int build_share(struct merge *m)
         pw_instances_share_waits(&m->matched.instances, &job->procs);
         const int is_incomplete = note_matches(job, &m->matched.instances, &m->matched.messages);
         pw_unrecorded_note_silence(job, is_incomplete);
+        mark_silent(m);
     }
     return err;
 }

@@ -270,11 +270,12 @@ static void fill_item(const struct reading *of, const struct window *window, str
         ptrdiff_t at = pw_world_step_index(of->world, step->step);
         if (at < 0 || step->step < window->first || step->step > window->last)
             continue;
-        const struct pw_row_c_step_trace *trace = &share->steps[(size_t)at * share->count + column];
-        if (trace->own_ns < 0 || trace->total_ns < 0)
+        struct pw_row_c_step_trace trace;
+        pw_share_rows(share, column, (size_t)at, 1, &trace);
+        if (trace.own_ns < 0 || trace.total_ns < 0)
             continue;
-        add_step(&of->samples, step, trace, item);
-        add_gpu_step(&item->gpu, trace,
+        add_step(&of->samples, step, &trace, item);
+        add_gpu_step(&item->gpu, &trace,
                      share->gpu ? &share->gpu[(size_t)at * share->count + column] : NULL);
         first = step->start < first ? step->start : first;
         last = step->end > last ? step->end : last;

@@ -349,48 +349,12 @@ void pw_findings_fini(struct pw_findings *f)
 
 /* ---- advice ---- */
 
-enum { FIELDS = sizeof(struct pw_row_c_step_trace) / sizeof(int64_t) };
-
-/* Sums of each member of the step trace over a rank's measured steps; all members are int64_t. */
-struct sums {
-    int64_t rank;
-    struct pw_mean fields[FIELDS];
-};
-
-static struct sums sum_rank(const struct pw_world *world, const struct pw_share *share,
-                            size_t column)
-{
-    struct sums sums = {.rank = (int64_t)(share->first + column)};
-    for (size_t s = 0; s < world->nsteps; s++) {
-        int64_t values[FIELDS];
-        int64_t recorded = share->step_recorded[s];
-        if (recorded > 0 && recorded != PW_RECORDED_ACTIVE)
-            continue;
-        memcpy(values, &share->steps[s * share->count + column], sizeof(values));
-        for (size_t i = 0; i < FIELDS; i++)
-            pw_mean_add(&sums.fields[i], values[i]);
-    }
-    return sums;
-}
-
 static void take_means(const struct pw_mean *means, struct pw_row_c_step_trace *out)
 {
-    int64_t values[FIELDS];
-    for (size_t i = 0; i < FIELDS; i++)
+    int64_t values[PW_STEP_MEMBERS];
+    for (size_t i = 0; i < PW_STEP_MEMBERS; i++)
         values[i] = pw_mean_value(&means[i]);
     memcpy(out, values, sizeof(values));
-}
-
-/* Gathers the sums of all ranks on every process. NULL when memory is short. */
-static struct sums *gather_sums(const struct pw_job *job, const struct pw_share *share, size_t *n)
-{
-    struct sums *mine = malloc((share->count + 1) * sizeof(*mine));
-    void *all;
-    for (size_t i = 0; mine && i < share->count; i++)
-        mine[i] = sum_rank(&job->world, share, i);
-    *n = pw_procs_allgather(&job->procs, mine, share->count, sizeof(*mine), &all);
-    free(mine);
-    return all;
 }
 
 /* The findings as a struct pw_cluster, which borrows their memory. */
@@ -439,12 +403,12 @@ static struct pw_cluster view(const struct pw_job *job, const struct pw_findings
 
 /* Makes the rows of advice on process 0, malloc'ed. NULL when memory is short. */
 static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct pw_findings *f,
-                                         const struct sums *sums, size_t nsums, size_t *n)
+                                         const struct pw_matrix *matrix, size_t *n)
 {
     size_t nranks = (size_t)job->world.nranks;
     struct pw_row_c_efficiency efficiency = f->efficiency;
     struct pw_cluster cluster = view(job, f);
-    struct pw_mean means[FIELDS] = {{0}};
+    struct pw_mean means[PW_STEP_MEMBERS] = {{0}};
     struct pw_row_c_step_trace *trace = malloc((nranks + 1) * sizeof(*trace));
     struct pw_advice *advice = malloc(PW_ADVICE_MAX * sizeof(*advice));
     struct pw_row_c_advice *rows = calloc(PW_ADVICE_MAX, sizeof(*rows));
@@ -454,11 +418,12 @@ static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct 
     if (trace && advice && rows) {
         struct pw_advice_input input = {.cluster = &cluster, .trace = trace};
         memset(trace, 0xff, nranks * sizeof(*trace));
-        for (size_t i = 0; i < nsums; i++) {
-            take_means(sums[i].fields, &trace[sums[i].rank]);
-            for (size_t k = 0; k < FIELDS; k++) {
-                means[k].sum += sums[i].fields[k].sum;
-                means[k].count += sums[i].fields[k].count;
+        for (size_t i = 0; i < matrix->nsums; i++) {
+            const struct pw_step_sums *sums = &matrix->sums[i];
+            take_means(sums->members, &trace[sums->rank]);
+            for (size_t k = 0; k < PW_STEP_MEMBERS; k++) {
+                means[k].sum += sums->members[k].sum;
+                means[k].count += sums->members[k].count;
             }
         }
         take_means(means, &input.mean);
@@ -473,14 +438,12 @@ static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct 
 }
 
 void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
-                     const struct pw_share *share, const struct pw_findings *findings)
+                     const struct pw_matrix *matrix, const struct pw_findings *findings)
 {
-    size_t nsums, n = 0;
-    struct sums *sums = gather_sums(job, share, &nsums);
+    size_t n = 0;
     struct pw_row_c_advice *rows = NULL;
     if (job->procs.process == 0)
-        rows = make_rows(job, findings, sums, nsums, &n);
+        rows = make_rows(job, findings, matrix, &n);
     pw_clusterfile_write_root(file, PW_TABLE_c_advice, n, rows);
     free(rows);
-    free(sums);
 }

@@ -90,14 +90,15 @@ static int read_rank(const struct growth *g, const struct pw_input *input, struc
         return -ENOMEM;
     for (size_t i = 0; i < input->nsteps && column < g->share->count; i++) {
         ptrdiff_t at = pw_world_step_index(&g->job->world, input->steps[i].step);
-        const struct pw_row_c_step_trace *trace =
-            at < 0 ? NULL : &g->share->steps[(size_t)at * g->share->count + column];
-        if (!trace || trace->own_ns < 0 || input->steps[i].recorded != PW_RECORDED_ACTIVE)
+        const int64_t own_ns =
+            at < 0 ? -1
+                   : pw_narrow_value(&g->share->steps, column, (size_t)at, PW_STEP_MEMBER(own_ns));
+        if (own_ns < 0 || input->steps[i].recorded != PW_RECORDED_ACTIVE)
             continue;
         masks[i] = windows_at(g, input->steps[i].step);
         for (size_t w = 0; w < g->nwindows; w++)
             if (masks[i] >> w & 1) {
-                r->own_ns[w] = pw_sum(r->own_ns[w], trace->own_ns);
+                r->own_ns[w] = pw_sum(r->own_ns[w], own_ns);
                 r->steps[w]++;
             }
     }

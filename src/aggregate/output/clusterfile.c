@@ -1,5 +1,4 @@
-/* Packs chunks on all processes, and writes them on process 0, after reserving room on the disk;
- * see clusterfile.h. */
+/* Packs chunks on all processes, and writes them on process 0; see clusterfile.h. */
 #include "aggregate/output/clusterfile.h"
 
 #include <errno.h>
@@ -7,46 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/h5/chunkpack.h"
 #include "core/h5/h5columns.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
-
-enum { STEP = 1 << 18 }; /* bytes; also the reserve for HDF5's own tables between two checks */
-
-static int diskroom_reserve(struct pw_diskroom *room, uint64_t bytes)
-{
-    if (room->fd < 0 || bytes + STEP <= room->reserved)
-        return 0;
-    uint64_t want = (bytes + 2 * (uint64_t)STEP) / STEP * STEP;
-    int err;
-    do
-        err = fallocate(room->fd, FALLOC_FL_KEEP_SIZE, (off_t)room->reserved,
-                        (off_t)(want - room->reserved))
-                  ? errno
-                  : 0;
-    while (err == EINTR);
-    if (!err)
-        room->reserved = want;
-    return err == ENOSPC || err == EDQUOT || err == EFBIG ? -err : 0;
-}
-
-/* Releases the reserved room after the file's end, and closes the descriptor. */
-static void diskroom_fini(struct pw_diskroom *room)
-{
-    struct stat about;
-    if (room->fd < 0)
-        return;
-    int cut =
-        room->reserved && fstat(room->fd, &about) == 0 && ftruncate(room->fd, about.st_size) == 0;
-    (void)cut; /* room that is not released is freed with the file */
-    close(room->fd);
-    room->fd = -1;
-}
 
 /* Process 0 alone has the file. HDF5 only stores the chunks. With parallel HDF5, all processes
  * could write, but its conversion, shuffle and zlib took most of the time of writing, and HDF5 1.10
@@ -90,7 +55,7 @@ static void reserve(struct pw_clusterfile *file, uint64_t bytes)
 {
     hsize_t now = 0;
     if (file->room.fd >= 0 && H5Fget_filesize(file->file, &now) >= 0)
-        note_errno(file, diskroom_reserve(&file->room, now + bytes));
+        note_errno(file, pw_diskroom_reserve(&file->room, now + bytes));
 }
 
 /* The same for the chunks of a table: before they are written, HDF5 fills each with compressed
@@ -119,25 +84,14 @@ static int has_no_room(struct pw_clusterfile *file, size_t rows, const struct pw
     return has_failed(file);
 }
 
-/* Creates an empty file with a new, random name. HDF5 would follow links and use an existing file.
- * Returns 0 or -errno. */
-static int make_empty(const char *path, char *part, size_t size, struct pw_diskroom *room)
-{
-    uint64_t random;
-    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-        return -EIO;
-    snprintf(part, size, "%s.part-%016llx", path, (unsigned long long)random);
-    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    *room = (struct pw_diskroom){.fd = fd};
-    return fd < 0 ? -errno : diskroom_reserve(room, 0);
-}
-
 int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out)
 {
     *out = (struct pw_clusterfile){.comm = comm, .room = {.fd = -1}, .file = -1};
     MPI_Comm_rank(comm, &out->process);
     snprintf(out->path, sizeof(out->path), "%s", path);
-    int err = out->process == 0 ? make_empty(path, out->part, sizeof(out->part), &out->room) : 0;
+    int err = out->process == 0
+                  ? pw_diskroom_make_file(path, out->part, sizeof(out->part), &out->room)
+                  : 0;
     err = all_agree(comm, err);
     MPI_Bcast(out->part, sizeof(out->part), MPI_CHAR, 0, comm);
     if (!err && out->process == 0) {
@@ -153,7 +107,7 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
             H5Fclose(out->file);
         if (out->room.fd >= 0)
             unlink(out->part);
-        diskroom_fini(&out->room);
+        pw_diskroom_fini(&out->room);
         return err;
     }
     out->room.reserved = 0; /* HDF5 truncated the file */
@@ -339,6 +293,7 @@ struct grid {
     int *counts; /* [4 * processes] counts and offsets of sent cells, counts and offsets of received
                     cells */
     char *send, *receive, *whole; /* whole: the cells of a chunk, zero outside the grid */
+    char *column;                 /* [chunk[0]] cells of a column */
     int *sizes; /* [4 * processes] size and skipped filters of each packed chunk of the round; then
                    their sizes and offsets in `arrived` */
     char *arrived; /* on process 0 */
@@ -376,9 +331,11 @@ static int grid_init(struct grid *g, const struct pw_clusterfile *file, size_t r
     g->send = malloc(bytes * p);
     g->receive = malloc(bytes);
     g->whole = malloc(bytes);
+    g->column = malloc(g->chunk[0] * row_size);
     g->sizes = calloc(4 * p, sizeof(*g->sizes));
     g->arrived = malloc(file->process == 0 ? bytes * p : 1);
-    int ok = g->firsts && g->counts && g->send && g->receive && g->whole && g->sizes && g->arrived;
+    int ok = g->firsts && g->counts && g->send && g->receive && g->whole && g->column && g->sizes &&
+             g->arrived;
     if (all_agree(file->comm, ok ? 0 : -ENOMEM))
         return -ENOMEM;
     MPI_Allgather(&mine, 1, MPI_UNSIGNED_LONG, g->firsts, 1, MPI_UNSIGNED_LONG, file->comm);
@@ -397,22 +354,26 @@ static void grid_fini(struct grid *g)
     free(g->send);
     free(g->receive);
     free(g->whole);
+    free(g->column);
     free(g->sizes);
     free(g->arrived);
 }
 
 /* Packs this process's cells for all chunks of a round, in the order of the writing processes. */
-static void pack_round(struct grid *g, size_t round, const char *rows, size_t columns)
+static void pack_round(struct grid *g, size_t round, pw_clusterfile_column *make, void *context)
 {
+    const size_t size = g->row_size, mine = g->firsts[g->process];
     int *counts = g->counts, *places = counts + g->processes, at = 0;
     for (int q = 0; q < g->processes; q++) {
         struct piece p = piece_of(g, round + (size_t)q, g->process);
         places[q] = at;
         counts[q] = (int)(p.nsteps * p.n);
-        for (size_t s = 0; p.n && s < p.nsteps; s++, at += (int)p.n)
-            memcpy(g->send + (size_t)at * g->row_size,
-                   rows + ((p.step + s) * columns + p.first - g->firsts[g->process]) * g->row_size,
-                   p.n * g->row_size);
+        for (size_t c = 0; c < p.n; c++) {
+            make(context, p.first - mine + c, p.step, p.nsteps, g->column);
+            for (size_t s = 0; s < p.nsteps; s++)
+                memcpy(g->send + ((size_t)at + s * p.n + c) * size, g->column + s * size, size);
+        }
+        at += counts[q];
     }
 }
 
@@ -472,8 +433,30 @@ static void store_round(const struct grid *g, size_t round, struct target *t)
     }
 }
 
+/* The rows of a grid in memory, by step and then rank. */
+struct held_grid {
+    const char *rows;
+    size_t size, columns;
+};
+
+static void take_column(void *context, size_t column, size_t first, size_t count, void *rows)
+{
+    const struct held_grid *grid = context;
+    for (size_t s = 0; s < count; s++)
+        memcpy((char *)rows + s * grid->size,
+               grid->rows + ((first + s) * grid->columns + column) * grid->size, grid->size);
+}
+
 void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                                struct pw_clusterfile_columns mine, const void *rows)
+{
+    struct held_grid grid = {rows, pw_table_borrow(table)->row_size, mine.count};
+    pw_clusterfile_write_made_grid(file, table, mine, take_column, &grid);
+}
+
+void pw_clusterfile_write_made_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
+                                    struct pw_clusterfile_columns mine, pw_clusterfile_column *make,
+                                    void *context)
 {
     const struct pw_table *info = pw_table_borrow(table);
     const size_t nsteps = mine.nsteps, nranks = mine.nranks;
@@ -496,7 +479,7 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
     note_errno(file, grid_init(&g, file, info->row_size, mine.first));
     for (size_t at = 0; at < g.nchunks && !has_no_room(file, g.chunk[0] * g.chunk[1], info);
          at += (size_t)g.processes) {
-        pack_round(&g, at, rows, mine.count);
+        pack_round(&g, at, make, context);
         swap_round(&g, at, file->comm);
         gather_round(&g, at, &target);
         store_round(&g, at, &target);
@@ -570,7 +553,7 @@ static int sync_and_rename(const char *part, const char *path)
 int pw_clusterfile_close(struct pw_clusterfile *file)
 {
     note_error(file, file->process == 0 && H5Fclose(file->file) < 0);
-    diskroom_fini(&file->room);
+    pw_diskroom_fini(&file->room);
     int err = all_agree(file->comm, file->error);
     err = err ? err : all_agree(file->comm, check_share(file));
     if (file->process == 0) {

@@ -9,16 +9,8 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "aggregate/output/diskroom.h"
 #include "core/tables.h"
-
-/* Room on the disk that is reserved before the file is written: on a full disk, HDF5 1.10 and
- * MPI-IO crash, or do not report an error. Some file systems cannot reserve room; then none is
- * reserved. */
-
-struct pw_diskroom {
-    int fd;            /* descriptor of the file, open for writing; -1: nothing is reserved */
-    uint64_t reserved; /* bytes from the begin of the file */
-};
 
 struct pw_clusterfile {
     hid_t file; /* on process 0; otherwise -1 */
@@ -63,9 +55,19 @@ struct pw_clusterfile_columns {
     size_t nsteps, nranks, first, count;
 };
 
-/* Writes a 2-D table; `rows` are this process's columns, row-major. */
+/* Writes a 2-D table; `rows` are this process's columns, by step and then rank. */
 void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                                struct pw_clusterfile_columns mine, const void *rows);
+
+/* Makes `count` rows of one of this process's columns (0: its first), from step `first` on. */
+typedef void pw_clusterfile_column(void *context, size_t column, size_t first, size_t count,
+                                   void *rows);
+
+/* The same with rows that are made when they are written: the steps of a chunk for a column at a
+ * time. */
+void pw_clusterfile_write_made_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
+                                    struct pw_clusterfile_columns mine, pw_clusterfile_column *make,
+                                    void *context);
 
 void pw_clusterfile_set_int(struct pw_clusterfile *file, const char *name, int64_t value);
 void pw_clusterfile_set_text(struct pw_clusterfile *file, const char *name, const char *value);

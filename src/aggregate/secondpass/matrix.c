@@ -51,19 +51,19 @@ static int allocate_gpu(struct pw_share *share, const struct pw_job *job)
 static int allocate(struct pw_share *share, const struct pw_world *world)
 {
     const size_t nsteps = world->nsteps, bins = world->bins.n * share->count;
-    size_t cells = nsteps * share->count;
+    const size_t cells = nsteps * share->count;
     share->bins = malloc(sizeof(*share->bins) * (bins + 1));
-    share->steps = malloc(sizeof(*share->steps) * (cells + 1));
     share->phases = malloc(sizeof(*share->phases) * (cells + 1));
     share->step_start = malloc(sizeof(int64_t) * (nsteps + 1));
     share->step_end = malloc(sizeof(int64_t) * (nsteps + 1));
     share->step_recorded = malloc(sizeof(int64_t) * (nsteps + 1));
+    share->is_silent = calloc(share->count + 1, 1);
     share->parts = malloc(sizeof(*share->parts) * (PW_PART_END * share->count + 1));
-    if (!share->bins || !share->parts || !share->steps || !share->phases || !share->step_start ||
-        !share->step_end || !share->step_recorded)
+    if (!share->bins || !share->parts || !share->phases || !share->step_start || !share->step_end ||
+        !share->step_recorded || !share->is_silent ||
+        pw_narrow_init(&share->steps, nsteps, share->count, PW_STEP_MEMBERS))
         return -ENOMEM;
-    memset(share->steps, 0xff, sizeof(*share->steps) * cells); /* -1: not known */
-    memset(share->phases, 0xff, sizeof(*share->phases) * cells);
+    memset(share->phases, 0xff, sizeof(*share->phases) * cells); /* -1: not known */
     memset(share->bins, 0xff, sizeof(*share->bins) * bins);
     memset(share->parts, 0xff, sizeof(*share->parts) * PW_PART_END * share->count);
     for (size_t s = 0; s < nsteps; s++) {
@@ -74,15 +74,15 @@ static int allocate(struct pw_share *share, const struct pw_world *world)
     return 0;
 }
 
-static void take_trace(struct pw_share *share, const struct pw_world *world, size_t column,
-                       const struct pw_ranktrace *trace)
+/* Returns 0 or -ENOMEM. */
+static int take_trace(struct pw_share *share, const struct pw_world *world, size_t column,
+                      const struct pw_ranktrace *trace)
 {
     for (size_t i = 0; i < world->bins.n; i++)
         share->bins[i * share->count + column] = trace->bins[i];
     for (size_t i = 0; i < PW_PART_END; i++)
         share->parts[i * share->count + column] = trace->parts[i];
     for (size_t s = 0; s < world->nsteps; s++) {
-        share->steps[s * share->count + column] = trace->steps[s];
         share->phases[s * share->count + column] = trace->phases[s];
         if (trace->steps[s].total_ns < 0)
             continue;
@@ -93,6 +93,15 @@ static void take_trace(struct pw_share *share, const struct pw_world *world, siz
         if (trace->recorded[3 * s + 2] > share->step_recorded[s])
             share->step_recorded[s] = trace->recorded[3 * s + 2];
     }
+    return pw_narrow_put(&share->steps, column, (const int64_t *)(const void *)trace->steps);
+}
+
+void pw_share_rows(const struct pw_share *share, size_t column, size_t first, size_t count,
+                   struct pw_row_c_step_trace *rows)
+{
+    pw_narrow_get(&share->steps, column, first, count, (int64_t *)(void *)rows);
+    for (size_t s = 0; s < count && share->is_silent[column]; s++)
+        rows[s].wait_ns = rows[s].comm_ns = rows[s].comm_exposed_ns = rows[s].compute_ns = -1;
 }
 
 static int take_gpu(struct pw_share *share, const struct pw_world *world, size_t column,
@@ -164,7 +173,7 @@ static int build_rank(struct pw_share *share, struct pw_job *job, const struct p
     err = err ? err : apply_points(job, input, &trace);
     size_t column = (size_t)input->rank - share->first;
     if (!err && column < share->count)
-        take_trace(share, &job->world, column, &trace);
+        err = take_trace(share, &job->world, column, &trace);
     else if (!err)
         pw_job_note(job, input->rank, "left_out", 1,
                     "its steps are ignored: its file has the name of another rank");
@@ -197,7 +206,7 @@ void pw_share_fini(struct pw_share *share)
 {
     free(share->bins);
     free(share->parts);
-    free(share->steps);
+    pw_narrow_fini(&share->steps);
     free(share->phases);
     free(share->gpu);
     free(share->gpu_ranks);
@@ -205,25 +214,32 @@ void pw_share_fini(struct pw_share *share)
     free(share->step_start);
     free(share->step_end);
     free(share->step_recorded);
+    free(share->is_silent);
 }
 
+static_assert(sizeof(struct pw_row_c_step_trace) == sizeof(int64_t) * PW_STEP_MEMBERS &&
+                  sizeof(struct pw_row_c_step_trace) <= sizeof(int64_t) * PW_NARROW_MEMBERS,
+              "a row of steps is integers of 64 bits");
 static_assert(sizeof(struct pw_row_c_phase_trace) == sizeof(int64_t) * PW_PHASES &&
                   offsetof(struct pw_row_c_phase_trace, other_ns) == 5 * sizeof(int64_t),
               "a row of phases is as in pw_matrix");
 
 enum { OWN, TOTAL, USEFUL, PHASE_0, CELL = PHASE_0 + PW_PHASES };
 
-static int64_t useful_of(const struct pw_row_c_step_trace *step)
+/* Reads what the matrix has of a cell of the step trace: OWN, TOTAL and USEFUL. */
+static void read_times(const struct pw_share *share, size_t column, size_t step, int64_t *times)
 {
-    return step->total_ns < 0 ? -1 : step->total_ns - step->comm_exposed_ns;
+    const struct pw_narrow_rows *rows = &share->steps;
+    const int64_t total = pw_narrow_value(rows, column, step, PW_STEP_MEMBER(total_ns));
+    times[OWN] = pw_narrow_value(rows, column, step, PW_STEP_MEMBER(own_ns));
+    times[TOTAL] = total;
+    times[USEFUL] =
+        total < 0 ? -1
+                  : total - pw_narrow_value(rows, column, step, PW_STEP_MEMBER(comm_exposed_ns));
 }
 
-static void pack_cell(const struct pw_row_c_step_trace *step,
-                      const struct pw_row_c_phase_trace *phase, int64_t cell[CELL])
+static void pack_phases(const struct pw_row_c_phase_trace *phase, int64_t cell[CELL])
 {
-    cell[OWN] = step->own_ns;
-    cell[TOTAL] = step->total_ns;
-    cell[USEFUL] = useful_of(step);
     cell[PHASE_0] = phase->data_ns;
     cell[PHASE_0 + 1] = phase->forward_ns;
     cell[PHASE_0 + 2] = phase->backward_ns;
@@ -277,9 +293,10 @@ static void gather_steps(struct pw_matrix *m, const struct gathering *g)
     const struct pw_share *share = g->share;
     MPI_Datatype type = type_of(sizeof(int64_t) * CELL);
     for (size_t s = 0; s < g->job->world.nsteps; s++) {
-        for (size_t c = 0; c < share->count; c++)
-            pack_cell(&share->steps[s * share->count + c], &share->phases[s * share->count + c],
-                      g->send + c * CELL);
+        for (size_t c = 0; c < share->count; c++) {
+            read_times(share, c, s, g->send + c * CELL);
+            pack_phases(&share->phases[s * share->count + c], g->send + c * CELL);
+        }
         MPI_Gatherv(g->send, (int)share->count, type, g->receive, g->counts, g->starts, type, 0,
                     g->job->procs.comm);
         for (size_t r = 0; r < m->nranks; r++)
@@ -292,12 +309,14 @@ static void gather_steps(struct pw_matrix *m, const struct gathering *g)
  */
 static void take_steps(struct pw_matrix *m, const struct pw_share *share)
 {
-    for (size_t i = 0; i < m->nsteps * m->nranks; i++) {
-        const struct pw_row_c_step_trace *step = &share->steps[i];
-        m->own_ns[i] = step->own_ns;
-        m->total_ns[i] = step->total_ns;
-        m->useful_ns[i] = useful_of(step);
-    }
+    for (size_t s = 0; s < m->nsteps; s++)
+        for (size_t r = 0; r < m->nranks; r++) {
+            int64_t times[PHASE_0];
+            read_times(share, r, s, times);
+            m->own_ns[s * m->nranks + r] = times[OWN];
+            m->total_ns[s * m->nranks + r] = times[TOTAL];
+            m->useful_ns[s * m->nranks + r] = times[USEFUL];
+        }
 }
 
 /* Gathers n rows of `size` bytes for each rank, one bin or part at a time. */
@@ -312,6 +331,35 @@ static void gather_rows(const struct gathering *g, size_t n, size_t size, const 
                     (char *)all + i * nranks * size, g->counts, g->starts, type, 0,
                     g->job->procs.comm);
     MPI_Type_free(&type);
+}
+
+static struct pw_step_sums sum_rank(const struct pw_world *world, const struct pw_share *share,
+                                    size_t column)
+{
+    struct pw_step_sums sums = {.rank = (int64_t)(share->first + column)};
+    for (size_t s = 0; s < world->nsteps; s++) {
+        struct pw_row_c_step_trace row;
+        int64_t values[PW_STEP_MEMBERS];
+        const int64_t recorded = share->step_recorded[s];
+        if (recorded > 0 && recorded != PW_RECORDED_ACTIVE)
+            continue;
+        pw_share_rows(share, column, s, 1, &row);
+        memcpy(values, &row, sizeof(values));
+        for (size_t i = 0; i < PW_STEP_MEMBERS; i++)
+            pw_mean_add(&sums.members[i], values[i]);
+    }
+    return sums;
+}
+
+static void gather_sums(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
+{
+    struct pw_step_sums *mine = malloc((share->count + 1) * sizeof(*mine));
+    void *all;
+    for (size_t i = 0; mine && i < share->count; i++)
+        mine[i] = sum_rank(&job->world, share, i);
+    m->nsums = pw_procs_allgather(&job->procs, mine, share->count, sizeof(*mine), &all);
+    m->sums = all;
+    free(mine);
 }
 
 int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
@@ -347,6 +395,8 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
     free(g.counts);
     free(g.send);
     free(g.receive);
+    if (!worst)
+        gather_sums(m, job, share);
     return worst;
 }
 
@@ -355,6 +405,7 @@ void pw_matrix_fini(struct pw_matrix *m)
     free(m->own_ns);
     free(m->total_ns);
     free(m->useful_ns);
+    free(m->sums);
     if (m->is_borrowed)
         return;
     free(m->phase_ns);

@@ -5,8 +5,21 @@
 #define PW_AGGREGATE_SECONDPASS_MATRIX_H
 
 #include "aggregate/input/job.h"
+#include "aggregate/secondpass/narrowrows.h"
 #include "aggregate/secondpass/ranktrace.h"
+#include "analysis/statistics.h"
 #include "analysis/straggler.h"
+
+enum { PW_STEP_MEMBERS = sizeof(struct pw_row_c_step_trace) / sizeof(int64_t) };
+
+/* The number of a member of struct pw_row_c_step_trace, all of which are int64_t. */
+#define PW_STEP_MEMBER(name) (offsetof(struct pw_row_c_step_trace, name) / sizeof(int64_t))
+
+/* Sums of the members of the step trace over a rank's measured steps. */
+struct pw_step_sums {
+    int64_t rank;
+    struct pw_mean members[PW_STEP_MEMBERS];
+};
 
 struct pw_matrix {
     size_t nsteps, nranks;
@@ -16,12 +29,14 @@ struct pw_matrix {
     size_t nbins;
     struct pw_row_c_bin_trace *bins;   /* [nbins * nranks] */
     struct pw_row_c_part_trace *parts; /* [PW_PART_END * nranks] */
+    struct pw_step_sums *sums;         /* [nsums] of the ranks, on every process */
+    size_t nsums;
 };
 
 /* This process's columns of the tables by rank, and their summary of each step. */
 struct pw_share {
     size_t first, count;                 /* ranks */
-    struct pw_row_c_step_trace *steps;   /* [nsteps * count] by step, then rank */
+    struct pw_narrow_rows steps;         /* rows of struct pw_row_c_step_trace */
     struct pw_row_c_phase_trace *phases; /* [nsteps * count] by step, then rank */
     struct pw_row_c_bin_trace *bins;     /* [job->bins.n * count], bin-major */
     struct pw_row_c_part_trace *parts;   /* [PW_PART_END * count], by part */
@@ -34,7 +49,14 @@ struct pw_share {
     /* [nsteps] epoch times: earliest start and latest end of this process's ranks */
     int64_t *step_start, *step_end;
     int64_t *step_recorded; /* [nsteps] enum pw_recorded, -1: not known */
+    uint8_t *is_silent;     /* [count] 1: the rank recorded no communication; set by aggregate.c */
 };
+
+/* Reads `count` rows of the step trace of a column, from step `first` on. Waits and communication
+ * of a silent rank are not known: 0 would say that there were none. Its own time stays that of its
+ * steps. */
+void pw_share_rows(const struct pw_share *share, size_t column, size_t first, size_t count,
+                   struct pw_row_c_step_trace *rows);
 
 /* The measured steps of the job, without warm-up and partial steps. */
 struct pw_measured {
@@ -49,7 +71,7 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
 
 void pw_share_fini(struct pw_share *share);
 
-/* Gathers the shares on process 0; other processes get an empty matrix. Collective. Returns 0 or
+/* Gathers the shares on process 0; other processes get the sums only. Collective. Returns 0 or
  * -ENOMEM. `share` must outlive the matrix. */
 int pw_matrix_gather(struct pw_matrix *matrix, const struct pw_job *job,
                      const struct pw_share *share);
