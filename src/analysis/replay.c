@@ -8,6 +8,14 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static const int32_t no_waits[] = {PW_REPLAY_END};
+
+/* The gates that the node waits for, before PW_REPLAY_END. */
+static const int32_t *waits_of(const struct pw_replay_graph *g, const struct pw_replay_node *node)
+{
+    return node->waits ? g->waits + node->waits - 1 : no_waits;
+}
+
 /* ---- order ---- */
 
 struct ordering {
@@ -21,11 +29,9 @@ struct ordering {
 
 static int must_wait(const struct ordering *o, const struct pw_replay_node *node)
 {
-    for (int32_t i = 0; i < node->nwaits; i++) {
-        int32_t gate = o->g->waits[node->first_wait + i];
-        if (gate >= 0 && o->open[gate] < o->g->needs[gate])
+    for (const int32_t *gate = waits_of(o->g, node); *gate != PW_REPLAY_END; gate++)
+        if (*gate >= 0 && o->open[*gate] < o->g->needs[*gate])
             return 1;
-    }
     return 0;
 }
 
@@ -54,8 +60,8 @@ static size_t give_up(struct ordering *o)
     while (o->next[rank] == o->end[rank])
         rank++;
     const struct pw_replay_node *node = &o->g->nodes[o->next[rank]];
-    for (int32_t i = 0; i < node->nwaits; i++) {
-        int32_t *gate = &o->g->waits[node->first_wait + i];
+    int32_t *gate = o->g->waits + node->waits - 1; /* it waits, so there are some */
+    for (; *gate != PW_REPLAY_END; gate++) {
         if (*gate >= 0 && o->open[*gate] < o->g->needs[*gate]) {
             *gate = -1;
             given++;
@@ -100,11 +106,9 @@ static int64_t scaled(const struct pw_replay_graph *g, int32_t at, const float *
 static int64_t ready(const struct pw_replay_graph *g, const struct pw_replay_node *node,
                      const int64_t *gates, int64_t here)
 {
-    for (int32_t i = 0; i < node->nwaits; i++) {
-        int32_t gate = g->waits[node->first_wait + i];
-        if (gate >= 0)
-            here = larger(here, gates[gate]);
-    }
+    for (const int32_t *gate = waits_of(g, node); *gate != PW_REPLAY_END; gate++)
+        if (*gate >= 0)
+            here = larger(here, gates[*gate]);
     return here;
 }
 
@@ -153,13 +157,11 @@ static void note(struct walk *w, int32_t at)
     const int64_t entered = w->now[node->rank];
     int64_t left = entered;
     w->held[at] = -1;
-    for (int32_t i = 0; i < node->nwaits; i++) {
-        int32_t gate = w->g->waits[node->first_wait + i];
-        if (gate >= 0 && w->gates[gate] > left) {
-            left = w->gates[gate];
-            w->held[at] = gate;
+    for (const int32_t *gate = waits_of(w->g, node); *gate != PW_REPLAY_END; gate++)
+        if (*gate >= 0 && w->gates[*gate] > left) {
+            left = w->gates[*gate];
+            w->held[at] = *gate;
         }
-    }
     if (w->held[at] >= 0) {
         int64_t *delay = &w->delays[w->opener[w->held[at]]];
         *delay = larger(*delay, left - entered);
@@ -229,7 +231,7 @@ void pw_replay_place(struct pw_replay_node *nodes, size_t n)
             pieces += nodes[end].work_ns > 0;
         for (size_t i = first; i < end; i++)
             if (nodes[i].work_ns > 0)
-                nodes[i].phase = (int32_t)(at++ * PW_PHASES / pieces);
+                nodes[i].phase = at++ * PW_PHASES / pieces;
     }
 }
 
@@ -338,7 +340,7 @@ static void visit(const struct restoring *r, size_t first, size_t end,
         delay = r->delays[i] > delay ? r->delays[i] : delay;
         if (node->step >= 0)
             each(r, node, delay);
-        if (node->nwaits)
+        if (node->waits)
             delay = 0;
     }
 }

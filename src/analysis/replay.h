@@ -18,16 +18,21 @@
 struct pw_replay_node {
     int64_t cost_ns; /* of the transfer after the waits; negative values come from clock errors */
     int64_t work_ns;
-    int32_t rank, step;         /* step -1: outside the steps */
-    int32_t first_wait, nwaits; /* the gates that it waits for: entries of the graph's `waits` */
-    int32_t adds;               /* the gate that it adds to at its end; -1: none */
-    int32_t phase; /* of the work: 0 .. PW_PHASES - 1 (other); with is_placed, a place */
+    int32_t rank;
+    int32_t step : 28; /* -1: outside the steps */
+    int32_t phase : 4; /* of the work: 0 .. PW_PHASES - 1 (other); with is_placed, a place */
+    int32_t waits; /* waits[waits - 1 ...] of the graph are the gates that it waits for; 0: none */
+    int32_t adds;  /* the gate that it adds to at its end; -1: none */
 };
+
+enum { PW_REPLAY_END = -2 }; /* after the gates of a node in `waits` */
 
 struct pw_replay_graph {
     const struct pw_replay_node *nodes; /* sorted by rank; a rank's nodes in time order */
     size_t nnodes;
-    int32_t *waits; /* gates; pw_replay_order() sets a gate that can never open to -1 */
+    /* gates, and PW_REPLAY_END after those of each node that waits; pw_replay_order() sets a gate
+     * that can never open to -1 */
+    int32_t *waits;
     int32_t *needs; /* [ngates] number of nodes that add to the gate */
     size_t ngates, nranks, nsteps;
     const int64_t *start_ns; /* [nranks] */

@@ -13,13 +13,13 @@ enum { A, B, OTHER = PW_PHASES - 1 };
  *   step 1: entered at 270 and 250, left at 280 */
 static const struct pw_replay_node allreduces[] = {
     {.work_ns = 100, .rank = 0, .step = 0, .adds = 0, .phase = A},
-    {.cost_ns = 10, .rank = 0, .step = 0, .adds = -1, .first_wait = 0, .nwaits = 1, .phase = OTHER},
+    {.cost_ns = 10, .rank = 0, .step = 0, .adds = -1, .waits = 1, .phase = OTHER},
     {.work_ns = 100, .rank = 0, .step = 1, .adds = 1, .phase = A},
-    {.cost_ns = 10, .rank = 0, .step = 1, .adds = -1, .first_wait = 1, .nwaits = 1, .phase = OTHER},
+    {.cost_ns = 10, .rank = 0, .step = 1, .adds = -1, .waits = 3, .phase = OTHER},
     {.work_ns = 160, .rank = 1, .step = 0, .adds = 0, .phase = A},
-    {.cost_ns = 10, .rank = 1, .step = 0, .adds = -1, .first_wait = 0, .nwaits = 1, .phase = OTHER},
+    {.cost_ns = 10, .rank = 1, .step = 0, .adds = -1, .waits = 1, .phase = OTHER},
     {.work_ns = 80, .rank = 1, .step = 1, .adds = 1, .phase = A},
-    {.cost_ns = 10, .rank = 1, .step = 1, .adds = -1, .first_wait = 1, .nwaits = 1, .phase = OTHER},
+    {.cost_ns = 10, .rank = 1, .step = 1, .adds = -1, .waits = 3, .phase = OTHER},
 };
 enum { NODES = sizeof(allreduces) / sizeof(allreduces[0]) };
 
@@ -33,7 +33,7 @@ struct bench {
 static void make(struct bench *b)
 {
     memset(b, 0, sizeof(*b));
-    b->waits[1] = 1;
+    memcpy(b->waits, (int32_t[]){0, PW_REPLAY_END, 1, PW_REPLAY_END}, sizeof(b->waits));
     b->needs[0] = b->needs[1] = 2;
     b->graph = (struct pw_replay_graph){
         .nodes = allreduces,
@@ -133,14 +133,10 @@ static void test_restored_where_others_wait(void **state)
     (void)state;
     for (int64_t more = 0; more <= 30; more += 30) {
         const struct pw_replay_node nodes[] = {
-            {.work_ns = 10, .rank = 0, .adds = 0},
-            {.rank = 0, .adds = -1, .first_wait = 0, .nwaits = 1},
-            {.work_ns = 10, .rank = 0, .adds = 1},
-            {.rank = 0, .adds = -1, .first_wait = 1, .nwaits = 1},
-            {.work_ns = 30, .rank = 1, .adds = 0},
-            {.rank = 1, .adds = -1, .first_wait = 0, .nwaits = 1},
-            {.work_ns = 10 + more, .rank = 1, .adds = 1},
-            {.rank = 1, .adds = -1, .first_wait = 1, .nwaits = 1},
+            {.work_ns = 10, .rank = 0, .adds = 0},        {.rank = 0, .adds = -1, .waits = 1},
+            {.work_ns = 10, .rank = 0, .adds = 1},        {.rank = 0, .adds = -1, .waits = 3},
+            {.work_ns = 30, .rank = 1, .adds = 0},        {.rank = 1, .adds = -1, .waits = 1},
+            {.work_ns = 10 + more, .rank = 1, .adds = 1}, {.rank = 1, .adds = -1, .waits = 3},
         };
         struct bench b;
         use(&b, nodes, 8);
@@ -158,12 +154,9 @@ static void test_the_rest_is_taken_everywhere(void **state)
 {
     (void)state;
     const struct pw_replay_node nodes[] = {
-        {.work_ns = 10, .rank = 0, .adds = -1},
-        {.rank = 0, .adds = -1, .first_wait = 0, .nwaits = 1},
-        {.work_ns = 10, .rank = 0, .adds = 1},
-        {.work_ns = 30, .rank = 1, .adds = 0},
-        {.work_ns = 30, .rank = 1, .adds = -1},
-        {.rank = 1, .adds = -1, .first_wait = 1, .nwaits = 1},
+        {.work_ns = 10, .rank = 0, .adds = -1}, {.rank = 0, .adds = -1, .waits = 1},
+        {.work_ns = 10, .rank = 0, .adds = 1},  {.work_ns = 30, .rank = 1, .adds = 0},
+        {.work_ns = 30, .rank = 1, .adds = -1}, {.rank = 1, .adds = -1, .waits = 3},
     };
     struct bench b;
     use(&b, nodes, 6);
@@ -207,7 +200,7 @@ static void test_message(void **state)
         const struct pw_replay_node nodes[] = {
             {.work_ns = late ? 90 : 50, .rank = 0, .step = 0, .adds = 0},
             {.work_ns = 30, .rank = 1, .step = 0, .adds = -1},
-            {.cost_ns = 5, .rank = 1, .step = 0, .adds = -1, .nwaits = 1},
+            {.cost_ns = 5, .rank = 1, .step = 0, .adds = -1, .waits = 1},
             {.work_ns = 40, .rank = 1, .step = 0, .adds = -1},
         };
         struct bench b;
@@ -226,15 +219,13 @@ static void test_impossible_waits_are_given_up(void **state)
 {
     (void)state;
     const struct pw_replay_node nodes[] = {
-        {.cost_ns = 1, .rank = 0, .adds = -1, .first_wait = 0, .nwaits = 1},
+        {.cost_ns = 1, .rank = 0, .adds = -1, .waits = 1},
         {.work_ns = 5, .rank = 0, .adds = 1},
-        {.cost_ns = 1, .rank = 1, .adds = -1, .first_wait = 1, .nwaits = 1},
+        {.cost_ns = 1, .rank = 1, .adds = -1, .waits = 3},
         {.work_ns = 5, .rank = 1, .adds = 0},
     };
     struct bench b;
     make(&b);
-    b.waits[0] = 0;
-    b.waits[1] = 1;
     b.needs[0] = b.needs[1] = 1;
     b.graph.nodes = nodes;
     b.graph.nnodes = 4;

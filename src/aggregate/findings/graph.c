@@ -5,12 +5,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "aggregate/findings/gates.h"
 #include "core/grow.h"
 #include "core/ops.h"
 #include "core/sort.h"
 #include "core/tables.h"
+
+enum { RETURNED = 1 << 15 }; /* windows whose memory is given back at once */
 
 struct builder {
     struct pw_graph *out;
@@ -122,18 +126,16 @@ static void add_work(struct builder *b, int32_t rank, struct place *at, int64_t 
     move_to(at, to);
 }
 
-static void add_wait(struct builder *b, struct pw_replay_node *node, int32_t gate)
+/* Adds a gate to those of the last node, or PW_REPLAY_END. */
+static void add_wait(struct builder *b, int32_t gate)
 {
     struct pw_replay_graph *g = &b->out->replay;
-    if (gate < 0)
-        return;
     int32_t *waits = pw_grow(g->waits, b->nwaits, sizeof(*waits), &b->wait_capacity);
     b->failed |= !waits;
     if (!waits)
         return;
     g->waits = waits;
     g->waits[b->nwaits++] = gate;
-    node->nwaits++;
 }
 
 /* The time at which a rank enters an event, or begins to wait for one. */
@@ -240,13 +242,14 @@ static void stand_still(struct builder *b, struct walk *w)
     int64_t outer_there = INT64_MIN;
     if (!node)
         return;
-    node->first_wait = (int32_t)b->nwaits;
+    const size_t first = b->nwaits;
     for (; w->next < w->n && m[w->next].stands && m[w->next].leave == leave &&
            m[w->next].time <= w->now;
          w->next++) {
         const struct pw_graph_op *op = &b->ops[m[w->next].op];
         int32_t gate = b->gates.waits_at[m[w->next].op];
-        add_wait(b, node, gate);
+        if (gate >= 0)
+            add_wait(b, gate);
         const int64_t opened = gate >= 0 ? b->gates.opened[gate] : INT64_MIN;
         if (opened > there) {
             there = opened;
@@ -256,6 +259,10 @@ static void stand_still(struct builder *b, struct walk *w)
             outer_there = opened;
             outer = op;
         }
+    }
+    if (b->nwaits > first) {
+        node->waits = (int32_t)first + 1;
+        add_wait(b, PW_REPLAY_END);
     }
     node->cost_ns = leave - there;
     const int is_tail = outer && outer != last && last->instance < 0;
@@ -311,12 +318,23 @@ static int find_span(const struct place *at, int64_t *start, int64_t *end)
     return *end != INT64_MIN;
 }
 
+/* Gives the pages of [from, to) back, as far as they are whole; what was there is lost. The windows
+ * of a rank are not read again when its nodes are built, and are as large as these. */
+static void give_back(const void *from, const void *to)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)from + page - 1) / page * page;
+    const uintptr_t end = (uintptr_t)to / page * page;
+    if (first < end)
+        madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 static void build_all(struct builder *b)
 {
     struct moment *moments = NULL;
     size_t capacity = 0;
     struct span span = {0};
-    size_t window = 0;
+    size_t window = 0, given = 0;
     int64_t first = INT64_MAX, last = INT64_MIN;
     for (int32_t r = 0; r < b->world->nranks && !b->failed; r++) {
         const size_t begin = window;
@@ -340,10 +358,28 @@ static void build_all(struct builder *b)
         build_rank(b, &walk);
         first = start < first ? start : first;
         last = end > last ? end : last;
+        if (window - given >= RETURNED) {
+            give_back(b->windows + given, b->windows + window);
+            given = window;
+        }
     }
     b->out->first_ns = first;
     b->out->measured_ns = last - first;
     free(moments);
+}
+
+/* Sorts the windows by rank and start. They come rank after rank, and sorting a rank's at a time
+ * takes less memory. */
+static void sort_windows(struct pw_graph_window *windows, size_t n)
+{
+    int is_by_rank = 1;
+    for (size_t i = 1; i < n; i++)
+        is_by_rank &= windows[i - 1].rank <= windows[i].rank;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        for (end = begin + 1; end < n && (!is_by_rank || windows[end].rank == windows[begin].rank);)
+            end++;
+        pw_sort(windows + begin, end - begin, sizeof(*windows), by_rank_and_start);
+    }
 }
 
 static int has_phases(const struct builder *b)
@@ -378,12 +414,16 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
     *out = (struct pw_graph){0};
     if (!b.nwindows || !parts->nsteps || parts->asynchronous)
         return -ENODATA;
-    pw_sort(parts->windows.v, b.nwindows, sizeof(struct pw_graph_window), by_rank_and_start);
+    sort_windows((struct pw_graph_window *)(void *)parts->windows.v, b.nwindows);
     int err = pw_gates_make(&b.gates, parts, in);
     size_t nhosts;
+    /* About as many nodes as there will be: memory that is not used costs nothing, and growing
+     * would need the old and the new array at once. */
+    b.node_capacity = b.nwindows + 2 * b.nops;
+    out->nodes = malloc(sizeof(*out->nodes) * b.node_capacity);
     out->starts = malloc(sizeof(*out->starts) * (size_t)world->nranks);
     b.host_of = malloc(sizeof(*b.host_of) * ((size_t)world->nranks + 1));
-    err = out->starts && b.host_of ? err : -ENOMEM;
+    err = out->nodes && out->starts && b.host_of ? err : -ENOMEM;
     err = err ? err : pw_world_number_hosts(world, b.host_of, &nhosts);
     out->replay.needs = b.gates.needs;
     if (!err) {

@@ -26,7 +26,8 @@ struct pw_graph_op {
 /* A step (phase < 0) or phase of a rank. */
 struct pw_graph_window {
     int64_t start, end;
-    int32_t rank, step, phase, pad;
+    int32_t rank;
+    int32_t step : 28, phase : 4;
 };
 
 /* A matched message: the local_enter of its send and of its receive. */

@@ -286,14 +286,12 @@ static void fill_steps(struct pass *p, const struct pw_input *input, struct pw_r
         out->recorded[3 * s] = pw_input_time(input, step->start) - p->world->epoch_ns;
         out->recorded[3 * s + 1] = pw_input_time(input, step->end) - p->world->epoch_ns;
         out->recorded[3 * s + 2] = step->recorded;
-        struct pw_graph_window window = {out->recorded[3 * s],
-                                         out->recorded[3 * s + 1],
-                                         (int32_t)input->rank,
-                                         (int32_t)s,
-                                         -1,
-                                         0};
         if ((size_t)s < p->graph->nsteps)
-            pw_graph_add_window(p->graph, &window);
+            pw_graph_add_window(p->graph, &(struct pw_graph_window){.start = out->recorded[3 * s],
+                                                                    .end = out->recorded[3 * s + 1],
+                                                                    .rank = (int32_t)input->rank,
+                                                                    .step = (int32_t)s,
+                                                                    .phase = -1});
     }
 }
 
@@ -353,12 +351,11 @@ static void add_part(const struct phase_pass *q, struct pw_interval window, ptrd
                      int phase)
 {
     const int64_t epoch = q->p->world->epoch_ns;
-    const struct pw_graph_window part = {pw_input_time(q->input, window.start) - epoch,
-                                         pw_input_time(q->input, window.end) - epoch,
-                                         (int32_t)q->input->rank,
-                                         (int32_t)step,
-                                         phase,
-                                         0};
+    const struct pw_graph_window part = {.start = pw_input_time(q->input, window.start) - epoch,
+                                         .end = pw_input_time(q->input, window.end) - epoch,
+                                         .rank = (int32_t)q->input->rank,
+                                         .step = (int32_t)step,
+                                         .phase = phase};
     pw_graph_add_window(q->p->graph, &part);
 }
 
