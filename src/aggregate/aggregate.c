@@ -2,6 +2,7 @@
 #include "aggregate/aggregate.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -60,6 +61,7 @@ struct merge {
     struct pw_roles roles;
     struct pw_amounts amounts;
     struct pw_findings findings;
+    struct pw_clusterfile file;
 };
 
 /* The collectives that at least one rank recorded. */
@@ -156,11 +158,6 @@ static void write_grid(struct pw_clusterfile *file, const struct merge *m,
     pw_clusterfile_write_grid(file, table, columns_of(m, n), rows);
 }
 
-static void take_steps(void *context, size_t column, size_t first, size_t count, void *rows)
-{
-    pw_share_rows(context, column, first, count, rows);
-}
-
 static void mark_silent(const struct merge *m)
 {
     for (size_t i = 0; i < m->job->ninputs; i++) {
@@ -214,8 +211,6 @@ static void write_all(struct pw_clusterfile *file, const struct merge *m)
     write_attributes(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, nranks, job->world.ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_step, m->findings.nsteps, m->findings.steps);
-    pw_clusterfile_write_made_grid(file, PW_TABLE_c_step_trace, columns_of(m, nsteps), take_steps,
-                                   (void *)share);
     write_grid(file, m, PW_TABLE_c_phase_trace, nsteps, share->phases);
     write_grid(file, m, PW_TABLE_c_bin_trace, job->world.bins.n, share->bins);
     write_grid(file, m, PW_TABLE_c_part_trace, PW_PART_END, share->parts);
@@ -231,7 +226,7 @@ static void write_all(struct pw_clusterfile *file, const struct merge *m)
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness,
                               job->procs.process == 0 ? job->nnotes : 0, job->notes);
-    pw_advise_write(file, job, &m->matrix, &m->findings);
+    pw_advise_write(file, job, share, &m->findings);
     pw_clusterfile_link_ranks(file, job->world.ranks, nranks);
 }
 
@@ -273,24 +268,39 @@ static void say_roles_and_amounts(const struct pw_roles *roles, const struct pw_
     pw_debug(PW_LOG_MERGE, 2, "amounts of work: %s", amounts->amount ? amounts->how : "not known");
 }
 
+/* The part on process 0. The steps of its inputs, which nothing here reads, are kept in less
+ * memory meanwhile, because the replay of the run is where the merge needs most. Returns 0 or
+ * -ENOMEM. */
+static int find_findings(struct merge *m, const struct pw_pairs *pairs)
+{
+    struct pw_job *job = m->job;
+    const struct pw_findings_input input = {
+        &job->world,       &m->share, &m->matrix, &m->matched.instances,
+        &m->matched.parts, &m->roles, &m->amounts};
+    for (size_t i = 0; i < job->ninputs; i++)
+        pw_input_pack_steps(&job->inputs[i]);
+    malloc_trim(0);
+    int err = pw_roles_find(&m->roles, &job->world, pairs, &m->matched.parts);
+    if (!err) {
+        say_bins_and_graph(&job->world, &m->matched.parts);
+        say_roles_and_amounts(&m->roles, &m->amounts);
+        err = pw_findings_make(&m->findings, &input);
+    }
+    for (size_t i = 0; i < job->ninputs && !err; i++)
+        err = pw_input_unpack_steps(&job->inputs[i]);
+    return err;
+}
+
 /* Makes the findings on process 0. Collective. Returns 0 or -ENOMEM. */
 static int conclude(struct merge *m)
 {
     struct pw_job *job = m->job;
     struct pw_findings *f = &m->findings;
-    const struct pw_findings_input input = {
-        &job->world,       &m->share, &m->matrix, &m->matched.instances,
-        &m->matched.parts, &m->roles, &m->amounts};
     const int is_root = job->procs.process == 0;
     struct pw_pairs pairs;
     int err = gather_all(m, &pairs);
     if (is_root && !err)
-        err = pw_roles_find(&m->roles, &job->world, &pairs, &m->matched.parts);
-    if (is_root && !err) {
-        say_bins_and_graph(&job->world, &m->matched.parts);
-        say_roles_and_amounts(&m->roles, &m->amounts);
-        err = pw_findings_make(f, &input);
-    }
+        err = find_findings(m, &pairs);
     f->pairs = pairs;
     err = pw_procs_worst(&job->procs, err);
     if (err)
@@ -392,16 +402,31 @@ static int match(struct merge *merge)
     return err;
 }
 
-static int write_file(struct merge *m)
+static void take_steps(void *context, size_t column, size_t first, size_t count, void *rows)
 {
-    struct pw_clusterfile file;
-    int err = pw_clusterfile_create(m->output, m->job->procs.comm, &file);
-    if (!err) {
-        write_all(&file, m);
-        err = pw_clusterfile_close(&file);
-    }
-    if (err && m->job->procs.process == 0)
-        pw_error("cannot write %s: %s", m->output, pw_readlimit_error(err));
+    pw_share_rows(context, column, first, count, rows);
+}
+
+/* Creates the file and writes the step trace, of which the other passes need three members. On an
+ * error there is no file. */
+static int begin_file(struct merge *m)
+{
+    const struct pw_clusterfile_columns columns = columns_of(m, m->job->world.nsteps);
+    int err = pw_clusterfile_create(m->output, m->job->procs.comm, &m->file);
+    if (err)
+        return err;
+    pw_clusterfile_write_made_grid(&m->file, PW_TABLE_c_step_trace, columns, take_steps, &m->share);
+    pw_rowpack_keep(&m->share.steps, 1U << PW_STEP_MEMBER(own_ns) | 1U << PW_STEP_MEMBER(total_ns) |
+                                         1U << PW_STEP_MEMBER(comm_exposed_ns));
+    err = pw_procs_worst(&m->job->procs, m->file.error);
+    return err ? pw_clusterfile_close(&m->file) : 0;
+}
+
+/* Writes the other tables. */
+static int end_file(struct merge *m)
+{
+    write_all(&m->file, m);
+    const int err = pw_clusterfile_close(&m->file);
     if (!err)
         pw_checkpoint_remove(m->output, &m->job->procs);
     return err;
@@ -421,6 +446,7 @@ static int build_share(struct merge *m)
         const int is_incomplete = note_matches(job, &m->matched.instances, &m->matched.messages);
         pw_unrecorded_note_silence(job, is_incomplete);
         mark_silent(m);
+        pw_share_sum_up(&m->share, job);
     }
     return err;
 }
@@ -441,29 +467,50 @@ static void merge_fini(struct merge *m)
     pw_alignment_fini(&m->matched.clocks);
 }
 
+/* The passes over the rank files. Returns 0 or -errno. */
+static int prepare(struct merge *m)
+{
+    int err = match(m);
+    return err ? err : build_share(m);
+}
+
+/* Returns 0 or -errno. */
+static int analyse(struct merge *m)
+{
+    struct pw_findings *f = &m->findings;
+    int err = pw_matrix_gather(&m->matrix, m->job, &m->share);
+    pw_rowpack_keep(&m->share.steps, 1U << PW_STEP_MEMBER(own_ns) | 1U << PW_STEP_MEMBER(total_ns));
+    err = err ? err : conclude(m);
+    err = err ? err : pw_operators_make(&f->operators, m->job, &m->operators, 0);
+    err = err ? err : pw_samples_make(&f->samples, m->job);
+    err = err ? err : pw_flops_make(&f->flops, m->job, &m->share, &m->options->flops);
+    pw_network_drop_contended(&f->network, (size_t)m->job->world.nranks, f->samples.usages.rows,
+                              f->samples.usages.n);
+    pw_optree_fini(&m->operators); /* the trees are large, and needed no more */
+    pw_optree_fini(&m->kernels);
+    return err;
+}
+
 static int merge_job(struct pw_job *job, const char *dir, const char *output,
                      const struct pw_merge_options *options)
 {
     struct merge m = {.job = job, .dir = dir, .output = output, .options = options};
-    struct pw_findings *f = &m.findings;
-    int err = match(&m);
-    err = err ? err : build_share(&m);
-    err = err ? err : pw_matrix_gather(&m.matrix, job, &m.share);
-    err = err ? err : conclude(&m);
-    err = err ? err : pw_operators_make(&f->operators, job, &m.operators, 0);
-    err = err ? err : pw_samples_make(&f->samples, job);
-    err = err ? err : pw_flops_make(&f->flops, job, &m.share, &options->flops);
-    pw_network_drop_contended(&f->network, (size_t)job->world.nranks, f->samples.usages.rows,
-                              f->samples.usages.n);
-    pw_optree_fini(&m.operators); /* the trees are large, and needed no more */
-    pw_optree_fini(&m.kernels);
+    int err = prepare(&m), written = err ? 0 : begin_file(&m);
+    if (!err && !written) {
+        err = analyse(&m);
+        if (err)
+            pw_clusterfile_abandon(&m.file);
+        else
+            written = end_file(&m);
+    }
     if (err == -EIO && job->procs.process == 0)
         pw_error("cannot continue the interrupted merge; remove %s.matched-*", output);
     else if (err && job->procs.process == 0)
         pw_error("cannot merge: %s", pw_readlimit_error(err));
-    err = err ? err : write_file(&m);
+    else if (written && job->procs.process == 0)
+        pw_error("cannot write %s: %s", output, pw_readlimit_error(written));
     merge_fini(&m);
-    return err;
+    return err ? err : written;
 }
 
 /* Process 0 waits for the lock. The other processes sleep until it has it. */

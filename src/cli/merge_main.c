@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     /* Buffers of the size of a chunk are freed and allocated for every file; without this, the
      * kernel would clear their memory each time. */
     mallopt(M_TRIM_THRESHOLD, 1 << 26);
-    mallopt(M_MMAP_THRESHOLD, 1 << 25);
+    mallopt(M_MMAP_THRESHOLD, 1 << 22);
     if (!can_start())
         return 1;
     if (!is_needed())

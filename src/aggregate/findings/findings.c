@@ -3,6 +3,7 @@
 #include "aggregate/findings/findings.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,7 @@ static int replay(struct pw_findings *f, const struct pw_findings_input *in,
                   const struct pw_whatif_stragglers *stragglers)
 {
     struct pw_graph graph;
+    malloc_trim(0); /* the graph is the largest of all, and what was freed is in pieces */
     int none = pw_graph_build(&graph, in->parts, in->world, in->instances);
     const struct pw_whatif_run run = {none ? NULL : &graph, in->world, in->instances};
     pw_graph_parts_fini(in->parts);
@@ -403,7 +405,7 @@ static struct pw_cluster view(const struct pw_job *job, const struct pw_findings
 
 /* Makes the rows of advice on process 0, malloc'ed. NULL when memory is short. */
 static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct pw_findings *f,
-                                         const struct pw_matrix *matrix, size_t *n)
+                                         const struct pw_share *share, size_t *n)
 {
     size_t nranks = (size_t)job->world.nranks;
     struct pw_row_c_efficiency efficiency = f->efficiency;
@@ -418,8 +420,8 @@ static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct 
     if (trace && advice && rows) {
         struct pw_advice_input input = {.cluster = &cluster, .trace = trace};
         memset(trace, 0xff, nranks * sizeof(*trace));
-        for (size_t i = 0; i < matrix->nsums; i++) {
-            const struct pw_step_sums *sums = &matrix->sums[i];
+        for (size_t i = 0; i < share->nsums; i++) {
+            const struct pw_step_sums *sums = &share->sums[i];
             take_means(sums->members, &trace[sums->rank]);
             for (size_t k = 0; k < PW_STEP_MEMBERS; k++) {
                 means[k].sum += sums->members[k].sum;
@@ -438,12 +440,12 @@ static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct 
 }
 
 void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
-                     const struct pw_matrix *matrix, const struct pw_findings *findings)
+                     const struct pw_share *share, const struct pw_findings *findings)
 {
     size_t n = 0;
     struct pw_row_c_advice *rows = NULL;
     if (job->procs.process == 0)
-        rows = make_rows(job, findings, matrix, &n);
+        rows = make_rows(job, findings, share, &n);
     pw_clusterfile_write_root(file, PW_TABLE_c_advice, n, rows);
     free(rows);
 }

@@ -60,6 +60,6 @@ void pw_findings_fini(struct pw_findings *findings);
 
 /* Writes /advice. Collective; the findings are on process 0, and the job's notes are gathered. */
 void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
-                     const struct pw_matrix *matrix, const struct pw_findings *findings);
+                     const struct pw_share *share, const struct pw_findings *findings);
 
 #endif

@@ -93,7 +93,7 @@ static void add_rank(struct pass *p, const struct pw_input *input)
     struct pw_row_c_flops row = {.rank = (int32_t)input->rank};
     struct pw_mfu sum = {0};
     for (size_t s = 0; s < p->job->world.nsteps && column < p->share->count; s++) {
-        const int64_t ns = pw_narrow_value(&p->share->steps, column, s, PW_STEP_MEMBER(total_ns));
+        const int64_t ns = pw_rowpack_value(&p->share->steps, column, s, PW_STEP_MEMBER(total_ns));
         const int64_t before = sum.steps;
         if (p->cells[s] < 0 || p->share->step_recorded[s] != PW_RECORDED_ACTIVE)
             continue;

@@ -92,7 +92,7 @@ static int read_rank(const struct growth *g, const struct pw_input *input, struc
         ptrdiff_t at = pw_world_step_index(&g->job->world, input->steps[i].step);
         const int64_t own_ns =
             at < 0 ? -1
-                   : pw_narrow_value(&g->share->steps, column, (size_t)at, PW_STEP_MEMBER(own_ns));
+                   : pw_rowpack_value(&g->share->steps, column, (size_t)at, PW_STEP_MEMBER(own_ns));
         if (own_ns < 0 || input->steps[i].recorded != PW_RECORDED_ACTIVE)
             continue;
         masks[i] = windows_at(g, input->steps[i].step);

@@ -412,6 +412,7 @@ void pw_input_close(struct pw_input *s)
     free(s->phases);
     free(s->knots);
     free(s->steps);
+    pw_rowpack_fini(&s->packed_steps);
     free(s->windows);
     free(s->comms);
     free(s->open_calls);
@@ -499,4 +500,46 @@ int pw_input_has_gpu(const struct pw_input *s)
 int pw_input_phase(const struct pw_input *s, uint32_t name)
 {
     return name < s->nphases ? s->phases[name] : PW_PHASE_NONE;
+}
+
+enum { STEP, START, END, RECORDED, STEP_MEMBERS };
+
+void pw_input_pack_steps(struct pw_input *input)
+{
+    int64_t(*rows)[STEP_MEMBERS] = malloc(sizeof(*rows) * (input->nsteps + 1));
+    for (size_t i = 0; rows && i < input->nsteps; i++) {
+        const struct pw_row_step *step = &input->steps[i];
+        rows[i][STEP] = step->step;
+        rows[i][START] = step->start;
+        rows[i][END] = step->end;
+        rows[i][RECORDED] = step->recorded;
+    }
+    if (rows && !pw_rowpack_init(&input->packed_steps, input->nsteps, 1, STEP_MEMBERS) &&
+        !pw_rowpack_put(&input->packed_steps, 0, rows[0])) {
+        free(input->steps);
+        input->steps = NULL;
+    } else {
+        pw_rowpack_fini(&input->packed_steps);
+    }
+    free(rows);
+}
+
+int pw_input_unpack_steps(struct pw_input *input)
+{
+    const struct pw_rowpack_span all = {0, input->nsteps};
+    if (input->steps)
+        return 0;
+    int64_t(*rows)[STEP_MEMBERS] = malloc(sizeof(*rows) * (input->nsteps + 1));
+    input->steps = malloc(sizeof(*input->steps) * (input->nsteps + 1));
+    const int err = rows && input->steps ? 0 : -ENOMEM;
+    if (!err)
+        pw_rowpack_get(&input->packed_steps, 0, all, rows[0]);
+    for (size_t i = 0; !err && i < input->nsteps; i++)
+        input->steps[i] = (struct pw_row_step){.step = rows[i][STEP],
+                                               .start = rows[i][START],
+                                               .end = rows[i][END],
+                                               .recorded = (uint8_t)rows[i][RECORDED]};
+    pw_rowpack_fini(&input->packed_steps);
+    free(rows);
+    return err;
 }

@@ -12,6 +12,7 @@
 #include "aggregate/input/startindex.h"
 #include "core/h5/h5file.h"
 #include "core/h5/h5table.h"
+#include "core/rowpack.h"
 #include "core/tables.h"
 
 /* The rank of the job that has the rank `rank` in a communicator of NCCL. */
@@ -63,7 +64,8 @@ struct pw_input {
     int aligned;               /* 1: the offset of its clock to the cluster clock is known */
     struct pw_row_step *steps; /* sorted by start */
     size_t nsteps;
-    struct pw_row_window *windows; /* windows of recording, in order; older files have none */
+    struct pw_rowpack packed_steps; /* the steps while they are packed */
+    struct pw_row_window *windows;  /* windows of recording, in order; older files have none */
     size_t nwindows;
     struct pw_row_comms *comms;
     size_t ncomms;
@@ -101,6 +103,13 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
 void pw_input_close_file(struct pw_input *input);
 
 void pw_input_close(struct pw_input *input);
+
+/* Keeps the steps in less memory, until pw_input_unpack_steps(): `steps` is NULL. Does nothing when
+ * memory is short. */
+void pw_input_pack_steps(struct pw_input *input);
+
+/* Returns 0 or -ENOMEM. */
+int pw_input_unpack_steps(struct pw_input *input);
 
 /* Opens one of the tables, or the file for other data, which the caller closes. Return 0 or -errno.
  */

@@ -563,3 +563,9 @@ int pw_clusterfile_close(struct pw_clusterfile *file)
     }
     return all_agree(file->comm, err);
 }
+
+void pw_clusterfile_abandon(struct pw_clusterfile *file)
+{
+    note_errno(file, -ECANCELED);
+    pw_clusterfile_close(file);
+}

@@ -81,4 +81,7 @@ void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_
  * on all processes. */
 int pw_clusterfile_close(struct pw_clusterfile *file);
 
+/* Closes and removes the file. */
+void pw_clusterfile_abandon(struct pw_clusterfile *file);
+
 #endif

@@ -61,7 +61,7 @@ static int allocate(struct pw_share *share, const struct pw_world *world)
     share->parts = malloc(sizeof(*share->parts) * (PW_PART_END * share->count + 1));
     if (!share->bins || !share->parts || !share->phases || !share->step_start || !share->step_end ||
         !share->step_recorded || !share->is_silent ||
-        pw_narrow_init(&share->steps, nsteps, share->count, PW_STEP_MEMBERS))
+        pw_rowpack_init(&share->steps, nsteps, share->count, PW_STEP_MEMBERS))
         return -ENOMEM;
     memset(share->phases, 0xff, sizeof(*share->phases) * cells); /* -1: not known */
     memset(share->bins, 0xff, sizeof(*share->bins) * bins);
@@ -93,13 +93,14 @@ static int take_trace(struct pw_share *share, const struct pw_world *world, size
         if (trace->recorded[3 * s + 2] > share->step_recorded[s])
             share->step_recorded[s] = trace->recorded[3 * s + 2];
     }
-    return pw_narrow_put(&share->steps, column, (const int64_t *)(const void *)trace->steps);
+    return pw_rowpack_put(&share->steps, column, (const int64_t *)(const void *)trace->steps);
 }
 
 void pw_share_rows(const struct pw_share *share, size_t column, size_t first, size_t count,
                    struct pw_row_c_step_trace *rows)
 {
-    pw_narrow_get(&share->steps, column, first, count, (int64_t *)(void *)rows);
+    const struct pw_rowpack_span span = {first, count};
+    pw_rowpack_get(&share->steps, column, span, (int64_t *)(void *)rows);
     for (size_t s = 0; s < count && share->is_silent[column]; s++)
         rows[s].wait_ns = rows[s].comm_ns = rows[s].comm_exposed_ns = rows[s].compute_ns = -1;
 }
@@ -202,11 +203,44 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
     return 0;
 }
 
+enum { BLOCK = 64 }; /* steps of a rank that are read at once */
+
+static struct pw_step_sums sum_rank(const struct pw_world *world, const struct pw_share *share,
+                                    size_t column)
+{
+    struct pw_step_sums sums = {.rank = (int64_t)(share->first + column)};
+    struct pw_row_c_step_trace rows[BLOCK];
+    for (size_t s = 0; s < world->nsteps; s++) {
+        const size_t left = world->nsteps - s, n = left < BLOCK ? left : BLOCK;
+        int64_t values[PW_STEP_MEMBERS];
+        const int64_t recorded = share->step_recorded[s];
+        if (s % BLOCK == 0)
+            pw_share_rows(share, column, s, n, rows);
+        if (recorded > 0 && recorded != PW_RECORDED_ACTIVE)
+            continue;
+        memcpy(values, &rows[s % BLOCK], sizeof(values));
+        for (size_t i = 0; i < PW_STEP_MEMBERS; i++)
+            pw_mean_add(&sums.members[i], values[i]);
+    }
+    return sums;
+}
+
+void pw_share_sum_up(struct pw_share *share, const struct pw_job *job)
+{
+    struct pw_step_sums *mine = malloc((share->count + 1) * sizeof(*mine));
+    void *all;
+    for (size_t i = 0; mine && i < share->count; i++)
+        mine[i] = sum_rank(&job->world, share, i);
+    share->nsums = pw_procs_allgather(&job->procs, mine, share->count, sizeof(*mine), &all);
+    share->sums = all;
+    free(mine);
+}
+
 void pw_share_fini(struct pw_share *share)
 {
     free(share->bins);
     free(share->parts);
-    pw_narrow_fini(&share->steps);
+    pw_rowpack_fini(&share->steps);
     free(share->phases);
     free(share->gpu);
     free(share->gpu_ranks);
@@ -215,10 +249,11 @@ void pw_share_fini(struct pw_share *share)
     free(share->step_end);
     free(share->step_recorded);
     free(share->is_silent);
+    free(share->sums);
 }
 
 static_assert(sizeof(struct pw_row_c_step_trace) == sizeof(int64_t) * PW_STEP_MEMBERS &&
-                  sizeof(struct pw_row_c_step_trace) <= sizeof(int64_t) * PW_NARROW_MEMBERS,
+                  sizeof(struct pw_row_c_step_trace) <= sizeof(int64_t) * PW_ROWPACK_MEMBERS,
               "a row of steps is integers of 64 bits");
 static_assert(sizeof(struct pw_row_c_phase_trace) == sizeof(int64_t) * PW_PHASES &&
                   offsetof(struct pw_row_c_phase_trace, other_ns) == 5 * sizeof(int64_t),
@@ -226,16 +261,20 @@ static_assert(sizeof(struct pw_row_c_phase_trace) == sizeof(int64_t) * PW_PHASES
 
 enum { OWN, TOTAL, USEFUL, PHASE_0, CELL = PHASE_0 + PW_PHASES };
 
+static int64_t useful_of(int64_t total_ns, int64_t comm_exposed_ns)
+{
+    return total_ns < 0 ? -1 : total_ns - comm_exposed_ns;
+}
+
 /* Reads what the matrix has of a cell of the step trace: OWN, TOTAL and USEFUL. */
 static void read_times(const struct pw_share *share, size_t column, size_t step, int64_t *times)
 {
-    const struct pw_narrow_rows *rows = &share->steps;
-    const int64_t total = pw_narrow_value(rows, column, step, PW_STEP_MEMBER(total_ns));
-    times[OWN] = pw_narrow_value(rows, column, step, PW_STEP_MEMBER(own_ns));
+    const struct pw_rowpack *rows = &share->steps;
+    const int64_t total = pw_rowpack_value(rows, column, step, PW_STEP_MEMBER(total_ns));
+    times[OWN] = pw_rowpack_value(rows, column, step, PW_STEP_MEMBER(own_ns));
     times[TOTAL] = total;
     times[USEFUL] =
-        total < 0 ? -1
-                  : total - pw_narrow_value(rows, column, step, PW_STEP_MEMBER(comm_exposed_ns));
+        useful_of(total, pw_rowpack_value(rows, column, step, PW_STEP_MEMBER(comm_exposed_ns)));
 }
 
 static void pack_phases(const struct pw_row_c_phase_trace *phase, int64_t cell[CELL])
@@ -309,13 +348,21 @@ static void gather_steps(struct pw_matrix *m, const struct gathering *g)
  */
 static void take_steps(struct pw_matrix *m, const struct pw_share *share)
 {
-    for (size_t s = 0; s < m->nsteps; s++)
+    static const size_t members[] = {PW_STEP_MEMBER(own_ns), PW_STEP_MEMBER(total_ns),
+                                     PW_STEP_MEMBER(comm_exposed_ns)};
+    for (size_t first = 0; first < m->nsteps; first += BLOCK)
         for (size_t r = 0; r < m->nranks; r++) {
-            int64_t times[PHASE_0];
-            read_times(share, r, s, times);
-            m->own_ns[s * m->nranks + r] = times[OWN];
-            m->total_ns[s * m->nranks + r] = times[TOTAL];
-            m->useful_ns[s * m->nranks + r] = times[USEFUL];
+            const size_t left = m->nsteps - first;
+            const struct pw_rowpack_span span = {first, left < BLOCK ? left : BLOCK};
+            int64_t times[3][BLOCK];
+            for (size_t i = 0; i < 3; i++)
+                pw_rowpack_get_member(&share->steps, r, members[i], span, times[i]);
+            for (size_t s = 0; s < span.count; s++) {
+                const size_t at = (first + s) * m->nranks + r;
+                m->own_ns[at] = times[0][s];
+                m->total_ns[at] = times[1][s];
+                m->useful_ns[at] = useful_of(times[1][s], times[2][s]);
+            }
         }
 }
 
@@ -331,35 +378,6 @@ static void gather_rows(const struct gathering *g, size_t n, size_t size, const 
                     (char *)all + i * nranks * size, g->counts, g->starts, type, 0,
                     g->job->procs.comm);
     MPI_Type_free(&type);
-}
-
-static struct pw_step_sums sum_rank(const struct pw_world *world, const struct pw_share *share,
-                                    size_t column)
-{
-    struct pw_step_sums sums = {.rank = (int64_t)(share->first + column)};
-    for (size_t s = 0; s < world->nsteps; s++) {
-        struct pw_row_c_step_trace row;
-        int64_t values[PW_STEP_MEMBERS];
-        const int64_t recorded = share->step_recorded[s];
-        if (recorded > 0 && recorded != PW_RECORDED_ACTIVE)
-            continue;
-        pw_share_rows(share, column, s, 1, &row);
-        memcpy(values, &row, sizeof(values));
-        for (size_t i = 0; i < PW_STEP_MEMBERS; i++)
-            pw_mean_add(&sums.members[i], values[i]);
-    }
-    return sums;
-}
-
-static void gather_sums(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
-{
-    struct pw_step_sums *mine = malloc((share->count + 1) * sizeof(*mine));
-    void *all;
-    for (size_t i = 0; mine && i < share->count; i++)
-        mine[i] = sum_rank(&job->world, share, i);
-    m->nsums = pw_procs_allgather(&job->procs, mine, share->count, sizeof(*mine), &all);
-    m->sums = all;
-    free(mine);
 }
 
 int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
@@ -395,8 +413,6 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
     free(g.counts);
     free(g.send);
     free(g.receive);
-    if (!worst)
-        gather_sums(m, job, share);
     return worst;
 }
 
@@ -405,7 +421,6 @@ void pw_matrix_fini(struct pw_matrix *m)
     free(m->own_ns);
     free(m->total_ns);
     free(m->useful_ns);
-    free(m->sums);
     if (m->is_borrowed)
         return;
     free(m->phase_ns);

@@ -5,10 +5,10 @@
 #define PW_AGGREGATE_SECONDPASS_MATRIX_H
 
 #include "aggregate/input/job.h"
-#include "aggregate/secondpass/narrowrows.h"
 #include "aggregate/secondpass/ranktrace.h"
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
+#include "core/rowpack.h"
 
 enum { PW_STEP_MEMBERS = sizeof(struct pw_row_c_step_trace) / sizeof(int64_t) };
 
@@ -29,14 +29,12 @@ struct pw_matrix {
     size_t nbins;
     struct pw_row_c_bin_trace *bins;   /* [nbins * nranks] */
     struct pw_row_c_part_trace *parts; /* [PW_PART_END * nranks] */
-    struct pw_step_sums *sums;         /* [nsums] of the ranks, on every process */
-    size_t nsums;
 };
 
 /* This process's columns of the tables by rank, and their summary of each step. */
 struct pw_share {
     size_t first, count;                 /* ranks */
-    struct pw_narrow_rows steps;         /* rows of struct pw_row_c_step_trace */
+    struct pw_rowpack steps;             /* rows of struct pw_row_c_step_trace */
     struct pw_row_c_phase_trace *phases; /* [nsteps * count] by step, then rank */
     struct pw_row_c_bin_trace *bins;     /* [job->bins.n * count], bin-major */
     struct pw_row_c_part_trace *parts;   /* [PW_PART_END * count], by part */
@@ -48,8 +46,10 @@ struct pw_share {
     size_t ngpu_devices;
     /* [nsteps] epoch times: earliest start and latest end of this process's ranks */
     int64_t *step_start, *step_end;
-    int64_t *step_recorded; /* [nsteps] enum pw_recorded, -1: not known */
-    uint8_t *is_silent;     /* [count] 1: the rank recorded no communication; set by aggregate.c */
+    int64_t *step_recorded;    /* [nsteps] enum pw_recorded, -1: not known */
+    struct pw_step_sums *sums; /* [nsums] of all ranks; pw_share_sum_up() */
+    size_t nsums;
+    uint8_t *is_silent; /* [count] 1: the rank recorded no communication; set by aggregate.c */
 };
 
 /* Reads `count` rows of the step trace of a column, from step `first` on. Waits and communication
@@ -69,9 +69,12 @@ struct pw_measured {
  * Collective, to agree on the columns. Returns 0 or -ENOMEM. */
 int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_share_parts *parts);
 
+/* Sums up the step trace of each rank, on every process. Collective. */
+void pw_share_sum_up(struct pw_share *share, const struct pw_job *job);
+
 void pw_share_fini(struct pw_share *share);
 
-/* Gathers the shares on process 0; other processes get the sums only. Collective. Returns 0 or
+/* Gathers the shares on process 0; other processes get an empty matrix. Collective. Returns 0 or
  * -ENOMEM. `share` must outlive the matrix. */
 int pw_matrix_gather(struct pw_matrix *matrix, const struct pw_job *job,
                      const struct pw_share *share);
