@@ -205,15 +205,12 @@ static void write_findings(struct pw_clusterfile *file, const struct merge *m)
 static void write_all(struct pw_clusterfile *file, const struct merge *m)
 {
     struct pw_job *job = m->job;
-    const size_t nranks = (size_t)job->world.nranks, nsteps = job->world.nsteps;
+    const size_t nranks = (size_t)job->world.nranks;
     const struct pw_share *share = &m->share;
     const struct pw_alignment *clocks = &m->matched.clocks;
     write_attributes(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, nranks, job->world.ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_step, m->findings.nsteps, m->findings.steps);
-    write_grid(file, m, PW_TABLE_c_phase_trace, nsteps, share->phases);
-    write_grid(file, m, PW_TABLE_c_bin_trace, job->world.bins.n, share->bins);
-    write_grid(file, m, PW_TABLE_c_part_trace, PW_PART_END, share->parts);
     write_collectives(file, job, &m->matched.instances);
     write_findings(file, m);
     pw_windows_write(file, job);
@@ -407,15 +404,19 @@ static void take_steps(void *context, size_t column, size_t first, size_t count,
     pw_share_rows(context, column, first, count, rows);
 }
 
-/* Creates the file and writes the step trace, of which the other passes need three members. On an
- * error there is no file. */
+/* Creates the file and writes the tables by step or bin and rank. Of the step trace, the other
+ * passes need three members. On an error there is no file. */
 static int begin_file(struct merge *m)
 {
-    const struct pw_clusterfile_columns columns = columns_of(m, m->job->world.nsteps);
+    const size_t nsteps = m->job->world.nsteps;
     int err = pw_clusterfile_create(m->output, m->job->procs.comm, &m->file);
     if (err)
         return err;
-    pw_clusterfile_write_made_grid(&m->file, PW_TABLE_c_step_trace, columns, take_steps, &m->share);
+    pw_clusterfile_write_made_grid(&m->file, PW_TABLE_c_step_trace, columns_of(m, nsteps),
+                                   take_steps, &m->share);
+    write_grid(&m->file, m, PW_TABLE_c_phase_trace, nsteps, m->share.phases);
+    write_grid(&m->file, m, PW_TABLE_c_bin_trace, m->job->world.bins.n, m->share.bins);
+    write_grid(&m->file, m, PW_TABLE_c_part_trace, PW_PART_END, m->share.parts);
     pw_rowpack_keep(&m->share.steps, 1U << PW_STEP_MEMBER(own_ns) | 1U << PW_STEP_MEMBER(total_ns) |
                                          1U << PW_STEP_MEMBER(comm_exposed_ns));
     err = pw_procs_worst(&m->job->procs, m->file.error);

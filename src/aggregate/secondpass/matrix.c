@@ -380,7 +380,18 @@ static void gather_rows(const struct gathering *g, size_t n, size_t size, const 
     MPI_Type_free(&type);
 }
 
-int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
+/* Frees the tables of the share that the matrix has copied. */
+static void forget(struct pw_share *share)
+{
+    free(share->phases);
+    free(share->bins);
+    free(share->parts);
+    share->phases = NULL;
+    share->bins = NULL;
+    share->parts = NULL;
+}
+
+int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, struct pw_share *share)
 {
     *m = (struct pw_matrix){.nsteps = job->world.nsteps, .nbins = job->world.bins.n};
     m->nranks = job->procs.process == 0 ? (size_t)job->world.nranks : 0;
@@ -408,6 +419,7 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
             gather_steps(m, &g);
             gather_rows(&g, m->nbins, sizeof(*m->bins), share->bins, m->bins);
             gather_rows(&g, PW_PART_END, sizeof(*m->parts), share->parts, m->parts);
+            forget(share);
         }
     }
     free(g.counts);

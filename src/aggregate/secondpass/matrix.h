@@ -74,10 +74,10 @@ void pw_share_sum_up(struct pw_share *share, const struct pw_job *job);
 
 void pw_share_fini(struct pw_share *share);
 
-/* Gathers the shares on process 0; other processes get an empty matrix. Collective. Returns 0 or
- * -ENOMEM. `share` must outlive the matrix. */
-int pw_matrix_gather(struct pw_matrix *matrix, const struct pw_job *job,
-                     const struct pw_share *share);
+/* Gathers the shares on process 0; other processes get an empty matrix. One process lends its
+ * phases, bins and parts to the matrix, so `share` must outlive it; several free them. Collective.
+ * Returns 0 or -ENOMEM. */
+int pw_matrix_gather(struct pw_matrix *matrix, const struct pw_job *job, struct pw_share *share);
 
 void pw_matrix_fini(struct pw_matrix *matrix);
 
