@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/h5/h5types.h"
+#include "core/h5/h5watch.h"
 
 enum {
     MOST_CHUNK_BYTES = 1 << 24,
@@ -194,6 +195,7 @@ static int take_chunk(hid_t dataset, const struct pw_h5_storage *storage, const 
 {
     struct pw_h5_unpacked chunk = {.bytes = NULL};
     const int err = vet_chunk(dataset, storage, at, u, &chunk);
+    pw_h5_watch_progress();
     if (err || !u->visit)
         return err;
     if (chunk.bytes)

@@ -123,6 +123,11 @@ void pw_h5_watch_touch(hid_t file)
             watch.now = &watch.files[i];
 }
 
+void pw_h5_watch_progress(void)
+{
+    watch.touches++;
+}
+
 void pw_h5_watch_closed(hid_t file)
 {
     pw_h5_watch_touch(file);

@@ -21,4 +21,8 @@ void pw_h5_watch_opened(hid_t file);
 void pw_h5_watch_touch(hid_t file);
 void pw_h5_watch_closed(hid_t file);
 
+/* Called by h5vet.c for each chunk of the file that is being read: a large table takes longer than
+ * the limit. */
+void pw_h5_watch_progress(void);
+
 #endif
