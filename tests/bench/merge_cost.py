@@ -171,7 +171,7 @@ def large_report():
     spent, elapsed, peak = merge(directory)
     print(f"merge of 1024 ranks x 1000 steps, {count_events(directory)} events: {spent:.1f} s of "
           f"processor, {elapsed:.1f} s elapsed")
-    return report("memory of that merge", peak / 1024, 512, " MiB") & report_cost(directory)
+    return report("memory of that merge", peak / 1024, 200, " MiB") & report_cost(directory)
 
 
 def given_run(directory):
