@@ -70,13 +70,17 @@ const char *pw_readlimit_error(int err)
 {
     static char text[160];
     const rlim_t unreachable = (rlim_t)1 << 48; /* more than any machine has: not the cause */
-    struct rlimit limit;
-    if (err != -ENOMEM || getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur >= unreachable)
+    struct rlimit data, space;
+    if (err != -ENOMEM || getrlimit(RLIMIT_DATA, &data) || getrlimit(RLIMIT_AS, &space))
+        return strerror(-err);
+    const rlim_t limit = least(data.rlim_cur, space.rlim_cur);
+    if (limit >= unreachable)
         return strerror(-err);
     snprintf(text, sizeof(text), "it takes more than %llu MiB of memory, %s",
-             (unsigned long long)limit.rlim_cur >> 20,
-             is_inherited ? "which is the limit of this shell or job (ulimit -d)"
-                          : "which are allowed for files of this size (PROFWRAP_READ_MEMORY=8G "
-                            "allows more)");
+             (unsigned long long)limit >> 20,
+             space.rlim_cur < data.rlim_cur ? "which is the limit of this shell or job (ulimit -v)"
+             : is_inherited                 ? "which is the limit of this shell or job (ulimit -d)"
+                            : "which are allowed for files of this size (PROFWRAP_READ_MEMORY=8G "
+                              "allows more)");
     return text;
 }

@@ -302,6 +302,11 @@ static int take_what_the_user_allows(const char *path)
     HOLD(!malloc((size_t)200 << 20));
     HOLD(strstr(pw_readlimit_error(-ENOMEM), "more than 100 MiB"));
     HOLD(strstr(pw_readlimit_error(-ENOMEM), "ulimit -d"));
+    /* A still lower limit of the address space is what counts. */
+    const struct rlimit space = {(rlim_t)90 << 20, (rlim_t)90 << 20};
+    HOLD(setrlimit(RLIMIT_AS, &space) == 0);
+    HOLD(strstr(pw_readlimit_error(-ENOMEM), "more than 90 MiB"));
+    HOLD(strstr(pw_readlimit_error(-ENOMEM), "ulimit -v"));
     return 0;
 }
 
