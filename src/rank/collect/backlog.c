@@ -216,7 +216,8 @@ static void add_copy(struct pw_backlog *b, int ring, const struct pw_record *rec
 void pw_backlog_add_written(struct pw_backlog *b, int ring, const struct pw_record *records,
                             uint32_t n)
 {
-    const struct place place = {pw_journal_last_records(b->journal), pw_losscount_of(records, n)};
+    struct place place = {.at = -1};
+    place.at = pw_journal_last_records(b->journal, &place.count);
     struct entry *entry =
         b->reader && place.at >= 0 ? append(b, sizeof(place), b->most_chunks) : NULL;
     if (!entry) {

@@ -212,9 +212,12 @@ int pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     return 0;
 }
 
-int64_t pw_journal_last_records(const struct pw_journal *j)
+int64_t pw_journal_last_records(const struct pw_journal *j, struct pw_losscount *count)
 {
-    return j && !j->error && j->last.n ? j->last_at : -1;
+    if (!j || j->error || !j->last.n)
+        return -1;
+    *count = j->last;
+    return j->last_at;
 }
 
 int pw_journal_open_own(const struct pw_journal *j, struct pw_journal_reader **out)

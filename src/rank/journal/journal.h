@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "core/tables.h"
+#include "rank/journal/losscount.h"
 #include "rank/ring/record.h"
 #include "rank/ring/segment.h"
 #include "rank/ring/testclock.h"
@@ -76,8 +77,9 @@ int pw_journal_resume_ended(const char *dir, int rank, struct pw_journal **out, 
 int pw_journal_add_records(struct pw_journal *journal, int ring, uint64_t first,
                            const struct pw_record *records, uint32_t n);
 
-/* Offset in the file of the block that pw_journal_add_records() wrote last; -1: there is none. */
-int64_t pw_journal_last_records(const struct pw_journal *journal);
+/* Returns the offset in the file of the block that pw_journal_add_records() wrote last, and sets
+ * *count to what it has; -1: there is none. */
+int64_t pw_journal_last_records(const struct pw_journal *journal, struct pw_losscount *count);
 
 void pw_journal_add_ringless(struct pw_journal *journal, int ring, const struct pw_record *record);
 void pw_journal_add_reading(struct pw_journal *journal, uint64_t ticks, int64_t ns);

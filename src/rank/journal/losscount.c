@@ -19,8 +19,12 @@ void pw_losscount_add(struct pw_losscount *to, const struct pw_losscount *more)
 struct pw_losscount pw_losscount_of(const struct pw_record *records, uint32_t n)
 {
     struct pw_losscount t = {.n = n, .start = records[0].end, .end = records[n - 1].end};
-    for (uint32_t i = 0; i < n; i++)
-        t.by_kind[pw_record_kind(&records[i])]++;
+    for (uint32_t i = 0, first = 0; i < n; first = i) {
+        const uint8_t type = records[first].type; /* most records have that of the one before */
+        while (++i < n && records[i].type == type)
+            ;
+        t.by_kind[pw_record_kind(&records[first])] += i - first;
+    }
     return t;
 }
 
