@@ -162,7 +162,7 @@ static void check_level(const char *path, int level, bool random, int64_t count)
 
 static void test_every_level_of_deflate(void **state)
 {
-    static const int64_t counts[] = {1, 17, 8192, 8193, 20000};
+    static const int64_t counts[] = {1, 17, 128, 129, 300, 8191, 8192, 8193, 20000};
     char path[UNIT_PATH];
     unit_path(path, state, "f.h5");
     for (int level = 0; level <= 9; level += level < 2 ? 1 : 7)

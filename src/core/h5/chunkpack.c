@@ -14,46 +14,53 @@ void pw_chunkpack_init(struct pw_chunkpack *pack, int level)
 void pw_chunkpack_fini(struct pw_chunkpack *pack)
 {
     pw_deflater_destroy(pack->deflater);
-    free(pack->plain);
-    free(pack->deflated);
+    free(pack->plain.bytes);
+    free(pack->deflated.bytes);
     *pack = (struct pw_chunkpack){0};
 }
 
-/* Makes the two buffers hold a chunk of `bytes` bytes. 0 or -ENOMEM. */
-static int make_room(struct pw_chunkpack *pack, size_t bytes)
+/* Makes room for `size` bytes. Returns 0 or -ENOMEM. */
+static int make_room(struct pw_chunk_room *room, size_t size)
 {
-    if (pack->room >= bytes)
+    if (room->size >= size)
         return 0;
-    free(pack->plain);
-    free(pack->deflated);
-    pack->plain = malloc(bytes);
-    pack->deflated = malloc(bytes);
-    pack->room = pack->plain && pack->deflated ? bytes : 0;
-    return pack->room ? 0 : -ENOMEM;
+    free(room->bytes);
+    room->bytes = malloc(size);
+    room->size = room->bytes ? size : 0;
+    return room->bytes ? 0 : -ENOMEM;
+}
+
+int pw_chunkpack_deflate(struct pw_chunkpack *pack, const char *bytes, size_t size,
+                         struct pw_packed_chunk *out)
+{
+    enum { DEFLATE_SKIPPED = 2 }; /* the bit of the second filter */
+    *out = (struct pw_packed_chunk){bytes, size, 0};
+    if (pack->level == 0)
+        return 0;
+    if (pack->deflater && make_room(&pack->deflated, size))
+        return -ENOMEM;
+    const size_t deflated = pack->deflater ? pw_deflater_run(pack->deflater, bytes, size,
+                                                             pack->deflated.bytes, size - 1)
+                                           : 0;
+    if (deflated) /* 0 when the result would not be smaller */
+        *out = (struct pw_packed_chunk){pack->deflated.bytes, deflated, 0};
+    else
+        out->skipped = DEFLATE_SKIPPED;
+    return 0;
 }
 
 int pw_chunkpack_run(struct pw_chunkpack *pack, const struct pw_row_layout *layout,
                      struct pw_chunk_rows rows, struct pw_packed_chunk *out)
 {
-    enum { DEFLATE_SKIPPED = 2 }; /* the bit of the second filter */
-    const size_t bytes = rows.chunk_rows * layout->packed_size;
-    const int err = make_room(pack, bytes);
-    if (err)
-        return err;
+    const size_t size = rows.chunk_rows * layout->packed_size;
+    if (make_room(&pack->plain, size))
+        return -ENOMEM;
+    char *plain = pack->plain.bytes;
     if (rows.count < rows.chunk_rows)
-        memset(pack->plain, 0, bytes);
-    *out = (struct pw_packed_chunk){pack->plain, bytes, 0};
-    if (pack->level == 0) {
-        pw_rows_pack(layout, rows.rows, rows.count, pack->plain);
-        return 0;
-    }
-    pw_rows_shuffle(layout, rows.rows, rows.count, pack->plain, rows.chunk_rows);
-    const size_t size = pack->deflater ? pw_deflater_run(pack->deflater, pack->plain, bytes,
-                                                         pack->deflated, bytes - 1)
-                                       : 0;
-    if (size) /* 0 when the result would not be smaller */
-        *out = (struct pw_packed_chunk){pack->deflated, size, 0};
+        memset(plain, 0, size);
+    if (pack->level == 0)
+        pw_rows_pack(layout, rows.rows, rows.count, plain);
     else
-        out->skipped = DEFLATE_SKIPPED;
-    return 0;
+        pw_rows_shuffle(layout, rows.rows, rows.count, plain, rows.chunk_rows);
+    return pw_chunkpack_deflate(pack, plain, size, out);
 }

@@ -14,8 +14,10 @@
 struct pw_chunkpack {
     int level;                    /* of deflate; 0: chunks have no filters */
     struct pw_deflater *deflater; /* NULL: chunks are not compressed */
-    char *plain, *deflated;       /* a chunk as the file has it, without and with deflate */
-    size_t room;                  /* bytes of each of the two */
+    struct pw_chunk_room {
+        char *bytes;
+        size_t size;
+    } plain, deflated; /* a chunk as the file has it, without and with deflate */
 };
 
 /* What H5Dwrite_chunk() needs. The bytes belong to the packer, until its next chunk. */
@@ -39,5 +41,10 @@ struct pw_chunk_rows {
 /* Packs a chunk. Returns 0 or -ENOMEM. */
 int pw_chunkpack_run(struct pw_chunkpack *pack, const struct pw_row_layout *layout,
                      struct pw_chunk_rows rows, struct pw_packed_chunk *out);
+
+/* Packs a chunk whose rows are in the form of the file already: shuffled, or packed where the file
+ * is not compressed. Returns 0 or -ENOMEM. `bytes` must be valid as long as *out. */
+int pw_chunkpack_deflate(struct pw_chunkpack *pack, const char *bytes, size_t size,
+                         struct pw_packed_chunk *out);
 
 #endif

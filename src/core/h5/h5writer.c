@@ -1,6 +1,7 @@
 /* Buffered appends to compound tables; see h5writer.h. */
 #include "core/h5/h5writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #include "core/h5/chunkpack.h"
 #include "core/h5/h5contents.h"
 #include "core/h5/h5types.h"
-#include "core/h5/rowform.h"
+#include "core/h5/rowbuffer.h"
 
 /* Rows in a chunk: enough for deflate to compress well, and few enough that a killed collector
  * loses little and the file of a short run stays small. Tables of events are most of a long run's
@@ -23,9 +24,7 @@ enum { CHUNK_ROWS = 4096, EVENT_CHUNK_ROWS = 8192, CHUNK_INDEX_K = 4 };
 struct table_buffer {
     hid_t dataset;     /* -1 until the first chunk is written */
     size_t chunk_rows; /* of the dataset */
-    struct pw_row_layout layout;
-    char *rows;
-    size_t buffered;
+    struct pw_rowbuffer rows;
     int64_t written;
     bool required;
 };
@@ -94,31 +93,31 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
 static int open_dataset(struct pw_h5_writer *writer, int table)
 {
     struct table_buffer *buffer = &writer->tables[table];
-    buffer->chunk_rows = buffer->buffered ? buffer->buffered : chunk_rows(table);
+    const size_t rows = pw_rowbuffer_rows(&buffer->rows);
+    buffer->chunk_rows = rows ? rows : chunk_rows(table);
     hsize_t none = 0, chunk = buffer->chunk_rows;
     const struct pw_h5_form form = {1, &none, &chunk, 1, writer->level};
-    const int err = pw_row_layout_make(table, &buffer->layout);
-    if (!err)
-        buffer->dataset = pw_h5_create_table(writer->file, pw_table_borrow(table), &form);
-    return err ? err : buffer->dataset < 0 ? -EIO : 0;
+    buffer->dataset = pw_h5_create_table(writer->file, pw_table_borrow(table), &form);
+    return buffer->dataset < 0 ? -EIO : 0;
 }
 
 /* Writes the buffered rows as the dataset's next chunk. */
 static int write_chunk(struct pw_h5_writer *writer, struct table_buffer *buffer)
 {
     struct pw_packed_chunk chunk;
-    const struct pw_chunk_rows rows = {buffer->chunk_rows, buffer->rows, buffer->buffered};
-    const int err = pw_chunkpack_run(&writer->pack, &buffer->layout, rows, &chunk);
+    const size_t rows = pw_rowbuffer_rows(&buffer->rows);
+    const char *bytes = pw_rowbuffer_take(&buffer->rows, buffer->chunk_rows);
+    const size_t size = buffer->chunk_rows * buffer->rows.layout.packed_size;
+    const int err = bytes ? pw_chunkpack_deflate(&writer->pack, bytes, size, &chunk) : -ENOMEM;
     if (err)
         return err;
-    const hsize_t first = (hsize_t)buffer->written, end = first + buffer->buffered;
+    const hsize_t first = (hsize_t)buffer->written, end = first + rows;
     errno = 0;
     if (H5Dset_extent(buffer->dataset, &end) < 0 ||
         H5Dwrite_chunk(buffer->dataset, H5P_DEFAULT, chunk.skipped, &first, chunk.size,
                        chunk.bytes) < 0)
         return errno ? -errno : -EIO;
-    buffer->written += (int64_t)buffer->buffered;
-    buffer->buffered = 0;
+    buffer->written += (int64_t)rows;
     return 0;
 }
 
@@ -126,24 +125,42 @@ static int write_buffered(struct pw_h5_writer *writer, int table)
 {
     struct table_buffer *buffer = &writer->tables[table];
     const int err = buffer->dataset < 0 ? open_dataset(writer, table) : 0;
-    return err || !buffer->buffered ? err : write_chunk(writer, buffer);
+    return err || !pw_rowbuffer_rows(&buffer->rows) ? err : write_chunk(writer, buffer);
+}
+
+static_assert(CHUNK_ROWS % PW_RECENT_ROWS == 0 && EVENT_CHUNK_ROWS % PW_RECENT_ROWS == 0,
+              "a full chunk has no room for recent rows");
+
+/* Adds a row when there may be no room for it. Not inline, so that pw_h5_writer_add() needs few
+ * registers. */
+static __attribute__((noinline)) void *make_room_and_add(struct pw_h5_writer *writer, int table)
+{
+    struct pw_rowbuffer *rows = &writer->tables[table].rows;
+    if (!writer->error && !rows->most)
+        writer->error = pw_rowbuffer_init(rows, table, chunk_rows(table), writer->level > 0);
+    if (!writer->error && pw_rowbuffer_rows(rows) == rows->most)
+        writer->error = write_buffered(writer, table);
+    void *row = writer->error ? NULL : pw_rowbuffer_add(rows);
+    if (!row) {
+        writer->error = writer->error ? writer->error : -ENOMEM;
+        writer->refused++;
+    }
+    return row;
+}
+
+void *pw_h5_writer_add(struct pw_h5_writer *writer, int table)
+{
+    struct pw_rowbuffer *rows = &writer->tables[table].rows;
+    const bool has_room = !writer->error && rows->most && rows->nrecent < PW_RECENT_ROWS;
+    return has_room ? pw_rowbuffer_add(rows) : make_room_and_add(writer, table);
 }
 
 int pw_h5_writer_append(struct pw_h5_writer *writer, int table, const void *row)
 {
-    struct table_buffer *buffer = &writer->tables[table];
-    size_t row_size = pw_table_borrow(table)->row_size;
-    if (!writer->error && !buffer->rows) {
-        buffer->rows = malloc(row_size * chunk_rows(table));
-        writer->error = buffer->rows ? 0 : -ENOMEM;
-    }
-    if (!writer->error && buffer->buffered == chunk_rows(table))
-        writer->error = write_buffered(writer, table);
-    if (writer->error) {
-        writer->refused++;
+    void *place = pw_h5_writer_add(writer, table);
+    if (!place)
         return writer->error;
-    }
-    memcpy(buffer->rows + buffer->buffered++ * row_size, row, row_size);
+    memcpy(place, row, writer->tables[table].rows.layout.row_size);
     return 0;
 }
 
@@ -154,7 +171,7 @@ void pw_h5_writer_require(struct pw_h5_writer *writer, int table)
 
 int64_t pw_h5_writer_rows(const struct pw_h5_writer *writer, int table)
 {
-    return writer->tables[table].written + (int64_t)writer->tables[table].buffered;
+    return writer->tables[table].written + (int64_t)pw_rowbuffer_rows(&writer->tables[table].rows);
 }
 
 int64_t pw_h5_writer_refused(const struct pw_h5_writer *writer)
@@ -167,7 +184,7 @@ int64_t pw_h5_writer_bytes(const struct pw_h5_writer *writer)
     hsize_t bytes = 0;
     H5Fget_filesize(writer->file, &bytes);
     for (int i = 0; i < PW_TABLE_COUNT; i++)
-        bytes += writer->tables[i].buffered * pw_table_borrow(i)->row_size;
+        bytes += pw_rowbuffer_rows(&writer->tables[i].rows) * pw_table_borrow(i)->row_size;
     return (int64_t)bytes;
 }
 
@@ -179,7 +196,7 @@ hid_t pw_h5_writer_borrow_file(struct pw_h5_writer *writer)
 static void write_rest(struct pw_h5_writer *writer)
 {
     for (int i = 0; i < PW_TABLE_COUNT && !writer->error; i++)
-        if (writer->tables[i].buffered || writer->tables[i].required)
+        if (pw_rowbuffer_rows(&writer->tables[i].rows) || writer->tables[i].required)
             writer->error = write_buffered(writer, i);
     if (!writer->error && H5Fflush(writer->file, H5F_SCOPE_LOCAL) < 0)
         writer->error = -EIO;
@@ -188,7 +205,7 @@ static void write_rest(struct pw_h5_writer *writer)
 static void describe_table(const struct pw_h5_writer *writer, int table, struct pw_h5_draft *draft)
 {
     const struct table_buffer *buffer = &writer->tables[table];
-    const uint64_t most = (uint64_t)buffer->chunk_rows * buffer->layout.packed_size;
+    const uint64_t most = (uint64_t)buffer->chunk_rows * buffer->rows.layout.packed_size;
     struct pw_h5_place place = {.table = table,
                                 .rows = (uint64_t)buffer->written,
                                 .chunk_rows = buffer->chunk_rows,
@@ -224,7 +241,7 @@ int pw_h5_writer_close(struct pw_h5_writer *writer)
     for (int i = 0; i < PW_TABLE_COUNT; i++) {
         if (writer->tables[i].dataset >= 0)
             H5Dclose(writer->tables[i].dataset);
-        free(writer->tables[i].rows);
+        pw_rowbuffer_fini(&writer->tables[i].rows);
     }
     errno = 0;
     if (H5Fclose(writer->file) < 0 && !err)

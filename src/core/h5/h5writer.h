@@ -18,6 +18,10 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out);
  * every further row is refused with the same error, and counted by pw_h5_writer_refused(). */
 int pw_h5_writer_append(struct pw_h5_writer *writer, int table, const void *row);
 
+/* As pw_h5_writer_append(), but the caller fills in the returned row before it calls the writer
+ * again. Returns NULL when the row is refused. */
+void *pw_h5_writer_add(struct pw_h5_writer *writer, int table);
+
 /* Makes sure that `table` exists in the file even when no row is ever appended. */
 void pw_h5_writer_require(struct pw_h5_writer *writer, int table);
 

@@ -8,7 +8,7 @@
 #include "core/tables.h"
 
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 int pw_row_layout_make(int table, struct pw_row_layout *out)
@@ -95,8 +95,9 @@ static void rows_of_planes(const char *planes, size_t stride, char *to, size_t r
 }
 
 /* Interleaves the bytes of vector i and vector i + n / 2, for all i below n / 2. */
-static void interleave(const __m128i *from, size_t n, __m128i *low, __m128i *high)
+static inline void interleave(const __m128i *from, size_t n, __m128i *low, __m128i *high)
 {
+#pragma GCC unroll 8
     for (size_t i = 0; i < n / 2; i++) {
         low[i] = _mm_unpacklo_epi8(from[i], from[i + n / 2]);
         high[i] = _mm_unpackhi_epi8(from[i], from[i + n / 2]);
@@ -113,10 +114,12 @@ static void store_planes(__m128i low, __m128i high, char *planes, size_t stride)
 static void planes_of_rows(const char *from, size_t row_size, char *planes, size_t stride)
 {
     __m128i rows[16], eighths[8], unused[8], halves[2][4];
+#pragma GCC unroll 16
     for (size_t i = 0; i < 16; i++)
         rows[i] = _mm_loadl_epi64((const __m128i *)(const void *)(from + i * row_size));
     interleave(rows, 16, eighths, unused); /* the upper eight bytes of a row are not loaded */
     interleave(eighths, 8, halves[0], halves[1]);
+#pragma GCC unroll 2
     for (size_t h = 0; h < 2; h++) {
         __m128i low[2], high[2];
         interleave(halves[h], 4, low, high);
@@ -185,22 +188,108 @@ struct target {
     size_t rows;
 };
 
-/* Copies `size` bytes of every row to `size` planes. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define AVX2 __attribute__((target("avx2")))
+
+/* Makes 16 planes from 16 bytes of each of 32 rows. Four times, the bytes of the vectors i and i +
+ * 8 are interleaved: this exchanges rows and bytes, as in shuffling cards. The lower half of a
+ * vector has the rows 0 to 15, the upper half the others. */
+AVX2 static inline void planes_of_32_rows(const char *from, size_t row_size, __m256i planes[16])
+{
+    __m256i other[16];
+#pragma GCC unroll 16
+    for (size_t i = 0; i < 16; i++)
+        planes[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(load(from + i * row_size)),
+                                            load(from + (i + 16) * row_size), 1);
+#pragma GCC unroll 4
+    for (size_t round = 0; round < 4; round++) {
+        const __m256i *in = round % 2 ? other : planes;
+        __m256i *out = round % 2 ? planes : other;
+#pragma GCC unroll 8
+        for (size_t i = 0; i < 8; i++) {
+            out[2 * i] = _mm256_unpacklo_epi8(in[i], in[i + 8]);
+            out[2 * i + 1] = _mm256_unpackhi_epi8(in[i], in[i + 8]);
+        }
+    }
+}
+
+/* Stores 16 planes from 16 bytes of each of 64 rows. Whole cache lines: planes are 8192 bytes
+ * apart, so that the cache holds lines of only eight of them. */
+AVX2 static void planes_of_64_rows(const char *from, size_t row_size, struct target to)
+{
+    __m256i first[16], second[16];
+    planes_of_32_rows(from, row_size, first);
+    planes_of_32_rows(from + 32 * row_size, row_size, second);
+    for (size_t k = 0; k < 16; k++) {
+        _mm256_storeu_si256((__m256i *)(void *)(to.bytes + k * to.rows), first[k]);
+        _mm256_storeu_si256((__m256i *)(void *)(to.bytes + k * to.rows + 32), second[k]);
+    }
+}
+
+/* Copies 16 bytes of every row to 16 planes. Returns for how many rows: 0 where the processor
+ * cannot. */
+static size_t scatter_fast(const char *rows, size_t row_size, size_t count, struct target to)
+{
+    size_t i = 0;
+    if (__builtin_cpu_supports("avx2"))
+        for (; i + 64 <= count; i += 64)
+            planes_of_64_rows(rows + i * row_size, row_size,
+                              (struct target){to.bytes + i, to.rows});
+    return i;
+}
+#else
+static size_t scatter_fast(const char *rows, size_t row_size, size_t count, struct target to)
+{
+    (void)rows, (void)row_size, (void)count, (void)to;
+    return 0;
+}
+#endif
+
+/* Copies eight bytes of rows [i, count) to eight planes. */
+static void scatter_eight(const char *rows, size_t row_size, size_t i, size_t count,
+                          struct target to)
+{
+    for (; i + AT_ONCE <= count; i += AT_ONCE)
+        planes_of_rows(rows + i * row_size, row_size, to.bytes + i, to.rows);
+    for (; i < count; i++)
+        for (size_t k = 0; k < 8; k++)
+            to.bytes[k * to.rows + i] = rows[i * row_size + k];
+}
+
+/* Copies 16 bytes of every row to 16 planes. */
+static void scatter_16(const char *rows, size_t row_size, size_t count, struct target to)
+{
+    const size_t done = scatter_fast(rows, row_size, count, to);
+    if (done == count)
+        return;
+    scatter_eight(rows, row_size, done, count, to);
+    scatter_eight(rows + 8, row_size, done, count,
+                  (struct target){to.bytes + 8 * to.rows, to.rows});
+}
+
+/* Copies one byte of every row to a plane. */
+static void scatter_one(const char *rows, size_t row_size, size_t count, struct target to)
+{
+    for (size_t i = 0; i < count; i++)
+        to.bytes[i] = rows[i * row_size];
+}
+
+/* Copies `size` bytes of every row to `size` planes, in pieces. A last piece that would be too long
+ * begins earlier: some bytes are copied twice. */
 static void scatter(const char *rows, size_t row_size, size_t size, size_t count, struct target to)
 {
-    size_t done = 0;
-    for (; size - done >= 8; done += 8) {
-        char *planes = to.bytes + done * to.rows;
-        size_t i = 0;
-        for (; i + AT_ONCE <= count; i += AT_ONCE)
-            planes_of_rows(rows + i * row_size + done, row_size, planes + i, to.rows);
-        for (; i < count; i++)
-            for (size_t k = 0; k < 8; k++)
-                planes[k * to.rows + i] = rows[i * row_size + done + k];
+    for (size_t done = 0, piece; done < size; done += piece) {
+        piece = size >= 16 && size - done > 8 ? 16 : size >= 8 ? 8 : 1;
+        if (done + piece > size)
+            done = size - piece;
+        const struct target part = {to.bytes + done * to.rows, to.rows};
+        if (piece == 16)
+            scatter_16(rows + done, row_size, count, part);
+        else if (piece == 8)
+            scatter_eight(rows + done, row_size, 0, count, part);
+        else
+            scatter_one(rows + done, row_size, count, part);
     }
-    for (; done < size; done++)
-        for (size_t i = 0; i < count; i++)
-            to.bytes[done * to.rows + i] = rows[i * row_size + done];
 }
 
 void pw_rows_shuffle(const struct pw_row_layout *layout, const char *rows, size_t count,
