@@ -75,11 +75,9 @@ static void follow_process(struct state *s, const struct pw_origin *origin)
     }
 }
 
-/* Returns the entry of the process's communicator `index`, and makes it when it is new; NULL when
- * there are too many. */
-static struct comm *comm_at(struct state *s, uint32_t index)
+/* Makes the entry `row`, and those before it. NULL when there are too many. */
+static struct comm *make_comm(struct state *s, uint64_t row)
 {
-    uint64_t row = (uint64_t)s->base + index;
     if (row >= MAX_COMMS)
         return NULL;
     struct comm *comms = pw_budget_grow(pw_rankfile_borrow_budget(s->file), s->comms,
@@ -90,6 +88,14 @@ static struct comm *comm_at(struct state *s, uint32_t index)
     while (row >= s->ncomms)
         s->comms[s->ncomms++].file_row = pw_rankfile_new_comm(s->file);
     return &s->comms[row];
+}
+
+/* Returns the entry of the process's communicator `index`, and makes it when it is new; NULL when
+ * there are too many. */
+static inline struct comm *comm_at(struct state *s, uint32_t index)
+{
+    const uint64_t row = (uint64_t)s->base + index;
+    return row < s->ncomms ? &s->comms[row] : make_comm(s, row);
 }
 
 static struct wait *wait_of(struct state *s, uint16_t thread)
@@ -105,15 +111,10 @@ static struct wait *wait_of(struct state *s, uint16_t thread)
     return &s->waits[thread];
 }
 
-static void fill_times(struct state *s, const struct pw_record *record,
-                       const struct pw_origin *origin, struct pw_row_comm_event *row)
+/* Fills in the times of an operation that a later call completed. */
+static void fill_nonblocking(const struct wait *wait, const struct pw_record *record,
+                             struct pw_row_comm_event *row)
 {
-    struct wait *wait = wait_of(s, origin->thread);
-    row->inside_ns = row->end - row->start;
-    if (pw_op_info(record->op)->cls == PW_CLASS_WAIT && wait)
-        *wait = (struct wait){row->start, row->end, record->end};
-    if (!(record->flags & PW_FLAG_NONBLOCKING))
-        return;
     /* `begun` is in units of 16 ticks; converted to ns in proportion to the whole operation. */
     uint64_t ticks = record->end - record->start;
     double rate = ticks ? (double)(row->end - row->start) / (double)ticks : 0;
@@ -126,33 +127,50 @@ static void fill_times(struct state *s, const struct pw_record *record,
     }
 }
 
+/* Fills in the times of an operation of class `cls`. */
+static void fill_times(struct state *s, const struct pw_record *record,
+                       const struct pw_origin *origin, enum pw_op_class cls,
+                       struct pw_row_comm_event *row)
+{
+    const bool is_wait = cls == PW_CLASS_WAIT;
+    const bool is_nonblocking = record->flags & PW_FLAG_NONBLOCKING;
+    struct wait *wait = is_wait || is_nonblocking ? wait_of(s, origin->thread) : NULL;
+    row->start = origin->start;
+    row->end = origin->end;
+    row->inside_ns = origin->end - origin->start;
+    row->wait_start = 0;
+    if (is_wait && wait)
+        *wait = (struct wait){origin->start, origin->end, record->end};
+    if (is_nonblocking)
+        fill_nonblocking(wait, record, row);
+}
+
+static_assert(sizeof(struct pw_row_comm_event) == 88, "record_comm() fills in all fields");
+
+/* Fills in the row in its place, field by field: a copy of the row would have to wait until its
+ * fields are in the cache. */
 static void record_comm(struct state *s, const struct pw_record *record,
                         const struct pw_origin *origin)
 {
-    struct pw_row_comm_event row = {
-        .start = origin->start,
-        .end = origin->end,
-        .op = record->op < PW_OP_COUNT ? record->op : PW_OP_None,
-        .source = PW_SOURCE_MPI,
-        .flags = record->flags,
-        .comm = -1,
-        .seq = record->comm.seq,
-        .sent_bytes = record->comm.sent_bytes,
-        .recv_bytes = record->comm.recv_bytes,
-        .peer = record->comm.peer,
-        .tag = record->comm.tag,
-        .thread = origin->thread,
-        .request = record->comm.request,
-        .stack = pw_origin_stack(origin, record->stack),
-    };
-    fill_times(s, record, origin, &row);
     struct comm *comm = record->comm.comm == UINT32_MAX ? NULL : comm_at(s, record->comm.comm);
-    if (comm) {
-        row.comm = comm->file_row;
-        if (pw_op_info(row.op)->cls == PW_CLASS_COLL)
-            pw_count_collective(&comm->row, row.seq);
-    }
-    pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
+    const enum pw_op_class cls = pw_op_info(record->op)->cls;
+    struct pw_row_comm_event unkept, *row = pw_rankfile_add(s->file, PW_TABLE_comm_event);
+    row = row ? row : &unkept;
+    row->op = record->op < PW_OP_COUNT ? record->op : PW_OP_None;
+    row->source = PW_SOURCE_MPI;
+    row->flags = record->flags;
+    row->comm = comm ? comm->file_row : -1;
+    row->seq = record->comm.seq;
+    row->sent_bytes = record->comm.sent_bytes;
+    row->recv_bytes = record->comm.recv_bytes;
+    row->peer = record->comm.peer;
+    row->tag = record->comm.tag;
+    row->thread = origin->thread;
+    row->request = record->comm.request;
+    row->stack = pw_origin_stack(origin, record->stack);
+    fill_times(s, record, origin, cls, row);
+    if (comm && cls == PW_CLASS_COLL)
+        pw_count_collective(&comm->row, record->comm.seq);
 }
 
 static void define_comm(struct state *s, const struct pw_record *record,
@@ -243,14 +261,11 @@ static void note_state(struct state *s, const struct pw_record *record,
     s->sync_wait_ns += record->mpi.sync_wait_ns;
 }
 
-static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
+/* Not inline, so that record() needs few registers for the most frequent type. */
+static __attribute__((noinline)) void record_other(struct state *s, const struct pw_record *record,
+                                                   const struct pw_origin *origin)
 {
-    struct state *s = state;
-    follow_process(s, origin);
     switch (record->type) {
-    case PW_REC_COMM:
-        record_comm(s, record, origin);
-        break;
     case PW_REC_COMM_DEF:
         define_comm(s, record, origin);
         break;
@@ -264,6 +279,16 @@ static void record(void *state, const struct pw_record *record, const struct pw_
         note_state(s, record, origin);
         break;
     }
+}
+
+static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    struct state *s = state;
+    follow_process(s, origin);
+    if (record->type == PW_REC_COMM)
+        record_comm(s, record, origin);
+    else
+        record_other(s, record, origin);
 }
 
 /* ---- calls that are open ---- */

@@ -126,25 +126,16 @@ int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks)
     return pw_tickmap_shown(map, true_ns(map, ticks));
 }
 
-int64_t pw_tickmap_next(struct pw_tickmap *map, uint64_t ticks)
+int64_t pw_tickmap_find(struct pw_tickmap *map, uint64_t ticks)
 {
     if (map->source == PW_TICK_RAW || map->n < 2)
         return pw_tickmap_ns(map, ticks);
-    if (ticks - map->found.ticks >= map->found.width) {
-        const size_t i = segment_of(map, ticks);
-        map->found.ticks = map->knots[i].ticks;
-        /* All times after the last reading are on the line of the last two. */
-        map->found.width =
-            i == map->n - 2 ? UINT64_MAX / 2 : map->knots[i + 1].ticks - map->knots[i].ticks;
-        map->found.ns = map->knots[i].ns;
-        map->found.rate = rate_of(map, i);
-    }
-    const int64_t ns =
-        map->found.ns + (int64_t)((double)(int64_t)(ticks - map->found.ticks) * map->found.rate);
-    return pw_tickmap_shown(map, ns);
-}
-
-int64_t pw_tickmap_shown(const struct pw_tickmap *map, int64_t ns)
-{
-    return map->test.on ? pw_testclock_warp(&map->test, ns) : ns;
+    const size_t i = segment_of(map, ticks);
+    map->found.ticks = map->knots[i].ticks;
+    /* All times after the last reading are on the line of the last two. */
+    map->found.width =
+        i == map->n - 2 ? UINT64_MAX / 2 : map->knots[i + 1].ticks - map->knots[i].ticks;
+    map->found.ns = map->knots[i].ns;
+    map->found.rate = rate_of(map, i);
+    return pw_tickmap_ns(map, ticks);
 }

@@ -54,10 +54,23 @@ void pw_tickmap_add(struct pw_tickmap *map, uint64_t ticks, int64_t ns);
  * readings, `ticks` is taken as ns. */
 int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks);
 
-/* As pw_tickmap_ns(), and fast when successive times are near each other. */
-int64_t pw_tickmap_next(struct pw_tickmap *map, uint64_t ticks);
-
 /* Applies `test` to a time that is in local ns already. Returns the changed time. */
-int64_t pw_tickmap_shown(const struct pw_tickmap *map, int64_t ns);
+static inline int64_t pw_tickmap_shown(const struct pw_tickmap *map, int64_t ns)
+{
+    return __builtin_expect(map->test.on != 0, 0) ? pw_testclock_warp(&map->test, ns) : ns;
+}
+
+/* For pw_tickmap_next(): sets `found`, if there are two readings, and returns the local time. */
+int64_t pw_tickmap_find(struct pw_tickmap *map, uint64_t ticks);
+
+/* As pw_tickmap_ns(), and fast when successive times are near each other. */
+static inline int64_t pw_tickmap_next(struct pw_tickmap *map, uint64_t ticks)
+{
+    const uint64_t after = ticks - map->found.ticks;
+    if (__builtin_expect(after >= map->found.width, 0))
+        return pw_tickmap_find(map, ticks);
+    return pw_tickmap_shown(map,
+                            map->found.ns + (int64_t)((double)(int64_t)after * map->found.rate));
+}
 
 #endif

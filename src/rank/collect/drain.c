@@ -49,7 +49,7 @@ enum {
     READING_NS = 1000000, /* least time between two readings of both clocks */
     CATCH_UP_NS = 1000000000,
     LOOKS = 16, /* how often one run empties the rings, at most */
-    /* Numbers of records that wait for a spare core: 1 ms to 0.3 s of the intake. */
+    /* Numbers of records that wait for a spare core: 0.4 ms to 0.1 s of the intake. */
     LEAST_DELAYED = 4096,
     MOST_DELAYED = 1 << 20,
 };

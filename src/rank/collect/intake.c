@@ -151,14 +151,15 @@ static void show_watchers(struct pw_intake *intake, const struct pw_record *reco
             intake->collectors[i].watch(intake->states[i], record, origin);
 }
 
-static int64_t time_of(struct pw_intake *intake, const struct pw_record *record, uint64_t time)
+static inline int64_t time_of(struct pw_intake *intake, const struct pw_record *record,
+                              uint64_t time)
 {
     return pw_record_is_past(record) ? pw_tickmap_shown(&intake->ticks, (int64_t)time)
                                      : pw_tickmap_next(&intake->ticks, time);
 }
 
-static struct pw_origin origin_of(struct pw_intake *intake, int ring,
-                                  const struct pw_record *record)
+static inline struct pw_origin origin_of(struct pw_intake *intake, int ring,
+                                         const struct pw_record *record)
 {
     return (struct pw_origin){
         .thread = (uint16_t)intake->threads[ring],

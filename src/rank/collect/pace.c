@@ -78,8 +78,8 @@ static void begin_step(struct pw_pace *pace, int ring, const struct pw_record *r
     pace->mpi_before_ns = pace->mpi_ns[ring];
 }
 
-void pw_pace_record(struct pw_pace *pace, int ring, const struct pw_record *record,
-                    const struct pw_origin *origin)
+void pw_pace_other(struct pw_pace *pace, int ring, const struct pw_record *record,
+                   const struct pw_origin *origin)
 {
     if (record->type == PW_REC_COMM)
         add(&pace->mpi_ns[ring], inside_ns(record, origin));

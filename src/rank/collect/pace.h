@@ -25,9 +25,21 @@ struct pw_pace {
     int64_t step, start, mpi_before_ns;
 };
 
+/* For pw_pace_record(): processes a record of any kind. */
+void pw_pace_other(struct pw_pace *pace, int ring, const struct pw_record *record,
+                   const struct pw_origin *origin);
+
 /* Adds a record of ring `ring` if it is of communication or of a step; ignores others. */
-void pw_pace_record(struct pw_pace *pace, int ring, const struct pw_record *record,
-                    const struct pw_origin *origin);
+static inline void pw_pace_record(struct pw_pace *pace, int ring, const struct pw_record *record,
+                                  const struct pw_origin *origin)
+{
+    int64_t ns;
+    if (record->type != PW_REC_COMM || record->flags & PW_FLAG_NONBLOCKING)
+        pw_pace_other(pace, ring, record, origin);
+    else if (!__builtin_sub_overflow(origin->end, origin->start, &ns) && ns > 0 &&
+             ns < INT64_MAX - pace->mpi_ns[ring])
+        pace->mpi_ns[ring] += ns;
+}
 
 void pw_pace_live(const struct pw_pace *pace, struct pw_live *live);
 

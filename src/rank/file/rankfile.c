@@ -156,6 +156,11 @@ void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const 
         file->watches[table].watcher(file->watches[table].context, row);
 }
 
+void *pw_rankfile_add(struct pw_rankfile *file, enum pw_table_id table)
+{
+    return file->writer ? pw_h5_writer_add(file->writer, table) : NULL;
+}
+
 void pw_rankfile_watch(struct pw_rankfile *file, enum pw_table_id table,
                        pw_rankfile_watcher *watcher, void *context)
 {

@@ -39,6 +39,11 @@ void pw_rankfile_use_journal(struct pw_rankfile *file, struct pw_journal *journa
 /* Appends a row. pw_rankfile_close() returns the first failure. */
 void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const void *row);
 
+/* As pw_rankfile_append(), but the caller fills in the returned row before it calls another
+ * function of this file. Watchers (pw_rankfile_watch()) are not called. Returns NULL when the file
+ * does not take the row. */
+void *pw_rankfile_add(struct pw_rankfile *file, enum pw_table_id table);
+
 /* As pw_rankfile_append(), for a row that comes from no record, such as a sample or a clock
  * knot. */
 void pw_rankfile_append_measured(struct pw_rankfile *file, enum pw_table_id table, const void *row);
