@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/h5/deflater.h"
+#include "core/deflater.h"
 #include "core/h5/rowform.h"
 
 struct pw_chunkpack {

@@ -13,6 +13,7 @@
 #include "core/comm_kernel.h"
 #include "report/content/firstscreen.h"
 #include "report/figures/figures.h"
+#include "report/html/html_packed.h"
 #include "report/html/html_planes.h"
 #include "report/json/json_keys.h"
 #include "report/json/json_row.h"
@@ -425,7 +426,7 @@ static int write_late(FILE *out, const struct key *key, const struct pw_figures 
     if (!text)
         return -ENOMEM;
     fprintf(out, "<script type=\"text/plain\" id=\"late-%s\">", key->name);
-    int err = pw_packed_write(out, text, strlen(text));
+    int err = pw_packed_write(out, text, strlen(text), PW_PACKED_TEXT);
     free(text);
     return fputs("</script>\n", out) == EOF ? -EIO : err;
 }

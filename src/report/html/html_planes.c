@@ -2,12 +2,12 @@
 #include "report/html/html_planes.h"
 
 #include <errno.h>
-#include <libdeflate.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/statistics.h"
+#include "report/html/html_packed.h"
 #include "report/json/json_row.h"
 
 void pw_columns_init(const struct pw_figures *figures, struct pw_columns *out)
@@ -204,52 +204,6 @@ json_t *pw_columns_json(const struct pw_columns *columns)
     return NULL;
 }
 
-/* Planes are many bytes with much noise: level 6 would take 3.5 times as long, for 8 % fewer bytes.
- */
-enum { DEFLATE_TEXT = 6, DEFLATE_PLANE = 1 };
-
-static void write_base64(FILE *out, const uint8_t *bytes, size_t n)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char block[4096];
-    size_t used = 0;
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t b = i + 1 < n ? bytes[i + 1] : 0, c = i + 2 < n ? bytes[i + 2] : 0;
-        uint32_t group = (uint32_t)bytes[i] << 16 | b << 8 | c;
-        char text[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                        i + 1 < n ? digits[group >> 6 & 63] : '=',
-                        i + 2 < n ? digits[group & 63] : '='};
-        memcpy(block + used, text, sizeof(text));
-        used += sizeof(text);
-        if (used == sizeof(block)) {
-            fwrite(block, 1, used, out);
-            used = 0;
-        }
-    }
-    fwrite(block, 1, used, out);
-}
-
-static int write_packed(FILE *out, const void *bytes, size_t n, int level)
-{
-    struct libdeflate_compressor *packer = libdeflate_alloc_compressor(level);
-    size_t bound = packer ? libdeflate_zlib_compress_bound(packer, n) : 0;
-    uint8_t *packed = malloc(bound + 1);
-    int err = packer && packed ? 0 : -ENOMEM;
-    if (!err) {
-        write_base64(out, packed, libdeflate_zlib_compress(packer, bytes, n, packed, bound));
-        err = ferror(out) ? -EIO : 0;
-    }
-    free(packed);
-    if (packer)
-        libdeflate_free_compressor(packer);
-    return err;
-}
-
-int pw_packed_write(FILE *out, const void *bytes, size_t n)
-{
-    return write_packed(out, bytes, n, DEFLATE_TEXT);
-}
-
 #define TRACE(field) PW_TABLE_c_step_trace, offsetof(struct pw_row_c_step_trace, field)
 #define GPU(field) PW_TABLE_c_gpu_trace, offsetof(struct pw_row_c_gpu_trace, field)
 #define PHASE(field) PW_TABLE_c_phase_trace, offsetof(struct pw_row_c_phase_trace, field)
@@ -310,7 +264,7 @@ static int shift_for(int64_t most)
 static int write_plane(FILE *out, const char *name, int shift, const uint8_t *bytes, size_t n)
 {
     fprintf(out, "<script type=\"text/plain\" id=\"plane-%s\" data-shift=\"%d\">", name, shift);
-    const int err = write_packed(out, bytes, n, DEFLATE_PLANE);
+    const int err = pw_packed_write(out, bytes, n, PW_PACKED_PLANE);
     fputs("</script>\n", out);
     return err;
 }

@@ -45,7 +45,4 @@ uint16_t pw_planes_encode(int64_t value, int shift, int rounded);
  * -ENOMEM or -EIO. */
 int pw_planes_write(FILE *out, const struct pw_columns *columns);
 
-/* 0, -ENOMEM or -EIO. */
-int pw_packed_write(FILE *out, const void *bytes, size_t n);
-
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/limits.h"
-#include "report/html/html_planes.h"
+#include "report/html/html_packed.h"
 
 static int has_times(const struct pw_row_c_step *step)
 {
@@ -210,7 +210,7 @@ static int write_steps(FILE *out, FILE *list, const struct pw_figures *f,
             continue;
         fprintf(out, "<script type=\"text/plain\" id=\"timeline-%" PRId64 "\">",
                 f->cluster->steps[steps[i].row].step);
-        err = pw_packed_write(out, timeline.text, timeline.size);
+        err = pw_packed_write(out, timeline.text, timeline.size, PW_PACKED_TEXT);
         fputs("</script>\n", out);
         free(timeline.text);
         if (err)
@@ -264,7 +264,7 @@ int pw_report_html_step(FILE *out, const struct pw_figures *f,
     fputs("{", out);
     put_keys(out, f, &step, &timeline);
     fputs(",\"packed\":\"", out);
-    err = pw_packed_write(out, timeline.text, timeline.size);
+    err = pw_packed_write(out, timeline.text, timeline.size, PW_PACKED_TEXT);
     fputs("\"}\n", out);
     free(timeline.text);
     return err ? err : ferror(out) ? -EIO : 0;

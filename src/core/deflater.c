@@ -1,5 +1,5 @@
 /* Chooses the library that compresses; see deflater.h. */
-#include "core/h5/deflater.h"
+#include "core/deflater.h"
 
 #include <endian.h>
 #include <libdeflate.h>
@@ -88,6 +88,13 @@ size_t pw_deflater_run(struct pw_deflater *d, const char *from, size_t size, cha
 {
     return d->slow ? libdeflate_zlib_compress(d->slow, from, size, to, most)
                    : run_fast(d, from, size, to, most);
+}
+
+/* Both libraries store what they cannot compress, in blocks that add 5 bytes. */
+size_t pw_deflater_bound(size_t size)
+{
+    enum { LEAST_BLOCK = 4096, BLOCK_HEADER = 5, ENDS = 256 };
+    return size + (size / LEAST_BLOCK + 1) * BLOCK_HEADER + ENDS;
 }
 
 void pw_deflater_destroy(struct pw_deflater *d)

@@ -1,7 +1,7 @@
-/* Compresses chunks into the format that HDF5's deflate filter reads (zlib's, RFC 1950). Called by
- * chunkpack.c. Tool code, one thread for each deflater. */
-#ifndef PW_CORE_H5_DEFLATER_H
-#define PW_CORE_H5_DEFLATER_H
+/* Compresses into zlib's format (RFC 1950), which HDF5's deflate filter and browsers read. Called
+ * by h5/chunkpack.c and by the HTML report. Tool code, one thread for each deflater. */
+#ifndef PW_CORE_DEFLATER_H
+#define PW_CORE_DEFLATER_H
 
 #include <stddef.h>
 
@@ -16,6 +16,9 @@ struct pw_deflater *pw_deflater_create(int level);
  * would be longer. */
 size_t pw_deflater_run(struct pw_deflater *deflater, const char *from, size_t size, char *to,
                        size_t most);
+
+/* Returns a size that the result never exceeds. */
+size_t pw_deflater_bound(size_t size);
 
 void pw_deflater_destroy(struct pw_deflater *deflater);
 
