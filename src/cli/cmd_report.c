@@ -262,13 +262,15 @@ static int report_on(const char *given, const struct pw_options *options)
             return usage_error(problem);
         }
     }
+    struct pw_cli_windows windows = {.cluster_file = cluster_file};
     if (report == pw_report_html)
-        pw_cli_add_timelines(&wanted, cluster, cluster_file);
+        pw_cli_add_timelines(&wanted, cluster, &windows);
     if (report != pw_report_text && report != pw_report_csv && wanted.sections[0])
         pw_say("--section is for text and csv; other reports are always whole");
     const struct pw_cli_timeline timeline = {options, cluster_file, path};
     const struct job job = {report, cluster, &wanted, &timeline};
     int err = path[0] ? write_named(path, &job) : write_stream(stdout, &job);
+    pw_cli_windows_fini(&windows);
     pw_cluster_destroy(cluster);
     if (err < 0)
         pw_error("cannot write the report to %s: %s", path[0] ? path : "standard output",
@@ -391,7 +393,8 @@ static int write_html_apart(const char *dir, const char *d3, const struct pw_clu
     const pid_t pid = fork();
     if (pid == 0) {
         pw_confine(pw_readlimit_size(dir), PW_CONFINE_WRITES);
-        pw_cli_add_timelines(wanted, cluster, cluster_file);
+        struct pw_cli_windows windows = {.cluster_file = cluster_file};
+        pw_cli_add_timelines(wanted, cluster, &windows);
         _exit(write_html(dir, d3, cluster, wanted) ? 1 : 0);
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

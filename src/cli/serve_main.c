@@ -103,11 +103,12 @@ static int load_and_serve(const struct pw_options *options, const char *dir, int
     int status = steps[0] && pw_cluster_restrict(cluster, steps, problem, sizeof(problem)) ? 2 : 0;
     if (status)
         pw_error("%s", problem);
+    struct pw_cli_windows windows = {.cluster_file = cluster_file};
     const struct pw_report_options report = {
         .page_dir = page.dir,
         .d3 = page.d3,
         .timeline = pw_cli_write_window,
-        .timeline_context = cluster_file,
+        .timeline_context = &windows,
         .is_served = 1,
     };
     struct pw_serve_run run = {NULL, &report, cluster_file};

@@ -50,9 +50,13 @@ struct pw_report_window {
     const char *ranks;
     int64_t from, until, most_bytes; /* in */
     int keeps_files;                 /* in: as of struct pw_timeline_options */
-    int64_t base_ns;                 /* out */
-    double share;                    /* out */
-    int unread;                      /* out: rank files that could not be read */
+    /* in: the times from..until of all windows that are asked for together, one after the other, so
+     * that the files need not be read for each; 0: of this one only */
+    const int64_t (*spans)[2];
+    size_t nspans;
+    int64_t base_ns; /* out */
+    double share;    /* out */
+    int unread;      /* out: rank files that could not be read */
 };
 enum { PW_REPORT_WINDOW_RANKS = 64 };
 typedef int pw_report_timeline(void *context, FILE *out, struct pw_report_window *window);

@@ -13,6 +13,7 @@
 #include "core/h5/h5table.h"
 #include "core/h5/h5types.h"
 #include "core/limits.h"
+#include "timeline/keptrows.h"
 
 enum { BLOCK = 1024, LONGEST_ROW = 1024 };
 
@@ -120,10 +121,19 @@ void pw_rankview_close(struct pw_rankview *view)
 int pw_rankview_read(const struct pw_rankview *view, int table, pw_row_visitor *visit,
                      void *context)
 {
-    const size_t row_size = pw_table_borrow(table)->row_size;
+    const struct pw_table_visit all = {table, visit, context};
+    const int is_long =
+        table == PW_TABLE_comm_event || table == PW_TABLE_range || table == PW_TABLE_step;
+    return is_long && view->kept_rows ? pw_keptrows_read(view->kept_rows, view, &all)
+                                      : pw_rankview_read_file(view, &all);
+}
+
+int pw_rankview_read_file(const struct pw_rankview *view, const struct pw_table_visit *visit)
+{
+    const size_t row_size = pw_table_borrow(visit->table)->row_size;
     struct pw_h5_place place;
     struct pw_h5_table *rows = NULL;
-    int err = pw_h5_file_place(view->file, table, &place);
+    int err = pw_h5_file_place(view->file, visit->table, &place);
     if (err)
         return err;
     if (place.rows == 0 || row_size > LONGEST_ROW) {
@@ -138,7 +148,7 @@ int pw_rankview_read(const struct pw_rankview *view, int table, pw_row_visitor *
         size_t n = place.rows - first < BLOCK ? (size_t)(place.rows - first) : BLOCK;
         err = pw_h5_table_read(rows, first, n, block);
         for (size_t i = 0; !err && i < n; i++)
-            visit(context, view, block + i * row_size);
+            visit->visit(visit->context, view, block + i * row_size);
     }
     if (rows)
         pw_h5_table_close(rows);

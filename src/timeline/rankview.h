@@ -21,6 +21,7 @@ struct pw_rankview {
     size_t nthread_names;
     struct pw_h5_file *file;
     struct pw_h5_types *types;
+    struct pw_keptrows *kept_rows; /* of the caller, who may set it: keptrows.h; else NULL */
 };
 
 /* The clock maps of all ranks, which the merge computed and stored in the cluster file. */
@@ -42,11 +43,19 @@ int pw_rankview_open(const char *dir, int64_t rank, const struct pw_clockmaps *m
                      struct pw_rankview *out);
 void pw_rankview_close(struct pw_rankview *view);
 
-/* Calls `visit` for each row of a 1-D table, in file order. Returns 0 or -errno; a missing table
- * gives 0 and no calls. */
+/* Calls `visit` for each row of a 1-D table, in file order; with view->kept_rows, rows may be left
+ * out that are in none of its spans. Returns 0 or -errno; a missing table gives 0 and no calls. */
 typedef void pw_row_visitor(void *context, const struct pw_rankview *view, const void *row);
 int pw_rankview_read(const struct pw_rankview *view, int table, pw_row_visitor *visit,
                      void *context);
+
+/* The same for every row, from the file. */
+struct pw_table_visit {
+    int table;
+    pw_row_visitor *visit;
+    void *context;
+};
+int pw_rankview_read_file(const struct pw_rankview *view, const struct pw_table_visit *visit);
 
 /* Converts a time of the rank's clock to the cluster clock, both ns. Returns INT64_MIN for a time
  * that no clock can have. */

@@ -175,6 +175,7 @@ static int visit_ranks(struct source *source, rank_visitor *visit, void *context
             result->unread++;
             continue;
         }
+        view.kept_rows = source->options->kept_rows;
         visit(context, kept ? kept : &view);
         if (!kept && source->kept && source->nkept < KEPT)
             source->kept[source->nkept++] = view;

@@ -21,6 +21,7 @@ struct pw_timeline_options {
     int is_perfetto;     /* 1: write Perfetto's protobuf; 0: JSON */
     int keeps_files;     /* 1: the first 64 files stay open between the passes: faster, but a file
                           * takes 0.6 MiB of memory */
+    struct pw_keptrows *kept_rows; /* of timelines that show [from, until) and others; or NULL */
 };
 
 /* What pw_timeline_write wrote, for the command's messages. */

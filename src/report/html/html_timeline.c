@@ -149,11 +149,21 @@ struct timeline {
     struct pw_report_window window;
 };
 
+/* What timelines are made of, and the times of those that are read together. */
+struct maker {
+    const struct pw_figures *figures;
+    const struct pw_report_options *options;
+    int64_t spans[PW_TIMELINE_STEPS][2];
+    size_t nspans;
+};
+
 /* Reads the timeline of a step. Returns 0 or -errno; then there is nothing to free. */
-static int read_timeline(const struct pw_figures *f, const struct pw_report_options *options,
-                         const struct pw_timeline_step *step, int64_t row, struct timeline *out)
+static int read_timeline(const struct maker *maker, const struct pw_timeline_step *step,
+                         int64_t row, struct timeline *out)
 {
     char ranks[(PW_REPORT_WINDOW_RANKS + 1) * 12];
+    const struct pw_figures *f = maker->figures;
+    const struct pw_report_options *options = maker->options;
     const struct pw_row_c_step *at = &f->cluster->steps[step->row];
     pw_timeline_ranks(f, row, ranks, sizeof(ranks));
     *out = (struct timeline){.window = {.cluster = f->cluster,
@@ -162,6 +172,8 @@ static int read_timeline(const struct pw_figures *f, const struct pw_report_opti
                                         .until = at->end,
                                         .most_bytes = PW_TIMELINE_BYTES,
                                         .keeps_files = options->is_served,
+                                        .spans = maker->spans,
+                                        .nspans = maker->nspans,
                                         .share = 1}};
     FILE *memory = open_memstream(&out->text, &out->size);
     if (!memory)
@@ -172,6 +184,7 @@ static int read_timeline(const struct pw_figures *f, const struct pw_report_opti
     if (err)
         free(out->text);
     out->window.ranks = NULL;
+    out->window.spans = NULL;
     return err;
 }
 
@@ -196,9 +209,14 @@ static int write_steps(FILE *out, FILE *list, const struct pw_figures *f,
 {
     struct pw_timeline_step steps[PW_TIMELINE_STEPS];
     const size_t n = options->timeline ? pw_timeline_choose(f, steps) : 0;
+    struct maker maker = {.figures = f, .options = options, .nspans = n};
+    for (size_t i = 0; i < n; i++) {
+        maker.spans[i][0] = f->cluster->steps[steps[i].row].start;
+        maker.spans[i][1] = f->cluster->steps[steps[i].row].end;
+    }
     for (size_t i = 0; i < n; i++) {
         struct timeline timeline;
-        int err = options->is_served ? 0 : read_timeline(f, options, &steps[i], -1, &timeline);
+        int err = options->is_served ? 0 : read_timeline(&maker, &steps[i], -1, &timeline);
         if (err == -ENOMEM)
             return err;
         if (err)
@@ -258,7 +276,8 @@ int pw_report_html_step(FILE *out, const struct pw_figures *f,
     struct timeline timeline;
     const int64_t row = question->rank < 0 ? -1 : pw_figures_row(f, question->rank);
     int err = row < 0 && question->rank >= 0 ? -ESRCH : find_step(f, question, row, &step);
-    err = err ? err : read_timeline(f, options, &step, row, &timeline);
+    const struct maker maker = {.figures = f, .options = options};
+    err = err ? err : read_timeline(&maker, &step, row, &timeline);
     if (err)
         return err;
     fputs("{", out);
