@@ -64,16 +64,14 @@ static int digit(char c)
     return at ? (int)(at - digits) : 0;
 }
 
-/* What a key that is packed holds, by another way than the page's. */
-static json_t *late_of(const char *html, const char *name)
+/* Unpacks what follows the mark, by another way than the page's. The caller frees it. */
+static char *unpack_after(const char *html, const char *mark, size_t *size)
 {
     enum { MOST = 1 << 20 };
-    char mark[64];
-    snprintf(mark, sizeof(mark), "id=\"late-%s\">", name);
     const char *at = strstr(html, mark);
     assert_non_null(at);
-    at += strlen(mark);
-    size_t n = strcspn(at, "<"), packed_size = n / 4 * 3, size = 0;
+    at = strchr(at, '>') + 1;
+    size_t n = strcspn(at, "<"), packed_size = n / 4 * 3;
     assert_int_equal(n % 4, 0);
     uint8_t *packed = malloc(packed_size + 1);
     for (size_t i = 0; i < n; i += 4) {
@@ -85,12 +83,21 @@ static json_t *late_of(const char *html, const char *name)
     packed_size -= (at[n - 1] == '=') + (at[n - 2] == '=');
     char *text = malloc(MOST);
     struct libdeflate_decompressor *unpacker = libdeflate_alloc_decompressor();
-    assert_int_equal(libdeflate_zlib_decompress(unpacker, packed, packed_size, text, MOST, &size),
+    assert_int_equal(libdeflate_zlib_decompress(unpacker, packed, packed_size, text, MOST, size),
                      0);
     libdeflate_free_decompressor(unpacker);
+    free(packed);
+    return text;
+}
+
+static json_t *late_of(const char *html, const char *name)
+{
+    char mark[64];
+    size_t size;
+    snprintf(mark, sizeof(mark), "id=\"late-%s\">", name);
+    char *text = unpack_after(html, mark, &size);
     json_t *value = json_loadb(text, size, JSON_DECODE_ANY, NULL);
     assert_non_null(value);
-    free(packed);
     free(text);
     return value;
 }
@@ -237,6 +244,62 @@ static void test_encode(void **state)
     assert_int_equal(pw_planes_encode(INT64_MAX, 0, 1), 65535);
 }
 
+/* Checks every code of a plane against the cell that it stands for. */
+static void check_plane(const struct pw_columns *columns, const char *html, const char *mark,
+                        size_t offset, int shift)
+{
+    const size_t n = columns->figures->nranks * columns->count;
+    size_t size;
+    char *plane = unpack_after(html, mark, &size);
+    int64_t *cells = calloc(n, sizeof(*cells));
+    assert_int_equal(size, 2 * n);
+    pw_columns_fill(columns, PW_TABLE_c_step_trace, offset, cells);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal((uint8_t)plane[i] << 8 | (uint8_t)plane[n + i],
+                         pw_planes_encode(cells[i], shift, 0));
+    free(cells);
+    free(plane);
+}
+
+/* More ranks and columns than are encoded together; one plane has a value that needs a shift, and
+ * one has no value. Columns of one step, and of three. */
+static void check_planes(size_t nranks, size_t nsteps, size_t block)
+{
+    enum { SHIFT = 3 };
+    struct pw_cluster *c = make_cluster(nranks, nsteps);
+    struct pw_figures *figures;
+    struct pw_columns columns;
+    char *html = NULL;
+    size_t size;
+    for (size_t i = 0; i < nranks * nsteps; i++) {
+        c->step_trace[i].own_ns = i % 17 ? (int64_t)(i * i % 99991) : -1;
+        c->step_trace[i].wait_ns = (int64_t)(i * 7919);
+        c->step_trace[i].tail_ns = -1;
+    }
+    c->step_trace[nranks * nsteps - 1].wait_ns = INT64_C(4095) << (29 + SHIFT);
+    assert_int_equal(pw_figures_create(c, &figures), 0);
+    pw_columns_init(figures, &columns);
+    assert_int_equal(columns.block, block);
+    FILE *out = open_memstream(&html, &size);
+    assert_int_equal(pw_planes_write(out, &columns), 0);
+    fclose(out);
+    check_plane(&columns, html, "id=\"plane-own\" data-shift=\"0\"",
+                offsetof(struct pw_row_c_step_trace, own_ns), 0);
+    check_plane(&columns, html, "id=\"plane-wait\" data-shift=\"3\"",
+                offsetof(struct pw_row_c_step_trace, wait_ns), SHIFT);
+    assert_null(strstr(html, "plane-tail"));
+    free(html);
+    pw_figures_destroy(figures);
+    pw_cluster_destroy(c);
+}
+
+static void test_planes(void **state)
+{
+    (void)state;
+    check_planes(70, 45, 1);
+    check_planes(2, 40000, 3);
+}
+
 static void test_many_steps(void **state)
 {
     (void)state;
@@ -331,7 +394,7 @@ int main(void)
         UNIT_IN_DIR(test_packed_keys),     UNIT_IN_DIR(test_many_communicators),
         cmocka_unit_test(test_encode),     cmocka_unit_test(test_many_steps),
         cmocka_unit_test(test_many_ranks), UNIT_IN_DIR(test_small_runs),
-        UNIT_IN_DIR(test_missing_parts),
+        UNIT_IN_DIR(test_missing_parts),   cmocka_unit_test(test_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,101 +37,160 @@ static const char *rows_of(const struct pw_cluster *c, int table)
                                              : (const char *)c->gpu_trace;
 }
 
-/* The int64_t fields of a table that become cells, in one [ranks x columns] table for each field,
- * `size` cells apart: as numbers, or as codes of planes. */
-struct filling {
-    int table;
-    const size_t *offsets;
-    size_t n, size;
-    int64_t *cells; /* NULL: as codes */
-    /* The high bytes of a plane's codes, then the low bytes: high bytes are similar, and compress
-     * well together. */
-    uint8_t *bytes;
-    const int *shifts; /* [n] of the codes */
-};
-
 /* The mean of one value below this is the value. */
 #define EXACT_IN_MEANS (INT64_C(1) << 52)
 
-static int64_t mean_of_block(const struct pw_columns *columns, size_t k, const char *row,
-                             size_t row_size)
+/* The column of the cell that begins at `row`, of the field at `offset`. */
+struct cell {
+    const char *row;
+    size_t row_size, offset, column;
+};
+
+/* Returns the mean of the known values of a cell, -1 when none is known; makes *most at least as
+ * large as each value. */
+static int64_t mean_of_block(const struct pw_columns *columns, const struct cell *cell,
+                             int64_t *most)
 {
     struct pw_mean mean = {0};
-    int64_t only;
-    memcpy(&only, row, sizeof(only));
-    if (columns->block == 1 && only < EXACT_IN_MEANS)
-        return only < 0 ? -1 : only;
-    for (size_t s = k * columns->block; s < column_end(columns, k); s++) {
+    const char *at = cell->row + cell->offset;
+    const size_t stride = cell->row_size * columns->figures->nranks;
+    for (size_t s = cell->column * columns->block; s < column_end(columns, cell->column); s++) {
         int64_t value;
-        memcpy(&value, row, sizeof(value));
+        memcpy(&value, at, sizeof(value));
+        *most = value > *most ? value : *most;
         pw_mean_add(&mean, value);
-        row += row_size * columns->figures->nranks;
+        at += stride;
     }
     return pw_mean_value(&mean);
 }
 
+/* Whether a cell with this first value has this value only, and needs no sum. */
+static inline int is_single(const struct pw_columns *columns, int64_t value)
+{
+    return columns->block == 1 && value < EXACT_IN_MEANS;
+}
+
+static const char *row_of(const struct pw_columns *columns, int table, size_t column, size_t rank)
+{
+    const size_t nranks = columns->figures->nranks;
+    return rows_of(columns->figures->cluster, table) +
+           (column * columns->block * nranks + rank) * pw_table_borrow(table)->row_size;
+}
+
 enum { MANTISSA = 11, ROUNDED_BITS = 4, LARGEST_CODE = 65534 };
+
+/* The upper bits of a double are the exponent and the rounded mantissa of the code; a carry out of
+ * the mantissa correctly increases the exponent. Without branches: values of all sizes are mixed.
+ */
+static inline uint16_t encode(int64_t value, int shift, int rounded)
+{
+    enum { DOUBLE_MANTISSA = 52, CUT = DOUBLE_MANTISSA - MANTISSA, BIAS = 1023 + MANTISSA - 1 };
+    const uint64_t v = value < 0 ? 0 : (uint64_t)value >> shift;
+    const double real = (double)(int64_t)v;
+    uint64_t bits;
+    memcpy(&bits, &real, sizeof(bits));
+    uint64_t code = ((bits + (UINT64_C(1) << (CUT - 1))) >> CUT) - ((uint64_t)BIAS << MANTISSA);
+    code = v >> MANTISSA ? code : v;
+    if (rounded)
+        code = (code + (1u << (ROUNDED_BITS - 1))) >> ROUNDED_BITS << ROUNDED_BITS;
+    code = code < LARGEST_CODE ? code : LARGEST_CODE;
+    return (uint16_t)(value < 0 ? 0 : code + 1);
+}
 
 uint16_t pw_planes_encode(int64_t value, int shift, int rounded)
 {
-    if (value < 0)
-        return 0;
-    uint64_t v = (uint64_t)value >> shift;
-    const int e = v >> MANTISSA ? 64 - MANTISSA - __builtin_clzll(v) : 0;
-    uint64_t code = v; /* below 2^MANTISSA */
-    if (e) {           /* a carry out of the mantissa correctly increases the exponent */
-        uint64_t half = e > 1 ? UINT64_C(1) << (e - 2) : 0;
-        code = ((uint64_t)e << MANTISSA) + ((v + half) >> (e - 1)) - (1u << MANTISSA);
-    }
-    if (rounded)
-        code = (code + (1u << (ROUNDED_BITS - 1))) >> ROUNDED_BITS << ROUNDED_BITS;
-    return (uint16_t)((code < LARGEST_CODE ? code : LARGEST_CODE) + 1);
-}
-
-static void put(const struct filling *f, size_t i, size_t cell, int64_t value)
-{
-    if (f->cells) {
-        f->cells[i * f->size + cell] = value;
-        return;
-    }
-    const uint16_t code = pw_planes_encode(value, f->shifts[i], f->size > PW_PLANES_EXACT_CELLS);
-    uint8_t *high = f->bytes + 2 * i * f->size;
-    high[cell] = (uint8_t)(code >> 8);
-    high[f->size + cell] = (uint8_t)code;
-}
-
-/* Fills column k of the ranks [ranks[0], ranks[1]). */
-static void fill_column(const struct pw_columns *columns, const struct filling *f, size_t k,
-                        const size_t ranks[2])
-{
-    const size_t nranks = columns->figures->nranks;
-    const size_t row_size = pw_table_borrow(f->table)->row_size;
-    const char *rows = rows_of(columns->figures->cluster, f->table);
-    for (size_t r = ranks[0]; r < ranks[1]; r++) {
-        const char *row = rows + (k * columns->block * nranks + r) * row_size;
-        for (size_t i = 0; i < f->n; i++)
-            put(f, i, r * columns->count + k,
-                rows ? mean_of_block(columns, k, row + f->offsets[i], row_size) : -1);
-    }
-}
-
-/* Reads each row once for all its fields, and some ranks at a time, so that the cells that are
- * written stay in the cache until their neighbours are written. */
-static void fill(const struct pw_columns *columns, const struct filling *f)
-{
-    enum { RANKS = 256 };
-    const size_t nranks = columns->figures->nranks;
-    for (size_t first = 0; first < nranks; first += RANKS) {
-        const size_t ranks[2] = {first, nranks - first < RANKS ? nranks : first + RANKS};
-        for (size_t k = 0; k < columns->count; k++)
-            fill_column(columns, f, k, ranks);
-    }
+    return encode(value, shift, rounded);
 }
 
 void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, int64_t *cells)
 {
-    const struct filling f = {.table = table, .offsets = &offset, .n = 1, .cells = cells};
-    fill(columns, &f);
+    const size_t nranks = columns->figures->nranks, count = columns->count;
+    const int is_known = rows_of(columns->figures->cluster, table) != NULL;
+    struct cell cell = {.row_size = pw_table_borrow(table)->row_size, .offset = offset};
+    int64_t most = -1;
+    for (size_t i = 0; !is_known && i < nranks * count; i++)
+        cells[i] = -1;
+    for (; is_known && cell.column < count; cell.column++) {
+        cell.row = row_of(columns, table, cell.column, 0);
+        for (size_t r = 0; r < nranks; r++, cell.row += cell.row_size) {
+            int64_t value;
+            memcpy(&value, cell.row + offset, sizeof(value));
+            if (!is_single(columns, value))
+                value = mean_of_block(columns, &cell, &most);
+            cells[r * count + cell.column] = value < 0 ? -1 : value;
+        }
+    }
+}
+
+/* The planes of the int64_t fields of a table, one after the other. A plane has the high bytes of
+ * its codes, then the low bytes: high bytes are similar, and compress well together. */
+struct codes {
+    int table;
+    size_t n;    /* fields */
+    size_t size; /* cells of a plane */
+    const size_t *offsets;
+    const int *shifts;
+    int64_t *most; /* the largest value of each field in all rows; set by encoding */
+    uint8_t *bytes;
+};
+
+/* Cells that are encoded together: few enough that the rows stay in the cache while all fields are
+ * encoded, and that the codes stay there until their neighbours are written. */
+enum { TILE_RANKS = 64, TILE_COLUMNS = 32 };
+
+struct tile {
+    size_t rank, ranks, column, columns; /* the first ones, and how many */
+};
+
+/* Encodes field i of the tile's cells. */
+static void encode_tile(const struct pw_columns *columns, const struct codes *codes, size_t i,
+                        const struct tile *tile)
+{
+    uint8_t bytes[2][TILE_RANKS][TILE_COLUMNS]; /* high ones and low ones */
+    const int shift = codes->shifts[i], is_rounded = codes->size > PW_PLANES_EXACT_CELLS;
+    const size_t row_size = pw_table_borrow(codes->table)->row_size, offset = codes->offsets[i];
+    const size_t next = row_size * columns->figures->nranks * columns->block;
+    int64_t most = codes->most[i];
+    for (size_t k = 0; k < tile->columns; k++) {
+        const char *row = row_of(columns, codes->table, tile->column + k, tile->rank);
+        for (size_t r = 0; r < tile->ranks; r++, row += row_size) {
+            int64_t value;
+            memcpy(&value, row + offset, sizeof(value));
+            __builtin_prefetch(row + offset + next); /* the next column */
+            if (is_single(columns, value)) {
+                most = value > most ? value : most;
+            } else {
+                const struct cell cell = {row, row_size, offset, tile->column + k};
+                value = mean_of_block(columns, &cell, &codes->most[i]);
+            }
+            const uint16_t code = encode(value, shift, is_rounded);
+            bytes[0][r][k] = (uint8_t)(code >> 8);
+            bytes[1][r][k] = (uint8_t)code;
+        }
+    }
+    codes->most[i] = most > codes->most[i] ? most : codes->most[i];
+    for (size_t half = 0; half < 2; half++)
+        for (size_t r = 0; r < tile->ranks; r++)
+            memcpy(codes->bytes + (2 * i + half) * codes->size + (tile->rank + r) * columns->count +
+                       tile->column,
+                   bytes[half][r], tile->columns);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void encode_fields(const struct pw_columns *columns, const struct codes *codes)
+{
+    const size_t nranks = columns->figures->nranks;
+    for (size_t r = 0; r < nranks; r += TILE_RANKS)
+        for (size_t k = 0; k < columns->count; k += TILE_COLUMNS) {
+            const struct tile tile = {r, least(nranks - r, TILE_RANKS), k,
+                                      least(columns->count - k, TILE_COLUMNS)};
+            for (size_t i = 0; i < codes->n; i++)
+                encode_tile(columns, codes, i, &tile);
+        }
 }
 
 static int append(json_t *object, const char *name, int64_t value)
@@ -235,22 +294,6 @@ static const struct plane {
     {"gpu_idle_other", GPU(idle_other_ns)},
 };
 
-/* The largest value of each field in all rows of the table. */
-static void find_most(const struct pw_columns *columns, const struct filling *f, int64_t *most)
-{
-    const size_t n = columns->figures->nranks * columns->figures->cluster->nstep_rows;
-    const size_t row_size = pw_table_borrow(f->table)->row_size;
-    const char *row = rows_of(columns->figures->cluster, f->table);
-    for (size_t i = 0; i < f->n; i++)
-        most[i] = INT64_MIN;
-    for (size_t k = 0; k < n; k++, row += row_size)
-        for (size_t i = 0; i < f->n; i++) {
-            int64_t value;
-            memcpy(&value, row + f->offsets[i], sizeof(value));
-            most[i] = value > most[i] ? value : most[i];
-        }
-}
-
 /* Returns the shift with which all values fit. Without a shift, the largest value is 4095 x 2^30
  * ns, 73 minutes. */
 static int shift_for(int64_t most)
@@ -269,6 +312,21 @@ static int write_plane(FILE *out, const char *name, int shift, const uint8_t *by
     return err;
 }
 
+/* Encodes without shifts, which few runs need, and once more when values are too large. */
+static void encode_table(const struct pw_columns *columns, const struct codes *codes, int *shifts)
+{
+    int is_shifted = 0;
+    for (size_t i = 0; i < codes->n; i++) {
+        codes->most[i] = INT64_MIN;
+        shifts[i] = 0;
+    }
+    encode_fields(columns, codes);
+    for (size_t i = 0; i < codes->n; i++)
+        is_shifted |= (shifts[i] = shift_for(codes->most[i])) != 0;
+    if (is_shifted)
+        encode_fields(columns, codes);
+}
+
 /* Writes the planes [first, end) of one table; those without a value above 0 are left out. */
 static int write_table(FILE *out, const struct pw_columns *columns, size_t first, size_t end)
 {
@@ -277,22 +335,20 @@ static int write_table(FILE *out, const struct pw_columns *columns, size_t first
     size_t offsets[MOST];
     int64_t most[MOST];
     int shifts[MOST], err = 0;
-    struct filling f = {planes[first].table, offsets, end - first, n, NULL, NULL, shifts};
-    if (!rows_of(columns->figures->cluster, f.table))
+    struct codes codes = {planes[first].table, end - first, n, offsets, shifts, most, NULL};
+    if (!rows_of(columns->figures->cluster, codes.table))
         return 0;
-    for (size_t i = 0; i < f.n; i++)
+    for (size_t i = 0; i < codes.n; i++)
         offsets[i] = planes[first + i].offset;
-    find_most(columns, &f, most);
-    for (size_t i = 0; i < f.n; i++)
-        shifts[i] = shift_for(most[i]);
-    f.bytes = malloc(2 * f.n * n + 1);
-    if (!f.bytes)
+    codes.bytes = malloc(2 * codes.n * n + 1);
+    if (!codes.bytes)
         return -ENOMEM;
-    fill(columns, &f);
-    for (size_t i = 0; i < f.n && !err; i++)
+    encode_table(columns, &codes, shifts);
+    for (size_t i = 0; i < codes.n && !err; i++)
         if (most[i] > 0)
-            err = write_plane(out, planes[first + i].name, shifts[i], f.bytes + 2 * i * n, 2 * n);
-    free(f.bytes);
+            err =
+                write_plane(out, planes[first + i].name, shifts[i], codes.bytes + 2 * i * n, 2 * n);
+    free(codes.bytes);
     return err;
 }
 
