@@ -268,6 +268,13 @@ int64_t pw_quantile_i64(const int64_t *sorted, size_t n, double q)
     return sorted[quantile_index(n, q)];
 }
 
+int64_t pw_select_quantile_i64(int64_t *values, size_t n, double q)
+{
+    const size_t at = quantile_index(n, q);
+    select_i64(values, n, at);
+    return values[at];
+}
+
 double pw_quantile_f64(const double *sorted, size_t n, double q)
 {
     return sorted[quantile_index(n, q)];

@@ -251,12 +251,16 @@ static void check_plane(const struct pw_columns *columns, const char *html, cons
     const size_t n = columns->figures->nranks * columns->count;
     size_t size;
     char *plane = unpack_after(html, mark, &size);
-    int64_t *cells = calloc(n, sizeof(*cells));
+    int64_t *cells = calloc(columns->figures->nranks, sizeof(*cells));
     assert_int_equal(size, 2 * n);
-    pw_columns_fill(columns, PW_TABLE_c_step_trace, offset, cells);
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal((uint8_t)plane[i] << 8 | (uint8_t)plane[n + i],
-                         pw_planes_encode(cells[i], shift, 0));
+    for (size_t k = 0; k < columns->count; k++) {
+        pw_columns_fill(columns, PW_TABLE_c_step_trace, offset, k, cells);
+        for (size_t r = 0; r < columns->figures->nranks; r++) {
+            const size_t i = r * columns->count + k;
+            assert_int_equal((uint8_t)plane[i] << 8 | (uint8_t)plane[n + i],
+                             pw_planes_encode(cells[r], shift, 0));
+        }
+    }
     free(cells);
     free(plane);
 }
@@ -312,16 +316,16 @@ static void test_many_steps(void **state)
     pw_columns_init(figures, &columns);
     assert_int_equal(columns.block, 3);
     assert_int_equal(columns.count, 13334);
-    int64_t *cells = calloc(columns.count, sizeof(*cells));
-    pw_columns_fill(&columns, PW_TABLE_c_step_trace, offsetof(struct pw_row_c_step_trace, own_ns),
-                    cells);
-    assert_int_equal(cells[0], 140 * MS);
-    assert_int_equal(cells[2], 640 * MS); /* of 140, 1140 and one that is not known */
+    const size_t own = offsetof(struct pw_row_c_step_trace, own_ns);
+    int64_t cell = 0;
+    pw_columns_fill(&columns, PW_TABLE_c_step_trace, own, 0, &cell);
+    assert_int_equal(cell, 140 * MS);
+    pw_columns_fill(&columns, PW_TABLE_c_step_trace, own, 2, &cell);
+    assert_int_equal(cell, 640 * MS); /* of 140, 1140 and one that is not known */
     json_t *json = pw_columns_json(&columns);
     assert_int_equal(json_integer_value(json_array_get(json_object_get(json, "last"), 13333)),
                      39999);
     json_decref(json);
-    free(cells);
     pw_figures_destroy(figures);
     pw_cluster_destroy(c);
 }

@@ -186,6 +186,14 @@ static void test_quantile(void **state)
     assert_int_equal(pw_quantile_i64(v, 1, 0.5), 10);
     assert_true(pw_quantile_f64(r, 2, 0.5) == 1.5);
     assert_true(pw_quantile_f64(r, 2, 0.51) == 2.5);
+    for (double q = 0; q <= 1; q += 0.125) {
+        int64_t sorted[101], mixed[101];
+        for (size_t i = 0; i < 101; i++) {
+            sorted[i] = (int64_t)i / 3;
+            mixed[i] = (int64_t)(i * 37 % 101) / 3;
+        }
+        assert_int_equal(pw_select_quantile_i64(mixed, 101, q), pw_quantile_i64(sorted, 101, q));
+    }
 }
 
 static void test_binomial_tail(void **state)

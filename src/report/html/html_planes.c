@@ -102,23 +102,23 @@ uint16_t pw_planes_encode(int64_t value, int shift, int rounded)
     return encode(value, shift, rounded);
 }
 
-void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, int64_t *cells)
+void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, size_t column,
+                     int64_t *cells)
 {
-    const size_t nranks = columns->figures->nranks, count = columns->count;
+    const size_t nranks = columns->figures->nranks;
     const int is_known = rows_of(columns->figures->cluster, table) != NULL;
-    struct cell cell = {.row_size = pw_table_borrow(table)->row_size, .offset = offset};
+    struct cell cell = {is_known ? row_of(columns, table, column, 0) : NULL,
+                        pw_table_borrow(table)->row_size, offset, column};
     int64_t most = -1;
-    for (size_t i = 0; !is_known && i < nranks * count; i++)
-        cells[i] = -1;
-    for (; is_known && cell.column < count; cell.column++) {
-        cell.row = row_of(columns, table, cell.column, 0);
-        for (size_t r = 0; r < nranks; r++, cell.row += cell.row_size) {
-            int64_t value;
+    for (size_t r = 0; r < nranks; r++) {
+        int64_t value = -1;
+        if (is_known) {
             memcpy(&value, cell.row + offset, sizeof(value));
             if (!is_single(columns, value))
                 value = mean_of_block(columns, &cell, &most);
-            cells[r * count + cell.column] = value < 0 ? -1 : value;
+            cell.row += cell.row_size;
         }
+        cells[r] = value < 0 ? -1 : value;
     }
 }
 
@@ -201,62 +201,80 @@ static int append(json_t *object, const char *name, int64_t value)
     return json_array_append_new(array, pw_json_int(value));
 }
 
+/* Fields whose means over the ranks are arrays. */
+static const struct {
+    const char *name;
+    size_t offset;
+} means[] = {
+    {"interval_ns", offsetof(struct pw_row_c_step_trace, interval_ns)},
+    {"fp_bp_ns", offsetof(struct pw_row_c_step_trace, fp_bp_ns)},
+    {"tail_ns", offsetof(struct pw_row_c_step_trace, tail_ns)},
+    {"wait_ns", offsetof(struct pw_row_c_step_trace, wait_ns)},
+};
+enum { MEANS = sizeof(means) / sizeof(means[0]) };
+
+/* Adds the means over the ranks in a step. */
+static void add_means(const struct pw_figures *figures, size_t step, struct pw_mean to[MEANS])
+{
+    const struct pw_row_c_step_trace *cells = pw_figures_borrow_cells(figures, step);
+    struct pw_mean sums[MEANS] = {{0}};
+    for (size_t r = 0; r < figures->nranks; r++)
+        for (size_t i = 0; i < MEANS; i++) {
+            int64_t value;
+            memcpy(&value, (const char *)&cells[r] + means[i].offset, sizeof(value));
+            pw_mean_add(&sums[i], value);
+        }
+    for (size_t i = 0; i < MEANS; i++)
+        pw_mean_add(&to[i], pw_mean_value(&sums[i]));
+}
+
 static int append_steps(const struct pw_columns *columns, size_t k, json_t *object)
 {
     const struct pw_row_c_step *steps = columns->figures->cluster->steps;
     size_t begin = k * columns->block, end = column_end(columns, k);
-    struct pw_mean duration = {0}, interval = {0}, fp_bp = {0}, tail = {0}, wait = {0};
+    struct pw_mean duration = {0}, sums[MEANS] = {{0}};
     for (size_t s = begin; s < end; s++) {
-        struct pw_row_c_step_trace mean;
-        pw_figures_mean_ranks(columns->figures, s, &mean);
         pw_mean_add(&duration, steps[s].duration_ns);
-        pw_mean_add(&interval, mean.interval_ns);
-        pw_mean_add(&fp_bp, mean.fp_bp_ns);
-        pw_mean_add(&tail, mean.tail_ns);
-        pw_mean_add(&wait, mean.wait_ns);
+        add_means(columns->figures, s, sums);
     }
     int bad = append(object, "step", steps[begin].step);
     bad |= append(object, "last", steps[end - 1].step);
     bad |= append(object, "warmup", steps[begin].recorded != PW_RECORDED_ACTIVE);
     bad |= append(object, "slowest_rank", end - begin == 1 ? steps[begin].slowest_rank : -1);
     bad |= append(object, "duration_ns", pw_mean_value(&duration));
-    bad |= append(object, "interval_ns", pw_mean_value(&interval));
-    bad |= append(object, "fp_bp_ns", pw_mean_value(&fp_bp));
-    bad |= append(object, "tail_ns", pw_mean_value(&tail));
-    return bad | append(object, "wait_ns", pw_mean_value(&wait));
+    for (size_t i = 0; i < MEANS; i++)
+        bad |= append(object, means[i].name, pw_mean_value(&sums[i]));
+    return bad;
 }
 
 /* Adds the quantiles of the ranks' own time in column k: the heatmap's colours depend on the
- * distance from the median. */
-static int append_spread(const struct pw_columns *columns, size_t k, const int64_t *own,
-                         int64_t *sorted, json_t *object)
+ * distance from the median. `own` has room for a value for each rank. */
+static int append_spread(const struct pw_columns *columns, size_t k, int64_t *own, json_t *object)
 {
     size_t n = 0;
-    for (size_t r = 0; r < columns->figures->nranks; r++)
-        if (own[r * columns->count + k] >= 0)
-            sorted[n++] = own[r * columns->count + k];
-    pw_sort_i64(sorted, n);
-    int bad = append(object, "own_p50_ns", n ? pw_quantile_i64(sorted, n, 0.5) : -1);
-    bad |= append(object, "own_p95_ns", n ? pw_quantile_i64(sorted, n, 0.95) : -1);
-    return bad | append(object, "own_max_ns", n ? sorted[n - 1] : -1);
+    int64_t most = -1;
+    pw_columns_fill(columns, PW_TABLE_c_step_trace, offsetof(struct pw_row_c_step_trace, own_ns), k,
+                    own);
+    for (size_t r = 0; r < columns->figures->nranks; r++) {
+        most = own[r] > most ? own[r] : most;
+        if (own[r] >= 0)
+            own[n++] = own[r];
+    }
+    int bad = append(object, "own_p50_ns", n ? pw_select_quantile_i64(own, n, 0.5) : -1);
+    bad |= append(object, "own_p95_ns", n ? pw_select_quantile_i64(own, n, 0.95) : -1);
+    return bad | append(object, "own_max_ns", most);
 }
 
 json_t *pw_columns_json(const struct pw_columns *columns)
 {
-    size_t nranks = columns->figures->nranks;
-    int64_t *own = malloc((nranks * columns->count + 1) * sizeof(*own));
-    int64_t *sorted = malloc((nranks + 1) * sizeof(*sorted));
+    int64_t *own = malloc((columns->figures->nranks + 1) * sizeof(*own));
     json_t *object = json_object();
-    int bad = !own || !sorted || !object;
-    if (!bad) {
-        pw_columns_fill(columns, PW_TABLE_c_step_trace,
-                        offsetof(struct pw_row_c_step_trace, own_ns), own);
+    int bad = !own || !object;
+    if (!bad)
         bad = json_object_set_new(object, "block", json_integer((json_int_t)columns->block));
-    }
     for (size_t k = 0; k < columns->count && !bad; k++)
-        bad = append_steps(columns, k, object) | append_spread(columns, k, own, sorted, object);
+        bad = append_steps(columns, k, object) | append_spread(columns, k, own, object);
     free(own);
-    free(sorted);
     if (!bad)
         return object;
     json_decref(object);

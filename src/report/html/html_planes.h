@@ -24,9 +24,10 @@ struct pw_columns {
 
 void pw_columns_init(const struct pw_figures *figures, struct pw_columns *out);
 
-/* Fills `cells` with the int64_t field at `offset` of a [steps x ranks] table, by rank, then
- * column; -1: not known. `cells` has room for figures->nranks x count values. */
-void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, int64_t *cells);
+/* Fills `cells` with the int64_t field at `offset` of a [steps x ranks] table, for all ranks in one
+ * column; -1: not known. `cells` has room for figures->nranks values. */
+void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, size_t column,
+                     int64_t *cells);
 
 /* Returns an object of arrays with one value for each column: first and last step, duration,
  * quantiles of the ranks' own time, the slowest rank, means over the ranks. NULL when memory is
