@@ -127,16 +127,17 @@ static void add_row(const struct pw_table *info, const struct pw_field *fields, 
 
 /* Computes the means of every field (all are int64_t) of a [steps x ranks] table over the measured
  * steps: out[] for each rank, *all over all ranks. Reads the cells in the order of memory: they are
- * more than the caches hold. Returns 0 or -ENOMEM. */
-static int mean_cells(const struct pw_figures *f, int table, const void *cells, void *out,
-                      void *all)
+ * more than the caches hold. Returns the sums, by rank and field, which the caller frees; NULL when
+ * memory is short. */
+static struct pw_mean *mean_cells(const struct pw_figures *f, int table, const void *cells,
+                                  void *out, void *all)
 {
     const struct pw_table *info = pw_table_borrow(table);
     const struct pw_field *fields = info->fields();
     const size_t n = info->nfields;
     struct pw_mean *means = calloc((f->nranks + 1) * n, sizeof(*means));
     if (!means)
-        return -ENOMEM;
+        return NULL;
     for (size_t s = 0; s < f->cluster->nstep_rows; s++)
         for (size_t r = 0; r < f->nranks && f->cluster->steps[s].recorded == PW_RECORDED_ACTIVE;
              r++)
@@ -151,16 +152,27 @@ static int mean_cells(const struct pw_figures *f, int table, const void *cells, 
         }
     }
     put_means(info, total, all);
-    free(means);
-    return 0;
+    return means;
 }
 
-static void count_samples(struct pw_figures *f)
+/* Sets the means of ranks, and the numbers of steps whose total time is known. 0 or -ENOMEM. */
+static int mean_ranks(struct pw_figures *f)
 {
+    const struct pw_table *info = pw_table_borrow(PW_TABLE_c_step_trace);
     const struct pw_cluster *c = f->cluster;
-    for (size_t s = 0; s < c->nstep_rows; s++)
-        for (size_t r = 0; r < f->nranks && c->steps[s].recorded == PW_RECORDED_ACTIVE; r++)
-            f->samples[r] += c->step_trace[s * f->nranks + r].total_ns >= 0;
+    struct pw_mean *trace =
+        mean_cells(f, PW_TABLE_c_step_trace, c->step_trace, f->trace, &f->trace_mean);
+    struct pw_mean *phases =
+        mean_cells(f, PW_TABLE_c_phase_trace, c->phase_trace, f->phases, &f->phase_mean);
+    size_t total = 0;
+    while (info->fields()[total].offset != offsetof(struct pw_row_c_step_trace, total_ns))
+        total++;
+    for (size_t r = 0; trace && r < f->nranks; r++)
+        f->samples[r] = trace[r * info->nfields + total].count;
+    const int err = trace && phases ? 0 : -ENOMEM;
+    free(trace);
+    free(phases);
+    return err;
 }
 
 static void find_shares(struct pw_figures *f)
@@ -208,12 +220,10 @@ int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out)
     }
     sum_ranks(f);
     sum_steps(f);
-    if (mean_cells(f, PW_TABLE_c_step_trace, cluster->step_trace, f->trace, &f->trace_mean) ||
-        mean_cells(f, PW_TABLE_c_phase_trace, cluster->phase_trace, f->phases, &f->phase_mean)) {
+    if (mean_ranks(f)) {
         pw_figures_destroy(f);
         return -ENOMEM;
     }
-    count_samples(f);
     forget_waits(f);
     find_shares(f);
     *out = f;
