@@ -8,17 +8,26 @@
 
 #include "core/deflater.h"
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* Writes the last 1 or 2 bytes. */
+static void write_rest(FILE *out, const uint8_t *bytes, size_t n)
+{
+    const uint32_t group = (uint32_t)bytes[0] << 16 | (n > 1 ? (uint32_t)bytes[1] << 8 : 0);
+    const char text[4] = {digits[group >> 18], digits[group >> 12 & 63],
+                          n > 1 ? digits[group >> 6 & 63] : '=', '='};
+    fwrite(text, 1, sizeof(text), out);
+}
+
+/* Writes large blocks, which stdio passes to the kernel as they are. */
 static void write_base64(FILE *out, const uint8_t *bytes, size_t n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char block[4096];
+    char block[32768];
     size_t used = 0;
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t b = i + 1 < n ? bytes[i + 1] : 0, c = i + 2 < n ? bytes[i + 2] : 0;
-        uint32_t group = (uint32_t)bytes[i] << 16 | b << 8 | c;
-        char text[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                        i + 1 < n ? digits[group >> 6 & 63] : '=',
-                        i + 2 < n ? digits[group & 63] : '='};
+    for (; n >= 3; bytes += 3, n -= 3) {
+        const uint32_t group = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
+        const char text[4] = {digits[group >> 18], digits[group >> 12 & 63],
+                              digits[group >> 6 & 63], digits[group & 63]};
         memcpy(block + used, text, sizeof(text));
         used += sizeof(text);
         if (used == sizeof(block)) {
@@ -27,6 +36,8 @@ static void write_base64(FILE *out, const uint8_t *bytes, size_t n)
         }
     }
     fwrite(block, 1, used, out);
+    if (n)
+        write_rest(out, bytes, n);
 }
 
 int pw_packed_write(FILE *out, const void *bytes, size_t n, int level)
