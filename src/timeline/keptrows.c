@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grow.h"
+
 enum { MOST_SPANS = 8, MOST_BYTES = 8 << 20 };
 
 /* The kept rows of one table of one rank. */
@@ -39,20 +41,6 @@ void pw_keptrows_destroy(struct pw_keptrows *kept)
         free(kept->list[i].bytes);
     free(kept ? kept->list : NULL);
     free(kept);
-}
-
-/* Grows an array to hold one more. Returns 0 or -ENOMEM. */
-static int make_room(void **array, size_t *capacity, size_t n, size_t size)
-{
-    if (n < *capacity)
-        return 0;
-    const size_t more = *capacity ? 2 * *capacity : 16;
-    void *fresh = realloc(*array, more * size);
-    if (!fresh)
-        return -ENOMEM;
-    *array = fresh;
-    *capacity = more;
-    return 0;
 }
 
 /* A table that is being read, and what is kept of it. */
@@ -99,9 +87,10 @@ static int keep(struct reading *reading, const void *row)
 {
     struct rows *rows = &reading->rows;
     const size_t size = pw_table_borrow(rows->table)->row_size;
-    void *bytes = rows->bytes;
-    if (reading->kept->bytes + (rows->n + 1) * size > MOST_BYTES ||
-        make_room(&bytes, &rows->capacity, rows->n, size))
+    if (reading->kept->bytes + (rows->n + 1) * size > MOST_BYTES)
+        return -ENOMEM;
+    char *bytes = pw_grow(rows->bytes, rows->n, size, &rows->capacity);
+    if (!bytes)
         return -ENOMEM;
     rows->bytes = bytes;
     memcpy(rows->bytes + rows->n++ * size, row, size);
@@ -129,8 +118,10 @@ static const struct rows *find(const struct pw_keptrows *kept, int64_t rank, int
 /* Adds the rows of a table that was read; frees them when they are not all. */
 static void add(struct pw_keptrows *kept, struct reading *reading)
 {
-    void *list = kept->list;
-    if (reading->is_incomplete || make_room(&list, &kept->capacity, kept->n, sizeof(*kept->list))) {
+    struct rows *list = reading->is_incomplete
+                            ? NULL
+                            : pw_grow(kept->list, kept->n, sizeof(*list), &kept->capacity);
+    if (!list) {
         free(reading->rows.bytes);
         return;
     }
