@@ -429,12 +429,12 @@ static void remove_remains(const struct pw_run *run)
     atomic_store(&run->lifeline->is_recording, 0);
 }
 
-/* Lets this collector use the cores of the job to which the launcher did not bind the rank: on the
- * rank's it would take the program's time. */
+/* Lets this collector use all cores of the job, and not those to which the launcher bound the rank
+ * when there are enough others: there it would take the program's time. */
 static void leave_cores(const struct pw_run *run)
 {
     if (run->launcher)
-        pw_sparecore_leave(run->launcher);
+        pw_sparecore_leave(run->launcher, run->id.local_size);
 }
 
 int pw_collect(void *arg, int attempt)

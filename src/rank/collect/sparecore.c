@@ -47,17 +47,18 @@ static int read_cores(pid_t pid, struct cores *out)
     return sched_getaffinity(pid, sizeof(*out), &out->set[0]) == 0;
 }
 
-void pw_sparecore_leave(pid_t starter)
+void pw_sparecore_leave(pid_t starter, int ranks)
 {
-    struct cores mine, starters, both, others;
+    struct cores mine, starters, both;
     if (!read_cores(0, &mine) || !read_cores(starter, &starters))
         return;
     CPU_OR_S(sizeof(both), &both.set[0], &mine.set[0], &starters.set[0]);
     if (!CPU_EQUAL_S(sizeof(both), &both.set[0], &starters.set[0]))
         return;
-    CPU_XOR_S(sizeof(others), &others.set[0], &mine.set[0], &starters.set[0]);
-    if (CPU_COUNT_S(sizeof(others), &others.set[0]))
-        sched_setaffinity(0, sizeof(others), &others.set[0]);
+    const int own = CPU_COUNT_S(sizeof(mine), &mine.set[0]);
+    if (CPU_COUNT_S(sizeof(starters), &starters.set[0]) / own > ranks)
+        CPU_XOR_S(sizeof(starters), &starters.set[0], &mine.set[0], &starters.set[0]);
+    sched_setaffinity(0, sizeof(starters), &starters.set[0]);
 }
 
 static int64_t read_idle(const char *root)

@@ -17,11 +17,12 @@ struct pw_sparecore {
     bool is_spare;
 };
 
-/* Lets this process run on the other cores on which the process `starter` may run, if these include
- * its own and more: a launcher binds a rank to few cores, and runs itself on all cores of the job.
- * The rank's cores are left to the rank: Linux often wakes a process on the core where it ran last,
- * although another one is idle. */
-void pw_sparecore_leave(pid_t starter);
+/* Lets this process run on all cores on which the process `starter` may run, if these include its
+ * own: a launcher binds a rank to few cores, and runs itself on all cores of the job. If these are
+ * more than as many for each of the host's `ranks`, the rank's own cores are left to the rank:
+ * Linux often wakes a process on the core where it ran last, although another one is idle.
+ * Otherwise the others are another rank's. */
+void pw_sparecore_leave(pid_t starter, int ranks);
 
 /* Begins to observe, at `now_ns` (pw_local_ns()). `root` must stay valid. */
 void pw_sparecore_init(struct pw_sparecore *spare, const char *root, int64_t now_ns);
