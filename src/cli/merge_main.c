@@ -190,7 +190,8 @@ int main(int argc, char **argv)
     struct merge merge;
     int process, processes;
     /* Buffers of the size of a chunk are freed and allocated for every file; without this, the
-     * kernel would clear their memory each time. */
+     * kernel would clear their memory each time. Arrays of 4 MiB or more are mapped by themselves:
+     * they grow without copies, and leave no holes. */
     mallopt(M_TRIM_THRESHOLD, 1 << 26);
     mallopt(M_MMAP_THRESHOLD, 1 << 22);
     if (!can_start())

@@ -318,8 +318,8 @@ static int find_span(const struct place *at, int64_t *start, int64_t *end)
     return *end != INT64_MIN;
 }
 
-/* Gives the pages of [from, to) back, as far as they are whole; what was there is lost. The windows
- * of a rank are not read again when its nodes are built, and are as large as these. */
+/* Gives the pages of [from, to) back, as far as they are whole; what was there is lost. A rank's
+ * windows are not read again once its nodes are built, which need about as much memory. */
 static void give_back(const void *from, const void *to)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -427,8 +427,8 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
     err = err ? err : pw_world_number_hosts(world, b.host_of, &nhosts);
     out->replay.needs = b.gates.needs;
     if (!err) {
+        out->replay.is_placed = !has_phases(&b); /* before the windows are given back */
         build_all(&b);
-        out->replay.is_placed = !has_phases(&b);
         if (out->replay.is_placed)
             pw_replay_place(out->nodes, out->replay.nnodes);
         out->replay.nodes = out->nodes;

@@ -18,10 +18,10 @@ struct pw_sparecore {
 };
 
 /* Lets this process run on all cores on which the process `starter` may run, if these include its
- * own: a launcher binds a rank to few cores, and runs itself on all cores of the job. If these are
- * more than as many for each of the host's `ranks`, the rank's own cores are left to the rank:
- * Linux often wakes a process on the core where it ran last, although another one is idle.
- * Otherwise the others are another rank's. */
+ * own: a launcher binds a rank to few cores, and runs itself on all cores of the job. When the
+ * host's `ranks` do not need all cores, with as many for each as for this one, this process leaves
+ * its own cores to its rank: Linux often wakes a process on the core where it ran last, although
+ * another one is idle. When they need all, the other cores are other ranks'. */
 void pw_sparecore_leave(pid_t starter, int ranks);
 
 /* Begins to observe, at `now_ns` (pw_local_ns()). `root` must stay valid. */
