@@ -367,6 +367,18 @@ def steps_of_rings_loops_and_phases_are_found():
         assert 0.99 * extent <= found["duration_ns"].sum() <= extent, (pattern, extent, found)
 
 
+@case
+def a_long_run_without_phases_is_replayed_without_phases():
+    """More than 32768 steps of ranks in the replay, whose memory is given back during it."""
+    directory = os.path.join(where, "no-phases")
+    sim(directory, "-r", "256", "-s", "150", "-c", "1", "--bare", "-f", "slow_rank:rank=7,percent=20")
+    merge(directory)
+    with h5py.File(os.path.join(directory, "cluster.h5")) as file:
+        scopes = file["whatif"]["scope"].tolist()
+    assert b"job" in scopes and b"rank" in scopes, scopes
+    assert b"phase" not in scopes, scopes
+
+
 def pause_unmarked(path, first, end):
     """Removes from a file the calls that begin between two collectives of row 1 of /comms, as if
     recording had been paused."""
