@@ -351,23 +351,33 @@ static void compute_limits(struct pw_excess *w)
     w->least = pw_median_i64(w->values, w->in->nsteps);
 }
 
+static void find_errors(struct pw_excess *w)
+{
+    w->error_ns = w->second_error_ns = 0;
+    w->error_rank = w->in->nranks;
+    for (size_t r = 0; r < w->in->nranks; r++) {
+        const int64_t error = w->in->error_ns[r] < 0 ? INT64_MAX : w->in->error_ns[r];
+        if (error > w->error_ns) {
+            w->second_error_ns = w->error_ns;
+            w->error_ns = error;
+            w->error_rank = r;
+        } else if (error > w->second_error_ns) {
+            w->second_error_ns = error;
+        }
+    }
+}
+
 /* The end of a wait comes from another rank's clock, so own work has the error of two clocks. */
 int64_t pw_excess_clock_limit(const struct pw_excess *w, size_t rank)
 {
-    int64_t worst = 0;
-    for (size_t r = 0; r < w->in->nranks; r++) {
-        int64_t error = w->in->error_ns[r];
-        if (error < 0)
-            return INT64_MAX;
-        if (r != rank && error > worst)
-            worst = error;
-    }
-    return worst + w->in->error_ns[rank];
+    const int64_t others = rank == w->error_rank ? w->second_error_ns : w->error_ns;
+    return w->error_ns == INT64_MAX ? INT64_MAX : others + w->in->error_ns[rank];
 }
 
 void pw_excess_compute(struct pw_excess *w, const struct pw_straggler_input *in, void *scratch)
 {
     lay_out(w, in, scratch);
+    find_errors(w);
     compute_excess(w);
     compute_limits(w);
 }

@@ -24,6 +24,10 @@ struct pw_excess {
     int64_t known; /* number of known excesses; 0: pw_excess_above() was not called yet */
     int64_t sigma; /* standard deviation of an excess without a straggler, ns, at least 1 */
     int64_t least; /* median of `percent` */
+    /* of the clock errors, ns: the largest, its rank, and the largest of the other ranks, at least
+     * 0; INT64_MAX: the clock of a rank is not aligned */
+    int64_t error_ns, second_error_ns;
+    size_t error_rank;
 };
 
 /* Bytes of scratch for pw_excess_compute(). */
