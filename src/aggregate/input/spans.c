@@ -34,6 +34,9 @@ void pw_waited_fini(struct pw_waited *w)
 static size_t started(const struct pw_waited *w, int64_t time)
 {
     size_t low = 0, high = w->n, step = 1;
+    if (w->near < w->n && w->spans[w->near].start < time &&
+        (w->near + 1 == w->n || w->spans[w->near + 1].start >= time))
+        return w->near + 1;
     if (w->near < w->n && w->spans[w->near].start < time) {
         low = w->near + 1;
         while (low + step < high && w->spans[low + step].start < time) {

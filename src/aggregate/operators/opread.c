@@ -41,6 +41,7 @@ struct known {
     int32_t parent;
     uint32_t name, domain, category, shapes, kind;
     int32_t path, shape;
+    uint32_t next; /* the kind that was read after it last time; steps repeat */
 };
 
 struct pass {
@@ -52,6 +53,7 @@ struct pass {
     size_t nthreads;             /* length of `threads`: more than any thread's number so far */
     struct known *known;
     size_t nknown, known_capacity;
+    size_t last; /* the kind read last */
     struct pw_hash by_known;
     struct pw_texts texts;
     struct pw_waited waited;
@@ -103,6 +105,14 @@ static int same_known(const void *items, int32_t item, const void *key)
            a->category == b->category && a->domain == b->domain && a->kind == b->kind;
 }
 
+/* Notes that the kind was read now. Returns it. */
+static const struct known *go_on(struct pass *p, size_t kind)
+{
+    p->known[p->last].next = (uint32_t)kind;
+    p->last = kind;
+    return &p->known[kind];
+}
+
 static int append_known(struct pass *p, const struct known *k)
 {
     struct known *known = pw_grow(p->known, p->nknown, sizeof(*known), &p->known_capacity);
@@ -118,25 +128,28 @@ static int append_known(struct pass *p, const struct known *k)
 static const struct known *find_known(struct pass *p, const struct pw_row_range *range,
                                       int32_t parent)
 {
-    struct known key = {parent,        range->name, range->domain, range->category,
-                        range->shapes, range->kind, NOBODY,        NOBODY};
+    struct known key = {parent,          range->name,   range->domain,
+                        range->category, range->shapes, range->kind,
+                        NOBODY,          NOBODY,        0};
+    if (p->nknown && same_known(p->known, (int32_t)p->known[p->last].next, &key))
+        return go_on(p, p->known[p->last].next);
     uint64_t words[2] = {(uint64_t)(uint32_t)parent << 32 | range->name,
                          (uint64_t)range->shapes << 32 | range->category};
     uint32_t hash = (uint32_t)pw_hash_mix(pw_hash_mix(words[0], words[1]),
                                           (uint64_t)range->domain << 8 | range->kind);
     if (p->nknown >= PW_OPTREE_MOST) {
-        p->nknown = 0;
+        p->nknown = p->last = 0;
         pw_hash_fini(&p->by_known);
     }
     if (pw_hash_reserve(&p->by_known))
         return NULL;
     struct pw_hash_slot *slot = pw_hash_find(&p->by_known, hash, same_known, p->known, &key);
     if (slot->item != PW_HASH_NONE)
-        return &p->known[slot->item];
+        return go_on(p, (size_t)slot->item);
     if (look_up(p, range, &key) || append_known(p, &key))
         return NULL;
     pw_hash_take(&p->by_known, slot, hash, (int32_t)p->nknown - 1);
-    return &p->known[p->nknown - 1];
+    return go_on(p, p->nknown - 1);
 }
 
 static void raise_peak(struct pw_opsum *sum, int64_t bytes)
@@ -210,15 +223,27 @@ static int leave_all(struct pass *p)
     return err;
 }
 
-static int enter(struct stack *s, const struct open *open)
+static int enter(struct stack *s, const struct pw_row_range *range, const struct known *k,
+                 uint64_t windows)
 {
     if (s->n == DEEPEST)
         return 0; /* ranges inside count as inside the range around it */
     struct open *v = pw_grow(s->v, (size_t)s->n, sizeof(*v), &s->capacity);
     if (!v)
         return -ENOMEM;
+    const int32_t around = s->n ? v[s->n - 1].owner : NOBODY;
     s->v = v;
-    s->v[s->n++] = *open;
+    s->v[s->n] = (struct open){
+        .start = range->start,
+        .end = range->end,
+        .alloc_bytes = range->alloc_bytes,
+        .path = k->path,
+        .shape = k->shape,
+        .owner = range->kind == PW_KIND_FUNCTION ? around : s->n,
+        .depth = range->depth,
+        .windows = windows,
+    };
+    s->n++;
     return 0;
 }
 
@@ -308,24 +333,11 @@ static int visit(struct pass *p, const struct pw_row_range *range)
     const struct known *k = find_known(p, range, top ? top->path : NOBODY);
     if (!k)
         return -ENOMEM;
-    int is_function = range->kind == PW_KIND_FUNCTION;
-    const struct open *owner = top && top->owner != NOBODY ? &s->v[top->owner] : NULL;
+    const int is_inner = range->kind != PW_KIND_FUNCTION && top && top->owner != NOBODY;
+    const struct open *owner = is_inner ? &s->v[top->owner] : NULL;
     const uint64_t windows = windows_of(p, range);
-    owner = is_function ? NULL : owner;
     err = p->windows ? count_in_windows(p, range, k, windows, owner) : count(p, range, k, owner);
-    struct open open = {
-        .start = range->start,
-        .end = range->end,
-        .alloc_bytes = range->alloc_bytes,
-        .path = k->path,
-        .shape = k->shape,
-        .owner = s->n,
-        .depth = range->depth,
-        .windows = windows,
-    };
-    if (is_function)
-        open.owner = top ? top->owner : NOBODY;
-    return err ? err : enter(s, &open);
+    return err ? err : enter(s, range, k, windows);
 }
 
 /* 1 when the range counts: it is no mark or step, belongs to a thread, and is not in a warm-up
