@@ -5,7 +5,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "aggregate/checkpoint.h"
 #include "aggregate/findings/evidence.h"
@@ -295,11 +294,11 @@ static int conclude(struct merge *m)
     struct pw_findings *f = &m->findings;
     const int is_root = job->procs.process == 0;
     struct pw_pairs pairs;
-    int err = gather_all(m, &pairs);
+    int err = pw_procs_worst(&job->procs, gather_all(m, &pairs));
     if (is_root && !err)
         err = find_findings(m, &pairs);
     f->pairs = pairs;
-    err = pw_procs_worst(&job->procs, err);
+    err = pw_procs_from_root(&job->procs, err);
     if (err)
         return err;
     err = pw_kernels_make(&f->kernels, job, &m->kernels, m->share.gpu_ranks, m->share.ngpu_ranks);
@@ -518,21 +517,16 @@ static int merge_job(struct pw_job *job, const char *dir, const char *output,
 static int take_lock(struct pw_mergelock *lock, MPI_Comm comm, const char *output,
                      const struct pw_merge_options *options)
 {
-    const struct timespec pause = {.tv_nsec = 2000000};
-    int process, err = 0, done = 0;
-    MPI_Request request;
-    MPI_Comm_rank(comm, &process);
+    struct pw_procs procs = {.comm = comm};
+    int err = 0;
+    MPI_Comm_rank(comm, &procs.process);
     *lock = (struct pw_mergelock){.fd = -1};
-    if (process == 0) {
+    if (procs.process == 0) {
         err = pw_mergelock_take(lock, output, options->wait_s, options->quiet);
         if (err)
             pw_error("another merge is writing %s; try again when it has ended", output);
     }
-    MPI_Ibcast(&err, 1, MPI_INT, 0, comm, &request);
-    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
-         MPI_Test(&request, &done, MPI_STATUS_IGNORE))
-        nanosleep(&pause, NULL);
-    return err;
+    return pw_procs_from_root(&procs, err);
 }
 
 int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,

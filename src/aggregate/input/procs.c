@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/log.h"
 #include "core/readlimit.h"
@@ -18,6 +19,18 @@ int pw_procs_worst(const struct pw_procs *procs, int err)
 {
     MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, procs->comm);
     return err;
+}
+
+int pw_procs_from_root(const struct pw_procs *procs, int value)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    MPI_Request request;
+    int done = 0;
+    MPI_Ibcast(&value, 1, MPI_INT, 0, procs->comm, &request);
+    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
+         MPI_Test(&request, &done, MPI_STATUS_IGNORE))
+        nanosleep(&pause, NULL);
+    return value;
 }
 
 void pw_procs_broadcast(const struct pw_procs *procs, void *bytes, size_t size, int root)

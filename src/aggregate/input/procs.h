@@ -29,6 +29,10 @@ int pw_procs_all_ok(const struct pw_procs *procs, int ok);
  * one. Collective. */
 int pw_procs_worst(const struct pw_procs *procs, int err);
 
+/* Returns the value of process 0, which may come to this call much later than the others: they
+ * sleep until then, and leave their cores to it. Collective. */
+int pw_procs_from_root(const struct pw_procs *procs, int value);
+
 /* Sends bytes from `root` to all processes; their number may exceed MPI's int. Collective. */
 void pw_procs_broadcast(const struct pw_procs *procs, void *bytes, size_t size, int root);
 
