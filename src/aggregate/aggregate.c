@@ -17,6 +17,7 @@
 #include "aggregate/input/job.h"
 #include "aggregate/input/missing.h"
 #include "aggregate/input/ncclranks.h"
+#include "aggregate/input/parallel.h"
 #include "aggregate/input/windows.h"
 #include "aggregate/match/instances.h"
 #include "aggregate/match/messages.h"
@@ -295,6 +296,7 @@ static int conclude(struct merge *m)
     const int is_root = job->procs.process == 0;
     struct pw_pairs pairs;
     int err = pw_procs_worst(&job->procs, gather_all(m, &pairs));
+    pw_parallel_share_cores(&job->procs);
     if (is_root && !err)
         err = find_findings(m, &pairs);
     f->pairs = pairs;
