@@ -214,7 +214,11 @@ static int number_domains(struct pw_world *world, const struct pw_summary *all, 
 
 static size_t unique(int64_t *numbers, size_t n)
 {
-    size_t kept = 0;
+    size_t kept = 0, rising = n > 0;
+    while (rising && rising < n && numbers[rising - 1] < numbers[rising])
+        rising++;
+    if (rising == n)
+        return n;
     pw_sort_i64(numbers, n);
     for (size_t i = 0; i < n; i++)
         if (!kept || numbers[kept - 1] != numbers[i])
@@ -222,21 +226,53 @@ static size_t unique(int64_t *numbers, size_t n)
     return kept;
 }
 
+/* The numbers of steps of the files so far: the first `sorted` are unique and rise. */
+struct step_numbers {
+    int64_t *v;
+    size_t sorted, n, capacity;
+};
+
+static int are_known(const struct step_numbers *numbers, const struct pw_input *input)
+{
+    size_t s = 0;
+    while (s < input->nsteps && s < numbers->sorted && input->steps[s].step == numbers->v[s])
+        s++;
+    return s == input->nsteps;
+}
+
+/* Most files have the same steps. Others are sorted in when there are as many new numbers as sorted
+ * ones, so that many different files do not cost a sort each. Returns 0 or -ENOMEM. */
+static int add_steps(struct step_numbers *numbers, const struct pw_input *input)
+{
+    if (are_known(numbers, input))
+        return 0;
+    if (numbers->n + input->nsteps > numbers->capacity) {
+        const size_t capacity = 2 * numbers->n + input->nsteps;
+        int64_t *v = realloc(numbers->v, sizeof(*v) * capacity);
+        if (!v)
+            return -ENOMEM;
+        numbers->v = v;
+        numbers->capacity = capacity;
+    }
+    for (size_t s = 0; s < input->nsteps; s++)
+        numbers->v[numbers->n++] = input->steps[s].step;
+    if (numbers->n >= 2 * numbers->sorted)
+        numbers->n = numbers->sorted = unique(numbers->v, numbers->n);
+    return 0;
+}
+
 int pw_job_agree_on_steps(struct pw_job *job)
 {
+    struct step_numbers mine = {.v = NULL};
     size_t n = 0;
-    for (size_t i = 0; i < job->ninputs; i++)
-        n += job->inputs[i].nsteps;
-    int64_t *mine = malloc(sizeof(*mine) * (n + 1));
-    n = 0;
-    for (size_t i = 0; mine && i < job->ninputs; i++)
-        for (size_t s = 0; s < job->inputs[i].nsteps; s++)
-            mine[n++] = job->inputs[i].steps[s].step;
-    n = mine ? unique(mine, n) : 0;
+    int err = 0;
+    for (size_t i = 0; i < job->ninputs && !err; i++)
+        err = add_steps(&mine, &job->inputs[i]);
+    mine.n = unique(mine.v, mine.n);
     void *all = NULL;
-    if (pw_procs_all_ok(&job->procs, mine != NULL))
-        n = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &all);
-    free(mine);
+    if (pw_procs_all_ok(&job->procs, !err))
+        n = pw_procs_allgather(&job->procs, mine.v, mine.n, sizeof(*mine.v), &all);
+    free(mine.v);
     if (!all)
         return -ENOMEM;
     free(job->world.step_numbers);
