@@ -141,13 +141,33 @@ static int is_applied(int filter, unsigned skipped)
     return filter >= 0 && !(skipped >> filter & 1);
 }
 
-/* Reads the chunk at `at`, which is stored in `bytes` bytes, into u->stored. Returns 0 or
- * -errno. */
-static int read_chunk(struct unpacking *u, hid_t dataset, const hsize_t at[2], size_t bytes)
+/* Sets *bytes to the length of the chunk as it is stored; 0: it was never written. Returns 0 or
+ * -EIO. H5Dget_chunk_info_by_coord() reads the places of all chunks before this one, so that
+ * checking a table would take time in proportion to the square of its length. The other function
+ * looks the chunk up. It calls it an error when the chunk was never written, and without filters it
+ * does not tell the length in the file. */
+static int find_chunk(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t at[2],
+                      hsize_t *bytes)
 {
-    uint32_t mask = 0;
+    const int is_filtered =
+        storage->shuffle >= 0 || storage->deflate >= 0 || storage->checksum >= 0;
+    unsigned skipped = 0;
+    haddr_t address = HADDR_UNDEF;
+    if (is_filtered && H5Dget_chunk_storage_size(dataset, at, bytes) >= 0 && *bytes)
+        return 0;
+    if (H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, bytes) < 0)
+        return -EIO;
+    *bytes = address == HADDR_UNDEF ? 0 : *bytes;
+    return address == HADDR_UNDEF || *bytes ? 0 : -EIO;
+}
+
+/* Reads the chunk at `at`, which is stored in `bytes` bytes, into u->stored. *skipped: the filters
+ * that were not applied, as bits. Returns 0 or -errno. */
+static int read_chunk(struct unpacking *u, hid_t dataset, const hsize_t at[2], size_t bytes,
+                      uint32_t *skipped)
+{
     int err = bytes > MOST_CHUNK_BYTES ? -EIO : make_room(u, bytes);
-    return !err && H5Dread_chunk(dataset, H5P_DEFAULT, at, &mask, u->stored) < 0 ? -EIO : err;
+    return !err && H5Dread_chunk(dataset, H5P_DEFAULT, at, skipped, u->stored) < 0 ? -EIO : err;
 }
 
 /* Returns 0 when the first `bytes` of u->stored inflate to exactly `size` bytes, else -EIO. */
@@ -164,20 +184,20 @@ static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const h
                      struct unpacking *u, struct pw_h5_unpacked *out)
 {
     hsize_t bytes = 0;
-    unsigned skipped = 0;
-    haddr_t address = HADDR_UNDEF;
-    if (H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, &bytes) < 0)
-        return -EIO;
-    if (address == HADDR_UNDEF) /* never written: read as zeros; pw_h5_vet_rows() limits how many */
+    uint32_t skipped = 0;
+    int err = find_chunk(dataset, storage, at, &bytes);
+    if (err)
+        return err;
+    if (!bytes) /* never written: read as zeros; pw_h5_vet_rows() limits how many */
         return u->must_be_written ? -EIO : 0;
+    err = read_chunk(u, dataset, at, (size_t)bytes, &skipped);
+    if (err)
+        return err;
     size_t checksum = is_applied(storage->checksum, skipped) ? CHECKSUM_BYTES : 0;
     if (bytes <= checksum)
         return -EIO;
     if (!is_applied(storage->deflate, skipped))
         return bytes == u->size + checksum ? 0 : -EIO;
-    int err = read_chunk(u, dataset, at, (size_t)bytes);
-    if (err)
-        return err;
     if (storage->checksum < storage->deflate) /* the checksum was computed before deflate, or there
                                                * is none */
         err = inflates_to(u, (size_t)bytes, u->size + checksum);
