@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "rank/journal/journal.h"
+#include "rank/journal/losscount.h"
 
 enum { RINGS = 3, BATCHES = 40, RINGLESS_END = 7 };
 
@@ -437,9 +438,34 @@ static void test_full_disk_with_ringless(void **state)
     }
 }
 
+/* A record of losses that is lost itself: the losses are still lost. */
+static void test_losses_that_are_lost(void **state)
+{
+    (void)state;
+    struct pw_record records[] = {
+        {.type = PW_REC_LOST, .start = 3, .end = 9},
+        {.type = PW_REC_COMM, .start = 10, .end = 11},
+        {.type = PW_REC_COMM, .start = 12, .end = 13},
+        {.type = PW_REC_LOST, .start = 14, .end = 15},
+        {.type = PW_REC_RANGE, .start = 16, .end = 17},
+    };
+    records[0].lost.lost[PW_LOST_COMMUNICATION] = 100;
+    records[3].lost.lost[PW_LOST_COMMUNICATION] = 20;
+    records[3].lost.lost[PW_LOST_STEP] = 7;
+    const struct pw_losscount all = pw_losscount_of(records, 5);
+    assert_int_equal(all.by_kind[PW_LOST_COMMUNICATION], 122);
+    assert_int_equal(all.by_kind[PW_LOST_RANGE], 1);
+    assert_int_equal(all.by_kind[PW_LOST_STEP], 7);
+    assert_int_equal(all.by_kind[PW_LOST_OTHER], 0);
+    assert_int_equal(all.n, 130);
+    assert_int_equal(all.start, 3);
+    assert_int_equal(all.end, 17);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_losses_that_are_lost),
         UNIT_IN_DIR(test_round_trip),
         UNIT_IN_DIR(test_resume),
         UNIT_IN_DIR(test_torn),

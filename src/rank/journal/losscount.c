@@ -16,15 +16,29 @@ void pw_losscount_add(struct pw_losscount *to, const struct pw_losscount *more)
         to->by_kind[kind] += more->by_kind[kind];
 }
 
+static void add_reported(struct pw_losscount *t, const struct pw_record *losses, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+            t->by_kind[kind] += losses[i].lost.lost[kind];
+}
+
 struct pw_losscount pw_losscount_of(const struct pw_record *records, uint32_t n)
 {
-    struct pw_losscount t = {.n = n, .start = records[0].end, .end = records[n - 1].end};
+    struct pw_losscount t = {.start =
+                                 records[0].type == PW_REC_LOST ? records[0].start : records[0].end,
+                             .end = records[n - 1].end};
     for (uint32_t i = 0, first = 0; i < n; first = i) {
         const uint8_t type = records[first].type; /* most records have that of the one before */
         while (++i < n && records[i].type == type)
             ;
-        t.by_kind[pw_record_kind(&records[first])] += i - first;
+        if (type == PW_REC_LOST)
+            add_reported(&t, &records[first], i - first);
+        else
+            t.by_kind[pw_record_kind(&records[first])] += i - first;
     }
+    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+        t.n += t.by_kind[kind];
     return t;
 }
 
@@ -37,15 +51,11 @@ struct pw_losscount pw_losscount_unknown(uint64_t n, const struct pw_record *las
 
 struct pw_losscount pw_losscount_of_ringless(const struct pw_record *record)
 {
-    struct pw_losscount t = {.start = record->start, .end = record->end};
-    if (record->type == PW_REC_LOST)
-        memcpy(t.by_kind, record->lost.lost, sizeof(t.by_kind));
-    else if (record->type == PW_REC_UNRECORDED)
-        t.by_kind[PW_LOST_OTHER] = record->unrecorded.no_ring;
-    else
+    if (record->type != PW_REC_UNRECORDED)
         return pw_losscount_of(record, 1);
-    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
-        t.n += t.by_kind[kind];
+    struct pw_losscount t = {
+        .n = record->unrecorded.no_ring, .start = record->start, .end = record->end};
+    t.by_kind[PW_LOST_OTHER] = t.n;
     return t;
 }
 

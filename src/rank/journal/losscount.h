@@ -15,7 +15,8 @@ struct pw_losscount {
 
 void pw_losscount_add(struct pw_losscount *count, const struct pw_losscount *more);
 
-/* Returns the counts of `n` >= 1 records. */
+/* Returns the counts of what is lost with `n` >= 1 records: each record, or the loss that it
+ * reports. */
 struct pw_losscount pw_losscount_of(const struct pw_record *records, uint32_t n);
 
 /* Returns the count of `n` records of which only the last is known; kinds and first time are
