@@ -9,8 +9,8 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
         return;
     free(cluster->ranks);
     free(cluster->steps);
-    free(cluster->step_trace);
-    free(cluster->phase_trace);
+    pw_cells_fini(&cluster->step_trace);
+    pw_cells_fini(&cluster->phase_trace);
     free(cluster->part_trace);
     free(cluster->collectives);
     free(cluster->collective_stats);
@@ -35,7 +35,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->operator_shapes);
     free(cluster->operator_stacks);
     free(cluster->operator_ranks);
-    free(cluster->gpu_trace);
+    pw_cells_fini(&cluster->gpu_trace);
     free(cluster->gpu_ranks);
     free(cluster->gpu_devices);
     free(cluster->flops);

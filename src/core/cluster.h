@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/cells.h"
 #include "core/tables.h"
 
 struct pw_cluster {
@@ -24,10 +25,10 @@ struct pw_cluster {
     size_t nrank_rows;
     struct pw_row_c_step *steps; /* S rows */
     size_t nstep_rows;
-    struct pw_row_c_step_trace *step_trace;   /* [S * R]: step-major, rank = row of `ranks` */
-    struct pw_row_c_phase_trace *phase_trace; /* [S * R], as step_trace */
-    struct pw_row_c_part_trace *part_trace;   /* NULL in older files, else [PW_PART_END * R]: by
-                                               * part */
+    struct pw_cells step_trace;             /* S steps, R ranks: rows of `steps` and `ranks` */
+    struct pw_cells phase_trace;            /* as step_trace */
+    struct pw_row_c_part_trace *part_trace; /* NULL in older files, else [PW_PART_END * R]: by
+                                             * part */
     struct pw_row_c_collective *collectives;
     size_t ncollectives;
     struct pw_row_c_collective_stat *collective_stats;
@@ -77,8 +78,8 @@ struct pw_cluster {
     struct pw_row_c_operator_rank *operator_ranks;
     size_t noperator_ranks;
     /* GPUs: none in older files, and none in jobs without GPUs. */
-    struct pw_row_c_gpu_trace *gpu_trace; /* NULL, or as step_trace */
-    struct pw_row_c_gpu_rank *gpu_ranks;  /* by rank */
+    struct pw_cells gpu_trace;           /* not known, or as step_trace */
+    struct pw_row_c_gpu_rank *gpu_ranks; /* by rank */
     size_t ngpu_ranks;
     struct pw_row_c_gpu_device
         *gpu_devices; /* by rank and device; older files: only of ranks with several GPUs */

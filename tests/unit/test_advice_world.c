@@ -8,7 +8,7 @@
 void world_make(struct world *w)
 {
     w->c = make_cluster(RANKS, STEPS);
-    w->mean = w->c->step_trace[0];
+    w->mean = step_rows(w->c)[0];
     w->mean.comm_exposed_ns = 20 * MS;
     for (size_t r = 0; r < RANKS; r++)
         w->trace[r] = w->mean;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/h5/clusterload.h"
+#include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
 #include "core/h5/h5writer.h"
 
@@ -78,8 +79,8 @@ static void test_load(void **state)
     assert_int_equal(c->nrank_rows, 3);
     assert_int_equal(c->nstep_rows, 5);
     assert_string_equal(c->ranks[2].hostname, "node-a");
-    assert_int_equal(c->step_trace[4 * 3 + 2].interval_ns, 14); /* row-major, step first */
-    assert_int_equal(c->phase_trace[1 * 3 + 0].data_ns, 3);
+    assert_int_equal(pw_cells_value(&c->step_trace, 0, 4, 2), 14); /* row-major, step first */
+    assert_int_equal(pw_cells_value(&c->phase_trace, 0, 1, 0), 3);
     assert_string_equal(c->command, "./train -n 5");
     assert_int_equal(c->nranks, 3);
     assert_int_equal(c->nhosts, -1); /* attributes that the file has not */
@@ -107,6 +108,53 @@ static void test_load_without_steps(void **state)
     assert_int_equal(load(state, &shape, PW_FORMAT_CLUSTER, PW_FORMAT_VERSION, &c), 0);
     assert_int_equal(c->nrank_rows, 2);
     pw_cluster_destroy(c);
+}
+
+/* Large enough to be read by its chunks; the last ones are larger than what is left of the table.
+ */
+static void test_large_traces(void **state)
+{
+    enum { STEPS = 150, RANKS = 70 };
+    const struct pw_table *info = pw_table_borrow(PW_TABLE_c_step_trace);
+    const hsize_t dims[2] = {STEPS, RANKS}, chunk[2] = {64, 64};
+    char path[UNIT_PATH];
+    hid_t file = H5Fcreate(unit_path(path, state, "t.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    /* It is read by rows when it has no filters, and when chunks were not written. */
+    for (int kind = 0; kind < 3; kind++) {
+        const struct pw_h5_form form = {2, dims, chunk, 0, kind != 0};
+        hid_t set = pw_h5_create_table(file, info, &form), type = pw_h5_memory_type(info);
+        int64_t *rows = calloc((size_t)STEPS * RANKS, info->row_size);
+        for (size_t i = 0; i < STEPS * RANKS * info->nfields; i++)
+            rows[i] = (int64_t)(i * 40503) - 1000000;
+        hid_t space = H5Screate_simple(2, dims, NULL);
+        const hsize_t start[2] = {0, 0}, count[2] = {kind == 2 ? 64 : STEPS, RANKS};
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+        assert_true(H5Dwrite(set, type, space, space, H5P_DEFAULT, rows) >= 0);
+        H5Sclose(space);
+        if (kind == 2)
+            memset(rows + 64 * RANKS * info->nfields, 0, (STEPS - 64) * RANKS * info->row_size);
+        struct pw_cells cells;
+        assert_int_equal(
+            pw_h5_read_cells(file, PW_TABLE_c_step_trace, (const size_t[2]){STEPS, RANKS}, &cells),
+            0);
+        assert_int_equal(cells.rows == NULL, kind == 1);
+        assert_int_equal(cells.nsteps, STEPS);
+        assert_int_equal(cells.nranks, RANKS);
+        for (size_t i = 0; i < STEPS * RANKS * info->nfields; i++) {
+            const size_t cell = i / info->nfields;
+            assert_int_equal(
+                pw_cells_value(&cells, i % info->nfields * 8, cell / RANKS, cell % RANKS), rows[i]);
+        }
+        pw_cells_fini(&cells);
+        assert_int_equal(pw_h5_read_cells(file, PW_TABLE_c_step_trace,
+                                          (const size_t[2]){STEPS, RANKS + 1}, &cells),
+                         -EINVAL);
+        free(rows);
+        H5Tclose(type);
+        H5Dclose(set);
+        H5Ldelete(file, info->path, H5P_DEFAULT);
+    }
+    H5Fclose(file);
 }
 
 static void test_tables_that_disagree(void **state)
@@ -156,6 +204,7 @@ int main(void)
         UNIT_IN_DIR(test_load),
         UNIT_IN_DIR(test_load_parts),
         UNIT_IN_DIR(test_load_without_steps),
+        UNIT_IN_DIR(test_large_traces),
         UNIT_IN_DIR(test_tables_that_disagree),
         UNIT_IN_DIR(test_formats),
         UNIT_IN_DIR(test_format_without_attributes),

@@ -41,12 +41,12 @@ static void lengthen(struct pw_cluster *c, size_t step, size_t rank, int64_t mor
     }
     c->steps[step].duration_ns += more;
     c->steps[step].slowest_rank = (int32_t)rank;
-    c->step_trace[step * RANKS + rank].own_ns += more;
-    c->phase_trace[step * RANKS + rank].backward_ns += more;
+    step_rows(c)[step * RANKS + rank].own_ns += more;
+    phase_rows(c)[step * RANKS + rank].backward_ns += more;
     for (size_t r = 0; r < RANKS; r++) {
         c->ranks[r].run_ns += more;
-        c->step_trace[step * RANKS + r].total_ns += more;
-        c->step_trace[step * RANKS + r].wait_ns += r == rank ? 0 : more;
+        step_rows(c)[step * RANKS + r].total_ns += more;
+        step_rows(c)[step * RANKS + r].wait_ns += r == rank ? 0 : more;
     }
     c->windows[0].end += more;
 }
@@ -161,8 +161,8 @@ static void begin_late(struct pw_cluster *c, size_t rank, int64_t late)
         c->ranks[r].run_ns += late;
         if (r == rank)
             continue;
-        c->step_trace[r].total_ns += late;
-        c->step_trace[r].wait_ns += late;
+        step_rows(c)[r].total_ns += late;
+        step_rows(c)[r].wait_ns += late;
         part_of(c, PW_PART_STEPS, r)->total_ns += late;
         part_of(c, PW_PART_STEPS, r)->wait_ns += late;
     }

@@ -40,7 +40,7 @@ static struct pw_cluster *one_step(size_t nranks)
 {
     struct pw_cluster *c = make_cluster(nranks, 3);
     for (size_t i = 0; i < nranks * 3; i++)
-        c->step_trace[i].data_wait_ns = 14 * MS; /* below 10 % */
+        step_rows(c)[i].data_wait_ns = 14 * MS; /* below 10 % */
     return c;
 }
 
@@ -206,7 +206,7 @@ static void test_data_wait(void **state)
     struct pw_cluster *c = make_cluster(4, 52);
     (void)state;
     for (size_t i = 0; i < 4 * (size_t)52; i++)
-        c->step_trace[i].data_wait_ns = (i % 4 == 2 ? 90 : 50) * MS;
+        step_rows(c)[i].data_wait_ns = (i % 4 == 2 ? 90 : 50) * MS;
     c->gpu_ranks = calloc(4, sizeof(*c->gpu_ranks));
     assert_non_null(c->gpu_ranks);
     c->ngpu_ranks = 4;
@@ -235,10 +235,10 @@ static void test_data_wait_of_a_straggler(void **state)
     struct pw_cluster *c = make_cluster(4, 52);
     (void)state;
     for (size_t i = 0; i < 4 * (size_t)52; i++)
-        c->step_trace[i].data_wait_ns = 14 * MS;
+        step_rows(c)[i].data_wait_ns = 14 * MS;
     for (size_t r = 0; r < 4; r++)
-        c->step_trace[10 * 4 + r].total_ns = 2150 * MS;
-    c->step_trace[10 * 4 + 2].data_wait_ns = 2014 * MS;
+        step_rows(c)[10 * 4 + r].total_ns = 2150 * MS;
+    step_rows(c)[10 * 4 + 2].data_wait_ns = 2014 * MS;
     assert_int_equal(find(c, found), 1);
     assert_string_equal(found[0].text,
                         "Waiting for data takes 13 % of a step (24.0 ms of 190 ms on average; "
@@ -259,12 +259,12 @@ static void test_the_headline_begins_with_a_loss_of_all_ranks(void **state)
     struct pw_cluster *c = make_cluster(4, 52);
     (void)state;
     for (size_t i = 0; i < 4 * (size_t)52; i++) {
-        c->step_trace[i].comm_exposed_ns = 57 * MS;
-        c->step_trace[i].wait_ns = 20 * MS;
+        step_rows(c)[i].comm_exposed_ns = 57 * MS;
+        step_rows(c)[i].wait_ns = 20 * MS;
     }
     assert_int_equal(find(c, found), 0); /* 24.7 % */
     for (size_t i = 0; i < 4 * (size_t)52; i++)
-        c->step_trace[i].comm_exposed_ns = 60 * MS;
+        step_rows(c)[i].comm_exposed_ns = 60 * MS;
     add_wait(c, 3, 1, 20);
     assert_int_equal(find(c, found), 1);
     assert_string_equal(found[0].kind, "transfers");
@@ -314,8 +314,8 @@ static void test_kinds_of_losses_compete_by_gain(void **state)
     static const int64_t gains[3] = {600, 150, 60};
     (void)state;
     for (size_t i = 0; i < 4 * (size_t)52; i++) {
-        c->step_trace[i].comm_exposed_ns = 60 * MS;
-        c->step_trace[i].wait_ns = 20 * MS;
+        step_rows(c)[i].comm_exposed_ns = 60 * MS;
+        step_rows(c)[i].wait_ns = 20 * MS;
     }
     add_wait(c, 3, 1, 20);
     c->stragglers = calloc(3, sizeof(*c->stragglers));
@@ -395,8 +395,8 @@ static void test_shared_losses_compete_with_the_verdict(void **state)
     char line[PW_REPORT_LINE];
     (void)state;
     for (size_t i = 0; i < 4 * (size_t)52; i++) {
-        c->step_trace[i].comm_exposed_ns = 60 * MS;
-        c->step_trace[i].wait_ns = 20 * MS;
+        step_rows(c)[i].comm_exposed_ns = 60 * MS;
+        step_rows(c)[i].wait_ns = 20 * MS;
     }
     add_wait(c, 3, 1, 20);
     c->ntrends = 1;

@@ -84,7 +84,7 @@ static void test_headline_without_stragglers(void **state)
     for (size_t r = 0; r < 8; r++)
         c->ranks[r].clock_error_ns = -1;
     for (size_t i = 0; i < 8 * 52; i++)
-        c->step_trace[i].wait_ns = -1;
+        step_rows(c)[i].wait_ns = -1;
     assert_headline(c, "Cannot tell whether a rank held the job back: the clocks of 2 hosts are "
                        "not aligned; 50 steps of 150 ms.");
     pw_cluster_destroy(c);
@@ -153,8 +153,8 @@ static void test_unknown_is_not_zero(void **state)
     (void)state;
     struct pw_cluster *c = make_cluster(2, 10);
     for (size_t i = 0; i < 20; i++)
-        c->step_trace[i].interval_ns = c->step_trace[i].fp_bp_ns = -1;
-    c->step_trace[19].interval_ns = 3 * MS;
+        step_rows(c)[i].interval_ns = step_rows(c)[i].fp_bp_ns = -1;
+    step_rows(c)[19].interval_ns = 3 * MS;
     char *text = text_of(c, "steps", 12);
     assert_has(text, "0  150 ms       n/a    n/a  15.0 ms");
     assert_has(text, "1  150 ms    3.0 ms    n/a");
@@ -336,7 +336,7 @@ static void test_width(void **state)
         c->stragglers[0].blame_ns = INT64_MAX;
         c->stragglers[0].slowdown = 1e300;
         for (size_t cell = 0; cell < sizes[i] * 12; cell++) /* many hours: the widest text */
-            memset(&c->step_trace[cell], 0x3f, sizeof(c->step_trace[cell]));
+            memset(&step_rows(c)[cell], 0x3f, sizeof(step_rows(c)[cell]));
         use_long_names(c);
         for (int width = 60; width <= 100; width += 40) {
             char *text = NULL;
@@ -466,7 +466,7 @@ static void test_narrow_pages(void **state)
     struct pw_cluster *c = make_cluster(8, 52);
     add_straggler(c, straggler(3));
     for (size_t i = 0; i < (size_t)8 * 52; i++)
-        c->step_trace[i].data_wait_ns = -1;
+        step_rows(c)[i].data_wait_ns = -1;
     for (int width = 60; width <= 100; width += 40) {
         char *text = NULL;
         size_t size;

@@ -59,8 +59,8 @@ static void write_cluster(const char *path, const struct pw_cluster *c)
     append_rows(writer, PW_TABLE_c_p2p, c->p2p, c->np2p);
     append_rows(writer, PW_TABLE_c_straggler, c->stragglers, c->nstragglers);
     append_rows(writer, PW_TABLE_c_efficiency, c->efficiency, c->nefficiency);
-    write_plane(file, PW_TABLE_c_step_trace, c->step_trace, c->nstep_rows, c->nrank_rows);
-    write_plane(file, PW_TABLE_c_phase_trace, c->phase_trace, c->nstep_rows, c->nrank_rows);
+    write_plane(file, PW_TABLE_c_step_trace, c->step_trace.rows, c->nstep_rows, c->nrank_rows);
+    write_plane(file, PW_TABLE_c_phase_trace, c->phase_trace.rows, c->nstep_rows, c->nrank_rows);
     assert_int_equal(pw_h5_writer_close(writer), 0);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/ops.h"
+#include "report/html/html_codes.h"
 #include "report/html/html_data.h"
 #include "report/html/html_planes.h"
 #include "report/report.h"
@@ -231,17 +232,39 @@ static double decode(uint16_t code, int shift)
 static void test_encode(void **state)
 {
     (void)state;
-    assert_int_equal(pw_planes_encode(-1, 0, 0), 0);
-    assert_int_equal(pw_planes_encode(0, 0, 0), 1);
+    assert_int_equal(pw_codes_of_value(-1, 0, 0), 0);
+    assert_int_equal(pw_codes_of_value(0, 0, 0), 1);
     for (int64_t value = 1; value < INT64_C(4000000000000); value += value / 3 + 1) {
-        double exact = decode(pw_planes_encode(value, 0, 0), 0) / (double)value - 1;
+        double exact = decode(pw_codes_of_value(value, 0, 0), 0) / (double)value - 1;
         assert_true(exact < 1.0 / 4096 + 1e-9 && exact > -1.0 / 4096 - 1e-9);
-        double rounded = decode(pw_planes_encode(value, 0, 1), 0) / (double)value - 1;
+        double rounded = decode(pw_codes_of_value(value, 0, 1), 0) / (double)value - 1;
         if (value > 2048)
             assert_true(rounded < 1.0 / 200 && rounded > -1.0 / 200);
     }
-    assert_true(decode(pw_planes_encode(INT64_MAX, 30, 0), 30) > 4e18);
-    assert_int_equal(pw_planes_encode(INT64_MAX, 0, 1), 65535);
+    assert_true(decode(pw_codes_of_value(INT64_MAX, 30, 0), 30) > 4e18);
+    assert_int_equal(pw_codes_of_value(INT64_MAX, 0, 1), 65535);
+}
+
+/* Codes of many cells are those of single values, for short values and for all. */
+static void test_encode_cells(void **state)
+{
+    (void)state;
+    int64_t cells[PW_CODES_CELLS];
+    struct pw_codes_bytes bytes;
+    for (int i = 0; i < 8; i++) {
+        const struct pw_codes_form form = {i & 1 ? 3 : 0, i >> 1 & 1, i >> 2};
+        for (int64_t k = 0; k < PW_CODES_CELLS; k++)
+            cells[k] = k % 5 == 0               ? -1 - k
+                       : k < 64                 ? INT32_MAX - k
+                       : k % 2 || form.is_short ? (k * k * 521) >> k % 20
+                                                : (k * INT64_C(123456789123)) << k % 11;
+        pw_codes_of_cells(cells, &form, &bytes);
+        for (size_t k = 0; k < PW_CODES_CELLS; k++) {
+            const size_t column = k / PW_CODES_RANKS, rank = k % PW_CODES_RANKS;
+            assert_int_equal(bytes.high[rank][column] << 8 | bytes.low[rank][column],
+                             pw_codes_of_value(cells[k], form.shift, form.is_rounded));
+        }
+    }
 }
 
 /* Checks every code of a plane against the cell that it stands for. */
@@ -258,7 +281,7 @@ static void check_plane(const struct pw_columns *columns, const char *html, cons
         for (size_t r = 0; r < columns->figures->nranks; r++) {
             const size_t i = r * columns->count + k;
             assert_int_equal((uint8_t)plane[i] << 8 | (uint8_t)plane[n + i],
-                             pw_planes_encode(cells[r], shift, 0));
+                             pw_codes_of_value(cells[r], shift, 0));
         }
     }
     free(cells);
@@ -276,11 +299,11 @@ static void check_planes(size_t nranks, size_t nsteps, size_t block)
     char *html = NULL;
     size_t size;
     for (size_t i = 0; i < nranks * nsteps; i++) {
-        c->step_trace[i].own_ns = i % 17 ? (int64_t)(i * i % 99991) : -1;
-        c->step_trace[i].wait_ns = (int64_t)(i * 7919);
-        c->step_trace[i].tail_ns = -1;
+        step_rows(c)[i].own_ns = i % 17 ? (int64_t)(i * i % 99991) : -1;
+        step_rows(c)[i].wait_ns = (int64_t)(i * 7919);
+        step_rows(c)[i].tail_ns = -1;
     }
-    c->step_trace[nranks * nsteps - 1].wait_ns = INT64_C(4095) << (29 + SHIFT);
+    step_rows(c)[nranks * nsteps - 1].wait_ns = INT64_C(4095) << (29 + SHIFT);
     assert_int_equal(pw_figures_create(c, &figures), 0);
     pw_columns_init(figures, &columns);
     assert_int_equal(columns.block, block);
@@ -308,8 +331,8 @@ static void test_many_steps(void **state)
 {
     (void)state;
     struct pw_cluster *c = make_cluster(1, 40000);
-    c->step_trace[7].own_ns = 1140 * MS;
-    c->step_trace[8].own_ns = -1;
+    step_rows(c)[7].own_ns = 1140 * MS;
+    step_rows(c)[8].own_ns = -1;
     struct pw_figures *figures;
     struct pw_columns columns;
     assert_int_equal(pw_figures_create(c, &figures), 0);
@@ -396,9 +419,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_IN_DIR(test_parts),           UNIT_IN_DIR(test_hostile_names),
         UNIT_IN_DIR(test_packed_keys),     UNIT_IN_DIR(test_many_communicators),
-        cmocka_unit_test(test_encode),     cmocka_unit_test(test_many_steps),
-        cmocka_unit_test(test_many_ranks), UNIT_IN_DIR(test_small_runs),
-        UNIT_IN_DIR(test_missing_parts),   cmocka_unit_test(test_planes),
+        cmocka_unit_test(test_encode),     cmocka_unit_test(test_encode_cells),
+        cmocka_unit_test(test_many_steps), cmocka_unit_test(test_many_ranks),
+        UNIT_IN_DIR(test_small_runs),      UNIT_IN_DIR(test_missing_parts),
+        cmocka_unit_test(test_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,8 +141,8 @@ static void test_random_values(void **state)
         } tables[] = {
             {c->ranks, 3 * sizeof(*c->ranks)},
             {c->steps, 5 * sizeof(*c->steps)},
-            {c->step_trace, 15 * sizeof(*c->step_trace)},
-            {c->phase_trace, 15 * sizeof(*c->phase_trace)},
+            {c->step_trace.rows, 15 * sizeof(struct pw_row_c_step_trace)},
+            {c->phase_trace.rows, 15 * sizeof(struct pw_row_c_phase_trace)},
             {c->collective_stats, c->ncollective_stats * sizeof(*c->collective_stats)},
             {c->p2p, c->np2p * sizeof(*c->p2p)},
             {c->stragglers, sizeof(*c->stragglers)},

@@ -26,8 +26,12 @@ struct pw_cluster *make_cluster(size_t nranks, size_t nsteps)
     c->nstep_rows = nsteps;
     c->ranks = calloc(nranks + 1, sizeof(*c->ranks));
     c->steps = calloc(nsteps + 1, sizeof(*c->steps));
-    c->step_trace = calloc(nranks * nsteps + 1, sizeof(*c->step_trace));
-    c->phase_trace = calloc(nranks * nsteps + 1, sizeof(*c->phase_trace));
+    c->step_trace = pw_cells_of_rows(
+        PW_TABLE_c_step_trace, calloc(nranks * nsteps + 1, sizeof(struct pw_row_c_step_trace)),
+        nsteps, nranks);
+    c->phase_trace = pw_cells_of_rows(
+        PW_TABLE_c_phase_trace, calloc(nranks * nsteps + 1, sizeof(struct pw_row_c_phase_trace)),
+        nsteps, nranks);
     for (size_t r = 0; r < nranks; r++) {
         c->ranks[r] = (struct pw_row_c_rank){.rank = (int32_t)r,
                                              .present = 1,
@@ -48,23 +52,23 @@ struct pw_cluster *make_cluster(size_t nranks, size_t nsteps)
                                    .recorded = s < 2 ? PW_RECORDED_WARMUP : PW_RECORDED_ACTIVE};
     }
     for (size_t i = 0; i < nranks * nsteps; i++) {
-        c->step_trace[i] = (struct pw_row_c_step_trace){.interval_ns = 5 * MS,
-                                                        .fp_bp_ns = 130 * MS,
-                                                        .tail_ns = 15 * MS,
-                                                        .total_ns = 150 * MS,
-                                                        .compute_ns = 120 * MS,
-                                                        .comm_ns = 30 * MS,
-                                                        .comm_exposed_ns = 20 * MS,
-                                                        .wait_ns = 10 * MS,
-                                                        .data_wait_ns = MS,
-                                                        .idle_ns = 0,
-                                                        .own_ns = 140 * MS};
-        c->phase_trace[i] = (struct pw_row_c_phase_trace){.data_ns = 5 * MS,
-                                                          .forward_ns = 40 * MS,
-                                                          .backward_ns = 80 * MS,
-                                                          .allreduce_ns = 5 * MS,
-                                                          .optimizer_ns = 8 * MS,
-                                                          .other_ns = 2 * MS};
+        step_rows(c)[i] = (struct pw_row_c_step_trace){.interval_ns = 5 * MS,
+                                                       .fp_bp_ns = 130 * MS,
+                                                       .tail_ns = 15 * MS,
+                                                       .total_ns = 150 * MS,
+                                                       .compute_ns = 120 * MS,
+                                                       .comm_ns = 30 * MS,
+                                                       .comm_exposed_ns = 20 * MS,
+                                                       .wait_ns = 10 * MS,
+                                                       .data_wait_ns = MS,
+                                                       .idle_ns = 0,
+                                                       .own_ns = 140 * MS};
+        phase_rows(c)[i] = (struct pw_row_c_phase_trace){.data_ns = 5 * MS,
+                                                         .forward_ns = 40 * MS,
+                                                         .backward_ns = 80 * MS,
+                                                         .allreduce_ns = 5 * MS,
+                                                         .optimizer_ns = 8 * MS,
+                                                         .other_ns = 2 * MS};
     }
     return c;
 }
@@ -95,9 +99,9 @@ void add_straggler(struct pw_cluster *c, struct pw_row_c_straggler row)
     c->stragglers = realloc(c->stragglers, (c->nstragglers + 1) * sizeof(*c->stragglers));
     c->stragglers[c->nstragglers++] = row;
     for (size_t s = 2; s < c->nstep_rows && row.rank < (int32_t)c->nrank_rows; s++) {
-        c->step_trace[s * c->nrank_rows + (size_t)row.rank].own_ns = 150 * MS;
-        c->step_trace[s * c->nrank_rows + (size_t)row.rank].wait_ns = 0;
-        c->phase_trace[s * c->nrank_rows + (size_t)row.rank].backward_ns = 98 * MS;
+        step_rows(c)[s * c->nrank_rows + (size_t)row.rank].own_ns = 150 * MS;
+        step_rows(c)[s * c->nrank_rows + (size_t)row.rank].wait_ns = 0;
+        phase_rows(c)[s * c->nrank_rows + (size_t)row.rank].backward_ns = 98 * MS;
     }
 }
 

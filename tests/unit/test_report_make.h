@@ -13,6 +13,17 @@
  * caller destroys it with pw_cluster_destroy(). */
 struct pw_cluster *make_cluster(size_t nranks, size_t nsteps);
 
+/* Returns the rows of its step trace and phase trace, by step and then by rank. */
+static inline struct pw_row_c_step_trace *step_rows(const struct pw_cluster *c)
+{
+    return c->step_trace.rows;
+}
+
+static inline struct pw_row_c_phase_trace *phase_rows(const struct pw_cluster *c)
+{
+    return c->phase_trace.rows;
+}
+
 /* A persistent straggler in backward: 41 steps, 18 ms, off the CPU. */
 struct pw_row_c_straggler straggler(int32_t rank);
 

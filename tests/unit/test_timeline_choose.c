@@ -34,8 +34,8 @@ static void test_longest_typical_and_worst_steps(void **state)
     c->stragglers = calloc(1, sizeof(*c->stragglers));
     assert_non_null(c->stragglers);
     c->stragglers[c->nstragglers++] = late;
-    c->step_trace[5 * 4 + 2].own_ns = 900 * MS;
-    c->step_trace[9 * 4 + 2].own_ns = 990 * MS; /* after its steps */
+    step_rows(c)[5 * 4 + 2].own_ns = 900 * MS;
+    step_rows(c)[9 * 4 + 2].own_ns = 990 * MS; /* after its steps */
     struct pw_figures *f = figures_of(c);
     assert_int_equal(pw_timeline_choose(f, steps), 3);
     assert_string_equal(steps[0].why, "longest");
@@ -113,8 +113,8 @@ static void test_asked_steps(void **state)
     (void)state;
     struct pw_figures *f = figures_of(c);
     c->steps[9].start = -1;
-    c->step_trace[4 * 4 + 1].own_ns = 900 * MS;
-    c->step_trace[9 * 4 + 1].own_ns = 990 * MS; /* its time is not known */
+    step_rows(c)[4 * 4 + 1].own_ns = 900 * MS;
+    step_rows(c)[9 * 4 + 1].own_ns = 990 * MS; /* its time is not known */
     c->steps[4].slowest_rank = 3;
     const int64_t fifth = c->steps[4].step, warmup = c->steps[0].step;
     char text[160];

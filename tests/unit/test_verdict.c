@@ -100,7 +100,7 @@ static void remove_rank(struct pw_cluster *c, size_t rank)
     c->ranks[rank].clock_error_ns = -1;
     c->ranks[rank].hostname[0] = '\0';
     for (size_t s = 0; s < c->nstep_rows; s++)
-        memset(&c->step_trace[s * c->nrank_rows + rank], 0xff, sizeof(*c->step_trace));
+        memset(&step_rows(c)[s * c->nrank_rows + rank], 0xff, sizeof(struct pw_row_c_step_trace));
 }
 
 /* What is not known of other ranks changes nothing about it, and is said right behind. */
@@ -285,7 +285,7 @@ static struct pw_cluster *make_noted(size_t nsteps, const char *what)
 {
     struct pw_cluster *c = make_cluster(8, nsteps);
     for (size_t i = 0; i < 8 * nsteps; i++)
-        c->step_trace[i].comm_exposed_ns = 60 * MS; /* there is something that would save time */
+        step_rows(c)[i].comm_exposed_ns = 60 * MS; /* there is something that would save time */
     if (what)
         add_note(c, 1, what, 20);
     return c;
@@ -385,7 +385,7 @@ static void test_missing_ranks_are_no_health(void **state)
     (void)state;
     struct pw_cluster *c = make_cluster(8, 52);
     for (size_t i = 0; i < 8 * 52; i++)
-        c->step_trace[i].wait_ns = 30 * MS;
+        step_rows(c)[i].wait_ns = 30 * MS;
     remove_rank(c, 3);
     assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_ALL_RANKS);
     char *text = text_of(c, "", 12), *json = json_of(c);

@@ -84,16 +84,18 @@ static struct waiting waiting_of(const struct pw_advice_input *in, size_t row,
         p->verdict == PW_PIPELINE_TRANSFER || (p->is_of_steps && p->device) ? p->device : p->host;
     const struct waiting whole = {interval_of(&in->trace[row]), in->trace[row].total_ns, 0};
     int64_t waits = 0, total = 0, n = 0;
-    if (!queue || !p->is_of_steps || !c->step_trace || !pw_pipeline_has_window(queue))
+    if (!queue || !p->is_of_steps || !pw_cells_is_known(&c->step_trace) ||
+        !pw_pipeline_has_window(queue))
         return whole;
     for (size_t s = 0; s < c->nstep_rows; s++) {
-        const struct pw_row_c_step_trace *cell = &c->step_trace[s * c->nrank_rows + row];
-        if (c->steps[s].step < queue->first_empty_step ||
-            c->steps[s].step > queue->last_empty_step || interval_of(cell) < 0 ||
-            cell->total_ns < 0)
+        struct pw_row_c_step_trace cell;
+        if (c->steps[s].step < queue->first_empty_step || c->steps[s].step > queue->last_empty_step)
             continue;
-        waits = pw_sum(waits, interval_of(cell));
-        total = pw_sum(total, cell->total_ns);
+        pw_cells_rows(&c->step_trace, &(struct pw_cells_area){s, 1, row, 1}, &cell);
+        if (interval_of(&cell) < 0 || cell.total_ns < 0)
+            continue;
+        waits = pw_sum(waits, interval_of(&cell));
+        total = pw_sum(total, cell.total_ns);
         n++;
     }
     return n ? (struct waiting){waits / n, total / n, 1} : whole;

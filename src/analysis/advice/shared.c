@@ -111,21 +111,37 @@ static int is_straggling(const struct pw_cluster *c, int32_t rank, int64_t step)
     return 0;
 }
 
+/* Adds the data waits and the lengths of a step, of ranks that no straggler's row covers. */
+static void add_data_waits(const struct pw_cluster *c, size_t step, double *wait, double *total)
+{
+    int64_t waits[PW_CELLS_RANKS], totals[PW_CELLS_RANKS];
+    for (size_t at = 0; at < c->nrank_rows; at += PW_CELLS_RANKS) {
+        const size_t left = c->nrank_rows - at;
+        const struct pw_cells_area area = {step, 1, at,
+                                           left < PW_CELLS_RANKS ? left : PW_CELLS_RANKS};
+        pw_cells_read(&c->step_trace, offsetof(struct pw_row_c_step_trace, data_wait_ns), &area,
+                      waits);
+        pw_cells_read(&c->step_trace, offsetof(struct pw_row_c_step_trace, total_ns), &area,
+                      totals);
+        for (size_t r = 0; r < area.ranks; r++) {
+            if (waits[r] < 0 || totals[r] < 0 ||
+                is_straggling(c, c->ranks[at + r].rank, c->steps[step].step))
+                continue;
+            *wait += (double)waits[r];
+            *total += (double)totals[r];
+        }
+    }
+}
+
 /* The share of data waits in steps that no straggler's row covers; `all`: that of all steps. */
 static double data_wait_beside(const struct pw_cluster *c, double all)
 {
     double wait = 0, total = 0;
-    if (!c->nstragglers || !c->step_trace)
+    if (!c->nstragglers || !pw_cells_is_known(&c->step_trace))
         return all;
     for (size_t s = 0; s < c->nstep_rows; s++)
-        for (size_t r = 0; r < c->nrank_rows && c->steps[s].recorded == PW_RECORDED_ACTIVE; r++) {
-            const struct pw_row_c_step_trace *cell = &c->step_trace[s * c->nrank_rows + r];
-            if (cell->data_wait_ns < 0 || cell->total_ns < 0 ||
-                is_straggling(c, c->ranks[r].rank, c->steps[s].step))
-                continue;
-            wait += (double)cell->data_wait_ns;
-            total += (double)cell->total_ns;
-        }
+        if (c->steps[s].recorded == PW_RECORDED_ACTIVE)
+            add_data_waits(c, s, &wait, &total);
     return total > 0 ? wait / total : 0;
 }
 

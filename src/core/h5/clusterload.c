@@ -15,6 +15,12 @@ static int load_table(hid_t file, int table, void *rows, size_t *count)
     return err == -ENOENT ? 0 : err;
 }
 
+static int load_cells(hid_t file, int table, const size_t dims[2], struct pw_cells *cells)
+{
+    const int err = pw_h5_read_cells(file, table, dims, cells);
+    return err == -ENOENT ? 0 : err;
+}
+
 static void load_text(hid_t file, const char *name, char *value, size_t size)
 {
     if (pw_h5_get_text(file, name, value, size))
@@ -91,23 +97,27 @@ static int load_parts(hid_t file, struct pw_cluster *c)
     return 0;
 }
 
-/* `cells`: number of steps x number of ranks. */
-static int load_gpus(hid_t file, struct pw_cluster *c, size_t cells)
+/* Loads the tables with a row for each rank in each step. */
+static int load_traces(hid_t file, struct pw_cluster *c)
 {
-    size_t ntrace = 0;
-    int err = load_table(file, PW_TABLE_c_gpu_trace, &c->gpu_trace, &ntrace);
-    err = err ? err : load_table(file, PW_TABLE_c_gpu_rank, &c->gpu_ranks, &c->ngpu_ranks);
+    const size_t dims[2] = {c->nstep_rows, c->nrank_rows};
+    int err = load_cells(file, PW_TABLE_c_step_trace, dims, &c->step_trace);
+    err = err ? err : load_cells(file, PW_TABLE_c_phase_trace, dims, &c->phase_trace);
+    err = err ? err : load_cells(file, PW_TABLE_c_gpu_trace, dims, &c->gpu_trace);
+    const int is_complete = pw_cells_is_known(&c->step_trace) && pw_cells_is_known(&c->phase_trace);
+    return err || is_complete || !dims[0] || !dims[1] ? err : -EINVAL;
+}
+
+static int load_gpus(hid_t file, struct pw_cluster *c)
+{
+    int err = load_table(file, PW_TABLE_c_gpu_rank, &c->gpu_ranks, &c->ngpu_ranks);
     err = err ? err : load_table(file, PW_TABLE_c_gpu_device, &c->gpu_devices, &c->ngpu_devices);
     err = err ? err : load_table(file, PW_TABLE_c_kernel, &c->kernels, &c->nkernels);
     err = err ? err : load_table(file, PW_TABLE_c_kernel_rank, &c->kernel_ranks, &c->nkernel_ranks);
     err = err ? err : load_table(file, PW_TABLE_c_flops, &c->flops, &c->nflops);
     err = err ? err : load_table(file, PW_TABLE_c_step_flops, &c->step_flops, &c->nstep_flops);
-    if (err || (ntrace && ntrace != cells))
-        return err ? err : -EINVAL;
-    if (!ntrace) {
-        free(c->gpu_trace);
-        c->gpu_trace = NULL;
-    }
+    if (err)
+        return err;
     int64_t n = (int64_t)c->nkernels;
     int bad = 0;
     for (size_t i = 0; i < c->ngpu_ranks; i++)
@@ -141,11 +151,9 @@ static int load_samples(hid_t file, struct pw_cluster *c)
 
 static int load_tables(hid_t file, struct pw_cluster *c)
 {
-    size_t ntrace = 0, nphase = 0;
     int err = load_table(file, PW_TABLE_c_rank, &c->ranks, &c->nrank_rows);
     err = err ? err : load_table(file, PW_TABLE_c_step, &c->steps, &c->nstep_rows);
-    err = err ? err : load_table(file, PW_TABLE_c_step_trace, &c->step_trace, &ntrace);
-    err = err ? err : load_table(file, PW_TABLE_c_phase_trace, &c->phase_trace, &nphase);
+    err = err ? err : load_traces(file, c);
     err = err ? err : load_table(file, PW_TABLE_c_collective, &c->collectives, &c->ncollectives);
     err = err ? err
               : load_table(file, PW_TABLE_c_collective_stat, &c->collective_stats,
@@ -170,10 +178,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_operators(file, c);
     err = err ? err : load_samples(file, c);
     err = err ? err : load_parts(file, c);
-    if (err)
-        return err;
-    size_t want = c->nrank_rows * c->nstep_rows;
-    return ntrace == want && nphase == want ? load_gpus(file, c, want) : -EINVAL;
+    return err ? err : load_gpus(file, c);
 }
 
 int pw_cluster_load(const char *path, struct pw_cluster **out)

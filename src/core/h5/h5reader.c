@@ -331,6 +331,72 @@ int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
     return 0;
 }
 
+/* Cells whose chunks are being read. */
+struct cells_source {
+    struct pw_cells *cells;
+    int is_missed; /* 1: a chunk was not put */
+};
+
+/* Puts a chunk into the cells. */
+static void put_chunk(void *context, const struct pw_h5_unpacked *chunk)
+{
+    struct cells_source *to = context;
+    if (chunk->is_shuffled)
+        pw_cells_put(to->cells, (size_t)chunk->at[0], (size_t)chunk->at[1], chunk->bytes);
+    else
+        to->is_missed = 1;
+}
+
+/* Reads a table by its chunks. Returns 0, -errno, or 1 when it has to be read by rows. */
+static int read_chunks(const struct source *from, const hsize_t dims[2], struct pw_cells *cells)
+{
+    const hsize_t *chunk = from->storage.chunk;
+    const struct pw_h5_piece whole = {{0, 0}, {dims[0], dims[1]}};
+    struct cells_source to = {cells, 0};
+    if (!from->is_packed || from->storage.shuffle < 0)
+        return 1;
+    int err = pw_cells_init(cells, from->table, (size_t[2]){(size_t)dims[0], (size_t)dims[1]},
+                            (size_t[2]){(size_t)chunk[0], (size_t)chunk[1]});
+    if (err)
+        return err == -EINVAL ? 1 : err;
+    err = pw_h5_vet_visit(from->dataset, &from->storage, &whole, put_chunk, &to);
+    err = err ? err : to.is_missed;
+    if (err)
+        pw_cells_fini(cells);
+    else
+        pw_cells_shrink(cells);
+    return err;
+}
+
+int pw_h5_read_cells(hid_t file, int table, const size_t dims[2], struct pw_cells *cells)
+{
+    struct source from = {.file = file, .table = table};
+    hsize_t stored[2];
+    int err = open_table(file, table, &from.dataset, stored, &from.storage);
+    if (err)
+        return err;
+    const hsize_t n = stored[0] * stored[1];
+    *cells = pw_cells_of_rows(table, NULL, dims[0], dims[1]);
+    if (n && n != (hsize_t)dims[0] * dims[1])
+        err = -EINVAL;
+    else if (n > (hsize_t)1 << 31)
+        err = -ENOMEM;
+    if (!err && n && stored[0] == dims[0] && stored[1] == dims[1]) {
+        find_layout(&from, n);
+        err = read_chunks(&from, stored, cells);
+    } else if (!err && n) {
+        err = 1;
+    }
+    H5Dclose(from.dataset);
+    if (err <= 0)
+        return err;
+    void *rows = NULL;
+    size_t count;
+    err = pw_h5_read_all(file, table, &rows, &count);
+    *cells = pw_cells_of_rows(table, rows, dims[0], dims[1]);
+    return err;
+}
+
 int pw_h5_check_table(hid_t file, int table, uint64_t rows, size_t share, size_t shares)
 {
     struct pw_h5_storage storage;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/cells.h"
+
 /* Opens `path` for reading. 0, -ENOENT, -EACCES, or -EINVAL when it is no HDF5 file. */
 int pw_h5_open(const char *path, hid_t *out);
 void pw_h5_close(hid_t file);
@@ -29,6 +31,11 @@ int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *ro
  * is the number of rows. Returns 0; -ENOENT when there is no such table; -ENOMEM above 2^31 rows or
  * when memory is short; or another -errno. */
 int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count);
+
+/* Reads a table with a row for each of dims[0] steps and dims[1] ranks. An empty table is not known
+ * (core/cells.h). Returns 0; -EINVAL when the table has another number of rows; or the errors of
+ * pw_h5_read_all(): then there is nothing to free. */
+int pw_h5_read_cells(hid_t file, int table, const size_t dims[2], struct pw_cells *cells);
 
 /* Checks each `shares`-th chunk of a table, from number `share` on, by decompressing it. Returns 0,
  * or -errno when the table does not have `rows` rows (a missing table has 0), or when a chunk was

@@ -362,8 +362,9 @@ static int32_t whose_work(const struct pw_cluster *run, size_t step, double more
 {
     double most = -1, sum = 0;
     size_t row = 0, known = 0;
-    for (size_t r = 0; run->step_trace && r < run->nrank_rows; r++) {
-        const double own = (double)run->step_trace[step * run->nrank_rows + r].own_ns;
+    for (size_t r = 0; pw_cells_is_known(&run->step_trace) && r < run->nrank_rows; r++) {
+        const double own = (double)pw_cells_value(
+            &run->step_trace, offsetof(struct pw_row_c_step_trace, own_ns), step, r);
         if (own < 0)
             continue;
         known++;

@@ -11,6 +11,7 @@
 #include "analysis/parts.h"
 #include "analysis/statistics.h"
 #include "core/text.h"
+#include "report/figures/cellmeans.h"
 #include "report/writing/words.h"
 
 /* ---- the parts of a run ---- */
@@ -60,7 +61,8 @@ static struct ends find_ends(const struct pw_cluster *c)
             continue; /* the rank has no file */
         const double begun = sum_parts(c, &known, r, PW_PART_START, PW_PART_SETUP);
         const double rest = sum_parts(c, &known, r, PW_PART_TAIL, PW_PART_END);
-        is_same &= c->step_trace[r].total_ns >= 0;
+        is_same &= pw_cells_value(&c->step_trace, offsetof(struct pw_row_c_step_trace, total_ns), 0,
+                                  r) >= 0;
         first = first < 0 || begun < first ? begun : first;
         last = begun > last ? begun : last;
         after = after < 0 || rest < after ? rest : after;
@@ -246,30 +248,18 @@ static void add_steps(struct pw_compare_building *b)
     }
 }
 
-static int64_t cell_value(const struct pw_cluster *c, const struct subject *s, size_t step,
-                          size_t r)
-{
-    const void *cell = s->is_phase ? (const void *)&c->phase_trace[step * c->nrank_rows + r]
-                                   : (const void *)&c->step_trace[step * c->nrank_rows + r];
-    int64_t value;
-    memcpy(&value, (const char *)cell + s->offset, sizeof(value));
-    return value;
-}
-
 /* Returns the value in one step; -1: not known. */
 static double sample(const struct pw_cluster *c, const struct subject *s, size_t step)
 {
-    double sum = 0;
-    size_t known = 0, from = s->rank < 0 ? 0 : (size_t)s->rank;
-    size_t to = s->rank < 0 ? c->nrank_rows : from + 1;
-    if (s->is_phase ? !c->phase_trace : !c->step_trace)
+    const struct pw_cells *grid = s->is_phase ? &c->phase_trace : &c->step_trace;
+    struct pw_mean mean = {0};
+    if (!pw_cells_is_known(grid))
         return -1;
-    for (size_t r = from; r < to; r++) {
-        int64_t value = cell_value(c, s, step, r);
-        sum += value < 0 ? 0 : (double)value;
-        known += value >= 0;
-    }
-    return known ? sum / (double)known : -1;
+    if (s->rank < 0)
+        pw_cellmeans_of_step(grid, s->offset, step, &mean);
+    else
+        pw_mean_add(&mean, pw_cells_value(grid, s->offset, step, (size_t)s->rank));
+    return mean.count ? mean.sum / (double)mean.count : -1;
 }
 
 /* Fills b->values[i] with the values of run i in its measured steps. Returns their mean. */

@@ -137,14 +137,18 @@ static void put_step_trace(FILE *out, const struct pw_cluster *c)
     fputc('\n', out);
     for (size_t s = 0; s < c->nstep_rows; s++)
         for (size_t r = 0; r < c->nrank_rows; r++) {
-            const struct pw_row_c_step_trace *row = &c->step_trace[s * c->nrank_rows + r];
+            const struct pw_cells_area cell = {s, 1, r, 1};
+            struct pw_row_c_step_trace row;
+            struct pw_row_c_phase_trace phases;
+            pw_cells_rows(&c->step_trace, &cell, &row);
+            pw_cells_rows(&c->phase_trace, &cell, &phases);
             fprintf(out, "%" PRId64 ",%" PRId32, c->steps[s].step, c->ranks[r].rank);
-            const int64_t known[] = {c->steps[s].start, c->steps[s].end, row->total_ns,
-                                     row->interval_ns,  row->fp_bp_ns,   row->tail_ns};
+            const int64_t known[] = {c->steps[s].start, c->steps[s].end, row.total_ns,
+                                     row.interval_ns,   row.fp_bp_ns,    row.tail_ns};
             for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
                 put_ns(out, known[i]);
-            put_times(out, PW_TABLE_c_step_trace, ours, row);
-            put_times(out, PW_TABLE_c_phase_trace, 0, &c->phase_trace[s * c->nrank_rows + r]);
+            put_times(out, PW_TABLE_c_step_trace, ours, &row);
+            put_times(out, PW_TABLE_c_phase_trace, 0, &phases);
             fputc('\n', out);
         }
 }

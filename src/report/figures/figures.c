@@ -10,6 +10,7 @@
 #include "analysis/advice/advice_unrecorded.h"
 #include "analysis/statistics.h"
 #include "core/ops.h"
+#include "report/figures/cellmeans.h"
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -115,34 +116,19 @@ static void put_means(const struct pw_table *info, const struct pw_mean *means, 
     }
 }
 
-static void add_row(const struct pw_table *info, const struct pw_field *fields, const char *row,
-                    struct pw_mean *means)
-{
-    for (size_t i = 0; i < info->nfields; i++) {
-        int64_t value;
-        memcpy(&value, row + fields[i].offset, sizeof(value));
-        pw_mean_add(&means[i], value);
-    }
-}
-
-/* Computes the means of every field (all are int64_t) of a [steps x ranks] table over the measured
- * steps: out[] for each rank, *all over all ranks. Reads the cells in the order of memory: they are
- * more than the caches hold. Returns the sums, by rank and field, which the caller frees; NULL when
- * memory is short. */
-static struct pw_mean *mean_cells(const struct pw_figures *f, int table, const void *cells,
+/* Computes the means of every field (all are int64_t) of a table by step and rank over the measured
+ * steps: out[] for each rank, *all over all ranks. Returns the sums, by rank and field, which the
+ * caller frees; NULL when memory is short. */
+static struct pw_mean *mean_cells(const struct pw_figures *f, const struct pw_cells *cells,
                                   void *out, void *all)
 {
-    const struct pw_table *info = pw_table_borrow(table);
-    const struct pw_field *fields = info->fields();
+    const struct pw_table *info = pw_table_borrow(cells->table);
     const size_t n = info->nfields;
     struct pw_mean *means = calloc((f->nranks + 1) * n, sizeof(*means));
     if (!means)
         return NULL;
-    for (size_t s = 0; s < f->cluster->nstep_rows; s++)
-        for (size_t r = 0; r < f->nranks && f->cluster->steps[s].recorded == PW_RECORDED_ACTIVE;
-             r++)
-            add_row(info, fields, (const char *)cells + (s * f->nranks + r) * info->row_size,
-                    &means[r * n]);
+    for (size_t i = 0; i < n && pw_cells_is_known(cells); i++)
+        pw_cellmeans_of_ranks(cells, info->fields()[i].offset, f->cluster->steps, &means[i], n);
     struct pw_mean *total = &means[f->nranks * n];
     for (size_t r = 0; r < f->nranks; r++) {
         put_means(info, &means[r * n], (char *)out + r * info->row_size);
@@ -160,10 +146,8 @@ static int mean_ranks(struct pw_figures *f)
 {
     const struct pw_table *info = pw_table_borrow(PW_TABLE_c_step_trace);
     const struct pw_cluster *c = f->cluster;
-    struct pw_mean *trace =
-        mean_cells(f, PW_TABLE_c_step_trace, c->step_trace, f->trace, &f->trace_mean);
-    struct pw_mean *phases =
-        mean_cells(f, PW_TABLE_c_phase_trace, c->phase_trace, f->phases, &f->phase_mean);
+    struct pw_mean *trace = mean_cells(f, &c->step_trace, f->trace, &f->trace_mean);
+    struct pw_mean *phases = mean_cells(f, &c->phase_trace, f->phases, &f->phase_mean);
     size_t total = 0;
     while (info->fields()[total].offset != offsetof(struct pw_row_c_step_trace, total_ns))
         total++;
@@ -240,27 +224,16 @@ void pw_figures_destroy(struct pw_figures *figures)
     free(figures);
 }
 
-const struct pw_row_c_step_trace *pw_figures_borrow_cells(const struct pw_figures *figures,
-                                                          size_t step)
-{
-    size_t n = figures->nranks;
-    return n ? figures->cluster->step_trace + step * n : NULL;
-}
-
 void pw_figures_mean_ranks(const struct pw_figures *figures, size_t step,
                            struct pw_row_c_step_trace *mean)
 {
     const struct pw_table *info = pw_table_borrow(PW_TABLE_c_step_trace);
-    const struct pw_row_c_step_trace *cells = pw_figures_borrow_cells(figures, step);
     for (size_t i = 0; i < info->nfields; i++) {
         size_t offset = info->fields()[i].offset;
         struct pw_mean sum = {0};
-        int64_t value;
-        for (size_t r = 0; r < figures->nranks; r++) {
-            memcpy(&value, (const char *)&cells[r] + offset, sizeof(value));
-            pw_mean_add(&sum, value);
-        }
-        value = pw_mean_value(&sum);
+        if (figures->nranks)
+            pw_cellmeans_of_step(&figures->cluster->step_trace, offset, step, &sum);
+        const int64_t value = pw_mean_value(&sum);
         memcpy((char *)mean + offset, &value, sizeof(value));
     }
 }

@@ -47,11 +47,6 @@ void pw_figures_destroy(struct pw_figures *figures);
  * communication. */
 const struct pw_row_c_efficiency *pw_figures_efficiency(const struct pw_figures *figures);
 
-/* Returns row `step` of the step trace, with one cell for each rank; NULL when there are no
- * ranks. */
-const struct pw_row_c_step_trace *pw_figures_borrow_cells(const struct pw_figures *figures,
-                                                          size_t step);
-
 /* Computes the mean over ranks of row `step` of the step trace. */
 void pw_figures_mean_ranks(const struct pw_figures *figures, size_t step,
                            struct pw_row_c_step_trace *mean);

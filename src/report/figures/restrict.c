@@ -64,26 +64,24 @@ static bool meets(const struct spans *spans, int64_t first, int64_t last)
     return false;
 }
 
-static void keep_steps(struct pw_cluster *c, const struct spans *spans)
+/* Returns 0 or -ENOMEM. */
+static int keep_steps(struct pw_cluster *c, const struct spans *spans)
 {
-    size_t kept = 0, width = c->nrank_rows;
-    for (size_t s = 0; s < c->nstep_rows; s++) {
-        if (!has_step(spans, c->steps[s].step))
-            continue;
-        c->steps[kept] = c->steps[s];
-        if (width) {
-            memmove(c->step_trace + kept * width, c->step_trace + s * width,
-                    width * sizeof(*c->step_trace));
-            memmove(c->phase_trace + kept * width, c->phase_trace + s * width,
-                    width * sizeof(*c->phase_trace));
+    size_t kept = 0, *rows = malloc((c->nstep_rows + 1) * sizeof(*rows));
+    if (!rows)
+        return -ENOMEM;
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        if (has_step(spans, c->steps[s].step)) {
+            c->steps[kept] = c->steps[s];
+            rows[kept++] = s;
         }
-        if (width && c->gpu_trace)
-            memmove(c->gpu_trace + kept * width, c->gpu_trace + s * width,
-                    width * sizeof(*c->gpu_trace));
-        kept++;
-    }
+    int err = pw_cells_keep_steps(&c->step_trace, rows, kept);
+    err = err ? err : pw_cells_keep_steps(&c->phase_trace, rows, kept);
+    err = err ? err : pw_cells_keep_steps(&c->gpu_trace, rows, kept);
+    free(rows);
     c->nstep_rows = kept;
     c->nsteps = (int64_t)kept;
+    return err;
 }
 
 static void keep_collectives(struct pw_cluster *c, const struct spans *spans)
@@ -209,7 +207,8 @@ int pw_cluster_restrict(struct pw_cluster *c, const char *steps, char *problem, 
     }
     if (!has_any_step(c, &spans))
         return refuse_steps(c, steps, problem, size);
-    keep_steps(c, &spans);
+    if (keep_steps(c, &spans))
+        return -ENOMEM;
     keep_collectives(c, &spans);
     keep_stragglers(c, &spans);
     keep_trends(c, &spans);

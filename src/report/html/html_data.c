@@ -29,11 +29,8 @@ static int64_t mean_of(const struct pw_cluster *c, size_t rank, size_t offset)
 {
     struct pw_mean mean = {0};
     for (size_t s = 0; s < c->nstep_rows; s++) {
-        int64_t value;
-        const char *row = (const char *)&c->gpu_trace[s * c->nrank_rows + rank];
-        memcpy(&value, row + offset, sizeof(value));
         if (c->steps[s].recorded == PW_RECORDED_ACTIVE)
-            pw_mean_add(&mean, value);
+            pw_mean_add(&mean, pw_cells_value(&c->gpu_trace, offset, s, rank));
     }
     return pw_mean_value(&mean);
 }
@@ -42,7 +39,7 @@ static json_t *make_step(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
     const struct pw_table *table = pw_table_borrow(PW_TABLE_c_gpu_trace);
-    if (!c->gpu_trace)
+    if (!pw_cells_is_known(&c->gpu_trace))
         return json_null();
     json_t *step = json_object();
     bool bad = !step;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
+#include "report/figures/cellmeans.h"
+#include "report/html/html_codes.h"
 #include "report/html/html_packed.h"
 #include "report/json/json_row.h"
 
@@ -29,151 +31,11 @@ static size_t column_end(const struct pw_columns *columns, size_t column)
     return end < nsteps ? end : nsteps;
 }
 
-/* Returns the rows of a [steps x ranks] table; NULL when the run has none. */
-static const char *rows_of(const struct pw_cluster *c, int table)
+static const struct pw_cells *grid_of(const struct pw_cluster *c, int table)
 {
-    return table == PW_TABLE_c_step_trace    ? (const char *)c->step_trace
-           : table == PW_TABLE_c_phase_trace ? (const char *)c->phase_trace
-                                             : (const char *)c->gpu_trace;
-}
-
-/* The mean of one value below this is the value. */
-#define EXACT_IN_MEANS (INT64_C(1) << 52)
-
-/* The column of the cell that begins at `row`, of the field at `offset`. */
-struct cell {
-    const char *row;
-    size_t row_size, offset, column;
-};
-
-/* Returns the mean of the known values of a cell, -1 when none is known; makes *most at least as
- * large as each value. */
-static int64_t mean_of_block(const struct pw_columns *columns, const struct cell *cell,
-                             int64_t *most)
-{
-    struct pw_mean mean = {0};
-    const char *at = cell->row + cell->offset;
-    const size_t stride = cell->row_size * columns->figures->nranks;
-    for (size_t s = cell->column * columns->block; s < column_end(columns, cell->column); s++) {
-        int64_t value;
-        memcpy(&value, at, sizeof(value));
-        *most = value > *most ? value : *most;
-        pw_mean_add(&mean, value);
-        at += stride;
-    }
-    return pw_mean_value(&mean);
-}
-
-/* Whether a cell with this first value has this value only, and needs no sum. */
-static inline int is_single(const struct pw_columns *columns, int64_t value)
-{
-    return columns->block == 1 && value < EXACT_IN_MEANS;
-}
-
-static const char *row_of(const struct pw_columns *columns, int table, size_t column, size_t rank)
-{
-    const size_t nranks = columns->figures->nranks;
-    return rows_of(columns->figures->cluster, table) +
-           (column * columns->block * nranks + rank) * pw_table_borrow(table)->row_size;
-}
-
-enum { MANTISSA = 11, ROUNDED_BITS = 4, LARGEST_CODE = 65534 };
-
-/* The upper bits of a double are the exponent and the rounded mantissa of the code; a carry out of
- * the mantissa correctly increases the exponent. Without branches: values of all sizes are mixed.
- */
-static inline uint16_t encode(int64_t value, int shift, int rounded)
-{
-    enum { DOUBLE_MANTISSA = 52, CUT = DOUBLE_MANTISSA - MANTISSA, BIAS = 1023 + MANTISSA - 1 };
-    const uint64_t v = value < 0 ? 0 : (uint64_t)value >> shift;
-    const double real = (double)(int64_t)v;
-    uint64_t bits;
-    memcpy(&bits, &real, sizeof(bits));
-    uint64_t code = ((bits + (UINT64_C(1) << (CUT - 1))) >> CUT) - ((uint64_t)BIAS << MANTISSA);
-    code = v >> MANTISSA ? code : v;
-    if (rounded)
-        code = (code + (1u << (ROUNDED_BITS - 1))) >> ROUNDED_BITS << ROUNDED_BITS;
-    code = code < LARGEST_CODE ? code : LARGEST_CODE;
-    return (uint16_t)(value < 0 ? 0 : code + 1);
-}
-
-uint16_t pw_planes_encode(int64_t value, int shift, int rounded)
-{
-    return encode(value, shift, rounded);
-}
-
-void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, size_t column,
-                     int64_t *cells)
-{
-    const size_t nranks = columns->figures->nranks;
-    const int is_known = rows_of(columns->figures->cluster, table) != NULL;
-    struct cell cell = {is_known ? row_of(columns, table, column, 0) : NULL,
-                        pw_table_borrow(table)->row_size, offset, column};
-    int64_t most = -1;
-    for (size_t r = 0; r < nranks; r++) {
-        int64_t value = -1;
-        if (is_known) {
-            memcpy(&value, cell.row + offset, sizeof(value));
-            if (!is_single(columns, value))
-                value = mean_of_block(columns, &cell, &most);
-            cell.row += cell.row_size;
-        }
-        cells[r] = value < 0 ? -1 : value;
-    }
-}
-
-/* The planes of the int64_t fields of a table, one after the other. A plane has the high bytes of
- * its codes, then the low bytes: high bytes are similar, and compress well together. */
-struct codes {
-    int table;
-    size_t n;    /* fields */
-    size_t size; /* cells of a plane */
-    const size_t *offsets;
-    const int *shifts;
-    int64_t *most; /* the largest value of each field in all rows; set by encoding */
-    uint8_t *bytes;
-};
-
-/* Cells that are encoded together: few enough that the rows stay in the cache while all fields are
- * encoded, and that the codes stay there until their neighbours are written. */
-enum { TILE_RANKS = 64, TILE_COLUMNS = 32 };
-
-struct tile {
-    size_t rank, ranks, column, columns; /* the first ones, and how many */
-};
-
-/* Encodes field i of the tile's cells. */
-static void encode_tile(const struct pw_columns *columns, const struct codes *codes, size_t i,
-                        const struct tile *tile)
-{
-    uint8_t bytes[2][TILE_RANKS][TILE_COLUMNS]; /* high ones and low ones */
-    const int shift = codes->shifts[i], is_rounded = codes->size > PW_PLANES_EXACT_CELLS;
-    const size_t row_size = pw_table_borrow(codes->table)->row_size, offset = codes->offsets[i];
-    const size_t next = row_size * columns->figures->nranks * columns->block;
-    int64_t most = codes->most[i];
-    for (size_t k = 0; k < tile->columns; k++) {
-        const char *row = row_of(columns, codes->table, tile->column + k, tile->rank);
-        for (size_t r = 0; r < tile->ranks; r++, row += row_size) {
-            int64_t value;
-            memcpy(&value, row + offset, sizeof(value));
-            __builtin_prefetch(row + offset + next); /* the next column */
-            if (is_single(columns, value)) {
-                most = value > most ? value : most;
-            } else {
-                const struct cell cell = {row, row_size, offset, tile->column + k};
-                value = mean_of_block(columns, &cell, &codes->most[i]);
-            }
-            const uint16_t code = encode(value, shift, is_rounded);
-            bytes[0][r][k] = (uint8_t)(code >> 8);
-            bytes[1][r][k] = (uint8_t)code;
-        }
-    }
-    codes->most[i] = most > codes->most[i] ? most : codes->most[i];
-    for (size_t half = 0; half < 2; half++)
-        for (size_t r = 0; r < tile->ranks; r++)
-            memcpy(codes->bytes + (2 * i + half) * codes->size + (tile->rank + r) * columns->count +
-                       tile->column,
-                   bytes[half][r], tile->columns);
+    return table == PW_TABLE_c_step_trace    ? &c->step_trace
+           : table == PW_TABLE_c_phase_trace ? &c->phase_trace
+                                             : &c->gpu_trace;
 }
 
 static size_t least(size_t a, size_t b)
@@ -181,16 +43,129 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static void encode_fields(const struct pw_columns *columns, const struct codes *codes)
+/* Cells that are filled and encoded together. */
+enum { TILE_RANKS = PW_CODES_RANKS, TILE_COLUMNS = PW_CODES_COLUMNS };
+
+struct tile {
+    size_t rank, ranks, column, columns; /* the first ones, and how many */
+};
+
+/* The mean of one value below 2^EXACT_BITS is the value. */
+enum { EXACT_BITS = 52 };
+
+/* Returns the largest of `n` values and `most`. */
+static int64_t largest(const int64_t *values, size_t n, int64_t most)
+{
+    for (size_t i = 0; i < n; i++)
+        most = values[i] > most ? values[i] : most;
+    return most;
+}
+
+/* Fills the cells of one column with the means of the known values of its steps, -1 when none is
+ * known. Returns the largest value. */
+static int64_t fill_means(const struct pw_columns *columns, const struct pw_cells *grid,
+                          size_t offset, const struct tile *tile, int64_t *cells)
+{
+    struct pw_mean means[TILE_RANKS] = {{0}};
+    int64_t most = INT64_MIN;
+    const size_t end = column_end(columns, tile->column);
+    for (size_t s = tile->column * columns->block; s < end; s++) {
+        const struct pw_cells_area area = {s, 1, tile->rank, tile->ranks};
+        pw_cells_read(grid, offset, &area, cells);
+        most = largest(cells, tile->ranks, most);
+        for (size_t r = 0; r < tile->ranks; r++)
+            pw_mean_add(&means[r], cells[r]);
+    }
+    for (size_t r = 0; r < tile->ranks; r++)
+        cells[r] = pw_mean_value(&means[r]);
+    return most;
+}
+
+/* Fills cells[tile->columns][tile->ranks] with the means of the known values. Negative: not known.
+ * Returns the largest value. */
+static int64_t fill_tile(const struct pw_columns *columns, const struct pw_cells *grid,
+                         size_t offset, const struct tile *tile, int64_t *cells)
+{
+    int64_t most = INT64_MIN;
+    if (columns->block == 1 && pw_cells_bits(grid, offset) <= EXACT_BITS) {
+        const struct pw_cells_area area = {tile->column, tile->columns, tile->rank, tile->ranks};
+        pw_cells_read(grid, offset, &area, cells);
+        return largest(cells, area.steps * area.ranks, most);
+    }
+    for (size_t k = 0; k < tile->columns; k++) {
+        const struct tile one = {tile->rank, tile->ranks, tile->column + k, 1};
+        const int64_t found = fill_means(columns, grid, offset, &one, cells + k * tile->ranks);
+        most = found > most ? found : most;
+    }
+    return most;
+}
+
+void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, size_t column,
+                     int64_t *cells)
 {
     const size_t nranks = columns->figures->nranks;
+    const struct pw_cells *grid = grid_of(columns->figures->cluster, table);
+    const int is_known = pw_cells_is_known(grid);
+    for (size_t r = 0; r < nranks && is_known; r += TILE_RANKS) {
+        const struct tile tile = {r, least(nranks - r, TILE_RANKS), column, 1};
+        fill_tile(columns, grid, offset, &tile, cells + r);
+    }
+    for (size_t r = 0; r < nranks; r++)
+        cells[r] = !is_known || cells[r] < 0 ? -1 : cells[r];
+}
+
+/* The plane of a field: the high bytes of its codes, then the low bytes. High bytes are similar,
+ * and compress well together. */
+struct plane_bytes {
+    const struct pw_cells *grid;
+    size_t offset; /* of the field */
+    size_t size;   /* cells */
+    int shift;
+    uint8_t *bytes;
+};
+
+/* Moves the cells of a tile of fewer ranks to where they are in a whole tile. */
+static void spread(int64_t *cells, const struct tile *tile)
+{
+    for (size_t k = tile->columns; k-- > 0;)
+        memmove(cells + k * TILE_RANKS, cells + k * tile->ranks, tile->ranks * sizeof(*cells));
+}
+
+/* Encodes the tile's cells. Returns the largest value. */
+static int64_t encode_tile(const struct pw_columns *columns, const struct plane_bytes *plane,
+                           const struct tile *tile)
+{
+    int64_t cells[PW_CODES_CELLS] = {0};
+    struct pw_codes_bytes codes;
+    const struct pw_codes_form form = {plane->shift, plane->size > PW_PLANES_EXACT_CELLS,
+                                       pw_cells_bits(plane->grid, plane->offset) <=
+                                           PW_CODES_SHORT_BITS};
+    const int64_t most = fill_tile(columns, plane->grid, plane->offset, tile, cells);
+    if (tile->ranks < TILE_RANKS)
+        spread(cells, tile);
+    pw_codes_of_cells(cells, &form, &codes);
+    uint8_t *high = plane->bytes + tile->rank * columns->count + tile->column;
+    uint8_t *low = high + plane->size;
+    for (size_t r = 0; r < tile->ranks; r++) {
+        memcpy(high + r * columns->count, codes.high[r], tile->columns);
+        memcpy(low + r * columns->count, codes.low[r], tile->columns);
+    }
+    return most;
+}
+
+/* Returns the largest value. */
+static int64_t encode_plane(const struct pw_columns *columns, const struct plane_bytes *plane)
+{
+    const size_t nranks = columns->figures->nranks;
+    int64_t most = INT64_MIN;
     for (size_t r = 0; r < nranks; r += TILE_RANKS)
         for (size_t k = 0; k < columns->count; k += TILE_COLUMNS) {
             const struct tile tile = {r, least(nranks - r, TILE_RANKS), k,
                                       least(columns->count - k, TILE_COLUMNS)};
-            for (size_t i = 0; i < codes->n; i++)
-                encode_tile(columns, codes, i, &tile);
+            const int64_t found = encode_tile(columns, plane, &tile);
+            most = found > most ? found : most;
         }
+    return most;
 }
 
 static int append(json_t *object, const char *name, int64_t value)
@@ -216,16 +191,12 @@ enum { MEANS = sizeof(means) / sizeof(means[0]) };
 /* Adds the means over the ranks in a step. */
 static void add_means(const struct pw_figures *figures, size_t step, struct pw_mean to[MEANS])
 {
-    const struct pw_row_c_step_trace *cells = pw_figures_borrow_cells(figures, step);
-    struct pw_mean sums[MEANS] = {{0}};
-    for (size_t r = 0; r < figures->nranks; r++)
-        for (size_t i = 0; i < MEANS; i++) {
-            int64_t value;
-            memcpy(&value, (const char *)&cells[r] + means[i].offset, sizeof(value));
-            pw_mean_add(&sums[i], value);
-        }
-    for (size_t i = 0; i < MEANS; i++)
-        pw_mean_add(&to[i], pw_mean_value(&sums[i]));
+    for (size_t i = 0; i < MEANS; i++) {
+        struct pw_mean sum = {0};
+        if (figures->nranks)
+            pw_cellmeans_of_step(&figures->cluster->step_trace, means[i].offset, step, &sum);
+        pw_mean_add(&to[i], pw_mean_value(&sum));
+    }
 }
 
 static int append_steps(const struct pw_columns *columns, size_t k, json_t *object)
@@ -322,62 +293,39 @@ static int shift_for(int64_t most)
     return shift;
 }
 
-static int write_plane(FILE *out, const char *name, int shift, const uint8_t *bytes, size_t n)
+/* Writes a plane, unless it has no value above 0. Encodes it without a shift, which few runs need,
+ * and once more when values are too large. */
+static int write_plane(FILE *out, const struct pw_columns *columns, const char *name,
+                       struct plane_bytes *plane)
 {
-    fprintf(out, "<script type=\"text/plain\" id=\"plane-%s\" data-shift=\"%d\">", name, shift);
-    const int err = pw_packed_write(out, bytes, n, PW_PACKED_PLANE);
-    fputs("</script>\n", out);
-    return err;
-}
-
-/* Encodes without shifts, which few runs need, and once more when values are too large. */
-static void encode_table(const struct pw_columns *columns, const struct codes *codes, int *shifts)
-{
-    int is_shifted = 0;
-    for (size_t i = 0; i < codes->n; i++) {
-        codes->most[i] = INT64_MIN;
-        shifts[i] = 0;
-    }
-    encode_fields(columns, codes);
-    for (size_t i = 0; i < codes->n; i++)
-        is_shifted |= (shifts[i] = shift_for(codes->most[i])) != 0;
-    if (is_shifted)
-        encode_fields(columns, codes);
-}
-
-/* Writes the planes [first, end) of one table; those without a value above 0 are left out. */
-static int write_table(FILE *out, const struct pw_columns *columns, size_t first, size_t end)
-{
-    enum { MOST = sizeof(planes) / sizeof(planes[0]) };
-    const size_t n = columns->figures->nranks * columns->count;
-    size_t offsets[MOST];
-    int64_t most[MOST];
-    int shifts[MOST], err = 0;
-    struct codes codes = {planes[first].table, end - first, n, offsets, shifts, most, NULL};
-    if (!rows_of(columns->figures->cluster, codes.table))
+    plane->shift = 0;
+    const int64_t most = encode_plane(columns, plane);
+    if (most <= 0)
         return 0;
-    for (size_t i = 0; i < codes.n; i++)
-        offsets[i] = planes[first + i].offset;
-    codes.bytes = malloc(2 * codes.n * n + 1);
-    if (!codes.bytes)
-        return -ENOMEM;
-    encode_table(columns, &codes, shifts);
-    for (size_t i = 0; i < codes.n && !err; i++)
-        if (most[i] > 0)
-            err =
-                write_plane(out, planes[first + i].name, shifts[i], codes.bytes + 2 * i * n, 2 * n);
-    free(codes.bytes);
+    plane->shift = shift_for(most);
+    if (plane->shift)
+        encode_plane(columns, plane);
+    fprintf(out, "<script type=\"text/plain\" id=\"plane-%s\" data-shift=\"%d\">", name,
+            plane->shift);
+    const int err = pw_packed_write(out, plane->bytes, 2 * plane->size, PW_PACKED_PLANE);
+    fputs("</script>\n", out);
     return err;
 }
 
 int pw_planes_write(FILE *out, const struct pw_columns *columns)
 {
-    const size_t n = sizeof(planes) / sizeof(planes[0]);
+    const struct pw_cluster *c = columns->figures->cluster;
+    struct plane_bytes plane = {.size = columns->figures->nranks * columns->count};
     int err = 0;
-    for (size_t first = 0, end; first < n && !err; first = end) {
-        for (end = first + 1; end < n && planes[end].table == planes[first].table;)
-            end++;
-        err = write_table(out, columns, first, end);
+    plane.bytes = malloc(2 * plane.size + 1);
+    if (!plane.bytes)
+        return -ENOMEM;
+    for (size_t i = 0; i < sizeof(planes) / sizeof(planes[0]) && !err; i++) {
+        plane.grid = grid_of(c, planes[i].table);
+        plane.offset = planes[i].offset;
+        if (pw_cells_is_known(plane.grid))
+            err = write_plane(out, columns, planes[i].name, &plane);
     }
+    free(plane.bytes);
     return err;
 }

@@ -37,11 +37,6 @@ json_t *pw_columns_json(const struct pw_columns *columns);
 /* With more cells, values are rounded to 7 bits (0.4 %) instead of 11 (0.03 %). */
 enum { PW_PLANES_EXACT_CELLS = 1 << 17 };
 
-/* Returns the 16-bit code of a value. Code 0: not known (negative). Code n + 1 means, in units of
- * 2^shift ns: n for n < 2048, else (2048 + m) << (e - 1), where m is the low 11 bits of n and e the
- * 5 bits above. */
-uint16_t pw_planes_encode(int64_t value, int shift, int rounded);
-
 /* Writes a <script type="text/plain" id="plane-NAME"> for each figure with known values. Returns 0,
  * -ENOMEM or -EIO. */
 int pw_planes_write(FILE *out, const struct pw_columns *columns);

@@ -84,7 +84,10 @@ static size_t find_worst(const struct pw_figures *f, const struct range *range)
         if (!range->has(step) || step->step < range->first || step->step > range->last)
             continue;
         const int64_t ns =
-            range->row < 0 ? step->duration_ns : pw_figures_borrow_cells(f, s)[range->row].own_ns;
+            range->row < 0
+                ? step->duration_ns
+                : pw_cells_value(&c->step_trace, offsetof(struct pw_row_c_step_trace, own_ns), s,
+                                 (size_t)range->row);
         worst = ns > most_ns ? s : worst;
         most_ns = ns > most_ns ? ns : most_ns;
     }

@@ -319,8 +319,14 @@ static json_t *make_step_ranks(const struct pw_figures *f, size_t step)
 {
     if (f->nranks && f->cluster->nstep_rows > PW_REPORT_JSON_CELLS / f->nranks)
         return json_null();
-    json_t *array =
-        pw_json_rows(PW_TABLE_c_step_trace, pw_figures_borrow_cells(f, step), f->nranks);
+    struct pw_row_c_step_trace *cells = malloc((f->nranks + 1) * sizeof(*cells));
+    if (!cells)
+        return NULL;
+    if (f->nranks)
+        pw_cells_rows(&f->cluster->step_trace, &(struct pw_cells_area){step, 1, 0, f->nranks},
+                      cells);
+    json_t *array = pw_json_rows(PW_TABLE_c_step_trace, cells, f->nranks);
+    free(cells);
     int bad = !array;
     for (size_t r = 0; r < f->nranks && !bad; r++)
         bad = json_object_set_new(json_array_get(array, r), "rank",

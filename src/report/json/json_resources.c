@@ -156,13 +156,14 @@ static json_t *make_steps(const struct pw_cluster *c)
 {
     json_t *steps = json_array();
     bool bad = !steps;
-    for (size_t s = 0; s < c->nstep_rows && c->gpu_trace && !bad; s++) {
+    for (size_t s = 0; s < c->nstep_rows && pw_cells_is_known(&c->gpu_trace) && !bad; s++) {
         json_t *step = json_object(), *ranks = json_array();
         for (size_t r = 0; r < c->nrank_rows && !bad; r++) {
-            const struct pw_row_c_gpu_trace *row = &c->gpu_trace[s * c->nrank_rows + r];
-            bad |= json_array_append_new(ranks, row->span_ns < 0
+            struct pw_row_c_gpu_trace row;
+            pw_cells_rows(&c->gpu_trace, &(struct pw_cells_area){s, 1, r, 1}, &row);
+            bad |= json_array_append_new(ranks, row.span_ns < 0
                                                     ? json_null()
-                                                    : pw_json_row(PW_TABLE_c_gpu_trace, row)) != 0;
+                                                    : pw_json_row(PW_TABLE_c_gpu_trace, &row)) != 0;
         }
         bad |= json_object_set_new(step, "step", json_integer(c->steps[s].step)) != 0;
         bad |= json_object_set_new(step, "ranks", ranks) != 0;

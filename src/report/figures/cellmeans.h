@@ -1,0 +1,19 @@
+/* Means of the fields of a grid over its steps or ranks, as pw_mean_add() in the order of steps or
+ * ranks would make them. Called by reports. Pure functions. */
+#ifndef PW_REPORT_FIGURES_CELLMEANS_H
+#define PW_REPORT_FIGURES_CELLMEANS_H
+
+#include "analysis/statistics.h"
+#include "core/cells.h"
+#include "core/tables.h"
+
+/* Adds the values of a field in the measured steps to means[r * stride], for each rank r. `steps`
+ * are the rows of the grid's steps. */
+void pw_cellmeans_of_ranks(const struct pw_cells *cells, size_t offset,
+                           const struct pw_row_c_step *steps, struct pw_mean *means, size_t stride);
+
+/* Adds the values of a field of all ranks in a step. */
+void pw_cellmeans_of_step(const struct pw_cells *cells, size_t offset, size_t step,
+                          struct pw_mean *mean);
+
+#endif
