@@ -15,6 +15,7 @@ struct pw_deflater {
     struct libdeflate_compressor *slow; /* NULL: ISA-L compresses */
 #ifdef PROFWRAP_ISAL
     struct isal_zstream fast;
+    int distance_bits; /* of the largest distance of a string; 0: that of the format */
     uint8_t fast_memory[ISAL_DEF_LVL1_DEFAULT];
 #endif
 };
@@ -41,6 +42,15 @@ struct pw_deflater *pw_deflater_create(int level)
     return d;
 }
 
+void pw_deflater_find_near(struct pw_deflater *d)
+{
+#ifdef PROFWRAP_ISAL
+    d->distance_bits = 1;
+#else
+    (void)d;
+#endif
+}
+
 #ifdef PROFWRAP_ISAL
 /* The format of zlib: a header, what deflate makes, and a checksum, most significant byte first. */
 enum { ZLIB_HEADER = 2, ZLIB_CHECK = 4 };
@@ -50,6 +60,7 @@ static size_t run_raw(struct pw_deflater *d, const char *from, size_t size, char
     struct isal_zstream *z = &d->fast;
     isal_deflate_init(z);
     z->level = 1;
+    z->hist_bits = (uint16_t)d->distance_bits;
     z->level_buf = d->fast_memory;
     z->level_buf_size = sizeof(d->fast_memory);
     z->gzip_flag = IGZIP_DEFLATE;

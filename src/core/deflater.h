@@ -12,6 +12,10 @@ struct pw_deflater;
  * longer. NULL when memory is short. */
 struct pw_deflater *pw_deflater_create(int level);
 
+/* Lets ISA-L find only strings that were at most 2 bytes before. For bytes with much noise: longer
+ * strings are rarely found in them, and their codes are longer than those of the bytes. */
+void pw_deflater_find_near(struct pw_deflater *deflater);
+
 /* Compresses `size` bytes to at most `most` bytes. Returns the size of the result, or 0 when it
  * would be longer. */
 size_t pw_deflater_run(struct pw_deflater *deflater, const char *from, size_t size, char *to,

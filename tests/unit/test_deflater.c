@@ -9,11 +9,14 @@
 
 enum { MOST = 1 << 18 };
 
-static void check(int level, const char *bytes, size_t n)
+/* Returns the size of the deflated bytes. */
+static size_t check(int level, int is_near, const char *bytes, size_t n)
 {
     const size_t most = pw_deflater_bound(n);
     char *packed = malloc(most), *again = malloc(n + 1);
     struct pw_deflater *deflater = pw_deflater_create(level);
+    if (is_near)
+        pw_deflater_find_near(deflater);
     struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
     const size_t size = pw_deflater_run(deflater, bytes, n, packed, most);
     assert_in_range(size, 1, most);
@@ -24,6 +27,7 @@ static void check(int level, const char *bytes, size_t n)
     pw_deflater_destroy(deflater);
     free(again);
     free(packed);
+    return size;
 }
 
 /* Room of the bound suffices at both levels that the HTML report uses. */
@@ -36,16 +40,29 @@ static void test_bound(void **state)
     for (size_t i = 0; i < MOST; i++)
         noise[i] = (char)unit_random(&seed);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        for (int level = 1; level <= 6; level += 5) {
-            check(level, noise, sizes[i]);
-            check(level, zeros, sizes[i]);
-        }
+        for (int level = 1; level <= 6; level += 5)
+            for (int is_near = 0; is_near < 2; is_near++) {
+                check(level, is_near, noise, sizes[i]);
+                check(level, is_near, zeros, sizes[i]);
+            }
     free(noise);
     free(zeros);
 }
 
+/* Noise of few values: strings that are found by chance make it longer. */
+static void test_near(void **state)
+{
+    uint64_t seed = 5;
+    char *noise = malloc(MOST);
+    (void)state;
+    for (size_t i = 0; i < MOST; i++)
+        noise[i] = (char)(unit_random(&seed) & 0xf0);
+    assert_true(check(1, 1, noise, MOST) <= check(1, 0, noise, MOST));
+    free(noise);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bound)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bound), cmocka_unit_test(test_near)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,17 +19,31 @@ static void write_rest(FILE *out, const uint8_t *bytes, size_t n)
     fwrite(text, 1, sizeof(text), out);
 }
 
+/* The two digits of 12 bits. */
+struct pairs {
+    char text[4096][2];
+};
+
+static void make_pairs(struct pairs *pairs)
+{
+    for (size_t i = 0; i < sizeof(pairs->text) / sizeof(pairs->text[0]); i++) {
+        pairs->text[i][0] = digits[i >> 6];
+        pairs->text[i][1] = digits[i & 63];
+    }
+}
+
 /* Writes large blocks, which stdio passes to the kernel as they are. */
 static void write_base64(FILE *out, const uint8_t *bytes, size_t n)
 {
     char block[32768];
+    struct pairs pairs;
     size_t used = 0;
+    make_pairs(&pairs);
     for (; n >= 3; bytes += 3, n -= 3) {
         const uint32_t group = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
-        const char text[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                              digits[group >> 6 & 63], digits[group & 63]};
-        memcpy(block + used, text, sizeof(text));
-        used += sizeof(text);
+        memcpy(block + used, pairs.text[group >> 12], 2);
+        memcpy(block + used + 2, pairs.text[group & 4095], 2);
+        used += 4;
         if (used == sizeof(block)) {
             fwrite(block, 1, used, out);
             used = 0;
@@ -45,6 +59,8 @@ int pw_packed_write(FILE *out, const void *bytes, size_t n, int level)
     const size_t most = pw_deflater_bound(n);
     struct pw_deflater *deflater = pw_deflater_create(level);
     char *packed = malloc(most);
+    if (deflater && level == PW_PACKED_PLANE)
+        pw_deflater_find_near(deflater);
     int err = deflater && packed ? 0 : -ENOMEM;
     const size_t size = err ? 0 : pw_deflater_run(deflater, bytes, n, packed, most);
     if (!err && size)
