@@ -268,11 +268,17 @@ int64_t pw_quantile_i64(const int64_t *sorted, size_t n, double q)
     return sorted[quantile_index(n, q)];
 }
 
-int64_t pw_select_quantile_i64(int64_t *values, size_t n, double q)
+/* The values before a quantile are not larger, so the next one is behind it. */
+void pw_select_quantiles_i64(int64_t *values, size_t n, const double *q, size_t count, int64_t *out)
 {
-    const size_t at = quantile_index(n, q);
-    select_i64(values, n, at);
-    return values[at];
+    size_t done = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = quantile_index(n, q[i]);
+        if (at >= done)
+            select_i64(values + done, n - done, at - done);
+        done = at + 1;
+        out[i] = values[at];
+    }
 }
 
 double pw_quantile_f64(const double *sorted, size_t n, double q)

@@ -23,9 +23,10 @@ void pw_sort_middle_i64(int64_t *values, size_t n);
 int64_t pw_quantile_i64(const int64_t *sorted, size_t n, double q);
 double pw_quantile_f64(const double *sorted, size_t n, double q);
 
-/* The same of n >= 1 values in any order: faster than sorting them when few quantiles are needed.
- */
-int64_t pw_select_quantile_i64(int64_t *values, size_t n, double q);
+/* The same of n >= 1 values in any order, for `count` ascending q: faster than sorting the values
+ * when few quantiles are needed. */
+void pw_select_quantiles_i64(int64_t *values, size_t n, const double *q, size_t count,
+                             int64_t *out);
 
 /* Index of the first of n sorted values that is at least `least`; n: there is none. */
 size_t pw_place_i64(const int64_t *sorted, size_t n, int64_t least);

@@ -192,7 +192,11 @@ static void test_quantile(void **state)
             sorted[i] = (int64_t)i / 3;
             mixed[i] = (int64_t)(i * 37 % 101) / 3;
         }
-        assert_int_equal(pw_select_quantile_i64(mixed, 101, q), pw_quantile_i64(sorted, 101, q));
+        const double ascending[] = {q, q, q + 0.001, 0.95, 1};
+        int64_t found[5];
+        pw_select_quantiles_i64(mixed, 101, ascending, q > 0.9 ? 3 : 5, found);
+        for (size_t i = 0; i < (q > 0.9 ? 3 : 5); i++)
+            assert_int_equal(found[i], pw_quantile_i64(sorted, 101, ascending[i]));
     }
 }
 

@@ -231,8 +231,11 @@ static int append_spread(const struct pw_columns *columns, size_t k, int64_t *ow
         if (own[r] >= 0)
             own[n++] = own[r];
     }
-    int bad = append(object, "own_p50_ns", n ? pw_select_quantile_i64(own, n, 0.5) : -1);
-    bad |= append(object, "own_p95_ns", n ? pw_select_quantile_i64(own, n, 0.95) : -1);
+    int64_t quantiles[2] = {-1, -1};
+    if (n)
+        pw_select_quantiles_i64(own, n, (const double[]){0.5, 0.95}, 2, quantiles);
+    int bad = append(object, "own_p50_ns", quantiles[0]);
+    bad |= append(object, "own_p95_ns", quantiles[1]);
     return bad | append(object, "own_max_ns", most);
 }
 
