@@ -394,18 +394,14 @@ static int make_printable(json_t *value)
 
 /* Escapes characters that could end the script element. In JSON they occur in strings only, where
  * an escape means the same. */
-static int write_escaped(const char *text, size_t size, void *out)
+static void write_escaped(FILE *out, const char *text)
 {
-    for (size_t begin = 0; begin < size;) {
-        size_t end = begin;
-        while (end < size && !strchr("<>&", text[end]))
-            end++;
-        fwrite(text + begin, 1, end - begin, out);
-        if (end < size)
-            fprintf(out, "\\u%04x", (unsigned)(unsigned char)text[end]);
-        begin = end + 1;
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, "<>&");
+        fwrite(text, 1, n, out);
+        if (text[n])
+            fprintf(out, "\\u%04x", (unsigned)(unsigned char)text[n++]);
     }
-    return ferror((FILE *)out) ? -1 : 0;
 }
 
 static json_t *make_key(const struct key *key, const struct pw_figures *figures)
@@ -436,13 +432,14 @@ int pw_html_data_write(FILE *out, const struct pw_columns *columns)
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         bad |= json_object_set_new(root, keys[i].name, make_key(&keys[i], f));
     bad |= make_printable(root);
-    int err = bad ? -ENOMEM : 0;
+    char *text = bad ? NULL : json_dumps(root, DUMP_FLAGS);
+    int err = text ? 0 : -ENOMEM;
     if (!err) {
         fputs("<script type=\"application/json\" id=\"data\">", out);
-        if (json_dump_callback(root, write_escaped, out, DUMP_FLAGS) ||
-            fputs("</script>\n", out) == EOF)
-            err = -EIO;
+        write_escaped(out, text);
+        err = fputs("</script>\n", out) == EOF ? -EIO : 0;
     }
+    free(text);
     json_decref(root);
     for (size_t i = 0; i < sizeof(late_keys) / sizeof(late_keys[0]) && !err; i++)
         err = write_late(out, &late_keys[i], f);
