@@ -194,9 +194,6 @@ struct source {
     struct pw_row_layout layout; /* if is_packed */
 };
 
-/* Tables with fewer bytes are read by HDF5: to compare their types would take longer. */
-enum { PACKED_LEAST = 1 << 16 };
-
 static int is_packed(const struct source *from)
 {
     hid_t stored = H5Dget_type(from->dataset);
@@ -209,10 +206,9 @@ static int is_packed(const struct source *from)
     return same;
 }
 
-static void find_layout(struct source *from, hsize_t cells)
+static void find_layout(struct source *from)
 {
     from->is_packed = from->storage.deflate >= 0 &&
-                      cells * pw_table_borrow(from->table)->row_size >= PACKED_LEAST &&
                       pw_row_layout_make(from->table, &from->layout) == 0 && is_packed(from);
 }
 
@@ -260,8 +256,8 @@ static int read_pieces(const struct source *from, hsize_t first, const hsize_t d
 {
     const struct pw_table *info = pw_table_borrow(from->table);
     hsize_t width = dims[1], count[2], n;
-    hid_t type = pw_h5_memory_type(info), transfer = transfer_of(dims[0] * width * info->row_size);
-    int err = type < 0 || transfer < 0 ? -EIO : 0;
+    hid_t type = -1, transfer = -1; /* until HDF5 has to read */
+    int err = 0;
     size_pieces(&from->storage, info->row_size, width, count);
     for (hsize_t at = 0; at < dims[0] * width && !err; at += n) {
         hsize_t row = at / width, column = at % width;
@@ -271,6 +267,12 @@ static int read_pieces(const struct source *from, hsize_t first, const hsize_t d
         n = piece.count[0] * piece.count[1];
         pw_h5_watch_touch(from->file);
         err = take_piece(from, &piece, rows + at * info->row_size);
+        if (err > 0 && type < 0) {
+            type = pw_h5_memory_type(info);
+            transfer = transfer_of(dims[0] * width * info->row_size);
+        }
+        if (err > 0 && (type < 0 || transfer < 0))
+            err = -EIO;
         if (err > 0)
             err = read_piece(from->dataset, type, transfer, &piece, rows + at * info->row_size);
     }
@@ -296,7 +298,7 @@ int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *ro
     err = err ? err : pw_h5_vet_rows(file, from.dataset, &from.storage, dims, info->row_size);
     if (!err && count) {
         memset(rows, 0, count * info->row_size);
-        find_layout(&from, count);
+        find_layout(&from);
         err = read_pieces(&from, first, (hsize_t[2]){count, 1}, rows);
     }
     H5Dclose(from.dataset);
@@ -318,7 +320,7 @@ int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
         err = -ENOMEM;
     if (!err && n) {
         buffer = calloc(n, info->row_size);
-        find_layout(&from, n);
+        find_layout(&from);
         err = buffer ? read_pieces(&from, 0, dims, buffer) : -ENOMEM;
     }
     H5Dclose(from.dataset);
@@ -382,7 +384,7 @@ int pw_h5_read_cells(hid_t file, int table, const size_t dims[2], struct pw_cell
     else if (n > (hsize_t)1 << 31)
         err = -ENOMEM;
     if (!err && n && stored[0] == dims[0] && stored[1] == dims[1]) {
-        find_layout(&from, n);
+        find_layout(&from);
         err = read_chunks(&from, stored, cells);
     } else if (!err && n) {
         err = 1;
