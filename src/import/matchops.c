@@ -306,9 +306,13 @@ static void number_matches(struct inference *all, struct pw_inferred *out)
 
 static int write_rows(hid_t file, int table, const void *rows)
 {
+    enum { BUFFER = 1 << 16 }; /* HDF5 clears it, and would take 1 MiB */
     const struct pw_table *t = pw_table_borrow(table);
     hid_t set = H5Dopen2(file, t->path, H5P_DEFAULT), type = pw_h5_memory_type(t);
-    int ok = set >= 0 && type >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0;
+    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    int ok = set >= 0 && type >= 0 && H5Pset_buffer(transfer, BUFFER, NULL, NULL) >= 0 &&
+             H5Dwrite(set, type, H5S_ALL, H5S_ALL, transfer, rows) >= 0;
+    H5Pclose(transfer);
     H5Tclose(type);
     H5Dclose(set);
     return ok ? 0 : -EIO;
