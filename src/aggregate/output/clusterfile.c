@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/h5/chunkpack.h"
 #include "core/h5/h5columns.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
@@ -110,6 +109,7 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
         pw_diskroom_fini(&out->room);
         return err;
     }
+    pw_chunkpack_init(&out->pack, DEFLATE);
     out->room.reserved = 0; /* HDF5 truncated the file */
     reserve(out, 0);
     note_error(out, out->process == 0 && pw_format_stamp(out->file, PW_FORMAT_CLUSTER));
@@ -121,7 +121,6 @@ struct target {
     struct pw_clusterfile *file;
     hid_t dataset; /* on process 0 */
     struct pw_row_layout layout;
-    struct pw_chunkpack pack;
     size_t chunk_rows; /* rows, or cells, of a chunk */
 };
 
@@ -143,7 +142,6 @@ static int target_init(struct target *t, struct pw_clusterfile *file, int table,
     *t = (struct target){.file = file, .dataset = -1, .chunk_rows = (size_t)form->chunk[0]};
     if (form->rank == 2)
         t->chunk_rows *= (size_t)form->chunk[1];
-    pw_chunkpack_init(&t->pack, form->level);
     if (file->process == 0)
         t->dataset = create_table(file->file, info, form);
     const int err = pw_row_layout_make(table, &t->layout);
@@ -154,7 +152,6 @@ static void target_fini(struct target *t)
 {
     if (t->dataset >= 0)
         H5Dclose(t->dataset);
-    pw_chunkpack_fini(&t->pack);
 }
 
 /* Stores a chunk, of which `at` is the first row and column. On process 0. */
@@ -200,7 +197,7 @@ static void end_chunk(struct stream *s)
 {
     struct pw_packed_chunk chunk;
     const struct pw_chunk_rows rows = {s->target.chunk_rows, s->rows, s->n};
-    const int err = pw_chunkpack_run(&s->target.pack, &s->target.layout, rows, &chunk);
+    const int err = pw_chunkpack_run(&s->target.file->pack, &s->target.layout, rows, &chunk);
     note_errno(s->target.file, err);
     if (!err)
         store_chunk(&s->target, (hsize_t[2]){s->stored, 0}, &chunk);
@@ -409,7 +406,7 @@ static void gather_round(struct grid *g, size_t round, struct target *t)
     struct pw_packed_chunk mine = {"", 0, 0};
     int at = 0;
     if (round + (size_t)g->process < g->nchunks)
-        note_errno(t->file, pw_chunkpack_run(&t->pack, &t->layout, chunk, &mine));
+        note_errno(t->file, pw_chunkpack_run(&t->file->pack, &t->layout, chunk, &mine));
     const int about[2] = {(int)mine.size, (int)mine.skipped};
     MPI_Gather(about, 2, MPI_INT, sizes, 2, MPI_INT, 0, t->file->comm);
     for (int q = 0; q < g->processes && g->process == 0; q++) {
@@ -554,6 +551,7 @@ int pw_clusterfile_close(struct pw_clusterfile *file)
 {
     note_error(file, file->process == 0 && H5Fclose(file->file) < 0);
     pw_diskroom_fini(&file->room);
+    pw_chunkpack_fini(&file->pack);
     int err = all_agree(file->comm, file->error);
     err = err ? err : all_agree(file->comm, check_share(file));
     if (file->process == 0) {

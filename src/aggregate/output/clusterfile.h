@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "aggregate/output/diskroom.h"
+#include "core/h5/chunkpack.h"
 #include "core/tables.h"
 
 struct pw_clusterfile {
@@ -19,6 +20,7 @@ struct pw_clusterfile {
     int error;                     /* first error of this process */
     struct pw_diskroom room;       /* on process 0 */
     uint64_t rows[PW_TABLE_COUNT]; /* rows written of each table */
+    struct pw_chunkpack pack;      /* for the chunks of all tables */
     char path[4352], part[4400];
 };
 
