@@ -172,6 +172,7 @@ static int look_at(const char *path, struct pw_import_head *out)
     struct look look = {.head = out, .parser = pw_json_parser_create()};
     const struct pw_jsonfile_taker taker = {
         .context = &look,
+        .text = out->text,
         .is_list = is_list,
         .member = look_at_member,
         .element = look_at_entry,

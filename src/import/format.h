@@ -22,7 +22,8 @@ struct pw_import_head {
     int has_unnamed_groups; /* 1: the ranks of some groups are listed without the group's name */
     char (*used)[64];       /* names of the groups that the file has collectives of */
     size_t nused;
-    int has_lost;      /* 1: the file has not all operations from the start of the program on */
+    int has_lost; /* 1: the file has not all operations from the start of the program on */
+    struct pw_jsonfile_text text; /* of the file, for `look` only */
     char problem[160]; /* why the file cannot be read, when `look` fails; else a remark, or "" */
 };
 

@@ -51,11 +51,10 @@ static int inflate_all(const char *file, size_t size, char *text, size_t n)
 }
 
 /* Sets *text when the file is inflated. */
-static int read_text(int fd, char *file, size_t size, size_t padding, char **text, size_t *n)
+static int read_text(const char *file, size_t size, size_t padding, char **text, size_t *n)
 {
-    const int err = read_file(fd, file, size);
-    if (err || (uint8_t)file[0] != 0x1f || (uint8_t)file[1] != 0x8b)
-        return err ? err : 1;
+    if ((uint8_t)file[0] != 0x1f || (uint8_t)file[1] != 0x8b)
+        return 1;
     const size_t length = length_of(file, size);
     if (length == 0 || length > MOST_TEXT || length / MOST_GROWTH > size)
         return 1;
@@ -80,7 +79,8 @@ int pw_gztext_read(int fd, size_t padding, char **text, size_t *n)
         return 1;
     const size_t size = (size_t)about.st_size;
     char *file = malloc(size);
-    const int err = file ? read_text(fd, file, size, padding, text, n) : -ENOMEM;
+    int err = file ? read_file(fd, file, size) : -ENOMEM;
+    err = err ? err : read_text(file, size, padding, text, n);
     free(file);
     return err;
 }

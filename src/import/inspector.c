@@ -118,6 +118,7 @@ static int pw_inspector_look(const char *path, struct pw_import_head *out)
     struct look look = {.head = out, .parser = pw_json_parser_create(), .header = {.rank = -1}};
     const struct pw_jsonfile_taker taker = {
         .context = &look,
+        .text = out->text,
         .lines = 1,
         .is_list = other_list,
         .member = other_member,

@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "core/safefile.h"
+#include "import/gztext.h"
 #include "import/jsonobject.h"
 
 #ifdef __SSE2__
@@ -198,7 +199,7 @@ const char *pw_jsonscan_value(const char *at, const char *end)
 enum { FIRST_CAPACITY = 1 << 20, LONGEST_VALUE = 32 << 20, LONGEST_MEMBER = 1 << 20 };
 
 struct reader {
-    gzFile file;
+    gzFile file; /* NULL: the whole text is in the buffer */
     const struct pw_jsonfile_taker *taker;
     struct pw_jsonfile_end *end;
     char *bytes; /* [capacity + padding] */
@@ -398,7 +399,7 @@ static int read_lines(struct reader *r)
  * buffer, and another object follows it or taker->lines is set. */
 static int has_lines(const struct reader *r)
 {
-    const char *end = r->bytes + r->n;
+    const char *end = r->bytes + (r->n < FIRST_CAPACITY ? r->n : FIRST_CAPACITY);
     const char *behind = pw_jsonscan_value(r->bytes + r->at, end);
     if (behind && r->taker->lines)
         return 1;
@@ -421,26 +422,68 @@ static int read_all(struct reader *r)
     return has_lines(r) ? read_lines(r) : read_between(r, '}', read_member);
 }
 
-int pw_jsonfile_read(const char *path, const struct pw_jsonfile_taker *taker,
-                     struct pw_jsonfile_end *end)
+/* Reads the file as a stream, and closes it. */
+static int read_stream(int fd, struct reader *r)
 {
     enum { GZ_BUFFER = 1 << 18 };
-    struct reader r = {.taker = taker, .end = end, .capacity = FIRST_CAPACITY};
-    *end = (struct pw_jsonfile_end){.cut_at = -1};
-    errno = 0;
-    int fd = pw_open_regular(path, 0);
-    if (fd < 0)
-        return fd;
-    r.file = gzdopen(fd, "rb");
-    if (!r.file) {
+    r->file = gzdopen(fd, "rb");
+    if (!r->file) {
         close(fd);
         return -ENOMEM;
     }
-    gzbuffer(r.file, GZ_BUFFER);
-    r.bytes = malloc(r.capacity + PW_JSON_PADDING);
-    int err = r.bytes ? read_all(&r) : -ENOMEM;
-    free(r.bytes);
-    gzclose(r.file);
+    gzbuffer(r->file, GZ_BUFFER);
+    r->bytes = malloc(r->capacity + PW_JSON_PADDING);
+    const int err = r->bytes ? read_all(r) : -ENOMEM;
+    free(r->bytes);
+    gzclose(r->file);
+    return err == 1 ? 0 : err;
+}
+
+static int read_text(const struct pw_jsonfile_text *text, struct reader *r)
+{
+    r->bytes = text->bytes;
+    r->n = r->capacity = text->n;
+    r->ended = 1;
+    r->end->json_bytes = (int64_t)text->n;
+    return read_all(r);
+}
+
+struct pw_jsonfile_text pw_jsonfile_load(const char *path)
+{
+    struct pw_jsonfile_text text = {NULL, 0};
+    const int fd = pw_open_regular(path, 0);
+    if (fd < 0)
+        return text;
+    if (pw_gztext_read(fd, PW_JSON_PADDING, &text.bytes, &text.n))
+        text.bytes = NULL;
+    close(fd);
+    return text;
+}
+
+int pw_jsonfile_read(const char *path, const struct pw_jsonfile_taker *taker,
+                     struct pw_jsonfile_end *end)
+{
+    struct reader r = {.taker = taker, .end = end, .capacity = FIRST_CAPACITY};
+    struct pw_jsonfile_text text = {NULL, 0};
+    *end = (struct pw_jsonfile_end){.cut_at = -1};
+    errno = 0;
+    if (taker->text.bytes) {
+        const int err = read_text(&taker->text, &r);
+        return err == 1 ? 0 : err;
+    }
+    int fd = pw_open_regular(path, 0);
+    if (fd < 0)
+        return fd;
+    int err = pw_gztext_read(fd, PW_JSON_PADDING, &text.bytes, &text.n);
+    if (err > 0)
+        return read_stream(fd, &r);
+    if (!err) {
+        err = read_text(&text, &r);
+        free(text.bytes);
+        if (taker->progress)
+            taker->progress->tell(taker->progress->context, lseek(fd, 0, SEEK_END));
+    }
+    close(fd);
     return err == 1 ? 0 : err;
 }
 

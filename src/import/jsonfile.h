@@ -14,6 +14,15 @@ struct pw_import_progress {
     void *context;
 };
 
+/* The text of a small gzip file, which can be read several times; or no text. */
+struct pw_jsonfile_text {
+    char *bytes; /* NULL: no text */
+    size_t n;
+};
+
+/* Reads the text of `path`, if it is a small gzip file, for takers; free() frees text.bytes. */
+struct pw_jsonfile_text pw_jsonfile_load(const char *path);
+
 /* The callbacks that receive the values. A text does not end with a NUL, is valid until the
  * callback returns, and is followed by PW_JSON_PADDING readable bytes. `member` and `element`
  * return 0 to go on, 1 to stop reading, or -errno. */
@@ -28,6 +37,7 @@ struct pw_jsonfile_taker {
                   size_t length);
     int (*element)(void *context, const char *text, size_t length, int64_t offset);
     const struct pw_import_progress *progress; /* may be NULL */
+    struct pw_jsonfile_text text;              /* of the file, or no text: then it is read */
 };
 
 /* Callbacks for a taker: the long array is "traceEvents"; members are ignored. */

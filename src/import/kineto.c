@@ -170,6 +170,7 @@ static int pw_kineto_look(const char *path, struct pw_import_head *out)
     struct look look = {.head = out, .parser = pw_json_parser_create()};
     struct pw_jsonfile_taker taker = {
         .context = &look,
+        .text = out->text,
         .is_list = look_for_events,
         .member = look_at_member,
         .element = look_at_event,

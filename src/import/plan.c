@@ -52,16 +52,21 @@ static int look(struct pw_import_file *file, const struct pw_import_wish *wish, 
 {
     int err = -EINVAL;
     char what[160] = "";
+    const struct pw_jsonfile_text text =
+        pw_jsonfile_load(file->path); /* it is read several times */
     for (size_t i = 0; pw_import_format_borrow(i) && err == -EINVAL; i++) {
         const struct pw_import_format *format = pw_import_format_borrow(i);
         if (wish->format && wish->format != format)
             continue;
         pw_import_head_fini(&file->head);
+        file->head.text = text;
         err = format->look(file->path, &file->head);
         file->format = format;
         if (!what[0])
             memcpy(what, file->head.problem, sizeof(what));
     }
+    free(text.bytes);
+    file->head.text.bytes = NULL;
     if (err == -ENOTSUP)
         return fail(problem, size, err, file->path, file->head.problem);
     return err ? fail(problem, size, err, file->path, err == -EINVAL ? what : "") : 0;
