@@ -348,17 +348,32 @@ int64_t pw_cells_value(const struct pw_cells *cells, size_t offset, size_t step,
     return value;
 }
 
-void pw_cells_rows(const struct pw_cells *cells, const struct pw_cells_area *area, void *rows)
+/* As pw_cells_rows(), for at most PW_CELLS_STEPS steps and PW_CELLS_RANKS ranks of the area. */
+static void read_rows(const struct pw_cells *cells, const struct pw_cells_area *part,
+                      const struct pw_cells_area *area, char *rows)
 {
     const struct pw_table *table = pw_table_borrow(cells->table);
-    char *to = rows;
-    for (size_t s = 0; s < area->steps; s++)
-        for (size_t r = 0; r < area->ranks; r++, to += table->row_size)
-            for (size_t i = 0; i < table->nfields; i++) {
-                const size_t offset = table->fields()[i].offset;
-                const int64_t value = pw_cells_value(cells, offset, area->step + s, area->rank + r);
-                memcpy(to + offset, &value, sizeof(value));
-            }
+    int64_t values[PW_CELLS_STEPS * PW_CELLS_RANKS];
+    rows += ((part->step - area->step) * area->ranks + part->rank - area->rank) * table->row_size;
+    for (size_t i = 0; i < table->nfields; i++) {
+        const size_t offset = table->fields()[i].offset;
+        pw_cells_read(cells, offset, part, values);
+        for (size_t k = 0; k < part->steps * part->ranks; k++) {
+            const size_t row = k / part->ranks * area->ranks + k % part->ranks;
+            memcpy(rows + row * table->row_size + offset, &values[k], sizeof(values[k]));
+        }
+    }
+}
+
+void pw_cells_rows(const struct pw_cells *cells, const struct pw_cells_area *area, void *rows)
+{
+    for (size_t s = 0; s < area->steps; s += PW_CELLS_STEPS)
+        for (size_t r = 0; r < area->ranks; r += PW_CELLS_RANKS) {
+            const struct pw_cells_area part = {
+                area->step + s, least(area->steps - s, PW_CELLS_STEPS), area->rank + r,
+                least(area->ranks - r, PW_CELLS_RANKS)};
+            read_rows(cells, &part, area, rows);
+        }
 }
 
 int pw_cells_bits(const struct pw_cells *cells, size_t offset)

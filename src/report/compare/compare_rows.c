@@ -256,7 +256,7 @@ static double sample(const struct pw_cluster *c, const struct subject *s, size_t
     if (!pw_cells_is_known(grid))
         return -1;
     if (s->rank < 0)
-        pw_cellmeans_of_step(grid, s->offset, step, &mean);
+        pw_cellmeans_of_steps(grid, s->offset, step, 1, &mean);
     else
         pw_mean_add(&mean, pw_cells_value(grid, s->offset, step, (size_t)s->rank));
     return mean.count ? mean.sum / (double)mean.count : -1;

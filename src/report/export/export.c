@@ -124,33 +124,53 @@ static size_t field_index(int table, const char *name)
     return i;
 }
 
+/* Cells of which rows are written together: some ranks of a step, or some steps of all ranks. */
+enum { BATCH = 64 };
+
+/* Writes the rows of the cells in the area. */
+static void put_cells(FILE *out, const struct pw_cluster *c, const struct pw_cells_area *area,
+                      size_t ours)
+{
+    struct pw_row_c_step_trace rows[BATCH];
+    struct pw_row_c_phase_trace phases[BATCH];
+    pw_cells_rows(&c->step_trace, area, rows);
+    pw_cells_rows(&c->phase_trace, area, phases);
+    for (size_t i = 0; i < area->steps * area->ranks; i++) {
+        const struct pw_row_c_step_trace *row = &rows[i];
+        const struct pw_row_c_step *step = &c->steps[area->step + i / area->ranks];
+        fprintf(out, "%" PRId64 ",%" PRId32, step->step,
+                c->ranks[area->rank + i % area->ranks].rank);
+        const int64_t known[] = {step->start,      step->end,     row->total_ns,
+                                 row->interval_ns, row->fp_bp_ns, row->tail_ns};
+        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+            put_ns(out, known[k]);
+        put_times(out, PW_TABLE_c_step_trace, ours, row);
+        put_times(out, PW_TABLE_c_phase_trace, 0, &phases[i]);
+        fputc('\n', out);
+    }
+}
+
 /* Writes a row for each rank in each step: first the columns of MindSpore's step trace, with its
  * names, then the table's fields from compute_ns on. */
 static void put_step_trace(FILE *out, const struct pw_cluster *c)
 {
     const size_t ours = field_index(PW_TABLE_c_step_trace, "compute_ns");
+    const size_t nranks = c->nrank_rows, cells = nranks * c->nstep_rows;
     fputs(
         "# step_trace\nstep_num,rank,start_point,end_point,total,iteration_interval,fp_and_bp,tail",
         out);
     put_names(out, PW_TABLE_c_step_trace, ours);
     put_names(out, PW_TABLE_c_phase_trace, 0);
     fputc('\n', out);
-    for (size_t s = 0; s < c->nstep_rows; s++)
-        for (size_t r = 0; r < c->nrank_rows; r++) {
-            const struct pw_cells_area cell = {s, 1, r, 1};
-            struct pw_row_c_step_trace row;
-            struct pw_row_c_phase_trace phases;
-            pw_cells_rows(&c->step_trace, &cell, &row);
-            pw_cells_rows(&c->phase_trace, &cell, &phases);
-            fprintf(out, "%" PRId64 ",%" PRId32, c->steps[s].step, c->ranks[r].rank);
-            const int64_t known[] = {c->steps[s].start, c->steps[s].end, row.total_ns,
-                                     row.interval_ns,   row.fp_bp_ns,    row.tail_ns};
-            for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-                put_ns(out, known[i]);
-            put_times(out, PW_TABLE_c_step_trace, ours, &row);
-            put_times(out, PW_TABLE_c_phase_trace, 0, &phases);
-            fputc('\n', out);
-        }
+    for (size_t at = 0, n; at < cells; at += n) {
+        const size_t step = at / nranks, rank = at % nranks;
+        const size_t steps = nranks < BATCH ? BATCH / nranks : 1;
+        const size_t left = c->nstep_rows - step, ranks = nranks - rank;
+        const struct pw_cells_area area = {step, steps < left ? steps : left, rank,
+                                           ranks < BATCH ? ranks : BATCH};
+        put_cells(out, c, &area, ours);
+        n = area.steps * area.ranks;
+    }
 }
 
 /* Writes a row for each rank in each part of the run. */

@@ -81,25 +81,31 @@ void pw_cellmeans_of_ranks(const struct pw_cells *cells, size_t offset,
     }
 }
 
-void pw_cellmeans_of_step(const struct pw_cells *cells, size_t offset, size_t step,
-                          struct pw_mean *mean)
+static void add_step(const int64_t *values, size_t n, int exact, struct pw_mean *mean)
 {
-    const int exact = is_exact(cells, offset, cells->nranks);
-    struct sums sums = {{0}, {0}};
-    for (size_t rank = 0; rank < cells->nranks; rank += PW_CELLS_RANKS) {
-        int64_t values[PW_CELLS_RANKS];
-        const struct pw_cells_area area = {step, 1, rank,
-                                           least(cells->nranks - rank, PW_CELLS_RANKS)};
-        pw_cells_read(cells, offset, &area, values);
-        if (exact)
-            add_values(&sums, values, area.ranks);
-        for (size_t r = 0; r < area.ranks && !exact; r++)
-            pw_mean_add(mean, values[r]);
-    }
-    int64_t sum = 0;
-    for (size_t r = 0; r < PW_CELLS_RANKS && exact; r++) {
-        sum += sums.sum[r];
-        mean->count += sums.count[r];
+    int64_t sum = 0, count = 0;
+    for (size_t r = 0; r < n && !exact; r++)
+        pw_mean_add(mean, values[r]);
+    for (size_t r = 0; r < n && exact; r++) {
+        const int64_t is_known = (int64_t)((uint64_t)values[r] >> 63) - 1; /* all bits, or none */
+        sum += values[r] & is_known;
+        count -= is_known;
     }
     mean->sum += (double)sum;
+    mean->count += count;
+}
+
+void pw_cellmeans_of_steps(const struct pw_cells *cells, size_t offset, size_t first, size_t n,
+                           struct pw_mean *means)
+{
+    int64_t values[PW_CELLS_STEPS * PW_CELLS_RANKS];
+    const int exact = is_exact(cells, offset, cells->nranks);
+    for (size_t rank = 0; rank < cells->nranks; rank += PW_CELLS_RANKS)
+        for (size_t at = 0; at < n; at += PW_CELLS_STEPS) {
+            const struct pw_cells_area area = {first + at, least(n - at, PW_CELLS_STEPS), rank,
+                                               least(cells->nranks - rank, PW_CELLS_RANKS)};
+            pw_cells_read(cells, offset, &area, values);
+            for (size_t s = 0; s < area.steps; s++)
+                add_step(values + s * area.ranks, area.ranks, exact, &means[at + s]);
+        }
 }

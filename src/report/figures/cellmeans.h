@@ -12,8 +12,8 @@
 void pw_cellmeans_of_ranks(const struct pw_cells *cells, size_t offset,
                            const struct pw_row_c_step *steps, struct pw_mean *means, size_t stride);
 
-/* Adds the values of a field of all ranks in a step. */
-void pw_cellmeans_of_step(const struct pw_cells *cells, size_t offset, size_t step,
-                          struct pw_mean *mean);
+/* Adds the values of a field of all ranks in step first + i to means[i], for each of `n` steps. */
+void pw_cellmeans_of_steps(const struct pw_cells *cells, size_t offset, size_t first, size_t n,
+                           struct pw_mean *means);
 
 #endif

@@ -232,7 +232,7 @@ void pw_figures_mean_ranks(const struct pw_figures *figures, size_t step,
         size_t offset = info->fields()[i].offset;
         struct pw_mean sum = {0};
         if (figures->nranks)
-            pw_cellmeans_of_step(&figures->cluster->step_trace, offset, step, &sum);
+            pw_cellmeans_of_steps(&figures->cluster->step_trace, offset, step, 1, &sum);
         const int64_t value = pw_mean_value(&sum);
         memcpy((char *)mean + offset, &value, sizeof(value));
     }

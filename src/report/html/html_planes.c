@@ -66,15 +66,18 @@ static int64_t largest(const int64_t *values, size_t n, int64_t most)
 static int64_t fill_means(const struct pw_columns *columns, const struct pw_cells *grid,
                           size_t offset, const struct tile *tile, int64_t *cells)
 {
+    int64_t values[PW_CODES_CELLS];
     struct pw_mean means[TILE_RANKS] = {{0}};
     int64_t most = INT64_MIN;
-    const size_t end = column_end(columns, tile->column);
-    for (size_t s = tile->column * columns->block; s < end; s++) {
-        const struct pw_cells_area area = {s, 1, tile->rank, tile->ranks};
-        pw_cells_read(grid, offset, &area, cells);
-        most = largest(cells, tile->ranks, most);
-        for (size_t r = 0; r < tile->ranks; r++)
-            pw_mean_add(&means[r], cells[r]);
+    const size_t end = column_end(columns, tile->column), together = PW_CODES_CELLS / tile->ranks;
+    for (size_t s = tile->column * columns->block; s < end; s += together) {
+        const struct pw_cells_area area = {s, least(end - s, together), tile->rank, tile->ranks};
+        const size_t n = area.steps * area.ranks;
+        pw_cells_read(grid, offset, &area, values);
+        most = largest(values, n, most);
+        for (size_t i = 0; i < n; i += area.ranks)
+            for (size_t r = 0; r < area.ranks; r++)
+                pw_mean_add(&means[r], values[i + r]);
     }
     for (size_t r = 0; r < tile->ranks; r++)
         cells[r] = pw_mean_value(&means[r]);
@@ -188,25 +191,40 @@ static const struct {
 };
 enum { MEANS = sizeof(means) / sizeof(means[0]) };
 
-/* Adds the means over the ranks in a step. */
-static void add_means(const struct pw_figures *figures, size_t step, struct pw_mean to[MEANS])
+/* The sums over the ranks of some steps. */
+struct step_sums {
+    size_t first, n;
+    struct pw_mean of[MEANS][PW_CELLS_STEPS];
+};
+
+static void sum_steps(const struct pw_figures *figures, size_t first, struct step_sums *out)
 {
-    for (size_t i = 0; i < MEANS; i++) {
-        struct pw_mean sum = {0};
-        if (figures->nranks)
-            pw_cellmeans_of_step(&figures->cluster->step_trace, means[i].offset, step, &sum);
-        pw_mean_add(&to[i], pw_mean_value(&sum));
-    }
+    const size_t n = least(figures->cluster->nstep_rows - first, PW_CELLS_STEPS);
+    *out = (struct step_sums){.first = first, .n = n};
+    for (size_t i = 0; i < MEANS && figures->nranks; i++)
+        pw_cellmeans_of_steps(&figures->cluster->step_trace, means[i].offset, first, n, out->of[i]);
 }
 
-static int append_steps(const struct pw_columns *columns, size_t k, json_t *object)
+/* Adds the means over the ranks in a step. Steps are added in order; `sums` has those of the next
+ * ones. */
+static void add_means(const struct pw_figures *figures, size_t step, struct step_sums *sums,
+                      struct pw_mean to[MEANS])
+{
+    if (step >= sums->first + sums->n)
+        sum_steps(figures, step, sums);
+    for (size_t i = 0; i < MEANS; i++)
+        pw_mean_add(&to[i], pw_mean_value(&sums->of[i][step - sums->first]));
+}
+
+static int append_steps(const struct pw_columns *columns, size_t k, struct step_sums *known,
+                        json_t *object)
 {
     const struct pw_row_c_step *steps = columns->figures->cluster->steps;
     size_t begin = k * columns->block, end = column_end(columns, k);
     struct pw_mean duration = {0}, sums[MEANS] = {{0}};
     for (size_t s = begin; s < end; s++) {
         pw_mean_add(&duration, steps[s].duration_ns);
-        add_means(columns->figures, s, sums);
+        add_means(columns->figures, s, known, sums);
     }
     int bad = append(object, "step", steps[begin].step);
     bad |= append(object, "last", steps[end - 1].step);
@@ -241,13 +259,14 @@ static int append_spread(const struct pw_columns *columns, size_t k, int64_t *ow
 
 json_t *pw_columns_json(const struct pw_columns *columns)
 {
+    struct step_sums sums = {.n = 0};
     int64_t *own = malloc((columns->figures->nranks + 1) * sizeof(*own));
     json_t *object = json_object();
     int bad = !own || !object;
     if (!bad)
         bad = json_object_set_new(object, "block", json_integer((json_int_t)columns->block));
     for (size_t k = 0; k < columns->count && !bad; k++)
-        bad = append_steps(columns, k, object) | append_spread(columns, k, own, object);
+        bad = append_steps(columns, k, &sums, object) | append_spread(columns, k, own, object);
     free(own);
     if (!bad)
         return object;
