@@ -178,9 +178,11 @@ int pw_rendezvous_key(const struct pw_rendezvous *r, unsigned char key[PW_KEY_BY
     char path[PATH];
     struct stat st;
     make_path(r, ".clock-key", path);
-    if (access(path, F_OK))
-        make_key(r, path);
     int fd = pw_open_regular(path, O_NOFOLLOW);
+    if (fd == -ENOENT) {
+        make_key(r, path);
+        fd = pw_open_regular(path, O_NOFOLLOW);
+    }
     if (fd < 0)
         return fd;
     int err = fstat(fd, &st) ? -errno : 0;
