@@ -102,6 +102,9 @@ static void test_hosts(void **state)
     a[0].told_ns -= SECOND + SECOND / 10; /* a second after the decision the port is closed */
     pw_agree_serve(&a[0]);
     assert_int_equal(a[0].socket, -1);
+    for (int r = 1; r < MOST; r++)
+        pw_agree_end(&a[r]);
+    assert_int_equal(files_in(*state, ".clock-domain-"), 0); /* each host has removed its own */
     end(a, MOST);
     assert_int_equal(rmdir(*state), 0);
     assert_int_equal(mkdir(*state, 0700), 0);

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,8 +64,37 @@ static void test_rendezvous(void **state)
     char path[UNIT_PATH];
     assert_int_equal(chmod(unit_path(path, state, ".clock-key"), 0644), 0);
     assert_int_equal(pw_rendezvous_key(&b, again), -EPERM);
+    pw_rendezvous_leave(&a);
+    assert_int_equal(pw_rendezvous_lead(&a), 0);
     pw_rendezvous_remove(a.dir);
     assert_int_equal(access(path, F_OK), -1);
+}
+
+static int count_files(const char *dir)
+{
+    int n = 0;
+    DIR *stream = opendir(dir);
+    assert_non_null(stream);
+    for (struct dirent *e = readdir(stream); e; e = readdir(stream))
+        n += strncmp(e->d_name, ".clock-", 7) == 0;
+    closedir(stream);
+    return n;
+}
+
+/* Rank 0 does not remove the links of many hosts, which remove their own. */
+static void test_bounded_removal(void **state)
+{
+    enum { MORE = 10 };
+    struct pw_rendezvous r = {.domain = 1};
+    snprintf(r.dir, sizeof(r.dir), "%s", (char *)*state);
+    pw_rendezvous_claim_reference(&r);
+    for (; r.domain <= PW_RENDEZVOUS_REMOVE_MOST + MORE; r.domain++)
+        assert_int_equal(pw_rendezvous_lead(&r), 0);
+    pw_rendezvous_remove(r.dir);
+    assert_int_equal(pw_rendezvous_is_reference(&r), -1);
+    assert_int_equal(count_files(r.dir), MORE);
+    pw_rendezvous_remove(r.dir);
+    assert_int_equal(count_files(r.dir), 0);
 }
 
 struct forged {
@@ -179,6 +209,9 @@ static void test_probe(void **state)
     assert_true(cost.exchanges >= 90 && cost.cpu_ns > 0);
     pw_clockprobe_stop(server, &cost);
     assert_true(cost.exchanges >= 90);
+    for (r.domain = 1; r.domain <= 2; r.domain++)
+        assert_int_equal(pw_rendezvous_lead(&r), 0); /* their links were removed */
+    pw_rendezvous_remove(r.dir);
     pw_clockprobe_stop(NULL, &cost);
     assert_int_equal(cost.exchanges, 0);
     /* One rank, or an interval of 0: nothing begins. */
@@ -192,9 +225,8 @@ static void test_probe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_siphash),
-        UNIT_IN_DIR(test_rendezvous),
-        UNIT_IN_DIR(test_probe),
+        cmocka_unit_test(test_siphash),    UNIT_IN_DIR(test_rendezvous),
+        UNIT_IN_DIR(test_bounded_removal), UNIT_IN_DIR(test_probe),
         UNIT_IN_DIR(test_flood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,8 +325,11 @@ static void show(struct pw_agreement *a)
 {
     struct pw_rendezvous own = a->meeting;
     own.domain = pw_hash_mix(own.domain, (uint64_t)a->rank + 1);
-    if (pw_rendezvous_lead(&a->meeting) == -EEXIST)
-        pw_rendezvous_lead(&own);
+    int err = pw_rendezvous_lead(&a->meeting);
+    a->link_domain = err == -EEXIST ? own.domain : a->meeting.domain;
+    if (err == -EEXIST)
+        err = pw_rendezvous_lead(&own);
+    a->has_link = err == 0;
     a->has_shown = true;
 }
 
@@ -455,6 +458,11 @@ void pw_agree_refuse(struct pw_agreement *a)
 
 void pw_agree_end(struct pw_agreement *a)
 {
+    if (a->has_link) {
+        a->meeting.domain = a->link_domain;
+        pw_rendezvous_leave(&a->meeting);
+        a->has_link = false;
+    }
     close_socket(a);
     pw_hash_fini(&a->known);
     free(a->hosts);

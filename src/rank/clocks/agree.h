@@ -49,6 +49,8 @@ struct pw_agreement {
     struct sockaddr_in first; /* address of rank 0's host */
     bool is_connected;        /* to it */
     bool has_shown; /* rank 0's host can see this host, by the link of pw_rendezvous_lead() */
+    bool has_link;  /* this process has made the link */
+    uint64_t link_domain;
     int64_t next_send_ns, send_gap_ns, heard_ns;
     uint32_t sent, filed; /* numbers of ranks that were registered then */
 };

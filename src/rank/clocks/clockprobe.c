@@ -324,6 +324,7 @@ int pw_clockprobe_start(const char *dir, const struct pw_identity *id,
     p->stop = eventfd(0, EFD_CLOEXEC);
     err = err ? err : p->stop < 0 ? -errno : begin_thread(p);
     if (err) {
+        pw_rendezvous_leave(&p->meeting);
         if (p->stop >= 0)
             close(p->stop);
         free(p);
@@ -353,6 +354,7 @@ void pw_clockprobe_stop(struct pw_clockprobe *p, struct pw_clockprobe_cost *cost
         ;
     pthread_join(p->thread, NULL);
     *cost = p->cost;
+    pw_rendezvous_leave(&p->meeting);
     close(p->stop);
     if (p->socket >= 0)
         close(p->socket);

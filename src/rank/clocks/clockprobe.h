@@ -39,7 +39,7 @@ int pw_clockprobe_start(const char *dir, const struct pw_identity *id,
 /* Takes the next measured knot. Returns 1, or 0 when there is no new one. */
 int pw_clockprobe_take(struct pw_clockprobe *probe, struct pw_row_clock *knot);
 
-/* Ends the thread. `probe` may be NULL. */
+/* Ends the thread, and removes the link of this domain. `probe` may be NULL. */
 void pw_clockprobe_stop(struct pw_clockprobe *probe, struct pw_clockprobe_cost *cost);
 
 #endif

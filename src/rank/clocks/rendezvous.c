@@ -8,6 +8,7 @@
 #include <ifaddrs.h>
 #include <inttypes.h>
 #include <net/if.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,14 @@ int pw_rendezvous_lead(const struct pw_rendezvous *r)
     return make_link(r, name, addresses);
 }
 
+void pw_rendezvous_leave(const struct pw_rendezvous *r)
+{
+    char name[64], path[PATH];
+    domain_name(r->domain, name);
+    make_path(r, name, path);
+    unlink(path);
+}
+
 void pw_rendezvous_claim_reference(const struct pw_rendezvous *r)
 {
     char hash[32];
@@ -247,11 +256,17 @@ int pw_rendezvous_find_service(const struct pw_rendezvous *r, const char *servic
 
 void pw_rendezvous_remove(const char *dir)
 {
+    int domains = 0;
     DIR *stream = opendir(dir);
     if (!stream)
         return;
-    for (struct dirent *e = readdir(stream); e; e = readdir(stream))
-        if (strncmp(e->d_name, ".clock-", 7) == 0)
-            unlinkat(dirfd(stream), e->d_name, 0);
+    for (struct dirent *e = readdir(stream); e; e = readdir(stream)) {
+        if (strncmp(e->d_name, ".clock-", 7) != 0)
+            continue;
+        const bool is_domain = strncmp(e->d_name, DOMAIN_PREFIX, strlen(DOMAIN_PREFIX)) == 0;
+        if (is_domain && domains++ >= PW_RENDEZVOUS_REMOVE_MOST)
+            continue;
+        unlinkat(dirfd(stream), e->d_name, 0);
+    }
     closedir(stream);
 }

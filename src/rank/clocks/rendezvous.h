@@ -28,6 +28,9 @@ struct pw_rendezvous {
  * or -errno. */
 int pw_rendezvous_lead(const struct pw_rendezvous *r);
 
+/* Removes the link that pw_rendezvous_lead() has made. */
+void pw_rendezvous_leave(const struct pw_rendezvous *r);
+
 /* Declares that this is rank 0's domain. */
 void pw_rendezvous_claim_reference(const struct pw_rendezvous *r);
 
@@ -54,7 +57,10 @@ int pw_rendezvous_publish(const struct pw_rendezvous *r, const char *service,
 int pw_rendezvous_find_service(const struct pw_rendezvous *r, const char *service,
                                struct sockaddr_in *at);
 
-/* Removes all of these files. For rank 0, at the end. */
+/* Removes these files, for rank 0 at the end. Leaders remove their own links. Of the links that are
+ * left, because their leaders were killed or still run, at most PW_RENDEZVOUS_REMOVE_MOST are
+ * removed: on a shared file system, each takes time. */
+enum { PW_RENDEZVOUS_REMOVE_MOST = 64 };
 void pw_rendezvous_remove(const char *dir);
 
 #endif
