@@ -110,6 +110,66 @@ static void test_hosts(void **state)
     assert_int_equal(mkdir(*state, 0700), 0);
 }
 
+/* A host whose registrations were taken only asks for the decision, and rarely. */
+static void test_rare_questions(void **state)
+{
+    struct pw_agreement a[3];
+    begin(a, *state, 3, 1);
+    while (!a[1].nsent || a[1].unanswered > 0) {
+        assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
+        assert_int_equal(pw_agree_poll(&a[1]), PW_SYNC_UNDECIDED);
+        usleep(1000);
+    }
+    assert_true(a[1].send_gap_ns >= SECOND / 10);
+    assert_true(a[1].next_send_ns - pw_local_ns() <= a[1].send_gap_ns);
+    assert_int_equal(await(a, 0, 3), PW_SYNC_YES);
+    end(a, 3);
+}
+
+/* In a large job, a host waits for its turn before it looks into the output directory. */
+static void test_turns(void **state)
+{
+    enum { SIZE = 100000 };
+    struct pw_agreement a;
+    pw_agree_init(&a, *state, 2, 1, SIZE);
+    a.began_ns = pw_local_ns() + 10 * SECOND;
+    assert_int_equal(pw_agree_poll(&a), PW_SYNC_UNDECIDED);
+    assert_true(a.next_look_ns == 0);
+    a.began_ns = pw_local_ns() - 2 * SECOND;
+    assert_int_equal(pw_agree_poll(&a), PW_SYNC_UNDECIDED);
+    assert_true(a.next_look_ns != 0);
+    pw_agree_fini(&a, true);
+}
+
+/* Rank 0's host tells the decision to many hosts in parts. */
+static void test_many_are_told(void **state)
+{
+    enum { HOSTS = 3000, PART = 1024 };
+    struct pw_agreement a[2];
+    begin(a, *state, 2, 1);
+    do {
+        assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
+        pw_agree_serve(&a[1]);
+        pw_rendezvous_lead(&a[1].meeting);
+    } while (a[0].socket < 0);
+    a[0].hosts = realloc(a[0].hosts, HOSTS * sizeof(a[0].hosts[0]));
+    assert_non_null(a[0].hosts);
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(9);
+    for (int i = 0; i < HOSTS; i++)
+        a[0].hosts[i] = to;
+    a[0].nhosts = a[0].capacity = HOSTS;
+    pw_hostpage_set_registered(&a[0].page, 1);
+    int calls = 1;
+    for (; pw_agree_serve(&a[0]); calls++)
+        assert_true(a[0].told <= calls * PART);
+    assert_int_equal(a[0].told, HOSTS);
+    assert_true(calls >= HOSTS / PART + 1);
+    assert_int_equal(await(a, 0, 2), PW_SYNC_YES);
+    end(a, 2);
+}
+
 static void test_refusal(void **state)
 {
     struct pw_agreement a[4];
@@ -389,19 +449,14 @@ static void test_foreign_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_IN_DIR(test_one_host),
-        UNIT_IN_DIR(test_hosts),
-        UNIT_IN_DIR(test_refusal),
-        UNIT_IN_DIR(test_no_packets),
-        UNIT_IN_DIR(test_pages_of_one_clock),
-        UNIT_IN_DIR(test_missing_rank),
-        UNIT_IN_DIR(test_alone_or_nowhere),
-        UNIT_IN_DIR(test_race),
-        UNIT_IN_DIR(test_forged_packets),
-        UNIT_IN_DIR(test_leader),
-        UNIT_IN_DIR(test_last_user),
-        UNIT_IN_DIR(test_abandoned_page),
-        UNIT_IN_DIR(test_foreign_page),
+        UNIT_IN_DIR(test_one_host),       UNIT_IN_DIR(test_hosts),
+        UNIT_IN_DIR(test_rare_questions), UNIT_IN_DIR(test_turns),
+        UNIT_IN_DIR(test_many_are_told),  UNIT_IN_DIR(test_refusal),
+        UNIT_IN_DIR(test_no_packets),     UNIT_IN_DIR(test_pages_of_one_clock),
+        UNIT_IN_DIR(test_missing_rank),   UNIT_IN_DIR(test_alone_or_nowhere),
+        UNIT_IN_DIR(test_race),           UNIT_IN_DIR(test_forged_packets),
+        UNIT_IN_DIR(test_leader),         UNIT_IN_DIR(test_last_user),
+        UNIT_IN_DIR(test_abandoned_page), UNIT_IN_DIR(test_foreign_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

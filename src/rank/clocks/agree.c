@@ -31,12 +31,21 @@
 #define PACKETS_RANK_NS (MS / 10)
 #define LOOK_FIRST_NS (5 * MS)
 #define LOOK_LAST_NS (250 * MS)
+/* Between packets: at first, and at most. */
 #define SEND_FIRST_NS (4 * MS)
 #define SEND_LAST_NS (100 * MS)
-/* Longer between packets by this for each rank of the job, because rank 0's host answers all. */
+/* Longer between packets by this for each rank of the job, because rank 0's host answers all. For
+ * the same reason the hosts begin one after another, at this distance, and the last of them after
+ * TURN_LAST_NS. */
 #define SEND_RANK_NS ((int64_t)20000)
+#define TURN_LAST_NS (2000 * MS)
 
-enum { WORDS = 64, RECEIVE_MOST = 1024 };
+enum {
+    WORDS = 64,
+    RECEIVE_MOST = 1024,
+    TELL_MOST = 1024,
+    RECEIVE_BYTES = 1 << 22, /* the kernel gives less where net.core.rmem_max is less */
+};
 
 struct packet {
     uint64_t magic;
@@ -150,16 +159,24 @@ static void close_socket(struct pw_agreement *a)
     a->socket = -1;
 }
 
-static void send_packet(const struct pw_agreement *a, struct packet *packet,
-                        const struct sockaddr_in *to)
+static void sign(const struct pw_agreement *a, struct packet *packet)
 {
     packet->magic = a->magic;
     packet->size = a->size;
     packet->code = code_of(a, packet);
-    /* A packet that cannot be sent is as a lost one: it is sent again. */
+}
+
+/* Returns 0, or -errno when the packet cannot be sent. Then it is as a lost one: it is sent again.
+ */
+static int send_signed(const struct pw_agreement *a, const struct packet *packet,
+                       const struct sockaddr_in *to)
+{
     if (sendto(a->socket, packet, sizeof(*packet), MSG_DONTWAIT, (const struct sockaddr *)to,
-               sizeof(*to)) < 0)
-        pw_debug(PW_LOG_CLOCK, 2, "agreement: %s", strerror(errno));
+               sizeof(*to)) >= 0)
+        return 0;
+    const int err = -errno;
+    pw_debug(PW_LOG_CLOCK, 2, "agreement: %s", strerror(-err));
+    return err;
 }
 
 /* ---- rank 0's host ---- */
@@ -174,6 +191,8 @@ static void open_port(struct pw_agreement *a)
     if (err == -ENOENT)
         return;
     err = err ? err : open_socket(a);
+    if (!err)
+        setsockopt(a->socket, SOL_SOCKET, SO_RCVBUF, &(int){RECEIVE_BYTES}, sizeof(int));
     if (!err && (bind(a->socket, (struct sockaddr *)&address, sizeof(address)) ||
                  getsockname(a->socket, (struct sockaddr *)&address, &size)))
         err = -errno;
@@ -229,7 +248,8 @@ static int take_registrations(struct pw_agreement *a, int64_t now)
         note_progress(a, now);
     note_host(a, &from);
     packet.decision = decision_of(a);
-    send_packet(a, &packet, &from);
+    sign(a, &packet);
+    send_signed(a, &packet, &from);
     return 1;
 }
 
@@ -253,12 +273,21 @@ static void look_for_files(struct pw_agreement *a, int64_t now)
     a->next_list_ns = pw_local_ns() + 10 * (pw_local_ns() - now);
 }
 
-static void tell_all(struct pw_agreement *a, int64_t now)
+static bool is_telling(const struct pw_agreement *a)
+{
+    return a->socket >= 0 && a->told < a->nhosts && decision_of(a) != PW_SYNC_UNDECIDED;
+}
+
+/* Tells the decision to further hosts, as many as the socket takes now. */
+static void tell_hosts(struct pw_agreement *a)
 {
     struct packet packet = {.decision = decision_of(a)};
-    for (int i = 0; i < a->nhosts; i++)
-        send_packet(a, &packet, &a->hosts[i]);
-    a->told_ns = now;
+    sign(a, &packet);
+    for (int i = 0; i < TELL_MOST && a->told < a->nhosts; i++, a->told++) {
+        const int err = send_signed(a, &packet, &a->hosts[a->told]);
+        if (err == -EAGAIN || err == -ENOBUFS)
+            return;
+    }
 }
 
 static void serve_as_first(struct pw_agreement *a, int64_t now)
@@ -283,24 +312,53 @@ static void serve_as_first(struct pw_agreement *a, int64_t now)
     if (decision_of(a) == PW_SYNC_UNDECIDED || a->socket < 0)
         return;
     if (!a->told_ns)
-        tell_all(a, now);
+        a->told_ns = now;
+    tell_hosts(a);
     if (now - a->told_ns >= packets_ns(a))
         close_socket(a);
 }
 
 /* ---- the other hosts ---- */
 
-static void send_registrations(const struct pw_agreement *a)
+/* A number below `range` that differs from host to host. */
+static int64_t scatter(const struct pw_agreement *a, int64_t range)
+{
+    const uint64_t hash = pw_hash_mix(a->meeting.domain + (uint64_t)a->rank, a->nsent);
+    return range > 0 ? (int64_t)(hash % (uint64_t)range) : 0;
+}
+
+/* How long after its first registration a host begins. It takes the other hosts to have as many
+ * ranks as itself. */
+static int64_t turn_ns(const struct pw_agreement *a, uint32_t registered)
+{
+    const int64_t all_ns = SEND_RANK_NS * a->size / (registered ? registered : 1);
+    return scatter(a, all_ns < TURN_LAST_NS ? all_ns : TURN_LAST_NS);
+}
+
+static void send_registrations(struct pw_agreement *a)
 {
     const int words = pw_hostpage_words(&a->page);
+    a->unanswered = 0;
     for (int first = 0; first < words; first += WORDS) {
         struct packet packet = {.first = first};
         uint64_t any = 0;
         for (int i = 0; i < WORDS && first + i < words; i++)
             any |= packet.registered[i] = pw_hostpage_registered(&a->page, first + i);
-        if (any)
-            send_packet(a, &packet, &a->first);
+        if (!any)
+            continue;
+        sign(a, &packet);
+        send_signed(a, &packet, &a->first);
+        a->unanswered++;
     }
+    a->nsent++;
+}
+
+/* Plans the next sending at about `gap_ns` from now, but for each host at another moment. */
+static void send_after(struct pw_agreement *a, int64_t now, int64_t gap_ns)
+{
+    const int64_t longest = SEND_LAST_NS + SEND_RANK_NS * a->size;
+    a->send_gap_ns = gap_ns < longest ? gap_ns : longest;
+    a->next_send_ns = now + a->send_gap_ns / 2 + scatter(a, a->send_gap_ns / 2);
 }
 
 static void hear_answers(struct pw_agreement *a, int64_t now)
@@ -313,6 +371,9 @@ static void hear_answers(struct pw_agreement *a, int64_t now)
         if (n < 0 || !is_valid(a, &packet, n))
             continue;
         a->heard_ns = now;
+        /* Further packets only ask for the decision: the packet that brings it may be lost. */
+        if (--a->unanswered == 0)
+            send_after(a, now, INT64_MAX);
         if (packet.decision == PW_SYNC_YES || packet.decision == PW_SYNC_NO)
             settle(a, (enum pw_sync_decision)packet.decision);
     }
@@ -377,6 +438,8 @@ static void serve_as_other(struct pw_agreement *a, int64_t now)
         hear_answers(a, now);
     if (decision_of(a) != PW_SYNC_UNDECIDED)
         return;
+    if (!a->is_connected && now < a->began_ns + turn_ns(a, registered))
+        return;
     if ((!a->is_connected || is_silent) && is_time_to_look(a, now)) {
         find_first(a);
         if (is_silent)
@@ -385,10 +448,7 @@ static void serve_as_other(struct pw_agreement *a, int64_t now)
     if (is_silent && a->filed != registered)
         make_files(a, registered);
     if (a->is_connected && (now >= a->next_send_ns || a->sent != registered)) {
-        const int64_t longest = SEND_LAST_NS + SEND_RANK_NS * a->size;
-        a->send_gap_ns = a->sent != registered ? SEND_FIRST_NS : 2 * a->send_gap_ns;
-        a->send_gap_ns = a->send_gap_ns < longest ? a->send_gap_ns : longest;
-        a->next_send_ns = now + a->send_gap_ns;
+        send_after(a, now, a->sent != registered ? SEND_FIRST_NS : 2 * a->send_gap_ns);
         a->sent = registered;
         send_registrations(a);
     }
@@ -428,7 +488,7 @@ bool pw_agree_serve(struct pw_agreement *a)
         serve_as_other(a, now);
     else
         close_socket(a);
-    return decision_of(a) == PW_SYNC_UNDECIDED;
+    return decision_of(a) == PW_SYNC_UNDECIDED || is_telling(a);
 }
 
 enum pw_sync_decision pw_agree_poll(struct pw_agreement *a)

@@ -8,6 +8,10 @@
  * host decides "yes". When no further rank has registered for 5 s, it decides "no". So a job with
  * one host opens no port, and a job with several reads and writes a few files for each host.
  *
+ * Rank 0's host has one core for the packets of all hosts, so the others do not send at the same
+ * moment: each begins after a delay that is a hash of its clock domain, and repeats its packets at
+ * intervals that grow. After an answer it only asks for the decision, at the longest interval.
+ *
  * Where packets do not arrive (a firewall), the leaders make a file in the output directory for
  * each registered rank, and rank 0's host looks for these files.
  *
@@ -40,7 +44,8 @@ struct pw_agreement {
                                    * next look after it */
     bool has_failed;              /* rank 0's host: no port can be opened */
     int64_t next_list_ns;         /* rank 0's host: when to look for files of ranks */
-    int64_t told_ns;              /* rank 0's host: when the others were told the decision */
+    int told;                     /* rank 0's host: how many others were told the decision */
+    int64_t told_ns;              /* when the first of them was */
     /* Rank 0's host: the others that have sent packets. */
     struct pw_hash known;
     struct sockaddr_in *hosts;
@@ -53,6 +58,8 @@ struct pw_agreement {
     uint64_t link_domain;
     int64_t next_send_ns, send_gap_ns, heard_ns;
     uint32_t sent, filed; /* numbers of ranks that were registered then */
+    uint32_t nsent;       /* how often packets were sent */
+    int unanswered;       /* packets of the last sending that rank 0's host has not answered */
 };
 
 /* `domain` is the hash of the clock domain. */
@@ -60,8 +67,8 @@ void pw_agree_init(struct pw_agreement *agreement, const char *dir, uint64_t dom
                    int size);
 
 /* Does the work of this host's leader if this process is the leader. To be called regularly, also
- * after the decision. Returns whether a decision is being waited for on this host: then call it
- * every millisecond. */
+ * after the decision. Returns whether this host waits for a decision or tells it to others: then
+ * call it every millisecond. */
 bool pw_agree_serve(struct pw_agreement *agreement);
 
 /* Registers this rank at the first call. Returns the decision, or PW_SYNC_UNDECIDED. */
