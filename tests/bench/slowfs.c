@@ -13,10 +13,12 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,9 +63,23 @@ __attribute__((constructor)) static void begin(void)
     slow.length = strlen(slow.dir);
 }
 
-static void touch(const char *path)
+/* Whether `path` is below the directory. A relative path starts at the directory that is open as
+ * `at`. */
+static int is_slow(int at, const char *path)
 {
-    if (!slow.length || !path || strncmp(path, slow.dir, slow.length) != 0)
+    char start[4096], link[64];
+    if (!slow.length || !path)
+        return 0;
+    if (*path == '/' || at == AT_FDCWD)
+        return strncmp(path, slow.dir, slow.length) == 0;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
+    const long n = syscall(SYS_readlink, link, start, sizeof(start));
+    return n >= (long)slow.length && strncmp(start, slow.dir, slow.length) == 0;
+}
+
+static void touch(int at, const char *path)
+{
+    if (!is_slow(at, path))
         return;
     atomic_fetch_add(&slow.counters[slow.slot], 1);
     const struct timespec pause = {slow.ns / 1000000000, slow.ns % 1000000000};
@@ -74,43 +90,50 @@ static void touch(const char *path)
 /* Defines `name`, which waits and then calls the C library's function. */
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define WRAP(type, name, path, parameters, arguments) \
-    type name parameters                              \
-    {                                                 \
-        static __typeof__(&name) next;                \
-        if (!next)                                    \
-            next = NEXT(name);                        \
-        touch(path);                                  \
-        return next arguments;                        \
+    WRAP_AT(type, name, AT_FDCWD, path, parameters, arguments)
+#define WRAP_AT(type, name, at, path, parameters, arguments) \
+    type name parameters                                     \
+    {                                                        \
+        static __typeof__(&name) next;                       \
+        if (!next)                                           \
+            next = NEXT(name);                               \
+        touch(at, path);                                     \
+        return next arguments;                               \
     }
 
 WRAP(int, stat, p, (const char *p, struct stat *s), (p, s))
 WRAP(int, lstat, p, (const char *p, struct stat *s), (p, s))
-WRAP(int, fstatat, p, (int d, const char *p, struct stat *s, int f), (d, p, s, f))
+WRAP_AT(int, fstatat, d, p, (int d, const char *p, struct stat *s, int f), (d, p, s, f))
 WRAP(int, access, p, (const char *p, int m), (p, m))
 WRAP(ssize_t, readlink, p, (const char *p, char *b, size_t n), (p, b, n))
 WRAP(int, symlink, to, (const char *from, const char *to), (from, to))
 WRAP(int, link, to, (const char *from, const char *to), (from, to))
 WRAP(int, rename, to, (const char *from, const char *to), (from, to))
+WRAP_AT(int, renameat, d2, p2, (int d, const char *p, int d2, const char *p2), (d, p, d2, p2))
 WRAP(int, unlink, p, (const char *p), (p))
+WRAP_AT(int, unlinkat, d, p, (int d, const char *p, int f), (d, p, f))
+WRAP(char *, realpath, p, (const char *p, char *b), (p, b))
 WRAP(int, mkdir, p, (const char *p, mode_t m), (p, m))
 WRAP(DIR *, opendir, p, (const char *p), (p))
 
-#define WRAP_OPEN(name)                                                      \
-    int name(const char *path, int flags, ...)                               \
-    {                                                                        \
-        static int (*next)(const char *, int, ...);                          \
-        mode_t mode = 0;                                                     \
-        if (flags & O_CREAT) {                                               \
-            va_list rest;                                                    \
-            va_start(rest, flags);                                           \
-            mode = va_arg(rest, mode_t);                                     \
-            va_end(rest);                                                    \
-        }                                                                    \
-        if (!next)                                                           \
-            next = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, #name); \
-        touch(path);                                                         \
-        return next(path, flags, mode);                                      \
+#define WRAP_OPEN(name, at, parameters, arguments) \
+    int name parameters                            \
+    {                                              \
+        static __typeof__(&name) next;             \
+        mode_t mode = 0;                           \
+        if (flags & O_CREAT) {                     \
+            va_list rest;                          \
+            va_start(rest, flags);                 \
+            mode = va_arg(rest, mode_t);           \
+            va_end(rest);                          \
+        }                                          \
+        if (!next)                                 \
+            next = NEXT(name);                     \
+        touch(at, path);                           \
+        return next arguments;                     \
     }
 
-WRAP_OPEN(open)
-WRAP_OPEN(open64)
+WRAP_OPEN(open, AT_FDCWD, (const char *path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(open64, AT_FDCWD, (const char *path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(openat, at, (int at, const char *path, int flags, ...), (at, path, flags, mode))
+WRAP_OPEN(openat64, at, (int at, const char *path, int flags, ...), (at, path, flags, mode))
