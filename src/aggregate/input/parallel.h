@@ -1,5 +1,5 @@
 /* Spreads independent items of work over several cores, in threads. Used for what process 0 of a
- * merge does while the other processes wait. */
+ * merge does while the other processes wait. No file is read or written. */
 #ifndef PW_AGGREGATE_INPUT_PARALLEL_H
 #define PW_AGGREGATE_INPUT_PARALLEL_H
 
