@@ -86,7 +86,7 @@ static int64_t pw_run_backlog_bytes(const struct pw_run *run)
     return share < most ? share : most;
 }
 
-/* The collector reads the rings at this interval; a ring that fills faster wakes it. All collectors
+/* The collector reads the rings at this interval; a ring that fills wakes it before. All collectors
  * of a node read rings and take samples at the same times. The ranks of a job wait for each other,
  * so the job loses less time when all its ranks are disturbed at the same time than when they are
  * disturbed one after the other. */
@@ -270,6 +270,18 @@ static int64_t until_next(int64_t period)
     return period - pw_local_ns() % period;
 }
 
+/* Empties the rings when it is time to, at `due`; before that, takes only what must not wait.
+ * Returns when to empty them next. */
+static int64_t empty_rings(struct collector *c, int64_t due, int64_t period)
+{
+    if (pw_local_ns() < due) {
+        pw_drain_relieve(c->drain);
+        return due;
+    }
+    pw_drain_run(c->drain);
+    return pw_local_ns() + until_next(period);
+}
+
 /* Drains and samples until the program has ended. */
 static void follow(struct collector *c)
 {
@@ -291,7 +303,7 @@ static void follow(struct collector *c)
         .signalled = &c->run->lifeline->signalled,
     };
     pw_run_watch_init(&c->watch, &c->run->options);
-    for (;;) {
+    for (int64_t due = 0;;) {
         uint32_t seen = atomic_load(&c->segment->wake);
         if (pw_launch_has_ended(c->run->lifeline, &c->end))
             break;
@@ -300,14 +312,16 @@ static void follow(struct collector *c)
             pw_intake_sample(c->intake, pid);
             next_sample = pw_local_ns() + until_next(period);
         }
-        pw_drain_run(c->drain);
+        due = empty_rings(c, due, rest);
         atomic_store(&c->run->lifeline->is_at_work, 1);
         pw_run_watch_poll(&c->watch);
         pw_cuda_other_poll(&c->other_cuda, pid);
-        if (pw_drain_is_filling(c->drain))
+        const int64_t left = due - pw_local_ns();
+        if (pw_drain_must_go_on(c->drain) || left <= 0)
             continue;
         atomic_store(&c->segment->sleeping, 1);
-        pw_launch_sleep(&c->segment->wake, seen, waits ? POLL_SYNC_NS : until_next(rest));
+        pw_launch_sleep(&c->segment->wake, seen,
+                        waits && left > POLL_SYNC_NS ? POLL_SYNC_NS : left);
         atomic_store(&c->segment->sleeping, 0);
     }
     pw_run_watch_fini(&c->watch);

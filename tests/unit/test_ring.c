@@ -130,16 +130,21 @@ static void test_make_room(void **state)
     free(shared);
 }
 
-static void test_commit_signals_every_quarter(void **state)
+static void test_commit_signals_every_part(void **state)
 {
+    enum { MANY = 64, PART = MANY / PW_RING_STEP, SMALL = MANY / PW_RING_STEP_FULL };
     (void)state;
-    struct pw_ring_shared *shared = create_ring(SLOTS);
+    struct pw_ring_shared *shared = create_ring(MANY);
     struct pw_ring ring;
-    pw_ring_init(&ring, shared, SLOTS);
-    for (uint64_t i = 1; i <= 64; i++) { /* quarters of 8 slots end at even counts */
+    pw_ring_init(&ring, shared, MANY);
+    for (uint64_t i = 1; i <= 2 * MANY; i++) {
         assert_non_null(pw_ring_reserve(&ring, i, PW_LOST_RANGE));
-        assert_int_equal(pw_ring_commit(&ring), i % 2 == 0);
+        assert_int_equal(pw_ring_commit(&ring), i % PART == 0);
         atomic_store(&shared->tail, i);
+    }
+    for (uint64_t i = 1; i < MANY - 1; i++) { /* nothing is taken any more; the ring gets full */
+        assert_non_null(pw_ring_reserve(&ring, i, PW_LOST_RANGE));
+        assert_int_equal(pw_ring_commit(&ring), i % (i <= MANY / 2 ? PART : SMALL) == 0);
     }
     free(shared);
 }
@@ -362,7 +367,7 @@ int main(void)
         cmocka_unit_test(test_fill_and_wrap),
         cmocka_unit_test(test_loss_is_marked_in_band),
         cmocka_unit_test(test_make_room),
-        cmocka_unit_test(test_commit_signals_every_quarter),
+        cmocka_unit_test(test_commit_signals_every_part),
         cmocka_unit_test(test_another_thread_goes_on),
         cmocka_unit_test(test_is_valid_sees_damage),
         cmocka_unit_test(test_definitions_have_room_of_their_own),

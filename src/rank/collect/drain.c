@@ -1,6 +1,6 @@
 /* Empties rings that another process writes; see drain.h. No value read from them is used as an
  * index or a length before it is checked. */
-#include "rank/collect/drain.h"
+#include "rank/collect/drainstate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,40 +10,7 @@
 #include "core/log.h"
 #include "core/ops.h"
 #include "rank/clocks/tickmap.h"
-#include "rank/collect/backlog.h"
 #include "rank/collect/ringpage.h"
-#include "rank/collect/sparecore.h"
-#include "rank/journal/losscount.h"
-
-struct pw_drained_ring {
-    struct pw_ring_shared *shared; /* NULL until mapped */
-    uint64_t records;              /* capacity, read when the ring was mapped */
-    uint64_t tail;                 /* number of the next record to take */
-    struct pw_losscount unkept;    /* records that were dropped because the file was full */
-    struct pw_losscount unwritten; /* records that the previous collector took, but did not write */
-};
-
-struct pw_drain {
-    const char *segment_name;
-    struct pw_segment_shared *segment;
-    struct pw_journal *journal;
-    struct pw_intake *intake;
-    struct pw_backlog *backlog; /* records that wait for the intake; NULL: there is no backlog */
-    struct pw_drained_ring rings[PW_MAX_RINGS];
-    const struct pw_collector
-        *collectors; /* modules whose `salvage` is called at the end; or NULL */
-    struct pw_rankfile *limited_file;
-    int64_t limit_bytes;   /* of file and journal; 0: no limit */
-    bool is_full;          /* the limit was reached */
-    bool needs_spare_core; /* the intake waits until a core is spare */
-    struct pw_sparecore spare;
-    bool is_filling;         /* the last run found a ring more than a quarter full */
-    bool keeps_unwritten;    /* records that the journal cannot take stay in their ring */
-    int error;               /* the journal's error because of which records stay; 0: none */
-    int readied;             /* number of rings that have memory */
-    int64_t last_reading_ns; /* when the clocks were last read */
-    struct pw_record batch[PW_JOURNAL_BATCH];
-};
 
 enum {
     READING_NS = 1000000, /* least time between two readings of both clocks */
@@ -52,10 +19,10 @@ enum {
     /* Numbers of records that wait for a spare core: 0.4 ms to 0.1 s of the intake. */
     LEAST_DELAYED = 4096,
     MOST_DELAYED = 1 << 20,
+    LOAD = 16384, /* records between two looks for a spare core that tell what it is in a burst */
 };
 
-/* Reads both clocks, and adds the reading to the journal and the intake. */
-static void pw_drain_read_clocks(struct pw_drain *drain)
+void pw_drain_read_clocks(struct pw_drain *drain)
 {
     uint64_t ticks;
     int64_t ns;
@@ -147,15 +114,24 @@ static bool is_full(struct pw_drain *drain)
     return drain->is_full;
 }
 
-/* Copies the next `n` records, which may wrap around the end of the ring. Records are checked and
- * used in the copy, because another process could change them in the ring after a check. */
-static void copy_batch(const struct pw_drained_ring *ring, struct pw_record *to, uint32_t n)
+/* Whether the intake gets the next records from this drain, while they are in the processor's
+ * cache, and not later from the backlog. */
+static bool is_direct(const struct pw_drain *drain)
 {
-    uint64_t mask = ring->records - 1, from = ring->tail & mask;
-    uint64_t straight = mask + 1 - from < n ? mask + 1 - from : n;
-    const struct pw_record *records = pw_ring_records(ring->shared);
-    memcpy(to, records + from, straight * sizeof(*records));
-    memcpy(to + straight, records, (n - straight) * sizeof(*records));
+    return drain->may_process && !drain->is_filling && !pw_backlog_waiting(drain->backlog);
+}
+
+/* Whether the backlog gets copies of records. In a burst, or without a spare core, records wait in
+ * the journal: a copy of them would take time that the program has not. */
+static bool copies(const struct pw_drain *drain)
+{
+    return !drain->needs_spare_core || (drain->may_process && !drain->is_filling);
+}
+
+static void count_unkept(struct pw_drained_ring *ring, const struct pw_record *batch, uint32_t n)
+{
+    const struct pw_losscount lost = pw_losscount_of(batch, n);
+    pw_losscount_add(&ring->unkept, &lost);
 }
 
 /* Takes the next `n` records: adds them to the journal and to the backlog or the intake, and frees
@@ -164,53 +140,56 @@ static void copy_batch(const struct pw_drained_ring *ring, struct pw_record *to,
 static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
-    const bool keeps = !is_full(drain);
-    /* In a burst, or without a spare core, records wait in the journal: a copy of them would take
-     * time that the program has not. */
-    const bool copies =
-        keeps && (!drain->needs_spare_core ||
-                  (!drain->is_filling && (drain->spare.is_spare || is_little(drain))));
-    struct pw_record *waiting = copies ? pw_backlog_add_records(drain->backlog, index, n) : NULL;
+    const bool keeps = !is_full(drain), direct = keeps && is_direct(drain);
+    struct pw_record *waiting =
+        keeps && !direct && copies(drain) ? pw_backlog_add_records(drain->backlog, index, n) : NULL;
     struct pw_record *batch = waiting ? waiting : drain->batch;
-    copy_batch(ring, batch, n);
-    if (keeps) {
-        const int err = pw_journal_add_records(drain->journal, index, ring->tail, batch, n);
-        if (err && drain->keeps_unwritten) {
-            drain->error = err;
-            return false;
-        }
-        if (drain->backlog && !waiting)
-            pw_backlog_add_written(drain->backlog, index, batch, n);
-        else if (drain->intake && !waiting)
-            pw_intake_records(drain->intake, index, batch, n);
-    } else {
-        const struct pw_losscount lost = pw_losscount_of(batch, n);
-        pw_losscount_add(&ring->unkept, &lost);
+    pw_drainedring_copy(ring, batch, n);
+    const int err = keeps ? pw_journal_add_records(drain->journal, index, ring->tail, batch, n) : 0;
+    if (err && drain->keeps_unwritten) {
+        drain->error = err;
+        return false;
     }
-    ring->tail += n;
-    atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
+    const bool is_written = drain->journal && !err;
+    if (is_written)
+        pw_drainedring_free(ring, n);
+    if (!keeps)
+        count_unkept(ring, batch, n);
+    else if (drain->backlog && !waiting && !direct)
+        pw_backlog_add_written(drain->backlog, index, batch, n);
+    else if (drain->intake && !waiting)
+        pw_intake_records(drain->intake, index, batch, n);
+    if (!is_written)
+        pw_drainedring_free(ring, n);
     return true;
+}
+
+/* Takes the next `count` records of a ring, which has them. */
+static void take_records(struct pw_drain *drain, int index, uint64_t count)
+{
+    struct pw_drained_ring *ring = &drain->rings[index];
+    const uint64_t end = ring->tail + count, before = pw_drainedring_used(ring);
+    if (count)
+        update_clocks(drain);
+    /* In batches, so that the producer of a full ring gets room as early as possible. */
+    while (ring->tail != end) {
+        uint64_t left = end - ring->tail, used;
+        if (!take_batch(drain, index, left < PW_JOURNAL_BATCH ? (uint32_t)left : PW_JOURNAL_BATCH))
+            break;
+        used = pw_drainedring_used(ring);
+        drain->is_filling |= used > before && used > ring->records / 4;
+    }
+    drain->taken += (int64_t)count;
 }
 
 /* Takes all records of a ring; returns how many it had. */
 static int64_t empty_ring(struct pw_drain *drain, int index)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
-    /* Acquire: pairs with the producer's release of the records before this head. */
-    uint64_t head = atomic_load_explicit(&ring->shared->head, memory_order_acquire);
-    if (head - ring->tail > ring->records)
-        return 0; /* the values are damaged: do not touch the ring */
-    int64_t count = (int64_t)(head - ring->tail);
-    drain->is_filling |= count > (int64_t)(ring->records / 4);
-    if (count)
-        update_clocks(drain);
-    /* In batches, so that the producer of a full ring gets room as early as possible. */
-    while (ring->tail != head) {
-        uint64_t left = head - ring->tail;
-        if (!take_batch(drain, index, left < PW_JOURNAL_BATCH ? (uint32_t)left : PW_JOURNAL_BATCH))
-            break;
-    }
-    return count;
+    const uint64_t count = pw_drainedring_used(ring);
+    drain->is_filling |= pw_drainedring_look(ring, pw_local_ns());
+    take_records(drain, index, count);
+    return (int64_t)count;
 }
 
 /* When the program has at least two threads, allocates one ring more than is used, so that a new
@@ -224,8 +203,7 @@ static void ready_next_ring(struct pw_drain *drain, int used)
     drain->readied = used + 1;
 }
 
-/* Maps a ring if it is not mapped yet. Returns 0 or -errno, as pw_segment_map_ring(). */
-static int pw_drain_map_ring(struct pw_drain *drain, int index)
+int pw_drain_map_ring(struct pw_drain *drain, int index)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
     if (ring->shared)
@@ -249,15 +227,13 @@ static int pw_drain_map_ring(struct pw_drain *drain, int index)
     return 0;
 }
 
-/* Number of rings that are or were used. */
-static int pw_drain_count_used(const struct pw_drain *drain)
+int pw_drain_count_used(const struct pw_drain *drain)
 {
     uint32_t used = atomic_load(&drain->segment->nrings);
     return used < PW_MAX_RINGS ? (int)used : PW_MAX_RINGS;
 }
 
-/* Empties all rings once, and commits the journal. Returns the number of records taken. */
-static int64_t pw_drain_empty_all(struct pw_drain *drain)
+int64_t pw_drain_empty_all(struct pw_drain *drain)
 {
     const int used = pw_drain_count_used(drain);
     int64_t count = 0;
@@ -269,8 +245,34 @@ static int64_t pw_drain_empty_all(struct pw_drain *drain)
     return count;
 }
 
+/* Number of records that are in rings or wait. */
+static int64_t count_records(struct pw_drain *drain)
+{
+    int64_t count = pw_backlog_bytes(drain->backlog) / (int64_t)sizeof(struct pw_record);
+    for (int i = 0; i < pw_drain_count_used(drain); i++)
+        if (pw_drain_map_ring(drain, i) == 0)
+            count += (int64_t)pw_drainedring_used(&drain->rings[i]);
+    return count;
+}
+
+/* Decides whether the intake may process records at once: they are few, or a core is spare. */
+static void decide_to_process(struct pw_drain *drain)
+{
+    const int64_t count = drain->needs_spare_core ? count_records(drain) : 0;
+    const int64_t looked_ns = drain->spare.looked_ns;
+    drain->may_process = drain->needs_spare_core && count < LEAST_DELAYED;
+    if (count < LEAST_DELAYED)
+        return;
+    drain->may_process = pw_sparecore_look(&drain->spare, pw_local_ns());
+    if (drain->spare.looked_ns == looked_ns)
+        return;
+    drain->is_spare_in_load = drain->may_process && drain->taken + count >= LOAD;
+    drain->taken = 0;
+}
+
 int64_t pw_drain_run(struct pw_drain *drain)
 {
+    decide_to_process(drain);
     int64_t count = pw_drain_empty_all(drain);
     ready_next_ring(drain, pw_drain_count_used(drain));
     /* While a ring is filling, only empty the rings; the intake continues when none is. */
@@ -280,6 +282,39 @@ int64_t pw_drain_run(struct pw_drain *drain)
         count += pw_drain_empty_all(drain);
     }
     pw_backlog_trim(drain->backlog);
+    drain->must_go_on =
+        drain->is_filling || (pw_backlog_waiting(drain->backlog) && !is_delayed(drain));
+    return count;
+}
+
+/* Whether a ring must be emptied at once. */
+static bool is_hurried(struct pw_drain *drain)
+{
+    const int64_t now_ns = pw_local_ns();
+    bool is_hurried = false;
+    for (int i = 0; i < pw_drain_count_used(drain); i++)
+        is_hurried |=
+            pw_drain_map_ring(drain, i) == 0 && pw_drainedring_look(&drain->rings[i], now_ns);
+    return is_hurried;
+}
+
+int64_t pw_drain_relieve(struct pw_drain *drain)
+{
+    int64_t count = 0;
+    if (drain->must_go_on || is_hurried(drain))
+        return pw_drain_run(drain);
+    drain->is_filling = false;
+    drain->may_process = drain->is_spare_in_load;
+    for (int i = 0; i < pw_drain_count_used(drain); i++) {
+        const uint64_t excess =
+            drain->rings[i].shared ? pw_drainedring_excess(&drain->rings[i]) : 0;
+        take_records(drain, i, excess);
+        count += (int64_t)excess;
+    }
+    if (count)
+        pw_journal_commit(drain->journal);
+    ready_next_ring(drain, pw_drain_count_used(drain));
+    drain->must_go_on = drain->is_filling;
     return count;
 }
 
@@ -289,15 +324,16 @@ int64_t pw_drain_run(struct pw_drain *drain)
 static void catch_up(struct pw_drain *drain)
 {
     const int64_t until = pw_local_ns() + CATCH_UP_NS;
+    pw_drain_empty_all(drain);
     uint64_t left = pw_backlog_waiting(drain->backlog), done;
     for (; left && pw_local_ns() < until && (done = pw_backlog_hand_over(drain->backlog));
          left -= done < left ? done : left)
         pw_drain_empty_all(drain);
 }
 
-bool pw_drain_is_filling(struct pw_drain *drain)
+bool pw_drain_must_go_on(const struct pw_drain *drain)
 {
-    return drain->is_filling || (pw_backlog_waiting(drain->backlog) && !is_delayed(drain));
+    return drain->must_go_on;
 }
 
 /* Whether the ring is mapped and belongs to a running thread. */
@@ -306,8 +342,7 @@ static bool is_owned(const struct pw_drain *drain, int index)
     return drain->rings[index].shared && pw_ringpage_is_owned(drain->segment, index);
 }
 
-/* Reads the call that the ring's thread is in. Returns false when it is in none. */
-static bool pw_drain_read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
+bool pw_drain_read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
 {
     return is_owned(drain, index) && pw_ringpage_read_call(drain->rings[index].shared, out);
 }
@@ -381,205 +416,4 @@ void pw_drain_destroy(struct pw_drain *drain)
             pw_segment_unmap_ring(drain->rings[i].shared, drain->rings[i].records);
     pw_backlog_destroy(drain->backlog);
     free(drain);
-}
-
-/* ---- after the program's end: records that are in no ring, and open calls ---- */
-
-/* Adds a record that is in no ring to journal and intake. The backlog must be empty. */
-static void add_ringless(struct pw_drain *drain, int index, const struct pw_record *record)
-{
-    pw_journal_add_ringless(drain->journal, index, record);
-    if (drain->intake)
-        pw_intake_records(drain->intake, index, record, 1);
-}
-
-static void take_salvaged(void *arg, const struct pw_record *record)
-{
-    add_ringless(arg, 0, record);
-}
-
-void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors)
-{
-    drain->collectors = collectors;
-}
-
-static void salvage(struct pw_drain *drain)
-{
-    for (const struct pw_collector *c = drain->collectors; c && c->name; c++)
-        if (c->salvage && (c->activity & drain->segment->activities))
-            c->salvage(drain->segment_name, drain->segment, take_salvaged, drain);
-}
-
-static void take_unmarked_loss(struct pw_drain *drain, int index)
-{
-    struct pw_record record;
-    if (pw_ringpage_read_loss(drain->rings[index].shared, &record))
-        add_ringless(drain, index, &record);
-}
-
-static void take_unkept(struct pw_drain *drain, int index)
-{
-    const struct pw_drained_ring *ring = &drain->rings[index];
-    const struct pw_record limit = pw_losscount_record(&ring->unkept, PW_REASON_LIMIT);
-    const struct pw_record disk = pw_losscount_record(&ring->unwritten, PW_REASON_DISK);
-    if (ring->unkept.n)
-        add_ringless(drain, index, &limit);
-    if (ring->unwritten.n)
-        add_ringless(drain, index, &disk);
-}
-
-static void take_unmarked_wait(struct pw_drain *drain, int index)
-{
-    struct pw_record record;
-    if (pw_ringpage_read_wait(drain->rings[index].shared, &record))
-        add_ringless(drain, index, &record);
-}
-
-static uint64_t ticks_now(const struct pw_drain *drain)
-{
-    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
-}
-
-/* Whether the ring has memory, but is not mapped. */
-static bool is_missing(const struct pw_drain *drain, int index)
-{
-    return atomic_load(&drain->segment->rings[index].records) && !drain->rings[index].shared;
-}
-
-/* Counts each ring that could not be mapped as one call without a ring, because the number of its
- * records is not known. */
-static void count_missing(const struct pw_drain *drain, struct pw_record *record)
-{
-    for (int i = 0; i < pw_drain_count_used(drain); i++)
-        record->unrecorded.no_ring += is_missing(drain, i);
-    if (record->unrecorded.no_ring && !record->end)
-        record->start = record->end = ticks_now(drain);
-}
-
-static void take_unrecorded(struct pw_drain *drain)
-{
-    struct pw_segment_shared *segment = drain->segment;
-    struct pw_record record = {
-        .type = PW_REC_UNRECORDED,
-        .start = atomic_load(&segment->no_ring_start),
-        .end = atomic_load(&segment->no_ring_end),
-        .unrecorded.no_ring = atomic_load(&segment->no_ring),
-        .unrecorded.gpu_processes = atomic_load(&segment->gpu_processes),
-        .unrecorded.cut_stacks = atomic_load(&segment->cut_stacks),
-    };
-    for (int i = 0; i < PW_MAX_RINGS; i++)
-        if (drain->rings[i].shared)
-            record.unrecorded.nested += atomic_load(&drain->rings[i].shared->nested);
-    count_missing(drain, &record);
-    if (record.unrecorded.no_ring || record.unrecorded.nested || record.unrecorded.gpu_processes ||
-        record.unrecorded.cut_stacks)
-        add_ringless(drain, 0, &record);
-}
-
-/* ---- open calls and ranges ---- */
-
-/* Adds a record of the call that the ring's thread was in when the program ended. */
-static void take_open_call(struct pw_drain *drain, int index)
-{
-    struct pw_shown_call call;
-    if (!pw_drain_read_call(drain, index, &call))
-        return;
-    const struct pw_record record = pw_ringpage_call_record(&call, ticks_now(drain));
-    add_ringless(drain, index, &record);
-}
-
-static void take_open_range(struct pw_drain *drain, int index, const struct pw_open_range *range)
-{
-    struct pw_record record;
-    if (pw_ringpage_range_record(range, ticks_now(drain), &record))
-        add_ringless(drain, index, &record);
-}
-
-/* Adds records of the ranges that were open when the program ended, the innermost first, as if the
- * thread had ended them. */
-static void take_open_ranges(struct pw_drain *drain, int index)
-{
-    struct pw_ring_shared *shared = drain->rings[index].shared;
-    if (!shared)
-        return;
-    uint32_t depth = (uint32_t)atomic_load(&shared->depth);
-    for (depth = depth < PW_MAX_DEPTH ? depth : PW_MAX_DEPTH; depth > 0; depth--)
-        take_open_range(drain, index, &shared->ranges[depth - 1]);
-    take_open_range(drain, index, &shared->phase);
-}
-
-/* Adds all records that are in no ring. The counters in the rings are not reset: if this collector
- * is killed before the journal has its end, the next one needs them. */
-static void take_rest(struct pw_drain *drain)
-{
-    pw_backlog_hand_over_all(drain->backlog);
-    salvage(drain);
-    /* The program, which has ended, writes no more records of these losses and waits. */
-    for (int i = 0; i < PW_MAX_RINGS; i++)
-        if (drain->rings[i].shared) {
-            take_unkept(drain, i);
-            take_unmarked_loss(drain, i);
-            take_unmarked_wait(drain, i);
-        }
-    take_unrecorded(drain);
-    pw_drain_read_clocks(drain);
-    for (int i = 0; i < PW_MAX_RINGS; i++) {
-        take_open_ranges(drain, i);
-        take_open_call(drain, i);
-    }
-}
-
-static void empty_to_end(struct pw_drain *drain)
-{
-    while (!drain->error && pw_drain_empty_all(drain) > 0)
-        ;
-}
-
-static bool is_shortage(int err)
-{
-    return err == -ENOMEM || err == -EMFILE || err == -ENFILE || err == -EAGAIN;
-}
-
-/* Maps the used rings that could not be mapped before. Returns 0, or -errno when memory or
- * descriptors are still missing for one. */
-static int map_missing(struct pw_drain *drain)
-{
-    int short_of = 0;
-    for (int i = 0; i < pw_drain_count_used(drain); i++) {
-        const int err = is_missing(drain, i) ? pw_drain_map_ring(drain, i) : 0;
-        if (is_shortage(err))
-            short_of = err;
-    }
-    return short_of;
-}
-
-/* As map_missing(), but tries for half a second: the kernel may still be freeing the memory and the
- * descriptors of the program. Returns 0 if there is no journal. */
-static int map_all(struct pw_drain *drain)
-{
-    enum { TRIES = 25, PAUSE_US = 20000 };
-    int err = map_missing(drain);
-    for (int i = 1; err && i < TRIES; i++) {
-        usleep(PAUSE_US);
-        err = map_missing(drain);
-    }
-    return drain->journal ? err : 0;
-}
-
-int pw_drain_finish(struct pw_drain *drain)
-{
-    const int err = map_all(drain);
-    empty_to_end(drain);
-    if (err || drain->error) {
-        pw_backlog_hand_over_all(drain->backlog);
-        return err ? err : drain->error;
-    }
-    take_rest(drain);
-    return 0;
-}
-
-int pw_drain_finish_whole(struct pw_drain *drain)
-{
-    drain->keeps_unwritten = true;
-    return pw_drain_finish(drain);
 }

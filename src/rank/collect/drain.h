@@ -44,13 +44,18 @@ void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *col
  * rings. Also allocates a ring for the program's next thread. */
 int64_t pw_drain_run(struct pw_drain *drain);
 
-/* Whether the last run found a ring that was more than a quarter full, or left records waiting for
- * the intake that need not wait for a spare core: run again at once. */
-bool pw_drain_is_filling(struct pw_drain *drain);
+/* To be called when the program wakes the collector, before it is time to read the rings. If a ring
+ * may soon be full, does the same as pw_drain_run(). Otherwise, the records can wait in the rings:
+ * takes only as many as keep half of each ring free. Returns the number of records taken. */
+int64_t pw_drain_relieve(struct pw_drain *drain);
+
+/* Whether a ring was filling when it was last emptied, or records wait for the intake that need not
+ * wait for a spare core: run again at once. */
+bool pw_drain_must_go_on(const struct pw_drain *drain);
 
 /* Fills *live with the state of the running program: its threads, the calls that they are in, and
  * the intake's figures. The caller fills in rank, host and process. Returns 0 or -ENOMEM; the
- * caller must call pw_live_fini() in both cases. To be called after pw_drain_run(). */
+ * caller must call pw_live_fini() in both cases. */
 int pw_drain_live(struct pw_drain *drain, struct pw_live *live);
 
 /* Finds the call that is open for the longest time, among calls that were entered after `after`

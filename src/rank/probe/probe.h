@@ -124,7 +124,7 @@ static inline uint64_t pw_probe_now(void)
     return pw_tick_read(pw_tick_source);
 }
 
-/* Wakes a sleeping collector; called when a quarter of the ring has been filled. */
+/* Wakes a sleeping collector; called when a part of the ring has been filled. */
 void pw_probe_wake(void);
 
 static inline void pw_probe_commit_record(struct pw_thread *thread, const struct pw_record *record)

@@ -32,8 +32,10 @@ static uint64_t kept_free(const struct pw_ring *ring)
 static void set_limit(struct pw_ring *ring)
 {
     uint64_t full = ring->tail_seen + ring->mask + 1 - kept_free(ring);
-    uint64_t quarter = (ring->head | (ring->mask >> 2)) + 1;
-    uint64_t limit = full < quarter ? full : quarter;
+    uint64_t used = ring->head - ring->tail_seen, near_half = (ring->mask + 1) / 16 * 7;
+    uint64_t parts = used < near_half ? PW_RING_STEP : PW_RING_STEP_FULL;
+    uint64_t signal = (ring->head | (ring->mask / parts)) + 1;
+    uint64_t limit = full < signal ? full : signal;
     ring->limit = has_loss(ring) || has_wait(ring) ? ring->head : limit;
 }
 

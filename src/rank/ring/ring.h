@@ -18,8 +18,8 @@ struct pw_ring {
     struct pw_record *records;
     uint64_t mask;
     uint64_t head;      /* the producer's own copy of the shared head */
-    uint64_t limit;     /* the head at which the slow path is needed: the ring may be full, a
-                         * quarter has been filled, or a loss must be reported */
+    uint64_t limit;     /* the head at which the slow path is needed: the ring may be full, an
+                         * eighth has been filled, or a loss must be reported */
     uint64_t tail_seen; /* the collector's tail when last looked at */
     struct pw_segment_shared *waits_for; /* the segment whose collector makes room; NULL: do not
                                           * wait */
@@ -84,8 +84,9 @@ static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t n
 }
 
 /* Publishes `count` records to the collector: the reserved one and those after it, all below the
- * limit. Returns true when a quarter of the ring has been filled since the last time, or the ring
- * is full: then the caller must wake the collector if it sleeps. */
+ * limit. Returns true when the next PW_RING_STEP-th of the ring has been filled, if half of it is
+ * in use the next PW_RING_STEP_FULL-th, or when it is full: then the caller must wake the collector
+ * if it sleeps. */
 static inline int pw_ring_commit_many(struct pw_ring *ring, uint64_t count)
 {
     uint64_t head = ring->head + count;

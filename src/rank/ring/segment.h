@@ -30,6 +30,10 @@ enum {
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* bytes in front of a ring's records */
     PW_MAX_DEPTH = 128,                    /* open ranges of a thread that are stored */
     PW_MAX_RINGS = 256,
+    /* Parts of a ring: the producer wakes the collector after each, and after smaller ones once
+     * half of the ring is in use. */
+    PW_RING_STEP = 8,
+    PW_RING_STEP_FULL = 32,
     PW_SEGMENT_NAME_SIZE = 128,
     PW_SHARED_COMMS = 512,   /* communicators whose collectives are counted in the header */
     PW_POOL_BYTES = 9 << 20, /* the pool, after the rings; rank/ring/pool.h */

@@ -1,0 +1,58 @@
+/* Reads the numbers of a ring; see drainedring.h. */
+#include "rank/collect/drainedring.h"
+
+#include <string.h>
+
+enum {
+    ROOM_NS = 8000000,      /* a core is sooner found for the collector, even where all are used */
+    HURRY_NS = 1000000000,  /* one burst is often followed by others */
+    LEAST_LOOK_NS = 100000, /* a shorter time does not tell how fast the program records */
+    STEP = PW_RING_STEP_FULL, /* the part of the ring after which it wakes the collector again */
+};
+
+uint64_t pw_drainedring_used(const struct pw_drained_ring *ring)
+{
+    /* Acquire: pairs with the producer's release of the records before this head. */
+    const uint64_t head = atomic_load_explicit(&ring->shared->head, memory_order_acquire);
+    return head - ring->tail <= ring->records ? head - ring->tail : 0;
+}
+
+bool pw_drainedring_look(struct pw_drained_ring *ring, int64_t now_ns)
+{
+    const uint64_t used = pw_drainedring_used(ring), room = ring->records - used;
+    const int64_t ns = now_ns - ring->looked_ns;
+    if (ring->looked_ns && ns >= LEAST_LOOK_NS) {
+        const uint64_t written = ring->tail + used - ring->looked_head;
+        if ((double)room * (double)ns < (double)written * ROOM_NS)
+            ring->hurried_until_ns = now_ns + HURRY_NS;
+    } else if (!ring->looked_ns) {
+        ring->hurried_until_ns = now_ns + LEAST_LOOK_NS;
+    }
+    if (!ring->looked_ns || ns >= LEAST_LOOK_NS) {
+        ring->looked_head = ring->tail + used;
+        ring->looked_ns = now_ns;
+    }
+    return used > ring->records / 4 &&
+           (now_ns < ring->hurried_until_ns || room < ring->records / 4);
+}
+
+uint64_t pw_drainedring_excess(const struct pw_drained_ring *ring)
+{
+    const uint64_t used = pw_drainedring_used(ring), half = ring->records / 2;
+    return used < half ? 0 : used - half + ring->records / STEP;
+}
+
+void pw_drainedring_copy(const struct pw_drained_ring *ring, struct pw_record *to, uint32_t n)
+{
+    uint64_t mask = ring->records - 1, from = ring->tail & mask;
+    uint64_t straight = mask + 1 - from < n ? mask + 1 - from : n;
+    const struct pw_record *records = pw_ring_records(ring->shared);
+    memcpy(to, records + from, straight * sizeof(*records));
+    memcpy(to + straight, records, (n - straight) * sizeof(*records));
+}
+
+void pw_drainedring_free(struct pw_drained_ring *ring, uint64_t n)
+{
+    ring->tail += n;
+    atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
+}

@@ -1,0 +1,42 @@
+/* The consumer's end of a ring, which the drain empties: how much is in the ring, and how soon it
+ * will be full. Called by the drain. Tool code, one thread. No value from shared memory is used as
+ * an index or a length before it is checked. */
+#ifndef PW_RANK_COLLECT_DRAINEDRING_H
+#define PW_RANK_COLLECT_DRAINEDRING_H
+
+#include <stdbool.h>
+
+#include "rank/journal/losscount.h"
+#include "rank/ring/segment.h"
+
+struct pw_drained_ring {
+    struct pw_ring_shared *shared; /* NULL until mapped */
+    uint64_t records;              /* capacity, read when the ring was mapped */
+    uint64_t tail;                 /* number of the next record to take */
+    struct pw_losscount unkept;    /* records that were dropped because the file was full */
+    struct pw_losscount unwritten; /* records that the previous collector took, but did not write */
+    uint64_t looked_head;          /* head at the last look, */
+    int64_t looked_ns;             /* and its time; 0: none yet */
+    int64_t hurried_until_ns;      /* until then it is emptied early */
+};
+
+/* Number of records in the ring; 0 when its numbers are damaged. The records can be read. */
+uint64_t pw_drainedring_used(const struct pw_drained_ring *ring);
+
+/* Whether the ring must be emptied at once: more than a quarter of it is in use, and in the last
+ * second the program recorded so fast that the ring would have been full in some milliseconds. Or
+ * it has little room left. Otherwise, its records can stay there. */
+bool pw_drainedring_look(struct pw_drained_ring *ring, int64_t now_ns);
+
+/* How many of the oldest records to take from a ring that is not hurried, so that half of it stays
+ * free for a sudden burst. */
+uint64_t pw_drainedring_excess(const struct pw_drained_ring *ring);
+
+/* Copies the next `n` records, which may wrap around the end of the ring. Records are checked and
+ * used in the copy, because another process could change them in the ring after a check. */
+void pw_drainedring_copy(const struct pw_drained_ring *ring, struct pw_record *to, uint32_t n);
+
+/* Frees the places of the next `n` records. */
+void pw_drainedring_free(struct pw_drained_ring *ring, uint64_t n);
+
+#endif

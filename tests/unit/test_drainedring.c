@@ -1,0 +1,148 @@
+/* When records can stay in a ring: how the drain sees that it fills, and what it takes when the
+ * program wakes the collector before its time. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rank/collect/drainedring.h"
+#include "test_drain_bench.h"
+
+#define MS INT64_C(1000000)
+
+enum { RING = 4096 };
+
+static int setup(void **state)
+{
+    static const struct pw_collector none[] = {{.name = NULL}};
+    return bench_create_of(state, none, PW_ACTIVITY_ANNOTATIONS, RING);
+}
+
+static void write_records(struct bench *b, int ring, int n)
+{
+    const struct pw_record record = {.type = PW_REC_RANGE, .start = 1, .end = 2};
+    for (int i = 0; i < n; i++)
+        bench_put(b, ring, &record);
+}
+
+/* A drain that has looked at the rings long before the program writes into them. */
+static struct bench *start(void **state)
+{
+    struct bench *b = *state;
+    pw_drain_run(b->drain);
+    usleep(50000);
+    return b;
+}
+
+static uint64_t tail_of(struct bench *b, int ring)
+{
+    return atomic_load(&b->rings[ring].shared->tail);
+}
+
+static void test_few_records_stay(void **state)
+{
+    struct bench *b = start(state);
+    write_records(b, 0, RING / 2 - 1);
+    assert_int_equal(pw_drain_relieve(b->drain), 0);
+    assert_int_equal(tail_of(b, 0), 0);
+    assert_false(pw_drain_must_go_on(b->drain));
+    assert_int_equal(pw_drain_run(b->drain), RING / 2 - 1);
+    assert_int_equal(tail_of(b, 0), RING / 2 - 1);
+    assert_int_equal(pw_journal_position(b->journal, 0), RING / 2 - 1);
+}
+
+/* Half of the ring stays free, and what is taken is in the journal. */
+static void test_half_stays_free(void **state)
+{
+    struct bench *b = start(state);
+    write_records(b, 0, RING / 2 + 100);
+    write_records(b, 1, 100);
+    assert_int_equal(pw_drain_relieve(b->drain), 100 + RING / PW_RING_STEP_FULL);
+    assert_int_equal(tail_of(b, 0), 100 + RING / PW_RING_STEP_FULL);
+    assert_int_equal(pw_journal_position(b->journal, 0), tail_of(b, 0));
+    assert_int_equal(tail_of(b, 1), 0);
+    assert_int_equal(pw_drain_run(b->drain), RING / 2 - RING / PW_RING_STEP_FULL + 100);
+}
+
+static void test_all_leave_a_ring_with_little_room(void **state)
+{
+    struct bench *b = start(state);
+    write_records(b, 0, RING / 4 * 3 + 1);
+    write_records(b, 1, 100);
+    assert_int_equal(pw_drain_relieve(b->drain), RING / 4 * 3 + 1 + 100);
+    assert_int_equal(tail_of(b, 0), RING / 4 * 3 + 1);
+    assert_int_equal(tail_of(b, 1), 100);
+}
+
+/* An answer to `profwrap ctl status` tells of the records that stayed in the rings. */
+static void test_answers_have_all_records(void **state)
+{
+    struct bench *b = start(state);
+    struct pw_live live = {0};
+    write_records(b, 0, RING / 3);
+    assert_int_equal(pw_drain_relieve(b->drain), 0);
+    assert_int_equal(pw_drain_live(b->drain, &live), 0);
+    assert_int_equal(live.events, RING / 3);
+    pw_live_fini(&live);
+}
+
+static struct pw_drained_ring ring_of(struct pw_ring_shared *shared)
+{
+    memset(shared, 0, sizeof(*shared));
+    return (struct pw_drained_ring){.shared = shared, .records = RING};
+}
+
+/* At the pace since the last look, there is room for 8 ms or more. */
+static void test_pace_tells_whether_to_hurry(void **state)
+{
+    static struct pw_ring_shared shared;
+    struct pw_drained_ring ring = ring_of(&shared);
+    (void)state;
+    assert_false(pw_drainedring_look(&ring, 100 * MS));
+    atomic_store(&shared.head, RING / 2);
+    assert_false(pw_drainedring_look(&ring, 109 * MS));
+    ring = ring_of(&shared);
+    assert_false(pw_drainedring_look(&ring, 100 * MS));
+    atomic_store(&shared.head, RING / 2);
+    assert_true(pw_drainedring_look(&ring, 107 * MS));
+    assert_true(pw_drainedring_look(&ring, 1106 * MS)); /* another burst may come */
+    assert_false(pw_drainedring_look(&ring, 1108 * MS));
+    atomic_store(&shared.tail, ring.tail = RING / 2);
+    atomic_store(&shared.head, RING / 2 + RING / 5);
+    assert_false(pw_drainedring_look(&ring, 1109 * MS)); /* fast, but there is much room */
+}
+
+static void test_the_first_look_hurries(void **state)
+{
+    static struct pw_ring_shared shared;
+    struct pw_drained_ring ring = ring_of(&shared);
+    (void)state;
+    atomic_store(&shared.head, RING / 2);
+    assert_true(pw_drainedring_look(&ring, 100 * MS));
+}
+
+static void test_damaged_numbers_are_no_records(void **state)
+{
+    static struct pw_ring_shared shared;
+    struct pw_drained_ring ring = ring_of(&shared);
+    (void)state;
+    atomic_store(&shared.head, RING + 1);
+    assert_int_equal(pw_drainedring_used(&ring), 0);
+    assert_int_equal(pw_drainedring_excess(&ring), 0);
+    assert_false(pw_drainedring_look(&ring, 100 * MS));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_BENCH(test_few_records_stay),
+        ON_BENCH(test_half_stays_free),
+        ON_BENCH(test_all_leave_a_ring_with_little_room),
+        ON_BENCH(test_answers_have_all_records),
+        cmocka_unit_test(test_pace_tells_whether_to_hurry),
+        cmocka_unit_test(test_the_first_look_hurries),
+        cmocka_unit_test(test_damaged_numbers_are_no_records),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
