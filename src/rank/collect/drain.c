@@ -104,9 +104,7 @@ static bool is_file_full(struct pw_drain *drain)
     return pw_rankfile_bytes(drain->limited_file) >= drain->limit_bytes;
 }
 
-/* Whether records must be dropped because of the limit. Once true, this stays true, so that the
- * file has no gaps between its records. */
-static bool is_full(struct pw_drain *drain)
+bool pw_drain_is_full(struct pw_drain *drain)
 {
     if (drain->limit_bytes && !drain->is_full)
         drain->is_full =
@@ -140,7 +138,7 @@ static void count_unkept(struct pw_drained_ring *ring, const struct pw_record *b
 static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
-    const bool keeps = !is_full(drain), direct = keeps && is_direct(drain);
+    const bool keeps = !pw_drain_is_full(drain), direct = keeps && is_direct(drain);
     struct pw_record *waiting =
         keeps && !direct && copies(drain) ? pw_backlog_add_records(drain->backlog, index, n) : NULL;
     struct pw_record *batch = waiting ? waiting : drain->batch;

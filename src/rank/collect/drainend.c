@@ -43,7 +43,8 @@ static void take_unkept(struct pw_drain *drain, int index)
 {
     const struct pw_drained_ring *ring = &drain->rings[index];
     const struct pw_record limit = pw_losscount_record(&ring->unkept, PW_REASON_LIMIT);
-    const struct pw_record disk = pw_losscount_record(&ring->unwritten, PW_REASON_DISK);
+    const struct pw_record disk = pw_losscount_record(
+        &ring->unwritten, pw_drain_is_full(drain) ? PW_REASON_LIMIT : PW_REASON_DISK);
     if (ring->unkept.n)
         add_ringless(drain, index, &limit);
     if (ring->unwritten.n)

@@ -46,6 +46,10 @@ int pw_drain_count_used(const struct pw_drain *drain);
 /* Empties all rings once, and commits the journal. Returns the number of records taken. */
 int64_t pw_drain_empty_all(struct pw_drain *drain);
 
+/* Whether records must be dropped because of the limit. Once true, this stays true, so that the
+ * file has no gaps between its records. */
+bool pw_drain_is_full(struct pw_drain *drain);
+
 /* Reads the call that the ring's thread is in. Returns false when it is in none. */
 bool pw_drain_read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out);
 
