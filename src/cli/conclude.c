@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,14 +218,29 @@ static int refuses_root(void)
            !(getenv("OMPI_ALLOW_RUN_AS_ROOT") && getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
 }
 
+static void say_unmerged(const char *dir)
+{
+    pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its report",
+           dir, dir);
+}
+
+/* Ends the merge when the job is asked to end. A launcher does so when a rank has failed, and kills
+ * this process a second later, so the line comes at once. */
 static int run_processes(const char *dir, int processes, const struct pw_options *options)
 {
-    pid_t pid = fork();
+    const struct timespec pause = {.tv_nsec = 10000000};
+    pid_t pid = fork(), done = 0;
     if (pid == 0)
         become_merge(dir, processes, options);
     int status = 0;
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    while (pid > 0 && (done = waitpid(pid, &status, WNOHANG)) == 0 && !pw_launch_end_requested())
+        nanosleep(&pause, NULL);
+    if (pid > 0 && done == 0) {
+        say_unmerged(dir);
+        kill(pid, SIGTERM);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
@@ -260,9 +276,7 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
                                                      * need not */
     int ready = await_files(dir, ranks);
     if (pw_launch_end_requested()) {
-        pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its "
-               "report",
-               dir, dir);
+        say_unmerged(dir);
         return;
     }
     if (ready < ranks) {
@@ -276,7 +290,8 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
     if (ready == 0)
         return;
     if (run_merge(dir, merge_processes(ranks), options)) {
-        pw_error("the merge failed; try 'profwrap merge %s'", dir);
+        if (!pw_launch_end_requested())
+            pw_error("the merge failed; try 'profwrap merge %s'", dir);
         return;
     }
     int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !pw_option_flag(options, PW_OPT_QUIET);

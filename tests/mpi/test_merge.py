@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 
 import harness as h
 
@@ -183,6 +184,29 @@ def another_merge_is_waited_for():
     finished(patient)
     h.check(is_there_and_whole(), "no cluster.h5")
     h.equal(left(before), ["cluster.h5"], "files")
+
+
+@h.case
+def run_that_is_asked_to_end_says_how_to_merge():
+    """A launcher ends the profwrap of rank 0 in its merge when a rank has failed, and kills it soon after."""
+    program = f"while [ ! -e go ]; do sleep 0.01; done; exec {h.program('tally')} - 20 return 3"
+    child = start(*h.profwrap("-o", "out"), "sh", "-c", program)
+    while not os.path.isdir("out"):
+        h.check(child.poll() is None, "the run ended")
+        time.sleep(0.01)
+    with open("out/cluster.h5.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with open("go", "w"):
+            pass
+        while b"waiting" not in (said := child.stderr.readline()):
+            h.check(said, "the merge did not wait")
+        child.send_signal(signal.SIGTERM)
+        said = child.stderr.readline()
+        h.check(b"profwrap merge out" in said and b"profwrap report out" in said, said)
+        _, rest = child.communicate(timeout=h.PATIENCE_S)
+    h.equal((child.returncode, rest), (3, b""), "status of the program, and further lines")
+    h.equal([name for name in os.listdir("out") if name.startswith("cluster.h5") and
+             not name.endswith(".lock")], [], "files of a merge")
 
 
 @h.case
