@@ -472,6 +472,8 @@ def recover_takes_all_epochs():
     for pid in (process.pid, collector, program):
         os.kill(pid, signal.SIGKILL)
     process.wait()
+    for pid in (collector, program):
+        wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "end of a killed process")
     subprocess.run(["cp", "-a", "out", "job"], check=True)
     subprocess.run(["cp", "-a", "out", "job/epoch-2"], check=True)
     shutil.copytree("job/epoch-2", "one/epoch-2", symlinks=True)
