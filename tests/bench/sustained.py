@@ -121,9 +121,10 @@ def recording():
 
 
 def bench(name, *arguments):
-    """The output of another benchmark; None when it was skipped, and the reason."""
+    """Prints and returns the output of another benchmark; None when it was skipped, and the reason."""
     script = os.path.join(measure.HERE, f"{name}.py")
     done = subprocess.run([sys.executable, "-B", script, *arguments], text=True, stdout=subprocess.PIPE)
+    print(done.stdout, flush=True)
     skipped = re.search(r"^skipped: (.*)$", done.stdout, re.M)
     return (None, skipped.group(1)) if skipped else (done.stdout, "")
 
