@@ -102,7 +102,7 @@ int main(void)
         return 1;
     struct pw_intake *intake = pw_intake_create(&setup, file, table);
     const struct pw_record begin[] = {
-        {.type = PW_REC_THREAD, .flags = PW_THREAD_NEW_PROCESS, .thread = {.tid = 77}},
+        {.type = PW_REC_THREAD, .thread = {.tid = 77, .process = 1}},
         {.type = PW_REC_GPU_STATE, .gpu_state = {.version = 130001, .level = 1}},
     };
     pw_intake_records(intake, 0, begin, 2);

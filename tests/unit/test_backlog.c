@@ -81,7 +81,7 @@ static int64_t run_program(uint64_t records)
     size_t n;
     int64_t lost = 0;
     play.to_write = records;
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     program_writes(RING / 2);
     while (play.written < records)
         pw_drain_run(b->drain);

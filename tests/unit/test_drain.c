@@ -92,7 +92,7 @@ static int setup(void **state)
 static void test_records_arrive(void **state)
 {
     struct bench *b = *state;
-    bench_thread(b, 0, 5, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 5, true);
     bench_put(b, 0,
               &(struct pw_record){.type = PW_REC_RANGE,
                                   .start = 1000,
@@ -139,11 +139,11 @@ static void test_names_of_two_processes(void **state)
                                            "another process"};
     char **strings;
     size_t n;
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     put_text(b, 0, 1, expected[1]);
     put_text(b, 0, 2, expected[2]);
     pw_drain_run(b->drain);
-    bench_thread(b, 0, 1, PW_THREAD_NEW_PROCESS); /* its ids begin at 1 again */
+    bench_thread(b, 0, 1, true); /* its ids begin at 1 again */
     put_text(b, 0, 1, expected[3]);
     bench_put(b, 0, &(struct pw_record){.type = PW_REC_RANGE, .range = {.name = 1}});
     pw_drain_run(b->drain);
@@ -159,6 +159,22 @@ static void test_names_of_two_processes(void **state)
     free(strings);
 }
 
+/* The first thread of a process may be stopped before it writes its first record. The names that
+ * another thread has given meanwhile are those of its process, too. */
+static void test_names_before_the_first_thread(void **state)
+{
+    struct bench *b = *state;
+    bench_thread(b, 1, 1, true);
+    put_text(b, 1, 1, "a name");
+    pw_drain_run(b->drain);
+    bench_thread(b, 0, 0, false);
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_RANGE, .range = {.name = 1}});
+    pw_drain_run(b->drain);
+    assert_int_equal(seen.n, 1);
+    assert_int_equal(seen.origins[0].epoch, 1);
+    assert_int_equal(pw_origin_name(&seen.origins[0], 1), 1);
+}
+
 /* A row of /events/gap, less its times. */
 static void assert_gap(const struct pw_row_gap *gap, int reason, int kind, int thread, int64_t lost)
 {
@@ -171,7 +187,7 @@ static void assert_gap(const struct pw_row_gap *gap, int reason, int kind, int t
 static void test_losses(void **state)
 {
     struct bench *b = *state;
-    bench_thread(b, 0, 3, 0);
+    bench_thread(b, 0, 3, false);
     bench_put(b, 0,
               &(struct pw_record){.type = PW_REC_LOST, .start = 100, .end = 900, .lost = {{42}}});
     pw_drain_run(b->drain);
@@ -214,8 +230,8 @@ static void test_gaps_by_kind(void **state)
 {
     struct bench *b = *state;
     size_t n;
-    bench_thread(b, 0, 3, 0);
-    bench_thread(b, 1, 4, 0);
+    bench_thread(b, 0, 3, false);
+    bench_thread(b, 1, 4, false);
     bench_put(b, 0,
               &(struct pw_record){
                   .type = PW_REC_LOST, .start = 100, .end = 900, .lost = {{5, 0, 1, 0, 2}}});
@@ -339,6 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_BENCH(test_records_arrive),
         ON_BENCH(test_names_of_two_processes),
+        ON_BENCH(test_names_before_the_first_thread),
         ON_BENCH(test_losses),
         ON_BENCH(test_gaps_by_kind),
         ON_BENCH(test_malformed_records_are_survived),

@@ -55,10 +55,13 @@ void bench_put(struct bench *b, int ring, const struct pw_record *record)
     pw_ring_commit(&b->rings[ring]);
 }
 
-void bench_thread(struct bench *b, int ring, uint32_t thread, uint8_t flags)
+void bench_thread(struct bench *b, int ring, uint32_t thread, bool is_of_new_process)
 {
+    static uint64_t process;
+    process += is_of_new_process;
     const struct pw_record record = {
-        .type = PW_REC_THREAD, .flags = flags, .thread = {.thread = thread, .tid = 1, .pid = 1}};
+        .type = PW_REC_THREAD,
+        .thread = {.thread = thread, .tid = 1, .pid = 1, .process = process}};
     bench_put(b, ring, &record);
 }
 

@@ -38,7 +38,7 @@ int bench_destroy(void **state);
 void bench_put(struct bench *bench, int ring, const struct pw_record *record);
 
 /* Writes the record with which a thread begins. */
-void bench_thread(struct bench *bench, int ring, uint32_t thread, uint8_t flags);
+void bench_thread(struct bench *bench, int ring, uint32_t thread, bool is_of_new_process);
 
 /* Writes the record that gives a text its number; it fits into one record. */
 void bench_name(struct bench *bench, uint32_t id, const char *text);

@@ -17,7 +17,7 @@ static int setup(void **state)
 /* Group 0: ranks 2, 3 and 7; this rank is the second. */
 static void begin(struct bench *b)
 {
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     bench_put(b, 0,
               &(struct pw_record){.type = PW_REC_MCCL_GROUP,
                                   .def = {.uid = 77, .comm = 0, .size = 3, .my_rank = 1}});

@@ -47,7 +47,7 @@ static void test_blocking_call(void **state)
     size_t n;
     struct pw_record r = op(PW_OP_Allreduce, 100, 160, PW_FLAG_ROOT);
     r.comm.seq = 4;
-    bench_thread(b, 0, 3, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 3, true);
     bench_put(b, 0, &r);
     r = op(PW_OP_COUNT + 5, 200, 210, 0); /* of no operation that we know */
     r.comm.comm = UINT32_MAX;
@@ -87,8 +87,8 @@ static void test_nonblocking_call(void **state)
     struct pw_record early = op(PW_OP_Isend, 1600, 1700, PW_FLAG_NONBLOCKING);
     struct pw_record other = op(PW_OP_Isend, 1000, 1650, PW_FLAG_NONBLOCKING);
     done.comm.begun = early.comm.begun = other.comm.begun = 2;
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
-    bench_thread(b, 1, 1, 0);
+    bench_thread(b, 0, 0, true);
+    bench_thread(b, 1, 1, false);
     bench_put(b, 0, &wait);
     bench_put(b, 0, &done);
     bench_put(b, 0, &early); /* began after the Wait was entered: not its */
@@ -111,7 +111,7 @@ static void test_communicators(void **state)
     struct pw_row_comms *comms;
     struct pw_row_member *members;
     size_t n;
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     put_comm(b, 0, 77, 4, 0);
     /* 0 2 4, then 7: in two runs, of which the second says more than there is room for. */
     bench_put(
@@ -159,10 +159,10 @@ static void test_second_process_has_its_own_communicators(void **state)
     struct pw_row_comms *comms;
     size_t n;
     struct pw_record r = op(PW_OP_Barrier, 10, 20, 0);
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     put_comm(b, 0, 77, 4, 0);
     bench_put(b, 0, &r);
-    bench_thread(b, 0, 1, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 1, true);
     put_comm(b, 0, 99, 2, 0);
     bench_put(b, 0, &r);
     bench_close(b);
@@ -183,7 +183,7 @@ static void test_hostile_communicators(void **state)
     struct bench *b = *state;
     struct pw_row_comms *comms;
     size_t n;
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     put_comm(b, UINT32_MAX - 1, 1, 4, 0);
     put_comm(b, 0, 2, -5, 0);
     put_comm(b, 1, 3, INT32_MAX, 0);
@@ -244,7 +244,7 @@ static void test_steps_and_ranges(void **state)
     struct pw_row_step *steps;
     struct pw_row_range *ranges;
     size_t n;
-    bench_thread(b, 0, 2, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 2, true);
     put_step(b, 0, 100);
     put_step(b, 1, 200);  /* ends step 0 */
     put_step(b, -1, 290); /* ends step 1, begins none */

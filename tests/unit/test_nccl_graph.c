@@ -43,7 +43,7 @@ static int setup(void **state)
     if (err)
         return err;
     struct bench *b = *state;
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     bench_name(b, ALLREDUCE, "ncclDevKernel_AllReduce_LL");
     bench_name(b, ALLGATHER, "ncclDevKernel_AllGather_LL");
     put_comm(b, 0, 7, 4);

@@ -21,7 +21,7 @@ static int setup(void **state)
 
 static void begin(struct bench *b)
 {
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     bench_name(b, 1, "ncclDevKernel_AllReduce");
     bench_name(b, 2, "gemm");
     bench_put(b, 0,
@@ -355,7 +355,7 @@ static void test_nvtx_and_plugin(void **state)
     nvtx_call(b, 1, 7, 1000);
     call(b, 1, PW_OP_Allreduce, 1005, 0);
     nvtx_call(b, 2, 7, 2000);
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     bench_name(b, 1, "gemm");
     bench_name(b, 2, "gemm");
     name_nvtx(b);

@@ -50,7 +50,7 @@ static void define(struct bench *b, uint32_t index, uint64_t uid, uint64_t handl
 static void check(struct bench *b, const struct pw_shown_call *call, const struct pw_row_open *want)
 {
     size_t n;
-    bench_thread(b, 0, 3, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 3, true);
     define(b, 0, 0x77, HANDLE, 4, 0);
     define(b, 1, 0x88, OTHER, 2, 5);
     atomic_store(&b->segment->collectives[0], 7);
@@ -148,7 +148,7 @@ static void test_malformed_shown_calls_are_survived(void **state)
 {
     struct bench *b = *state;
     size_t n;
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     define(b, 0, 0x77, HANDLE, 4, 0);
     show(b, 0, &(struct pw_shown_call){.start = 1000, .op = PW_OP_COUNT, .handle = HANDLE});
     show(b, 1,
@@ -171,7 +171,7 @@ static void test_reused_handle_is_the_newest_communicator(void **state)
 {
     struct bench *b = *state;
     size_t n;
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 0, 0, true);
     define(b, 0, 0x77, HANDLE, 4, 0);
     define(b, 1, 0x88, OTHER, 2, 5);
     define(b, 2, 0x99, OTHER, 3, 1);
@@ -188,8 +188,8 @@ static void test_live(void **state)
     struct bench *b = *state;
     struct pw_live live = {0};
     uint64_t start = 0, now = pw_tick_read(PW_TICK_RAW);
-    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
-    bench_thread(b, 1, 1, 0);
+    bench_thread(b, 0, 0, true);
+    bench_thread(b, 1, 1, false);
     define(b, 0, 0x77, HANDLE, 4, 0);
     define(b, 1, 0x88, OTHER, 2, 5);
     atomic_store(&b->segment->collectives[1], 3);

@@ -50,7 +50,7 @@ static void test_first_record(void **state)
     assert_ptr_equal(pw_probe_thread(), thread);
     assert_int_equal(thread->index, 0);
     assert_int_equal(thread->ring.records[0].type, PW_REC_THREAD);
-    assert_int_equal(thread->ring.records[0].flags, PW_THREAD_NEW_PROCESS);
+    assert_int_equal(thread->ring.records[0].thread.process, thread->ring.records[0].start);
     assert_int_equal(thread->ring.records[0].thread.pid, getpid());
     assert_int_equal(atomic_load(&pw_probe_borrow_segment()->owner_pid), getpid());
     assert_int_equal(atomic_load(&pw_probe_borrow_segment()->rings[0].state) & PW_RING_STATE_MASK,

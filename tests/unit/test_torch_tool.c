@@ -21,8 +21,8 @@ static int setup(void **state)
 /* Group 0: ranks 2, 3 and 7; this rank is the second. */
 static void begin(struct bench *b)
 {
-    bench_thread(b, ASKS, 0, PW_THREAD_NEW_PROCESS);
-    bench_thread(b, RUNS, 1, 0);
+    bench_thread(b, ASKS, 0, true);
+    bench_thread(b, RUNS, 1, false);
     bench_put(b, ASKS,
               &(struct pw_record){.type = PW_REC_TORCH_GROUP,
                                   .def = {.uid = 77, .comm = 0, .size = 3, .my_rank = 1}});

@@ -27,6 +27,7 @@ struct pw_intake {
     struct pw_stacktable *stacks;   /* NULL when no call stacks are recorded */
     struct pw_windowtable *windows; /* NULL when memory is short */
     uint32_t name_base, stack_base, epoch;
+    uint64_t process; /* of the last THREAD record */
     int64_t records;
     int64_t waited_ns;      /* time that the program waited for room in its rings */
     uint64_t nested;        /* calls inside other calls, which are not recorded */
@@ -175,7 +176,9 @@ static void begin_thread(struct pw_intake *intake, int ring, const struct pw_rec
 {
     intake->threads[ring] = record->thread.thread;
     intake->last_end[ring] = 0;
-    if (record->flags & PW_THREAD_NEW_PROCESS) {
+    /* Not the first thread's record only: another thread's may come before it. */
+    if (record->thread.process != intake->process) {
+        intake->process = record->thread.process;
         intake->epoch++;
         intake->name_base = pw_rankfile_texts(intake->file) - 1;
         intake->stack_base = pw_stacktable_rows(intake->stacks) - 1;

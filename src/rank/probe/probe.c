@@ -32,7 +32,7 @@ static struct {
                                   * (vfork) */
     _Atomic uint32_t generation; /* number of this process (own_generation()); 0: has not recorded
                                   * yet */
-    _Atomic int began;           /* this process has written its first THREAD record */
+    _Atomic uint64_t began;      /* ticks at which the first thread began to record; 0: none did */
     /* Rings that this process has mapped. A mapping is kept for later threads, so that each new
      * thread need not map megabytes again. `records` has the capacity of each mapped ring; it is
      * written once, before `mapped`. */
@@ -230,14 +230,17 @@ static void record_thread(struct pw_thread *thread)
     struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
     if (!record)
         return;
-    int first = atomic_exchange(&probe.began, 1) == 0;
+    uint64_t began = 0;
+    const bool first = atomic_compare_exchange_strong(&probe.began, &began, now);
     int32_t tid = (int32_t)syscall(SYS_gettid);
     *record = (struct pw_record){
         .type = PW_REC_THREAD,
-        .flags = first ? PW_THREAD_NEW_PROCESS : 0,
         .start = now,
         .end = now,
-        .thread = {.thread = thread->index, .tid = tid, .pid = getpid()},
+        .thread = {.thread = thread->index,
+                   .tid = tid,
+                   .pid = getpid(),
+                   .process = first ? now : began},
     };
     atomic_store(&thread->ring.shared->tid, tid);
     pw_probe_commit(thread);

@@ -119,9 +119,6 @@ enum { PW_GPU_GRAPH_ABOVE = 1, PW_GPU_NO_REGISTERS = 2 };
 /* Flags of PW_REC_GPU_COPY: enum pw_copy, and whether the call returned before the copy ended. */
 enum { PW_GPU_COPY_KIND = 0x7f, PW_GPU_ASYNCHRONOUS = 0x80 };
 
-/* Flags of PW_REC_THREAD. */
-enum { PW_THREAD_NEW_PROCESS = 1 };
-
 /* Flags of PW_REC_STEP and PW_REC_NVTX_STEP. PARTIAL: only a part of the step is recorded. If such
  * a record has the number of the current step, it begins no step: it only flags the current one.
  * CANCEL: the step that ends here is none (PROFWRAP_CANCEL_STEP). */
@@ -384,6 +381,8 @@ struct pw_record {
             uint32_t thread; /* index, in order of first record */
             int32_t tid;
             int32_t pid;
+            uint64_t process; /* time at which the first thread of the process began to record; a
+                               * program that executes another one is another process */
         } thread;
         struct {
             uint32_t id;
