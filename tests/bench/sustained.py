@@ -25,8 +25,7 @@ ROUNDS = 5
 BURST = ["self", "125000", "0"]  # 3 million calls, without a pause
 MILLION_A_SECOND = ["self", "40000", "40"]
 FEW = ["self", "1", "0"]
-LARGE = ["-r", "1024", "-s", "1000", "-c", "1", "--ranks-per-host", "64",
-         "-f", "slow_rank:rank=77,steps=100-300,phase=backward,percent=20"]
+LARGE = ["-r", "1024", "-s", "1000", "--ranks-per-host", "64"]  # 9 events a step
 MANY_FILES = ["-r", "16384", "-s", "2", "-c", "1", "--ranks-per-host", "16"]
 
 profwrap, mpicalls, slowfs, agreehosts = (os.path.abspath(path) for path in sys.argv[1:5])
