@@ -17,9 +17,10 @@ enum { TOPS = 64 };
 void pw_oneoff_tops(const struct pw_excess *w, struct pw_oneoff_tops *out)
 {
     *out = (struct pw_oneoff_tops){0};
-    for (size_t s = 0; s < w->in->nsteps; s++) {
+    for (size_t s = 0; s < w->in->nsteps; s++)
         out->run_ns += 100 * w->percent[s];
-        for (size_t r = 0; r < w->in->nranks; r++) {
+    for (size_t r = 0; r < w->in->nranks; r++) {
+        for (size_t s = 0; s < w->in->nsteps; s++) {
             int64_t excess = pw_excess_at(w, s, r);
             if (excess == PW_EXCESS_UNKNOWN)
                 continue;
@@ -50,16 +51,6 @@ static int64_t third_of_others(const struct pw_excess *w, const struct pw_oneoff
     return third > w->sigma ? third : w->sigma;
 }
 
-/* How much shorter the step would have been without the rank's excess: its own work minus the
- * second largest own work; 0 when its own work is not the largest. */
-static int64_t gain_of_step(struct pw_excess *w, size_t step, size_t rank)
-{
-    const struct pw_straggler_input *in = w->in;
-    size_t n = pw_excess_sort_step(in, step, w->values);
-    int64_t own = in->own_ns[step * in->nranks + rank];
-    return n < 2 || own < w->values[n - 1] ? 0 : own - w->values[n - 2];
-}
-
 /* The chance that some rank has `hits` excesses of `times` the third largest excess of the others;
  * see pw_oneoff_find(). */
 static double chance_of(const struct pw_excess *w, size_t hits, double times)
@@ -87,7 +78,7 @@ int pw_oneoff_find(struct pw_excess *w, const struct pw_oneoff_tops *tops, size_
         out->first = hits ? out->first : s;
         out->last = s;
         out->slowdown += total > 0 ? (double)excess / (double)total : 0;
-        out->gain_ns += gain_of_step(w, s, rank);
+        out->gain_ns += pw_excess_gain(in, s, rank);
         sum += excess;
         least = excess < least ? excess : least;
         hits++;
@@ -112,16 +103,29 @@ static int64_t phase_value(const struct pw_straggler_input *in, size_t step, siz
     return in->phase_ns[(step * in->nranks + rank) * PW_PHASES + (size_t)phase];
 }
 
+static struct pw_middle find_middle(struct pw_excess *w, size_t step, int phase)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < w->in->nranks; r++) {
+        w->values[n] = phase_value(w->in, step, r, phase);
+        n += w->values[n] >= 0;
+    }
+    return pw_middle_of(w->values, n);
+}
+
 /* The rank's work in a phase minus the other ranks' median in it. */
 static int64_t phase_excess_at(struct pw_excess *w, size_t step, size_t rank, int phase)
 {
-    const struct pw_straggler_input *in = w->in;
-    int64_t mine = phase_value(in, step, rank, phase);
-    size_t others = 0;
-    for (size_t r = 0; r < in->nranks; r++)
-        if (r != rank && phase_value(in, step, r, phase) >= 0)
-            w->values[others++] = phase_value(in, step, r, phase);
-    return mine < 0 || !others ? PW_EXCESS_UNKNOWN : mine - pw_median_i64(w->values, others);
+    const int64_t mine = phase_value(w->in, step, rank, phase);
+    struct pw_middle made, *middle = &made;
+    if (mine < 0)
+        return PW_EXCESS_UNKNOWN;
+    if (w->phases)
+        middle = &w->phases[step * PW_PHASES + (size_t)phase];
+    if (!w->phases || middle->low == PW_EXCESS_UNKNOWN)
+        *middle = find_middle(w, step, phase);
+    const int64_t median = pw_middle_without(middle, mine);
+    return median < 0 ? PW_EXCESS_UNKNOWN : mine - median;
 }
 
 /* Median of the phase's excess over the hits. */
@@ -205,7 +209,7 @@ size_t pw_excess_scratch(size_t nsteps, size_t nranks)
 {
     size_t values = nsteps > nranks ? nsteps : nranks;
     return sizeof(int64_t) *
-           (nsteps * nranks + most_positive(nsteps, nranks) + 2 * nsteps + nranks + values);
+           (nsteps * nranks + most_positive(nsteps, nranks) + 2 * nsteps + 2 * nranks + values);
 }
 
 static void lay_out(struct pw_excess *w, const struct pw_straggler_input *in, void *scratch)
@@ -218,7 +222,9 @@ static void lay_out(struct pw_excess *w, const struct pw_straggler_input *in, vo
     w->percent = w->positive + most_positive(in->nsteps, in->nranks);
     w->others = w->percent + in->nsteps;
     w->rank_hits = w->others + in->nsteps;
-    w->values = w->rank_hits + in->nranks;
+    w->above = w->rank_hits + in->nranks;
+    w->values = w->above + in->nranks;
+    w->phases = NULL;
 }
 
 static void sort_positive(struct pw_excess *w)
@@ -249,11 +255,17 @@ static size_t take_step(const struct pw_straggler_input *in, size_t step, int64_
     return n;
 }
 
-size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values)
+/* Ends at the first rank with as much work, so it takes long for the longest only. */
+int64_t pw_excess_gain(const struct pw_straggler_input *in, size_t step, size_t rank)
 {
-    const size_t n = take_step(in, step, values);
-    pw_sort_i64(values, n);
-    return n;
+    const int64_t *works = in->own_ns + step * in->nranks;
+    int64_t next = -1;
+    for (size_t r = 0; r < in->nranks; r++) {
+        if (r != rank && works[r] >= works[rank])
+            return 0;
+        next = r != rank && works[r] > next ? works[r] : next;
+    }
+    return next < 0 ? 0 : works[rank] - next;
 }
 
 size_t pw_excess_sort_middle(const struct pw_straggler_input *in, size_t step, int64_t *values)

@@ -5,6 +5,7 @@
 #ifndef PW_ANALYSIS_EXCESS_H
 #define PW_ANALYSIS_EXCESS_H
 
+#include "analysis/statistics.h"
 #include "analysis/straggler.h"
 
 #define PW_EXCESS_UNKNOWN INT64_MIN
@@ -18,8 +19,14 @@ struct pw_excess {
     int64_t *percent;   /* [nsteps] 1 % of the median rank's step, at least 1 ns */
     int64_t *values;    /* [max(nsteps, nranks)] scratch */
     int64_t *rank_hits; /* [nranks] scratch */
-    int64_t *others;    /* [nsteps] scratch */
-    int64_t *positive;  /* [npositive] sorted; filled by pw_excess_above() */
+    int64_t *above;     /* [nranks] sums of the positive excesses; filled by pw_straggler_find() */
+    /* of rank_hits, once they are counted: the sum, the largest, and the second largest */
+    int64_t hits, most_hits, second_hits;
+    int64_t *others; /* [nsteps] scratch */
+    /* [nsteps * PW_PHASES] of each phase in each step, made when it is first needed: low is
+     * PW_EXCESS_UNKNOWN before. Made by pw_straggler_find(); NULL: made each time */
+    struct pw_middle *phases;
+    int64_t *positive; /* [npositive] sorted; filled by pw_excess_above() */
     size_t npositive;
     int64_t known; /* number of known excesses; 0: pw_excess_above() was not called yet */
     int64_t sigma; /* standard deviation of an excess without a straggler, ns, at least 1 */
@@ -60,14 +67,16 @@ static inline int pw_excess_is_above(const struct pw_excess *w, size_t step, siz
  * *known: how many are known. */
 int64_t pw_excess_above(struct pw_excess *w, int64_t level, int64_t *known);
 
-/* Sorts the known own works of all ranks in a step into `values`. Returns how many there are. */
-size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values);
+/* How much shorter the step would have been without the rank's excess: its own work minus the
+ * second largest own work; 0 when its own work is not the largest, or no other is known. */
+int64_t pw_excess_gain(const struct pw_straggler_input *in, size_t step, size_t rank);
 
-/* The same, but only the middle values are where they are in sorted order. */
+/* Takes the known own works of all ranks in a step into `values`, the middle ones where they are in
+ * sorted order. Returns how many there are. */
 size_t pw_excess_sort_middle(const struct pw_straggler_input *in, size_t step, int64_t *values);
 
 /* The median own work of the other ranks in a step; -1: not known. `sorted` and `n` are from
- * pw_excess_sort_step() or pw_excess_sort_middle(). */
+ * pw_excess_sort_middle(). */
 int64_t pw_excess_others_median(const struct pw_straggler_input *in, size_t step, size_t rank,
                                 const int64_t *sorted, size_t n);
 

@@ -301,6 +301,21 @@ int64_t pw_median_without_i64(const int64_t *sorted, size_t n, int64_t value)
     return a + (b - a) / 2;
 }
 
+struct pw_middle pw_middle_of(int64_t *values, size_t n)
+{
+    const size_t at = n / 2;
+    if (n < 2)
+        return (struct pw_middle){-1, -1, -1};
+    pw_sort_middle_i64(values, n);
+    return (struct pw_middle){values[at - 1], values[at], n % 2 ? values[at + 1] : -1};
+}
+
+int64_t pw_middle_without(const struct pw_middle *middle, int64_t value)
+{
+    const int64_t sorted[] = {middle->low, middle->at, middle->high};
+    return middle->low < 0 ? -1 : pw_median_without_i64(sorted, middle->high < 0 ? 2 : 3, value);
+}
+
 double pw_binomial_tail(int64_t n, int64_t k, double p)
 {
     if (k <= 0)

@@ -35,6 +35,18 @@ size_t pw_place_i64(const int64_t *sorted, size_t n, int64_t least);
  * from pw_sort_i64() or pw_sort_middle_i64(). */
 int64_t pw_median_without_i64(const int64_t *sorted, size_t n, int64_t value);
 
+/* The middle of n values that are not negative, kept so that the median without one of them takes
+ * no further search. */
+struct pw_middle {
+    int64_t low, at, high; /* low: -1 for fewer than 2 values; high: -1 for an even number */
+};
+
+/* Returns the middle of n values, and reorders them. */
+struct pw_middle pw_middle_of(int64_t *values, size_t n);
+
+/* The same as pw_median_without_i64(); -1: there were fewer than 2 values. */
+int64_t pw_middle_without(const struct pw_middle *middle, int64_t value);
+
 /* P(X >= k) for X ~ Binomial(n, p). */
 double pw_binomial_tail(int64_t n, int64_t k, double p);
 

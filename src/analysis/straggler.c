@@ -4,6 +4,7 @@
 
 #include "analysis/excess.h"
 #include "analysis/statistics.h"
+#include "core/limits.h"
 
 /* ---- whether a late rank stands out from the others ----
  *
@@ -19,6 +20,7 @@
 
 #define COMPANY 0.34     /* of the rank's excess, in the same steps: more makes a rank company */
 #define RIVAL 0.5        /* of the rank's excess, in other steps: the same */
+#define MUCH_LESS 0.33   /* a rank with less positive excess in all steps together is no company */
 #define MOST_COMPANY 4   /* at most every fourth rank */
 #define LEAST_OF_TWO 0.4 /* of the steps */
 #define LEAST_MARKED 0.2 /* of marked steps */
@@ -102,7 +104,7 @@ static int pw_standout(const struct pw_excess *w, const struct pw_straggler_foun
     const int one_host = is_one_host(host_of, nranks);
     size_t company = 1, elsewhere = 0;
     for (size_t r = 0; r < nranks; r++) {
-        if (r == f->rank ||
+        if (r == f->rank || (double)w->above[r] < MUCH_LESS * mine ||
             (sum_in_hits(w, f, r) <= COMPANY * mine && worst_ever(w, f, r) <= RIVAL * mine))
             continue;
         company++;
@@ -114,6 +116,8 @@ static int pw_standout(const struct pw_excess *w, const struct pw_straggler_foun
            (!elsewhere && 2 * company <= nranks);
 }
 
+enum { LEAST_RANKS_KEPT = 16 };
+
 #define SIGNIFICANCE 0.01
 #define SERIES 2 /* own work, and the part of it outside communication */
 /* A normal rank is above 3 sigma in this share of steps by chance (normal distribution). */
@@ -121,18 +125,47 @@ static int pw_standout(const struct pw_excess *w, const struct pw_straggler_foun
 /* An event that was seen k times in n may have a rate of up to about (k + 3) / n. */
 #define RULE_OF_THREE 3
 
-size_t pw_straggler_scratch(size_t nsteps, size_t nranks)
+/* Room for the middle of each phase in each step. With few ranks it would be a large part of the
+ * memory, and save little time. */
+static size_t phases_size(size_t nsteps, size_t nranks)
 {
-    return 2 * pw_excess_scratch(nsteps, nranks);
+    return nranks < LEAST_RANKS_KEPT ? 0 : sizeof(struct pw_middle) * nsteps * PW_PHASES;
 }
 
+static void begin_phases(struct pw_excess *w, void *scratch)
+{
+    if (w->in->nranks < LEAST_RANKS_KEPT)
+        return;
+    w->phases = scratch;
+    for (size_t i = 0; i < w->in->nsteps * PW_PHASES; i++)
+        w->phases[i].low = PW_EXCESS_UNKNOWN;
+}
+
+size_t pw_straggler_scratch(size_t nsteps, size_t nranks)
+{
+    return 2 * pw_excess_scratch(nsteps, nranks) + phases_size(nsteps, nranks);
+}
+
+/* Counts the hits of each rank, sums them up for chance_of_hit(), and adds up the positive
+ * excesses of each rank. */
 static void count_hits(struct pw_excess *w)
 {
+    w->hits = w->most_hits = w->second_hits = 0;
     for (size_t r = 0; r < w->in->nranks; r++) {
-        int64_t clock = pw_excess_clock_limit(w, r);
-        w->rank_hits[r] = 0;
-        for (size_t s = 0; s < w->in->nsteps; s++)
-            w->rank_hits[r] += pw_excess_is_above(w, s, r, clock, 3 * w->sigma);
+        int64_t clock = pw_excess_clock_limit(w, r), hits = 0, above = 0;
+        for (size_t s = 0; s < w->in->nsteps; s++) {
+            hits += pw_excess_is_above(w, s, r, clock, 3 * w->sigma);
+            above = pw_sum(above, pw_excess_at(w, s, r) > 0 ? pw_excess_at(w, s, r) : 0);
+        }
+        w->above[r] = above;
+        w->rank_hits[r] = hits;
+        w->hits += hits;
+        if (hits >= w->most_hits) {
+            w->second_hits = w->most_hits;
+            w->most_hits = hits;
+        } else if (hits > w->second_hits) {
+            w->second_hits = hits;
+        }
     }
 }
 
@@ -142,14 +175,9 @@ static void count_hits(struct pw_excess *w)
 static double chance_of_hit(const struct pw_excess *w, size_t rank)
 {
     const size_t n = w->in->nranks;
-    int64_t sum = 0, most = 0;
-    for (size_t r = 0; r < n; r++) {
-        if (r == rank)
-            continue;
-        sum += w->rank_hits[r];
-        most = w->rank_hits[r] > most ? w->rank_hits[r] : most;
-    }
-    int64_t hits = n > 3 ? sum - most : sum;
+    const int64_t mine = w->rank_hits[rank], others = w->hits - mine;
+    const int64_t most = mine == w->most_hits ? w->second_hits : w->most_hits;
+    int64_t hits = n > 3 ? others - most : others;
     int64_t seen = (int64_t)(w->in->nsteps * (n > 3 ? n - 2 : n - 1));
     return CHANCE_OF_HIT + (double)(hits + RULE_OF_THREE) / (double)(seen + RULE_OF_THREE);
 }
@@ -396,18 +424,11 @@ static int find_in(struct pw_excess *w, size_t rank, struct pw_straggler_found *
     return out->hits >= PW_EXCESS_LEAST_STEPS;
 }
 
-int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank, int64_t *scratch)
+int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank)
 {
     int64_t gain = 0;
-    for (size_t s = 0; s < in->nsteps; s++) {
-        size_t n = pw_excess_sort_step(in, s, scratch);
-        int64_t own = in->own_ns[s * in->nranks + rank];
-        int64_t median = pw_excess_others_median(in, s, rank, scratch, n);
-        if (median < 0 || own != scratch[n - 1])
-            continue; /* another rank is as long: the step would not be shorter */
-        int64_t next = scratch[n - 2] > median ? scratch[n - 2] : median;
-        gain += own - next;
-    }
+    for (size_t s = 0; s < in->nsteps; s++)
+        gain += pw_excess_gain(in, s, rank);
     return gain;
 }
 
@@ -435,13 +456,15 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
     size_t count = 0;
     if (in->nranks < 2 || in->nsteps < PW_EXCESS_LEAST_STEPS)
         return 0;
+    const size_t size = pw_excess_scratch(in->nsteps, in->nranks);
     pw_excess_compute(&own, in, scratch);
+    begin_phases(&own, (char *)scratch + 2 * size);
     count_hits(&own);
     pw_oneoff_tops(&own, &tops);
     if (known) {
         outside.own_ns = in->useful_ns;
-        pw_excess_compute(&useful, &outside,
-                          (char *)scratch + pw_excess_scratch(in->nsteps, in->nranks));
+        pw_excess_compute(&useful, &outside, (char *)scratch + size);
+        useful.phases = own.phases; /* both series have the same phases */
         count_hits(&useful);
     }
     for (size_t r = 0; r < in->nranks; r++) {
@@ -454,7 +477,7 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
         if (!is_one && !pw_oneoff_find(&own, &tops, r, &found))
             continue;
         if (found.kind != PW_STRAGGLER_ONE_OFF)
-            found.gain_ns = pw_straggler_gain(in, r, own.values);
+            found.gain_ns = pw_straggler_gain(in, r);
         if (!pw_standout(&own, &found, in->host_of))
             continue;
         found.excess_ns = found.lost_ns / found.hits;

@@ -80,7 +80,7 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
 /* First-order estimate of the time that the job would save if the rank had the other ranks' median
  * work. A step is as long as the longest own work in it; the gain is the sum of the decreases of
  * this maximum. */
-int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank, int64_t *scratch);
+int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank);
 
 /* ---- slow hosts: hosts on which most ranks are stragglers ---- */
 

@@ -163,12 +163,28 @@ static void test_median_without_of_sorted_middle(void **state)
                 sorted[i] = middle[i] = (int64_t)i * 37 * factor % (int64_t)n / (factor % 3 + 1);
             pw_sort_i64(sorted, n);
             pw_sort_middle_i64(middle, n);
-            for (size_t i = 0; i < n; i++)
-                assert_int_equal(pw_median_without_i64(middle, n, sorted[i]),
-                                 pw_median_without_i64(sorted, n, sorted[i]));
+            const struct pw_middle kept = pw_middle_of(middle, n);
+            for (size_t i = 0; i < n; i++) {
+                const int64_t others = pw_median_without_i64(sorted, n, sorted[i]);
+                assert_int_equal(pw_median_without_i64(middle, n, sorted[i]), others);
+                assert_int_equal(pw_middle_without(&kept, sorted[i]), others);
+            }
             pw_sort_i64(middle, n); /* no value is lost */
             assert_memory_equal(middle, sorted, n * sizeof(*sorted));
         }
+}
+
+static void test_middle_of_few(void **state)
+{
+    (void)state;
+    int64_t one[] = {5}, two[] = {7, 3};
+    struct pw_middle middle = pw_middle_of(one, 0);
+    assert_int_equal(pw_middle_without(&middle, 5), -1);
+    middle = pw_middle_of(one, 1);
+    assert_int_equal(pw_middle_without(&middle, 5), -1); /* it has no others */
+    middle = pw_middle_of(two, 2);
+    assert_int_equal(pw_middle_without(&middle, 7), 3);
+    assert_int_equal(pw_middle_without(&middle, 3), 7);
 }
 
 static void test_quantile(void **state)
@@ -360,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_position_in_sorted_values),
         cmocka_unit_test(test_median_without),
         cmocka_unit_test(test_median_without_of_sorted_middle),
+        cmocka_unit_test(test_middle_of_few),
         cmocka_unit_test(test_quantile),
         cmocka_unit_test(test_binomial_tail),
         cmocka_unit_test(test_union),
