@@ -1,5 +1,5 @@
-/* Reads the samples of each rank, sums up its usage during the steps of each straggler, and finds
- * the causes with analysis/cause.h; see evidence.h. */
+/* Finds the causes of stragglers with analysis/cause.h, from the usage of the ranks in their steps;
+ * see evidence.h. */
 #include "aggregate/findings/evidence.h"
 
 #include <errno.h>
@@ -10,29 +10,11 @@
 
 #include "core/log.h"
 
-#include "aggregate/findings/findings.h"
+#include "aggregate/findings/windowusage.h"
 #include "analysis/cause.h"
-#include "core/h5/h5file.h"
-#include "core/search.h"
 #include "core/text.h"
 
 /* ---- the GPU of a rank in the steps of a straggler, as a cause ---- */
-
-static void sum(int64_t *total, int64_t more)
-{
-    *total = *total < 0 || more < 0 ? -1 : *total + more;
-}
-
-/* Adds the GPU time of a step. A sum becomes unknown (-1) with the first unknown value. */
-static void add_gpu_step(struct pw_gpu_usage *u, const struct pw_row_c_step_trace *trace,
-                         const struct pw_row_c_gpu_trace *gpu)
-{
-    int known = gpu && gpu->busy_ns >= 0 && gpu->unrecorded_ns == 0;
-    sum(&u->own_ns, trace->own_ns);
-    sum(&u->compute_ns, known ? gpu->compute_ns : -1);
-    sum(&u->dry_ns, known ? gpu->idle_host_ns : -1);
-    sum(&u->copy_ns, known ? gpu->copy_ns : -1);
-}
 
 /* The row of /gpu_ranks of the rank; NULL: there is none. */
 static const struct pw_row_c_gpu_rank *find_rank(const struct pw_kernels *kernels, size_t rank)
@@ -112,7 +94,7 @@ static void enter_gpu(struct pw_row_c_straggler *row, const struct used *used,
         return;
     /* While the rank waits for its data, its GPU is dry (docs/metrics.md) or only copies data. */
     for (size_t r = 0; r < used->nranks && row->phase == PW_PHASE_DATA; r++)
-        sum(&used->gpu[r].dry_ns, used->gpu[r].copy_ns);
+        pw_usage_add(&used->gpu[r].dry_ns, used->gpu[r].copy_ns);
     u->slowdown = rank->slowdown;
     u->confidence = rank->confidence;
     struct pw_gpu_cause_found found =
@@ -129,183 +111,8 @@ static void enter_gpu(struct pw_row_c_straggler *row, const struct used *used,
     describe_gpu(row, used, &found, kernels);
 }
 
-/* Limits: stragglers are examined worst first, as long as their items fit. */
-enum { MOST_ITEMS = 1 << 18, MOST_WINDOWS = 64 };
-
-struct window {
-    int64_t first, last; /* step numbers */
-};
-
-/* The usage of one rank in the window of one straggler; gathered on process 0. */
-struct item {
-    int64_t window, rank, steps;
-    struct pw_usage usage;
-    struct pw_gpu_usage gpu;
-};
-
-/* The samples of one rank. */
-struct samples {
-    struct pw_row_process *process;
-    struct pw_row_host *host;
-    struct pw_row_gpu *gpu;
-    size_t nprocess, nhost, ngpu;
-};
-
-static void read_samples(const struct pw_input *input, struct samples *out)
-{
-    void *rows;
-    struct pw_h5_file *file;
-    *out = (struct samples){0};
-    if (pw_input_file(input, NULL, &file))
-        return;
-    if (pw_h5_file_read_all(file, PW_TABLE_process, &rows, &out->nprocess) == 0)
-        out->process = rows;
-    if (pw_h5_file_read_all(file, PW_TABLE_host, &rows, &out->nhost) == 0)
-        out->host = rows;
-    if (pw_h5_file_read_all(file, PW_TABLE_gpu, &rows, &out->ngpu) == 0)
-        out->gpu = rows;
-    pw_h5_file_close(file);
-    out->ngpu = out->gpu ? out->ngpu : 0;
-    out->nprocess = out->process ? out->nprocess : 0;
-    out->nhost = out->host ? out->nhost : 0;
-}
-
-/* A cumulative counter in rows of samples. Rows begin with their time, and are sorted by it. */
-struct counter {
-    const void *rows;
-    size_t n, row_size, offset; /* offset: of the counter in a row */
-};
-
-#define PROCESS_COUNTER(s, field)                                         \
-    ((struct counter){(s)->process, (s)->nprocess, sizeof(*(s)->process), \
-                      offsetof(struct pw_row_process, field)})
-#define HOST_COUNTER(s, field)                                   \
-    ((struct counter){(s)->host, (s)->nhost, sizeof(*(s)->host), \
-                      offsetof(struct pw_row_host, field)})
-
-/* The last row whose time is at or before `at`; -1 when there is none. */
-static ptrdiff_t last_before(const struct counter *c, int64_t at)
-{
-    const struct pw_search_key by_time = {c->row_size, 0, sizeof(at)};
-    return (ptrdiff_t)pw_search_until(c->rows, c->n, by_time, at) - 1;
-}
-
-/* The value of the counter at a time: interpolated between samples, and outside them that of the
- * nearest sample. -1 when a sample lacks the counter. */
-static int64_t counter_at(const struct counter *c, int64_t at)
-{
-    ptrdiff_t i = last_before(c, at);
-    size_t low = i < 0 ? 0 : (size_t)i, high = i < 0 ? 0 : low + 1 < c->n ? low + 1 : low;
-    int64_t t[2], v[2];
-    const char *row_low = (const char *)c->rows + low * c->row_size;
-    const char *row_high = (const char *)c->rows + high * c->row_size;
-    memcpy(&t[0], row_low, sizeof(t[0]));
-    memcpy(&t[1], row_high, sizeof(t[1]));
-    memcpy(&v[0], row_low + c->offset, sizeof(v[0]));
-    memcpy(&v[1], row_high + c->offset, sizeof(v[1]));
-    if (v[0] < 0 || v[1] < 0)
-        return -1;
-    if (t[1] <= t[0])
-        return v[0];
-    return v[0] + (int64_t)((double)(v[1] - v[0]) * ((double)(at - t[0]) / (double)(t[1] - t[0])));
-}
-
-/* How much the counter grew in the step; -1: not known. */
-static int64_t grown(struct counter c, const struct pw_row_step *step)
-{
-    if (!c.n)
-        return -1;
-    int64_t before = counter_at(&c, step->start), after = counter_at(&c, step->end);
-    return before < 0 || after < before ? -1 : after - before;
-}
-
-static void add_step(const struct samples *s, const struct pw_row_step *step,
-                     const struct pw_row_c_step_trace *trace, struct item *item)
-{
-    struct pw_usage *u = &item->usage;
-    item->steps++;
-    sum(&u->own_ns, trace->own_ns);
-    sum(&u->total_ns, trace->total_ns);
-    sum(&u->cpu_ns, grown(PROCESS_COUNTER(s, main_cpu_ns), step));
-    sum(&u->runq_ns, grown(PROCESS_COUNTER(s, runq_wait_ns), step));
-    sum(&u->major_faults, grown(PROCESS_COUNTER(s, major_faults), step));
-    sum(&u->io_bytes, grown(PROCESS_COUNTER(s, read_bytes), step));
-    sum(&u->io_bytes, grown(PROCESS_COUNTER(s, write_bytes), step));
-    sum(&u->involuntary_cs, grown(PROCESS_COUNTER(s, involuntary_cs), step));
-    sum(&u->throttled_ns, grown(HOST_COUNTER(s, throttled_ns), step));
-}
-
-/* The number of samples of the process between the begin of the first and the end of the last step.
- */
-static int64_t samples_within(const struct samples *s, int64_t start, int64_t end)
-{
-    const struct counter any = {s->process, s->nprocess, sizeof(*s->process), 0};
-    return any.n && end > start ? last_before(&any, end) - last_before(&any, start) : 0;
-}
-
-/* The clocks sampled from `start` to `end`. */
-static void add_clocks(struct pw_gpu_usage *u, const struct samples *s, int64_t start, int64_t end)
-{
-    for (size_t i = 0; i < s->ngpu; i++)
-        if (s->gpu[i].time >= start && s->gpu[i].time < end)
-            pw_gpu_clocks_add(&u->clocks, &s->gpu[i]);
-}
-
-/* A rank whose file this process reads. */
-struct reading {
-    const struct pw_world *world;
-    const struct pw_share *share;
-    const struct pw_input *input;
-    struct samples samples;
-};
-
-static void fill_item(const struct reading *of, const struct window *window, struct item *item)
-{
-    const struct pw_input *input = of->input;
-    const struct pw_share *share = of->share;
-    size_t column = (size_t)input->rank - share->first;
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    for (size_t i = 0; i < input->nsteps && column < share->count; i++) {
-        const struct pw_row_step *step = &input->steps[i];
-        ptrdiff_t at = pw_world_step_index(of->world, step->step);
-        if (at < 0 || step->step < window->first || step->step > window->last)
-            continue;
-        struct pw_row_c_step_trace trace;
-        pw_share_rows(share, column, (size_t)at, 1, &trace);
-        if (trace.own_ns < 0 || trace.total_ns < 0)
-            continue;
-        add_step(&of->samples, step, &trace, item);
-        add_gpu_step(&item->gpu, &trace,
-                     share->gpu ? &share->gpu[(size_t)at * share->count + column] : NULL);
-        first = step->start < first ? step->start : first;
-        last = step->end > last ? step->end : last;
-    }
-    item->usage.samples = samples_within(&of->samples, first, last);
-    add_clocks(&item->gpu, &of->samples, first, last);
-    if (!item->steps)
-        item->usage.own_ns = item->usage.total_ns = item->gpu.own_ns = -1;
-}
-
-static struct item *fill_items(const struct pw_job *job, const struct pw_share *share,
-                               const struct window *windows, size_t n, size_t *count)
-{
-    struct item *items = calloc(n * job->ninputs + 1, sizeof(*items));
-    *count = 0;
-    for (size_t i = 0; i < job->ninputs && items; i++) {
-        struct reading of = {.world = &job->world, .share = share, .input = &job->inputs[i]};
-        read_samples(of.input, &of.samples);
-        for (size_t w = 0; w < n; w++) {
-            struct item *item = &items[(*count)++];
-            item->window = (int64_t)w;
-            item->rank = job->inputs[i].rank;
-            fill_item(&of, &windows[w], item);
-        }
-        free(of.samples.process);
-        free(of.samples.host);
-        free(of.samples.gpu);
-    }
-    return items;
-}
+/* Limit: stragglers are examined worst first, as long as their usages fit. */
+enum { MOST_USAGES = 1 << 18 };
 
 /* Writes the evidence in words, with values per step. */
 static void describe(const struct pw_cause_found *found, const struct pw_usage *usage,
@@ -347,7 +154,7 @@ static void enter(struct pw_row_c_straggler *row, const struct used *used)
 
 /* Finds the cause of each straggler from the gathered items, on process 0. Returns 0 or -ENOMEM. */
 static int enter_all(struct pw_findings *f, const struct pw_world *world, size_t windows,
-                     const struct item *items, size_t count)
+                     const struct pw_window_usage *items, size_t count)
 {
     const size_t nranks = (size_t)world->nranks;
     struct used used = {
@@ -478,14 +285,14 @@ static void drop_others(struct pw_findings *f)
 int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
                      const struct pw_share *share)
 {
-    struct window windows[MOST_WINDOWS] = {0};
+    struct pw_step_window windows[PW_USAGE_WINDOWS] = {0};
     unsigned long n = job->procs.process == 0 ? findings->nstragglers : 0;
-    n = n < MOST_WINDOWS ? n : MOST_WINDOWS;
-    while (n && n * (unsigned long)job->world.nranks > MOST_ITEMS)
+    n = n < PW_USAGE_WINDOWS ? n : PW_USAGE_WINDOWS;
+    while (n && n * (unsigned long)job->world.nranks > MOST_USAGES)
         n--;
     for (size_t w = 0; w < n; w++)
-        windows[w] =
-            (struct window){findings->stragglers[w].first_step, findings->stragglers[w].last_step};
+        windows[w] = (struct pw_step_window){findings->stragglers[w].first_step,
+                                             findings->stragglers[w].last_step};
     MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, job->procs.comm);
     MPI_Bcast(windows, sizeof(windows), MPI_BYTE, 0, job->procs.comm);
     if (!n) {
@@ -493,14 +300,11 @@ int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
             drop_others(findings); /* there are too many ranks to examine any straggler */
         return 0;
     }
-    size_t count;
-    void *all;
-    struct item *mine = fill_items(job, share, windows, n, &count);
-    size_t total = pw_procs_allgather(&job->procs, mine, count, sizeof(*mine), &all);
+    struct pw_window_usage *all;
+    const size_t total = pw_windowusage_gather(&all, job, share, windows, n);
     int err = job->procs.process == 0 ? enter_all(findings, &job->world, n, all, total) : 0;
     if (job->procs.process == 0)
         drop_others(findings);
-    free(mine);
     free(all);
     return err;
 }

@@ -16,57 +16,79 @@ enum { SAMPLES_NS = 100000000, MOST_ASKED = 32 };
 
 #define ENOUGH 0.5 /* of the row's loss */
 
-/* Sum of a member (at `offset`) of the rank's bins near the row's steps; bins that overlap partly
- * count partly. */
-static double near_row(const struct pw_world *world, const struct pw_matrix *m,
-                       const struct pw_row_c_straggler *row, size_t rank, size_t offset)
+static const struct kind {
+    size_t offset; /* of the time in a row of bins */
+    enum pw_cause cause;
+} kinds[] = {
+    {offsetof(struct pw_row_c_bin_trace, stopped_ns), PW_CAUSE_STOPPED},
+    {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_CGROUP_THROTTLING},
+    {offsetof(struct pw_row_c_bin_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
+    {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_FILE_IO},
+    {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
+};
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+/* Sums of each kind of time over the bins from one time to another. */
+struct near {
+    int64_t from, to;
+    double *sums;    /* [KINDS * nranks] */
+    int64_t *others; /* [nranks] scratch */
+};
+
+/* Adds `part` of each rank's times in a bin. */
+static void add_bin(const struct pw_matrix *m, size_t bin, double part, double *sums)
+{
+    for (size_t r = 0; r < m->nranks; r++) {
+        const char *cell = (const char *)&m->bins[bin * m->nranks + r];
+        for (size_t k = 0; k < KINDS; k++) {
+            const int64_t value = *(const int64_t *)(cell + kinds[k].offset);
+            if (value > 0)
+                sums[k * m->nranks + r] += (double)value * part;
+        }
+    }
+}
+
+/* Sums up the bins near the row's steps; bins that overlap partly count partly. Rows near the same
+ * times share the sums. */
+static void sum_near(struct near *near, const struct pw_world *world, const struct pw_matrix *m,
+                     const struct pw_row_c_straggler *row)
 {
     const struct pw_binning *b = &world->bins;
     const int64_t from = row->start - SAMPLES_NS, to = row->end + SAMPLES_NS;
     const int64_t first = from > b->start_ns ? (from - b->start_ns) / b->bin_ns : 0;
-    double sum = 0;
+    if (from == near->from && to == near->to)
+        return;
+    near->from = from;
+    near->to = to;
+    memset(near->sums, 0, sizeof(*near->sums) * KINDS * m->nranks);
     for (size_t i = (size_t)first; i < b->n; i++) {
         const int64_t start = b->start_ns + (int64_t)i * b->bin_ns, end = start + b->bin_ns;
         if (start >= to)
             break;
         const int64_t overlap = (to < end ? to : end) - (from > start ? from : start);
-        const char *cell = (const char *)&m->bins[i * m->nranks + rank];
-        const int64_t value = *(const int64_t *)(cell + offset);
-        if (overlap > 0 && value > 0)
-            sum += (double)value * ((double)overlap / (double)b->bin_ns);
+        if (overlap > 0)
+            add_bin(m, i, (double)overlap / (double)b->bin_ns, near->sums);
     }
-    return sum;
 }
 
-static double more_than_others(const struct pw_world *world, const struct pw_matrix *m,
-                               const struct pw_row_c_straggler *row, size_t offset,
-                               int64_t *scratch)
+static double more_than_others(struct near *near, const struct pw_matrix *m, size_t rank,
+                               size_t kind)
 {
+    const double *sums = near->sums + kind * m->nranks;
     size_t n = 0;
     for (size_t r = 0; r < m->nranks; r++)
-        if ((int32_t)r != row->rank && m->bins[r].wait_ns >= 0)
-            scratch[n++] = (int64_t)near_row(world, m, row, r, offset);
-    return near_row(world, m, row, (size_t)row->rank, offset) -
-           (n ? (double)pw_median_i64(scratch, n) : 0);
+        if (r != rank && m->bins[r].wait_ns >= 0)
+            near->others[n++] = (int64_t)sums[r];
+    return sums[rank] - (n ? (double)pw_median_i64(near->others, n) : 0);
 }
 
 /* Finds the cause of a row from the bins near its steps: a kind of time that explains half of its
  * loss. */
-static void ask_bins(struct pw_row_c_straggler *row, const struct pw_world *world,
-                     const struct pw_matrix *m, int64_t *scratch)
+static void ask_bins(struct pw_row_c_straggler *row, struct near *near, const struct pw_matrix *m)
 {
-    static const struct {
-        size_t offset;
-        enum pw_cause cause;
-    } kinds[] = {
-        {offsetof(struct pw_row_c_bin_trace, stopped_ns), PW_CAUSE_STOPPED},
-        {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_CGROUP_THROTTLING},
-        {offsetof(struct pw_row_c_bin_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
-        {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_FILE_IO},
-        {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
-    };
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        const double more = more_than_others(world, m, row, kinds[k].offset, scratch);
+    for (size_t k = 0; k < KINDS; k++) {
+        const double more = more_than_others(near, m, (size_t)row->rank, k);
         char text[32];
         if (more < ENOUGH * (double)row->lost_ns)
             continue;
@@ -78,14 +100,23 @@ static void ask_bins(struct pw_row_c_straggler *row, const struct pw_world *worl
     }
 }
 
-void pw_bincauses_find(struct pw_findings *f, const struct pw_world *world,
-                       const struct pw_matrix *m, int64_t *scratch)
+int pw_bincauses_find(struct pw_findings *f, const struct pw_world *world,
+                      const struct pw_matrix *m)
 {
+    struct near near = {.sums = calloc(KINDS * m->nranks + 1, sizeof(*near.sums)),
+                        .others = malloc(sizeof(*near.others) * (m->nranks + 1))};
+    const int err = near.sums && near.others ? 0 : -ENOMEM;
     /* A run shorter than some tenths of a second has no bins. */
-    for (size_t i = 0; world->bins.n && i < f->nstragglers && i < MOST_ASKED; i++)
-        if (f->stragglers[i].cause == PW_CAUSE_UNKNOWN &&
-            f->stragglers[i].kind != PW_STRAGGLER_STRETCH)
-            ask_bins(&f->stragglers[i], world, m, scratch);
+    for (size_t i = 0; !err && world->bins.n && i < f->nstragglers && i < MOST_ASKED; i++) {
+        struct pw_row_c_straggler *row = &f->stragglers[i];
+        if (row->cause != PW_CAUSE_UNKNOWN || row->kind == PW_STRAGGLER_STRETCH)
+            continue;
+        sum_near(&near, world, m, row);
+        ask_bins(row, &near, m);
+    }
+    free(near.sums);
+    free(near.others);
+    return err;
 }
 
 int pw_boundrows_measure(const struct pw_bound_input *in, struct pw_bound *bound)

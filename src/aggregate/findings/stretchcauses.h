@@ -27,8 +27,8 @@ int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row);
 /* Sets the cause of rows that were found from steps and have no cause yet. The bins near the steps
  * (within the interval of samples) are searched for a kind of time of which the rank has more than
  * the median of the other ranks. It becomes the cause when the difference is at least half of the
- * loss. Only the first 32 rows are judged. `scratch` has room for nranks values. */
-void pw_bincauses_find(struct pw_findings *findings, const struct pw_world *world,
-                       const struct pw_matrix *matrix, int64_t *scratch);
+ * loss. Only the first 32 rows are judged. Returns 0 or -ENOMEM. */
+int pw_bincauses_find(struct pw_findings *findings, const struct pw_world *world,
+                      const struct pw_matrix *matrix);
 
 #endif

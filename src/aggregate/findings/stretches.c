@@ -499,7 +499,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
                 say_why(&row, 2, "not named: others waited for other ranks, or briefly");
         }
         take_parts(f, world, m, scratch);
-        pw_bincauses_find(f, world, m, scratch);
+        err = pw_bincauses_find(f, world, m);
         pw_boundrows_enter(f, world, &cpus, &bound, scratch);
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
