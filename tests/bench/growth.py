@@ -1,5 +1,5 @@
-"""How the merge and the reports grow along each axis by itself: steps, ranks, events, communicators,
-names of ranges, threads, windows, hosts and run time.
+"""How the merge and the reports grow along each axis by itself: steps, ranks, slow ranks, events,
+communicators, names of ranges, threads, windows, hosts and run time.
 
     growth.py PROFWRAP [--axis NAME,...] [--size small|full] [--times] [--most N] [--processes N]
 
@@ -106,6 +106,13 @@ def write_ranks(where, size):
 def write_hosts(where, size):
     sim(where, "-r", size, "-s", 4, "-c", 1, "--ranks-per-host", 1)
     return {"ranks": size, "hosts": size}
+
+
+def write_slow_ranks(where, size):
+    """An eighth of the ranks is slow, on one host."""
+    sim(where, "-r", size, "-s", 100, "-c", 1, "--ranks-per-host", size // 8, "--os-samples",
+        "-f", "slow_host:host=1,percent=30")
+    return {"ranks": size, "hosts": 8}
 
 
 def write_events(where, size):
@@ -228,6 +235,7 @@ class Axis:
 AXES = {
     "steps": Axis(write_steps, (1000, 20_000), (100_000, 1_000_000, 10_000_000)),
     "ranks": Axis(write_ranks, (16, 256), (1000, 3000, 10_000)),
+    "slow-ranks": Axis(write_slow_ranks, (32, 768), (256, 1024, 4096)),
     "events": Axis(write_events, (50_000, 500_000), (1_000_000, 10_000_000, 100_000_000)),
     "communicators": Axis(write_communicators, (1000, 20_000), (10_000, 30_000, 100_000)),
     "names": Axis(write_names, (1000, 30_000), (10_000, 100_000, 1_000_000)),
@@ -245,6 +253,7 @@ FORMS = ("merge", "text", "json", "html")
 SMALL = {
     "steps": ((2.8, 34), (0.2, 11), (1.4, 67), (0.8, 20)),
     "ranks": ((5.0, 2), (0.1, 0), (0.2, 1), (8.0, 0)),
+    "slow-ranks": ((16.5, 41), (0.5, 5), (5.2, 32), (5.1, 34)),
     "events": ((9.5, 107), (0.2, 3), (0.2, 3), (8.8, 9)),
     "communicators": ((2.0, 20), (0.5, 8), (6.8, 69), (5.0, 37)),
     "names": ((3.1, 36), (1.3, 22), (6.0, 75), (7.0, 89)),
