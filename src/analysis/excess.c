@@ -268,22 +268,6 @@ int64_t pw_excess_gain(const struct pw_straggler_input *in, size_t step, size_t 
     return next < 0 ? 0 : works[rank] - next;
 }
 
-size_t pw_excess_sort_middle(const struct pw_straggler_input *in, size_t step, int64_t *values)
-{
-    const size_t n = take_step(in, step, values);
-    pw_sort_middle_i64(values, n);
-    return n;
-}
-
-int64_t pw_excess_others_median(const struct pw_straggler_input *in, size_t step, size_t rank,
-                                const int64_t *sorted, size_t n)
-{
-    int64_t own = in->own_ns[step * in->nranks + rank];
-    if (own < 0 || n < 2)
-        return -1;
-    return pw_median_without_i64(sorted, n, own);
-}
-
 static int64_t distance(int64_t a, int64_t b)
 {
     return a > b ? a - b : b - a;
@@ -306,11 +290,12 @@ static void compute_excess(struct pw_excess *w)
 {
     const struct pw_straggler_input *in = w->in;
     for (size_t s = 0; s < in->nsteps; s++) {
-        size_t n = pw_excess_sort_middle(in, s, w->values);
+        const size_t n = take_step(in, s, w->values);
+        const struct pw_middle middle = pw_middle_of(w->values, n);
         for (size_t r = 0; r < in->nranks; r++) {
-            int64_t median = pw_excess_others_median(in, s, r, w->values, n);
-            w->excess[r * in->nsteps + s] =
-                median < 0 ? PW_EXCESS_UNKNOWN : in->own_ns[s * in->nranks + r] - median;
+            const int64_t own = in->own_ns[s * in->nranks + r];
+            const int64_t median = own < 0 ? -1 : pw_middle_without(&middle, own);
+            w->excess[r * in->nsteps + s] = median < 0 ? PW_EXCESS_UNKNOWN : own - median;
         }
         w->others[s] = sigma_of_step(w->values, n);
     }

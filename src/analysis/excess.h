@@ -71,15 +71,6 @@ int64_t pw_excess_above(struct pw_excess *w, int64_t level, int64_t *known);
  * second largest own work; 0 when its own work is not the largest, or no other is known. */
 int64_t pw_excess_gain(const struct pw_straggler_input *in, size_t step, size_t rank);
 
-/* Takes the known own works of all ranks in a step into `values`, the middle ones where they are in
- * sorted order. Returns how many there are. */
-size_t pw_excess_sort_middle(const struct pw_straggler_input *in, size_t step, int64_t *values);
-
-/* The median own work of the other ranks in a step; -1: not known. `sorted` and `n` are from
- * pw_excess_sort_middle(). */
-int64_t pw_excess_others_median(const struct pw_straggler_input *in, size_t step, size_t rank,
-                                const int64_t *sorted, size_t n);
-
 /* ---- the phase that causes a straggler's excess ---- */
 
 /* 1 when the step is outside the straggler's window. */

@@ -268,28 +268,50 @@ void pw_imbalance_fini(struct pw_imbalance *imbalance)
 
 enum { MOST_OTHERS = 64, MOST_PEERS = 32 };
 
+/* The series whose excess is computed: the phases 0 .. PW_PHASES - 1, and then useful time. */
+enum { USEFUL = PW_PHASES, NSERIES };
+
 struct peers {
     const struct pw_matrix *m;
     const struct pw_straggler_found *found;
-    int64_t *sorted; /* [nranks] */
-    int64_t *excess; /* [nsteps] of one rank */
-    int64_t *values; /* [nsteps] */
-    int64_t *series; /* [nsteps * nranks] one phase's work */
+    int64_t *works;            /* [nranks] */
+    int64_t *excess;           /* [nsteps] of one rank */
+    int64_t *values;           /* [nsteps] */
+    struct pw_middle *middles; /* [NSERIES * nsteps] filled as needed; low is INT64_MIN before */
 };
+
+static int64_t work_of(const struct pw_matrix *m, size_t series, size_t step, size_t rank)
+{
+    const size_t cell = step * m->nranks + rank;
+    return series == USEFUL ? m->useful_ns[cell] : m->phase_ns[cell * PW_PHASES + series];
+}
+
+/* The middle of all ranks' works in a step. */
+static const struct pw_middle *middle_of(struct peers *w, size_t series, size_t step)
+{
+    struct pw_middle *middle = &w->middles[series * w->m->nsteps + step];
+    size_t n = 0;
+    if (middle->low != INT64_MIN)
+        return middle;
+    for (size_t r = 0; r < w->m->nranks; r++) {
+        w->works[n] = work_of(w->m, series, step, r);
+        n += w->works[n] >= 0;
+    }
+    *middle = pw_middle_of(w->works, n);
+    return middle;
+}
 
 /* Fills `excess` for the steps inside the straggler's window, or outside of it, and `values` with
  * the known ones of these. Returns how many are known. */
-static size_t fill_excess(struct peers *w, const int64_t *own_ns, size_t rank, int inside)
+static size_t fill_excess(struct peers *w, size_t series, size_t rank, int inside)
 {
-    const struct pw_straggler_input in = {
-        .nsteps = w->m->nsteps, .nranks = w->m->nranks, .own_ns = own_ns};
     size_t n = 0;
-    for (size_t s = 0; s < in.nsteps; s++) {
+    for (size_t s = 0; s < w->m->nsteps; s++) {
         if ((s >= w->found->first && s <= w->found->last) != inside)
             continue;
-        const size_t known = pw_excess_sort_middle(&in, s, w->sorted);
-        const int64_t median = pw_excess_others_median(&in, s, rank, w->sorted, known);
-        w->excess[s] = median < 0 ? 0 : own_ns[s * in.nranks + rank] - median;
+        const int64_t mine = work_of(w->m, series, s, rank);
+        const int64_t median = mine < 0 ? -1 : pw_middle_without(middle_of(w, series, s), mine);
+        w->excess[s] = median < 0 ? 0 : mine - median;
         if (median >= 0)
             w->values[n++] = w->excess[s];
     }
@@ -314,7 +336,7 @@ static int64_t usual_spread(struct peers *w)
     size_t n = 0;
     for (size_t r = 0; r < nranks && n < MOST_OTHERS; r += stride)
         if (r != w->found->rank) {
-            size_t known = fill_excess(w, w->m->useful_ns, r, 1);
+            size_t known = fill_excess(w, USEFUL, r, 1);
             level_of(w, known, &spreads[n++]);
         }
     return n ? pw_median_i64(spreads, n) : 0;
@@ -326,9 +348,7 @@ static void find_phases(struct peers *w, double shares[PW_PHASES])
     double sum = 0, kept = 0;
     for (size_t p = 0; p < PW_PHASES; p++) {
         int64_t spread;
-        for (size_t i = 0; i < w->m->nsteps * w->m->nranks; i++)
-            w->series[i] = w->m->phase_ns[i * PW_PHASES + p];
-        size_t known = fill_excess(w, w->series, w->found->rank, 1);
+        size_t known = fill_excess(w, p, w->found->rank, 1);
         const int64_t level = level_of(w, known, &spread);
         shares[p] = level > 0 && p + PW_PHASE_DATA != PW_PHASE_ALLREDUCE ? (double)level : 0;
         sum += shares[p];
@@ -345,10 +365,10 @@ static void find_peer(struct peers *w, const size_t *rows, struct pw_whatif_peer
 {
     int64_t spread;
     const int64_t usual = usual_spread(w);
-    size_t known = fill_excess(w, w->m->useful_ns, w->found->rank, 0);
+    size_t known = fill_excess(w, USEFUL, w->found->rank, 0);
     const int64_t outside = level_of(w, known, &spread);
     const int64_t less = outside < 0 ? outside : 0; /* too much was subtracted before */
-    known = fill_excess(w, w->m->useful_ns, w->found->rank, 1);
+    known = fill_excess(w, USEFUL, w->found->rank, 1);
     const int64_t level = level_of(w, known, &spread);
     const int is_constant = (double)spread <= MOST_SPREAD * (double)usual;
     for (size_t s = w->found->first; s <= w->found->last; s++)
@@ -392,13 +412,15 @@ int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_measured *
     if ((!out->adjusted.nsteps && !out->is_varying) || !n)
         return 0;
     n = n < MOST_PEERS ? n : MOST_PEERS;
-    w.sorted = malloc(sizeof(int64_t) * (m->nranks + 1));
+    w.works = malloc(sizeof(int64_t) * (m->nranks + 1));
     w.excess = malloc(sizeof(int64_t) * (m->nsteps + 1));
     w.values = malloc(sizeof(int64_t) * (m->nsteps + 1));
-    w.series = malloc(sizeof(int64_t) * (m->nsteps * m->nranks + 1));
+    w.middles = malloc(sizeof(*w.middles) * (m->nsteps * NSERIES + 1));
     out->peers = calloc(n + 1, sizeof(*out->peers));
     out->more = calloc(n * nsteps + 1, sizeof(*out->more));
-    const int ok = w.sorted && w.excess && w.values && w.series && out->peers && out->more;
+    const int ok = w.works && w.excess && w.values && w.middles && out->peers && out->more;
+    for (size_t i = 0; ok && i < m->nsteps * NSERIES; i++)
+        w.middles[i].low = INT64_MIN;
     for (size_t i = 0; i < n && ok; i++) {
         w.found = &found[i];
         out->peers[i].more_ns = out->more + i * nsteps;
@@ -406,9 +428,9 @@ int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_measured *
     }
     out->changes.peers = ok ? out->peers : NULL;
     out->changes.npeers = ok ? n : 0;
-    free(w.sorted);
+    free(w.works);
     free(w.excess);
     free(w.values);
-    free(w.series);
+    free(w.middles);
     return ok ? mark_slow(out, m->nranks, found, n) : -ENOMEM;
 }
