@@ -218,6 +218,7 @@ void fuzz_begin(void)
     /* It keeps every conversion that it ever made; and crashes where it could not close a file. */
     if (++begun % RENEW == 0 && H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0) {
         H5close();
+        pw_h5_types_forget();
         pw_h5_quiet();
     }
     heap.begun = atomic_load(&heap.live);

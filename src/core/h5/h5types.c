@@ -40,7 +40,7 @@ static hid_t string_type(size_t size)
     return type;
 }
 
-static hid_t enum_type(const struct pw_field *field)
+static hid_t make_enum(const struct pw_field *field)
 {
     hid_t type = H5Tenum_create(field->size == 1 ? H5T_NATIVE_UINT8 : H5T_NATIVE_UINT16);
     for (const struct pw_enum_item *item = pw_enum_borrow(field->type); item->name; item++) {
@@ -49,6 +49,27 @@ static hid_t enum_type(const struct pw_field *field)
         H5Tenum_insert(type, item->name, field->size == 1 ? (void *)&narrow : (void *)&wide);
     }
     return type;
+}
+
+/* Types of enumerations, which stay open: HDF5 compares each name with all earlier ones when it
+ * makes a type, but not when it copies one. */
+static _Atomic hid_t made_enums[PW_F_END];
+
+static hid_t enum_type(const struct pw_field *field)
+{
+    hid_t type = made_enums[field->type];
+    if (type <= 0) { /* two threads may both make it */
+        type = make_enum(field);
+        H5Tlock(type); /* so H5Fget_obj_count() does not count it as an open object */
+        made_enums[field->type] = type;
+    }
+    return H5Tcopy(type);
+}
+
+void pw_h5_types_forget(void)
+{
+    for (int i = 0; i < PW_F_END; i++)
+        made_enums[i] = 0;
 }
 
 static hid_t field_type(const struct pw_field *field)
