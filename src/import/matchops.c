@@ -3,11 +3,14 @@
 #include "import/matchops.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/h5/h5file.h"
+#include "core/h5/h5replace.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/ops.h"
@@ -327,7 +330,7 @@ static int64_t count_numbers(const struct inference *all, uint64_t uid)
     return n;
 }
 
-static int write_numbers(const struct rank_file *f)
+static int write_by_hdf5(const struct rank_file *f)
 {
     hid_t file = H5Fopen(f->path, H5F_ACC_RDWR, H5P_DEFAULT);
     if (file < 0)
@@ -337,7 +340,36 @@ static int write_numbers(const struct rank_file *f)
     return H5Fclose(file) < 0 && !err ? -EIO : err;
 }
 
-/* Changes only files with inferred communicators: others keep their table of contents. */
+/* Replaces the rows of a table. Returns 0, -errno, or 1 when only HDF5 can do it. */
+static int replace(const struct pw_h5_file *file, int fd, int table, const void *rows)
+{
+    struct pw_h5_place place;
+    int err = pw_h5_file_place(file, table, &place);
+    if (err)
+        return err;
+    err = pw_h5_replace_rows(fd, &place, rows);
+    pw_h5_place_fini(&place);
+    return err;
+}
+
+static int write_numbers(const struct rank_file *f)
+{
+    struct pw_h5_types *types = pw_h5_types_create();
+    struct pw_h5_file *file;
+    const int fd = open(f->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int err = fd < 0 ? -errno : types ? pw_h5_file_open_at(types, fd, f->path, &file) : -ENOMEM;
+    if (!err) {
+        err = replace(file, fd, PW_TABLE_comm_event, f->events);
+        err = err ? err : replace(file, fd, PW_TABLE_comms, f->comms);
+        pw_h5_file_close(file);
+    }
+    pw_h5_types_destroy(types);
+    if (fd >= 0)
+        close(fd);
+    return err > 0 ? write_by_hdf5(f) : err;
+}
+
+/* Changes only files with inferred communicators. */
 static int rewrite(const struct inference *all, const char *dir, int64_t rank, int64_t place)
 {
     struct rank_file f;

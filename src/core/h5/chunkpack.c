@@ -33,15 +33,17 @@ static int make_room(struct pw_chunk_room *room, size_t size)
 int pw_chunkpack_deflate(struct pw_chunkpack *pack, const char *bytes, size_t size,
                          struct pw_packed_chunk *out)
 {
-    enum { DEFLATE_SKIPPED = 2 }; /* the bit of the second filter */
+    /* The bit of the second filter; and the size up to which building the codes takes longer than
+     * it saves on the disk. */
+    enum { DEFLATE_SKIPPED = 2, TOO_SMALL = 512 };
+    const int is_tried = pack->deflater && size > TOO_SMALL;
     *out = (struct pw_packed_chunk){bytes, size, 0};
     if (pack->level == 0)
         return 0;
-    if (pack->deflater && make_room(&pack->deflated, size))
+    if (is_tried && make_room(&pack->deflated, size))
         return -ENOMEM;
-    const size_t deflated = pack->deflater ? pw_deflater_run(pack->deflater, bytes, size,
-                                                             pack->deflated.bytes, size - 1)
-                                           : 0;
+    const size_t deflated =
+        is_tried ? pw_deflater_run(pack->deflater, bytes, size, pack->deflated.bytes, size - 1) : 0;
     if (deflated) /* 0 when the result would not be smaller */
         *out = (struct pw_packed_chunk){pack->deflated.bytes, deflated, 0};
     else

@@ -196,16 +196,18 @@ static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const h
     size_t checksum = is_applied(storage->checksum, skipped) ? CHECKSUM_BYTES : 0;
     if (bytes <= checksum)
         return -EIO;
-    if (!is_applied(storage->deflate, skipped))
-        return bytes == u->size + checksum ? 0 : -EIO;
-    if (storage->checksum < storage->deflate) /* the checksum was computed before deflate, or there
-                                               * is none */
+    const int is_deflated = is_applied(storage->deflate, skipped);
+    if (!is_deflated)
+        err = bytes == u->size + checksum ? 0 : -EIO;
+    else if (storage->checksum < storage->deflate) /* the checksum was computed before deflate, or
+                                                    * there is none */
         err = inflates_to(u, (size_t)bytes, u->size + checksum);
     else
         err = inflates_to(u, (size_t)bytes - checksum, u->size);
     if (!err && storage->checksum < 0 && storage->shuffle < storage->deflate)
-        *out =
-            (struct pw_h5_unpacked){{at[0], at[1]}, u->data, is_applied(storage->shuffle, skipped)};
+        *out = (struct pw_h5_unpacked){{at[0], at[1]},
+                                       is_deflated ? u->data : u->stored,
+                                       is_applied(storage->shuffle, skipped)};
     return err;
 }
 

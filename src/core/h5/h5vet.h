@@ -48,9 +48,9 @@ struct pw_h5_unpacked {
 
 typedef void pw_h5_chunk_visitor(void *context, const struct pw_h5_unpacked *chunk);
 
-/* The same, and calls `visit` for each chunk whose rows are known from the check: it is deflated,
- * after a shuffle if any, and has no checksum. Returns 0 when all chunks were visited, 1 when all
- * are good but not all were visited, or -errno. */
+/* The same, and calls `visit` for each chunk whose rows are known from the check: its filters are
+ * deflate, after a shuffle if any, and no checksum; a chunk may skip any of them. Returns 0 when
+ * all chunks were visited, 1 when all are good but not all were visited, or -errno. */
 int pw_h5_vet_visit(hid_t dataset, const struct pw_h5_storage *storage,
                     const struct pw_h5_piece *piece, pw_h5_chunk_visitor *visit, void *context);
 
