@@ -123,10 +123,11 @@ static int run_workers(struct import *import, int jobs)
 
 static int count_jobs(const struct import *import)
 {
+    enum { ONE_PROCESS = 1 << 19 }; /* bytes of files below which more processes take longer */
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     int64_t jobs = pw_option_int(&import->options, PW_OPT_IMPORT_JOBS);
     if (jobs == 0)
-        jobs = import->parts > 1 ? 1 : cpus > 0 ? cpus : 1;
+        jobs = import->parts > 1 || import->total_bytes <= ONE_PROCESS ? 1 : cpus > 0 ? cpus : 1;
     if (jobs > (int64_t)import->plan.nranks)
         jobs = (int64_t)import->plan.nranks;
     return (int)jobs;

@@ -43,7 +43,10 @@ int pw_import_read_json(const char *path, struct pw_trace_window *window,
                         const struct pw_jsonfile_taker *taker, char *problem, size_t size)
 {
     struct pw_jsonfile_end end = {.cut_at = -1};
-    int err = pw_jsonfile_read(path, taker, &end);
+    struct pw_jsonfile_taker with = *taker;
+    if (window->text)
+        with.text = *window->text;
+    int err = pw_jsonfile_read(path, &with, &end);
     window->trace->counts.bytes += end.json_bytes;
     if (!err && end.cut_at >= 0) {
         window->trace->counts.cut_files++;

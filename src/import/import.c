@@ -77,13 +77,20 @@ static void log_window(const struct ranking *r, size_t i)
              pw_sorter_count(w->syncs) ? "the trace's own list" : "their calls");
 }
 
+static void forget_text(struct pw_import_file *file)
+{
+    free(file->head.text.bytes);
+    file->head.text = (struct pw_jsonfile_text){.bytes = NULL};
+}
+
 static int read_files(struct ranking *r)
 {
     for (size_t i = 0; i < r->nfiles; i++) {
         char remark[256] = "";
-        const struct pw_import_file *file = &r->files[i];
+        struct pw_import_file *file = &r->files[i];
         const struct pw_import_progress progress = {tell_progress, r};
         int err = pw_trace_window_create(&r->trace, &r->windows[i]);
+        r->windows[i].text = file->head.text.bytes ? &file->head.text : NULL;
         err =
             err ? err
                 : file->format->read(file->path, &r->windows[i], &progress, remark, sizeof(remark));
@@ -93,8 +100,10 @@ static int read_files(struct ranking *r)
         if (err)
             return err;
         log_window(r, i);
+        forget_text(file);
         r->trace.described = 1;
         r->bytes_before += file->bytes;
+        tell_progress(r, 0);
         if (r->nfiles > 1) { /* frees memory for the next file */
             pw_sorter_park(r->windows[i].host);
             pw_sorter_park(r->windows[i].device);

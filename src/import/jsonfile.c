@@ -400,7 +400,10 @@ static int read_lines(struct reader *r)
 static int has_lines(const struct reader *r)
 {
     const char *end = r->bytes + (r->n < FIRST_CAPACITY ? r->n : FIRST_CAPACITY);
-    const char *behind = pw_jsonscan_value(r->bytes + r->at, end);
+    const struct pw_jsonfile_text *text = &r->taker->text;
+    const char *behind = !text->bytes  ? pw_jsonscan_value(r->bytes + r->at, end)
+                         : text->first ? text->bytes + text->first
+                                       : NULL;
     if (behind && r->taker->lines)
         return 1;
     behind = behind ? pw_jsonscan_space(behind, end) : end;
@@ -448,14 +451,23 @@ static int read_text(const struct pw_jsonfile_text *text, struct reader *r)
     return read_all(r);
 }
 
+static size_t find_first(const struct pw_jsonfile_text *text)
+{
+    const char *end = text->bytes + (text->n < FIRST_CAPACITY ? text->n : FIRST_CAPACITY);
+    const char *behind = pw_jsonscan_value(pw_jsonscan_space(text->bytes, end), end);
+    return behind ? (size_t)(behind - text->bytes) : 0;
+}
+
 struct pw_jsonfile_text pw_jsonfile_load(const char *path)
 {
-    struct pw_jsonfile_text text = {NULL, 0};
+    struct pw_jsonfile_text text = {.bytes = NULL};
     const int fd = pw_open_regular(path, 0);
     if (fd < 0)
         return text;
     if (pw_gztext_read(fd, PW_JSON_PADDING, &text.bytes, &text.n))
         text.bytes = NULL;
+    if (text.bytes)
+        text.first = find_first(&text);
     close(fd);
     return text;
 }
@@ -464,7 +476,7 @@ int pw_jsonfile_read(const char *path, const struct pw_jsonfile_taker *taker,
                      struct pw_jsonfile_end *end)
 {
     struct reader r = {.taker = taker, .end = end, .capacity = FIRST_CAPACITY};
-    struct pw_jsonfile_text text = {NULL, 0};
+    struct pw_jsonfile_text text = {.bytes = NULL};
     *end = (struct pw_jsonfile_end){.cut_at = -1};
     errno = 0;
     if (taker->text.bytes) {

@@ -18,6 +18,7 @@ struct pw_import_progress {
 struct pw_jsonfile_text {
     char *bytes; /* NULL: no text */
     size_t n;
+    size_t first; /* position after the first value, if it ends within the first MiB; else 0 */
 };
 
 /* Reads the text of `path`, if it is a small gzip file, for takers; free() frees text.bytes. */

@@ -47,8 +47,22 @@ static int fail(char *problem, size_t size, int err, const char *path, const cha
     return err;
 }
 
-static int look(struct pw_import_file *file, const struct pw_import_wish *wish, char *problem,
-                size_t size)
+/* Frees the text, unless there is room to keep it until the file is read. */
+static void keep_text(struct pw_import_plan *plan, struct pw_import_file *file,
+                      const struct pw_jsonfile_text *text)
+{
+    enum { MOST_KEPT = 32 << 20 };
+    file->head.text = (struct pw_jsonfile_text){.bytes = NULL};
+    if (!text->bytes || text->n > MOST_KEPT - plan->kept_texts) {
+        free(text->bytes);
+        return;
+    }
+    file->head.text = *text;
+    plan->kept_texts += text->n;
+}
+
+static int look(struct pw_import_plan *plan, struct pw_import_file *file,
+                const struct pw_import_wish *wish, char *problem, size_t size)
 {
     int err = -EINVAL;
     char what[160] = "";
@@ -65,8 +79,7 @@ static int look(struct pw_import_file *file, const struct pw_import_wish *wish, 
         if (!what[0])
             memcpy(what, file->head.problem, sizeof(what));
     }
-    free(text.bytes);
-    file->head.text.bytes = NULL;
+    keep_text(plan, file, &text);
     if (err == -ENOTSUP)
         return fail(problem, size, err, file->path, file->head.problem);
     return err ? fail(problem, size, err, file->path, err == -EINVAL ? what : "") : 0;
@@ -103,7 +116,7 @@ static int add_file(struct pw_import_plan *plan, const char *path,
     if (!S_ISREG(status.st_mode))
         return fail(problem, size, -EINVAL, path, "is no regular file");
     file->bytes = status.st_size;
-    int err = look(file, wish, problem, size);
+    int err = look(plan, file, wish, problem, size);
     if (err)
         return err;
     if (file->head.problem[0])
@@ -150,12 +163,19 @@ static const char *why_nothing(const char *path)
                    "*_ascend_pt directories, and no step_trace_raw_N_detail_time.csv";
 }
 
+static void free_file(struct pw_import_file *file)
+{
+    pw_import_head_fini(&file->head);
+    free(file->head.text.bytes);
+    free(file->path);
+}
+
 /* Takes back the file that was added last. */
 static void drop_last(struct pw_import_plan *plan)
 {
     struct pw_import_file *file = &plan->files[--plan->nfiles];
-    pw_import_head_fini(&file->head);
-    free(file->path);
+    plan->kept_texts -= file->head.text.n;
+    free_file(file);
 }
 
 /* Adds the file of a profile that has its events, or another one if that is damaged; paths of both.
@@ -471,10 +491,8 @@ int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan
 
 void pw_import_plan_fini(struct pw_import_plan *plan)
 {
-    for (size_t i = 0; i < plan->nfiles; i++) {
-        pw_import_head_fini(&plan->files[i].head);
-        free(plan->files[i].path);
-    }
+    for (size_t i = 0; i < plan->nfiles; i++)
+        free_file(&plan->files[i]);
     free(plan->files);
     free(plan->first);
     pw_msprof_destroy(plan->msprof);

@@ -17,7 +17,8 @@ struct pw_import_file {
 struct pw_import_plan {
     struct pw_import_file *files; /* sorted by rank, then by the time of their first events */
     size_t nfiles, capacity;
-    size_t *first; /* [nranks + 1] index of each rank's first file, and nfiles */
+    size_t kept_texts; /* bytes of texts that the heads keep */
+    size_t *first;     /* [nranks + 1] index of each rank's first file, and nfiles */
     size_t nranks;
     int64_t world_size;
     char job[64]; /* the job id for the rank files, the same for all files of a job */

@@ -192,9 +192,12 @@ struct pw_trace {
 };
 
 /* One profiling window: the records of one file. */
+struct pw_jsonfile_text;
+
 struct pw_trace_window {
     struct pw_trace *trace;
-    struct pw_sorter *host, *device; /* pw_host_record, pw_device_record */
+    const struct pw_jsonfile_text *text; /* of the file that is read; NULL: it is not in memory */
+    struct pw_sorter *host, *device;     /* pw_host_record, pw_device_record */
     /* Rows that are complete (struct pw_keyed_*, below): of /steps, and of /events/cuda_sync when
      * the trace lists synchronizations. Then the calls that wait add no rows to /events/cuda_sync,
      * because they are the same waits. */
