@@ -270,10 +270,10 @@ static int write_without_room(void **state)
 {
     const struct pw_rankfile_end end = {0, 0, 1, 4711};
     struct pw_rankfile *file = NULL;
-    struct rlimit limit = {1000, RLIM_INFINITY};
+    struct rlimit limit = {200, RLIM_INFINITY};
     int wrong = 0;
     getrlimit(RLIMIT_FSIZE, &limit);
-    limit.rlim_cur = 1000;
+    limit.rlim_cur = 200;
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &limit);
     wrong |= pw_rankfile_create(*state, &rank_3, "prog", 1, &file) >= 0 || file ? 1 : 0;

@@ -3,52 +3,85 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/h5/h5types.h"
 
-/* Writes a JSON string. The texts of tables.def have no control characters. */
-static void put_text(FILE *out, const char *text)
+/* A text that grows. */
+struct text {
+    char *bytes;
+    size_t n, room;
+    int err;
+};
+
+static void put_bytes(struct text *out, const char *bytes, size_t n)
 {
-    putc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            putc('\\', out);
-        putc(*text, out);
+    enum { LEAST_ROOM = 2048 };
+    if (out->n + n >= out->room && !out->err) {
+        const size_t room = 2 * (out->n + n) + LEAST_ROOM;
+        char *moved = realloc(out->bytes, room);
+        out->err = moved ? 0 : -ENOMEM;
+        out->bytes = moved ? moved : out->bytes;
+        out->room = moved ? room : out->room;
     }
-    putc('"', out);
+    if (out->err)
+        return;
+    memcpy(out->bytes + out->n, bytes, n);
+    out->n += n;
+    out->bytes[out->n] = '\0';
+}
+
+static void put(struct text *out, const char *text)
+{
+    put_bytes(out, text, strlen(text));
+}
+
+/* Writes a JSON string. The texts of tables.def have no control characters. */
+static void put_text(struct text *out, const char *text)
+{
+    put(out, "\"");
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, "\"\\");
+        put_bytes(out, text, n);
+        if (text[n]) {
+            put(out, "\\");
+            put_bytes(out, text + n, 1);
+            n++;
+        }
+    }
+    put(out, "\"");
 }
 
 /* Writes an object with the text at `offset` in struct pw_field for each field, unless it is "". */
-static void put_columns(FILE *out, const struct pw_table *table, size_t offset)
+static void put_columns(struct text *out, const struct pw_table *table, size_t offset)
 {
     const char *between = "";
-    putc('{', out);
+    put(out, "{");
     for (size_t i = 0; i < table->nfields; i++) {
         const struct pw_field *field = &table->fields()[i];
         const char *text = *(const char *const *)((const char *)field + offset);
         if (!*text)
             continue;
-        fputs(between, out);
+        put(out, between);
         put_text(out, field->name);
-        fputs(": ", out);
+        put(out, ": ");
         put_text(out, text);
         between = ", ";
     }
-    putc('}', out);
+    put(out, "}");
 }
 
-static void put_rank_tables(FILE *out)
+static void put_rank_tables(struct text *out)
 {
-    putc('{', out);
+    put(out, "{");
     for (int id = 0; id < PW_RANK_TABLE_COUNT; id++) {
-        fputs(id ? ", " : "", out);
+        put(out, id ? ", " : "");
         put_text(out, pw_table_borrow(id)->path);
-        fputs(": ", out);
+        put(out, ": ");
         put_columns(out, pw_table_borrow(id), offsetof(struct pw_field, meaning));
     }
-    putc('}', out);
+    put(out, "}");
 }
 
 /* Writes an attribute: the text at `offset` for each field of `table`, or, when that is NULL, the
@@ -56,19 +89,13 @@ static void put_rank_tables(FILE *out)
 static int write_attribute(hid_t object, const char *name, const struct pw_table *table,
                            size_t offset)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
-        return -ENOMEM;
+    struct text text = {.bytes = NULL};
     if (table)
-        put_columns(out, table, offset);
+        put_columns(&text, table, offset);
     else
-        put_rank_tables(out);
-    int err = ferror(out) ? -ENOMEM : 0;
-    err = fclose(out) ? -ENOMEM : err;
-    err = err ? err : pw_h5_set_text(object, name, text);
-    free(text);
+        put_rank_tables(&text);
+    const int err = text.err ? text.err : pw_h5_set_text(object, name, text.bytes);
+    free(text.bytes);
     return err;
 }
 

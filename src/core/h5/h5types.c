@@ -63,7 +63,7 @@ static hid_t enum_type(const struct pw_field *field)
         H5Tlock(type); /* so H5Fget_obj_count() does not count it as an open object */
         made_enums[field->type] = type;
     }
-    return H5Tcopy(type);
+    return type;
 }
 
 void pw_h5_types_forget(void)
@@ -72,53 +72,65 @@ void pw_h5_types_forget(void)
         made_enums[i] = 0;
 }
 
-static hid_t field_type(const struct pw_field *field)
+/* Returns the type of a field. Unless *is_own is set to 1, the caller may not close it. */
+static hid_t field_type(const struct pw_field *field, int *is_own)
 {
+    *is_own = 0;
     switch (field->type) {
     case PW_F_I64:
-        return H5Tcopy(H5T_NATIVE_INT64);
+        return H5T_NATIVE_INT64;
     case PW_F_I32:
-        return H5Tcopy(H5T_NATIVE_INT32);
+        return H5T_NATIVE_INT32;
     case PW_F_U64:
-        return H5Tcopy(H5T_NATIVE_UINT64);
+        return H5T_NATIVE_UINT64;
     case PW_F_U32:
-        return H5Tcopy(H5T_NATIVE_UINT32);
+        return H5T_NATIVE_UINT32;
     case PW_F_U16:
-        return H5Tcopy(H5T_NATIVE_UINT16);
+        return H5T_NATIVE_UINT16;
     case PW_F_U8:
-        return H5Tcopy(H5T_NATIVE_UINT8);
+        return H5T_NATIVE_UINT8;
     case PW_F_F64:
-        return H5Tcopy(H5T_NATIVE_DOUBLE);
+        return H5T_NATIVE_DOUBLE;
     case PW_F_S16:
     case PW_F_S32:
     case PW_F_S64:
     case PW_F_S256:
     case PW_F_S512:
+        *is_own = 1;
         return string_type(field->size);
     default:
         return enum_type(field);
     }
 }
 
-hid_t pw_h5_memory_type(const struct pw_table *table)
+static hid_t compound_type(const struct pw_table *table, int is_packed)
 {
     PW_CHECK(pw_table_is_valid(table));
-    hid_t type = H5Tcreate(H5T_COMPOUND, table->row_size);
+    size_t size = 0;
+    for (size_t i = 0; i < table->nfields; i++)
+        size += table->fields()[i].size;
+    hid_t type = H5Tcreate(H5T_COMPOUND, is_packed ? size : table->row_size);
+    size_t at = 0;
     for (size_t i = 0; type >= 0 && i < table->nfields; i++) {
         const struct pw_field *field = &table->fields()[i];
-        hid_t member = field_type(field);
-        H5Tinsert(type, field->name, field->offset, member);
-        H5Tclose(member);
+        int is_own;
+        const hid_t member = field_type(field, &is_own);
+        H5Tinsert(type, field->name, is_packed ? at : field->offset, member);
+        if (is_own)
+            H5Tclose(member);
+        at += field->size;
     }
     return type;
 }
 
+hid_t pw_h5_memory_type(const struct pw_table *table)
+{
+    return compound_type(table, 0);
+}
+
 hid_t pw_h5_file_type(const struct pw_table *table)
 {
-    hid_t type = pw_h5_memory_type(table);
-    if (type >= 0)
-        H5Tpack(type);
-    return type;
+    return compound_type(table, 1);
 }
 
 void pw_h5_quiet(void)
@@ -128,6 +140,14 @@ void pw_h5_quiet(void)
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     /* Do not load filter plugins that a file names: the filters that we use are built in. */
     H5PLset_loading_state(0);
+}
+
+hid_t pw_h5_creation(void)
+{
+    enum { MOST_IN_HEADER = 64, LEAST_OUTSIDE = 48 };
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_attr_phase_change(creation, MOST_IN_HEADER, LEAST_OUTSIDE);
+    return creation;
 }
 
 hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct pw_h5_form *form)
@@ -156,13 +176,14 @@ hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct 
     return dataset;
 }
 
-/* Deletes and creates the attribute: HDF5 cannot overwrite one with a value of another size. */
+/* Deletes the attribute, if there is one, and creates it: HDF5 cannot overwrite one with a value of
+ * another size. */
 static int set_attribute(hid_t file, const char *name, hid_t type, const void *value)
 {
-    if (H5Aexists(file, name) > 0)
-        H5Adelete(file, name);
     hid_t space = H5Screate(H5S_SCALAR);
     hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    if (attribute < 0 && H5Aexists(file, name) > 0 && H5Adelete(file, name) >= 0)
+        attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
     int err = attribute < 0 || H5Awrite(attribute, type, value) < 0 ? -EIO : 0;
     if (attribute >= 0)
         H5Aclose(attribute);

@@ -21,6 +21,10 @@ void pw_h5_types_forget(void);
  * return values) and its clean-up at exit: close files before the process ends. */
 void pw_h5_quiet(void);
 
+/* Properties for new files: the root group keeps its attributes in its header. By default it moves
+ * more than eight to a heap and a tree, which takes longer. The caller closes them. */
+hid_t pw_h5_creation(void);
+
 /* How the dataset of a table is made. */
 struct pw_h5_form {
     int rank; /* dimensions: 1 or 2 */
