@@ -1,17 +1,21 @@
 /* Writing cluster.h5: MPI with one process. */
 #include "unit.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "aggregate/output/clusterfile.h"
+#include "core/h5/h5contents.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
 
 /* Chunks of a grid end inside it in both directions. */
-enum { STEPS = 130, RANKS = 70, LONG_STEPS = 200000 };
+enum { STEPS = 130, RANKS = 70, LONG_STEPS = 200000, MOST_SMALL = 4096 };
 
 static struct pw_row_c_phase_trace *make_rows(size_t n)
 {
@@ -38,6 +42,39 @@ static void check_rows(const char *path, int table, const void *wanted, size_t n
     pw_h5_close(file);
 }
 
+/* A file with few chunks is read without HDF5, by its table of contents, which also finds damage.
+ */
+static void check_contents(const char *path, const void *wanted, size_t steps, size_t ranks)
+{
+    struct pw_h5_contents *contents;
+    struct pw_h5_place place;
+    const size_t n = steps * ranks, size = pw_table_borrow(PW_TABLE_c_phase_trace)->row_size;
+    const int fd = open(path, O_RDWR), is_small = steps * ranks <= MOST_SMALL;
+    char *rows = calloc(n + 1, size), damage = 0;
+    struct pw_h5_table *table;
+    assert_int_equal(pw_h5_contents_read(fd, &contents), is_small ? 0 : -ENOENT);
+    if (is_small) {
+        pw_h5_contents_place(contents, PW_TABLE_c_phase_trace, &place);
+        assert_int_equal(place.rows, n);
+        assert_int_equal(pw_h5_table_open_at(fd, &place, &table), 0);
+        assert_int_equal(pw_h5_table_read(table, 0, n, rows), 0);
+        pw_h5_table_close(table);
+        assert_memory_equal(rows, wanted, n * size);
+        assert_int_equal(pw_h5_place_check(fd, &place), 0);
+        if (n > 1) { /* one row is not deflated */
+            const uint64_t last =
+                place.chunks[place.nchunks - 1].address + place.chunks[place.nchunks - 1].bytes - 1;
+            assert_int_equal(pread(fd, &damage, 1, (off_t)last), 1);
+            damage = (char)~damage;
+            assert_int_equal(pwrite(fd, &damage, 1, (off_t)last), 1);
+            assert_int_equal(pw_h5_place_check(fd, &place), -EIO);
+        }
+        pw_h5_contents_free(contents);
+    }
+    free(rows);
+    close(fd);
+}
+
 static void write_and_check(void **state, size_t steps, size_t ranks)
 {
     char path[UNIT_PATH];
@@ -49,6 +86,7 @@ static void write_and_check(void **state, size_t steps, size_t ranks)
                               (struct pw_clusterfile_columns){steps, ranks, 0, ranks}, rows);
     assert_int_equal(pw_clusterfile_close(&file), 0);
     check_rows(path, PW_TABLE_c_phase_trace, rows, steps * ranks);
+    check_contents(path, rows, steps, ranks);
     free(rows);
 }
 
@@ -56,6 +94,8 @@ static void test_grids(void **state)
 {
     write_and_check(state, STEPS, RANKS);
     write_and_check(state, LONG_STEPS, 2);
+    write_and_check(state, MOST_SMALL / RANKS, RANKS);
+    write_and_check(state, MOST_SMALL / 2, 2);
     write_and_check(state, 1, 1);
     write_and_check(state, 0, RANKS);
 }

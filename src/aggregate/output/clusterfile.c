@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aggregate/output/clusterend.h"
 #include "core/h5/h5columns.h"
-#include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
 
 /* Process 0 alone has the file. HDF5 only stores the chunks. With parallel HDF5, all processes
@@ -20,11 +20,15 @@ enum {
     CHUNK_ROWS = PW_CLUSTERFILE_CHUNK,
     GRID_RANKS = 64,
     /* Steps in a chunk of a grid. With few ranks there are more steps, up to LEAST_CELLS cells,
-     * because every chunk has a fixed cost. */
+     * because every chunk has a fixed cost. A grid of up to CHUNK_ROWS cells has all ranks in a
+     * chunk. */
     GRID_STEPS = 64,
     LEAST_CELLS = 1024,
     DEFLATE = 1,
     TAG = 1, /* of rows that are sent to process 0 */
+    /* Chunks of a table in a file that gets a table of contents. HDF5 finds each by a search among
+     * all. */
+    MOST_LISTED = 16,
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -94,9 +98,10 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
     err = all_agree(comm, err);
     MPI_Bcast(out->part, sizeof(out->part), MPI_CHAR, 0, comm);
     if (!err && out->process == 0) {
-        hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+        hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = pw_h5_creation();
         H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
-        out->file = H5Fcreate(out->part, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+        out->file = H5Fcreate(out->part, H5F_ACC_TRUNC, creation, access);
+        H5Pclose(creation);
         H5Pclose(access);
         err = out->file < 0 ? -EIO : 0;
     }
@@ -120,8 +125,12 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
 struct target {
     struct pw_clusterfile *file;
     hid_t dataset; /* on process 0 */
+    int table;
     struct pw_row_layout layout;
     size_t chunk_rows; /* rows, or cells, of a chunk */
+    uint64_t rows;     /* rows, or cells, of the table */
+    size_t columns;    /* of a grid whose chunks have all columns; 0: of a table with rows, */
+    int is_split;      /* 1: of a grid whose chunks do not have all columns */
 };
 
 /* Creates a dataset with what its columns mean. Returns it, or a negative value after an error. */
@@ -139,19 +148,46 @@ static int target_init(struct target *t, struct pw_clusterfile *file, int table,
                        const struct pw_h5_form *form)
 {
     const struct pw_table *info = pw_table_borrow(table);
-    *t = (struct target){.file = file, .dataset = -1, .chunk_rows = (size_t)form->chunk[0]};
-    if (form->rank == 2)
+    *t = (struct target){.file = file,
+                         .dataset = -1,
+                         .table = table,
+                         .chunk_rows = (size_t)form->chunk[0],
+                         .rows = form->dims[0]};
+    if (form->rank == 2) {
         t->chunk_rows *= (size_t)form->chunk[1];
+        t->rows *= form->dims[1];
+        t->columns = (size_t)form->dims[1];
+        t->is_split = form->dims[1] > form->chunk[1];
+    }
     if (file->process == 0)
         t->dataset = create_table(file->file, info, form);
     const int err = pw_row_layout_make(table, &t->layout);
     return err ? err : file->process == 0 && t->dataset < 0 ? -EIO : 0;
 }
 
+/* Notes where the chunks are. */
+static void list_chunks(struct target *t)
+{
+    struct pw_h5_place place = {.table = t->table,
+                                .rows = t->rows,
+                                .chunk_rows = t->chunk_rows,
+                                .columns = t->columns,
+                                .deflate = 1};
+    struct pw_clusterfile *file = t->file;
+    if (file->error || file->is_large || !t->rows)
+        return;
+    file->is_large = t->is_split || t->rows > MOST_LISTED * t->chunk_rows ||
+                     pw_h5_place_list(t->dataset, t->chunk_rows * t->layout.packed_size, &place);
+    if (!file->is_large)
+        file->places[t->table] = place;
+}
+
 static void target_fini(struct target *t)
 {
-    if (t->dataset >= 0)
-        H5Dclose(t->dataset);
+    if (t->dataset < 0)
+        return;
+    list_chunks(t);
+    H5Dclose(t->dataset);
 }
 
 /* Stores a chunk, of which `at` is the first row and column. On process 0. */
@@ -459,7 +495,8 @@ void pw_clusterfile_write_made_grid(struct pw_clusterfile *file, enum pw_cluster
     const size_t nsteps = mine.nsteps, nranks = mine.nranks;
     struct grid g = {.dims = {nsteps, nranks}, .process = file->process, .cell = MPI_DATATYPE_NULL};
     MPI_Comm_size(file->comm, &g.processes);
-    g.chunk[1] = smaller(nranks, GRID_RANKS);
+    const int is_small = nsteps && nsteps * nranks <= CHUNK_ROWS;
+    g.chunk[1] = is_small ? nranks : smaller(nranks, GRID_RANKS);
     size_t steps = LEAST_CELLS / g.chunk[1];
     g.chunk[0] = steps > GRID_STEPS ? steps : GRID_STEPS;
     g.chunk[0] = nsteps ? smaller(nsteps, g.chunk[0]) : g.chunk[0];
@@ -517,27 +554,6 @@ void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_
         H5Gclose(group);
 }
 
-/* Unpacks a share of the chunks of the closed file, to check that they were written correctly. A
- * small table is checked by one process. Returns 0 or -errno. */
-static int check_share(const struct pw_clusterfile *written)
-{
-    hid_t file;
-    int processes, err = pw_h5_open(written->part, &file);
-    if (err)
-        return err;
-    MPI_Comm_size(written->comm, &processes);
-    err = pw_format_check(file, PW_FORMAT_CLUSTER);
-    for (int table = PW_RANK_TABLE_COUNT; table < PW_TABLE_COUNT && !err; table++) {
-        int share = (written->process + table) % processes;
-        int is_shared = written->rows[table] > LEAST_CELLS;
-        if (share == 0 || is_shared)
-            err = pw_h5_check_table(file, table, written->rows[table], (size_t)share,
-                                    is_shared ? (size_t)processes : 1);
-    }
-    pw_h5_close(file);
-    return err && err != -ENOMEM ? -EIO : err;
-}
-
 static int sync_and_rename(const char *part, const char *path)
 {
     int fd = open(part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -549,11 +565,10 @@ static int sync_and_rename(const char *part, const char *path)
 
 int pw_clusterfile_close(struct pw_clusterfile *file)
 {
-    note_error(file, file->process == 0 && H5Fclose(file->file) < 0);
-    pw_diskroom_fini(&file->room);
+    note_errno(file, file->process == 0 ? pw_clusterend_close(file) : 0);
     pw_chunkpack_fini(&file->pack);
     int err = all_agree(file->comm, file->error);
-    err = err ? err : all_agree(file->comm, check_share(file));
+    err = err ? err : all_agree(file->comm, pw_clusterend_check(file));
     if (file->process == 0) {
         err = err ? err : sync_and_rename(file->part, file->path);
         if (err)

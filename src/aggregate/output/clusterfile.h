@@ -11,6 +11,7 @@
 
 #include "aggregate/output/diskroom.h"
 #include "core/h5/chunkpack.h"
+#include "core/h5/h5table.h"
 #include "core/tables.h"
 
 struct pw_clusterfile {
@@ -21,6 +22,9 @@ struct pw_clusterfile {
     struct pw_diskroom room;       /* on process 0 */
     uint64_t rows[PW_TABLE_COUNT]; /* rows written of each table */
     struct pw_chunkpack pack;      /* for the chunks of all tables */
+    /* For the table of contents, on process 0: where the tables are that have rows. */
+    struct pw_h5_place places[PW_TABLE_COUNT];
+    int is_large; /* 1: a table has too many chunks to be listed, or there was no memory */
     char path[4352], part[4400];
 };
 

@@ -5,35 +5,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5/h5reader.h"
+#include "core/h5/h5file.h"
 #include "core/h5/h5types.h"
 
 /* A table that is not in the file is loaded as empty: older files have fewer tables. */
-static int load_table(hid_t file, int table, void *rows, size_t *count)
+static int load_table(const struct pw_h5_file *file, int table, void *rows, size_t *count)
 {
-    int err = pw_h5_read_all(file, table, rows, count);
+    int err = pw_h5_file_read_all(file, table, rows, count);
     return err == -ENOENT ? 0 : err;
 }
 
-static int load_cells(hid_t file, int table, const size_t dims[2], struct pw_cells *cells)
+static int load_cells(const struct pw_h5_file *file, int table, const size_t dims[2],
+                      struct pw_cells *cells)
 {
-    const int err = pw_h5_read_cells(file, table, dims, cells);
+    const int err = pw_h5_file_read_cells(file, table, dims, cells);
     return err == -ENOENT ? 0 : err;
 }
 
-static void load_text(hid_t file, const char *name, char *value, size_t size)
+static void load_text(const struct pw_h5_file *file, const char *name, char *value, size_t size)
 {
-    if (pw_h5_get_text(file, name, value, size))
+    if (pw_h5_file_text(file, name, value, size))
         value[0] = '\0';
 }
 
-static void load_int(hid_t file, const char *name, int64_t *value)
+static void load_int(const struct pw_h5_file *file, const char *name, int64_t *value)
 {
-    if (pw_h5_get_int(file, name, value))
+    if (pw_h5_file_int(file, name, value))
         *value = -1;
 }
 
-static void load_attributes(hid_t file, struct pw_cluster *c)
+static void load_attributes(const struct pw_h5_file *file, struct pw_cluster *c)
 {
     load_text(file, "profwrap_version", c->profwrap_version, sizeof(c->profwrap_version));
     load_text(file, "job_id", c->job_id, sizeof(c->job_id));
@@ -68,7 +69,7 @@ static int check_operators(const struct pw_cluster *c)
     return bad ? -EINVAL : 0;
 }
 
-static int load_operators(hid_t file, struct pw_cluster *c)
+static int load_operators(const struct pw_h5_file *file, struct pw_cluster *c)
 {
     int err = load_table(file, PW_TABLE_c_operator, &c->operators, &c->noperators);
     err = err ? err
@@ -84,7 +85,7 @@ static int load_operators(hid_t file, struct pw_cluster *c)
     return err ? err : check_operators(c);
 }
 
-static int load_parts(hid_t file, struct pw_cluster *c)
+static int load_parts(const struct pw_h5_file *file, struct pw_cluster *c)
 {
     size_t n = 0;
     int err = load_table(file, PW_TABLE_c_part_trace, &c->part_trace, &n);
@@ -98,7 +99,7 @@ static int load_parts(hid_t file, struct pw_cluster *c)
 }
 
 /* Loads the tables with a row for each rank in each step. */
-static int load_traces(hid_t file, struct pw_cluster *c)
+static int load_traces(const struct pw_h5_file *file, struct pw_cluster *c)
 {
     const size_t dims[2] = {c->nstep_rows, c->nrank_rows};
     int err = load_cells(file, PW_TABLE_c_step_trace, dims, &c->step_trace);
@@ -108,7 +109,7 @@ static int load_traces(hid_t file, struct pw_cluster *c)
     return err || is_complete || !dims[0] || !dims[1] ? err : -EINVAL;
 }
 
-static int load_gpus(hid_t file, struct pw_cluster *c)
+static int load_gpus(const struct pw_h5_file *file, struct pw_cluster *c)
 {
     int err = load_table(file, PW_TABLE_c_gpu_rank, &c->gpu_ranks, &c->ngpu_ranks);
     err = err ? err : load_table(file, PW_TABLE_c_gpu_device, &c->gpu_devices, &c->ngpu_devices);
@@ -127,7 +128,7 @@ static int load_gpus(hid_t file, struct pw_cluster *c)
     return bad ? -EINVAL : 0;
 }
 
-static int load_samples(hid_t file, struct pw_cluster *c)
+static int load_samples(const struct pw_h5_file *file, struct pw_cluster *c)
 {
     int err = load_table(file, PW_TABLE_c_queue, &c->queues, &c->nqueues);
     err =
@@ -149,7 +150,7 @@ static int load_samples(hid_t file, struct pw_cluster *c)
     return err ? err : load_table(file, PW_TABLE_c_memory, &c->memory, &c->nmemory);
 }
 
-static int load_tables(hid_t file, struct pw_cluster *c)
+static int load_tables(const struct pw_h5_file *file, struct pw_cluster *c)
 {
     int err = load_table(file, PW_TABLE_c_rank, &c->ranks, &c->nrank_rows);
     err = err ? err : load_table(file, PW_TABLE_c_step, &c->steps, &c->nstep_rows);
@@ -183,11 +184,11 @@ static int load_tables(hid_t file, struct pw_cluster *c)
 
 int pw_cluster_load(const char *path, struct pw_cluster **out)
 {
-    hid_t file;
-    int err = pw_h5_open(path, &file);
+    struct pw_h5_file *file;
+    int err = pw_h5_file_open(NULL, path, &file); /* types are needed for places only */
     if (err)
         return err;
-    err = pw_format_check(file, PW_FORMAT_CLUSTER);
+    err = pw_h5_file_check(file, PW_FORMAT_CLUSTER);
     struct pw_cluster *cluster = err ? NULL : calloc(1, sizeof(*cluster));
     if (!err && !cluster)
         err = -ENOMEM;
@@ -195,7 +196,7 @@ int pw_cluster_load(const char *path, struct pw_cluster **out)
         load_attributes(file, cluster);
         err = load_tables(file, cluster);
     }
-    pw_h5_close(file);
+    pw_h5_file_close(file);
     if (err) {
         pw_cluster_destroy(cluster);
         return err;

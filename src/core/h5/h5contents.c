@@ -83,11 +83,23 @@ static uint64_t hash_enums(uint64_t hash)
     return hash;
 }
 
-/* A hash of all that says how the rows of rank files are stored. */
-static uint64_t hash_tables(void)
+/* The numbers of the tables of a kind of file: from the first one until before `end`. */
+struct range {
+    int first, end;
+};
+
+static struct range tables_of(enum pw_h5_kind kind)
 {
+    return kind == PW_H5_RANK ? (struct range){0, PW_RANK_TABLE_COUNT}
+                              : (struct range){PW_RANK_TABLE_COUNT, PW_TABLE_COUNT};
+}
+
+/* A hash of all that says how the rows of files of a kind are stored. */
+static uint64_t hash_tables(enum pw_h5_kind kind)
+{
+    const struct range tables = tables_of(kind);
     uint64_t hash = hash_enums(1);
-    for (int i = 0; i < PW_RANK_TABLE_COUNT; i++) {
+    for (int i = tables.first; i < tables.end; i++) {
         const struct pw_table *table = pw_table_borrow(i);
         const struct pw_field *fields = table->fields();
         hash = hash_text(pw_hash_mix(hash, table->row_size), table->path);
@@ -100,12 +112,12 @@ static uint64_t hash_tables(void)
 }
 
 /* The same, calculated once: every file that is opened needs it. */
-static uint64_t tables_of_this_program(void)
+static uint64_t tables_of_this_program(enum pw_h5_kind kind)
 {
-    static _Atomic uint64_t known;
-    uint64_t hash = known;
+    static _Atomic uint64_t known[PW_H5_KINDS];
+    uint64_t hash = known[kind];
     if (!hash)
-        known = hash = hash_tables();
+        known[kind] = hash = hash_tables(kind);
     return hash;
 }
 
@@ -246,7 +258,7 @@ static int write_all(int fd, const void *bytes, size_t n, uint64_t at)
 
 void pw_h5_draft_append(struct pw_h5_draft *d, int fd)
 {
-    struct footer footer = {.magic = MAGIC, .tables = tables_of_this_program()};
+    struct footer footer = {.magic = MAGIC, .tables = tables_of_this_program(d->kind)};
     char superblock[SUPERBLOCK];
     char *packed = fd < 0 || d->err || d->n > MOST_BYTES ? NULL : malloc(d->n);
     /* HDF5 stores numbers as little-endian: on another machine, the end is not the file's size. */
@@ -273,12 +285,23 @@ struct pw_h5_contents {
     struct head head;
     uint64_t end;    /* HDF5's end of the file: all places are before it */
     uint64_t stored; /* bytes of all chunks */
-    struct pw_h5_place places[PW_RANK_TABLE_COUNT];
+    struct range tables;
+    struct pw_h5_place places[PW_TABLE_COUNT];
 };
+
+/* Finds the kind of file whose tables, as this program has them, the footer was written for.
+ * Returns 0 or -ENOENT. */
+static int find_kind(const struct footer *footer, enum pw_h5_kind *kind)
+{
+    for (*kind = 0; *kind < PW_H5_KINDS; ++*kind)
+        if (footer->tables == tables_of_this_program(*kind))
+            return 0;
+    return -ENOENT;
+}
 
 /* Reads the footer and the compressed contents, which are malloc'ed, and verifies them. Returns 0,
  * -ENOENT or -ENOMEM. */
-static int read_packed(int fd, struct footer *footer, char **packed)
+static int read_packed(int fd, struct footer *footer, char **packed, enum pw_h5_kind *kind)
 {
     const uint64_t size = size_of(fd), at = size - sizeof(*footer);
     char superblock[SUPERBLOCK];
@@ -286,10 +309,10 @@ static int read_packed(int fd, struct footer *footer, char **packed)
     if (size < SUPERBLOCK + sizeof(*footer))
         return -ENOENT;
     if (pread(fd, footer, sizeof(*footer), (off_t)at) != (ssize_t)sizeof(*footer) ||
-        footer->magic != MAGIC || footer->tables != tables_of_this_program() ||
-        footer->bytes == 0 || footer->bytes > MOST_BYTES || footer->size > MOST_BYTES ||
-        footer->end > at || footer->end + footer->bytes != at ||
-        !read_superblock(fd, superblock, &end) || end != footer->end)
+        footer->magic != MAGIC || find_kind(footer, kind) || footer->bytes == 0 ||
+        footer->bytes > MOST_BYTES || footer->size > MOST_BYTES || footer->end > at ||
+        footer->end + footer->bytes != at || !read_superblock(fd, superblock, &end) ||
+        end != footer->end)
         return -ENOENT;
     char *bytes = malloc(footer->bytes);
     if (!bytes)
@@ -356,8 +379,8 @@ static int are_chunks_possible(struct pw_h5_contents *c, const struct pw_h5_plac
 static int decode_table(struct pw_h5_contents *c, size_t *at)
 {
     struct stored_table t;
-    if (!take(c, at, &t, sizeof(t)) || t.table >= PW_RANK_TABLE_COUNT || c->places[t.table].rows ||
-        !t.chunk_rows ||
+    if (!take(c, at, &t, sizeof(t)) || t.table < (uint32_t)c->tables.first ||
+        t.table >= (uint32_t)c->tables.end || c->places[t.table].rows || !t.chunk_rows ||
         t.chunk_rows > MOST_CHUNK_BYTES / pw_table_borrow((int)t.table)->row_size || !t.nchunks ||
         t.nchunks > (c->size - *at) / sizeof(struct pw_h5_chunk) ||
         t.rows > (uint64_t)t.nchunks * t.chunk_rows ||
@@ -398,14 +421,16 @@ static int decode(struct pw_h5_contents *c)
 int pw_h5_contents_read(int fd, struct pw_h5_contents **out)
 {
     struct footer footer;
+    enum pw_h5_kind kind;
     char *packed;
-    int err = read_packed(fd, &footer, &packed);
+    int err = read_packed(fd, &footer, &packed, &kind);
     if (err)
         return err;
     struct pw_h5_contents *c = calloc(1, sizeof(*c));
     err = c ? decompress(&footer, packed, c) : -ENOMEM;
     free(packed);
     if (!err) {
+        c->tables = tables_of(kind);
         c->end = footer.end;
         err = decode(c);
     }
@@ -418,7 +443,7 @@ int pw_h5_contents_read(int fd, struct pw_h5_contents **out)
 
 void pw_h5_contents_free(struct pw_h5_contents *c)
 {
-    for (int i = 0; c && i < PW_RANK_TABLE_COUNT; i++)
+    for (int i = 0; c && i < PW_TABLE_COUNT; i++)
         free(c->places[i].chunks);
     if (c)
         free(c->bytes);

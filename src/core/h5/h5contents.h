@@ -1,9 +1,10 @@
-/* The table of contents of a rank file, which profwrap appends to the file after HDF5 has closed
- * it: the root attributes, and where the tables and texts are stored. With it a reader needs one
- * read of the file's end, and not the HDF5 library, which takes a millisecond to open a file and to
- * find its tables. HDF5 ignores bytes after its own end of the file, and removes them when a
- * program opens the file for writing: so the contents never describe an older state. Written by
- * h5writer.c and read by h5file.c only. Tool code; the file may be damaged or hostile. */
+/* The table of contents of a rank file or a small cluster file, which profwrap appends to the file
+ * after HDF5 has closed it: the root attributes, and where the tables and texts are stored. With it
+ * a reader needs one read of the file's end, and not the HDF5 library, which takes a millisecond to
+ * open a file and to find its tables. HDF5 ignores bytes after its own end of the file, and removes
+ * them when a program opens the file for writing: so the contents never describe an older state.
+ * Written by h5writer.c and the merge, and read by h5file.c and the merge. Tool code; the file may
+ * be damaged or hostile. */
 #ifndef PW_CORE_H5_H5CONTENTS_H
 #define PW_CORE_H5_H5CONTENTS_H
 
@@ -13,6 +14,8 @@
 
 #include "core/h5/h5table.h"
 
+enum pw_h5_kind { PW_H5_RANK, PW_H5_CLUSTER, PW_H5_KINDS };
+
 /* ---- writing ---- */
 
 /* Contents that are being collected. An empty one is {0}. */
@@ -20,6 +23,7 @@ struct pw_h5_draft {
     char *bytes;
     size_t n, capacity;
     int err; /* 0, or the first error; then no contents are appended */
+    enum pw_h5_kind kind;
 };
 
 /* Adds the root attributes of an open file, and the place of the texts in its dataset /strings. */

@@ -163,6 +163,24 @@ int pw_h5_file_read_all(const struct pw_h5_file *f, int table, void **rows, size
     return err;
 }
 
+int pw_h5_file_read_cells(const struct pw_h5_file *f, int table, const size_t dims[2],
+                          struct pw_cells *cells)
+{
+    void *rows = NULL;
+    size_t n = 0;
+    if (!f->contents)
+        return pw_h5_read_cells(f->hdf5, table, dims, cells);
+    int err = pw_h5_file_read_all(f, table, &rows, &n);
+    err = err == -ENOENT ? 0 : err;
+    if (!err && n && n != dims[0] * dims[1])
+        err = -EINVAL;
+    if (err)
+        free(rows);
+    else
+        *cells = pw_cells_of_rows(table, rows, dims[0], dims[1]);
+    return err;
+}
+
 int pw_h5_file_strings(const struct pw_h5_file *f, char ***strings, size_t *count)
 {
     hid_t hdf5 = f->hdf5;

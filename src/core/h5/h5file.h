@@ -1,13 +1,15 @@
-/* A rank file that is open for reading. Where it has a valid table of contents (h5contents.h), it
- * is read without the HDF5 library; files of other versions, and files that another program has
- * changed, are read with it. The results are the same. Called by the merge, timelines, OTF2 export
- * and import, which open many files. Tool code; the file may be damaged or hostile. */
+/* A rank file or cluster file that is open for reading. Where it has a valid table of contents
+ * (h5contents.h), it is read without the HDF5 library; files of other versions, and files that
+ * another program has changed, are read with it. The results are the same. Called by the merge,
+ * timelines, OTF2 export and import, which open many files. Tool code; the file may be damaged or
+ * hostile. */
 #ifndef PW_CORE_H5_H5FILE_H
 #define PW_CORE_H5_H5FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/cells.h"
 #include "core/h5/h5table.h"
 
 struct pw_h5_file;
@@ -39,6 +41,10 @@ int pw_h5_file_rows(const struct pw_h5_file *file, int table, uint64_t *rows);
 /* As pw_h5_read_all(). A table without rows may count as one that the file does not have: -ENOENT.
  */
 int pw_h5_file_read_all(const struct pw_h5_file *file, int table, void **rows, size_t *count);
+
+/* As pw_h5_read_cells(). A table without rows has unknown cells. */
+int pw_h5_file_read_cells(const struct pw_h5_file *file, int table, const size_t dims[2],
+                          struct pw_cells *cells);
 
 /* As pw_h5_read_strings() of "/strings". */
 int pw_h5_file_strings(const struct pw_h5_file *file, char ***strings, size_t *count);

@@ -107,11 +107,13 @@ static int understand_layout(hid_t dataset, struct pw_h5_place *p)
 
 static int list_chunks(hid_t dataset, struct pw_h5_place *p, uint64_t most_bytes)
 {
+    const size_t columns = p->columns ? p->columns : 1;
     for (size_t i = 0; i < p->nchunks; i++) {
-        hsize_t first = (hsize_t)i * p->chunk_rows, bytes = 0;
+        const hsize_t at[2] = {(hsize_t)i * (p->chunk_rows / columns), 0};
+        hsize_t bytes = 0;
         unsigned skipped = 0;
         haddr_t address = HADDR_UNDEF;
-        if (H5Dget_chunk_info_by_coord(dataset, &first, &skipped, &address, &bytes) < 0 ||
+        if (H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, &bytes) < 0 ||
             address == HADDR_UNDEF || bytes == 0 || bytes > most_bytes)
             return -EINVAL;
         p->chunks[i] = (struct pw_h5_chunk){address, (uint32_t)bytes, skipped};
@@ -280,6 +282,18 @@ static int load_chunk(struct pw_h5_table *t, size_t i)
     }
     t->chunk = i;
     return 0;
+}
+
+int pw_h5_place_check(int fd, const struct pw_h5_place *place)
+{
+    struct pw_h5_table *t;
+    int err = pw_h5_table_open_at(fd, place, &t);
+    if (err)
+        return err;
+    for (size_t i = 0; i < place->nchunks && !err; i++)
+        err = load_chunk(t, i);
+    pw_h5_table_close(t);
+    return err;
 }
 
 static int read_chunks(struct pw_h5_table *t, uint64_t first, size_t count, char *rows)

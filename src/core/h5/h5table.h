@@ -29,6 +29,9 @@ struct pw_h5_place {
     size_t chunk_rows;
     struct pw_h5_chunk *chunks;
     size_t nchunks;
+    /* Columns of a table with two dimensions whose chunks have all columns: rows are counted by row
+     * and then column, and so are the rows of a chunk. 0: the table has one dimension. */
+    size_t columns;
     int shuffle, deflate; /* numbers of the two filters; -1: not used */
 };
 
@@ -46,6 +49,10 @@ int pw_h5_place_find(struct pw_h5_types *types, hid_t file, int table, struct pw
 int pw_h5_place_list(hid_t dataset, uint64_t most_bytes, struct pw_h5_place *place);
 
 void pw_h5_place_fini(struct pw_h5_place *place);
+
+/* Inflates all chunks of a place in the open file `fd`, to check them. Returns 0, -ENOMEM or -EIO.
+ */
+int pw_h5_place_check(int fd, const struct pw_h5_place *place);
 
 struct pw_h5_table;
 

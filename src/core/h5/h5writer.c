@@ -62,7 +62,7 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     /* Object headers of version 1.8 are a third of the size; every HDF5 since 1.10 reads them. */
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
-    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+    hid_t creation = pw_h5_creation();
     /* Each table's index of chunks is a B-tree whose nodes have room for twice this number of
      * chunks. With the default of 64, these nodes would be most of a short run's file. */
     H5Pset_istore_k(creation, CHUNK_INDEX_K);
@@ -219,12 +219,16 @@ static void describe_table(const struct pw_h5_writer *writer, int table, struct 
 }
 
 /* Collects the contents of the file. Returns a descriptor that stays open when HDF5 closes the
- * file, so that they can be appended then; -1 when the file gets none. */
+ * file, so that they can be appended then; -1 when the file gets none, as a file with tables of
+ * cluster files. */
 static int describe(struct pw_h5_writer *writer, struct pw_h5_draft *draft)
 {
     void *fd;
     if (writer->error || H5Fget_vfd_handle(writer->file, H5P_DEFAULT, &fd) < 0)
         return -1;
+    for (int i = PW_RANK_TABLE_COUNT; i < PW_TABLE_COUNT; i++)
+        if (writer->tables[i].dataset >= 0)
+            return -1;
     pw_h5_draft_begin(draft, writer->file);
     for (int i = 0; i < PW_RANK_TABLE_COUNT; i++)
         if (writer->tables[i].written)
