@@ -84,6 +84,12 @@ static int compare_keys(const int64_t *a, const int64_t *b)
     return 0;
 }
 
+/* Whether `x` comes after `y`, of two places with x->index < y->index if their keys are equal. */
+static inline int is_after(const struct place *x, const struct place *y)
+{
+    return x->key[0] != y->key[0] ? x->key[0] > y->key[0] : compare_keys(x->key, y->key) > 0;
+}
+
 static int by_key(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
@@ -91,18 +97,64 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Sorts the records in memory, unless they are in order already, as most of a trace is. */
+/* Returns the end of the ascending run that begins at `from`. */
+static size_t end_of_run(const struct place *places, size_t from, size_t n)
+{
+    size_t end = from + 1;
+    while (end < n && !is_after(&places[end - 1], &places[end]))
+        end++;
+    return end < n ? end : n;
+}
+
+/* Merges the runs a[0, middle) and a[middle, n). */
+static void merge_runs(const struct place *a, size_t middle, size_t n, struct place *out)
+{
+    size_t left = 0, right = middle;
+    while (left < middle && right < n)
+        *out++ = is_after(&a[left], &a[right]) ? a[right++] : a[left++];
+    memcpy(out, a + left, (middle - left) * sizeof(*out));
+    out += middle - left;
+    memcpy(out, a + right, (n - right) * sizeof(*out));
+}
+
+/* Merges pairs of neighbouring runs into `out`. Returns how many runs `out` has. */
+static size_t merge_pairs(const struct place *a, size_t n, struct place *out)
+{
+    size_t runs = 0;
+    for (size_t at = 0, middle, end; at < n; at = end, runs++) {
+        middle = end_of_run(a, at, n);
+        end = middle < n ? end_of_run(a, middle, n) : n;
+        merge_runs(a + at, middle - at, end - at, out + at);
+    }
+    return runs;
+}
+
+/* Sorts the places by their keys. Most of a trace is in order, and the rest has long runs. */
+static void sort_places(struct pw_sorter *s)
+{
+    if (end_of_run(s->places, 0, s->n) >= s->n)
+        return;
+    struct place *other = malloc(s->capacity * sizeof(*other));
+    if (!other) {
+        pw_sort(s->places, s->n, sizeof(*s->places), by_key);
+        return;
+    }
+    for (size_t runs = 2; runs > 1;) {
+        runs = merge_pairs(s->places, s->n, other);
+        struct place *swap = s->places;
+        s->places = other;
+        other = swap;
+    }
+    free(other);
+}
+
 static void sort_held(struct pw_sorter *s)
 {
-    int sorted = 1;
     for (size_t i = 0; i < s->n; i++) {
         s->places[i].index = (uint32_t)i;
         memcpy(s->places[i].key, s->records + i * s->size, sizeof(s->places[i].key));
-        if (i && compare_keys(s->places[i - 1].key, s->places[i].key) > 0)
-            sorted = 0;
     }
-    if (!sorted)
-        pw_sort(s->places, s->n, sizeof(*s->places), by_key);
+    sort_places(s);
 }
 
 static int open_file(struct pw_sorter *s)
