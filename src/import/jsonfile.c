@@ -16,7 +16,11 @@
 #include "import/jsonobject.h"
 
 #ifdef __SSE2__
+#ifdef __x86_64__
+#include <immintrin.h>
+#else
 #include <emmintrin.h>
+#endif
 #endif
 
 #define ONES 0x0101010101010101u
@@ -130,12 +134,14 @@ static uint64_t parities(uint64_t bits)
     return bits;
 }
 
-/* As scan_bytes(), in blocks while they fit. */
-static const char *scan_blocks(struct nesting *n, const char *at, const char *end)
+/* As scan_bytes(), in blocks while they fit. Inline, to be compiled for each kind of processor. */
+static inline __attribute__((always_inline)) const char *
+scan_by(void (*find)(const char *at, struct marks *out), struct nesting *n, const char *at,
+        const char *end)
 {
     struct marks marks;
     while (end - at >= AT_ONCE) {
-        find_marks(at, &marks);
+        find(at, &marks);
         if (marks.backslashes) {
             at = scan_bytes(n, at, at + AT_ONCE);
             if (n->depth <= 0)
@@ -144,6 +150,12 @@ static const char *scan_blocks(struct nesting *n, const char *at, const char *en
         }
         const uint64_t inside = parities(marks.quotes) ^ n->inside;
         const uint64_t opening = marks.opening & ~inside, closing = marks.closing & ~inside;
+        if (n->depth > __builtin_popcountll(closing)) { /* the value does not end here */
+            n->depth += __builtin_popcountll(opening) - __builtin_popcountll(closing);
+            n->inside = inside >> 63 ? ~UINT64_C(0) : 0;
+            at += AT_ONCE;
+            continue;
+        }
         for (uint64_t left = opening | closing; left; left &= left - 1) {
             n->depth += opening & left & -left ? 1 : -1;
             if (n->depth <= 0)
@@ -154,6 +166,48 @@ static const char *scan_blocks(struct nesting *n, const char *at, const char *en
     }
     return at;
 }
+
+#ifdef __x86_64__
+#define AVX2 __attribute__((target("avx2,popcnt")))
+
+AVX2 static inline uint64_t wide_bits(__m256i low, __m256i high, char byte)
+{
+    const __m256i wanted = _mm256_set1_epi8(byte);
+    const uint32_t first = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, wanted));
+    const uint32_t second = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, wanted));
+    return first | (uint64_t)second << 32;
+}
+
+AVX2 static inline void find_wide(const char *at, struct marks *out)
+{
+    const __m256i fold = _mm256_set1_epi8((char)0xdf);
+    const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)at);
+    const __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(at + AT_ONCE / 2));
+    const __m256i low_folded = _mm256_and_si256(low, fold);
+    const __m256i high_folded = _mm256_and_si256(high, fold);
+    *out = (struct marks){.quotes = wide_bits(low, high, '"'),
+                          .backslashes = wide_bits(low, high, '\\'),
+                          .opening = wide_bits(low_folded, high_folded, '['),
+                          .closing = wide_bits(low_folded, high_folded, ']')};
+}
+
+AVX2 static const char *scan_wide(struct nesting *n, const char *at, const char *end)
+{
+    return scan_by(find_wide, n, at, end);
+}
+
+static const char *scan_blocks(struct nesting *n, const char *at, const char *end)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")
+               ? scan_wide(n, at, end)
+               : scan_by(find_marks, n, at, end);
+}
+#else
+static const char *scan_blocks(struct nesting *n, const char *at, const char *end)
+{
+    return scan_by(find_marks, n, at, end);
+}
+#endif
 #else
 static const char *scan_blocks(struct nesting *n, const char *at, const char *end)
 {

@@ -55,9 +55,39 @@ static int read_written(const char *text, size_t length, struct written *out)
     return at == end ? 0 : -EINVAL;
 }
 
+/* Scales what most traces have: at most 17 digits, of which at most `power` follow a point.
+ * Returns 0, or -EINVAL for all else. */
+static int scale_plain(const char *text, size_t length, int power, int64_t *out)
+{
+    enum { MOST_DIGITS = 17 };
+    static const int64_t powers[] = {1, 10, 100, 1000};
+    const char *at = text, *const end = text + length, *point = NULL;
+    int64_t value = 0;
+    if (!length || length > MOST_DIGITS || power < 0 || power > 3)
+        return -EINVAL;
+    for (; at < end; at++) {
+        if (is_digit(*at))
+            value = value * 10 + (*at - '0');
+        else if (*at == '.' && !point)
+            point = at;
+        else
+            return -EINVAL;
+    }
+    const int64_t decimals = point ? end - point - 1 : 0;
+    if (decimals > power || (point && length == 1))
+        return -EINVAL;
+    value *= powers[power - decimals];
+    if (value > PW_LIMIT)
+        return -EINVAL;
+    *out = value;
+    return 0;
+}
+
 int pw_decimal_scale(const char *text, size_t length, int power, int64_t *out)
 {
     struct written w;
+    if (scale_plain(text, length, power, out) == 0)
+        return 0;
     int64_t value = 0;
     int err = read_written(text, length, &w), round_up = 0;
     if (err)

@@ -122,7 +122,11 @@ static const char *kernel_base(const char *name, size_t length, size_t *base_len
     static const char *const begins[] = {"Kernel", "DevKernel", "SymDevKernel", "SymkDevKernel"};
     enum { PREFIX = 4 };
     const char *paren = memchr(name, '(', length), *end = paren ? paren : name + length;
-    for (const char *at = name; at + PREFIX < end; at++) {
+    const char *found = name;
+    while ((found = memmem(found, (size_t)(end - found), "ccl", 3))) {
+        const char *at = found++ - 1;
+        if (at < name || at + PREFIX >= end)
+            continue;
         int begins_here = at == name || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
         if (!begins_here || (strncmp(at, "nccl", PREFIX) != 0 && strncmp(at, "rccl", PREFIX) != 0))
             continue;
