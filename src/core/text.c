@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 void pw_sentence_add(struct pw_sentence *s, const char *format, ...)
 {
@@ -49,9 +50,22 @@ size_t pw_utf8_encode(uint32_t code, char out[PW_UTF8_MOST])
     return bytes;
 }
 
+/* Returns the position from `at` on up to which words of eight bytes have ASCII only. */
+static size_t skip_ascii(const char *text, size_t at, size_t length)
+{
+    uint64_t word;
+    while (at + sizeof(word) <= length) {
+        memcpy(&word, text + at, sizeof(word));
+        if (word & 0x8080808080808080u)
+            break;
+        at += sizeof(word);
+    }
+    return at;
+}
+
 void pw_utf8_repair(char *text, size_t length)
 {
-    for (size_t at = 0; at < length;) {
+    for (size_t at = skip_ascii(text, 0, length); at < length;) {
         uint32_t code;
         size_t bytes = pw_utf8_decode((unsigned char *)text + at, length - at, &code);
         if (!bytes)

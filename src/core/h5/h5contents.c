@@ -138,12 +138,12 @@ static void add_bytes(struct pw_h5_draft *d, const void *bytes, size_t n)
     }
 }
 
-static void add_attribute(struct pw_h5_draft *d, hid_t file, const char *name)
+/* `text` has room for MOST_TEXT + 1 bytes. */
+static void add_attribute(struct pw_h5_draft *d, hid_t file, const char *name, char *text)
 {
-    char *text = calloc(1, MOST_TEXT + 1);
     int64_t number = 0;
     const int is_number = pw_h5_get_int(file, name, &number) == 0;
-    if (!text || (!is_number && pw_h5_get_text(file, name, text, MOST_TEXT + 1)))
+    if (!is_number && pw_h5_get_text(file, name, text, MOST_TEXT + 1))
         d->err = d->err ? d->err : -EINVAL;
     if (!d->err) {
         const struct attribute attribute = {.name = (uint32_t)strlen(name),
@@ -156,13 +156,18 @@ static void add_attribute(struct pw_h5_draft *d, hid_t file, const char *name)
         if (!d->err)
             ((struct head *)(void *)d->bytes)->nattributes++;
     }
-    free(text);
 }
+
+struct visit {
+    struct pw_h5_draft *draft;
+    char *text;
+};
 
 static herr_t visit_attribute(hid_t file, const char *name, const H5A_info_t *info, void *context)
 {
+    struct visit *visit = context;
     (void)info;
-    add_attribute(context, file, name);
+    add_attribute(visit->draft, file, name, visit->text);
     return 0;
 }
 
@@ -188,10 +193,14 @@ static void find_texts(hid_t file, struct head *head)
 void pw_h5_draft_begin(struct pw_h5_draft *d, hid_t file)
 {
     struct head head = {0};
+    struct visit visit = {d, malloc(MOST_TEXT + 1)};
     find_texts(file, &head);
     add_bytes(d, &head, sizeof(head));
-    if (!d->err && H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit_attribute, d) < 0)
+    d->err = d->err || visit.text ? d->err : -ENOMEM;
+    if (!d->err &&
+        H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit_attribute, &visit) < 0)
         d->err = -EIO;
+    free(visit.text);
 }
 
 void pw_h5_draft_add(struct pw_h5_draft *d, const struct pw_h5_place *place)
