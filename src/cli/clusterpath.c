@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "core/h5/clusterload.h"
-#include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/readlimit.h"
 
@@ -77,7 +76,6 @@ int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluste
         pw_error("the name of the directory is too long: '%.60s…'", given);
         return -ENAMETOOLONG;
     }
-    pw_h5_quiet();
     int err = pw_cluster_load(path, out);
     if (err)
         explain_load(given, path, err);

@@ -2,6 +2,7 @@
 #include "cli/cmd_import.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +247,16 @@ static int import_plan(struct import *import)
     return failed;
 }
 
+/* Lets freed memory be used again, up to a few MiB: the kernel takes longer to give pages to a
+ * process than most of the import takes to use them. */
+static void keep_memory(void)
+{
+    enum { MOST = 4 << 20, STEP = 1 << 20 };
+    mallopt(M_MMAP_THRESHOLD, MOST);
+    mallopt(M_TRIM_THRESHOLD, 2 * MOST);
+    mallopt(M_TOP_PAD, STEP);
+}
+
 int pw_import_command(int argc, char **argv)
 {
     static struct import import;
@@ -273,6 +284,7 @@ int pw_import_command(int argc, char **argv)
     import.part = (size_t)id.rank;
     import.parts = (size_t)id.size;
     pw_h5_quiet();
+    keep_memory();
     uint64_t bytes = 0;
     for (int i = end.next; i < argc; i++)
         bytes += pw_readlimit_size(argv[i]);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "core/h5/h5contents.h"
@@ -98,4 +99,13 @@ int pw_clusterend_check(const struct pw_clusterfile *written)
     if (fd >= 0)
         close(fd);
     return err && err != -ENOMEM ? -EIO : err;
+}
+
+int pw_clusterend_publish(const struct pw_clusterfile *file)
+{
+    const int fd = open(file->part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const int err = fd < 0 || fsync(fd) ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return err ? err : rename(file->part, file->path) ? -errno : 0;
 }

@@ -13,4 +13,7 @@ int pw_clusterend_close(struct pw_clusterfile *file);
  * correctly. Returns 0, -EIO or -ENOMEM. */
 int pw_clusterend_check(const struct pw_clusterfile *file);
 
+/* Syncs the closed file to disk, and gives it its name. Returns 0 or -errno. */
+int pw_clusterend_publish(const struct pw_clusterfile *file);
+
 #endif

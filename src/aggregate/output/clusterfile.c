@@ -2,7 +2,6 @@
 #include "aggregate/output/clusterfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,10 +202,15 @@ struct held {
     size_t size, first;
 };
 
+static const char *borrow_held(const struct held *held, size_t first)
+{
+    return (const char *)held->rows + (first - held->first) * held->size;
+}
+
 static void take_held(void *context, size_t first, size_t count, void *rows)
 {
     const struct held *held = context;
-    memcpy(rows, (const char *)held->rows + (first - held->first) * held->size, count * held->size);
+    memcpy(rows, borrow_held(held, first), count * held->size);
 }
 
 void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table,
@@ -223,16 +227,17 @@ struct stream {
     pw_clusterfile_maker *make;
     void *context;
     size_t first; /* this process's first row */
-    char *slab;   /* [CHUNK_ROWS] rows that are made or received */
-    char *rows;   /* [CHUNK_ROWS] rows of the next chunk; n: how many there are */
+    char *slab;   /* [CHUNK_ROWS, or all rows] rows of another process */
+    char *rows;   /* [as many] rows of the next chunk; n: how many there are */
     size_t n;
     hsize_t stored; /* rows in earlier chunks */
 };
 
-static void end_chunk(struct stream *s)
+/* Stores the next chunk, which has the s->n rows `first`. */
+static void end_chunk(struct stream *s, const char *first)
 {
     struct pw_packed_chunk chunk;
-    const struct pw_chunk_rows rows = {s->target.chunk_rows, s->rows, s->n};
+    const struct pw_chunk_rows rows = {s->target.chunk_rows, first, s->n};
     const int err = pw_chunkpack_run(&s->target.file->pack, &s->target.layout, rows, &chunk);
     note_errno(s->target.file, err);
     if (!err)
@@ -249,8 +254,19 @@ static void add_rows(struct stream *s, size_t count)
         memcpy(s->rows + s->n * size, s->slab + at * size, n * size);
         s->n += n;
         if (s->n == s->target.chunk_rows)
-            end_chunk(s);
+            end_chunk(s, s->rows);
     }
+}
+
+/* Adds rows of process 0 itself, which come first: a chunk at a time, or all that it has. */
+static void add_own_rows(struct stream *s, size_t at, size_t count)
+{
+    const int is_whole = count == s->target.chunk_rows, is_held = s->make == take_held;
+    s->n = count;
+    if (!is_whole || !is_held)
+        s->make(s->context, s->first + at, count, s->rows);
+    if (is_whole)
+        end_chunk(s, is_held ? borrow_held(s->context, s->first + at) : s->rows);
 }
 
 /* Brings the `count` rows of process `from` to process 0, a slab at a time. Collective. */
@@ -260,14 +276,17 @@ static void pass_rows(struct stream *s, int from, size_t count)
     for (size_t at = 0; at < count && !has_no_room(file, CHUNK_ROWS, s->table); at += CHUNK_ROWS) {
         const size_t n = smaller(count - at, CHUNK_ROWS);
         const int bytes = (int)(n * s->table->row_size);
-        if (file->process == from)
+        if (from == 0 && file->process == 0) {
+            add_own_rows(s, at, n);
+            continue;
+        }
+        if (file->process == from) {
             s->make(s->context, s->first + at, n, s->slab);
-        if (file->process == from && from != 0)
             MPI_Send(s->slab, bytes, MPI_BYTE, 0, TAG, file->comm);
-        else if (file->process == 0 && from != 0)
+        } else if (file->process == 0) {
             MPI_Recv(s->slab, bytes, MPI_BYTE, from, TAG, file->comm, MPI_STATUS_IGNORE);
-        if (file->process == 0)
             add_rows(s, n);
+        }
     }
 }
 
@@ -287,8 +306,8 @@ void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_tabl
     struct stream s = {.table = info, .make = make, .context = context, .first = mine.first};
     note_errno(file, target_init(&s.target, file, table, &form));
     file->rows[table] = total;
-    s.slab = malloc(info->row_size * CHUNK_ROWS);
-    s.rows = malloc(info->row_size * CHUNK_ROWS);
+    s.slab = malloc(info->row_size * (size_t)chunk);
+    s.rows = malloc(info->row_size * (size_t)chunk);
     unsigned long count = mine.count, *counts = malloc(sizeof(*counts) * (size_t)processes);
     note_errno(file, s.slab && s.rows && counts ? 0 : -ENOMEM);
     if (!has_failed(file))
@@ -296,7 +315,7 @@ void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_tabl
     for (int from = 0; from < processes && !has_failed(file); from++)
         pass_rows(&s, from, counts[from]);
     if (s.n && !file->error)
-        end_chunk(&s);
+        end_chunk(&s, s.rows);
     target_fini(&s.target);
     free(s.slab);
     free(s.rows);
@@ -554,15 +573,6 @@ void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_
         H5Gclose(group);
 }
 
-static int sync_and_rename(const char *part, const char *path)
-{
-    int fd = open(part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    int err = fd < 0 || fsync(fd) ? -errno : 0;
-    if (fd >= 0)
-        close(fd);
-    return err ? err : rename(part, path) ? -errno : 0;
-}
-
 int pw_clusterfile_close(struct pw_clusterfile *file)
 {
     note_errno(file, file->process == 0 ? pw_clusterend_close(file) : 0);
@@ -570,7 +580,7 @@ int pw_clusterfile_close(struct pw_clusterfile *file)
     int err = all_agree(file->comm, file->error);
     err = err ? err : all_agree(file->comm, pw_clusterend_check(file));
     if (file->process == 0) {
-        err = err ? err : sync_and_rename(file->part, file->path);
+        err = err ? err : pw_clusterend_publish(file);
         if (err)
             unlink(file->part);
     }

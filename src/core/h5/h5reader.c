@@ -29,6 +29,7 @@ int pw_h5_open(const char *path, hid_t *out)
         return -errno;
     if (!S_ISREG(about.st_mode)) /* opening a pipe could block for ever */
         return -EINVAL;
+    pw_h5_quiet();
     pw_h5_watch_open(path);
     hid_t file = H5Fis_hdf5(path) > 0 ? H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT) : -1;
     pw_h5_watch_opened(file);

@@ -66,8 +66,11 @@ static hid_t enum_type(const struct pw_field *field)
     return type;
 }
 
+static _Atomic int is_quiet;
+
 void pw_h5_types_forget(void)
 {
+    is_quiet = 0;
     for (int i = 0; i < PW_F_END; i++)
         made_enums[i] = 0;
 }
@@ -135,6 +138,9 @@ hid_t pw_h5_file_type(const struct pw_table *table)
 
 void pw_h5_quiet(void)
 {
+    if (is_quiet)
+        return;
+    is_quiet = 1;
     /* At exit HDF5 1.10 would write again what a full disk has refused, and crash. */
     H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
