@@ -2,7 +2,6 @@
 #include "import/jsonobject.h"
 
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <simdjson.h>
 
@@ -83,22 +82,10 @@ int read_array(ondemand::value value, pw_json_item *item)
     return 0;
 }
 
-// Sets the text of a string. Without escapes it is where it is in the file; simdjson would copy it.
-int read_string(ondemand::value value, pw_json_item *item)
-{
-    const std::string_view token = trim(value.raw_json_token());
-    std::string_view text;
-    if (token.size() >= 2 && token.back() == '"' && !std::memchr(token.data(), '\\', token.size()))
-        text = token.substr(1, token.size() - 2);
-    else if (value.get_string().get(text))
-        return -EINVAL;
-    set(item, PW_JSON_TEXT, text);
-    return 0;
-}
-
 int read_value(ondemand::value value, int depth, pw_json_item *item, pw_json_object *out)
 {
     ondemand::json_type type;
+    std::string_view text;
     if (value.type().get(type)) { // NaN and Infinity, which Python's json writes
         set(item, PW_JSON_OTHER, trim(value.raw_json_token()));
         return 0;
@@ -109,7 +96,10 @@ int read_value(ondemand::value value, int depth, pw_json_item *item, pw_json_obj
     case ondemand::json_type::array:
         return read_array(value, item);
     case ondemand::json_type::string:
-        return read_string(value, item);
+        if (value.get_string().get(text))
+            return -EINVAL;
+        set(item, PW_JSON_TEXT, text);
+        return 0;
     case ondemand::json_type::number:
         set(item, PW_JSON_NUMBER, trim(value.raw_json_token()));
         return 0;
@@ -119,26 +109,12 @@ int read_value(ondemand::value value, int depth, pw_json_item *item, pw_json_obj
     }
 }
 
-// Sets the key of a field, as read_string(). The quote at its end is certain: the parser has found
-// it.
-int read_key(simdjson::simdjson_result<ondemand::field> &field, std::string_view *out)
-{
-    ondemand::raw_json_string key;
-    if (field.key().get(key))
-        return -EINVAL;
-    const char *begin = key.raw(), *end = begin;
-    while (*end != '"' && *end != '\\')
-        end++;
-    *out = std::string_view(begin, static_cast<size_t>(end - begin));
-    return *end == '"' || !field.unescaped_key().get(*out) ? 0 : -EINVAL;
-}
-
 int read_members(ondemand::object object, int depth, pw_json_object *out)
 {
     for (auto field : object) {
         std::string_view key;
         ondemand::value value;
-        if (read_key(field, &key) || field.value().get(value))
+        if (field.unescaped_key().get(key) || field.value().get(value))
             return -EINVAL;
         pw_json_item *item = add(out, key, depth);
         int err = item ? read_value(value, depth, item, out) : 0;
