@@ -66,11 +66,13 @@ static hid_t enum_type(const struct pw_field *field)
     return type;
 }
 
+static _Atomic hid_t made_links;
 static _Atomic int is_quiet;
 
 void pw_h5_types_forget(void)
 {
     is_quiet = 0;
+    made_links = 0;
     for (int i = 0; i < PW_F_END; i++)
         made_enums[i] = 0;
 }
@@ -156,6 +158,18 @@ hid_t pw_h5_creation(void)
     return creation;
 }
 
+/* Returns properties of links whose groups are made with them. They stay open. */
+static hid_t link_properties(void)
+{
+    hid_t links = made_links;
+    if (links <= 0) {
+        links = H5Pcreate(H5P_LINK_CREATE);
+        H5Pset_create_intermediate_group(links, 1);
+        made_links = links;
+    }
+    return links;
+}
+
 hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct pw_h5_form *form)
 {
     hsize_t max[2] = {H5S_UNLIMITED, H5S_UNLIMITED};
@@ -166,13 +180,10 @@ hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct 
         H5Pset_shuffle(props);
         H5Pset_deflate(props, (unsigned)form->level);
     }
-    hid_t links = H5Pcreate(H5P_LINK_CREATE);
-    H5Pset_create_intermediate_group(links, 1);
-
     hid_t type = pw_h5_file_type(table);
-    hid_t dataset = H5Dcreate2(file, table->path, type, space, links, props, H5P_DEFAULT);
+    hid_t dataset =
+        H5Dcreate2(file, table->path, type, space, link_properties(), props, H5P_DEFAULT);
     H5Tclose(type);
-    H5Pclose(links);
     H5Pclose(props);
     H5Sclose(space);
     if (dataset >= 0 && pw_h5_units_write(dataset, table)) {
