@@ -17,8 +17,9 @@ hid_t pw_h5_file_type(const struct pw_table *table);
 /* Call after H5close(), which closes types that this file keeps, and undoes pw_h5_quiet(). */
 void pw_h5_types_forget(void);
 
-/* Call before any other use of HDF5; pw_h5_open() does. Turns off HDF5's error messages for this process (callers get
- * return values) and its clean-up at exit: close files before the process ends. */
+/* Call before any other use of HDF5; pw_h5_open() does. Turns off HDF5's error messages for this
+ * process (callers get return values) and its clean-up at exit: close files before the process
+ * ends. */
 void pw_h5_quiet(void);
 
 /* Properties for new files: the root group keeps its attributes in its header. By default it moves
