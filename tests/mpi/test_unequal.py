@@ -111,5 +111,16 @@ def equal_ranks_have_no_imbalance():
     h.check(6 in persistent(file), "rank 6 is not named:", persistent(file))
 
 
+@h.case
+def waits_for_a_rank_are_no_waits_for_data():
+    """The other ranks wait for rank 2 in their data phase."""
+    file = merged(4, "phases", 2, 300)
+    trace, phases = file["step_trace"][:], file["phase_trace"][:]
+    h.check((trace["data_wait_ns"] == phases["data_ns"]).all(), "data wait is not the data phase's own work")
+    h.check((trace["wait_ns"][:, 0] > trace["data_wait_ns"][:, 0]).all(), "rank 0 waits for rank 2")
+    text = h.run(h.profwrap("report", "--format", "line", "out")).stdout.decode()
+    h.check(text.startswith("Rank 2 on "), text)
+
+
 if __name__ == "__main__":
     sys.exit(h.main(sys.argv[1:]))

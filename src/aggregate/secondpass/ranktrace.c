@@ -321,9 +321,6 @@ static void mark_phase(struct pw_row_c_step_trace *row, int phase, int64_t step_
         row->interval_ns = window.start - step_start;
     if (phase == PW_PHASE_BACKWARD)
         *backward_end = window.end;
-    if (phase == PW_PHASE_DATA)
-        row->data_wait_ns =
-            (row->data_wait_ns < 0 ? 0 : row->data_wait_ns) + window.end - window.start;
 }
 
 /* Fills the intervals of the step, after all its ranges are known. */
@@ -379,10 +376,13 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
         return;
     if ((size_t)s < q->p->graph->nsteps)
         add_part(q, window, s, phase);
+    const int64_t work_ns = window.end - window.start - pw_spans_within(&q->out->wait, window);
     /* A range without a length is a boundary of its phase, and says nothing of its time. */
     if (window.end > window.start)
-        *own = pw_sum(*own < 0 ? 0 : *own,
-                      window.end - window.start - pw_spans_within(&q->out->wait, window));
+        *own = pw_sum(*own < 0 ? 0 : *own, work_ns);
+    int64_t *data_ns = &q->out->steps[s].data_wait_ns;
+    if (phase == PW_PHASE_DATA)
+        *data_ns = pw_sum(*data_ns < 0 ? 0 : *data_ns, work_ns);
     mark_phase(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
 }
 

@@ -6,6 +6,9 @@
  *         PERCENT of the others' work, rank SLOW twice its own.
  *     unequal cells STEPS RANK PERCENT [SLOW]
  *         a ring of exchanges; rank RANK has PERCENT of the others' cells, and messages as large.
+ *     unequal phases STEPS RANK PERCENT [SLOW]
+ *         a barrier in the data phase, for which RANK has PERCENT of the others' work, and one
+ * after backward.
  *
  * PROFWRAP_TEST_SAYS=roles says the roles, =work the amounts of work; =both both. */
 #include <mpi.h>
@@ -87,6 +90,20 @@ static void cells(long steps, int heavy, long percent)
     profwrap_step(PROFWRAP_NO_STEP);
 }
 
+static void phases(long steps, int late, long percent)
+{
+    for (long s = 0; s < steps; s++) {
+        profwrap_step(s);
+        profwrap_phase(PROFWRAP_DATA);
+        work_us(USUAL_US * (rank == late ? percent : 100) / 100);
+        MPI_Barrier(MPI_COMM_WORLD);
+        profwrap_phase(PROFWRAP_BACKWARD);
+        work_us(USUAL_US);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    profwrap_step(PROFWRAP_NO_STEP);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -98,6 +115,8 @@ int main(int argc, char **argv)
         slow = atoi(argv[last]);
     if (is_pipeline)
         pipeline(atol(argv[2]), atoi(argv[3]), atoi(argv[4]), atol(argv[5]));
+    else if (argc > 4 && strcmp(argv[1], "phases") == 0)
+        phases(atol(argv[2]), atoi(argv[3]), atol(argv[4]));
     else if (argc > 4)
         cells(atol(argv[2]), atoi(argv[3]), atol(argv[4]));
     MPI_Finalize();
