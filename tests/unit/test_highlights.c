@@ -431,6 +431,59 @@ static void test_shared_losses_compete_with_the_verdict(void **state)
     pw_cluster_destroy(c);
 }
 
+/* 20 of 150 ms are waits; `gain_ms` of 7.5 s are saved when the work is balanced. */
+static struct pw_cluster *make_waiting(double balance, int64_t gain_ms)
+{
+    struct pw_cluster *c = make_cluster(4, 52);
+    for (size_t i = 0; i < 4 * (size_t)52; i++)
+        step_rows(c)[i].wait_ns = 20 * MS;
+    c->nefficiency = c->nwhatif = 1;
+    c->efficiency = calloc(1, sizeof(*c->efficiency));
+    c->whatif = calloc(1, sizeof(*c->whatif));
+    assert_non_null(c->efficiency);
+    assert_non_null(c->whatif);
+    *c->efficiency = (struct pw_row_c_efficiency){0.8, balance, -1, -1, -1, -1, -1};
+    c->whatif[0].gain_ns = gain_ms * MS;
+    strcpy(c->whatif[0].scope, "job");
+    return c;
+}
+
+/* Ranks wait, and no rank is named: the headline does not call this healthy. */
+static void test_waits_for_which_no_rank_is_named(void **state)
+{
+    static const char waits[] = "Ranks wait for each other for 13 % of a step (20.0 ms of 150 ms ";
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    char line[PW_REPORT_LINE];
+    (void)state;
+    struct pw_cluster *c = make_waiting(0.9, 749);
+    assert_int_equal(find(c, found), 0);
+    c->whatif[0].gain_ns = 750 * MS;
+    assert_leads(c, waits, "waits", "wait_roams");
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, "): the delay moves from rank to rank, and with equal work in each step the "
+                     "job would take 750 ms less. No rank alone held the job back.");
+    c->ntrends = 1; /* all ranks were slower, too, which costs less */
+    c->trends = calloc(1, sizeof(*c->trends));
+    assert_non_null(c->trends);
+    c->trends[0] = (struct pw_row_c_trend){.kind = PW_SLOWING_PAUSES,
+                                           .first_step = 3,
+                                           .last_step = 10,
+                                           .steps = 4,
+                                           .excess_ns = 30 * MS,
+                                           .cost_ns = 120 * MS,
+                                           .share = 0.016,
+                                           .confidence = 0.99};
+    assert_leads(c, waits, "waits", "wait_roams");
+    c->efficiency->load_balance = 0.89;
+    assert_leads(c, waits, "waits", "load_imbalance");
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, "): their work is uneven, and with equal work in each step the job would ");
+    add_straggler(c, straggler(2)); /* the waits are for it */
+    for (size_t i = 0, n = find(c, found); i < n; i++)
+        assert_string_not_equal(found[i].kind, "waits");
+    pw_cluster_destroy(c);
+}
+
 /* Without evidence for a verdict, no rank is a loss. */
 static void test_no_rank_is_a_loss_when_the_verdict_is_unknown(void **state)
 {
@@ -459,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_the_headline_begins_with_a_loss_of_all_ranks),
         cmocka_unit_test(test_kinds_of_losses_compete_by_gain),
         cmocka_unit_test(test_shared_losses_compete_with_the_verdict),
+        cmocka_unit_test(test_waits_for_which_no_rank_is_named),
         cmocka_unit_test(test_no_rank_is_a_loss_when_the_verdict_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -382,16 +382,27 @@ int pw_judge_load_imbalance(const struct pw_advice_input *in, const struct pw_ad
            balance >= 0 && balance < BALANCED;
 }
 
+int pw_advice_is_unnamed(const struct pw_advice_input *in)
+{
+    return in->verdict.kind != PW_VERDICT_UNKNOWN && in->verdict.kind != PW_VERDICT_SINGLE_RANK &&
+           !in->cluster->nstragglers && !in->verdict.imbalance;
+}
+
+int pw_advice_is_balanced(const struct pw_advice_input *in)
+{
+    const double balance = load_balance(in->cluster);
+    return balance < 0 || balance >= BALANCED;
+}
+
 int pw_judge_wait_roams(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                         struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
-    double wait = share_of_step(in, in->mean.wait_ns), balance = load_balance(in->cluster);
+    double wait = share_of_step(in, in->mean.wait_ns);
     (void)rule;
     pw_sentence_add(&s, "ranks wait for others in %.0f %% of a step", 100 * wait);
     advice->saves_ns = pw_advice_whatif_gain(in, "job");
-    return in->verdict.kind == PW_VERDICT_NONE && wait > ROAMING &&
-           (balance < 0 || balance >= BALANCED);
+    return pw_advice_is_unnamed(in) && wait > ROAMING && pw_advice_is_balanced(in);
 }
 
 int pw_judge_transfer_exposed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,

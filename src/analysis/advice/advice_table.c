@@ -283,6 +283,7 @@ static int is_about_shared(int kind, const struct pw_advice *advice)
         [PW_SHARED_ALL_SLOWER] = {"all_slower"},
         [PW_SHARED_NETWORK] = {"slow_network", "slow_link"},
         [PW_SHARED_TRANSFERS] = {"transfer_exposed"},
+        [PW_SHARED_WAITS] = {"load_imbalance", "wait_roams"},
     };
     return is_rule(advice, about[kind][0]) || is_rule(advice, about[kind][1]) ||
            is_rule(advice, about[kind][2]);

@@ -62,6 +62,13 @@ void pw_advice_add_rank(struct pw_advice *advice, int32_t rank);
 /* "3, 5 and 12 more". */
 void pw_advice_write_ranks(const struct pw_advice *advice, struct pw_sentence *sentence);
 
+/* True when the evidence for a verdict is complete, and it names neither a rank nor work that
+ * differs by design. */
+int pw_advice_is_unnamed(const struct pw_advice_input *input);
+
+/* False when some rank works for longer than the others over all steps. */
+int pw_advice_is_balanced(const struct pw_advice_input *input);
+
 /* The gain of the replay with this scope, ns; -1 when it was not replayed. */
 int64_t pw_advice_whatif_gain(const struct pw_advice_input *input, const char *scope);
 

@@ -3,11 +3,13 @@
 
 #include "analysis/advice/advice.h"
 #include "analysis/advice/findings.h"
+#include "analysis/advice/rules.h"
 #include "core/limits.h"
 
 #define GPUS_DRY_LEAST 0.1   /* least share of the GPUs' time */
 #define DATA_WAIT_LEAST 0.1  /* least share of a step */
 #define TRANSFERS_LEAST 0.25 /* least share of a step */
+#define WAITS_LEAST 0.1      /* least share of a step, waited and gained with balanced work */
 #define STANDS_OUT 0.1       /* a rank stands out: least share of its time above the mean */
 
 static double share_of(int64_t part, int64_t whole)
@@ -237,6 +239,22 @@ static int find_transfers(const struct pw_advice_input *in, struct pw_shared *ou
     return 1;
 }
 
+/* ---- waits for each other for which no rank is named ---- */
+
+static int find_waits(const struct pw_advice_input *in, struct pw_shared *out)
+{
+    const int64_t gain_ns = pw_advice_whatif_gain(in, "job");
+    out->step_ns = in->mean.wait_ns;
+    out->share = share_of(out->step_ns, in->mean.total_ns);
+    if (!pw_advice_is_unnamed(in) || out->share < WAITS_LEAST || in->mean.total_ns <= 0 ||
+        (double)gain_ns < WAITS_LEAST * (double)in->mean.total_ns * (double)in->measured)
+        return 0;
+    out->ns = in_all_steps(in, out->step_ns);
+    out->cost_ns = gain_ns;
+    out->is_uneven = !pw_advice_is_balanced(in);
+    return 1;
+}
+
 size_t pw_shared_find(const struct pw_advice_input *in, struct pw_shared out[PW_SHARED_KINDS])
 {
     static int (*const find[PW_SHARED_KINDS])(const struct pw_advice_input *,
@@ -244,6 +262,7 @@ size_t pw_shared_find(const struct pw_advice_input *in, struct pw_shared out[PW_
         [PW_SHARED_HOST_LATE] = find_host_late, [PW_SHARED_DATA_WAIT] = find_data_wait,
         [PW_SHARED_NO_CPU] = find_no_cpu,       [PW_SHARED_ALL_SLOWER] = find_all_slower,
         [PW_SHARED_NETWORK] = find_network,     [PW_SHARED_TRANSFERS] = find_transfers,
+        [PW_SHARED_WAITS] = find_waits,
     };
     size_t n = 0;
     for (int kind = 0; kind < PW_SHARED_KINDS; kind++) {

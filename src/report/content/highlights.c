@@ -177,6 +177,18 @@ static void say_transfers(const struct pw_figures *f, const struct pw_shared *lo
                     pw_text_ns(step, sizeof(step), f->trace_mean.total_ns));
 }
 
+static void say_waits(const struct pw_figures *f, const struct pw_shared *loss,
+                      struct pw_sentence *s)
+{
+    char time[32], step[32];
+    pw_words_add_percent(s, "Ranks wait for each other for ", loss->share, " of a step");
+    pw_sentence_add(s, " (%s of %s on average): %s", pw_text_ns(time, sizeof(time), loss->step_ns),
+                    pw_text_ns(step, sizeof(step), f->trace_mean.total_ns),
+                    loss->is_uneven ? "their work is uneven" : "the delay moves from rank to rank");
+    pw_words_add_ns(s, ", and with equal work in each step the job would take ", loss->cost_ns);
+    pw_sentence_add(s, " less");
+}
+
 static void say_shared(const struct pw_figures *f, const struct pw_shared *loss,
                        struct pw_highlight *out)
 {
@@ -190,6 +202,7 @@ static void say_shared(const struct pw_figures *f, const struct pw_shared *loss,
         [PW_SHARED_ALL_SLOWER] = {"all_slower", say_all_slower},
         [PW_SHARED_NETWORK] = {"slow_network", say_network},
         [PW_SHARED_TRANSFERS] = {"transfers", say_transfers},
+        [PW_SHARED_WAITS] = {"waits", say_waits},
     };
     *out = (struct pw_highlight){.kind = rows[loss->kind].kind,
                                  .rank = loss->rank,

@@ -109,6 +109,7 @@ function sharedTiles(parent, loss) {
         data_wait: "Waiting for data", no_cpu: "Ready to run, without a CPU",
         host_late: "GPUs idle: kernels are launched late", transfers: "Transfers that do not overlap with computation",
         all_slower: "Some steps of all ranks", slow_network: "Slow network",
+        waits: "Waiting for each other",
     }[loss.kind], { words: `steps of ${formatNs(report.steps.mean_ns)} on average` });
     const isOfJob = loss.kind === "all_slower" || loss.kind === "slow_network";
     const cost = isOfJob || !ranks ? loss.lost_ns : loss.lost_ns / ranks;
