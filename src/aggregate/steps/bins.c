@@ -5,16 +5,10 @@
 #include <stdlib.h>
 
 #include "aggregate/input/cursor.h"
+#include "aggregate/steps/samplepause.h"
 #include "core/limits.h"
 
 /* ---- samples: how long the rank was on a CPU, ready for one, or off the CPU, and why ---- */
-
-/* A sampled state explains pauses between later samples for this time. */
-enum { STATE_LASTS_NS = 2000000000 };
-
-/* If the time between two samples is this many times the usual one, the host, or the container of
- * the rank and its collector, was frozen. */
-enum { FROZEN_TIMES = 4, FROZEN_LEAST_NS = 300000000 };
 
 #define MEMBER(name) offsetof(struct pw_row_c_bin_trace, name)
 
@@ -74,55 +68,17 @@ static int64_t grown(int64_t before, int64_t after)
     return before < 0 || after < before ? -1 : after - before;
 }
 
-/* Returns the member for a state in /proc of a thread that is off the CPU. */
-static size_t member_of_state(uint8_t state)
+/* Adds a pause that was held, by what the kernel counted when the thread ran again. */
+static void settle(struct pw_bins *s, struct pw_pause_held *held, int64_t surplus_ns)
 {
-    return state == 'T' || state == 't' ? MEMBER(stopped_ns)
-           : state == 'D'               ? MEMBER(disk_ns)
-                                        : MEMBER(asleep_ns);
-}
-
-static int is_off(uint8_t state)
-{
-    return state == 'T' || state == 't' || state == 'D' || state == 'S';
-}
-
-struct seen {
-    uint8_t state; /* last sampled state off the CPU */
-    int64_t at;
-    int64_t shortest; /* shortest time between two samples */
-};
-
-/* Returns the member for a pause between two samples, by the states in them; when the thread was
- * off the CPU in neither, by the last such state. is_standing: a thread that was ready all the time
- * is counted as ready, because the kernel counts its wait only when it runs again. */
-static size_t pause_member(const struct pw_row_process *from, const struct pw_row_process *to,
-                           int is_standing, struct seen *seen)
-{
-    uint8_t state = is_off(to->state) && to->state != 'S' ? to->state : from->state;
-    state = is_off(state) ? state : to->state;
-    if (is_off(state)) {
-        seen->state = state;
-        seen->at = to->time;
-        return member_of_state(state);
-    }
-    if (is_standing && to->state == 'R')
-        return MEMBER(ready_ns);
-    return to->time - seen->at <= STATE_LASTS_NS ? member_of_state(seen->state) : MEMBER(asleep_ns);
-}
-
-/* 1 when the thread was running or ready in both samples, neither between them, and no sample was
- * taken for long. */
-static int is_frozen(const struct pw_row_process *from, const struct pw_row_process *to,
-                     int64_t pause, const struct seen *seen)
-{
-    const int64_t span = to->time - from->time;
-    return from->state == 'R' && to->state == 'R' && span >= FROZEN_LEAST_NS &&
-           span / FROZEN_TIMES >= seen->shortest && pause >= span / 2;
+    const struct pw_pause_held was = *held;
+    const int64_t ready = pw_pause_end(held, surplus_ns);
+    spread(s, was.from, was.to, ready, MEMBER(ready_ns));
+    spread(s, was.from, was.to, was.ns - ready, MEMBER(frozen_ns));
 }
 
 static void take_process(struct pw_bins *s, const struct pw_row_process *from,
-                         const struct pw_row_process *to, struct seen *seen)
+                         const struct pw_row_process *to, struct pw_pause_seen *seen)
 {
     int64_t span = to->time - from->time, cpu = grown(from->main_cpu_ns, to->main_cpu_ns);
     int64_t ready = grown(from->runq_wait_ns, to->runq_wait_ns);
@@ -139,15 +95,21 @@ static void take_process(struct pw_bins *s, const struct pw_row_process *from,
         bin->processor = to->processor;
     if (cpu < 0 || ready < 0 || span <= 0)
         return;
+    if (cpu > 0 || ready > 0)
+        settle(s, &seen->held, pw_sum(cpu, ready) - span);
     cpu = earlier(cpu, span);
     ready = earlier(ready, span - cpu);
     int64_t pause = span - cpu - ready;
     spread(s, from->time, to->time, cpu, MEMBER(cpu_ns));
     spread(s, from->time, to->time, ready, MEMBER(ready_ns));
-    const size_t member = is_frozen(from, to, pause, seen)
-                              ? MEMBER(frozen_ns)
-                              : pause_member(from, to, pause >= span - span / 20, seen);
-    spread(s, from->time, to->time, pause, member);
+    if (pw_pause_is_long(from, to, pause, seen)) {
+        settle(s, &seen->held, 0);
+        seen->held = (struct pw_pause_held){from->time, to->time, pause, 0};
+    } else {
+        const size_t member = pw_pause_member(from, to, pause >= span - span / 20, seen);
+        spread(s, from->time, to->time, pause, member);
+        seen->held.stood_ns += member == MEMBER(ready_ns) ? pause : 0;
+    }
     seen->shortest = earlier(seen->shortest, span);
 }
 
@@ -155,7 +117,7 @@ static int read_process(struct pw_bins *s, const struct pw_input *input)
 {
     struct pw_cursor cursor;
     struct pw_row_process before = {0};
-    struct seen seen = {'S', -PW_LIMIT, PW_LIMIT};
+    struct pw_pause_seen seen = {.state = 'S', .at = -PW_LIMIT, .shortest = PW_LIMIT};
     int has_before = 0, err;
     err = pw_cursor_at(&cursor, input, &input->process_rows, PW_TABLE_process);
     for (const struct pw_row_process *row; !err && (row = pw_cursor_next(&cursor));) {
@@ -168,6 +130,7 @@ static int read_process(struct pw_bins *s, const struct pw_input *input)
         before = *row;
         has_before = 1;
     }
+    settle(s, &seen.held, 0);
     err = err ? err : cursor.err;
     pw_cursor_close(&cursor);
     return err;
