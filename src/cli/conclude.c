@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -218,6 +219,15 @@ static int refuses_root(void)
            !(getenv("OMPI_ALLOW_RUN_AS_ROOT") && getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
 }
 
+/* Whether mpirun has too few descriptors for its pipes: then it waits for ever. Open MPI 4.1 takes
+ * 33 to 36 for two processes, and 49 to 64 for eight. */
+static int lacks_descriptors(int processes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+           limit.rlim_cur < (rlim_t)32 + 8 * (rlim_t)processes;
+}
+
 static void say_unmerged(const char *dir)
 {
     pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its report",
@@ -251,7 +261,7 @@ static int run_merge(const char *dir, int processes, const struct pw_options *op
 {
     char path[64];
     struct stat started = {.st_size = 0};
-    if (processes == 1 || refuses_root())
+    if (processes == 1 || refuses_root() || lacks_descriptors(processes))
         return run_processes(dir, 1, options);
     const int file = memfd_create("profwrap-merge", MFD_CLOEXEC);
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file);

@@ -154,6 +154,16 @@ def more_files_than_descriptors():
 
 
 @h.case
+def few_descriptors_for_mpirun():
+    """The mpirun of the merge at the end of a run would wait for ever; one process merges instead."""
+    for descriptors in 28, 200:
+        out = f"out{descriptors}"
+        h.run(h.mpirun(2, "bash", "-c", f'ulimit -n {descriptors}; exec "$@"', "bash",
+                       *h.profwrap("-o", out), "true"), timeout=60)
+        h.equal(len(h.h5py().File(f"{out}/cluster.h5")["ranks"]), 2, "ranks")
+
+
+@h.case
 def what_a_merge_needs_more_memory_than():
     """The line names the memory limit, and how to raise it. A merge without MPI needs less."""
     make_run("run", "-c", 60)
