@@ -111,6 +111,27 @@ def short_runs_have_no_bins():
             simulated.profwrap("report", "--format", format, "-o", f"{name}.{format}", run)
 
 
+@case
+def waits_in_collectives_are_not_known_without_collectives():
+    """The ranks wait for rank 3's messages, which blame and critical do not count."""
+    for collectives, is_known in (("0", False), ("2", True)):
+        found, _ = told(f"c{collectives}", "-p", "halo", "-c", collectives, "-f",
+                        "slow_rank:rank=3,percent=50")
+        row = found["stragglers"][0]
+        assert row["rank"] == 3 and row["gain_ns"] > 0, row
+        assert [row[name] is not None for name in ("blame_ns", "critical_ns")] == [is_known] * 2, row
+
+
+@case
+def operators_are_no_evidence_for_a_part_of_the_run():
+    """Rank 3 is late before its first step; that it is slow in an operator says nothing of that."""
+    found, _ = told("late", "--operators", "5", "--os-samples", "-f",
+                    "slow_operator:rank=3,name=conv2d,factor=3;late_setup:rank=3,ms=1500")
+    assert [row["part"] for row in found["stragglers"]] == ["setup"], found["stragglers"]
+    text = " ".join(simulated.profwrap("report", "--section", "stragglers", "late").split())
+    assert "before its first step" in text and "over the run" not in text, text
+
+
 if sys.argv[1:] != ["--list"]:
     try:
         import h5py

@@ -324,6 +324,8 @@ struct pw_blame pw_collective_sum_blame(const struct pw_instances *in, int32_t r
                                         int64_t until)
 {
     struct pw_blame sum = {0};
+    if (!in->n)
+        sum.blame_ns = sum.critical_ns = -1;
     for (size_t i = 0; i < in->n; i++) {
         const struct pw_instance *item = &in->items[i];
         if (item->nranks < 2 || item->mixed || item->last_enter < from ||

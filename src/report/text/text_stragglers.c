@@ -76,7 +76,9 @@ static void straggler_cells(struct pw_grid *grid, const struct pw_page *page,
     pw_grid_time(grid, row->blame_ns);
     pw_grid_time(grid, row->critical_ns);
     pw_grid_time(grid, row->gain_ns);
-    operator_words(page->figures->cluster, slow, row->rank, operators, sizeof(operators));
+    operators[0] = '\0';
+    if (row->part == PW_PART_ANY) /* operators say nothing of a part such as MPI_Init */
+        operator_words(page->figures->cluster, slow, row->rank, operators, sizeof(operators));
     cause_note(grid, row, operators);
 }
 
