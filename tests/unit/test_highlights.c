@@ -140,7 +140,7 @@ static void test_ranks_without_a_cpu(void **state)
     assert_string_equal(found[0].kind, "no_cpu");
     assert_string_equal(
         found[0].text,
-        "Ranks were ready to run but without a CPU for at least 18 % of the time, not counting "
+        "Ranks were ready to run but without a CPU for at least 18 % of the run, not counting "
         "waits for each other (rank 3: 35 %): their hosts have more to run than "
         "cores.");
     assert_true(found[0].share > 0.1749 && found[0].share < 0.1751);

@@ -145,7 +145,7 @@ static void say_no_cpu(const struct pw_figures *f, const struct pw_shared *loss,
                        struct pw_sentence *s)
 {
     pw_words_add_percent(s, "Ranks were ready to run but without a CPU for at least ", loss->share,
-                         " of the time");
+                         " of the run");
     if (!f->is_silent)
         pw_sentence_add(s, ", not counting waits for each other");
     say_rank(loss, " (", ")", s);

@@ -281,9 +281,11 @@ int pw_section_utilisation(const struct pw_page *page)
         return err;
     return pw_page_print(
         page, 2, 2,
-        "Shares of time; CPU of all threads, so that it may be above 100 %%. "
+        "Shares of the time in the measured steps (of the run, where these have fewer than 3 "
+        "samples); CPU of all threads, so that it may be above 100 %%. "
         "Without a CPU: the main thread was ready to run but did not run; switched out: it had to "
-        "stop for another thread. Longest time without a CPU first.");
+        "stop for another thread, or yielded to one, as MPI does while it waits. Longest time "
+        "without a CPU first.");
 }
 
 static double peak_key(const struct pw_figures *f, size_t row)
