@@ -31,7 +31,7 @@ static struct bench *start(void **state)
 {
     struct bench *b = *state;
     pw_drain_run(b->drain);
-    usleep(50000);
+    usleep(200000);
     return b;
 }
 
@@ -43,35 +43,35 @@ static uint64_t tail_of(struct bench *b, int ring)
 static void test_few_records_stay(void **state)
 {
     struct bench *b = start(state);
-    write_records(b, 0, RING / 2 - 1);
+    write_records(b, 0, RING / 8 * 7 - 1);
     assert_int_equal(pw_drain_relieve(b->drain), 0);
     assert_int_equal(tail_of(b, 0), 0);
     assert_false(pw_drain_must_go_on(b->drain));
-    assert_int_equal(pw_drain_run(b->drain), RING / 2 - 1);
-    assert_int_equal(tail_of(b, 0), RING / 2 - 1);
-    assert_int_equal(pw_journal_position(b->journal, 0), RING / 2 - 1);
+    assert_int_equal(pw_drain_run(b->drain), RING / 8 * 7 - 1);
+    assert_int_equal(tail_of(b, 0), RING / 8 * 7 - 1);
+    assert_int_equal(pw_journal_position(b->journal, 0), RING / 8 * 7 - 1);
 }
 
-/* Half of the ring stays free, and what is taken is in the journal. */
-static void test_half_stays_free(void **state)
+/* An eighth of the ring stays free, and what is taken is in the journal. */
+static void test_an_eighth_stays_free(void **state)
 {
     struct bench *b = start(state);
-    write_records(b, 0, RING / 2 + 100);
+    write_records(b, 0, RING / 8 * 7 + 100);
     write_records(b, 1, 100);
     assert_int_equal(pw_drain_relieve(b->drain), 100 + RING / PW_RING_STEP_FULL);
     assert_int_equal(tail_of(b, 0), 100 + RING / PW_RING_STEP_FULL);
     assert_int_equal(pw_journal_position(b->journal, 0), tail_of(b, 0));
     assert_int_equal(tail_of(b, 1), 0);
-    assert_int_equal(pw_drain_run(b->drain), RING / 2 - RING / PW_RING_STEP_FULL + 100);
+    assert_int_equal(pw_drain_run(b->drain), RING / 8 * 7 - RING / PW_RING_STEP_FULL + 100);
 }
 
 static void test_all_leave_a_ring_with_little_room(void **state)
 {
     struct bench *b = start(state);
-    write_records(b, 0, RING / 4 * 3 + 1);
+    write_records(b, 0, RING / 16 * 15 + 1);
     write_records(b, 1, 100);
-    assert_int_equal(pw_drain_relieve(b->drain), RING / 4 * 3 + 1 + 100);
-    assert_int_equal(tail_of(b, 0), RING / 4 * 3 + 1);
+    assert_int_equal(pw_drain_relieve(b->drain), RING / 16 * 15 + 1 + 100);
+    assert_int_equal(tail_of(b, 0), RING / 16 * 15 + 1);
     assert_int_equal(tail_of(b, 1), 100);
 }
 
@@ -113,6 +113,42 @@ static void test_pace_tells_whether_to_hurry(void **state)
     assert_false(pw_drainedring_look(&ring, 1109 * MS)); /* fast, but there is much room */
 }
 
+/* What the program writes in 16 ms at its pace has room, but no more than half of the ring is kept
+ * free for it, and no less than an eighth. */
+static void test_the_pace_tells_what_stays_free(void **state)
+{
+    static struct pw_ring_shared shared;
+    struct pw_drained_ring ring = ring_of(&shared);
+    const struct {
+        int64_t ns; /* in which half of the ring was written */
+        int kept;
+    } cases[] = {
+        {9 * MS, RING / 2}, {32 * MS, RING / 4}, {64 * MS, RING / 8}, {640 * MS, RING / 8}};
+    (void)state;
+    atomic_store(&shared.head, RING / 2);
+    assert_int_equal(pw_drainedring_excess(&ring), RING / PW_RING_STEP_FULL); /* no pace yet */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ring = ring_of(&shared);
+        assert_false(pw_drainedring_look(&ring, 100 * MS));
+        atomic_store(&shared.head, RING / 2);
+        assert_false(pw_drainedring_look(&ring, 100 * MS + cases[i].ns));
+        atomic_store(&shared.head, (uint64_t)(RING - cases[i].kept - 1));
+        assert_int_equal(pw_drainedring_excess(&ring), 0);
+        atomic_store(&shared.head, (uint64_t)(RING - cases[i].kept));
+        assert_int_equal(pw_drainedring_excess(&ring), RING / PW_RING_STEP_FULL);
+    }
+}
+
+/* A program whose core the collector takes gets it back soon. */
+static void test_a_sixteenth_is_taken_at_most(void **state)
+{
+    static struct pw_ring_shared shared;
+    struct pw_drained_ring ring = ring_of(&shared);
+    (void)state;
+    atomic_store(&shared.head, RING / 4 * 3);
+    assert_int_equal(pw_drainedring_excess(&ring), RING / 16);
+}
+
 static void test_the_first_look_hurries(void **state)
 {
     static struct pw_ring_shared shared;
@@ -137,10 +173,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_BENCH(test_few_records_stay),
-        ON_BENCH(test_half_stays_free),
+        ON_BENCH(test_an_eighth_stays_free),
         ON_BENCH(test_all_leave_a_ring_with_little_room),
         ON_BENCH(test_answers_have_all_records),
         cmocka_unit_test(test_pace_tells_whether_to_hurry),
+        cmocka_unit_test(test_the_pace_tells_what_stays_free),
+        cmocka_unit_test(test_a_sixteenth_is_taken_at_most),
         cmocka_unit_test(test_the_first_look_hurries),
         cmocka_unit_test(test_damaged_numbers_are_no_records),
     };

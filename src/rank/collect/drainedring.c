@@ -5,6 +5,7 @@
 
 enum {
     ROOM_NS = 8000000,      /* a core is sooner found for the collector, even where all are used */
+    FREE_NS = 2 * ROOM_NS,  /* so much is kept free where it can be: so no ring is hurried */
     HURRY_NS = 1000000000,  /* one burst is often followed by others */
     LEAST_LOOK_NS = 100000, /* a shorter time does not tell how fast the program records */
     STEP = PW_RING_STEP_FULL, /* the part of the ring after which it wakes the collector again */
@@ -17,6 +18,14 @@ uint64_t pw_drainedring_used(const struct pw_drained_ring *ring)
     return head - ring->tail <= ring->records ? head - ring->tail : 0;
 }
 
+/* Number of places that FREE_NS need at the pace of `written` records in `ns`. */
+static uint64_t places_to_keep(const struct pw_drained_ring *ring, uint64_t written, int64_t ns)
+{
+    const double places = (double)written * FREE_NS / (double)ns;
+    const uint64_t least = ring->records / 8, most = ring->records / 2;
+    return places < (double)least ? least : places > (double)most ? most : (uint64_t)places;
+}
+
 bool pw_drainedring_look(struct pw_drained_ring *ring, int64_t now_ns)
 {
     const uint64_t used = pw_drainedring_used(ring), room = ring->records - used;
@@ -25,6 +34,7 @@ bool pw_drainedring_look(struct pw_drained_ring *ring, int64_t now_ns)
         const uint64_t written = ring->tail + used - ring->looked_head;
         if ((double)room * (double)ns < (double)written * ROOM_NS)
             ring->hurried_until_ns = now_ns + HURRY_NS;
+        ring->kept_free = places_to_keep(ring, written, ns);
     } else if (!ring->looked_ns) {
         ring->hurried_until_ns = now_ns + LEAST_LOOK_NS;
     }
@@ -33,13 +43,15 @@ bool pw_drainedring_look(struct pw_drained_ring *ring, int64_t now_ns)
         ring->looked_ns = now_ns;
     }
     return used > ring->records / 4 &&
-           (now_ns < ring->hurried_until_ns || room < ring->records / 4);
+           (now_ns < ring->hurried_until_ns || room <= ring->records / 16);
 }
 
 uint64_t pw_drainedring_excess(const struct pw_drained_ring *ring)
 {
-    const uint64_t used = pw_drainedring_used(ring), half = ring->records / 2;
-    return used < half ? 0 : used - half + ring->records / STEP;
+    const uint64_t used = pw_drainedring_used(ring), most = ring->records / 16;
+    const uint64_t end = ring->records - (ring->kept_free ? ring->kept_free : ring->records / 2);
+    const uint64_t excess = used < end ? 0 : used - end + ring->records / STEP;
+    return excess < most ? excess : most;
 }
 
 void pw_drainedring_copy(const struct pw_drained_ring *ring, struct pw_record *to, uint32_t n)

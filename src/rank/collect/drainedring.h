@@ -18,6 +18,7 @@ struct pw_drained_ring {
     uint64_t looked_head;          /* head at the last look, */
     int64_t looked_ns;             /* and its time; 0: none yet */
     int64_t hurried_until_ns;      /* until then it is emptied early */
+    uint64_t kept_free;            /* number of places to keep free at the last pace; 0: half */
 };
 
 /* Number of records in the ring; 0 when its numbers are damaged. The records can be read. */
@@ -28,8 +29,10 @@ uint64_t pw_drainedring_used(const struct pw_drained_ring *ring);
  * it has little room left. Otherwise, its records can stay there. */
 bool pw_drainedring_look(struct pw_drained_ring *ring, int64_t now_ns);
 
-/* How many of the oldest records to take from a ring that is not hurried, so that half of it stays
- * free for a sudden burst. */
+/* How many of the oldest records to take from a ring that is not hurried. Places stay free for what
+ * the program writes in 16 ms, at its pace before the last look: at most half of the ring, and at
+ * least an eighth for a sudden burst. Never more than a 16th, so that a program that waits for its
+ * core does not wait long. */
 uint64_t pw_drainedring_excess(const struct pw_drained_ring *ring);
 
 /* Copies the next `n` records, which may wrap around the end of the ring. Records are checked and
