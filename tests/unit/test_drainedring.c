@@ -2,8 +2,11 @@
  * program wakes the collector before its time. */
 #include "unit.h"
 
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rank/collect/drainedring.h"
@@ -11,12 +14,18 @@
 
 #define MS INT64_C(1000000)
 
-enum { RING = 4096 };
+enum { RING = 4096, LARGE = 32768 };
 
 static int setup(void **state)
 {
     static const struct pw_collector none[] = {{.name = NULL}};
     return bench_create_of(state, none, PW_ACTIVITY_ANNOTATIONS, RING);
+}
+
+static int setup_large(void **state)
+{
+    static const struct pw_collector none[] = {{.name = NULL}};
+    return bench_create_of(state, none, PW_ACTIVITY_ANNOTATIONS, LARGE);
 }
 
 static void write_records(struct bench *b, int ring, int n)
@@ -73,6 +82,43 @@ static void test_all_leave_a_ring_with_little_room(void **state)
     assert_int_equal(pw_drain_relieve(b->drain), RING / 16 * 15 + 1 + 100);
     assert_int_equal(tail_of(b, 0), RING / 16 * 15 + 1);
     assert_int_equal(tail_of(b, 1), 100);
+}
+
+/* A /proc whose cores are never idle. */
+static void use_all_cores(struct bench *b)
+{
+    void *dir = b->dir;
+    char path[UNIT_PATH];
+    mkdir(unit_path(path, &dir, "proc"), 0700);
+    FILE *file = fopen(unit_path(path, &dir, "proc/stat"), "w");
+    assert_non_null(file);
+    for (int core = 0; core < CPU_SETSIZE; core++)
+        fprintf(file, "cpu%d 1 0 3 0 0 6 7 8 9 10\n", core);
+    fclose(file);
+    pw_drain_delay(b->drain, 64 << 20);
+    pw_drain_spare_core(b->drain, b->dir);
+}
+
+/* While the program needs all cores, many records stay in a ring for a second, although it is time
+ * to read it. */
+static void test_records_stay_while_all_cores_are_used(void **state)
+{
+    struct bench *b = *state;
+    use_all_cores(b);
+    const int64_t emptied_ns = pw_local_ns();
+    pw_drain_run(b->drain);
+    usleep(200000);
+    write_records(b, 0, LARGE / 4);
+    int64_t taken = pw_drain_run(b->drain), after_ns = pw_local_ns() - emptied_ns;
+    assert_true(taken == 0 || after_ns > 1000 * MS);
+    assert_false(pw_drain_must_go_on(b->drain));
+    while (taken == 0) {
+        usleep(100000);
+        taken = pw_drain_run(b->drain);
+    }
+    assert_int_equal(taken, LARGE / 4);
+    assert_true(pw_local_ns() - emptied_ns >= 1000 * MS);
+    assert_int_equal(pw_journal_position(b->journal, 0), LARGE / 4);
 }
 
 /* An answer to `profwrap ctl status` tells of the records that stayed in the rings. */
@@ -175,6 +221,8 @@ int main(void)
         ON_BENCH(test_few_records_stay),
         ON_BENCH(test_an_eighth_stays_free),
         ON_BENCH(test_all_leave_a_ring_with_little_room),
+        cmocka_unit_test_setup_teardown(test_records_stay_while_all_cores_are_used, setup_large,
+                                        bench_destroy),
         ON_BENCH(test_answers_have_all_records),
         cmocka_unit_test(test_pace_tells_whether_to_hurry),
         cmocka_unit_test(test_the_pace_tells_what_stays_free),

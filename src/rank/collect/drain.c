@@ -15,7 +15,8 @@
 enum {
     READING_NS = 1000000, /* least time between two readings of both clocks */
     CATCH_UP_NS = 1000000000,
-    LOOKS = 16, /* how often one run empties the rings, at most */
+    STAY_NS = 1000000000, /* so long records may stay in a ring */
+    LOOKS = 16,           /* how often one run empties the rings, at most */
     /* Numbers of records that wait for a spare core: 0.4 ms to 0.1 s of the intake. */
     LEAST_DELAYED = 4096,
     MOST_DELAYED = 1 << 20,
@@ -268,9 +269,50 @@ static void decide_to_process(struct pw_drain *drain)
     drain->taken = 0;
 }
 
+/* Whether a ring must be emptied at once. */
+static bool is_hurried(struct pw_drain *drain)
+{
+    const int64_t now_ns = pw_local_ns();
+    bool is_hurried = false;
+    for (int i = 0; i < pw_drain_count_used(drain); i++)
+        is_hurried |=
+            pw_drain_map_ring(drain, i) == 0 && pw_drainedring_look(&drain->rings[i], now_ns);
+    return is_hurried;
+}
+
+/* Takes only what must not stay in the rings. */
+static int64_t take_excess(struct pw_drain *drain)
+{
+    int64_t count = 0;
+    drain->is_filling = false;
+    drain->may_process = drain->is_spare_in_load;
+    for (int i = 0; i < pw_drain_count_used(drain); i++) {
+        const uint64_t excess =
+            drain->rings[i].shared ? pw_drainedring_excess(&drain->rings[i]) : 0;
+        take_records(drain, i, excess);
+        count += (int64_t)excess;
+    }
+    if (count)
+        pw_journal_commit(drain->journal);
+    ready_next_ring(drain, pw_drain_count_used(drain));
+    drain->must_go_on = drain->is_filling;
+    return count;
+}
+
+/* Whether records can stay in the rings although it is time to read them: they are many, no core is
+ * spare for them, and the rings were emptied lately. */
+static bool can_stay(struct pw_drain *drain)
+{
+    return drain->needs_spare_core && !drain->may_process && !drain->must_go_on &&
+           pw_local_ns() - drain->emptied_ns < STAY_NS && !is_hurried(drain);
+}
+
 int64_t pw_drain_run(struct pw_drain *drain)
 {
     decide_to_process(drain);
+    if (can_stay(drain))
+        return take_excess(drain);
+    drain->emptied_ns = pw_local_ns();
     int64_t count = pw_drain_empty_all(drain);
     ready_next_ring(drain, pw_drain_count_used(drain));
     /* While a ring is filling, only empty the rings; the intake continues when none is. */
@@ -285,35 +327,9 @@ int64_t pw_drain_run(struct pw_drain *drain)
     return count;
 }
 
-/* Whether a ring must be emptied at once. */
-static bool is_hurried(struct pw_drain *drain)
-{
-    const int64_t now_ns = pw_local_ns();
-    bool is_hurried = false;
-    for (int i = 0; i < pw_drain_count_used(drain); i++)
-        is_hurried |=
-            pw_drain_map_ring(drain, i) == 0 && pw_drainedring_look(&drain->rings[i], now_ns);
-    return is_hurried;
-}
-
 int64_t pw_drain_relieve(struct pw_drain *drain)
 {
-    int64_t count = 0;
-    if (drain->must_go_on || is_hurried(drain))
-        return pw_drain_run(drain);
-    drain->is_filling = false;
-    drain->may_process = drain->is_spare_in_load;
-    for (int i = 0; i < pw_drain_count_used(drain); i++) {
-        const uint64_t excess =
-            drain->rings[i].shared ? pw_drainedring_excess(&drain->rings[i]) : 0;
-        take_records(drain, i, excess);
-        count += (int64_t)excess;
-    }
-    if (count)
-        pw_journal_commit(drain->journal);
-    ready_next_ring(drain, pw_drain_count_used(drain));
-    drain->must_go_on = drain->is_filling;
-    return count;
+    return drain->must_go_on || is_hurried(drain) ? pw_drain_run(drain) : take_excess(drain);
 }
 
 /* Lets the intake process the records that are in the backlog now, for CATCH_UP_NS at most: whoever

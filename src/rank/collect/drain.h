@@ -39,14 +39,17 @@ void pw_drain_spare_core(struct pw_drain *drain, const char *root);
  * are in the shared memory, but in no ring. */
 void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors);
 
-/* Empties all rings. Then, if a core is spare, lets the intake process the backlog in parts, and
- * empties the rings again after each part. Returns the number of records that were taken from
- * rings. Also allocates a ring for the program's next thread. */
+/* To be called when it is time to read the rings, or at once if the drain must go on. Where records
+ * wait for a spare core, and there is none, does the same as pw_drain_relieve() if the rings were
+ * emptied in the last second. Otherwise empties all rings. Then, if a core is spare, lets the
+ * intake process the backlog in parts, and empties the rings again after each part. Returns the
+ * number of records that were taken from rings. Also allocates a ring for the program's next
+ * thread. */
 int64_t pw_drain_run(struct pw_drain *drain);
 
 /* To be called when the program wakes the collector, before it is time to read the rings. If a ring
  * may soon be full, does the same as pw_drain_run(). Otherwise, the records can wait in the rings:
- * takes only as many as keep half of each ring free. Returns the number of records taken. */
+ * takes only as many as keep enough of each ring free. Returns the number of records taken. */
 int64_t pw_drain_relieve(struct pw_drain *drain);
 
 /* Whether a ring was filling when it was last emptied, or records wait for the intake that need not

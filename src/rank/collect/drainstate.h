@@ -31,6 +31,7 @@ struct pw_drain {
     int error;               /* the journal's error because of which records stay; 0: none */
     int readied;             /* number of rings that have memory */
     int64_t last_reading_ns; /* when the clocks were last read */
+    int64_t emptied_ns;      /* when the rings were last emptied because it was time to */
     struct pw_record batch[PW_JOURNAL_BATCH];
 };
 
