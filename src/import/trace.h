@@ -191,9 +191,9 @@ struct pw_trace {
     struct pw_stepsums *sums;       /* with that: the same of the imported events (stepsums.h) */
 };
 
-/* One profiling window: the records of one file. */
 struct pw_jsonfile_text;
 
+/* One profiling window: the records of one file. */
 struct pw_trace_window {
     struct pw_trace *trace;
     const struct pw_jsonfile_text *text; /* of the file that is read; NULL: it is not in memory */
