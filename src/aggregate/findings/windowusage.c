@@ -1,7 +1,6 @@
 /* Reads the samples of each rank of this process, and sums up its steps; see windowusage.h. */
 #include "aggregate/findings/windowusage.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +152,7 @@ struct reading {
     const struct pw_share *share;
     const struct pw_input *input;
     struct samples samples;
+    struct pw_step_window all; /* from the first step of any window to the last one */
 };
 
 /* Steps are looked into by the block, for all stragglers at once. */
@@ -164,8 +164,8 @@ struct step_usage {
     struct pw_gpu_usage gpu;
 };
 
-/* Fills the usage in the known ones of `count` steps of the input from `first` on. Returns how many
- * are known. */
+/* Fills the usage in those of `count` steps of the input, from `first` on, that are known and may
+ * be in a window. Returns how many there are. */
 static size_t take_steps(const struct reading *of, size_t first, size_t count,
                          struct step_usage *out)
 {
@@ -177,7 +177,7 @@ static size_t take_steps(const struct reading *of, size_t first, size_t count,
         const struct pw_row_step *step = &of->input->steps[i];
         const ptrdiff_t index = pw_world_step_index(of->world, step->step);
         const size_t at = (size_t)index;
-        if (index < 0)
+        if (index < 0 || step->step < of->all.first || step->step > of->all.last)
             continue;
         if (at < begin || at >= end) {
             begin = at;
@@ -237,13 +237,12 @@ static void add_steps(const struct step_usage *steps, size_t n, const struct pw_
 static void sum_steps(const struct reading *of, const struct pw_step_window *windows, size_t n,
                       struct step_sums *sums)
 {
-    static const struct pw_step_window every = {INT64_MIN, INT64_MAX};
     const size_t nsteps = of->input->nsteps;
     struct step_usage steps[BLOCK];
     for (size_t i = 0; i < nsteps; i += BLOCK) {
         const size_t known = take_steps(of, i, nsteps - i < BLOCK ? nsteps - i : BLOCK, steps);
         struct step_sums block = no_steps();
-        add_steps(steps, known, &every, &block);
+        add_steps(steps, known, &of->all, &block);
         for (size_t w = 0; w < n && known; w++)
             if (windows[w].first <= block.first && windows[w].last >= block.last)
                 add_sums(&sums[w], &block);
@@ -277,9 +276,15 @@ static struct pw_window_usage *fill_items(const struct pw_job *job, const struct
                                           size_t *count)
 {
     struct pw_window_usage *items = calloc(n * job->ninputs + 1, sizeof(*items));
+    struct pw_step_window all = {INT64_MAX, INT64_MIN};
     *count = 0;
+    for (size_t w = 0; w < n; w++) {
+        all.first = windows[w].first < all.first ? windows[w].first : all.first;
+        all.last = windows[w].last > all.last ? windows[w].last : all.last;
+    }
     for (size_t i = 0; i < job->ninputs && items; i++) {
-        struct reading of = {.world = &job->world, .share = share, .input = &job->inputs[i]};
+        struct reading of = {
+            .world = &job->world, .share = share, .input = &job->inputs[i], .all = all};
         read_samples(of.input, &of.samples);
         fill_rank(&of, windows, n, &items[*count]);
         *count += n;
