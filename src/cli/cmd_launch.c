@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "cli/conclude.h"
+#include "cli/latereport.h"
+#include "cli/standby.h"
 #include "core/log.h"
 #include "rank/run/baretext.h"
 #include "rank/run/outdir.h"
@@ -110,6 +112,30 @@ static void find_last_epoch(const char *dir, const char *name, char *last, size_
     globfree(&found);
 }
 
+/* A job that another process concludes. */
+struct late_job {
+    const char *dir;
+    int ranks;
+    const struct pw_options *options;
+};
+
+static void conclude_late(void *arg)
+{
+    const struct late_job *job = arg;
+    pw_latereport_lock(job->dir);
+    pw_conclude(job->dir, job->ranks, job->options, 0);
+    pw_conclude_forget_later(job->dir);
+}
+
+/* Merges and reports; when this process was asked to end, another one does that. */
+static void conclude_job(const struct pw_run *run, const char *dir, int ranks)
+{
+    struct late_job job = {dir, ranks, &run->options};
+    if (pw_conclude(dir, ranks, &run->options, 0) == -ECANCELED &&
+        pw_standby_start(run->lifeline, dir, conclude_late, &job) > 0)
+        pw_conclude_say_later(dir);
+}
+
 /* Merges and reports each job whose rank 0 this launch started. Returns the number of directories
  * to which its ranks wrote. */
 static int conclude_jobs(const struct pw_run *run, const char *name, const char *output)
@@ -128,7 +154,7 @@ static int conclude_jobs(const struct pw_run *run, const char *name, const char 
         find_last_epoch(found.gl_pathv[i], name, last, sizeof(last), &ranks);
         if (epoch_of(last))
             pw_conclude_epochs(found.gl_pathv[i], epoch_of(last));
-        pw_conclude(last, ranks, &run->options);
+        conclude_job(run, last, ranks);
     }
     globfree(&found);
     return seen;

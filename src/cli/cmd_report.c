@@ -17,6 +17,7 @@
 #include "cli/clusterpath.h"
 #include "cli/confine.h"
 #include "cli/htmlpage.h"
+#include "cli/latereport.h"
 #include "cli/stepwindow.h"
 #include "core/cluster.h"
 #include "core/epochdir.h"
@@ -342,6 +343,8 @@ int pw_cli_report(int argc, char **argv)
     const int refused = check_serve(&options);
     if (refused)
         return refused;
+    if (!pw_option_flag(&options, PW_OPT_WATCH) && pw_latereport_make(dir))
+        return 1;
     if (pw_option_flag(&options, PW_OPT_SERVE))
         return pw_cli_serve_report(dir, argv);
     if (pw_option_flag(&options, PW_OPT_WATCH))

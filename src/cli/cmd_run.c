@@ -3,6 +3,7 @@
  * line. */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,11 @@
 #include "cli/cmd_launch.h"
 #include "cli/commands.h"
 #include "cli/conclude.h"
+#include "cli/latereport.h"
+#include "cli/standby.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "rank/collect/sparecore.h"
 #include "rank/run/claim.h"
 #include "rank/run/guard.h"
 #include "rank/run/launch.h"
@@ -322,6 +326,35 @@ static void stand_in(void *arg)
     pw_segment_detach(segment);
 }
 
+static void say_replaced(void *arg)
+{
+    const struct pw_run *run = arg;
+    pw_say("the collector of rank %d was killed; another one continues its work", run->id.rank);
+}
+
+static void note_start(void *arg)
+{
+    struct pw_run *run = arg;
+    if (run->lifeline->segment[0] && pw_segment_attach(run->lifeline->segment, &run->guard_segment))
+        run->guard_segment = NULL;
+}
+
+/* Whether the program has failed in the eyes of a launcher: then that ends the other ranks.
+ * Launchers of MPI programs also take an end between MPI_Init and MPI_Finalize for a failure. Where
+ * nobody saw what the program did, it may have been one. */
+static bool is_failure(const struct pw_run *run, const struct pw_exit *end)
+{
+    const struct pw_segment_shared *segment = run->guard_segment;
+    const uint32_t phase = segment ? atomic_load(&segment->mpi_phase) : PW_MPI_UNSEEN;
+    return end->code != 0 || phase == PW_MPI_UNSEEN || phase == PW_MPI_IN_USE;
+}
+
+static bool is_urgent(void *arg, const struct pw_exit *end)
+{
+    const struct pw_run *run = arg;
+    return run->id.launched && (pw_launch_end_requested() || is_failure(run, end));
+}
+
 static void give_up(void *arg)
 {
     const struct pw_run *run = arg;
@@ -345,8 +378,9 @@ static int end_alike(const struct pw_run *run, int status)
     return status;
 }
 
-/* Runs the guard until the program has ended. Returns the exit status. */
-static int be_guard(struct pw_run *run)
+/* Runs the guard until the program has ended. Returns the exit status. *left: a collector still
+ * works. */
+static int be_guard(struct pw_run *run, bool *left)
 {
     const struct pw_guard guard = {
         .lifeline = run->lifeline,
@@ -355,8 +389,11 @@ static int be_guard(struct pw_run *run)
         .take_over = pw_collect_on,
         .stand_in = stand_in,
         .give_up = give_up,
+        .say_replaced = say_replaced,
+        .note_start = note_start,
+        .is_urgent = is_urgent,
     };
-    int status = pw_guard_run(&guard);
+    int status = pw_guard_run(&guard, left);
     if (status < 0) {
         pw_error("no collector of rank %d could start: running %s unprofiled", run->id.rank,
                  run->argv[0]);
@@ -365,19 +402,73 @@ static int be_guard(struct pw_run *run)
     return status;
 }
 
-/* Merges and reports, in rank 0, unless `profwrap LAUNCHER` does it. */
-static void conclude(const struct pw_run *run)
+/* Whether rank 0's profwrap concludes the job. */
+static bool is_concluded_by_rank(const struct pw_run *run)
 {
-    if (run->id.rank != 0 || is_merged_by_launch(run) ||
-        pw_option_flag(&run->options, PW_OPT_NO_MERGE) || !atomic_load(&run->lifeline->is_profiled))
-        return;
+    return !is_merged_by_launch(run) && !pw_option_flag(&run->options, PW_OPT_NO_MERGE);
+}
+
+/* Merges and reports. Returns as pw_conclude(). */
+static int conclude(const struct pw_run *run, bool is_launcher_waiting)
+{
+    if (!atomic_load(&run->lifeline->is_profiled))
+        return 0;
+    if (run->launcher) /* the launcher may have bound this rank to one core */
+        pw_sparecore_leave(run->launcher, run->id.size);
     if (run->id.restart) {
         char job[sizeof(run->dir)];
         snprintf(job, sizeof(job), "%s", run->dir);
         *strrchr(job, '/') = '\0';
         pw_conclude_epochs(job, run->id.restart);
     }
-    pw_conclude(run->dir, run->id.size, &run->options);
+    return pw_conclude(run->dir, run->id.size, &run->options, is_launcher_waiting);
+}
+
+/* In the process that stands by. */
+static void conclude_for_guard(void *arg)
+{
+    struct pw_run *run = arg;
+    pw_latereport_lock(run->dir);
+    conclude(run, false);
+    pw_conclude_forget_later(run->dir);
+    pw_run_clocks_fini(&run->clocks);
+}
+
+/* Starts the process that concludes the job if the launcher kills this one. Where there is no
+ * launcher, it is started when it is needed. */
+static pid_t start_standby(struct pw_run *run)
+{
+    if (run->id.rank != 0 || !run->launcher || !is_concluded_by_rank(run))
+        return 0;
+    return pw_standby_start(run->lifeline, run->dir, conclude_for_guard, run);
+}
+
+/* In rank 0: concludes the job, or leaves that to the process that stands by. `left`: a collector
+ * still works, and the launcher must not wait. Returns whether another process concludes it. */
+static bool finish_job(struct pw_run *run, bool left, pid_t standby)
+{
+    if (!left && conclude(run, run->id.launched) == 0) {
+        atomic_store(&run->lifeline->has_concluded, 1);
+        pw_standby_dismiss(standby);
+        return false;
+    }
+    if (standby <= 0)
+        pw_standby_start(run->lifeline, run->dir, conclude_for_guard, run);
+    return true;
+}
+
+/* At the end of a rank. */
+static void finish_rank(struct pw_run *run, bool left, pid_t standby)
+{
+    bool is_later = left;
+    if (!left || run->id.rank != 0)
+        pw_run_clocks_fini(&run->clocks);
+    if (!is_concluded_by_rank(run))
+        return;
+    if (run->id.rank == 0)
+        is_later = finish_job(run, left, standby);
+    if (is_later && atomic_load(&run->lifeline->is_profiled))
+        pw_conclude_say_later(run->dir);
 }
 
 /* Runs the rank. Returns the exit status. */
@@ -391,9 +482,10 @@ static int run_rank(struct pw_run *run)
         return status;
     pw_run_clocks_init(&run->clocks, &run->id, run->dir);
     run->launcher = run->id.launched ? getppid() : 0;
-    status = be_guard(run);
-    pw_run_clocks_fini(&run->clocks);
-    conclude(run);
+    const pid_t standby = start_standby(run);
+    bool left = false;
+    status = be_guard(run, &left);
+    finish_rank(run, left, standby);
     return status;
 }
 

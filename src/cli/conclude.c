@@ -93,7 +93,10 @@ struct look {
     int ready;     /* rank files with their final names */
     int unready;   /* files of ranks that are being written: rank files and journals */
     int64_t bytes; /* size of the first SIZES_MOST files that are being written */
+    int is_later;  /* a rank has failed: see pw_conclude_say_later() */
 };
+
+static const char later_name[] = ".report-later";
 
 /* Lists the directory once instead of asking for each rank's files, because each question costs a
  * round trip on a shared file system. */
@@ -105,6 +108,7 @@ static void look_at(const char *dir, int ranks, int with_sizes, struct look *loo
     for (struct dirent *e = stream ? readdir(stream) : NULL; e; e = readdir(stream)) {
         struct stat st;
         char *suffix;
+        look->is_later |= strcmp(e->d_name, later_name) == 0;
         if (strncmp(e->d_name, "rank-", 5) != 0)
             continue;
         const long rank = strtol(e->d_name + 5, &suffix, 10);
@@ -129,17 +133,30 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Waits until every rank's file has its final name. Returns the number of ranks that have one. A
- * rank whose collector lives or can be replaced has a journal. A file that is being written grows,
- * for as long as many records wait to be put into it. */
-static int await_files(const char *dir, int ranks)
+/* How long to wait before the next look, when looking has taken `look_ms` and the wait has lasted
+ * `waited_ms`: looks become rarer where they take long, and where the others run on. */
+static int64_t pause_ms(int64_t look_ms, int64_t waited_ms)
+{
+    enum { LONGEST_MS = 500, SHARE = 32 };
+    const int64_t longer = waited_ms / SHARE;
+    return LOOK_MS + 4 * look_ms + (longer < LONGEST_MS ? longer : LONGEST_MS);
+}
+
+/* Waits until every rank's file has its final name. Returns the number of ranks that have one, or
+ * -ECANCELED when it ends before (pw_conclude()). A rank whose collector lives or can be replaced
+ * has a journal. A file that is being written grows, for as long as many records wait to be put
+ * into it. */
+static int await_files(const char *dir, int ranks, int is_launcher_waiting)
 {
     enum { SIZES_MS = 1000 }; /* without another change, look at sizes, too */
     struct look last = {.ready = -1}, look;
-    int64_t changed_ms = now_ms();
+    const int64_t first_ms = now_ms();
+    int64_t changed_ms = first_ms;
     while (!pw_launch_end_requested()) {
         const int64_t begin_ms = now_ms(), quiet_ms = begin_ms - changed_ms;
         look_at(dir, ranks, quiet_ms > SIZES_MS, &look);
+        if (look.is_later && is_launcher_waiting)
+            return -ECANCELED;
         if (look.ready != last.ready || look.unready != last.unready ||
             (quiet_ms > SIZES_MS && look.bytes != last.bytes)) {
             changed_ms = now_ms();
@@ -148,12 +165,11 @@ static int await_files(const char *dir, int ranks)
         if (look.ready >= ranks ||
             now_ms() - changed_ms > (look.unready ? PATIENCE_MS : PATIENCE_UNSEEN_MS))
             return look.ready;
-        /* Where a look takes long, looks are rarer. */
-        const int64_t pause_ms = LOOK_MS + 4 * (now_ms() - begin_ms);
-        const struct timespec pause = {pause_ms / 1000, pause_ms % 1000 * 1000000};
+        const int64_t ms = pause_ms(now_ms() - begin_ms, begin_ms - first_ms);
+        const struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
         nanosleep(&pause, NULL);
     }
-    return last.ready;
+    return -ECANCELED;
 }
 
 static int merge_processes(int ranks)
@@ -228,14 +244,28 @@ static int lacks_descriptors(int processes)
            limit.rlim_cur < (rlim_t)32 + 8 * (rlim_t)processes;
 }
 
-static void say_unmerged(const char *dir)
+static void later_path(const char *dir, char path[4200])
 {
-    pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its report",
-           dir, dir);
+    snprintf(path, 4200, "%s/%s", dir, later_name);
 }
 
-/* Ends the merge when the job is asked to end. A launcher does so when a rank has failed, and kills
- * this process a second later, so the line comes at once. */
+void pw_conclude_say_later(const char *dir)
+{
+    char path[4200];
+    later_path(dir, path);
+    /* Of several processes, one creates the link. */
+    if (symlink("1", path) == 0 || errno != EEXIST)
+        pw_say("the report on this job is being made and will be in %s/report.txt", dir);
+}
+
+void pw_conclude_forget_later(const char *dir)
+{
+    char path[4200];
+    later_path(dir, path);
+    unlink(path);
+}
+
+/* Ends the merge when the job is asked to end. */
 static int run_processes(const char *dir, int processes, const struct pw_options *options)
 {
     const struct timespec pause = {.tv_nsec = 10000000};
@@ -246,7 +276,6 @@ static int run_processes(const char *dir, int processes, const struct pw_options
     while (pid > 0 && (done = waitpid(pid, &status, WNOHANG)) == 0 && !pw_launch_end_requested())
         nanosleep(&pause, NULL);
     if (pid > 0 && done == 0) {
-        say_unmerged(dir);
         kill(pid, SIGTERM);
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
@@ -279,31 +308,38 @@ static int run_merge(const char *dir, int processes, const struct pw_options *op
     return run_processes(dir, 1, options);
 }
 
-void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
+/* Waits for the files, and makes those of killed collectors. Returns as await_files(). */
+static int gather(const char *dir, int ranks, int is_launcher_waiting)
 {
-    if (pw_option_flag(options, PW_OPT_TRUST_DIRECTORY))
-        setenv("PROFWRAP_TRUST_DIRECTORY", "1", 1); /* the run has checked the directory; the merge
-                                                     * need not */
-    int ready = await_files(dir, ranks);
-    if (pw_launch_end_requested()) {
-        say_unmerged(dir);
-        return;
-    }
-    if (ready < ranks) {
+    int ready = await_files(dir, ranks, is_launcher_waiting);
+    if (ready >= 0 && ready < ranks) {
         struct pw_recovery found;
         pw_h5_quiet();
         if (pw_cli_recover_all(dir, 0, &found) == 0)
             ready += found.recovered;
     }
-    if (ready < ranks)
+    if (ready >= 0 && ready < ranks)
         pw_say("only %d of %d rank files are complete; merging what is there", ready, ranks);
-    if (ready == 0)
-        return;
-    if (run_merge(dir, merge_processes(ranks), options)) {
-        if (!pw_launch_end_requested())
-            pw_error("the merge failed; try 'profwrap merge %s'", dir);
-        return;
+    return ready;
+}
+
+int pw_conclude(const char *dir, int ranks, const struct pw_options *options,
+                int is_launcher_waiting)
+{
+    if (pw_option_flag(options, PW_OPT_TRUST_DIRECTORY))
+        setenv("PROFWRAP_TRUST_DIRECTORY", "1", 1); /* the run has checked the directory; the merge
+                                                     * need not */
+    const int ready = gather(dir, ranks, is_launcher_waiting);
+    if (ready <= 0)
+        return ready;
+    const int err = run_merge(dir, merge_processes(ranks), options);
+    if (pw_launch_end_requested())
+        return -ECANCELED;
+    if (err) {
+        pw_error("the merge failed; try 'profwrap merge %s'", dir);
+        return 0;
     }
     int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !pw_option_flag(options, PW_OPT_QUIET);
     pw_cli_report_write(dir, show ? stderr : NULL, pw_option_flag(options, PW_OPT_SUMMARY));
+    return 0;
 }

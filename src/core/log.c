@@ -1,12 +1,40 @@
 /* Sentences for people and diagnostics for developers; see log.h. */
 #include "core/log.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int quiet_requested;
+
+/* Messages go to this file from when standard error is no longer ours. */
+static char file_path[4200];
+static volatile sig_atomic_t has_left;
+
+void pw_log_set_file(const char *path)
+{
+    snprintf(file_path, sizeof(file_path), "%s", path);
+}
+
+/* Async-signal-safe. */
+void pw_log_leave_terminal(void)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing < 0) { /* no descriptor is free */
+        close(STDIN_FILENO);
+        nothing = open("/dev/null", O_RDWR);
+    }
+    has_left = 1;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nothing >= 0; fd++)
+        if (fd != nothing)
+            dup2(nothing, fd);
+    if (nothing > STDERR_FILENO)
+        close(nothing);
+}
 
 void pw_log_set_quiet(int quiet)
 {
@@ -25,6 +53,18 @@ static void make_printable(char *line)
     }
 }
 
+/* Appends the line to the file. The file is opened for each line, because most processes have
+ * nothing to say. */
+static void write_line(const char *line)
+{
+    const int fd =
+        open(file_path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    dprintf(fd, "%s\n", line);
+    close(fd);
+}
+
 /* Prints with one write(), so that lines of several ranks do not mix. */
 static void print_line(const char *prefix, const char *format, va_list args)
 {
@@ -32,7 +72,10 @@ static void print_line(const char *prefix, const char *format, va_list args)
     int n = snprintf(line, sizeof(line), "profwrap: %s", prefix);
     vsnprintf(line + n, sizeof(line) - (size_t)n, format, args);
     make_printable(line);
-    fprintf(stderr, "%s\n", line);
+    if (has_left && file_path[0])
+        write_line(line);
+    else
+        fprintf(stderr, "%s\n", line);
 }
 
 void pw_say(const char *format, ...)

@@ -7,6 +7,13 @@
 /* With `quiet` 1, pw_say() prints nothing from now on. */
 void pw_log_set_quiet(int quiet);
 
+/* The file to which messages go after pw_log_leave_terminal(); it is created by the first one. */
+void pw_log_set_file(const char *path);
+
+/* Replaces standard input, output and error by /dev/null: a launcher that waits for the end of its
+ * pipes does not wait for this process. Messages go to the file. Async-signal-safe. */
+void pw_log_leave_terminal(void);
+
 /* Prints "profwrap: " and one sentence, unless quiet. */
 __attribute__((format(printf, 1, 2))) void pw_say(const char *format, ...);
 

@@ -451,12 +451,22 @@ static void leave_cores(const struct pw_run *run)
         pw_sparecore_leave(run->launcher, run->id.local_size);
 }
 
+/* Prepares this process to outlive the signals of the launcher, and the guard. */
+static void outlive(const struct pw_run *run)
+{
+    char path[4200];
+    pw_launch_outlive_signals(NULL);
+    snprintf(path, sizeof(path), "%s/messages.txt", run->dir);
+    pw_log_set_file(path);
+    pw_launch_outlive_guard(run->lifeline);
+}
+
 int pw_collect(void *arg, int attempt)
 {
     static struct pw_journal_head head;
     struct pw_run *run = arg;
     struct collector c = {.run = run};
-    pw_launch_outlive_signals(NULL);
+    outlive(run);
     if (attempt > 0)
         remove_remains(run);
     int status = prepare_file(&c, &head);
@@ -530,10 +540,8 @@ int pw_collect_on(void *arg, int attempt)
     struct collector c = {.run = run};
     int has_end = 0;
     leave_cores(run);
-    pw_launch_outlive_signals(NULL);
+    outlive(run);
     pw_h5_quiet();
-    if (!atomic_exchange(&run->lifeline->has_said, 1))
-        pw_say("the collector of rank %d was killed; another one continues its work", run->id.rank);
     pw_debug(PW_LOG_LAUNCH, 1, "collector %d of rank %d", attempt, run->id.rank);
     int err = take_up_when_free(&c, &has_end);
     if (!err) {

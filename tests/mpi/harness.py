@@ -207,6 +207,15 @@ def overhead(file):
     return {row["name"].decode(): float(row["value"]) for row in file["overhead"][:]}
 
 
+def wait_for_report(folder, seconds=PATIENCE_S):
+    """Waits for the report that another process makes after the launcher has ended."""
+    end = time.monotonic() + seconds
+    while not os.path.exists(os.path.join(folder, "report.txt")) or \
+            os.path.lexists(os.path.join(folder, ".report-later")):
+        check(time.monotonic() < end, "no report in", folder, sorted(os.listdir(folder)))
+        time.sleep(0.02)
+
+
 def wait_until_gone(pattern, seconds=20):
     """Returns when no file matches, or after `seconds`. If files still match, the next check
     fails."""

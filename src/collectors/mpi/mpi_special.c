@@ -265,6 +265,7 @@ static bool has_begun(void)
     if (is_inside || !is_mpi)                           \
         return call;                                    \
     is_inside = true;                                   \
+    pw_probe_note_mpi_phase(PW_MPI_IN_USE);             \
     uint64_t start = request_sync(op);                  \
     int rc = call;                                      \
     if (has_begun())                                    \
@@ -292,6 +293,7 @@ static bool has_begun(void)
         uint64_t start = pw_probe_now();                                                         \
         int rc = next();                                                                         \
         end_finalize(thread, start);                                                             \
+        pw_probe_note_mpi_phase(PW_MPI_FINALIZED);                                               \
         is_inside = false;                                                                       \
         return rc;                                                                               \
     }                                                                                            \
@@ -384,6 +386,7 @@ static struct pw_thread *end_session(void)
         if (is_inside || !is_mpi)                                                            \
             return next(info, handler, made);                                                \
         is_inside = true;                                                                    \
+        pw_probe_note_mpi_phase(PW_MPI_IN_USE);                                              \
         uint64_t start = note_session();                                                     \
         int rc = next(info, handler, made);                                                  \
         if (rc == MPI_SUCCESS && atomic_fetch_add(&sessions, 1) == 0 &&                      \
@@ -406,6 +409,8 @@ static struct pw_thread *end_session(void)
         struct pw_thread *thread = is_last ? end_session() : NULL;                           \
         uint64_t start = pw_probe_now();                                                     \
         int rc = next(session);                                                              \
+        if (is_last && !atomic_load(&is_initialised))                                        \
+            pw_probe_note_mpi_phase(PW_MPI_FINALIZED);                                       \
         if (thread) {                                                                        \
             record_call(thread, PW_OP_Session_finalize, start, pw_probe_now());              \
             show_end(thread);                                                                \

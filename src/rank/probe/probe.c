@@ -83,6 +83,8 @@ __attribute__((constructor)) static void attach_process(void)
     int saved = errno;
     if (pw_segment_attach(name, &probe.segment) == 0) {
         strcpy(probe.name, name);
+        uint32_t unseen = PW_MPI_UNSEEN;
+        atomic_compare_exchange_strong(&probe.segment->mpi_phase, &unseen, PW_MPI_UNUSED);
         pw_tick_source = (enum pw_tick_source)probe.segment->tick_source;
         struct pw_gate *gate = create_gate();
         if (gate && pthread_key_create(&probe.thread_end, end_thread) == 0) {
@@ -367,6 +369,12 @@ int pw_probe_lane(int32_t lane)
 void pw_probe_note_mpi(void)
 {
     atomic_store(&probe.segment->mpi_begun, 1);
+}
+
+void pw_probe_note_mpi_phase(enum pw_mpi_phase phase)
+{
+    if (probe.segment)
+        atomic_store(&probe.segment->mpi_phase, phase);
 }
 
 void pw_probe_request_sync(void)

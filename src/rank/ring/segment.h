@@ -21,7 +21,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 16,
+    PW_SEGMENT_VERSION = 17,
     PW_SEGMENT_PAGE = 4096,
     /* Parts of the file begin at multiples of this, so that each can be mapped: pages have 64 KiB
      * on some machines of aarch64. */
@@ -173,6 +173,10 @@ struct pw_ring_shared {
     struct pw_open_range ranges[PW_MAX_DEPTH];
 };
 
+/* How far the program is with MPI. A launcher of MPI programs takes the end of a program in the
+ * phase IN_USE for a failure, also with exit code 0. UNSEEN: no probe was loaded. */
+enum pw_mpi_phase { PW_MPI_UNSEEN = 0, PW_MPI_UNUSED, PW_MPI_IN_USE, PW_MPI_FINALIZED };
+
 /* The header's entry for a ring. */
 struct pw_ring_entry {
     _Atomic uint32_t state;   /* see PW_RING_STATE_BITS */
@@ -208,6 +212,8 @@ struct pw_segment_shared {
     _Atomic uint32_t sync_requested; /* 1 from when the application enters MPI_Init */
     /* 1 from when the application enters MPI_Init, or begins a session of MPI. */
     _Atomic uint32_t mpi_begun;
+    /* enum pw_mpi_phase. Unlike mpi_begun, also when MPI calls are not recorded. */
+    _Atomic uint32_t mpi_phase;
     _Atomic uint32_t sync_decision; /* enum pw_sync_decision, the same on every rank */
     _Atomic uint32_t gpu_untimed;   /* 1: CUPTI does not report kernel times */
     _Atomic uint32_t gpu_processes; /* processes that used CUDA while another one recorded */

@@ -2,6 +2,8 @@
 #include "rank/run/guard.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,7 +15,9 @@
  * ended so many collectors would end the next one, too. */
 enum {
     MOST_COLLECTORS = 100,
-    LOOK_MS = 20, /* interval of polling while no collector runs */
+    /* Interval of polling until the program has started, and while no collector runs. */
+    LOOK_MS = 20,
+    LOOK_RARELY_MS = 100, /* and where there is no pidfd of the program */
     FIRST_PAUSE_MS = 20,
     LONGEST_PAUSE_MS = 1000,
     SHORT_LIFE_MS = 1000,
@@ -22,10 +26,14 @@ enum {
 
 struct watch {
     const struct pw_guard *guard;
-    pid_t collector; /* 0: none now */
-    int started;     /* number of collectors that were started */
-    int failures;    /* collectors in a row that crashed, or did no work before they were killed */
-    bool is_stopped; /* the collector is stopped by a signal */
+    pid_t collector;  /* 0: none now */
+    int started;      /* number of collectors that were started */
+    int failures;     /* collectors in a row that crashed, or did no work before they were killed */
+    bool is_stopped;  /* the collector is stopped by a signal */
+    bool has_said;    /* the first replacement was announced */
+    bool is_watching; /* lifeline->program is open: this process sees the program's end itself */
+    bool has_ended;   /* the program */
+    sigset_t mask;    /* signals that are blocked while this process sleeps */
     int64_t started_ms; /* start time of the last collector */
     int64_t pause_ms;   /* length of the pause before it was started */
     int64_t restart_ms; /* when to start the next collector; 0: not planned */
@@ -64,6 +72,59 @@ static void plan_next(struct watch *w, int signal)
     w->restart_ms = now + w->pause_ms;
 }
 
+static void watch_program(struct watch *w)
+{
+    struct pw_lifeline *line = w->guard->lifeline;
+    pw_process_open(atomic_load(&line->program_pid), &line->program);
+    w->is_watching = true;
+    w->guard->note_start(w->guard->arg);
+}
+
+/* Opens the program when it has started, or when the collector was stopped before it could say so.
+ * The pid may have been reused by then only if the program has ended, and that is noted in the
+ * lifeline before its pid becomes free. */
+static void look_for_program(struct watch *w)
+{
+    struct pw_lifeline *line = w->guard->lifeline;
+    if (!w->is_watching && atomic_load(&line->program_pid) != 0 &&
+        (atomic_load(&line->is_at_work) || w->is_stopped))
+        watch_program(w);
+}
+
+/* Whether the guard can end now. */
+static bool may_leave(struct watch *w)
+{
+    struct pw_exit end;
+    if (!w->is_watching || !pw_launch_has_ended(w->guard->lifeline, &end))
+        return false;
+    w->has_ended = true;
+    return w->is_stopped || w->guard->is_urgent(w->guard->arg, &end);
+}
+
+static int longest_sleep_ms(const struct watch *w)
+{
+    if (w->restart_ms || w->is_stopped || !w->is_watching)
+        return LOOK_MS;
+    return w->has_ended || w->guard->lifeline->program.fd >= 0 ? -1 : LOOK_RARELY_MS;
+}
+
+/* Sleeps until a signal comes, SIGCHLD for instance, or the program ends. */
+static void sleep_until_event(const struct watch *w)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+    const int ms = longest_sleep_ms(w);
+    const struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    struct pollfd program = {.fd = -1, .events = POLLIN};
+    if (w->is_watching && !w->has_ended)
+        program.fd = w->guard->lifeline->program.fd;
+    /* When its end is seen but cannot be read yet, the collector is just about to read it. */
+    if (ppoll(&program, 1, ms < 0 ? NULL : &limit, &w->mask) > 0) {
+        struct pw_exit end;
+        if (!pw_launch_has_ended(w->guard->lifeline, &end))
+            nanosleep(&pause, NULL);
+    }
+}
+
 /* Starts a collector: one that starts the program, or one that takes over a running program. */
 static void start(struct watch *w)
 {
@@ -72,13 +133,17 @@ static void start(struct watch *w)
     const bool has_program = atomic_load(&line->program_pid) != 0;
     atomic_store(&line->is_at_work, 0);
     /* The program is the guard's child now, so its pid cannot be reused before this call. */
-    if (has_program && line->program.pid == 0)
-        pw_process_open(atomic_load(&line->program_pid), &line->program);
+    if (has_program && !w->is_watching)
+        watch_program(w);
     w->started_ms = now_ms();
     w->restart_ms = 0;
     w->is_stopped = false;
+    if (has_program && !w->has_said)
+        guard->say_replaced(guard->arg);
+    w->has_said |= has_program;
     pid_t pid = fork();
     if (pid == 0) {
+        sigprocmask(SIG_SETMASK, &w->mask, NULL);
         if (has_program)
             pw_launch_leave_session();
         atomic_store(&line->collector_pid, getpid());
@@ -105,13 +170,13 @@ static pid_t take_stop(pid_t pid, int *status)
     return pid;
 }
 
-/* Waits for an event of a child. Returns its pid and sets *status, as waitpid(); 0 when there is no
- * event and `flags` has WNOHANG. The program's end is saved in the lifeline before the zombie is
+/* Takes the next event of a child. Returns its pid and sets *status, as waitpid(); 0 when there is
+ * none. The program's end is saved in the lifeline before the zombie is
  * reaped, so that a collector can always learn of it. */
-static pid_t take_event(struct pw_lifeline *line, int flags, int *status)
+static pid_t take_event(struct pw_lifeline *line, int *status)
 {
     siginfo_t info = {.si_pid = 0};
-    if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOWAIT | flags))
+    if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOWAIT | WNOHANG))
         return -errno;
     if (info.si_pid == 0)
         return 0;
@@ -122,22 +187,29 @@ static pid_t take_event(struct pw_lifeline *line, int flags, int *status)
     return waitpid(info.si_pid, status, WNOHANG);
 }
 
-/* Waits for the next event of a child, as take_event(). Returns 0 when it is time to start the next
- * collector. */
+/* What next_event() returns besides pids. */
+enum { START_COLLECTOR = 0, LEAVE = -1 };
+
+/* Waits for the next event of a child, as take_event(). Returns START_COLLECTOR when it is time for
+ * that, and LEAVE when the guard can end or there is nothing to wait for. */
 static pid_t next_event(struct watch *w, int *status)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
     for (;;) {
         const bool waits = w->restart_ms != 0;
-        pid_t pid = take_event(w->guard->lifeline, waits || w->is_stopped ? WNOHANG : 0, status);
-        if (pid > 0 || (pid < 0 && !(waits && pid == -ECHILD)))
+        pid_t pid = take_event(w->guard->lifeline, status);
+        look_for_program(w);
+        if (pid > 0)
             return pid;
+        if (pid < 0 && pid != -EINTR && !(waits && pid == -ECHILD))
+            return LEAVE;
+        if (may_leave(w))
+            return LEAVE;
         if (waits && now_ms() >= w->restart_ms)
-            return 0;
-        if (waits || w->is_stopped) {
+            return START_COLLECTOR;
+        if (waits || w->is_stopped)
             w->guard->stand_in(w->guard->arg);
-            nanosleep(&pause, NULL);
-        }
+        if (pid == 0)
+            sleep_until_event(w);
     }
 }
 
@@ -159,30 +231,54 @@ static bool is_done(const struct watch *w)
            (atomic_load(&line->program_pid) == 0 || atomic_load(&line->has_ended));
 }
 
-int pw_guard_run(const struct pw_guard *guard)
+/* Runs collectors. Returns the exit status of the one that ended last, or -1. */
+static int follow_collectors(struct watch *w)
+{
+    while (!is_done(w)) {
+        int status = 0;
+        const pid_t pid = next_event(w, &status);
+        if (pid == LEAVE)
+            return -1;
+        if (pid == START_COLLECTOR)
+            start(w);
+        else if (WIFSTOPPED(status) || WIFCONTINUED(status))
+            note_stop(w, pid, status);
+        else if (pid == w->collector && WIFEXITED(status)) {
+            w->collector = 0;
+            return WEXITSTATUS(status);
+        } else if (pid == w->collector)
+            plan_next(w, WTERMSIG(status));
+    }
+    return -1;
+}
+
+/* An empty handler: a blocked signal without a handler would not end ppoll(). */
+static void note_child(int signal)
+{
+    (void)signal;
+}
+
+int pw_guard_run(const struct pw_guard *guard, bool *left)
 {
     struct pw_lifeline *line = guard->lifeline;
     struct watch w = {.guard = guard};
+    struct sigaction action = {.sa_handler = note_child}, before;
+    sigset_t children;
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* SIGCHLD comes in ppoll() only, so that none is missed before it. */
+    sigprocmask(SIG_BLOCK, &children, &w.mask);
+    sigaction(SIGCHLD, &action, &before);
     start(&w);
-    while (!is_done(&w)) {
-        int status = 0;
-        pid_t pid = next_event(&w, &status);
-        if (pid == -EINTR)
-            continue;
-        if (pid < 0)
-            break;
-        if (pid == 0)
-            start(&w);
-        else if (WIFSTOPPED(status) || WIFCONTINUED(status))
-            note_stop(&w, pid, status);
-        else if (pid == w.collector && WIFEXITED(status))
-            return WEXITSTATUS(status);
-        else if (pid == w.collector)
-            plan_next(&w, WTERMSIG(status));
+    int status = follow_collectors(&w);
+    sigaction(SIGCHLD, &before, NULL);
+    sigprocmask(SIG_SETMASK, &w.mask, NULL);
+    *left = w.collector != 0;
+    if (status < 0 && atomic_load(&line->has_ended)) {
+        struct pw_exit end = pw_exit_of(line->wait_status);
+        status = pw_exit_status(&end);
     }
-    if (!atomic_load(&line->has_ended))
-        return -1;
-    struct pw_exit end = pw_exit_of(line->wait_status);
-    return pw_exit_status(&end);
+    return status;
 }

@@ -1,8 +1,14 @@
 /* The guard: the process that the launcher started. It starts the collector, replaces a collector
  * that was killed, and ends with the program's exit status. Called by cli/cmd_run.c, which passes
- * the functions that a collector runs. Tool code. The guard holds no data that could be lost. */
+ * the functions that a collector runs. Tool code. The guard holds no data that could be lost.
+ *
+ * The launcher learns of the program's end by the guard's end. After a failure, a launcher ends the
+ * other ranks of the job, so the guard must not wait for anything then: it does not wait for its
+ * collector, which completes the rank's file in a session of its own. */
 #ifndef PW_RANK_RUN_GUARD_H
 #define PW_RANK_RUN_GUARD_H
+
+#include <stdbool.h>
 
 #include "rank/run/launch.h"
 
@@ -23,10 +29,18 @@ struct pw_guard {
     void (*stand_in)(void *arg);
     /* Called when the program runs and no further collector will be started. */
     void (*give_up)(void *arg);
+    /* Called before a killed collector is replaced for the first time. */
+    void (*say_replaced)(void *arg);
+    /* Called when the program has started. */
+    void (*note_start)(void *arg);
+    /* Whether the launcher must know at once that the program has ended like this. */
+    bool (*is_urgent)(void *arg, const struct pw_exit *end);
 };
 
-/* Runs collectors until the program has ended. Returns the rank's exit status, or -1 when no
- * collector could start the program. */
-int pw_guard_run(const struct pw_guard *guard);
+/* Runs collectors until the program has ended and, unless the launcher must know that at once, its
+ * file is complete. Returns the rank's exit status, or -1 when no collector could start the
+ * program. Sets *left: whether a collector still works, because the end is urgent or the collector
+ * is stopped by a signal. */
+int pw_guard_run(const struct pw_guard *guard, bool *left);
 
 #endif

@@ -138,7 +138,7 @@ void pw_launch_leave_session(void)
     setsid();
 }
 
-static int is_guard_gone(const struct pw_lifeline *lifeline)
+int pw_launch_is_guard_gone(const struct pw_lifeline *lifeline)
 {
     return lifeline->guard_pid && getpid() != lifeline->guard_pid &&
            getppid() != lifeline->guard_pid;
@@ -167,7 +167,7 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
 {
     struct pw_lifeline *lifeline = launch->lifeline;
     int report[2] = {-1, -1};
-    if (is_guard_gone(lifeline))
+    if (pw_launch_is_guard_gone(lifeline))
         return -ESRCH;
     if (pipe2(report, O_CLOEXEC) && errno != EMFILE && errno != ENFILE)
         return -errno;
@@ -217,7 +217,7 @@ void pw_launch_follow_stop(struct pw_lifeline *lifeline, int signal)
     if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU && signal != SIGCONT)
         return;
     if (getpid() != lifeline->guard_pid) {
-        if (!is_guard_gone(lifeline))
+        if (!pw_launch_is_guard_gone(lifeline))
             kill(lifeline->guard_pid, signal);
     } else if (signal != SIGCONT) {
         pw_launch_stop_self(signal);
@@ -248,7 +248,7 @@ static int look_at_other(struct pw_lifeline *lifeline)
     int status = -1;
     if (!pw_process_has_ended(&lifeline->program, &status))
         return 0;
-    if (status < 0 && !is_guard_gone(lifeline))
+    if (status < 0 && !pw_launch_is_guard_gone(lifeline))
         return 0;
     int32_t unknown = PW_NOT_ENDED;
     if (atomic_load(&lifeline->has_ended) != PW_NOT_ENDED)
@@ -264,7 +264,7 @@ static int look_at_other(struct pw_lifeline *lifeline)
  * guard was started. */
 static void deliver_parent_death(struct pw_lifeline *lifeline, pid_t pid)
 {
-    if (lifeline->parent_death_signal && is_guard_gone(lifeline)) {
+    if (lifeline->parent_death_signal && pw_launch_is_guard_gone(lifeline)) {
         kill(pid, lifeline->parent_death_signal);
         lifeline->parent_death_signal = 0;
     }

@@ -30,8 +30,8 @@ struct pw_lifeline {
     struct pw_process program;   /* the guard's pidfd, for collectors that did not start it */
     _Atomic int32_t
         is_at_work; /* the collector has started the program, or a new one has emptied its rings */
-    _Atomic int32_t has_said;    /* the message about the replaced collector was printed */
-    _Atomic int32_t is_profiled; /* the program was started with the probe, or should have been */
+    _Atomic int32_t has_concluded; /* the guard has merged and reported, or nobody needs to */
+    _Atomic int32_t is_profiled;   /* the program was started with the probe, or should have been */
     _Atomic uint64_t early;    /* signals for the program that came before its start: 1 << number */
     _Atomic int32_t signalled; /* SIGUSR1 or SIGUSR2 that is for profwrap, 0: none; see signals.c */
     _Atomic int32_t is_recording; /* there is a journal, so another collector can take over */
@@ -86,6 +86,13 @@ void pw_launch_relay_signals(struct pw_lifeline *lifeline);
  * collector ends when the program has ended. When a child ends, the futex word `wake` is changed
  * (NULL: none). */
 void pw_launch_outlive_signals(_Atomic uint32_t *wake);
+
+/* In a collector: when the guard ends, this process leaves the launcher's pipes (core/log.h), so
+ * that a launcher that waits for the end of its pipes does not wait for this process. */
+void pw_launch_outlive_guard(const struct pw_lifeline *lifeline);
+
+/* Whether the guard has ended; false in the guard itself. */
+int pw_launch_is_guard_gone(const struct pw_lifeline *lifeline);
 
 /* In a collector, after the program's start: moves the collector into a new session, for two
  * reasons. First, launchers end a job by killing process groups, sometimes before the collector

@@ -1,0 +1,117 @@
+/* Runs `profwrap recover` and `profwrap merge`, each of which checks and confines itself; see
+ * latereport.h. */
+#include "cli/latereport.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "run/paths.h"
+
+/* What a directory has of a job. */
+struct contents {
+    int ranks;    /* rank files with their final names */
+    int journals; /* of ranks that run, or whose collectors were killed */
+    int is_merged;
+};
+
+static int ends_with(const char *name, const char *suffix)
+{
+    const size_t n = strlen(name), m = strlen(suffix);
+    return n > m && strcmp(name + n - m, suffix) == 0;
+}
+
+static struct contents look_at(const char *dir)
+{
+    struct contents found = {0};
+    DIR *stream = opendir(dir);
+    for (struct dirent *e = stream ? readdir(stream) : NULL; e; e = readdir(stream)) {
+        const int is_rank = strncmp(e->d_name, "rank-", 5) == 0;
+        found.ranks += is_rank && ends_with(e->d_name, ".h5");
+        found.journals += is_rank && ends_with(e->d_name, ".journal");
+        found.is_merged |= strcmp(e->d_name, "cluster.h5") == 0;
+    }
+    if (stream)
+        closedir(stream);
+    return found;
+}
+
+/* The lock is on the directory itself, so that it leaves no file. Returns a descriptor, or -1 when
+ * the file system has no locks. */
+static int lock(const char *dir, const char *waiting)
+{
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int err = flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+    if (err == -EWOULDBLOCK && waiting) {
+        pw_say("%s", waiting);
+        err = flock(fd, LOCK_EX) ? -errno : 0;
+    }
+    if (!err)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+void pw_latereport_lock(const char *dir)
+{
+    /* The descriptor stays open until the process ends. */
+    if (lock(dir, NULL) < 0)
+        pw_debug(PW_LOG_LAUNCH, 1, "%s cannot be locked", dir);
+}
+
+/* Runs `profwrap COMMAND DIR`, and prints only its errors. */
+static void run_command(const char *command, const char *dir)
+{
+    char self[PATH_MAX];
+    if (pw_cli_self(self, sizeof(self)))
+        return;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const int nothing = open("/dev/null", O_WRONLY);
+        dup2(nothing < 0 ? STDERR_FILENO : nothing, STDOUT_FILENO);
+        execl(self, self, command, dir, (char *)NULL);
+        _exit(127);
+    }
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* Recovers and merges. Returns 0, or -EBUSY while ranks run. */
+static int make(const char *dir)
+{
+    struct contents has = look_at(dir);
+    if (!has.is_merged && has.journals) {
+        run_command("recover", dir);
+        has = look_at(dir);
+    }
+    if (!has.is_merged && has.journals)
+        return -EBUSY;
+    if (!has.is_merged)
+        run_command("merge", dir);
+    return 0;
+}
+
+int pw_latereport_make(const char *dir)
+{
+    const struct contents has = look_at(dir);
+    if (has.is_merged || has.ranks + has.journals == 0)
+        return 0;
+    const int fd = lock(dir, "the report on this job is being made: waiting for it");
+    const int err = make(dir);
+    if (fd >= 0)
+        close(fd);
+    if (err)
+        pw_error("ranks of the job in '%s' still run or cannot be recovered: its report is made "
+                 "when they have ended ('profwrap report --watch %s' shows what they do)",
+                 dir, dir);
+    return err;
+}

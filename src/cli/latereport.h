@@ -1,0 +1,16 @@
+/* The report on a job that nobody has merged: its processes were all killed, as batch systems do,
+ * or another process of profwrap is just about to merge it. Called by `profwrap report` before it
+ * is confined. Tool code. */
+#ifndef PW_CLI_LATEREPORT_H
+#define PW_CLI_LATEREPORT_H
+
+/* Makes DIR/cluster.h5 when `dir` has files of ranks and no cluster.h5. Waits for a process that
+ * concludes the job (pw_latereport_lock()); else recovers ranks whose collectors were killed, and
+ * merges. Returns 0, also when there is nothing to merge; -EBUSY after a message when ranks still
+ * run. */
+int pw_latereport_make(const char *dir);
+
+/* Shows pw_latereport_make() until this process ends that it concludes the job in `dir`. */
+void pw_latereport_lock(const char *dir);
+
+#endif
