@@ -159,6 +159,34 @@ def audited_program_records_the_same_calls():
 
 
 @h.case
+def audited_program_that_leaves_no_static_tls():
+    """With LD_AUDIT, glibc takes the static thread-local storage of all libraries from a small surplus.
+    A program that leaves 0 to 64 bytes of it starts and is recorded."""
+    auditor = os.path.join(os.path.dirname(h.place("PROFWRAP")),
+                           "../libexec/profwrap/libprofwrap_audit.so")
+    copies = []
+
+    def starts_with_another():
+        copies.append(os.path.abspath(f"libtaken{len(copies)}.so"))
+        shutil.copy(h.program("libstatictls.so"), copies[-1])
+        environment = h.environment(LD_AUDIT=auditor, LD_PRELOAD=":".join(copies))
+        return subprocess.run(["true"], env=environment, stderr=subprocess.PIPE).returncode == 0
+
+    while starts_with_another():
+        if len(copies) == 100:
+            raise h.Skipped("the loader does not limit static thread-local storage")
+    copies.pop()
+    done = h.run(h.profwrap("--no-merge", "-o", "out", "--audit", h.program("tally"), "-", 20, "return", 0),
+                 env={"LD_PRELOAD": ":".join(copies)})
+    h.equal(done.stderr, b"", "messages")
+    h.check(h.operations(h.open_complete("out")).count("Allreduce") >= 20, "calls are missing")
+    tunables = "glibc.malloc.check=0:glibc.rtld.optional_static_tls=1000"
+    done = h.run(h.profwrap("--no-merge", "-o", "tunables", "--audit", "sh", "-c", "echo $GLIBC_TUNABLES"),
+                 env={"GLIBC_TUNABLES": tunables})
+    h.equal(done.stdout.decode().strip(), tunables + ":glibc.rtld.optional_static_tls=5096", "tunables")
+
+
+@h.case
 def environment_cleared():
     """A script starts the program with `env -i`, and keeps only the variables that MPI needs."""
     script = 'exec env -i $(env | grep -E "^(OMPI|PMIX|PATH|HOME)[A-Za-z0-9_]*=[^ ]*$") "$@"'

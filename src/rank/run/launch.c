@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
@@ -36,6 +37,32 @@ static int put_first(const char *variable, const char *library)
         return -1;
     }
     int err = setenv(variable, all, 1);
+    free(all);
+    return err;
+}
+
+/* With LD_AUDIT, glibc takes the static thread-local storage of all libraries from a small surplus,
+ * which programs that use OpenMP may have used up: then the loader refuses the probe, and the
+ * program fails. Makes the surplus larger by more than the probe needs. The last value of a tunable
+ * is valid. Returns 0, or -1 with errno set. */
+static int enlarge_static_tls(void)
+{
+    static const char name[] = "glibc.rtld.optional_static_tls=";
+    enum { USUAL = 512, MORE = 4096 };
+    const char *audit = getenv("LD_AUDIT"), *before = getenv("GLIBC_TUNABLES");
+    long bytes = USUAL;
+    char *all;
+    if (!audit || !*audit)
+        return 0;
+    for (const char *at = before; at && (at = strstr(at, name)); at += sizeof(name) - 1)
+        bytes = strtol(at + sizeof(name) - 1, NULL, 0);
+    bytes = bytes > USUAL && bytes < INT_MAX / 2 ? bytes : USUAL;
+    if (asprintf(&all, "%s%s%s%ld", before ? before : "", before && *before ? ":" : "", name,
+                 bytes + MORE) < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    int err = setenv("GLIBC_TUNABLES", all, 1);
     free(all);
     return err;
 }
@@ -74,7 +101,7 @@ static int prepare_environment(const struct pw_launch *launch)
     /* Before the probe: what comes after it are the functions that the probe calls. */
     if (put_first("LD_PRELOAD", launch->probe) ||
         (launch->mpi4 && put_first("LD_PRELOAD", launch->mpi4)) ||
-        (launch->audit && put_first("LD_AUDIT", launch->audit)) ||
+        (launch->audit && put_first("LD_AUDIT", launch->audit)) || enlarge_static_tls() ||
         (launch->python && put_first("PYTHONPATH", launch->python)))
         return -errno;
     /* Absolute: the program may change its own directory. */
