@@ -32,8 +32,11 @@ def state_of(pid):
 
 
 def is_collector(pid):
-    """Whether the process is a collector: a process of profwrap whose parent is the guard."""
+    """Whether the process is a collector of this test: a process of profwrap whose parent is the guard,
+    in the test's directory. Other tests run at the same time."""
     try:
+        if os.readlink(f"/proc/{pid}/cwd") != os.getcwd():
+            return False
         with open(f"/proc/{pid}/stat") as file:
             parent = file.read().rsplit(")", 1)[1].split()[1]
         images = [os.readlink(f"/proc/{p}/exe") for p in (pid, parent)]
