@@ -2,7 +2,6 @@
 #include "core/log.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +10,14 @@
 
 static int quiet_requested;
 
-/* Messages go to this file from when standard error is no longer ours. */
-static char file_path[4200];
-static volatile sig_atomic_t has_left;
+static char file_path[4200]; /* "": none */
+static int has_left;         /* all messages go to the file */
 
 void pw_log_set_file(const char *path)
 {
     snprintf(file_path, sizeof(file_path), "%s", path);
 }
 
-/* Async-signal-safe. */
 void pw_log_leave_terminal(void)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -72,10 +69,8 @@ static void print_line(const char *prefix, const char *format, va_list args)
     int n = snprintf(line, sizeof(line), "profwrap: %s", prefix);
     vsnprintf(line + n, sizeof(line) - (size_t)n, format, args);
     make_printable(line);
-    if (has_left && file_path[0])
+    if ((has_left || fprintf(stderr, "%s\n", line) < 0) && file_path[0])
         write_line(line);
-    else
-        fprintf(stderr, "%s\n", line);
 }
 
 void pw_say(const char *format, ...)

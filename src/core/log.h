@@ -7,11 +7,12 @@
 /* With `quiet` 1, pw_say() prints nothing from now on. */
 void pw_log_set_quiet(int quiet);
 
-/* The file to which messages go after pw_log_leave_terminal(); it is created by the first one. */
+/* The file for messages that cannot be printed, because nobody reads standard error any more. It is
+ * created by the first such message. */
 void pw_log_set_file(const char *path);
 
-/* Replaces standard input, output and error by /dev/null: a launcher that waits for the end of its
- * pipes does not wait for this process. Messages go to the file. Async-signal-safe. */
+/* Replaces standard input, output and error by /dev/null, so that nobody who waits for the end of
+ * these pipes waits for this process. Messages go to the file. */
 void pw_log_leave_terminal(void);
 
 /* Prints "profwrap: " and one sentence, unless quiet. */

@@ -451,14 +451,14 @@ static void leave_cores(const struct pw_run *run)
         pw_sparecore_leave(run->launcher, run->id.local_size);
 }
 
-/* Prepares this process to outlive the signals of the launcher, and the guard. */
+/* Prepares this process to outlive the signals of the launcher, and the guard, which prints its
+ * messages. */
 static void outlive(const struct pw_run *run)
 {
     char path[4200];
     pw_launch_outlive_signals(NULL);
     snprintf(path, sizeof(path), "%s/messages.txt", run->dir);
     pw_log_set_file(path);
-    pw_launch_outlive_guard(run->lifeline);
 }
 
 int pw_collect(void *arg, int attempt)

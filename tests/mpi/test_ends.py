@@ -316,6 +316,106 @@ def guard_killed():
 
 
 @h.case
+def launcher_does_not_wait_for_a_stopped_collector():
+    process = start(0, "stay")
+    collector, program = collector_and_program(process.pid)
+    stop(collector)
+    os.kill(program, signal.SIGKILL)
+    try:
+        finish(process)
+        h.equal(process.returncode, -signal.SIGKILL, "status")
+        h.equal(state_of(collector), "T", "state of the collector")
+    finally:
+        os.kill(collector, signal.SIGCONT)
+    wait_for(lambda: not os.path.exists(f"/proc/{collector}"), "end of the collector")
+    check_file(-1, signal.SIGKILL)
+
+
+def start_job(ranks, *arguments, out="out"):
+    """A job that is merged. Returns its mpirun when each rank has made calls."""
+    command = h.mpirun(ranks, *h.profwrap("-o", out, "--on-full", "wait"), h.program("tally"), "-",
+                       *arguments)
+    process = subprocess.Popen(list(map(str, command)), env=h.environment(),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    for rank in range(ranks):
+        journal = f"{out}/rank-{rank:05d}.journal"
+        wait_for(lambda: process.poll() is not None or
+                 os.path.exists(journal) and os.path.getsize(journal) > 60000, f"calls in {journal}", 60)
+    h.check(process.poll() is None, "the job ended", process.returncode)
+    return process
+
+
+def processes_of(out):
+    """Pids by the kind of the process: program, report (it stands by), profwrap (the others)."""
+    found = {"program": [], "report": [], "profwrap": []}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            image, here = os.readlink(f"/proc/{pid}/exe"), os.readlink(f"/proc/{pid}/cwd")
+            with open(f"/proc/{pid}/comm") as file:
+                name = file.read().strip()
+        except OSError:
+            continue
+        if here != os.getcwd() or int(pid) == os.getpid():
+            continue
+        if image == os.path.realpath(h.program("tally")):
+            found["program"].append(int(pid))
+        elif image == os.path.realpath(h.place("PROFWRAP")):
+            found["report" if name == "profwrap-report" else "profwrap"].append(int(pid))
+    return found
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+def rank_of(program):
+    with open(f"/proc/{program}/environ", "rb") as file:
+        return int(dict(pair.partition(b"=")[::2] for pair in file.read().split(b"\0"))[b"OMPI_COMM_WORLD_RANK"])
+
+
+@h.case
+def launcher_learns_at_once_that_rank_0_died():
+    """The other ranks run on until mpirun, which waits for the guard of rank 0, ends them. The report is
+    made without mpirun, also when the guard of rank 0 is killed by SIGKILL."""
+    for victim in ("program", "guard"):
+        process = start_job(3, 0, "stay", out=victim)
+        program = [pid for pid in processes_of(victim)["program"] if rank_of(pid) == 0][0]
+        os.kill(program if victim == "program" else parent_of(parent_of(program)), signal.SIGKILL)
+        errors = finish(process)
+        h.equal(process.returncode, 128 + signal.SIGKILL, "status of mpirun")
+        if victim == "program":
+            h.equal(errors.count("report on this job is being made"), 1, "lines that tell of the report")
+        h.wait_for_report(victim)
+        wait_for(lambda: not any(processes_of(victim).values()), "end of all processes")
+        for rank in range(3):
+            _, _, attributes = recorded(victim, rank)
+            h.equal(int(attributes["complete"]), 1, "complete")
+
+
+@h.case
+def report_on_a_job_of_which_all_processes_were_killed():
+    """`profwrap report` refuses while the job runs, and recovers and merges afterwards."""
+    process = start_job(2, 0, "stay")
+    done = h.run(h.profwrap("report", "out"), status=1)
+    h.check(b"still run" in done.stderr, done.stderr)
+    while any(found := processes_of("out").values()):
+        for pid in sum(found, []):
+            try:
+                os.kill(pid, signal.SIGSTOP)  # so that none sees the others' end
+            except ProcessLookupError:
+                pass
+        for pid in sum(processes_of("out").values(), []):
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: all(state_of(pid) in ("Z", None) for pid in sum(found, [])), "end of the processes")
+    finish(process)
+    h.check(not os.path.exists("out/cluster.h5"), "the job was merged")
+    done = h.run(h.profwrap("report", "out"))
+    h.check(b"2 ranks" in done.stdout, done.stdout[:1000])
+    h.equal(h.rank_path("out", 0).split("/")[-1] in os.listdir("out"), True, "a rank file")
+
+
+@h.case
 def all_killed_and_recovered():
     """Guard, collector and program are killed at once. Recovery makes the file from the journal and
     the shared memory, however often it is tried; no process knows the program's exit status."""

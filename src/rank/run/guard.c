@@ -2,6 +2,7 @@
 #include "rank/run/guard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -34,6 +35,7 @@ struct watch {
     bool is_watching; /* lifeline->program is open: this process sees the program's end itself */
     bool has_ended;   /* the program */
     sigset_t mask;    /* signals that are blocked while this process sleeps */
+    int messages[2];  /* pipe for the messages of collectors; -1: none */
     int64_t started_ms; /* start time of the last collector */
     int64_t pause_ms;   /* length of the pause before it was started */
     int64_t restart_ms; /* when to start the next collector; 0: not planned */
@@ -108,21 +110,43 @@ static int longest_sleep_ms(const struct watch *w)
     return w->has_ended || w->guard->lifeline->program.fd >= 0 ? -1 : LOOK_RARELY_MS;
 }
 
-/* Sleeps until a signal comes, SIGCHLD for instance, or the program ends. */
+/* In a collector: its messages go to the guard. When the guard has ended or does not read, they go
+ * to a file (core/log.h), because the pipe is full or nobody has it open. */
+static void send_messages(const struct watch *w)
+{
+    if (w->messages[0] >= 0)
+        close(w->messages[0]);
+    if (w->messages[1] >= 0)
+        pw_launch_divert_messages(w->messages[1]);
+}
+
+/* Prints the messages that collectors have sent. */
+static void print_messages(const struct watch *w)
+{
+    char text[4096];
+    ssize_t n;
+    while (w->messages[0] >= 0 && (n = read(w->messages[0], text, sizeof(text))) > 0)
+        for (ssize_t done = 0, more = 1; done < n && more > 0; done += more)
+            more = write(STDERR_FILENO, text + done, (size_t)(n - done));
+}
+
+/* Sleeps until a signal comes, SIGCHLD for instance, a collector has a message, or the program
+ * ends. */
 static void sleep_until_event(const struct watch *w)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
     const int ms = longest_sleep_ms(w);
     const struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-    struct pollfd program = {.fd = -1, .events = POLLIN};
+    struct pollfd fds[] = {{.fd = -1, .events = POLLIN}, {.fd = w->messages[0], .events = POLLIN}};
     if (w->is_watching && !w->has_ended)
-        program.fd = w->guard->lifeline->program.fd;
-    /* When its end is seen but cannot be read yet, the collector is just about to read it. */
-    if (ppoll(&program, 1, ms < 0 ? NULL : &limit, &w->mask) > 0) {
-        struct pw_exit end;
-        if (!pw_launch_has_ended(w->guard->lifeline, &end))
-            nanosleep(&pause, NULL);
-    }
+        fds[0].fd = w->guard->lifeline->program.fd;
+    if (ppoll(fds, 2, ms < 0 ? NULL : &limit, &w->mask) <= 0)
+        return;
+    struct pw_exit end;
+    print_messages(w);
+    /* When the end is seen but cannot be read yet, the collector is just about to read it. */
+    if (fds[0].revents && !pw_launch_has_ended(w->guard->lifeline, &end))
+        nanosleep(&pause, NULL);
 }
 
 /* Starts a collector: one that starts the program, or one that takes over a running program. */
@@ -144,8 +168,11 @@ static void start(struct watch *w)
     pid_t pid = fork();
     if (pid == 0) {
         sigprocmask(SIG_SETMASK, &w->mask, NULL);
-        if (has_program)
+        send_messages(w);
+        if (has_program) {
             pw_launch_leave_session();
+            pw_launch_leave_pipes();
+        }
         atomic_store(&line->collector_pid, getpid());
         _exit((has_program ? guard->take_over : guard->collect)(guard->arg, w->started));
     }
@@ -258,10 +285,17 @@ static void note_child(int signal)
     (void)signal;
 }
 
+static void close_messages(const struct watch *w)
+{
+    for (int i = 0; i < 2; i++)
+        if (w->messages[i] >= 0)
+            close(w->messages[i]);
+}
+
 int pw_guard_run(const struct pw_guard *guard, bool *left)
 {
     struct pw_lifeline *line = guard->lifeline;
-    struct watch w = {.guard = guard};
+    struct watch w = {.guard = guard, .messages = {-1, -1}};
     struct sigaction action = {.sa_handler = note_child}, before;
     sigset_t children;
     sigemptyset(&action.sa_mask);
@@ -271,8 +305,12 @@ int pw_guard_run(const struct pw_guard *guard, bool *left)
     /* SIGCHLD comes in ppoll() only, so that none is missed before it. */
     sigprocmask(SIG_BLOCK, &children, &w.mask);
     sigaction(SIGCHLD, &action, &before);
+    if (pipe2(w.messages, O_CLOEXEC | O_NONBLOCK))
+        w.messages[0] = w.messages[1] = -1;
     start(&w);
     int status = follow_collectors(&w);
+    print_messages(&w);
+    close_messages(&w);
     sigaction(SIGCHLD, &before, NULL);
     sigprocmask(SIG_SETMASK, &w.mask, NULL);
     *left = w.collector != 0;

@@ -171,9 +171,34 @@ int pw_launch_is_guard_gone(const struct pw_lifeline *lifeline)
            getppid() != lifeline->guard_pid;
 }
 
+static int program_stderr = -1; /* in a collector, until the program has started */
+
+void pw_launch_divert_messages(int messages)
+{
+    program_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (program_stderr >= 0)
+        dup2(messages, STDERR_FILENO);
+    close(messages);
+}
+
+void pw_launch_leave_pipes(void)
+{
+    if (program_stderr >= 0)
+        close(program_stderr);
+    program_stderr = -1;
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing < 0)
+        return;
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    close(nothing);
+}
+
 __attribute__((noreturn)) static void be_program(const struct pw_launch *launch, const char *path,
                                                  int report)
 {
+    if (program_stderr >= 0)
+        dup2(program_stderr, STDERR_FILENO);
     int err = pw_launch_become(launch, path);
     if (write(report, &err, sizeof(err)) < 0)
         pw_error("cannot run %s: %s", path, strerror(-err));
@@ -218,6 +243,8 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
         atomic_store(&lifeline->program_pid, 0);
         waitpid(pid, NULL, 0);
     }
+    if (!err && !failure && program_stderr >= 0)
+        pw_launch_leave_pipes();
     atomic_store(&lifeline->is_at_work, 1);
     return err ? err : failure ? failure : pid;
 }

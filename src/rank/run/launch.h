@@ -87,9 +87,14 @@ void pw_launch_relay_signals(struct pw_lifeline *lifeline);
  * (NULL: none). */
 void pw_launch_outlive_signals(_Atomic uint32_t *wake);
 
-/* In a collector: when the guard ends, this process leaves the launcher's pipes (core/log.h), so
- * that a launcher that waits for the end of its pipes does not wait for this process. */
-void pw_launch_outlive_guard(const struct pw_lifeline *lifeline);
+/* In a collector: its messages go to the guard, by the pipe `messages`, which is closed. The
+ * program is started with the standard error that this process had before. When it has started,
+ * this process leaves standard input and output: launchers and shells wait for the end of their
+ * pipes, and must not wait for a collector. */
+void pw_launch_divert_messages(int messages);
+
+/* The same in a collector that does not start the program. */
+void pw_launch_leave_pipes(void);
 
 /* Whether the guard has ended; false in the guard itself. */
 int pw_launch_is_guard_gone(const struct pw_lifeline *lifeline);

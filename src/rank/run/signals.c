@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/log.h"
-
 static const int relayed[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                               SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
 
@@ -19,17 +17,12 @@ static const int relayed[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
  * error of write(); the limit of CPU time is meant for the program. */
 static const int survived[] = {SIGXFSZ, SIGPIPE, SIGXCPU};
 
-/* The signal by which the kernel tells a collector that the guard has ended. It is none of those
- * that launchers, batch systems and users send. */
-enum { GUARD_END = SIGPWR };
-
 /* What a signal handler can reach. */
 static struct pw_lifeline *relay_line;
 static volatile sig_atomic_t end_signal;
 static volatile sig_atomic_t group_sender; /* the process that signals our whole process group; 0:
                                             * none */
 static _Atomic uint32_t *wake_word;
-static const struct pw_lifeline *guarded_line; /* in a collector */
 
 /* Whether the line "NAME:\thexadecimal mask" of /proc/PID/status has the signal. */
 static int has_signal(const char *status, const char *name, int signal)
@@ -134,16 +127,6 @@ static void relay(int signal, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* The guard has ended. */
-static void note_guard_end(int signal)
-{
-    (void)signal;
-    int saved = errno;
-    if (guarded_line && pw_launch_is_guard_gone(guarded_line))
-        pw_log_leave_terminal();
-    errno = saved;
-}
-
 static void do_nothing(int signal)
 {
     (void)signal;
@@ -203,7 +186,6 @@ static void note_inherited(struct pw_lifeline *lifeline)
     sigset_t heard;
     sigemptyset(&heard);
     sigaddset(&heard, SIGCHLD);
-    sigaddset(&heard, GUARD_END);
     for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++)
         sigaddset(&heard, relayed[i]);
     sigprocmask(SIG_UNBLOCK, &heard, &lifeline->blocked);
@@ -244,16 +226,6 @@ void pw_launch_outlive_signals(_Atomic uint32_t *wake)
     sigaction(SIGCHLD, &child, NULL);
 }
 
-void pw_launch_outlive_guard(const struct pw_lifeline *lifeline)
-{
-    struct sigaction action = {.sa_handler = note_guard_end, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    guarded_line = lifeline;
-    handle_one(GUARD_END, &action);
-    prctl(PR_SET_PDEATHSIG, GUARD_END);
-    note_guard_end(GUARD_END); /* it may have ended before */
-}
-
 /* Before the program is started: gives each signal that the guard handles the action that it had
  * before, sends the program those that came early, and restores the signal mask. */
 void pw_launch_restore_signals(struct pw_lifeline *lifeline)
@@ -261,7 +233,6 @@ void pw_launch_restore_signals(struct pw_lifeline *lifeline)
     const struct sigaction standard = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
     handle_relayed(&standard);
     handle_survived(&standard);
-    handle_one(GUARD_END, &standard);
     sigaction(SIGCHLD, lifeline->ignores_children ? &ignored : &standard, NULL);
     send_early(lifeline, getpid());
     sigprocmask(SIG_SETMASK, &lifeline->blocked, NULL);
