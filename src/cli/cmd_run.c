@@ -346,7 +346,7 @@ static bool is_failure(const struct pw_run *run, const struct pw_exit *end)
 {
     const struct pw_segment_shared *segment = run->guard_segment;
     const uint32_t phase = segment ? atomic_load(&segment->mpi_phase) : PW_MPI_UNSEEN;
-    return end->code != 0 || phase == PW_MPI_UNSEEN || phase == PW_MPI_IN_USE;
+    return end->code != 0 || (phase != PW_MPI_UNUSED && phase != PW_MPI_FINALIZED);
 }
 
 static bool is_urgent(void *arg, const struct pw_exit *end)

@@ -33,6 +33,7 @@ void pw_run_clocks_init(struct pw_run_clocks *c, const struct pw_identity *id, c
     c->id = id;
     c->dir = dir;
     pw_agree_init(&c->agreement, dir, id->clock_domain_hash, id->rank, id->size);
+    c->agreement.has_probes = c->is_active && c->interval_ns > 0;
 }
 
 void pw_run_clocks_begin(struct pw_run_clocks *c)
@@ -75,20 +76,34 @@ static void take_knots(struct pw_run_clocks *c, struct pw_rankfile *file)
         pw_rankfile_append_measured(file, PW_TABLE_clock, &knot);
 }
 
+/* Measures when all ranks are in MPI_Init or MPI_Finalize: then the collectors of all hosts run,
+ * also in a job that is shorter than the interval of measurements. */
+static void measure_at_ends(struct pw_run_clocks *c, const struct pw_segment_shared *segment)
+{
+    const uint32_t moments = (atomic_load(&segment->sync_requested) &&
+                              atomic_load(&segment->sync_decision) != PW_SYNC_UNDECIDED) +
+                             (atomic_load(&segment->mpi_phase) >= PW_MPI_FINALIZING);
+    if (moments > c->asked)
+        pw_clockprobe_ask(c->probe);
+    c->asked = moments;
+}
+
 int pw_run_clocks_poll(struct pw_run_clocks *c, struct pw_segment_shared *segment,
                        struct pw_rankfile *file)
 {
     if (c->probe)
         take_knots(c, file);
     const int waits = decide(c, segment);
+    measure_at_ends(c, segment);
     return pw_agree_serve(&c->agreement) || waits;
 }
 
 void pw_run_clocks_end(struct pw_run_clocks *c, struct pw_rankfile *file)
 {
     struct pw_clockprobe_cost cost;
-    take_knots(c, file);
     pw_clockprobe_stop(c->probe, &cost);
+    take_knots(c, file);
+    pw_clockprobe_destroy(c->probe);
     c->probe = NULL;
     pw_rankfile_overhead(file, "clock_probe", (double)cost.cpu_ns, "ns");
     pw_rankfile_overhead(file, "clock_probes", (double)cost.exchanges, "probes");

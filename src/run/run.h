@@ -15,8 +15,8 @@
 #include "rank/run/launch.h"
 #include "run/launched.h"
 
-/* The clocks of a run, for `profwrap run`: the agreement to synchronise over MPI, and the
- * measurements beside the program. */
+/* The clocks of a run, for `profwrap run`: the measurements beside the program, and the agreement
+ * to synchronise over MPI where these do not work. */
 
 struct pw_run_clocks {
     const struct pw_identity *id;
@@ -26,6 +26,7 @@ struct pw_run_clocks {
     struct pw_testclock test;
     struct pw_agreement agreement;
     struct pw_clockprobe *probe; /* NULL when this rank measures none itself */
+    uint32_t asked;              /* how often it was asked to measure */
 };
 
 /* Reads the options. Returns 0; -EINVAL with a sentence in options->problem when

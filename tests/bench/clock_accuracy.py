@@ -100,8 +100,11 @@ def bench_hosts():
 
         def clock_of(rank, host):
             return offset[host], none
-        found, bounds, costs = repeat(lambda: on_hosts([], (1000, 0, 200)), clock_of, runs)
-        show("4 hosts, 8 ranks, TCP", found, bounds, 2, 10)
+        found, bounds, _ = repeat(lambda: on_hosts([], (1000, 0, 200)), clock_of, runs)
+        show("4 hosts, 8 ranks, UDP", found, bounds, 2, 10)
+        found, bounds, costs = repeat(lambda: on_hosts(["--clock-interval", "0"], (1000, 0, 200)),
+                                      clock_of, runs)
+        show("the same, over MPI (TCP)", found, bounds, 2, 10)
         found, bounds, _ = repeat(lambda: on_hosts(["--clock-sync", "passive"], (1000, 0, 200)),
                                   clock_of, runs)
         show("the same, only inferred, 1000 collectives", found, bounds, 5)
@@ -122,7 +125,7 @@ show("4 clocks, 50 ppm and 1 ppm of wander, 60 s", found, bounds, 10, 10)
 print("\ncost")
 if first:
     ms = statistics.median(cost[0] for cost in first) / 1e6
-    print(f"  synchronisation in MPI_Init, 8 ranks, 4 hosts   median {ms:.1f} ms   budget 20 ms"
+    print(f"  over MPI in MPI_Init, 8 ranks, 4 hosts          median {ms:.1f} ms   budget 20 ms"
           f"{'' if ms <= 20 else '   MISSED'}")
     if ms > 20:
         missed.append("cost of MPI_Init")

@@ -55,6 +55,25 @@ def sources(report):
 
 @h.case
 def measured():
+    """Short runs, whose clocks the collectors measure; nothing is sent over MPI."""
+    report = run(CLOCKS, [], load(400, 0, 200))
+    h.equal(sources(report), ["reference"] + ["both"] * 3, "sources")
+    h.equal([rank["violations_beyond"] for rank in report["clock"]["ranks"]], [0] * 4, "violations")
+    check_bounds(CLOCKS)
+    for rank in range(4):
+        with h.open_complete("out", rank) as file:
+            events, knots = file["events/comm"][:], file["clock"][:]
+            cost = {truth().text(row["name"]): row["value"] for row in file["overhead"][:]}
+        h.equal([cost[f"clock_sync_{what}"] for what in ("messages", "collectives")], [0, 0],
+                f"calls of MPI on rank {rank}")
+        if rank > 0:
+            end = int(events["start"].max())  # of MPI_Finalize
+            h.check(len(knots) >= 2, "rank", rank, "has", len(knots), "knots")
+            h.check(int(knots["local_ns"].max()) > end, "rank", rank, "was not measured at the end")
+
+
+@h.case
+def measured_over_mpi():
     report = run(CLOCKS, ["--clock-interval", 0], load(400, 0, 200))
     h.equal(sources(report), ["reference"] + ["both"] * 3, "sources")
     h.equal([rank["violations_beyond"] for rank in report["clock"]["ranks"]], [0] * 4, "violations")

@@ -146,6 +146,12 @@ static int await_knots(struct pw_clockprobe *client, int wanted)
     return knots;
 }
 
+static void end(struct pw_clockprobe *probe, struct pw_clockprobe_cost *cost)
+{
+    pw_clockprobe_stop(probe, cost);
+    pw_clockprobe_destroy(probe);
+}
+
 static void test_flood(void **state)
 {
     enum { PACKETS = 20000, PER_S = 1000, SPARE = 200 };
@@ -165,8 +171,8 @@ static void test_flood(void **state)
         assert_int_equal(await_knots(client, 1), 1);
         flood(&r, pw_clockprobe_magic(key) ^ (knows ? 0 : 1), PACKETS);
         assert_int_equal(await_knots(client, 2), 2);
-        pw_clockprobe_stop(client, &cost);
-        pw_clockprobe_stop(server, &cost);
+        end(client, &cost);
+        end(server, &cost);
         const double seconds = 1e-9 * (double)(pw_local_ns() - began);
         if (knows)
             assert_true(cost.refused > 0 && (double)cost.refused < PER_S * seconds + SPARE);
@@ -205,14 +211,14 @@ static void test_probe(void **state)
     }
     assert_true(knots >= 3);
     assert_int_equal(pw_clockprobe_take(server, &knot), 0);
-    pw_clockprobe_stop(client, &cost);
+    end(client, &cost);
     assert_true(cost.exchanges >= 90 && cost.cpu_ns > 0);
-    pw_clockprobe_stop(server, &cost);
+    end(server, &cost);
     assert_true(cost.exchanges >= 90);
     for (r.domain = 1; r.domain <= 2; r.domain++)
         assert_int_equal(pw_rendezvous_lead(&r), 0); /* their links were removed */
     pw_rendezvous_remove(r.dir);
-    pw_clockprobe_stop(NULL, &cost);
+    end(NULL, &cost);
     assert_int_equal(cost.exchanges, 0);
     /* One rank, or an interval of 0: nothing begins. */
     reference.size = 1;
@@ -222,12 +228,48 @@ static void test_probe(void **state)
     assert_null(server);
 }
 
+/* In a run that is shorter than the interval, knots are measured as soon as the two collectors have
+ * found each other, when the collector asks for it, and at the end, in this order. After the
+ * reference has ended, the end is not delayed. */
+static void test_moments(void **state)
+{
+    struct pw_identity reference = {.rank = 0, .size = 2, .clock_domain_hash = 1};
+    struct pw_identity other = {.rank = 1, .size = 2, .clock_domain_hash = 2};
+    struct pw_testclock right = {0};
+    struct pw_clockprobe *server, *client;
+    struct pw_clockprobe_cost cost;
+    struct pw_row_clock knot;
+    const int64_t hour = INT64_C(3600000000000), ms = 1000000;
+    for (int is_alone = 0; is_alone < 2; is_alone++) {
+        assert_int_equal(pw_clockprobe_start(*state, &reference, &right, hour, &server), 0);
+        assert_int_equal(pw_clockprobe_start(*state, &other, &right, hour, &client), 0);
+        assert_int_equal(await_knots(client, 1), 1);
+        const int64_t asked = pw_local_ns();
+        pw_clockprobe_ask(client);
+        while (!pw_clockprobe_take(client, &knot))
+            usleep(1000);
+        assert_true(knot.local_ns > asked);
+        if (is_alone)
+            end(server, &cost);
+        const int64_t ended = pw_local_ns();
+        pw_clockprobe_stop(client, &cost);
+        assert_true(!is_alone || pw_local_ns() - ended < 1000 * ms);
+        assert_int_equal(pw_clockprobe_take(client, &knot), !is_alone);
+        assert_true(is_alone || knot.local_ns > ended);
+        assert_int_equal(pw_clockprobe_take(client, &knot), 0);
+        pw_clockprobe_destroy(client);
+        if (!is_alone)
+            end(server, &cost);
+        pw_rendezvous_remove(*state);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_siphash),    UNIT_IN_DIR(test_rendezvous),
         UNIT_IN_DIR(test_bounded_removal), UNIT_IN_DIR(test_probe),
-        UNIT_IN_DIR(test_flood),
+        UNIT_IN_DIR(test_flood),           UNIT_IN_DIR(test_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

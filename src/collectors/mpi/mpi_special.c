@@ -107,9 +107,9 @@ static void show_end(struct pw_thread *thread)
  * synchronisation. Calls are then counted, or recorded when a thread gets a ring later. */
 static bool began_without_ring;
 
-/* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a
- * probe. Only then may clocks be synchronised over MPI, where a rank that does not take part would
- * leave the others waiting for ever. */
+/* Before the real MPI_Init: asks the collector whether clocks must be synchronised over MPI. Then
+ * the collectors find out whether every rank is in here with a probe, because a rank that does not
+ * take part would leave the others waiting for ever. */
 static uint64_t request_sync(uint16_t op)
 {
     struct pw_thread *thread = pw_probe_thread();
@@ -158,12 +158,12 @@ static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, u
     pw_mpi_comm_init(thread);
 
     struct pw_mpi_sync_cost cost = {0};
-    int64_t asked = pw_local_ns();
-    if (pw_probe_await_sync()) {
-        int64_t answered = pw_local_ns();
+    const int64_t asked = pw_local_ns();
+    const int is_wanted = pw_probe_await_sync();
+    const int64_t answered = pw_local_ns();
+    if (is_wanted)
         cost = pw_mpi_sync_begin(thread);
-        cost.work_ns += answered - asked;
-    }
+    cost.work_ns += answered - asked;
     record_state(thread, PW_MPI_BEGAN, place_in_world(), provided, cost);
     atomic_store(&is_initialised, true);
     pw_recording_set_mpi(PW_MPI_ABI, 1);
@@ -214,6 +214,7 @@ static struct pw_thread *end_recording(void)
     atomic_store(&is_initialised, false);
     pw_recording_set_mpi(PW_MPI_ABI,
                          0); /* also while paused: all ranks take part in the synchronisation */
+    pw_probe_note_mpi_phase(PW_MPI_FINALIZING);
     struct pw_thread *thread = pw_probe_thread();
     thread = thread && pw_probe_lock(thread) ? thread : NULL;
     if (thread) {
@@ -367,6 +368,7 @@ static struct pw_thread *end_session(void)
     struct pw_thread *thread = NULL;
     if (!atomic_load(&is_initialised) && pw_mpi_gate() != 0) {
         pw_recording_set_mpi(PW_MPI_ABI, 0);
+        pw_probe_note_mpi_phase(PW_MPI_FINALIZING);
         thread = pw_probe_thread();
         thread = thread && pw_probe_lock(thread) ? thread : NULL;
     }

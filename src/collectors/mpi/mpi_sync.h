@@ -1,6 +1,7 @@
-/* Clock synchronisation over MPI, at MPI_Init and before MPI_Finalize. Called by mpi_special.c.
- * In-app; it sends messages and waits for the other ranks, as the two MPI functions do themselves.
- */
+/* Clock synchronisation over MPI, at MPI_Init and before MPI_Finalize, in jobs on several hosts
+ * whose collectors cannot measure over UDP (rank/clocks/agree.h). Called by mpi_special.c. In-app;
+ * it sends messages and waits for the other ranks, as the two MPI functions do themselves. All its
+ * messages have arrived when it returns. */
 #ifndef PW_MPI_SYNC_H
 #define PW_MPI_SYNC_H
 

@@ -244,8 +244,10 @@ static int take_registrations(struct pw_agreement *a, int64_t now)
     int added = 0;
     for (int i = 0; i < WORDS && packet.first + i < pw_hostpage_words(&a->page); i++)
         added += pw_hostpage_add_registered(&a->page, packet.first + i, packet.registered[i]);
-    if (added)
+    if (added) {
+        atomic_store(&a->page.shared->by_packets, 1);
         note_progress(a, now);
+    }
     note_host(a, &from);
     packet.decision = decision_of(a);
     sign(a, &packet);
@@ -264,13 +266,22 @@ static void look_for_files(struct pw_agreement *a, int64_t now)
         const long rank = strtol(e->d_name + 6, &end, 10);
         if (*end || end == e->d_name + 6 || rank < 0 || rank >= a->size)
             continue;
-        if (pw_hostpage_set_registered(&a->page, (int)rank))
+        if (pw_hostpage_set_registered(&a->page, (int)rank)) {
+            atomic_store(&a->page.shared->by_files, 1);
             note_progress(a, now);
+        }
     }
     if (stream)
         closedir(stream);
     /* Rarely where a look takes long: it delays those that make the files. */
     a->next_list_ns = pw_local_ns() + 10 * (pw_local_ns() - now);
+}
+
+/* Whether the clocks of hosts must be compared over MPI, because the collectors cannot do it. */
+static bool is_mpi_needed(const struct pw_agreement *a)
+{
+    const struct pw_hostpage_shared *shared = a->page.shared;
+    return atomic_load(&shared->by_files) || (atomic_load(&shared->by_packets) && !a->has_probes);
 }
 
 static bool is_telling(const struct pw_agreement *a)
@@ -296,7 +307,7 @@ static void serve_as_first(struct pw_agreement *a, int64_t now)
     for (int i = 0; a->socket >= 0 && i < RECEIVE_MOST && take_registrations(a, now); i++)
         ;
     if (decision_of(a) == PW_SYNC_UNDECIDED && (int)atomic_load(&shared->registered) == a->size)
-        decide(a, "yes");
+        decide(a, is_mpi_needed(a) ? "yes" : "no");
     else if (decision_of(a) == PW_SYNC_UNDECIDED) {
         if (is_time_to_look(a, now)) {
             settle(a, read_decision(a)); /* a rank may have refused */

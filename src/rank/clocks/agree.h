@@ -1,19 +1,25 @@
 /* The collectors' agreement on whether clocks are synchronised over MPI. Called by the collectors
  * from their application's start on. Tool code; does not wait: the caller polls.
  *
+ * Clocks are synchronised over MPI only when there are several hosts and the collectors cannot
+ * measure over UDP (clockprobe.h).
+ *
  * Either all ranks take part in the synchronisation over MPI, or none. When the application of a
  * rank enters MPI_Init with a probe, the rank registers in the page of its host
  * (rank/host/hostpage.h). The host's leader sends the registered ranks to the leader of rank 0's
  * host, by UDP, until it knows the decision. When all ranks of the job have registered, rank 0's
- * host decides "yes". When no further rank has registered for 5 s, it decides "no". So a job with
- * one host opens no port, and a job with several reads and writes a few files for each host.
+ * host decides: "no" when all are on this host, or when all registrations of other hosts came over
+ * UDP and the collectors measure over it; otherwise "yes". When no further rank has registered for
+ * 5 s, it decides "no". So a job with one host
+ * opens no port, and a job with several reads and writes a few files for each host.
  *
  * Rank 0's host has one core for the packets of all hosts, so the others do not send at the same
  * moment: each begins after a delay that is a hash of its clock domain, and repeats its packets at
  * intervals that grow. After an answer it only asks for the decision, at the longest interval.
  *
  * Where packets do not arrive (a firewall), the leaders make a file in the output directory for
- * each registered rank, and rank 0's host looks for these files.
+ * each registered rank, and rank 0's host looks for these files. Such a file means that UDP does
+ * not work between the two hosts.
  *
  * The decision is a symbolic link. On every file system, NFS included, creating a link is atomic,
  * and fails when the link exists. So there is only one decision, also when a leader that has heard
@@ -34,6 +40,7 @@ struct pw_agreement {
     struct pw_rendezvous meeting;
     struct pw_hostpage page;
     int rank, size;
+    bool has_probes;       /* set by the caller: the collectors measure clocks over UDP */
     int64_t registered_ns; /* local time, 0 before */
     /* The rest is for the leader of a host. */
     int socket; /* -1: not open */

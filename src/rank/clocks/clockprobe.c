@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/hash.h"
 #include "core/log.h"
 #include "rank/clocks/envelope.h"
 #include "rank/clocks/packet.h"
@@ -25,10 +27,20 @@ enum {
     KNOTS = 64,
     ANSWER_MS = 20, /* how long a probe waits for its answer */
     /* Between looks for other hosts: at first, and at last, because looks become rarer. */
-    LOOK_MS = 250,
+    LOOK_MS = 20,
     LOOK_LAST_MS = 8000,
     LOSSES_MOST = 5, /* unanswered probes after which an exchange is given up */
-    LEAST = 3,       /* answers that a knot needs */
+    /* The same at the end of the run, when the reference may have ended already. */
+    LOSSES_MOST_AT_END = 1,
+    LEAST = 3, /* answers that a knot needs */
+    /* The reference has one core for the probes of all hosts: where all could begin at once, they
+     * begin one after another, at a distance of TURN_MS, and the last after TURNS_MS. */
+    TURN_MS = 1,
+    TURNS_MS = 100,
+    /* At the end of its program, the reference answers until no probe has come for QUIET_MS, and
+     * for at most LINGER_MS: other hosts measure a last time. */
+    QUIET_MS = 10,
+    LINGER_MS = 100,
     /* After REFUSED_MOST packets of other senders in REFUSED_MS, no packet is read until that time
      * is over. So a flood of packets costs only a limited time. */
     REFUSED_MOST = 100,
@@ -38,6 +50,13 @@ enum {
 };
 
 enum kind { PROBE = 1, ANSWER = 2 };
+
+/* What has ended a wait. */
+enum event {
+    NOTHING, /* the time is over */
+    CALLED,  /* pw_clockprobe_ask() or pw_clockprobe_stop() */
+    PACKET,
+};
 
 struct packet {
     uint64_t magic, kind, nonce;
@@ -49,11 +68,13 @@ struct pw_clockprobe {
     struct pw_rendezvous meeting;
     struct pw_testclock clock;
     int64_t interval_ns;
+    int nhosts; /* about as many hosts as the job has */
     unsigned char key[PW_KEY_BYTES];
     uint64_t magic; /* first field of this job's packets */
     int64_t refusing_since_ns;
-    int refused;      /* packets of other senders since then */
-    int stop, socket; /* file descriptors */
+    int refused;           /* packets of other senders since then */
+    int call, socket;      /* file descriptors; `call` wakes the thread */
+    _Atomic int is_ending; /* 1: the thread must measure a last time and end */
     pthread_t thread;
     /* A queue from the thread to the collector: one producer, one consumer. */
     struct pw_row_clock knots[KNOTS];
@@ -98,29 +119,39 @@ static int refuse_ms(struct pw_clockprobe *p)
     return ++p->refused < REFUSED_MOST ? 0 : (int)((end - now) / 1000000) + 1;
 }
 
-/* Waits up to `ms`. Returns 1 when the thread must end, 2 when the socket has a packet, 0 after
- * `ms`. */
-static int wait_ms(const struct pw_clockprobe *p, int ms)
+static bool is_ending(const struct pw_clockprobe *p)
 {
-    struct pollfd fds[] = {{.fd = p->stop, .events = POLLIN}, {.fd = p->socket, .events = POLLIN}};
-    if (poll(fds, p->socket >= 0 ? 2 : 1, ms) <= 0)
-        return 0;
-    return fds[0].revents ? 1 : 2;
+    return atomic_load(&p->is_ending) != 0;
 }
 
-/* As wait_ms(), but ignores the socket. */
-static int pause_ms(const struct pw_clockprobe *p, int ms)
+/* Waits up to `ms` for a call or, if `with_packets`, a packet. */
+static enum event wait_ms(const struct pw_clockprobe *p, int ms, bool with_packets)
 {
-    struct pollfd stop = {.fd = p->stop, .events = POLLIN};
-    return poll(&stop, 1, ms) > 0;
+    struct pollfd fds[] = {{.fd = p->call, .events = POLLIN}, {.fd = p->socket, .events = POLLIN}};
+    uint64_t calls;
+    if (poll(fds, with_packets ? 2 : 1, ms) <= 0)
+        return NOTHING;
+    if (!fds[0].revents)
+        return PACKET;
+    return read(p->call, &calls, sizeof(calls)) == (ssize_t)sizeof(calls) ? CALLED : NOTHING;
 }
 
-/* Waits until the next look into the output directory. Returns 1 when the thread must end. */
-static int wait_to_look(const struct pw_clockprobe *p, int *ms)
+/* Waits until the next look into the output directory. After a call, looks are frequent again.
+ * Returns whether the thread must end. */
+static bool wait_to_look(const struct pw_clockprobe *p, int *ms)
 {
-    const int event = wait_ms(p, *ms);
-    *ms = 2 * *ms < LOOK_LAST_MS ? 2 * *ms : LOOK_LAST_MS;
-    return event == 1;
+    if (wait_ms(p, *ms, false) == CALLED)
+        *ms = LOOK_MS;
+    else
+        *ms = 2 * *ms < LOOK_LAST_MS ? 2 * *ms : LOOK_LAST_MS;
+    return is_ending(p);
+}
+
+/* When it is this host's turn, after a moment at which all hosts could begin to measure. */
+static int turn_ms(const struct pw_clockprobe *p)
+{
+    const int turns = p->nhosts * TURN_MS < TURNS_MS ? p->nhosts * TURN_MS : TURNS_MS;
+    return (int)(pw_hash_mix(p->meeting.domain, 0) % (uint64_t)turns);
 }
 
 /* ---- the reference's side ---- */
@@ -165,27 +196,43 @@ static int listen_on(struct pw_clockprobe *p, struct in_addr own)
     return err;
 }
 
+/* Answers for up to `ms`, -1: until the thread must end. Returns whether a packet has come. */
+static bool answer_for(struct pw_clockprobe *p, int ms)
+{
+    const enum event event = wait_ms(p, ms, true);
+    const int refused_ms = event == PACKET ? answer(p) : 0;
+    if (refused_ms > 0)
+        wait_ms(p, refused_ms, false);
+    return event == PACKET;
+}
+
 static void serve(struct pw_clockprobe *p)
 {
     struct in_addr own;
-    int event = 0, err = -ENOENT, look_ms = LOOK_MS;
-    while (event != 1 && err == -ENOENT) {
+    int look_ms = LOOK_MS, err = pw_rendezvous_find_peer(&p->meeting, &own);
+    while (err == -ENOENT && !wait_to_look(p, &look_ms))
         err = pw_rendezvous_find_peer(&p->meeting, &own);
-        if (err == -ENOENT)
-            event = wait_to_look(p, &look_ms);
-    }
+    if (err == -ENOENT)
+        return;
     err = err ? err : listen_on(p, own);
-    if (err && event != 1)
+    if (err) {
         pw_debug(PW_LOG_CLOCK, 1, "cannot answer probes: %s", strerror(-err));
-    while (!err && event != 1) {
-        event = wait_ms(p, -1);
-        int refused_ms = event == 2 ? answer(p) : 0;
-        if (refused_ms > 0)
-            event = pause_ms(p, refused_ms);
+        return;
     }
+    while (!is_ending(p))
+        answer_for(p, -1);
+    const int64_t end = pw_local_ns() + LINGER_MS * INT64_C(1000000);
+    while (p->cost.exchanges && pw_local_ns() < end && answer_for(p, QUIET_MS))
+        ;
 }
 
 /* ---- the others' side ---- */
+
+static bool await_packet(const struct pw_clockprobe *p, int ms)
+{
+    struct pollfd packet = {.fd = p->socket, .events = POLLIN};
+    return poll(&packet, 1, ms) > 0;
+}
 
 /* Sends one probe and reads its answer. Returns 0 when no answer has come. */
 static int exchange(struct pw_clockprobe *p, struct pw_envelope *envelope)
@@ -197,9 +244,11 @@ static int exchange(struct pw_clockprobe *p, struct pw_envelope *envelope)
     int64_t t1 = pw_testclock_now(&p->clock), limit = pw_local_ns() + ANSWER_MS * 1000000;
     if (send(p->socket, &packet, sizeof(packet), MSG_DONTWAIT) < 0)
         return 0;
-    while (pw_local_ns() < limit && wait_ms(p, ANSWER_MS) == 2) {
+    while (pw_local_ns() < limit && await_packet(p, ANSWER_MS)) {
         ssize_t n = recv(p->socket, &reply, sizeof(reply), MSG_DONTWAIT | MSG_TRUNC);
         int64_t t2 = pw_testclock_now(&p->clock);
+        if (n < 0 && errno == ECONNREFUSED)
+            break; /* the reference has ended */
         if (!is_valid(p, &reply, n, ANSWER) || reply.nonce != packet.nonce) {
             if (n >= 0 && refuse_ms(p))
                 break;
@@ -236,7 +285,8 @@ static void drop_late(const struct pw_clockprobe *p)
 static void measure(struct pw_clockprobe *p)
 {
     struct pw_envelope envelope = {0};
-    for (int lost = 0; lost < LOSSES_MOST && !pw_envelope_is_settled(&envelope);)
+    for (int lost = 0; lost < (is_ending(p) ? LOSSES_MOST_AT_END : LOSSES_MOST) &&
+                       !pw_envelope_is_settled(&envelope);)
         lost += !exchange(p, &envelope);
     put_knot(p, &envelope);
 }
@@ -258,14 +308,24 @@ static int connect_to_service(struct pw_clockprobe *p)
 static void probe_service(struct pw_clockprobe *p)
 {
     int err = connect_to_service(p), look_ms = LOOK_MS;
-    while (err == -ENOENT && !wait_to_look(p, &look_ms))
+    while (err == -ENOENT && !is_ending(p)) {
+        wait_to_look(p, &look_ms);
         err = connect_to_service(p);
+    }
     if (err)
         return;
-    do {
+    /* After a call, all hosts measure; at the end of the programs not, because they do not end at
+     * one moment. */
+    for (enum event event = CALLED;;) {
+        if (event == CALLED && !is_ending(p))
+            wait_ms(p, turn_ms(p), false);
+        const bool is_last = is_ending(p);
         drop_late(p);
         measure(p);
-    } while (!pause_ms(p, (int)(p->interval_ns / 1000000)));
+        if (is_last)
+            return;
+        event = is_ending(p) ? CALLED : wait_ms(p, (int)(p->interval_ns / 1000000), false);
+    }
 }
 
 /* ---- the thread ---- */
@@ -311,6 +371,7 @@ int pw_clockprobe_start(const char *dir, const struct pw_identity *id,
     p->meeting.domain = id->clock_domain_hash;
     p->clock = *clock;
     p->interval_ns = interval_ns;
+    p->nhosts = id->local_size > 0 ? id->size / id->local_size + 1 : 1;
     p->socket = -1;
     if (id->rank == 0)
         pw_rendezvous_claim_reference(&p->meeting);
@@ -321,17 +382,24 @@ int pw_clockprobe_start(const char *dir, const struct pw_identity *id,
     }
     err = err ? err : pw_rendezvous_key(&p->meeting, p->key);
     p->magic = pw_clockprobe_magic(p->key);
-    p->stop = eventfd(0, EFD_CLOEXEC);
-    err = err ? err : p->stop < 0 ? -errno : begin_thread(p);
+    p->call = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    err = err ? err : p->call < 0 ? -errno : begin_thread(p);
     if (err) {
         pw_rendezvous_leave(&p->meeting);
-        if (p->stop >= 0)
-            close(p->stop);
+        if (p->call >= 0)
+            close(p->call);
         free(p);
         return err;
     }
     *out = p;
     return 0;
+}
+
+void pw_clockprobe_ask(struct pw_clockprobe *p)
+{
+    const uint64_t one = 1;
+    while (p && write(p->call, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
 }
 
 int pw_clockprobe_take(struct pw_clockprobe *p, struct pw_row_clock *knot)
@@ -349,15 +417,19 @@ void pw_clockprobe_stop(struct pw_clockprobe *p, struct pw_clockprobe_cost *cost
     *cost = (struct pw_clockprobe_cost){0};
     if (!p)
         return;
-    uint64_t one = 1;
-    while (write(p->stop, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    atomic_store(&p->is_ending, 1);
+    pw_clockprobe_ask(p);
     pthread_join(p->thread, NULL);
     *cost = p->cost;
     pw_rendezvous_leave(&p->meeting);
-    close(p->stop);
+    close(p->call);
     if (p->socket >= 0)
         close(p->socket);
+    p->call = p->socket = -1;
     explicit_bzero(p->key, sizeof(p->key));
+}
+
+void pw_clockprobe_destroy(struct pw_clockprobe *p)
+{
     free(p);
 }

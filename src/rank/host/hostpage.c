@@ -12,7 +12,7 @@
 
 #include "core/hash.h"
 
-#define MAGIC UINT32_C(0x70776832) /* changes with the layout */
+#define MAGIC UINT32_C(0x70776833) /* changes with the layout */
 
 #define PREFIX "/profwrap-host-"
 

@@ -28,6 +28,8 @@ struct pw_hostpage_shared {
     /* Written by rank/clocks/agree.c. */
     _Atomic uint32_t has_rank_0, decision, has_files;
     _Atomic uint32_t registered; /* ranks whose bit is set below */
+    /* Rank 0's host: 1 when ranks of other hosts have registered, by packets or by files. */
+    _Atomic uint32_t by_packets, by_files;
     _Atomic int64_t progress_ns; /* local time of the last registration */
     _Atomic int64_t leader_ns;   /* local time at which the leader was last at work */
     /* The leader's notice to the others, with a sequence number that is odd while it is written. */

@@ -373,8 +373,11 @@ void pw_probe_note_mpi(void)
 
 void pw_probe_note_mpi_phase(enum pw_mpi_phase phase)
 {
-    if (probe.segment)
-        atomic_store(&probe.segment->mpi_phase, phase);
+    if (!probe.segment)
+        return;
+    atomic_store(&probe.segment->mpi_phase, phase);
+    if (phase == PW_MPI_FINALIZING)
+        pw_probe_wake();
 }
 
 void pw_probe_request_sync(void)

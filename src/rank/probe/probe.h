@@ -187,13 +187,14 @@ void pw_probe_found_step(struct pw_thread *thread, uint64_t now, int64_t step);
 /* Tells the collector that this process begins MPI, before it does: its calls are recorded. */
 void pw_probe_note_mpi(void);
 
-/* Shows the collector and the guard how far the program is with MPI. */
+/* Shows the collector and the guard how far the program is with MPI. FINALIZING wakes the
+ * collector: the other hosts' collectors are still there, so clocks can be measured a last time. */
 void pw_probe_note_mpi_phase(enum pw_mpi_phase phase);
 
 /* As pw_probe_note_mpi(), for MPI_Init, in which clocks may be synchronised. */
 void pw_probe_request_sync(void);
 
-/* Waits until the collectors have decided whether every rank has a probe in MPI_Init: usually
+/* Waits until the collectors have decided whether clocks are synchronised over MPI: usually
  * milliseconds, at most a few seconds. Returns 1 for yes. */
 int pw_probe_await_sync(void);
 

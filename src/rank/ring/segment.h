@@ -54,7 +54,7 @@ enum pw_ring_state {
  * of the process that owns the ring. */
 enum { PW_RING_STATE_BITS = 8, PW_RING_STATE_MASK = (1 << PW_RING_STATE_BITS) - 1 };
 
-/* Whether all ranks synchronise their clocks over MPI. */
+/* Whether all ranks synchronise their clocks over MPI. PW_SYNC_NO also when that is not needed. */
 enum pw_sync_decision { PW_SYNC_UNDECIDED = 0, PW_SYNC_YES, PW_SYNC_NO };
 
 /* The value of pw_open_call.op while the thread is in the probe itself. A signal handler that
@@ -174,8 +174,15 @@ struct pw_ring_shared {
 };
 
 /* How far the program is with MPI. A launcher of MPI programs takes the end of a program in the
- * phase IN_USE for a failure, also with exit code 0. UNSEEN: no probe was loaded. */
-enum pw_mpi_phase { PW_MPI_UNSEEN = 0, PW_MPI_UNUSED, PW_MPI_IN_USE, PW_MPI_FINALIZED };
+ * phases IN_USE and FINALIZING for a failure, also with exit code 0. UNSEEN: no probe was loaded.
+ */
+enum pw_mpi_phase {
+    PW_MPI_UNSEEN = 0,
+    PW_MPI_UNUSED,
+    PW_MPI_IN_USE,
+    PW_MPI_FINALIZING,
+    PW_MPI_FINALIZED
+};
 
 /* The header's entry for a ring. */
 struct pw_ring_entry {
