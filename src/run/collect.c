@@ -202,6 +202,7 @@ static void set_up_segment(struct collector *c, const struct pw_journal_head *he
         (uint32_t)pw_option_flag(&c->run->options, PW_OPT_START_PAUSED);
     atomic_store(&c->segment->control.step, -1);
     atomic_store(&c->segment->guard_pid, c->run->lifeline->guard_pid);
+    pw_run_clocks_set_up(&c->run->clocks, c->segment);
 }
 
 /* Creates the shared memory, the journal, the intake and the drain. Returns 0 or -errno. */

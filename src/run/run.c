@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +21,9 @@ int pw_run_clocks_read(struct pw_run_clocks *c, struct pw_options *options, stru
     if (c->interval_ns > 86400)
         return pw_option_refuse(options, PW_OPT_CLOCK_INTERVAL, "0 to 86400");
     c->interval_ns *= 1000000000;
+    /* In tests each rank can have a clock of its own. The variable is set, but empty, in those
+     * ranks whose clock is right. */
+    c->is_one = id->is_one_host && !getenv("PROFWRAP_TEST_CLOCK") && !*options->text[PW_OPT_FSROOT];
     if (!*text)
         return 0;
     if (pw_testclock_parse(text, &c->test))
@@ -34,6 +38,14 @@ void pw_run_clocks_init(struct pw_run_clocks *c, const struct pw_identity *id, c
     c->dir = dir;
     pw_agree_init(&c->agreement, dir, id->clock_domain_hash, id->rank, id->size);
     c->agreement.has_probes = c->is_active && c->interval_ns > 0;
+    /* Where the launcher does not tell, local_size is the job's. */
+    c->agreement.hosted = id->local_size < id->size ? id->local_size : 0;
+}
+
+void pw_run_clocks_set_up(const struct pw_run_clocks *c, struct pw_segment_shared *segment)
+{
+    if (c->is_one)
+        atomic_store(&segment->sync_decision, PW_SYNC_NO);
 }
 
 void pw_run_clocks_begin(struct pw_run_clocks *c)

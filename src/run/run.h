@@ -22,6 +22,7 @@ struct pw_run_clocks {
     const struct pw_identity *id;
     const char *dir;
     int is_active; /* 1: clocks are measured; 0: only inferred by the merge */
+    int is_one;    /* 1: the launcher tells that all ranks have one clock */
     int64_t interval_ns;
     struct pw_testclock test;
     struct pw_agreement agreement;
@@ -37,6 +38,10 @@ int pw_run_clocks_read(struct pw_run_clocks *clocks, struct pw_options *options,
 /* To be called when the output directory exists. `id` and `dir` must outlive the clocks. */
 void pw_run_clocks_init(struct pw_run_clocks *clocks, const struct pw_identity *id,
                         const char *dir);
+
+/* To be called before the program's start: where all ranks have one clock, nothing is left to
+ * decide, so the program does not wait in MPI_Init. */
+void pw_run_clocks_set_up(const struct pw_run_clocks *clocks, struct pw_segment_shared *segment);
 
 /* To be called after the program's start. */
 void pw_run_clocks_begin(struct pw_run_clocks *clocks);

@@ -117,6 +117,33 @@ static void test_need(void **state)
     }
 }
 
+/* When packets have come from all hosts, the decision does not wait for ranks that do not register.
+ */
+static void test_unseen_rank(void **state)
+{
+    struct pw_agreement a[6];
+    begin(a, *state, 6, 2);
+    for (int r = 0; r < 6; r++) {
+        a[r].has_probes = true;
+        a[r].hosted = 2;
+    }
+    while (a[0].socket < 0 || !a[2].nsent || a[2].unanswered > 0) {
+        assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
+        assert_int_equal(pw_agree_poll(&a[2]), PW_SYNC_UNDECIDED);
+        usleep(1000);
+    }
+    const int64_t began = pw_local_ns();
+    while (pw_agree_poll(&a[5]) == PW_SYNC_UNDECIDED || pw_agree_poll(&a[2]) == PW_SYNC_UNDECIDED) {
+        pw_agree_poll(&a[0]);
+        usleep(1000);
+    }
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_NO);
+    assert_int_equal(pw_agree_poll(&a[2]), PW_SYNC_NO);
+    assert_int_equal(pw_agree_poll(&a[5]), PW_SYNC_NO);
+    assert_true(pw_local_ns() - began < 4 * SECOND);
+    end(a, 6);
+}
+
 /* Four hosts of three ranks: yes when the last rank has come, and no file for each rank. */
 static void test_hosts(void **state)
 {
@@ -483,23 +510,15 @@ static void test_foreign_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_IN_DIR(test_one_host),
-        UNIT_IN_DIR(test_need),
-        UNIT_IN_DIR(test_hosts),
-        UNIT_IN_DIR(test_rare_questions),
-        UNIT_IN_DIR(test_turns),
-        UNIT_IN_DIR(test_many_are_told),
-        UNIT_IN_DIR(test_refusal),
-        UNIT_IN_DIR(test_no_packets),
-        UNIT_IN_DIR(test_pages_of_one_clock),
-        UNIT_IN_DIR(test_missing_rank),
-        UNIT_IN_DIR(test_alone_or_nowhere),
-        UNIT_IN_DIR(test_race),
-        UNIT_IN_DIR(test_forged_packets),
-        UNIT_IN_DIR(test_leader),
-        UNIT_IN_DIR(test_last_user),
-        UNIT_IN_DIR(test_abandoned_page),
-        UNIT_IN_DIR(test_foreign_page),
+        UNIT_IN_DIR(test_one_host),       UNIT_IN_DIR(test_need),
+        UNIT_IN_DIR(test_unseen_rank),    UNIT_IN_DIR(test_hosts),
+        UNIT_IN_DIR(test_rare_questions), UNIT_IN_DIR(test_turns),
+        UNIT_IN_DIR(test_many_are_told),  UNIT_IN_DIR(test_refusal),
+        UNIT_IN_DIR(test_no_packets),     UNIT_IN_DIR(test_pages_of_one_clock),
+        UNIT_IN_DIR(test_missing_rank),   UNIT_IN_DIR(test_alone_or_nowhere),
+        UNIT_IN_DIR(test_race),           UNIT_IN_DIR(test_forged_packets),
+        UNIT_IN_DIR(test_leader),         UNIT_IN_DIR(test_last_user),
+        UNIT_IN_DIR(test_abandoned_page), UNIT_IN_DIR(test_foreign_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ static void clear_variables(void)
                                          "MS_SCHED_HOST",
                                          "MS_SCHED_PORT",
                                          "PMI_SPAWNED",
+                                         "MPI_LOCALNRANKS",
+                                         "OMPI_COMM_WORLD_LOCAL_SIZE",
                                          "TORCHELASTIC_RESTART_COUNT",
                                          "TORCHELASTIC_ERROR_FILE"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -87,6 +89,28 @@ static void assert_identified(const char *variables, int rank, int size, int loc
 {
     const struct pw_identity id = identify(variables);
     assert_is(&id, rank, size, local, job, may_repeat);
+}
+
+/* Whether all ranks are on this host is known only where the launcher tells it. */
+static void test_one_host(void **state)
+{
+    (void)state;
+    const struct {
+        const char *variables;
+        int local_size, is_one_host;
+    } rows[] = {
+        {"", 1, 1},
+        {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=4", 4, 1},
+        {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2", 2, 0},
+        {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1", 4, 0},
+        {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=5", 4, 0},
+        {SRUN, 8, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct pw_identity id = identify(rows[i].variables);
+        assert_int_equal(id.local_size, rows[i].local_size);
+        assert_int_equal(id.is_one_host, rows[i].is_one_host);
+    }
 }
 
 static void test_each_launcher_alone(void **state)
@@ -432,6 +456,7 @@ static void test_sizes_that_contradict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_host),
         cmocka_unit_test(test_each_launcher_alone),
         cmocka_unit_test(test_torchrun),
         cmocka_unit_test(test_launchers_inside_each_other),

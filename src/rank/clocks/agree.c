@@ -51,7 +51,7 @@ struct packet {
     uint64_t magic;
     int32_t size;  /* of the job */
     int32_t first; /* index of the first word below, in words of 64 ranks */
-    int64_t decision;
+    int32_t decision, hosted;
     uint64_t registered[WORDS];
     uint64_t code;
 };
@@ -208,8 +208,9 @@ static int is_same_host(const void *items, int32_t item, const void *key)
     return x->sin_addr.s_addr == y->sin_addr.s_addr && x->sin_port == y->sin_port;
 }
 
-/* Notes who must be told the decision. Without memory a host learns it when it asks again. */
-static void note_host(struct pw_agreement *a, const struct sockaddr_in *from)
+/* Notes who must be told the decision, and has `hosted` ranks. Without memory a host learns it when
+ * it asks again. */
+static void note_host(struct pw_agreement *a, const struct sockaddr_in *from, int hosted)
 {
     const uint32_t hash = (uint32_t)pw_hash_mix(from->sin_addr.s_addr, from->sin_port);
     if (pw_hash_reserve(&a->known))
@@ -225,6 +226,7 @@ static void note_host(struct pw_agreement *a, const struct sockaddr_in *from)
         a->hosts = grown;
         a->capacity = capacity;
     }
+    a->hosted_there += hosted;
     a->hosts[a->nhosts] = *from;
     pw_hash_take(&a->known, slot, hash, a->nhosts++);
 }
@@ -248,8 +250,8 @@ static int take_registrations(struct pw_agreement *a, int64_t now)
         atomic_store(&a->page.shared->by_packets, 1);
         note_progress(a, now);
     }
-    note_host(a, &from);
-    packet.decision = decision_of(a);
+    note_host(a, &from, packet.hosted);
+    packet.decision = (int32_t)decision_of(a);
     sign(a, &packet);
     send_signed(a, &packet, &from);
     return 1;
@@ -284,6 +286,13 @@ static bool is_mpi_needed(const struct pw_agreement *a)
     return atomic_load(&shared->by_files) || (atomic_load(&shared->by_packets) && !a->has_probes);
 }
 
+/* Whether nothing is left to wait for: all ranks have registered, or all hosts reach this one. */
+static bool is_complete(const struct pw_agreement *a)
+{
+    return (int)atomic_load(&a->page.shared->registered) == a->size ||
+           (a->hosted && a->hosted + a->hosted_there == a->size && !is_mpi_needed(a));
+}
+
 static bool is_telling(const struct pw_agreement *a)
 {
     return a->socket >= 0 && a->told < a->nhosts && decision_of(a) != PW_SYNC_UNDECIDED;
@@ -292,7 +301,7 @@ static bool is_telling(const struct pw_agreement *a)
 /* Tells the decision to further hosts, as many as the socket takes now. */
 static void tell_hosts(struct pw_agreement *a)
 {
-    struct packet packet = {.decision = decision_of(a)};
+    struct packet packet = {.decision = (int32_t)decision_of(a)};
     sign(a, &packet);
     for (int i = 0; i < TELL_MOST && a->told < a->nhosts; i++, a->told++) {
         const int err = send_signed(a, &packet, &a->hosts[a->told]);
@@ -306,7 +315,7 @@ static void serve_as_first(struct pw_agreement *a, int64_t now)
     struct pw_hostpage_shared *shared = a->page.shared;
     for (int i = 0; a->socket >= 0 && i < RECEIVE_MOST && take_registrations(a, now); i++)
         ;
-    if (decision_of(a) == PW_SYNC_UNDECIDED && (int)atomic_load(&shared->registered) == a->size)
+    if (decision_of(a) == PW_SYNC_UNDECIDED && is_complete(a))
         decide(a, is_mpi_needed(a) ? "yes" : "no");
     else if (decision_of(a) == PW_SYNC_UNDECIDED) {
         if (is_time_to_look(a, now)) {
@@ -351,7 +360,7 @@ static void send_registrations(struct pw_agreement *a)
     const int words = pw_hostpage_words(&a->page);
     a->unanswered = 0;
     for (int first = 0; first < words; first += WORDS) {
-        struct packet packet = {.first = first};
+        struct packet packet = {.first = first, .hosted = a->hosted};
         uint64_t any = 0;
         for (int i = 0; i < WORDS && first + i < words; i++)
             any |= packet.registered[i] = pw_hostpage_registered(&a->page, first + i);

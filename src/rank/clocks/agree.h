@@ -9,8 +9,9 @@
  * (rank/host/hostpage.h). The host's leader sends the registered ranks to the leader of rank 0's
  * host, by UDP, until it knows the decision. When all ranks of the job have registered, rank 0's
  * host decides: "no" when all are on this host, or when all registrations of other hosts came over
- * UDP and the collectors measure over it; otherwise "yes". When no further rank has registered for
- * 5 s, it decides "no". So a job with one host
+ * UDP and the collectors measure over it; otherwise "yes". It does not wait for all ranks when the
+ * packets come from all hosts, by the numbers of ranks that the launcher has told: then "no" is
+ * certain. When no further rank has registered for 5 s, it decides "no". So a job with one host
  * opens no port, and a job with several reads and writes a few files for each host.
  *
  * Rank 0's host has one core for the packets of all hosts, so the others do not send at the same
@@ -41,6 +42,7 @@ struct pw_agreement {
     struct pw_hostpage page;
     int rank, size;
     bool has_probes;       /* set by the caller: the collectors measure clocks over UDP */
+    int hosted;            /* set by the caller: ranks on this host; 0: not known */
     int64_t registered_ns; /* local time, 0 before */
     /* The rest is for the leader of a host. */
     int socket; /* -1: not open */
@@ -54,6 +56,7 @@ struct pw_agreement {
     int told;                     /* rank 0's host: how many others were told the decision */
     int64_t told_ns;              /* when the first of them was */
     /* Rank 0's host: the others that have sent packets. */
+    int hosted_there; /* ranks on these hosts, as far as known */
     struct pw_hash known;
     struct sockaddr_in *hosts;
     int nhosts, capacity;

@@ -194,8 +194,9 @@ void pw_probe_note_mpi_phase(enum pw_mpi_phase phase);
 /* As pw_probe_note_mpi(), for MPI_Init, in which clocks may be synchronised. */
 void pw_probe_request_sync(void);
 
-/* Waits until the collectors have decided whether clocks are synchronised over MPI: usually
- * milliseconds, at most a few seconds. Returns 1 for yes. */
+/* Waits until the collectors have decided whether clocks are synchronised over MPI: not at all when
+ * the launcher has put all ranks on one host, otherwise milliseconds, at most a few seconds.
+ * Returns 1 for yes. */
 int pw_probe_await_sync(void);
 
 /* The id of a name; equal texts have equal ids within a process. The first use of a text writes it

@@ -214,26 +214,29 @@ static void find_contradiction(struct pw_identity *id, enum pw_rank_row row)
                  pw_rank_names(row)->rank, id->rank, id->size);
 }
 
+/* Returns 0 where the launcher does not tell. */
 static int find_local_size(enum pw_rank_row row, int size)
 {
     const char *name = row == PW_RANK_OPEN_MPI ? "OMPI_COMM_WORLD_LOCAL_SIZE"
                        : row == PW_RANK_HYDRA  ? "MPI_LOCALNRANKS"
                        : row == PW_RANK_TORCHRUN || row == PW_RANK_PLAIN ? "LOCAL_WORLD_SIZE"
                                                                          : NULL;
-    const int found = name ? number_of(name, size) : size;
-    return found > 0 && found < size ? found : size;
+    const int found = name ? number_of(name, 0) : 0;
+    return found <= size ? found : 0;
 }
 
 void pw_identity_find(struct pw_identity *id, const struct pw_identity_hints *hints)
 {
-    *id = (struct pw_identity){.size = 1, .local_size = 1};
+    *id = (struct pw_identity){.size = 1, .local_size = 1, .is_one_host = 1};
     const enum pw_rank_row row = pw_rank_find(environ, hints->had);
     if (row != PW_RANK_NONE) {
         const struct pw_rank_names *names = pw_rank_names(row);
         id->rank = number_of(names->rank, 0);
         id->size = number_of(names->size, 1);
         id->local_rank = number_of(names->local, 0);
-        id->local_size = find_local_size(row, id->size);
+        const int local_size = find_local_size(row, id->size);
+        id->local_size = local_size ? local_size : id->size;
+        id->is_one_host = id->size == 1 || local_size == id->size;
         id->restart = row == PW_RANK_TORCHRUN ? number_of("TORCHELASTIC_RESTART_COUNT", 0) : 0;
         id->launched = 1;
     }

@@ -9,6 +9,7 @@
 struct pw_identity {
     int rank, size, local_rank;
     int local_size;     /* ranks on this host; `size` where the launcher does not tell */
+    int is_one_host;    /* 1 when the launcher tells that all ranks are on this host */
     int restart;        /* how often the launcher has started the job's ranks anew (torchrun) */
     char job[64];       /* the same on all ranks of a job, differs between jobs */
     int job_may_repeat; /* a later job may have the same `job`: see claim.h */
