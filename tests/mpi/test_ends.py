@@ -1,6 +1,7 @@
 """Every way in which a program, its collector and its guard can end: all calls that had returned are
 in the rank's file, and the file says how the program ended."""
 
+import atexit
 import errno
 import os
 import random
@@ -337,6 +338,7 @@ def start_job(ranks, *arguments, out="out"):
                        *arguments)
     process = subprocess.Popen(list(map(str, command)), env=h.environment(),
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    atexit.register(process.terminate)  # after a failure; mpirun then ends the ranks
     for rank in range(ranks):
         journal = f"{out}/rank-{rank:05d}.journal"
         wait_for(lambda: process.poll() is not None or
