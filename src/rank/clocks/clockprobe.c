@@ -30,17 +30,14 @@ enum {
     LOOK_MS = 20,
     LOOK_LAST_MS = 8000,
     LOSSES_MOST = 5, /* unanswered probes after which an exchange is given up */
-    /* The same at the end of the run, when the reference may have ended already. */
-    LOSSES_MOST_AT_END = 1,
-    LEAST = 3, /* answers that a knot needs */
+    LEAST = 3,       /* answers that a knot needs */
+    /* How long the end of the program is delayed at most: of the others by the last measurement, of
+     * the reference because others have not made theirs yet. */
+    LAST_MS = 200,
     /* The reference has one core for the probes of all hosts: where all could begin at once, they
      * begin one after another, at a distance of TURN_MS, and the last after TURNS_MS. */
     TURN_MS = 1,
     TURNS_MS = 100,
-    /* At the end of its program, the reference answers until no probe has come for QUIET_MS, and
-     * for at most LINGER_MS: other hosts measure a last time. */
-    QUIET_MS = 10,
-    LINGER_MS = 100,
     /* After REFUSED_MOST packets of other senders in REFUSED_MS, no packet is read until that time
      * is over. So a flood of packets costs only a limited time. */
     REFUSED_MOST = 100,
@@ -49,7 +46,12 @@ enum {
     LATE_MOST = 64,
 };
 
-enum kind { PROBE = 1, ANSWER = 2 };
+enum kind {
+    PROBE = 1,
+    ANSWER,
+    FIRST, /* a probe of a host that has got no answer yet */
+    LEAVE, /* the sender has measured a last time; has no answer */
+};
 
 /* What has ended a wait. */
 enum event {
@@ -75,6 +77,8 @@ struct pw_clockprobe {
     int refused;           /* packets of other senders since then */
     int call, socket;      /* file descriptors; `call` wakes the thread */
     _Atomic int is_ending; /* 1: the thread must measure a last time and end */
+    int present;           /* of the reference: hosts that have come, less those that have left */
+    bool is_known;         /* of the others: the reference has answered */
     pthread_t thread;
     /* A queue from the thread to the collector: one producer, one consumer. */
     struct pw_row_clock knots[KNOTS];
@@ -99,12 +103,6 @@ static int is_valid(const struct pw_clockprobe *p, const struct packet *packet, 
 uint64_t pw_clockprobe_magic(const unsigned char key[PW_KEY_BYTES])
 {
     return pw_packet_magic(key, "magic number");
-}
-
-static void filter_packets(const struct pw_clockprobe *p, int fd, enum kind kind)
-{
-    const struct packet like = {.magic = p->magic, .kind = kind};
-    pw_packet_filter(fd, sizeof(like), &like, 4);
 }
 
 /* Counts a packet of another sender. Returns for how many ms no packet may be read. */
@@ -159,15 +157,19 @@ static int turn_ms(const struct pw_clockprobe *p)
 /* Answers one packet. Returns for how many ms no packet may be read after it. */
 static int answer(struct pw_clockprobe *p)
 {
-    struct packet packet;
+    struct packet packet = {.kind = 0};
     struct sockaddr_in from;
     socklen_t size = sizeof(from);
     ssize_t n = recvfrom(p->socket, &packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC,
                          (struct sockaddr *)&from, &size);
     if (n < 0)
         return 0;
-    if (!is_valid(p, &packet, n, PROBE))
+    const enum kind kind = (enum kind)packet.kind;
+    if ((kind != PROBE && kind != FIRST && kind != LEAVE) || !is_valid(p, &packet, n, kind))
         return refuse_ms(p);
+    p->present += (kind == FIRST) - (kind == LEAVE);
+    if (kind == LEAVE)
+        return 0;
     packet.kind = ANSWER;
     packet.time_ns = pw_testclock_now(&p->clock);
     packet.code = code_of(p, &packet);
@@ -184,7 +186,7 @@ static int listen_on(struct pw_clockprobe *p, struct in_addr own)
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    filter_packets(p, fd, PROBE);
+    pw_packet_filter(fd, sizeof(struct packet), &p->magic, 2);
     int err = bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
                       getsockname(fd, (struct sockaddr *)&address, &size)
                   ? -errno
@@ -196,14 +198,12 @@ static int listen_on(struct pw_clockprobe *p, struct in_addr own)
     return err;
 }
 
-/* Answers for up to `ms`, -1: until the thread must end. Returns whether a packet has come. */
-static bool answer_for(struct pw_clockprobe *p, int ms)
+/* Answers the next packet. Waits for it up to `ms`; -1: until a call. */
+static void answer_for(struct pw_clockprobe *p, int ms)
 {
-    const enum event event = wait_ms(p, ms, true);
-    const int refused_ms = event == PACKET ? answer(p) : 0;
+    const int refused_ms = wait_ms(p, ms, true) == PACKET ? answer(p) : 0;
     if (refused_ms > 0)
         wait_ms(p, refused_ms, false);
-    return event == PACKET;
 }
 
 static void serve(struct pw_clockprobe *p)
@@ -221,9 +221,9 @@ static void serve(struct pw_clockprobe *p)
     }
     while (!is_ending(p))
         answer_for(p, -1);
-    const int64_t end = pw_local_ns() + LINGER_MS * INT64_C(1000000);
-    while (p->cost.exchanges && pw_local_ns() < end && answer_for(p, QUIET_MS))
-        ;
+    const int64_t end = pw_local_ns() + LAST_MS * INT64_C(1000000);
+    while (p->present > 0 && pw_local_ns() < end)
+        answer_for(p, ANSWER_MS);
 }
 
 /* ---- the others' side ---- */
@@ -234,21 +234,28 @@ static bool await_packet(const struct pw_clockprobe *p, int ms)
     return poll(&packet, 1, ms) > 0;
 }
 
-/* Sends one probe and reads its answer. Returns 0 when no answer has come. */
+static void sign(const struct pw_clockprobe *p, struct packet *packet)
+{
+    packet->magic = p->magic;
+    packet->code = code_of(p, packet);
+}
+
+/* Sends one probe and reads its answer. Returns 1; 0 when no answer has come; -ECONNREFUSED when
+ * the reference has ended. */
 static int exchange(struct pw_clockprobe *p, struct pw_envelope *envelope)
 {
-    struct packet packet = {.magic = p->magic, .kind = PROBE}, reply;
+    struct packet packet = {.kind = p->is_known ? PROBE : FIRST}, reply;
     if (getrandom(&packet.nonce, sizeof(packet.nonce), 0) != (ssize_t)sizeof(packet.nonce))
         return 0;
-    packet.code = code_of(p, &packet);
+    sign(p, &packet);
     int64_t t1 = pw_testclock_now(&p->clock), limit = pw_local_ns() + ANSWER_MS * 1000000;
     if (send(p->socket, &packet, sizeof(packet), MSG_DONTWAIT) < 0)
-        return 0;
+        return errno == ECONNREFUSED ? -ECONNREFUSED : 0;
     while (pw_local_ns() < limit && await_packet(p, ANSWER_MS)) {
         ssize_t n = recv(p->socket, &reply, sizeof(reply), MSG_DONTWAIT | MSG_TRUNC);
         int64_t t2 = pw_testclock_now(&p->clock);
         if (n < 0 && errno == ECONNREFUSED)
-            break; /* the reference has ended */
+            return -ECONNREFUSED;
         if (!is_valid(p, &reply, n, ANSWER) || reply.nonce != packet.nonce) {
             if (n >= 0 && refuse_ms(p))
                 break;
@@ -256,6 +263,7 @@ static int exchange(struct pw_clockprobe *p, struct pw_envelope *envelope)
         }
         pw_envelope_add(envelope, t1, reply.time_ns, t2);
         p->cost.exchanges++;
+        p->is_known = true;
         return 1;
     }
     return 0;
@@ -285,10 +293,23 @@ static void drop_late(const struct pw_clockprobe *p)
 static void measure(struct pw_clockprobe *p)
 {
     struct pw_envelope envelope = {0};
-    for (int lost = 0; lost < (is_ending(p) ? LOSSES_MOST_AT_END : LOSSES_MOST) &&
-                       !pw_envelope_is_settled(&envelope);)
-        lost += !exchange(p, &envelope);
+    const int64_t limit = pw_local_ns() + LAST_MS * INT64_C(1000000);
+    int lost = 0, answered = 0;
+    while (answered >= 0 && lost < LOSSES_MOST && !(is_ending(p) && pw_local_ns() > limit) &&
+           !pw_envelope_is_settled(&envelope)) {
+        answered = exchange(p, &envelope);
+        lost += !answered;
+    }
     put_knot(p, &envelope);
+}
+
+/* Tells the reference that it need not wait for this host. */
+static void leave(struct pw_clockprobe *p)
+{
+    struct packet packet = {.kind = LEAVE};
+    sign(p, &packet);
+    if (p->is_known)
+        send(p->socket, &packet, sizeof(packet), MSG_DONTWAIT);
 }
 
 static int connect_to_service(struct pw_clockprobe *p)
@@ -298,8 +319,9 @@ static int connect_to_service(struct pw_clockprobe *p)
     if (err)
         return err;
     p->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const struct packet like = {.magic = p->magic, .kind = ANSWER};
     if (p->socket >= 0)
-        filter_packets(p, p->socket, ANSWER);
+        pw_packet_filter(p->socket, sizeof(like), &like, 4);
     if (p->socket >= 0 && connect(p->socket, (struct sockaddr *)&service, sizeof(service)) == 0)
         return 0;
     return -errno;
@@ -323,9 +345,10 @@ static void probe_service(struct pw_clockprobe *p)
         drop_late(p);
         measure(p);
         if (is_last)
-            return;
+            break;
         event = is_ending(p) ? CALLED : wait_ms(p, (int)(p->interval_ns / 1000000), false);
     }
+    leave(p);
 }
 
 /* ---- the thread ---- */
