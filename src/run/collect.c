@@ -24,6 +24,7 @@
 #include "rank/run/memory.h"
 #include "rank/run/program.h"
 #include "run/activities.h"
+#include "run/endrow.h"
 #include "run/paths.h"
 #include "run/run.h"
 #include "run/run_watch.h"
@@ -387,6 +388,7 @@ static void close_file(struct collector *c)
     const struct pw_run *run = c->run;
     const int unread = pw_drain_finish(c->drain);
     pw_drain_destroy(c->drain);
+    pw_endrow_append(run, c->file);
     if (!unread)
         add_end(c);
     pw_intake_finish(c->intake, pw_testclock_now(&run->clocks.test));
@@ -423,6 +425,7 @@ static int close_without_capture(struct collector *c)
     int status = pw_run_unprofiled(c->run);
     struct pw_exit end = {.code = status};
     pw_launch_has_ended(c->run->lifeline, &end);
+    pw_endrow_append(c->run, c->file);
     const struct pw_rankfile_end none = {
         .exit_code = end.code, .exit_signal = end.signal, .complete = 1};
     pw_rankfile_close(c->file, &none);
@@ -473,6 +476,7 @@ int pw_collect(void *arg, int attempt)
     int status = prepare_file(&c, &head);
     if (status >= 0)
         return status;
+    pw_endrow_begin(run);
     if (prepare_capture(&c, &head))
         return close_without_capture(&c);
     pw_launch_outlive_signals(&c.segment->wake);
@@ -548,8 +552,10 @@ int pw_collect_on(void *arg, int attempt)
     if (!err) {
         pw_launch_outlive_signals(&c.segment->wake);
         follow(&c);
-        if (!has_end && pw_drain_finish(c.drain) == 0)
+        if (!has_end && pw_drain_finish(c.drain) == 0) {
+            pw_endrow_append(run, c.file);
             add_end(&c);
+        }
         pw_drain_destroy(c.drain);
         pw_intake_destroy(c.intake);
         unmap_segment(&c);

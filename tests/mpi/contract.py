@@ -47,6 +47,7 @@ RANK_DATASETS_AT_TIMES = {
         "start end operation peer channel sends steps bytes gpu_wait_ns peer_wait_ns network_wait_ns "
         "flush_wait_ns",
     "events/gpu_error": "time device xid instance",
+    "ending": "time oom_kills",
     "events/open": "start seen_until op awaited comm seq peer tag thread source",
     "samples/workers":
         "time processes cpu_user_ns cpu_sys_ns rss_bytes read_bytes write_bytes io_wait_ns",

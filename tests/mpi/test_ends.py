@@ -110,6 +110,39 @@ def mpi_abort():
     check_file(7, 0)
 
 
+def ending(out="out"):
+    """The row of /ending."""
+    with h.open_rank(out) as file:
+        rows, samples = file["ending"][:], file["samples/process"]["time"][:]
+        h.equal(len(rows), 1, "rows of /ending")
+        h.check(all(samples <= rows["time"][0]), "ended at", rows, "sampled at", samples)
+        return rows[0]
+
+
+@h.case
+def code_of_mpi_abort():
+    """The call does not return: it is among the open ones."""
+    finish(start(3, "mpi_abort", 7))
+    ending()
+    with h.open_rank("out") as file:
+        calls = file["events/open"]
+        h.equal((h.enum_names(calls, "op"), list(calls["tag"]), min(calls["comm"]) >= 0),
+                (["Abort"], [7], True), "open calls")
+
+
+@h.case
+def end_that_a_second_collector_saw():
+    """The collector is killed, and another one takes over: the rank file has the end's time."""
+    process = start(0, "stay")
+    collector, program = collector_and_program(process.pid)
+    os.kill(collector, signal.SIGKILL)
+    wait_for(lambda: any(is_collector(pid) for pid in children(process.pid) if pid != collector),
+             "another collector")
+    os.kill(program, signal.SIGKILL)
+    finish(process)
+    ending()
+
+
 @h.case
 def out_of_memory():
     """The kernel kills the program at the limit of its cgroup; all three processes are in it."""
@@ -123,6 +156,7 @@ def out_of_memory():
         finish(process)
         h.equal(process.returncode, -signal.SIGKILL, "status")
         check_file(-1, signal.SIGKILL)
+        h.equal(int(ending()["oom_kills"]), 1, "processes that the kernel killed")
     finally:
         group.remove()
 

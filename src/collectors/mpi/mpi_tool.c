@@ -297,6 +297,8 @@ static void record(void *state, const struct pw_record *record, const struct pw_
 static bool has_handle(uint32_t op)
 {
     enum pw_op_class cls = pw_op_info(op)->cls;
+    if (op == PW_OP_Abort)
+        return true;
     return cls != PW_CLASS_WAIT && cls != PW_CLASS_SYNC && cls != PW_CLASS_LOCAL &&
            op != PW_OP_Mrecv && op != PW_OP_Imrecv && op != PW_OP_Comm_create_from_group &&
            op != PW_OP_Intercomm_create_from_groups;
@@ -377,7 +379,8 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
     }
     int64_t found = has_handle(call->op) ? find_handle(s, call->handle) : -1;
     enum pw_op_class cls = pw_op_info(call->op)->cls;
-    if (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV || cls == PW_CLASS_PROBE)
+    if (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV || cls == PW_CLASS_PROBE ||
+        call->op == PW_OP_Abort) /* its error code */
         row->tag = call->tag;
     if (found < 0)
         return;

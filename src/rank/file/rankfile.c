@@ -72,6 +72,7 @@ static int is_optional(int table)
     case PW_TABLE_flops:
     case PW_TABLE_metadata:
     case PW_TABLE_open:
+    case PW_TABLE_ending:
     case PW_TABLE_kernel:
     case PW_TABLE_memcpy:
     case PW_TABLE_memset:

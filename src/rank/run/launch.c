@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "rank/ring/tick.h"
 
 struct pw_lifeline *pw_lifeline_create(void)
 {
@@ -225,6 +226,7 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
         return -errno;
     atomic_store(&lifeline->program_pid, 0);
     atomic_store(&lifeline->has_ended, PW_NOT_ENDED);
+    atomic_store(&lifeline->ended_ns, 0);
     sigset_t all, before;
     sigfillset(&all);
     /* Signals are blocked so that no handler of profwrap runs in the program's process. */
@@ -255,8 +257,16 @@ struct pw_exit pw_exit_of(int status)
                             .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 }
 
+/* Saves the time of the end, unless the handler of SIGCHLD has: it does not wait for the drain. */
+static void note_time(struct pw_lifeline *lifeline)
+{
+    int64_t unset = 0;
+    atomic_compare_exchange_strong(&lifeline->ended_ns, &unset, pw_local_ns());
+}
+
 void pw_launch_note_end(struct pw_lifeline *lifeline, const siginfo_t *info)
 {
+    note_time(lifeline);
     enum { DUMPED = 0x80 }; /* WCOREDUMP() */
     int status = info->si_status;
     lifeline->wait_status = info->si_code == CLD_EXITED   ? (status & 0xff) << 8
@@ -305,6 +315,7 @@ static int look_at_other(struct pw_lifeline *lifeline)
     if (status < 0 && !pw_launch_is_guard_gone(lifeline))
         return 0;
     int32_t unknown = PW_NOT_ENDED;
+    note_time(lifeline);
     if (atomic_load(&lifeline->has_ended) != PW_NOT_ENDED)
         return 1;
     if (status >= 0)

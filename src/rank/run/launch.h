@@ -27,6 +27,8 @@ struct pw_lifeline {
     _Atomic int32_t program_pid; /* 0 before its start */
     _Atomic int32_t has_ended;   /* enum pw_ending */
     int32_t wait_status;         /* the program's, as of waitpid(), if has_ended is PW_ENDED */
+    _Atomic int64_t ended_ns;    /* when its end was first seen, pw_local_ns(); 0: it was not */
+    int64_t oom_kills;           /* pw_memory_oom_kills() before its start; -1 not known */
     struct pw_process program;   /* the guard's pidfd, for collectors that did not start it */
     _Atomic int32_t
         is_at_work; /* the collector has started the program, or a new one has emptied its rings */

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rank/ring/tick.h"
+
 static const int relayed[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                               SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
 
@@ -132,10 +134,18 @@ static void do_nothing(int signal)
     (void)signal;
 }
 
-static void note_child(int signal)
+/* A child has ended or stopped. Signals may be merged: then the end's time is saved later, by
+ * pw_launch_note_end(). */
+static void note_child(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
+    (void)context;
     int saved = errno;
+    int64_t unset = 0;
+    const int has_ended =
+        info->si_code == CLD_EXITED || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED;
+    if (has_ended && relay_line && info->si_pid == atomic_load(&relay_line->program_pid))
+        atomic_compare_exchange_strong(&relay_line->ended_ns, &unset, pw_local_ns());
     if (wake_word) {
         atomic_fetch_add(wake_word, 1);
         syscall(SYS_futex, wake_word, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -221,7 +231,8 @@ void pw_launch_outlive_signals(_Atomic uint32_t *wake)
     sigprocmask(SIG_BLOCK, &writing, NULL);
     end_signal = 0;
     wake_word = wake;
-    struct sigaction child = {.sa_handler = note_child, .sa_flags = SA_RESTART};
+    struct sigaction child = {.sa_flags = SA_SIGINFO | SA_RESTART};
+    child.sa_sigaction = note_child;
     sigemptyset(&child.sa_mask);
     sigaction(SIGCHLD, &child, NULL);
 }
