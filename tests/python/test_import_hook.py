@@ -131,6 +131,22 @@ class HookTest(FilesTest):
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", where], check=True)
         self.assertSame("-c", STATE, pythons=[os.path.join(where, "bin", "python")])
 
+    def test_exceptions_that_end_the_program(self):
+        """Printed as without the hook, by whatever prints them."""
+        function = "def fail():\n    return {}['no']\n"
+        replaced = "import sys\nsys.excepthook = lambda *what: print('mine', what[0])\n"
+        chained = (
+            "import sys\nbefore = sys.excepthook\n"
+            "def mine(*what):\n    print('mine')\n    before(*what)\nsys.excepthook = mine\n"
+        )
+        path = self.write("fails.py", function + "fail()\n")
+        self.assertIn("KeyError", self.assertSame(path)[2])
+        for text in (replaced, chained):
+            path = self.write("replaced.py", text + function + "fail()\n")
+            self.assertIn("mine", self.assertSame(path)[1])
+        self.assertSame("-c", "raise SystemExit('text')")
+        self.assertSame("-c", "raise KeyboardInterrupt", pythons=INTERPRETERS[:1])
+
     def test_torch_that_is_missing(self):
         text = "import sys\nsys.path[:] = [p for p in sys.path if '-packages' not in p]\nimport torch"
         self.assertIn("torch", self.assertSame("-c", text)[2])

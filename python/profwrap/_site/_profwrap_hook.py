@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits until the program has imported torch or mindspore, and then instruments it by profwrap._auto or
-profwrap._mindspore.
+profwrap._mindspore. Reports the exception that ends the program by profwrap._end.
 
-Imports nothing that the program has not imported: until then, only these two finders exist.
+Imports nothing that the program has not imported: until then, only these two finders exist, and two
+functions for the program's end.
 """
 
 import sys
@@ -122,6 +123,42 @@ def _is_ours(spec):
     )
 
 
+class _LastWords:
+    """Reports an uncaught exception: at once by sys.excepthook, or at the exit, when the program has
+    replaced that.
+    """
+
+    def __init__(self, package):
+        self._package = package
+        self._real = sys.excepthook
+        self._is_reported = False
+
+    def attach(self):
+        import atexit
+
+        def excepthook(kind, value, trace):
+            self._report(kind, value, trace)
+            self._real(kind, value, trace)
+
+        sys.excepthook = excepthook
+        atexit.register(self._at_exit)
+
+    def _report(self, kind, value, trace):
+        try:
+            if not self._is_reported and not issubclass(kind, KeyboardInterrupt):
+                self._is_reported = True
+                _import_part(self._package, "_end").report(kind, value, trace)
+        except Exception:
+            pass
+
+    def _at_exit(self):
+        # The interpreter sets these for an uncaught exception, whoever prints it.
+        value = getattr(sys, "last_value", None)
+        if isinstance(value, BaseException) and not hasattr(sys, "ps1"):
+            self._report(type(value), value, getattr(sys, "last_traceback", None))
+
+
 def install(package):
     sys.meta_path.insert(0, _Watcher(package))
     sys.meta_path.append(_Finder(package))
+    _LastWords(package).attach()

@@ -1,0 +1,67 @@
+"""What is reported of an exception that ends the program."""
+
+import json
+import os
+import sys
+import unittest
+
+import fake_probe
+import support
+
+from profwrap import _end
+
+
+def raised(function, *arguments):
+    try:
+        function(*arguments)
+    except BaseException:
+        return sys.exc_info()
+    raise AssertionError("nothing was raised")
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def fail(kind):
+    raise kind("first\nsecond")
+
+
+class EndTest(unittest.TestCase):
+    def setUp(self):
+        self.probe = fake_probe.FakeProbe()
+        self.addCleanup(self.probe.remove)
+        self.is_rank, _end._is_rank = _end._is_rank, lambda: True
+        self.addCleanup(lambda: setattr(_end, "_is_rank", self.is_rank))
+
+    def told(self, *what):
+        _end.report(*what)
+        return [call[2].split("\n") for call in self.probe.calls if call[0] == "metadata"]
+
+    def test_type_place_and_text(self):
+        line = fail.__code__.co_firstlineno + 1
+        self.assertEqual(self.told(*raised(fail, ValueError)),
+                         [["1", "ValueError", str(line), os.path.abspath(__file__), "first second"]])
+
+    def test_the_frame_of_the_program_and_not_of_a_library(self):
+        [told] = self.told(*raised(json.loads, "{"))
+        self.assertEqual((told[1], told[3]), ("JSONDecodeError", os.path.abspath(__file__)))
+
+    def test_without_a_text_or_a_traceback(self):
+        [told] = self.told(Unprintable, Unprintable(), None)
+        self.assertEqual(told, ["1", "Unprintable", "0", "", ""])
+
+    def test_an_interrupt_is_no_failure(self):
+        self.assertEqual(self.told(*raised(fail, KeyboardInterrupt)), [])
+
+    def test_another_process_of_the_rank_reports_nothing(self):
+        _end._is_rank = self.is_rank  # this process is no child of profwrap
+        self.assertEqual(self.told(*raised(fail, ValueError)), [])
+
+    def test_long_texts_are_cut(self):
+        [told] = self.told(ValueError, ValueError("x" * 1000), None)
+        self.assertLess(len(told[4]), 256)
+
+
+unittest.main()
