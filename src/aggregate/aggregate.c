@@ -13,6 +13,7 @@
 #include "aggregate/findings/opgrowth.h"
 #include "aggregate/findings/stretches.h"
 #include "aggregate/gpu/gpudevices.h"
+#include "aggregate/input/endings.h"
 #include "aggregate/input/hostcopies.h"
 #include "aggregate/input/job.h"
 #include "aggregate/input/missing.h"
@@ -61,6 +62,7 @@ struct merge {
     struct pw_roles roles;
     struct pw_amounts amounts;
     struct pw_findings findings;
+    struct pw_endings endings;
     struct pw_clusterfile file;
 };
 
@@ -218,12 +220,13 @@ static void write_all(struct pw_clusterfile *file, const struct merge *m)
     if (job->procs.process == 0 && !m->options->quiet)
         pw_points_say(job);
     write_open_calls(file, job);
+    pw_endings_write(file, job, &m->endings);
     write_epochs(file, m);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock, nranks, clocks->ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness,
                               job->procs.process == 0 ? job->nnotes : 0, job->notes);
-    pw_advise_write(file, job, share, &m->findings);
+    pw_advise_write(file, job, share, &m->findings, &m->endings);
     pw_clusterfile_link_ranks(file, job->world.ranks, nranks);
 }
 
@@ -441,8 +444,11 @@ static int build_share(struct merge *m)
     const struct pw_share_parts parts = {&m->matched.instances, &m->matched.messages,
                                          &m->matched.parts,     &m->operators,
                                          &m->kernels,           &m->options->points};
+    int err = pw_endings_find(&m->endings, job);
+    if (err)
+        return err;
     pw_bins_choose(job);
-    int err = pw_share_build(&m->share, job, &parts);
+    err = pw_share_build(&m->share, job, &parts);
     if (!err) {
         pw_instances_share_waits(&m->matched.instances, &job->procs);
         const int is_incomplete = note_matches(job, &m->matched.instances, &m->matched.messages);
@@ -467,6 +473,7 @@ static void merge_fini(struct merge *m)
     pw_messages_fini(&m->matched.messages);
     pw_instances_fini(&m->matched.instances);
     pw_alignment_fini(&m->matched.clocks);
+    pw_endings_fini(&m->endings);
 }
 
 /* The passes over the rank files. Returns 0 or -errno. */

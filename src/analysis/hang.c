@@ -412,20 +412,42 @@ size_t pw_hang_scratch(size_t n, size_t threads)
     return lists + edges + (nodes + 1) + 2 * nodes + PW_DIGRAPH_SCRATCH * nodes;
 }
 
+/* Finds who waits for whom. Returns the scratch that is left. */
+static int32_t *find_waits(struct waits *w, int32_t *scratch)
+{
+    const size_t n = w->n;
+    size_t threads = 0;
+    for (size_t r = 0; r < n; r++)
+        threads += w->ranks[r].nthreads;
+    memset(w->out, 0, sizeof(*w->out));
+    w->lists = scratch;
+    find_groups(w);
+    for (size_t g = 0; g < w->out->ngroups; g++)
+        list_members(w, &w->out->groups[g]);
+    int32_t *at = scratch + 2 * n * PW_HANG_GROUPS;
+    pw_digraph_init(&w->graph, at, at + threads + n * PW_HANG_GROUPS);
+    build_graph(w);
+    return at + threads + n * PW_HANG_GROUPS + n + PW_HANG_GROUPS + 1;
+}
+
 void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32_t *scratch,
                   struct pw_hang *out)
 {
-    struct waits w = {.ranks = ranks, .n = n, .least_ns = least_ns, .out = out, .lists = scratch};
-    size_t threads = 0;
-    for (size_t r = 0; r < n; r++)
-        threads += ranks[r].nthreads;
-    memset(out, 0, sizeof(*out));
-    find_groups(&w);
-    for (size_t g = 0; g < out->ngroups; g++)
-        list_members(&w, &out->groups[g]);
-    int32_t *at = scratch + 2 * n * PW_HANG_GROUPS;
-    pw_digraph_init(&w.graph, at, at + threads + n * PW_HANG_GROUPS);
-    build_graph(&w);
-    at += threads + n * PW_HANG_GROUPS + n + PW_HANG_GROUPS + 1;
+    struct waits w = {.ranks = ranks, .n = n, .least_ns = least_ns, .out = out};
+    int32_t *at = find_waits(&w, scratch);
     conclude(&w, at, at + 2 * (n + PW_HANG_GROUPS));
+}
+
+void pw_hang_mark(const struct pw_live *ranks, size_t n, int32_t *scratch, uint8_t *marks)
+{
+    struct pw_hang found;
+    struct waits w = {.ranks = ranks, .n = n, .out = &found};
+    int32_t *is_source = find_waits(&w, scratch), *targets = is_source + w.graph.nodes;
+    size_t ntargets = 0;
+    for (size_t r = 0; r < n; r++)
+        if (marks[r])
+            targets[ntargets++] = (int32_t)r;
+    pw_digraph_mark_sources(&w.graph, targets, ntargets, is_source);
+    for (size_t r = 0; r < n; r++)
+        marks[r] = is_source[r] && !marks[r];
 }

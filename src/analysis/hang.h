@@ -60,6 +60,11 @@ size_t pw_hang_scratch(size_t n, size_t threads);
 void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32_t *scratch,
                   struct pw_hang *out);
 
+/* Marks the ranks that wait, directly or through others, for the ranks with marks[row] = 1: then
+ * marks[n] has 1 for those, and 0 for the others and the ranks themselves. Any call counts as
+ * waiting, however short. */
+void pw_hang_mark(const struct pw_live *ranks, size_t n, int32_t *scratch, uint8_t *marks);
+
 /* 1 when the rank waits, as defined above. */
 int pw_hang_waits(const struct pw_live *rank, int64_t least_ns);
 

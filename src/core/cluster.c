@@ -28,6 +28,8 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->completeness);
     free(cluster->windows);
     free(cluster->open_calls);
+    free(cluster->endings);
+    free(cluster->exceptions);
     free(cluster->epochs);
     free(cluster->clocks);
     free(cluster->operators);

@@ -62,6 +62,10 @@ struct pw_cluster {
     size_t nwindows;
     struct pw_row_c_open_call *open_calls; /* by rank; none in older files */
     size_t nopen_calls;
+    struct pw_row_c_ending *endings; /* by rank; none in older files and of jobs that ended well */
+    size_t nendings;
+    struct pw_row_c_exception *exceptions; /* by rank and time */
+    size_t nexceptions;
     struct pw_row_c_epoch *epochs; /* in order; none in older files and of jobs without restarts */
     size_t nepochs;
     struct pw_row_c_clock *clocks; /* none in older files */

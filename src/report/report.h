@@ -39,7 +39,7 @@ enum { PW_REPORT_WIDTH = 100, PW_REPORT_TOP = 12 };
 enum { PW_REPORT_JSON_OPERATORS = 10000 }; /* limit of rows in each list of operators */
 enum { PW_REPORT_JSON_LINKS = 10000, PW_REPORT_JSON_STEPS = 20000, PW_REPORT_JSON_CELLS = 16384 };
 
-enum { PW_REPORT_LINE = 1024 }; /* size of the line of pw_report_summary() */
+enum { PW_REPORT_LINE = 1664 }; /* size of the line of pw_report_summary() */
 
 /* Writes the events of some ranks ("0-3,7") in a time of the cluster clock, as Trace Event JSON of
  * at most about `most_bytes`: report/ itself reads no rank files. Sets the time that the trace

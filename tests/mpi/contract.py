@@ -132,6 +132,10 @@ CLUSTER_DATASETS = {
     "completeness": "rank what count detail",
     "windows": "window first_step last_step warmup_first_step warmup_last_step start end cause nranks",
     "open_calls": "rank start seen_until op awaited comm_uid comm_name seq peer tag thread source",
+    "endings":
+        "rank ended how began time seen_until exit_code exit_signal abort_code mpi oom_kills step "
+        "in_step waited",
+    "exceptions": "rank time is_main type file line message",
     "epochs":
         "epoch shown ranks files start_unix_ns end_unix_ns ran_ns ended_by ended_rank hostname "
         "exit_code exit_signal restart_ns first_step last_step steps steps_ns kept_steps kept_ns "
@@ -219,6 +223,9 @@ ENUMERATIONS = {
     "opened": "run schedule program pcontrol ctl signal",
     "slowing": "stretch steady warm_up pauses",
     "part": "any start init setup steps tail finalize end",
+    "ended": "unknown well first later",
+    "how": "unknown exit signal out_of_memory mpi_abort exception",
+    "mpi_use": "unknown none not_finalized finalized",
 }
 
 REPORT_KEYS = """job epochs completeness clock parts steps step_trace collectives hccl msprof aicore

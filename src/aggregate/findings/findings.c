@@ -360,7 +360,8 @@ static void take_means(const struct pw_mean *means, struct pw_row_c_step_trace *
 }
 
 /* The findings as a struct pw_cluster, which borrows their memory. */
-static struct pw_cluster view(const struct pw_job *job, const struct pw_findings *f)
+static struct pw_cluster view(const struct pw_job *job, const struct pw_findings *f,
+                              const struct pw_endings *endings)
 {
     struct pw_cluster c = {
         .nranks = job->world.nranks,
@@ -391,6 +392,8 @@ static struct pw_cluster view(const struct pw_job *job, const struct pw_findings
         .nnetwork = f->network.n,
         .imbalances = f->imbalance.rows,
         .nimbalances = f->imbalance.n,
+        .endings = endings->rows,
+        .nendings = endings->n,
         .completeness = job->notes,
         .ncompleteness = job->nnotes,
         .queues = f->samples.queues.rows,
@@ -405,11 +408,12 @@ static struct pw_cluster view(const struct pw_job *job, const struct pw_findings
 
 /* Makes the rows of advice on process 0, malloc'ed. NULL when memory is short. */
 static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct pw_findings *f,
-                                         const struct pw_share *share, size_t *n)
+                                         const struct pw_share *share,
+                                         const struct pw_endings *endings, size_t *n)
 {
     size_t nranks = (size_t)job->world.nranks;
     struct pw_row_c_efficiency efficiency = f->efficiency;
-    struct pw_cluster cluster = view(job, f);
+    struct pw_cluster cluster = view(job, f, endings);
     struct pw_mean means[PW_STEP_MEMBERS] = {{0}};
     struct pw_row_c_step_trace *trace = malloc((nranks + 1) * sizeof(*trace));
     struct pw_advice *advice = malloc(PW_ADVICE_MAX * sizeof(*advice));
@@ -440,12 +444,13 @@ static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct 
 }
 
 void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
-                     const struct pw_share *share, const struct pw_findings *findings)
+                     const struct pw_share *share, const struct pw_findings *findings,
+                     const struct pw_endings *endings)
 {
     size_t n = 0;
     struct pw_row_c_advice *rows = NULL;
     if (job->procs.process == 0)
-        rows = make_rows(job, findings, share, &n);
+        rows = make_rows(job, findings, share, endings, &n);
     pw_clusterfile_write_root(file, PW_TABLE_c_advice, n, rows);
     free(rows);
 }

@@ -10,6 +10,7 @@
 #include "aggregate/findings/trends.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/gpu/kernelrows.h"
+#include "aggregate/input/endings.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/operators/operators.h"
 #include "aggregate/output/clusterfile.h"
@@ -60,6 +61,7 @@ void pw_findings_fini(struct pw_findings *findings);
 
 /* Writes /advice. Collective; the findings are on process 0, and the job's notes are gathered. */
 void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
-                     const struct pw_share *share, const struct pw_findings *findings);
+                     const struct pw_share *share, const struct pw_findings *findings,
+                     const struct pw_endings *endings);
 
 #endif

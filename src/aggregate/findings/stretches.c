@@ -464,10 +464,20 @@ static void take_parts(struct pw_findings *f, const struct pw_world *world,
     }
 }
 
+/* The bins before the end of the job cut a step: what came then is no rank's delay. */
+static size_t whole_bins(const struct pw_world *world, const struct pw_matrix *m)
+{
+    const struct pw_binning *bins = &world->bins;
+    if (world->cut_ns == INT64_MAX || bins->bin_ns <= 0)
+        return m->nbins;
+    const int64_t whole = (world->cut_ns - bins->start_ns) / bins->bin_ns;
+    return whole < 0 ? 0 : (size_t)whole < m->nbins ? (size_t)whole : m->nbins;
+}
+
 int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
                       const struct pw_matrix *m, const struct pw_instances *in)
 {
-    struct pw_stretch_input input = {.nbins = m->nbins,
+    struct pw_stretch_input input = {.nbins = whole_bins(world, m),
                                      .nranks = m->nranks,
                                      .bin_ns = world->bins.bin_ns,
                                      .rows = m->bins,
@@ -476,7 +486,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
     int64_t *contention = malloc(sizeof(*contention) * (m->nranks + 1));
     void *scratch = malloc(pw_stretch_scratch(&input) + 1);
     struct pw_stretch *found = malloc(sizeof(*found) * PW_MOST_STRAGGLERS);
-    struct pw_bound_input cpus = {m->nbins, m->nranks, world->bins.bin_ns, m->bins, host_of};
+    struct pw_bound_input cpus = {input.nbins, m->nranks, world->bins.bin_ns, m->bins, host_of};
     struct pw_bound bound = {0};
     size_t nhosts;
     int err = host_of && contention && scratch && found

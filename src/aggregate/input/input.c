@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aggregate/input/endings.h"
 #include "aggregate/input/events.h"
 #include "aggregate/input/knots.h"
 #include "core/clockmap.h"
@@ -293,6 +294,7 @@ static int read_names(struct pw_input *s, const struct pw_h5_file *file)
         s->phases[i] = (uint8_t)phase_of(names[i], has_data_phase);
     err = read_open_calls(s, file, names, n);
     err = err ? err : read_role(file, names, n, s->role);
+    err = err ? err : pw_endings_read(s, file, names, n);
     free(names);
     return s->phases ? err : -ENOMEM;
 }
@@ -366,6 +368,7 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
                          .fd = pw_open_regular(path, 0),
                          .begin_ns = INT64_MAX,
                          .init_ns = INT64_MAX,
+                         .waited_from_ns = INT64_MAX,
                          .begun_ns = INT64_MAX,
                          .finalize_ns = INT64_MAX,
                          .finalized_ns = INT64_MAX,
@@ -417,6 +420,7 @@ void pw_input_close(struct pw_input *s)
     free(s->comms);
     free(s->open_calls);
     free(s->unrecorded);
+    free(s->exceptions);
     free(s->entries);
     free(s->groups);
     free(s->path);

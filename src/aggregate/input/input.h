@@ -29,6 +29,8 @@ struct pw_entry {
     uint8_t is_wait;
 };
 
+enum { PW_INPUT_EXCEPTIONS = 4 }; /* uncaught exceptions of a rank that are kept */
+
 struct pw_input {
     char *path;
     int fd; /* the open file; -1: it is opened for each table */
@@ -76,11 +78,17 @@ struct pw_input {
     int64_t uncounted; /* number of `comms` that claim an impossible number of collectives */
     struct pw_row_c_open_call *open_calls; /* with local times */
     size_t nopen_calls;
+    /* How the program ended, with local times; time -1: not known. See endings.h. */
+    struct pw_row_ending ending;
+    struct pw_row_c_exception *exceptions; /* uncaught ones; most files have none */
+    size_t nexceptions;
     /* reasons why MPI calls are missing; most files have none */
     struct pw_row_unrecorded *unrecorded;
     size_t nunrecorded;
     int32_t *groups; /* [ncomms] index of the communicator in the job (instances.h); -1: it has one
                         rank, or is not used */
+    int64_t waited_from_ns; /* local time from which it waited until its end for a rank that had
+                               ended (endings.h); INT64_MAX: it did not */
     /* Local times: begin of the first operation (INT64_MAX: there is none), its end, and the end of
      * the last operation. */
     int64_t begin_ns, first_ns, last_ns;

@@ -50,6 +50,9 @@ struct pw_world {
     int64_t epoch_ns; /* cluster time of the first event; other times are relative to it, so that
                          sums stay small */
     int64_t clock_error_max_ns; /* -1: some rank is not aligned */
+    int64_t ended_ns;           /* cluster time at which the first rank ended that did not end well;
+                                   INT64_MAX:           all did, or it is not known */
+    int64_t cut_ns;             /* when the first step began that this end cut; else ended_ns */
     char job_id[64], command[512];
     int64_t start_unix_ns, end_unix_ns;
     int64_t nhosts;

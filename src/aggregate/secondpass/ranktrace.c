@@ -173,6 +173,13 @@ static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *eve
         pw_spans_add(&p->out->wait, stands, event->end);
 }
 
+/* Adds the wait in a call that did not return, because a rank had ended for which it waited. */
+static void add_last_wait(struct pass *p, const struct pw_input *input)
+{
+    if (input->waited_from_ns < input->ending.time)
+        pw_spans_add(&p->out->wait, input->waited_from_ns, input->ending.time);
+}
+
 /* Adds the wait in MPI_Init or MPI_Finalize, which no rank leaves before the last rank has entered
  * it. */
 static void visit_begin_or_end(struct pass *p, const struct pw_input *input,
@@ -466,6 +473,7 @@ int pw_ranktrace_build(const struct pw_job *job, const struct pw_input *input,
         close_group(&p);
         settle(&p, input, INT64_MAX);
         add_message_waits(&p, parts->messages, input->rank);
+        add_last_wait(&p, input);
         pw_spans_join(&out->wait);
         fill_steps(&p, input, out);
         const int names = pw_points_init(&out->points, input, parts->points);

@@ -286,7 +286,9 @@ static void join(struct extent *all, const struct extent *e)
     all->before_last_step = later(all->before_last_step, e->before_last_step);
 }
 
-static struct extent extent_of(const struct pw_input *input)
+/* `ended_ns`: what came after the first end of a job that did not end well is no part of the run.
+ */
+static struct extent extent_of(const struct pw_input *input, int64_t ended_ns)
 {
     struct extent e = no_extent;
     e.unaligned = !input->aligned;
@@ -299,7 +301,7 @@ static struct extent extent_of(const struct pw_input *input)
     if (known_from(input) != INT64_MAX)
         e.before_start = -pw_input_time(input, known_from(input));
     if (known_until(input) != INT64_MAX)
-        e.end = pw_input_time(input, known_until(input));
+        e.end = earlier(pw_input_time(input, known_until(input)), ended_ns);
     if (input->init_ns != INT64_MAX)
         e.last_init = pw_input_time(input, input->init_ns);
     if (input->finalize_ns != INT64_MAX)
@@ -311,7 +313,7 @@ void pw_bins_choose(struct pw_job *job)
 {
     struct extent all = no_extent;
     for (size_t i = 0; i < job->ninputs; i++) {
-        struct extent e = extent_of(&job->inputs[i]);
+        struct extent e = extent_of(&job->inputs[i], job->world.ended_ns);
         join(&all, &e);
     }
     MPI_Allreduce(MPI_IN_PLACE, &all, sizeof(all) / sizeof(int64_t), MPI_INT64_T, MPI_MAX,

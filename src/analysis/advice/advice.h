@@ -59,7 +59,7 @@ struct pw_verdict {
     int lead;
 };
 
-enum { PW_ADVICE_MAX = 51, PW_ADVICE_RANKS = 8 };
+enum { PW_ADVICE_MAX = 52, PW_ADVICE_RANKS = 8 };
 
 /* The caller sets cluster, trace and mean; pw_advice_prepare() fills in the other members. */
 struct pw_advice_input {
@@ -90,8 +90,9 @@ struct pw_advice {
 void pw_advice_prepare(struct pw_advice_input *input);
 
 /* Writes the advice that applies, and returns how many: at least 1. First comes the advice about
- * what the verdict names, or about the evidence that it lacks; then that about ranks without a CPU,
- * which explains other losses; then what saves most. */
+ * the end of a job that did not end well; then that about what the verdict names, or about the
+ * evidence that it lacks; then that about ranks without a CPU, which explains other losses; then
+ * what saves most. */
 size_t pw_advice_collect(const struct pw_advice_input *input,
                          struct pw_advice advice[PW_ADVICE_MAX]);
 

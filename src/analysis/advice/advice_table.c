@@ -104,6 +104,7 @@ static const struct pw_advice_rule rules[] = {
         "_pop() around parts of the phase, or record more with --level 2 and --sample-hz 100.",
         "is slow for an unknown reason. To find out, put profwrap_range_push() and "
         "_pop() around parts of the iteration, or record more with --level 2 and --sample-hz 100."),
+    JOB("ended", pw_judge_ended, "The job did not end well."), /* the judge writes the text */
     JOB("all_slower", pw_judge_all_slower,
         "Find what all ranks had in common in those steps: checkpoints or validation (make them "
         "rarer, or run them in the background), clock speeds (heat, power limits), other jobs on "
@@ -308,9 +309,12 @@ static int is_about_verdict(const struct pw_advice_input *in, const struct pw_ad
     }
 }
 
-/* The advice of a smaller class comes first: what the headline names, then its likely cause. */
+/* The advice of a smaller class comes first: the end of a job that did not end well, what the
+ * headline names, then its likely cause. */
 static int class_of(const struct pw_advice_input *in, const struct pw_advice *advice)
 {
+    if (is_rule(advice, "ended"))
+        return -1;
     if (is_about_verdict(in, advice))
         return 0;
     /* Ranks without a CPU make all other times longer. */

@@ -174,6 +174,8 @@ static int load_tables(const struct pw_h5_file *file, struct pw_cluster *c)
         err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
     err = err ? err : load_table(file, PW_TABLE_c_window, &c->windows, &c->nwindows);
     err = err ? err : load_table(file, PW_TABLE_c_open_call, &c->open_calls, &c->nopen_calls);
+    err = err ? err : load_table(file, PW_TABLE_c_ending, &c->endings, &c->nendings);
+    err = err ? err : load_table(file, PW_TABLE_c_exception, &c->exceptions, &c->nexceptions);
     err = err ? err : load_table(file, PW_TABLE_c_epoch, &c->epochs, &c->nepochs);
     err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
     err = err ? err : load_operators(file, c);

@@ -137,6 +137,9 @@ static void judge_ranks(const struct pw_figures *f, struct pw_basis *out)
     else if (f->unclosed)
         pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks not closed in order", f->unclosed,
                         f->expected);
+    else if (pw_ending_is_bad(f->cluster))
+        pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks did not end well",
+                        pw_ending_count_bad(f->cluster), f->expected);
     else if (f->dropped_events > 0)
         pw_sentence_add(&s, "%" PRId64 " events dropped", f->dropped_events);
     else {

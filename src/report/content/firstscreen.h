@@ -1,6 +1,6 @@
-/* The first screen of every report: the headline (one sentence with the main finding), what is
- * missing, and the highlights. Called by the text, JSON and HTML reports. Writes into the caller's
- * memory; prints nothing. */
+/* The first screen of every report: the headline (one sentence with the main finding; before it,
+ * how a job ended that did not end well), what is missing, and the highlights. Called by the text,
+ * JSON and HTML reports. Writes into the caller's memory; prints nothing. */
 #ifndef PW_REPORT_CONTENT_FIRSTSCREEN_H
 #define PW_REPORT_CONTENT_FIRSTSCREEN_H
 
@@ -10,9 +10,23 @@
 #include "core/text.h"
 #include "report/figures/figures.h"
 
-enum { PW_HEADLINE_BYTES = 768 };
+enum { PW_HEADLINE_BYTES = 1280 };
 
-/* Writes the headline, cut to `size`. The caller must make it safe to print (page.h). */
+/* The end of a job that did not end well, by /endings. See docs/metrics.md, "How the job ended". */
+
+/* 1 when the job did not end well, and it is known which rank ended first. */
+int pw_ending_is_bad(const struct pw_cluster *cluster);
+
+/* Number of ranks that did not end well; 0 also when that is not known. */
+int64_t pw_ending_count_bad(const struct pw_cluster *cluster);
+
+/* "Rank 0 on vm was killed by signal 11 (Segmentation fault) in step 50, in no MPI call; ranks 1-3
+ * waited for it in MPI_Allreduce #50 on MPI_COMM_WORLD, and the launcher ended them 1.3 s later
+ * (signal 15)."; nothing for a job that ended well. */
+void pw_ending_write(const struct pw_figures *figures, struct pw_sentence *sentence);
+
+/* Writes the headline, cut to `size`. That of a job that did not end well begins with its end. The
+ * caller must make it safe to print (page.h). */
 void pw_headline_write(const struct pw_figures *figures, char *out, size_t size);
 
 /* Writes the second line of the report: what is missing ("7 of 8 ranks are present; …"); "" when

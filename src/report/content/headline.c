@@ -1,6 +1,7 @@
 /* Writes the headline, and the line about missing data; see firstscreen.h. */
 #include "report/content/firstscreen.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -327,7 +328,9 @@ static void write_lead(const struct pw_figures *f, const struct pw_verdict *v,
         write_beside(f, v, s);
 }
 
-void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
+/* Writes what held the job back, or that nothing did, or that it is not known. */
+static void write_delay(const struct pw_figures *figures, const struct pw_verdict *verdict,
+                        struct pw_sentence *s)
 {
     typedef void write(const struct pw_figures *f, const struct pw_verdict *v,
                        struct pw_sentence *s);
@@ -340,12 +343,40 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
         [PW_VERDICT_SINGLE_RANK] = write_one_rank,
         [PW_VERDICT_NONE] = write_even,
     };
+    if (verdict->lead >= 0)
+        write_lead(figures, verdict, s);
+    else
+        writers[verdict->kind](figures, verdict, s);
+}
+
+/* Whether the verdict is about more than what is missing. */
+static int says_something(const struct pw_verdict *v)
+{
+    return v->lead >= 0 || (v->kind != PW_VERDICT_UNKNOWN && v->kind != PW_VERDICT_SINGLE_RANK);
+}
+
+/* Makes a sentence follow "Before that, ". */
+static void begin_small(char *sentence)
+{
+    if (islower((unsigned char)sentence[0]) || islower((unsigned char)sentence[1]))
+        sentence[0] = (char)tolower((unsigned char)sentence[0]);
+}
+
+void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
+{
     struct pw_sentence s = {out, size, 0};
     const struct pw_verdict verdict = pw_figures_advice(figures).verdict;
-    if (verdict.lead >= 0)
-        write_lead(figures, &verdict, &s);
-    else
-        writers[verdict.kind](figures, &verdict, &s);
+    out[0] = '\0';
+    pw_ending_write(figures, &s);
+    const int has_ending = s.used > 0;
+    if (has_ending && !says_something(&verdict))
+        return;
+    if (has_ending)
+        pw_sentence_add(&s, " Before that, ");
+    const size_t at = s.used < size ? s.used : size - 1;
+    write_delay(figures, &verdict, &s);
+    if (has_ending)
+        begin_small(out + at);
 }
 
 /* Adds MPI calls and processes that were not recorded. Returns the separator for the next item. */

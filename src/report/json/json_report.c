@@ -175,6 +175,45 @@ static json_t *make_basis(const struct pw_figures *f)
     return pw_json_or_null(all, bad);
 }
 
+static json_t *ranks_that_ended(const struct pw_cluster *c, enum pw_ended when)
+{
+    json_t *array = json_array();
+    int bad = !array;
+    for (size_t i = 0; i < c->nendings && !bad; i++)
+        if (c->endings[i].ended == when)
+            bad = json_array_append_new(array, json_integer(c->endings[i].rank));
+    return pw_json_or_null(array, bad);
+}
+
+/* How a job ended that did not end well; the verdict about delays is then that of the time before.
+ */
+static json_t *make_ending(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    const struct pw_verdict verdict = pw_figures_advice(f).verdict;
+    const char *reason = pw_verdict_reason(verdict.wanting);
+    char raw[PW_HEADLINE_BYTES], text[PW_HEADLINE_BYTES];
+    struct pw_sentence s = pw_sentence_on(raw, sizeof(raw));
+    if (!pw_ending_is_bad(c))
+        return json_null();
+    raw[0] = '\0';
+    pw_ending_write(f, &s);
+    pw_names_printable(text, sizeof(text), raw, sizeof(raw));
+    json_t *ending = json_object();
+    int bad = json_object_set_new(ending, "text", pw_json_text(text, sizeof(text)));
+    bad |= json_object_set_new(ending, "first", ranks_that_ended(c, PW_ENDED_FIRST));
+    bad |= json_object_set_new(ending, "later", ranks_that_ended(c, PW_ENDED_LATER));
+    bad |= json_object_set_new(ending, "not_known", ranks_that_ended(c, PW_ENDED_UNKNOWN));
+    bad |=
+        json_object_set_new(ending, "verdict_before", json_string(pw_verdict_name(verdict.kind)));
+    bad |= json_object_set_new(ending, "reason_before", reason ? json_string(reason) : json_null());
+    bad |= json_object_set_new(ending, "ranks",
+                               pw_json_rows(PW_TABLE_c_ending, c->endings, c->nendings));
+    bad |= json_object_set_new(ending, "exceptions",
+                               pw_json_rows(PW_TABLE_c_exception, c->exceptions, c->nexceptions));
+    return pw_json_or_null(ending, bad);
+}
+
 static json_t *make_job(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -182,11 +221,14 @@ static json_t *make_job(const struct pw_figures *f)
     pw_headline_write(f, headline, sizeof(headline));
     pw_headline_missing(f, missing, sizeof(missing));
     pw_names_printable(shown, sizeof(shown), headline, sizeof(headline));
+    const int is_bad = pw_ending_is_bad(c);
     const struct pw_verdict verdict = pw_figures_advice(f).verdict;
-    const char *reason = pw_verdict_reason(verdict.wanting);
+    const char *reason = is_bad ? NULL : pw_verdict_reason(verdict.wanting);
     json_t *job = json_object();
-    int bad = json_object_set_new(job, "verdict", json_string(pw_verdict_name(verdict.kind)));
+    int bad = json_object_set_new(job, "verdict",
+                                  json_string(is_bad ? "ended" : pw_verdict_name(verdict.kind)));
     bad |= json_object_set_new(job, "reason", reason ? json_string(reason) : json_null());
+    bad |= json_object_set_new(job, "ending", make_ending(f));
     bad |= json_object_set_new(job, "headline", pw_json_text(shown, sizeof(shown)));
     bad |= json_object_set_new(job, "losses", make_losses(f));
     bad |= json_object_set_new(job, "highlights", make_highlights(f));

@@ -5,6 +5,7 @@
 
 #include "core/limits.h"
 #include "core/text.h"
+#include "report/content/firstscreen.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"
 #include "report/writing/words.h"
@@ -41,7 +42,8 @@ static int print_steps(const struct pw_page *page)
     const struct pw_figures *f = page->figures;
     char mean[32], least[32], most[32], warmup[64] = "";
     if (f->warmup)
-        snprintf(warmup, sizeof(warmup), "; %" PRId64 " warm-up steps left out", f->warmup);
+        snprintf(warmup, sizeof(warmup), "; %" PRId64 " %s left out", f->warmup,
+                 pw_words_left_out(f));
     if (!f->measured)
         return pw_page_property(page, "steps", "none known%s", warmup);
     return pw_page_property(page, "steps", "%" PRId64 " measured: mean %s, least %s, most %s%s",
@@ -170,12 +172,14 @@ static int print_unrecorded(const struct pw_page *page)
 static int print_ranks(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
+    const int64_t bad = pw_ending_count_bad(f->cluster);
     char failed[64] = "";
-    if (f->failed)
-        snprintf(failed, sizeof(failed), "; %" PRId64 " ended with an error", f->failed);
+    if (bad > 0 || f->failed)
+        snprintf(failed, sizeof(failed), "; %" PRId64 " %s", bad > 0 ? bad : f->failed,
+                 bad > 0 ? "did not end well" : "ended with an error");
     if (f->present == f->expected && !f->unclosed)
-        return pw_page_property(page, "ranks", "all %" PRId64 " present and closed in order%s",
-                                f->expected, failed);
+        return pw_page_property(page, "ranks", "all %" PRId64 " present%s%s", f->expected,
+                                failed[0] ? "" : " and closed in order", failed);
     char unclosed[64] = "";
     if (f->unclosed)
         snprintf(unclosed, sizeof(unclosed), ", %" PRId64 " of them not closed in order",
@@ -343,6 +347,28 @@ static int print_open_calls(const struct pw_page *page)
     return err;
 }
 
+/* The texts of exceptions, of which the headline has only the type and the line. */
+static int print_exceptions(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    enum { SHOWN = 8 };
+    int err = 0;
+    for (size_t i = 0; i < c->nexceptions && i < SHOWN && !err; i++) {
+        const struct pw_row_c_exception *e = &c->exceptions[i];
+        char rank[32], at[320] = "";
+        snprintf(rank, sizeof(rank), "rank %" PRId32, e->rank);
+        if (e->file[0])
+            snprintf(at, sizeof(at), ", at %.256s:%" PRId32, e->file, e->line);
+        err = pw_page_property(page, rank, "exception %.64s%s%s%.256s%s", e->type,
+                               e->is_main ? "" : " in a thread", e->message[0] ? ": " : "",
+                               e->message, at);
+    }
+    if (!err && c->nexceptions > SHOWN)
+        err = pw_page_property(page, "and", "%zu more of these, in cluster.h5 /exceptions",
+                               c->nexceptions - SHOWN);
+    return err;
+}
+
 int pw_section_completeness(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
@@ -359,6 +385,8 @@ int pw_section_completeness(const struct pw_page *page)
         err = print_overhead(page);
     if (!err)
         err = print_open_calls(page);
+    if (!err)
+        err = print_exceptions(page);
     return err ? err : print_losses(page);
 }
 

@@ -109,7 +109,8 @@ static int print_trace_caption(const struct pw_page *page)
     const struct pw_figures *f = page->figures;
     char warmup[64] = "";
     if (f->warmup)
-        snprintf(warmup, sizeof(warmup), " (%" PRId64 " warm-up steps left out)", f->warmup);
+        snprintf(warmup, sizeof(warmup), " (%" PRId64 " %s left out)", f->warmup,
+                 pw_words_left_out(f));
     return pw_page_print(page, 2, 2, "Means of %" PRId64 " measured steps per rank%s%s.",
                          f->measured, warmup,
                          f->cluster->steps_inferred > 1   ? "; the steps are slices of equal length"

@@ -205,6 +205,21 @@ const char *pw_words_step(const struct pw_cluster *cluster)
     return cluster->steps_inferred > 1 ? "slice" : "step";
 }
 
+const char *pw_words_left_out(const struct pw_figures *f)
+{
+    int cut = 0, warm = 0;
+    for (size_t s = 0; s < f->cluster->nstep_rows; s++) {
+        cut |= f->cluster->steps[s].recorded == PW_RECORDED_PARTIAL;
+        warm |= f->cluster->steps[s].recorded == PW_RECORDED_WARMUP;
+    }
+    cut &= f->cluster->nendings > 0;
+    if (f->warmup == 1)
+        return cut ? "step that was cut by the end" : "warm-up steps";
+    return cut && warm ? "warm-up or cut steps"
+           : cut       ? "steps that were cut by the end"
+                       : "warm-up steps";
+}
+
 const char *pw_words_found_by(const struct pw_cluster *cluster)
 {
     return cluster->steps_inferred > 1 ? "slices" : cluster->steps_inferred > 0 ? "calls" : "marks";

@@ -30,6 +30,10 @@ const char *pw_words_part(int part, const struct pw_parts_known *known);
 /* Returns "step", or "slice" when the run was divided into slices of equal length. */
 const char *pw_words_step(const struct pw_cluster *cluster);
 
+/* Returns what the steps are that are left out of all means: "warm-up steps", or "warm-up or cut
+ * steps" of a job that did not end well, whose last steps were cut by its end. */
+const char *pw_words_left_out(const struct pw_figures *figures);
+
 /* Returns how the steps were found: "marks" of the program, repeated "calls", or "slices" of equal
  * length. */
 const char *pw_words_found_by(const struct pw_cluster *cluster);

@@ -145,7 +145,8 @@ function drawWindows(frame, { shown, warmups }) {
 
 function windowKeys({ shown, warmups }) {
     return [shown.length ? { name: "a window of recording begins", colour: "var(--soft)", isLine: true }
-        : null, warmups.length ? { name: "warm-up, not in the means", colour: "var(--soft)",
+        : null, warmups.length ? { name: report.job.ending ? "warm-up, or cut by the end: not in the means"
+            : "warm-up, not in the means", colour: "var(--soft)",
                                    opacity: 0.18 } : null].filter(Boolean);
 }
 

@@ -1,11 +1,18 @@
 /* The first page: which rank is slow, where, what it costs, and advice; then the steps and the
  * efficiency. */
-/* The colour of the verdict: red when a rank is to blame; green when there is neither advice nor a
+/* What held the job back, also before the end of a job that did not end well. */
+function delayVerdict() {
+    return report.job.ending ? report.job.ending.verdict_before : report.job.verdict;
+}
+
+/* The colour of the verdict: red when a rank is to blame, or the job did not end well; green when there is neither advice nor a
  * highlight. */
 function mood() {
-    if (report.job.verdict === "unknown")
+    if (report.job.ending)
+        return "bad";
+    if (delayVerdict() === "unknown")
         return "even";
-    if (report.job.verdict === "held_back")
+    if (delayVerdict() === "held_back")
         return "bad";
     return report.advice[0].rule === "none" && !report.job.highlights.length ? "good" : "even";
 }
@@ -63,21 +70,21 @@ function stepSpan({ first_step: first, last_step: last }) {
 
 function evenTiles(parent) {
     const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
-    const unknown = report.job.verdict === "unknown";
-    const uneven = report.job.verdict === "imbalance" && report.imbalances[0];
-    const link = report.job.verdict === "network" && report.network[0];
+    const unknown = delayVerdict() === "unknown";
+    const uneven = delayVerdict() === "imbalance" && report.imbalances[0];
+    const link = delayVerdict() === "network" && report.network[0];
     const who = unknown ? "Not known" : one ? "One rank" : {
         network: link && isKnown(link.src) ? `Ranks ${link.src} - ${link.dst}` : "The network",
         imbalance: uneven && uneven.kind === "role" && uneven.name || "Uneven work", all_slower: "All ranks",
-    }[report.job.verdict] || "Nobody";
+    }[delayVerdict()] || "Nobody";
     tile(parent, "WHO", who, {
         words: one && !unknown ? "nothing to compare it with"
             : link ? [link.hostname, link.peer_hostname].filter(Boolean).join(" - ")
-            : report.job.verdict === "all_slower" ? `${formatCount(ranks)} together`
+            : delayVerdict() === "all_slower" ? `${formatCount(ranks)} together`
             : uneven && uneven.ranks ? `more work on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
                 : `of ${formatCount(ranks)}` });
     const loss = report.job.losses.find((row) => row.in_headline);
-    const trend = report.job.verdict === "all_slower" &&
+    const trend = delayVerdict() === "all_slower" &&
         report.trends.find((row) => row.cost_ns === loss.lost_ns);
     if (loss && (trend || link || uneven)) {
         const of = trend || link;
@@ -117,6 +124,37 @@ function sharedTiles(parent, loss) {
         words: isKnown(loss.lost_ns) ? `${formatNs(cost)}${isOfJob ? "" : " on each rank"}` : "" });
 }
 
+const endWordsOf = {
+    exit: (row) => `Exit status ${row.exit_code}`,
+    signal: (row) => `Signal ${row.exit_signal}`,
+    out_of_memory: () => "Out of memory",
+    mpi_abort: (row) => `MPI_Abort, code ${row.abort_code}`,
+    exception: (row, raised) => (raised ? raised.type : "An exception"),
+};
+
+/* The tiles of a job that did not end well: who ended first, how and where. */
+function endingTiles(parent) {
+    const { ending } = report.job, [first] = ending.first;
+    const row = ending.ranks.find((one) => one.rank === first);
+    const host = (report.completeness.ranks.find((one) => one.rank === first) || {}).hostname;
+    const raised = ending.exceptions.findLast((one) => one.rank === first && one.is_main);
+    const call = report.completeness.open_calls.find((one) => one.rank === first);
+    const isOne = ending.first.length === 1;
+    const waited = ending.ranks.filter((one) => one.waited).length;
+    tile(parent, "ENDED FIRST", isOne ? `Rank ${first}` : plural(ending.first.length, "rank"), {
+        words: [isOne ? host && `on ${host}` : "the clocks do not tell which was first",
+            waited && `${plural(waited, "rank")} waited for ${isOne ? "it" : "them"}`]
+            .filter(Boolean).join("; ") });
+    tile(parent, "HOW", (endWordsOf[row.how] || (() => "Not known"))(row, raised), {
+        words: raised && row.how === "exception" ? `${raised.message}`
+            : { not_finalized: "without MPI_Finalize", finalized: "after MPI_Finalize" }[row.mpi] });
+    tile(parent, "WHERE", isKnown(row.step) ? `${row.in_step ? "Step" : "After step"} ${row.step}`
+        : "Step not known", {
+        words: raised && row.how === "exception" ? `${raised.file}:${raised.line}`
+            : call ? `in ${call.op}${call.comm_name ? ` on ${call.comm_name}` : ""}`
+            : row.mpi === "not_finalized" ? "in no MPI call" : "" });
+}
+
 function nextTile(parent) {
     const [first, ...rest] = report.advice;
     tile(parent, "DO NEXT", first.text, { isText: true,
@@ -126,7 +164,7 @@ function nextTile(parent) {
 /* Marks for charts over steps: where all ranks were slow, or the stragglers were, the worst ones if
  * there are many. */
 function stragglerMarks() {
-    const most = 6, isOfAll = report.job.verdict === "all_slower";
+    const most = 6, isOfAll = delayVerdict() === "all_slower";
     const rows = isOfAll ? [d3.greatest(report.trends.filter((row) => row.kind !== "warm_up"),
         (row) => row.cost_ns)] : report.stragglers.slice(0, most);
     return rows.filter((row) => row && row.kind !== "pauses") /* single steps: no span */
@@ -354,7 +392,9 @@ function renderOverview(box) {
     const tiles = element("div", { class: "tiles" });
     box.append(element("h2", { class: "skip" }, "Overview"), tiles);
     const shared = report.job.highlights.find((one) => one.in_headline);
-    if (report.stragglers.length && report.job.verdict === "held_back")
+    if (report.job.ending)
+        endingTiles(tiles);
+    else if (report.stragglers.length && delayVerdict() === "held_back")
         stragglerTiles(tiles, report.stragglers[0]);
     else if (shared)
         sharedTiles(tiles, shared);

@@ -77,6 +77,41 @@ function lossTable(parent) {
     });
 }
 
+const endingWords = { well: "well", first: "first", later: "later", unknown: "not known" };
+
+/* How each rank ended, of a job that did not end well. */
+function endingTable(parent) {
+    const { ending } = report.job;
+    if (!ending)
+        return;
+    const began = Math.min(...ending.ranks.filter((row) => row.ended === "first")
+        .map((row) => row.began));
+    new Table(panel(parent, "How the ranks ended"), {
+        caption: "Those that ended first are the cause", rows: ending.ranks,
+        search: "Find a rank", isHit: (row) => row.ended === "first",
+        columns: [
+            { title: "rank", kind: "plain", value: (row) => row.rank },
+            { title: "ended", kind: "text", value: (row) => endingWords[row.ended] },
+            { title: "how", kind: "text", value: (row) => row.how.replace(/_/g, " ") },
+            { title: "exit status", kind: "plain", value: (row) => row.exit_code, show: endWords },
+            { title: "later by", kind: "ns", value: (row) => (isKnown(row.began)
+                && row.ended !== "well" ? row.began - began : null) },
+            { title: "step", kind: "plain", value: (row) => row.step },
+            { title: "waited for the first", kind: "text", value: (row) => (row.waited ? "yes" : "") },
+        ],
+    });
+    if (ending.exceptions.length)
+        new Table(panel(parent, "Exceptions that no code caught"), {
+            caption: "One row each", rows: ending.exceptions, search: "Find a rank or type",
+            columns: [
+                { title: "rank", kind: "plain", value: (row) => row.rank },
+                { title: "type", kind: "text", value: (row) => row.type },
+                { title: "where", kind: "text", value: (row) => `${row.file}:${row.line}` },
+                { title: "message", kind: "text", value: (row) => row.message },
+            ],
+        });
+}
+
 function openCallTable(parent) {
     const calls = report.completeness.open_calls;
     if (!calls.length)
@@ -173,6 +208,7 @@ function renderRun(box) {
     jobList(box);
     epochTable(box);
     lossTable(box);
+    endingTable(box);
     openCallTable(box);
     fileTable(box);
     clockTable(box);

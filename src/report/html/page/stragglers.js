@@ -206,7 +206,7 @@ function imbalanceTable(parent) {
 async function renderStragglers(box, [what, number]) {
     const chosen = what === "rank" && /^\d+$/.test(number || "") ? Number(number) : null;
     box.append(element("h2", {}, "Stragglers"));
-    const unknown = report.job.verdict === "unknown";
+    const unknown = delayVerdict() === "unknown";
     if (!report.stragglers.length || unknown)
         box.append(element("p", {}, report.job.headline));
     if (report.stragglers.length)

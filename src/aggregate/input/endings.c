@@ -1,0 +1,475 @@
+/* Reads and orders the ends of ranks; see endings.h. */
+#include "aggregate/input/endings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ending.h"
+#include "analysis/hang.h"
+#include "core/limits.h"
+#include "core/log.h"
+#include "core/ops.h"
+#include "core/search.h"
+#include "core/sort.h"
+
+/* ---- a rank file ---- */
+
+/* The key of the metadata by which the Python module reports an exception; python/profwrap/_end.py
+ * writes them. The value has lines: 1 (main thread) or 0, type, line, file, message. */
+static const char exception_key[] = "profwrap.exception";
+
+/* Copies a line of `text` to `out`. Returns what follows it. */
+static const char *take_line(const char *text, char *out, size_t size)
+{
+    const size_t length = strcspn(text, "\n");
+    snprintf(out, size, "%.*s", (int)length, text);
+    return text[length] ? text + length + 1 : text + length;
+}
+
+static struct pw_row_c_exception parse_exception(const char *text)
+{
+    struct pw_row_c_exception row = {0};
+    char number[16];
+    text = take_line(text, number, sizeof(number));
+    row.is_main = number[0] == '1';
+    text = take_line(text, row.type, sizeof(row.type));
+    text = take_line(text, number, sizeof(number));
+    row.line = (int32_t)strtol(number, NULL, 10);
+    text = take_line(text, row.file, sizeof(row.file));
+    take_line(text, row.message, sizeof(row.message));
+    return row;
+}
+
+static int read_exceptions(struct pw_input *s, const struct pw_h5_file *file, char **texts,
+                           size_t ntexts)
+{
+    void *all = NULL;
+    size_t n = 0;
+    int err = pw_h5_file_read_all(file, PW_TABLE_metadata, &all, &n);
+    if (err)
+        return err == -ENOENT ? 0 : err;
+    const struct pw_row_metadata *rows = all;
+    for (size_t i = 0; i < n && s->nexceptions < PW_INPUT_EXCEPTIONS; i++) {
+        if (rows[i].key >= ntexts || rows[i].value >= ntexts || !pw_is_possible(rows[i].time) ||
+            strcmp(texts[rows[i].key], exception_key) != 0)
+            continue;
+        if (!s->exceptions)
+            s->exceptions = calloc(PW_INPUT_EXCEPTIONS, sizeof(*s->exceptions));
+        if (!s->exceptions) {
+            err = -ENOMEM;
+            break;
+        }
+        struct pw_row_c_exception *row = &s->exceptions[s->nexceptions++];
+        *row = parse_exception(texts[rows[i].value]);
+        row->rank = (int32_t)s->rank;
+        row->time = rows[i].time;
+    }
+    free(all);
+    return err;
+}
+
+int pw_endings_read(struct pw_input *s, const struct pw_h5_file *file, char **texts, size_t n)
+{
+    struct pw_row_ending *rows = NULL;
+    size_t nrows = 0;
+    s->ending = (struct pw_row_ending){.time = -1, .oom_kills = -1};
+    int err = pw_h5_file_read_all(file, PW_TABLE_ending, (void *)&rows, &nrows);
+    if (!err && nrows && pw_is_possible(rows[nrows - 1].time))
+        s->ending = rows[nrows - 1];
+    free(rows);
+    err = err == -ENOENT ? 0 : err;
+    return err ? err : read_exceptions(s, file, texts, n);
+}
+
+/* ---- facts of a rank ---- */
+
+static int uses_mpi(const struct pw_input *input)
+{
+    for (size_t c = 0; c < input->ncomms; c++)
+        if (input->comms[c].source == PW_SOURCE_MPI)
+            return 1;
+    return input->init_ns != INT64_MAX;
+}
+
+/* 1 when MPI_Finalize is one of the last events. */
+static int has_finalized(const struct pw_input *input)
+{
+    enum { LAST = 64 };
+    struct pw_row_comm_event events[LAST];
+    struct pw_h5_table *table;
+    const size_t rows = input->event_rows.rows, n = rows < LAST ? rows : LAST;
+    int has = input->finalized_ns != INT64_MAX;
+    if (has || !n || pw_input_table(input, &input->event_rows, &table))
+        return has;
+    if (pw_h5_table_read(table, rows - n, n, events) == 0)
+        for (size_t i = 0; i < n; i++)
+            has |= events[i].op == PW_OP_Finalize;
+    pw_h5_table_close(table);
+    return has;
+}
+
+static enum pw_mpi_use mpi_use_of(const struct pw_input *input)
+{
+    if (!uses_mpi(input))
+        return input->nunrecorded || input->dropped ? PW_MPI_USE_UNKNOWN : PW_MPI_USE_NONE;
+    if (has_finalized(input))
+        return PW_MPI_USE_FINALIZED;
+    /* With a gap, MPI_Finalize may be what was not recorded. */
+    return input->gap_rows.rows || input->dropped || input->nunrecorded ? PW_MPI_USE_UNKNOWN
+                                                                        : PW_MPI_USE_OPEN;
+}
+
+/* The last step that the rank began. */
+static void describe_step(struct pw_row_c_ending *row, const struct pw_input *input,
+                          const struct pw_world *world)
+{
+    enum { SLICES = 2 }; /* steps_inferred: no steps of the program */
+    row->step = -1;
+    if (!input->nsteps || world->steps_inferred == SLICES)
+        return;
+    const struct pw_row_step *last = &input->steps[input->nsteps - 1];
+    row->step = last->step;
+    /* A mark does not tell where the step ends, a repeated call does. */
+    row->in_step = !world->steps_inferred || input->ending.time <= last->end;
+}
+
+static int64_t cluster_time(const struct pw_input *input, int64_t local_ns)
+{
+    return local_ns < 0 || local_ns == INT64_MAX ? -1 : pw_input_time(input, local_ns);
+}
+
+static int64_t last_sign(const struct pw_input *input)
+{
+    int64_t last = input->event_rows.rows ? input->last_ns : -1;
+    if (input->sampled_until != INT64_MAX && input->sampled_until > last)
+        last = input->sampled_until;
+    return input->ending.time > last ? input->ending.time : last;
+}
+
+static struct pw_row_c_ending describe(const struct pw_input *input, const struct pw_world *world)
+{
+    struct pw_ending_facts facts = {.exception_ns = -1, .abort_ns = -1};
+    struct pw_row_c_ending row = {
+        .rank = (int32_t)input->rank,
+        .time = cluster_time(input, input->ending.time),
+        .seen_until = cluster_time(input, last_sign(input)),
+        .exit_code = (int32_t)input->exit_code,
+        .exit_signal = (int32_t)input->exit_signal,
+        .oom_kills = input->ending.oom_kills,
+        .mpi = (uint8_t)mpi_use_of(input),
+    };
+    for (size_t i = 0; i < input->nopen_calls; i++)
+        if (input->open_calls[i].op == PW_OP_Abort) {
+            facts.abort_ns = cluster_time(input, input->open_calls[i].start);
+            row.abort_code = input->open_calls[i].tag;
+        }
+    for (size_t i = 0; i < input->nexceptions; i++)
+        if (input->exceptions[i].is_main)
+            facts.exception_ns = cluster_time(input, input->exceptions[i].time);
+    describe_step(&row, input, world);
+    pw_ending_describe(&row, &facts);
+    return row;
+}
+
+/* ---- who waited for whom ---- */
+
+/* A communicator of a rank in which some rank had an open call. */
+struct member {
+    uint64_t uid;
+    int64_t reached;
+    int32_t rank, size;
+};
+
+static int by_uid(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* With cluster times; `seen_until` becomes the end of the rank's last call that returned. */
+static size_t gather_open_calls(const struct pw_job *job, struct pw_row_c_open_call **all)
+{
+    size_t n = 0;
+    void *gathered;
+    for (size_t i = 0; i < job->ninputs; i++)
+        n += job->inputs[i].nopen_calls;
+    struct pw_row_c_open_call *mine = calloc(n + 1, sizeof(*mine));
+    n = 0;
+    for (size_t i = 0; mine && i < job->ninputs; i++)
+        for (size_t k = 0; k < job->inputs[i].nopen_calls; k++) {
+            mine[n] = job->inputs[i].open_calls[k];
+            mine[n].start = pw_input_time(&job->inputs[i], mine[n].start);
+            mine[n].seen_until = pw_input_time(&job->inputs[i], job->inputs[i].last_ns);
+            n++;
+        }
+    n = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &gathered);
+    free(mine);
+    *all = gathered;
+    return n;
+}
+
+/* Gathers, by rank, the communicators of the open calls. */
+static size_t gather_members(const struct pw_job *job, const struct pw_row_c_open_call *calls,
+                             size_t ncalls, struct member **all)
+{
+    uint64_t *uids = malloc(sizeof(*uids) * (ncalls + 1));
+    size_t most = 0, n = 0;
+    void *gathered;
+    for (size_t i = 0; i < job->ninputs; i++)
+        most += job->inputs[i].ncomms;
+    struct member *mine = malloc(sizeof(*mine) * (most + 1));
+    for (size_t i = 0; uids && i < ncalls; i++)
+        uids[i] = calls[i].comm_uid;
+    if (uids)
+        pw_sort(uids, ncalls, sizeof(*uids), by_uid);
+    for (size_t i = 0; uids && mine && i < job->ninputs; i++)
+        for (size_t c = 0; c < job->inputs[i].ncomms; c++) {
+            const struct pw_row_comms *comm = &job->inputs[i].comms[c];
+            if (bsearch(&comm->uid, uids, ncalls, sizeof(*uids), by_uid))
+                mine[n++] =
+                    (struct member){comm->uid, comm->collectives, (int32_t)job->inputs[i].rank,
+                                    comm->size + comm->remote_size};
+        }
+    n = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &gathered);
+    free(uids);
+    free(mine);
+    *all = gathered;
+    return n;
+}
+
+/* The open calls of all ranks, and the communicators of these, by rank. */
+struct gathered {
+    struct pw_row_c_open_call *calls;
+    size_t ncalls;
+    struct member *members;
+    size_t nmembers;
+};
+
+/* The ranks as they were at their ends. The arrays are by rank. */
+struct last {
+    struct pw_live *ranks;
+    struct pw_live_thread *threads;
+    struct pw_live_comm *comms;
+    int32_t *scratch;
+    uint8_t *marks;
+};
+
+static struct pw_live_thread thread_of(const struct pw_row_c_open_call *call,
+                                       const struct pw_row_c_ending *end)
+{
+    return (struct pw_live_thread){
+        .thread = call->thread,
+        .awaited = call->awaited,
+        .source = call->source,
+        .op = call->op,
+        .since_ns = end->seen_until > call->start ? end->seen_until - call->start : 0,
+        .comm_uid = call->comm_uid,
+        .seq = call->seq,
+        .peer = call->peer,
+        .tag = call->tag,
+    };
+}
+
+/* Adds the threads of a rank, whose open calls begin at `call`. A thread that left a call after all
+ * of them is in none. Returns where the open calls of the next rank begin. */
+static size_t add_threads(struct pw_live *rank, const struct gathered *g, size_t call,
+                          const struct pw_row_c_ending *end)
+{
+    int64_t entered = INT64_MIN, left = INT64_MIN;
+    for (; call < g->ncalls && g->calls[call].rank == rank->rank; call++) {
+        const struct pw_row_c_open_call *one = &g->calls[call];
+        rank->threads[rank->nthreads++] = thread_of(one, end);
+        entered = one->start > entered ? one->start : entered;
+        left = one->seen_until;
+    }
+    if (left > entered)
+        rank->threads[rank->nthreads++] = (struct pw_live_thread){
+            .since_ns = end->seen_until > left ? end->seen_until - left : 0, .seq = -1, .peer = -1};
+    return call;
+}
+
+static void fill_last(struct last *last, const struct pw_endings *e, int64_t world_size,
+                      const struct gathered *g)
+{
+    size_t call = 0, member = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        struct pw_live *rank = &last->ranks[i];
+        *rank = (struct pw_live){.rank = e->rows[i].rank,
+                                 .world_size = (int32_t)world_size,
+                                 .threads = &last->threads[call + i],
+                                 .comms = &last->comms[member]};
+        call = add_threads(rank, g, call, &e->rows[i]);
+        for (; member < g->nmembers && g->members[member].rank == rank->rank; member++)
+            rank->comms[rank->ncomms++] =
+                (struct pw_live_comm){.uid = g->members[member].uid,
+                                      .size = g->members[member].size,
+                                      .reached = g->members[member].reached};
+    }
+}
+
+/* On process 0. Returns 0 or -ENOMEM. */
+static int find_waits(struct pw_endings *e, const struct pw_job *job, const struct gathered *g)
+{
+    struct last last = {
+        .ranks = calloc(e->n + 1, sizeof(*last.ranks)),
+        .threads = calloc(g->ncalls + e->n + 1, sizeof(*last.threads)),
+        .comms = calloc(g->nmembers + 1, sizeof(*last.comms)),
+        .scratch = malloc(sizeof(*last.scratch) * (pw_hang_scratch(e->n, g->ncalls + e->n) + 1)),
+        .marks = malloc(e->n + 1),
+    };
+    const int err =
+        last.ranks && last.threads && last.comms && last.scratch && last.marks ? 0 : -ENOMEM;
+    if (!err) {
+        fill_last(&last, e, job->world.nranks, g);
+        pw_ending_find_waits(e->rows, last.ranks, e->n, last.scratch, last.marks);
+    }
+    free(last.ranks);
+    free(last.threads);
+    free(last.comms);
+    free(last.scratch);
+    free(last.marks);
+    return err;
+}
+
+/* ---- the job ---- */
+
+/* Marks the steps of a rank that reach beyond the first end, and the last one of a rank that did
+ * not end well: nothing tells when that would have ended. Returns the start of the first of them,
+ * or `first_ns`. */
+static int64_t cut_steps(struct pw_input *input, const struct pw_row_c_ending *row,
+                         int64_t first_ns)
+{
+    int64_t cut_ns = first_ns;
+    for (size_t s = 0; s < input->nsteps; s++) {
+        const int is_cut = s + 1 == input->nsteps && row->ended != PW_ENDED_WELL &&
+                           row->mpi != PW_MPI_USE_FINALIZED;
+        const int64_t start = pw_input_time(input, input->steps[s].start);
+        if (!is_cut && pw_input_time(input, input->steps[s].end) <= first_ns)
+            continue;
+        input->steps[s].recorded = PW_RECORDED_PARTIAL;
+        cut_ns = start < cut_ns ? start : cut_ns;
+    }
+    return cut_ns;
+}
+
+/* Notes since when the rank waited in the call in which it ended. */
+static void note_wait(struct pw_input *input, const struct pw_endings *e)
+{
+    const size_t at =
+        pw_search(e->rows, e->n, PW_SEARCH_KEY(struct pw_row_c_ending, rank), input->rank);
+    if (at == e->n || e->rows[at].rank != input->rank || !e->rows[at].waited)
+        return;
+    for (size_t i = 0; i < input->nopen_calls; i++)
+        if (input->waited_from_ns == INT64_MAX ||
+            input->open_calls[i].start > input->waited_from_ns)
+            input->waited_from_ns = input->open_calls[i].start;
+}
+
+static void say(const struct pw_endings *e, int64_t first_ns)
+{
+    for (size_t i = 0; i < e->n; i++)
+        pw_debug(PW_LOG_MERGE, 2, "rank %d ended %s (%s), %.3f ms after the first%s",
+                 (int)e->rows[i].rank, pw_enum_name(PW_F_ENDED, e->rows[i].ended),
+                 pw_enum_name(PW_F_HOW, e->rows[i].how),
+                 (double)(e->rows[i].began - first_ns) / 1e6,
+                 e->rows[i].waited ? ", for which it waited" : "");
+}
+
+/* Describes this process's ranks. Returns 1 when one of them did not end well. */
+static int describe_mine(const struct pw_job *job, struct pw_row_c_ending *rows)
+{
+    int is_bad = 0;
+    for (size_t i = 0; i < job->ninputs; i++) {
+        rows[i] = describe(&job->inputs[i], &job->world);
+        is_bad |= rows[i].ended == PW_ENDED_LATER;
+    }
+    return is_bad && !job->world.is_snapshot;
+}
+
+static void gather_exceptions(struct pw_endings *e, const struct pw_job *job)
+{
+    size_t n = 0;
+    void *all;
+    for (size_t i = 0; i < job->ninputs; i++)
+        n += job->inputs[i].nexceptions;
+    struct pw_row_c_exception *mine = calloc(n + 1, sizeof(*mine));
+    n = 0;
+    for (size_t i = 0; mine && i < job->ninputs; i++)
+        for (size_t k = 0; k < job->inputs[i].nexceptions; k++) {
+            mine[n] = job->inputs[i].exceptions[k];
+            mine[n].time = pw_input_time(&job->inputs[i], mine[n].time);
+            n++;
+        }
+    e->nexceptions = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &all);
+    e->exceptions = all;
+    free(mine);
+}
+
+/* Orders the gathered rows, the same on all processes. Returns 0 or -ENOMEM. */
+static int order(struct pw_endings *e, struct pw_job *job, const struct pw_row_c_ending *mine)
+{
+    struct gathered g;
+    const int64_t error_ns = job->world.clock_error_max_ns;
+    const int64_t first_ns = pw_ending_order(e->rows, e->n, error_ns < 0 ? -1 : 2 * error_ns);
+    g.ncalls = gather_open_calls(job, &g.calls);
+    g.nmembers = gather_members(job, g.calls, g.ncalls, &g.members);
+    int err = 0;
+    if (job->procs.process == 0) {
+        err = find_waits(e, job, &g);
+        say(e, first_ns);
+    }
+    free(g.calls);
+    free(g.members);
+    err = pw_procs_worst(&job->procs, err);
+    if (err || first_ns < 0)
+        return err;
+    pw_procs_broadcast(&job->procs, e->rows, e->n * sizeof(*e->rows), 0);
+    int64_t cut_ns = first_ns;
+    for (size_t i = 0; i < job->ninputs; i++) {
+        const int64_t cut = cut_steps(&job->inputs[i], &mine[i], first_ns);
+        cut_ns = cut < cut_ns ? cut : cut_ns;
+        note_wait(&job->inputs[i], e);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &cut_ns, 1, MPI_INT64_T, MPI_MIN, job->procs.comm);
+    job->world.ended_ns = first_ns;
+    job->world.cut_ns = cut_ns;
+    return 0;
+}
+
+int pw_endings_find(struct pw_endings *e, struct pw_job *job)
+{
+    struct pw_row_c_ending *mine = calloc(job->ninputs + 1, sizeof(*mine));
+    void *all;
+    *e = (struct pw_endings){0};
+    job->world.ended_ns = job->world.cut_ns = INT64_MAX;
+    if (!pw_procs_all_ok(&job->procs, mine != NULL)) {
+        free(mine);
+        return -ENOMEM;
+    }
+    int err = 0;
+    if (pw_procs_worst(&job->procs, describe_mine(job, mine) ? -1 : 0)) {
+        e->n = pw_procs_allgather(&job->procs, mine, job->ninputs, sizeof(*mine), &all);
+        e->rows = all;
+        gather_exceptions(e, job);
+        err = order(e, job, mine);
+    }
+    free(mine);
+    return err;
+}
+
+void pw_endings_write(struct pw_clusterfile *file, const struct pw_job *job,
+                      const struct pw_endings *e)
+{
+    const int is_root = job->procs.process == 0;
+    pw_clusterfile_write_root(file, PW_TABLE_c_ending, is_root ? e->n : 0, e->rows);
+    pw_clusterfile_write_root(file, PW_TABLE_c_exception, is_root ? e->nexceptions : 0,
+                              e->exceptions);
+}
+
+void pw_endings_fini(struct pw_endings *e)
+{
+    free(e->rows);
+    free(e->exceptions);
+}

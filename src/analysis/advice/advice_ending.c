@@ -1,0 +1,77 @@
+/* Advice about the end of a job that did not end well; see rules.h. */
+#include <inttypes.h>
+#include <signal.h>
+
+#include "analysis/advice/rules.h"
+#include "analysis/ending.h"
+
+static void say_signal(const struct pw_row_c_ending *row, struct pw_sentence *s)
+{
+    if (row->exit_signal == SIGKILL)
+        pw_sentence_add(s,
+                        "Find what killed it by signal 9: the kernel, for lack of memory (its log "
+                        "says so), a limit of the batch system, or a user.");
+    else if (pw_ending_is_by_launcher(row))
+        pw_sentence_add(s,
+                        "Find what ended it by signal %" PRId32 ": a time limit or a preemption of "
+                        "the batch system, or a user.",
+                        row->exit_signal);
+    else
+        pw_sentence_add(s, "Find why it crashed: read what it wrote to its standard error, open a "
+                           "core file (ulimit -c unlimited) in a debugger, or build the program "
+                           "with a sanitizer (-fsanitize=address).");
+}
+
+static void say_next(const struct pw_row_c_ending *row, struct pw_sentence *s)
+{
+    switch (row->how) {
+    case PW_HOW_SIGNAL:
+        say_signal(row, s);
+        break;
+    case PW_HOW_MEMORY:
+        pw_sentence_add(s, "Give the job more memory, put fewer ranks on a host, or use less: "
+                           "the section Memory shows how it grew.");
+        break;
+    case PW_HOW_ABORT:
+        pw_sentence_add(s, "Find why it called MPI_Abort: read what it wrote to its standard "
+                           "error.");
+        break;
+    case PW_HOW_EXCEPTION:
+        pw_sentence_add(s, "Find what raised the exception: the traceback is in its standard "
+                           "error.");
+        break;
+    default:
+        if (row->exit_code == 0)
+            pw_sentence_add(s, "Let it call MPI_Finalize before it exits: launchers take such an "
+                               "end for a failure.");
+        else
+            pw_sentence_add(s, "Find why it exited with this status: read what it wrote to its "
+                               "standard error.");
+        break;
+    }
+}
+
+int pw_judge_ended(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                   struct pw_advice *advice)
+{
+    const struct pw_cluster *c = in->cluster;
+    const struct pw_row_c_ending *first = NULL;
+    struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    for (size_t i = 0; i < c->nendings && c->snapshot <= 0; i++) {
+        if (c->endings[i].ended != PW_ENDED_FIRST)
+            continue;
+        first = first ? first : &c->endings[i];
+        pw_advice_add_rank(advice, c->endings[i].rank);
+    }
+    if (!first)
+        return 0;
+    pw_sentence_add(&text, "Rank %" PRId32 " ended first. ", first->rank);
+    say_next(first, &text);
+    if (first->exit_signal > 0)
+        pw_sentence_add(&evidence, "signal %" PRId32, first->exit_signal);
+    else
+        pw_sentence_add(&evidence, "exit status %" PRId32, first->exit_code);
+    return 1;
+}

@@ -1,0 +1,43 @@
+/* How a job ended that did not end well: which rank ended first, and how; which ranks ended later.
+ * Called by the merge (aggregate/input/endings.h), which has the facts of each rank, and writes the
+ * result to /endings. Pure arithmetic: no I/O, no allocation.
+ *
+ * A launcher ends the other ranks soon after one has failed, by a signal. Such a signal says
+ * nothing about the rank that gets it. So among ranks whose order the clocks do not tell, those
+ * that failed by themselves come first. */
+#ifndef PW_ANALYSIS_ENDING_H
+#define PW_ANALYSIS_ENDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/live.h"
+#include "core/tables.h"
+
+/* The collector sees the end of its program this much later, on a busy machine. */
+#define PW_ENDING_LATE_NS ((int64_t)2000000)
+
+/* What else is known of a rank. Times as in the row; -1: there was none. */
+struct pw_ending_facts {
+    int64_t exception_ns; /* the last uncaught exception of the main thread */
+    int64_t abort_ns;     /* the call of MPI_Abort that it was in */
+};
+
+/* Sets `ended` to WELL, LATER (not well) or UNKNOWN, and `how` and `began`, from the row's other
+ * members. */
+void pw_ending_describe(struct pw_row_c_ending *row, const struct pw_ending_facts *facts);
+
+/* Changes LATER to FIRST for the ranks that ended first. `error_ns` bounds the error of a
+ * difference of times of two ranks; -1: not known. Returns when the first one began to end; -1: not
+ * known, or all ended well. */
+int64_t pw_ending_order(struct pw_row_c_ending *rows, size_t n, int64_t error_ns);
+
+/* 1 for a signal by which launchers end ranks. */
+int pw_ending_is_by_launcher(const struct pw_row_c_ending *row);
+
+/* Sets `waited`, by the rules of hang.h. `ranks`: for each row the calls that were open at its end,
+ * and its communicators. `scratch`: pw_hang_scratch() integers; `marks`: scratch of n bytes. */
+void pw_ending_find_waits(struct pw_row_c_ending *rows, const struct pw_live *ranks, size_t n,
+                          int32_t *scratch, uint8_t *marks);
+
+#endif

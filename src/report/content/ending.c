@@ -1,0 +1,503 @@
+/* Writes how a job ended that did not end well, for the headline; see firstscreen.h. */
+#include "report/content/firstscreen.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ending.h"
+#include "core/limits.h"
+#include "core/ops.h"
+#include "core/search.h"
+#include "report/writing/words.h"
+
+enum { RANKS_TEXT = 96 };
+
+/* The parts of a job's end. `ranks`: scratch of as many numbers as there are rows. */
+struct told {
+    const struct pw_figures *figures;
+    const struct pw_row_c_ending *rows;
+    size_t n;
+    int32_t *ranks;
+    size_t nfirst;
+    const struct pw_row_c_ending *first; /* the first of the rows that ended first */
+    int64_t began_ns, first_span_ns;     /* when the first began, and how much later the last did */
+};
+
+int pw_ending_is_bad(const struct pw_cluster *c)
+{
+    for (size_t i = 0; i < c->nendings && c->snapshot <= 0; i++)
+        if (c->endings[i].ended == PW_ENDED_FIRST)
+            return 1;
+    return 0;
+}
+
+int64_t pw_ending_count_bad(const struct pw_cluster *c)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < c->nendings; i++)
+        n += c->endings[i].ended == PW_ENDED_FIRST || c->endings[i].ended == PW_ENDED_LATER;
+    return n;
+}
+
+/* ---- sets of ranks ---- */
+
+typedef int is_in(const struct pw_row_c_ending *row);
+
+static int is_first(const struct pw_row_c_ending *row)
+{
+    return row->ended == PW_ENDED_FIRST;
+}
+
+static int is_well(const struct pw_row_c_ending *row)
+{
+    return row->ended == PW_ENDED_WELL;
+}
+
+static int is_unknown(const struct pw_row_c_ending *row)
+{
+    return row->ended == PW_ENDED_UNKNOWN;
+}
+
+static int has_waited(const struct pw_row_c_ending *row)
+{
+    return row->waited != 0;
+}
+
+static int is_launched(const struct pw_row_c_ending *row)
+{
+    return row->ended == PW_ENDED_LATER && pw_ending_is_by_launcher(row);
+}
+
+static int has_failed(const struct pw_row_c_ending *row)
+{
+    return row->ended == PW_ENDED_LATER && !pw_ending_is_by_launcher(row);
+}
+
+/* "ranks 1-3"; "" when the set is empty. Returns how many. */
+static size_t write_set(const struct told *t, is_in *has, char text[RANKS_TEXT])
+{
+    size_t n = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < t->n; i++)
+        if (has(&t->rows[i]))
+            t->ranks[n++] = t->rows[i].rank;
+    if (n)
+        pw_call_ranks(t->ranks, n, text, RANKS_TEXT);
+    return n;
+}
+
+/* The row of the set that began to end first; NULL when the set is empty. */
+static const struct pw_row_c_ending *first_of(const struct told *t, is_in *has)
+{
+    const struct pw_row_c_ending *found = NULL;
+    for (size_t i = 0; i < t->n; i++)
+        if (has(&t->rows[i]) && (!found || t->rows[i].began < found->began))
+            found = &t->rows[i];
+    return found;
+}
+
+static int is_same_end(const struct pw_row_c_ending *a, const struct pw_row_c_ending *b)
+{
+    return a->how == b->how && a->exit_code == b->exit_code && a->exit_signal == b->exit_signal &&
+           a->abort_code == b->abort_code && a->mpi == b->mpi;
+}
+
+/* ---- calls ---- */
+
+/* The call in which a rank ended: of several threads, the one that was entered last. */
+static const struct pw_row_c_open_call *call_of(const struct pw_cluster *c, int32_t rank)
+{
+    const struct pw_row_c_open_call *found = NULL;
+    for (size_t i = 0; i < c->nopen_calls; i++)
+        if (c->open_calls[i].rank == rank && (!found || c->open_calls[i].start > found->start))
+            found = &c->open_calls[i];
+    return found;
+}
+
+static int is_same_call(const struct pw_row_c_open_call *a, const struct pw_row_c_open_call *b)
+{
+    return a->source == b->source && a->op == b->op && a->awaited == b->awaited &&
+           a->comm_uid == b->comm_uid && a->seq == b->seq && a->peer == b->peer && a->tag == b->tag;
+}
+
+static const char *write_call(const struct pw_row_c_open_call *call, char text[PW_CALL_TEXT])
+{
+    char name[sizeof(call->comm_name) + 1]; /* the name in the file may have no NUL */
+    snprintf(name, sizeof(name), "%.*s", (int)sizeof(call->comm_name), call->comm_name);
+    const struct pw_call_words words = {
+        .source = call->source,
+        .op = call->op,
+        .awaited = call->awaited,
+        .comm_name = name,
+        .comm_uid = call->comm_uid,
+        .seq = call->seq,
+        .peer = call->peer,
+        .tag = call->tag,
+    };
+    return pw_call_write(&words, text, PW_CALL_TEXT);
+}
+
+static const struct pw_row_c_ending *row_of(const struct told *t, int32_t rank)
+{
+    const size_t at = pw_search(t->rows, t->n, PW_SEARCH_KEY(struct pw_row_c_ending, rank), rank);
+    return at < t->n && t->rows[at].rank == rank ? &t->rows[at] : NULL;
+}
+
+/* Lists in t->ranks those that were in the same call as `call` and are in the set. Open calls are
+ * sorted by rank, like the rows. */
+static size_t list_callers(const struct told *t, is_in *has, const struct pw_row_c_open_call *call)
+{
+    const struct pw_cluster *c = t->figures->cluster;
+    size_t n = 0, row = 0;
+    for (size_t i = 0; i < c->nopen_calls; i++) {
+        while (row < t->n && t->rows[row].rank < c->open_calls[i].rank)
+            row++;
+        if (row == t->n || t->rows[row].rank != c->open_calls[i].rank || !has(&t->rows[row]) ||
+            !is_same_call(&c->open_calls[i], call) || (n && t->ranks[n - 1] == t->rows[row].rank))
+            continue;
+        t->ranks[n++] = t->rows[row].rank;
+    }
+    return n;
+}
+
+/* The call in which most ranks waited, of the first ones that did; NULL: no rank waited. */
+static const struct pw_row_c_open_call *common_call(const struct told *t)
+{
+    enum { MOST = 32 };
+    const struct pw_cluster *c = t->figures->cluster;
+    const struct pw_row_c_open_call *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0, looked = 0; i < c->nopen_calls && looked < MOST; i++) {
+        const struct pw_row_c_ending *row = row_of(t, c->open_calls[i].rank);
+        if (!row || !row->waited)
+            continue;
+        const size_t n = list_callers(t, has_waited, &c->open_calls[i]);
+        best = n > most ? &c->open_calls[i] : best;
+        most = n > most ? n : most;
+        looked++;
+    }
+    return best;
+}
+
+/* ---- how and where a rank ended ---- */
+
+static const struct pw_row_c_exception *exception_of(const struct pw_cluster *c, int32_t rank)
+{
+    const struct pw_row_c_exception *found = NULL;
+    for (size_t i = 0; i < c->nexceptions; i++)
+        if (c->exceptions[i].rank == rank && c->exceptions[i].is_main)
+            found = &c->exceptions[i];
+    return found;
+}
+
+static void say_exception(const struct told *t, const struct pw_row_c_ending *row,
+                          struct pw_sentence *s)
+{
+    const struct pw_row_c_exception *e = exception_of(t->figures->cluster, row->rank);
+    char file[sizeof(e->file) + 1];
+    pw_sentence_add(s, "ended by the exception %.64s", e ? e->type : "not known");
+    if (e) {
+        snprintf(file, sizeof(file), "%.*s", (int)sizeof(e->file), e->file);
+        const char *slash = strrchr(file, '/');
+        if (file[0])
+            pw_sentence_add(s, " at %s", slash ? slash + 1 : file);
+        if (file[0] && e->line > 0)
+            pw_sentence_add(s, ":%" PRId32, e->line);
+    }
+}
+
+static void say_exit(const struct pw_row_c_ending *row, struct pw_sentence *s)
+{
+    pw_sentence_add(s, "exited with status %" PRId32 "%s", row->exit_code,
+                    row->mpi == PW_MPI_USE_OPEN        ? " without MPI_Finalize"
+                    : row->mpi == PW_MPI_USE_FINALIZED ? " after MPI_Finalize"
+                                                       : "");
+}
+
+static void say_abort(const struct told *t, const struct pw_row_c_ending *row,
+                      struct pw_sentence *s)
+{
+    const struct pw_row_c_open_call *call = call_of(t->figures->cluster, row->rank);
+    if (call && call->comm_name[0])
+        pw_sentence_add(s, "called MPI_Abort(%.64s, %" PRId32 ")", call->comm_name,
+                        row->abort_code);
+    else
+        pw_sentence_add(s, "called MPI_Abort with error code %" PRId32, row->abort_code);
+}
+
+/* "was killed by signal 11 (Segmentation fault)"; `be`: was or were. */
+static void say_how(const struct told *t, const struct pw_row_c_ending *row, const char *be,
+                    struct pw_sentence *s)
+{
+    switch (row->how) {
+    case PW_HOW_EXIT:
+        say_exit(row, s);
+        break;
+    case PW_HOW_SIGNAL:
+        pw_sentence_add(s, "%s killed by signal %" PRId32 " (%s)", be, row->exit_signal,
+                        strsignal(row->exit_signal));
+        break;
+    case PW_HOW_MEMORY:
+        pw_sentence_add(s,
+                        "%s killed by the kernel (signal %" PRId32 "), because %s cgroup ran "
+                        "out of memory",
+                        be, row->exit_signal, strcmp(be, "was") ? "their" : "its");
+        break;
+    case PW_HOW_ABORT:
+        say_abort(t, row, s);
+        break;
+    case PW_HOW_EXCEPTION:
+        say_exception(t, row, s);
+        break;
+    default:
+        pw_sentence_add(s, "ended, not known how");
+        break;
+    }
+}
+
+/* " in step 50, in no MPI call". */
+static void say_where(const struct told *t, const struct pw_row_c_ending *row,
+                      struct pw_sentence *s)
+{
+    const int is_killed = row->how == PW_HOW_SIGNAL || row->how == PW_HOW_MEMORY;
+    const struct pw_row_c_open_call *call = call_of(t->figures->cluster, row->rank);
+    char text[PW_CALL_TEXT];
+    if (row->step >= 0)
+        pw_sentence_add(s, " %s %s %" PRId64, row->in_step ? "in" : "after",
+                        pw_words_step(t->figures->cluster), row->step);
+    if (call && row->how != PW_HOW_ABORT && call->op != PW_OP_Abort)
+        pw_sentence_add(s, "%s in %s", row->step >= 0 ? "," : "", write_call(call, text));
+    else if (is_killed && row->mpi == PW_MPI_USE_OPEN)
+        pw_sentence_add(s, "%s in no MPI call", row->step >= 0 ? "," : "");
+    else if (is_killed && row->mpi == PW_MPI_USE_FINALIZED)
+        pw_sentence_add(s, "%s after MPI_Finalize", row->step >= 0 ? "," : "");
+    if (row->how == PW_HOW_EXCEPTION && row->abort_code)
+        pw_sentence_add(s, " (and called MPI_Abort with error code %" PRId32 ")", row->abort_code);
+    else if (row->how == PW_HOW_EXCEPTION && row->exit_signal > 0)
+        pw_sentence_add(s, " (and later by signal %" PRId32 ")", row->exit_signal);
+    else if (row->how == PW_HOW_EXCEPTION)
+        pw_sentence_add(s, " (exit status %" PRId32 ")", row->exit_code);
+}
+
+/* ---- the ranks that ended first ---- */
+
+static void say_one(const struct told *t, struct pw_sentence *s)
+{
+    const int64_t at = pw_figures_row(t->figures, t->first->rank);
+    const char *host = at < 0 ? "" : t->figures->cluster->ranks[at].hostname;
+    pw_sentence_add(s, "Rank %" PRId32, t->first->rank);
+    if (host[0])
+        pw_sentence_add(s, " on %.64s", host);
+    pw_sentence_add(s, " ");
+    say_how(t, t->first, "was", s);
+    say_where(t, t->first, s);
+}
+
+/* 1 when all rows ended as the first one did, and in one step if `in_step`. */
+static int are_alike(const struct told *t, is_in *has, int in_step)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (has(&t->rows[i]) && (!is_same_end(&t->rows[i], t->first) ||
+                                 (in_step && (t->rows[i].step != t->first->step ||
+                                              t->rows[i].in_step != t->first->in_step))))
+            return 0;
+    return 1;
+}
+
+/* Ranks of which the clocks do not tell which was first. */
+static void say_several(const struct told *t, struct pw_sentence *s)
+{
+    enum { SHOWN = 2 };
+    const int are_all = t->nfirst == t->n && (int64_t)t->n == t->figures->expected;
+    const int is_alike = are_alike(t, is_first, 0);
+    char ranks[RANKS_TEXT];
+    write_set(t, is_first, ranks);
+    ranks[0] = (char)toupper((unsigned char)ranks[0]);
+    pw_sentence_add(s, "%s ", are_all ? "All ranks" : ranks);
+    if (is_alike)
+        say_how(t, t->first, "were", s);
+    else
+        pw_sentence_add(s, "ended first");
+    if (are_alike(t, is_first, 1) && t->first->step >= 0)
+        pw_sentence_add(s, " %s %s %" PRId64, t->first->in_step ? "in" : "after",
+                        pw_words_step(t->figures->cluster), t->first->step);
+    pw_words_add_ns(s, " within ", t->first_span_ns);
+    if (is_alike && are_all && pw_ending_is_by_launcher(t->first))
+        pw_sentence_add(s, ": the signal came from outside the job");
+    for (size_t i = 0, shown = 0; i < t->n && !is_alike && shown < SHOWN; i++) {
+        if (!is_first(&t->rows[i]))
+            continue;
+        pw_sentence_add(s, "%s rank %" PRId32 " ", shown++ ? "," : ":", t->rows[i].rank);
+        say_how(t, &t->rows[i], "was", s);
+    }
+    if (!is_alike && t->nfirst > SHOWN)
+        pw_sentence_add(s, ", and so on");
+}
+
+/* ---- the others ---- */
+
+static void say_waiting(const struct told *t, struct pw_sentence *s)
+{
+    char ranks[RANKS_TEXT], text[PW_CALL_TEXT];
+    const struct pw_row_c_open_call *call = common_call(t);
+    const size_t all = write_set(t, has_waited, ranks);
+    const char *whom = t->nfirst == 1 ? "it" : "them";
+    if (!all)
+        return;
+    const size_t n = call ? list_callers(t, has_waited, call) : 0;
+    if (!n) {
+        pw_sentence_add(s, "; %s waited for %s", ranks, whom);
+        return;
+    }
+    pw_sentence_add(s, "; %s waited for %s in %s", pw_call_ranks(t->ranks, n, ranks, sizeof(ranks)),
+                    whom, write_call(call, text));
+    if (all > n)
+        pw_sentence_add(s, ", and %zu more in other calls", all - n);
+}
+
+/* The rank that ended first was in a collective: who was in it, too. */
+static void say_same_call(const struct told *t, struct pw_sentence *s)
+{
+    const struct pw_row_c_open_call *call =
+        t->nfirst == 1 ? call_of(t->figures->cluster, t->first->rank) : NULL;
+    char ranks[RANKS_TEXT];
+    if (!call || call->seq < 0)
+        return;
+    size_t n = list_callers(t, is_launched, call);
+    if (!n)
+        n = list_callers(t, has_failed, call);
+    if (n)
+        pw_sentence_add(s, "; %s %s in this call, too",
+                        pw_call_ranks(t->ranks, n, ranks, sizeof(ranks)), n == 1 ? "was" : "were");
+}
+
+/* "; 1.3 s later, " or "; from 1.3 s later on, ", of `n` ranks of which the first is `row`. */
+static void say_when(const struct told *t, const struct pw_row_c_ending *row, size_t n,
+                     struct pw_sentence *s)
+{
+    const int64_t later_ns = pw_difference(row->began, t->began_ns);
+    pw_sentence_add(s, "; ");
+    if (row->began < 0 || later_ns <= 0)
+        return;
+    pw_words_add_ns(s, n > 1 ? "from " : "", later_ns);
+    pw_sentence_add(s, n > 1 ? " later on, " : " later, ");
+}
+
+static void say_launched(const struct told *t, struct pw_sentence *s)
+{
+    char ranks[RANKS_TEXT], waiting[RANKS_TEXT];
+    const size_t n = write_set(t, is_launched, ranks), waited = write_set(t, has_waited, waiting);
+    const struct pw_row_c_ending *row = first_of(t, is_launched);
+    if (!n)
+        return;
+    /* The same signal may have come from the same place. */
+    if (pw_ending_is_by_launcher(t->first) && row->exit_signal == t->first->exit_signal) {
+        say_when(t, row, n, s);
+        pw_sentence_add(s, "%s ", ranks);
+        say_how(t, row, n == 1 ? "was" : "were", s);
+        return;
+    }
+    if (n == waited && strcmp(ranks, waiting) == 0) {
+        pw_sentence_add(s, ", and the launcher ended %s", n == 1 ? "it" : "them");
+        if (row->began > t->began_ns)
+            pw_words_add_ns(s, " ", pw_difference(row->began, t->began_ns));
+        pw_sentence_add(s, "%s", row->began > t->began_ns ? " later" : "");
+    } else {
+        say_when(t, row, 1, s);
+        pw_sentence_add(s, "the launcher ended %s", ranks);
+    }
+    pw_sentence_add(s, " (signal %" PRId32 ")", row->exit_signal);
+}
+
+static void say_failed(const struct told *t, struct pw_sentence *s)
+{
+    char ranks[RANKS_TEXT];
+    const size_t n = write_set(t, has_failed, ranks);
+    const struct pw_row_c_ending *row = first_of(t, has_failed);
+    int is_alike = 1;
+    if (!n)
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        is_alike &= !has_failed(&t->rows[i]) || is_same_end(&t->rows[i], row);
+    say_when(t, row, n, s);
+    pw_sentence_add(s, "%s ", ranks);
+    if (is_alike && row->how != PW_HOW_EXCEPTION) {
+        say_how(t, row, n == 1 ? "was" : "were", s);
+    } else {
+        if (n > 1)
+            pw_sentence_add(s, "failed, too: rank %" PRId32 " ", row->rank);
+        say_how(t, row, "was", s);
+    }
+}
+
+static void say_rest(const struct told *t, struct pw_sentence *s)
+{
+    char ranks[RANKS_TEXT];
+    const size_t well = write_set(t, is_well, ranks);
+    if (well)
+        pw_sentence_add(s, "; %s ended well",
+                        well > 1 && well + t->nfirst == t->n ? "the other ranks" : ranks);
+    if (write_set(t, is_unknown, ranks))
+        pw_sentence_add(s, "; how %s ended is not known", ranks);
+    if (t->figures->present < t->figures->expected) {
+        pw_sentence_add(s, "; how ");
+        pw_missing_write(t->figures, s);
+        pw_sentence_add(s, " ended is not known");
+    }
+}
+
+/* ---- the sentence ---- */
+
+/* All ranks returned the same status in order: their order tells nothing. */
+static int say_all_exited(const struct told *t, struct pw_sentence *s)
+{
+    const struct pw_row_c_ending *one = t->first;
+    if (t->n < 2 || (int64_t)t->n != t->figures->expected || one->how != PW_HOW_EXIT ||
+        (one->mpi != PW_MPI_USE_FINALIZED && one->exit_code != 0))
+        return 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (is_well(&t->rows[i]) || is_unknown(&t->rows[i]) || !is_same_end(&t->rows[i], one))
+            return 0;
+    pw_sentence_add(s, "All ranks ");
+    say_exit(one, s);
+    return 1;
+}
+
+static struct told look_at(const struct pw_figures *f)
+{
+    struct told t = {.figures = f, .rows = f->cluster->endings, .n = f->cluster->nendings};
+    t.first = first_of(&t, is_first);
+    for (size_t i = 0; i < t.n; i++) {
+        if (!is_first(&t.rows[i]))
+            continue;
+        t.nfirst++;
+        const int64_t span_ns = pw_difference(t.rows[i].began, t.first->began);
+        t.first_span_ns = span_ns > t.first_span_ns ? span_ns : t.first_span_ns;
+    }
+    t.began_ns = t.first ? t.first->began : -1;
+    return t;
+}
+
+void pw_ending_write(const struct pw_figures *f, struct pw_sentence *s)
+{
+    struct told t = look_at(f);
+    t.ranks = pw_ending_is_bad(f->cluster) ? malloc(sizeof(*t.ranks) * (t.n + 1)) : NULL;
+    if (!t.ranks)
+        return;
+    if (!say_all_exited(&t, s)) {
+        if (t.nfirst == 1)
+            say_one(&t, s);
+        else
+            say_several(&t, s);
+        say_waiting(&t, s);
+        say_same_call(&t, s);
+        say_launched(&t, s);
+        say_failed(&t, s);
+        say_rest(&t, s);
+    }
+    pw_sentence_add(s, ".");
+    free(t.ranks);
+}

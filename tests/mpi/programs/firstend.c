@@ -1,0 +1,83 @@
+/* A job of which a rank does not end well.
+ *
+ *   firstend HOW VICTIM OTHERS
+ *
+ * 20 steps, each with an all-reduce, in which rank 1 is 20 ms late. In the next step the rank
+ * VICTIM
+ * (-1: all) ends in the way HOW, 0.3 s after the others have entered what OTHERS says: collective,
+ * receive (from VICTIM), chain (each from the rank below it), compute, or finalize. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void use_memory(void)
+{
+    enum { PIECE = 1 << 24 };
+    for (;;) {
+        char *piece = malloc(PIECE);
+        if (piece)
+            memset(piece, 1, PIECE);
+    }
+}
+
+static void end(const char *how)
+{
+    if (strcmp(how, "segv") == 0)
+        raise(SIGSEGV);
+    if (strcmp(how, "abort") == 0)
+        abort();
+    if (strcmp(how, "kill") == 0)
+        raise(SIGKILL);
+    if (strcmp(how, "exit3") == 0)
+        _exit(3);
+    if (strcmp(how, "exit0") == 0)
+        _exit(0);
+    if (strcmp(how, "mpi_abort") == 0)
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    if (strcmp(how, "memory") == 0)
+        use_memory();
+}
+
+static void compute(double seconds)
+{
+    for (double start = MPI_Wtime(); MPI_Wtime() - start < seconds;)
+        ;
+}
+
+static void go_on(const char *others, int rank, int victim)
+{
+    int one = 1, sum;
+    if (strcmp(others, "collective") == 0)
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (strcmp(others, "receive") == 0)
+        MPI_Recv(&sum, 1, MPI_INT, victim, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (strcmp(others, "chain") == 0 && rank > 0)
+        MPI_Recv(&sum, 1, MPI_INT, rank - 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (strcmp(others, "compute") == 0)
+        compute(3);
+}
+
+int main(int argc, char **argv)
+{
+    int rank, one = 1, sum;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (argc < 4)
+        return 1;
+    const int victim = atoi(argv[2]);
+    for (int i = 0; i < 20; i++) {
+        MPI_Pcontrol(10);
+        usleep(rank == 1 ? 25000 : 5000);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    MPI_Pcontrol(10);
+    if (rank == victim || victim < 0) {
+        usleep(300000);
+        end(argv[1]);
+    }
+    go_on(argv[3], rank, victim);
+    MPI_Finalize();
+    return strcmp(argv[1], "return7") == 0 ? 7 : 0;
+}

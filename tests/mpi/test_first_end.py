@@ -1,0 +1,176 @@
+"""A job that does not end well: the report begins with the rank that ended first, how and where, and
+with the ranks that waited for it; nobody is blamed for the time that followed."""
+
+import json
+import os
+import sys
+
+import harness as h
+from shortage import ControlGroup
+
+STANDIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin_launcher.py")
+
+
+def report(folder="out"):
+    done = h.run(h.profwrap("report", "--format", "json", folder))
+    return json.loads(done.stdout)
+
+
+def ended(how, victim, others, status, ranks=4, where=()):
+    """Runs the program. Returns the report."""
+    done = h.run([*where, *h.profwrap("-q", "-o", "out"),
+                  *h.mpirun(ranks, h.program("firstend"), how, victim, others)], status=None)
+    h.equal(done.returncode, status, f"status after {how}")
+    return report()
+
+
+def check_first(found, ranks, how, *words):
+    job = found["job"]
+    h.equal(job["verdict"], "ended", job["headline"])
+    h.equal(job["ending"]["first"], ranks, job["headline"])
+    rows = {row["rank"]: row for row in job["ending"]["ranks"]}
+    h.equal(rows[ranks[0]]["how"], how, job["headline"])
+    for word in words:
+        h.check(word in job["headline"], repr(word), "is not in", job["headline"])
+    h.check(job["headline"].startswith(job["ending"]["text"]), job["headline"])
+    return rows
+
+
+def waited(rows):
+    return [rank for rank, row in sorted(rows.items()) if row["waited"]]
+
+
+@h.case
+def crash_of_rank_0_in_a_collective():
+    found = ended("segv", 0, "collective", 139)
+    rows = check_first(found, [0], "signal", "Rank 0 on ",
+                       " was killed by signal 11 (Segmentation fault) in step 20, in no MPI call",
+                       "ranks 1-3 waited for it in MPI_Allreduce #20 on MPI_COMM_WORLD",
+                       "and the launcher ended them ")
+    h.equal(waited(rows), [1, 2, 3], "ranks that waited")
+    # The step that was cut is nobody's delay: what held the job back before is rank 1.
+    before = found["job"]["headline"][len(found["job"]["ending"]["text"]):]
+    h.check(before.startswith(" Before that, "), before)
+    h.equal(found["steps"]["measured"], 20, "measured steps")
+    h.check(1 in [row["rank"] for row in found["stragglers"]], found["stragglers"])
+    h.equal([row for row in found["stragglers"] if (row["last_step"] or 0) >= 20], [],
+            "stragglers in the step that was cut")
+    h.equal(found["advice"][0]["rule"], "ended", "first advice")
+    text = h.run(h.profwrap("report", "out")).stdout.decode()
+    h.check(text.startswith("Rank 0 on "), text[:200])
+    h.check("closed in order" not in text, text)
+    line = h.run(h.profwrap("report", "--format", "line", "out")).stdout.decode()
+    h.check(line.startswith(found["job"]["ending"]["text"]), line)
+
+
+@h.case
+def exit_of_a_middle_rank_before_finalize():
+    found = ended("exit3", 2, "receive", 3)
+    rows = check_first(found, [2], "exit", "exited with status 3 without MPI_Finalize in step 20",
+                       "waited for it in MPI_Recv from rank 2 (tag 5)")
+    h.equal(waited(rows), [0, 1, 3], "ranks that waited")
+
+
+@h.case
+def kill_of_the_last_rank_while_others_compute():
+    rows = check_first(ended("kill", 3, "compute", 137), [3], "signal",
+                       "was killed by signal 9 (Killed) in step 20")
+    h.equal(waited(rows), [], "ranks that waited")
+    h.equal({row["ended"] for rank, row in rows.items() if rank != 3}, {"later"}, "the others")
+
+
+@h.case
+def abort_through_a_chain():
+    """Each rank waits for the one below it, and so for rank 0."""
+    rows = check_first(ended("abort", 0, "chain", 134), [0], "signal", "signal 6 (Aborted)")
+    h.equal(waited(rows), [1, 2, 3], "ranks that waited")
+
+
+@h.case
+def mpi_abort_with_its_code():
+    found = ended("mpi_abort", 1, "collective", 7)
+    rows = check_first(found, [1], "mpi_abort",
+                       "called MPI_Abort(MPI_COMM_WORLD, 7) in step 20", "ranks 0,2-3 waited for it")
+    h.equal(rows[1]["abort_code"], 7, "code")
+
+
+@h.case
+def status_0_without_finalize():
+    check_first(ended("exit0", 1, "collective", 1), [1], "exit",
+                "exited with status 0 without MPI_Finalize in step 20")
+
+
+@h.case
+def others_in_finalize():
+    """Whether they get out of it depends on the MPI library."""
+    rows = check_first(ended("segv", 2, "finalize", 139), [2], "signal", "in no MPI call")
+    ends = {(row["ended"], row["waited"]) for rank, row in rows.items() if rank != 2}
+    h.check(ends <= {("well", 0), ("later", 1)}, rows)
+
+
+@h.case
+def same_status_of_all_after_finalize():
+    found = ended("return7", 9, "collective", 7)
+    h.check(found["job"]["headline"].startswith("All ranks exited with status 7 after MPI_Finalize."),
+            found["job"]["headline"])
+    h.equal(found["steps"]["measured"], 21, "no step was cut")
+
+
+@h.case
+def good_end():
+    found = ended("return0", 9, "collective", 0)
+    h.equal(found["job"]["ending"], None, "ending")
+    h.check(found["job"]["verdict"] != "ended", found["job"]["headline"])
+
+
+@h.case
+def out_of_memory():
+    group = ControlGroup("memory", ("memory.limit_in_bytes", "memory.max"), 400 << 20)
+    if group.lacking():
+        raise h.Skipped(group.lacking())
+    group.create()
+    try:
+        join = ["sh", "-c", f'echo $$ > {group.path}/cgroup.procs && exec "$@"', "sh"]
+        found = ended("memory", 1, "collective", 137, ranks=3, where=join)
+        check_first(found, [1], "out_of_memory",
+                    "was killed by the kernel (signal 9), because its cgroup ran out of memory")
+    finally:
+        group.remove()
+
+
+TRAIN = """
+import os, sys, time
+import profwrap
+rank = int(os.environ["RANK"])
+def work(step):
+    if step == 20 and rank == 2:
+        raise ValueError("bad batch")
+    time.sleep(0.005)
+for step in range(40):
+    profwrap.step(step)
+    work(step)
+time.sleep(30)
+"""
+
+
+@h.case
+def exception_of_python():
+    with open("train.py", "w") as file:
+        file.write(TRAIN)
+    os.symlink(STANDIN, "torchrun")
+    done = h.run([*h.profwrap("-q", "-o", "out"), "./torchrun", "-n", "4", sys.executable, "train.py"],
+                 status=None, env={"PYTHONDONTWRITEBYTECODE": "1"})
+    h.equal(done.returncode, 1, "status")
+    h.check("ValueError: bad batch" in done.stderr.decode(), done.stderr)
+    found = report()
+    check_first(found, [2], "exception",
+                "ended by the exception ValueError at train.py:7 in step 20 (exit status 1)")
+    raised = found["job"]["ending"]["exceptions"]
+    h.equal([(row["rank"], row["type"], row["line"], row["message"]) for row in raised],
+            [(2, "ValueError", 7, "bad batch")], "exceptions")
+    text = h.run(h.profwrap("report", "out")).stdout.decode()
+    h.check("exception ValueError: bad batch" in text, text)
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
