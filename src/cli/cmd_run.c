@@ -496,6 +496,7 @@ static int start(struct pw_run *run)
         pw_error("cannot run %s: %s", run->path, strerror(ENOMEM));
         return 126;
     }
+    pw_launch_note_descriptors(run->lifeline);
     pw_launch_relay_signals(run->lifeline);
     return -1;
 }

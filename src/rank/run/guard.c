@@ -171,7 +171,7 @@ static void start(struct watch *w)
         send_messages(w);
         if (has_program) {
             pw_launch_leave_session();
-            pw_launch_leave_pipes();
+            pw_launch_leave_pipes(w->guard->lifeline);
         }
         atomic_store(&line->collector_pid, getpid());
         _exit((has_program ? guard->take_over : guard->collect)(guard->arg, w->started));

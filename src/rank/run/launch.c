@@ -1,6 +1,7 @@
 /* Starts the program and detects its end; see launch.h. */
 #include "rank/run/launch.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -182,8 +183,22 @@ void pw_launch_divert_messages(int messages)
     close(messages);
 }
 
-void pw_launch_leave_pipes(void)
+void pw_launch_note_descriptors(struct pw_lifeline *lifeline)
 {
+    DIR *stream = opendir("/proc/self/fd");
+    for (struct dirent *e = stream ? readdir(stream) : NULL; e; e = readdir(stream)) {
+        const int fd = atoi(e->d_name);
+        if (fd > STDERR_FILENO && fd != dirfd(stream) && lifeline->ninherited < PW_MOST_INHERITED)
+            lifeline->inherited[lifeline->ninherited++] = fd;
+    }
+    if (stream)
+        closedir(stream);
+}
+
+void pw_launch_leave_pipes(const struct pw_lifeline *lifeline)
+{
+    for (int i = 0; i < lifeline->ninherited; i++)
+        close(lifeline->inherited[i]);
     if (program_stderr >= 0)
         close(program_stderr);
     program_stderr = -1;
@@ -246,7 +261,7 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
         waitpid(pid, NULL, 0);
     }
     if (!err && !failure && program_stderr >= 0)
-        pw_launch_leave_pipes();
+        pw_launch_leave_pipes(lifeline);
     atomic_store(&lifeline->is_at_work, 1);
     return err ? err : failure ? failure : pid;
 }

@@ -19,6 +19,8 @@
 /* Whether the program has ended; UNSEEN: it has, but its exit status is not known. */
 enum pw_ending { PW_NOT_ENDED = 0, PW_ENDED, PW_ENDED_UNSEEN };
 
+enum { PW_MOST_INHERITED = 64 };
+
 /* Memory that guard and collectors share. It has all values that one of them needs after another
  * one was killed. */
 struct pw_lifeline {
@@ -38,6 +40,10 @@ struct pw_lifeline {
     _Atomic int32_t signalled; /* SIGUSR1 or SIGUSR2 that is for profwrap, 0: none; see signals.c */
     _Atomic int32_t is_recording; /* there is a journal, so another collector can take over */
     char segment[PW_SEGMENT_NAME_SIZE];
+    /* Descriptors with which the guard was started, except those of standard input, output and
+     * error: sockets of the launcher, for instance. They are the program's. */
+    int inherited[PW_MOST_INHERITED];
+    int ninherited;
     /* Signal settings with which the guard was started; the program is started with the same. */
     sigset_t blocked;
     int ignores_children;    /* SIGCHLD is ignored */
@@ -90,13 +96,16 @@ void pw_launch_relay_signals(struct pw_lifeline *lifeline);
 void pw_launch_outlive_signals(_Atomic uint32_t *wake);
 
 /* In a collector: its messages go to the guard, by the pipe `messages`, which is closed. The
- * program is started with the standard error that this process had before. When it has started,
- * this process leaves standard input and output: launchers and shells wait for the end of their
- * pipes, and must not wait for a collector. */
+ * program is started with the standard error that this process had before. */
 void pw_launch_divert_messages(int messages);
 
-/* The same in a collector that does not start the program. */
-void pw_launch_leave_pipes(void);
+/* In a collector, when the program has started: leaves standard input and output, and closes the
+ * inherited descriptors. Launchers and shells wait for the end of their pipes and sockets, and must
+ * not wait for a collector. */
+void pw_launch_leave_pipes(const struct pw_lifeline *lifeline);
+
+/* In the guard, before it opens a descriptor: notes those that it has. */
+void pw_launch_note_descriptors(struct pw_lifeline *lifeline);
 
 /* Whether the guard has ended; false in the guard itself. */
 int pw_launch_is_guard_gone(const struct pw_lifeline *lifeline);
