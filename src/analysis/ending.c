@@ -69,6 +69,26 @@ static int is_as_early(const struct pw_row_c_ending *row, const struct pw_row_c_
            (error_ns < 0 || row->began - first->began <= error_ns + PW_ENDING_LATE_NS);
 }
 
+/* The launcher ended all ranks whose end was seen. Then those came first that gave no sign of life
+ * any more, if there are any. Returns when the first of these was last seen; -1: there is none. */
+static int64_t put_unseen_first(struct pw_row_c_ending *rows, size_t n, int64_t began)
+{
+    int64_t seen_until = -1;
+    for (size_t i = 0; i < n; i++) {
+        struct pw_row_c_ending *row = &rows[i];
+        if (row->ended != PW_ENDED_UNKNOWN || row->seen_until < 0 || row->seen_until > began)
+            continue;
+        row->ended = PW_ENDED_FIRST;
+        row->began = row->seen_until;
+        if (seen_until < 0 || row->seen_until < seen_until)
+            seen_until = row->seen_until;
+    }
+    for (size_t i = 0; i < n && seen_until >= 0; i++)
+        if (rows[i].ended == PW_ENDED_FIRST && rows[i].how != PW_HOW_UNKNOWN)
+            rows[i].ended = PW_ENDED_LATER;
+    return seen_until;
+}
+
 int64_t pw_ending_order(struct pw_row_c_ending *rows, size_t n, int64_t error_ns)
 {
     const struct pw_row_c_ending *found = earliest(rows, n);
@@ -88,7 +108,8 @@ int64_t pw_ending_order(struct pw_row_c_ending *rows, size_t n, int64_t error_ns
         rows[i].ended = PW_ENDED_FIRST;
         began = rows[i].began < began ? rows[i].began : began;
     }
-    return began;
+    const int64_t unseen = has_own ? -1 : put_unseen_first(rows, n, began);
+    return unseen >= 0 ? unseen : began;
 }
 
 void pw_ending_find_waits(struct pw_row_c_ending *rows, const struct pw_live *ranks, size_t n,

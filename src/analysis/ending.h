@@ -4,7 +4,8 @@
  *
  * A launcher ends the other ranks soon after one has failed, by a signal. Such a signal says
  * nothing about the rank that gets it. So among ranks whose order the clocks do not tell, those
- * that failed by themselves come first. */
+ * that failed by themselves come first. If there are none, a rank comes first whose end nobody saw,
+ * and that gave its last sign of life before. */
 #ifndef PW_ANALYSIS_ENDING_H
 #define PW_ANALYSIS_ENDING_H
 

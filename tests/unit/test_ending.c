@@ -196,10 +196,16 @@ static void test_end_that_was_not_seen(void **state)
     struct job *job = *state;
     for (int r = 0; r < RANKS; r++)
         ends(job, r, 10 * S, -1, SIGTERM);
-    ends(job, 0, -1, -1, 0);
+    ends(job, 0, -1, -1, 0)->seen_until = 11 * S;
     order(job, -1, NULL, 0);
     check(job, "?fff");
     assert_int_equal(job->rows[0].how, PW_HOW_UNKNOWN);
+    job->rows[0].seen_until = 9 * S; /* before the launcher ended the others */
+    assert_int_equal(order(job, -1, NULL, 0), 9 * S);
+    check(job, "flll");
+    ends(job, 2, 10 * S, -1, SIGSEGV); /* another rank failed by itself */
+    order(job, -1, NULL, 0);
+    check(job, "?lfl");
     for (int r = 0; r < RANKS; r++)
         ends(job, r, -1, -1, 0);
     assert_int_equal(order(job, -1, NULL, 0), -1);

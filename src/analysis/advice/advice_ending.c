@@ -40,6 +40,11 @@ static void say_next(const struct pw_row_c_ending *row, struct pw_sentence *s)
         pw_sentence_add(s, "Find what raised the exception: the traceback is in its standard "
                            "error.");
         break;
+    case PW_HOW_UNKNOWN:
+        pw_sentence_add(s,
+                        "Find what ended it together with its collector: the logs of its host and "
+                        "of the batch system.");
+        break;
     default:
         if (row->exit_code == 0)
             pw_sentence_add(s, "Let it call MPI_Finalize before it exits: launchers take such an "
@@ -71,6 +76,8 @@ int pw_judge_ended(const struct pw_advice_input *in, const struct pw_advice_rule
     say_next(first, &text);
     if (first->exit_signal > 0)
         pw_sentence_add(&evidence, "signal %" PRId32, first->exit_signal);
+    else if (first->exit_code < 0)
+        pw_sentence_add(&evidence, "its end was not seen");
     else
         pw_sentence_add(&evidence, "exit status %" PRId32, first->exit_code);
     return 1;

@@ -253,7 +253,7 @@ static void say_how(const struct told *t, const struct pw_row_c_ending *row, con
         say_exception(t, row, s);
         break;
     default:
-        pw_sentence_add(s, "ended, not known how");
+        pw_sentence_add(s, "ended in an unknown way");
         break;
     }
 }

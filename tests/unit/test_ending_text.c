@@ -1,0 +1,150 @@
+/* The sentence about the end of a job, from rows made by hand. */
+#include "unit.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ops.h"
+#include "report/content/firstscreen.h"
+#include "report/figures/figures.h"
+#include "report/report.h"
+#include "test_report_make.h"
+
+enum { RANKS = 4, WORLD = 0x57 };
+#define S ((int64_t)1000000000)
+
+/* Rank 2 has crashed at 10 s in step 7; the launcher ended the others 1 s later, in a barrier. */
+static struct pw_cluster *make(void)
+{
+    struct pw_cluster *c = make_cluster(RANKS, 8);
+    c->endings = calloc(RANKS, sizeof(*c->endings));
+    c->open_calls = calloc(RANKS, sizeof(*c->open_calls));
+    c->nendings = RANKS;
+    for (int r = 0; r < RANKS; r++) {
+        c->endings[r] = (struct pw_row_c_ending){.rank = r,
+                                                 .ended = PW_ENDED_LATER,
+                                                 .how = PW_HOW_SIGNAL,
+                                                 .began = 11 * S,
+                                                 .time = 11 * S,
+                                                 .exit_code = -1,
+                                                 .exit_signal = SIGTERM,
+                                                 .mpi = PW_MPI_USE_OPEN,
+                                                 .step = 7,
+                                                 .in_step = 1,
+                                                 .waited = r != 2};
+        if (r == 2)
+            continue;
+        struct pw_row_c_open_call *call = &c->open_calls[c->nopen_calls++];
+        *call = (struct pw_row_c_open_call){.rank = r,
+                                            .op = PW_OP_Barrier,
+                                            .comm_uid = WORLD,
+                                            .comm_name = "MPI_COMM_WORLD",
+                                            .seq = 30,
+                                            .peer = -1};
+    }
+    c->endings[2].ended = PW_ENDED_FIRST;
+    c->endings[2].exit_signal = SIGSEGV;
+    c->endings[2].began = c->endings[2].time = 10 * S;
+    return c;
+}
+
+/* The cluster is freed. */
+static void check(struct pw_cluster *c, const char *wanted)
+{
+    char text[PW_HEADLINE_BYTES] = "";
+    struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+    struct pw_figures *f;
+    assert_int_equal(pw_figures_create(c, &f), 0);
+    pw_ending_write(f, &s);
+    assert_string_equal(text, wanted);
+    pw_figures_destroy(f);
+    pw_cluster_destroy(c);
+}
+
+static void test_crash(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->ranks[2].hostname[0] = '\0';
+    check(c, "Rank 2 was killed by signal 11 (Segmentation fault) in step 7, in no MPI call; ranks "
+             "0-1,3 waited for it in MPI_Barrier #30 on MPI_COMM_WORLD, and the launcher ended "
+             "them 1.00 s later (signal 15).");
+}
+
+static void test_headline_goes_on_with_the_time_before(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    char line[PW_REPORT_LINE];
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, "(signal 15). Before that, ");
+    c->endings[2].ended = PW_ENDED_WELL; /* then nothing is said of the end */
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has_not(line, "Before that");
+    c->endings[2].ended = PW_ENDED_FIRST;
+    c->snapshot = 1; /* the job goes on */
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has_not(line, "Before that");
+    pw_cluster_destroy(c);
+}
+
+static void test_exception(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->ranks[2].hostname[0] = '\0';
+    c->endings[2].how = PW_HOW_EXCEPTION;
+    c->endings[2].exit_signal = 0;
+    c->endings[2].exit_code = 1;
+    c->exceptions = calloc(1, sizeof(*c->exceptions));
+    c->nexceptions = 1;
+    c->exceptions[0] = (struct pw_row_c_exception){
+        .rank = 2, .is_main = 1, .type = "ValueError", .file = "/home/me/train.py", .line = 41};
+    check(c, "Rank 2 ended by the exception ValueError at train.py:41 in step 7 (exit status 1); "
+             "ranks 0-1,3 waited for it in MPI_Barrier #30 on MPI_COMM_WORLD, and the launcher "
+             "ended them 1.00 s later (signal 15).");
+}
+
+static void test_several_and_one_that_is_not_known(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->nopen_calls = 0;
+    for (int r = 0; r < RANKS; r++)
+        c->endings[r].waited = 0;
+    c->endings[3] = c->endings[2];
+    c->endings[3].rank = 3;
+    c->endings[3].began += 1000000;
+    c->endings[0].ended = PW_ENDED_WELL;
+    c->endings[1].ended = PW_ENDED_UNKNOWN;
+    check(c, "Ranks 2-3 were killed by signal 11 (Segmentation fault) in step 7 within 1.0 ms; "
+             "rank 0 ended well; how rank 1 ended is not known.");
+}
+
+static void test_all_ranks_return_the_same_status(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->nopen_calls = 0;
+    for (int r = 0; r < RANKS; r++) {
+        c->endings[r].how = PW_HOW_EXIT;
+        c->endings[r].exit_signal = 0;
+        c->endings[r].exit_code = 7;
+        c->endings[r].mpi = PW_MPI_USE_FINALIZED;
+    }
+    check(c, "All ranks exited with status 7 after MPI_Finalize.");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_headline_goes_on_with_the_time_before),
+        cmocka_unit_test(test_exception),
+        cmocka_unit_test(test_several_and_one_that_is_not_known),
+        cmocka_unit_test(test_all_ranks_return_the_same_status),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
