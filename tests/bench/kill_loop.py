@@ -6,9 +6,13 @@ nothing is damaged, left over or missing.
 Each run kills one to four times, any of its three processes, after random pauses: from before the
 program's start to long after, the same collector's successors too. The program calls in one thread or
 in several at full rate, or is an MPI program; in half of the runs each call says an amount of work, too.
-It counts the calls that have returned in a file of its own. In every third run the program ends by itself, and neither it nor its status may suffer. After
-each run, `profwrap recover` and `profwrap sweep`:
-  harmed      the program did not end as without profwrap, or not at all
+It counts the calls that have returned in a file of its own. In every third run the program ends by itself, and
+neither it nor its status may suffer. Every sixteenth run is a job of three ranks under mpirun, of which processes
+of any rank are killed. After each run, `profwrap recover` and `profwrap sweep`:
+  harmed      the program did not end as without profwrap, or not at all; of ranks under mpirun: mpirun has
+              another status
+  late        after the program's end profwrap, or after a rank's end mpirun, returned LATE_S later than
+              without profwrap, or not at all
   processes   something of the run still runs
   segments    shared memory is left
   unreadable  a rank file cannot be read, or there is none
@@ -36,8 +40,10 @@ import measure
 from measure import report
 
 h5py = measure.h5py()
-FAULTS = ["harmed", "processes", "segments", "unreadable", "missing", "crashed"]
+FAULTS = ["harmed", "late", "processes", "segments", "unreadable", "missing", "crashed"]
 PATIENCE_S = 120
+LATE_S = 1.0
+OWN_TIMES = 1000000000  # first number of runs without profwrap
 GUARD, COLLECTOR, PROGRAM = "guard", "collector", "program"
 STATUS = 7
 
@@ -80,6 +86,9 @@ def is_over(pid):
 class Run:
     def __init__(self, number, draw):
         self.number, self.draw, self.kills, self.killed = number, draw, 0, set()
+        self.ended = self.left = None
+        self.order = []  # of the kills
+        self.watcher = threading.Thread(target=self.watch)
         self.folder = os.path.join(options.work, f"run-{options.seed}-{number}")
         self.out, self.counts = os.path.join(self.folder, "out"), os.path.join(self.folder, "count")
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -126,6 +135,7 @@ class Run:
             return
         self.kills += 1
         self.killed.add(who)
+        self.order.append(who)
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -145,6 +155,7 @@ class Run:
                 [options.profwrap, "-q", "-o", self.out, "--no-merge", "--ring-size", size, "--on-full",
                  on_full, options.tally, self.counts, *how], env=environment(**env),
                 cwd=self.folder, stdout=subprocess.DEVNULL, stderr=errors)
+        self.watcher.start()
 
     def go(self):
         self.start()
@@ -172,8 +183,24 @@ class Run:
         for pid in left:
             os.kill(pid, signal.SIGKILL)
         status = self.process.wait()
-        return (("processes", str(left)) if left else None) or self.harm(status) or \
+        return (("processes", str(left)) if left else None) or self.harm(status) or self.lateness() or \
             self.recover() or self.lost() or self.merge_fault()
+
+    def watch(self):
+        """Notes when the program has ended, and when profwrap has returned."""
+        program = None
+        while self.process.poll() is None:
+            program = program or self.find(PROGRAM)
+            if program and self.ended is None and is_over(program):
+                self.ended = time.monotonic()
+            time.sleep(0.005)
+        self.left = time.monotonic()
+
+    def lateness(self):
+        self.watcher.join()
+        if self.ended is None or self.left - self.ended <= LATE_S:
+            return None
+        return "late", f"profwrap returned {self.left - self.ended:.2f} s after the program"
 
     def harm(self, status):
         words = f"status {status}, killed {sorted(self.killed)}"
@@ -253,6 +280,140 @@ class Run:
         return command("merge", self.out)[1] or command("report", self.out)[1]
 
 
+class LaunchedRun(Run):
+    """Three ranks under mpirun. After the end of a rank mpirun returns as without profwrap, and when."""
+
+    RANKS = 3
+    MPIRUN = os.path.realpath(shutil.which("mpirun") or "/none")
+    own_s = None  # how long after a rank's death mpirun returns without profwrap
+
+    def __init__(self, number, draw):
+        super().__init__(number, draw)
+        self.first_kill = None  # of a program or a guard
+        self.plan = [(draw.random() ** 2, draw.choice([GUARD, COLLECTOR, PROGRAM]))
+                     for _ in range(draw.randint(1, 4))]
+
+    def command(self, *profwrap):
+        """Each rank has its own file of counts."""
+        how = [str(self.calls), "return", str(STATUS)] if self.ends_itself else ["0", "stay"]
+        words = [self.MPIRUN]
+        for rank in range(self.RANKS):
+            words += ["-np", "1", *profwrap, options.tally, f"{self.counts}-{rank}", *how, ":"]
+        return words[:-1]
+
+    def returned_by(self, rank):
+        try:
+            with open(f"{self.counts}-{rank}", "rb") as file:
+                return struct.unpack("=q", file.read(8))[0]
+        except (FileNotFoundError, struct.error):
+            return 0
+
+    def returned(self):
+        return sum(map(self.returned_by, range(self.RANKS)))
+
+    def wait_for_calls(self):
+        """A rank that is killed in MPI_Init can leave an mpirun of Open MPI 4.1 waiting for its own threads."""
+        end = time.monotonic() + PATIENCE_S
+        while not all(map(self.returned_by, range(self.RANKS))) and self.process.poll() is None and \
+                time.monotonic() < end:
+            time.sleep(0.01)
+
+    def start(self, with_profwrap=True):
+        self.calls = self.draw.randrange(20, 200) * 1000
+        profwrap = [options.profwrap, "-q", "-o", self.out]
+        if self.number % 32 < 16:
+            profwrap += ["--no-merge"]
+        with open(os.path.join(self.folder, "stderr"), "wb") as errors:
+            self.process = subprocess.Popen(
+                self.command(*(profwrap if with_profwrap else [])), env=environment(), cwd=self.folder,
+                stdout=subprocess.DEVNULL, stderr=errors)
+        self.watcher.start()
+
+    def find(self, who):
+        """A process of any rank. The child of a collector is the program before it is executed."""
+        running, kinds = self.processes(), {}
+        for pid, path in sorted(running.items()):
+            parent = (stat_of(pid) or ("", 0))[1]
+            is_below = parent in running and (stat_of(parent) or ("", 0))[1] != self.process.pid
+            if path == options.tally or not is_below:
+                kinds[pid] = PROGRAM if path == options.tally else GUARD if parent == self.process.pid else COLLECTOR
+        found = [pid for pid, kind in kinds.items() if kind == who]
+        return self.draw.choice(found) if found else None
+
+    def kill(self, who):
+        before = self.kills
+        super().kill(who)
+        if self.kills > before and who != COLLECTOR and self.first_kill is None:
+            self.first_kill = time.monotonic()
+
+    def watch(self):
+        try:
+            self.process.wait(2 * PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.left = time.monotonic()
+
+    def go(self):
+        self.start()
+        self.wait_for_calls()
+        for pause, who in self.plan:
+            time.sleep(pause)
+            if self.process.poll() is None:
+                self.kill(who)
+        if not self.ends_itself:
+            end = time.monotonic() + PATIENCE_S
+            while self.first_kill is None and self.process.poll() is None and time.monotonic() < end:
+                time.sleep(0.01)
+                self.kill(PROGRAM)
+
+    def harm(self, status):
+        wanted = 128 + signal.SIGKILL if self.first_kill else STATUS
+        # The program may have ended by itself just before.
+        if status == wanted or (self.ends_itself and status == STATUS):
+            return None
+        return "harmed", f"mpirun ended with {status} instead of {wanted}, killed {sorted(self.killed)}"
+
+    def lateness(self):
+        self.watcher.join()
+        if self.first_kill is None or self.left - self.first_kill <= self.own_time() + LATE_S:
+            return None
+        LaunchedRun.own_s = None  # is the machine slower now?
+        if self.left - self.first_kill <= self.own_time() + LATE_S:
+            return None
+        return "late", (f"mpirun returned {self.left - self.first_kill:.2f} s after a rank's death, without profwrap "
+                        f"{self.own_time():.2f} s, killed {self.order}")
+
+    def own_time(self):
+        if LaunchedRun.own_s is None:
+            other = LaunchedRun(OWN_TIMES + self.number, random.Random(1))
+            other.ends_itself = False
+            other.start(with_profwrap=False)
+            other.wait_for_calls()
+            while other.first_kill is None and other.process.poll() is None:
+                time.sleep(0.01)
+                other.kill(PROGRAM)
+            other.watcher.join()
+            shutil.rmtree(other.folder)
+            LaunchedRun.own_s = other.left - other.first_kill
+        return LaunchedRun.own_s
+
+    def lost(self):
+        """Each rank has a file that can be read, with all calls that had returned."""
+        for rank in range(self.RANKS):
+            calls = self.returned_by(rank)
+            try:
+                with h5py.File(os.path.join(self.out, f"rank-{rank:05d}.h5"), "r") as file:
+                    found, lost, _ = recorded(file)
+            except OSError as problem:
+                with open(os.path.join(self.folder, "stderr")) as errors:
+                    return "unreadable", f"{calls} calls of rank {rank}, {problem}, {errors.read()}"
+            if not calls <= found + lost <= calls + 1:
+                return "missing", (f"{calls} calls of rank {rank} returned, {found} in the file, {lost} counted "
+                                   f"as lost")
+        return None
+
+
 def command(*words):
     """Runs profwrap. Returns the result, and its fault or None."""
     done = subprocess.run([options.profwrap, *words], env=environment(), capture_output=True,
@@ -299,7 +460,7 @@ def be_job():
         if options.fill:
             with open(filler, "wb") as file:
                 os.posix_fallocate(file.fileno(), 0, int(options.shm * draw.random() ** 0.3) or 1)
-        run = Run(number, draw)
+        run = (LaunchedRun if number % 16 == 5 else Run)(number, draw)
         run.go()
         fault, calls = run.fault(), run.returned()
         if fault is None:
