@@ -332,11 +332,20 @@ static void say_replaced(void *arg)
     pw_say("the collector of rank %d was killed; another one continues its work", run->id.rank);
 }
 
-static void note_start(void *arg)
+/* How far the program was with MPI when it ended: as its collector has noted, or as the segment
+ * shows while the collector has not. */
+static enum pw_mpi_phase find_mpi_phase(const struct pw_run *run)
 {
-    struct pw_run *run = arg;
-    if (run->lifeline->segment[0] && pw_segment_attach(run->lifeline->segment, &run->guard_segment))
-        run->guard_segment = NULL;
+    struct pw_segment_shared *segment;
+    int32_t noted = atomic_load(&run->lifeline->mpi_phase);
+    if (!noted && run->lifeline->segment[0] &&
+        pw_segment_attach(run->lifeline->segment, &segment) == 0) {
+        noted = 1 + (int32_t)atomic_load(&segment->mpi_phase);
+        pw_segment_detach(segment);
+    }
+    /* The collector may have noted it and removed the segment meanwhile. */
+    noted = noted ? noted : atomic_load(&run->lifeline->mpi_phase);
+    return noted ? (enum pw_mpi_phase)(noted - 1) : PW_MPI_UNSEEN;
 }
 
 /* Whether the program has failed in the eyes of a launcher: then that ends the other ranks.
@@ -344,8 +353,7 @@ static void note_start(void *arg)
  * nobody saw what the program did, it may have been one. */
 static bool is_failure(const struct pw_run *run, const struct pw_exit *end)
 {
-    const struct pw_segment_shared *segment = run->guard_segment;
-    const uint32_t phase = segment ? atomic_load(&segment->mpi_phase) : PW_MPI_UNSEEN;
+    const enum pw_mpi_phase phase = find_mpi_phase(run);
     return end->code != 0 || (phase != PW_MPI_UNUSED && phase != PW_MPI_FINALIZED);
 }
 
@@ -390,7 +398,6 @@ static int be_guard(struct pw_run *run, bool *left)
         .stand_in = stand_in,
         .give_up = give_up,
         .say_replaced = say_replaced,
-        .note_start = note_start,
         .is_urgent = is_urgent,
     };
     int status = pw_guard_run(&guard, left);

@@ -326,6 +326,7 @@ static void follow(struct collector *c)
                         waits && left > POLL_SYNC_NS ? POLL_SYNC_NS : left);
         atomic_store(&c->segment->sleeping, 0);
     }
+    atomic_store(&c->run->lifeline->mpi_phase, 1 + (int32_t)atomic_load(&c->segment->mpi_phase));
     pw_run_watch_fini(&c->watch);
 }
 

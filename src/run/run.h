@@ -79,7 +79,6 @@ struct pw_run {
     mode_t umask;    /* that we were started with */
     pid_t launcher;  /* the process that started this rank; 0: started without a launcher */
     struct pw_lifeline *lifeline;
-    struct pw_segment_shared *guard_segment; /* in the guard; NULL: there is none */
 };
 
 /* Whether this rank prints failures that all ranks of the host have: they are printed once per

@@ -79,7 +79,6 @@ static void watch_program(struct watch *w)
     struct pw_lifeline *line = w->guard->lifeline;
     pw_process_open(atomic_load(&line->program_pid), &line->program);
     w->is_watching = true;
-    w->guard->note_start(w->guard->arg);
 }
 
 /* Opens the program when it has started, or when the collector was stopped before it could say so.

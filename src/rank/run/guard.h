@@ -31,8 +31,6 @@ struct pw_guard {
     void (*give_up)(void *arg);
     /* Called before a killed collector is replaced for the first time. */
     void (*say_replaced)(void *arg);
-    /* Called when the program has started. */
-    void (*note_start)(void *arg);
     /* Whether the launcher must know at once that the program has ended like this. */
     bool (*is_urgent)(void *arg, const struct pw_exit *end);
 };

@@ -34,6 +34,9 @@ struct pw_lifeline {
     struct pw_process program;   /* the guard's pidfd, for collectors that did not start it */
     _Atomic int32_t
         is_at_work; /* the collector has started the program, or a new one has emptied its rings */
+    /* At the program's end: 1 + enum pw_mpi_phase, noted before the segment is removed. 0: not
+     * noted. */
+    _Atomic int32_t mpi_phase;
     _Atomic int32_t has_concluded; /* the guard has merged and reported, or nobody needs to */
     _Atomic int32_t is_profiled;   /* the program was started with the probe, or should have been */
     _Atomic uint64_t early;    /* signals for the program that came before its start: 1 << number */
