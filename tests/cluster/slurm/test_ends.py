@@ -80,7 +80,7 @@ def accounting_is_told_of_one_job(cluster):
         cluster.on(host, "umount", shutil.which("sacctmgr"))
     told = notes.read_text().splitlines()
     for line, task in zip(told, (2, 1)):
-        start = f"[-i][modify][job][where][JobId={job}_{task}][set][AdminComment=There is only one rank"
+        start = f"[-i][modify][job][where][JobId={job}_{task}][set][AdminComment=Rank 0 on "
         check(line.startswith(start), told)
     check(len(told) == 2, told)
 
