@@ -132,7 +132,7 @@ static void conclude_job(const struct pw_run *run, const char *dir, int ranks)
 {
     struct late_job job = {dir, ranks, &run->options};
     if (pw_conclude(dir, ranks, &run->options, 0) == -ECANCELED &&
-        pw_standby_start(run->lifeline, dir, conclude_late, &job) > 0)
+        pw_standby_start(run->lifeline, 0, dir, conclude_late, &job) > 0)
         pw_conclude_say_later(dir);
 }
 

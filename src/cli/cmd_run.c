@@ -421,7 +421,7 @@ static int conclude(const struct pw_run *run, bool is_launcher_waiting)
     if (!atomic_load(&run->lifeline->is_profiled))
         return 0;
     if (run->launcher) /* the launcher may have bound this rank to one core */
-        pw_sparecore_leave(run->launcher, run->id.size);
+        pw_sparecore_leave(run->launcher, INT_MAX);
     if (run->id.restart) {
         char job[sizeof(run->dir)];
         snprintf(job, sizeof(job), "%s", run->dir);
@@ -447,7 +447,7 @@ static pid_t start_standby(struct pw_run *run)
 {
     if (run->id.rank != 0 || !run->launcher || !is_concluded_by_rank(run))
         return 0;
-    return pw_standby_start(run->lifeline, run->dir, conclude_for_guard, run);
+    return pw_standby_start(run->lifeline, run->launcher, run->dir, conclude_for_guard, run);
 }
 
 /* In rank 0: concludes the job, or leaves that to the process that stands by. `left`: a collector
@@ -460,7 +460,7 @@ static bool finish_job(struct pw_run *run, bool left, pid_t standby)
         return false;
     }
     if (standby <= 0)
-        pw_standby_start(run->lifeline, run->dir, conclude_for_guard, run);
+        pw_standby_start(run->lifeline, run->launcher, run->dir, conclude_for_guard, run);
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "rank/run/baretext.h"
 #include "run/paths.h"
 
 /* What a directory has of a job. */
@@ -68,12 +69,10 @@ void pw_latereport_lock(const char *dir)
         pw_debug(PW_LOG_LAUNCH, 1, "%s cannot be locked", dir);
 }
 
-/* Runs `profwrap COMMAND DIR`, and prints only its errors. */
-static void run_command(const char *command, const char *dir)
+/* Runs `profwrap COMMAND DIR`, which prints only errors. Returns its exit status. */
+static int run_command(const char *self, const char *command, const char *dir)
 {
-    char self[PATH_MAX];
-    if (pw_cli_self(self, sizeof(self)))
-        return;
+    int status = 1 << 8;
     const pid_t pid = fork();
     if (pid == 0) {
         const int nothing = open("/dev/null", O_WRONLY);
@@ -81,35 +80,43 @@ static void run_command(const char *command, const char *dir)
         execl(self, self, command, dir, (char *)NULL);
         _exit(127);
     }
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* Recovers and merges. Returns 0, or -EBUSY while ranks run. */
-static int make(const char *dir)
+/* Recovers and merges. Returns 0; -EBUSY while ranks run; -EIO when a command has failed, after its
+ * message. */
+static int make(const char *self, const char *dir)
 {
     struct contents has = look_at(dir);
     if (!has.is_merged && has.journals) {
-        run_command("recover", dir);
+        const int failed = run_command(self, "recover", dir);
         has = look_at(dir);
+        if (!has.is_merged && has.journals)
+            return failed ? -EIO : -EBUSY;
     }
-    if (!has.is_merged && has.journals)
-        return -EBUSY;
-    if (!has.is_merged)
-        run_command("merge", dir);
-    return 0;
+    return has.is_merged || run_command(self, "merge", dir) == 0 ? 0 : -EIO;
+}
+
+/* The program that has the commands; tests call this from others. Returns 0 or -errno. */
+static int find_profwrap(char *path, int size)
+{
+    const int err = pw_cli_self(path, size);
+    return err ? err : strcmp(pw_bare_base_name(path), "profwrap") == 0 ? 0 : -ENOENT;
 }
 
 int pw_latereport_make(const char *dir)
 {
+    char self[PATH_MAX];
     const struct contents has = look_at(dir);
-    if (has.is_merged || has.ranks + has.journals == 0)
+    if (has.is_merged || has.ranks + has.journals == 0 || find_profwrap(self, sizeof(self)))
         return 0;
     const int fd = lock(dir, "the report on this job is being made: waiting for it");
-    const int err = make(dir);
+    const int err = make(self, dir);
     if (fd >= 0)
         close(fd);
-    if (err)
+    if (err == -EBUSY)
         pw_error("ranks of the job in '%s' still run or cannot be recovered: its report is made "
                  "when they have ended ('profwrap report --watch %s' shows what they do)",
                  dir, dir);

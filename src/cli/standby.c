@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "rank/collect/sparecore.h"
 
 enum { PARENT_END = SIGPWR };
 
@@ -65,10 +67,12 @@ __attribute__((noreturn)) static void stand_by(const struct pw_lifeline *lifelin
     _exit(0);
 }
 
-pid_t pw_standby_start(const struct pw_lifeline *lifeline, const char *dir,
+pid_t pw_standby_start(const struct pw_lifeline *lifeline, pid_t launcher, const char *dir,
                        void (*conclude)(void *arg), void *arg)
 {
     const pid_t parent = getpid(), pid = fork();
+    if (pid == 0 && launcher)
+        pw_sparecore_leave(launcher, INT_MAX);
     if (pid == 0)
         stand_by(lifeline, parent, dir, conclude, arg);
     return pid < 0 ? -errno : pid;

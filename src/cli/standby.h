@@ -10,10 +10,10 @@
 
 #include "rank/run/launch.h"
 
-/* Starts the process, in a session of its own and without the launcher's pipes. When the caller has
- * ended and lifeline->has_concluded is 0, it calls `conclude`; messages go to DIR/messages.txt.
- * Returns its pid, or -errno. */
-pid_t pw_standby_start(const struct pw_lifeline *lifeline, const char *dir,
+/* Starts the process, in a session of its own, without the launcher's pipes, and on the cores of
+ * the process `launcher`, if that is not 0. When the caller has ended and lifeline->has_concluded
+ * is 0, it calls `conclude`; messages go to DIR/messages.txt. Returns its pid, or -errno. */
+pid_t pw_standby_start(const struct pw_lifeline *lifeline, pid_t launcher, const char *dir,
                        void (*conclude)(void *arg), void *arg);
 
 /* Ends the process, because the job is concluded. Does nothing unless `pid` is above 0. */
