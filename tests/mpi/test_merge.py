@@ -201,7 +201,7 @@ def run_that_is_asked_to_end_is_merged_by_another_process():
     """A launcher ends the profwrap of rank 0 in its merge when a rank has failed, and kills it soon after."""
     program = f"while [ ! -e go ]; do sleep 0.01; done; exec {h.program('tally')} - 20 return 3"
     child = start(*h.profwrap("-o", "out"), "sh", "-c", program)
-    while not os.path.isdir("out"):
+    while not os.path.lexists("out/.job"):  # before, the directory must stay empty
         h.check(child.poll() is None, "the run ended")
         time.sleep(0.01)
     with open("out/cluster.h5.lock", "w") as file:
