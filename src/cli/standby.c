@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/conclude.h"
 #include "core/log.h"
 #include "rank/collect/sparecore.h"
 
@@ -59,11 +60,15 @@ __attribute__((noreturn)) static void stand_by(const struct pw_lifeline *lifelin
     pw_launch_leave_session();
     snprintf(path, sizeof(path), "%s/messages.txt", dir);
     pw_log_set_file(path);
-    pw_log_leave_terminal();
+    pw_launch_leave_pipes(lifeline);
     close_others();
     await_parent(parent);
-    if (!atomic_load(&lifeline->has_concluded))
+    if (!atomic_load(&lifeline->has_concluded)) {
+        if (atomic_load(&lifeline->is_profiled))
+            pw_conclude_say_later(dir); /* the launcher may have killed the guard before it could */
+        pw_log_leave_terminal();
         conclude(arg);
+    }
     _exit(0);
 }
 

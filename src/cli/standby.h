@@ -10,9 +10,10 @@
 
 #include "rank/run/launch.h"
 
-/* Starts the process, in a session of its own, without the launcher's pipes, and on the cores of
- * the process `launcher`, if that is not 0. When the caller has ended and lifeline->has_concluded
- * is 0, it calls `conclude`; messages go to DIR/messages.txt. Returns its pid, or -errno. */
+/* Starts the process, in a session of its own and on the cores of the process `launcher`, if that
+ * is not 0. When the caller has ended and lifeline->has_concluded is 0, it prints the line that
+ * tells of the report (pw_conclude_say_later()), leaves standard error, and calls `conclude`;
+ * further messages go to DIR/messages.txt. Returns its pid, or -errno. */
 pid_t pw_standby_start(const struct pw_lifeline *lifeline, pid_t launcher, const char *dir,
                        void (*conclude)(void *arg), void *arg);
 

@@ -85,7 +85,8 @@ class Matrix:
         for reason, count in skipped.items():
             print(f"skipped: {count} cells of {reason}")
         return [cell for cell in found
-                if re.search(self.options.only, cell.name()) and cell.form in self.shortage.forms]
+                if re.search(self.options.only, cell.name()) and cell.form in self.shortage.forms
+                and cell.launcher.name not in self.shortage.without]
 
     def lacks(self, cell, no_group):
         if cell.way.language == "python" and not cell.launcher.python:

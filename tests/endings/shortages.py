@@ -12,12 +12,13 @@ ENOUGH_S = 60
 
 class Shortage:
     """`below`: words before the launcher, `within`: before profwrap or the program of a rank. `forms`: in
-    which forms it can be made. `has_report`: whether a report is possible."""
+    which forms it can be made. `without`: launchers whose own programs fail by it. `has_report`: whether a
+    report is possible."""
 
     def __init__(self, below=(), within=(), env=None, forms=("inside", "outside"), has_report=True,
-                 complete=(1,), signals=()):
+                 complete=(1,), signals=(), without=()):
         self.below, self.within, self.env, self.forms = list(below), list(within), env or {}, forms
-        self.has_report, self.complete, self.signals = has_report, complete, signals
+        self.has_report, self.complete, self.signals, self.without = has_report, complete, signals, without
         self.stopped = []
         if signals:
             self.env = {**self.env, "ENDING_AWAITS": "treated"}  # the victims wait for that file
@@ -60,8 +61,9 @@ def full_disk():
 
 
 def full_shared_memory():
-    """Open MPI takes another way, too."""
-    return Shortage(smallshm.in_namespace(8, 100), env={"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_osc": "^sm"})
+    """Open MPI takes another way, too. MPICH has none: its programs die of SIGBUS, also without profwrap."""
+    return Shortage(smallshm.in_namespace(8, 100), env={"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_osc": "^sm"},
+                    without=("mpich4", "mpich5", "intelmpi"))
 
 
 SHORTAGES = {
