@@ -135,7 +135,11 @@ def rank_path(folder, rank):
 
 
 def open_rank(folder, rank=0):
+    """Waits while the rank's collector may still write: after a failure the launcher does not wait for it."""
     path = rank_path(folder, rank)
+    end = time.monotonic() + PATIENCE_S
+    while os.path.exists(path + ".part") and not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.02)
     check(os.path.exists(path), "no", path, "among", os.listdir(folder))
     return h5py().File(path, "r")
 
