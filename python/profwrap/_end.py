@@ -6,6 +6,7 @@ what the program does at its exit may take longer than other ranks need to fail 
 """
 
 import os
+import re
 import sys
 
 from . import _probe
@@ -13,6 +14,10 @@ from . import _probe
 # The merge reads this key, and the lines of its value (docs/schema.md).
 _KEY = b"profwrap.exception"
 _LONGEST = 250  # characters of the file's name and of the message
+# A frame in the text of a traceback: how an exception of another process comes to this one.
+_FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+)', re.MULTILINE)
+_HEAD = "Traceback (most recent call last):"
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # The program has one of these when it has recorded something.
 _RECORDED = ("mpi4py.MPI", "torch", "mindspore", "jax")
 
@@ -36,34 +41,62 @@ def _is_library(path):
         or "/site-packages/" in path
         or "/dist-packages/" in path
         or path.startswith(os.path.dirname(os.__file__) + os.sep)  # Python's own
+        or os.path.abspath(path).startswith(_OWN)
     )
 
 
-def _place(trace):
-    """File and line of the innermost frame of the program; of a library, if there is no other."""
-    inner = own = None
+def _frames(trace):
     while trace is not None:
-        inner = (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-        if not _is_library(inner[0]):
-            own = inner
+        yield (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
         trace = trace.tb_next
-    return own or inner or ("", 0)
+
+
+def _remote(value):
+    """The text of the traceback in another process, in which the exception was raised: the workers of
+    a DataLoader and of torch.multiprocessing put it into the message, those of a Pool into the cause.
+    "" where there is none.
+    """
+    texts = (str(value), str(getattr(value.__cause__, "tb", "")))
+    return next((text for text in texts if _HEAD in text), "")
+
+
+def _place(trace, remote=""):
+    """File and line of the innermost frame of the program, in the other process if there is one; of a
+    library, if there is no other.
+    """
+    inner = None
+    far = [(path, int(line)) for path, line in _FRAME.findall(remote)]
+    for frames in (far, list(_frames(trace))):
+        inner = inner or (frames[-1] if frames else None)
+        own = [frame for frame in frames if not _is_library(frame[0])]
+        if own:
+            return own[-1]
+    return inner or ("", 0)
 
 
 def _text(value):
+    """The message on one line; of a traceback in it, only what is before and the last line."""
+    text = str(value)
+    before, head, after = text.partition(_HEAD)
+    if head:
+        text = before.replace("Original", "") + " " + (after.strip().splitlines() or [""])[-1]
+    return " ".join(text.split())[:_LONGEST]
+
+
+def _tried(function, value):
     try:
-        return " ".join(str(value).split())[:_LONGEST]
+        return function(value)
     except Exception:  # __str__ of the program
         return ""
 
 
 def describe(kind, value, trace, is_main=True):
     """The lines that the merge reads."""
-    path, line = _place(trace)
+    path, line = _place(trace, _tried(_remote, value))
     if os.path.exists(path):
         path = os.path.abspath(path)
     return "\n".join(
-        (str(int(is_main)), kind.__name__[:60], str(line), path[-_LONGEST:], _text(value))
+        (str(int(is_main)), kind.__name__[:60], str(line), path[-_LONGEST:], _tried(_text, value))
     )
 
 

@@ -48,6 +48,45 @@ class EndTest(unittest.TestCase):
         [told] = self.told(*raised(json.loads, "{"))
         self.assertEqual((told[1], told[3]), ("JSONDecodeError", os.path.abspath(__file__)))
 
+    def test_the_frame_of_the_program_and_not_of_profwrap(self):
+        code = compile("def hook(call):\n    call()\n", os.path.abspath(_end.__file__), "exec")
+        ours = {}
+        exec(code, ours)
+        line = fail.__code__.co_firstlineno + 1
+        [told] = self.told(*raised(ours["hook"], lambda: fail(ValueError)))
+        self.assertEqual(told[2], str(line))
+        here = sys._getframe().f_lineno + 1
+        told = self.told(*raised(lambda: ours["hook"](None)))[-1]  # raised in our frame
+        self.assertEqual((told[1:4]), ["TypeError", str(here), os.path.abspath(__file__)])
+
+    def test_the_place_in_another_process(self):
+        """As torch tells of a worker of a DataLoader."""
+        text = (
+            "Caught ValueError in DataLoader worker process 1.\n"
+            "Original Traceback (most recent call last):\n"
+            f'  File "{os.__file__}", line 5, in fetch\n'
+            f'  File "{os.path.abspath(__file__)}", line 7, in __getitem__\n'
+            "    raise ValueError('corrupt')\n"
+            f'  File "{os.__file__}", line 9, in inner\n'
+            "ValueError: corrupt sample\n"
+        )
+        [told] = self.told(ValueError, ValueError(text), None)
+        self.assertEqual(told[2:4], ["7", os.path.abspath(__file__)])
+        self.assertEqual(told[4], "Caught ValueError in DataLoader worker process 1. "
+                                  "ValueError: corrupt sample")
+
+    def test_the_place_in_a_worker_of_a_pool(self):
+        def worker():
+            error = ValueError("lost")
+            error.__cause__ = RuntimeError()
+            error.__cause__.tb = (
+                "\nTraceback (most recent call last):\n"
+                f'  File "{os.path.abspath(__file__)}", line 3, in job\nValueError: lost\n')
+            raise error
+
+        [told] = self.told(*raised(worker))
+        self.assertEqual(told[2:], ["3", os.path.abspath(__file__), "lost"])
+
     def test_without_a_text_or_a_traceback(self):
         [told] = self.told(Unprintable, Unprintable(), None)
         self.assertEqual(told, ["1", "Unprintable", "0", "", ""])
