@@ -2,6 +2,7 @@
 #include "analysis/ending.h"
 
 #include <signal.h>
+#include <string.h>
 
 #include "analysis/hang.h"
 
@@ -51,26 +52,97 @@ static int is_bad(const struct pw_row_c_ending *row)
     return row->ended == PW_ENDED_LATER || row->ended == PW_ENDED_FIRST;
 }
 
+int pw_ending_is_answer(const char *type, const char *message)
+{
+    static const char *const types[] = {"ConnectionResetError", "BrokenPipeError",
+                                        "DistNetworkError"};
+    /* Of Gloo, of torch's TCPStore, of NCCL. */
+    static const char *const texts[] = {
+        "onnection closed by peer",
+        "onnection reset by peer",
+        "Broken pipe",
+        "Socket closed",
+        "imed out waiting",
+        "timeout caused pair closure",
+        "Socket Timeout",
+        "recvValue failed",
+        "failed to recv, got 0 bytes",
+        "remote process exited",
+        "NCCL communicator was",
+        "ncclRemoteError",
+    };
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (strcmp(type, types[i]) == 0)
+            return 1;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (strstr(message, texts[i]))
+            return 1;
+    return 0;
+}
+
+/* The rows of a job, and which of them are left out, since they answer the end of another. */
+struct ends {
+    struct pw_row_c_ending *rows;
+    size_t n;
+    int64_t error_ns;
+    const uint8_t *left_out; /* NULL: none */
+};
+
+static int is_candidate(const struct ends *e, size_t i)
+{
+    return is_bad(&e->rows[i]) && e->rows[i].began >= 0 && !(e->left_out && e->left_out[i]);
+}
+
+/* Whether the row, which is no answer, can be the reason for answers. A launcher acts when a
+ * process ends, which is later than its exception. So a rank that a signal ended before the first
+ * process with an answer was not ended by the launcher. A rank that fails by itself may need longer
+ * to end than others need to notice. */
+static int is_reason(const struct ends *e, const struct pw_row_c_ending *row, int64_t answered_ns)
+{
+    const int is_told = row->exit_code == 128 + SIGTERM || row->exit_code == 128 + SIGINT;
+    if (e->error_ns < 0)
+        return !pw_ending_is_by_launcher(row) && !is_told;
+    if (pw_ending_is_by_launcher(row) || is_told)
+        return row->time >= 0 && row->time < answered_ns - e->error_ns;
+    return row->began < answered_ns + PW_ENDING_ANSWER_NS;
+}
+
+/* Whether one of the rows can be the reason for the rows with an answer. */
+static int have_reason(const struct ends *e, const uint8_t *answers)
+{
+    int64_t answered_ns = INT64_MAX - PW_ENDING_ANSWER_NS;
+    int has_answer = 0, has = 0;
+    for (size_t i = 0; answers && i < e->n; i++)
+        if (answers[i] && is_candidate(e, i)) {
+            has_answer = 1;
+            if (e->rows[i].time >= 0 && e->rows[i].time < answered_ns)
+                answered_ns = e->rows[i].time;
+        }
+    for (size_t i = 0; has_answer && i < e->n; i++)
+        has |= !answers[i] && is_candidate(e, i) && is_reason(e, &e->rows[i], answered_ns);
+    return has;
+}
+
 /* The row that began to end first; NULL: no rank ended other than well at a known time. */
-static const struct pw_row_c_ending *earliest(const struct pw_row_c_ending *rows, size_t n)
+static const struct pw_row_c_ending *earliest(const struct ends *e)
 {
     const struct pw_row_c_ending *first = NULL;
-    for (size_t i = 0; i < n; i++)
-        if (is_bad(&rows[i]) && rows[i].began >= 0 && (!first || rows[i].began < first->began))
-            first = &rows[i];
+    for (size_t i = 0; i < e->n; i++)
+        if (is_candidate(e, i) && (!first || e->rows[i].began < first->began))
+            first = &e->rows[i];
     return first;
 }
 
-/* 1 when the row may have begun to end as early as `first`. */
-static int is_as_early(const struct pw_row_c_ending *row, const struct pw_row_c_ending *first,
-                       int64_t error_ns)
+/* 1 when row `i` may have begun to end as early as `first`. */
+static int is_as_early(const struct ends *e, size_t i, const struct pw_row_c_ending *first)
 {
-    return is_bad(row) && row->began >= 0 &&
-           (error_ns < 0 || row->began - first->began <= error_ns + PW_ENDING_LATE_NS);
+    return is_candidate(e, i) &&
+           (e->error_ns < 0 || e->rows[i].began - first->began <= e->error_ns + PW_ENDING_LATE_NS);
 }
 
-/* The launcher ended all ranks whose end was seen. Then those came first that gave no sign of life
- * any more, if there are any. Returns when the first of these was last seen; -1: there is none. */
+/* The launcher, or the loss of another rank, ended all ranks whose end was seen. Then those came
+ * first that gave no sign of life any more, if there are any. Returns when the first of these was
+ * last seen; -1: there is none. */
 static int64_t put_unseen_first(struct pw_row_c_ending *rows, size_t n, int64_t began)
 {
     int64_t seen_until = -1;
@@ -89,19 +161,24 @@ static int64_t put_unseen_first(struct pw_row_c_ending *rows, size_t n, int64_t 
     return seen_until;
 }
 
-int64_t pw_ending_order(struct pw_row_c_ending *rows, size_t n, int64_t error_ns)
+int64_t pw_ending_order(struct pw_row_c_ending *rows, size_t n, int64_t error_ns,
+                        const uint8_t *answers)
 {
-    const struct pw_row_c_ending *found = earliest(rows, n);
+    struct ends e = {.rows = rows, .n = n, .error_ns = error_ns};
+    if (have_reason(&e, answers))
+        e.left_out = answers;
+    const struct pw_row_c_ending *found = earliest(&e);
     if (!found)
         return -1;
     const struct pw_row_c_ending first = *found;
     int has_own = 0;
     for (size_t i = 0; i < n; i++)
-        has_own |= is_as_early(&rows[i], &first, error_ns) && !pw_ending_is_by_launcher(&rows[i]);
+        has_own |= is_as_early(&e, i, &first) && !pw_ending_is_by_launcher(&rows[i]) &&
+                   !(answers && answers[i]);
     int64_t began = INT64_MAX;
     for (size_t i = 0; i < n; i++) {
         const int is_first =
-            is_as_early(&rows[i], &first, error_ns) &&
+            is_as_early(&e, i, &first) &&
             (has_own ? !pw_ending_is_by_launcher(&rows[i]) : rows[i].how == first.how);
         if (!is_first)
             continue;

@@ -172,5 +172,59 @@ def exception_of_python():
     h.check("exception ValueError: bad batch" in text, text)
 
 
+LOSE = """
+import atexit, os, signal, socket, sys, time
+import profwrap
+rank = int(os.environ["RANK"])
+profwrap.step(1)
+if rank == 0:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with open("port.new", "w") as file:
+            file.write(str(server.getsockname()[1]))
+        os.rename("port.new", "port")
+        peer = server.accept()[0]
+    try:
+        if not peer.recv(1):
+            raise RuntimeError("[pair.cc:561] Connection closed by peer [127.0.0.1]:397")
+    finally:
+        atexit.register(time.sleep, 5)
+elif rank == 2:
+    while not os.path.exists("port"):
+        time.sleep(0.01)
+    peer = socket.create_connection(("127.0.0.1", int(open("port").read())))
+    time.sleep(0.2)
+    peer.shutdown(socket.SHUT_RDWR)  # as at its end, but so early that rank 0 is first
+    time.sleep(0.2)
+    if sys.argv[1] == "exit":
+        os._exit(5)
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(30)
+"""
+
+
+def lost(how):
+    """Rank 0 raises an exception, since its connection to rank 2 was closed."""
+    with open("lose.py", "w") as file:
+        file.write(LOSE)
+    os.symlink(STANDIN, "torchrun")
+    h.run([*h.profwrap("-q", "-o", "out"), "./torchrun", "-n", "3", sys.executable, "lose.py", how],
+          status=None, env={"PYTHONDONTWRITEBYTECODE": "1"})
+    found = report()
+    h.equal([row["rank"] for row in found["job"]["ending"]["exceptions"]], [0], "exceptions")
+    return found
+
+
+@h.case
+def answer_to_a_kill():
+    check_first(lost("kill"), [2], "signal", "Rank 2 on ", "was killed by signal 9 (Killed) in step 1",
+                "rank 0 ended by the exception RuntimeError at lose.py:")
+
+
+@h.case
+def answer_to_an_exit():
+    check_first(lost("exit"), [2], "exit", "exited with status 5 in step 1",
+                "rank 0 ended by the exception RuntimeError at lose.py:")
+
+
 if __name__ == "__main__":
     sys.exit(h.main(sys.argv[1:]))

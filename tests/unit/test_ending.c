@@ -52,7 +52,7 @@ static int64_t order(struct job *job, int rank, const struct pw_ending_facts *fa
 {
     for (int r = 0; r < RANKS; r++)
         pw_ending_describe(&job->rows[r], r == rank ? facts : &nothing);
-    return pw_ending_order(job->rows, RANKS, error_ns);
+    return pw_ending_order(job->rows, RANKS, error_ns, NULL);
 }
 
 static void check(const struct job *job, const char *wanted)
@@ -148,6 +148,67 @@ static void test_exception_counts_from_its_time(void **state)
     assert_int_equal(order(job, 2, &raised, 0), 5 * S);
     check(job, "lwfw");
     assert_int_equal(job->rows[2].how, PW_HOW_EXCEPTION);
+}
+
+/* Rank 0 raises an exception at 10 s, since it lost another rank, and ends at 10.2 s. */
+static int64_t order_answer(struct job *job, int64_t error_ns)
+{
+    static const uint8_t answers[RANKS] = {1};
+    const struct pw_ending_facts raised = {.exception_ns = 10 * S, .abort_ns = -1};
+    ends(job, 0, 10 * S + 200 * MS, -1, SIGTERM);
+    for (int r = 0; r < RANKS; r++)
+        pw_ending_describe(&job->rows[r], r == 0 ? &raised : &nothing);
+    return pw_ending_order(job->rows, RANKS, error_ns, answers);
+}
+
+/* Its connection is closed before the end of the killed rank is seen. */
+static void test_answer_to_a_kill_comes_after_it(void **state)
+{
+    struct job *job = *state;
+    ends(job, 1, 10 * S + 230 * MS, -1, SIGTERM);
+    ends(job, 2, 10 * S + 210 * MS, -1, SIGTERM);
+    ends(job, 3, 10 * S + 3 * MS, -1, SIGKILL);
+    assert_int_equal(order_answer(job, 0), 10 * S + 3 * MS);
+    check(job, "lllf");
+    order_answer(job, -1); /* without clocks, the signal may be the launcher's */
+    check(job, "flll");
+}
+
+/* A program that exits closes its connections long before its end. */
+static void test_answer_to_an_exit_comes_after_it(void **state)
+{
+    struct job *job = *state;
+    for (int r = 1; r < RANKS; r++)
+        ends(job, r, 10 * S + 400 * MS, -1, SIGTERM);
+    ends(job, 2, 10 * S + 300 * MS, 1, 0);
+    order_answer(job, 0);
+    check(job, "llfl");
+    order_answer(job, -1);
+    check(job, "llfl");
+    ends(job, 2, 10 * S + 300 * MS, 128 + SIGTERM, 0); /* its handler of the launcher's signal */
+    order_answer(job, 0);
+    check(job, "flll");
+}
+
+static void test_answer_to_nothing_that_was_seen(void **state)
+{
+    struct job *job = *state;
+    for (int r = 1; r < RANKS; r++)
+        ends(job, r, 10 * S + 400 * MS, -1, SIGTERM);
+    assert_int_equal(order_answer(job, 0), 10 * S); /* rank 1, say, did not answer in time */
+    check(job, "flll");
+    ends(job, 3, -1, -1, 0)->seen_until = 9 * S; /* its host is gone */
+    assert_int_equal(order_answer(job, 0), 9 * S);
+    check(job, "lllf");
+}
+
+static void test_which_exceptions_are_answers(void **state)
+{
+    (void)state;
+    assert_true(pw_ending_is_answer("RuntimeError", "[pair.cc:561] Connection closed by peer"));
+    assert_true(pw_ending_is_answer("RuntimeError", "Timed out waiting 6000ms for recv operation"));
+    assert_true(pw_ending_is_answer("BrokenPipeError", ""));
+    assert_false(pw_ending_is_answer("RuntimeError", "shapes do not match"));
 }
 
 static void test_abort_counts_from_its_call(void **state)
@@ -258,6 +319,10 @@ int main(void)
         TEST(test_all_killed_from_outside),
         TEST(test_one_killed_by_hand),
         TEST(test_exception_counts_from_its_time),
+        TEST(test_answer_to_a_kill_comes_after_it),
+        TEST(test_answer_to_an_exit_comes_after_it),
+        TEST(test_answer_to_nothing_that_was_seen),
+        TEST(test_which_exceptions_are_answers),
         TEST(test_abort_counts_from_its_call),
         TEST(test_out_of_memory),
         TEST(test_status_0_without_finalize),

@@ -407,12 +407,34 @@ static void gather_exceptions(struct pw_endings *e, const struct pw_job *job)
     free(mine);
 }
 
+/* Returns for each row 1 when its exception tells of another rank; NULL when memory is short. */
+static uint8_t *find_answers(const struct pw_endings *e)
+{
+    uint8_t *answers = calloc(e->n + 1, sizeof(*answers));
+    for (size_t i = 0; answers && i < e->nexceptions; i++) {
+        const struct pw_row_c_exception *one = &e->exceptions[i];
+        const size_t at =
+            pw_search(e->rows, e->n, PW_SEARCH_KEY(struct pw_row_c_ending, rank), one->rank);
+        if (at < e->n && e->rows[at].rank == one->rank && one->is_main)
+            answers[at] =
+                e->rows[at].how == PW_HOW_EXCEPTION && pw_ending_is_answer(one->type, one->message);
+    }
+    return answers;
+}
+
 /* Orders the gathered rows, the same on all processes. Returns 0 or -ENOMEM. */
 static int order(struct pw_endings *e, struct pw_job *job, const struct pw_row_c_ending *mine)
 {
     struct gathered g;
     const int64_t error_ns = job->world.clock_error_max_ns;
-    const int64_t first_ns = pw_ending_order(e->rows, e->n, error_ns < 0 ? -1 : 2 * error_ns);
+    uint8_t *answers = find_answers(e);
+    if (!pw_procs_all_ok(&job->procs, answers != NULL)) {
+        free(answers);
+        return -ENOMEM;
+    }
+    const int64_t first_ns =
+        pw_ending_order(e->rows, e->n, error_ns < 0 ? -1 : 2 * error_ns, answers);
+    free(answers);
     g.ncalls = gather_open_calls(job, &g.calls);
     g.nmembers = gather_members(job, g.calls, g.ncalls, &g.members);
     int err = 0;
