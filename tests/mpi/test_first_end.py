@@ -172,6 +172,39 @@ def exception_of_python():
     h.check("exception ValueError: bad batch" in text, text)
 
 
+THREAD = """
+import os, sys, threading, time
+import profwrap
+profwrap.step(3)
+def load():
+    raise ValueError("bad shard")
+def leave():
+    sys.exit(1)  # ends the thread, and is no failure
+if os.environ["RANK"] == "1":
+    for target in (leave, load):
+        thread = threading.Thread(target=target)
+        thread.start()
+        thread.join()
+    os._exit(4)
+time.sleep(30)
+"""
+
+
+@h.case
+def exception_of_a_thread():
+    with open("thread.py", "w") as file:
+        file.write(THREAD)
+    os.symlink(STANDIN, "torchrun")
+    done = h.run([*h.profwrap("-q", "-o", "out"), "./torchrun", "-n", "3", sys.executable, "thread.py"],
+                 status=None, env={"PYTHONDONTWRITEBYTECODE": "1"})
+    h.check("ValueError: bad shard" in done.stderr.decode(), done.stderr)
+    found = report()
+    check_first(found, [1], "exit", "exited with status 4 in step 3; before, a thread of rank 1 had "
+                "ended by the exception ValueError at thread.py:6")
+    h.equal([(row["rank"], row["is_main"]) for row in found["job"]["ending"]["exceptions"]], [(1, 0)],
+            "exceptions")
+
+
 LOSE = """
 import atexit, os, signal, socket, sys, time
 import profwrap

@@ -107,6 +107,27 @@ static void test_exception(void **state)
              "ended them 1.00 s later (signal 15).");
 }
 
+static void test_thread_that_ended_before(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->ranks[2].hostname[0] = '\0';
+    c->endings[2].how = PW_HOW_EXIT;
+    c->endings[2].exit_signal = 0;
+    c->endings[2].exit_code = 1;
+    c->exceptions = calloc(2, sizeof(*c->exceptions));
+    c->nexceptions = 2;
+    c->exceptions[0] = (struct pw_row_c_exception){
+        .rank = 2, .time = 9 * S, .type = "ValueError", .file = "/home/me/load.py", .line = 7};
+    c->exceptions[1] = (struct pw_row_c_exception){
+        .rank = 3, .time = 10 * S + 1, .type = "OSError"}; /* after it */
+    check(c,
+          "Rank 2 exited with status 1 without MPI_Finalize in step 7; before, a thread of rank 2 "
+          "had ended by the exception ValueError at load.py:7; ranks 0-1,3 waited for it in "
+          "MPI_Barrier #30 on MPI_COMM_WORLD, and the launcher ended them 1.00 s later (signal "
+          "15).");
+}
+
 static void test_several_and_one_that_is_not_known(void **state)
 {
     (void)state;
@@ -143,6 +164,7 @@ int main(void)
         cmocka_unit_test(test_crash),
         cmocka_unit_test(test_headline_goes_on_with_the_time_before),
         cmocka_unit_test(test_exception),
+        cmocka_unit_test(test_thread_that_ended_before),
         cmocka_unit_test(test_several_and_one_that_is_not_known),
         cmocka_unit_test(test_all_ranks_return_the_same_status),
     };

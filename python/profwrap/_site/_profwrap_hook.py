@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits until the program has imported torch or mindspore, and then instruments it by profwrap._auto or
-profwrap._mindspore. Reports the exception that ends the program by profwrap._end.
+profwrap._mindspore. Reports the exception that ends the program, and those that end threads, by
+profwrap._end.
 
 Imports nothing that the program has not imported: until then, only these two finders exist, and two
-functions for the program's end.
+functions for the program's end. One for the end of threads comes with the module threading.
 """
 
 import sys
@@ -19,9 +20,10 @@ _WATCHED = {
 class _Watcher:
     """The first finder: it finds nothing itself, and changes the loaders of these packages."""
 
-    def __init__(self, package):
+    def __init__(self, package, words):
         self._package = package  # the directory of the package profwrap
-        self._awaited = set(_WATCHED)
+        self._words = words
+        self._awaited = {*_WATCHED, "threading"}
 
     def find_spec(self, name, path=None, target=None):
         if name not in self._awaited:
@@ -39,6 +41,9 @@ class _Watcher:
         if not self._awaited and self in sys.meta_path:
             sys.meta_path.remove(self)
         try:
+            if module.__name__ == "threading":
+                self._words.attach_threads(module)
+                return
             import time
 
             began_ns = time.perf_counter_ns()
@@ -132,6 +137,7 @@ class _LastWords:
         self._package = package
         self._real = sys.excepthook
         self._is_reported = False
+        self._has_thread = False  # a thread has ended by an exception
 
     def attach(self):
         import atexit
@@ -142,6 +148,25 @@ class _LastWords:
 
         sys.excepthook = excepthook
         atexit.register(self._at_exit)
+        if "threading" in sys.modules:
+            self.attach_threads(sys.modules["threading"])
+
+    def attach_threads(self, threading):
+        """A thread ends by its exception, and the program goes on: it is reported once."""
+        real = threading.excepthook
+
+        def excepthook(args):
+            try:
+                if not self._has_thread and not issubclass(args.exc_type, SystemExit):
+                    self._has_thread = True
+                    value = args.exc_value or args.exc_type()
+                    end = _import_part(self._package, "_end")
+                    end.report(args.exc_type, value, args.exc_traceback, False)
+            except Exception:
+                pass
+            real(args)
+
+        threading.excepthook = excepthook
 
     def _report(self, kind, value, trace):
         try:
@@ -159,6 +184,7 @@ class _LastWords:
 
 
 def install(package):
-    sys.meta_path.insert(0, _Watcher(package))
+    words = _LastWords(package)
+    sys.meta_path.insert(0, _Watcher(package, words))
     sys.meta_path.append(_Finder(package))
-    _LastWords(package).attach()
+    words.attach()

@@ -193,20 +193,24 @@ static const struct pw_row_c_exception *exception_of(const struct pw_cluster *c,
     return found;
 }
 
+static void add_place(const struct pw_row_c_exception *e, struct pw_sentence *s)
+{
+    char file[sizeof(e->file) + 1];
+    snprintf(file, sizeof(file), "%.*s", (int)sizeof(e->file), e->file);
+    const char *slash = strrchr(file, '/');
+    if (file[0])
+        pw_sentence_add(s, " at %s", slash ? slash + 1 : file);
+    if (file[0] && e->line > 0)
+        pw_sentence_add(s, ":%" PRId32, e->line);
+}
+
 static void say_exception(const struct told *t, const struct pw_row_c_ending *row,
                           struct pw_sentence *s)
 {
     const struct pw_row_c_exception *e = exception_of(t->figures->cluster, row->rank);
-    char file[sizeof(e->file) + 1];
     pw_sentence_add(s, "ended by the exception %.64s", e ? e->type : "not known");
-    if (e) {
-        snprintf(file, sizeof(file), "%.*s", (int)sizeof(e->file), e->file);
-        const char *slash = strrchr(file, '/');
-        if (file[0])
-            pw_sentence_add(s, " at %s", slash ? slash + 1 : file);
-        if (file[0] && e->line > 0)
-            pw_sentence_add(s, ":%" PRId32, e->line);
-    }
+    if (e)
+        add_place(e, s);
 }
 
 static void say_exit(const struct pw_row_c_ending *row, struct pw_sentence *s)
@@ -335,6 +339,24 @@ static void say_several(const struct told *t, struct pw_sentence *s)
     }
     if (!is_alike && t->nfirst > SHOWN)
         pw_sentence_add(s, ", and so on");
+}
+
+/* The first exception of a thread before the first end. A program that goes on without this thread
+ * may wait for ever, or end in another way. */
+static void say_thread(const struct told *t, struct pw_sentence *s)
+{
+    const struct pw_cluster *c = t->figures->cluster;
+    const struct pw_row_c_exception *found = NULL;
+    for (size_t i = 0; i < c->nexceptions; i++) {
+        const struct pw_row_c_exception *one = &c->exceptions[i];
+        if (!one->is_main && one->time <= t->began_ns && (!found || one->time < found->time))
+            found = one;
+    }
+    if (!found)
+        return;
+    pw_sentence_add(s, "; before, a thread of rank %" PRId32 " had ended by the exception %.64s",
+                    found->rank, found->type);
+    add_place(found, s);
 }
 
 /* ---- the others ---- */
@@ -492,6 +514,7 @@ void pw_ending_write(const struct pw_figures *f, struct pw_sentence *s)
             say_one(&t, s);
         else
             say_several(&t, s);
+        say_thread(&t, s);
         say_waiting(&t, s);
         say_same_call(&t, s);
         say_launched(&t, s);
