@@ -161,6 +161,23 @@ static int64_t put_unseen_first(struct pw_row_c_ending *rows, size_t n, int64_t 
     return seen_until;
 }
 
+/* Whether one signal from outside, to the launcher for instance, has ended all ranks that did not
+ * end well. */
+static int is_from_outside(const struct ends *e, const struct pw_row_c_ending *first)
+{
+    const int64_t span_ns = PW_ENDING_OUTSIDE_NS + (e->error_ns > 0 ? e->error_ns : 0);
+    if (first->exit_signal == SIGKILL)
+        return 0;
+    for (size_t i = 0; i < e->n; i++) {
+        const struct pw_row_c_ending *row = &e->rows[i];
+        if (is_bad(row) &&
+            (!pw_ending_is_by_launcher(row) || row->exit_signal != first->exit_signal ||
+             row->began - first->began > span_ns))
+            return 0;
+    }
+    return 1;
+}
+
 int64_t pw_ending_order(struct pw_row_c_ending *rows, size_t n, int64_t error_ns,
                         const uint8_t *answers)
 {
@@ -175,10 +192,11 @@ int64_t pw_ending_order(struct pw_row_c_ending *rows, size_t n, int64_t error_ns
     for (size_t i = 0; i < n; i++)
         has_own |= is_as_early(&e, i, &first) && !pw_ending_is_by_launcher(&rows[i]) &&
                    !(answers && answers[i]);
+    const int is_outside = is_from_outside(&e, &first);
     int64_t began = INT64_MAX;
     for (size_t i = 0; i < n; i++) {
         const int is_first =
-            is_as_early(&e, i, &first) &&
+            (is_as_early(&e, i, &first) || (is_outside && is_candidate(&e, i))) &&
             (has_own ? !pw_ending_is_by_launcher(&rows[i]) : rows[i].how == first.how);
         if (!is_first)
             continue;

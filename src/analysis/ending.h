@@ -22,6 +22,11 @@
 /* The collector sees the end of its program this much later, on a busy machine. */
 #define PW_ENDING_LATE_NS ((int64_t)2000000)
 
+/* When the same signal ends all ranks, and it is not SIGKILL, the last end may be seen this much
+ * later than the first: a large process takes long to end. Launchers that react to one end by this
+ * signal mostly need longer. */
+#define PW_ENDING_OUTSIDE_NS ((int64_t)200000000)
+
 /* A rank that fails by itself may end this much later than the first process that noticed it. */
 #define PW_ENDING_ANSWER_NS ((int64_t)1000000000)
 

@@ -126,13 +126,21 @@ static void test_all_killed_from_outside(void **state)
         ends(job, r, 10 * S + r * 100, -1, SIGTERM);
     assert_int_equal(order(job, -1, NULL, 0), 10 * S);
     check(job, "ffff");
+    for (int r = 1; r < RANKS; r++) /* large processes, which take longer to end */
+        ends(job, r, 10 * S + r * 30 * MS, -1, SIGTERM);
+    assert_int_equal(order(job, -1, NULL, 0), 10 * S);
+    check(job, "ffff");
+    for (int r = 0; r < RANKS; r++) /* Hydra reacts so soon to the end of one */
+        ends(job, r, 10 * S + r * 30 * MS, -1, SIGKILL);
+    order(job, -1, NULL, 0);
+    check(job, "flll");
 }
 
 static void test_one_killed_by_hand(void **state)
 {
     struct job *job = *state;
     for (int r = 0; r < RANKS; r++)
-        ends(job, r, 10 * S + 50 * MS, -1, SIGTERM);
+        ends(job, r, 10 * S + 250 * MS, -1, SIGTERM);
     ends(job, 1, 10 * S, -1, SIGTERM);
     order(job, -1, NULL, 0);
     check(job, "lfll");

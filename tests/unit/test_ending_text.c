@@ -144,6 +144,25 @@ static void test_several_and_one_that_is_not_known(void **state)
              "rank 0 ended well; how rank 1 ended is not known.");
 }
 
+static void test_what_ranks_did_that_a_signal_ended(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    for (int r = 0; r < RANKS; r++) {
+        c->endings[r].ended = PW_ENDED_FIRST;
+        c->endings[r].waited = 0;
+        c->endings[r].exit_signal = SIGTERM;
+        c->endings[r].began = 10 * S + r * S / 100;
+    }
+    c->open_calls[2].op = PW_OP_Finalize; /* of rank 3 */
+    c->open_calls[2].comm_uid = 0;
+    c->open_calls[2].comm_name[0] = '\0';
+    c->open_calls[2].seq = -1;
+    check(c, "All ranks were killed by signal 15 (Terminated) in step 7 within 30.0 ms: the signal "
+             "came from outside the job; ranks 0-1 were in MPI_Barrier #30 on MPI_COMM_WORLD, rank "
+             "3 in MPI_Finalize.");
+}
+
 static void test_all_ranks_return_the_same_status(void **state)
 {
     (void)state;
@@ -166,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_exception),
         cmocka_unit_test(test_thread_that_ended_before),
         cmocka_unit_test(test_several_and_one_that_is_not_known),
+        cmocka_unit_test(test_what_ranks_did_that_a_signal_ended),
         cmocka_unit_test(test_all_ranks_return_the_same_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -311,6 +311,33 @@ static int are_alike(const struct told *t, is_in *has, int in_step)
     return 1;
 }
 
+/* What the ranks did that a signal from outside ended, which may show why the job was ended:
+ * "; ranks 0-2 were in MPI_Barrier #7 on MPI_COMM_WORLD, rank 3 in MPI_Finalize". */
+static void say_calls(const struct told *t, struct pw_sentence *s)
+{
+    enum { SHOWN = 3 };
+    const struct pw_cluster *c = t->figures->cluster;
+    const struct pw_row_c_open_call *shown[SHOWN];
+    char ranks[RANKS_TEXT], text[PW_CALL_TEXT];
+    size_t nshown = 0;
+    for (size_t i = 0; i < c->nopen_calls && nshown < SHOWN; i++) {
+        const struct pw_row_c_open_call *call = &c->open_calls[i];
+        size_t k = 0;
+        while (k < nshown && !is_same_call(call, shown[k]))
+            k++;
+        const size_t n = k == nshown ? list_callers(t, is_first, call) : 0;
+        if (!n)
+            continue;
+        pw_call_ranks(t->ranks, n, ranks, sizeof(ranks));
+        pw_sentence_add(s, "%s %s%s in %s", nshown ? "," : ";", ranks,
+                        nshown   ? ""
+                        : n == 1 ? " was"
+                                 : " were",
+                        write_call(call, text));
+        shown[nshown++] = call;
+    }
+}
+
 /* Ranks of which the clocks do not tell which was first. */
 static void say_several(const struct told *t, struct pw_sentence *s)
 {
@@ -329,8 +356,10 @@ static void say_several(const struct told *t, struct pw_sentence *s)
         pw_sentence_add(s, " %s %s %" PRId64, t->first->in_step ? "in" : "after",
                         pw_words_step(t->figures->cluster), t->first->step);
     pw_words_add_ns(s, " within ", t->first_span_ns);
-    if (is_alike && are_all && pw_ending_is_by_launcher(t->first))
+    if (is_alike && are_all && pw_ending_is_by_launcher(t->first)) {
         pw_sentence_add(s, ": the signal came from outside the job");
+        say_calls(t, s);
+    }
     for (size_t i = 0, shown = 0; i < t->n && !is_alike && shown < SHOWN; i++) {
         if (!is_first(&t->rows[i]))
             continue;
