@@ -144,6 +144,24 @@ static void test_several_and_one_that_is_not_known(void **state)
              "rank 0 ended well; how rank 1 ended is not known.");
 }
 
+/* As Hydra does it after an MPI error of any rank. */
+static void test_kill_of_all_in_calls(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->ranks[0].hostname[0] = '\0';
+    for (int r = 0; r < RANKS; r++) {
+        c->endings[r].exit_signal = SIGKILL;
+        c->endings[r].began = 10 * S + (r > 0) * S / 100;
+        c->endings[r].ended = r ? PW_ENDED_LATER : PW_ENDED_FIRST;
+        c->endings[r].waited = 0;
+    }
+    check(c,
+          "Rank 0 was killed by signal 9 (Killed) in step 7, in MPI_Barrier #30 on MPI_COMM_WORLD "
+          "(perhaps by the launcher, which kills all ranks so after an MPI error); ranks 1,3 were "
+          "in this call, too; from 10.0 ms later on, ranks 1-3 were killed by signal 9 (Killed).");
+}
+
 static void test_what_ranks_did_that_a_signal_ended(void **state)
 {
     (void)state;
@@ -185,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_exception),
         cmocka_unit_test(test_thread_that_ended_before),
         cmocka_unit_test(test_several_and_one_that_is_not_known),
+        cmocka_unit_test(test_kill_of_all_in_calls),
         cmocka_unit_test(test_what_ranks_did_that_a_signal_ended),
         cmocka_unit_test(test_all_ranks_return_the_same_status),
     };

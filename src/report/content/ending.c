@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,6 +289,23 @@ static void say_where(const struct told *t, const struct pw_row_c_ending *row,
 
 /* ---- the ranks that ended first ---- */
 
+/* Hydra kills all ranks when one of them has had an error that MPI does not return, before that
+ * rank can exit. Then nothing tells which rank that was. */
+static void say_who_may_kill(const struct told *t, struct pw_sentence *s)
+{
+    const int64_t soon_ns = 100000000;
+    int has = 0;
+    if (t->first->how != PW_HOW_SIGNAL || t->first->exit_signal != SIGKILL ||
+        !call_of(t->figures->cluster, t->first->rank))
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        has |= is_launched(&t->rows[i]) && t->rows[i].exit_signal == SIGKILL &&
+               pw_difference(t->rows[i].began, t->first->began) <= soon_ns;
+    if (has)
+        pw_sentence_add(s,
+                        " (perhaps by the launcher, which kills all ranks so after an MPI error)");
+}
+
 static void say_one(const struct told *t, struct pw_sentence *s)
 {
     const int64_t at = pw_figures_row(t->figures, t->first->rank);
@@ -298,6 +316,7 @@ static void say_one(const struct told *t, struct pw_sentence *s)
     pw_sentence_add(s, " ");
     say_how(t, t->first, "was", s);
     say_where(t, t->first, s);
+    say_who_may_kill(t, s);
 }
 
 /* 1 when all rows ended as the first one did, and in one step if `in_step`. */
