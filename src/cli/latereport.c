@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/log.h"
@@ -106,16 +107,30 @@ static int find_profwrap(char *path, int size)
     return err ? err : strcmp(pw_bare_base_name(path), "profwrap") == 0 ? 0 : -ENOENT;
 }
 
-int pw_latereport_make(const char *dir)
+/* As make(), under the lock. */
+static int make_once(const char *self, const char *dir)
 {
-    char self[PATH_MAX];
-    const struct contents has = look_at(dir);
-    if (has.is_merged || has.ranks + has.journals == 0 || find_profwrap(self, sizeof(self)))
-        return 0;
     const int fd = lock(dir, "the report on this job is being made: waiting for it");
     const int err = make(self, dir);
     if (fd >= 0)
         close(fd);
+    return err;
+}
+
+int pw_latereport_make(const char *dir)
+{
+    /* A launcher returns before the collectors of a job that failed have closed their files. */
+    enum { TRIES = 20 };
+    const struct timespec pause = {.tv_nsec = 100000000};
+    char self[PATH_MAX];
+    const struct contents has = look_at(dir);
+    if (has.is_merged || has.ranks + has.journals == 0 || find_profwrap(self, sizeof(self)))
+        return 0;
+    int err = make_once(self, dir);
+    for (int i = 0; i < TRIES && err == -EBUSY; i++) {
+        nanosleep(&pause, NULL);
+        err = make_once(self, dir);
+    }
     if (err == -EBUSY)
         pw_error("ranks of the job in '%s' still run or cannot be recovered: its report is made "
                  "when they have ended ('profwrap report --watch %s' shows what they do)",

@@ -452,6 +452,26 @@ def report_on_a_job_of_which_all_processes_were_killed():
 
 
 @h.case
+def report_awaits_a_collector_that_is_late():
+    """A user asks for the report as soon as the launcher has returned."""
+    process = start(0, "stay")
+    collector, program = collector_and_program(process.pid)
+    stop(collector)
+    os.kill(program, signal.SIGKILL)
+    finish(process)
+    asked = subprocess.Popen(list(map(str, h.profwrap("report", "out"))), env=h.environment(),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        time.sleep(0.5)
+        h.equal(asked.poll(), None, "status of the report")
+    finally:
+        os.kill(collector, signal.SIGCONT)
+    said, error = asked.communicate(timeout=60)
+    h.equal(asked.returncode, 0, error)
+    h.check(b"killed by signal 9" in said, said[:300])
+
+
+@h.case
 def all_killed_and_recovered():
     """Guard, collector and program are killed at once. Recovery makes the file from the journal and
     the shared memory, however often it is tried; no process knows the program's exit status."""
