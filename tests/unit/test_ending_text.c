@@ -107,6 +107,30 @@ static void test_exception(void **state)
              "ended them 1.00 s later (signal 15).");
 }
 
+/* No rank is known that can be the reason: one that hangs, say. */
+static void test_exception_about_another_rank(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->ranks[2].hostname[0] = '\0';
+    c->nopen_calls = 0;
+    for (int r = 0; r < RANKS; r++)
+        c->endings[r].waited = 0;
+    c->endings[2].how = PW_HOW_EXCEPTION;
+    c->endings[2].exit_signal = 0;
+    c->endings[2].exit_code = 1;
+    c->exceptions = calloc(1, sizeof(*c->exceptions));
+    c->nexceptions = 1;
+    c->exceptions[0] = (struct pw_row_c_exception){.rank = 2,
+                                                   .is_main = 1,
+                                                   .type = "RuntimeError",
+                                                   .message = "Timed out waiting 6000ms for recv"};
+    check(c,
+          "Rank 2 ended by the exception RuntimeError in step 7 (exit status 1), because another "
+          "rank did not answer or had gone; 1.00 s later, the launcher ended ranks 0-1,3 (signal "
+          "15).");
+}
+
 static void test_thread_that_ended_before(void **state)
 {
     (void)state;
@@ -201,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_crash),
         cmocka_unit_test(test_headline_goes_on_with_the_time_before),
         cmocka_unit_test(test_exception),
+        cmocka_unit_test(test_exception_about_another_rank),
         cmocka_unit_test(test_thread_that_ended_before),
         cmocka_unit_test(test_several_and_one_that_is_not_known),
         cmocka_unit_test(test_kill_of_all_in_calls),

@@ -317,6 +317,9 @@ static void say_one(const struct told *t, struct pw_sentence *s)
     say_how(t, t->first, "was", s);
     say_where(t, t->first, s);
     say_who_may_kill(t, s);
+    const struct pw_row_c_exception *e = exception_of(t->figures->cluster, t->first->rank);
+    if (t->first->how == PW_HOW_EXCEPTION && e && pw_ending_is_answer(e->type, e->message))
+        pw_sentence_add(s, ", because another rank did not answer or had gone");
 }
 
 /* 1 when all rows ended as the first one did, and in one step if `in_step`. */
