@@ -180,10 +180,12 @@ static void test_kill_of_all_in_calls(void **state)
         c->endings[r].ended = r ? PW_ENDED_LATER : PW_ENDED_FIRST;
         c->endings[r].waited = 0;
     }
-    check(c,
-          "Rank 0 was killed by signal 9 (Killed) in step 7, in MPI_Barrier #30 on MPI_COMM_WORLD "
-          "(perhaps by the launcher, which kills all ranks so after an MPI error); ranks 1,3 were "
-          "in this call, too; from 10.0 ms later on, ranks 1-3 were killed by signal 9 (Killed).");
+    c->open_calls[2].op = PW_OP_Allreduce;
+    check(
+        c,
+        "All ranks were killed by signal 9 (Killed) within 10.0 ms, perhaps by the launcher after "
+        "an MPI error of one of them; ranks 0-1 were in MPI_Barrier #30 on MPI_COMM_WORLD, rank "
+        "3 in MPI_Allreduce #30 on MPI_COMM_WORLD.");
 }
 
 static void test_what_ranks_did_that_a_signal_ended(void **state)

@@ -12,6 +12,7 @@
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/search.h"
+#include "report/content/opencall.h"
 #include "report/writing/words.h"
 
 enum { RANKS_TEXT = 96 };
@@ -108,39 +109,6 @@ static int is_same_end(const struct pw_row_c_ending *a, const struct pw_row_c_en
 
 /* ---- calls ---- */
 
-/* The call in which a rank ended: of several threads, the one that was entered last. */
-static const struct pw_row_c_open_call *call_of(const struct pw_cluster *c, int32_t rank)
-{
-    const struct pw_row_c_open_call *found = NULL;
-    for (size_t i = 0; i < c->nopen_calls; i++)
-        if (c->open_calls[i].rank == rank && (!found || c->open_calls[i].start > found->start))
-            found = &c->open_calls[i];
-    return found;
-}
-
-static int is_same_call(const struct pw_row_c_open_call *a, const struct pw_row_c_open_call *b)
-{
-    return a->source == b->source && a->op == b->op && a->awaited == b->awaited &&
-           a->comm_uid == b->comm_uid && a->seq == b->seq && a->peer == b->peer && a->tag == b->tag;
-}
-
-static const char *write_call(const struct pw_row_c_open_call *call, char text[PW_CALL_TEXT])
-{
-    char name[sizeof(call->comm_name) + 1]; /* the name in the file may have no NUL */
-    snprintf(name, sizeof(name), "%.*s", (int)sizeof(call->comm_name), call->comm_name);
-    const struct pw_call_words words = {
-        .source = call->source,
-        .op = call->op,
-        .awaited = call->awaited,
-        .comm_name = name,
-        .comm_uid = call->comm_uid,
-        .seq = call->seq,
-        .peer = call->peer,
-        .tag = call->tag,
-    };
-    return pw_call_write(&words, text, PW_CALL_TEXT);
-}
-
 static const struct pw_row_c_ending *row_of(const struct told *t, int32_t rank)
 {
     const size_t at = pw_search(t->rows, t->n, PW_SEARCH_KEY(struct pw_row_c_ending, rank), rank);
@@ -157,7 +125,8 @@ static size_t list_callers(const struct told *t, is_in *has, const struct pw_row
         while (row < t->n && t->rows[row].rank < c->open_calls[i].rank)
             row++;
         if (row == t->n || t->rows[row].rank != c->open_calls[i].rank || !has(&t->rows[row]) ||
-            !is_same_call(&c->open_calls[i], call) || (n && t->ranks[n - 1] == t->rows[row].rank))
+            !pw_opencall_is_same(&c->open_calls[i], call) ||
+            (n && t->ranks[n - 1] == t->rows[row].rank))
             continue;
         t->ranks[n++] = t->rows[row].rank;
     }
@@ -225,7 +194,7 @@ static void say_exit(const struct pw_row_c_ending *row, struct pw_sentence *s)
 static void say_abort(const struct told *t, const struct pw_row_c_ending *row,
                       struct pw_sentence *s)
 {
-    const struct pw_row_c_open_call *call = call_of(t->figures->cluster, row->rank);
+    const struct pw_row_c_open_call *call = pw_opencall_last(t->figures->cluster, row->rank);
     if (call && call->comm_name[0])
         pw_sentence_add(s, "called MPI_Abort(%.64s, %" PRId32 ")", call->comm_name,
                         row->abort_code);
@@ -268,13 +237,13 @@ static void say_where(const struct told *t, const struct pw_row_c_ending *row,
                       struct pw_sentence *s)
 {
     const int is_killed = row->how == PW_HOW_SIGNAL || row->how == PW_HOW_MEMORY;
-    const struct pw_row_c_open_call *call = call_of(t->figures->cluster, row->rank);
+    const struct pw_row_c_open_call *call = pw_opencall_last(t->figures->cluster, row->rank);
     char text[PW_CALL_TEXT];
     if (row->step >= 0)
         pw_sentence_add(s, " %s %s %" PRId64, row->in_step ? "in" : "after",
                         pw_words_step(t->figures->cluster), row->step);
     if (call && row->how != PW_HOW_ABORT && call->op != PW_OP_Abort)
-        pw_sentence_add(s, "%s in %s", row->step >= 0 ? "," : "", write_call(call, text));
+        pw_sentence_add(s, "%s in %s", row->step >= 0 ? "," : "", pw_opencall_write(call, text));
     else if (is_killed && row->mpi == PW_MPI_USE_OPEN)
         pw_sentence_add(s, "%s in no MPI call", row->step >= 0 ? "," : "");
     else if (is_killed && row->mpi == PW_MPI_USE_FINALIZED)
@@ -289,21 +258,34 @@ static void say_where(const struct told *t, const struct pw_row_c_ending *row,
 
 /* ---- the ranks that ended first ---- */
 
-/* Hydra kills all ranks when one of them has had an error that MPI does not return, before that
- * rank can exit. Then nothing tells which rank that was. */
-static void say_who_may_kill(const struct told *t, struct pw_sentence *s)
+static int is_killed(const struct pw_row_c_ending *row)
+{
+    return row->how == PW_HOW_SIGNAL && row->exit_signal == SIGKILL;
+}
+
+/* 1 when the launcher may have killed all ranks. Hydra does so when one of them has had an error
+ * that MPI does not return, before that rank can exit. Then nothing tells which rank that was. */
+static int may_be_killed_by_launcher(const struct told *t)
 {
     const int64_t soon_ns = 100000000;
-    int has = 0;
-    if (t->first->how != PW_HOW_SIGNAL || t->first->exit_signal != SIGKILL ||
-        !call_of(t->figures->cluster, t->first->rank))
-        return;
-    for (size_t i = 0; i < t->n; i++)
-        has |= is_launched(&t->rows[i]) && t->rows[i].exit_signal == SIGKILL &&
-               pw_difference(t->rows[i].began, t->first->began) <= soon_ns;
-    if (has)
-        pw_sentence_add(s,
-                        " (perhaps by the launcher, which kills all ranks so after an MPI error)");
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct pw_row_c_ending *row = &t->rows[i];
+        if (is_well(row) || is_unknown(row))
+            continue;
+        if (!is_killed(row) || pw_difference(row->began, t->first->began) > soon_ns)
+            return 0;
+        n++;
+    }
+    return n > 1 && pw_opencall_last(t->figures->cluster, t->first->rank) != NULL;
+}
+
+/* Says the rank's exception is about another one: no rank was found that can be the reason. */
+static void say_answer(const struct told *t, struct pw_sentence *s)
+{
+    const struct pw_row_c_exception *e = exception_of(t->figures->cluster, t->first->rank);
+    if (t->first->how == PW_HOW_EXCEPTION && e && pw_ending_is_answer(e->type, e->message))
+        pw_sentence_add(s, ", because another rank did not answer or had gone");
 }
 
 static void say_one(const struct told *t, struct pw_sentence *s)
@@ -316,10 +298,7 @@ static void say_one(const struct told *t, struct pw_sentence *s)
     pw_sentence_add(s, " ");
     say_how(t, t->first, "was", s);
     say_where(t, t->first, s);
-    say_who_may_kill(t, s);
-    const struct pw_row_c_exception *e = exception_of(t->figures->cluster, t->first->rank);
-    if (t->first->how == PW_HOW_EXCEPTION && e && pw_ending_is_answer(e->type, e->message))
-        pw_sentence_add(s, ", because another rank did not answer or had gone");
+    say_answer(t, s);
 }
 
 /* 1 when all rows ended as the first one did, and in one step if `in_step`. */
@@ -335,7 +314,7 @@ static int are_alike(const struct told *t, is_in *has, int in_step)
 
 /* What the ranks did that a signal from outside ended, which may show why the job was ended:
  * "; ranks 0-2 were in MPI_Barrier #7 on MPI_COMM_WORLD, rank 3 in MPI_Finalize". */
-static void say_calls(const struct told *t, struct pw_sentence *s)
+static void say_calls(const struct told *t, is_in *has, struct pw_sentence *s)
 {
     enum { SHOWN = 3 };
     const struct pw_cluster *c = t->figures->cluster;
@@ -345,9 +324,9 @@ static void say_calls(const struct told *t, struct pw_sentence *s)
     for (size_t i = 0; i < c->nopen_calls && nshown < SHOWN; i++) {
         const struct pw_row_c_open_call *call = &c->open_calls[i];
         size_t k = 0;
-        while (k < nshown && !is_same_call(call, shown[k]))
+        while (k < nshown && !pw_opencall_is_same(call, shown[k]))
             k++;
-        const size_t n = k == nshown ? list_callers(t, is_first, call) : 0;
+        const size_t n = k == nshown ? list_callers(t, has, call) : 0;
         if (!n)
             continue;
         pw_call_ranks(t->ranks, n, ranks, sizeof(ranks));
@@ -355,7 +334,7 @@ static void say_calls(const struct told *t, struct pw_sentence *s)
                         nshown   ? ""
                         : n == 1 ? " was"
                                  : " were",
-                        write_call(call, text));
+                        pw_opencall_write(call, text));
         shown[nshown++] = call;
     }
 }
@@ -378,9 +357,11 @@ static void say_several(const struct told *t, struct pw_sentence *s)
         pw_sentence_add(s, " %s %s %" PRId64, t->first->in_step ? "in" : "after",
                         pw_words_step(t->figures->cluster), t->first->step);
     pw_words_add_ns(s, " within ", t->first_span_ns);
+    if (is_alike)
+        say_answer(t, s);
     if (is_alike && are_all && pw_ending_is_by_launcher(t->first)) {
         pw_sentence_add(s, ": the signal came from outside the job");
-        say_calls(t, s);
+        say_calls(t, is_first, s);
     }
     for (size_t i = 0, shown = 0; i < t->n && !is_alike && shown < SHOWN; i++) {
         if (!is_first(&t->rows[i]))
@@ -426,7 +407,7 @@ static void say_waiting(const struct told *t, struct pw_sentence *s)
         return;
     }
     pw_sentence_add(s, "; %s waited for %s in %s", pw_call_ranks(t->ranks, n, ranks, sizeof(ranks)),
-                    whom, write_call(call, text));
+                    whom, pw_opencall_write(call, text));
     if (all > n)
         pw_sentence_add(s, ", and %zu more in other calls", all - n);
 }
@@ -435,7 +416,7 @@ static void say_waiting(const struct told *t, struct pw_sentence *s)
 static void say_same_call(const struct told *t, struct pw_sentence *s)
 {
     const struct pw_row_c_open_call *call =
-        t->nfirst == 1 ? call_of(t->figures->cluster, t->first->rank) : NULL;
+        t->nfirst == 1 ? pw_opencall_last(t->figures->cluster, t->first->rank) : NULL;
     char ranks[RANKS_TEXT];
     if (!call || call->seq < 0)
         return;
@@ -524,6 +505,26 @@ static void say_rest(const struct told *t, struct pw_sentence *s)
 
 /* ---- the sentence ---- */
 
+/* All ranks were killed, perhaps by the launcher: none is said to be the first. */
+static void say_killed(const struct told *t, struct pw_sentence *s)
+{
+    char ranks[RANKS_TEXT];
+    int64_t span_ns = 0;
+    const size_t n = write_set(t, is_killed, ranks);
+    for (size_t i = 0; i < t->n; i++) {
+        const int64_t later_ns = pw_difference(t->rows[i].began, t->first->began);
+        span_ns = is_killed(&t->rows[i]) && later_ns > span_ns ? later_ns : span_ns;
+    }
+    ranks[0] = (char)toupper((unsigned char)ranks[0]);
+    pw_sentence_add(s, "%s ", (int64_t)n == t->figures->expected ? "All ranks" : ranks);
+    say_how(t, t->first, "were", s);
+    pw_words_add_ns(s, " within ", span_ns);
+    pw_sentence_add(s, ", perhaps by the launcher after an MPI error of one of them");
+    say_calls(t, is_killed, s);
+    say_thread(t, s);
+    say_rest(t, s);
+}
+
 /* All ranks returned the same status in order: their order tells nothing. */
 static int say_all_exited(const struct told *t, struct pw_sentence *s)
 {
@@ -560,7 +561,9 @@ void pw_ending_write(const struct pw_figures *f, struct pw_sentence *s)
     t.ranks = pw_ending_is_bad(f->cluster) ? malloc(sizeof(*t.ranks) * (t.n + 1)) : NULL;
     if (!t.ranks)
         return;
-    if (!say_all_exited(&t, s)) {
+    if (may_be_killed_by_launcher(&t)) {
+        say_killed(&t, s);
+    } else if (!say_all_exited(&t, s)) {
         if (t.nfirst == 1)
             say_one(&t, s);
         else
