@@ -386,9 +386,8 @@ static int end_alike(const struct pw_run *run, int status)
     return status;
 }
 
-/* Runs the guard until the program has ended. Returns the exit status. *left: a collector still
- * works. */
-static int be_guard(struct pw_run *run, bool *left)
+/* Runs the guard until the program has ended. Returns the exit status. *must_end: see guard.h. */
+static int be_guard(struct pw_run *run, bool *must_end)
 {
     const struct pw_guard guard = {
         .lifeline = run->lifeline,
@@ -400,7 +399,7 @@ static int be_guard(struct pw_run *run, bool *left)
         .say_replaced = say_replaced,
         .is_urgent = is_urgent,
     };
-    int status = pw_guard_run(&guard, left);
+    int status = pw_guard_run(&guard, must_end);
     if (status < 0) {
         pw_error("no collector of rank %d could start: running %s unprofiled", run->id.rank,
                  run->argv[0]);
@@ -450,11 +449,11 @@ static pid_t start_standby(struct pw_run *run)
     return pw_standby_start(run->lifeline, run->launcher, run->dir, conclude_for_guard, run);
 }
 
-/* In rank 0: concludes the job, or leaves that to the process that stands by. `left`: a collector
- * still works, and the launcher must not wait. Returns whether another process concludes it. */
-static bool finish_job(struct pw_run *run, bool left, pid_t standby)
+/* In rank 0: concludes the job, or leaves that to the process that stands by. `must_end`: the
+ * launcher must not wait for this process. Returns whether another process concludes it. */
+static bool finish_job(struct pw_run *run, bool must_end, pid_t standby)
 {
-    if (!left && conclude(run, run->id.launched) == 0) {
+    if (!must_end && conclude(run, run->id.launched) == 0) {
         atomic_store(&run->lifeline->has_concluded, 1);
         pw_standby_dismiss(standby);
         return false;
@@ -465,15 +464,15 @@ static bool finish_job(struct pw_run *run, bool left, pid_t standby)
 }
 
 /* At the end of a rank. */
-static void finish_rank(struct pw_run *run, bool left, pid_t standby)
+static void finish_rank(struct pw_run *run, bool must_end, pid_t standby)
 {
-    bool is_later = left;
-    if (!left || run->id.rank != 0)
+    bool is_later = must_end;
+    if (!must_end || run->id.rank != 0)
         pw_run_clocks_fini(&run->clocks);
     if (!is_concluded_by_rank(run))
         return;
     if (run->id.rank == 0)
-        is_later = finish_job(run, left, standby);
+        is_later = finish_job(run, must_end, standby);
     if (is_later && atomic_load(&run->lifeline->is_profiled))
         pw_conclude_say_later(run->dir);
 }
@@ -490,9 +489,9 @@ static int run_rank(struct pw_run *run)
     pw_run_clocks_init(&run->clocks, &run->id, run->dir);
     run->launcher = run->id.launched ? getppid() : 0;
     const pid_t standby = start_standby(run);
-    bool left = false;
-    status = be_guard(run, &left);
-    finish_rank(run, left, standby);
+    bool must_end = false;
+    status = be_guard(run, &must_end);
+    finish_rank(run, must_end, standby);
     return status;
 }
 

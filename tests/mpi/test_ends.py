@@ -430,6 +430,22 @@ def launcher_learns_at_once_that_rank_0_died():
 
 
 @h.case
+def launcher_learns_of_rank_0_after_its_collector_has_ended():
+    """As when the guard gets no processor until then."""
+    process = start_job(3, 0, "stay")
+    program = [pid for pid in processes_of("out")["program"] if rank_of(pid) == 0][0]
+    collector = parent_of(program)
+    guard = parent_of(collector)
+    h.check(stop(guard), "the guard ended")
+    os.kill(program, signal.SIGKILL)
+    wait_for(lambda: state_of(collector) == "Z", "end of the collector", 60)
+    os.kill(guard, signal.SIGCONT)
+    finish(process)
+    h.equal(process.returncode, 128 + signal.SIGKILL, "status of mpirun")
+    h.wait_for_report("out")
+
+
+@h.case
 def report_on_a_job_of_which_all_processes_were_killed():
     """`profwrap report` refuses while the job runs, and recovers and merges afterwards."""
     process = start_job(2, 0, "stay")

@@ -92,7 +92,7 @@ static void look_for_program(struct watch *w)
         watch_program(w);
 }
 
-/* Whether the guard can end now. */
+/* Whether the guard can end although the collector has not. */
 static bool may_leave(struct watch *w)
 {
     struct pw_exit end;
@@ -291,7 +291,14 @@ static void close_messages(const struct watch *w)
             close(w->messages[i]);
 }
 
-int pw_guard_run(const struct pw_guard *guard, bool *left)
+/* Also when the collector has ended before this process has seen the program's end. */
+static bool has_urgent_end(const struct pw_guard *guard)
+{
+    struct pw_exit end;
+    return pw_launch_has_ended(guard->lifeline, &end) && guard->is_urgent(guard->arg, &end);
+}
+
+int pw_guard_run(const struct pw_guard *guard, bool *must_end)
 {
     struct pw_lifeline *line = guard->lifeline;
     struct watch w = {.guard = guard, .messages = {-1, -1}};
@@ -312,7 +319,7 @@ int pw_guard_run(const struct pw_guard *guard, bool *left)
     close_messages(&w);
     sigaction(SIGCHLD, &before, NULL);
     sigprocmask(SIG_SETMASK, &w.mask, NULL);
-    *left = w.collector != 0;
+    *must_end = w.collector != 0 || has_urgent_end(guard);
     if (status < 0 && atomic_load(&line->has_ended)) {
         struct pw_exit end = pw_exit_of(line->wait_status);
         status = pw_exit_status(&end);

@@ -37,8 +37,8 @@ struct pw_guard {
 
 /* Runs collectors until the program has ended and, unless the launcher must know that at once, its
  * file is complete. Returns the rank's exit status, or -1 when no collector could start the
- * program. Sets *left: whether a collector still works, because the end is urgent or the collector
- * is stopped by a signal. */
-int pw_guard_run(const struct pw_guard *guard, bool *left);
+ * program. Sets *must_end: whether this process must end now, because the launcher must know or the
+ * collector is stopped by a signal. A collector may then still work. */
+int pw_guard_run(const struct pw_guard *guard, bool *must_end);
 
 #endif
