@@ -315,15 +315,17 @@ def check_interrupted(done, file, in_handler):
         h.check((table["start"] <= table["end"]).all(), "times in", name)
 
 
+# On a busy machine a timer of 50 us interrupts a program once in each of its time slices, of some ms: the
+# number of signals is chosen so that this takes seconds.
 @h.case
 def handlers_that_call_mpi():
-    check_interrupted(*interrupts("calls-in-handlers", 20000, "--level", "2", "--on-full", "wait",
+    check_interrupted(*interrupts("calls-in-handlers", 4000, "--level", "2", "--on-full", "wait",
                                   below=["libhollow.so"]), 4)
 
 
 @h.case
 def handlers_that_call_mpi_in_a_small_ring():
-    check_interrupted(*interrupts("calls-in-handlers", 20000, "--level", "2", "--on-full", "wait",
+    check_interrupted(*interrupts("calls-in-handlers", 4000, "--level", "2", "--on-full", "wait",
                                   "--ring-size", "64K", below=["libhollow.so"]), 4)
 
 
@@ -335,12 +337,12 @@ def handlers_and_call_stacks():
 
 @h.case
 def handlers_that_annotate():
-    check_interrupted(*interrupts("marks-in-handlers", 20000, "--on-full", "wait"), 2)
+    check_interrupted(*interrupts("marks-in-handlers", 4000, "--on-full", "wait"), 2)
 
 
 @h.case
 def handlers_on_a_small_stack():
-    check_interrupted(*interrupts("small-stack", 20000, "--level", "2", "--on-full", "wait",
+    check_interrupted(*interrupts("small-stack", 4000, "--level", "2", "--on-full", "wait",
                                   below=["libhollow.so"]), 4)
 
 
