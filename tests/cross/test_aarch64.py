@@ -133,7 +133,7 @@ def build_and_run(build, wanted, more=()):
 
 def rank(build):
     bare = [build.add(f"src/rank/run/{name}.c", *BARE) for name in ("capture", "rankenv")]
-    build_and_run(build, ["pw_core", "pw_ring", "pw_probe"], [("clocks", ["tests/unit/test_clocks.c"], ["tickmap"])])
+    build_and_run(build, ["pw_core", "pw_ring", "pw_probe"], [("tickmap", ["tests/unit/test_tickmap.c"], ["tickmap"])])
     build.link("libprofwrap_launch.so", "-shared", "-nostdlib", *bare)
 
 

@@ -114,6 +114,23 @@ class Headers(unittest.TestCase):
             self.assertEqual(status, 0, output)
 
 
+class UnitNames(unittest.TestCase):
+    def check(self, test):
+        main = "int a;\nint main(void)\n{\n}\n"
+        return run_lint("unitnames.py", {"src/core/clock.c": "", f"tests/unit/{test}": main})
+
+    def test_files_and_folders_and_aspects_pass(self):
+        for test in ("test_clock.c", "test_clock_errors.c", "test_core.c", "test_core_clock.c"):
+            status, output = self.check(test)
+            self.assertEqual(status, 0, output)
+
+    def test_other_names_are_found(self):
+        for test in ("test_clocks.c", "test_times.c"):
+            status, output = self.check(test)
+            self.assertIn("names no file", output)
+            self.assertEqual(status, 1, output)
+
+
 class Paths(unittest.TestCase):
     def check(self, document):
         with tempfile.TemporaryDirectory() as root:
