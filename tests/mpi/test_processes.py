@@ -286,8 +286,10 @@ def threads_that_end_in_calls():
     rounds = 200
     _, file = interrupts("ends-of-threads", rounds, "--on-full", "wait")
     found = ranges(file)
-    h.equal((found["doomed"], found["orderly"]), (rounds, 3 * rounds), "ranges")
-    h.equal(int(file.attrs["dropped_events"]), 0, "drops")
+    # The collector allocates rings for new threads; on a busy machine it may come too late for one.
+    missing, without_ring = 4 * rounds - found["doomed"] - found["orderly"], lost(file, "no_ring")
+    h.check(0 <= missing <= without_ring, missing, "ranges are missing, lost without a ring:", without_ring)
+    h.equal(int(file.attrs["dropped_events"]), without_ring, "drops")
 
 
 @h.case
