@@ -1,6 +1,8 @@
 /* Slow hosts in figures made by hand. */
 #include "unit.h"
 
+#include <math.h>
+
 #include "analysis/straggler.h"
 
 /* Three hosts of two ranks. */
