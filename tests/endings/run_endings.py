@@ -12,7 +12,8 @@ A time is judged by the difference of a job and the one without profwrap beside 
 LIMIT_S, two more pairs are run. Then the median of the three differences is judged, and the range of the three
 times without profwrap is allowed in addition: it is small unless the machine has other work. A launcher that
 takes --patience seconds longer fails at once. A status or an output that a job without profwrap had in any of
-these runs is right: some launchers print what they happen to see first. `profwrap LAUNCHER` merges and reports
+these runs is right: some launchers print what they happen to see first. Hydra returns the status of a rank that
+failed, or of one that it has killed, from run to run: both are right. `profwrap LAUNCHER` merges and reports
 after the launcher has returned. Without a launcher profwrap does so before it returns, and rank 0's profwrap in a
 job that ends well before its launcher can return. These times are limited by --patience only.
 
@@ -150,7 +151,8 @@ class Matrix:
 
     def differences(self, cell, bare, done):
         def alike():
-            return any((one.status, one.output) == (done.status, done.output) for one in bare)
+            return any((one.status, one.output) == (done.status, done.output) for one in bare) or \
+                (done.status in trial.statuses_of_hydra(cell) and done.output in [one.output for one in bare])
 
         while not alike() and len(bare) < PAIRS:
             bare.append(self.bare(cell))

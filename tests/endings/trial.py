@@ -245,6 +245,16 @@ def report_of(out):
 
 
 HYDRA = ("mpich4", "mpich5", "intelmpi")  # after MPI_Abort, it kills all ranks at once
+
+
+def statuses_of_hydra(cell):
+    """What Hydra may return for a job that fails: without profwrap, MPICH 4.0's returns 0 and 9 in turn when all
+    ranks leave with 0 before MPI_Finalize, and 6 and 15 when all abort."""
+    if cell.launcher.name not in HYDRA or cell.way.is_good:
+        return ()
+    return (cell.way.code or cell.way.signal, *KILLED)
+
+
 RETURNED = 99  # ender.c leaves with it when MPI_Abort has returned, as under MPICH 5
 
 
