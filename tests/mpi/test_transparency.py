@@ -228,7 +228,8 @@ def outside_init_and_finalize():
 
 @h.case
 def fork_in_an_mpi_program():
-    same(2, h.program("actor"), "fork")
+    # Its ranks return 17. Else mpirun would end the one that is still in MPI_Finalize.
+    same(2, h.program("actor"), "fork", env={"OMPI_MCA_orte_abort_on_non_zero_status": "0"})
     for rank in range(2):
         h.equal(count("out", rank, "Allreduce"), 15, f"Allreduce of rank {rank}")
         h.equal(count("out", rank, "Finalize"), 1, "Finalize")
