@@ -1,5 +1,6 @@
 /* The calls in which ranks ended. Called by the first sentence about a job that did not end well
- * (ending.c). Pure: no I/O, no allocation. */
+ * (ending.c), and by the text report's list of such calls (text_job.c). Pure: no I/O, no
+ * allocation. */
 #ifndef PW_REPORT_CONTENT_OPENCALL_H
 #define PW_REPORT_CONTENT_OPENCALL_H
 

@@ -6,6 +6,7 @@
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/content/firstscreen.h"
+#include "report/content/opencall.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"
 #include "report/writing/words.h"
@@ -305,8 +306,6 @@ static int print_open_call(const struct pw_page *page, const struct pw_row_c_ope
 {
     const struct pw_row_c_rank *end = end_of(page, call->rank);
     char rank[48], how[64] = "ended", text[PW_CALL_TEXT], ago[32];
-    char name[sizeof(call->comm_name) + 1]; /* the name in the file may have no NUL */
-    snprintf(name, sizeof(name), "%.*s", (int)sizeof(call->comm_name), call->comm_name);
     if (alike == 1)
         snprintf(rank, sizeof(rank), "rank %" PRId32, call->rank);
     else
@@ -316,18 +315,8 @@ static int print_open_call(const struct pw_page *page, const struct pw_row_c_ope
         snprintf(how, sizeof(how), "killed by signal %" PRId32, end->exit_signal);
     else if (end && end->exit_code >= 0)
         snprintf(how, sizeof(how), "exited with status %" PRId32, end->exit_code);
-    struct pw_call_words words = {
-        .source = call->source,
-        .op = call->op,
-        .awaited = call->awaited,
-        .comm_name = name,
-        .comm_uid = call->comm_uid,
-        .seq = call->seq,
-        .peer = call->peer,
-        .tag = call->tag,
-    };
     return pw_page_property(
-        page, rank, "%s in %s, entered %s before", how, pw_call_write(&words, text, sizeof(text)),
+        page, rank, "%s in %s, entered %s before", how, pw_opencall_write(call, text),
         pw_text_ns(ago, sizeof(ago), pw_difference(call->seen_until, call->start)));
 }
 
