@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/advise.h"
 #include "aggregate/checkpoint.h"
 #include "aggregate/findings/evidence.h"
 #include "aggregate/findings/findings.h"
@@ -204,11 +205,19 @@ static void write_findings(struct pw_clusterfile *file, const struct merge *m)
     pw_samples_write(file, &m->job->procs, &f->samples);
 }
 
-static void write_all(struct pw_clusterfile *file, const struct merge *m)
+/* The advice is made of what was written: what was made by step and rank is not needed for it. */
+static void write_advice(struct pw_clusterfile *file, struct merge *m)
+{
+    pw_matrix_fini(&m->matrix);
+    pw_share_fini(&m->share);
+    pw_instances_fini(&m->matched.instances);
+    pw_advise_write(file);
+}
+
+static void write_all(struct pw_clusterfile *file, struct merge *m)
 {
     struct pw_job *job = m->job;
     const size_t nranks = (size_t)job->world.nranks;
-    const struct pw_share *share = &m->share;
     const struct pw_alignment *clocks = &m->matched.clocks;
     write_attributes(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, nranks, job->world.ranks);
@@ -226,7 +235,7 @@ static void write_all(struct pw_clusterfile *file, const struct merge *m)
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness,
                               job->procs.process == 0 ? job->nnotes : 0, job->notes);
-    pw_advise_write(file, job, share, &m->findings, &m->endings);
+    write_advice(file, m);
     pw_clusterfile_link_ranks(file, job->world.ranks, nranks);
 }
 

@@ -1,6 +1,6 @@
 /* Statistics of the collectives of one communicator, operation and size class (a row of
  * /collective_stats), and algorithm and bus bandwidth. Called by aggregate/match, aggregate/steps
- * (size classes) and report/figures. Pure arithmetic: no I/O, no allocation; the caller gives the
+ * (size classes) and analysis/figures. Pure arithmetic: no I/O, no allocation; the caller gives the
  * scratch memory. */
 #ifndef PW_ANALYSIS_COLLECTIVES_H
 #define PW_ANALYSIS_COLLECTIVES_H

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "analysis/figures/restrict.h"
 #include "cli/clusterpath.h"
 #include "cli/confine.h"
 #include "cli/htmlpage.h"
@@ -27,7 +28,6 @@
 #include "core/readlimit.h"
 #include "core/report_formats.h"
 #include "core/safefile.h"
-#include "report/figures/restrict.h"
 #include "report/report.h"
 #include "timeline/timeline.h"
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/figures/restrict.h"
 #include "archive/read.h"
 #include "archive/write.h"
 #include "cli/clusterpath.h"
@@ -19,7 +20,6 @@
 #include "core/options.h"
 #include "core/readlimit.h"
 #include "rank/run/outdir.h"
-#include "report/figures/restrict.h"
 
 static void tell(const struct pw_otf2_result *result, const char *archive)
 {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "report/figures/figures.h"
+#include "analysis/figures/figures.h"
 #include "report/report.h"
 
 /* The run that is shown. */

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "analysis/figures/restrict.h"
 #include "cli/clusterpath.h"
 #include "cli/confine.h"
 #include "cli/htmlpage.h"
@@ -23,7 +24,6 @@
 #include "core/log.h"
 #include "core/options.h"
 #include "core/readlimit.h"
-#include "report/figures/restrict.h"
 #include "report/report.h"
 
 enum { TOKEN = 33, BACKLOG = 64 };

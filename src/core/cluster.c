@@ -1,60 +1,64 @@
-/* Frees what a cluster file was read into; see cluster.h. */
+/* Where a cluster has the rows of each table; see cluster.h. */
 #include "core/cluster.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Offsets in struct pw_cluster, bytes. */
+struct place {
+    enum pw_cluster_where where;
+    size_t member, count;
+};
+
+#define PLACE_ROWS(member, count)                                                                \
+    {                                                                                            \
+        PW_CLUSTER_ROWS, offsetof(struct pw_cluster, member), offsetof(struct pw_cluster, count) \
+    }
+#define PLACE_CELLS(member, count)                               \
+    {                                                            \
+        PW_CLUSTER_CELLS, offsetof(struct pw_cluster, member), 0 \
+    }
+#define PLACE_FILE(member, count) \
+    {                             \
+        PW_CLUSTER_FILE, 0, 0     \
+    }
+#define PLACE(table, path, fields, where, member, count) \
+    [PW_TABLE_##table] = PLACE_##where(member, count),
+
+static const struct place places[PW_TABLE_COUNT] = {PW_CLUSTER_TABLES(PLACE)};
+
+enum pw_cluster_where pw_cluster_where(int table)
+{
+    return places[table].where;
+}
+
+struct pw_cluster_rows pw_cluster_rows(const struct pw_cluster *cluster, int table)
+{
+    struct pw_cluster_rows rows;
+    memcpy(&rows.rows, (const char *)cluster + places[table].member, sizeof(rows.rows));
+    memcpy(&rows.n, (const char *)cluster + places[table].count, sizeof(rows.n));
+    return rows;
+}
+
+void pw_cluster_take(struct pw_cluster *cluster, int table, struct pw_cluster_rows rows)
+{
+    memcpy((char *)cluster + places[table].member, &rows.rows, sizeof(rows.rows));
+    memcpy((char *)cluster + places[table].count, &rows.n, sizeof(rows.n));
+}
+
+struct pw_cells *pw_cluster_cells(struct pw_cluster *cluster, int table)
+{
+    return (struct pw_cells *)(void *)((char *)cluster + places[table].member);
+}
 
 void pw_cluster_destroy(struct pw_cluster *cluster)
 {
     if (!cluster)
         return;
-    free(cluster->ranks);
-    free(cluster->steps);
-    pw_cells_fini(&cluster->step_trace);
-    pw_cells_fini(&cluster->phase_trace);
-    free(cluster->part_trace);
-    free(cluster->collectives);
-    free(cluster->collective_stats);
-    free(cluster->p2p);
-    free(cluster->stragglers);
-    free(cluster->efficiency);
-    free(cluster->whatif);
-    free(cluster->path);
-    free(cluster->hosts_slow);
-    free(cluster->links_slow);
-    free(cluster->roles);
-    free(cluster->imbalances);
-    free(cluster->trends);
-    free(cluster->network);
-    free(cluster->completeness);
-    free(cluster->windows);
-    free(cluster->open_calls);
-    free(cluster->endings);
-    free(cluster->exceptions);
-    free(cluster->epochs);
-    free(cluster->clocks);
-    free(cluster->operators);
-    free(cluster->operator_types);
-    free(cluster->operator_shapes);
-    free(cluster->operator_stacks);
-    free(cluster->operator_ranks);
-    pw_cells_fini(&cluster->gpu_trace);
-    free(cluster->gpu_ranks);
-    free(cluster->gpu_devices);
-    free(cluster->flops);
-    free(cluster->step_flops);
-    free(cluster->kernels);
-    free(cluster->kernel_ranks);
-    free(cluster->queues);
-    free(cluster->queue_series);
-    free(cluster->utilisation);
-    free(cluster->utilisation_series);
-    free(cluster->netcards);
-    free(cluster->gpu_series);
-    free(cluster->memory);
-    free(cluster->hccl_ranks);
-    free(cluster->hccl_links);
-    free(cluster->msprof_steps);
-    free(cluster->pipeline_cpu);
-    free(cluster->mindinsight_sums);
+    for (int table = PW_RANK_TABLE_COUNT; table < PW_TABLE_COUNT; table++)
+        if (places[table].where == PW_CLUSTER_ROWS)
+            free(pw_cluster_rows(cluster, table).rows);
+        else if (places[table].where == PW_CLUSTER_CELLS)
+            pw_cells_fini(pw_cluster_cells(cluster, table));
     free(cluster);
 }

@@ -17,14 +17,19 @@
         static const struct pw_field rows[] = {fields(FIELD_ROW)}; \
         return rows;                                               \
     }
+#define CLUSTER_TABLE_FIELDS(table, path, fields, where, member, count) \
+    TABLE_FIELDS(table, path, fields)
 PW_RANK_TABLES(TABLE_FIELDS)
-PW_CLUSTER_TABLES(TABLE_FIELDS)
+PW_CLUSTER_TABLES(CLUSTER_TABLE_FIELDS)
+#undef CLUSTER_TABLE_FIELDS
 #undef TABLE_FIELDS
 
 static const struct pw_table tables[] = {
 #define TABLE_ROW(table, path, fields) \
     {path, sizeof(struct pw_row_##table), 0 fields(FIELD_COUNT), fields_##table},
-    PW_RANK_TABLES(TABLE_ROW) PW_CLUSTER_TABLES(TABLE_ROW)
+#define CLUSTER_TABLE_ROW(table, path, fields, where, member, count) TABLE_ROW(table, path, fields)
+    PW_RANK_TABLES(TABLE_ROW) PW_CLUSTER_TABLES(CLUSTER_TABLE_ROW)
+#undef CLUSTER_TABLE_ROW
 #undef TABLE_ROW
 };
 

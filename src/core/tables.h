@@ -77,13 +77,18 @@ PW_ENUMS(PW_ENUM_MEMBER)
     struct pw_row_##table {                \
         fields(PW_ROW_MEMBER)              \
     };
+#define PW_CLUSTER_ROW_STRUCT(table, path, fields, where, member, count) \
+    PW_ROW_STRUCT(table, path, fields)
 PW_RANK_TABLES(PW_ROW_STRUCT)
-PW_CLUSTER_TABLES(PW_ROW_STRUCT)
+PW_CLUSTER_TABLES(PW_CLUSTER_ROW_STRUCT)
+#undef PW_CLUSTER_ROW_STRUCT
 #undef PW_ROW_STRUCT
 #undef PW_ROW_MEMBER
 
 #define PW_TABLE_ID(table, path, fields) PW_TABLE_##table,
 enum pw_table_id { PW_RANK_TABLES(PW_TABLE_ID) PW_RANK_TABLE_COUNT };
+#undef PW_TABLE_ID
+#define PW_TABLE_ID(table, path, fields, where, member, count) PW_TABLE_##table,
 enum pw_cluster_table_id {
     PW_CLUSTER_TABLE_BASE = PW_RANK_TABLE_COUNT - 1,
     PW_CLUSTER_TABLES(PW_TABLE_ID) PW_TABLE_COUNT

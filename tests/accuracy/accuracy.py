@@ -23,12 +23,14 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
 import answers  # noqa: E402
 import cases  # noqa: E402
 import casescore  # noqa: E402
 import measure  # noqa: E402
 import peers  # noqa: E402
 import seen  # noqa: E402
+import stored  # noqa: E402
 from measure import at_least, report  # noqa: E402
 
 h5py = measure.h5py()
@@ -143,6 +145,7 @@ def judge_case(case):
             subprocess.run(command, check=True, env=ENVIRONMENT, stderr=subprocess.PIPE)
         said = subprocess.run([profwrap, "report", "--format", "json", directory], check=True,
                               stdout=subprocess.PIPE)
+        stored.compare(profwrap, os.path.join(directory, "cluster.h5"))
         with open(os.path.join(directory, "truth.json")) as file:
             truth, bare = json.load(file), "--bare" in case["options"]
         result = {**case, "bare": bare, **casescore.score(truth, json.loads(said.stdout), bare)}

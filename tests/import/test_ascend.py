@@ -22,6 +22,9 @@ import ascend_profiles
 from ascend_profiles import (Job, group_number, step_rows, us, write_analysis, write_analysis_db, write_db,
                              write_job, write_profile)
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
+import stored  # noqa: E402
+
 CASES = {}
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "profwrap")
 
@@ -1125,6 +1128,7 @@ def main():
     where = tempfile.mkdtemp(prefix="profwrap-ascend-")
     try:
         CASES[sys.argv[2]]()
+        stored.compare_below(profwrap, where)
     finally:
         shutil.rmtree(where)
 

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
+import stored  # noqa: E402
+
 CASES = {}
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, "shared", "traces")
 BASE_US = 1682725898000000  # more digits than a double keeps of nanoseconds
@@ -1521,6 +1524,7 @@ def main():
     where = tempfile.mkdtemp(prefix="profwrap-import-")
     try:
         CASES[sys.argv[2]]()
+        stored.compare_below(profwrap, where)
     finally:
         shutil.rmtree(where)
 

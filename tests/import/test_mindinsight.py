@@ -15,6 +15,9 @@ import tempfile
 import ascend_profiles
 import mindinsight_profiles as written
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
+import stored  # noqa: E402
+
 CASES = {}
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "profwrap")
 
@@ -571,6 +574,7 @@ def main():
     where = tempfile.mkdtemp(prefix="profwrap-mindinsight-")
     try:
         CASES[sys.argv[2]]()
+        stored.compare_below(profwrap, where)
     finally:
         shutil.rmtree(where)
 

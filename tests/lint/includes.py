@@ -42,6 +42,7 @@ MAY_INCLUDE = {
     "archive": "core core/h5 timeline import rank/file",
     "analysis": "core",
     "analysis/advice": "core analysis",
+    "analysis/figures": "core analysis analysis/advice",
     "aggregate/output": "core core/h5",
     "aggregate/input": "core core/h5 analysis aggregate/output",
     "aggregate/steps": "core analysis aggregate/input",
@@ -52,21 +53,20 @@ MAY_INCLUDE = {
     "aggregate/samples": "core core/h5 analysis aggregate/input aggregate/output",
     "aggregate/secondpass": "core core/h5 analysis aggregate/input aggregate/steps aggregate/match"
     " aggregate/operators aggregate/gpu",
-    "aggregate/findings": "core core/h5 analysis analysis/advice aggregate/output aggregate/input"
+    "aggregate/findings": "core core/h5 analysis aggregate/output aggregate/input"
     " aggregate/match aggregate/operators aggregate/gpu aggregate/samples"
     " aggregate/secondpass",
-    "aggregate": "core core/h5 analysis aggregate/*",
+    "aggregate": "core core/h5 analysis analysis/* aggregate/*",
     "report": "core",
-    "report/figures": "core analysis analysis/advice",
-    "report/writing": "core analysis report report/figures",
-    "report/content": "core analysis analysis/advice report report/figures report/writing",
-    "report/text": "core analysis analysis/advice report report/figures report/writing"
+    "report/writing": "core analysis report analysis/figures",
+    "report/content": "core analysis analysis/advice report analysis/figures report/writing",
+    "report/text": "core analysis analysis/advice report analysis/figures report/writing"
     " report/content",
-    "report/json": "core analysis report report/figures report/writing report/content",
-    "report/export": "core report report/figures report/writing report/content",
-    "report/html": "core analysis analysis/advice report report/figures report/writing"
+    "report/json": "core analysis report analysis/figures report/writing report/content",
+    "report/export": "core report analysis/figures report/writing report/content",
+    "report/html": "core analysis analysis/advice report analysis/figures report/writing"
     " report/content report/json",
-    "report/compare": "core analysis analysis/advice report/figures report/writing report/json",
+    "report/compare": "core analysis analysis/advice analysis/figures report/writing report/json",
     "report/live": "core analysis analysis/advice report report/writing report/json",
     "run": "core core/h5 rank/* collectors/* report/writing report/live",
     "cli": "*",

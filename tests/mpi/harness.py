@@ -15,6 +15,8 @@ import tempfile
 import time
 import traceback
 
+import stored
+
 SKIP = 77
 PATIENCE_S = 90
 CASES = {}
@@ -234,6 +236,7 @@ def run_case(name):
     os.chdir(folder)
     try:
         CASES[name]()
+        stored.compare_below(place("PROFWRAP"), folder)
         print(f"{name}: passed")
         return 0
     except Skipped as reason:

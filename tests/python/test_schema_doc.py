@@ -28,7 +28,7 @@ def expanded(macros, name):
 
 def tables(macros, which):
     """{path: fields, in order}."""
-    rows = re.findall(r'T\((\w+), "([^"]+)", (\w+)\)', macros[which])
+    rows = re.findall(r'T\((\w+), "([^"]+)", (\w+)[,)]', macros[which])
     return {path: re.findall(r'F\(\w+, (\w+), "', expanded(macros, fields))
             for _, path, fields in rows}
 

@@ -6,6 +6,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
+import stored  # noqa: E402
+
 CASES = {}
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -33,6 +36,7 @@ def make(name, *options):
 def report(run):
     """Merges the run. Returns its report and its truth."""
     profwrap("merge", "-q", run)
+    stored.compare(sys.argv[1], os.path.join(run, "cluster.h5"))
     with open(os.path.join(run, "truth.json")) as file:
         return json.loads(profwrap("report", "--format", "json", run)), json.load(file)
 

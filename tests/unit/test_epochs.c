@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/figures/goodput.h"
 #include "core/epochdir.h"
 #include "core/h5/epochs.h"
-#include "report/figures/goodput.h"
 #include "unit.h"
 
 #define MS INT64_C(1000000)

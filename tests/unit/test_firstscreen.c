@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/figures/figures.h"
 #include "report/compare/compare.h"
 #include "report/content/firstscreen.h"
-#include "report/figures/figures.h"
 #include "report/report.h"
 #include "test_report_make.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/figures/figures.h"
+#include "analysis/figures/figures.h"
 #include "report/html/html_timeline.h"
 #include "test_report_make.h"
 

@@ -1,5 +1,4 @@
-/* Finds steps, stragglers and efficiency from the gathered step trace, and writes the advice, which
- * needs the mean step of each rank; see findings.h. */
+/* Finds steps, stragglers and efficiency from the gathered step trace; see findings.h. */
 #include "aggregate/findings/findings.h"
 
 #include <errno.h>
@@ -9,7 +8,6 @@
 #include <string.h>
 
 #include "aggregate/match/instances.h"
-#include "analysis/advice/advice.h"
 #include "analysis/statistics.h"
 #include "analysis/steptimes.h"
 #include "core/log.h"
@@ -347,110 +345,4 @@ void pw_findings_fini(struct pw_findings *f)
     pw_kernels_fini(&f->kernels);
     pw_pairs_fini(&f->pairs);
     pw_samples_fini(&f->samples);
-}
-
-/* ---- advice ---- */
-
-static void take_means(const struct pw_mean *means, struct pw_row_c_step_trace *out)
-{
-    int64_t values[PW_STEP_MEMBERS];
-    for (size_t i = 0; i < PW_STEP_MEMBERS; i++)
-        values[i] = pw_mean_value(&means[i]);
-    memcpy(out, values, sizeof(values));
-}
-
-/* The findings as a struct pw_cluster, which borrows their memory. */
-static struct pw_cluster view(const struct pw_job *job, const struct pw_findings *f,
-                              const struct pw_endings *endings)
-{
-    struct pw_cluster c = {
-        .nranks = job->world.nranks,
-        .nhosts = job->world.nhosts,
-        .nsteps = (int64_t)job->world.nsteps,
-        .steps_inferred = job->world.steps_inferred,
-        .clock_error_max_ns = job->world.clock_error_max_ns,
-        .snapshot = job->world.is_snapshot,
-        .ranks = job->world.ranks,
-        .nrank_rows = (size_t)job->world.nranks,
-        .steps = f->steps,
-        .nstep_rows = f->nsteps,
-        .collective_stats = f->stats,
-        .ncollective_stats = f->nstats,
-        .p2p = f->pairs.rows,
-        .np2p = f->pairs.n,
-        .stragglers = f->stragglers,
-        .nstragglers = f->nstragglers,
-        .whatif = f->whatif.rows,
-        .nwhatif = f->whatif.nrows,
-        .hosts_slow = f->whatif.hosts,
-        .nhosts_slow = f->whatif.nhosts,
-        .links_slow = f->pairs.links,
-        .nlinks_slow = f->pairs.nlinks,
-        .trends = (struct pw_row_c_trend *)f->trends.rows,
-        .ntrends = f->trends.n,
-        .network = (struct pw_row_c_network *)f->network.rows,
-        .nnetwork = f->network.n,
-        .imbalances = f->imbalance.rows,
-        .nimbalances = f->imbalance.n,
-        .endings = endings->rows,
-        .nendings = endings->n,
-        .completeness = job->notes,
-        .ncompleteness = job->nnotes,
-        .queues = f->samples.queues.rows,
-        .nqueues = f->samples.queues.n,
-        .utilisation = f->samples.usages.rows,
-        .nutilisation = f->samples.usages.n,
-        .memory = f->samples.usages.memory,
-        .nmemory = f->samples.usages.nmemory,
-    };
-    return c;
-}
-
-/* Makes the rows of advice on process 0, malloc'ed. NULL when memory is short. */
-static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct pw_findings *f,
-                                         const struct pw_share *share,
-                                         const struct pw_endings *endings, size_t *n)
-{
-    size_t nranks = (size_t)job->world.nranks;
-    struct pw_row_c_efficiency efficiency = f->efficiency;
-    struct pw_cluster cluster = view(job, f, endings);
-    struct pw_mean means[PW_STEP_MEMBERS] = {{0}};
-    struct pw_row_c_step_trace *trace = malloc((nranks + 1) * sizeof(*trace));
-    struct pw_advice *advice = malloc(PW_ADVICE_MAX * sizeof(*advice));
-    struct pw_row_c_advice *rows = calloc(PW_ADVICE_MAX, sizeof(*rows));
-    cluster.efficiency = &efficiency;
-    cluster.nefficiency = f->nefficiency;
-    *n = 0;
-    if (trace && advice && rows) {
-        struct pw_advice_input input = {.cluster = &cluster, .trace = trace};
-        memset(trace, 0xff, nranks * sizeof(*trace));
-        for (size_t i = 0; i < share->nsums; i++) {
-            const struct pw_step_sums *sums = &share->sums[i];
-            take_means(sums->members, &trace[sums->rank]);
-            for (size_t k = 0; k < PW_STEP_MEMBERS; k++) {
-                means[k].sum += sums->members[k].sum;
-                means[k].count += sums->members[k].count;
-            }
-        }
-        take_means(means, &input.mean);
-        pw_advice_prepare(&input);
-        *n = pw_advice_collect(&input, advice);
-        for (size_t i = 0; i < *n; i++)
-            rows[i] = pw_advice_row(&input, &advice[i]);
-    }
-    free(trace);
-    free(advice);
-    return rows;
-}
-
-void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
-                     const struct pw_share *share, const struct pw_findings *findings,
-                     const struct pw_endings *endings)
-{
-    size_t n = 0;
-    struct pw_row_c_advice *rows = NULL;
-    if (job->procs.process == 0)
-        rows = make_rows(job, findings, share, endings, &n);
-    pw_clusterfile_write_root(file, PW_TABLE_c_advice, n, rows);
-    free(rows);
 }

@@ -1,5 +1,5 @@
-/* The findings of process 0 from the gathered data, as rows of the cluster file, and the advice
- * about them. Called by aggregate.c. pw_findings_make() neither reads files nor communicates;
+/* The findings of process 0 from the gathered data, as rows of the cluster file. Called by
+ * aggregate.c. pw_findings_make() neither reads files nor communicates;
  * evidence.c, stretches.c and opgrowth.c then complete its stragglers, in this order. */
 #ifndef PW_AGGREGATE_FINDINGS_FINDINGS_H
 #define PW_AGGREGATE_FINDINGS_FINDINGS_H
@@ -10,7 +10,6 @@
 #include "aggregate/findings/trends.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/gpu/kernelrows.h"
-#include "aggregate/input/endings.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/operators/operators.h"
 #include "aggregate/output/clusterfile.h"
@@ -56,12 +55,5 @@ struct pw_findings_input {
 int pw_findings_make(struct pw_findings *findings, const struct pw_findings_input *input);
 
 void pw_findings_fini(struct pw_findings *findings);
-
-/* ---- advice ---- */
-
-/* Writes /advice. Collective; the findings are on process 0, and the job's notes are gathered. */
-void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
-                     const struct pw_share *share, const struct pw_findings *findings,
-                     const struct pw_endings *endings);
 
 #endif

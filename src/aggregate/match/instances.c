@@ -307,6 +307,7 @@ void pw_instances_fini(struct pw_instances *in)
     free(in->comms);
     free(in->items);
     free(in->waits);
+    *in = (struct pw_instances){0};
 }
 
 /* ---- rows of /collectives and /collective_stats ---- */

@@ -250,6 +250,7 @@ void pw_share_fini(struct pw_share *share)
     free(share->step_recorded);
     free(share->is_silent);
     free(share->sums);
+    *share = (struct pw_share){0};
 }
 
 static_assert(sizeof(struct pw_row_c_step_trace) == sizeof(int64_t) * PW_STEP_MEMBERS &&
@@ -433,9 +434,10 @@ void pw_matrix_fini(struct pw_matrix *m)
     free(m->own_ns);
     free(m->total_ns);
     free(m->useful_ns);
-    if (m->is_borrowed)
-        return;
-    free(m->phase_ns);
-    free(m->bins);
-    free(m->parts);
+    if (!m->is_borrowed) {
+        free(m->phase_ns);
+        free(m->bins);
+        free(m->parts);
+    }
+    *m = (struct pw_matrix){0};
 }

@@ -1,6 +1,6 @@
 /* The verdict (whether a rank held the job back), and advice: what the user can do about the
  * measured losses. Called by aggregate/findings, which stores the advice in the cluster file, and
- * through report/figures by all reports. Reads the tables of a cluster and writes text into the
+ * through analysis/figures by all reports. Reads the tables of a cluster and writes text into the
  * caller's memory: no I/O, no allocation.
  *
  * Advice is a table of rules (advice_table.c), each with a condition, the evidence for it, one

@@ -9,16 +9,19 @@
 #include "core/h5/h5types.h"
 
 /* A table that is not in the file is loaded as empty: older files have fewer tables. */
-static int load_table(const struct pw_h5_file *file, int table, void *rows, size_t *count)
+static int load_rows(const struct pw_h5_file *file, int table, struct pw_cluster *c)
 {
-    int err = pw_h5_file_read_all(file, table, rows, count);
+    struct pw_cluster_rows loaded = {NULL, 0};
+    int err = pw_h5_file_read_all(file, table, &loaded.rows, &loaded.n);
+    if (!err)
+        pw_cluster_take(c, table, loaded);
     return err == -ENOENT ? 0 : err;
 }
 
-static int load_cells(const struct pw_h5_file *file, int table, const size_t dims[2],
-                      struct pw_cells *cells)
+static int load_cells(const struct pw_h5_file *file, int table, struct pw_cluster *c)
 {
-    const int err = pw_h5_file_read_cells(file, table, dims, cells);
+    const size_t dims[2] = {c->nstep_rows, c->nrank_rows};
+    const int err = pw_h5_file_read_cells(file, table, dims, pw_cluster_cells(c, table));
     return err == -ENOENT ? 0 : err;
 }
 
@@ -69,57 +72,10 @@ static int check_operators(const struct pw_cluster *c)
     return bad ? -EINVAL : 0;
 }
 
-static int load_operators(const struct pw_h5_file *file, struct pw_cluster *c)
+/* The same of the tables of GPUs. */
+static int check_kernels(const struct pw_cluster *c)
 {
-    int err = load_table(file, PW_TABLE_c_operator, &c->operators, &c->noperators);
-    err = err ? err
-              : load_table(file, PW_TABLE_c_operator_type, &c->operator_types, &c->noperator_types);
-    err = err ? err
-              : load_table(file, PW_TABLE_c_operator_shape, &c->operator_shapes,
-                           &c->noperator_shapes);
-    err = err ? err
-              : load_table(file, PW_TABLE_c_operator_stack, &c->operator_stacks,
-                           &c->noperator_stacks);
-    err = err ? err
-              : load_table(file, PW_TABLE_c_operator_rank, &c->operator_ranks, &c->noperator_ranks);
-    return err ? err : check_operators(c);
-}
-
-static int load_parts(const struct pw_h5_file *file, struct pw_cluster *c)
-{
-    size_t n = 0;
-    int err = load_table(file, PW_TABLE_c_part_trace, &c->part_trace, &n);
-    if (err || (n && n != PW_PART_END * c->nrank_rows))
-        return err ? err : -EINVAL;
-    if (!n) {
-        free(c->part_trace);
-        c->part_trace = NULL;
-    }
-    return 0;
-}
-
-/* Loads the tables with a row for each rank in each step. */
-static int load_traces(const struct pw_h5_file *file, struct pw_cluster *c)
-{
-    const size_t dims[2] = {c->nstep_rows, c->nrank_rows};
-    int err = load_cells(file, PW_TABLE_c_step_trace, dims, &c->step_trace);
-    err = err ? err : load_cells(file, PW_TABLE_c_phase_trace, dims, &c->phase_trace);
-    err = err ? err : load_cells(file, PW_TABLE_c_gpu_trace, dims, &c->gpu_trace);
-    const int is_complete = pw_cells_is_known(&c->step_trace) && pw_cells_is_known(&c->phase_trace);
-    return err || is_complete || !dims[0] || !dims[1] ? err : -EINVAL;
-}
-
-static int load_gpus(const struct pw_h5_file *file, struct pw_cluster *c)
-{
-    int err = load_table(file, PW_TABLE_c_gpu_rank, &c->gpu_ranks, &c->ngpu_ranks);
-    err = err ? err : load_table(file, PW_TABLE_c_gpu_device, &c->gpu_devices, &c->ngpu_devices);
-    err = err ? err : load_table(file, PW_TABLE_c_kernel, &c->kernels, &c->nkernels);
-    err = err ? err : load_table(file, PW_TABLE_c_kernel_rank, &c->kernel_ranks, &c->nkernel_ranks);
-    err = err ? err : load_table(file, PW_TABLE_c_flops, &c->flops, &c->nflops);
-    err = err ? err : load_table(file, PW_TABLE_c_step_flops, &c->step_flops, &c->nstep_flops);
-    if (err)
-        return err;
-    int64_t n = (int64_t)c->nkernels;
+    const int64_t n = (int64_t)c->nkernels;
     int bad = 0;
     for (size_t i = 0; i < c->ngpu_ranks; i++)
         bad |= c->gpu_ranks[i].kernel_row < -1 || c->gpu_ranks[i].kernel_row >= n;
@@ -128,60 +84,39 @@ static int load_gpus(const struct pw_h5_file *file, struct pw_cluster *c)
     return bad ? -EINVAL : 0;
 }
 
-static int load_samples(const struct pw_h5_file *file, struct pw_cluster *c)
+/* A table by part and rank that is not known is NULL. */
+static int check_parts(struct pw_cluster *c)
 {
-    int err = load_table(file, PW_TABLE_c_queue, &c->queues, &c->nqueues);
-    err =
-        err ? err : load_table(file, PW_TABLE_c_queue_series, &c->queue_series, &c->nqueue_series);
-    err = err ? err : load_table(file, PW_TABLE_c_utilisation, &c->utilisation, &c->nutilisation);
-    err = err ? err
-              : load_table(file, PW_TABLE_c_utilisation_series, &c->utilisation_series,
-                           &c->nutilisation_series);
-    err = err ? err : load_table(file, PW_TABLE_c_netcard, &c->netcards, &c->nnetcards);
-    err = err ? err : load_table(file, PW_TABLE_c_gpu_series, &c->gpu_series, &c->ngpu_series);
-    err = err ? err : load_table(file, PW_TABLE_c_hccl_rank, &c->hccl_ranks, &c->nhccl_ranks);
-    err = err ? err : load_table(file, PW_TABLE_c_hccl_link, &c->hccl_links, &c->nhccl_links);
-    err = err ? err : load_table(file, PW_TABLE_c_msprof_step, &c->msprof_steps, &c->nmsprof_steps);
-    err =
-        err ? err : load_table(file, PW_TABLE_c_pipeline_cpu, &c->pipeline_cpu, &c->npipeline_cpu);
-    err = err ? err
-              : load_table(file, PW_TABLE_c_mindinsight_sum, &c->mindinsight_sums,
-                           &c->nmindinsight_sums);
-    return err ? err : load_table(file, PW_TABLE_c_memory, &c->memory, &c->nmemory);
+    if (c->npart_trace && c->npart_trace != PW_PART_END * c->nrank_rows)
+        return -EINVAL;
+    if (!c->npart_trace) {
+        free(c->part_trace);
+        c->part_trace = NULL;
+    }
+    return 0;
 }
 
+/* A file with steps has these two tables by step and rank; older ones lack that of GPUs. */
+static int check_traces(const struct pw_cluster *c)
+{
+    const int is_complete = pw_cells_is_known(&c->step_trace) && pw_cells_is_known(&c->phase_trace);
+    return is_complete || !c->nstep_rows || !c->nrank_rows ? 0 : -EINVAL;
+}
+
+/* Tables by step and rank come last, because their size is that of the other two. */
 static int load_tables(const struct pw_h5_file *file, struct pw_cluster *c)
 {
-    int err = load_table(file, PW_TABLE_c_rank, &c->ranks, &c->nrank_rows);
-    err = err ? err : load_table(file, PW_TABLE_c_step, &c->steps, &c->nstep_rows);
-    err = err ? err : load_traces(file, c);
-    err = err ? err : load_table(file, PW_TABLE_c_collective, &c->collectives, &c->ncollectives);
-    err = err ? err
-              : load_table(file, PW_TABLE_c_collective_stat, &c->collective_stats,
-                           &c->ncollective_stats);
-    err = err ? err : load_table(file, PW_TABLE_c_p2p, &c->p2p, &c->np2p);
-    err = err ? err : load_table(file, PW_TABLE_c_straggler, &c->stragglers, &c->nstragglers);
-    err = err ? err : load_table(file, PW_TABLE_c_efficiency, &c->efficiency, &c->nefficiency);
-    err = err ? err : load_table(file, PW_TABLE_c_whatif, &c->whatif, &c->nwhatif);
-    err = err ? err : load_table(file, PW_TABLE_c_path, &c->path, &c->npath);
-    err = err ? err : load_table(file, PW_TABLE_c_host, &c->hosts_slow, &c->nhosts_slow);
-    err = err ? err : load_table(file, PW_TABLE_c_link, &c->links_slow, &c->nlinks_slow);
-    err = err ? err : load_table(file, PW_TABLE_c_role, &c->roles, &c->nroles);
-    err = err ? err : load_table(file, PW_TABLE_c_imbalance, &c->imbalances, &c->nimbalances);
-    err = err ? err : load_table(file, PW_TABLE_c_trend, &c->trends, &c->ntrends);
-    err = err ? err : load_table(file, PW_TABLE_c_network, &c->network, &c->nnetwork);
-    err =
-        err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
-    err = err ? err : load_table(file, PW_TABLE_c_window, &c->windows, &c->nwindows);
-    err = err ? err : load_table(file, PW_TABLE_c_open_call, &c->open_calls, &c->nopen_calls);
-    err = err ? err : load_table(file, PW_TABLE_c_ending, &c->endings, &c->nendings);
-    err = err ? err : load_table(file, PW_TABLE_c_exception, &c->exceptions, &c->nexceptions);
-    err = err ? err : load_table(file, PW_TABLE_c_epoch, &c->epochs, &c->nepochs);
-    err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
-    err = err ? err : load_operators(file, c);
-    err = err ? err : load_samples(file, c);
-    err = err ? err : load_parts(file, c);
-    return err ? err : load_gpus(file, c);
+    int err = 0;
+    for (int table = PW_RANK_TABLE_COUNT; !err && table < PW_TABLE_COUNT; table++)
+        if (pw_cluster_where(table) == PW_CLUSTER_ROWS)
+            err = load_rows(file, table, c);
+    for (int table = PW_RANK_TABLE_COUNT; !err && table < PW_TABLE_COUNT; table++)
+        if (pw_cluster_where(table) == PW_CLUSTER_CELLS)
+            err = load_cells(file, table, c);
+    err = err ? err : check_traces(c);
+    err = err ? err : check_operators(c);
+    err = err ? err : check_parts(c);
+    return err ? err : check_kernels(c);
 }
 
 int pw_cluster_load(const char *path, struct pw_cluster **out)

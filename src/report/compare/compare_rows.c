@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/figures/cellmeans.h"
 #include "analysis/parts.h"
 #include "analysis/statistics.h"
 #include "core/text.h"
-#include "report/figures/cellmeans.h"
 #include "report/writing/words.h"
 
 /* ---- the parts of a run ---- */

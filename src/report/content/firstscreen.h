@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/figures/figures.h"
 #include "core/text.h"
-#include "report/figures/figures.h"
 
 enum { PW_HEADLINE_BYTES = 1280 };
 

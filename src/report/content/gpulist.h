@@ -3,8 +3,8 @@
 #ifndef PW_REPORT_CONTENT_GPULIST_H
 #define PW_REPORT_CONTENT_GPULIST_H
 
+#include "analysis/figures/figures.h"
 #include "analysis/gpulimits.h"
-#include "report/figures/figures.h"
 
 /* One GPU: activity is the sum over the ranks that used it; samples are of the GPU itself. */
 struct pw_gpulist_row {

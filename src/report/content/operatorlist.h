@@ -4,8 +4,8 @@
 #ifndef PW_REPORT_CONTENT_OPERATORLIST_H
 #define PW_REPORT_CONTENT_OPERATORLIST_H
 
+#include "analysis/figures/figures.h"
 #include "analysis/slowranks.h"
-#include "report/figures/figures.h"
 
 /* Bytes of a row's label with the NUL. A longer call path is cut at its outer end. */
 enum { PW_OPLIST_LABEL = 400 };

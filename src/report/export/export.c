@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/figures/figures.h"
 #include "core/text.h"
 #include "report/content/operatorlist.h"
-#include "report/figures/figures.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"
 
@@ -73,17 +73,17 @@ static void put_field(FILE *out, const struct pw_field *field, const char *at)
     }
 }
 
-static void put_table(FILE *out, const char *name, int table, const void *rows, size_t n)
+static void put_table(FILE *out, const char *name, int table, struct pw_cluster_rows all)
 {
     const struct pw_table *info = pw_table_borrow(table);
     fprintf(out, "# %s\n", name);
     for (size_t i = 0; i < info->nfields; i++)
         fprintf(out, "%s%s", i ? "," : "", info->fields()[i].name);
     fputc('\n', out);
-    for (size_t r = 0; r < n; r++)
+    for (size_t r = 0; r < all.n; r++)
         for (size_t i = 0; i < info->nfields; i++) {
             const struct pw_field *field = &info->fields()[i];
-            put_field(out, field, (const char *)rows + r * info->row_size + field->offset);
+            put_field(out, field, (const char *)all.rows + r * info->row_size + field->offset);
             fputc(i + 1 < info->nfields ? ',' : '\n', out);
         }
 }
@@ -240,7 +240,7 @@ static int put_advice(FILE *out, const struct pw_cluster *c)
     size_t n = pw_advice_collect(&input, advice);
     for (size_t i = 0; i < n; i++)
         rows[i] = pw_advice_row(&input, &advice[i]);
-    put_table(out, "advice", PW_TABLE_c_advice, rows, n);
+    put_table(out, "advice", PW_TABLE_c_advice, (struct pw_cluster_rows){rows, n});
     pw_figures_destroy(figures);
     return 0;
 }
@@ -250,35 +250,33 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
     const struct {
         const char *section;
         int table;
-        const void *rows;
-        size_t n;
     } tables[] = {
-        {"job", PW_TABLE_c_rank, c->ranks, c->nrank_rows},
-        {"epochs", PW_TABLE_c_epoch, c->epochs, c->nepochs},
-        {"completeness", PW_TABLE_c_completeness, c->completeness, c->ncompleteness},
-        {"clocks", PW_TABLE_c_clock, c->clocks, c->nclocks},
-        {"steps", PW_TABLE_c_step, c->steps, c->nstep_rows},
-        {"flops", PW_TABLE_c_flops, c->flops, c->nflops},
-        {"gpu", PW_TABLE_c_gpu_rank, c->gpu_ranks, c->ngpu_ranks},
-        {"kernels", PW_TABLE_c_kernel, c->kernels, c->nkernels},
-        {"collectives", PW_TABLE_c_collective_stat, c->collective_stats, c->ncollective_stats},
-        {"p2p", PW_TABLE_c_p2p, c->p2p, c->np2p},
-        {"stragglers", PW_TABLE_c_straggler, c->stragglers, c->nstragglers},
-        {"whatif", PW_TABLE_c_whatif, c->whatif, c->nwhatif},
-        {"efficiency", PW_TABLE_c_efficiency, c->efficiency, c->nefficiency},
-        {"data_pipeline", PW_TABLE_c_queue, c->queues, c->nqueues},
-        {"utilisation", PW_TABLE_c_utilisation, c->utilisation, c->nutilisation},
-        {"utilisation", PW_TABLE_c_netcard, c->netcards, c->nnetcards},
-        {"memory", PW_TABLE_c_memory, c->memory, c->nmemory},
-        {"hccl", PW_TABLE_c_hccl_rank, c->hccl_ranks, c->nhccl_ranks},
-        {"hccl", PW_TABLE_c_hccl_link, c->hccl_links, c->nhccl_links},
-        {"msprof", PW_TABLE_c_msprof_step, c->msprof_steps, c->nmsprof_steps},
-        {"aicore", PW_TABLE_c_mindinsight_sum, c->mindinsight_sums, c->nmindinsight_sums},
-        {"data_pipeline", PW_TABLE_c_pipeline_cpu, c->pipeline_cpu, c->npipeline_cpu},
+        {"job", PW_TABLE_c_rank},
+        {"epochs", PW_TABLE_c_epoch},
+        {"completeness", PW_TABLE_c_completeness},
+        {"clocks", PW_TABLE_c_clock},
+        {"steps", PW_TABLE_c_step},
+        {"flops", PW_TABLE_c_flops},
+        {"gpu", PW_TABLE_c_gpu_rank},
+        {"kernels", PW_TABLE_c_kernel},
+        {"collectives", PW_TABLE_c_collective_stat},
+        {"p2p", PW_TABLE_c_p2p},
+        {"stragglers", PW_TABLE_c_straggler},
+        {"whatif", PW_TABLE_c_whatif},
+        {"efficiency", PW_TABLE_c_efficiency},
+        {"data_pipeline", PW_TABLE_c_queue},
+        {"utilisation", PW_TABLE_c_utilisation},
+        {"utilisation", PW_TABLE_c_netcard},
+        {"memory", PW_TABLE_c_memory},
+        {"hccl", PW_TABLE_c_hccl_rank},
+        {"hccl", PW_TABLE_c_hccl_link},
+        {"msprof", PW_TABLE_c_msprof_step},
+        {"aicore", PW_TABLE_c_mindinsight_sum},
+        {"data_pipeline", PW_TABLE_c_pipeline_cpu},
     };
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (pw_report_is_wanted(options->sections, tables[i].section))
-            put_table(out, tables[i].section, tables[i].table, tables[i].rows, tables[i].n);
+            put_table(out, tables[i].section, tables[i].table, pw_cluster_rows(c, tables[i].table));
     int err = 0;
     if (pw_report_is_wanted(options->sections, "parts"))
         put_parts(out, c);

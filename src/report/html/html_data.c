@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "analysis/advice/findings.h"
+#include "analysis/figures/figures.h"
 #include "analysis/statistics.h"
 #include "core/comm_kernel.h"
 #include "report/content/firstscreen.h"
-#include "report/figures/figures.h"
 #include "report/html/html_packed.h"
 #include "report/html/html_planes.h"
 #include "report/json/json_keys.h"

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "report/figures/figures.h"
+#include "analysis/figures/figures.h"
 #include "report/html/html_planes.h"
 
 /* Writes <script type="application/json" id="data">, and packed JSON (html_planes.h) as <script

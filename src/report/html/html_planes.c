@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/figures/cellmeans.h"
 #include "analysis/statistics.h"
-#include "report/figures/cellmeans.h"
 #include "report/html/html_codes.h"
 #include "report/html/html_packed.h"
 #include "report/json/json_row.h"

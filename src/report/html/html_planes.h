@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report/figures/figures.h"
+#include "analysis/figures/figures.h"
 
 /* The columns of the HTML report's charts: the steps. In a run with more steps than a screen can
  * show, a column is a block of consecutive steps, with the means of their known values. */

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "report/figures/figures.h"
+#include "analysis/figures/figures.h"
 
 /* The value of the key `name`, which must be one of those in report.h. */
 json_t *pw_json_key(const struct pw_figures *figures, const char *name);

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/figures/figures.h"
+#include "analysis/figures/goodput.h"
 #include "analysis/parts.h"
 #include "core/limits.h"
 #include "report/content/firstscreen.h"
-#include "report/figures/figures.h"
-#include "report/figures/goodput.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"

@@ -2,7 +2,7 @@
  * (text_reported.c). */
 #include "report/json/json_keys.h"
 
-#include "report/figures/msprof.h"
+#include "analysis/figures/msprof.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
 

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analysis/figures/goodput.h"
 #include "core/text.h"
-#include "report/figures/goodput.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"
 #include "report/writing/words.h"

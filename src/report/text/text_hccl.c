@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "report/figures/figures.h"
+#include "analysis/figures/figures.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/figures/figures.h"
+#include "analysis/figures/msprof.h"
 #include "core/text.h"
-#include "report/figures/figures.h"
-#include "report/figures/msprof.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"
 #include "report/writing/safenames.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report/figures/figures.h"
+#include "analysis/figures/figures.h"
 #include "report/report.h"
 
 struct pw_page {

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/figures/figures.h"
 #include "analysis/parts.h"
 #include "core/text.h"
-#include "report/figures/figures.h"
 
 /* Returns "in backward", "outside any phase" and the like; "" when not known. */
 const char *pw_words_phase(int phase);

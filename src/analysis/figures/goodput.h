@@ -1,8 +1,8 @@
 /* The goodput of a job with restarts: the time of the steps that were kept as a share of the job's
  * time (docs/metrics.md, "Epochs and goodput"). Called by the text, JSON and HTML reports. Pure
  * arithmetic on the rows of /epochs. */
-#ifndef PW_REPORT_FIGURES_GOODPUT_H
-#define PW_REPORT_FIGURES_GOODPUT_H
+#ifndef PW_ANALYSIS_FIGURES_GOODPUT_H
+#define PW_ANALYSIS_FIGURES_GOODPUT_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* Adds as integers where the sums are the same: in which a double is exact. See cellmeans.h. */
-#include "report/figures/cellmeans.h"
+#include "analysis/figures/cellmeans.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Computes counts and means of the tables of a cluster; see figures.h. Sums are of type double, so
  * that a damaged file cannot overflow an integer. */
-#include "report/figures/figures.h"
+#include "analysis/figures/figures.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "analysis/advice/advice_unrecorded.h"
+#include "analysis/figures/cellmeans.h"
 #include "analysis/statistics.h"
 #include "core/ops.h"
-#include "report/figures/cellmeans.h"
 
 static int64_t larger(int64_t a, int64_t b)
 {

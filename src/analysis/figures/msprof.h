@@ -2,8 +2,8 @@
  * that computes longest in each step. Used by the text and JSON reports. Pure functions on the
  * loaded file: its numbers are msprof-analyze's, and are neither corrected nor compared with
  * recorded ones. */
-#ifndef PW_REPORT_FIGURES_MSPROF_H
-#define PW_REPORT_FIGURES_MSPROF_H
+#ifndef PW_ANALYSIS_FIGURES_MSPROF_H
+#define PW_ANALYSIS_FIGURES_MSPROF_H
 
 #include "core/cluster.h"
 

@@ -1,6 +1,6 @@
 /* Parses the list of steps, then moves the rows that are kept to the front of their tables; see
  * restrict.h. */
-#include "report/figures/restrict.h"
+#include "analysis/figures/restrict.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Sums up msprof-analyze's steps by rank, and finds who computes longest; see msprof.h. */
-#include "report/figures/msprof.h"
+#include "analysis/figures/msprof.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Means of the fields of a grid over its steps or ranks, as pw_mean_add() in the order of steps or
  * ranks would make them. Called by reports. Pure functions. */
-#ifndef PW_REPORT_FIGURES_CELLMEANS_H
-#define PW_REPORT_FIGURES_CELLMEANS_H
+#ifndef PW_ANALYSIS_FIGURES_CELLMEANS_H
+#define PW_ANALYSIS_FIGURES_CELLMEANS_H
 
 #include "analysis/statistics.h"
 #include "core/cells.h"

@@ -1,5 +1,5 @@
 /* Sums over the rows of /epochs; see goodput.h. */
-#include "report/figures/goodput.h"
+#include "analysis/figures/goodput.h"
 
 #include "core/limits.h"
 

@@ -1,8 +1,8 @@
 /* Figures that several sections and formats of a report need, computed once: counts of present and
  * missing data, and means over the measured steps. Used by each report, which creates them before
  * it writes. Borrows the cluster; prints nothing. */
-#ifndef PW_REPORT_FIGURES_FIGURES_H
-#define PW_REPORT_FIGURES_FIGURES_H
+#ifndef PW_ANALYSIS_FIGURES_FIGURES_H
+#define PW_ANALYSIS_FIGURES_FIGURES_H
 
 #include <stddef.h>
 #include <stdint.h>

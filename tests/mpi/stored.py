@@ -1,0 +1,41 @@
+"""The advice that the merge stores in a cluster file is the advice of a report on that file.
+
+    stored.py PROFWRAP CLUSTER_FILE..."""
+
+import json
+import os
+import subprocess
+import sys
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def compare(profwrap, path):
+    """Fails unless both have the same rules, savings, ranks and words in the same order."""
+    try:
+        import h5py
+    except ImportError:
+        print("not compared: stored advice; this Python has no h5py")
+        return
+    with h5py.File(path, "r") as file:
+        kept = [(text(row["rule"]), int(row["saves_ns"]), text(row["text"]), text(row["evidence"]))
+                for row in file["advice"][:]]
+    said = subprocess.run([profwrap, "report", "--format", "json", path], stdout=subprocess.PIPE, check=True)
+    told = [(row["rule"], -1 if row["saves_ns"] is None else row["saves_ns"], row["text"], row["evidence"] or "")
+            for row in json.loads(said.stdout)["advice"]]
+    assert kept == told, f"{path}: stored\n  {kept}\nbut reported\n  {told}"
+
+
+def compare_below(profwrap, folder):
+    """The same for every cluster.h5 in the folder and below it. Returns how many there are."""
+    paths = [os.path.join(at, "cluster.h5") for at, _, names in os.walk(folder) if "cluster.h5" in names]
+    for path in paths:
+        compare(profwrap, path)
+    return len(paths)
+
+
+if __name__ == "__main__":
+    for each in sys.argv[2:]:
+        compare(sys.argv[1], each)
