@@ -1,6 +1,6 @@
 # `cmake --install build --prefix DIR` leaves a tree that works from wherever it is put.
 install(TARGETS profwrap RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS profwrap-merge-alone profwrap-import RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
+install(TARGETS profwrap-merge-alone profwrap-import profwrap-sim RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
 foreach(program IN ITEMS profwrap-merge profwrap-metrics profwrap-otf2 profwrap-serve)
     if(TARGET ${program})
         install(TARGETS ${program} RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})

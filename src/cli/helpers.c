@@ -1,6 +1,7 @@
 /* Executes the commands that are separate programs under libexec: the merge, which is linked with
  * MPI when it works in parallel, and the import, the two servers and what handles OTF2, whose
- * libraries `profwrap run` should not load. */
+ * libraries `profwrap run` should not load; and the simulator (sim/), which is no part of the
+ * profiler. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -114,6 +115,12 @@ int pw_cli_otf2_archives(const char *given, char *path, size_t size)
     }
     closedir(directory);
     return n;
+}
+
+int pw_cli_sim(int argc, char **argv)
+{
+    (void)argc;
+    return become("profwrap-sim", argv);
 }
 
 int pw_cli_import(int argc, char **argv)

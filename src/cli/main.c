@@ -26,8 +26,6 @@ static int print_help(void)
     pw_options_print_help(stdout, PW_CMD_CTL);
     printf("\nOptions of import:\n");
     pw_options_print_help(stdout, PW_CMD_IMPORT);
-    printf("\nOptions of sim:\n");
-    pw_options_print_help(stdout, PW_CMD_SIM);
     printf("\nEnvironment only:\n");
     pw_options_print_help(stdout, PW_CMD_ENV);
     printf(

@@ -44,7 +44,9 @@ static const struct {
     {"import",
      "Makes rank files from traces that other profilers wrote, so that the other commands work "
      "on them."},
-    {"sim", "Writes the rank files of a simulated run whose faults are known, for tests."},
+    {"sim",
+     "Writes the rank files of a simulated run whose faults are known, for tests. Its options are "
+     "listed by profwrap sim --help."},
 };
 
 /* Prints text for troff: no character begins a request or an escape. */

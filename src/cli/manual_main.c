@@ -19,9 +19,10 @@ static const struct {
     const char *name;
     enum pw_command command;
 } with_options[] = {
-    {"run", PW_CMD_RUN},         {"merge", PW_CMD_MERGE}, {"report", PW_CMD_REPORT},
-    {"compare", PW_CMD_COMPARE}, {"ctl", PW_CMD_CTL},     {"import", PW_CMD_IMPORT},
-    {"sim", PW_CMD_SIM},         {"", PW_CMD_ENV},
+    {"run", PW_CMD_RUN},       {"merge", PW_CMD_MERGE},
+    {"report", PW_CMD_REPORT}, {"compare", PW_CMD_COMPARE},
+    {"ctl", PW_CMD_CTL},       {"import", PW_CMD_IMPORT},
+    {"", PW_CMD_ENV},
 };
 
 const char *pw_manual_command(size_t i, const char **help)

@@ -36,14 +36,13 @@ static const struct row rows[PW_OPT_COUNT] = {
 };
 
 /* The word on the command line: row->name without the name of the command. All options of merge,
- * sim, import, ctl and compare have their command's name in front ("merge-output" is --output of
+ * import, ctl and compare have their command's name in front ("merge-output" is --output of
  * merge); of report's options only "report-output" has it. */
 static const char *option_word(const struct row *row)
 {
     const char *tail = strstr(row->name, "-output");
-    if (row->command == PW_CMD_SIM || row->command == PW_CMD_IMPORT ||
-        row->command == PW_CMD_MERGE || row->command == PW_CMD_CTL ||
-        row->command == PW_CMD_COMPARE)
+    if (row->command == PW_CMD_IMPORT || row->command == PW_CMD_MERGE ||
+        row->command == PW_CMD_CTL || row->command == PW_CMD_COMPARE)
         tail = strchr(row->name, '-');
     return tail ? tail + 1 : row->name;
 }
@@ -55,8 +54,7 @@ static void variable_name(const struct row *row, char name[64])
         name[i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
 }
 
-/* Returns the bytes of "64K", "8M", "1G" or plain digits; -1 for any other text. */
-static int64_t parse_size(const char *text)
+int64_t pw_parse_size(const char *text)
 {
     char *end;
     errno = 0;
@@ -92,7 +90,7 @@ static const char *expected_of(const struct row *row, const char *value)
 {
     if (row->kind == COUNT && !is_count(value))
         return "a whole number";
-    if (row->kind == SIZE && parse_size(value) < 0)
+    if (row->kind == SIZE && pw_parse_size(value) < 0)
         return "a size such as 512K, 8M or 1G";
     if (row->kind == CHOICE && !is_one_of(value, row->words))
         return row->words;
@@ -302,7 +300,7 @@ int64_t pw_option_int(const struct pw_options *options, enum pw_option option)
 
 int64_t pw_option_size(const struct pw_options *options, enum pw_option option)
 {
-    return parse_size(options->text[option]);
+    return pw_parse_size(options->text[option]);
 }
 
 double pw_option_number(const struct pw_options *options, enum pw_option option)

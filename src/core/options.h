@@ -20,7 +20,6 @@ enum pw_command {
     PW_CMD_MERGE,
     PW_CMD_REPORT,
     PW_CMD_COMPARE,
-    PW_CMD_SIM,
     PW_CMD_IMPORT,
     PW_CMD_CTL,
     PW_CMD_ENV
@@ -72,6 +71,9 @@ int pw_option_blame(struct pw_options *options, enum pw_option option);
 int pw_option_flag(const struct pw_options *options, enum pw_option option);
 int64_t pw_option_int(const struct pw_options *options, enum pw_option option);
 int64_t pw_option_size(const struct pw_options *options, enum pw_option option);
+
+/* Returns the bytes of "64K", "8M", "1G" or plain digits; -1 for any other text. */
+int64_t pw_parse_size(const char *text);
 
 /* The value of a TEXT row as a number above 0; 0 for "", -1 when the text is no such number. */
 double pw_option_number(const struct pw_options *options, enum pw_option option);

@@ -37,7 +37,6 @@ MAY_INCLUDE = {
     "collectors/nvtx": "core rank/* collectors",
     "collectors/sys": "core rank/* collectors",
     "import": "core core/h5 rank/file",
-    "sim": "core rank/file",
     "timeline": "core core/h5",
     "archive": "core core/h5 timeline import rank/file",
     "analysis": "core",

@@ -1,6 +1,6 @@
 /* The parameters of a synthetic run: its size, pattern, noise, declared faults with the table of
- * their kinds, and the clocks of its hosts. `profwrap sim` (cmd_sim.c) fills struct pw_sim_params
- * from its options; the other files of src/sim only read it, and everything in a run is a function
+ * their kinds, and the clocks of its hosts. main.c fills struct pw_sim_params
+ * from its options; the other files of sim/ only read it, and everything in a run is a function
  * of it. */
 #ifndef PW_SIM_PARAMS_H
 #define PW_SIM_PARAMS_H

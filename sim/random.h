@@ -1,6 +1,6 @@
 /* Random numbers that are a function of the seed and of up to three coordinates, not of the order
  * of calls. So all processes that write a part of a run draw the same numbers. Used by all of
- * src/sim; a generator with state must not be used. */
+ * sim/; a generator with state must not be used. */
 #ifndef PW_SIM_RANDOM_H
 #define PW_SIM_RANDOM_H
 
