@@ -126,26 +126,35 @@ struct pw_partmean pw_partmeans_sum(const struct pw_partmean means[PW_PARTS])
 #define CLEAR_CHANCE 0.001
 #define CLEAR_NEXT 0.5
 #define SHARE_OF_TWO 0.10
-#define TIMES_SPREAD 5 /* least loss of few ranks, as a multiple of the others' spread */
-#define ASLEEP 0.1     /* least share of MPI_Init that the rank slept */
-#define MOSTLY 0.5     /* share of the loss that a cause must explain */
+#define TIMES_SPREAD 5     /* least loss of few ranks, as a multiple of the others' spread */
+#define ASLEEP 0.1         /* least share of MPI_Init or MPI_Finalize that the rank slept */
+#define SLEPT 0.9          /* the same of a rank that is late because it slept */
+#define POLLED 0.05        /* least share that other ranks were not asleep, waiting for it ... */
+#define POLLED_TIMES 5     /* ... and how many times as long as it */
+#define POLLED_AT_MOST 0.5 /* largest share of a rank that sleeps between its polls */
+#define MOSTLY 0.5         /* share of the loss that a cause must explain */
 
 enum { MANY = 8 }; /* ranks */
 
-static const enum pw_part parts[PW_PARTLOSSES] = {PW_PART_START, PW_PART_INIT, PW_PART_SETUP,
-                                                  PW_PART_TAIL, PW_PART_END};
+static const enum pw_part parts[PW_PARTLOSSES] = {PW_PART_START, PW_PART_INIT,     PW_PART_SETUP,
+                                                  PW_PART_TAIL,  PW_PART_FINALIZE, PW_PART_END};
 
 static int is_outside_mpi(enum pw_part part)
 {
     return part == PW_PART_START || part == PW_PART_END;
 }
 
+/* Waits in these calls are not recorded: a rank that waits sleeps, or polls. */
+static int is_one_call(enum pw_part part)
+{
+    return part == PW_PART_INIT || part == PW_PART_FINALIZE;
+}
+
 static int64_t own_of(const struct pw_row_c_part_trace *row, enum pw_part part)
 {
     if (row->total_ns < 0 || is_outside_mpi(part))
         return row->total_ns;
-    /* Waits in MPI_Init are not recorded: a rank that waits sleeps, or polls. */
-    if (part == PW_PART_INIT)
+    if (is_one_call(part))
         return row->cpu_ns < 0 ? -1
                                : row->cpu_ns + row->ready_ns + row->stopped_ns + row->frozen_ns;
     return row->total_ns - row->wait_ns;
@@ -210,34 +219,40 @@ static int is_outlier(double lost, double next, double chance)
                                   (lost >= SURE_SHARE && PW_PARTLOSSES * chance < SURE_CHANCE));
 }
 
+/* 1 when the busier of two ranks in a call is the late one, and does not poll for the other: the
+ * other one polls for it, or this one also slept, but not as much as between polls. */
+static int is_busy_of_two(const struct pw_row_c_part_trace *rows, const struct pw_partloss *f)
+{
+    const struct pw_row_c_part_trace *mine = &rows[f->rank];
+    const double own_ns = (double)(f->lost_ns + f->usual_ns), total_ns = (double)mine->total_ns;
+    return (double)f->usual_ns >= POLLED * total_ns ||
+           ((double)mine->asleep_ns >= ASLEEP * total_ns && own_ns >= POLLED_AT_MOST * total_ns);
+}
+
 /* 1 when the loss is large enough, among `known` ranks; see the table in parts.h. */
 static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_partloss *f,
                      double chance, size_t known, int64_t run_ns)
 {
-    const struct pw_row_c_part_trace *mine = &rows[f->rank];
     const double lost = (double)f->lost_ns / (double)run_ns;
     const double next = (double)f->next_ns / (double)f->lost_ns;
     if (known == 2)
-        return (f->part != PW_PART_INIT ||
-                (double)mine->asleep_ns >= ASLEEP * (double)mine->total_ns) &&
+        return (!is_one_call(f->part) || is_busy_of_two(rows, f)) &&
                lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
-    if (f->part != PW_PART_INIT && is_outlier(lost, next, chance))
+    if (!is_one_call(f->part) && is_outlier(lost, next, chance))
         return 1;
-    if (f->part == PW_PART_START || f->part == PW_PART_INIT)
+    if (f->part == PW_PART_START || is_one_call(f->part))
         return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
                (f->part == PW_PART_START && lost >= START_SHARE && next <= START_NEXT);
     return known < MANY && lost >= SURE_SHARE &&
            (double)f->lost_ns >= TIMES_SPREAD * (double)f->spread_ns;
 }
 
-/* Finds the rank with the largest loss in the part. Returns 1 when it held the job back. */
-static int find(const struct pw_row_c_part_trace *rows, size_t nranks, enum pw_part part,
-                int64_t *scratch, struct pw_partloss *f)
+/* Finds the rank with the largest own time, of those in `scratch`. Returns 1 when it is above the
+ * median of the others. */
+static int find(size_t nranks, enum pw_part part, int64_t *scratch, struct pw_partloss *f)
 {
     int64_t *own = scratch, *sorted = scratch + nranks;
     size_t most = 0, second = nranks;
-    for (size_t r = 0; r < nranks; r++)
-        own[r] = own_of(&rows[r], part);
     for (size_t r = 1; r < nranks; r++)
         most = own[r] > own[most] ? r : most;
     for (size_t r = 0; r < nranks; r++)
@@ -256,6 +271,44 @@ static int find(const struct pw_row_c_part_trace *rows, size_t nranks, enum pw_p
     return f->lost_ns > 0;
 }
 
+/* 1 when a loss that was measured in another way than by own time is large enough. */
+static int is_large(const struct pw_partloss *f, size_t known, int64_t run_ns)
+{
+    const double lost = (double)f->lost_ns / (double)run_ns;
+    return lost >= (known == 2 ? SHARE_OF_TWO : SURE_SHARE) &&
+           (double)f->next_ns <= SURE_NEXT * (double)f->lost_ns;
+}
+
+/* When the rank left the part, from the start of the run. */
+static int64_t left_at(const struct pw_row_c_part_trace *all, size_t nranks, enum pw_part part,
+                       size_t rank)
+{
+    int64_t at = 0;
+    for (int p = PW_PART_START; p <= (int)part; p++) {
+        const int64_t total_ns = all[(size_t)(p - PW_PART_START) * nranks + rank].total_ns;
+        at += total_ns > 0 ? total_ns : 0;
+    }
+    return at;
+}
+
+/* The rank that was longest in the call and left it after the others. `all`: of all parts. */
+static int find_late(const struct pw_row_c_part_trace *all, size_t nranks, enum pw_part part,
+                     int64_t *scratch, struct pw_partloss *f)
+{
+    const struct pw_row_c_part_trace *rows = all + (size_t)(part - PW_PART_START) * nranks;
+    for (size_t r = 0; r < nranks; r++)
+        scratch[r] = rows[r].total_ns;
+    if (!find(nranks, part, scratch, f))
+        return 0;
+    for (size_t r = 0; r < nranks; r++)
+        scratch[r] = rows[r].total_ns < 0 ? -1 : left_at(all, nranks, part, r);
+    const int64_t late_ns =
+        scratch[f->rank] - median_of_others(scratch, nranks, f->rank, scratch + nranks);
+    f->lost_ns = late_ns < f->lost_ns ? late_ns : f->lost_ns;
+    f->evidence = PW_PART_LEFT_LATE;
+    return f->lost_ns > 0;
+}
+
 static size_t count_known(const struct pw_row_c_part_trace *rows, size_t nranks)
 {
     size_t n = 0;
@@ -264,20 +317,62 @@ static size_t count_known(const struct pw_row_c_part_trace *rows, size_t nranks)
     return n;
 }
 
+/* The only rank that slept in the call, while all others polled. */
+static int find_sleeper(const struct pw_row_c_part_trace *rows, size_t nranks, enum pw_part part,
+                        struct pw_partloss *f)
+{
+    size_t least = nranks;
+    int64_t polled_ns = INT64_MAX, shortest_ns = INT64_MAX;
+    const size_t n = count_known(rows, nranks);
+    for (size_t r = 0; r < nranks; r++)
+        if (own_of(&rows[r], part) >= 0 &&
+            (least == nranks || own_of(&rows[r], part) < own_of(&rows[least], part)))
+            least = r;
+    for (size_t r = 0; r < nranks && least < nranks; r++) {
+        const int64_t own_ns = own_of(&rows[r], part);
+        if (r == least || own_ns < 0)
+            continue;
+        polled_ns = own_ns < polled_ns ? own_ns : polled_ns;
+        shortest_ns = rows[r].total_ns < shortest_ns ? rows[r].total_ns : shortest_ns;
+    }
+    if (least == nranks || polled_ns == INT64_MAX)
+        return 0;
+    const struct pw_row_c_part_trace *mine = &rows[least];
+    *f = (struct pw_partloss){.rank = least,
+                              .part = part,
+                              .cause = PW_CAUSE_BLOCKED_OFF_CPU,
+                              .evidence = PW_PART_ASLEEP,
+                              .lost_ns =
+                                  mine->asleep_ns < shortest_ns ? mine->asleep_ns : shortest_ns,
+                              .usual_ns = polled_ns};
+    return (double)mine->asleep_ns >= SLEPT * (double)mine->total_ns &&
+           (double)polled_ns >= POLLED * (double)shortest_ns &&
+           (double)polled_ns >= POLLED_TIMES * (double)own_of(mine, part) &&
+           (n > 2 || (double)polled_ns < POLLED_AT_MOST * (double)shortest_ns);
+}
+
 size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,
                         int64_t *scratch, struct pw_partloss out[PW_PARTLOSSES])
 {
     size_t n = 0;
     for (size_t i = 0; i < PW_PARTLOSSES && nranks > 1 && run_ns > 0; i++) {
         const struct pw_row_c_part_trace *of = rows + (size_t)(parts[i] - PW_PART_START) * nranks;
+        const size_t known = count_known(of, nranks);
         struct pw_partloss *f = &out[n];
-        if (!find(of, nranks, parts[i], scratch, f))
+        if (is_one_call(parts[i]) && find_sleeper(of, nranks, parts[i], f) &&
+            is_large(f, known, run_ns)) {
+            n++;
             continue;
-        const double chance = pw_outlier_chance(scratch, nranks, f->rank);
-        if (!is_enough(of, f, chance, count_known(of, nranks), run_ns))
-            continue;
-        f->cause = cause_of(of, nranks, f, scratch);
-        n++;
+        }
+        for (size_t r = 0; r < nranks; r++)
+            scratch[r] = own_of(&of[r], parts[i]);
+        if ((find(nranks, parts[i], scratch, f) &&
+             is_enough(of, f, pw_outlier_chance(scratch, nranks, f->rank), known, run_ns)) ||
+            (is_one_call(parts[i]) && find_late(rows, nranks, parts[i], scratch, f) &&
+             is_large(f, known, run_ns))) {
+            f->cause = cause_of(of, nranks, f, scratch);
+            n++;
+        }
     }
     return n;
 }

@@ -13,40 +13,55 @@
 /* ---- the rank that held the job back in a part outside the steps ----
  *
  * The own time of a rank in a part is the time in which it did not wait for other ranks. In
- * MPI_Init, where waits are not recorded, it is the time in which the rank did not sleep. The loss
- * is the rank's own time minus the median of the other ranks. The rank with the largest loss is
- * reported when one row of this table is true:
+ * MPI_Init and MPI_Finalize, where waits are not recorded, it is the time in which the rank did not
+ * sleep. The loss is the rank's own time minus the median of the other ranks. The rank with the
+ * largest loss is reported when one row of this table is true:
  *
  *   ranks      part                            loss,        largest loss     other condition
  *                                              % of run     of another rank
- *   3 or more  all but MPI_Init                1   or more  1/2  or less     chance below 0.001
- *   3 or more  all but MPI_Init                3   or more  1/2  or less     chance below 0.01
- *   3 or more  before MPI_Init, in MPI_Init    3   or more  1/5  or less
+ *   3 or more  all but the calls              1   or more  1/2  or less     chance below 0.001
+ *   3 or more  all but the calls              3   or more  1/2  or less     chance below 0.01
+ *   3 or more  before MPI_Init, the calls     3   or more  1/5  or less
  *   3 or more  before MPI_Init                 1.5 or more  1/20 or less
- *   3 .. 7     after MPI_Init                  3   or more                   loss >= 5 x spread
+ *   3 .. 7     after MPI_Init, not the calls  3   or more                   loss >= 5 x spread
  *   2          before MPI_Init                 3   or more
  *   2          after MPI_Init                  10  or more
- *   2          in MPI_Init                     10  or more          slept >= 10 % of MPI_Init
+ *   2          the calls                       10  or more          see below
  *
- * "Largest loss of another rank" is a share of the reported rank's loss. "Chance" is the
- * probability, by Grubbs' test (statistics.h), that noise alone puts a rank this far above the
- * others in any of the 5 parts. "Spread" is the difference between the largest and the smallest own
- * time of the other ranks. With fewer than 8 ranks the test is not reliable; their rows use the
- * spread instead. With two ranks it is unknown which one is normal, so the limits are higher. In
- * MPI_Init a rank that polls for the other one looks busy; so the reported rank must also have
- * slept in MPI_Init. */
+ * "The calls" are MPI_Init and MPI_Finalize. "Largest loss of another rank" is a share of the
+ * reported rank's loss. "Chance" is the probability, by Grubbs' test (statistics.h), that noise
+ * alone puts a rank this far above the others in any of the 6 parts. "Spread" is the difference
+ * between the largest and the smallest own time of the other ranks. With fewer than 8 ranks the
+ * test is not reliable; their rows use the spread instead. With two ranks it is unknown which one
+ * is normal, so the limits are higher. In MPI_Init and MPI_Finalize a rank that polls for the other
+ * one looks busy. So the other one must have polled: its own time is 5 % of the call or more. Or
+ * the reported rank itself slept for 10 % of the call, and its own time is half of the call or
+ * more.
+ *
+ * In MPI_Init and MPI_Finalize two other measures are used. Each must lose 3 % of the run (10 %
+ * with two ranks), and the next rank at most 1/5 of that: asleep      before own time is looked at:
+ * the time in the call, if the rank slept for at least 90 % of it, and the own time of each other
+ * rank is at least 5 % of the call and 5 times that of this rank: they polled for it. With two
+ * ranks it must also be less than half of the call: a rank that is busy all the time may be the
+ * late one left late   if own time shows no rank: how much longer than the other ranks' median it
+ * was in the call, at most how much later than their median it left */
+
+/* What shows that a rank held the job back. */
+enum pw_partevidence { PW_PART_OWN_TIME, PW_PART_LEFT_LATE, PW_PART_ASLEEP };
 
 struct pw_partloss {
     size_t rank;
     enum pw_part part;
     enum pw_cause cause;
-    int64_t lost_ns;   /* own time of `rank` minus usual_ns */
-    int64_t next_ns;   /* the largest loss of another rank, at least 0 */
-    int64_t usual_ns;  /* median own time of the other ranks */
+    enum pw_partevidence evidence;
+    int64_t lost_ns; /* own time of `rank` minus usual_ns */
+    int64_t next_ns; /* the largest loss of another rank, at least 0 */
+    int64_t
+        usual_ns; /* median own time of the other ranks; if `rank` slept, their least own time */
     int64_t spread_ns; /* largest minus smallest own time of the other ranks */
 };
 
-enum { PW_PARTLOSSES = 5 }; /* all parts but the steps and MPI_Finalize: at most one loss in each */
+enum { PW_PARTLOSSES = 6 }; /* all parts but the steps: at most one loss in each */
 
 /* `rows` is [PW_PARTS * nranks], sorted by part, then rank; a time of -1 is not known. `scratch`
  * has room for 2 * nranks values. Returns the number of losses written to `out`. */

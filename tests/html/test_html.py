@@ -8,6 +8,7 @@ import time
 
 import browser as b
 import harness as h
+import stored
 
 ATTACK = "\x1b[2J\x9b1m\u202e</script><script>window.hit=1</script><img src=x onerror=window.hit=1>"
 
@@ -269,6 +270,7 @@ def spoil(path):
     """Replaces all text in a cluster file by hostile text."""
     h5py = h.h5py()
     import numpy  # which h5py needs
+    stored.edited(path)
     with h5py.File(path, "r+") as file:
         file.attrs["command"] = numpy.bytes_(ATTACK.encode())
         file.attrs["job_id"] = numpy.bytes_(ATTACK.encode()[:60])

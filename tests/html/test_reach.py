@@ -10,6 +10,7 @@ import time
 
 import browser as b
 import harness as h
+import stored
 
 DOWN, LEFT, RIGHT, HOME, END, ENTER = "\ue015", "\ue012", "\ue014", "\ue011", "\ue010", "\ue007"
 
@@ -239,6 +240,7 @@ def with_operators(folder, count):
     """Replaces the operators of a cluster file by `count` operators, with falling self times."""
     h5py = h.h5py()
     import numpy  # which h5py needs
+    stored.edited(os.path.join(folder, "cluster.h5"))
     with h5py.File(os.path.join(folder, "cluster.h5"), "r+") as file:
         for name in ("operator_ranks", "operator_shapes", "operator_stacks"):
             rows = file[name][:0]

@@ -8,6 +8,14 @@ import subprocess
 import sys
 
 
+EDITED = set()
+
+
+def edited(path):
+    """A test changed this file: its advice need not be that of a report any more."""
+    EDITED.add(os.path.realpath(path))
+
+
 def text(value):
     return value.decode() if isinstance(value, bytes) else value
 
@@ -31,6 +39,7 @@ def compare(profwrap, path):
 def compare_below(profwrap, folder):
     """The same for every cluster.h5 in the folder and below it. Returns how many there are."""
     paths = [os.path.join(at, "cluster.h5") for at, _, names in os.walk(folder) if "cluster.h5" in names]
+    paths = [path for path in paths if os.path.realpath(path) not in EDITED]
     for path in paths:
         compare(profwrap, path)
     return len(paths)

@@ -10,6 +10,7 @@ import tempfile
 import zlib
 
 import harness as h
+import stored
 
 SECRET = 424242
 
@@ -147,6 +148,7 @@ def links_to_elsewhere():
     with cluster("out") as file:
         h.check(SECRET not in file["steps"]["step"][()], "merge read another file")
         h.equal(int(file["ranks"]["events"][1]), 0, "events of rank 1")
+    stored.edited("out/cluster.h5")
     with h5py.File("out/cluster.h5", "r+") as file:
         del file["steps"], file["rank"]
         file["steps"] = h5py.ExternalLink("../other/rank-00000.h5", "/steps")
@@ -196,6 +198,7 @@ def peak(words, *arguments):
 
 def inflate(path, bytes_each, names):
     """Fills each table with `bytes_each` bytes of zeros, which compress to about a thousandth."""
+    stored.edited(path)
     with h.h5py().File(path, "r+") as file:
         for name in names:
             kind, rows = file[name].dtype, 4096

@@ -226,6 +226,18 @@ static void gpus_idle(struct world *w, int enough)
             .rank = r, .span_ns = 7500 * MS, .idle_host_ns = 750 * MS - 1 + enough};
 }
 
+/* The run is as long as world_create() makes it: 30 s. */
+static void mpi_call_long(struct world *w, int enough)
+{
+    w->c->npart_trace = PW_PART_END * RANKS;
+    w->c->part_trace = calloc(w->c->npart_trace, sizeof(*w->c->part_trace));
+    for (size_t r = 0; r < RANKS; r++) {
+        w->c->ranks[r].run_ns = 30000 * MS;
+        w->c->part_trace[(PW_PART_FINALIZE - PW_PART_START) * RANKS + r].total_ns =
+            1500 * MS - 1 + enough;
+    }
+}
+
 /* 10 % of 7.5 s are 750 calls of 1 ms. */
 static void small_collectives(struct world *w, int enough)
 {
@@ -328,6 +340,7 @@ static const struct {
     {"no_peers", no_peers, "it is the only one of its role (heavy)"},
     {"wait_roams", wait_roams, "the delay moves"},
     {"transfer_exposed", transfer_exposed, "20 % of a step"},
+    {"mpi_call_long", mpi_call_long, "1.50 s in MPI_Finalize on every rank, 5 % of the run"},
     {"gpus_idle", gpus_idle, "10 % of the GPUs' time"},
     {"small_collectives", small_collectives, "at 1.0 MB/s, the best measured is 1.0 GB/s"},
     {"data_processing_slow", data_processing_slow, "'map decode', which fills 'ready' (20 % full)"},

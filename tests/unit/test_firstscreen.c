@@ -523,6 +523,7 @@ static void test_what_the_verdict_rests_on(void **state)
     assert_basis(c, "✓ collectives seen: MPI 1, NCCL 40; ! steps inferred from repeated calls; ! 1 "
                     "of 2 ranks of node0 wait for a CPU; ✓ all 2 ranks; ✓ clock error up to 3.0 "
                     "ms");
+    /* That of MPI_Init and MPI_Finalize may be polling. */
     for (size_t i = 0; i < (size_t)2 * PW_PART_END; i++) {
         c->part_trace[i].ready_ns = c->part_trace[i].total_ns;
         c->part_trace[i].wait_ns = 0;
@@ -530,7 +531,7 @@ static void test_what_the_verdict_rests_on(void **state)
     c->clock_error_max_ns = 16 * MS; /* of steps of 150 ms */
     c->ranks[0].dropped_events = 7;
     assert_basis(c, "✓ collectives seen: MPI 1, NCCL 40; ! steps inferred from repeated calls; ! "
-                    "hosts overloaded: ranks without a CPU for 100 %; ! 7 events dropped; ! clock "
+                    "hosts overloaded: ranks without a CPU for 99 %; ! 7 events dropped; ! clock "
                     "error up to 16.0 ms, too much to compare ranks");
     add_note(c, -1, "no_communication", 2);
     c->ranks[1].present = 0;

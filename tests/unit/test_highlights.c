@@ -157,6 +157,43 @@ static void test_ranks_without_a_cpu(void **state)
     pw_cluster_destroy(c);
 }
 
+/* All ranks are in MPI_Finalize for 400 ms and longer, of a run of 8 s; then a rank is named for
+ * it. */
+static void test_all_ranks_in_one_call(void **state)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    struct pw_cluster *c = make_cluster(4, 52);
+    (void)state;
+    c->part_trace = calloc(4 * PW_PART_END, sizeof(*c->part_trace));
+    assert_non_null(c->part_trace);
+    struct pw_row_c_part_trace *finalize = &c->part_trace[4 * (PW_PART_FINALIZE - PW_PART_START)];
+    struct pw_row_c_part_trace *init = &c->part_trace[4 * (PW_PART_INIT - PW_PART_START)];
+    for (int r = 0; r < 4; r++) {
+        c->ranks[r].run_ns = 8000 * MS;
+        finalize[r].total_ns = (400 + r) * MS;
+        init[r].total_ns = 999 * MS;
+    }
+    assert_int_equal(find(c, found), 1);
+    assert_string_equal(found[0].kind, "mpi_finalize");
+    assert_string_equal(
+        found[0].text,
+        "All ranks were in MPI_Finalize for 400 ms or longer (5.0 % of the run), where "
+        "they wait for each other; which rank was late is not known.");
+    assert_true(found[0].cost_ns == 400 * MS && found[0].ns == 1600 * MS);
+    finalize[2].total_ns = 399 * MS; /* less than 5 % */
+    assert_int_equal(find(c, found), 0);
+    for (int r = 0; r < 4; r++)
+        init[r].total_ns = 1000 * MS;
+    assert_int_equal(find(c, found), 1);
+    assert_string_equal(found[0].kind, "mpi_init");
+    c->nstragglers = 1;
+    c->stragglers = calloc(1, sizeof(*c->stragglers));
+    assert_non_null(c->stragglers);
+    c->stragglers[0].part = PW_PART_INIT;
+    assert_int_equal(find(c, found), 0);
+    pw_cluster_destroy(c);
+}
+
 static void test_gpus_run_dry(void **state)
 {
     struct pw_highlight found[PW_HIGHLIGHTS];
@@ -506,6 +543,7 @@ int main(void)
         cmocka_unit_test(test_late_rank),
         cmocka_unit_test(test_no_late_rank),
         cmocka_unit_test(test_ranks_without_a_cpu),
+        cmocka_unit_test(test_all_ranks_in_one_call),
         cmocka_unit_test(test_gpus_run_dry),
         cmocka_unit_test(test_data_wait),
         cmocka_unit_test(test_data_wait_of_a_straggler),

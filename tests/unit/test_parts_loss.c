@@ -65,7 +65,7 @@ static void test_late_start(void **state)
     assert_int_equal(find(), 0);
     at(PW_PART_START, 1)->total_ns += 50 * MS; /* 1.4 %, and no other at all */
     assert_int_equal(find(), 1);
-    at(PW_PART_START, 2)->total_ns += 5 * MS; /* t = 42 of 2 degrees: in 1 of 900 x 5 parts */
+    at(PW_PART_START, 2)->total_ns += 5 * MS; /* t = 42 of 2 degrees: in 1 of 900 x 6 parts */
     assert_int_equal(find(), 0);
     at(PW_PART_START, 1)->total_ns += 20 * MS; /* 1.6 % */
     assert_int_equal(find(), 1);
@@ -110,9 +110,9 @@ static void test_set_up_of_few(void **state)
 }
 
 /* For seven of eight ranks s is 10 ms, and the error of a difference 10 x sqrt(8 / 7) = 10.69 ms.
- * 100 ms are 9.35 of it, and by chance in 0.0017 of runs, of 8 ranks and 5 parts; 115 ms in
- * 0.00076. For 3 % of the run, 0.01 is enough: where s is 40 ms, 280 ms have a chance of 0.012, 320
- * ms of 0.006. */
+ * 100 ms are 9.35 of it, and by chance in 0.0021 of runs, of 8 ranks and 6 parts; 115 ms in
+ * 0.00091. For 3 % of the run, 0.01 is enough: where s is 40 ms, 280 ms have a chance of 0.014, 320
+ * ms of 0.007. */
 static void test_set_up_of_many(void **state)
 {
     static const int64_t off[] = {0, -10, 10, -10, 10, -10, 10, 0};
@@ -199,6 +199,98 @@ static void test_init(void **state)
     assert_int_equal(found[0].rank, 1);
 }
 
+/* All ranks are in MPI_Finalize for 1 s, and on a CPU or ready for one for `own_ms` of it. */
+static void finalize(size_t rank, int64_t own_ms)
+{
+    at(PW_PART_FINALIZE, rank)->cpu_ns = own_ms * MS;
+    at(PW_PART_FINALIZE, rank)->asleep_ns = (1000 - own_ms) * MS;
+}
+
+static void test_finalize_of_a_busy_rank(void **state)
+{
+    (void)state;
+    clear(4);
+    for (size_t r = 0; r < 4; r++)
+        finalize(r, r == 1 ? 950 : 50);
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].rank, 1);
+    assert_int_equal(found[0].part, PW_PART_FINALIZE);
+    assert_int_equal(found[0].evidence, PW_PART_OWN_TIME);
+    assert_int_equal(found[0].lost_ns, 900 * MS);
+    assert_int_equal(found[0].cause, PW_CAUSE_MORE_CPU_WORK);
+    finalize(2, 250); /* another one has more than a fifth of that */
+    assert_int_equal(find(), 0);
+}
+
+/* The others poll: each is on a CPU for 50 ms at least, 5 % of the call. */
+static void test_finalize_of_a_rank_that_sleeps(void **state)
+{
+    (void)state;
+    clear(4);
+    for (size_t r = 0; r < 4; r++)
+        finalize(r, r == 3 ? 10 : 50);
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].rank, 3);
+    assert_int_equal(found[0].part, PW_PART_FINALIZE);
+    assert_int_equal(found[0].evidence, PW_PART_ASLEEP);
+    assert_int_equal(found[0].lost_ns, 990 * MS);
+    assert_int_equal(found[0].usual_ns, 50 * MS);
+    assert_int_equal(found[0].cause, PW_CAUSE_BLOCKED_OFF_CPU);
+    finalize(0, 49); /* it may sleep, too */
+    assert_int_equal(find(), 0);
+    finalize(0, 50);
+    finalize(3, 11);
+    assert_int_equal(find(), 0);
+    for (size_t r = 0; r < 4; r++)
+        finalize(r, r == 3 ? 101 : 600); /* it slept for less than 90 % */
+    assert_int_equal(find(), 0);
+}
+
+/* One of two is busy. If the other one sleeps all the time, either may be late. */
+static void test_finalize_of_two(void **state)
+{
+    (void)state;
+    clear(2);
+    finalize(0, 0);
+    finalize(1, 1000);
+    assert_int_equal(find(), 0);
+    finalize(0, 120);            /* it polls */
+    assert_int_equal(find(), 0); /* 8.8 % of the run */
+    at(PW_PART_FINALIZE, 1)->cpu_ns += 120 * MS;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].rank, 1);
+    assert_int_equal(found[0].evidence, PW_PART_OWN_TIME);
+    clear(2);
+    for (size_t r = 0; r < 2; r++) {
+        at(PW_PART_FINALIZE, r)->total_ns = 2000 * MS;
+        at(PW_PART_FINALIZE, r)->asleep_ns = r == 0 ? 1995 * MS : 1600 * MS;
+        at(PW_PART_FINALIZE, r)->cpu_ns = r == 0 ? 5 * MS : 400 * MS;
+    }
+    assert_int_equal(find(), 1); /* and the one that sleeps is late */
+    assert_int_equal(found[0].rank, 0);
+    assert_int_equal(found[0].evidence, PW_PART_ASLEEP);
+}
+
+/* Rank 2 leaves MPI_Finalize 600 ms after the others, asleep as they are; then so late only because
+ * it entered it earlier. */
+static void test_finalize_that_one_leaves_late(void **state)
+{
+    (void)state;
+    clear(4);
+    at(PW_PART_FINALIZE, 2)->total_ns += 600 * MS;
+    at(PW_PART_END, 2)->total_ns -= 600 * MS;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].rank, 2);
+    assert_int_equal(found[0].part, PW_PART_FINALIZE);
+    assert_int_equal(found[0].evidence, PW_PART_LEFT_LATE);
+    assert_int_equal(found[0].lost_ns, 600 * MS);
+    at(PW_PART_STEPS, 2)->total_ns -= 300 * MS;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].lost_ns, 300 * MS);
+    at(PW_PART_STEPS, 2)->total_ns -= 300 * MS;
+    assert_int_equal(find(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +302,10 @@ int main(void)
         cmocka_unit_test(test_two_ranks),
         cmocka_unit_test(test_unknown_and_several),
         cmocka_unit_test(test_init),
+        cmocka_unit_test(test_finalize_of_a_busy_rank),
+        cmocka_unit_test(test_finalize_of_a_rank_that_sleeps),
+        cmocka_unit_test(test_finalize_of_two),
+        cmocka_unit_test(test_finalize_that_one_leaves_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

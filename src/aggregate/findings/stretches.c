@@ -220,7 +220,10 @@ static struct pw_row_c_straggler row_of_part(const struct pw_world *world,
         [PW_PART_INIT] = "in MPI_Init, not asleep",
         [PW_PART_SETUP] = "from MPI_Init to its first step, not waiting",
         [PW_PART_TAIL] = "from its last step to MPI_Finalize, not waiting",
+        [PW_PART_FINALIZE] = "in MPI_Finalize, not asleep",
         [PW_PART_END] = "after it left MPI_Finalize"};
+    static const char *const call_of[PW_PART_END + 1] = {
+        [PW_PART_INIT] = "MPI_Init", [PW_PART_FINALIZE] = "MPI_Finalize"};
     const double next = (double)found->next_ns / (double)found->lost_ns;
     char mine[32], others[32], most[32];
     struct pw_row_c_straggler row = {
@@ -231,9 +234,11 @@ static struct pw_row_c_straggler row_of_part(const struct pw_world *world,
         .excess_ns = found->lost_ns,
         .blame_ns = -1,
         .critical_ns = -1,
-        /* Without this loss the job would wait for the next slowest rank instead. In MPI_Init it is
-         * not known how long the job waits. */
-        .gain_ns = found->part == PW_PART_INIT ? -1 : found->lost_ns - found->next_ns,
+        /* Without this loss the job would wait for the next slowest rank instead. In MPI_Init and
+         * MPI_Finalize it is not known how long the job waits for a rank that is busy. */
+        .gain_ns = call_of[found->part] && found->evidence == PW_PART_OWN_TIME
+                       ? -1
+                       : found->lost_ns - found->next_ns,
         .phase = PW_PHASE_NONE,
         .cause = (uint8_t)found->cause,
         .confidence = 1 - next * next,
@@ -249,11 +254,23 @@ static struct pw_row_c_straggler row_of_part(const struct pw_world *world,
     }
     row.slowdown = row.end > row.start ? (double)row.lost_ns / (double)(row.end - row.start) : -1;
     memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
-    snprintf(row.evidence, sizeof(row.evidence),
-             "%s %s, the other ranks' median %s; no other rank lost more than %s",
-             pw_text_ns(mine, sizeof(mine), found->lost_ns + found->usual_ns), where[found->part],
-             pw_text_ns(others, sizeof(others), found->usual_ns),
-             pw_text_ns(most, sizeof(most), found->next_ns));
+    pw_text_ns(mine, sizeof(mine), found->lost_ns);
+    pw_text_ns(others, sizeof(others), found->usual_ns);
+    pw_text_ns(most, sizeof(most), found->next_ns);
+    if (found->evidence == PW_PART_LEFT_LATE)
+        snprintf(row.evidence, sizeof(row.evidence),
+                 "left %s %s later than the other ranks' median, who were in it for %s",
+                 call_of[found->part], mine, others);
+    else if (found->evidence == PW_PART_ASLEEP)
+        snprintf(row.evidence, sizeof(row.evidence),
+                 "asleep in %s for %s, while each other rank polled there, on or ready for a CPU "
+                 "for at least %s",
+                 call_of[found->part], mine, others);
+    else
+        snprintf(row.evidence, sizeof(row.evidence),
+                 "%s %s, the other ranks' median %s; no other rank lost more than %s",
+                 pw_text_ns(mine, sizeof(mine), found->lost_ns + found->usual_ns),
+                 where[found->part], others, most);
     return row;
 }
 
@@ -433,11 +450,12 @@ static void drop_replays(struct pw_findings *f)
 
 static int is_comparable(const struct pw_binning *run, enum pw_part part)
 {
-    return part == PW_PART_START   ? run->is_start_known
-           : part == PW_PART_INIT  ? run->is_start_known && run->is_setup_known
-           : part == PW_PART_SETUP ? run->is_setup_known
-           : part == PW_PART_TAIL  ? run->is_tail_known
-                                   : run->is_end_known;
+    return part == PW_PART_START      ? run->is_start_known
+           : part == PW_PART_INIT     ? run->is_start_known && run->is_setup_known
+           : part == PW_PART_SETUP    ? run->is_setup_known
+           : part == PW_PART_TAIL     ? run->is_tail_known
+           : part == PW_PART_FINALIZE ? run->is_tail_known && run->is_end_known
+                                      : run->is_end_known;
 }
 
 /* Adds the losses outside the steps. Such a row replaces the rank's rows that lie in it for at

@@ -24,6 +24,9 @@ static double share_of(const struct pw_cluster *c, size_t rank)
         if (row->total_ns <= 0 || row->ready_ns < 0)
             continue;
         total += (double)row->total_ns;
+        /* Ranks that wait there may poll, and their waits are not recorded. */
+        if (part == PW_PART_INIT - PW_PART_START || part == PW_PART_FINALIZE - PW_PART_START)
+            continue;
         ready += (double)row->ready_ns > wait ? (double)row->ready_ns - wait : 0;
     }
     return total > 0 ? ready / total : -1;
@@ -350,25 +353,58 @@ int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_ad
     return 1;
 }
 
+/* Returns whether the ranks share a loss of this kind. */
+static int has_shared(const struct pw_advice_input *in, enum pw_shared_kind kind,
+                      struct pw_shared *out)
+{
+    struct pw_shared found[PW_SHARED_KINDS];
+    const size_t n = pw_shared_find(in, found);
+    for (size_t i = 0; i < n; i++)
+        if (found[i].kind == kind) {
+            *out = found[i];
+            return 1;
+        }
+    return 0;
+}
+
 /* Applies when the loss is reported; a rank that stands out may have a rule of its own. */
 int pw_judge_gpus_idle(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                        struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
-    struct pw_shared found[PW_SHARED_KINDS];
-    const size_t n = pw_shared_find(in, found);
-    size_t i = 0;
+    struct pw_shared found;
     (void)rule;
-    while (i < n && found[i].kind != PW_SHARED_HOST_LATE)
-        i++;
-    if (i == n)
+    if (!has_shared(in, PW_SHARED_HOST_LATE, &found))
         return 0;
-    pw_sentence_add(&s, "%s%.0f %% of the GPUs' time", found[i].is_least ? "at least " : "",
-                    100 * found[i].share);
-    advice->saves_ns = found[i].cost_ns;
-    if (found[i].rank >= 0)
-        pw_advice_add_rank(advice, found[i].rank);
+    pw_sentence_add(&s, "%s%.0f %% of the GPUs' time", found.is_least ? "at least " : "",
+                    100 * found.share);
+    advice->saves_ns = found.cost_ns;
+    if (found.rank >= 0)
+        pw_advice_add_rank(advice, found.rank);
     return 1;
+}
+
+int pw_judge_mpi_call_long(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                           struct pw_advice *advice)
+{
+    static const struct {
+        enum pw_shared_kind kind;
+        const char *name;
+    } calls[] = {{PW_SHARED_INIT, "MPI_Init"}, {PW_SHARED_FINALIZE, "MPI_Finalize"}};
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    char time[32];
+    const char *separator = "";
+    (void)rule;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        struct pw_shared found;
+        if (!has_shared(in, calls[i].kind, &found))
+            continue;
+        pw_sentence_add(&s, "%s%s in %s on every rank, %.0f %% of the run", separator,
+                        pw_text_ns(time, sizeof(time), found.cost_ns), calls[i].name,
+                        100 * found.share);
+        separator = "; ";
+    }
+    return separator[0] != '\0';
 }
 
 static int leaks(const struct pw_row_c_memory *m)

@@ -217,6 +217,12 @@ static const struct pw_advice_rule rules[] = {
         "workers), and bind ranks to cores (mpirun --bind-to core).",
         "Hosts have more to run than cores: start fewer ranks or threads (OMP_NUM_THREADS), "
         "and bind ranks to cores (mpirun --bind-to core)."),
+    JOB("mpi_call_long", pw_judge_mpi_call_long,
+        "Look at the ranks while they are in that call, by 'profwrap ctl status --stacks DIR': "
+        "what is "
+        "not in an MPI library's wait is late. Start-up: programs and libraries on a slow shared "
+        "disk, a "
+        "host that starts late. End: callbacks of attributes, clean-up of libraries."),
     JOB_OF(
         "memory_growth", pw_judge_memory_growth,
         "Memory grows with every step: look for what is kept, such as a graph or a loss with its "
@@ -285,6 +291,8 @@ static int is_about_shared(int kind, const struct pw_advice *advice)
         [PW_SHARED_NETWORK] = {"slow_network", "slow_link"},
         [PW_SHARED_TRANSFERS] = {"transfer_exposed"},
         [PW_SHARED_WAITS] = {"load_imbalance", "wait_roams"},
+        [PW_SHARED_INIT] = {"mpi_call_long"},
+        [PW_SHARED_FINALIZE] = {"mpi_call_long"},
     };
     return is_rule(advice, about[kind][0]) || is_rule(advice, about[kind][1]) ||
            is_rule(advice, about[kind][2]);

@@ -40,6 +40,7 @@ pw_advice_judge pw_judge_small_collectives, pw_judge_slow_network;
 /* advice_resources.c */
 pw_advice_judge pw_judge_data_processing, pw_judge_data_transfer, pw_judge_data_wait;
 pw_advice_judge pw_judge_oversubscribed, pw_judge_memory_growth, pw_judge_gpus_idle;
+pw_advice_judge pw_judge_mpi_call_long;
 /* advice_unrecorded.c */
 pw_advice_judge pw_judge_ranks_missing, pw_judge_ranks_unclosed, pw_judge_events_dropped;
 pw_advice_judge pw_judge_ring_waits, pw_judge_no_steps, pw_judge_steps_inferred;

@@ -10,7 +10,11 @@
 #define DATA_WAIT_LEAST 0.1  /* least share of a step */
 #define TRANSFERS_LEAST 0.25 /* least share of a step */
 #define WAITS_LEAST 0.1      /* least share of a step, waited and gained with balanced work */
-#define STANDS_OUT 0.1       /* a rank stands out: least share of its time above the mean */
+#define INIT_LEAST 0.1       /* least share of the run ... */
+#define INIT_LEAST_NS 1000000000
+#define FINALIZE_LEAST 0.05
+#define FINALIZE_LEAST_NS 300000000
+#define STANDS_OUT 0.1 /* a rank stands out: least share of its time above the mean */
 
 static double share_of(int64_t part, int64_t whole)
 {
@@ -255,6 +259,51 @@ static int find_waits(const struct pw_advice_input *in, struct pw_shared *out)
     return 1;
 }
 
+/* ---- all ranks together in MPI_Init or MPI_Finalize ---- */
+
+static int is_rank_named_for(const struct pw_cluster *c, enum pw_part part)
+{
+    for (size_t i = 0; i < c->nstragglers; i++)
+        if (c->stragglers[i].part == part)
+            return 1;
+    return 0;
+}
+
+/* The time that every rank was in the call; 0: that of some rank is not known. */
+static int64_t least_in_call(const struct pw_cluster *c, enum pw_part part)
+{
+    int64_t least_ns = INT64_MAX;
+    for (size_t r = 0; c->part_trace && r < c->nrank_rows; r++) {
+        const int64_t ns = c->part_trace[(part - PW_PART_START) * c->nrank_rows + r].total_ns;
+        least_ns = ns < least_ns ? ns : least_ns;
+    }
+    return least_ns < 0 || least_ns == INT64_MAX ? 0 : least_ns;
+}
+
+/* Ranks wait for each other in these calls, and it is not recorded for which. */
+static int find_in_call(const struct pw_advice_input *in, enum pw_part part, double least,
+                        int64_t least_ns, struct pw_shared *out)
+{
+    const struct pw_cluster *c = in->cluster;
+    out->cost_ns = least_in_call(c, part);
+    out->share = share_of(out->cost_ns, longest_run(c));
+    if (c->restricted_to[0] || in->present < 2 || out->share < least || out->cost_ns < least_ns ||
+        is_rank_named_for(c, part))
+        return 0;
+    out->ns = pw_whole((double)out->cost_ns * (double)in->present);
+    return 1;
+}
+
+static int find_init(const struct pw_advice_input *in, struct pw_shared *out)
+{
+    return find_in_call(in, PW_PART_INIT, INIT_LEAST, INIT_LEAST_NS, out);
+}
+
+static int find_finalize(const struct pw_advice_input *in, struct pw_shared *out)
+{
+    return find_in_call(in, PW_PART_FINALIZE, FINALIZE_LEAST, FINALIZE_LEAST_NS, out);
+}
+
 size_t pw_shared_find(const struct pw_advice_input *in, struct pw_shared out[PW_SHARED_KINDS])
 {
     static int (*const find[PW_SHARED_KINDS])(const struct pw_advice_input *,
@@ -262,7 +311,8 @@ size_t pw_shared_find(const struct pw_advice_input *in, struct pw_shared out[PW_
         [PW_SHARED_HOST_LATE] = find_host_late, [PW_SHARED_DATA_WAIT] = find_data_wait,
         [PW_SHARED_NO_CPU] = find_no_cpu,       [PW_SHARED_ALL_SLOWER] = find_all_slower,
         [PW_SHARED_NETWORK] = find_network,     [PW_SHARED_TRANSFERS] = find_transfers,
-        [PW_SHARED_WAITS] = find_waits,
+        [PW_SHARED_WAITS] = find_waits,         [PW_SHARED_INIT] = find_init,
+        [PW_SHARED_FINALIZE] = find_finalize,
     };
     size_t n = 0;
     for (int kind = 0; kind < PW_SHARED_KINDS; kind++) {

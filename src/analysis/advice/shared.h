@@ -1,6 +1,6 @@
 /* Losses that the ranks share: waiting for data, transfers that nothing hides, GPUs that the hosts
- * leave idle, too few CPUs, steps in which all ranks were slower, slow transfers between hosts, and
- * waits for each other for which no rank is named.
+ * leave idle, too few CPUs, steps in which all ranks were slower, slow transfers between hosts,
+ * waits for each other for which no rank is named, and long MPI_Init and MPI_Finalize.
  * The verdict uses their order, and report/content writes their sentences. docs/metrics.md,
  * "Highlights", has the conditions. No I/O, no allocation. */
 #ifndef PW_ANALYSIS_ADVICE_SHARED_H
@@ -19,6 +19,8 @@ enum pw_shared_kind {
     PW_SHARED_NETWORK,
     PW_SHARED_TRANSFERS,
     PW_SHARED_WAITS,
+    PW_SHARED_INIT,
+    PW_SHARED_FINALIZE,
     PW_SHARED_KINDS,
 };
 

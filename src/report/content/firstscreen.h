@@ -36,11 +36,11 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
 /* Highlights: losses that all ranks share, and the rank that the others waited for most, when that
  * wait is too short for a straggler. See docs/metrics.md, "Highlights". */
 
-enum { PW_HIGHLIGHTS = 8 };
+enum { PW_HIGHLIGHTS = 10 };
 
 struct pw_highlight {
     const char *kind; /* "late_rank", "host_late", "data_wait", "no_cpu", "all_slower",
-                         "slow_network", "transfers" or "waits" */
+                         "slow_network", "transfers", "waits", "mpi_init" or "mpi_finalize" */
     int32_t rank;     /* the rank with the largest part; -1: no rank stands out */
     int64_t ns;       /* time lost, summed over all ranks */
     int64_t cost_ns;  /* what it costs the job; the most expensive one is first */

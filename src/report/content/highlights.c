@@ -189,6 +189,31 @@ static void say_waits(const struct pw_figures *f, const struct pw_shared *loss,
     pw_sentence_add(s, " less");
 }
 
+static void say_in_call(const char *call, const struct pw_shared *loss, struct pw_sentence *s)
+{
+    char time[32];
+    pw_sentence_add(s, "All ranks were in %s for %s or longer", call,
+                    pw_text_ns(time, sizeof(time), loss->cost_ns));
+    pw_words_add_percent(s, " (", loss->share, " of the run)");
+}
+
+static void say_init(const struct pw_figures *f, const struct pw_shared *loss,
+                     struct pw_sentence *s)
+{
+    (void)f;
+    say_in_call("MPI_Init", loss, s);
+    pw_sentence_add(s,
+                    ": it takes that long, or a rank was late in it, and which one is not known");
+}
+
+static void say_finalize(const struct pw_figures *f, const struct pw_shared *loss,
+                         struct pw_sentence *s)
+{
+    (void)f;
+    say_in_call("MPI_Finalize", loss, s);
+    pw_sentence_add(s, ", where they wait for each other; which rank was late is not known");
+}
+
 static void say_shared(const struct pw_figures *f, const struct pw_shared *loss,
                        struct pw_highlight *out)
 {
@@ -203,6 +228,8 @@ static void say_shared(const struct pw_figures *f, const struct pw_shared *loss,
         [PW_SHARED_NETWORK] = {"slow_network", say_network},
         [PW_SHARED_TRANSFERS] = {"transfers", say_transfers},
         [PW_SHARED_WAITS] = {"waits", say_waits},
+        [PW_SHARED_INIT] = {"mpi_init", say_init},
+        [PW_SHARED_FINALIZE] = {"mpi_finalize", say_finalize},
     };
     *out = (struct pw_highlight){.kind = rows[loss->kind].kind,
                                  .rank = loss->rank,

@@ -200,7 +200,7 @@ static void add_highlight(const struct pw_figures *f, const struct pw_highlight 
     } kinds[] = {
         {"host_late", "gpus"},  {"data_wait", "steps"}, {"no_cpu", "run"},
         {"transfers", "steps"}, {"all_slower", "run"},  {"slow_network", "replay"},
-        {"waits", "steps"},
+        {"waits", "steps"},     {"mpi_init", "run"},    {"mpi_finalize", "run"},
     };
     struct pw_loss one = {.kind = from->kind,
                           .rank = from->rank,

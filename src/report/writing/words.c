@@ -165,11 +165,10 @@ const char *pw_words_steps(const struct pw_figures *figures,
 const char *pw_words_stretch(const struct pw_figures *figures,
                              const struct pw_row_c_straggler *straggler, char *out, size_t size)
 {
-    static const char *const parts[] = {[PW_PART_START] = "before it entered MPI_Init",
-                                        [PW_PART_INIT] = "in MPI_Init",
-                                        [PW_PART_SETUP] = "before its first step",
-                                        [PW_PART_TAIL] = "after its last step",
-                                        [PW_PART_END] = "after MPI_Finalize"};
+    static const char *const parts[] = {
+        [PW_PART_START] = "before it entered MPI_Init", [PW_PART_INIT] = "in MPI_Init",
+        [PW_PART_SETUP] = "before its first step",      [PW_PART_TAIL] = "after its last step",
+        [PW_PART_FINALIZE] = "in MPI_Finalize",         [PW_PART_END] = "after MPI_Finalize"};
     const int64_t origin = figures->cluster->bins_start_ns;
     if (straggler->part < sizeof(parts) / sizeof(parts[0]) && parts[straggler->part]) {
         snprintf(out, size, "%s", parts[straggler->part]);
