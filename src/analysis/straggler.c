@@ -1,120 +1,11 @@
-/* Finds the window of each rank with the smallest chance, judges whether the rank stands out, and
- * counts stragglers by host; see straggler.h. */
+/* Finds the window of each rank with the smallest chance, and counts stragglers by host; see
+ * straggler.h. */
 #include "analysis/straggler.h"
 
 #include "analysis/excess.h"
+#include "analysis/standout.h"
 #include "analysis/statistics.h"
 #include "core/limits.h"
-
-/* ---- whether a late rank stands out from the others ----
- *
- * On machines that are shared or uneven, many ranks differ a little, and the slowest of them is no
- * straggler. The company of a rank are the ranks whose sum of excess is above a third of the rank's
- * in the steps that it held back, or above half of it in as many other successive steps. Except for
- * a one-off, each step counts up to 2.7 times the rank's usual excess there, as in the search for
- * windows: a rank that stalled once in these steps is no company of one that was slow in all of
- * them. The rank stands out
- *   - alone or with a company of at most a quarter of the ranks;
- *   - with a company on its own host, and at most half of the ranks: then the host is slow;
- *   - of two ranks, when its excess is two fifths of its steps, or one fifth of marked steps. */
-
-#define COMPANY 0.34     /* of the rank's excess, in the same steps: more makes a rank company */
-#define RIVAL 0.5        /* of the rank's excess, in other steps: the same */
-#define MUCH_LESS 0.33   /* a rank with less positive excess in all steps together is no company */
-#define MOST_COMPANY 4   /* at most every fourth rank */
-#define LEAST_OF_TWO 0.4 /* of the steps */
-#define LEAST_MARKED 0.2 /* of marked steps */
-/* In sigma: the least median excess of a window, and the limit of one step's excess in the search
- * for windows. */
-#define LEAST_EFFECT 1.5
-#define CLIP 4.0
-
-static double clipped(double value, double most)
-{
-    return value > most ? most : value < -most ? -most : value;
-}
-
-/* What a step counts: its excess, within the limits that the search for windows has. */
-static double counted(const struct pw_straggler_found *f, int64_t excess)
-{
-    return f->kind == PW_STRAGGLER_ONE_OFF
-               ? (double)excess
-               : clipped((double)excess, CLIP / LEAST_EFFECT * (double)f->excess_ns);
-}
-
-static double sum_in_hits(const struct pw_excess *w, const struct pw_straggler_found *f,
-                          size_t rank)
-{
-    double sum = 0;
-    for (size_t s = f->first; s <= f->last; s++)
-        if (pw_excess_at(w, s, f->rank) != PW_EXCESS_UNKNOWN &&
-            2 * pw_excess_at(w, s, f->rank) > f->excess_ns &&
-            pw_excess_at(w, s, rank) != PW_EXCESS_UNKNOWN)
-            sum += counted(f, pw_excess_at(w, s, rank));
-    return sum;
-}
-
-static double high(const struct pw_excess *w, const struct pw_straggler_found *f, size_t step,
-                   size_t rank)
-{
-    int64_t excess = pw_excess_at(w, step, rank);
-    return excess != PW_EXCESS_UNKNOWN && 2 * excess > f->excess_ns ? counted(f, excess) : 0;
-}
-
-/* The largest sum of high excesses that a rank has in as many successive steps as f's window has:
- * chance produces as much. */
-static double worst_ever(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank)
-{
-    const size_t length = f->last - f->first + 1;
-    double sum = 0, most = 0;
-    for (size_t s = 0; s < w->in->nsteps; s++) {
-        sum += high(w, f, s, rank) - (s < length ? 0 : high(w, f, s - length, rank));
-        most = sum > most ? sum : most;
-    }
-    return most;
-}
-
-/* The number of ranks that ran the first step of `f`. With two ranks it is unknown which one is
- * normal. */
-static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_found *f)
-{
-    size_t n = 0;
-    for (size_t r = 0; r < w->in->nranks; r++)
-        n += w->in->own_ns[f->first * w->in->nranks + r] >= 0;
-    return n;
-}
-
-/* 1 when all ranks are on one host. Then no host can be compared with another. */
-static int is_one_host(const int64_t *host_of, size_t nranks)
-{
-    for (size_t r = 1; host_of && r < nranks; r++)
-        if (host_of[r] != host_of[0])
-            return 0;
-    return 1;
-}
-
-/* 1 when the rank stands out, as above. host_of[nranks] has the host numbers; NULL: not known. */
-static int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f,
-                       const int64_t *host_of)
-{
-    const size_t nranks = w->in->nranks;
-    if (known_ranks(w, f) == 2)
-        return f->slowdown >= (w->in->is_marked ? LEAST_MARKED : LEAST_OF_TWO);
-    const double mine = sum_in_hits(w, f, f->rank);
-    const int one_host = is_one_host(host_of, nranks);
-    size_t company = 1, elsewhere = 0;
-    for (size_t r = 0; r < nranks; r++) {
-        if (r == f->rank || (double)w->above[r] < MUCH_LESS * mine ||
-            (sum_in_hits(w, f, r) <= COMPANY * mine && worst_ever(w, f, r) <= RIVAL * mine))
-            continue;
-        company++;
-        elsewhere += one_host || host_of[r] != host_of[f->rank];
-        if (2 * company > nranks || (elsewhere && MOST_COMPANY * company > nranks))
-            return 0;
-    }
-    return company == 1 || MOST_COMPANY * company <= nranks ||
-           (!elsewhere && 2 * company <= nranks);
-}
 
 enum { LEAST_RANKS_KEPT = 16 };
 
@@ -204,7 +95,7 @@ static int best_window(const struct pw_excess *w, size_t rank, double edge, doub
             start = s;
         }
         if (excess != PW_EXCESS_UNKNOWN)
-            sum += clipped((double)excess, most) - edge;
+            sum += pw_clipped((double)excess, most) - edge;
         if (sum > best) {
             best = sum;
             found->first = start;
@@ -256,16 +147,16 @@ static int64_t count_above(const struct pw_excess *w, size_t rank, size_t first,
 static struct window look_for(struct pw_excess *w, size_t rank, double height)
 {
     struct window found = {.chance = 2};
-    const double most = CLIP / LEAST_EFFECT * height;
+    const double most = PW_STRAGGLER_CLIP / PW_STRAGGLER_LEAST * height;
     size_t known;
     if (!best_window(w, rank, height / 2, most, &found))
         return found;
     /* With a known effect, half of it separates the two sides of an edge best. */
     int64_t median = window_median(w, rank, found.first, found.last, &known);
-    best_window(w, rank, clipped((double)median, most) / 2, most, &found);
+    best_window(w, rank, pw_clipped((double)median, most) / 2, most, &found);
     median = window_median(w, rank, found.first, found.last, &known);
     int64_t clock = pw_excess_clock_limit(w, rank);
-    if (known < PW_EXCESS_LEAST_STEPS || (double)median <= LEAST_EFFECT * (double)w->sigma ||
+    if (known < PW_EXCESS_LEAST_STEPS || (double)median <= PW_STRAGGLER_LEAST * (double)w->sigma ||
         median <= clock || median <= w->percent[found.first])
         return found;
     /* An error of the clocks adds to this rank's excess in every step. */
@@ -292,7 +183,7 @@ static double judge_window(struct pw_excess *w, size_t rank, struct pw_straggler
     const double places = (double)w->in->nsteps * (double)(w->in->nsteps + 1) / 2;
     const double largest = (double)largest_excess(w, rank);
     double tests = SERIES * (double)w->in->nranks * places,
-           height = LEAST_EFFECT * (double)w->sigma;
+           height = PW_STRAGGLER_LEAST * (double)w->sigma;
     double chance = 2, most = 0;
     int heights = 0;
     height = height > (double)w->least ? height : (double)w->least;
@@ -346,7 +237,7 @@ static int64_t least_excess(struct pw_excess *w, const struct pw_straggler_found
 {
     size_t known;
     int64_t median = window_median(w, f->rank, f->first, f->last, &known);
-    return (double)median > LEAST_EFFECT * (double)w->sigma ? median / 2 : 3 * w->sigma;
+    return (double)median > PW_STRAGGLER_LEAST * (double)w->sigma ? median / 2 : 3 * w->sigma;
 }
 
 /* Counts the hits in the window and sums their excess. */
@@ -432,58 +323,132 @@ int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank)
     return gain;
 }
 
-static void insert_sorted(struct pw_straggler_found *out, size_t *count, size_t max,
-                          const struct pw_straggler_found *found)
+/* Stragglers, the largest gain first. */
+struct list {
+    struct pw_straggler_found *found;
+    size_t n, max;
+};
+
+static void insert_sorted(struct list *list, const struct pw_straggler_found *one)
 {
-    size_t at = *count;
-    while (at > 0 && out[at - 1].gain_ns < found->gain_ns)
+    size_t at = list->n;
+    while (at > 0 && list->found[at - 1].gain_ns < one->gain_ns)
         at--;
-    if (at >= max)
+    if (at >= list->max)
         return;
-    if (*count < max)
-        (*count)++;
-    for (size_t i = *count - 1; i > at; i--)
-        out[i] = out[i - 1];
-    out[at] = *found;
+    if (list->n < list->max)
+        list->n++;
+    for (size_t i = list->n - 1; i > at; i--)
+        list->found[i] = list->found[i - 1];
+    list->found[at] = *one;
+}
+
+/* The two series of work, which both tests of a rank use. */
+struct series {
+    struct pw_excess own, useful;
+    struct pw_excess *known; /* `useful`, or NULL */
+    struct pw_oneoff_tops tops;
+};
+
+/* Judges the rank by both series. Returns 1 when it was slow, whether it stands out or not. */
+static int judge_rank(struct series *s, size_t rank, struct pw_straggler_found *found)
+{
+    int is_one =
+        s->known && find_in(&s->useful, rank, found) && shows_in_own(&s->useful, found, &s->own);
+    if (!is_one && find_in(&s->own, rank, found)) {
+        is_one = 1;
+        found->is_inside = !is_own_doing(&s->own, found, s->known);
+    }
+    if (!is_one && !pw_oneoff_find(&s->own, &s->tops, rank, found))
+        return 0;
+    if (found->kind != PW_STRAGGLER_ONE_OFF)
+        found->gain_ns = pw_straggler_gain(s->own.in, rank);
+    return 1;
+}
+
+static void take(struct list *out, struct pw_straggler_found *found)
+{
+    found->excess_ns = found->lost_ns / found->hits;
+    insert_sorted(out, found);
+}
+
+/* Of few ranks: adds those that were slow while no rank that stands out was. */
+static void take_beside(struct series *s, struct list *slow, struct list *out)
+{
+    while (out->n && 2 * out->n < s->own.in->nranks) {
+        const struct pw_named named = {out->found, out->n};
+        size_t next = 0;
+        while (next < slow->n && (pw_named_has(&named, slow->found[next].rank) ||
+                                  !pw_standout_beside(&s->own, &slow->found[next], &named)))
+            next++;
+        if (next == slow->n)
+            return;
+        take(out, &slow->found[next]);
+    }
+}
+
+/* 1 when each of the first n of these ranks stands out beside the others. */
+static int stand_out_together(const struct series *s, const struct list *slow, size_t n)
+{
+    struct pw_straggler_found others[PW_STANDOUT_FEW];
+    for (size_t i = 0; i < n; i++) {
+        const struct pw_named named = {others, n - 1};
+        for (size_t k = 0; k + 1 < n; k++)
+            others[k] = slow->found[k < i ? k : k + 1];
+        if (!pw_standout_beside(&s->own, &slow->found[i], &named))
+            return 0;
+    }
+    return 1;
+}
+
+/* Of few ranks, of which none stands out: finds as many as possible that do so beside each other.
+ */
+static void take_together(struct series *s, struct list *slow, struct list *out)
+{
+    const size_t most = s->own.in->nranks / 2;
+    for (size_t n = slow->n < most ? slow->n : most; n > 1; n--)
+        if (stand_out_together(s, slow, n)) {
+            for (size_t i = 0; i < n; i++)
+                take(out, &slow->found[i]);
+            return;
+        }
 }
 
 size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
                          struct pw_straggler_found *out, size_t max)
 {
     struct pw_straggler_input outside = *in;
-    struct pw_excess own, useful, *known = in->useful_ns ? &useful : NULL;
-    struct pw_oneoff_tops tops;
-    size_t count = 0;
+    struct pw_straggler_found slow_ranks[PW_STANDOUT_FEW];
+    struct list list = {out, 0, max}, slow = {slow_ranks, 0, PW_STANDOUT_FEW};
+    struct series s = {.known = NULL};
     if (in->nranks < 2 || in->nsteps < PW_EXCESS_LEAST_STEPS)
         return 0;
     const size_t size = pw_excess_scratch(in->nsteps, in->nranks);
-    pw_excess_compute(&own, in, scratch);
-    begin_phases(&own, (char *)scratch + 2 * size);
-    count_hits(&own);
-    pw_oneoff_tops(&own, &tops);
-    if (known) {
+    pw_excess_compute(&s.own, in, scratch);
+    begin_phases(&s.own, (char *)scratch + 2 * size);
+    count_hits(&s.own);
+    pw_oneoff_tops(&s.own, &s.tops);
+    if (in->useful_ns) {
+        s.known = &s.useful;
         outside.own_ns = in->useful_ns;
-        pw_excess_compute(&useful, &outside, (char *)scratch + size);
-        useful.phases = own.phases; /* both series have the same phases */
-        count_hits(&useful);
+        pw_excess_compute(&s.useful, &outside, (char *)scratch + size);
+        s.useful.phases = s.own.phases; /* both series have the same phases */
+        count_hits(&s.useful);
     }
     for (size_t r = 0; r < in->nranks; r++) {
         struct pw_straggler_found found;
-        int is_one = known && find_in(&useful, r, &found) && shows_in_own(&useful, &found, &own);
-        if (!is_one && find_in(&own, r, &found)) {
-            is_one = 1;
-            found.is_inside = !is_own_doing(&own, &found, known);
-        }
-        if (!is_one && !pw_oneoff_find(&own, &tops, r, &found))
+        if (!judge_rank(&s, r, &found))
             continue;
-        if (found.kind != PW_STRAGGLER_ONE_OFF)
-            found.gain_ns = pw_straggler_gain(in, r);
-        if (!pw_standout(&own, &found, in->host_of))
-            continue;
-        found.excess_ns = found.lost_ns / found.hits;
-        insert_sorted(out, &count, max, &found);
+        if (pw_standout(&s.own, &found))
+            take(&list, &found);
+        else if (in->nranks <= PW_STANDOUT_FEW && found.kind != PW_STRAGGLER_ONE_OFF)
+            insert_sorted(&slow, &found);
     }
-    return count;
+    if (!list.n && in->nranks > 2)
+        take_together(&s, &slow, &list);
+    if (in->nranks > 2)
+        take_beside(&s, &slow, &list);
+    return list.n;
 }
 
 /* ---- hosts on which most ranks are stragglers ---- */

@@ -20,7 +20,7 @@
  *      more of them than chance explains (binomial test, with their rate on other ranks).
  *   3. One-off: steps with an excess far above those of all other ranks (excess.h).
  * Test 1 finds an excess that noise hides in each single step; tests 2 and 3 find one that comes
- * and goes. In all tests the rank must also stand out from the other ranks (straggler.c).
+ * and goes. In all tests the rank must also stand out from the other ranks (standout.h).
  *
  * If it is known how much of the own work is outside communication (`useful_ns`), tests 1 and 2 are
  * made first with that part alone. The reason is that a transfer may end late on the same rank in

@@ -1,0 +1,151 @@
+/* The company of a late rank, and the rule whether it stands out; see standout.h. */
+#include "analysis/standout.h"
+
+#define COMPANY 0.34    /* of the rank's excess, in the same steps: more makes a rank company */
+#define RIVAL 0.5       /* of the rank's excess, in other steps: the same */
+#define MUCH_LESS 0.33  /* a rank with less positive excess in all steps together is no company */
+#define MOST_COMPANY 4  /* at most every fourth rank */
+#define LEAST_ALONE 0.5 /* of the excess, in steps in which no named rank was slow */
+#define EPISODE_OUTSIDE 0.2 /* least share of the steps outside an episode ... */
+#define EPISODE_SLOW 0.25   /* ... and the largest share of these that are as slow */
+#define LEAST_OF_TWO 0.4    /* of the steps */
+#define LEAST_MARKED 0.2    /* of marked steps */
+
+/* What a step counts: its excess, within the limits that the search for windows has. */
+static double counted(const struct pw_straggler_found *f, int64_t excess)
+{
+    return f->kind == PW_STRAGGLER_ONE_OFF
+               ? (double)excess
+               : pw_clipped((double)excess,
+                            PW_STRAGGLER_CLIP / PW_STRAGGLER_LEAST * (double)f->excess_ns);
+}
+
+static const struct pw_named none = {NULL, 0};
+
+/* 1 when the step is one that `f` held back. */
+static int is_hit(const struct pw_excess *w, const struct pw_straggler_found *f, size_t step)
+{
+    return f->first <= step && step <= f->last &&
+           pw_excess_at(w, step, f->rank) != PW_EXCESS_UNKNOWN &&
+           2 * pw_excess_at(w, step, f->rank) > f->excess_ns;
+}
+
+int pw_named_has(const struct pw_named *named, size_t rank)
+{
+    for (size_t i = 0; i < named->n; i++)
+        if (named->found[i].rank == rank)
+            return 1;
+    return 0;
+}
+
+static int is_hit_of_any(const struct pw_excess *w, const struct pw_named *named, size_t step)
+{
+    for (size_t i = 0; i < named->n; i++)
+        if (is_hit(w, &named->found[i], step))
+            return 1;
+    return 0;
+}
+
+/* The rank's excess in the steps that `f`, and none of the named ranks, held back. */
+static double sum_in_hits(const struct pw_excess *w, const struct pw_straggler_found *f,
+                          const struct pw_named *named, size_t rank)
+{
+    double sum = 0;
+    for (size_t s = f->first; s <= f->last; s++)
+        if (is_hit(w, f, s) && pw_excess_at(w, s, rank) != PW_EXCESS_UNKNOWN &&
+            !is_hit_of_any(w, named, s))
+            sum += counted(f, pw_excess_at(w, s, rank));
+    return sum;
+}
+
+static double high(const struct pw_excess *w, const struct pw_straggler_found *f, size_t step,
+                   size_t rank)
+{
+    int64_t excess = pw_excess_at(w, step, rank);
+    return excess != PW_EXCESS_UNKNOWN && 2 * excess > f->excess_ns ? counted(f, excess) : 0;
+}
+
+/* The largest sum of high excesses that a rank has in as many successive steps as f's window has:
+ * chance produces as much. */
+static double worst_ever(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank)
+{
+    const size_t length = f->last - f->first + 1;
+    double sum = 0, most = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        sum += high(w, f, s, rank) - (s < length ? 0 : high(w, f, s - length, rank));
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* The number of ranks that ran the first step of `f`. With two ranks it is unknown which one is
+ * normal. */
+static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < w->in->nranks; r++)
+        n += w->in->own_ns[f->first * w->in->nranks + r] >= 0;
+    return n;
+}
+
+/* 1 when all ranks are on one host. Then no host can be compared with another. */
+static int is_one_host(const int64_t *host_of, size_t nranks)
+{
+    for (size_t r = 1; host_of && r < nranks; r++)
+        if (host_of[r] != host_of[0])
+            return 0;
+    return 1;
+}
+
+/* The same beside those named, without the steps of those in `skipped`. */
+static int stands_out(const struct pw_excess *w, const struct pw_straggler_found *f,
+                      const struct pw_named *named, const struct pw_named *skipped)
+{
+    const size_t nranks = w->in->nranks;
+    const int64_t *host_of = w->in->host_of;
+    if (known_ranks(w, f) == 2)
+        return f->slowdown >= (w->in->is_marked ? LEAST_MARKED : LEAST_OF_TWO);
+    const double mine = sum_in_hits(w, f, skipped, f->rank);
+    const int one_host = is_one_host(host_of, nranks);
+    size_t company = 1, elsewhere = 0;
+    for (size_t r = 0; r < nranks; r++) {
+        if (r == f->rank || pw_named_has(named, r) || (double)w->above[r] < MUCH_LESS * mine ||
+            (sum_in_hits(w, f, skipped, r) <= COMPANY * mine &&
+             worst_ever(w, f, r) <= RIVAL * mine))
+            continue;
+        company++;
+        elsewhere += one_host || host_of[r] != host_of[f->rank];
+        if (2 * company > nranks || (elsewhere && MOST_COMPANY * company > nranks))
+            return 0;
+    }
+    return company == 1 || MOST_COMPANY * company <= nranks ||
+           (!elsewhere && 2 * company <= nranks);
+}
+
+/* 1 when the rank was slow for a time, and not before or after it. */
+static int is_episode(const struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    size_t outside = 0, slow = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        const int64_t excess = pw_excess_at(w, s, f->rank);
+        if (excess == PW_EXCESS_UNKNOWN || (f->first <= s && s <= f->last))
+            continue;
+        outside++;
+        slow += 2 * excess > f->excess_ns;
+    }
+    return (double)outside >= EPISODE_OUTSIDE * (double)w->in->nsteps &&
+           (double)slow <= EPISODE_SLOW * (double)outside;
+}
+
+int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    return stands_out(w, f, &none, &none);
+}
+
+int pw_standout_beside(const struct pw_excess *w, const struct pw_straggler_found *f,
+                       const struct pw_named *named)
+{
+    if (sum_in_hits(w, f, named, f->rank) >= LEAST_ALONE * sum_in_hits(w, f, &none, f->rank))
+        return stands_out(w, f, named, named);
+    return is_episode(w, f) && stands_out(w, f, named, &none);
+}
