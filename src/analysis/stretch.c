@@ -374,13 +374,26 @@ static int is_better(const struct pw_stretch *a, const struct pw_stretch *b)
     return a->lost_ns > b->lost_ns;
 }
 
-/* A rank that sleeps, and reads or writes files in most of the bins, waits for the files. */
-static void refine_cause(const struct search *s, struct pw_stretch *f)
+/* The bytes that the rank read and wrote in the bin, above the others' median. What all ranks read
+ * and write alike, such as the sockets of their messages, explains no delay of one. */
+static int64_t more_io(struct search *s, size_t bin, size_t rank)
+{
+    const int64_t mine = row_at(s->in, bin, rank)->io_bytes;
+    size_t n = 0;
+    for (size_t r = 0; r < s->in->nranks; r++)
+        if (r != rank && row_at(s->in, bin, r)->io_bytes >= 0)
+            s->values[n++] = row_at(s->in, bin, r)->io_bytes;
+    return mine - (n ? pw_median_i64(s->values, n) : 0);
+}
+
+/* A rank that sleeps, and reads or writes more than the others in most of the bins, waits for the
+ * files. */
+static void refine_cause(struct search *s, struct pw_stretch *f)
 {
     const double least = PW_CAUSE_LEAST_IO_PER_NS * (double)s->in->bin_ns;
     size_t with_io = 0, n = f->last - f->first + 1;
     for (size_t i = f->first; i <= f->last; i++)
-        with_io += (double)row_at(s->in, i, f->rank)->io_bytes >= least;
+        with_io += (double)more_io(s, i, f->rank) >= least;
     if (f->cause == PW_CAUSE_BLOCKED_OFF_CPU && 2 * with_io > n)
         f->cause = PW_CAUSE_FILE_IO;
 }

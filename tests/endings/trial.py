@@ -324,7 +324,9 @@ def lacks_words(trial, out):
     cell = trial.cell
     if cell.form != "inside" or cell.victim != "first" or not (cell.way.code or cell.way.signal):
         return False
-    if cell.way.calls_mpi and cell.launcher.name in HYDRA:
+    # mpi4py calls MPI_Abort when an exception is not caught.
+    aborts = cell.way.calls_mpi or (cell.way.language == "python" and cell.launcher.has_mpi)
+    if aborts and cell.launcher.name in HYDRA:
         return False  # it may read nothing more
     with open(os.path.join(out, "report.txt")) as file:
         headline = file.readline().strip()

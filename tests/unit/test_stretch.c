@@ -149,20 +149,23 @@ static void test_quota(void **state)
     destroy(r);
 }
 
-/* Asleep for 60 ms in each of 10 bins outside calls: blocked; with bytes read meanwhile: files.
- */
+/* Asleep for 60 ms in each of 10 bins outside calls: blocked; with bytes read meanwhile: files;
+ * blocked, when all ranks read as much (2). */
 static void test_asleep(void **state)
 {
     (void)state;
-    for (int reads = 0; reads < 2; reads++) {
+    for (int reads = 0; reads < 3; reads++) {
         struct run *r = create(4);
         hold(r, 0, 5, 14);
         for (size_t i = 5; i <= 14; i++) {
             at(r, i, 0)->asleep_ns = 60 * MS;
             at(r, i, 0)->io_bytes = reads ? 4096 : 0;
+            for (size_t k = 1; k < 4; k++)
+                at(r, i, k)->io_bytes = reads == 2 ? 4096 : 0;
         }
         assert_int_equal(find(r), 1);
-        assert_int_equal(r->found[0].cause, reads ? PW_CAUSE_FILE_IO : PW_CAUSE_BLOCKED_OFF_CPU);
+        assert_int_equal(r->found[0].cause,
+                         reads == 1 ? PW_CAUSE_FILE_IO : PW_CAUSE_BLOCKED_OFF_CPU);
         assert_int_equal(r->found[0].lost_ns, 600 * MS);
         destroy(r);
     }

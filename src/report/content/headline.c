@@ -63,11 +63,22 @@ void pw_missing_write(const struct pw_figures *f, struct pw_sentence *s)
         pw_sentence_add(s, " and %" PRId64 " more", missing - named);
 }
 
-static size_t count_elsewhere(const struct pw_cluster *c, const struct pw_row_c_host *host)
+/* 1 when an earlier row is of the same rank: it may have held the job back in several ways. */
+static int is_repeated(const struct pw_cluster *c, size_t row)
+{
+    for (size_t i = 0; i < row; i++)
+        if (c->stragglers[i].rank == c->stragglers[row].rank)
+            return 1;
+    return 0;
+}
+
+/* The ranks that held the job back, beside the worst one or, if it is given, outside its host. */
+static size_t count_others(const struct pw_cluster *c, const struct pw_row_c_host *host)
 {
     size_t n = 0;
-    for (size_t i = 0; i < c->nstragglers; i++)
-        n += strncmp(c->stragglers[i].hostname, host->hostname, sizeof(host->hostname)) != 0;
+    for (size_t i = 1; i < c->nstragglers; i++)
+        n += !is_repeated(c, i) &&
+             (!host || strncmp(c->stragglers[i].hostname, host->hostname, sizeof(host->hostname)));
     return n;
 }
 
@@ -76,7 +87,7 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
 {
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
     const struct pw_row_c_host *host = pw_host_of_straggler(f->cluster, worst);
-    size_t more = host ? count_elsewhere(f->cluster, host) : f->cluster->nstragglers - 1;
+    const size_t more = count_others(f->cluster, host);
     pw_straggler_say(f, worst, s);
     if (more)
         pw_sentence_add(s, "; and %zu more rank%s%s", more, more == 1 ? "" : "s",
@@ -99,9 +110,10 @@ static void write_imbalance(const struct pw_figures *f, const struct pw_verdict 
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
     pw_sentence_add(s, " In addition, rank %" PRId32 " is slow", worst->rank);
     pw_words_add_ns(s, " by ", worst->excess_ns);
-    if (f->cluster->nstragglers > 1)
-        pw_sentence_add(s, ", and %zu more rank%s are slow", f->cluster->nstragglers - 1,
-                        f->cluster->nstragglers == 2 ? "" : "s");
+    const size_t more = count_others(f->cluster, NULL);
+    if (more)
+        pw_sentence_add(
+            s, more == 1 ? ", and 1 more rank is slow" : ", and %zu more ranks are slow", more);
     pw_sentence_add(s, ".");
 }
 
