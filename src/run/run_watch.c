@@ -103,6 +103,7 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         .world_size = w->id->size,
         .pid = owner ? owner : w->pid,
         .unrecorded = pw_unrecorded_reason(w->unrecorded),
+        .recording = atomic_load(&w->segment->control.state) != PW_WINDOW_CLOSED,
     };
     snprintf(live.hostname, sizeof(live.hostname), "%s", w->id->hostname);
     int err = pw_drain_live(w->drain, &live);

@@ -90,7 +90,9 @@ def late_rank():
     h.equal(job.returncode, 0, "exit status")
     h.equal(out, b"sum 4\n", "standard output")
     h.check(data["headline"].startswith("Ranks 0-2 wait in MPI_Allreduce #5 on MPI_COMM_WORLD for rank "
-                                        "3, which has been computing (in no MPI call) for "),
+                                        "3, which has been in no communication call for "),
+            data["headline"])
+    h.check(", and is asleep" in data["headline"],
             data["headline"])
     h.equal((data["kind"], data["roots"], data["held"]), ("held", [3], 3), "verdict")
     h.check(data["headline"].encode() in err, "not said on standard error:", err)

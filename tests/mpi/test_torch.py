@@ -163,6 +163,31 @@ def what_a_killed_rank_waited_for():
 
 
 @h.case
+def the_rank_that_has_not_entered_is_named():
+    """Rank 0 waits in an operation, and rank 1 is in none: it is asleep elsewhere in the program."""
+    running = start("stuck", options=("--no-merge", "--hang-timeout", "1"))
+    try:
+        await_wait(0)
+        until = time.monotonic() + h.PATIENCE_S
+        while not os.path.exists("out/hang.json"):
+            h.check(time.monotonic() < until, "no report of the hang in", os.listdir("out"))
+            time.sleep(0.1)
+    finally:
+        for process in running:
+            for program in [pid for one in children(process.pid) for pid in children(one)]:
+                os.kill(program, signal.SIGKILL)
+        for process in running:
+            process.communicate(timeout=h.PATIENCE_S)
+    with open("out/hang.json", encoding="utf-8") as file:
+        found = json.load(file)
+    h.check(found["headline"].startswith("Rank 0 waits in gloo allreduce #1 on default_pg 0 for rank 1, which "),
+            found["headline"])
+    h.equal((found["kind"], found["roots"]), ("held", [1]), "verdict")
+    [group] = found["collectives"]
+    h.equal((group["waiting"], group["missing"], group["seq"]), ([0], [1], 1), "the operation")
+
+
+@h.case
 def no_activity_no_rows():
     play("all", options=("--no-merge", "--activities", "annotations"))
     h.equal(rows(0), [], "rows")

@@ -155,7 +155,9 @@ static void add_live_group(const struct state *s, const struct group *group, str
     snprintf(out->name, sizeof(out->name), "%s", pw_rankfile_borrow_text(s->file, row->name));
 }
 
-/* Adds the groups in which threads are to the live status. */
+/* Adds groups to the live status: those in which threads are, and the newest others, so that a rank
+ * in no call is known to be one that has not entered an operation. What was called while recording
+ * was paused is not counted. */
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     struct state *s = state;
@@ -167,6 +169,8 @@ static void add_live(void *state, const struct pw_segment_shared *segment, struc
             live->threads[i].comm_uid = s->groups[g].row.uid;
             add_live_group(s, &s->groups[g], live);
         }
+    for (uint32_t g = s->ngroups; live->recording == 1 && g > s->base; g--)
+        add_live_group(s, &s->groups[g - 1], live);
 }
 
 static void finish(void *state, int64_t end_ns)

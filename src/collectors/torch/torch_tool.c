@@ -306,25 +306,32 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
     row->seq = pw_op_info(call->awaited)->cls == PW_CLASS_COLL ? call->tag : -1;
 }
 
-/* Adds the groups in which threads wait to the live status. */
+static void add_live_group(const struct state *s, const struct group *group, struct pw_live *live)
+{
+    const struct pw_row_comms *row = &group->row;
+    if (!live->comms || pw_live_comm(live, row->uid) || live->ncomms >= PW_LIVE_COMMS)
+        return;
+    struct pw_live_comm *out = &live->comms[live->ncomms++];
+    *out = (struct pw_live_comm){.uid = row->uid, .size = row->size, .reached = row->collectives};
+    snprintf(out->name, sizeof(out->name), "%s", pw_rankfile_borrow_text(s->file, row->name));
+}
+
+/* Adds groups to the live status: those in which threads wait, and the newest others, so that a
+ * rank in no call is known to be one that has not entered an operation. What was called while
+ * recording was paused is not counted. */
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     struct state *s = state;
     (void)segment;
     for (size_t i = 0; i < live->nthreads; i++)
         for (uint32_t g = s->base; g < s->ngroups; g++) {
-            const struct pw_row_comms *row = &s->groups[g].row;
             if (live->threads[i].comm_row < 0 || s->groups[g].file_row != live->threads[i].comm_row)
                 continue;
-            live->threads[i].comm_uid = row->uid;
-            if (!live->comms || pw_live_comm(live, row->uid) || live->ncomms >= PW_LIVE_COMMS)
-                continue;
-            struct pw_live_comm *out = &live->comms[live->ncomms++];
-            *out = (struct pw_live_comm){
-                .uid = row->uid, .size = row->size, .reached = row->collectives};
-            snprintf(out->name, sizeof(out->name), "%s",
-                     pw_rankfile_borrow_text(s->file, row->name));
+            live->threads[i].comm_uid = s->groups[g].row.uid;
+            add_live_group(s, &s->groups[g], live);
         }
+    for (uint32_t g = s->ngroups; live->recording == 1 && g > s->base; g--)
+        add_live_group(s, &s->groups[g - 1], live);
 }
 
 static void finish(void *state, int64_t end_ns)

@@ -14,7 +14,8 @@ static void capitalise(char *text)
         text[0] = 'R';
 }
 
-/* "which has been computing (in no MPI call) for 63.0 s", "which is in MPI_Wait for 12.0 s". */
+/* "which has been computing (in no MPI call) for 63.0 s", "which has been in MPI_Wait for 12.0 s".
+ */
 static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const char *who)
 {
     const struct pw_live_thread *thread = pw_live_main(rank);
@@ -24,7 +25,12 @@ static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const c
         return;
     }
     pw_live_time(thread->since_ns, time, sizeof(time));
-    if (thread->op == PW_OP_None)
+    const int is_asleep = rank->state == 'S' || rank->state == 'D';
+    if (thread->op == PW_OP_None && is_asleep)
+        pw_sentence_add(s, "%s has been in no communication call for %s, and is asleep%s", who,
+                        time,
+                        rank->state == 'D' ? " in the kernel, as when it waits for a disk" : "");
+    else if (thread->op == PW_OP_None)
         pw_sentence_add(s, "%s has been computing (in no MPI call) for %s", who, time);
     else
         pw_sentence_add(s, "%s has been in %s for %s", who,

@@ -277,7 +277,9 @@ static int print_group(const struct pw_live_view *view, const struct pw_page *pa
         pw_live_group(view, group, call, sizeof(call)), group->size,
         pw_live_ranks(view, group->waiting, group->nwaiting, waiting, sizeof(waiting)),
         group->nwaiting == 1 ? "s" : "", pw_live_time(group->waited_ns, time, sizeof(time)),
-        group->nmissing ? missing : "none is missing",
+        group->nmissing  ? missing
+        : group->unknown ? "no member is known to be missing"
+                         : "none is missing",
         group->nmissing == 0   ? ""
         : group->nmissing == 1 ? " has not entered it"
                                : " have not entered it",
