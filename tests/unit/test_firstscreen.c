@@ -56,24 +56,6 @@ static void test_order_of_evidence(void **state)
     pw_cluster_destroy(c);
 }
 
-/* A rank that held the job back in two ways is one rank. */
-static void test_rows_of_one_rank(void **state)
-{
-    char line[PW_REPORT_LINE];
-    struct pw_cluster *c = make_cluster(8, 52);
-    (void)state;
-    add_straggler(c, straggler(3));
-    add_straggler(c, straggler(3));
-    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
-    assert_has(line, "Rank 3 ");
-    assert_has_not(line, "more rank");
-    add_straggler(c, straggler(5));
-    add_straggler(c, straggler(5));
-    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
-    assert_has(line, "; and 1 more rank.");
-    pw_cluster_destroy(c);
-}
-
 static void test_one_rank(void **state)
 {
     (void)state;
@@ -110,15 +92,6 @@ static void test_unrecorded_mpi_is_said_first(void **state)
     free(text);
     free(json);
     pw_cluster_destroy(c);
-}
-
-static void remove_rank(struct pw_cluster *c, size_t rank)
-{
-    c->ranks[rank].present = 0;
-    c->ranks[rank].clock_error_ns = -1;
-    c->ranks[rank].hostname[0] = '\0';
-    for (size_t s = 0; s < c->nstep_rows; s++)
-        memset(&step_rows(c)[s * c->nrank_rows + rank], 0xff, sizeof(struct pw_row_c_step_trace));
 }
 
 /* What is not known of other ranks changes nothing about it, and is said right behind. */
@@ -567,7 +540,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_evidence),
         cmocka_unit_test(test_what_the_verdict_rests_on),
-        cmocka_unit_test(test_rows_of_one_rank),
         cmocka_unit_test(test_one_rank),
         cmocka_unit_test(test_unrecorded_mpi_is_said_first),
         cmocka_unit_test(test_a_straggler_leads),

@@ -208,3 +208,12 @@ void assert_fits(const char *text, size_t width)
             fail_msg("a line is too long: %.160s", at - columns + 1);
     }
 }
+
+void remove_rank(struct pw_cluster *c, size_t rank)
+{
+    c->ranks[rank].present = 0;
+    c->ranks[rank].clock_error_ns = -1;
+    c->ranks[rank].hostname[0] = '\0';
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        memset(&step_rows(c)[s * c->nrank_rows + rank], 0xff, sizeof(struct pw_row_c_step_trace));
+}

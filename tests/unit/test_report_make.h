@@ -30,6 +30,9 @@ struct pw_row_c_straggler straggler(int32_t rank);
 /* Adds a row to the stragglers and makes the rank slow in the step trace. */
 void add_straggler(struct pw_cluster *c, struct pw_row_c_straggler row);
 
+/* Makes the rank one that left no usable file. */
+void remove_rank(struct pw_cluster *c, size_t rank);
+
 /* Collectives (one with NaN), point-to-point pairs and efficiency. */
 void add_tables(struct pw_cluster *c);
 

@@ -13,6 +13,10 @@
 
 enum { MISSING_SHOWN = 4 }; /* spans of ranks */
 
+/* Least share of a step that the recorded ranks of a job are in communication to be said to wait
+ * for those that are missing. */
+#define MOSTLY_WAITING 0.5
+
 /* Writes how many other ranks may also have held the job back: their calls were not recorded, or
  * they left no usable file. */
 static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
@@ -283,6 +287,14 @@ static void write_absent(const struct pw_figures *f, struct pw_sentence *s)
                     " ranks left no usable file, and the slowest may be %s",
                     missing, f->expected, missing == 1 ? "that one" : "one of them");
     end_with_steps(f, s);
+    const double share = pw_figures_share(f->trace_mean.comm_ns, f->trace_mean.total_ns);
+    if (share < MOSTLY_WAITING)
+        return;
+    pw_words_add_ns(s, " In ", f->trace_mean.comm_ns);
+    pw_words_add_percent(s, " of a step (", share,
+                         ") the recorded ranks are in communication: they wait for ");
+    pw_missing_write(f, s);
+    pw_sentence_add(s, ", or their transfers take that long.");
 }
 
 static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,

@@ -1,8 +1,8 @@
 /* A rank that the others wait for outside its steps.
  *
- *     latecomer RANK START SETUP END
- *         Rank RANK sleeps START ms before MPI_Init, SETUP ms before its first step, and END ms
- * after its last; every step is 10 ms of sleep and an Allreduce. */
+ *     latecomer RANK START SETUP END [FINALIZE]
+ *         Rank RANK sleeps START ms before MPI_Init, SETUP ms before its first step, END ms after
+ * its last, and FINALIZE ms inside MPI_Finalize; every step is 10 ms of sleep and an Allreduce. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <time.h>
@@ -27,10 +27,29 @@ static int rank_of_launcher(void)
     return -1;
 }
 
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first. */
+static int sleep_at_delete(MPI_Comm comm, int key, void *ms, void *extra)
+{
+    (void)comm;
+    (void)key;
+    (void)extra;
+    sleep_ms(*(long *)ms);
+    return MPI_SUCCESS;
+}
+
+static void sleep_in_finalize(long *ms)
+{
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, sleep_at_delete, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, ms);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 5)
+    if (argc != 5 && argc != 6)
         return 2;
+    static long finalize_ms;
+    finalize_ms = argc == 6 ? atol(argv[5]) : 0;
     int rank, late = atoi(argv[1]);
     double one = 1, sum;
     if (rank_of_launcher() == late)
@@ -47,6 +66,8 @@ int main(int argc, char **argv)
     profwrap_step(PROFWRAP_NO_STEP);
     if (rank == late)
         sleep_ms(atol(argv[4]));
+    if (rank == late && finalize_ms)
+        sleep_in_finalize(&finalize_ms);
     MPI_Finalize();
     return 0;
 }
