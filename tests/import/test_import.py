@@ -1403,13 +1403,13 @@ def real_traces_break_down_as_hta_says():
 
 
 @case
-def readme_prints_what_comes_out():
+def example_prints_what_comes_out():
     names = [f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     for name in names:
         os.symlink(shared(name), os.path.join(where, name))
-    with open(os.path.join(root, "README.md")) as file:
-        section = file.read().split("## I already have PyTorch traces\n")[1].split("\n## ")[0]
+    with open(os.path.join(root, "docs", "import.md")) as file:
+        section = file.read().split("## An example: two ranks of a PyTorch job\n")[1].split("\n## ")[0]
     shown = [line[4:] for line in section.splitlines() if line.startswith("    ") or not line]
     text, commands = "\n".join(shown), [line[2:] for line in shown if line.startswith("$ ")]
     assert [line.split()[1] for line in commands] == ["import", "merge", "report"], commands

@@ -1,4 +1,4 @@
-"""Runs the Python examples of README.md as printed, one after the other."""
+"""Runs the Python examples of docs/python.md as printed, one after the other."""
 
 import re
 import unittest
@@ -17,11 +17,11 @@ except ImportError:
 
 def examples():
     """The code of all ```python blocks, in order."""
-    with open(support.os.path.join(support.SOURCE, "README.md"), encoding="utf-8") as file:
+    with open(support.os.path.join(support.SOURCE, "docs", "python.md"), encoding="utf-8") as file:
         return re.findall(r"^```python\n(.*?)^```$", file.read(), re.M | re.S)
 
 
-class ReadmeTest(support.TempDirTest):
+class ExamplesTest(support.TempDirTest):
     def setUp(self):
         super().setUp()
         self.plain, self.training, self.reading = examples()
