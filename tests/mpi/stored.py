@@ -37,9 +37,9 @@ def compare(profwrap, path):
 
 
 def compare_below(profwrap, folder):
-    """The same for every cluster.h5 in the folder and below it. Returns how many there are."""
+    """The same for every cluster.h5 in the folder and below it that is a file. Returns how many there are."""
     paths = [os.path.join(at, "cluster.h5") for at, _, names in os.walk(folder) if "cluster.h5" in names]
-    paths = [path for path in paths if os.path.realpath(path) not in EDITED]
+    paths = [path for path in paths if os.path.isfile(path) and os.path.realpath(path) not in EDITED]
     for path in paths:
         compare(profwrap, path)
     return len(paths)
