@@ -1,6 +1,8 @@
 /* The first sentence: how many ranks it counts, and who waits for a missing one. */
 #include "unit.h"
 
+#include <stdlib.h>
+
 #include "report/report.h"
 #include "test_report_make.h"
 
@@ -45,10 +47,34 @@ static void test_who_waits_for_a_missing_rank(void **state)
     pw_cluster_destroy(c);
 }
 
+/* It is not known whether a rank was late in a call that all ranks are in for long. */
+static void test_all_ranks_in_one_call(void **state)
+{
+    static const enum pw_part parts[] = {PW_PART_INIT, PW_PART_FINALIZE};
+    char line[PW_REPORT_LINE];
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct pw_cluster *c = make_cluster(4, 52);
+        c->npart_trace = (size_t)4 * PW_PART_END;
+        c->part_trace = calloc(c->npart_trace, sizeof(*c->part_trace));
+        assert_non_null(c->part_trace);
+        for (size_t r = 0; r < 4; r++) {
+            c->ranks[r].run_ns = 8000 * MS;
+            c->part_trace[(parts[i] - PW_PART_START) * 4 + r].total_ns = 2000 * MS;
+        }
+        assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+        assert_has(line, i ? "All ranks were in MPI_Finalize for 2.00 s or longer (25 % of the run)"
+                           : "All ranks were in MPI_Init for 2.00 s or longer (25 % of the run)");
+        assert_has(line, " is not known. Elsewhere no rank held the job back.");
+        pw_cluster_destroy(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_of_one_rank),
+        cmocka_unit_test(test_all_ranks_in_one_call),
         cmocka_unit_test(test_who_waits_for_a_missing_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

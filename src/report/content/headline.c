@@ -163,9 +163,10 @@ static void write_even(const struct pw_figures *f, const struct pw_verdict *v,
 {
     if (v->lead >= 0) { /* after the sentence about what did */
         pw_sentence_add(s, "%s",
-                        v->lead == PW_SHARED_WAITS      ? "No rank alone held the job back."
-                        : v->lead == PW_SHARED_FINALIZE ? "Elsewhere no rank held the job back."
-                                                        : "No rank held the job back.");
+                        v->lead == PW_SHARED_WAITS ? "No rank alone held the job back."
+                        : v->lead == PW_SHARED_INIT || v->lead == PW_SHARED_FINALIZE
+                            ? "Elsewhere no rank held the job back."
+                            : "No rank held the job back.");
         return;
     }
     pw_sentence_add(s, "No rank held the job back: %" PRId64 " %ss", f->measured,
