@@ -1,6 +1,7 @@
 /* Frees a struct pw_live and finds threads and communicators in it; see live.h. */
 #include "core/live.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 void pw_live_fini(struct pw_live *live)
@@ -22,6 +23,15 @@ const struct pw_live_comm *pw_live_comm(const struct pw_live *live, uint64_t uid
         if (live->comms[i].uid == uid)
             return &live->comms[i];
     return NULL;
+}
+
+void pw_live_add_comm(struct pw_live *live, const struct pw_live_comm *comm, const char *name)
+{
+    if (!live->comms || pw_live_comm(live, comm->uid) || live->ncomms >= PW_LIVE_COMMS)
+        return;
+    struct pw_live_comm *out = &live->comms[live->ncomms++];
+    *out = *comm;
+    snprintf(out->name, sizeof(out->name), "%s", name);
 }
 
 static int is_later(const struct pw_live_thread *a, const struct pw_live_thread *b)

@@ -85,6 +85,10 @@ void pw_live_fini(struct pw_live *live);
 /* Returns the communicator with this uid, or NULL. */
 const struct pw_live_comm *pw_live_comm(const struct pw_live *live, uint64_t uid);
 
+/* Adds a communicator with this name, unless it is there, `comms` is NULL, or it has no more room.
+ */
+void pw_live_add_comm(struct pw_live *live, const struct pw_live_comm *comm, const char *name);
+
 /* Returns the thread that stands for the rank: the one that entered or left a call last. A helper
  * thread that waits for messages, or a thread that only started MPI, did so long before the working
  * thread's last call. NULL when no thread has recorded anything. */

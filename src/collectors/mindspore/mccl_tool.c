@@ -148,11 +148,9 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
 static void add_live_group(const struct state *s, const struct group *group, struct pw_live *live)
 {
     const struct pw_row_comms *row = &group->row;
-    if (!live->comms || pw_live_comm(live, row->uid) || live->ncomms >= PW_LIVE_COMMS)
-        return;
-    struct pw_live_comm *out = &live->comms[live->ncomms++];
-    *out = (struct pw_live_comm){.uid = row->uid, .size = row->size, .reached = row->collectives};
-    snprintf(out->name, sizeof(out->name), "%s", pw_rankfile_borrow_text(s->file, row->name));
+    const struct pw_live_comm comm = {
+        .uid = row->uid, .size = row->size, .reached = row->collectives};
+    pw_live_add_comm(live, &comm, pw_rankfile_borrow_text(s->file, row->name));
 }
 
 /* Adds groups to the live status: those in which threads are, and the newest others, so that a rank

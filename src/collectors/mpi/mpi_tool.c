@@ -395,15 +395,13 @@ static void add_live_comm(const struct state *s, const struct pw_segment_shared 
                           int64_t row, struct pw_live *live)
 {
     const struct comm *comm = &s->comms[row];
-    if (comm->row.uid == 0 || pw_live_comm(live, comm->row.uid) || live->ncomms >= PW_LIVE_COMMS)
-        return;
-    struct pw_live_comm *out = &live->comms[live->ncomms++];
-    *out = (struct pw_live_comm){
+    const struct pw_live_comm shown = {
         .uid = comm->row.uid,
         .size = comm->row.size + comm->row.remote_size,
         .reached = reached(s, segment, row),
     };
-    snprintf(out->name, sizeof(out->name), "%s", pw_rankfile_borrow_text(s->file, comm->row.name));
+    if (comm->row.uid)
+        pw_live_add_comm(live, &shown, pw_rankfile_borrow_text(s->file, comm->row.name));
 }
 
 static int64_t find_file_row(const struct state *s, int32_t file_row)
