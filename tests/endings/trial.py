@@ -258,13 +258,17 @@ def statuses_of_hydra(cell):
 RETURNED = 99  # ender.c leaves with it when MPI_Abort has returned, as under MPICH 5
 
 
+def calls_abort(cell):
+    """mpi4py calls MPI_Abort when an exception is not caught."""
+    return cell.way.calls_mpi or (cell.way.name == "exception" and cell.launcher.has_mpi)
+
+
 def end_is_right(cell, rank, code, number):
     way = cell.way
     if rank in cell.victims():
         right = (way.code, way.signal) == (code, number)
         # Of several, the launcher may have ended this one; and one that calls MPI_Abort, at any time.
-        is_aborted = way.calls_mpi or (way.name == "exception" and cell.launcher.has_mpi)
-        return right or ((cell.victim == "all" or is_aborted) and number in KILLED) or \
+        return right or ((cell.victim == "all" or calls_abort(cell)) and number in KILLED) or \
             (way.calls_mpi and code == RETURNED)
     if way.is_good:
         return (code, number) == (0, 0) or number in KILLED
@@ -287,7 +291,7 @@ def rank_faults(cell, out, complete=(1,)):
             faults.append(f"rank {rank}: complete is {closed}")
         if not end_is_right(cell, rank, *found):
             faults.append(f"rank {rank}: exit_code {found[0]}, exit_signal {found[1]}")
-    is_killed = cell.way.calls_mpi and cell.launcher.name in HYDRA
+    is_killed = calls_abort(cell) and cell.launcher.name in HYDRA
     if cell.victim == "all" and not is_killed and (cell.way.code, cell.way.signal) not in ends:
         faults.append(f"no rank's end is that of the victims: {ends}")
     return faults
@@ -324,9 +328,7 @@ def lacks_words(trial, out):
     cell = trial.cell
     if cell.form != "inside" or cell.victim != "first" or not (cell.way.code or cell.way.signal):
         return False
-    # mpi4py calls MPI_Abort when an exception is not caught.
-    aborts = cell.way.calls_mpi or (cell.way.language == "python" and cell.launcher.has_mpi)
-    if aborts and cell.launcher.name in HYDRA:
+    if calls_abort(cell) and cell.launcher.name in HYDRA:
         return False  # it may read nothing more
     with open(os.path.join(out, "report.txt")) as file:
         headline = file.readline().strip()
