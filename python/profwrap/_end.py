@@ -2,7 +2,8 @@
 """Reports the exception that ends the program, for the report's first sentence.
 
 The import hook (_site/) calls report() from sys.excepthook, so that the time is that of the exception:
-what the program does at its exit may take longer than other ranks need to fail after it.
+what the program does at its exit may take longer than other ranks need to fail after it. It calls
+report_exit() when the interpreter ends after sys.exit() with a status other than 0.
 """
 
 import os
@@ -100,10 +101,23 @@ def describe(kind, value, trace, is_main=True):
     )
 
 
+def _send(lines):
+    if "metadata" in _probe.calls.present and _is_rank():
+        _probe.calls.metadata(_KEY, lines.encode("utf-8", "replace"))
+
+
+def report_exit(status, frames):
+    """The program ends by sys.exit(status), which is no success. `frames`: the callers of sys.exit(),
+    the innermost first.
+    """
+    own = [frame for frame in frames if not _is_library(frame[0])]
+    path, line = (own or frames or [("", 0)])[0]
+    if os.path.exists(path):
+        path = os.path.abspath(path)
+    _send("\n".join(("1", "SystemExit", str(line), path[-_LONGEST:], _tried(_text, status))))
+
+
 def report(kind, value, trace, is_main=True):
     """`is_main`: the exception ends the process."""
-    if issubclass(kind, KeyboardInterrupt) or "metadata" not in _probe.calls.present:
-        return
-    if _is_rank():
-        text = describe(kind, value, trace, is_main)
-        _probe.calls.metadata(_KEY, text.encode("utf-8", "replace"))
+    if not issubclass(kind, KeyboardInterrupt):
+        _send(describe(kind, value, trace, is_main))

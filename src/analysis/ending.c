@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/hang.h"
+#include "core/limits.h"
 
 static enum pw_how how_of(const struct pw_row_c_ending *row, const struct pw_ending_facts *facts)
 {
@@ -207,11 +208,57 @@ int64_t pw_ending_order(struct pw_row_c_ending *rows, size_t n, int64_t error_ns
     return unseen >= 0 ? unseen : began;
 }
 
+int pw_ending_is_together(const struct pw_row_c_ending *rows, size_t n)
+{
+    const struct pw_row_c_ending *one = NULL;
+    int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct pw_row_c_ending *row = &rows[i];
+        if (row->ended == PW_ENDED_WELL || row->ended == PW_ENDED_UNKNOWN)
+            continue;
+        one = one ? one : row;
+        if (!pw_ending_is_by_launcher(row) || row->exit_signal != one->exit_signal)
+            return 0;
+        if (row->exit_signal != SIGKILL && row->ended != PW_ENDED_FIRST)
+            return 0;
+        from_ns = row->began < from_ns ? row->began : from_ns;
+        to_ns = row->began > to_ns ? row->began : to_ns;
+        count++;
+    }
+    return count > 1 &&
+           (one->exit_signal != SIGKILL || pw_difference(to_ns, from_ns) <= PW_ENDING_TOGETHER_NS);
+}
+
+/* Marks the ranks that the others waited for when all ended together, and sets `held` of their
+ * rows. */
+static void find_held(struct pw_row_c_ending *rows, const struct pw_live *ranks, size_t n,
+                      int32_t *scratch, uint8_t *marks)
+{
+    int is_kill = 0;
+    for (size_t i = 0; i < n; i++)
+        is_kill |= rows[i].exit_signal == SIGKILL;
+    struct pw_hang hang;
+    pw_hang_find(ranks, n, is_kill ? 0 : PW_ENDING_WAIT_NS, scratch, &hang);
+    if (hang.kind != PW_HANG_HELD)
+        return;
+    for (size_t i = 0; i < hang.nroots; i++)
+        if (is_kill && !ranks[hang.roots[i]].nthreads)
+            return;
+    for (size_t i = 0; i < hang.nroots; i++) {
+        marks[hang.roots[i]] = 1;
+        rows[hang.roots[i]].held = (int32_t)hang.held;
+    }
+}
+
 void pw_ending_find_waits(struct pw_row_c_ending *rows, const struct pw_live *ranks, size_t n,
                           int32_t *scratch, uint8_t *marks)
 {
+    const int is_together = pw_ending_is_together(rows, n);
     for (size_t i = 0; i < n; i++)
-        marks[i] = rows[i].ended == PW_ENDED_FIRST;
+        marks[i] = !is_together && rows[i].ended == PW_ENDED_FIRST;
+    if (is_together)
+        find_held(rows, ranks, n, scratch, marks);
     pw_hang_mark(ranks, n, scratch, marks);
     for (size_t i = 0; i < n; i++)
         rows[i].waited = marks[i];

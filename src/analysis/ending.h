@@ -54,8 +54,21 @@ int64_t pw_ending_order(struct pw_row_c_ending *rows, size_t n, int64_t error_ns
 /* 1 for a signal by which launchers end ranks. */
 int pw_ending_is_by_launcher(const struct pw_row_c_ending *row);
 
-/* Sets `waited`, by the rules of hang.h. `ranks`: for each row the calls that were open at its end,
- * and its communicators. `scratch`: pw_hang_scratch() integers; `marks`: scratch of n bytes. */
+/* SIGKILL that ends all ranks within this time is one act: of the launcher, say, after an error of
+ * one of them that MPI does not return. */
+#define PW_ENDING_TOGETHER_NS ((int64_t)100000000)
+
+/* A wait of this length may be why somebody ended all ranks. */
+#define PW_ENDING_WAIT_NS ((int64_t)1000000000)
+
+/* 1 when one signal ended, as one act, at least two ranks and all that did not end well. */
+int pw_ending_is_together(const struct pw_row_c_ending *rows, size_t n);
+
+/* Sets `waited` and `held`, by the rules of hang.h. When all ranks ended together, the others
+ * waited for those that waited for no rank, if there are such: for at least PW_ENDING_WAIT_NS, or
+ * in a call of them, if the signal is SIGKILL. `ranks`: for each row the calls that were open at
+ * its end, and its communicators. `scratch`: pw_hang_scratch() integers; `marks`: scratch of n
+ * bytes. */
 void pw_ending_find_waits(struct pw_row_c_ending *rows, const struct pw_live *ranks, size_t n,
                           int32_t *scratch, uint8_t *marks);
 

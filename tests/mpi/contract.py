@@ -134,7 +134,7 @@ CLUSTER_DATASETS = {
     "open_calls": "rank start seen_until op awaited comm_uid comm_name seq peer tag thread source",
     "endings":
         "rank ended how began time seen_until exit_code exit_signal abort_code mpi oom_kills step "
-        "in_step waited",
+        "in_step waited held",
     "exceptions": "rank time is_main type file line message",
     "epochs":
         "epoch shown ranks files start_unix_ns end_unix_ns ran_ns ended_by ended_rank hostname "

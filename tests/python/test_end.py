@@ -94,6 +94,14 @@ class EndTest(unittest.TestCase):
     def test_an_interrupt_is_no_failure(self):
         self.assertEqual(self.told(*raised(fail, KeyboardInterrupt)), [])
 
+    def test_sys_exit_is_told_of_the_program_and_not_of_a_library(self):
+        frames = [(os.__file__, 5), (__file__, 7), (__file__, 9)]
+        _end.report_exit("no input\nfile", frames)
+        _end.report_exit(3, frames[:1])
+        told = [call[2].split("\n") for call in self.probe.calls if call[0] == "metadata"]
+        self.assertEqual(told, [["1", "SystemExit", "7", os.path.abspath(__file__), "no input file"],
+                                ["1", "SystemExit", "5", os.__file__, "3"]])
+
     def test_another_process_of_the_rank_reports_nothing(self):
         _end._is_rank = self.is_rank  # this process is no child of profwrap
         self.assertEqual(self.told(*raised(fail, ValueError)), [])

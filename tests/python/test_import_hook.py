@@ -145,6 +145,8 @@ class HookTest(FilesTest):
             path = self.write("replaced.py", text + function + "fail()\n")
             self.assertIn("mine", self.assertSame(path)[1])
         self.assertSame("-c", "raise SystemExit('text')")
+        for status in ("", "0", "3", "None", "'text'", "(1, 2)"):
+            self.assertSame("-c", f"import sys; sys.exit({status})", pythons=INTERPRETERS[:1])
         self.assertSame("-c", "raise KeyboardInterrupt", pythons=INTERPRETERS[:1])
 
     def test_torch_that_is_missing(self):

@@ -312,6 +312,42 @@ static void test_waits(void **state)
     threads[3].peer = -1; /* from any rank */
     pw_ending_find_waits(job->rows, ranks, RANKS, scratch, marks);
     assert_int_equal(job->rows[3].waited, 0);
+    assert_int_equal(job->rows[0].held, 0);
+
+    /* A signal from outside ends all: they have waited for 1 s. */
+    threads[3].peer = 0;
+    ends(job, 0, 11 * S, -1, SIGTERM);
+    order(job, -1, NULL, 0);
+    assert_true(pw_ending_is_together(job->rows, RANKS));
+    pw_ending_find_waits(job->rows, ranks, RANKS, scratch, marks);
+    for (int r = 0; r < RANKS; r++) {
+        assert_int_equal(job->rows[r].waited, r > 0);
+        assert_int_equal(job->rows[r].held, r ? 0 : 3);
+        job->rows[r].held = 0;
+    }
+    /* A wait this short tells nothing of why the job was ended. */
+    for (int r = 0; r < RANKS; r++)
+        threads[r].since_ns = MS;
+    pw_ending_find_waits(job->rows, ranks, RANKS, scratch, marks);
+    for (int r = 0; r < RANKS; r++)
+        assert_int_equal(job->rows[r].waited + job->rows[r].held, 0);
+    /* A launcher kills all after an error of rank 0 in a call, whose partner is not known. */
+    for (int r = 0; r < RANKS; r++)
+        ends(job, r, 11 * S + r * 90 * MS / 3, -1, SIGKILL);
+    order(job, -1, NULL, 0);
+    assert_true(pw_ending_is_together(job->rows, RANKS));
+    pw_ending_find_waits(job->rows, ranks, RANKS, scratch, marks);
+    assert_int_equal(job->rows[0].held, 0); /* it was in no call */
+    ranks[0].nthreads = 1;
+    threads[0] = (struct pw_live_thread){
+        .op = PW_OP_Send, .comm_uid = WORLD, .seq = -1, .since_ns = MS, .peer = -1};
+    comms[0].reached = 6;
+    pw_ending_find_waits(job->rows, ranks, RANKS, scratch, marks);
+    for (int r = 0; r < RANKS; r++)
+        assert_int_equal(job->rows[r].held, r ? 0 : 3);
+    ends(job, 3, 11 * S + 101 * MS, -1, SIGKILL);
+    order(job, -1, NULL, 0);
+    assert_false(pw_ending_is_together(job->rows, RANKS));
     free(scratch);
 }
 

@@ -188,6 +188,57 @@ static void test_kill_of_all_in_calls(void **state)
         "3 in MPI_Allreduce #30 on MPI_COMM_WORLD.");
 }
 
+/* Of all that were killed, the others waited for rank 2. */
+static void test_whom_the_others_waited_for(void **state)
+{
+    (void)state;
+    for (int is_in_call = 0; is_in_call < 2; is_in_call++) {
+        struct pw_cluster *c = make();
+        for (int r = 0; r < RANKS; r++) {
+            c->endings[r].exit_signal = is_in_call ? SIGKILL : SIGTERM;
+            c->endings[r].ended = PW_ENDED_FIRST;
+            c->endings[r].began = 10 * S;
+        }
+        c->endings[2].held = 3;
+        if (is_in_call) {
+            c->open_calls[c->nopen_calls++] = c->open_calls[2]; /* of rank 3 */
+            c->open_calls[2].rank = 2;
+            c->open_calls[2].op = PW_OP_Send;
+            c->open_calls[2].seq = -1;
+        }
+        check(c, is_in_call
+                     ? "All ranks were killed by signal 9 (Killed) within 0 ns, perhaps by the "
+                       "launcher after an MPI error of one of them; rank 2, for which ranks "
+                       "0-1,3 waited, was in MPI_Send on MPI_COMM_WORLD; ranks 0-1,3 were in "
+                       "MPI_Barrier #30 on MPI_COMM_WORLD."
+                     : "All ranks were killed by signal 15 (Terminated) in step 7 within 0 ns: "
+                       "the signal came from outside the job; rank 2, for which ranks 0-1,3 "
+                       "waited, was in no MPI call; ranks 0-1,3 were in MPI_Barrier #30 on "
+                       "MPI_COMM_WORLD.");
+    }
+}
+
+static void test_sys_exit(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->ranks[2].hostname[0] = '\0';
+    c->endings[2].how = PW_HOW_EXCEPTION;
+    c->endings[2].exit_signal = 0;
+    c->endings[2].exit_code = 3;
+    c->exceptions = calloc(1, sizeof(*c->exceptions));
+    c->nexceptions = 1;
+    c->exceptions[0] = (struct pw_row_c_exception){.rank = 2,
+                                                   .is_main = 1,
+                                                   .type = "SystemExit",
+                                                   .file = "/home/me/train.py",
+                                                   .line = 41,
+                                                   .message = "3"};
+    check(c, "Rank 2 ended by sys.exit(3) at train.py:41 in step 7 (exit status 3); ranks 0-1,3 "
+             "waited for it in MPI_Barrier #30 on MPI_COMM_WORLD, and the launcher ended them "
+             "1.00 s later (signal 15).");
+}
+
 static void test_what_ranks_did_that_a_signal_ended(void **state)
 {
     (void)state;
@@ -231,6 +282,8 @@ int main(void)
         cmocka_unit_test(test_thread_that_ended_before),
         cmocka_unit_test(test_several_and_one_that_is_not_known),
         cmocka_unit_test(test_kill_of_all_in_calls),
+        cmocka_unit_test(test_whom_the_others_waited_for),
+        cmocka_unit_test(test_sys_exit),
         cmocka_unit_test(test_what_ranks_did_that_a_signal_ended),
         cmocka_unit_test(test_all_ranks_return_the_same_status),
     };

@@ -130,7 +130,7 @@ def _is_ours(spec):
 
 class _LastWords:
     """Reports an uncaught exception: at once by sys.excepthook, or at the exit, when the program has
-    replaced that.
+    replaced that. Reports at the exit that the program called sys.exit() with a status other than 0.
     """
 
     def __init__(self, package):
@@ -138,6 +138,7 @@ class _LastWords:
         self._real = sys.excepthook
         self._is_reported = False
         self._has_thread = False  # a thread has ended by an exception
+        self._left = None  # arguments of the last sys.exit() that was no success, and the frames there
 
     def attach(self):
         import atexit
@@ -147,9 +148,24 @@ class _LastWords:
             self._real(kind, value, trace)
 
         sys.excepthook = excepthook
+        self._watch_exit()
         atexit.register(self._at_exit)
         if "threading" in sys.modules:
             self.attach_threads(sys.modules["threading"])
+
+    def _watch_exit(self):
+        """sys.excepthook is not called for SystemExit."""
+        real = sys.exit
+
+        def exit(status=None, /):
+            try:
+                self._left = (status, _frames()) if status not in (None, 0) else None
+            except Exception:
+                pass
+            real(status)
+
+        exit.__doc__ = real.__doc__
+        sys.exit = exit
 
     def attach_threads(self, threading):
         """A thread ends by its exception, and the program goes on: it is reported once."""
@@ -181,6 +197,20 @@ class _LastWords:
         value = getattr(sys, "last_value", None)
         if isinstance(value, BaseException) and not hasattr(sys, "ps1"):
             self._report(type(value), value, getattr(sys, "last_traceback", None))
+        elif self._left and not self._is_reported:
+            try:
+                _import_part(self._package, "_end").report_exit(*self._left)
+            except Exception:
+                pass
+
+
+def _frames():
+    """File and line of the callers of sys.exit(), the innermost first; no more than 64."""
+    frame, found = sys._getframe(2), []
+    while frame is not None and len(found) < 64:
+        found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return found
 
 
 def install(package):

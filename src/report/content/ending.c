@@ -68,6 +68,11 @@ static int has_waited(const struct pw_row_c_ending *row)
     return row->waited != 0;
 }
 
+static int holds_others(const struct pw_row_c_ending *row)
+{
+    return row->held > 0;
+}
+
 static int is_launched(const struct pw_row_c_ending *row)
 {
     return row->ended == PW_ENDED_LATER && pw_ending_is_by_launcher(row);
@@ -178,7 +183,11 @@ static void say_exception(const struct told *t, const struct pw_row_c_ending *ro
                           struct pw_sentence *s)
 {
     const struct pw_row_c_exception *e = exception_of(t->figures->cluster, row->rank);
-    pw_sentence_add(s, "ended by the exception %.64s", e ? e->type : "not known");
+    if (e && strcmp(e->type, "SystemExit") == 0)
+        pw_sentence_add(s, "ended by sys.exit(%.40s%s)", e->message,
+                        strlen(e->message) > 40 ? "..." : "");
+    else
+        pw_sentence_add(s, "ended by the exception %.64s", e ? e->type : "not known");
     if (e)
         add_place(e, s);
 }
@@ -267,17 +276,8 @@ static int is_killed(const struct pw_row_c_ending *row)
  * that MPI does not return, before that rank can exit. Then nothing tells which rank that was. */
 static int may_be_killed_by_launcher(const struct told *t)
 {
-    const int64_t soon_ns = 100000000;
-    size_t n = 0;
-    for (size_t i = 0; i < t->n; i++) {
-        const struct pw_row_c_ending *row = &t->rows[i];
-        if (is_well(row) || is_unknown(row))
-            continue;
-        if (!is_killed(row) || pw_difference(row->began, t->first->began) > soon_ns)
-            return 0;
-        n++;
-    }
-    return n > 1 && pw_opencall_last(t->figures->cluster, t->first->rank) != NULL;
+    return pw_ending_is_together(t->rows, t->n) && is_killed(t->first) &&
+           pw_opencall_last(t->figures->cluster, t->first->rank) != NULL;
 }
 
 /* Says the rank's exception is about another one: no rank was found that can be the reason. */
@@ -339,6 +339,37 @@ static void say_calls(const struct told *t, is_in *has, struct pw_sentence *s)
     }
 }
 
+/* The ranks that the others waited for: "; rank 3, for which ranks 0-2 waited, was in
+ * MPI_Finalize". */
+static void say_holders(const struct told *t, struct pw_sentence *s)
+{
+    char ranks[RANKS_TEXT], waiting[RANKS_TEXT], text[PW_CALL_TEXT];
+    const struct pw_row_c_ending *row = first_of(t, holds_others);
+    const struct pw_row_c_open_call *call =
+        row ? pw_opencall_last(t->figures->cluster, row->rank) : NULL;
+    const size_t n = write_set(t, holds_others, ranks);
+    if (!n)
+        return;
+    write_set(t, has_waited, waiting);
+    pw_sentence_add(s, "; %s, for which %s waited, ", ranks, waiting);
+    if (is_well(row))
+        pw_sentence_add(s, "had ended");
+    else if (!call)
+        pw_sentence_add(s, "%s in no MPI call", n == 1 ? "was" : "were");
+    else if (list_callers(t, holds_others, call) == n)
+        pw_sentence_add(s, "%s in %s", n == 1 ? "was" : "were", pw_opencall_write(call, text));
+    else
+        pw_sentence_add(s, "were in different calls");
+}
+
+/* What ranks did when one signal ended all of them. */
+static void say_together(const struct told *t, is_in *has, struct pw_sentence *s)
+{
+    const int is_known = first_of(t, holds_others) != NULL;
+    say_holders(t, s);
+    say_calls(t, is_known ? has_waited : has, s);
+}
+
 /* Ranks of which the clocks do not tell which was first. */
 static void say_several(const struct told *t, struct pw_sentence *s)
 {
@@ -361,7 +392,7 @@ static void say_several(const struct told *t, struct pw_sentence *s)
         say_answer(t, s);
     if (is_alike && are_all && pw_ending_is_by_launcher(t->first)) {
         pw_sentence_add(s, ": the signal came from outside the job");
-        say_calls(t, is_first, s);
+        say_together(t, is_first, s);
     }
     for (size_t i = 0, shown = 0; i < t->n && !is_alike && shown < SHOWN; i++) {
         if (!is_first(&t->rows[i]))
@@ -520,7 +551,7 @@ static void say_killed(const struct told *t, struct pw_sentence *s)
     say_how(t, t->first, "were", s);
     pw_words_add_ns(s, " within ", span_ns);
     pw_sentence_add(s, ", perhaps by the launcher after an MPI error of one of them");
-    say_calls(t, is_killed, s);
+    say_together(t, is_killed, s);
     say_thread(t, s);
     say_rest(t, s);
 }
@@ -569,7 +600,8 @@ void pw_ending_write(const struct pw_figures *f, struct pw_sentence *s)
         else
             say_several(&t, s);
         say_thread(&t, s);
-        say_waiting(&t, s);
+        if (!pw_ending_is_together(t.rows, t.n))
+            say_waiting(&t, s);
         say_same_call(&t, s);
         say_launched(&t, s);
         say_failed(&t, s);
