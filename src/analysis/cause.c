@@ -12,6 +12,10 @@ enum { LEAST_SAMPLES = 3 };
  * disk, in 10 ms of that time. I/O: 1 MB/s over that time. A quota: a third of the wait. */
 enum { NS_PER_FAULT = 10000000, NS_PER_BYTE = 1000, THROTTLED_PARTS = 3 };
 
+/* A process that is started and ends has some 60 page faults or more: one such process in 3 s of
+ * that time. */
+enum { NS_PER_CHILD_FAULT = 50000000 };
+
 enum part { ON_CPU, READY, OFF_CPU, PARTS };
 
 static bool is_known(const struct pw_usage *u)
@@ -77,16 +81,24 @@ static int64_t io(const struct pw_usage *u)
     return u->io_bytes;
 }
 
+static int64_t child_faults(const struct pw_usage *u)
+{
+    return u->child_faults;
+}
+
 /* The cause of more time off the CPU. */
 static enum pw_cause refine_off(const struct compared *c, enum pw_phase phase, int64_t more_ns)
 {
     int64_t more_faults = c->ranks[c->rank].major_faults - others_count(c, faults);
     int64_t more_io = c->ranks[c->rank].io_bytes - others_count(c, io);
+    int64_t more_children = c->ranks[c->rank].child_faults - others_count(c, child_faults);
     if (more_faults > 0 && more_faults >= more_ns / NS_PER_FAULT)
         return PW_CAUSE_PAGE_FAULTS;
     if (phase == PW_PHASE_DATA)
         return PW_CAUSE_DATA_STARVATION;
-    if (more_io > 0 && more_io >= more_ns / NS_PER_BYTE)
+    if (more_children > 0 && more_children >= more_ns / NS_PER_CHILD_FAULT)
+        return PW_CAUSE_CHILD_PROCESS;
+    if (more_children <= 0 && more_io > 0 && more_io >= more_ns / NS_PER_BYTE)
         return PW_CAUSE_FILE_IO;
     return PW_CAUSE_BLOCKED_OFF_CPU;
 }

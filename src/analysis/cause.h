@@ -32,7 +32,8 @@ struct pw_usage {
     int64_t cpu_ns, runq_ns;  /* main thread; -1: not known */
     int64_t throttled_ns;     /* its cgroup; -1: not known */
     int64_t major_faults, io_bytes, involuntary_cs;
-    int64_t samples; /* taken within those steps */
+    int64_t child_faults; /* of processes that ended; io_bytes has what these read and wrote, too */
+    int64_t samples;      /* taken within those steps */
 };
 
 struct pw_cause_found {

@@ -27,6 +27,8 @@
     E(CAUSE_STOPPED, 13, "stopped", "stopped by a signal or a debugger", "stopped")      \
     E(CAUSE_LATE_START, 14, "late_start", "late start", "before it entered MPI")         \
     E(CAUSE_HOST_FROZEN, 15, "host_frozen", "host or container frozen",                  \
-      "with the host or container frozen")
+      "with the host or container frozen")                                               \
+    E(CAUSE_CHILD_PROCESS, 16, "child_process", "child processes",                       \
+      "waiting for processes that it had started")
 
 #endif

@@ -19,7 +19,7 @@ RANK_DATASETS = {
     "windows": "window first_step last_step warmup_first_step warmup_last_step start end cause",
     "samples/process":
         "time cpu_user_ns cpu_sys_ns rss_bytes minor_faults major_faults voluntary_cs involuntary_cs "
-        "runq_wait_ns read_bytes write_bytes threads main_cpu_ns state processor",
+        "runq_wait_ns read_bytes write_bytes threads main_cpu_ns state processor child_faults",
     "comms": "uid size my_rank source name first_member collectives remote_size first_collective",
     "comm_members": "world_rank",
     "overhead": "name value unit",
@@ -219,7 +219,7 @@ ENUMERATIONS = {
     "straggler": "persistent intermittent one_off stretch",
     "cause": "unknown cpu_contention page_faults file_io data_starvation blocked_off_cpu more_cpu_work "
     "cgroup_throttling operator_grew gpu_clocks_throttled host_bound slower_kernels "
-    "more_gpu_work stopped late_start host_frozen",
+    "more_gpu_work stopped late_start host_frozen child_process",
     "opened": "run schedule program pcontrol ctl signal",
     "slowing": "stretch steady warm_up pauses",
     "part": "any start init setup steps tail finalize end",

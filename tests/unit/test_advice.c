@@ -21,6 +21,8 @@ static const struct {
      "Rank 3 (in data) waits for its data"},
     {"file_io", PW_CAUSE_FILE_IO, PW_PHASE_FORWARD, PW_CAUSE_PAGE_FAULTS, PW_PHASE_FORWARD,
      "move it to a thread"},
+    {"child_process", PW_CAUSE_CHILD_PROCESS, PW_PHASE_FORWARD, PW_CAUSE_FILE_IO, PW_PHASE_FORWARD,
+     "processes"},
     {"page_faults", PW_CAUSE_PAGE_FAULTS, PW_PHASE_OTHER, PW_CAUSE_FILE_IO, PW_PHASE_OTHER,
      "Rank 3 (outside any phase) is held up"},
     {"cpu_contention", PW_CAUSE_CPU_CONTENTION, PW_PHASE_FORWARD, PW_CAUSE_CGROUP_THROTTLING,

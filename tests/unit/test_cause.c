@@ -56,6 +56,16 @@ static void test_off_the_cpu(void **state)
     ranks[SLOW].io_bytes--;
     assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED_OFF_CPU);
 
+    ranks[SLOW].child_faults = 8; /* one in 50 ms */
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_CHILD_PROCESS);
+    assert_int_equal(find(ranks, PW_PHASE_DATA).cause, PW_CAUSE_DATA_STARVATION);
+    ranks[SLOW].io_bytes += 1000000; /* of the child processes, perhaps */
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_CHILD_PROCESS);
+    ranks[SLOW].child_faults--;
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED_OFF_CPU);
+    ranks[SLOW].child_faults = 0;
+    ranks[SLOW].io_bytes -= 1000000;
+
     ranks[SLOW].major_faults = 40; /* one in 10 ms */
     assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_PAGE_FAULTS);
     ranks[SLOW].major_faults--;

@@ -81,7 +81,7 @@ static int is_hosts(int cause)
 {
     return cause == PW_CAUSE_CPU_CONTENTION || cause == PW_CAUSE_CGROUP_THROTTLING ||
            cause == PW_CAUSE_PAGE_FAULTS || cause == PW_CAUSE_FILE_IO ||
-           cause == PW_CAUSE_DATA_STARVATION;
+           cause == PW_CAUSE_CHILD_PROCESS || cause == PW_CAUSE_DATA_STARVATION;
 }
 
 /* Writes the cause and the evidence of a straggler when its GPU shows them. */
@@ -139,6 +139,9 @@ static void describe(const struct pw_cause_found *found, const struct pw_usage *
     else if (found->cause == PW_CAUSE_FILE_IO)
         snprintf(extra, sizeof(extra), "; %.3g MB read and written a step",
                  (double)usage->io_bytes / (double)steps / 1e6);
+    else if (found->cause == PW_CAUSE_CHILD_PROCESS)
+        snprintf(extra, sizeof(extra), "; %.3g page faults of child processes a step",
+                 (double)usage->child_faults / (double)steps);
     snprintf(out, size, "%s %s a step, other ranks %s%s", mine, what, others, extra);
 }
 
@@ -192,7 +195,7 @@ static int has_stood_still(const struct pw_row_c_straggler *row)
 {
     return row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_CGROUP_THROTTLING ||
            row->cause == PW_CAUSE_BLOCKED_OFF_CPU || row->cause == PW_CAUSE_PAGE_FAULTS ||
-           row->cause == PW_CAUSE_FILE_IO;
+           row->cause == PW_CAUSE_FILE_IO || row->cause == PW_CAUSE_CHILD_PROCESS;
 }
 
 static int64_t measured_ns(const struct pw_findings *f)

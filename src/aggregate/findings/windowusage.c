@@ -113,6 +113,7 @@ static struct pw_usage usage_of(const struct samples *s, const struct pw_row_ste
     u.major_faults = grown(PROCESS_COUNTER(s, major_faults), step);
     u.io_bytes = grown(PROCESS_COUNTER(s, read_bytes), step);
     pw_usage_add(&u.io_bytes, grown(PROCESS_COUNTER(s, write_bytes), step));
+    u.child_faults = grown(PROCESS_COUNTER(s, child_faults), step);
     u.involuntary_cs = grown(PROCESS_COUNTER(s, involuntary_cs), step);
     u.throttled_ns = grown(HOST_COUNTER(s, throttled_ns), step);
     return u;
@@ -126,6 +127,7 @@ static void add_usage(struct pw_usage *u, const struct pw_usage *step)
     pw_usage_add(&u->runq_ns, step->runq_ns);
     pw_usage_add(&u->major_faults, step->major_faults);
     pw_usage_add(&u->io_bytes, step->io_bytes);
+    pw_usage_add(&u->child_faults, step->child_faults);
     pw_usage_add(&u->involuntary_cs, step->involuntary_cs);
     pw_usage_add(&u->throttled_ns, step->throttled_ns);
 }

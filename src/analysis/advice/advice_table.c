@@ -82,6 +82,9 @@ static const struct pw_advice_rule rules[] = {
               "sleeps or waits outside communication: off the CPU, but not for another rank. Look "
               "there for "
               "sleeps, locks, file or network I/O, and synchronisation with a GPU."),
+    STRAGGLER("child_process", PW_CAUSE_CHILD_PROCESS, PW_ADVICE_ANY,
+              "waits for processes that it starts (system(), subprocess, popen()). Start them "
+              "once and keep them, do their work in the program, or let them run beside it."),
     STRAGGLER("slow_data", PW_ADVICE_ANY, PW_PHASE_DATA,
               "takes longer to get its data. Compare its shard and preprocessing with the others', "
               "and give the loader more workers or prefetch."),

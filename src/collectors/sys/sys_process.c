@@ -65,8 +65,8 @@ static int64_t field(const char *text, const char *key)
     return -1;
 }
 
-/* proc(5): after the parenthesised name, field 3 is the state; 10 minflt, 12 majflt, 14 utime, 15
- * stime, 20 num_threads, 24 rss, 39 processor. */
+/* proc(5): after the parenthesised name, field 3 is the state; 10 minflt, 11 cminflt, 12 majflt, 13
+ * cmajflt, 14 utime, 15 stime, 20 num_threads, 24 rss, 39 processor. */
 static void parse_stat(const struct state *s, const char *text, struct pw_row_process *row)
 {
     const char *at = strrchr(text, ')');
@@ -85,6 +85,7 @@ static void parse_stat(const struct state *s, const char *text, struct pw_row_pr
     }
     row->minor_faults = values[10];
     row->major_faults = values[12];
+    row->child_faults = values[11] + values[13];
     row->cpu_user_ns = values[14] * s->tick_ns;
     row->cpu_sys_ns = values[15] * s->tick_ns;
     row->threads = (int32_t)values[20];
