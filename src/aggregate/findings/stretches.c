@@ -3,16 +3,19 @@
 #include "aggregate/findings/stretches.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregate/findings/findings.h"
 #include "aggregate/findings/stretchcauses.h"
+#include "aggregate/findings/windowusage.h"
 #include "aggregate/match/instances.h"
 #include "analysis/excess.h"
 #include "analysis/parts.h"
 #include "analysis/stretch.h"
+#include "analysis/taskfarm.h"
 #include "core/log.h"
 #include "core/sort.h"
 #include "core/text.h"
@@ -482,6 +485,109 @@ static void take_parts(struct pw_findings *f, const struct pw_world *world,
     }
 }
 
+/* ---- workers of a task farm ---- */
+
+/* From MPI_Init to MPI_Finalize. A part whose end is not known is in the part next to it. */
+static struct pw_row_c_part_trace between_of(const struct pw_matrix *m, size_t rank)
+{
+    struct pw_row_c_part_trace sum = {0};
+    for (int part = PW_PART_SETUP; part <= PW_PART_TAIL; part++) {
+        const struct pw_row_c_part_trace *p =
+            &m->parts[(size_t)(part - PW_PART_START) * m->nranks + rank];
+        if (p->total_ns < 0)
+            continue;
+        pw_usage_add(&sum.total_ns, p->total_ns);
+        pw_usage_add(&sum.wait_ns, p->wait_ns);
+        pw_usage_add(&sum.inside_ns, p->inside_ns);
+        pw_usage_add(&sum.cpu_ns, p->cpu_ns);
+        pw_usage_add(&sum.ready_ns, p->ready_ns);
+        pw_usage_add(&sum.throttled_ns, p->throttled_ns);
+        pw_usage_add(&sum.disk_ns, p->disk_ns);
+        pw_usage_add(&sum.asleep_ns, p->asleep_ns);
+    }
+    return sum;
+}
+
+/* What the worker did for most of its own time. */
+static enum pw_cause farm_cause(const struct pw_row_c_part_trace *p, int64_t own_ns)
+{
+    return 2 * p->cpu_ns >= own_ns         ? PW_CAUSE_MORE_CPU_WORK
+           : 2 * p->throttled_ns >= own_ns ? PW_CAUSE_CGROUP_THROTTLING
+           : 2 * p->ready_ns >= own_ns     ? PW_CAUSE_CPU_CONTENTION
+           : 2 * p->disk_ns >= own_ns      ? PW_CAUSE_FILE_IO
+           : 2 * p->asleep_ns >= own_ns    ? PW_CAUSE_BLOCKED_OFF_CPU
+                                           : PW_CAUSE_UNKNOWN;
+}
+
+static struct pw_row_c_straggler row_of_worker(const struct pw_findings *f,
+                                               const struct pw_world *world,
+                                               const struct pw_matrix *m,
+                                               const struct pw_farm_slow *slow)
+{
+    const struct pw_row_c_part_trace mine = between_of(m, slow->rank);
+    char task[32], others[32];
+    struct pw_row_c_straggler row = {
+        .rank = (int32_t)slow->rank,
+        .kind = PW_STRAGGLER_STRETCH,
+        .excess_ns = slow->lost_ns,
+        .blame_ns = -1,
+        .critical_ns = -1,
+        .gain_ns = slow->lost_ns,
+        .phase = PW_PHASE_NONE,
+        .cause = (uint8_t)farm_cause(&mine, slow->mine_ns * slow->tasks),
+        .confidence = 1,
+        .start = world->bins.start_ns,
+        .lost_ns = slow->lost_ns,
+    };
+    for (int part = PW_PART_START; part < PW_PART_SETUP; part++) {
+        const int64_t ns =
+            m->parts[(size_t)(part - PW_PART_START) * m->nranks + slow->rank].total_ns;
+        row.start += ns > 0 ? ns : 0;
+    }
+    row.end = row.start + mine.total_ns;
+    row.slowdown = (double)row.lost_ns / (double)mine.total_ns;
+    memcpy(row.hostname, world->ranks[slow->rank].hostname, sizeof(row.hostname));
+    snprintf(row.evidence, sizeof(row.evidence),
+             "%s of own time for each of the %" PRId64 " messages that it got, the other workers "
+             "of rank %zu %s each (median of ranks; %" PRId64 " messages)",
+             pw_text_ns(task, sizeof(task), slow->mine_ns), slow->tasks, slow->master,
+             pw_text_ns(others, sizeof(others), slow->others_ns), slow->others_tasks);
+    enter_steps(f, &row);
+    return row;
+}
+
+/* Adds slow workers of a task farm, in the place of what steps and stretches tell of them. What
+ * they did less is no work that differs by design. Returns 0 or -ENOMEM. */
+static int take_farm(struct pw_findings *f, const struct pw_world *world, const struct pw_matrix *m)
+{
+    enum { MOST = 16 };
+    struct pw_farm_slow slow[MOST];
+    int64_t *own_ns = malloc(sizeof(*own_ns) * (m->nranks + 1));
+    void *scratch = malloc(pw_farm_scratch(m->nranks) + 1);
+    const int err = own_ns && scratch ? 0 : -ENOMEM;
+    for (size_t r = 0; !err && r < m->nranks; r++) {
+        const struct pw_row_c_part_trace p = between_of(m, r);
+        own_ns[r] = p.wait_ns < 0 || p.inside_ns < 0 ? -1 : p.total_ns - p.wait_ns - p.inside_ns;
+    }
+    const struct pw_farm_input in = {f->pairs.rows, f->pairs.n, own_ns, m->nranks};
+    const size_t n = err ? 0 : pw_farm_find(&in, scratch, slow, MOST);
+    for (size_t i = 0; i < n; i++) {
+        size_t kept = 0;
+        for (size_t k = 0; k < f->nstragglers; k++)
+            if (f->stragglers[k].rank != (int32_t)slow[i].rank)
+                f->stragglers[kept++] = f->stragglers[k];
+        if (kept < PW_MOST_STRAGGLERS)
+            f->stragglers[kept++] = row_of_worker(f, world, m, &slow[i]);
+        f->nstragglers = kept;
+    }
+    for (size_t i = f->imbalance.n; n && i-- > 0;)
+        if (strcmp(f->imbalance.rows[i].kind, "amount") == 0)
+            f->imbalance.rows[i] = f->imbalance.rows[--f->imbalance.n];
+    free(own_ns);
+    free(scratch);
+    return err;
+}
+
 /* The bins before the end of the job cut a step: what came then is no rank's delay. */
 static size_t whole_bins(const struct pw_world *world, const struct pw_matrix *m)
 {
@@ -527,7 +633,8 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
                 say_why(&row, 2, "not named: others waited for other ranks, or briefly");
         }
         take_parts(f, world, m, scratch);
-        err = pw_bincauses_find(f, world, m);
+        err = take_farm(f, world, m);
+        err = err ? err : pw_bincauses_find(f, world, m);
         pw_boundrows_enter(f, world, &cpus, &bound, scratch);
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);

@@ -73,7 +73,8 @@ void pw_straggler_say(const struct pw_figures *f, const struct pw_row_c_straggle
         write_steps(f, row, s);
     if (cause[0])
         pw_sentence_add(s, " (%s)", cause);
-    if (gain_ns > 0)
+    /* Of a stretch, the loss has been said. */
+    if (gain_ns > 0 && (row->kind != PW_STRAGGLER_STRETCH || gain_ns != row->lost_ns))
         pw_words_add_ns(s, ", which cost the job ", gain_ns);
 }
 

@@ -1,0 +1,46 @@
+/* Finds slow workers of a task farm: one rank, the master, hands out tasks by messages, and each
+ * worker gets its next task when it has done one. All workers are busy to the end, however slow one
+ * is, so no time tells: the slow one has done fewer tasks. Called by aggregate/findings. Pure
+ * arithmetic: no I/O, no allocation.
+ *
+ * A job is a farm when one rank exchanges messages with all others, these exchange messages with it
+ * alone, and there are at least 3 of them. A worker's time for a task is its own time over the
+ * number of messages that it got. It is slow when that is PW_FARM_RATIO times the median of the
+ * other workers or more, by 4 standard errors of a mean of exponentially distributed tasks, while
+ * its own time is within a quarter of their median: work that was shared out beforehand differs in
+ * time, not in number. */
+#ifndef PW_ANALYSIS_TASKFARM_H
+#define PW_ANALYSIS_TASKFARM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tables.h"
+
+#define PW_FARM_RATIO 1.3
+enum { PW_FARM_WORKERS = 3, PW_FARM_TASKS = 5 }; /* the least numbers */
+
+struct pw_farm_input {
+    const struct pw_row_c_p2p *pairs; /* [npairs] of the whole run */
+    size_t npairs;
+    const int64_t
+        *own_ns; /* [nranks] without waits, from MPI_Init to MPI_Finalize; -1: not known */
+    size_t nranks;
+};
+
+struct pw_farm_slow {
+    size_t rank, master;
+    int64_t tasks, others_tasks; /* the median of the other workers */
+    int64_t mine_ns, others_ns;  /* for a task; the median of the other workers */
+    int64_t lost_ns;             /* by which the farm would end earlier with this worker as fast as
+                                    that median: the rates of the workers add up */
+};
+
+/* Scratch that pw_farm_find() needs, in bytes. */
+size_t pw_farm_scratch(size_t nranks);
+
+/* Writes slow workers to slow[max], in the order of ranks. Returns how many. */
+size_t pw_farm_find(const struct pw_farm_input *in, void *scratch, struct pw_farm_slow *slow,
+                    size_t max);
+
+#endif
