@@ -2,10 +2,11 @@
 """What a MindSpore training is doing that marks nothing itself: steps and phases from what
 _mindspore.py sees it call. Knows nothing of MindSpore.
 
-A step begins with the first wait for data, or the first forward, after the step before. It ends when
-all optimizers have made their step; which one is the last is learned where one of them is not used. A
-wait begins a step only where a training followed a wait for the same data before: so evaluations are
-in no step. Their phases are marked all the same, outside of steps.
+A step ends when all optimizers have made their step; which one is the last is learned where one of them
+is not used. There the next one begins. The first step, and one after an evaluation, begins with the first
+wait for data, or the first forward; what begins with the last step's end is none. A wait begins a step
+only where a training followed a wait for the same data before: so evaluations are in no step. Their
+phases are marked all the same, outside of steps.
 """
 
 import weakref
@@ -24,6 +25,8 @@ class Steps:
         self.number = 0  # of the step that is open, or else of the next
         self.epochs = []  # the first step of each
         self._open = False
+        self._is_ahead = False  # the next step was marked, and nothing of the training has come since
+        self._is_adjacent = False  # the open step was marked so
         self._phase = NO_PHASE
         self._thread = None  # the training's, once known
         self._optimizers = {}  # those that exist: weak references by id
@@ -49,24 +52,57 @@ class Steps:
             if not _annotate.marked.phases:
                 _probe.calls.phase(phase)
 
+    def _mark_step(self, step):
+        if not _annotate.marked.steps:
+            self._phase = NO_PHASE
+            _probe.calls.step(step)
+
     def _begin_step(self):
         if self._open:
             return
         self._open = True
         self._thread = get_ident()
-        if not _annotate.marked.steps:
-            self._phase = NO_PHASE
-            _probe.calls.step(self.number)
+        self._is_adjacent, self._is_ahead = self._is_ahead, False
+        if not self._is_adjacent:
+            self._mark_step(self.number)
 
-    def end_step(self, mark=NO_STEP):
-        if not self._open:
-            return
+    def _clear_step(self):
         self._open = self.has_backward = self._is_only_wait = False
         self._stepped.clear()
-        self.number += mark != CANCEL_STEP
-        if not _annotate.marked.steps:
-            self._phase = NO_PHASE
-            _probe.calls.step(mark)
+
+    def _complete_step(self):
+        """Ends the step where the next one begins."""
+        if self._open:
+            self._clear_step()
+            self._is_ahead = True
+            self.number += 1
+            self._mark_step(self.number)
+
+    def _cancel_ahead(self):
+        """The step that was marked ahead is none: no training follows."""
+        if self._is_ahead:
+            self._is_ahead = False
+            self._mark_step(CANCEL_STEP)
+
+    def end_step(self):
+        """Ends the step, where no training follows."""
+        self._cancel_ahead()
+        if self._open:
+            self._clear_step()
+            self.number += 1
+            self._mark_step(NO_STEP)
+
+    def _end_after_wait(self):
+        """At the end of data of unknown length. A step with nothing but this wait is none, or the
+        training goes on with it, where it began with the end of the step before."""
+        if not self._open or not self._is_only_wait:
+            self.end_step()
+            return
+        self._clear_step()
+        if self._is_adjacent:
+            self._is_ahead = True
+        else:
+            self._mark_step(CANCEL_STEP)
 
     # ---- data ----
 
@@ -83,7 +119,7 @@ class Steps:
             return self._wait_outside()
         if self._stepped:
             self._last = self._latest
-            self.end_step()
+            self._complete_step()
         self._is_only_wait = not self._open
         self._begin_step()
         self._is_waiting = True
@@ -94,6 +130,7 @@ class Steps:
         """The wait of an evaluation, or for data of which it is not known that they are a training's."""
         if self._thread is None and get_ident() != main_thread().ident:
             return NO_WAIT  # another thread may train meanwhile
+        self._cancel_ahead()
         self._is_waiting = True
         self._mark(DATA)
         return WAIT
@@ -103,7 +140,7 @@ class Steps:
         # In an evaluation all until the next wait is forward: results are computed when they are asked for.
         self._mark(FORWARD if self.evaluations and has_batch else NO_PHASE)
         if wait == TRAINING_WAIT and not has_batch:  # the end of data of unknown length
-            self.end_step(CANCEL_STEP if self._is_only_wait else NO_STEP)
+            self._end_after_wait()
         self._is_only_wait = False
 
     def epoch_begins(self):
@@ -188,7 +225,7 @@ class Steps:
             return False
         if id(optimizer) in self._stepped:  # a loop that waits for no data
             self._last = self._latest
-            self.end_step()
+            self._complete_step()
         return self.begin(OPTIMIZER)
 
     def optimizers_end(self, optimizers):
@@ -200,6 +237,6 @@ class Steps:
         self.end()
         if self._last is not None:
             if self._last in self._stepped:
-                self.end_step()
+                self._complete_step()
         elif len(self._stepped) >= len(self._optimizers):
-            self.end_step()
+            self._complete_step()

@@ -8,6 +8,7 @@ them). Nothing here changes results or raises in the training: failures of hooks
 the first one causes a warning. Works with PyTorch 1.13 and newer.
 """
 
+import atexit
 import functools
 import threading
 import types
@@ -135,6 +136,7 @@ class Watch:
         self._ops.end_all()
         if self._steps:
             self._steps.end()
+            atexit.unregister(self._steps.end)
 
     def _attach(self, model, optimizers, loader, operators):
         attach = _soft(self._watch_module)
@@ -183,6 +185,8 @@ class Watch:
             if self._steps:
                 self._steps.begin()
             _probe.calls.phase(_annotate.FORWARD)
+        elif self._steps:
+            self._steps.cancel_ahead()
 
     def _watch_gradients(self, module, name, kind):
         """A module's backward lasts from the gradient of its output to the gradient of its own
@@ -250,7 +254,7 @@ class Watch:
             if is_last and self._flops:
                 _annotate.flops(self._flops)
             if is_last and self._steps:
-                self._steps.end()
+                self._steps.complete()
 
         before, after = _soft(before), _soft(after)
         if hasattr(optimizer, "register_step_pre_hook"):  # PyTorch 2.0
@@ -301,19 +305,34 @@ def _wrap_step(optimizer, before, after):
 
 
 class _Steps:
-    """Counts steps by the optimizer's steps. A step begins with its first wait or forward, so the
-    time after the last step is no step.
+    """Counts steps by the optimizer's steps. A step begins where the one before ended; the first one,
+    and one after an evaluation, begins with its first wait or forward. What begins with the last
+    step's end is none.
     """
 
     def __init__(self, first):
-        self._next, self._open = first, False
+        self._next, self._open, self._is_ahead = first, False, False
+        atexit.register(self.end)
 
     def begin(self):
-        if not self._open:
-            self._open = True
+        if not self._open and not self._is_ahead:
+            _probe.calls.step(self._next)
+        self._open, self._is_ahead = True, False
+
+    def complete(self):
+        if self._open:
+            self._open, self._is_ahead = False, True
+            self._next += 1
             _probe.calls.step(self._next)
 
+    def cancel_ahead(self):
+        """The program evaluates next, or this recording ends."""
+        if self._is_ahead:
+            self._is_ahead = False
+            _probe.calls.step(_annotate.CANCEL_STEP)
+
     def end(self):
+        self.cancel_ahead()
         if self._open:
             self._open = False
             self._next += 1

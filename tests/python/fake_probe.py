@@ -7,6 +7,7 @@ import os
 import support  # finds the module under test
 
 from profwrap import _probe
+from profwrap._annotate import CANCEL_STEP as _CANCEL_STEP
 
 HOOKS = os.path.join(support.BUILD, "tests", "python", "libpytraining.so")
 if os.path.exists(HOOKS):
@@ -19,6 +20,7 @@ class FakeProbe:
     def __init__(self, size=None, without=()):
         self.calls = []
         self.recording = True
+        self.open = None  # number and phases of the step that had not ended when steps were taken
         self._struct = _probe._Struct(ctypes.sizeof(_probe._Struct) if size is None else size)
         for name, kind in _probe._MEMBERS:
             if name not in without:
@@ -44,6 +46,26 @@ class FakeProbe:
         calls = [c for c in self.calls if not names or c[0] in names]
         self.calls.clear()
         return calls
+
+    def take_steps(self, names):
+        """Returns two lists of steps, as (number, names of its phases): those that ended, and those
+        that were cancelled; and the phases outside of steps. Only a step that has no phase yet may be
+        open then: it began with the end of the one before.
+        """
+        ended, cancelled, outside = [], [], []
+        for name, value in self.take("step", "phase"):
+            if name == "step":
+                if self.open:
+                    found = cancelled if value == _CANCEL_STEP else ended
+                    found.append((self.open[0], " ".join(self.open[1])))
+                elif value < 0:
+                    raise AssertionError("a step ended, and none was open")
+                self.open = (value, []) if value >= 0 else None
+            elif value:
+                (self.open[1] if self.open else outside).append(names[value])
+        if self.open and self.open[1]:
+            raise AssertionError("the last step did not end")
+        return ended, cancelled, outside
 
     def take_nesting(self):
         """The operators so far as (depth, name, type, shapes), in the order of their beginnings."""

@@ -71,18 +71,9 @@ class AutoTest(unittest.TestCase):
         self.assertEqual(_auto.failures(), self.failures)
 
     def told(self):
-        found, is_open = [], False
-        for name, value in self.probe.take("step", "phase"):
-            if name == "step":
-                self.assertEqual(value < 0, is_open)
-                is_open = value >= 0
-                if is_open:
-                    found.append((value, []))
-            elif value:
-                self.assertTrue(is_open, f"phase {value} outside of steps")
-                found[-1][1].append(NAMES[value])
-        self.assertFalse(is_open)
-        return [(number, " ".join(phases)) for number, phases in found]
+        ended, _, outside = self.probe.take_steps(NAMES)
+        self.assertEqual(outside, [])
+        return ended
 
     def assertSteps(self, count, phases=WHOLE):
         self.assertEqual(self.told(), [(n, phases) for n in range(count)])
@@ -202,9 +193,9 @@ class LoopsTest(AutoTest):
         model = small_model()
         train(model, sgd(model), batches(3, num_workers=2))
         calls = self.probe.take("step", "queue", "phase", "metadata")
-        steps = [n for n, call in enumerate(calls) if call[0] == "step" and call[1] >= 0]
-        self.assertEqual(len(steps), 3)
-        for n in steps:
+        steps = [n for n, call in enumerate(calls) if call[0] == "step"]
+        self.assertEqual(len(steps), 4)  # the last one begins with the end of the training's last
+        for n in steps[:3]:
             self.assertEqual(calls[n + 1], ("phase", _annotate.DATA))
         queues = [n for n, call in enumerate(calls) if call[0] == "queue"]
         self.assertEqual(len(queues), 3)
@@ -270,7 +261,8 @@ class LoopsTest(AutoTest):
         with profwrap.watch(model, optimizer, loader):
             train(model, optimizer, loader)
         steps = [call[1] for call in self.probe.take("step")]
-        self.assertEqual(steps, [2, -1, 3, -1])
+        cancel = profwrap.CANCEL_STEP  # a step that had begun with the end of the training's last
+        self.assertEqual(steps, [cancel, 2, 3, 4, cancel])
         train(model, optimizer, loader)
         self.assertEqual(self.probe.take(), [])
 

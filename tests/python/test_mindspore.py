@@ -73,18 +73,9 @@ class MindSporeTest(unittest.TestCase):
         self.assertEqual(_mindspore_cost.cost.failures, 0)
 
     def told(self):
-        """(number, its phases) of each step."""
-        found, is_open = [], False
-        self.outside = []  # phases that are in no step
-        for name, value in self.probe.take("step", "phase"):
-            if name == "step":
-                self.assertEqual(value < 0, is_open)
-                is_open = value >= 0
-                if is_open:
-                    found.append((value, []))
-            elif value:
-                (found[-1][1] if is_open else self.outside).append(NAMES[value])
-        return [(number, " ".join(phases)) for number, phases in found]
+        """(number, its phases) of each step; self.outside: phases that are in no step."""
+        ended, _, self.outside = self.probe.take_steps(NAMES)
+        return ended
 
     def steps(self, phases, count=6, waits=True):
         """The first wait comes before anything is known of it."""
@@ -102,6 +93,7 @@ class MindSporeTest(unittest.TestCase):
                 _mindspore.take_over()
                 _mindspore.on_mindspore(ms)
                 self.probe.take()
+                self.probe.open = None
                 yield phases
 
     def test_model_train(self):

@@ -117,7 +117,7 @@ class WatchTest(unittest.TestCase):
         step = [("phase", which) for which in (1, 0, 2, 3, 0, 5, 0)]
         self.assertEqual(
             self.probe.take("step", "phase"),
-            [("step", 0), *step, ("step", -1), ("step", 1), *step, ("step", -1)],
+            [("step", 0), *step, ("step", 1), *step, ("step", 2), ("step", profwrap.CANCEL_STEP)],
         )
 
     def test_steps_marked_by_the_program(self):
@@ -134,15 +134,32 @@ class WatchTest(unittest.TestCase):
             model(torch.randn(4, 6)).sum().backward()
             for optimizer in both:
                 optimizer.step()
-        self.assertEqual(self.probe.take("step"), [("step", 0), ("step", -1)])
+        self.assertEqual(
+            self.probe.take("step"), [("step", 0), ("step", 1), ("step", profwrap.CANCEL_STEP)]
+        )
 
     def test_flops_of_each_step(self):
         model = small_model()
         optimizer, loader = sgd(model), batches(2)
         with profwrap.watch(model, optimizer, loader, flops=1e9):
             train(model, optimizer, loader)
-        step = [("flops", 1e9), ("step", -1)]
-        self.assertEqual(self.probe.take("flops", "step"), [("step", 0), *step, ("step", 1), *step])
+        steps = [call for n in range(2) for call in (("step", n), ("flops", 1e9))]
+        self.assertEqual(
+            self.probe.take("flops", "step"), [*steps, ("step", 2), ("step", profwrap.CANCEL_STEP)]
+        )
+
+    def test_evaluation_is_in_no_step(self):
+        model = small_model()
+        optimizer = sgd(model)
+        with profwrap.watch(model, optimizer):
+            for _ in range(2):
+                train(model, optimizer, batches(1))
+                with torch.no_grad():
+                    model.eval()(torch.randn(4, 6))
+                model.train()
+        cancel = profwrap.CANCEL_STEP
+        steps = [call[1] for call in self.probe.take("step")]
+        self.assertEqual(steps, [0, 1, cancel, 1, 2, cancel])
 
     @unittest.skipIf(TORCH_BEFORE_2_1, "PyTorch counts FLOPs from 2.1 on")
     def test_counted_flops(self):
@@ -167,8 +184,8 @@ class WatchTest(unittest.TestCase):
         with profwrap.watch(model, optimizer, loader):
             train(model, optimizer, loader)
         found = self.probe.take("queue", "step")
-        self.assertEqual([call[0] for call in found], ["step", "queue", "step"] * 3)
-        for _, name, size, capacity in found[1::3]:
+        self.assertEqual([call[0] for call in found], ["step", "queue"] * 3 + ["step", "step"])
+        for _, name, size, capacity in found[1:6:2]:
             self.assertEqual((name, capacity), ("DataLoader", 4))
             self.assertIn(size, range(5))
 
@@ -186,7 +203,7 @@ class WatchTest(unittest.TestCase):
                     accelerator.backward(nn.functional.mse_loss(model(x), y))
                     optimizer.step()
                     optimizer.zero_grad()
-        self.assertEqual([call[1] for call in self.probe.take("step")], [0, -1, 1, -1, 2, -1, 3, -1])
+        self.assertEqual([call[1] for call in self.probe.take("step")], [0, 1, 2, 3, 4, profwrap.CANCEL_STEP])
 
     def test_only_the_loader_that_is_watched(self):
         model = small_model()

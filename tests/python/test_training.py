@@ -10,7 +10,6 @@ from fake_probe import FakeProbe
 
 from profwrap import _annotate, _training
 
-END = -1
 NAMES = {0: "-", 1: "data", 2: "forward", 3: "backward", 5: "optimizer"}
 
 
@@ -96,26 +95,10 @@ class TrainingTest(unittest.TestCase):
         self.training.optimizer_ends(optimizer)
 
     def told(self):
-        """The steps as lists of their phases, and between them what was reported outside of
-        steps. Those that were cancelled are in self.cancelled."""
-        found, current = [], None
-        self.cancelled = []
-        for name, value in self.probe.take("step", "phase"):
-            if name == "step" and value >= 0:
-                self.assertIsNone(current, "the step before is open")
-                current = []
-                found.append((value, current))
-            elif name == "step":
-                self.assertIsNotNone(current)
-                current = None
-                if value == _annotate.CANCEL_STEP:
-                    number, phases = found.pop()
-                    self.cancelled.append((number, *phases))
-            elif value:
-                self.assertIsNotNone(current, f"phase {value} outside of steps")
-                current.append(NAMES[value])
-        self.assertIsNone(current, "the last step did not end")
-        return [(number, " ".join(phases)) for number, phases in found]
+        """The steps that ended, with their phases. Those that were cancelled are in self.cancelled."""
+        ended, self.cancelled, outside = self.probe.take_steps(NAMES)
+        self.assertEqual(outside, [])
+        return ended
 
     WHOLE = "data forward backward optimizer"
 
@@ -181,12 +164,34 @@ class TrainingTest(unittest.TestCase):
             self.micro_batch()
             self.step(sgd)
             self.assertEqual(self.told(), [(number, self.WHOLE)])
+            self.assertEqual(self.probe.open, (number + 1, []), "begins with the end of the one before")
             self.model.training = False
             self.wait(source=2)  # with gradients: the mode tells
+            self.assertEqual(self.told(), [])
+            self.assertEqual(self.cancelled, [(number + 1, "")])
             self.evaluate()
             self.wait(grad=False, source=2)
             self.assertEqual(self.probe.take(), [])
             self.model.training = True
+
+    def test_evaluation_that_the_forward_tells(self):
+        (sgd,) = self.optimizers(1)
+        for number in range(2):
+            self.micro_batch()
+            self.step(sgd)
+            self.evaluate()
+            self.assertEqual(self.told(), [(number, "forward backward optimizer")])
+            self.assertEqual(self.cancelled, [(number + 1, "")])
+
+    def test_end_of_the_training(self):
+        """What follows the last step, such as a checkpoint, is in no step."""
+        (sgd,) = self.optimizers(1)
+        self.micro_batch()
+        self.step(sgd)
+        self.training.end_step()
+        self.assertEqual(self.told(), [(0, "forward backward optimizer")])
+        self.assertEqual(self.cancelled, [(1, "")])
+        self.assertEqual(self.training.number, 1)
 
     def test_evaluation_before_the_first_step(self):
         (sgd,) = self.optimizers(1)
@@ -401,8 +406,10 @@ class TrainingTest(unittest.TestCase):
             self.micro_batch()
             self.step(sgd)
             self.wait(batch=False)
-        self.assertEqual(self.told(), [(0, self.WHOLE), (1, self.WHOLE)])
-        self.assertEqual(self.cancelled, [(1, "data"), (2, "data")])
+        self.training.end_step()
+        # The wait that finds the end is in the step that goes on with more data, if one does.
+        self.assertEqual(self.told(), [(0, self.WHOLE), (1, "data " + self.WHOLE)])
+        self.assertEqual(self.cancelled, [(2, "data")])
 
     def test_data_end_within_a_step(self):
         """Two micro batches a step, of three: the step that is open has a batch, and counts."""
@@ -457,7 +464,7 @@ class TrainingTest(unittest.TestCase):
         self.probe.take()
         self.backward()
         self.step(sgd)
-        self.assertEqual(self.probe.take("step", "phase"), [("step", END)])
+        self.assertEqual(self.probe.take("step", "phase"), [("step", 1)])
 
 
 unittest.main()

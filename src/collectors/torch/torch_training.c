@@ -46,39 +46,79 @@ static void mark(struct pw_training *t, int phase)
         t->calls.phase(phase);
 }
 
+static void mark_step(struct pw_training *t, int64_t step)
+{
+    if (t->marked->steps)
+        return;
+    t->phase = PROFWRAP_NO_PHASE;
+    t->calls.step(step);
+}
+
 static void begin_step(struct pw_training *t)
 {
     t->is_open = true;
     if (!t->sees_steps)
         t->calls.keep_state();
-    if (!t->marked->steps) {
-        t->phase = PROFWRAP_NO_PHASE;
-        t->calls.step(t->number);
-    }
+    t->is_adjacent = t->is_ahead;
+    t->is_ahead = false;
+    if (!t->is_adjacent)
+        mark_step(t, t->number);
 }
 
-static void end_as(struct pw_training *t, int64_t mark)
+static void clear_step(struct pw_training *t)
 {
     t->is_open = t->has_waited = t->has_backward = t->is_only_wait = false;
     t->n_stepped = 0;
-    t->number += mark != PROFWRAP_CANCEL_STEP;
-    if (!t->marked->steps) {
-        t->phase = PROFWRAP_NO_PHASE;
-        t->calls.step(mark);
-    }
+}
+
+/* Ends a step whose optimizers have made their steps. The next one begins here, so that what the
+ * program does before its next wait or forward (batches that no DataLoader makes, checkpoints,
+ * logs) is in a step. */
+static void complete_step(struct pw_training *t)
+{
+    if (!t->is_open)
+        return;
+    clear_step(t);
+    t->is_ahead = true;
+    mark_step(t, ++t->number);
+}
+
+/* The step that was marked ahead is none: no training follows. */
+static void cancel_ahead(struct pw_training *t)
+{
+    if (t->is_ahead)
+        mark_step(t, PROFWRAP_CANCEL_STEP);
+    t->is_ahead = false;
+}
+
+static void cancel_step(struct pw_training *t)
+{
+    clear_step(t);
+    mark_step(t, PROFWRAP_CANCEL_STEP);
 }
 
 void pw_training_end_step(struct pw_training *t)
 {
-    if (t->is_open)
-        end_as(t, PROFWRAP_NO_STEP);
+    cancel_ahead(t);
+    if (!t->is_open)
+        return;
+    clear_step(t);
+    t->number++;
+    mark_step(t, PROFWRAP_NO_STEP);
 }
 
-/* Ends the step. It is none if nothing but this wait for data was in it. */
+/* Ends the step at the end of data of unknown length. If nothing but this wait was in it, it is
+ * none; or, where it began with the end of the step before, the training may go on with it. */
 static void end_after_wait(struct pw_training *t)
 {
-    if (t->is_open)
-        end_as(t, t->is_only_wait ? PROFWRAP_CANCEL_STEP : PROFWRAP_NO_STEP);
+    if (t->is_open && t->is_only_wait && t->is_adjacent) {
+        clear_step(t);
+        t->is_ahead = true;
+    } else if (t->is_open && t->is_only_wait) {
+        cancel_step(t);
+    } else {
+        pw_training_end_step(t);
+    }
 }
 
 /* ---- optimizers ---- */
@@ -145,7 +185,7 @@ static void note_step(struct pw_training *t, const void *optimizer)
 static void end_unseen(struct pw_training *t)
 {
     if (!t->sees_steps && t->has_backward && !t->n_stepped && t->calls.has_changed())
-        pw_training_end_step(t);
+        complete_step(t);
 }
 
 /* Called when the next batch is requested: ends the step if an optimizer has made its step. */
@@ -157,16 +197,16 @@ static void end_iteration(struct pw_training *t)
     }
     if (!t->is_mixed)
         t->last = t->latest;
-    pw_training_end_step(t);
+    complete_step(t);
 }
 
 static void end_if_complete(struct pw_training *t)
 {
     if (t->last && t->last == t->latest) {
         t->ended_by = t->last;
-        pw_training_end_step(t);
+        complete_step(t);
     } else if (t->n_stepped >= t->n_optimizers) {
-        pw_training_end_step(t);
+        complete_step(t);
     }
 }
 
@@ -277,10 +317,11 @@ bool pw_training_evaluation_begins(struct pw_training *t, const void *module, bo
 {
     if (t->backwards || is_elsewhere(t))
         return false;
+    cancel_ahead(t);
     if (!t->has_root) {
         set_root(t, module);
         if (t->is_open) /* the loader of the evaluation had begun one */
-            end_as(t, PROFWRAP_CANCEL_STEP);
+            cancel_step(t);
     } else if (t->n_stepped) {
         pw_training_end_step(t);
     }
@@ -378,6 +419,6 @@ void pw_training_optimizer_ends(struct pw_training *t, const void *optimizer, co
             return;
         pw_training_report_forward(t, true);
         end_if_complete(t);
-        mark(t, PROFWRAP_NO_PHASE); /* as pw_training_end_step() does */
+        mark(t, PROFWRAP_NO_PHASE); /* as mark_step() does */
     }
 }

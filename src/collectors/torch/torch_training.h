@@ -2,8 +2,9 @@
  * loaders and optimizers. Used by torch_hooks.c, whose functions PyTorch calls. In-app, see
  * probe.h.
  *
- * A step begins with the first wait for data, or forward, after the step before, and ends with an
- * optimizer's step. With several optimizers it ends with the step of the last one. Which one is the
+ * A step ends with an optimizer's step, where the next one begins. The first one, and one after an
+ * evaluation, begins with the first wait for data, or forward. What begins with the last step's end
+ * is none. With several optimizers a step ends with the step of the last one. Which one is the
  * last is known when all have made a step, when the program waits for the next batch, or when the
  * first optimizer makes a step again. Modules, optimizers and their callers are only addresses
  * here; nothing depends on Python. */
@@ -49,6 +50,9 @@ struct pw_training {
     bool needs_mode; /* false once a model was trained in eval() mode: a forward with gradients is
                         a training's */
     bool is_open;
+    bool is_ahead;     /* the next step was marked at the end of the step before; nothing of the
+                        * training has come since */
+    bool is_adjacent;  /* the open step was */
     bool has_waited;   /* the program has waited for data in this step */
     bool is_only_wait; /* the step began with the wait that is open */
     bool has_backward;
