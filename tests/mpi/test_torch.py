@@ -135,6 +135,24 @@ def waits_begin_where_the_program_waits():
 
 
 @h.case
+def a_root_that_is_blocked_waits():
+    """Rank 0 sends, and cannot leave before rank 1 has come: that is no work of rank 0."""
+    play("root", options=())
+    first, late = ([r for r in rows(rank) if r["op"] == "Bcast"] for rank in (0, 1))
+    h.equal((len(first), len(late)), (3, 3), "operations")
+    with h.h5py().File("out/cluster.h5") as file:
+        trace = file["step_trace"][:]
+        waits = [int(w) for w in trace["wait_ns"].reshape(-1, 2)[:, 0]]
+        owns = [int(w) for w in trace["own_ns"].reshape(-1, 2)[:, 0]]
+        totals = [int(w) for w in trace["total_ns"].reshape(-1, 2)[:, 0]]
+    wanted = [max(0, int(b["start"]) - max(int(a["start"]), int(a["wait_start"])))
+              for a, b in zip(first, late)]
+    for wait, want in zip(waits, wanted):
+        h.check(abs(wait - want) < 1000, "waits of the root", waits, "wanted", wanted)
+    h.equal(owns, [total - wait for total, wait in zip(totals, waits)], "its own work")
+
+
+@h.case
 def what_a_killed_rank_waited_for():
     running = start("stuck")
     try:

@@ -137,6 +137,23 @@ static void add_to_group(struct pass *p, const struct pw_row_comm_event *event, 
     p->group[p->ngroup++] = (struct completion){instance, from, limit};
 }
 
+/* In an operation from a root, the root, and ranks that pass the data on, may stay until a rank has
+ * entered that takes its data late. A rank that is still inside then was blocked: this is no own
+ * work. These waits are not counted for the instance, because they are not for its root. */
+static void add_blocked(struct pass *p, const struct pw_input *input,
+                        const struct pw_row_comm_event *event, const struct pw_instance *instance)
+{
+    if (pw_op_info(event->op)->shape != PW_SHAPE_FROM_ROOT || instance->mixed)
+        return;
+    const bool is_begun = event->flags & PW_FLAG_NONBLOCKING;
+    const int64_t until = to_local(p, input, instance->last_enter, event->start);
+    if ((is_begun && !event->wait_start) || until >= event->end)
+        return;
+    const int64_t from =
+        is_begun && event->wait_start > event->start ? event->wait_start : event->start;
+    pw_spans_add(&p->out->wait, from, until);
+}
+
 static void visit_collective(struct pass *p, const struct pw_input *input,
                              const struct pw_row_comm_event *event)
 {
@@ -145,6 +162,7 @@ static void visit_collective(struct pass *p, const struct pw_input *input,
         return;
     int64_t limit = wait_limit(p, input, event, &p->instances->items[at],
                                p->instances->comms[input->groups[event->comm]].size);
+    add_blocked(p, input, event, &p->instances->items[at]);
     if (limit == INT64_MIN)
         return;
     if (!(event->flags & PW_FLAG_NONBLOCKING))

@@ -19,6 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "profwrap.h"
+
 namespace at {
 struct TensorImpl {
     char before[152];
@@ -303,6 +305,19 @@ void play_steps(ProcessGroupGloo *group, int rank, int steps, int slow)
         reducer.finalize_backward();
     }
 }
+
+// In each of three steps rank 1 comes later by 20 ms to the data of rank 0, which cannot leave before.
+void play_root(ProcessGroupGloo *group, int rank)
+{
+    Tensors thousand{tensor(1000)};
+    for (int i = 0; i < 3; i++) {
+        profwrap_step(i);
+        usleep(rank == 1 ? 22000 : 2000);
+        await(group->broadcast(thousand, BroadcastOptions{0}));
+    }
+    profwrap_step(PROFWRAP_NO_STEP);
+}
+
 // Rank 1 never comes to the second operation.
 void play_stuck(ProcessGroupGloo *group, int rank)
 {
@@ -315,7 +330,7 @@ void play_stuck(ProcessGroupGloo *group, int rank)
 }
 } // namespace
 
-// `scenario`: all, steps, stuck, or plain (no group is announced, and no layout told).
+// `scenario`: all, steps, root, stuck, or plain (no group is announced, and no layout told).
 extern "C" int play(const char *scenario, const char *path, int rank, int size)
 {
     const int fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -333,6 +348,8 @@ extern "C" int play(const char *scenario, const char *path, int rank, int size)
     ProcessGroupGloo *group = make_group(what == "plain" ? nullptr : "default_pg 0", world, rank);
     if (what == "steps")
         play_steps(group, rank, 60, 1);
+    else if (what == "root")
+        play_root(group, rank);
     else if (what == "stuck")
         play_stuck(group, rank);
     else
