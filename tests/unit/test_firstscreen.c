@@ -522,8 +522,8 @@ static void test_what_the_verdict_rests_on(void **state)
     c->clock_error_max_ns = 16 * MS; /* of steps of 150 ms */
     c->ranks[0].dropped_events = 7;
     assert_basis(c, "✓ collectives seen: MPI 1, NCCL 40; ! steps inferred from repeated calls; ! "
-                    "hosts overloaded: ranks without a CPU for 99 %; ! 7 events dropped; ! clock "
-                    "error up to 16.0 ms, too much to compare ranks");
+                    "hosts overloaded: ranks without a CPU for 100 % of the steps; ! 7 events "
+                    "dropped; ! clock error up to 16.0 ms, too much to compare ranks");
     add_note(c, -1, "no_communication", 2);
     c->ranks[1].present = 0;
     char *text = text_of(c, "memory", 12), *json = json_of(c);

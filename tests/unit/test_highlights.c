@@ -119,7 +119,7 @@ static void test_no_late_rank(void **state)
     pw_cluster_destroy(c);
 }
 
-/* A run of 200 ms, half of it steps, of 4 ranks. */
+/* A run of 300 ms, two thirds of it steps, of 4 ranks. */
 static void test_ranks_without_a_cpu(void **state)
 {
     struct pw_highlight found[PW_HIGHLIGHTS];
@@ -132,7 +132,7 @@ static void test_ranks_without_a_cpu(void **state)
     for (size_t r = 0; r < 4; r++) {
         c->part_trace[r].total_ns = 100 * MS; /* nothing in the start */
         c->part_trace[r].wait_ns = 90 * MS;
-        steps[r].total_ns = 100 * MS;
+        steps[r].total_ns = 200 * MS;
         steps[r].ready_ns = ready_ms[r] * MS;
         steps[r].wait_ns = wait_ms[r] * MS;
     }
@@ -140,11 +140,13 @@ static void test_ranks_without_a_cpu(void **state)
     assert_string_equal(found[0].kind, "no_cpu");
     assert_string_equal(
         found[0].text,
-        "Ranks were ready to run but without a CPU for at least 18 % of the run, not counting "
+        "Ranks were ready to run but without a CPU for at least 18 % of the steps, not counting "
         "waits for each other (rank 3: 35 %): their hosts have more to run than "
         "cores.");
     assert_true(found[0].share > 0.1749 && found[0].share < 0.1751);
     assert_int_equal(found[0].rank, 3);
+    assert_int_equal(found[0].cost_ns, 35 * MS); /* mean of 0, 30, 40 and 70 ms */
+    assert_int_equal(found[0].is_of_steps, 1);
     steps[3].wait_ns = 55 * MS; /* 22.5 %, the mean is 14.4 */
     assert_int_equal(find(c, found), 1);
     assert_int_equal(found[0].rank, -1);
@@ -154,6 +156,33 @@ static void test_ranks_without_a_cpu(void **state)
     for (size_t part = 1; part < PW_PART_END; part++)
         c->part_trace[4 * part].ready_ns = -1;
     assert_int_equal(find(c, found), 1);
+    pw_cluster_destroy(c);
+}
+
+/* Ranks that load their program on few processors are no overloaded hosts. It is reported by itself
+ * where it takes long: 15 % of the run, and 10 s. */
+static void test_ranks_without_a_cpu_before_the_steps(void **state)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    struct pw_cluster *c = one_step(4);
+    (void)state;
+    c->part_trace = calloc(4 * PW_PART_END, sizeof(*c->part_trace));
+    assert_non_null(c->part_trace);
+    struct pw_row_c_part_trace *setup = &c->part_trace[4 * (PW_PART_SETUP - PW_PART_START)];
+    struct pw_row_c_part_trace *steps = &c->part_trace[4 * (PW_PART_STEPS - PW_PART_START)];
+    for (size_t r = 0; r < 4; r++) {
+        setup[r] = (struct pw_row_c_part_trace){.total_ns = 20000 * MS, .ready_ns = 10000 * MS};
+        steps[r] = (struct pw_row_c_part_trace){.total_ns = 30000 * MS, .ready_ns = 900 * MS};
+    }
+    assert_int_equal(find(c, found), 1);
+    assert_string_equal(
+        found[0].text, "Outside of the steps, ranks were ready to run but without a CPU for at "
+                       "least 20 % of the run, not counting waits for each other: their hosts have "
+                       "more to run than cores.");
+    assert_int_equal(found[0].cost_ns, 10000 * MS);
+    assert_int_equal(found[0].is_of_steps, 0);
+    setup[3].ready_ns--; /* the mean is below 10 s */
+    assert_int_equal(find(c, found), 0);
     pw_cluster_destroy(c);
 }
 
@@ -543,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_late_rank),
         cmocka_unit_test(test_no_late_rank),
         cmocka_unit_test(test_ranks_without_a_cpu),
+        cmocka_unit_test(test_ranks_without_a_cpu_before_the_steps),
         cmocka_unit_test(test_all_ranks_in_one_call),
         cmocka_unit_test(test_gpus_run_dry),
         cmocka_unit_test(test_data_wait),

@@ -11,36 +11,54 @@
 #include "core/limits.h"
 #include "core/text.h"
 
-#define LEAST 0.15 /* of a rank's run */
+#define LEAST 0.15 /* of a rank's steps, or of its run */
+#define LEAST_OUTSIDE_NS 10000000000
 
-/* The share of its run that the rank was ready to run without a CPU; -1: not known. The sums are of
- * type double, so that a damaged file cannot overflow an integer. */
-static double share_of(const struct pw_cluster *c, size_t rank)
+/* Ranks that wait in these parts may poll, and their waits are not recorded. */
+static int is_counted(size_t part, enum pw_nocpu_where where)
 {
-    double ready = 0, total = 0;
+    if (part == PW_PART_INIT - PW_PART_START || part == PW_PART_FINALIZE - PW_PART_START)
+        return 0;
+    return where == PW_NOCPU_RUN ||
+           (part == PW_PART_STEPS - PW_PART_START) == (where == PW_NOCPU_STEPS);
+}
+
+/* The time that the rank was ready to run without a CPU there, and what that is a share of; the
+ * latter is 0 when it is not known. Of type double, so that a damaged file cannot overflow an
+ * integer. */
+struct lacking {
+    double ready, total;
+};
+
+static struct lacking lacking_of(const struct pw_cluster *c, size_t rank, enum pw_nocpu_where where)
+{
+    struct lacking sum = {0};
     for (size_t part = 0; part < PW_PART_END; part++) {
         const struct pw_row_c_part_trace *row = &c->part_trace[part * c->nranks + rank];
         const double wait = row->wait_ns > 0 ? (double)row->wait_ns : 0;
+        const int is_there = is_counted(part, where);
         if (row->total_ns <= 0 || row->ready_ns < 0)
             continue;
-        total += (double)row->total_ns;
-        /* Ranks that wait there may poll, and their waits are not recorded. */
-        if (part == PW_PART_INIT - PW_PART_START || part == PW_PART_FINALIZE - PW_PART_START)
-            continue;
-        ready += (double)row->ready_ns > wait ? (double)row->ready_ns - wait : 0;
+        if (is_there || where != PW_NOCPU_STEPS)
+            sum.total += (double)row->total_ns;
+        if (is_there && (double)row->ready_ns > wait)
+            sum.ready += (double)row->ready_ns - wait;
     }
-    return total > 0 ? ready / total : -1;
+    return sum;
 }
 
-struct pw_nocpu pw_nocpu_find(const struct pw_cluster *c)
+static struct pw_nocpu find_lacking(const struct pw_cluster *c, enum pw_nocpu_where where)
 {
-    struct pw_nocpu found = {.worst = -1};
+    struct pw_nocpu found = {.where = where, .worst = -1};
     size_t known = 0, waiting = 0;
+    double sum_ns = 0;
     for (size_t r = 0; c->part_trace && r < (size_t)c->nranks; r++) {
-        const double share = share_of(c, r);
-        if (share < 0)
+        const struct lacking one = lacking_of(c, r, where);
+        if (!(one.total > 0))
             continue;
+        const double share = one.ready / one.total;
         known++;
+        sum_ns += one.ready;
         found.share += share;
         waiting += share >= LEAST;
         if (found.worst < 0 || share > found.worst_share) {
@@ -49,9 +67,32 @@ struct pw_nocpu pw_nocpu_find(const struct pw_cluster *c)
         }
     }
     if (2 * waiting <= known)
-        return (struct pw_nocpu){.worst = -1};
+        return (struct pw_nocpu){.where = where, .worst = -1};
     found.share /= (double)known;
+    found.ns = pw_whole(sum_ns / (double)known);
     return found;
+}
+
+static int has_steps(const struct pw_cluster *c)
+{
+    const size_t steps = (PW_PART_STEPS - PW_PART_START) * (size_t)c->nranks;
+    for (size_t r = 0; c->part_trace && r < (size_t)c->nranks; r++)
+        if (c->part_trace[steps + r].total_ns > 0)
+            return 1;
+    return 0;
+}
+
+struct pw_nocpu pw_nocpu_find(const struct pw_cluster *c)
+{
+    return find_lacking(c, has_steps(c) ? PW_NOCPU_STEPS : PW_NOCPU_RUN);
+}
+
+struct pw_nocpu pw_nocpu_outside(const struct pw_cluster *c)
+{
+    const struct pw_nocpu found = find_lacking(c, PW_NOCPU_OUTSIDE);
+    return has_steps(c) && found.ns >= LEAST_OUTSIDE_NS
+               ? found
+               : (struct pw_nocpu){.where = PW_NOCPU_OUTSIDE, .worst = -1};
 }
 
 /* Rules about data, processors and memory. */

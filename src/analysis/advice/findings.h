@@ -62,19 +62,32 @@ void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *sent
 /* Ranks without a CPU. When most ranks lack a CPU, their hosts have more to run than cores: no rank
  * is to blame, and long calls are not the fault of the network. */
 
-/* Shares of the run in which a rank was ready to run but without a CPU. They are lower bounds: the
+enum pw_nocpu_where {
+    PW_NOCPU_STEPS,   /* from the first to the last step; shares are of this time */
+    PW_NOCPU_RUN,     /* the whole run: no steps are known */
+    PW_NOCPU_OUTSIDE, /* before the first step and after the last; shares are of the run */
+};
+
+/* Shares of the time in which a rank was ready to run but without a CPU. They are lower bounds: the
  * wait for other ranks is subtracted in each part of the run, because a rank may poll while it
  * waits. */
 struct pw_nocpu {
+    enum pw_nocpu_where where;
+    int64_t ns;         /* mean of the ranks without a CPU */
     double share;       /* mean of the ranks */
     double worst_share; /* the largest */
     /* the rank with worst_share; -1: most ranks have their CPU, or it is not known */
     int32_t worst;
 };
 
-/* Finds a shortage of CPUs if more than half of the known ranks were without a CPU for 15 % of the
- * run or more. If only one rank waits for a CPU, that rank is the problem, and nothing is found. */
+/* Finds a shortage of CPUs in the steps, or, where no steps are known, in the run: if more than
+ * half of the known ranks were without a CPU for 15 % of it or more. If only one rank waits for a
+ * CPU, that rank is the problem, and nothing is found. */
 struct pw_nocpu pw_nocpu_find(const struct pw_cluster *cluster);
+
+/* The same outside of the steps, such as while the ranks load the program: if that is 15 % of the
+ * run or more, and 10 s. */
+struct pw_nocpu pw_nocpu_outside(const struct pw_cluster *cluster);
 
 /* Oversubscribed hosts: half of the ranks of the host or more wait for a CPU for more than 10 % of
  * the time, by /utilisation. Waits for other ranks are not subtracted, so this is less than

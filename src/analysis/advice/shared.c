@@ -189,11 +189,14 @@ static int64_t longest_run(const struct pw_cluster *c)
 
 static int find_no_cpu(const struct pw_advice_input *in, struct pw_shared *out)
 {
-    const struct pw_nocpu found = pw_nocpu_find(in->cluster);
+    struct pw_nocpu found = pw_nocpu_find(in->cluster);
+    if (found.worst < 0)
+        found = pw_nocpu_outside(in->cluster);
     if (found.worst < 0 || in->cluster->restricted_to[0])
-        return 0; /* the shares are of the whole run */
+        return 0; /* the shares are of all steps, or of the whole run */
+    out->where = found.where;
     out->share = found.share;
-    out->cost_ns = pw_whole(out->share * (double)longest_run(in->cluster));
+    out->cost_ns = found.ns;
     out->ns = pw_whole((double)out->cost_ns * (double)in->present);
     if (found.worst_share >= out->share + STANDS_OUT) {
         out->rank = found.worst;

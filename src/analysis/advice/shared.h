@@ -27,6 +27,7 @@ enum pw_shared_kind {
 struct pw_shared {
     enum pw_shared_kind kind;
     double share;    /* of a step, of the run, of the GPUs' time or of the replay */
+    int where;       /* NO_CPU: enum pw_nocpu_where */
     int64_t ns;      /* time lost, summed over ranks; ALL_SLOWER and NETWORK: of the job */
     int64_t cost_ns; /* what it costs the job, which is the order of the losses */
     int64_t step_ns; /* DATA_WAIT, TRANSFERS and WAITS: the mean of a step */

@@ -106,8 +106,9 @@ static void judge_hosts(const struct pw_figures *f, struct pw_basis *out)
     out->what = "hosts";
     out->mark = PW_MARK_PARTLY;
     if (found.worst >= 0) {
-        pw_sentence_add(&s, "hosts overloaded: ranks without a CPU for %s",
-                        pw_page_percent(percent, sizeof(percent), found.share));
+        pw_sentence_add(&s, "hosts overloaded: ranks without a CPU for %s%s",
+                        pw_page_percent(percent, sizeof(percent), found.share),
+                        found.where == PW_NOCPU_STEPS ? " of the steps" : "");
     } else if (crowded.worst) {
         pw_sentence_add(&s, "%zu of %zu ranks of %.64s wait for a CPU", crowded.waiting,
                         crowded.ranks, crowded.worst->hostname);

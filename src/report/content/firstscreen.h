@@ -47,6 +47,7 @@ struct pw_highlight {
     double share;     /* `ns` divided by the time of all ranks */
     double of_rank;   /* late_rank: share of `ns` that ranks waited for `rank`; other kinds:
                          share of its own time that `rank` lost; -1: no rank */
+    int is_of_steps;  /* no_cpu: 1: `share` is of the steps, 0: of the run */
     int is_headline;  /* 1: the headline begins with `text` */
     char text[320];   /* one sentence */
 };

@@ -144,8 +144,13 @@ static void say_data_wait(const struct pw_figures *f, const struct pw_shared *lo
 static void say_no_cpu(const struct pw_figures *f, const struct pw_shared *loss,
                        struct pw_sentence *s)
 {
-    pw_words_add_percent(s, "Ranks were ready to run but without a CPU for at least ", loss->share,
-                         " of the run");
+    pw_words_add_percent(s,
+                         loss->where == PW_NOCPU_OUTSIDE
+                             ? "Outside of the steps, ranks were ready to run but without a CPU "
+                               "for at least "
+                             : "Ranks were ready to run but without a CPU for at least ",
+                         loss->share,
+                         loss->where == PW_NOCPU_STEPS ? " of the steps" : " of the run");
     if (!f->is_silent)
         pw_sentence_add(s, ", not counting waits for each other");
     say_rank(loss, " (", ")", s);
@@ -236,7 +241,9 @@ static void say_shared(const struct pw_figures *f, const struct pw_shared *loss,
                                  .ns = loss->ns,
                                  .cost_ns = loss->cost_ns,
                                  .share = loss->share,
-                                 .of_rank = loss->of_rank};
+                                 .of_rank = loss->of_rank,
+                                 .is_of_steps = loss->kind == PW_SHARED_NO_CPU &&
+                                                loss->where == PW_NOCPU_STEPS};
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
     rows[loss->kind].say(f, loss, &s);
     pw_sentence_add(&s, ".");

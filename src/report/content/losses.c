@@ -212,7 +212,7 @@ static void add_highlight(const struct pw_figures *f, const struct pw_highlight 
                           .is_headline = from->is_headline};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(kinds[i].name, from->kind) == 0)
-            one.share_of = kinds[i].share_of;
+            one.share_of = from->is_of_steps ? "steps" : kinds[i].share_of;
     snprintf(one.text, sizeof(one.text), "%s", from->text);
     add_loss(list, &one);
 }
