@@ -2,8 +2,6 @@
  * cause.h. */
 #include "analysis/cause.h"
 
-#include <stdbool.h>
-
 #include "analysis/statistics.h"
 
 enum { LEAST_SAMPLES = 3 };
@@ -15,6 +13,9 @@ enum { NS_PER_FAULT = 10000000, NS_PER_BYTE = 1000, THROTTLED_PARTS = 3 };
 /* A process that is started and ends has some 60 page faults or more: one such process in 3 s of
  * that time. */
 enum { NS_PER_CHILD_FAULT = 50000000 };
+
+/* I/O that is work for a CPU: 10 MB/s over that time. */
+enum { CPU_NS_PER_BYTE = 100 };
 
 enum part { ON_CPU, READY, OFF_CPU, PARTS };
 
@@ -156,6 +157,7 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
 
     enum part best = find_part(&compared, &found);
     int64_t more = found.part_ns - found.others_part_ns;
+    found.is_on_cpu = best == ON_CPU;
     if (best == ON_CPU)
         found.cause = PW_CAUSE_MORE_CPU_WORK;
     else if (best == READY)
@@ -164,6 +166,19 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
     else if (best == OFF_CPU)
         found.cause = refine_off(&compared, phase, more);
     return found;
+}
+
+void pw_cause_refine_rare(const struct pw_usage *ranks, size_t nranks, size_t rank,
+                          struct pw_cause_found *found, int64_t *scratch)
+{
+    const struct compared compared = {ranks, nranks, rank, scratch};
+    if (found->cause != PW_CAUSE_MORE_CPU_WORK)
+        return;
+    const int64_t more_io = ranks[rank].io_bytes - others_count(&compared, io);
+    const int64_t more_ns = found->part_ns - found->others_part_ns;
+    const int has_children = ranks[rank].child_faults > others_count(&compared, child_faults);
+    if (!has_children && more_io > 0 && more_io >= more_ns / CPU_NS_PER_BYTE)
+        found->cause = PW_CAUSE_FILE_IO;
 }
 
 /* Median of `values` over the ranks other than `rank` for which both arrays are known; -1 when

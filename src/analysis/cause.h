@@ -15,6 +15,7 @@
 #ifndef PW_ANALYSIS_CAUSE_H
 #define PW_ANALYSIS_CAUSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,7 @@ struct pw_usage {
 
 struct pw_cause_found {
     enum pw_cause cause;
+    bool is_on_cpu;    /* the part that explains the excess is time on a CPU */
     double share;      /* of the excess that it explains, 0..1; 0 when the cause is unknown */
     int64_t excess_ns; /* own work above the others' median, over all the steps */
     int64_t part_ns;   /* the straggler's time in the part that is the cause, over all the steps */
@@ -50,6 +52,13 @@ struct pw_cause_found {
  * room for `nranks` values. */
 struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks, size_t rank,
                                     enum pw_phase phase, int64_t *scratch);
+
+/* Makes file I/O of more CPU work, where the rank read or wrote 10 MB more than the others in each
+ * second of it. For a rank that was slow in few steps: such as one that writes a checkpoint, which
+ * is work for a CPU as long as the files go to memory. Where a rank is slow in many steps, it may
+ * read more because it has more data. */
+void pw_cause_refine_rare(const struct pw_usage *ranks, size_t nranks, size_t rank,
+                          struct pw_cause_found *found, int64_t *scratch);
 
 /* Least share of the excess that a cause must explain. */
 #define PW_CAUSE_LEAST_SHARE 0.5

@@ -19,6 +19,11 @@ struct work {
     int64_t *base;   /* [nranks] median own work */
 };
 
+int64_t pw_pauses_gap(int64_t gap_ns, double waited_ns)
+{
+    return 2 * waited_ns >= (double)gap_ns ? 0 : gap_ns - (int64_t)waited_ns;
+}
+
 size_t pw_pauses_scratch(size_t nsteps, size_t nranks)
 {
     return (nsteps + (nsteps > nranks ? nsteps : nranks) + nranks) * sizeof(int64_t);

@@ -28,6 +28,12 @@ struct pw_pauses {
     double confidence;
 };
 
+/* The part of a gap between steps in which the ranks did not wait for each other, of which the
+ * median rank waited for `waited_ns`. 0 when it waited for half of the gap or more: then one rank
+ * caused the gap, such as by a checkpoint before a barrier, and the others did not pause. What is
+ * left of such a gap is mostly the error of the waits, which are known by bins only. */
+int64_t pw_pauses_gap(int64_t gap_ns, double waited_ns);
+
 /* Bytes of scratch that pw_pauses_find() needs. */
 size_t pw_pauses_scratch(size_t nsteps, size_t nranks);
 

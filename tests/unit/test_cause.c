@@ -72,6 +72,34 @@ static void test_off_the_cpu(void **state)
     assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED_OFF_CPU);
 }
 
+/* A rank that was slow in few steps, on a CPU, and wrote meanwhile: its checkpoint. */
+static void test_files_that_a_cpu_writes(void **state)
+{
+    (void)state;
+    struct pw_usage ranks[RANKS];
+    int64_t scratch[RANKS];
+    make_slow(ranks, 900, 100);            /* on a CPU for 900 ms, the others for 500 ms */
+    ranks[SLOW].io_bytes = 1000 + 4000000; /* 400 ms at 10 MB/s: the least that counts */
+    struct pw_cause_found found = find(ranks, PW_PHASE_OTHER);
+    assert_int_equal(found.cause, PW_CAUSE_MORE_CPU_WORK);
+    assert_true(found.is_on_cpu);
+    pw_cause_refine_rare(ranks, RANKS, SLOW, &found, scratch);
+    assert_int_equal(found.cause, PW_CAUSE_FILE_IO);
+    assert_in_range(found.part_ns - found.others_part_ns, 399 * MS, 401 * MS);
+
+    ranks[SLOW].io_bytes = 1000 + 3900000;
+    found = find(ranks, PW_PHASE_OTHER);
+    pw_cause_refine_rare(ranks, RANKS, SLOW, &found, scratch);
+    assert_int_equal(found.cause, PW_CAUSE_MORE_CPU_WORK);
+
+    make_slow(ranks, 500, 100); /* off a CPU: the usual limits */
+    ranks[SLOW].io_bytes = 1000 + 4000000;
+    ranks[SLOW].major_faults = 40;
+    found = find(ranks, PW_PHASE_OTHER);
+    pw_cause_refine_rare(ranks, RANKS, SLOW, &found, scratch);
+    assert_int_equal(found.cause, PW_CAUSE_PAGE_FAULTS);
+}
+
 static void test_without_a_cpu(void **state)
 {
     (void)state;
@@ -193,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_off_the_cpu),
+        cmocka_unit_test(test_files_that_a_cpu_writes),
         cmocka_unit_test(test_without_a_cpu),
         cmocka_unit_test(test_more_work_on_a_busy_machine),
         cmocka_unit_test(test_asleep_on_a_busy_machine),

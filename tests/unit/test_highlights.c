@@ -160,7 +160,7 @@ static void test_ranks_without_a_cpu(void **state)
 }
 
 /* Ranks that load their program on few processors are no overloaded hosts. It is reported by itself
- * where it takes long: 15 % of the run, and 10 s. */
+ * where it takes long: 15 % of the run, and 30 s. */
 static void test_ranks_without_a_cpu_before_the_steps(void **state)
 {
     struct pw_highlight found[PW_HIGHLIGHTS];
@@ -171,17 +171,17 @@ static void test_ranks_without_a_cpu_before_the_steps(void **state)
     struct pw_row_c_part_trace *setup = &c->part_trace[4 * (PW_PART_SETUP - PW_PART_START)];
     struct pw_row_c_part_trace *steps = &c->part_trace[4 * (PW_PART_STEPS - PW_PART_START)];
     for (size_t r = 0; r < 4; r++) {
-        setup[r] = (struct pw_row_c_part_trace){.total_ns = 20000 * MS, .ready_ns = 10000 * MS};
-        steps[r] = (struct pw_row_c_part_trace){.total_ns = 30000 * MS, .ready_ns = 900 * MS};
+        setup[r] = (struct pw_row_c_part_trace){.total_ns = 60000 * MS, .ready_ns = 30000 * MS};
+        steps[r] = (struct pw_row_c_part_trace){.total_ns = 90000 * MS, .ready_ns = 900 * MS};
     }
     assert_int_equal(find(c, found), 1);
     assert_string_equal(
         found[0].text, "Outside of the steps, ranks were ready to run but without a CPU for at "
                        "least 20 % of the run, not counting waits for each other: their hosts have "
                        "more to run than cores.");
-    assert_int_equal(found[0].cost_ns, 10000 * MS);
+    assert_int_equal(found[0].cost_ns, 30000 * MS);
     assert_int_equal(found[0].is_of_steps, 0);
-    setup[3].ready_ns--; /* the mean is below 10 s */
+    setup[3].ready_ns--; /* the mean is below 30 s */
     assert_int_equal(find(c, found), 0);
     pw_cluster_destroy(c);
 }

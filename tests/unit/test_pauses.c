@@ -124,6 +124,17 @@ static void test_pauses_that_cannot_be_separated(void **state)
     assert_int_equal(find(&p, 0), 0);
 }
 
+/* Rank 0 writes a checkpoint of 260 ms, and the others wait for it: bins of 0.1 s tell 230 ms of
+ * it. The rest is no pause of all ranks. */
+static void test_gaps_that_one_rank_causes(void **state)
+{
+    (void)state;
+    assert_int_equal(pw_pauses_gap(260 * MS, 230 * MS), 0);
+    assert_int_equal(pw_pauses_gap(260 * MS, 130 * MS), 0);
+    assert_int_equal(pw_pauses_gap(260 * MS, 129 * MS), 131 * MS);
+    assert_int_equal(pw_pauses_gap(260 * MS, 0), 260 * MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +143,7 @@ int main(void)
         cmocka_unit_test(test_one_pause),
         cmocka_unit_test(test_patterns_that_are_no_pauses),
         cmocka_unit_test(test_pauses_that_cannot_be_separated),
+        cmocka_unit_test(test_gaps_that_one_rank_causes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

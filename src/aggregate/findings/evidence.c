@@ -122,7 +122,7 @@ static void describe(const struct pw_cause_found *found, const struct pw_usage *
     pw_text_ns(mine, sizeof(mine), found->part_ns / steps);
     pw_text_ns(others, sizeof(others), found->others_part_ns / steps);
     const char *what = "off the CPU";
-    if (found->cause == PW_CAUSE_MORE_CPU_WORK)
+    if (found->is_on_cpu)
         what = "on the CPU";
     else if (found->cause == PW_CAUSE_CPU_CONTENTION || found->cause == PW_CAUSE_CGROUP_THROTTLING)
         what = "ready to run but without a CPU";
@@ -145,12 +145,20 @@ static void describe(const struct pw_cause_found *found, const struct pw_usage *
     snprintf(out, size, "%s %s a step, other ranks %s%s", mine, what, others, extra);
 }
 
-static void enter(struct pw_row_c_straggler *row, const struct used *used)
+/* Whether the rank was slow in few of the run's steps. */
+static int is_rare(const struct pw_row_c_straggler *row, size_t nsteps)
+{
+    return row->kind != PW_STRAGGLER_PERSISTENT && 4 * (double)row->steps_hit <= (double)nsteps;
+}
+
+static void enter(struct pw_row_c_straggler *row, const struct used *used, size_t nsteps)
 {
     struct pw_cause_found found = pw_cause_find(used->usage, used->nranks, (size_t)row->rank,
                                                 (enum pw_phase)row->phase, used->scratch);
     if (found.cause == PW_CAUSE_UNKNOWN || used->steps <= 0)
         return;
+    if (is_rare(row, nsteps))
+        pw_cause_refine_rare(used->usage, used->nranks, (size_t)row->rank, &found, used->scratch);
     row->cause = (uint8_t)found.cause;
     describe(&found, &used->usage[row->rank], used->steps, row->evidence, sizeof(row->evidence));
 }
@@ -181,7 +189,7 @@ static int enter_all(struct pw_findings *f, const struct pw_world *world, size_t
                 if (items[i].rank == f->stragglers[w].rank)
                     used.steps = items[i].steps;
             }
-        enter(&f->stragglers[w], &used);
+        enter(&f->stragglers[w], &used, f->nsteps);
         enter_gpu(&f->stragglers[w], &used, &f->kernels);
     }
     free(used.usage);

@@ -95,7 +95,7 @@ static void take_waits(const struct looking *w, int64_t least)
             continue;
         const double waited =
             sum_bins(w, offsetof(struct pw_row_c_bin_trace, wait_ns), start - w->gap_ns[s], start);
-        w->gap_ns[s] -= waited < (double)w->gap_ns[s] ? (int64_t)waited : w->gap_ns[s];
+        w->gap_ns[s] = pw_pauses_gap(w->gap_ns[s], waited);
     }
 }
 

@@ -12,7 +12,7 @@
 #include "core/text.h"
 
 #define LEAST 0.15 /* of a rank's steps, or of its run */
-#define LEAST_OUTSIDE_NS 10000000000
+#define LEAST_OUTSIDE_NS 30000000000
 
 /* Ranks that wait in these parts may poll, and their waits are not recorded. */
 static int is_counted(size_t part, enum pw_nocpu_where where)

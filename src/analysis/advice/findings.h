@@ -86,7 +86,7 @@ struct pw_nocpu {
 struct pw_nocpu pw_nocpu_find(const struct pw_cluster *cluster);
 
 /* The same outside of the steps, such as while the ranks load the program: if that is 15 % of the
- * run or more, and 10 s. */
+ * run or more, and 30 s. */
 struct pw_nocpu pw_nocpu_outside(const struct pw_cluster *cluster);
 
 /* Oversubscribed hosts: half of the ranks of the host or more wait for a CPU for more than 10 % of
