@@ -82,7 +82,7 @@ def some_steps_are_longer():
     found, headline = compared(
         train("a"), train("b", "--inject", "rank=1,phase=backward,ms=300,steps=10-25"), "steps")
     h.check(found["difference_ns"] > 3e9, found, headline)
-    h.check(not found["sure"] or "in its steps, which took " in headline, headline)
+    h.check(not found["sure"] or "in its steps" in headline, headline)
 
 
 @h.case

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "report/compare/compare.h"
+#include "report/compare/compare_words.h"
 #include "test_report_make.h"
 
 enum { RANKS = 8, STEPS = 52 };
@@ -51,12 +52,16 @@ static void lengthen(struct pw_cluster *c, size_t step, size_t rank, int64_t mor
     c->windows[0].end += more;
 }
 
-/* The comparison and its first sentence; both runs are destroyed. */
+/* The comparison, its first sentence and those after it; both runs are destroyed. */
 static struct pw_comparison *compare(struct pw_cluster *a, struct pw_cluster *b, char line[1024])
 {
     struct pw_comparison *made;
+    char details[512];
     assert_int_equal(pw_compare(a, b, 0.05, &made), 0);
     pw_compare_headline(made, line, 1024);
+    pw_compare_details(made, details, sizeof(details));
+    const size_t used = strlen(line);
+    snprintf(line + used, 1024 - used, " %s", details);
     pw_cluster_destroy(a);
     pw_cluster_destroy(b);
     return made;
@@ -118,7 +123,7 @@ static void test_late_start(void **state)
     struct pw_comparison *made =
         compare(make_run(500 * MS, 200 * MS), make_run(5900 * MS, 200 * MS), line);
     assert_string_equal(line, "The second run is 5.40 s (63.5 %) slower, before the first step: "
-                              "500 ms, then 5.90 s; the runs took 8.50 s, then 13.9 s (+63.5 %).");
+                              "500 ms, then 5.90 s. The runs took 8.50 s, then 13.9 s (+63.5 %).");
     assert_int_equal(made->kind, PW_COMPARE_SLOWER);
     assert_true(pw_compare_is_slower(made));
     assert_near(made->ns, 5.4e9);
@@ -180,7 +185,7 @@ static void test_late_in_the_first_step(void **state)
     struct pw_comparison *made = compare(a, b, line);
     assert_string_equal(
         line, "The second run is 1.50 s (17.6 %) slower, before the first step: 500 ms, then 2.00 "
-              "s, most from MPI_Init to the first step, on rank 3 (node-a) by 1.50 s; the runs "
+              "s, most from MPI_Init to the first step, on rank 3 (node-a) by 1.50 s. The runs "
               "took 8.50 s, then 10.0 s (+17.6 %).");
     assert_near(made->parts[1].measured, 7.8e9);
     assert_near(made->parts[1].after, 0.2e9);
@@ -196,7 +201,7 @@ static void test_late_in_the_first_step(void **state)
     free(a->part_trace);
     a->part_trace = NULL;
     made = compare(a, b, line);
-    assert_has(line, "slower, in step 0 of the second run, of 1.65 s, where the median is 150 ms;");
+    assert_has(line, "slower, in step 0 of the second run, of 1.65 s, where the median is 150 ms.");
     assert_int_equal(made->few_rank, -1);
     pw_comparison_destroy(made);
 }
@@ -213,7 +218,7 @@ static void test_parts_before_and_after(void **state)
         part_of(b, PW_PART_FINALIZE, r)->wait_ns = r == 5 ? 0 : 1500 * MS;
     struct pw_comparison *made = compare(make_with_parts(500 * MS, 200 * MS), b, line);
     assert_has(line, "1.50 s (17.6 %) slower, after the last step: 200 ms, then 1.70 s, most from "
-                     "the last step to MPI_Finalize, on rank 5 (node-b) by 1.50 s; the runs");
+                     "the last step to MPI_Finalize, on rank 5 (node-b) by 1.50 s. The runs");
     pw_comparison_destroy(made);
     for (int turn = 0; turn < 2; turn++) {
         struct pw_cluster *a = make_with_parts(500 * MS, 200 * MS);
@@ -224,9 +229,9 @@ static void test_parts_before_and_after(void **state)
         }
         made = turn ? compare(b, a, line) : compare(a, b, line);
         assert_has(line, turn ? "faster, before the first step: 2.50 s, then 500 ms, most in "
-                                "MPI_Init, on all 8 ranks alike by up to 2.00 s; the runs"
+                                "MPI_Init, on all 8 ranks alike by up to 2.00 s. The runs"
                               : "slower, before the first step: 500 ms, then 2.50 s, most in "
-                                "MPI_Init, on all 8 ranks alike by up to 2.00 s; the runs");
+                                "MPI_Init, on all 8 ranks alike by up to 2.00 s. The runs");
         assert_int_equal(made->outside[1].alike, 8);
         pw_comparison_destroy(made);
     }
@@ -240,7 +245,7 @@ static void test_parts_that_do_not_explain_it(void **state)
     struct pw_cluster *b = make_with_parts(2000 * MS, 200 * MS);
     begin_late(b, 4, 700 * MS);
     struct pw_comparison *made = compare(make_with_parts(500 * MS, 200 * MS), b, line);
-    assert_has(line, "slower, before the first step: 500 ms, then 2.70 s; the runs took 8.50 s, "
+    assert_has(line, "slower, before the first step: 500 ms, then 2.70 s. The runs took 8.50 s, "
                      "then 10.7 s (+25.9 %).");
     pw_comparison_destroy(made);
 }
@@ -257,7 +262,7 @@ static void test_start_that_varies(void **state)
     assert_false(pw_compare_is_slower(made));
     assert_has(line,
                "neither slower nor faster beyond noise: its steps took 150 ms, then 150 ms on "
-               "average (+0.0 %, p 1.00, 50 and 50 steps); the runs took 8.50 s, then 8.60 s "
+               "average (+0.0 %, p 1.00, 50 and 50 steps). The runs took 8.50 s, then 8.60 s "
                "(+1.2 %).");
     pw_comparison_destroy(made);
 }
@@ -278,18 +283,17 @@ static void test_a_third_of_the_steps_doubled(void **state)
         assert_near(made->ns, turn ? -2.4e9 : 2.4e9);
         assert_near(made->share, turn ? -2.4 / 10.9 : 2.4 / 8.5);
         assert_near(made->steps_share, turn ? 150.0 / 198 - 1 : 0.32);
-        assert_has(line, turn
-                             ? "The second run is 2.40 s (22.0 %) faster, in its steps, which took "
-                               "198 ms, then 150 ms on average (-24.2 %, p 0.000"
-                             : "The second run is 2.40 s (28.2 %) slower, in its steps, which took "
-                               "150 ms, then 198 ms on average (+32.0 %, p 0.000");
-        assert_has(line, turn ? "50 and 50 steps), 16 of the first run's 50 are longer than the "
-                                "slowest of the other (medians 150 ms, then 150 ms), most in "
-                                "backward and on rank 3 (node-a) by 48.0 ms a step; the runs took "
+        assert_has(line, turn ? "The second run is 2.40 s (22.0 %) faster, in its steps, most in "
+                                "backward and on rank 3 (node-a) by 48.0 ms a step. The steps took "
+                                "198 ms, then 150 ms on average (-24.2 %, p 0.000"
+                              : "The second run is 2.40 s (28.2 %) slower, in its steps, most in "
+                                "backward and on rank 3 (node-a) by 48.0 ms a step. The steps took "
+                                "150 ms, then 198 ms on average (+32.0 %, p 0.000");
+        assert_has(line, turn ? "50 and 50 steps); 16 of the first run's 50 are longer than the "
+                                "slowest of the other (medians 150 ms, then 150 ms). The runs took "
                                 "10.9 s, then 8.50 s (-22.0 %)."
-                              : "50 and 50 steps), 16 of the second run's 50 are longer than the "
-                                "slowest of the other (medians 150 ms, then 150 ms), most in "
-                                "backward and on rank 3 (node-a) by 48.0 ms a step; the runs took "
+                              : "50 and 50 steps); 16 of the second run's 50 are longer than the "
+                                "slowest of the other (medians 150 ms, then 150 ms). The runs took "
                                 "8.50 s, then 10.9 s (+28.2 %).");
         pw_comparison_destroy(made);
     }
@@ -305,8 +309,8 @@ static void test_one_step_and_the_end(void **state)
     struct pw_comparison *made = compare(make_run(500 * MS, 200 * MS), b, line);
     assert_string_equal(
         line, "The second run is 3.00 s (35.3 %) slower, 2.00 s of it in step 39 of the "
-              "second run, of 2.15 s (most work on rank 5), where the median is 150 ms; "
-              "1.00 s more after the last step: 200 ms, then 1.20 s; the runs took 8.50 s, "
+              "second run, of 2.15 s (most work on rank 5), where the median is 150 ms. "
+              "1.00 s more after the last step: 200 ms, then 1.20 s. The runs took 8.50 s, "
               "then 11.5 s (+35.3 %).");
     assert_int_equal(made->differences[0].place, PW_COMPARE_IN_FEW_STEPS);
     assert_near(made->steps_share, 0);
@@ -323,7 +327,7 @@ static void test_more_steps(void **state)
     struct pw_comparison *made = compare(make_run(500 * MS, 200 * MS), b, line);
     assert_int_equal(made->kind, PW_COMPARE_SAME);
     assert_has(line,
-               "50 and 100 steps); the runs took 8.50 s, then 16.0 s (+88.2 %) for 50 and 100 "
+               "50 and 100 steps). The runs took 8.50 s, then 16.0 s (+88.2 %) for 50 and 100 "
                "steps.");
     assert_has(made->unlike, "52 steps, then 102");
     pw_comparison_destroy(made);
@@ -385,7 +389,7 @@ static void test_large_and_unsure(void **state)
     assert_int_equal(made->kind, PW_COMPARE_UNKNOWN);
     assert_has(line,
                "Cannot tell whether the second run is slower or faster: what differs may be "
-               "noise, most of it (2.60 s more) in its steps, which took 150 ms, then 202 ms");
+               "noise, most of it (2.60 s more) in its steps. The steps took 150 ms, then 202 ms");
     assert_true(made->steps.p_mean > 0.02 && made->steps.p_mean < 0.12);
     pw_comparison_destroy(made);
 }
@@ -403,10 +407,14 @@ static void test_markdown_and_junit(void **state)
     assert_int_equal(pw_compare_markdown(unit_open_text(), made, 2), 0);
     char *text = unit_close_text();
     assert_ptr_equal(strstr(text, "**The second run is 5.40 s (63.5 %) slower"), text);
-    assert_has(text, "\n#### The run\n\n| what | first run | second run | change | p | |\n"
-                     "|---|--:|--:|--:|--:|---|\n| the run | 8.50 s | 13.9 s | +63.5 % | ");
+    assert_has(
+        text,
+        "**\n\nThe runs took 8.50 s, then 13.9 s (+63.5 %).\n\n<details>\n<summary>"
+        "Tables</summary>\n\n#### The run\n\n| what | first run | second run | change | p | |\n"
+        "|---|--:|--:|--:|--:|---|\n| the run | 8.50 s | 13.9 s | +63.5 % | ");
     assert_has(text, "\n| rank\\|1 \\*&lt;&amp;\"?\\[2J | ");
-    assert_has(text, "\n6 more changed less.\n");
+    assert_has(text, "\n6 more changed less.\n\np: how likely");
+    assert_has(text, "\n\n</details>\n");
     free(text);
     assert_int_equal(pw_compare_junit(unit_open_text(), made, 0), 0);
     text = unit_close_text();
@@ -431,6 +439,51 @@ static void test_markdown_and_junit(void **state)
     pw_comparison_destroy(made);
 }
 
+/* The second run ends by an exception of rank 3 after its last step, and so 1 s earlier: that is no
+ * gain of time. */
+static void test_run_that_did_not_end_well(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_cluster *b = make_run(500 * MS, 200 * MS);
+    b->endings = calloc(2, sizeof(*b->endings));
+    assert_non_null(b->endings);
+    b->nendings = 2;
+    b->endings[0].ended = PW_ENDED_LATER;
+    b->endings[1] = (struct pw_row_c_ending){
+        .rank = 3, .ended = PW_ENDED_FIRST, .how = PW_HOW_EXCEPTION, .exit_code = 1};
+    struct pw_comparison *made = compare(make_run(500 * MS, 1200 * MS), b, line);
+    assert_string_equal(
+        line, "The second run did not end well: rank 3 ended first, by an exception. The second "
+              "run is neither slower nor faster beyond noise: its steps took 150 ms, then 150 ms "
+              "on average (+0.0 %, p 1.00, 50 and 50 steps). The runs took 9.50 s, then 8.50 s "
+              "(-10.5 %).");
+    assert_int_equal(made->kind, PW_COMPARE_SAME);
+    pw_comparison_destroy(made);
+    b = make_run(500 * MS, 200 * MS);
+    made = compare(make_run(500 * MS, 1200 * MS), b, line);
+    assert_has(line, "The second run is 1.00 s (10.5 %) faster, after the last step: 1.20 s, then "
+                     "200 ms.");
+    pw_comparison_destroy(made);
+}
+
+/* Nearly twice the time, with p of 0.001, is not "as before". */
+static void test_words_of_rows(void **state)
+{
+    (void)state;
+    struct pw_compare_cells cells;
+    struct pw_compare_row row = {.a = 100 * MS, .b = 190 * MS, .p = 0.00104};
+    pw_compare_cells_write(&row, &cells);
+    assert_string_equal(cells.chance, "0.0010");
+    assert_string_equal(cells.verdict, "not sure");
+    row.p = 0.00099;
+    pw_compare_cells_write(&row, &cells);
+    assert_string_equal(cells.verdict, "slower");
+    row.p = 0.05;
+    pw_compare_cells_write(&row, &cells);
+    assert_string_equal(cells.verdict, "as before");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +499,8 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_compared),
         cmocka_unit_test(test_large_and_unsure),
         cmocka_unit_test(test_markdown_and_junit),
+        cmocka_unit_test(test_run_that_did_not_end_well),
+        cmocka_unit_test(test_words_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

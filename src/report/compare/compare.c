@@ -56,11 +56,13 @@ static void add_all(struct pw_comparison *c, double times)
         add(c, PW_COMPARE_IN_FEW_STEPS, y->few_ns - x->few_ns, c->steps.p_few, 1);
     if (!is_sure && c->steps.p_tail < SURE_OF_STEPS)
         add(c, PW_COMPARE_IN_SLOW_STEPS, c->steps.tail_ns, c->steps.p_tail, 1);
+    const int is_cut = c->ended[0][0] || c->ended[1][0];
     add_once(c, PW_COMPARE_BETWEEN, a->between * times, b->between);
     if (a->before >= 0 && b->before >= 0) {
         add_once(c, PW_COMPARE_BEFORE, a->before, b->before);
-        add_once(c, PW_COMPARE_AFTER, a->after, b->after);
-    } else {
+        if (!is_cut)
+            add_once(c, PW_COMPARE_AFTER, a->after, b->after);
+    } else if (!is_cut) {
         add_once(c, PW_COMPARE_OUTSIDE, a->outside, b->outside);
     }
 }
@@ -305,6 +307,54 @@ static void say_unlike(const struct pw_cluster *a, const struct pw_cluster *b, c
         out[said.used - 2] = '\0';
 }
 
+static void say_how(const struct pw_row_c_ending *row, struct pw_sentence *said)
+{
+    switch (row->how) {
+    case PW_HOW_EXIT:
+        pw_sentence_add(said, "with status %" PRId32, row->exit_code);
+        break;
+    case PW_HOW_SIGNAL:
+        pw_sentence_add(said, "by signal %" PRId32, row->exit_signal);
+        break;
+    case PW_HOW_MEMORY:
+        pw_sentence_add(said, "for lack of memory");
+        break;
+    case PW_HOW_ABORT:
+        pw_sentence_add(said, "by MPI_Abort");
+        break;
+    case PW_HOW_EXCEPTION:
+        pw_sentence_add(said, "by an exception");
+        break;
+    default:
+        pw_sentence_add(said, "and it is not known how");
+        break;
+    }
+}
+
+/* "The second run did not end well: rank 1 ended first, by an exception."; "" when it did. */
+static void say_ended(const struct pw_cluster *c, const char *which, char *out, size_t size)
+{
+    struct pw_sentence said = pw_sentence_on(out, size);
+    const struct pw_row_c_ending *first = NULL;
+    size_t n = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < c->nendings && c->snapshot <= 0; i++) {
+        if (c->endings[i].ended != PW_ENDED_FIRST)
+            continue;
+        first = first ? first : &c->endings[i];
+        n++;
+    }
+    if (!first)
+        return;
+    pw_sentence_add(&said, "The %s run did not end well: ", which);
+    if (n == 1)
+        pw_sentence_add(&said, "rank %" PRId32 " ended first, ", first->rank);
+    else
+        pw_sentence_add(&said, "%zu of its ranks ended first, rank %" PRId32 " ", n, first->rank);
+    say_how(first, &said);
+    pw_sentence_add(&said, ".");
+}
+
 static int is_partial(const struct pw_cluster *c)
 {
     return 2 * missing_ranks(c) > c->nranks || c->snapshot > 0;
@@ -454,6 +504,8 @@ int pw_compare(const struct pw_cluster *a, const struct pw_cluster *b, double th
     if (!made)
         return -ENOMEM;
     made->threshold = threshold;
+    say_ended(a, "first", made->ended[0], sizeof(made->ended[0]));
+    say_ended(b, "second", made->ended[1], sizeof(made->ended[1]));
     struct pw_compare_building building = {.runs = {a, b}, .out = made};
     int err = build(&building);
     if (err) {

@@ -106,8 +106,10 @@ struct pw_comparison {
     struct pw_compare_row *rows; /* sorted by group. The run, its parts and its steps are in fixed
                                     order; other groups have the largest change first */
     size_t nrows;
-    double threshold; /* share by which the second run may be slower */
-    char unlike[512]; /* other differences between the runs; "": none */
+    double threshold;   /* share by which the second run may be slower */
+    char unlike[512];   /* other differences between the runs; "": none */
+    char ended[2][160]; /* a sentence about the end of a run that did not end well; "": it did. The
+                           time after the last step is then not compared */
 
     enum pw_compare_kind kind;
     char why[320];  /* reason of PW_COMPARE_UNKNOWN */
@@ -151,8 +153,12 @@ int pw_compare_is_significant(const struct pw_compare_row *row);
  * threshold. */
 int pw_compare_is_slower(const struct pw_comparison *comparison);
 
-/* Writes the first sentence, cut to `size`. */
+/* Writes the first sentence, cut to `size`; before it, how runs ended that did not end well. */
 void pw_compare_headline(const struct pw_comparison *comparison, char *out, size_t size);
+
+/* Writes the sentences after it: figures of the steps, other differences, and how long the runs
+ * took; "" when nothing is known of these. */
+void pw_compare_details(const struct pw_comparison *comparison, char *out, size_t size);
 
 /* Prints `top` rows of each group; 0: all. Returns 0, -ENOMEM or -EIO. */
 int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top);

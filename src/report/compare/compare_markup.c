@@ -66,7 +66,7 @@ static void put_table(FILE *out, const struct pw_comparison *c, enum pw_compare_
         if (c->rows[i].group != group || rows++ >= top)
             continue;
         if (rows == 1) {
-            fprintf(out, "\n#### %s\n\n", pw_compare_title(group));
+            fprintf(out, "#### %s\n\n", pw_compare_title(group));
             fputs("| what | first run | second run | change | p | |\n", out);
             fputs("|---|--:|--:|--:|--:|---|\n", out);
         }
@@ -78,6 +78,18 @@ static void put_table(FILE *out, const struct pw_comparison *c, enum pw_compare_
     }
     if (rows > top)
         fprintf(out, "\n%zu more changed less.\n", rows - top);
+    if (rows)
+        fputc('\n', out);
+}
+
+void pw_markup_fold(FILE *out)
+{
+    fputs("\n<details>\n<summary>Tables</summary>\n\n", out);
+}
+
+void pw_markup_unfold(FILE *out)
+{
+    fputs("\n</details>\n", out);
 }
 
 int pw_compare_markdown(FILE *out, const struct pw_comparison *comparison, int top)
@@ -87,14 +99,22 @@ int pw_compare_markdown(FILE *out, const struct pw_comparison *comparison, int t
     fputs("**", out);
     pw_markup_markdown(out, text, sizeof(text));
     fputs("**\n", out);
+    pw_compare_details(comparison, text, sizeof(text));
+    if (text[0]) {
+        fputc('\n', out);
+        pw_markup_markdown(out, text, sizeof(text));
+        fputc('\n', out);
+    }
     if (comparison->unlike[0]) {
         fputs("\nThe runs differ: ", out);
         pw_markup_markdown(out, comparison->unlike, sizeof(comparison->unlike));
         fputs(".\n", out);
     }
+    pw_markup_fold(out);
     for (int group = 0; group < PW_COMPARE_GROUPS; group++)
         put_table(out, comparison, (enum pw_compare_group)group, top > 0 ? (size_t)top : SIZE_MAX);
-    fprintf(out, "\n%s\n", pw_compare_note);
+    fprintf(out, "%s\n", pw_compare_note);
+    pw_markup_unfold(out);
     return ferror(out) ? -EIO : 0;
 }
 

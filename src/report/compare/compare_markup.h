@@ -10,6 +10,10 @@
 /* Writes the text as Markdown. */
 void pw_markup_markdown(FILE *out, const char *text, size_t length);
 
+/* Begin and end what a merge request shows only on demand. */
+void pw_markup_fold(FILE *out);
+void pw_markup_unfold(FILE *out);
+
 enum pw_junit_outcome { PW_JUNIT_PASSED, PW_JUNIT_FAILURE, PW_JUNIT_ERROR, PW_JUNIT_SKIPPED };
 
 struct pw_junit_case {

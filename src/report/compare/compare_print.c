@@ -100,26 +100,34 @@ static void add_outside(struct pw_sentence *said, const struct pw_comparison *c,
     add_who(said, out->name, out->alike, out->known, out->b - out->a);
 }
 
-/* Adds details about the steps: how many are longer than all steps of the other run, the phase, the
- * ranks. */
+/* "in its steps, most in backward and on rank 3 by 2.0 ms a step" */
 static void add_steps(struct pw_sentence *said, const struct pw_comparison *c, int is_slower)
+{
+    const struct pw_compare_row *phase = most_changed(c, PW_COMPARE_PHASE, is_slower);
+    pw_sentence_add(said, "in its steps");
+    if (phase)
+        pw_sentence_add(said,
+                        strncmp(phase->name, "outside", 7) == 0 ? ", most %s" : ", most in %s",
+                        phase->name);
+    add_ranks(said, c, is_slower, phase ? " and " : ", most ");
+}
+
+/* A sentence with the figures of the steps, and how many are longer than all of the other run. */
+static void say_steps(struct pw_sentence *said, const struct pw_comparison *c, int is_slower)
 {
     const struct pw_steps_summary *a = &c->steps.runs[0], *b = &c->steps.runs[1];
     const struct pw_steps_summary *slow = is_slower ? b : a;
-    const struct pw_compare_row *phase = most_changed(c, PW_COMPARE_PHASE, is_slower);
     const double mean = b->rest - a->rest, median = b->median - a->median;
-    add_pair(said, "in its steps, which took ", a->rest, b->rest);
+    add_pair(said, "The steps took ", a->rest, b->rest);
     pw_sentence_add(said, " on average");
     add_evidence(said, c, b->rest / a->rest - 1, c->steps.p_mean);
     if (fabs(median) < fabs(mean) / 2 && slow->beyond) {
-        pw_sentence_add(said, ", %zu of the %s run's %zu are longer than the slowest of the other",
+        pw_sentence_add(said, "; %zu of the %s run's %zu are longer than the slowest of the other",
                         slow->beyond, is_slower ? "second" : "first", slow->n);
         add_pair(said, " (medians ", a->median, b->median);
         pw_sentence_add(said, ")");
     }
-    if (phase)
-        pw_sentence_add(said, ", most in %s", phase->name);
-    add_ranks(said, c, is_slower, phase ? " and " : ", most ");
+    pw_sentence_add(said, ". ");
 }
 
 static void add_few(struct pw_sentence *said, const struct pw_comparison *c)
@@ -179,16 +187,17 @@ static void add_place(struct pw_sentence *said, const struct pw_comparison *c,
     }
 }
 
-/* "; the runs took 6.70 s, then 12.1 s". */
-static void add_runs(struct pw_sentence *said, const struct pw_comparison *c)
+/* "The runs took 6.70 s, then 12.1 s." */
+static void say_runs(struct pw_sentence *said, const struct pw_comparison *c)
 {
     const double a = c->parts[0].run, b = c->parts[1].run;
     if (a <= 0 || b <= 0)
         return;
-    add_pair(said, "; the runs took ", a, b);
+    add_pair(said, "The runs took ", a, b);
     add_percent(said, b >= a ? " (+%s)" : " (%s)", b / a - 1);
     if (c->has_steps && c->steps.runs[0].n != c->steps.runs[1].n)
         pw_sentence_add(said, " for %zu and %zu steps", c->steps.runs[0].n, c->steps.runs[1].n);
+    pw_sentence_add(said, ". ");
 }
 
 /* The difference to report: the largest sure one with the sign of the total, else the largest. */
@@ -209,12 +218,21 @@ static void write_sure(struct pw_sentence *said, const struct pw_comparison *c)
     if (fabs(d->ns - c->ns) > 0.05 * fabs(c->ns))
         add_ns(said, "", d->ns, " of it ");
     add_place(said, c, d);
+}
+
+/* Sentences about the sure differences other than the leading one. */
+static void say_others(struct pw_sentence *said, const struct pw_comparison *c)
+{
+    const struct pw_compare_difference *d = leading(c);
     for (size_t i = 0; i < c->ndifferences && c->differences[i].is_sure; i++) {
         const struct pw_compare_difference *other = &c->differences[i];
         if (other == d)
             continue;
-        add_ns(said, "; ", other->ns, other->ns > 0 ? " more " : " less ");
+        add_ns(said, "", other->ns, other->ns > 0 ? " more " : " less ");
         add_place(said, c, other);
+        pw_sentence_add(said, ". ");
+        if (other->place == PW_COMPARE_IN_STEPS)
+            say_steps(said, c, other->ns > 0);
     }
 }
 
@@ -240,6 +258,8 @@ static void write_unknown(struct pw_sentence *said, const struct pw_comparison *
 void pw_compare_headline(const struct pw_comparison *comparison, char *out, size_t size)
 {
     struct pw_sentence said = pw_sentence_on(out, size);
+    for (int i = 0; i < 2; i++)
+        pw_sentence_add(&said, comparison->ended[i][0] ? "%s " : "%s", comparison->ended[i]);
     switch (comparison->kind) {
     case PW_COMPARE_UNKNOWN:
         write_unknown(&said, comparison);
@@ -251,8 +271,21 @@ void pw_compare_headline(const struct pw_comparison *comparison, char *out, size
         write_sure(&said, comparison);
         break;
     }
-    add_runs(&said, comparison);
     pw_sentence_add(&said, ".");
+}
+
+void pw_compare_details(const struct pw_comparison *c, char *out, size_t size)
+{
+    struct pw_sentence said = pw_sentence_on(out, size);
+    const struct pw_compare_difference *d = c->kind == PW_COMPARE_SAME ? NULL : leading(c);
+    out[0] = '\0';
+    if (c->has_steps && d && d->place == PW_COMPARE_IN_STEPS)
+        say_steps(&said, c, d->ns > 0);
+    if (c->kind == PW_COMPARE_SLOWER || c->kind == PW_COMPARE_FASTER)
+        say_others(&said, c);
+    say_runs(&said, c);
+    if (said.used && out[said.used - 1] == ' ')
+        out[said.used - 1] = '\0';
 }
 
 const char *pw_compare_title(enum pw_compare_group group)
@@ -300,7 +333,7 @@ static const char *verdict_of(const struct pw_compare_row *row)
     if (row->p < 0)
         return "";
     if (!pw_compare_is_significant(row))
-        return "as before";
+        return row->p < PW_COMPARE_UNLIKELY ? "not sure" : "as before";
     return row->b > row->a ? "slower" : "faster";
 }
 
@@ -350,7 +383,8 @@ static int print_group(const struct pw_page *page, const struct pw_comparison *c
 
 const char pw_compare_note[] =
     "p: how likely the steps' spread alone makes such a difference (permutation test of means, "
-    "Mann-Whitney of medians). It does not cover what differs from run to run, such as placement "
+    "Mann-Whitney of medians). slower, faster: p is below 0.001; not sure: below 0.05. It does not "
+    "cover what differs from run to run, such as placement "
     "and other jobs.";
 
 int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
@@ -360,6 +394,9 @@ int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
     char text[1024];
     pw_compare_headline(comparison, text, sizeof(text));
     int err = pw_page_print(&page, 0, 2, "%s", text);
+    pw_compare_details(comparison, text, sizeof(text));
+    if (!err && text[0])
+        err = pw_page_print(&page, 0, 2, "%s", text);
     if (!err && comparison->unlike[0])
         err = pw_page_print(&page, 0, 2, "The runs differ: %s.", comparison->unlike);
     for (int group = 0; group < PW_COMPARE_GROUPS && !err; group++)
@@ -449,14 +486,16 @@ static json_t *differences_json(const struct pw_comparison *c)
 
 int pw_compare_json(FILE *out, const struct pw_comparison *comparison)
 {
-    char headline[1024];
+    char headline[1024], details[1024];
     pw_compare_headline(comparison, headline, sizeof(headline));
+    pw_compare_details(comparison, details, sizeof(details));
     json_t *root = json_pack(
-        "{s:o, s:s, s:o, s:f, s:f, s:o, s:b, s:f, s:o}", "headline",
-        pw_json_text(headline, sizeof(headline)), "verdict", pw_compare_kind_name(comparison->kind),
-        "reason", pw_json_text(comparison->why, sizeof(comparison->why)), "difference_ns",
-        comparison->ns, "share", comparison->share, "differences", differences_json(comparison),
-        "slower", pw_compare_is_slower(comparison), "threshold", comparison->threshold, "unlike",
+        "{s:o, s:o, s:s, s:o, s:f, s:f, s:o, s:b, s:f, s:o}", "headline",
+        pw_json_text(headline, sizeof(headline)), "details", pw_json_text(details, sizeof(details)),
+        "verdict", pw_compare_kind_name(comparison->kind), "reason",
+        pw_json_text(comparison->why, sizeof(comparison->why)), "difference_ns", comparison->ns,
+        "share", comparison->share, "differences", differences_json(comparison), "slower",
+        pw_compare_is_slower(comparison), "threshold", comparison->threshold, "unlike",
         pw_json_text(comparison->unlike, sizeof(comparison->unlike)));
     int err = !root || fill(root, comparison) ? -ENOMEM : 0;
     if (!err && (json_dumpf(root, out, JSON_INDENT(1)) || fputc('\n', out) == EOF))

@@ -213,10 +213,13 @@ int pw_runs_markdown(FILE *out, const struct pw_runs_comparison *c, int top)
         pw_markup_markdown(out, c->unlike, sizeof(c->unlike));
         fputs(".\n", out);
     }
+    if (!c->nrows)
+        return ferror(out) ? -EIO : 0;
+    pw_markup_fold(out);
     for (int group = 0; group < PW_COMPARE_GROUPS; group++)
         put_table(out, c, (enum pw_compare_group)group, top > 0 ? (size_t)top : SIZE_MAX);
-    if (c->nrows)
-        fprintf(out, "\n%s\n", note);
+    fprintf(out, "\n%s\n", note);
+    pw_markup_unfold(out);
     return ferror(out) ? -EIO : 0;
 }
 

@@ -5,6 +5,10 @@
 
 #include "report/compare/compare.h"
 
+/* A difference that is not significant, with a smaller p than this, is neither slower nor as
+ * before: the note below the tables has the limit. */
+#define PW_COMPARE_UNLIKELY 0.05
+
 /* The heading of a group's table. */
 const char *pw_compare_title(enum pw_compare_group group);
 
@@ -15,7 +19,7 @@ struct pw_compare_cells {
     char first[32], second[32]; /* times, such as "1.20 s"; "n/a": not known */
     char change[32];            /* such as "+12.3 %" */
     char chance[32];            /* p */
-    const char *verdict;        /* "slower", "faster", "as before"; "": not tested */
+    const char *verdict;        /* "slower", "faster", "not sure", "as before"; "": not tested */
 };
 
 /* Writes the cells of a row, without its name. */
