@@ -10,6 +10,9 @@
 #define EPISODE_SLOW 0.25   /* ... and the largest share of these that are as slow */
 #define LEAST_OF_TWO 0.4    /* of the steps */
 #define LEAST_MARKED 0.2    /* of marked steps */
+#define CHANGED_LEAST 0.5   /* of two ranks: half as much, of the one whose own work changed ... */
+#define CHANGED_OWN 0.5     /* ... by this share of the excess or more, ... */
+#define CHANGED_OTHER 0.25  /* ... while that of the other changed by this share at most */
 
 /* What a step counts: its excess, within the limits that the search for windows has. */
 static double counted(const struct pw_straggler_found *f, int64_t excess)
@@ -88,6 +91,54 @@ static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_f
     return n;
 }
 
+/* 1 when the rank was slow for a time, and not before or after it. */
+static int is_episode(const struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    size_t outside = 0, slow = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        const int64_t excess = pw_excess_at(w, s, f->rank);
+        if (excess == PW_EXCESS_UNKNOWN || (f->first <= s && s <= f->last))
+            continue;
+        outside++;
+        slow += 2 * excess > f->excess_ns;
+    }
+    return (double)outside >= EPISODE_OUTSIDE * (double)w->in->nsteps &&
+           (double)slow <= EPISODE_SLOW * (double)outside;
+}
+
+/* How much more own work the rank had in the window than outside of it: difference of the medians,
+ * ns. */
+static int64_t change_of(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank)
+{
+    int64_t median[2] = {0, 0};
+    for (int outside = 0; outside < 2; outside++) {
+        size_t n = 0;
+        for (size_t s = 0; s < w->in->nsteps; s++) {
+            const int64_t own = w->in->own_ns[s * w->in->nranks + rank];
+            if (own >= 0 && pw_straggler_is_outside(f, s) == outside)
+                w->others[n++] = own;
+        }
+        median[outside] = n ? pw_median_i64(w->others, n) : 0;
+    }
+    return median[0] - median[1];
+}
+
+/* 1 when the rank was slow for a time, and the begin and the end of it show in its own work, not in
+ * that of the other rank. So it is known which of two ranks changed. */
+static int has_changed_alone(const struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    const double excess = (double)f->excess_ns;
+    if (f->kind == PW_STRAGGLER_ONE_OFF || !is_episode(w, f) ||
+        (double)change_of(w, f, f->rank) < CHANGED_OWN * excess)
+        return 0;
+    for (size_t r = 0; r < w->in->nranks; r++) {
+        const double other = r == f->rank ? 0 : (double)change_of(w, f, r);
+        if (other > CHANGED_OTHER * excess || other < -CHANGED_OTHER * excess)
+            return 0;
+    }
+    return 1;
+}
+
 /* 1 when all ranks are on one host. Then no host can be compared with another. */
 static int is_one_host(const int64_t *host_of, size_t nranks)
 {
@@ -104,7 +155,8 @@ static int stands_out(const struct pw_excess *w, const struct pw_straggler_found
     const size_t nranks = w->in->nranks;
     const int64_t *host_of = w->in->host_of;
     if (known_ranks(w, f) == 2)
-        return f->slowdown >= (w->in->is_marked ? LEAST_MARKED : LEAST_OF_TWO);
+        return f->slowdown >= (w->in->is_marked ? LEAST_MARKED : LEAST_OF_TWO) *
+                                  (has_changed_alone(w, f) ? CHANGED_LEAST : 1);
     const double mine = sum_in_hits(w, f, skipped, f->rank);
     const int one_host = is_one_host(host_of, nranks);
     size_t company = 1, elsewhere = 0;
@@ -120,21 +172,6 @@ static int stands_out(const struct pw_excess *w, const struct pw_straggler_found
     }
     return company == 1 || MOST_COMPANY * company <= nranks ||
            (!elsewhere && 2 * company <= nranks);
-}
-
-/* 1 when the rank was slow for a time, and not before or after it. */
-static int is_episode(const struct pw_excess *w, const struct pw_straggler_found *f)
-{
-    size_t outside = 0, slow = 0;
-    for (size_t s = 0; s < w->in->nsteps; s++) {
-        const int64_t excess = pw_excess_at(w, s, f->rank);
-        if (excess == PW_EXCESS_UNKNOWN || (f->first <= s && s <= f->last))
-            continue;
-        outside++;
-        slow += 2 * excess > f->excess_ns;
-    }
-    return (double)outside >= EPISODE_OUTSIDE * (double)w->in->nsteps &&
-           (double)slow <= EPISODE_SLOW * (double)outside;
 }
 
 int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f)

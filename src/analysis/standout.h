@@ -9,7 +9,9 @@
  * them. The rank stands out
  *   - alone or with a company of at most a quarter of the ranks;
  *   - with a company on its own host, and at most half of the ranks: then the host is slow;
- *   - of two ranks, when its excess is two fifths of its steps, or one fifth of marked steps.
+ *   - of two ranks, when its excess is two fifths of its steps, or one fifth of marked steps; or
+ *     half of that, if its own work changed with the begin and the end of the excess, and that of
+ *     the other did not.
  *
  * Of 3 to 7 ranks one alone may be slow by this rule. So with them, a rank that does not stand out
  * is judged once more, beside the ranks that do: these are no company of it. Besides,

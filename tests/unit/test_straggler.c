@@ -178,6 +178,41 @@ static void test_two_and_three_ranks(void **state)
     }
 }
 
+/* Of two ranks one has 30 ms more of 130 for a time. Its own work changes then, so it is known
+ * which of them is slow. If the other has less work then, or the excess never ends, it is not. */
+static void test_one_of_two_that_changes(void **state)
+{
+    (void)state;
+    for (int is_marked = 0; is_marked < 2; is_marked++) {
+        struct job *j = create(40, 2, 1e6, 21);
+        j->in.is_marked = is_marked;
+        for (size_t i = 0; i < 80; i++)
+            j->total[i] = 160 * MS;
+        slow(j, 1, 10, 29, 30 * MS, 0); /* 18.75 % of these steps */
+        assert_int_equal(find(j), is_marked);
+        if (is_marked) {
+            assert_int_equal(j->found[0].rank, 1);
+            assert_int_equal(j->found[0].first, 10);
+            assert_int_equal(j->found[0].last, 29);
+            assert_int_equal(j->found[0].hits, 20);
+        }
+        slow(j, 1, 10, 29, 10 * MS, 0); /* a quarter of them */
+        assert_int_equal(find(j), 1);
+        destroy(j);
+    }
+    struct job *j = create(40, 2, 1e6, 21);
+    j->in.is_marked = 1;
+    slow(j, 0, 10, 29, -22 * MS, 0); /* less than a fifth of 120 ms */
+    assert_int_equal(find(j), 0);
+    slow(j, 0, 10, 29, 22 * MS, 0);
+    slow(j, 1, 0, 39, 22 * MS, 0);
+    assert_int_equal(find(j), 0);
+    slow(j, 1, 0, 9, -22 * MS, 0); /* it has begun */
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].first, 10);
+    destroy(j);
+}
+
 static void test_missing_values(void **state)
 {
     (void)state;
@@ -419,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_long_steps_once_or_twice),
         cmocka_unit_test(test_long_steps_three_times),
         cmocka_unit_test(test_two_and_three_ranks),
+        cmocka_unit_test(test_one_of_two_that_changes),
         cmocka_unit_test(test_missing_values),
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_below_one_percent),
