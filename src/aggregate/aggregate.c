@@ -14,6 +14,7 @@
 #include "aggregate/findings/opgrowth.h"
 #include "aggregate/findings/stretches.h"
 #include "aggregate/gpu/gpudevices.h"
+#include "aggregate/input/dumps.h"
 #include "aggregate/input/endings.h"
 #include "aggregate/input/hostcopies.h"
 #include "aggregate/input/job.h"
@@ -49,6 +50,7 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_int(file, "bin_ns", job->world.bins.n ? job->world.bins.bin_ns : -1);
     pw_clusterfile_set_text(file, "job_id", job->world.job_id);
     pw_clusterfile_set_text(file, "command", job->world.command);
+    pw_clusterfile_set_text(file, "imported", job->world.imported);
 }
 
 /* The state of a merge of one job. The members are filled in this order. */
@@ -126,6 +128,17 @@ static void write_open_calls(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_write_root(file, PW_TABLE_c_open_call, job->procs.process == 0 ? total : 0, all);
     free(all);
     free(mine);
+}
+
+static void write_hang(struct pw_clusterfile *file, const struct pw_job *job)
+{
+    struct pw_row_c_hang *rows;
+    size_t n;
+    const int err = pw_dumps_find(job, &rows, &n);
+    if (err)
+        file->error = file->error ? file->error : err;
+    pw_clusterfile_write_root(file, PW_TABLE_c_hang, n, rows);
+    free(rows);
 }
 
 /* Of process 0 alone: other epochs are few, and small beside this one. */
@@ -229,6 +242,7 @@ static void write_all(struct pw_clusterfile *file, struct merge *m)
     if (job->procs.process == 0 && !m->options->quiet)
         pw_points_say(job);
     write_open_calls(file, job);
+    write_hang(file, job);
     pw_endings_write(file, job, &m->endings);
     write_epochs(file, m);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock, nranks, clocks->ranks);

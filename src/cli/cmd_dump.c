@@ -149,7 +149,7 @@ static void dump_attributes(hid_t file, struct damage *damage)
     static const char *const texts[] = {"format",       "profwrap_version", "hostname",
                                         "clock_domain", "clock_sync",       "tick_source",
                                         "job_id",       "command",          "gpu_unrecorded",
-                                        "gpu_lacking",  "cupti_taken_by"};
+                                        "gpu_lacking",  "cupti_taken_by",   "imported"};
     static const char *const numbers[] = {
         "format_version",     "rank",           "world_size", "local_rank",  "pid",
         "start_unix_ns",      "end_unix_ns",    "exit_code",  "exit_signal", "complete",

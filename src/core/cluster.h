@@ -25,6 +25,7 @@ struct pw_cluster {
     char profwrap_version[32];
     char job_id[64];
     char command[512];
+    char imported[16]; /* the format that the rank files were made of; "": they were recorded */
     int64_t nranks, nhosts, nsteps, steps_inferred, clock_error_max_ns, merge_processes;
     int64_t start_unix_ns, end_unix_ns;
     int64_t snapshot;              /* 1: the job was still running */

@@ -203,7 +203,9 @@ struct flight {
     /* The last operations that have not ended as far as is known. In a coalesced group only the
      * group's record, which follows its operations, has their state. */
     struct {
-        int64_t group, seq, p2p, n;
+        int64_t group, seq, p2p;
+        struct pw_device_record *items;
+        size_t n, capacity;
     } open;
 };
 
@@ -311,7 +313,23 @@ static void note_unfinished(struct flight *f, const struct pw_json_item *name)
     if (f->open.n == 0 && counts->unfinished == 0)
         snprintf(counts->first_unfinished, sizeof(counts->first_unfinished), "%s, number %lld",
                  pw_json_copy(name, text, sizeof(text)), (long long)f->open.seq);
-    f->open.n++;
+}
+
+/* Keeps the record of an operation that has not ended as far as is known. When memory is short, it
+ * is one that has ended. */
+static void keep_open(struct flight *f, const struct pw_device_record *record)
+{
+    if (f->open.n == f->open.capacity) {
+        const size_t capacity = f->open.capacity ? 2 * f->open.capacity : 16;
+        void *more = realloc(f->open.items, capacity * sizeof(*f->open.items));
+        if (!more) {
+            pw_trace_add_device(f->window, record);
+            return;
+        }
+        f->open.items = more;
+        f->open.capacity = capacity;
+    }
+    f->open.items[f->open.n++] = *record;
 }
 
 /* Settles the noted operations: they count as unfinished when this entry is not of their group, and
@@ -321,7 +339,11 @@ static void settle(struct flight *f, int same_group, int completed)
     if (same_group && !completed)
         return;
     if (!same_group)
-        f->trace->counts.unfinished += f->open.n;
+        f->trace->counts.unfinished += (int64_t)f->open.n;
+    for (size_t i = 0; i < f->open.n; i++) {
+        f->open.items[i].is_open = !same_group;
+        pw_trace_add_device(f->window, &f->open.items[i]);
+    }
     f->open.n = 0;
 }
 
@@ -338,12 +360,13 @@ static int has_ended(const struct flight *f, const struct pw_json_item *name)
            memcmp(retired->text, "true", 4) == 0;
 }
 
-static void follow_state(struct flight *f, const struct pw_json_item *name, int is_group)
+/* Returns 1 when the operation has not ended as far as is known. */
+static int follow_state(struct flight *f, const struct pw_json_item *name, int is_group)
 {
     int64_t group = int_of(f, "pg_id"), seq = int_of(f, "collective_seq_id");
     int64_t p2p = int_of(f, "p2p_seq_id");
     int completed = has_ended(f, name);
-    int same = f->open.n && f->open.group == group && f->open.seq == seq && f->open.p2p == p2p;
+    int same = f->open.n > 0 && f->open.group == group && f->open.seq == seq && f->open.p2p == p2p;
     if (!same || is_group)
         settle(f, same, completed);
     f->open.group = group;
@@ -351,6 +374,7 @@ static void follow_state(struct flight *f, const struct pw_json_item *name, int 
     f->open.p2p = p2p;
     if (!completed && !is_group)
         note_unfinished(f, name);
+    return !completed;
 }
 
 static int take_entry(struct flight *f)
@@ -370,7 +394,7 @@ static int take_entry(struct flight *f)
     if (record.start <= 0)
         return PW_OMIT_NO_TIME;
     record.collective = read_collective(f, name, &record.count_in, &record.count_out);
-    follow_state(f, name, !record.collective);
+    const int is_open = follow_state(f, name, !record.collective);
     if (!record.collective)
         return memmem(name->text, name->length, "coalesced", 9) ? PW_OMIT_GROUP : PW_OMIT_UNKNOWN;
     const struct pw_collective *c =
@@ -382,7 +406,10 @@ static int take_entry(struct flight *f)
         record.ran_ns = 0;
     record.end = record.launch = record.start;
     record.key[1] = record.start;
-    pw_trace_add_device(f->window, &record);
+    if (is_open)
+        keep_open(f, &record);
+    else
+        pw_trace_add_device(f->window, &record);
     return 0;
 }
 
@@ -446,6 +473,7 @@ static int read_dump(const char *path, struct pw_trace_window *window,
     };
     int err = f->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
     settle(f, 0, 0);
+    free(f->open.items);
     pw_json_parser_destroy(f->parser);
     free(f);
     return err;

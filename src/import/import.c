@@ -29,7 +29,7 @@ struct ranking {
     struct pw_import_result *out;
     const struct pw_import_progress *progress; /* of all files of the rank */
     int64_t bytes_before;                      /* bytes of the files before the current one */
-    int64_t start_ns, end_ns;                  /* first start and last end of all windows */
+    int64_t start_ns, end_ns; /* first start and last end of all windows; -1: they have no event */
 };
 
 static void tell_progress(void *context, int64_t file_bytes)
@@ -63,6 +63,7 @@ static int create_file(struct ranking *r)
     }
     pw_rankfile_borrow_budget(r->trace.file)->limit_bytes = MOST_NAMES;
     pw_rankfile_set_text(r->trace.file, "clock_sync", "passive");
+    pw_rankfile_set_text(r->trace.file, "imported", r->files[0].format->name);
     pw_names_init(&r->trace.names, r->trace.file);
     return 0;
 }
@@ -144,11 +145,13 @@ static int order_windows(struct ranking *r)
 static int write_windows(struct ranking *r)
 {
     int err = order_windows(r);
-    r->start_ns = r->nfiles ? pw_trace_window_start(&r->windows[0]) : 0;
+    r->start_ns = r->end_ns = -1; /* a window without an event has no times */
     for (size_t i = 0; i < r->nfiles && !err; i++) {
         const struct pw_trace_window *w = &r->windows[i];
-        if (w->end_ns >= w->start_ns)
-            r->end_ns = w->end_ns + w->base_ns;
+        if (w->end_ns >= w->start_ns) {
+            r->start_ns = r->start_ns < 0 ? pw_trace_window_start(w) : r->start_ns;
+            r->end_ns = pw_sum(w->end_ns, w->base_ns);
+        }
         err = pw_trace_write(&r->windows[i]);
         pw_trace_window_destroy(&r->windows[i]);
     }

@@ -260,6 +260,23 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
     w->trace->counts.operations[c ? c->library : PW_LIBRARY_NCCL]++;
 }
 
+/* Writes the call that the rank was in when its log was written. */
+static void write_open(const struct writing *w, const struct pw_device_record *d,
+                       const struct pw_row_comm_event *event, const struct pw_collective *c)
+{
+    const int is_collective = pw_op_info(c->op)->cls == PW_CLASS_COLL;
+    const struct pw_row_open row = {
+        .start = event->start,
+        .seen_until = pw_sum(w->window->end_ns, w->base),
+        .op = c->op,
+        .comm = event->comm,
+        .seq = is_collective ? d->seq : -1,
+        .peer = pw_comm_table_world_rank(w->trace, event->comm, c->peer),
+        .source = event->source,
+    };
+    pw_rankfile_append(w->trace->file, PW_TABLE_open, &row);
+}
+
 /* Adds the rows of an operation that a log has; such an operation has no kernel. */
 static void take_operation(struct writing *w, const struct pw_device_record *d)
 {
@@ -281,6 +298,8 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
     out.nccl.protocol = c->protocol;
     out.nccl.timed = d->timed;
     out.nccl.ran_ns = d->ran_ns;
+    if (d->is_open)
+        write_open(w, d, &out.event, c);
     pw_sorter_add(w->nccl, &out);
     w->trace->counts.operations[c->library]++;
 }

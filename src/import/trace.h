@@ -105,6 +105,7 @@ struct pw_device_record {
     uint8_t asynchronous;
     uint8_t is_nccl;     /* the kernel is an operation of NCCL or HCCL */
     uint8_t is_numbered; /* that kernel's `seq` is its number, else they are counted */
+    uint8_t is_open;     /* an operation that had not ended when the log was written */
 };
 
 /* The launch of the device records that have this correlation or External id. */

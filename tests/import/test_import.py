@@ -1118,6 +1118,63 @@ def flight_recorder_dumps_are_matched_by_group_and_number():
     assert "1 of 5 operations were not recorded by all" in run("report", directory)
 
 
+def said_of(directory):
+    """The first sentence, which text, JSON and HTML agree about, and the report."""
+    text = run("report", directory)
+    report = json.loads(run("report", "--format", "json", directory))
+    headline = report["job"]["headline"]
+    assert " ".join(text.split()).startswith(headline), (headline, text)
+    assert headline in run("report", "--format", "html", directory)
+    return headline, report, text
+
+
+@case
+def flight_recorder_dumps_after_a_hang_tell_who_is_missing():
+    """Rank 1 sends to rank 3, which has no dump; rank 2 is not in all-reduce 8, nor in 2 of tp."""
+    groups = {"0": [0, 1, 2, 3], "7": [1, 2]}
+    world = [entry(i, "nccl:all_reduce", 1000 * i, seq=5 + i) for i in range(3)]
+    hung = entry(8, "nccl:all_reduce", 9000, seq=8, state="scheduled")
+    tp = [entry(3, "nccl:all_gather", 4000, seq=1, group=("7", "tp"))]
+    late = entry(9, "nccl:all_gather", 9500, seq=2, group=("7", "tp"), state="started")
+    send = entry(10, "nccl:send 1->3", 9600, p2p=1, state="scheduled")
+    files = [flight(f"hang_rank_{rank}.json", entries, groups) for rank, entries in enumerate(
+        (world + [hung], world + tp + [hung, late, send], world + tp))]
+    directory, cluster = merged(imported(*files)[0])
+    with cluster:
+        assert cluster.attrs["imported"] in ("flight", b"flight") and not len(cluster["steps"])
+        assert [(int(row["operation"]), int(row["rank"]), int(row["role"]), int(row["seq"]))
+                for row in cluster["hang"]] == [
+            (0, 0, 0, 8), (0, 1, 0, 8), (0, 2, 1, 8), (0, 3, 4, 8),
+            (1, 1, 0, 2), (1, 2, 1, 2), (2, 1, 0, -1), (2, 3, 4, -1)]
+    headline, report, text = said_of(directory)
+    assert headline == (
+        "Rank 2 did not reach all_reduce 8 of default_pg, in which ranks 0 and 1 wait; whether "
+        "rank 3 did is not known, because it has no dump. Rank 2 did not reach all_gather 2 of tp "
+        "7, in which rank 1 waits. Rank 3 has no dump, so it is not known whether it reached recv "
+        "from rank 1 in default_pg, for which that rank waits in send."), headline
+    assert report["job"]["verdict"] == "hang" and report["job"]["reason"] is None
+    assert [one["rule"] for one in report["advice"]] == ["hang", "ranks_missing"], report["advice"]
+    for word in ("--level", "--activities", "profwrap_step", "--clock-sync"):
+        assert word not in text, word
+
+
+@case
+def flight_recorder_dumps_without_operations_are_named():
+    groups = {"0": [0, 1]}
+    full = flight("full_rank_0.json", [entry(0, "nccl:all_reduce", 0, seq=1),
+                                       entry(1, "nccl:all_reduce", 2500000, seq=2,
+                                             state="scheduled")], groups)
+    ranks, _ = imported(full, flight("empty_rank_1.json", [], groups))
+    assert ranks[1].attrs["start_unix_ns"] == ranks[1].attrs["end_unix_ns"] == -1
+    directory, cluster = merged(ranks)
+    cluster.close()
+    headline, report, text = said_of(directory)
+    assert headline == ("Rank 1 has no operations in the dump, so it is not known whether it "
+                        "reached all_reduce 2 of default_pg, in which rank 0 waits."), headline
+    assert report["job"]["run_ns"] == 2500000000 and "ran         2 ranks for 2.50 s" in text
+    assert "the dump of rank 1 has no operations" in text, text
+
+
 def gloo_entries(rank, groups):
     """As PyTorch 2.15 records Gloo: no times but the begin, never a state but this one."""
     def one(number, name, group, seq, sizes=((1000,),), retired=True):

@@ -132,6 +132,7 @@ CLUSTER_DATASETS = {
     "completeness": "rank what count detail",
     "windows": "window first_step last_step warmup_first_step warmup_last_step start end cause nranks",
     "open_calls": "rank start seen_until op awaited comm_uid comm_name seq peer tag thread source",
+    "hang": "operation rank role op source comm_uid comm_name seq peer",
     "endings":
         "rank ended how began time seen_until exit_code exit_signal abort_code mpi oom_kills step "
         "in_step waited held",
@@ -226,6 +227,7 @@ ENUMERATIONS = {
     "ended": "unknown well first later",
     "how": "unknown exit signal out_of_memory mpi_abort exception",
     "mpi_use": "unknown none not_finalized finalized",
+    "reach": "waiting missing held no_operations no_dump",
 }
 
 REPORT_KEYS = """job epochs completeness clock parts steps step_trace collectives hccl msprof aicore

@@ -393,7 +393,8 @@ static void share_clock_errors(struct pw_job *job)
             job->world.clock_error_max_ns = -1;
         else if (job->world.clock_error_max_ns >= 0 && errors[r] > job->world.clock_error_max_ns)
             job->world.clock_error_max_ns = errors[r];
-        if (errors[r] < 0 && job->procs.process == 0)
+        /* What was enqueued when is not compared between ranks. */
+        if (errors[r] < 0 && job->procs.process == 0 && strcmp(job->world.imported, "flight") != 0)
             pw_job_note(job, r, "unaligned_clock", 1,
                         "neither a measurement nor an event relates its clock to rank 0's");
     }

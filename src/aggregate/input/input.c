@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aggregate/input/dumps.h"
 #include "aggregate/input/endings.h"
 #include "aggregate/input/events.h"
 #include "aggregate/input/knots.h"
@@ -68,6 +69,7 @@ static int read_attributes(struct pw_input *s, const struct pw_h5_file *file, ch
     get_text(file, "gpu_lacking", s->gpu_lacking, sizeof(s->gpu_lacking));
     get_text(file, "cupti_taken_by", s->cupti_taken_by, sizeof(s->cupti_taken_by));
     get_text(file, "command", s->command, sizeof(s->command));
+    get_text(file, "imported", s->imported, sizeof(s->imported));
     return 0;
 }
 
@@ -295,6 +297,7 @@ static int read_names(struct pw_input *s, const struct pw_h5_file *file)
     err = read_open_calls(s, file, names, n);
     err = err ? err : read_role(file, names, n, s->role);
     err = err ? err : pw_endings_read(s, file, names, n);
+    err = err ? err : pw_dumps_read(s, file);
     free(names);
     return s->phases ? err : -ENOMEM;
 }
@@ -419,6 +422,7 @@ void pw_input_close(struct pw_input *s)
     free(s->windows);
     free(s->comms);
     free(s->open_calls);
+    free(s->open_members);
     free(s->unrecorded);
     free(s->exceptions);
     free(s->entries);

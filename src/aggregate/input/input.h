@@ -54,6 +54,7 @@ struct pw_input {
     int64_t start_unix_ns, end_unix_ns;
     char role[64]; /* as the program gave it; "": it gave none */
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
+    char imported[16];        /* the format that it was made of; "": it was recorded */
     char gpu_lacking[192];    /* GPU data that were not recorded although kernels were; "": none */
     int64_t gpu_processes;    /* child processes that used GPUs and were not recorded */
     int64_t nccl_unplaced;    /* kernels of NCCL in replayed graphs whose operation is unknown */
@@ -78,6 +79,8 @@ struct pw_input {
     int64_t uncounted; /* number of `comms` that claim an impossible number of collectives */
     struct pw_row_c_open_call *open_calls; /* with local times */
     size_t nopen_calls;
+    struct pw_missing_member *open_members; /* of the communicators of open calls; see dumps.h */
+    size_t nopen_members;
     /* How the program ended, with local times; time -1: not known. See endings.h. */
     struct pw_row_ending ending;
     struct pw_row_c_exception *exceptions; /* uncaught ones; most files have none */

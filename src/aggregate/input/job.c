@@ -165,12 +165,16 @@ static void fill_ranks(struct pw_world *world, const struct pw_summary *all, siz
         row->run_ns = all[i].run_ns;
         row->overhead_ns = all[i].overhead_ns;
         memcpy(row->hostname, all[i].hostname, sizeof(row->hostname));
-        world->start_unix_ns = smaller(world->start_unix_ns, all[i].start_unix_ns);
+        if (all[i].start_unix_ns >= 0) /* an imported file without events has no times */
+            world->start_unix_ns = smaller(world->start_unix_ns, all[i].start_unix_ns);
         world->end_unix_ns =
             all[i].end_unix_ns > world->end_unix_ns ? all[i].end_unix_ns : world->end_unix_ns;
     }
+    if (world->start_unix_ns == INT64_MAX)
+        world->start_unix_ns = -1;
     memcpy(world->job_id, agreed->job, sizeof(world->job_id));
     memcpy(world->command, agreed->command, sizeof(world->command));
+    memcpy(world->imported, agreed->imported, sizeof(world->imported));
 }
 
 static void note_missing(struct pw_job *job)

@@ -54,6 +54,7 @@ struct pw_world {
                                    INT64_MAX:           all did, or it is not known */
     int64_t cut_ns;             /* when the first step began that this end cut; else ended_ns */
     char job_id[64], command[512];
+    char imported[16]; /* the format that the rank files were made of; "": they were recorded */
     int64_t start_unix_ns, end_unix_ns;
     int64_t nhosts;
 };

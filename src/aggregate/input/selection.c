@@ -115,6 +115,7 @@ void pw_summary_make(const struct pw_input *s, struct pw_summary *out)
     memcpy(out->clock_domain, s->clock_domain, sizeof(out->clock_domain));
     memcpy(out->clock_sync, s->clock_sync, sizeof(out->clock_sync));
     memcpy(out->command, s->command, sizeof(out->command));
+    memcpy(out->imported, s->imported, sizeof(out->imported));
 }
 
 static int is_same_world(const struct pw_summary *a, const struct pw_summary *b)

@@ -13,7 +13,7 @@ struct pw_summary {
     int64_t keep;
     int32_t has_pauses, is_snapshot; /* see struct pw_job */
     char file[64];                   /* name of the file */
-    char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
+    char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512], imported[16];
 };
 
 void pw_summary_make(const struct pw_input *input, struct pw_summary *out);

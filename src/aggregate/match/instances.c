@@ -283,8 +283,10 @@ int pw_instances_build(struct pw_instances *in, struct pw_job *job)
                         "are not known");
         if (fold.nccl_untimed)
             pw_job_note(job, job->inputs[i].rank, "nccl_untimed", fold.nccl_untimed,
-                        "NCCL collectives without GPU times: waits in them are not known; --level "
-                        "2 records the times");
+                        job->world.imported[0]
+                            ? "NCCL collectives of which the file has only when they were enqueued"
+                            : "NCCL collectives without GPU times: waits in them are not known; "
+                              "--level 2 records the times");
         if (job->inputs[i].impossible)
             pw_job_note(job, job->inputs[i].rank, "damaged", job->inputs[i].impossible,
                         "events with impossible times or sizes are ignored");

@@ -541,7 +541,9 @@ void pw_infer_steps(struct pw_job *job)
     struct pw_input *input = NULL;
     struct pw_boundaries b = {0};
     int process;
-    if (job->world.nsteps)
+    /* In dumps, which have the last operations only, and when they were enqueued, nothing tells how
+     * long a step was. */
+    if (job->world.nsteps || strcmp(job->world.imported, "flight") == 0)
         return;
     if (find_lowest(job, &input, &process))
         b = find_boundaries(&job->world, input);

@@ -59,7 +59,7 @@ struct pw_verdict {
     int lead;
 };
 
-enum { PW_ADVICE_MAX = 54, PW_ADVICE_RANKS = 8 };
+enum { PW_ADVICE_MAX = 55, PW_ADVICE_RANKS = 8 };
 
 /* The caller sets cluster, trace and mean; pw_advice_prepare() fills in the other members. */
 struct pw_advice_input {

@@ -82,3 +82,23 @@ int pw_judge_ended(const struct pw_advice_input *in, const struct pw_advice_rule
         pw_sentence_add(&evidence, "exit status %" PRId32, first->exit_code);
     return 1;
 }
+
+int pw_judge_hang(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                  struct pw_advice *advice)
+{
+    const struct pw_cluster *c = in->cluster;
+    int64_t operations = 0;
+    (void)rule;
+    for (size_t i = 0; i < c->nhang; i++) {
+        operations = (int64_t)c->hang[i].operation + 1;
+        if (c->hang[i].operation == 0 && c->hang[i].role != PW_REACH_WAITING &&
+            c->hang[i].role != PW_REACH_HELD)
+            pw_advice_add_rank(advice, c->hang[i].rank);
+    }
+    if (!advice->nranks)
+        return 0;
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    pw_sentence_add(&s, "%" PRId64 " operation%s had not ended when the dumps were written",
+                    operations, operations == 1 ? "" : "s");
+    return 1;
+}

@@ -108,6 +108,11 @@ static const struct pw_advice_rule rules[] = {
         "is slow for an unknown reason. To find out, put profwrap_range_push() and "
         "_pop() around parts of the iteration, or record more with --level 2 and --sample-hz 100."),
     JOB("ended", pw_judge_ended, "The job did not end well."), /* the judge writes the text */
+    JOB("hang", pw_judge_hang,
+        "Find what the missing ranks did instead: their Python stacks (py-spy dump --pid PID while "
+        "they hang; 'frames' of the dumps' last entries), their standard error, and whether their "
+        "process and host still live. Ranks that took another branch of the program call other "
+        "operations, or fewer."),
     JOB("all_slower", pw_judge_all_slower,
         "Find what all ranks had in common in those steps: checkpoints or validation (make them "
         "rarer, or run them in the background), clock speeds (heat, power limits), other jobs on "
@@ -247,6 +252,13 @@ static void set_text(char *out, size_t size, const char *text)
     pw_sentence_add(&s, "%s", text);
 }
 
+/* 1 when the rule is about ranks that dumps after a hang miss, or lack. Dumps do not tell times,
+ * and nothing that the user can record more of is missing from them. */
+static int is_of_dumps(const struct pw_advice_rule *rule)
+{
+    return strcmp(rule->name, "hang") == 0 || strcmp(rule->name, "ranks_missing") == 0;
+}
+
 static int is_phase(const struct pw_row_c_straggler *row, int phase)
 {
     if (phase == PW_ADVICE_OUTSIDE_STEPS)
@@ -324,7 +336,7 @@ static int is_about_verdict(const struct pw_advice_input *in, const struct pw_ad
  * headline names, then its likely cause. */
 static int class_of(const struct pw_advice_input *in, const struct pw_advice *advice)
 {
-    if (is_rule(advice, "ended"))
+    if (is_rule(advice, "ended") || is_rule(advice, "hang"))
         return -1;
     if (is_about_verdict(in, advice))
         return 0;
@@ -351,8 +363,11 @@ static void insert(const struct pw_advice_input *in, struct pw_advice *advice, s
 size_t pw_advice_collect(const struct pw_advice_input *input,
                          struct pw_advice advice[PW_ADVICE_MAX])
 {
+    const int is_dump = strcmp(input->cluster->imported, "flight") == 0;
     size_t n = 0;
     for (size_t i = 0; i < RULES; i++) {
+        if (is_dump && !is_of_dumps(&rules[i]))
+            continue;
         struct pw_advice one = {.rule = rules[i].name, .saves_ns = -1};
         if (!rules[i].judge(input, &rules[i], &one))
             continue;

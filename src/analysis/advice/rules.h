@@ -29,7 +29,7 @@ typedef int pw_advice_judge(const struct pw_advice_input *input, const struct pw
                             struct pw_advice *advice);
 
 /* advice_ending.c */
-pw_advice_judge pw_judge_ended;
+pw_advice_judge pw_judge_ended, pw_judge_hang;
 /* advice_work.c */
 pw_advice_judge pw_judge_straggler, pw_judge_unequal_work, pw_judge_no_peers;
 pw_advice_judge pw_judge_all_slower;

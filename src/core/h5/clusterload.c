@@ -42,6 +42,7 @@ static void load_attributes(const struct pw_h5_file *file, struct pw_cluster *c)
     load_text(file, "profwrap_version", c->profwrap_version, sizeof(c->profwrap_version));
     load_text(file, "job_id", c->job_id, sizeof(c->job_id));
     load_text(file, "command", c->command, sizeof(c->command));
+    load_text(file, "imported", c->imported, sizeof(c->imported));
     load_int(file, "nranks", &c->nranks);
     load_int(file, "nhosts", &c->nhosts);
     load_int(file, "nsteps", &c->nsteps);

@@ -9,6 +9,7 @@
 #include "analysis/advice/findings.h"
 #include "core/limits.h"
 #include "core/text.h"
+#include "report/content/hang.h"
 #include "report/writing/page.h"
 
 /* A clock error above this share of a step is too large to compare ranks in a step. */
@@ -124,6 +125,28 @@ static void judge_hosts(const struct pw_figures *f, struct pw_basis *out)
     }
 }
 
+/* "all 4 ranks; the dump of rank 2 has no operations": in a dump of a rank there may be none. */
+static void judge_dumps(const struct pw_figures *f, struct pw_basis *out)
+{
+    const size_t used = strlen(out->text);
+    struct pw_sentence s = {out->text, sizeof(out->text), used};
+    int32_t rank = -1;
+    size_t empty = 0;
+    for (size_t r = 0; r < f->nranks; r++)
+        if (f->cluster->ranks[r].present && !f->cluster->ranks[r].events) {
+            rank = rank < 0 ? f->cluster->ranks[r].rank : rank;
+            empty++;
+        }
+    if (!empty)
+        return;
+    out->mark = out->mark == PW_MARK_SEEN ? PW_MARK_PARTLY : out->mark;
+    if (empty == 1)
+        pw_sentence_add(&s, ", but the dump of rank %" PRId32 " has no operations", rank);
+    else
+        pw_sentence_add(&s, ", but the dumps of %zu ranks, such as %" PRId32 ", have no operations",
+                        empty, rank);
+}
+
 static void judge_ranks(const struct pw_figures *f, struct pw_basis *out)
 {
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
@@ -177,6 +200,11 @@ size_t pw_basis_find(const struct pw_figures *f, struct pw_basis out[PW_BASES])
     const struct pw_verdict v = pw_figures_advice(f).verdict;
     const int is_alone = f->expected == 1; /* no communication, and nothing to align */
     size_t n = 0;
+    if (pw_hang_is_of_dumps(f->cluster)) { /* which are not asked how long something took */
+        judge_ranks(f, &out[n]);
+        judge_dumps(f, &out[n++]);
+        return n;
+    }
     if (!is_alone)
         judge_communication(f, &v, &out[n++]);
     judge_steps(f, &out[n++]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/advice/findings.h"
+#include "report/content/hang.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
@@ -394,6 +395,9 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
     struct pw_sentence s = {out, size, 0};
     const struct pw_verdict verdict = pw_figures_advice(figures).verdict;
     out[0] = '\0';
+    pw_hang_write(figures->cluster, &s);
+    if (s.used) /* dumps do not tell more */
+        return;
     pw_ending_write(figures, &s);
     const int has_ending = s.used > 0;
     if (has_ending && !says_something(&verdict))

@@ -14,6 +14,7 @@
 #include "analysis/parts.h"
 #include "core/limits.h"
 #include "report/content/firstscreen.h"
+#include "report/content/hang.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"
@@ -223,10 +224,18 @@ static json_t *make_job(const struct pw_figures *f)
     pw_names_printable(shown, sizeof(shown), headline, sizeof(headline));
     const int is_bad = pw_ending_is_bad(c);
     const struct pw_verdict verdict = pw_figures_advice(f).verdict;
-    const char *reason = is_bad ? NULL : pw_verdict_reason(verdict.wanting);
+    const int is_hang = pw_hang_has_missing(c);
+    const char *reason = is_bad || is_hang        ? NULL
+                         : pw_hang_is_of_dumps(c) ? "dumps"
+                                                  : pw_verdict_reason(verdict.wanting);
     json_t *job = json_object();
     int bad = json_object_set_new(job, "verdict",
-                                  json_string(is_bad ? "ended" : pw_verdict_name(verdict.kind)));
+                                  json_string(is_bad    ? "ended"
+                                              : is_hang ? "hang"
+                                                        : pw_verdict_name(verdict.kind)));
+    bad |= json_object_set_new(job, "hang", pw_json_rows(PW_TABLE_c_hang, c->hang, c->nhang));
+    bad |= json_object_set_new(job, "imported",
+                               c->imported[0] ? json_string(c->imported) : json_null());
     bad |= json_object_set_new(job, "reason", reason ? json_string(reason) : json_null());
     bad |= json_object_set_new(job, "ending", make_ending(f));
     bad |= json_object_set_new(job, "headline", pw_json_text(shown, sizeof(shown)));

@@ -7,6 +7,7 @@
 #include "report/writing/page.h"
 
 int pw_section_job(const struct pw_page *page);
+int pw_section_hang(const struct pw_page *page);
 int pw_section_epochs(const struct pw_page *page);
 int pw_section_completeness(const struct pw_page *page);
 int pw_section_clocks(const struct pw_page *page);

@@ -6,6 +6,7 @@
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/content/firstscreen.h"
+#include "report/content/hang.h"
 #include "report/content/opencall.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"
@@ -326,6 +327,8 @@ static int print_open_calls(const struct pw_page *page)
     enum { SHOWN = 20 };
     int err = 0;
     size_t shown = 0, alike;
+    if (pw_hang_is_of_dumps(c)) /* they have a section of their own */
+        return 0;
     for (size_t i = 0; i < c->nopen_calls && shown < SHOWN && !err; i += alike, shown++) {
         alike = count_alike(page, i);
         err = print_open_call(page, &c->open_calls[i], alike);
@@ -366,11 +369,12 @@ int pw_section_completeness(const struct pw_page *page)
     if (!err)
         err = pw_page_property(page, "events", "%" PRId64 " recorded, %" PRId64 " dropped",
                                f->events, f->dropped_events);
-    if (!err)
+    const int is_dump = pw_hang_is_of_dumps(f->cluster); /* no times are compared */
+    if (!err && !is_dump)
         err = print_clock(page);
-    if (!err)
+    if (!err && !is_dump)
         err = print_step_source(page);
-    if (!err)
+    if (!err && !is_dump)
         err = print_overhead(page);
     if (!err)
         err = print_open_calls(page);

@@ -6,6 +6,7 @@
 
 #include "analysis/parts.h"
 #include "report/content/firstscreen.h"
+#include "report/content/hang.h"
 #include "report/report.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"
@@ -15,6 +16,11 @@ enum { WIDTH_LEAST = 60 };
 static bool has_gpus(const struct pw_cluster *c)
 {
     return c->ngpu_ranks > 0;
+}
+
+static bool has_hang(const struct pw_cluster *c)
+{
+    return c->nhang > 0;
 }
 
 static bool has_hccl(const struct pw_cluster *c)
@@ -55,6 +61,8 @@ static const struct section {
     struct pw_lack (*lacks)(const struct pw_figures *figures); /* NULL: always has data */
 } sections[] = {
     {"job", "Job", pw_section_job, NULL, false, NULL},
+    {"hang", "Operations that had not ended: who waits, and who is missing", pw_section_hang,
+     has_hang, true, NULL},
     {"epochs", "Epochs: each time that the launcher started the ranks", pw_section_epochs,
      has_epochs, true, NULL},
     {"completeness", "What these figures rest on", pw_section_completeness, NULL, false, NULL},
@@ -190,10 +198,19 @@ static bool is_asked_for(const struct pw_report_options *options)
     return options->sections && *options->sections;
 }
 
+/* Dumps after a hang have what was called, and not how long it took. */
+static bool is_of_dumps(const struct section *section)
+{
+    return pw_report_is_wanted("job,hang,completeness,collectives,p2p,advice", section->name);
+}
+
 /* 1 when the section is printed: sections without data in this job only if the user asks for
  * them. */
 static bool is_wanted(const struct section *section, const struct pw_page *page)
 {
+    if (!is_asked_for(page->options) && pw_hang_is_of_dumps(page->figures->cluster) &&
+        !is_of_dumps(section))
+        return false;
     if (is_asked_for(page->options))
         return pw_report_is_wanted(page->options->sections, section->name);
     return (!section->is_of || section->is_of(page->figures->cluster)) &&
@@ -239,7 +256,7 @@ int pw_report_text(FILE *out, const struct pw_cluster *cluster,
     for (int i = 0; i < SECTIONS && !err; i++)
         if (is_wanted(&sections[i], &page))
             err = print_section(&page, &sections[i]);
-    if (!err && !is_asked_for(options))
+    if (!err && !is_asked_for(options) && !pw_hang_is_of_dumps(cluster))
         err = print_lacks(&page);
     pw_figures_destroy(figures);
     return err ? err : ferror(out) ? -EIO : 0;

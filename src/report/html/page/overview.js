@@ -8,7 +8,7 @@ function delayVerdict() {
 /* The colour of the verdict: red when a rank is to blame, or the job did not end well; green when there is neither advice nor a
  * highlight. */
 function mood() {
-    if (report.job.ending)
+    if (report.job.ending || report.job.verdict === "hang")
         return "bad";
     if (delayVerdict() === "unknown")
         return "even";

@@ -112,9 +112,29 @@ function endingTable(parent) {
         });
 }
 
+/* Of dumps after a hang: who waits in which operation, and who did not reach it. */
+function hangTable(parent) {
+    const rows = report.job.hang;
+    if (!rows.length)
+        return;
+    new Table(panel(parent, "Operations that had not ended"), {
+        caption: "One row for each rank of an operation: who waits, and who is missing", rows,
+        search: "Find a rank, operation or group", isHit: (row) => row.role !== "waiting",
+        columns: [
+            { title: "operation", kind: "plain", value: (row) => row.operation },
+            { title: "rank", kind: "plain", value: (row) => row.rank },
+            { title: "it is", kind: "text", value: (row) => row.role.replace(/_/g, " ") },
+            { title: "call", kind: "text", value: (row) => row.op },
+            { title: "communicator", kind: "text", value: (row) => row.comm_name },
+            { title: "number", kind: "count", value: (row) => row.seq },
+            { title: "peer", kind: "plain", value: (row) => row.peer },
+        ],
+    });
+}
+
 function openCallTable(parent) {
     const calls = report.completeness.open_calls;
-    if (!calls.length)
+    if (!calls.length || report.job.hang.length)
         return;
     const stood = (row) => (isKnown(row.start_ns) && isKnown(row.seen_until)
         ? row.seen_until - row.start_ns : null);
@@ -209,6 +229,7 @@ function renderRun(box) {
     epochTable(box);
     lossTable(box);
     endingTable(box);
+    hangTable(box);
     openCallTable(box);
     fileTable(box);
     clockTable(box);

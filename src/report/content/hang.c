@@ -1,0 +1,391 @@
+/* Writes who is missing in a job that hangs; see hang.h. */
+#include "report/content/hang.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ops.h"
+
+enum {
+    TOLD = 4,     /* operations; the table of the report has the others */
+    MOST_OPS = 8, /* functions under one number */
+};
+
+/* What the dumps call an operation; the names of torch.distributed. */
+static const char *word_of(uint32_t op)
+{
+    switch (op) {
+    case PW_OP_Allreduce:
+        return "all_reduce";
+    case PW_OP_Allgather:
+    case PW_OP_Allgatherv:
+        return "all_gather";
+    case PW_OP_Reduce_scatter_block:
+        return "reduce_scatter";
+    case PW_OP_Alltoall:
+    case PW_OP_Alltoallv:
+        return "all_to_all";
+    case PW_OP_Bcast:
+        return "broadcast";
+    case PW_OP_Reduce:
+        return "reduce";
+    case PW_OP_Barrier:
+        return "barrier";
+    case PW_OP_Gather:
+        return "gather";
+    case PW_OP_Scatter:
+        return "scatter";
+    case PW_OP_Send:
+        return "send";
+    case PW_OP_Recv:
+        return "recv";
+    default:
+        return pw_op_info(op)->name;
+    }
+}
+
+static int is_message(const struct pw_row_c_hang *row)
+{
+    return row->op == PW_OP_Send || row->op == PW_OP_Recv;
+}
+
+/* The name of a group is its description and PyTorch's name of it, which is a number or a hash. Of
+ * the default group, of which there is one, the latter says nothing. */
+static void write_group(const struct pw_row_c_hang *row, struct pw_sentence *s)
+{
+    static const char whole[] = "default_pg ", none[] = "undefined ";
+    char name[sizeof(row->comm_name) + 1];
+    snprintf(name, sizeof(name), "%.*s", (int)sizeof(row->comm_name), row->comm_name);
+    if (strncmp(name, whole, sizeof(whole) - 1) == 0)
+        pw_sentence_add(s, "default_pg");
+    else if (strncmp(name, none, sizeof(none) - 1) == 0)
+        pw_sentence_add(s, "process group %s", name + sizeof(none) - 1);
+    else
+        pw_sentence_add(s, "%s", name[0] ? name : "a group that is not named");
+}
+
+void pw_hang_operation(const struct pw_row_c_hang *row, struct pw_sentence *s)
+{
+    pw_sentence_add(s, "%s", word_of(row->op));
+    if (is_message(row) && row->peer >= 0)
+        pw_sentence_add(s, " %s rank %" PRId32, row->op == PW_OP_Send ? "to" : "from", row->peer);
+    if (row->seq >= 0)
+        pw_sentence_add(s, " %" PRId64, row->seq);
+    pw_sentence_add(s, " of ");
+    write_group(row, s);
+}
+
+size_t pw_hang_rows(const struct pw_cluster *c, size_t first)
+{
+    size_t n = 0;
+    while (first + n < c->nhang && c->hang[first + n].operation == c->hang[first].operation)
+        n++;
+    return n;
+}
+
+/* A span of ranks of the same role that follow each other. */
+struct span {
+    int32_t first, last;
+};
+
+/* Which rows are meant. */
+struct wanted {
+    int role;
+    uint16_t op; /* PW_OP_None: any */
+};
+
+static int is_wanted(const struct pw_row_c_hang *row, struct wanted wanted)
+{
+    return row->role == wanted.role && (wanted.op == PW_OP_None || row->op == wanted.op);
+}
+
+/* The next span of such rows at or behind row *at, which is moved behind it; 0: there is none. */
+static int next_span(const struct pw_row_c_hang *rows, size_t n, struct wanted wanted, size_t *at,
+                     struct span *out)
+{
+    while (*at < n && !is_wanted(&rows[*at], wanted))
+        ++*at;
+    if (*at == n)
+        return 0;
+    *out = (struct span){rows[*at].rank, rows[*at].rank};
+    for (++*at; *at < n; ++*at) {
+        if (!is_wanted(&rows[*at], wanted))
+            continue;
+        if (rows[*at].rank != out->last + 1)
+            break;
+        out->last++;
+    }
+    return 1;
+}
+
+static size_t write_ranks(const struct pw_row_c_hang *rows, size_t n, struct wanted wanted,
+                          struct pw_sentence *s)
+{
+    enum { SHOWN = 24 };
+    char items[SHOWN][32];
+    size_t count = 0, nitems = 0, named = 0, at = 0;
+    struct span span;
+    for (size_t i = 0; i < n; i++)
+        count += (size_t)is_wanted(&rows[i], wanted);
+    while (next_span(rows, n, wanted, &at, &span)) {
+        const int is_short = span.last - span.first < 2; /* "0 and 1", but "0-2" */
+        const int32_t step = is_short ? 1 : span.last - span.first + 1;
+        for (int32_t r = span.first; r <= span.last && nitems < SHOWN; r += step) {
+            named += (size_t)step;
+            if (is_short)
+                snprintf(items[nitems++], sizeof(items[0]), "%" PRId32, r);
+            else
+                snprintf(items[nitems++], sizeof(items[0]), "%" PRId32 "-%" PRId32, span.first,
+                         span.last);
+        }
+    }
+    for (size_t i = 0; i < nitems; i++)
+        pw_sentence_add(s, "%s%s",
+                        i == 0                              ? count == 1 ? "rank " : "ranks "
+                        : i + 1 == nitems && named == count ? " and "
+                                                            : ", ",
+                        items[i]);
+    if (named < count)
+        pw_sentence_add(s, " and %zu more", count - named);
+    return count;
+}
+
+size_t pw_hang_ranks(const struct pw_row_c_hang *rows, size_t n, int role, struct pw_sentence *s)
+{
+    return write_ranks(rows, n, (struct wanted){role, PW_OP_None}, s);
+}
+
+static size_t count_role(const struct pw_row_c_hang *rows, size_t n, int role)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += rows[i].role == role;
+    return count;
+}
+
+/* Writes the ranks as the begin of a sentence. */
+static size_t begin_with(const struct pw_row_c_hang *rows, size_t n, int role,
+                         struct pw_sentence *s)
+{
+    const size_t at = s->used < s->size ? s->used : s->size - 1;
+    const size_t count = pw_hang_ranks(rows, n, role, s);
+    s->out[at] = (char)toupper((unsigned char)s->out[at]);
+    return count;
+}
+
+/* The row of the first rank that waits. */
+static const struct pw_row_c_hang *waiting_row(const struct pw_row_c_hang *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].role == PW_REACH_WAITING)
+            return &rows[i];
+    return rows;
+}
+
+/* ", in which ranks 0, 1 and 3 wait"; of a message, what the other side would have called. */
+static void write_reached(const struct pw_row_c_hang *rows, size_t n, struct pw_sentence *s)
+{
+    const struct pw_row_c_hang *row = waiting_row(rows, n);
+    if (is_message(row)) {
+        pw_sentence_add(s, "%s %s rank %" PRId32 " in ", row->op == PW_OP_Send ? "recv" : "send",
+                        row->op == PW_OP_Send ? "from" : "to", row->rank);
+        write_group(row, s);
+        pw_sentence_add(s, ", for which that rank waits in %s", word_of(row->op));
+        return;
+    }
+    pw_hang_operation(row, s);
+    pw_sentence_add(s, ", in which ");
+    pw_sentence_add(s, pw_hang_ranks(rows, n, PW_REACH_WAITING, s) == 1 ? " waits" : " wait");
+}
+
+/* "; whether rank 4 did is not known, because its dump has no operations". */
+static void write_unknown(const struct pw_row_c_hang *rows, size_t n, struct pw_sentence *s)
+{
+    static const struct {
+        int role;
+        const char *one, *several;
+    } why[] = {
+        {PW_REACH_NO_OPERATIONS, "its dump has no operations", "their dumps have no operations"},
+        {PW_REACH_NO_DUMP, "it has no dump", "they have no dumps"},
+    };
+    for (size_t i = 0; i < sizeof(why) / sizeof(why[0]); i++) {
+        if (!count_role(rows, n, why[i].role))
+            continue;
+        pw_sentence_add(s, "; whether ");
+        const size_t count = pw_hang_ranks(rows, n, why[i].role, s);
+        pw_sentence_add(s, " did is not known, because %s",
+                        count == 1 ? why[i].one : why[i].several);
+    }
+}
+
+/* The waiting ranks that called `op`. */
+static size_t count_callers(const struct pw_row_c_hang *rows, size_t n, uint16_t op)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += (size_t)is_wanted(&rows[i], (struct wanted){PW_REACH_WAITING, op});
+    return count;
+}
+
+/* Lists the operations that waiting ranks called, those of the fewest ranks first. Returns how
+ * many. */
+static size_t list_ops(const struct pw_row_c_hang *rows, size_t n, uint16_t ops[MOST_OPS])
+{
+    size_t nops = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = 0;
+        while (at < nops && ops[at] != rows[i].op)
+            at++;
+        if (rows[i].role == PW_REACH_WAITING && at == nops && nops < MOST_OPS)
+            ops[nops++] = rows[i].op;
+    }
+    for (size_t i = 1; i < nops; i++)
+        for (size_t k = i;
+             k > 0 && count_callers(rows, n, ops[k]) < count_callers(rows, n, ops[k - 1]); k--) {
+            const uint16_t other = ops[k];
+            ops[k] = ops[k - 1];
+            ops[k - 1] = other;
+        }
+    return nops;
+}
+
+/* Members that called different functions under the same number, the fewest first: "Rank 2 called
+ * all_gather, ranks 0, 1 and 3 called all_reduce as operation 6 of default_pg". Returns 0 when all
+ * called the same. */
+static int write_mismatch(const struct pw_row_c_hang *rows, size_t n, struct pw_sentence *s)
+{
+    const struct pw_row_c_hang *first = waiting_row(rows, n);
+    uint16_t ops[MOST_OPS];
+    const size_t nops = is_message(first) ? 0 : list_ops(rows, n, ops);
+    if (nops < 2)
+        return 0;
+    for (size_t i = 0; i < nops; i++) {
+        pw_sentence_add(s, "%s", i ? ", " : "");
+        const size_t at = s->used < s->size ? s->used : s->size - 1;
+        write_ranks(rows, n, (struct wanted){PW_REACH_WAITING, ops[i]}, s);
+        s->out[at] = i ? s->out[at] : (char)toupper((unsigned char)s->out[at]);
+        pw_sentence_add(s, " called %s", word_of(ops[i]));
+    }
+    pw_sentence_add(s, " as operation %" PRId64 " of ", first->seq);
+    write_group(first, s);
+    return 1;
+}
+
+/* Ranks that wait in another operation of the table: the first of these. */
+static const struct pw_row_c_hang *elsewhere(const struct pw_cluster *c,
+                                             const struct pw_row_c_hang *held)
+{
+    for (size_t i = 0; i < c->nhang; i++)
+        if (c->hang[i].rank == held->rank && c->hang[i].role == PW_REACH_WAITING)
+            return &c->hang[i];
+    return NULL;
+}
+
+/* Ranks that did not reach the operation because they wait in others. */
+static void write_held(const struct pw_cluster *c, const struct pw_row_c_hang *rows, size_t n,
+                       struct pw_sentence *s)
+{
+    const struct pw_row_c_hang *first = rows;
+    while (first->role != PW_REACH_HELD)
+        first++;
+    const struct pw_row_c_hang *other = elsewhere(c, first);
+    const size_t count = begin_with(rows, n, PW_REACH_HELD, s);
+    pw_sentence_add(s, " did not reach ");
+    write_reached(rows, n, s);
+    pw_sentence_add(s, count == 1 ? ": it waits in " : ": they wait in others, as rank ");
+    if (count > 1)
+        pw_sentence_add(s, "%" PRId32 " in ", first->rank);
+    if (other)
+        pw_hang_operation(other, s);
+    else
+        pw_sentence_add(s, "another operation");
+}
+
+static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *rows, size_t n,
+                      struct pw_sentence *s)
+{
+    const struct pw_row_c_hang *row = waiting_row(rows, n);
+    if (write_mismatch(rows, n, s)) {
+        write_unknown(rows, n, s);
+    } else if (count_role(rows, n, PW_REACH_MISSING)) {
+        begin_with(rows, n, PW_REACH_MISSING, s);
+        pw_sentence_add(s, " did not reach ");
+        write_reached(rows, n, s);
+        if (count_role(rows, n, PW_REACH_HELD)) {
+            pw_sentence_add(s, "; nor did ");
+            pw_hang_ranks(rows, n, PW_REACH_HELD, s);
+            pw_sentence_add(s, ", which wait%s elsewhere",
+                            count_role(rows, n, PW_REACH_HELD) == 1 ? "s" : "");
+        }
+        write_unknown(rows, n, s);
+    } else if (count_role(rows, n, PW_REACH_NO_OPERATIONS) ||
+               count_role(rows, n, PW_REACH_NO_DUMP)) {
+        const int role =
+            count_role(rows, n, PW_REACH_NO_OPERATIONS) ? PW_REACH_NO_OPERATIONS : PW_REACH_NO_DUMP;
+        const size_t count = begin_with(rows, n, role, s);
+        pw_sentence_add(s,
+                        role == PW_REACH_NO_DUMP
+                            ? " ha%s no dump%s, so it is not known whether %s reached "
+                            : " ha%s no operations in the dump%s, so it is not known whether %s "
+                              "reached ",
+                        count == 1 ? "s" : "ve", count == 1 ? "" : "s", count == 1 ? "it" : "they");
+        write_reached(rows, n, s);
+        if (role == PW_REACH_NO_OPERATIONS && count_role(rows, n, PW_REACH_NO_DUMP)) {
+            pw_sentence_add(s, "; the same of ");
+            pw_sentence_add(s, pw_hang_ranks(rows, n, PW_REACH_NO_DUMP, s) == 1
+                                   ? ", which has no dump"
+                                   : ", which have no dumps");
+        }
+    } else if (count_role(rows, n, PW_REACH_HELD)) {
+        write_held(c, rows, n, s);
+    } else {
+        const size_t count = begin_with(rows, n, PW_REACH_WAITING, s);
+        pw_sentence_add(s, " wait%s in ", count == 1 ? "s" : "");
+        pw_hang_operation(row, s);
+        pw_sentence_add(s, row->seq < 0 ? ", whose members the dumps do not have"
+                                        : ", which all its members have reached");
+    }
+    pw_sentence_add(s, ".");
+}
+
+int pw_hang_is_of_dumps(const struct pw_cluster *c)
+{
+    return strcmp(c->imported, "flight") == 0;
+}
+
+int pw_hang_has_missing(const struct pw_cluster *c)
+{
+    for (size_t i = 0; i < c->nhang; i++)
+        if (c->hang[i].role != PW_REACH_WAITING ||
+            (i && c->hang[i].operation == c->hang[i - 1].operation &&
+             c->hang[i].op != c->hang[i - 1].op))
+            return 1;
+    return 0;
+}
+
+void pw_hang_write(const struct pw_cluster *c, struct pw_sentence *s)
+{
+    size_t told = 0, n;
+    if (!pw_hang_is_of_dumps(c))
+        return;
+    if (!c->nhang && c->nopen_calls)
+        pw_sentence_add(s,
+                        "No rank is missing: %zu operations had not ended when the dumps were "
+                        "written, and both sides of each had been reached.",
+                        c->nopen_calls);
+    else if (!c->nhang)
+        pw_sentence_add(s, "No rank waits: all operations that the dumps have had ended when they "
+                           "were written. How long ranks waited is not known, because dumps have "
+                           "only when operations were enqueued.");
+    for (size_t i = 0; i < c->nhang; i += n) {
+        n = pw_hang_rows(c, i);
+        if (told++ < TOLD) {
+            pw_sentence_add(s, told > 1 ? " " : "");
+            write_one(c, &c->hang[i], n, s);
+        }
+    }
+    if (told > TOLD)
+        pw_sentence_add(s, " Ranks wait in %zu more operations.", told - TOLD);
+}

@@ -1,0 +1,209 @@
+/* Who is missing in the operations of dumps, and the sentence about it. All answers were worked out
+ * by hand. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/missing.h"
+#include "core/ops.h"
+#include "report/content/firstscreen.h"
+#include "report/content/hang.h"
+
+enum { WORLD = 0x57, TP = 0x71, DP = 0x44, MOST = 16 };
+
+/* Four ranks with whole dumps; WORLD is of all, TP of ranks 2 and 3. No operation is open. */
+struct job {
+    struct pw_row_c_open_call calls[MOST];
+    struct pw_missing_comm comms[MOST];
+    struct pw_missing_member members[MOST];
+    uint8_t dumps[4];
+    struct pw_missing_input in;
+};
+
+static void make(struct job *j)
+{
+    memset(j, 0, sizeof(*j));
+    j->in = (struct pw_missing_input){j->calls, 0, j->comms, 0, j->members, 0, j->dumps, 4};
+    for (int64_t r = 0; r < 4; r++) {
+        j->dumps[r] = PW_DUMP_FULL;
+        j->members[j->in.nmembers++] = (struct pw_missing_member){WORLD, 3 - r};
+        j->comms[j->in.ncomms++] = (struct pw_missing_comm){WORLD, 3 - r, 6};
+    }
+    for (int64_t r = 2; r < 4; r++)
+        j->members[j->in.nmembers++] = (struct pw_missing_member){TP, r};
+}
+
+/* Calls must be added by rank. */
+static void wait_in(struct job *j, int32_t rank, uint64_t comm, uint16_t op, int64_t seq)
+{
+    struct pw_row_c_open_call *call = &j->calls[j->in.ncalls++];
+    *call = (struct pw_row_c_open_call){
+        .rank = rank, .op = op, .comm_uid = comm, .seq = seq, .peer = -1, .source = 1};
+    strcpy(call->comm_name, comm == WORLD ? "default_pg 0" : comm == TP ? "tp 7" : "undefined 9");
+}
+
+static void wait_for(struct job *j, int32_t rank, uint16_t op, int32_t peer)
+{
+    wait_in(j, rank, WORLD, op, -1);
+    j->calls[j->in.ncalls - 1].peer = peer;
+}
+
+static void all_but(struct job *j, int32_t missing)
+{
+    for (int32_t r = 0; r < 4; r++)
+        if (r != missing)
+            wait_in(j, r, WORLD, PW_OP_Allreduce, 6);
+}
+
+static void check(struct job *j, int has_missing, const char *wanted)
+{
+    char text[PW_HEADLINE_BYTES] = "";
+    struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+    struct pw_cluster c = {.imported = "flight", .nopen_calls = j->in.ncalls};
+    assert_int_equal(pw_missing_find(&j->in, &c.hang, &c.nhang), 0);
+    pw_hang_write(&c, &s);
+    assert_string_equal(text, wanted);
+    assert_int_equal(pw_hang_has_missing(&c), has_missing);
+    free(c.hang);
+}
+
+static void test_one_rank_is_missing(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    all_but(&j, 2);
+    wait_in(&j, 3, WORLD, PW_OP_Allreduce, 7); /* enqueued behind the one that holds the rank */
+    check(&j, 1,
+          "Rank 2 did not reach all_reduce 6 of default_pg, in which ranks 0, 1 and 3 wait.");
+}
+
+static void test_several_are_missing(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    wait_in(&j, 0, WORLD, PW_OP_Allreduce, 6);
+    check(&j, 1, "Ranks 1-3 did not reach all_reduce 6 of default_pg, in which rank 0 waits.");
+}
+
+/* Rank 2 waits in a group of its own for rank 3, which waits nowhere. */
+static void test_a_chain_ends_with_who_waits_nowhere(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    wait_in(&j, 0, WORLD, PW_OP_Allreduce, 6);
+    wait_in(&j, 1, WORLD, PW_OP_Allreduce, 6);
+    wait_in(&j, 2, TP, PW_OP_Allgather, 3);
+    check(&j, 1,
+          "Rank 3 did not reach all_reduce 6 of default_pg, in which ranks 0 and 1 wait; nor did "
+          "rank 2, which waits elsewhere. Rank 3 did not reach all_gather 3 of tp 7, in which rank "
+          "2 waits.");
+}
+
+static void test_ranks_that_wait_for_each_other(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    wait_in(&j, 2, TP, PW_OP_Allreduce, 3);
+    wait_in(&j, 3, DP, PW_OP_Allreduce, 1);
+    j.members[j.in.nmembers++] = (struct pw_missing_member){DP, 2};
+    j.members[j.in.nmembers++] = (struct pw_missing_member){DP, 3};
+    check(&j, 1,
+          "Rank 3 did not reach all_reduce 3 of tp 7, in which rank 2 waits: it waits in "
+          "all_reduce 1 of process group 9. Rank 2 did not reach all_reduce 1 of process group 9, "
+          "in which rank 3 waits: it waits in all_reduce 3 of tp 7.");
+}
+
+static void test_messages_without_their_other_side(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    wait_for(&j, 0, PW_OP_Send, 1);
+    wait_for(&j, 0, PW_OP_Send, 1);
+    wait_for(&j, 2, PW_OP_Recv, 3);
+    wait_for(&j, 3, PW_OP_Send, 2);
+    check(&j, 1,
+          "Rank 1 did not reach recv from rank 0 in default_pg, for which that rank waits in "
+          "send.");
+    make(&j);
+    wait_for(&j, 2, PW_OP_Recv, 3);
+    wait_for(&j, 3, PW_OP_Send, 2);
+    check(&j, 0,
+          "No rank is missing: 2 operations had not ended when the dumps were written, and both "
+          "sides of each had been reached.");
+}
+
+static void test_what_dumps_do_not_tell(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    all_but(&j, 2);
+    j.dumps[2] = PW_DUMP_NONE;
+    check(&j, 1,
+          "Rank 2 has no dump, so it is not known whether it reached all_reduce 6 of default_pg, "
+          "in which ranks 0, 1 and 3 wait.");
+    j.dumps[2] = PW_DUMP_EMPTY;
+    check(&j, 1,
+          "Rank 2 has no operations in the dump, so it is not known whether it reached all_reduce "
+          "6 of default_pg, in which ranks 0, 1 and 3 wait.");
+    make(&j);
+    wait_in(&j, 0, WORLD, PW_OP_Allreduce, 6);
+    wait_in(&j, 1, WORLD, PW_OP_Allreduce, 6);
+    j.dumps[3] = PW_DUMP_NONE;
+    check(&j, 1,
+          "Rank 2 did not reach all_reduce 6 of default_pg, in which ranks 0 and 1 wait; whether "
+          "rank 3 did is not known, because it has no dump.");
+    j.in.nmembers = 0; /* a group whose ranks are not told has no numbers either */
+    j.calls[0].seq = j.calls[1].seq = -1;
+    check(&j, 0,
+          "Ranks 0 and 1 wait in all_reduce of default_pg, whose members the dumps do not have.");
+}
+
+static void test_all_are_there(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    all_but(&j, 2);
+    j.comms[1].reached = 7; /* of rank 2: it is past the operation */
+    check(&j, 0,
+          "Ranks 0, 1 and 3 wait in all_reduce 6 of default_pg, which all its members have "
+          "reached.");
+    make(&j);
+    check(&j, 0,
+          "No rank waits: all operations that the dumps have had ended when they were written. How "
+          "long ranks waited is not known, because dumps have only when operations were enqueued.");
+}
+
+static void test_another_function_under_the_same_number(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    for (int32_t r = 0; r < 4; r++)
+        wait_in(&j, r, WORLD, r == 2 ? PW_OP_Allgather : PW_OP_Allreduce, 6);
+    check(&j, 1,
+          "Rank 2 called all_gather, ranks 0, 1 and 3 called all_reduce as operation 6 of "
+          "default_pg.");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_rank_is_missing),
+        cmocka_unit_test(test_several_are_missing),
+        cmocka_unit_test(test_a_chain_ends_with_who_waits_nowhere),
+        cmocka_unit_test(test_ranks_that_wait_for_each_other),
+        cmocka_unit_test(test_messages_without_their_other_side),
+        cmocka_unit_test(test_what_dumps_do_not_tell),
+        cmocka_unit_test(test_all_are_there),
+        cmocka_unit_test(test_another_function_under_the_same_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
