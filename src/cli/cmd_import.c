@@ -20,6 +20,7 @@
 #include "core/text.h"
 #include "import/matchops.h"
 #include "import/msprof.h"
+#include "import/ranknames.h"
 #include "rank/run/outdir.h"
 
 /* Shared memory of the worker processes: which rank is next, their progress, and their results. */
@@ -158,7 +159,12 @@ static int read_options(struct import *import, struct pw_import_wish *wish)
     *wish = (struct pw_import_wish){
         .format = pw_import_format_find(o->text[PW_OPT_IMPORT_FORMAT]),
         .rank = *rank ? strtoll(rank, &end, 10) : -1,
+        .rank_pattern = o->text[PW_OPT_IMPORT_RANK_PATTERN],
+        .rank_by_pid = pw_option_flag(o, PW_OPT_IMPORT_RANK_BY_PID),
     };
+    char why[128] = "";
+    if (*wish->rank_pattern)
+        pw_rank_pattern_check(wish->rank_pattern, why, sizeof(why));
     import->what = (struct pw_import_options){
         .dir = o->text[PW_OPT_IMPORT_OUTPUT],
         .keep_cuda_calls = pw_option_flag(o, PW_OPT_IMPORT_CUDA_CALLS),
@@ -168,6 +174,8 @@ static int read_options(struct import *import, struct pw_import_wish *wish)
         pw_error("no directory for the rank files is given: profwrap import -o DIR FILE...");
     else if (*rank && (*end || wish->rank < 0 || wish->rank >= 1 << 24))
         pw_error("--rank is '%.64s', but takes a number of a rank", rank);
+    else if (why[0])
+        pw_error("--rank-pattern '%.64s': %s", wish->rank_pattern, why);
     else if (import->what.level < 0)
         pw_error("--compress is '%.64s', but takes none or deflate:1 to deflate:9",
                  o->text[PW_OPT_IMPORT_COMPRESS]);
@@ -382,6 +390,31 @@ static void print_compared(const struct pw_import_plan *plan,
     pw_say("%s: %s", plan->msprof->directory, pw_msprof_compare_say(&sum, line, sizeof(line)));
 }
 
+/* Prints which file was taken for which rank, of ranks that the files do not say. */
+static void print_ranks(const struct pw_import_plan *plan)
+{
+    enum { SHOWN = 64 };
+    const char *rule = pw_rank_names_rule(plan);
+    size_t shown = 0, more = 0;
+    if (!rule)
+        return;
+    pw_say("ranks by %s:", rule);
+    for (size_t i = 0; i < plan->nfiles; i++) {
+        const struct pw_import_file *file = &plan->files[i];
+        const char *slash = strrchr(file->path, '/');
+        if (file->rank_source == PW_RANK_TOLD)
+            continue;
+        if (shown == SHOWN) {
+            more++;
+            continue;
+        }
+        pw_say("    rank %-5lld %s", (long long)file->head.rank, slash ? slash + 1 : file->path);
+        shown++;
+    }
+    if (more)
+        pw_say("    and %zu more files", more);
+}
+
 static void print_job(const struct pw_import_plan *plan)
 {
     char missing[256];
@@ -445,6 +478,8 @@ int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_re
     pw_say("%lld rank%s: %lld events (%s of JSON), %lld imported, %s", ranks, ranks == 1 ? "" : "s",
            (long long)sum.events, pw_text_bytes(bytes, sizeof(bytes), sum.bytes),
            (long long)sum.taken, say_operations(&sum, operations, sizeof(operations)));
+    if (whole)
+        print_ranks(plan);
     print_omitted(&sum);
     if (whole)
         print_notes(plan);

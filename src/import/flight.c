@@ -91,6 +91,10 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
     struct look *look = context;
     const char *name;
     json_t *groups, *group;
+    int64_t rank;
+    if (is_key(key, key_length, "rank") && pw_decimal_scale(value, length, 0, &rank) == 0 &&
+        rank >= 0 && rank < 1 << 24)
+        look->head->rank = rank;
     if (!is_key(key, key_length, "pg_config"))
         return 0;
     groups = json_loadb(value, length, 0, NULL);
@@ -155,9 +159,8 @@ static int look_at_entry(void *context, const char *text, size_t length, int64_t
     return 0;
 }
 
-/* Whether the file is a Python pickle, which PyTorch writes by default. Unpacking a pickle can run
- * code in it, so this importer does not. */
-static int is_pickle(const char *path)
+/* Unpacking a pickle can run code in it, so this importer does not. */
+int pw_flight_is_pickle(const char *path)
 {
     unsigned char first[2] = {0};
     int fd = pw_open_regular(path, 0);
@@ -181,7 +184,7 @@ static int look_at(const char *path, struct pw_import_head *out)
     *out = (struct pw_import_head){.rank = -1, .world_size = -1, .first_ns = INT64_MAX};
     int err = look.parser ? pw_jsonfile_read(path, &taker, &end) : -ENOMEM;
     pw_json_parser_destroy(look.parser);
-    if (err == -EINVAL && is_pickle(path)) {
+    if (err == -EINVAL && pw_flight_is_pickle(path)) {
         snprintf(out->problem, sizeof(out->problem),
                  "is a pickle; python3 -m profwrap.flight FILE converts it to JSON without running "
                  "code in it");

@@ -53,6 +53,9 @@ extern const struct pw_import_format pw_import_kineto;
 /* Dumps of PyTorch's Flight Recorder: the last operations of torch.distributed, in JSON. */
 extern const struct pw_import_format pw_import_flight;
 
+/* Whether the file is a Python pickle, which PyTorch writes by default in place of JSON. */
+int pw_flight_is_pickle(const char *path);
+
 /* Logs of NCCL Inspector, the profiler plugin that comes with NCCL: one line with a JSON object for
  * each operation. */
 extern const struct pw_import_format pw_import_inspector;

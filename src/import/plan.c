@@ -18,27 +18,12 @@
 #include "import/msprof.h"
 #include "import/plananalysis.h"
 #include "import/plancheck.h"
+#include "import/ranknames.h"
 
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-int64_t pw_import_rank_of_name(const char *path)
-{
-    for (const char *at = base_name(path); (at = strcasestr(at, "rank")); at += 4) {
-        const char *digits = at + 4;
-        digits += *digits && strchr("-_.=", *digits) ? 1 : 0;
-        char *end;
-        if (!isdigit((unsigned char)*digits))
-            continue;
-        errno = 0;
-        long long rank = strtoll(digits, &end, 10);
-        if (!errno && rank < 1 << 24)
-            return rank;
-    }
-    return -1;
 }
 
 static int fail(char *problem, size_t size, int err, const char *path, const char *what)
@@ -121,17 +106,12 @@ static int add_file(struct pw_import_plan *plan, const char *path,
         return err;
     if (file->head.problem[0])
         pw_import_plan_note(plan, "%s: %s", path, file->head.problem);
-    const char *why = file->head.rank >= 0 ? "as the file says" : "by the file's name";
-    if (wish->rank >= 0) {
-        file->head.rank = wish->rank;
+    if (wish->rank >= 0)
         file->head.job[0] = '\0';
-        why = "by --rank";
-    }
-    if (file->head.rank < 0)
-        file->head.rank = pw_import_rank_of_name(path);
     pw_debug(PW_LOG_IMPORT, 1, "%s: rank %lld, format %s", path, (long long)file->head.rank,
              file->format->name);
-    pw_debug(PW_LOG_IMPORT, 2, "%s: the rank is known %s, the format by %s", path, why,
+    pw_debug(PW_LOG_IMPORT, 2, "%s: the rank is known %s, the format by %s", path,
+             file->head.rank >= 0 ? "as the file says" : "by its name or an option",
              wish->format ? "--format" : "the file's content");
     return 0;
 }
@@ -141,26 +121,31 @@ static int is_trace(const struct dirent *entry)
     return pw_import_is_file(entry->d_name);
 }
 
-/* Whether the name is that of a dump that the Flight Recorder writes by default, a pickle, in old
- * or new PyTorch versions. */
-static int is_pickle(const struct dirent *entry)
+/* Whether the directory has a pickle: dumps of the Flight Recorder have any name that the user
+ * chose, and end with the rank. */
+static int has_pickle(const char *directory)
 {
-    return fnmatch("nccl_trace_rank_*[0-9]", entry->d_name, 0) == 0 ||
-           fnmatch("comm_lib_trace_rank_*[0-9]", entry->d_name, 0) == 0;
+    DIR *dir = opendir(directory);
+    int found = 0;
+    char path[4200];
+    for (const struct dirent *entry; dir && !found && (entry = readdir(dir));) {
+        if (pw_rank_of_end(entry->d_name) < 0)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+        found = pw_flight_is_pickle(path);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
 }
 
 static const char *why_nothing(const char *path)
 {
-    struct dirent **entries;
-    int n = scandir(path, &entries, is_pickle, alphasort);
-    for (int i = 0; i < n; i++)
-        free(entries[i]);
-    if (n >= 0)
-        free(entries);
-    return n > 0 ? "has only pickles of the Flight Recorder; python3 -m profwrap.flight FILE... "
-                   "converts them to JSON without running code in them"
-                 : "has no .json, .json.gz, .jsonl and -pidN.log files, no *_ascend_ms or "
-                   "*_ascend_pt directories, and no step_trace_raw_N_detail_time.csv";
+    return has_pickle(path)
+               ? "has only pickles of the Flight Recorder; python3 -m profwrap.flight FILE... "
+                 "converts them to JSON without running code in them"
+               : "has no .json, .json.gz, .jsonl and -pidN.log files, no *_ascend_ms or "
+                 "*_ascend_pt directories, and no step_trace_raw_N_detail_time.csv";
 }
 
 static void free_file(struct pw_import_file *file)
@@ -378,8 +363,6 @@ static int complete_groups(struct pw_import_plan *plan)
 
 static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
 {
-    if (plan->nfiles == 1 && plan->files[0].head.rank < 0 && plan->world_size <= 1)
-        plan->files[0].head.rank = 0; /* a program that is not distributed */
     pw_sort(plan->files, plan->nfiles, sizeof(*plan->files), by_rank_and_time);
     plan->first = calloc(plan->nfiles + 1, sizeof(*plan->first));
     if (!plan->first)
@@ -387,8 +370,10 @@ static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
     for (size_t i = 0; i < plan->nfiles; i++) {
         const struct pw_import_file *f = &plan->files[i];
         if (f->head.rank < 0)
-            return fail(problem, size, -EINVAL, f->path,
-                        "does not say which rank it is of: name it rank-N.json, or give --rank N");
+            return fail(
+                problem, size, -EINVAL, f->path,
+                "does not say which rank it is of: name it rank-N.json, or give --rank N or "
+                "--rank-pattern");
         if (plan->world_size > 0 && f->head.rank >= plan->world_size)
             return fail(problem, size, -EINVAL, f->path,
                         "is of a rank beyond its job's number of ranks");
@@ -476,6 +461,7 @@ int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan
             if (pw_msprof_is(wish->paths[i]) == is_last)
                 err = add_path(out, wish->paths[i], wish, problem, size);
     err = err ? err : pw_import_plan_check_job(out, problem, size);
+    err = err ? err : pw_rank_names_find(out, wish, problem, size);
     err = err ? err : find_ranks(out, problem, size);
     err = err ? err : pw_import_plan_check_processes(out, problem, size);
     if (!err) {

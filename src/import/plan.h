@@ -12,6 +12,7 @@ struct pw_import_file {
     const struct pw_import_format *format;
     struct pw_import_head head;
     int64_t bytes;
+    int rank_source; /* enum pw_rank_source (ranknames.h) */
 };
 
 struct pw_import_plan {
@@ -36,7 +37,9 @@ struct pw_import_wish {
     char *const *paths; /* [npaths] files and directories */
     size_t npaths;
     const struct pw_import_format *format; /* NULL: find it from the file */
-    int64_t rank;                          /* of all files; -1: find it from the file */
+    int64_t rank;                          /* of the one file; -1: find it from the file */
+    const char *rank_pattern; /* finds it in the paths; "" or NULL: by the rules of ranknames.h */
+    int rank_by_pid;          /* 1: by the order of hosts and process ids in the names */
 };
 
 /* Makes the plan from the heads of the files. Returns 0 (the caller calls pw_import_plan_fini), or
@@ -48,9 +51,6 @@ void pw_import_plan_fini(struct pw_import_plan *plan);
 /* Adds a sentence to the notes. */
 __attribute__((format(printf, 2, 3))) void pw_import_plan_note(struct pw_import_plan *plan,
                                                                const char *format, ...);
-
-/* Returns the rank in a file's name ("rank-3.json", "trace_rank3.json.gz"), or -1. */
-int64_t pw_import_rank_of_name(const char *path);
 
 /* Returns how many ranks of the job have no file, and writes them to `out` as "2-5, 7", cut with ",
  * ..." when they do not fit. */

@@ -324,6 +324,67 @@ def ranks_are_told_by_name_and_option():
     assert "does not say which rank" in said, said
 
 
+def named(*names, options=(), status=0, rank=None):
+    """Which file was taken for which rank, and what was said."""
+    directory = tempfile.mkdtemp(dir=where)
+    for name in names:
+        shutil.move(trace("one.json", [event("aten::mm", "cpu_op", 0, 10)], rank),
+                    os.path.join(directory, name))
+    if status:
+        return refused(directory, options=options)
+    ranks, said = imported(directory, options=options)
+    return sorted(ranks), said
+
+
+@case
+def ranks_are_told_by_one_rule_for_all_names():
+    for names in (("worker0.1694128201545.pt.trace.json", "worker1.1694128201546.pt.trace.json"),
+                  ("a_r0_x.json", "a_r1_x.json"), ("local_rank_3-rank_0.json", "x-rank_1.json"),
+                  ("profile-0.json", "profile-1.json"), ("0.json", "1.json")):
+        ranks, said = named(*names)
+        assert ranks == [0, 1] and f"rank 0     {names[0]}" in said, said
+    for names in (("step_100.json", "step_200.json"), ("local_rank_0.json", "local_rank_1.json"),
+                  ("node0.json", "node1.json"), ("iter0.json", "iterate.json")):
+        assert "does not say which rank" in named(*names, status=1), names
+    pids = ("host_a_71.1694128201545.pt.trace.json", "host_a_9.1694128201540.pt.trace.json")
+    assert "does not say which rank" in named(*pids, status=1)
+    ranks, said = named(*pids, options=["--rank-by-pid"])
+    assert ranks == [0, 1] and f"rank 0     {pids[1]}" in said, said
+    ranks, said = named("x5y.json", "x6y.json", options=["--rank-pattern", "x([0-9])y"])
+    assert ranks == [5, 6] and "ranks by --rank-pattern" in said, said
+    assert "finds no rank in this path" in named("x5y.json", "z.json", status=1,
+                                                 options=["--rank-pattern", "x([0-9])y"])
+    assert "--rank 4 is for one file, and 2" in named("p.json", "q.json", status=1,
+                                                      options=["--rank", "4"])
+    ranks, said = named("old-rank-1.json", rank=0)
+    assert ranks == [0] and "of rank 0, as it says, and not of 1, as its name says" in said, said
+    for pattern in ("x[0-9]", "(a)(b)", "("):
+        run("import", "--rank-pattern", pattern, "-o", where + "/none", "x.json", status=2)
+
+
+@case
+def ranks_of_dumps_are_at_the_end_of_their_names():
+    """PyTorch appends the rank to any prefix; words before it, and numbers of hosts, are none."""
+    groups = {"0": [0, 1, 2]}
+    for name in ("_dump_{}", "nccl_trace_rank_node-a02_{}", "nccl_trace_rank_10-0-0-7_{}.json",
+                 "/rank3/{}"):
+        directory = tempfile.mkdtemp(dir=where)
+        paths = []
+        for rank in range(3):
+            path = flight("dump.json", flight_entries(rank)[:3], groups)
+            paths.append(directory + "/" + name.format(rank).lstrip("/").replace("/", "_"))
+            shutil.move(path, paths[-1])
+        ranks, said = imported(*paths)
+        assert sorted(ranks) == [0, 1, 2], (name, said)
+        assert "by the number at the end" in said or "10-0" not in name, said
+    own = flight("told_rank_1.json", flight_entries(2), rank=2)
+    ranks, said = imported(own)
+    assert sorted(ranks) == [2] and "as it says, and not of 1, as its name says" in said, said
+    two = [flight(f"rank_{i}_attempt_{i + 1}.json", flight_entries(i)) for i in range(2)]
+    assert "is it of rank 0 or of 1? Tell by --rank-pattern" in refused(*two)
+    assert sorted(imported(*two, options=["--rank-pattern", "rank_([0-9]+)_"])[0]) == [0, 1]
+
+
 def host_of(name, process, head=None):
     ranks, _ = imported(trace(name, [event("aten::mm", "cpu_op", 0, 10, process=process)], 0, 1, head))
     return bytes(ranks[0].attrs["hostname"])
