@@ -24,7 +24,7 @@ struct pw_import_head {
     size_t nused;
     int has_lost; /* 1: the file has not all operations from the start of the program on */
     struct pw_jsonfile_text text; /* of the file, if it is small and has been read */
-    char problem[160]; /* why the file cannot be read, when `look` fails; else a remark, or "" */
+    char problem[320]; /* why the file cannot be read, when `look` fails; else a remark, or "" */
 };
 
 void pw_import_head_fini(struct pw_import_head *head);

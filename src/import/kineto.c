@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/limits.h"
+#include "import/foreign.h"
 #include "import/jsonfile.h"
 #include "import/jsonobject.h"
 #include "import/kineto_take.h"
@@ -36,6 +37,9 @@ struct look {
         int64_t process; /* -1: the name has another form, or was compared already */
     } named;             /* the host and process in the file's name */
     int64_t looked_at;
+    int is_kineto; /* an event or a member tells */
+    const struct pw_foreign *foreign;
+    int64_t events;
 };
 
 /* Reads host and process id from HOST_PROCESS.TIME.pt.trace.json, the name that torch's tensorboard
@@ -129,6 +133,9 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
 {
     struct look *look = context;
     json_t *info = NULL;
+    look->is_kineto |= pw_foreign_is_kineto_member(key, key_length);
+    if (!look->foreign)
+        look->foreign = pw_foreign_of_member(key, key_length, value, length);
     if (is_key(key, key_length, "distributedInfo") && look->head->rank < 0)
         info = json_loadb(value, length, 0, NULL);
     if ((is_key(key, key_length, "host_name") || is_key(key, key_length, "hostname")) &&
@@ -141,26 +148,57 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
     return 0;
 }
 
-/* Returns 1 to stop when time, rank and host are known. When the members before the events do not
- * have the rank, members after the events may, so the rest of the file is skimmed. */
+/* Looks for what tells that the event is one of Kineto's, or of another tool. */
+static void recognise(struct look *look, const struct pw_json_object *object)
+{
+    if (look->is_kineto)
+        return;
+    look->is_kineto = pw_foreign_is_kineto(object, look->foreign != NULL);
+    if (!look->is_kineto && !look->foreign)
+        look->foreign = pw_foreign_of_event(object);
+}
+
+/* Returns 1 to stop when time, rank and host are known, and that it is a trace of Kineto. When the
+ * members before the events do not have the rank, members after the events may, so the rest of the
+ * file is skimmed. */
 static int look_at_event(void *context, const char *text, size_t length, int64_t offset)
 {
     struct look *look = context;
     struct pw_json_object object;
     (void)offset;
     look->has_events = 1;
+    look->events++;
     const int needs_time = look->head->first_ns == INT64_MAX, needs_host = look->named.process >= 0;
-    if (!needs_time && !needs_host)
+    if (!needs_time && !needs_host && look->is_kineto)
         return look->head->rank >= 0;
     if (!look->parser || pw_json_parse(look->parser, text, length, &object))
         return 0;
     const struct pw_json_item *ts = needs_time ? pw_json_find(&object, 0, "ts") : NULL;
     int64_t time;
+    recognise(look, &object);
     if (ts && pw_decimal_scale(ts->text, ts->length, 3, &time) == 0)
         look->head->first_ns = time;
     if (needs_host)
         compare_process(look, &object);
-    return look->head->first_ns != INT64_MAX && look->head->rank >= 0 && look->named.process < 0;
+    return look->is_kineto && look->head->first_ns != INT64_MAX && look->head->rank >= 0 &&
+           look->named.process < 0;
+}
+
+/* Says what the file is, if it is no trace of Kineto. Returns 0 or -ENOTSUP. */
+static int refuse_foreign(const struct look *look)
+{
+    struct pw_import_head *head = look->head;
+    char tool[160] = "";
+    if (look->is_kineto)
+        return 0;
+    if (look->foreign)
+        snprintf(tool, sizeof(tool), "; it is %s: %s", look->foreign->what, look->foreign->instead);
+    snprintf(head->problem, sizeof(head->problem),
+             look->events
+                 ? "no trace of PyTorch: none of its %lld events has a category of Kineto%s"
+                 : "no trace of PyTorch: it has %lld events%s",
+             (long long)look->events, tool);
+    return -ENOTSUP;
 }
 
 /* Finds the rank and job of a trace: from the members before the events, or from the whole file
@@ -180,13 +218,17 @@ static int pw_kineto_look(const char *path, struct pw_import_head *out)
     read_name(&look, path);
     int err = look.parser ? pw_jsonfile_read(path, &taker, &end) : -ENOMEM;
     pw_json_parser_destroy(look.parser);
-    if (!err && !look.has_events) {
-        snprintf(out->problem, sizeof(out->problem), "has no traceEvents");
+    if (!err && !look.has_events && !look.foreign) {
+        if (end.cut_at >= 0)
+            snprintf(out->problem, sizeof(out->problem), "has no traceEvents: %s, at byte %lld",
+                     end.problem, (long long)end.cut_at);
+        else
+            snprintf(out->problem, sizeof(out->problem), "has no traceEvents");
         err = -EINVAL;
     } else if (err == -EINVAL) {
         snprintf(out->problem, sizeof(out->problem), "is no JSON");
     }
-    return err;
+    return err ? err : refuse_foreign(&look);
 }
 
 /* ---- what goes to the rank's file ---- */

@@ -50,7 +50,7 @@ static int look(struct pw_import_plan *plan, struct pw_import_file *file,
                 const struct pw_import_wish *wish, char *problem, size_t size)
 {
     int err = -EINVAL;
-    char what[160] = "";
+    char what[sizeof(file->head.problem)] = "";
     const struct pw_jsonfile_text text =
         pw_jsonfile_load(file->path); /* it is read several times */
     for (size_t i = 0; pw_import_format_borrow(i) && err == -EINVAL; i++) {

@@ -525,6 +525,39 @@ def strange_events_are_counted_by_reason():
     assert ranks[0].attrs["dropped_events"] == 5
 
 
+@case
+def traces_of_other_tools_are_refused_by_their_names():
+    def process(name):
+        return {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": name}}
+    span = {"ph": "X", "pid": 1, "tid": 1, "ts": 1.5, "dur": 2, "name": "f"}
+    kernel = dict(span, cat="Kernel")  # PyTorch's first versions had this category, too
+    for events, more, tool in (
+            ([{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 0, "pid": 0}, span], {}, "Horovod"),
+            ([process("/device:TPU:0"), span], {}, "JAX"),
+            ([process("/job:worker/replica:0/task:0/device:CPU:0 Compute"), dict(span, cat="Op")], {},
+             "a timeline of TensorFlow"),
+            ([dict(span, cat="FEE")], {"viztracer_metadata": {}}, "VizTracer"),
+            ([dict(span, cat="nvtx")], {}, "Nsight"),
+            ([process("CPU HIP API"), span], {}, "rocprof"),
+            ([dict(span, cat="Session"), kernel], {}, "ONNX"),
+            ([dict(span, cat="toplevel")], {}, "Chrome"),
+            ([span], {"otherData": {"job": "1", "command": "a"}}, "that profwrap exported"),
+            ([span, dict(span, cat="mine")], {}, "")):
+        text = json.dumps({**more, "traceEvents": events})
+        said = refused(trace("foreign.json", None, text=text))
+        assert f"none of its {len(events)} events has a category of Kineto" in said, said
+        assert ("; it is " in said) == bool(tool) and tool in said, (tool, said)
+    said = refused(trace("nsys.json", None, text='{"Type":1}\n{"Type":79,"CudaEvent":{}}\n'))
+    assert "Nsight" in said, said
+    assert "has no traceEvents: " in refused(trace("bracket.json", None, text="["))
+    assert "has 0 events" in refused(trace("none.json", None, text='{"traceEvents":[]}'))
+    ranks, _ = imported(trace("old.json", None, text=json.dumps([span, kernel])))
+    assert len(ranks[0]["events/kernel"]) == 1
+    ranks, _ = imported(trace("both.json", None, text=json.dumps(  # two profilers in one file
+        [dict(span, cat="FEE"), dict(span, cat="cpu_op")])))
+    assert len(ranks[0]["events/range"]) == 1
+
+
 def lines(name, records):
     return trace(name, None, text="".join(json.dumps(one) + "\n" for one in records))
 
