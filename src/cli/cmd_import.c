@@ -329,6 +329,9 @@ static void add_counts(struct pw_import_counts *sum, const struct pw_import_coun
         sum->operations[i] += one->operations[i];
     sum->inferred_groups += one->inferred_groups;
     sum->lost += one->lost;
+    sum->before_launch += one->before_launch;
+    if (one->most_overlap_ns > sum->most_overlap_ns)
+        sum->most_overlap_ns = one->most_overlap_ns;
     add_names(sum->names_omitted, sizeof(sum->names_omitted), one->names_omitted);
     add_names(sum->files_omitted, sizeof(sum->files_omitted), one->files_omitted);
     for (int i = 0; i < PW_OMISSIONS; i++)
@@ -337,10 +340,17 @@ static void add_counts(struct pw_import_counts *sum, const struct pw_import_coun
 
 static void print_omitted(const struct pw_import_counts *sum)
 {
+    char time[32], overlap[48];
+    snprintf(overlap, sizeof(overlap), ", by up to %s",
+             pw_text_ns(time, sizeof(time), sum->most_overlap_ns));
+    if (sum->before_launch)
+        pw_say("%lld activities of devices begin before their launch: the trace's clocks of host "
+               "and device differ",
+               (long long)sum->before_launch);
     for (int i = 1; i < PW_OMISSIONS; i++)
         if (sum->omitted[i])
-            pw_say("left out: %lld %s", (long long)sum->omitted[i],
-                   pw_omission_words((enum pw_omission)i));
+            pw_say("left out: %lld %s%s", (long long)sum->omitted[i],
+                   pw_omission_words((enum pw_omission)i), i == PW_OMIT_TOO_LONG ? overlap : "");
     if (sum->files_omitted[0])
         pw_say("not read: %s in the profiles' directories", sum->files_omitted);
     if (sum->names_omitted[0])

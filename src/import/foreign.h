@@ -1,6 +1,6 @@
 /* Recognises what a list of Chrome trace events is: a trace of Kineto, by the categories of its
  * events, or one of another tool, by a table of marks. kineto.c calls this for the first events of
- * a file, until one of them tells. */
+ * a file, until one of them tells. Decides by single events and members; reads no file. */
 #ifndef PW_IMPORT_FOREIGN_H
 #define PW_IMPORT_FOREIGN_H
 

@@ -100,6 +100,7 @@ static int read_files(struct ranking *r)
                      remark[0] ? remark : pw_readlimit_error(err));
         if (err)
             return err;
+        pw_trace_window_bound(&r->windows[i]);
         log_window(r, i);
         forget_text(file);
         r->trace.described = 1;
@@ -148,11 +149,11 @@ static int write_windows(struct ranking *r)
     r->start_ns = r->end_ns = -1; /* a window without an event has no times */
     for (size_t i = 0; i < r->nfiles && !err; i++) {
         const struct pw_trace_window *w = &r->windows[i];
+        err = pw_trace_write(&r->windows[i]);
         if (w->end_ns >= w->start_ns) {
             r->start_ns = r->start_ns < 0 ? pw_trace_window_start(w) : r->start_ns;
             r->end_ns = pw_sum(w->end_ns, w->base_ns);
         }
-        err = pw_trace_write(&r->windows[i]);
         pw_trace_window_destroy(&r->windows[i]);
     }
     if (err && !r->out->problem[0])
@@ -169,6 +170,10 @@ static void finish_file(struct ranking *r, int64_t start, int64_t end)
         r->trace.file, counts->omitted[PW_OMIT_MALFORMED] + counts->omitted[PW_OMIT_NO_TIME] +
                            counts->omitted[PW_OMIT_DUPLICATE_KEY] +
                            counts->omitted[PW_OMIT_INCOMPLETE] + counts->lost);
+    const int64_t impossible = counts->omitted[PW_OMIT_EARLY] + counts->omitted[PW_OMIT_OUTSIDE] +
+                               counts->omitted[PW_OMIT_TOO_LONG];
+    if (impossible)
+        pw_rankfile_overhead(r->trace.file, "impossible_times", (double)impossible, "count");
     pw_rankfile_set_times(r->trace.file, start, end > start ? end : start);
 }
 
@@ -231,6 +236,7 @@ void pw_import_rank(const struct pw_import_plan *plan, size_t at,
         .ngroups = r.files[0].head.ngroups,
         .has_unnamed_groups = r.files[0].head.has_unnamed_groups,
         .keep_cuda_calls = options->keep_cuda_calls,
+        .checks_devices = r.files[0].format == &pw_import_kineto,
         .counts = {.first_malformed = -1, .first_step = -1, .last_step = -1},
         .comms = pw_comm_table_create(),
         .msprof = plan->msprof,

@@ -393,6 +393,7 @@ static int take_window(struct pw_kineto *k)
 {
     k->window->start_ns = k->start < k->window->start_ns ? k->start : k->window->start_ns;
     k->window->end_ns = k->end > k->window->end_ns ? k->end : k->window->end_ns;
+    k->window->has_span = 1;
     k->trace->counts.taken++;
     return 0;
 }

@@ -281,8 +281,14 @@ int pw_nest(struct pw_trace_window *window, struct pw_nested *out)
     n->by_external = window->calls == 0;
     n->begins = 0;
     n->busy_until = INT64_MIN;
-    for (const struct pw_host_record *r; (r = pw_sorter_next(window->host));)
+    for (const struct pw_host_record *r; (r = pw_sorter_next(window->host));) {
+        if (r->start == 0 && window->drops_zero) {
+            pw_trace_omit(window->trace, PW_OMIT_NO_TIME);
+            window->trace->counts.taken--;
+            continue;
+        }
         take(n, r);
+    }
     while (n->depth)
         close_last(n);
     add_pause(n, INT64_MAX);

@@ -9,6 +9,7 @@
 #include "core/limits.h"
 #include "core/ops.h"
 #include "import/communicators.h"
+#include "import/devicecheck.h"
 #include "import/gloo.h"
 #include "import/nest.h"
 #include "import/stepsums.h"
@@ -92,6 +93,8 @@ struct writing {
     struct pw_trace_window *window;
     struct pw_trace *trace;
     struct pw_sorter *nccl;
+    struct pw_sorter *placed; /* the device records by start */
+    struct pw_device_check check;
     int64_t base;
     struct {
         int64_t thread, until;
@@ -427,17 +430,37 @@ static void write_device(struct writing *w, const struct pw_device_record *d)
         take_nccl(w, d);
 }
 
-static int write_devices(struct writing *w, struct pw_sorter *launches, struct pw_sorter *gloo)
+/* Joins the device records with their launches, and checks their times. The window's span then is
+ * that of what is possible. Returns 0 or -errno. */
+static int place_devices(struct writing *w, struct pw_sorter *launches)
 {
-    struct pw_sorter *placed = NULL;
+    struct pw_trace_window *window = w->window;
+    int err = pw_join(window, launches, &w->placed);
+    err = err ? err : pw_sorter_begin(w->placed);
+    if (err || !w->trace->checks_devices)
+        return err;
+    if (window->is_device_only) {
+        window->start_ns = INT64_MAX;
+        window->end_ns = INT64_MIN;
+    }
+    err = pw_device_check(window, w->placed, &w->check);
+    if (w->check.end_ns >= w->check.start_ns) {
+        window->start_ns =
+            w->check.start_ns < window->start_ns ? w->check.start_ns : window->start_ns;
+        window->end_ns = w->check.end_ns > window->end_ns ? w->check.end_ns : window->end_ns;
+    }
+    return err;
+}
+
+static int write_devices(struct writing *w, struct pw_sorter *gloo)
+{
+    int64_t number = 0;
     int err = pw_sorter_create(w->trace->dir, sizeof(struct keyed_nccl), PW_ROWS_MEMORY, &w->nccl);
-    err = err ? err : pw_join(w->window, launches, &placed);
-    err = err ? err : pw_sorter_begin(placed);
     if (!err)
-        for (const struct pw_device_record *d; (d = pw_sorter_next(placed));)
-            write_device(w, d);
-    err = err ? err : pw_sorter_error(placed);
-    pw_sorter_destroy(placed);
+        for (const struct pw_device_record *d; (d = pw_sorter_next(w->placed)); number++)
+            if (!pw_device_is_left_out(&w->check, number))
+                write_device(w, d);
+    err = err ? err : pw_sorter_error(w->placed);
     err = err ? err : take_gloos(w, gloo);
     err = err ? err : pw_sorter_begin(w->nccl);
     if (!err)
@@ -457,8 +480,8 @@ static int write_steps(struct writing *w, struct pw_row_window *window)
         return err;
     for (const struct pw_keyed_step *r; (r = pw_sorter_next(w->window->steps));) {
         struct pw_row_step row = r->row;
-        if (row.start < behind) /* another thread marked the same step */
-            continue;
+        if (row.start < behind || (row.start == 0 && w->window->drops_zero))
+            continue; /* another thread marked the same step, or its time is impossible */
         behind = row.end;
         if (w->trace->sums)
             pw_stepsums_add_step(w->trace->sums, row.step, row.start, row.end);
@@ -503,22 +526,19 @@ int pw_trace_write(struct pw_trace_window *window)
     struct pw_nested nested;
     if (w.trace->sums)
         pw_stepsums_begin(w.trace->sums);
-    int err = write_window(&w);
-    if (err)
-        return err;
-    err = pw_nest(window, &nested);
+    int err = pw_nest(window, &nested);
     pw_sorter_destroy(window->host);
     window->host = NULL;
-    if (err) {
-        pw_nested_fini(&nested);
-        return err;
-    }
+    err = err ? err : place_devices(&w, nested.launches);
+    err = err ? err : write_window(&w);
     struct pw_sorter *syncs = pw_sorter_count(window->syncs) ? window->syncs : nested.syncs;
-    err = write_rows(&w, TIMED_ROWS(range, 2), nested.ranges);
+    err = err ? err : write_rows(&w, TIMED_ROWS(range, 2), nested.ranges);
     err = err ? err : write_rows(&w, TIMED_ROWS(cuda_api, 2), nested.calls);
     err = err ? err : write_rows(&w, TIMED_ROWS(cuda_sync, 2), syncs);
     err = err ? err : write_rows(&w, TIMED_ROWS(memory, 1), nested.memory);
-    err = err ? err : write_devices(&w, nested.launches, nested.gloo);
+    err = err ? err : write_devices(&w, nested.gloo);
+    pw_sorter_destroy(w.placed);
+    pw_device_check_fini(&w.check);
     if (w.trace->sums)
         pw_stepsums_end(w.trace->sums);
     pw_nested_fini(&nested);

@@ -15,10 +15,10 @@ enum { KEYS = 3, FIRST_RECORDS = 256, LEAST_BLOCK = 4096 };
 
 /* A run: a sorted part of the file, while it is read. */
 struct run {
-    int64_t at, end;   /* offsets in the file of the part that is not yet read */
-    char *block;       /* [block_bytes] */
-    size_t next, held; /* bytes of the block: returned so far, read so far */
-    uint32_t number;   /* records with equal keys come in the order of runs */
+    int64_t begin, at, end; /* offsets in the file of the part that is not yet read */
+    char *block;            /* [block_bytes] */
+    size_t next, held;      /* bytes of the block: returned so far, read so far */
+    uint32_t number;        /* records with equal keys come in the order of runs */
 };
 
 /* A record's key and index; these are sorted instead of the records. */
@@ -196,7 +196,7 @@ static int add_run(struct pw_sorter *s, int64_t from)
         s->runs_capacity = capacity;
     }
     s->runs[s->nruns] =
-        (struct run){.at = from, .end = s->file_bytes, .number = (uint32_t)s->nruns};
+        (struct run){.begin = from, .at = from, .end = s->file_bytes, .number = (uint32_t)s->nruns};
     s->nruns++;
     return 0;
 }
@@ -344,6 +344,21 @@ int pw_sorter_begin(struct pw_sorter *s)
         s->err = begin_merge(s);
     else if (!s->err)
         sort_held(s);
+    return s->err;
+}
+
+int pw_sorter_rewind(struct pw_sorter *s)
+{
+    s->next = 0;
+    s->current = NULL;
+    s->nheap = 0;
+    for (size_t i = 0; i < s->nruns && !s->err; i++) {
+        s->runs[i].at = s->runs[i].begin;
+        if (refill(s, &s->runs[i]))
+            s->heap[s->nheap++] = &s->runs[i];
+    }
+    for (size_t i = s->nheap; i-- > 0;)
+        sink(s, i);
     return s->err;
 }
 

@@ -1,7 +1,7 @@
 /* Sorts any number of records in bounded memory: records that do not fit are sorted in parts,
  * written to an unlinked file, and merged while they are read. trace.c, nest.c and rankwrite.c sort
- * the records of a window with it. A sorter is filled once and then read once; after
- * pw_sorter_begin() no records may be added. */
+ * the records of a window with it. A sorter is filled once and then read, once or
+ * several times; after pw_sorter_begin() no records may be added. */
 #ifndef PW_IMPORT_SORTER_H
 #define PW_IMPORT_SORTER_H
 
@@ -31,6 +31,9 @@ int pw_sorter_begin(struct pw_sorter *sorter);
 /* Returns the next record, valid until the next call; NULL at the end or when the file cannot be
  * read. */
 const void *pw_sorter_next(struct pw_sorter *sorter);
+
+/* Begins the reading anew, after pw_sorter_begin(). Returns 0 or the first error so far. */
+int pw_sorter_rewind(struct pw_sorter *sorter);
 
 /* Returns the first error since the sorter was created, or 0. */
 int pw_sorter_error(const struct pw_sorter *sorter);

@@ -138,6 +138,10 @@ const char *pw_omission_words(enum pw_omission reason)
         [PW_OMIT_UNKNOWN] = "events of categories that are not known",
         [PW_OMIT_MALFORMED] = "events that are no JSON objects",
         [PW_OMIT_NO_TIME] = "events without a possible time and length",
+        [PW_OMIT_EARLY] = "activities of devices that begin before their launch (impossible)",
+        [PW_OMIT_OUTSIDE] = "activities of devices outside the trace's time (impossible)",
+        [PW_OMIT_TOO_LONG] =
+            "activities of devices that last beyond the next one on their stream (impossible)",
         [PW_OMIT_DUPLICATE_KEY] = "events with the same key twice",
         [PW_OMIT_INCOMPLETE] = "events without the fields that their category needs",
         [PW_OMIT_GROUP] = "records of groups of operations (the operations are imported)",
@@ -160,7 +164,11 @@ const char *pw_omission_words(enum pw_omission reason)
 
 int pw_trace_window_create(struct pw_trace *trace, struct pw_trace_window *out)
 {
-    *out = (struct pw_trace_window){.trace = trace, .start_ns = INT64_MAX, .end_ns = INT64_MIN};
+    *out = (struct pw_trace_window){.trace = trace,
+                                    .start_ns = INT64_MAX,
+                                    .end_ns = INT64_MIN,
+                                    .device_span = {INT64_MAX, INT64_MIN},
+                                    .zero_end_ns = INT64_MIN};
     const char *dir = trace->dir;
     int err = pw_sorter_create(dir, sizeof(struct pw_host_record), HOST_MEMORY, &out->host);
     err = err ? err
@@ -228,8 +236,30 @@ void pw_trace_name_omitted(struct pw_trace *trace, const char *name, size_t leng
 /* Extends the window to a time span that was recorded in it. */
 static void extend(struct pw_trace_window *window, int64_t start, int64_t end)
 {
+    if (start == 0) { /* see pw_trace_window_bound() */
+        window->zero_end_ns = end > window->zero_end_ns ? end : window->zero_end_ns;
+        return;
+    }
     window->start_ns = start < window->start_ns ? start : window->start_ns;
     window->end_ns = end > window->end_ns ? end : window->end_ns;
+}
+
+void pw_trace_window_bound(struct pw_trace_window *w)
+{
+    const int64_t hour_ns = (int64_t)3600 * 1000000000;
+    const int has_others = w->end_ns >= w->start_ns;
+    const int64_t first = has_others ? w->start_ns : w->device_span.start_ns;
+    if (w->zero_end_ns != INT64_MIN && first > hour_ns && first != INT64_MAX) {
+        w->drops_zero = 1;
+    } else if (w->zero_end_ns != INT64_MIN) {
+        w->start_ns = 0;
+        w->end_ns = w->zero_end_ns > w->end_ns ? w->zero_end_ns : w->end_ns;
+    }
+    if (w->end_ns < w->start_ns) {
+        w->start_ns = w->device_span.start_ns;
+        w->end_ns = w->device_span.end_ns;
+        w->is_device_only = 1;
+    }
 }
 
 void pw_trace_add_host(struct pw_trace_window *window, const struct pw_host_record *record)
@@ -265,7 +295,15 @@ struct pw_device_record pw_trace_device(enum pw_device_type type, int64_t start,
 
 void pw_trace_add_device(struct pw_trace_window *window, const struct pw_device_record *record)
 {
-    extend(window, record->start, record->end);
+    if (!window->trace->checks_devices) {
+        extend(window, record->start, record->end);
+    } else {
+        window->device_span.start_ns = record->start < window->device_span.start_ns
+                                           ? record->start
+                                           : window->device_span.start_ns;
+        window->device_span.end_ns =
+            record->end > window->device_span.end_ns ? record->end : window->device_span.end_ns;
+    }
     if (record->device >= 0 && record->device < 64)
         window->devices |= (uint64_t)1 << record->device;
     pw_sorter_add(window->device, record);

@@ -129,6 +129,9 @@ enum pw_omission {
     PW_OMIT_UNKNOWN,
     PW_OMIT_MALFORMED,
     PW_OMIT_NO_TIME,
+    PW_OMIT_EARLY,
+    PW_OMIT_OUTSIDE,
+    PW_OMIT_TOO_LONG,
     PW_OMIT_DUPLICATE_KEY,
     PW_OMIT_INCOMPLETE,
     PW_OMIT_GROUP,
@@ -157,8 +160,10 @@ struct pw_import_counts {
     int64_t windows, first_step, last_step; /* steps: -1: none */
     int64_t operations[PW_LIBRARIES];       /* of each library */
     int64_t inferred_groups;                /* communicators */
-    int64_t lost;       /* operations that the recorder dropped, as the trace says */
-    int64_t unfinished; /* operations that had not ended when the trace was written */
+    int64_t most_overlap_ns; /* of activities that last beyond the next of their stream */
+    int64_t before_launch; /* activities that begin before their launch, too many to be left out */
+    int64_t lost;          /* operations that the recorder dropped, as the trace says */
+    int64_t unfinished;    /* operations that had not ended when the trace was written */
     char first_unfinished[96];
     char files_omitted[800]; /* beside a trace, that are not read; some of them */
     char names_omitted[160]; /* what the omitted are called, some of them; "": not told */
@@ -185,6 +190,7 @@ struct pw_trace {
     int has_unnamed_groups; /* as in the head (format.h) */
     int rank, world_size;
     int keep_cuda_calls;
+    int checks_devices; /* 1: activities with impossible times are left out (devicecheck.h) */
     int described; /* 1: a file's devices and metadata were written, so other files' are skipped */
     struct pw_import_counts counts;
     struct pw_comm_table *comms;    /* communicators.h */
@@ -205,8 +211,15 @@ struct pw_trace_window {
     struct pw_sorter *steps, *syncs;
     int64_t base_ns;          /* to be added to all times of the window */
     int64_t start_ns, end_ns; /* without base_ns; INT64_MAX, INT64_MIN: not known */
-    int64_t calls;            /* calls that have a correlation */
-    uint64_t devices;         /* bit i: device i has a record */
+    int has_span;             /* 1: the trace tells its own span, which is part of that */
+    struct {
+        int64_t start_ns, end_ns; /* of device records, until these have been checked */
+    } device_span;
+    int is_device_only;  /* 1: no record of the host, so the span is that of device records */
+    int64_t zero_end_ns; /* the last end of records that begin at 0; INT64_MIN: none */
+    int drops_zero;      /* 1: these are left out, since all others are much later */
+    int64_t calls;       /* calls that have a correlation */
+    uint64_t devices;    /* bit i: device i has a record */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -229,6 +242,10 @@ void pw_trace_name_omitted(struct pw_trace *trace, const char *name, size_t leng
 
 /* Adds a name to "a, b", if it is not among them and there is room. */
 void pw_names_list(char *list, size_t size, const char *name, size_t length);
+
+/* Decides, once all records were added, what the window's span is until its device records have
+ * been checked, and whether records that begin at 0 are possible. */
+void pw_trace_window_bound(struct pw_trace_window *window);
 
 /* Returns the window's start with base_ns, ns. */
 int64_t pw_trace_window_start(const struct pw_trace_window *window);

@@ -525,6 +525,57 @@ def strange_events_are_counted_by_reason():
     assert ranks[0].attrs["dropped_events"] == 5
 
 
+def cluster_of(*traces):
+    ranks, said = imported(*traces)
+    directory, cluster = merged(ranks)
+    with cluster:
+        found = [int(row["count"]) for row in cluster["completeness"]
+                 if row["what"] == b"impossible_times"]
+        return int(cluster.attrs["end_unix_ns"] - cluster.attrs["start_unix_ns"]), found, said
+
+
+@case
+def impossible_times_of_devices_are_left_out_by_kind():
+    """Of ten kernels of 500 us on stream 7, each launched 100 us before, one has another time; in the
+    end all end with the steps, at 10 ms."""
+    def events(change=None, more=()):
+        out = steps(10)
+        for i in range(10):
+            out += [launch(1000 * i + 100, i + 1),
+                    kernel("gemm", 1000 * i + 200, 500, i + 1)]
+        if change:
+            out[10 + 2 * change[0] + 1].update(change[1])
+        return out + list(more)
+    lasts, before, outside = "last beyond the next one", "begin before their launch", "outside the"
+    for change, why in (((3, {"dur": 3400000}), lasts), ((3, {"dur": 1600}), lasts),
+                        ((9, {"dur": 3400000}), outside), ((4, {"ts": 0}), before),
+                        ((4, {"ts": BASE_US + 1900}), before)):
+        run_ns, found, said = cluster_of(trace("impossible.json", events(change), 0, 1))
+        assert run_ns == 10000000 and found == [1], (change, run_ns, found)
+        assert f"left out: 1 activities of devices that {why}" in said or \
+            f"left out: 1 activities of devices {why}" in said, (change, said)
+    run_ns, found, said = cluster_of(trace("long.json", events((3, {"dur": 3400000})), 0, 1))
+    assert "by up to 3.40 s" in said, said
+    # the kernel of another stream, of the same graph, and one that overlaps by 50 us
+    side = [kernel("side", 1300, 5000, 1, stream=8), launch(9850, 20, "cudaGraphLaunch"),
+            kernel("a", 9900, 90, 20, stream=9, **{"graph node id": 3}),
+            kernel("b", 9910, 20, 20, stream=9, **{"graph node id": 4})]
+    run_ns, found, said = cluster_of(trace("fine.json", events((2, {"dur": 850}), side), 0, 1))
+    assert found == [] and "impossible" not in said, said
+    # all kernels are 2 ms early: the clocks differ
+    skewed = [{**one, "ts": one["ts"] - 2000} if one["cat"] == "kernel" else one for one in events()]
+    run_ns, found, said = cluster_of(trace("skewed.json", skewed, 0, 1))
+    assert found == [] and "10 activities of devices begin before their launch: the trace's clocks" \
+        in said, said
+    # a call, an operator and a step at time 0, in a trace of today
+    zero = [event(name, category, 0, 5) for name, category in (
+        ("cudaMalloc", "cuda_runtime"), ("aten::mm", "cpu_op"), ("ProfilerStep#99", "cpu_op"))]
+    for one in zero:
+        one["ts"] = 0
+    run_ns, found, said = cluster_of(trace("zero.json", events(more=zero), 0, 1))
+    assert run_ns == 10000000 and "left out: 3 events without a possible time" in said, (run_ns, said)
+
+
 @case
 def traces_of_other_tools_are_refused_by_their_names():
     def process(name):

@@ -75,6 +75,10 @@ static void note_input(struct pw_job *job, const struct pw_input *input)
     if (input->gpu_processes > 0)
         pw_job_note(job, input->rank, "gpu_processes", input->gpu_processes,
                     "processes that the program started used GPUs and were not recorded");
+    if (input->impossible_times > 0)
+        pw_job_note(job, input->rank, "impossible_times", input->impossible_times,
+                    "activities of devices that the import left out: their times contradict their "
+                    "launch, their stream or the trace");
     if (input->nccl_unplaced > 0)
         pw_job_note(job, input->rank, "nccl_unplaced", input->nccl_unplaced,
                     "kernels of NCCL in replayed CUDA graphs whose operations are not known: waits "
