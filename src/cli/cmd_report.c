@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +18,9 @@
 #include "cli/confine.h"
 #include "cli/htmlpage.h"
 #include "cli/latereport.h"
+#include "cli/pager.h"
 #include "cli/stepwindow.h"
+#include "cli/summaryscreen.h"
 #include "core/cluster.h"
 #include "core/epochdir.h"
 #include "core/h5/h5watch.h"
@@ -224,19 +225,41 @@ static int prepare_html(const struct pw_options *options, const char *path,
     return 0;
 }
 
-/* Returns the width of a report on the standard output: COLUMNS, or that of the terminal, but not
- * more than lines of text may be; 0: the usual width. */
-static int width_of_output(void)
+/* 1 when the text is to have the tables: they are asked for, or options that are about them. A file
+ * gets them, too, because nobody has to scroll back in it. */
+static int wants_tables(const struct pw_options *options)
 {
-    const char *columns = getenv("COLUMNS");
-    struct winsize size = {0};
-    long width = columns ? strtol(columns, NULL, 10) : 0;
-    if (width <= 0 && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
-        width = size.ws_col;
-    return width > 0 && width < PW_REPORT_WIDTH ? (int)width : 0;
+    static const enum pw_option about_tables[] = {PW_OPT_TOP, PW_OPT_GROUP_BY, PW_OPT_SEARCH,
+                                                  PW_OPT_SORT};
+    int wants = pw_option_flag(options, PW_OPT_FULL) || options->text[PW_OPT_SECTION][0] ||
+                options->text[PW_OPT_REPORT_OUTPUT][0];
+    for (size_t i = 0; i < sizeof(about_tables) / sizeof(about_tables[0]); i++)
+        wants |= options->origin[about_tables[i]] == PW_OPTION_COMMAND_LINE;
+    return wants;
 }
 
-static int report_on(const char *given, const struct pw_options *options)
+static int is_text(const struct pw_options *options)
+{
+    return find_format(options->text[PW_OPT_FORMAT]) == pw_report_text;
+}
+
+/* Writes what was asked for. A pager that cannot run has shown nothing; one that the user has left
+ * early has not read all. */
+static int write_asked(const struct job *job, const char *given, const char *cluster_file,
+                       const struct pw_options *options, struct pw_pager *pager)
+{
+    const char *path = options->text[PW_OPT_REPORT_OUTPUT];
+    if (path[0])
+        return write_named(path, job);
+    if (is_text(options) && !wants_tables(options))
+        return pw_cli_summary_print(stdout, job->cluster, given, cluster_file);
+    const int is_paged = pager->pid > 0, err = write_stream(stdout, job);
+    if (pw_pager_end(pager))
+        return write_stream(stdout, job);
+    return is_paged && err == -EPIPE ? 0 : err;
+}
+
+static int report_on(const char *given, const struct pw_options *options, struct pw_pager *pager)
 {
     struct pw_report_options wanted = {
         .sections = options->text[PW_OPT_SECTION],
@@ -247,7 +270,7 @@ static int report_on(const char *given, const struct pw_options *options)
     };
     struct pw_htmlpage page;
     const char *path = options->text[PW_OPT_REPORT_OUTPUT];
-    wanted.width = path[0] ? 0 : width_of_output();
+    wanted.width = path[0] ? 0 : pw_cli_width(pager->pid ? pager->terminal : STDOUT_FILENO, 0);
     report_fn *report = find_format(options->text[PW_OPT_FORMAT]);
     struct pw_cluster *cluster;
     int status = report == pw_report_html ? prepare_html(options, path, &page, &wanted) : 0;
@@ -270,7 +293,7 @@ static int report_on(const char *given, const struct pw_options *options)
         pw_say("--section is for text and csv; other reports are always whole");
     const struct pw_cli_timeline timeline = {options, cluster_file, path};
     const struct job job = {report, cluster, &wanted, &timeline};
-    int err = path[0] ? write_named(path, &job) : write_stream(stdout, &job);
+    int err = write_asked(&job, given, cluster_file, options, pager);
     pw_cli_windows_fini(&windows);
     pw_cluster_destroy(cluster);
     if (err < 0)
@@ -351,9 +374,15 @@ int pw_cli_report(int argc, char **argv)
         return watch(dir, &options);
     if (strcmp(options.text[PW_OPT_FORMAT], "otf2") == 0)
         return pw_cli_otf2(argv);
+    struct pw_pager pager = {0};
+    if (is_text(&options) && pw_option_flag(&options, PW_OPT_FULL) &&
+        !options.text[PW_OPT_REPORT_OUTPUT][0])
+        pw_pager_start(&pager);
     pw_h5_watch_install();
     confine(dir, &options);
-    return report_on(dir, &options);
+    const int status = report_on(dir, &options, &pager);
+    pw_pager_end(&pager); /* after an error, nobody else has */
+    return status;
 }
 
 /* Writes the report to DIR/name; prints why it cannot. */
@@ -407,17 +436,16 @@ static int write_html_apart(const char *dir, const char *d3, const struct pw_clu
     return write_html(dir, d3, cluster, wanted);
 }
 
-/* Prints one line, for --summary. */
-static int print_summary(FILE *out, const char *dir, const struct pw_cluster *cluster)
+static int print_line(FILE *out, const char *dir, const struct pw_cluster *cluster)
 {
     char line[PW_REPORT_LINE];
-    int err = pw_report_summary(cluster, line, sizeof(line));
+    int err = pw_report_one_line(cluster, line, sizeof(line));
     if (!err)
         fprintf(out, "profwrap: %s See %s/report.txt\n", line, dir);
     return err;
 }
 
-int pw_cli_report_write(const char *dir, FILE *screen, int summary)
+int pw_cli_report_write(const char *dir, FILE *screen, enum pw_cli_shown shown)
 {
     struct pw_options options;
     struct pw_report_options wanted = {.sections = "", .top = PW_REPORT_TOP};
@@ -431,12 +459,11 @@ int pw_cli_report_write(const char *dir, FILE *screen, int summary)
     err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);
     int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
     int html = write_html_apart(dir, options.text[PW_OPT_D3], cluster, &wanted, path);
-    if (screen) {
-        int shown = summary ? print_summary(screen, dir, cluster)
-                            : pw_report_text(screen, cluster, &wanted);
-        fflush(screen);
-        err = err ? err : shown;
-    }
+    int printed = shown == PW_SHOWN_LINE      ? print_line(screen, dir, cluster)
+                  : shown == PW_SHOWN_SUMMARY ? pw_cli_summary_print(screen, cluster, dir, path)
+                  : shown == PW_SHOWN_FULL    ? pw_report_text(screen, cluster, &wanted)
+                                              : 0;
+    fflush(screen);
     pw_cluster_destroy(cluster);
-    return err ? err : json ? json : html;
+    return err ? err : json ? json : html ? html : printed;
 }

@@ -73,11 +73,13 @@ struct pw_recovery {
  * 0, only ranks of that host. Returns 0, or -errno when `dir` cannot be read. */
 int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recovery *out);
 
+/* What is printed when a run has ended (--report). */
+enum pw_cli_shown { PW_SHOWN_NONE, PW_SHOWN_LINE, PW_SHOWN_SUMMARY, PW_SHOWN_FULL };
+
 /* Reads DIR/cluster.h5, writes DIR/report.txt, report.json and, where D3 is, report.html, and
- * prints the text to `screen` (NULL: does not print); with `summary`, only its first sentence and
- * where the rest is. PROFWRAP_TOP and PROFWRAP_D3 apply. Returns 0, or -errno after one sentence on
- * standard error. */
-int pw_cli_report_write(const char *dir, FILE *screen, int summary);
+ * prints to `screen` what `shown` says. PROFWRAP_TOP and PROFWRAP_D3 apply. Returns 0, or -errno
+ * after one sentence on standard error. */
+int pw_cli_report_write(const char *dir, FILE *screen, enum pw_cli_shown shown);
 
 /* `profwrap report --watch DIR`: on a terminal, a view that is redrawn in place; otherwise, blocks
  * of lines. Each shows at most `ranks` ranks. Returns the exit status. */

@@ -255,7 +255,10 @@ void pw_conclude_say_later(const char *dir)
     later_path(dir, path);
     /* Of several processes, one creates the link. */
     if (symlink("1", path) == 0 || errno != EEXIST)
-        pw_say("the report on this job is being made and will be in %s/report.txt", dir);
+        pw_say(
+            "the report on this job is being made and will be in %s/report.txt; 'profwrap report "
+            "%s' waits for it and shows its summary",
+            dir, dir);
 }
 
 void pw_conclude_forget_later(const char *dir)
@@ -323,6 +326,26 @@ static int gather(const char *dir, int ranks, int is_launcher_waiting)
     return ready;
 }
 
+/* --report on the command line wins over the older flags, which a site may have set as variables.
+ */
+static enum pw_cli_shown what_to_show(const struct pw_options *options)
+{
+    static const struct {
+        const char *word;
+        enum pw_cli_shown shown;
+    } words[] = {{"full", PW_SHOWN_FULL}, {"summary", PW_SHOWN_SUMMARY}, {"line", PW_SHOWN_LINE}};
+    const int is_said = options->origin[PW_OPT_REPORT] == PW_OPTION_COMMAND_LINE;
+    if (pw_option_flag(options, PW_OPT_QUIET) ||
+        (!is_said && pw_option_flag(options, PW_OPT_NO_REPORT)))
+        return PW_SHOWN_NONE;
+    if (!is_said && pw_option_flag(options, PW_OPT_SUMMARY))
+        return PW_SHOWN_LINE;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i].word, options->text[PW_OPT_REPORT]) == 0)
+            return words[i].shown;
+    return PW_SHOWN_NONE;
+}
+
 int pw_conclude(const char *dir, int ranks, const struct pw_options *options,
                 int is_launcher_waiting)
 {
@@ -339,7 +362,6 @@ int pw_conclude(const char *dir, int ranks, const struct pw_options *options,
         pw_error("the merge failed; try 'profwrap merge %s'", dir);
         return 0;
     }
-    int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !pw_option_flag(options, PW_OPT_QUIET);
-    pw_cli_report_write(dir, show ? stderr : NULL, pw_option_flag(options, PW_OPT_SUMMARY));
+    pw_cli_report_write(dir, stderr, what_to_show(options));
     return 0;
 }

@@ -9,7 +9,7 @@
 /* Has the path of a file into which a merge under mpirun writes when it has started. */
 #define PW_MERGE_STARTED "PROFWRAP_MERGE_STARTED"
 
-/* Waits for the files of all ranks in `dir`, merges them and prints the report. Never fails the
+/* Waits for the files of all ranks in `dir`, merges them and prints the summary. Never fails the
  * run: when a step is not possible, prints one line with the command that does it later. Returns 0;
  * or -ECANCELED when this process was asked to end or, with `is_launcher_waiting`, a rank has
  * failed: then the launcher must not wait, and another process concludes the job. */

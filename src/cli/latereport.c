@@ -97,7 +97,10 @@ static int make(const char *self, const char *dir)
         if (!has.is_merged && has.journals)
             return failed ? -EIO : -EBUSY;
     }
-    return has.is_merged || run_command(self, "merge", dir) == 0 ? 0 : -EIO;
+    if (has.is_merged)
+        return 0;
+    pw_say("'%s' was not merged yet: merging its rank files first", dir);
+    return run_command(self, "merge", dir) == 0 ? 0 : -EIO;
 }
 
 /* The program that has the commands; tests call this from others. Returns 0 or -errno. */

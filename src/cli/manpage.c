@@ -11,16 +11,16 @@ static const struct {
     {"run",
      "Runs PROGRAM unchanged and records what it does: MPI calls, steps, phases, operators, GPU "
      "activities and samples of /proc. Each rank writes a file into the directory of the job. "
-     "When all ranks have ended, the files are merged, and the report is printed on standard "
+     "When all ranks have ended, the files are merged, and a summary is printed on standard "
      "error. Standard output and the exit status are the program's. With a LAUNCHER (mpirun, "
      "srun, torchrun, ...), every process to which it gives a rank is profiled. The word run can "
      "be left out."},
     {"merge",
      "Merges the files of the ranks into one file for the cluster: aligned clocks, matched "
      "collectives, steps and stragglers. It works in one process, or in parallel under mpirun."},
-    {"report",
-     "Prints which rank, phase or operation holds a merged run back, by how much, and how sure "
-     "that is; as text, JSON, tables, a page for a browser, or a timeline of all ranks."},
+    {"report", "Prints a summary of a run: which rank, phase or operation holds it back, by how "
+               "much, and how sure "
+               "that is; as text, JSON, tables, a page for a browser, or a timeline of all ranks."},
     {"compare",
      "Says whether run B took longer than run A by more than noise, by how much, and where: in "
      "which part of the run, phase, rank, collective or operator. With --runs N, it runs -- "

@@ -220,6 +220,21 @@ static int complain(struct pw_options *options, const char *format, const char *
     return -EINVAL;
 }
 
+static const char *const command_names[] = {
+    [PW_CMD_RUN] = "run",         [PW_CMD_MERGE] = "merge", [PW_CMD_REPORT] = "report",
+    [PW_CMD_COMPARE] = "compare", [PW_CMD_CTL] = "ctl",     [PW_CMD_IMPORT] = "import",
+};
+
+/* The command other than `but` that has the option; NULL: none. */
+static const char *command_of(const char *name, enum pw_command but)
+{
+    for (int id = 0; id < PW_OPT_COUNT; id++)
+        if (rows[id].command != but && rows[id].command != PW_CMD_ENV &&
+            strcmp(option_word(&rows[id]), name) == 0)
+            return command_names[rows[id].command];
+    return NULL;
+}
+
 /* `word` is "--NAME[=VALUE]" or "-L"; `length` is that of NAME, 0 for a letter. Returns -EINVAL. */
 static int complain_unknown(struct pw_options *options, enum pw_command command, const char *word,
                             size_t length)
@@ -227,6 +242,13 @@ static int complain_unknown(struct pw_options *options, enum pw_command command,
     char name[64], hint[80];
     struct pw_nearest nearest = {.typed = name};
     snprintf(name, sizeof(name), "%.*s", (int)length, length ? word + 2 : "");
+    const char *other = length ? command_of(name, command) : NULL;
+    if (other) {
+        snprintf(options->problem, sizeof(options->problem),
+                 "'--%s' is no option of %s: it belongs after 'profwrap %s'", name,
+                 command_names[command], other);
+        return -EINVAL;
+    }
     for (int id = 0; word[1] == '-' && id < PW_OPT_COUNT; id++)
         if (rows[id].command == command)
             pw_nearest_try(&nearest, option_word(&rows[id]), (int)strlen(option_word(&rows[id])));

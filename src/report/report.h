@@ -6,11 +6,11 @@
  * clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives, hccl, msprof, aicore,
  * p2p, stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
  *
- * The JSON report is one object with the keys job, epochs, completeness, clock, parts, steps,
- * step_trace, collectives, hccl, msprof, aicore, pipeline_cpu, stragglers, imbalances, roles,
- * hosts, links, trends, network, whatif, efficiency, operators, flops, gpu, kernels, data_pipeline,
- * utilisation, memory, advice. It is always complete: `sections` and `top` apply to the text report
- * only. null means "not known".
+ * The JSON report is one object with the keys summary, job, epochs, completeness, clock, parts,
+ * steps, step_trace, collectives, hccl, msprof, aicore, pipeline_cpu, stragglers, imbalances,
+ * roles, hosts, links, trends, network, whatif, efficiency, operators, flops, gpu, kernels,
+ * data_pipeline, utilisation, memory, advice. It is always complete: `sections` and `top` apply to
+ * the text report only. null means "not known".
  *   - epochs is null where the launcher started the ranks once;
  *   - hccl is null except for imported profiles of Ascend's devices; it has at most
  *     PW_REPORT_JSON_LINKS of the hccl.links_total links, first those that are slower than other
@@ -39,7 +39,7 @@ enum { PW_REPORT_WIDTH = 100, PW_REPORT_TOP = 12 };
 enum { PW_REPORT_JSON_OPERATORS = 10000 }; /* limit of rows in each list of operators */
 enum { PW_REPORT_JSON_LINKS = 10000, PW_REPORT_JSON_STEPS = 20000, PW_REPORT_JSON_CELLS = 16384 };
 
-enum { PW_REPORT_LINE = 1664 }; /* size of the line of pw_report_summary() */
+enum { PW_REPORT_LINE = 1664 }; /* size of the line of pw_report_one_line() */
 
 /* Writes the events of some ranks ("0-3,7") in a time of the cluster clock, as Trace Event JSON of
  * at most about `most_bytes`: report/ itself reads no rank files. Sets the time that the trace
@@ -61,13 +61,22 @@ struct pw_report_window {
 enum { PW_REPORT_WINDOW_RANKS = 64 };
 typedef int pw_report_timeline(void *context, FILE *out, struct pw_report_window *window);
 
+/* Where the results of a run are, for the last lines of its summary. */
+struct pw_report_place {
+    const char *dir;       /* as a command names it */
+    const char *page;      /* absolute path of report.html; NULL: it is not there */
+    const char *link_host; /* the host in links for terminals; NULL: no such links */
+};
+
 struct pw_report_options {
-    const char *sections;         /* names separated by commas; NULL or "": all */
-    int top;                      /* rows of each table; 0: all */
-    const char *group_by;         /* operators by: name (or NULL), shapes, stack, type, rank */
-    const char *search;           /* only operators with this text; NULL or "": all */
-    const char *sort;             /* column to sort operators by, largest first; NULL: self_total */
-    int width;                    /* width in columns, at least 60; 0: PW_REPORT_WIDTH */
+    const char *sections; /* names separated by commas; NULL or "": all */
+    int top;              /* rows of each table; 0: all */
+    const char *group_by; /* operators by: name (or NULL), shapes, stack, type, rank */
+    const char *search;   /* only operators with this text; NULL or "": all */
+    const char *sort;     /* column to sort operators by, largest first; NULL: self_total */
+    int width;            /* width in columns, at least 60; 0: PW_REPORT_WIDTH */
+    const struct pw_report_place *place; /* summary: NULL: unknown */
+    int is_coloured;                     /* summary: for a terminal with colours */
     const char *page_dir;         /* HTML: the folder of page.html and of the files that it names */
     const char *d3;               /* HTML: the file of D3, version 5 or later */
     pw_report_timeline *timeline; /* HTML: called for each step of interest; NULL: without */
@@ -79,6 +88,12 @@ struct pw_report_options {
  * has an error. */
 int pw_report_text(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
+
+/* Writes the summary: what a person needs first when a run has ended, in at most 22 lines of
+ * options->width. Returns 0, -ENOMEM, or -EIO when `out` has an error. */
+int pw_report_summary(FILE *out, const struct pw_cluster *cluster,
+                      const struct pw_report_options *options);
+
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 
@@ -126,7 +141,7 @@ int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size)
 
 /* Writes the headline and, if there are highlights, the one with the largest loss, on one line: for
  * the end of a job's output, or a comment on the job. Returns 0 or -ENOMEM. */
-int pw_report_summary(const struct pw_cluster *cluster, char *out, size_t size);
+int pw_report_one_line(const struct pw_cluster *cluster, char *out, size_t size);
 
 /* Prints that line only. */
 int pw_report_line(FILE *out, const struct pw_cluster *cluster,

@@ -104,7 +104,7 @@ def race(python, files, directory):
     whole, inside = processor_time() - begun, float(done.stdout.split()[-1])
     begun = processor_time()
     for command in (["import", "-o", directory, *files], ["merge", directory],
-                    ["report", directory]):
+                    ["report", "--full", directory]):
         subprocess.run([profwrap, *command], check=True, capture_output=True)
     return whole, inside, processor_time() - begun
 

@@ -872,7 +872,7 @@ def check_analysis_report(job, out):
             (step, job.slow_rank, round(1000 * times[job.slow_rank]), rest[len(rest) // 2]), row
     assert others
     # what is not known is not said to be healthy
-    whole = run("report", out)
+    whole = run("report", "--full", out)
     assert "No rank held the job back" not in whole, whole
     assert "msprof_steps" in run("report", "--format", "csv", "--section", "msprof", out) or \
         "computing_ns" in run("report", "--format", "csv", "--section", "msprof", out)

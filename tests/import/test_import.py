@@ -413,7 +413,7 @@ def hosts_that_are_not_known_are_not_counted_or_named():
     directory, cluster = merged(imported(*files)[0])
     with cluster:
         assert cluster.attrs["nhosts"] == 0, cluster.attrs["nhosts"]
-    shown = run("report", directory)
+    shown = run("report", "--full", directory)
     assert "worker0" not in shown.split("\n  job ")[1], shown
     assert "hosts       not known: ranks 0-1" in shown and "ran         2 ranks for" in shown, shown
     assert "unknown host" not in shown and "host unknown" not in shown
@@ -647,7 +647,7 @@ def losses_that_no_rank_is_to_blame_for_are_on_the_first_screen():
         "GPUs were idle for 17 % of the time, because their CPU processes launched the next kernel late.",
         "In collectives ranks waited 15 % of the time for each other, 100 % of it for rank 1.",
         "Waiting for data takes 12 % of a step (120 us of 1.0 ms on average)."]
-    shown = " ".join(run("report", directory).split())
+    shown = " ".join(run("report", "--full", directory).split())
     by_time_lost = [lines[1], lines[0], lines[2]]
     assert shown.startswith("Only 2 steps were measured: too few to say whether a rank held the job "
                             "back. " + " ".join(by_time_lost) + " Rests on: "), shown
@@ -663,10 +663,10 @@ def losses_that_no_rank_is_to_blame_for_are_on_the_first_screen():
     with open(page) as file:
         assert lines[0] in file.read()
     os.environ["COLUMNS"] = "60"  # of a narrow terminal
-    narrow = run("report", directory)
+    narrow = run("report", "--full", directory)
     del os.environ["COLUMNS"]
     assert max(map(len, narrow.split("\n"))) <= 60, narrow
-    assert max(map(len, run("report", directory).split("\n"))) > 60
+    assert max(map(len, run("report", "--full", directory).split("\n"))) > 60
 
 
 @case
@@ -676,7 +676,7 @@ def one_of_eight_ranks_is_no_evidence():
     assert "missing: the traces of 7 of 8 ranks (0-2, 4-7)" in said, said
     directory, cluster = merged(files)
     cluster.close()
-    shown = " ".join(run("report", directory).split())
+    shown = " ".join(run("report", "--full", directory).split())
     assert shown.startswith("Cannot tell whether a rank held the job back: 7 of 8 ranks left no usable "
                             "file, and the slowest may be one of them; 2 steps of 1.0 ms."), shown
     assert "ran 8 ranks (1 recorded) for" in shown, shown
@@ -776,7 +776,7 @@ def ranks_whose_reader_is_killed_are_named():
             assert file.attrs["complete"] == 1 and len(file["events/comm"]) == 2
     assert not [name for name in os.listdir(directory) if "00001" in name], os.listdir(directory)
     run("merge", directory)
-    assert "2 of 3 ranks are present" in run("report", directory)
+    assert "2 of 3 ranks are present" in run("report", "--full", directory)
 
 
 def children(pid):
@@ -954,7 +954,7 @@ def inspector_logs_without_times_have_sizes_and_lengths_only():
         found = cluster["collectives"][:]
         assert len(found) == 8 and set(found["nranks"]) == {4}, found
         assert set(found["transfer_ns"]) == {-1} and not found["busbw"].any()
-    assert "not" in run("report", directory).splitlines()[0]
+    assert "not" in run("report", "--full", directory).splitlines()[0]
 
 
 @case
@@ -1099,7 +1099,7 @@ def gloo_operations_are_matched_with_waits_and_transfers():
             assert list(found["transfer_ns"]) == [90000] * 2, found["transfer_ns"]
             waits = cluster["step_trace"]["wait_ns"]
             assert list(waits[:, 0]) == [260000] * 2 and not waits[:, 1].any(), waits
-        assert "all ranks are on one clock" in run("report", directory)
+        assert "all ranks are on one clock" in run("report", "--full", directory)
 
 
 @case
@@ -1260,7 +1260,7 @@ def flight_recorder_dumps_are_matched_by_group_and_number():
         found = {(int(row["seq"]), int(row["nranks"]), int(row["complete"]))
                  for row in cluster["collectives"]}
         assert found == {(5, 3, 1), (6, 3, 1), (7, 3, 1), (1, 2, 1), (8, 3, 0)}, found
-    assert "1 of 5 operations were not recorded by all" in run("report", directory)
+    assert "1 of 5 operations were not recorded by all" in run("report", "--full", directory)
 
 
 def said_of(directory):
@@ -1369,7 +1369,7 @@ def flight_recorder_dumps_of_gloo_are_matched():
     with cluster:
         assert sorted((int(row["seq"]), int(row["nranks"]), int(row["complete"]))
                       for row in cluster["collectives"]) == [(i, 2, 1) for i in (1, 1, 2, 3, 4)]
-    assert "gloo_untimed (5 each)" in run("report", directory)
+    assert "gloo_untimed (5 each)" in run("report", "--full", directory)
     assert json.loads(run("report", "--format", "json", directory))["job"]["verdict"] == "unknown"
 
 

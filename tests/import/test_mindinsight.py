@@ -364,7 +364,7 @@ def cpu_time_of_the_pipeline():
     assert len(report["pipeline_cpu"]) == 8 and report["pipeline_cpu"][0]["samples"] == 2
     assert "Batch_1" in run("report", "--format", "csv", "--section", "data_pipeline", out)
     run("report", "--format", "html", out)
-    run("report", out)
+    run("report", "--full", out)
 
 
 @case

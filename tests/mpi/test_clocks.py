@@ -175,7 +175,7 @@ def a_rank_dies_between_syncs():
     done = h.run(command(CLOCKS, ["--clock-interval", 1], killed), status=None)
     h.check(done.returncode != 0, "the job should have failed")
     h.run(h.profwrap("merge", "out"))
-    text = h.run(h.profwrap("report", "out")).stdout.decode()
+    text = h.run(h.profwrap("report", "--full", "out")).stdout.decode()
     h.check("killed" in text or "ended with an error" in text, text)
     check_bounds(CLOCKS)
 

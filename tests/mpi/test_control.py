@@ -177,7 +177,7 @@ def snapshot():
             h.equal(steps, list(range(step)), f"steps of rank {rank}")
             file.close()
         h.run(h.profwrap("merge", "-q", "out/snapshot-1"))
-        report = h.run(h.profwrap("report", "out/snapshot-1")).stdout.decode()
+        report = h.run(h.profwrap("report", "--full", "out/snapshot-1")).stdout.decode()
         h.check("Incomplete: the job was still running." in report, report[:600])
         data = json.loads(h.run(h.profwrap("report", "--format", "json", "out/snapshot-1")).stdout)
         h.equal((data["job"]["snapshot"], data["steps"]["measured"]), (True, step), "job")

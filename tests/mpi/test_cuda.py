@@ -167,7 +167,8 @@ def a_kind_that_is_refused():
         file = h.open_complete(layout)
         h.equal((len(names(file)), h.overhead(file)["cupti_result"]), (7, 27), "kernels and result")
         h.equal(lacking(layout), ["copies (refused with error 27)"], "what is missing")
-        h.check("gpu_lacking" in h.run(h.profwrap("report", layout)).stdout.decode(), "in the report")
+        said = h.run(h.profwrap("report", "--full", layout)).stdout.decode()
+        h.check("gpu_lacking" in said, "in the report")
     run("all", options=("-o", "whole"))
     h.equal(lacking("whole"), [], "what is missing where nothing is refused")
 
@@ -302,7 +303,7 @@ def errors_of_a_gpu():
     slowed = int(samples[-1]["heat_slowed_ns"]) - int(samples[0]["heat_slowed_ns"])
     h.equal(said["gpu_slowed"], (1, f"device 0: heat lowered the clocks for {slowed / 1e9:.3f} s"),
             "what it says of clocks")
-    h.check("gpu_error" in h.run(h.profwrap("report", "ill")).stdout.decode(), "not in the report")
+    h.check("gpu_error" in h.run(h.profwrap("report", "--full", "ill")).stdout.decode(), "not in the report")
 
 
 @h.case
@@ -817,7 +818,7 @@ def run_without_cupti(env, *arguments):
 
 
 def reported():
-    text = h.run(h.profwrap("report", "out")).stdout.decode()
+    text = h.run(h.profwrap("report", "--full", "out")).stdout.decode()
     data = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
     html = h.run(h.profwrap("report", "--format", "html", "out")).stdout.decode()
     return " ".join(text.split()), data, html

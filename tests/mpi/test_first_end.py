@@ -56,7 +56,7 @@ def crash_of_rank_0_in_a_collective():
     h.equal([row for row in found["stragglers"] if (row["last_step"] or 0) >= 20], [],
             "stragglers in the step that was cut")
     h.equal(found["advice"][0]["rule"], "ended", "first advice")
-    text = h.run(h.profwrap("report", "out")).stdout.decode()
+    text = h.run(h.profwrap("report", "--full", "out")).stdout.decode()
     h.check(text.startswith("Rank 0 on "), text[:200])
     h.check("closed in order" not in text, text)
     line = h.run(h.profwrap("report", "--format", "line", "out")).stdout.decode()
@@ -169,7 +169,7 @@ def exception_of_python():
     raised = found["job"]["ending"]["exceptions"]
     h.equal([(row["rank"], row["type"], row["line"], row["message"]) for row in raised],
             [(2, "ValueError", 7, "bad batch")], "exceptions")
-    text = h.run(h.profwrap("report", "out")).stdout.decode()
+    text = h.run(h.profwrap("report", "--full", "out")).stdout.decode()
     h.check("exception ValueError: bad batch" in text, text)
 
 

@@ -78,7 +78,7 @@ def sums_that_would_overflow():
     merge("out")
     with cluster("out") as file:
         h.equal({int(n) for n in file["p2p"]["bytes"]}, {2**63 - 1}, "bytes of the pairs")
-    h.run(h.profwrap("report", "out"))
+    h.run(h.profwrap("report", "--full", "out"))
 
 
 @h.case

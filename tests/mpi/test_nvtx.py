@@ -151,7 +151,7 @@ def steps_of_profwrap_are_the_steps():
 @h.case
 def reported_as_steps_and_phases():
     h.run([*h.profwrap("-o", "out", "--quiet"), h.program("ranges"), "train"])
-    report = h.run([*h.profwrap("report", "out")]).stdout.decode()
+    report = h.run([*h.profwrap("report", "--full", "out")]).stdout.decode()
     h.check("marked by the program" in report, "steps are not those of NVTX:", report)
 
 

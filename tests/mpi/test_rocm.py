@@ -191,7 +191,7 @@ def a_child_that_uses_the_gpu():
     file = h.open_complete("out")
     h.equal(count(file, "events/kernel"), 1, "kernels")
     h.equal(h.overhead(file)["gpu_processes"], 1, "in /overhead")
-    text = " ".join(h.run(h.profwrap("report", "out")).stdout.decode().split())
+    text = " ".join(h.run(h.profwrap("report", "--full", "out")).stdout.decode().split())
     h.check("GPUs were used by 1 child process that was not recorded" in text, text)
 
 
@@ -258,7 +258,7 @@ def check_not_recorded(words, *arguments, **more):
     data = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
     said = data["job"]["incomplete"]
     h.check(said.startswith("GPU activity of 1 rank was not recorded: ") and words in said, said)
-    text = " ".join(h.run(h.profwrap("report", "out")).stdout.decode().split())
+    text = " ".join(h.run(h.profwrap("report", "--full", "out")).stdout.decode().split())
     h.check(0 <= text.find("Incomplete: GPU activity of 1 rank was not recorded") < 400, text)
     shutil.rmtree("out")
     return done

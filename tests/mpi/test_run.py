@@ -187,7 +187,7 @@ def merge_of_damaged_runs():
     rows, present = completeness()
     h.equal(present, [1, 0, 1], "present with a truncated file")
     h.check((-1, "unreadable") in rows and (1, "missing") in rows, "completeness", rows)
-    done = h.run(h.profwrap("report", "out"))
+    done = h.run(h.profwrap("report", "--full", "out"))
     h.check(b"2 of 3" in done.stdout or b"missing" in done.stdout, "the report hides it")
 
 

@@ -42,7 +42,7 @@ def a_heavy_stage():
     near(file["imbalances"][0]["ratio"], 2, 0.25, "the stage's work over the others'")
     h.check(not persistent(file) & {4, 5}, "ranks of the stage are named:", persistent(file))
     h.check(file["imbalances"][0]["gain_ns"] > 0, "balancing gains nothing")
-    text = " ".join(h.run(h.profwrap("report", "out")).stdout.decode().split())
+    text = " ".join(h.run(h.profwrap("report", "--full", "out")).stdout.decode().split())
     h.check('Uneven work: role "stage 3 of 4" (ranks 4-5) has' in text, text)
     kept = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
     h.equal([row["ranks"] for row in kept["imbalances"]], ["4-5"], "imbalances of report.json")

@@ -89,7 +89,7 @@ def crossing():
     h.equal(problems(report) & {"collectives_incomplete", "collectives_mismatched", "steps_missing"},
             set(), "problems")
     h.equal((report["steps"]["measured"], report["steps"]["warmup"]), (6, 3), "steps")
-    text = h.run(h.profwrap("report", "out")).stdout.decode()
+    text = h.run(h.profwrap("report", "--full", "out")).stdout.decode()
     h.check("steps 5-6, 10-11, 15-16" in text and "warm-up 4, 9, 14" in text, text)
     restricted_to_steps()
 
@@ -104,7 +104,7 @@ def restricted_to_steps():
         counts[row["op"]] = counts.get(row["op"], 0) + row["count"]
     h.equal({op: counts.get(op) for op in ("Iallreduce", "Allreduce", "Barrier")},
             {"Iallreduce": 3, "Allreduce": 3, "Barrier": 6}, "collectives of 3 steps")
-    text = h.run(h.profwrap("report", "--steps", "5,10-11", "out")).stdout.decode()
+    text = h.run(h.profwrap("report", "--full", "--steps", "5,10-11", "out")).stdout.decode()
     h.check("steps 5,10-11: " in text, text)
     titles = {line for line in text.splitlines() if line.endswith(" (of the whole run)")}
     h.check("Memory (of the whole run)" in titles and not any("Steps" in one for one in titles), titles)

@@ -78,7 +78,7 @@ def profile(profwrap, python):
     check("20 measured" in "".join(said), "no report of 20 steps:", said)
     check(os.path.exists("out/cluster.h5"), "no cluster.h5:", said)
     run(profwrap, "merge", "-o", "again.h5", "out", env=bare_environment())
-    check("Job" in run(profwrap, "report", "out", env=bare_environment()), "no report")
+    check("Job" in run(profwrap, "report", "--full", "out", env=bare_environment()), "no report")
     check(os.path.exists("out/report.html"), "no page")
     said = run(profwrap, "doctor", env=bare_environment())
     check("FAIL" not in said, said)

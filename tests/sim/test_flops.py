@@ -46,7 +46,7 @@ def merge(run, *options, processes=1):
 
 
 def shown(run):
-    return (" ".join(profwrap("report", run).split()),
+    return (" ".join(profwrap("report", "--full", run).split()),
             json.loads(profwrap("report", "--format", "json", run))["flops"])
 
 

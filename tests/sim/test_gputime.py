@@ -37,7 +37,7 @@ def merge(directory, processes=1):
 
 
 def report(directory, *options):
-    return subprocess.run([profwrap, "report", *options, directory], check=True,
+    return subprocess.run([profwrap, "report", "--full", *options, directory], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
 
 

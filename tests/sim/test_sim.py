@@ -339,7 +339,7 @@ def runs_without_iterations_are_cut_into_slices():
     lengths = steps["duration_ns"]
     assert 40 < len(steps) <= 100, len(steps)
     assert lengths.max() - lengths.min() <= 0.01 * lengths.min(), lengths
-    said = subprocess.run([profwrap, "report", where], check=True, text=True,
+    said = subprocess.run([profwrap, "report", "--full", where], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
     assert "slices of" in said.splitlines()[0], said.splitlines()[0]
 

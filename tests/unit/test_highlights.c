@@ -75,7 +75,7 @@ static void test_late_rank(void **state)
     free(text);
     free(json);
     char line[PW_REPORT_LINE];
-    assert_int_equal(pw_report_summary(c, line, sizeof(line)), 0);
+    assert_int_equal(pw_report_one_line(c, line, sizeof(line)), 0);
     assert_string_equal(line,
                         "Only 1 step was measured: too few to say whether a rank held the job "
                         "back. In collectives ranks waited 17 % of the time for each other, "
@@ -342,7 +342,7 @@ static void test_the_headline_begins_with_a_loss_of_all_ranks(void **state)
         "average, without waiting for other ranks). No rank held the job back.";
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
     assert_has(line, wanted);
-    assert_int_equal(pw_report_summary(c, line, sizeof(line)), 0);
+    assert_int_equal(pw_report_one_line(c, line, sizeof(line)), 0);
     assert_null(strstr(strstr(line, "Transfers") + 1, "Transfers")); /* told once */
     assert_null(strstr(strstr(text, "Transfers that") + 1, "Transfers that"));
     assert_has(json, "\"in_headline\": true");

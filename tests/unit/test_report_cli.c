@@ -108,7 +108,7 @@ static void test_round_trip(void **state)
     char *screen = NULL, *expected = text_of(c, "", PW_REPORT_TOP);
     size_t size;
     FILE *stream = open_memstream(&screen, &size);
-    assert_int_equal(pw_cli_report_write(dir, stream, 0), 0);
+    assert_int_equal(pw_cli_report_write(dir, stream, PW_SHOWN_FULL), 0);
     fclose(stream);
     assert_string_equal(screen, expected);
     char *text = slurp(dir, "report.txt"), *json = slurp(dir, "report.json");

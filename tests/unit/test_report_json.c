@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/report.h"
 #include "test_report_make.h"
 
 static void test_hostile_names(void **state)
@@ -42,11 +43,11 @@ static void test_json_keys(void **state)
 {
     (void)state;
     static const char *const keys[] = {
-        "job",        "completeness", "clock",         "steps",       "step_trace",  "collectives",
-        "stragglers", "hosts",        "links",         "trends",      "network",     "whatif",
-        "efficiency", "operators",    "data_pipeline", "utilisation", "memory",      "advice",
-        "gpu",        "kernels",      "imbalances",    "roles",       "parts",       "flops",
-        "epochs",     "hccl",         "msprof",        "aicore",      "pipeline_cpu"};
+        "job",        "completeness", "clock",         "steps",       "step_trace",   "collectives",
+        "stragglers", "hosts",        "links",         "trends",      "network",      "whatif",
+        "efficiency", "operators",    "data_pipeline", "utilisation", "memory",       "advice",
+        "gpu",        "kernels",      "imbalances",    "roles",       "parts",        "flops",
+        "epochs",     "hccl",         "msprof",        "aicore",      "pipeline_cpu", "summary"};
     struct pw_cluster *c = make_cluster(8, 52);
     add_tables(c);
     for (int round = 0; round < 2; round++) {
@@ -57,8 +58,8 @@ static void test_json_keys(void **state)
         assert_has_not(json, "inf,");
         json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
         assert_non_null(root);
-        assert_int_equal(json_object_size(root), 29);
-        for (size_t i = 0; i < 26; i++)
+        assert_int_equal(json_object_size(root), 30);
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
             assert_non_null(json_object_get(root, keys[i]));
         json_t *stragglers = json_object_get(root, "stragglers");
         assert_int_equal(json_array_size(stragglers), round);
@@ -158,6 +159,11 @@ static void test_random_values(void **state)
         }
         char *text = text_of(c, "", 12), *json = json_of(c);
         assert_fits(text, 100);
+        free(text);
+        const struct pw_report_options options = {.width = 80};
+        assert_int_equal(pw_report_summary(unit_open_text(), c, &options), 0);
+        text = unit_close_text();
+        assert_fits(text, 80);
         json_t *root = json_loads(json, 0, NULL);
         assert_non_null(root);
         json_decref(root);

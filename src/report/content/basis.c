@@ -226,7 +226,7 @@ const char *pw_mark_name(enum pw_mark mark)
     return names[mark];
 }
 
-void pw_basis_write(const struct pw_figures *f, char *out, size_t size)
+const char *pw_mark_sign(enum pw_mark mark)
 {
     static const char *const signs[] = {
         [PW_MARK_SEEN] = "✓",
@@ -234,8 +234,13 @@ void pw_basis_write(const struct pw_figures *f, char *out, size_t size)
         [PW_MARK_MISSING] = "✗",
         [PW_MARK_UNKNOWN] = "?",
     };
+    return signs[mark];
+}
+
+void pw_basis_write(const struct pw_figures *f, char *out, size_t size)
+{
     struct pw_basis found[PW_BASES];
     struct pw_sentence s = pw_sentence_on(out, size);
     for (size_t i = 0, n = pw_basis_find(f, found); i < n; i++)
-        pw_sentence_add(&s, "%s%s %s", i ? "; " : "", signs[found[i].mark], found[i].text);
+        pw_sentence_add(&s, "%s%s %s", i ? "; " : "", pw_mark_sign(found[i].mark), found[i].text);
 }

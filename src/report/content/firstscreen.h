@@ -117,6 +117,9 @@ size_t pw_basis_find(const struct pw_figures *figures, struct pw_basis out[PW_BA
 /* The name of a mark in report.json. */
 const char *pw_mark_name(enum pw_mark mark);
 
+/* Its sign in a text: "✓", "!", "✗" or "?". */
+const char *pw_mark_sign(enum pw_mark mark);
+
 /* Writes all in one line: "✓ collectives seen: MPI 300; ! steps inferred …". */
 void pw_basis_write(const struct pw_figures *figures, char *out, size_t size);
 

@@ -488,7 +488,7 @@ int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size)
     return write_line(cluster, 0, out, size);
 }
 
-int pw_report_summary(const struct pw_cluster *cluster, char *out, size_t size)
+int pw_report_one_line(const struct pw_cluster *cluster, char *out, size_t size)
 {
     return write_line(cluster, 1, out, size);
 }
@@ -498,7 +498,7 @@ int pw_report_line(FILE *out, const struct pw_cluster *cluster,
 {
     (void)options;
     char line[PW_REPORT_LINE];
-    int err = pw_report_summary(cluster, line, sizeof(line));
+    int err = pw_report_one_line(cluster, line, sizeof(line));
     if (!err)
         fprintf(out, "%s\n", line);
     return err;

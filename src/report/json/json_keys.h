@@ -37,6 +37,9 @@ json_t *pw_json_pipeline_cpu(const struct pw_figures *figures);
 /* The value of "hccl": what HCCL's own profiler measured. */
 json_t *pw_json_hccl(const struct pw_figures *figures);
 
+/* The value of "summary": what the summary of a run shows. */
+json_t *pw_json_summary(const struct pw_figures *figures);
+
 /* The values of "data_pipeline", "utilisation", "memory" and "advice". */
 json_t *pw_json_data_pipeline(const struct pw_figures *figures);
 json_t *pw_json_utilisation(const struct pw_figures *figures);

@@ -529,6 +529,7 @@ static const struct key {
     const char *name;
     json_t *(*make)(const struct pw_figures *f);
 } keys[] = {
+    {"summary", pw_json_summary},
     {"job", make_job},
     {"epochs", make_epochs},
     {"completeness", make_completeness},

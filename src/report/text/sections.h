@@ -57,7 +57,4 @@ struct pw_lack pw_lack_memory(const struct pw_figures *figures);
 int pw_lack_print(const struct pw_page *page, const struct pw_lack *lack);
 int pw_lack_list(const struct pw_page *page, const char *name, const struct pw_lack *lack);
 
-/* True when some phase took time in the measured steps. */
-int pw_phases_are_known(const struct pw_figures *figures);
-
 #endif

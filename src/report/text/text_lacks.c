@@ -5,6 +5,7 @@
 
 #include "analysis/advice/calls.h"
 #include "report/content/operatorlist.h"
+#include "report/content/runsummary.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"
 

@@ -221,14 +221,6 @@ static int print_phases(const struct pw_page *page, const size_t *rows, size_t c
     return err;
 }
 
-int pw_phases_are_known(const struct pw_figures *f)
-{
-    for (int p = 0; p < PHASES - 1; p++)
-        if (phase_ns(&f->phase_mean, p) > 0)
-            return 1;
-    return 0;
-}
-
 int pw_section_phases(const struct pw_page *page)
 {
     size_t *rows = NULL, count = 0;

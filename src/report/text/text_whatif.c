@@ -116,13 +116,8 @@ int pw_section_whatif(const struct pw_page *page)
 static int print_advice(const struct pw_page *page, const struct pw_advice_input *input,
                         const struct pw_advice *advice)
 {
-    char saves[96] = "", time[32], percent[32], of_all[40] = "";
-    double share = pw_advice_share(input, advice);
-    if (share >= 0)
-        snprintf(of_all, sizeof(of_all), " (%s)", pw_page_percent(percent, sizeof(percent), share));
-    if (advice->saves_ns > 0)
-        snprintf(saves, sizeof(saves), "Would save up to %s%s. ",
-                 pw_text_ns(time, sizeof(time), advice->saves_ns), of_all);
+    char saves[96];
+    pw_words_saves(advice, pw_advice_share(input, advice), saves, sizeof(saves));
     int err = pw_page_print(page, 2, 4, "- %s", advice->text);
     if (!err && (saves[0] || advice->evidence[0]))
         err = pw_page_print(page, 4, 4, "%s%s%s%s[%s]", saves, advice->evidence[0] ? "Seen: " : "",

@@ -10,6 +10,19 @@
 #include "core/ops.h"
 #include "report/writing/page.h"
 
+const char *pw_words_saves(const struct pw_advice *advice, double share, char *out, size_t size)
+{
+    struct pw_sentence s = pw_sentence_on(out, size);
+    out[0] = '\0';
+    if (advice->saves_ns <= 0)
+        return out;
+    pw_words_add_ns(&s, "Would save up to ", advice->saves_ns);
+    if (share >= 0)
+        pw_words_add_percent(&s, " (", share, ")");
+    pw_sentence_add(&s, ". ");
+    return out;
+}
+
 void pw_words_add_ns(struct pw_sentence *s, const char *before, int64_t ns)
 {
     char time[32];

@@ -52,6 +52,10 @@ const char *pw_words_epoch_end(const struct pw_row_c_epoch *epoch, char *out, si
  * the whole run; "" when the report covers all steps. Returns `out`. */
 const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size);
 
+/* Writes "Would save up to 1.20 s (73 %). ", what the advice would save; "" when that is not known.
+ * `share` is that of pw_advice_share(). Returns `out`. */
+const char *pw_words_saves(const struct pw_advice *advice, double share, char *out, size_t size);
+
 /* Adds a time in the format of pw_text_ns(). */
 void pw_words_add_ns(struct pw_sentence *sentence, const char *before, int64_t ns);
 
