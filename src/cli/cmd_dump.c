@@ -1,9 +1,11 @@
 /* `profwrap dump FILE`: every table of a rank or cluster file, one record a line. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/commands.h"
 #include "cli/confine.h"
@@ -220,12 +222,45 @@ int pw_cli_dump_file(const char *path)
     return err || damage.parts ? 1 : 0;
 }
 
+/* 1 when `path` is a directory, after a message that names files in it. */
+static int is_directory(const char *path)
+{
+    struct stat status;
+    char example[256] = "";
+    if (stat(path, &status) || !S_ISDIR(status.st_mode))
+        return 0;
+    DIR *stream = opendir(path);
+    int ranks = 0, has_cluster = 0;
+    for (const struct dirent *e = stream ? readdir(stream) : NULL; e; e = readdir(stream)) {
+        const size_t length = strlen(e->d_name);
+        const int is_h5 = length > 3 && strcmp(e->d_name + length - 3, ".h5") == 0;
+        has_cluster |= strcmp(e->d_name, "cluster.h5") == 0;
+        if (!is_h5 || strncmp(e->d_name, "rank-", 5) != 0)
+            continue;
+        if (!ranks++ || strcmp(e->d_name, example) < 0)
+            snprintf(example, sizeof(example), "%s", e->d_name);
+    }
+    if (stream)
+        closedir(stream);
+    if (ranks || has_cluster)
+        pw_error("'%s' is a directory: dump one of its files, as %s%s%s%s%s%s (there %s %d rank "
+                 "file%s)",
+                 path, has_cluster ? path : "", has_cluster ? "/cluster.h5" : "",
+                 has_cluster && ranks ? " or " : "", ranks ? path : "", ranks ? "/" : "", example,
+                 ranks == 1 ? "is" : "are", ranks, ranks == 1 ? "" : "s");
+    else
+        pw_error("'%s' is a directory, without files of profwrap", path);
+    return 1;
+}
+
 int pw_cli_dump(int argc, char **argv)
 {
     if (argc != 2 || argv[1][0] == '-') {
         pw_error("usage: profwrap dump FILE");
         return argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) ? 0 : 2;
     }
+    if (is_directory(argv[1]))
+        return 1;
     pw_h5_quiet();
     pw_h5_watch_install();
     pw_confine(pw_readlimit_size(argv[1]), 0);

@@ -30,6 +30,7 @@ def options():
     refused(2, ["--activities", "nothing-such"], "--activities", "nothing-such", "true")
     refused(2, ["--compress"], "--compress", "zip", "true")
     refused(2, ["--output"], "--output")
+    refused(1, ["made: .*; choose another with -o$"], "-o", "/proc/out", "true")
     h.equal(os.listdir("."), [], "files left by refused commands")
 
 
@@ -54,6 +55,10 @@ def steps_that_the_run_has_not():
     h.run(h.profwrap("merge", "out"))
     refused(2, ["--steps is '900-1000'", "its steps are 0 to 11"], "report", "--steps", "900-1000", "out")
     h.run(h.profwrap("report", "--steps", "10-1000", "out"))
+    refused(1, ["'out' is a directory", "out/cluster.h5 or out/rank-00000.h5 .there are 2 rank files"],
+            "dump", "out")
+    os.mkdir("empty")
+    refused(1, ["'empty' is a directory, without files of profwrap"], "dump", "empty")
 
 
 @h.case

@@ -49,7 +49,9 @@ static int fail(char *problem, int size, const char *dir, const char *what, int 
 
 static int fail_with(char *problem, int size, const char *dir, const char *what, int err)
 {
-    snprintf(problem, (size_t)size, "output directory %s %s %s", dir, what, strerror(-err));
+    const int is_refused = err == -EACCES || err == -EPERM || err == -EROFS || err == -ENOENT;
+    snprintf(problem, (size_t)size, "output directory %s %s %s%s", dir, what, strerror(-err),
+             is_refused ? "; choose another with -o" : "");
     return err;
 }
 
