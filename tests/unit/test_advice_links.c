@@ -45,6 +45,14 @@ static void test_late_senders_begin_with_a_rank(void **state)
     assert_int_equal(found->nranks, 1);
     assert_int_equal(found->ranks[0], 0);
     assert_non_null(strstr(found->evidence, "most of it begins at rank 0"));
+    assert_non_null(strstr(found->text, "(MPI_Isend as soon as"));
+    pw_cluster_destroy(w.c);
+
+    world_make(&w);
+    strcpy(w.c->command, "torchrun train.py");
+    found = collect_late(&w, gains, 3, advice);
+    assert_non_null(found);
+    assert_non_null(strstr(found->text, "post the sends earlier (isend as soon as"));
     pw_cluster_destroy(w.c);
 
     for (int i = 0; i < 2; i++) {

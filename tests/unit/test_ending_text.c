@@ -272,6 +272,42 @@ static void test_all_ranks_return_the_same_status(void **state)
     check(c, "All ranks exited with status 7 after MPI_Finalize.");
 }
 
+/* Of a program that could not start, reports say only how it ended: not what to record of it. */
+static void test_end_at_the_start(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->nstep_rows = c->nsteps = 0;
+    c->nopen_calls = 0;
+    for (int r = 0; r < RANKS; r++) {
+        c->endings[r].step = -1;
+        c->endings[r].in_step = 0;
+        c->ranks[r].events = 0;
+    }
+    char *text = text_of(c, "", 12), *asked = text_of(c, "stragglers", 12), *json = json_of(c);
+    assert_has(text, "\nJob\n");
+    assert_has(text, "\nWhat to do\n  - Rank 2 ended first.");
+    assert_has_not(text, "[no_steps]");
+    assert_has_not(text, "Stragglers");
+    assert_has_not(text, "how to get it");
+    assert_has(asked, "\nStragglers\n");
+    assert_has(json, "\"further\": 0");
+    free(text);
+    free(asked);
+    c->ranks[1].events = 1; /* it did something */
+    text = text_of(c, "", 12);
+    assert_has(text, "[no_steps]");
+    assert_has(text, "\nStragglers\n");
+    free(text);
+    c->ranks[1].events = 0;
+    c->ranks[3].run_ns = 11 * S; /* nor did it end at its start */
+    text = text_of(c, "", 12);
+    assert_has(text, "[no_steps]");
+    free(text);
+    free(json);
+    pw_cluster_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_whom_the_others_waited_for),
         cmocka_unit_test(test_sys_exit),
         cmocka_unit_test(test_what_ranks_did_that_a_signal_ended),
+        cmocka_unit_test(test_end_at_the_start),
         cmocka_unit_test(test_all_ranks_return_the_same_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

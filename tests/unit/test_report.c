@@ -423,6 +423,12 @@ static void test_sections_without_data(void **state)
                "  - utilisation: Processes were not sampled. Record with --sample-hz above 0.");
     assert_has_not(list, "p2p"); /* that there were no messages is known */
     assert_has_not(list, "clocks");
+    assert_has_not(list, "data_pipeline"); /* ranks wait for data for 0.7 % of a step */
+    free(text);
+    for (size_t i = 0; i < 8 * 52; i++)
+        step_rows(c)[i].data_wait_ns = 8 * MS; /* 5.3 % */
+    text = text_of(c, "", 12);
+    assert_has(text, "  - data_pipeline: No queue was sampled. ");
     free(text);
     text = text_of(c, "p2p,data_pipeline,memory,clocks", 12);
     assert_has(text, "\nPoint-to-point messages\n  None were recorded.\n");

@@ -97,6 +97,36 @@ static void test_part_that_is_unknown_on_one_rank(void **state)
     pw_cluster_destroy(c);
 }
 
+/* Of a job without MPI the rows of MPI are left out; without steps, too, nothing is known but the
+ * run. */
+static void test_without_mpi(void **state)
+{
+    (void)state;
+    static const int of_mpi[] = {PW_PART_START, PW_PART_INIT, PW_PART_FINALIZE, PW_PART_END};
+    struct pw_cluster *c = make();
+    for (size_t i = 0; i < 4; i++)
+        for (size_t r = 0; r < RANKS; r++)
+            memset(at(c, (enum pw_part)of_mpi[i], r), 0xff, sizeof(*c->part_trace));
+    char *text = text_of(c, "", 12);
+    assert_has(text, "\n  setup    before the first step ");
+    assert_has(text, "\n  tail     after the last step ");
+    assert_has_not(text, "MPI_Init");
+    assert_has_not(text, "MPI_Finalize");
+    assert_has_not(text, "n/a: its end");
+    free(text);
+    for (size_t r = 0; r < RANKS; r++) {
+        memset(at(c, PW_PART_SETUP, r), 0xff, sizeof(*c->part_trace));
+        memset(at(c, PW_PART_TAIL, r), 0xff, sizeof(*c->part_trace));
+    }
+    text = text_of(c, "", 12);
+    assert_has_not(text, "Parts of the run");
+    free(text);
+    text = text_of(c, "parts", 12);
+    assert_has(text, "in the rest of the run");
+    free(text);
+    pw_cluster_destroy(c);
+}
+
 static void test_older_files(void **state)
 {
     (void)state;
@@ -117,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_part_that_is_unknown_on_one_rank),
+        cmocka_unit_test(test_without_mpi),
         cmocka_unit_test(test_older_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

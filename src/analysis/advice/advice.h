@@ -96,6 +96,10 @@ void pw_advice_prepare(struct pw_advice_input *input);
 size_t pw_advice_collect(const struct pw_advice_input *input,
                          struct pw_advice advice[PW_ADVICE_MAX]);
 
+/* True for a program that could not start: it did not end well, within 10 s, and nothing of what it
+ * did was recorded. Then only its end is worth a word. */
+int pw_ended_at_start(const struct pw_cluster *cluster);
+
 /* saves_ns as a share of the measured steps, or -1. */
 double pw_advice_share(const struct pw_advice_input *input, const struct pw_advice *advice);
 

@@ -5,6 +5,10 @@
 #include "analysis/advice/rules.h"
 #include "analysis/ending.h"
 
+/* The longest time that a program which did nothing may have needed to fail at its start: the
+ * import of a large Python package takes seconds. */
+#define START_LONGEST_NS INT64_C(10000000000)
+
 static void say_signal(const struct pw_row_c_ending *row, struct pw_sentence *s)
 {
     if (row->exit_signal == SIGKILL)
@@ -54,6 +58,18 @@ static void say_next(const struct pw_row_c_ending *row, struct pw_sentence *s)
                                "standard error.");
         break;
     }
+}
+
+int pw_ended_at_start(const struct pw_cluster *c)
+{
+    int has_first = 0;
+    for (size_t i = 0; i < c->nendings && c->snapshot <= 0; i++)
+        has_first |= c->endings[i].ended == PW_ENDED_FIRST;
+    for (size_t r = 0; r < c->nrank_rows; r++)
+        if (c->ranks[r].events > 0 || c->ranks[r].dropped_events > 0 ||
+            c->ranks[r].run_ns > START_LONGEST_NS)
+            return 0;
+    return has_first && !c->nstep_rows;
 }
 
 int pw_judge_ended(const struct pw_advice_input *in, const struct pw_advice_rule *rule,

@@ -364,12 +364,13 @@ size_t pw_advice_collect(const struct pw_advice_input *input,
                          struct pw_advice advice[PW_ADVICE_MAX])
 {
     const int is_dump = strcmp(input->cluster->imported, "flight") == 0;
+    const int only_end = pw_ended_at_start(input->cluster);
     size_t n = 0;
     for (size_t i = 0; i < RULES; i++) {
         if (is_dump && !is_of_dumps(&rules[i]))
             continue;
         struct pw_advice one = {.rule = rules[i].name, .saves_ns = -1};
-        if (!rules[i].judge(input, &rules[i], &one))
+        if ((only_end && !is_rule(&one, "ended")) || !rules[i].judge(input, &rules[i], &one))
             continue;
         if (!one.text[0])
             set_text(one.text, sizeof(one.text), pw_advice_text_of(input, &rules[i]));

@@ -12,6 +12,7 @@ static const struct {
     {"profwrap_phase() of profwrap.h", "profwrap.phase()"},
     {"profwrap_queue()", "profwrap.queue()"},
     {"profwrap_work()", "profwrap.work()"},
+    {"MPI_Isend", "isend"}, /* of torch.distributed and of mpi4py */
 };
 
 /* 1 for "python3.11", "/usr/bin/python" and "train.py". */

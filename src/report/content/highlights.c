@@ -256,6 +256,8 @@ size_t pw_highlights_find(const struct pw_figures *figures, struct pw_highlight 
     struct pw_highlight late;
     const int is_late = find_late_rank(figures, &late);
     size_t n = 0;
+    if (pw_ended_at_start(figures->cluster))
+        return 0;
     for (size_t i = 0, all = pw_shared_find(&input, shared); i < all; i++) {
         say_shared(figures, &shared[i], &out[n]);
         out[n++].is_headline = input.verdict.lead == (int)shared[i].kind;

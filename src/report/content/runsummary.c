@@ -280,7 +280,8 @@ static void make_cautions(const struct pw_figures *f, struct pw_runsummary *out)
 {
     struct pw_basis found[PW_BASES];
     for (size_t i = 0, n = pw_basis_find(f, found); i < n; i++)
-        if (found[i].mark != PW_MARK_SEEN)
+        if (found[i].mark != PW_MARK_SEEN &&
+            (!pw_ended_at_start(f->cluster) || strcmp(found[i].what, "ranks") == 0))
             out->cautions[out->ncautions++] = found[i];
 }
 

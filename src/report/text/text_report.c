@@ -13,6 +13,9 @@
 
 enum { WIDTH_LEAST = 60 };
 
+/* Share of a step from which on waiting for data makes queues worth a look. */
+#define DATA_WAIT_LEAST 0.05
+
 static bool has_gpus(const struct pw_cluster *c)
 {
     return c->ngpu_ranks > 0;
@@ -50,7 +53,8 @@ static bool has_flops(const struct pw_cluster *c)
 
 static bool has_parts(const struct pw_cluster *c)
 {
-    return pw_parts_known(c->part_trace, c->nrank_rows).nranks > 0;
+    const struct pw_parts_known known = pw_parts_known(c->part_trace, c->nrank_rows);
+    return known.nranks > 0 && (known.has_init || known.has_steps || known.has_finalize);
 }
 
 static const struct section {
@@ -204,6 +208,13 @@ static bool is_of_dumps(const struct section *section)
     return pw_report_is_wanted("job,hang,completeness,collectives,p2p,advice", section->name);
 }
 
+/* The sections that say how a job ended. */
+static bool is_about_end(const struct section *section)
+{
+    return section->print == pw_section_job || section->print == pw_section_completeness ||
+           section->print == pw_section_advice;
+}
+
 /* 1 when the section is printed: sections without data in this job only if the user asks for
  * them. */
 static bool is_wanted(const struct section *section, const struct pw_page *page)
@@ -213,8 +224,16 @@ static bool is_wanted(const struct section *section, const struct pw_page *page)
         return false;
     if (is_asked_for(page->options))
         return pw_report_is_wanted(page->options->sections, section->name);
+    if (pw_ended_at_start(page->figures->cluster) && !is_about_end(section))
+        return false;
     return (!section->is_of || section->is_of(page->figures->cluster)) &&
            !lack_of(section, page->figures).reason;
+}
+
+/* Queues that ranks hardly wait for are not missed. */
+static bool is_missed(const struct section *section, const struct pw_figures *figures)
+{
+    return section->lacks != pw_lack_queues || figures->data_wait_share >= DATA_WAIT_LEAST;
 }
 
 /* The last lines of a whole report: what is not known, and how to get it. */
@@ -223,7 +242,8 @@ static int print_lacks(const struct pw_page *page)
     int err = 0;
     for (int i = 0, n = 0; i < SECTIONS && !err; i++) {
         const struct pw_lack lack = lack_of(&sections[i], page->figures);
-        if (!lack.how || (sections[i].is_of && !sections[i].is_of(page->figures->cluster)))
+        if (!lack.how || !is_missed(&sections[i], page->figures) ||
+            (sections[i].is_of && !sections[i].is_of(page->figures->cluster)))
             continue;
         if (!n++)
             err = pw_page_print(page, 0, 0, "%s", "");
@@ -256,7 +276,8 @@ int pw_report_text(FILE *out, const struct pw_cluster *cluster,
     for (int i = 0; i < SECTIONS && !err; i++)
         if (is_wanted(&sections[i], &page))
             err = print_section(&page, &sections[i]);
-    if (!err && !is_asked_for(options) && !pw_hang_is_of_dumps(cluster))
+    if (!err && !is_asked_for(options) && !pw_hang_is_of_dumps(cluster) &&
+        !pw_ended_at_start(cluster))
         err = print_lacks(&page);
     pw_figures_destroy(figures);
     return err ? err : ferror(out) ? -EIO : 0;

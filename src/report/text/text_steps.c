@@ -273,6 +273,15 @@ static void add_part(struct pw_grid *grid, const struct pw_cluster *c, const str
         pw_grid_cell(grid, "%" PRId32, c->ranks[mean->most_rank].rank);
 }
 
+/* 0 for a part that lies before or after MPI, in a job in which MPI was not seen. */
+static int is_listed(const struct parts *parts, int i)
+{
+    const int part = PW_PART_START + i;
+    const int is_of_mpi = part == PW_PART_START || part == PW_PART_INIT ||
+                          part == PW_PART_FINALIZE || part == PW_PART_END;
+    return !is_of_mpi || parts->known.has_init || parts->known.has_finalize;
+}
+
 static void add_run(struct pw_grid *grid, double run_ns, double wait_ns)
 {
     pw_grid_cell(grid, "the run");
@@ -298,8 +307,13 @@ int pw_section_parts(const struct pw_page *page)
     parts.run = pw_partmeans_sum(parts.means);
     struct pw_grid grid;
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
-    for (int i = 0; i < PW_PARTS; i++)
+    int is_missing = 0;
+    for (int i = 0; i < PW_PARTS; i++) {
+        if (!is_listed(&parts, i))
+            continue;
         add_part(&grid, c, &parts, i);
+        is_missing |= parts.means[i].mean_ns < 0;
+    }
     add_run(&grid, parts.run.mean_ns, parts.run.wait_ns);
     int err = pw_grid_print(&grid, page);
     pw_grid_fini(&grid);
@@ -309,6 +323,8 @@ int pw_section_parts(const struct pw_page *page)
                      "The parts of each rank add up to the run, from its first event or "
                      "sample on any rank to its last (\"ran\" also includes the launch before it "
                      "and the closing of files after it). own: without waiting for "
-                     "other ranks. n/a: its end is not known on all ranks; its time is "
-                     "in the part next to it.");
+                     "other ranks.%s",
+                     is_missing ? " n/a: its end is not known on all ranks; its time is in the "
+                                  "part next to it."
+                                : "");
 }
