@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "analysis/figures/figures.h"
 #include "analysis/figures/restrict.h"
 #include "cli/clusterpath.h"
 #include "cli/confine.h"
@@ -252,7 +253,7 @@ static int write_asked(const struct job *job, const char *given, const char *clu
     if (path[0])
         return write_named(path, job);
     if (is_text(options) && !wants_tables(options))
-        return pw_cli_summary_print(stdout, job->cluster, given, cluster_file);
+        return pw_cli_summary_print(stdout, job->cluster, given, cluster_file, NULL);
     const int is_paged = pager->pid > 0, err = write_stream(stdout, job);
     if (pw_pager_end(pager))
         return write_stream(stdout, job);
@@ -456,14 +457,19 @@ int pw_cli_report_write(const char *dir, FILE *screen, enum pw_cli_shown shown)
     int err = pw_cli_load_cluster(dir, path, &cluster);
     if (err)
         return err;
+    struct pw_figures *figures = NULL;
+    if (pw_figures_create(cluster, &figures) == 0)
+        wanted.figures = figures;
     err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);
     int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
     int html = write_html_apart(dir, options.text[PW_OPT_D3], cluster, &wanted, path);
-    int printed = shown == PW_SHOWN_LINE      ? print_line(screen, dir, cluster)
-                  : shown == PW_SHOWN_SUMMARY ? pw_cli_summary_print(screen, cluster, dir, path)
-                  : shown == PW_SHOWN_FULL    ? pw_report_text(screen, cluster, &wanted)
-                                              : 0;
+    int printed = shown == PW_SHOWN_LINE ? print_line(screen, dir, cluster)
+                  : shown == PW_SHOWN_SUMMARY
+                      ? pw_cli_summary_print(screen, cluster, dir, path, figures)
+                  : shown == PW_SHOWN_FULL ? pw_report_text(screen, cluster, &wanted)
+                                           : 0;
     fflush(screen);
+    pw_figures_destroy(figures);
     pw_cluster_destroy(cluster);
     return err ? err : json ? json : html ? html : printed;
 }

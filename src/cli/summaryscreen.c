@@ -42,7 +42,7 @@ static int find_page(const char *cluster_file, char page[PATH_MAX])
 }
 
 int pw_cli_summary_print(FILE *out, const struct pw_cluster *cluster, const char *dir,
-                         const char *cluster_file)
+                         const char *cluster_file, const struct pw_figures *figures)
 {
     char page[PATH_MAX], host[HOST_NAME_MAX + 1] = "";
     const char *no_colour = getenv("NO_COLOR");
@@ -55,6 +55,7 @@ int pw_cli_summary_print(FILE *out, const struct pw_cluster *cluster, const char
     const struct pw_report_options options = {
         .width = pw_cli_width(fd, WIDTH_UNKNOWN),
         .place = &place,
+        .figures = figures,
         .is_coloured = is_terminal(fd) && !(no_colour && *no_colour),
     };
     return pw_report_summary(out, cluster, &options);

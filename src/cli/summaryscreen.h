@@ -15,6 +15,6 @@ int pw_cli_width(int fd, int unknown);
 /* Prints the summary of the cluster file at `cluster_file`, whose results are in `dir`, as a
  * command names it. Returns as pw_report_summary(). */
 int pw_cli_summary_print(FILE *out, const struct pw_cluster *cluster, const char *dir,
-                         const char *cluster_file);
+                         const char *cluster_file, const struct pw_figures *figures);
 
 #endif

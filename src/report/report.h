@@ -68,6 +68,8 @@ struct pw_report_place {
     const char *link_host; /* the host in links for terminals; NULL: no such links */
 };
 
+struct pw_figures;
+
 struct pw_report_options {
     const char *sections; /* names separated by commas; NULL or "": all */
     int top;              /* rows of each table; 0: all */
@@ -75,6 +77,7 @@ struct pw_report_options {
     const char *search;   /* only operators with this text; NULL or "": all */
     const char *sort;     /* column to sort operators by, largest first; NULL: self_total */
     int width;            /* width in columns, at least 60; 0: PW_REPORT_WIDTH */
+    const struct pw_figures *figures;    /* of the cluster, for several reports on it; NULL: own */
     const struct pw_report_place *place; /* summary: NULL: unknown */
     int is_coloured;                     /* summary: for a terminal with colours */
     const char *page_dir;         /* HTML: the folder of page.html and of the files that it names */

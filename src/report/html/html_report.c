@@ -13,6 +13,7 @@
 #include <sys/random.h>
 
 #include "core/safefile.h"
+#include "report/content/onefigures.h"
 #include "report/html/html_data.h"
 #include "report/html/html_planes.h"
 #include "report/html/html_timeline.h"
@@ -104,20 +105,20 @@ int pw_report_html(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options)
 {
     char path[PATH_MAX];
-    struct pw_figures *figures;
+    struct pw_onefigures one;
     if (snprintf(path, sizeof(path), "%s/page.html", options->page_dir) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     FILE *template = pw_fopen_regular(path);
     if (!template)
         return -errno;
-    int err = pw_figures_create(cluster, &figures);
+    int err = pw_onefigures_take(cluster, options, &one);
     if (!err) {
         struct pw_columns columns;
         struct page page = {.out = out, .options = options, .columns = &columns};
         make_nonce(page.nonce);
-        pw_columns_init(figures, &columns);
+        pw_columns_init(one.figures, &columns);
         err = put_page(&page, template);
-        pw_figures_destroy(figures);
+        pw_onefigures_release(&one);
     }
     fclose(template);
     return err;

@@ -1,5 +1,6 @@
 /* Writes the JSON report: one function for each key of report.h, in the order of the table at the
  * end. Each returns a new value, or NULL when memory is short. */
+#include "report/content/onefigures.h"
 #include "report/json/json_keys.h"
 
 #include <errno.h>
@@ -576,20 +577,19 @@ enum { DUMP_FLAGS = JSON_INDENT(1) | JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options)
 {
-    (void)options;
-    struct pw_figures *figures;
-    int err = pw_figures_create(cluster, &figures);
+    struct pw_onefigures one;
+    int err = pw_onefigures_take(cluster, options, &one);
     if (err)
         return err;
     json_t *root = json_object();
     int bad = 0;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-        bad |= json_object_set_new(root, keys[i].name, keys[i].make(figures));
+        bad |= json_object_set_new(root, keys[i].name, keys[i].make(one.figures));
     if (bad)
         err = -ENOMEM;
     else if (json_dumpf(root, out, DUMP_FLAGS) || fputc('\n', out) < 0)
         err = -EIO;
     json_decref(root);
-    pw_figures_destroy(figures);
+    pw_onefigures_release(&one);
     return err;
 }

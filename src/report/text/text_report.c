@@ -7,6 +7,7 @@
 #include "analysis/parts.h"
 #include "report/content/firstscreen.h"
 #include "report/content/hang.h"
+#include "report/content/onefigures.h"
 #include "report/report.h"
 #include "report/text/sections.h"
 #include "report/writing/page.h"
@@ -258,10 +259,10 @@ int pw_report_text(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options)
 {
     char problem[256];
-    struct pw_figures *figures;
+    struct pw_onefigures one;
     int err = pw_report_sections_check(options->sections, problem, sizeof(problem));
     if (!err)
-        err = pw_figures_create(cluster, &figures);
+        err = pw_onefigures_take(cluster, options, &one);
     if (err)
         return err;
     size_t width = options->width > 0 ? (size_t)options->width : PW_REPORT_WIDTH;
@@ -269,7 +270,7 @@ int pw_report_text(FILE *out, const struct pw_cluster *cluster,
         .out = out,
         .width = width < WIDTH_LEAST ? WIDTH_LEAST : width,
         .top = options->top > 0 ? (size_t)options->top : SIZE_MAX,
-        .figures = figures,
+        .figures = one.figures,
         .options = options,
     };
     err = print_top(&page);
@@ -279,6 +280,6 @@ int pw_report_text(FILE *out, const struct pw_cluster *cluster,
     if (!err && !is_asked_for(options) && !pw_hang_is_of_dumps(cluster) &&
         !pw_ended_at_start(cluster))
         err = print_lacks(&page);
-    pw_figures_destroy(figures);
+    pw_onefigures_release(&one);
     return err ? err : ferror(out) ? -EIO : 0;
 }

@@ -7,6 +7,7 @@
 
 #include "core/limits.h"
 #include "core/text.h"
+#include "report/content/onefigures.h"
 #include "report/content/runsummary.h"
 #include "report/report.h"
 #include "report/writing/page.h"
@@ -461,8 +462,8 @@ static void put_block(const struct screen *screen, enum block block)
 int pw_report_summary(FILE *out, const struct pw_cluster *cluster,
                       const struct pw_report_options *options)
 {
-    struct pw_figures *figures;
-    int err = pw_figures_create(cluster, &figures);
+    struct pw_onefigures one;
+    int err = pw_onefigures_take(cluster, options, &one);
     if (err)
         return err;
     const size_t width = options->width > 0 ? (size_t)options->width : PW_REPORT_WIDTH;
@@ -470,13 +471,13 @@ int pw_report_summary(FILE *out, const struct pw_cluster *cluster,
         .page = {.out = out,
                  .width = width < WIDTH_LEAST ? WIDTH_LEAST : width,
                  .top = SIZE_MAX,
-                 .figures = figures,
+                 .figures = one.figures,
                  .options = options},
         .options = options,
     };
     struct pw_runsummary *summary = malloc(sizeof(*summary));
     if (summary)
-        pw_runsummary_make(figures, summary);
+        pw_runsummary_make(one.figures, summary);
     screen.is_bad_end = summary && summary->is_bad_end;
     err = summary ? 0 : -ENOMEM;
     for (int i = 0; i < BLOCKS && !err; i++)
@@ -488,6 +489,6 @@ int pw_report_summary(FILE *out, const struct pw_cluster *cluster,
         free(screen.text[i]);
     }
     free(summary);
-    pw_figures_destroy(figures);
+    pw_onefigures_release(&one);
     return err ? err : ferror(out) ? -EIO : 0;
 }
