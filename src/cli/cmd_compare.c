@@ -315,7 +315,7 @@ int pw_cli_compare(int argc, char **argv)
     if (end.help)
         return print_help();
     if (end.version) {
-        pw_error("unknown option '%s'; 'profwrap --help' lists them", argv[end.version]);
+        pw_error("unknown option '%s'; 'profwrap help compare' lists them", argv[end.version]);
         return 2;
     }
     const double threshold = threshold_of(options.text[PW_OPT_COMPARE_THRESHOLD]);

@@ -352,7 +352,7 @@ int pw_cli_report(int argc, char **argv)
     if (end.help)
         return print_help();
     if (end.version) {
-        snprintf(problem, sizeof(problem), "unknown option '%s'; 'profwrap --help' lists them",
+        snprintf(problem, sizeof(problem), "unknown option '%s'; 'profwrap help report' lists them",
                  argv[end.version]);
         return usage_error(problem);
     }

@@ -81,7 +81,7 @@ static const char bash_logic[] =
     "    *:-*) mapfile -t COMPREPLY < <(compgen -W \"$(_profwrap_options \"$command\")\" -- "
     "\"$cur\") "
     ";;\n"
-    "    help:*) mapfile -t COMPREPLY < <(compgen -W \"$_profwrap_commands\" -- \"$cur\") ;;\n"
+    "    help:*) mapfile -t COMPREPLY < <(compgen -W \"all $_profwrap_commands\" -- \"$cur\") ;;\n"
     "    version:* | doctor:*) ;;\n"
     "    run:*)\n"
     "        [ \"$COMP_CWORD\" -ne 1 ] ||\n"
@@ -239,7 +239,8 @@ void pw_complete_zsh(FILE *out)
         out);
     for (size_t i = 0; (name = pw_manual_command(i, &help)); i++)
         put_zsh_command(out, name);
-    fputs("    help)\n        (( CURRENT == 2 )) && _describe -t commands command known\n"
+    fputs("    help)\n        known+=('all:print all options')\n"
+          "        (( CURRENT == 2 )) && _describe -t commands command known\n"
           "        ;;\n    esac\n}\n\n_profwrap \"$@\"\n",
           out);
 }

@@ -254,8 +254,8 @@ static int complain_unknown(struct pw_options *options, enum pw_command command,
             pw_nearest_try(&nearest, option_word(&rows[id]), (int)strlen(option_word(&rows[id])));
     put_hint(hint, &nearest, "--");
     snprintf(options->problem, sizeof(options->problem),
-             "unknown option '%.96s'%s%s 'profwrap --help' lists %s", word, hint,
-             hint[0] ? "" : ";", hint[0] ? "all" : "them");
+             "unknown option '%.96s'%s%s 'profwrap help %s' lists %s", word, hint,
+             hint[0] ? "" : ";", command_names[command], hint[0] ? "all" : "them");
     return -EINVAL;
 }
 
@@ -358,22 +358,25 @@ void pw_option_describe(enum pw_option option, struct pw_option_row *out)
     variable_name(row, out->variable);
 }
 
+void pw_option_print_help(FILE *out, enum pw_option option)
+{
+    struct pw_option_row row;
+    char left[128];
+    pw_option_describe(option, &row);
+    if (row.command == PW_CMD_ENV)
+        snprintf(left, sizeof(left), "%s=%s", row.variable, row.meta);
+    else
+        snprintf(left, sizeof(left), "%c%c%c --%s %s", row.letter ? '-' : ' ',
+                 row.letter ? row.letter : ' ', row.letter ? ',' : ' ', row.name, row.meta);
+    fprintf(out, "  %-26s %s", left, row.help);
+    if (row.fallback[0])
+        fprintf(out, " [%s]", row.fallback);
+    fputc('\n', out);
+}
+
 void pw_options_print_help(FILE *out, enum pw_command command)
 {
-    for (int id = 0; id < PW_OPT_COUNT; id++) {
-        struct pw_option_row row;
-        char left[128];
-        pw_option_describe((enum pw_option)id, &row);
-        if (row.command != command)
-            continue;
-        if (command == PW_CMD_ENV)
-            snprintf(left, sizeof(left), "%s=%s", row.variable, row.meta);
-        else
-            snprintf(left, sizeof(left), "%c%c%c --%s %s", row.letter ? '-' : ' ',
-                     row.letter ? row.letter : ' ', row.letter ? ',' : ' ', row.name, row.meta);
-        fprintf(out, "  %-26s %s", left, row.help);
-        if (row.fallback[0])
-            fprintf(out, " [%s]", row.fallback);
-        fputc('\n', out);
-    }
+    for (int id = 0; id < PW_OPT_COUNT; id++)
+        if (rows[id].command == command)
+            pw_option_print_help(out, (enum pw_option)id);
 }

@@ -93,6 +93,9 @@ struct pw_option_row {
 };
 void pw_option_describe(enum pw_option option, struct pw_option_row *out);
 
+/* Prints the line of a row. */
+void pw_option_print_help(FILE *out, enum pw_option option);
+
 /* Prints one line per row of `command`. */
 void pw_options_print_help(FILE *out, enum pw_command command);
 

@@ -43,6 +43,11 @@ def commands_that_are_close():
     refused(2, ["did you mean 'html'?"], "report", "--format", "htm", "x")
     whole = h.run(h.profwrap("--help")).stdout
     h.equal(h.run(h.profwrap("help")).stdout, whole, "help")
+    h.check(len(h.lines(whole)) <= 24 and max(map(len, h.lines(whole))) <= 80, "not one screen:", whole)
+    everything = h.run(h.profwrap("help", "all")).stdout
+    h.equal(h.run(h.profwrap("--help=all")).stdout, everything, "--help=all")
+    for name in re.findall(rb" --[\w-]+", whole):
+        h.check(name in everything, name)
     h.equal(h.run(h.profwrap("version")).stdout, h.run(h.profwrap("--version")).stdout, "version")
     h.equal(h.run(h.profwrap("help", "report")).stdout,
             h.run(h.profwrap("report", "--help")).stdout, "help of a command")

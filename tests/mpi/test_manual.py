@@ -1,5 +1,5 @@
 """The manual pages and the completion of bash and zsh, as they are installed: they know every command and
-option that --help lists, and no others."""
+option that `profwrap help all` lists, and no others."""
 
 import os
 import re
@@ -14,7 +14,7 @@ OWN = {"--help", "--version", "-h", "-V"}
 
 def commands():
     """{command: the options in its usage}"""
-    text = h.run(h.profwrap("--help")).stdout.decode()
+    text = h.run(h.profwrap("help", "all")).stdout.decode()
     usage = text[text.index("Usage:"):text.index("\n\nOptions of run")]
     found = {}
     for line in usage.splitlines()[1:]:
@@ -28,12 +28,12 @@ def commands():
 
 def options():
     """{command: {"--option": (letter or "", name of its value or "")}}"""
-    text = h.run(h.profwrap("--help")).stdout.decode()
+    text = h.run(h.profwrap("help", "all")).stdout.decode()
     known = {name: {option: ("", "") for option in words} for name, words in commands().items()}
     for title, part in re.findall(r"^Options of (\w+)[^\n]*\n(.*?)\n\n", text, re.M | re.S):
         for letter, name, value in re.findall(r"^  (?:(-\w),)? +(--[\w-]+) (\S*)", part, re.M):
             known[title][name] = (letter, value)
-    h.check(sum(map(len, known.values())) > 60, "too few options in --help")
+    h.check(sum(map(len, known.values())) > 60, "too few options in help all")
     return known
 
 
@@ -90,6 +90,7 @@ def bash_completes_values():
     h.equal(complete("-o", "fol"), {"folder"}, "directories")
     h.equal(complete("ctl", "s"), {"status", "start", "stop", "snapshot"}, "commands of ctl")
     h.equal(complete("help", "mer"), {"merge"}, "help")
+    h.equal(complete("help", "al"), {"all"}, "all of the help")
     h.equal(complete("report", "--top", ""), set(), "a number")
 
 
@@ -177,7 +178,8 @@ def every_command_has_a_page():
     main = page("profwrap")
     for command in commands():
         h.check(f"profwrap-{command}(1)" in re.sub(r"\s", "", main), "profwrap.1 does not name", command)
-    for variable in re.findall(r"^  (PROFWRAP_\w+)=", h.run(h.profwrap("--help")).stdout.decode(), re.M):
+    everything = h.run(h.profwrap("help", "all")).stdout.decode()
+    for variable in re.findall(r"^  (PROFWRAP_\w+)=", everything, re.M):
         h.check(f"{variable}=" in main, "profwrap.1 has no", variable)
     for command, known in options().items():
         text = page("profwrap-" + command)

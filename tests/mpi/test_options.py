@@ -12,8 +12,8 @@ PROGRAM = ("--", "sh", "-c", "echo ran")
 
 
 def options(title):
-    """(name, takes a value) of each option that --help lists under a title."""
-    text = h.run(h.profwrap("--help")).stdout.decode()
+    """(name, takes a value) of each option that `profwrap help all` lists under a title."""
+    text = h.run(h.profwrap("help", "all")).stdout.decode()
     part = re.search(rf"^{title}[^\n]*\n(.*?)\n\n", text, re.M | re.S).group(1)
     found = re.findall(r"^  (?:-\w,)? +--([\w-]+) (\S*)", part, re.M)
     h.check(found, "no options under", title)
