@@ -214,7 +214,7 @@ def _range_of(step_list):
 
 
 def analyse(profiler_path, pretty=False, step_list=None, data_simplification=True, max_process_number=None):
-    """Merges the profile in this directory, and prints its report, of these steps."""
+    """Merges the profile in this directory, and prints its summary, of these steps."""
     steps = ["--steps", _range_of(step_list)] if step_list is not None else []
     program = shutil.which("profwrap")
     if program is None:

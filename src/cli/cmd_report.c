@@ -185,7 +185,9 @@ static int usage_error(const char *problem)
 static int print_help(void)
 {
     printf("usage: profwrap report [OPTIONS] DIR|cluster.h5\n\n"
-           "Reports on a merged run: which rank, phase or operation holds the job back.\n\n");
+           "Prints a summary of a run: which rank, phase or operation holds the job back. --full "
+           "prints\nall tables, and --section some of them. A run that is not merged yet is merged "
+           "first.\n\n");
     pw_options_print_help(stdout, PW_CMD_REPORT);
     return fflush(stdout) ? 1 : 0;
 }
@@ -367,7 +369,8 @@ int pw_cli_report(int argc, char **argv)
     const int refused = check_serve(&options);
     if (refused)
         return refused;
-    if (!pw_option_flag(&options, PW_OPT_WATCH) && pw_latereport_make(dir))
+    if (!pw_option_flag(&options, PW_OPT_WATCH) &&
+        pw_latereport_make(dir, options.text[PW_OPT_EPOCH]))
         return 1;
     if (pw_option_flag(&options, PW_OPT_SERVE))
         return pw_cli_serve_report(dir, argv);

@@ -70,15 +70,19 @@ void pw_latereport_lock(const char *dir)
         pw_debug(PW_LOG_LAUNCH, 1, "%s cannot be locked", dir);
 }
 
-/* Runs `profwrap COMMAND DIR`, which prints only errors. Returns its exit status. */
-static int run_command(const char *self, const char *command, const char *dir)
+/* Runs `profwrap COMMAND [--epoch EPOCH] DIR`, which prints only errors. Returns its exit status.
+ */
+static int run_command(const char *self, const char *command, const char *epoch, const char *dir)
 {
     int status = 1 << 8;
     const pid_t pid = fork();
     if (pid == 0) {
         const int nothing = open("/dev/null", O_WRONLY);
         dup2(nothing < 0 ? STDERR_FILENO : nothing, STDOUT_FILENO);
-        execl(self, self, command, dir, (char *)NULL);
+        if (epoch[0])
+            execl(self, self, command, "--epoch", epoch, dir, (char *)NULL);
+        else
+            execl(self, self, command, dir, (char *)NULL);
         _exit(127);
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -88,11 +92,11 @@ static int run_command(const char *self, const char *command, const char *dir)
 
 /* Recovers and merges. Returns 0; -EBUSY while ranks run; -EIO when a command has failed, after its
  * message. */
-static int make(const char *self, const char *dir)
+static int make(const char *self, const char *epoch, const char *dir)
 {
     struct contents has = look_at(dir);
     if (!has.is_merged && has.journals) {
-        const int failed = run_command(self, "recover", dir);
+        const int failed = run_command(self, "recover", "", dir);
         has = look_at(dir);
         if (!has.is_merged && has.journals)
             return failed ? -EIO : -EBUSY;
@@ -100,7 +104,7 @@ static int make(const char *self, const char *dir)
     if (has.is_merged)
         return 0;
     pw_say("'%s' was not merged yet: merging its rank files first", dir);
-    return run_command(self, "merge", dir) == 0 ? 0 : -EIO;
+    return run_command(self, "merge", epoch, dir) == 0 ? 0 : -EIO;
 }
 
 /* The program that has the commands; tests call this from others. Returns 0 or -errno. */
@@ -111,16 +115,16 @@ static int find_profwrap(char *path, int size)
 }
 
 /* As make(), under the lock. */
-static int make_once(const char *self, const char *dir)
+static int make_once(const char *self, const char *epoch, const char *dir)
 {
     const int fd = lock(dir, "the report on this job is being made: waiting for it");
-    const int err = make(self, dir);
+    const int err = make(self, epoch, dir);
     if (fd >= 0)
         close(fd);
     return err;
 }
 
-int pw_latereport_make(const char *dir)
+int pw_latereport_make(const char *dir, const char *epoch)
 {
     /* A launcher returns before the collectors of a job that failed have closed their files. */
     enum { TRIES = 20 };
@@ -129,10 +133,10 @@ int pw_latereport_make(const char *dir)
     const struct contents has = look_at(dir);
     if (has.is_merged || has.ranks + has.journals == 0 || find_profwrap(self, sizeof(self)))
         return 0;
-    int err = make_once(self, dir);
+    int err = make_once(self, epoch, dir);
     for (int i = 0; i < TRIES && err == -EBUSY; i++) {
         nanosleep(&pause, NULL);
-        err = make_once(self, dir);
+        err = make_once(self, epoch, dir);
     }
     if (err == -EBUSY)
         pw_error("ranks of the job in '%s' still run or cannot be recovered: its report is made "

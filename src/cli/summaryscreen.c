@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/clusterpath.h"
@@ -30,6 +31,11 @@ static int is_terminal(int fd)
     return fd >= 0 && isatty(fd) && kind && *kind && strcmp(kind, "dumb") != 0;
 }
 
+static int is_before(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
 /* Finds report.html beside the cluster file. One that is older is of an earlier merge. */
 static int find_page(const char *cluster_file, char page[PATH_MAX])
 {
@@ -38,7 +44,7 @@ static int find_page(const char *cluster_file, char page[PATH_MAX])
     pw_cli_directory_of(cluster_file, dir);
     snprintf(path, sizeof(path), "%s/report.html", dir);
     return stat(path, &of_page) == 0 && stat(cluster_file, &of_cluster) == 0 &&
-           of_page.st_mtime >= of_cluster.st_mtime && realpath(path, page) != NULL;
+           !is_before(&of_page.st_mtim, &of_cluster.st_mtim) && realpath(path, page) != NULL;
 }
 
 int pw_cli_summary_print(FILE *out, const struct pw_cluster *cluster, const char *dir,

@@ -230,7 +230,7 @@ ENUMERATIONS = {
     "reach": "waiting missing held no_operations no_dump",
 }
 
-REPORT_KEYS = """job epochs completeness clock parts steps step_trace collectives hccl msprof aicore
+REPORT_KEYS = """summary job epochs completeness clock parts steps step_trace collectives hccl msprof aicore
     pipeline_cpu stragglers imbalances roles hosts links trends network whatif efficiency operators flops gpu kernels data_pipeline
     utilisation memory advice""".split()
 

@@ -238,6 +238,10 @@ static void test_fits(void **state)
         assert_int_equal(strncmp(text, "Rank 2 ", 7), 0);
         assert_has(text, "was killed by signal 11 (Segmentation");
         assert_has(text, "Incomplete: 7 of 8 ranks are present");
+        assert_has_not(text, "ranks missing"); /* nor is it said twice */
+        assert_has_not(text, " ?\n");          /* a sign stands on the line of its words */
+        assert_has_not(text, " ✗\n");
+        assert_has_not(text, " !\n");
         assert_has(text, "Do first: Rank 2 ended first.");
         assert_has(text, "Rests on: 7 of 8 ranks on 2 hosts, ");
         assert_has(text, "The rest:  file:///data/out/report.html\n"

@@ -276,12 +276,19 @@ static int is_one_part(const struct pw_runtime *time)
     return n < 2;
 }
 
+/* 1 when the summary says it elsewhere, or it does not matter: for a program that could not start
+ * only its end does. */
+static int is_said(const struct pw_figures *f, const struct pw_basis *basis)
+{
+    const int is_about_ranks = strcmp(basis->what, "ranks") == 0;
+    return is_about_ranks ? basis->mark == PW_MARK_MISSING : pw_ended_at_start(f->cluster);
+}
+
 static void make_cautions(const struct pw_figures *f, struct pw_runsummary *out)
 {
     struct pw_basis found[PW_BASES];
     for (size_t i = 0, n = pw_basis_find(f, found); i < n; i++)
-        if (found[i].mark != PW_MARK_SEEN &&
-            (!pw_ended_at_start(f->cluster) || strcmp(found[i].what, "ranks") == 0))
+        if (found[i].mark != PW_MARK_SEEN && !is_said(f, &found[i]))
             out->cautions[out->ncautions++] = found[i];
 }
 

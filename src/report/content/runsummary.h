@@ -45,7 +45,7 @@ struct pw_runsummary {
     struct pw_advice advice; /* the first; its rule is "none" when nothing stands out */
     double advice_share;     /* what it would save, as a share of the measured steps; -1 */
     size_t further_advice;   /* how much more advice there is */
-    struct pw_basis cautions[PW_BASES]; /* what the verdict rests on and is not in order */
+    struct pw_basis cautions[PW_BASES]; /* not in order, and not in `missing` */
     size_t ncautions;
 };
 

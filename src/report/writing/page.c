@@ -10,6 +10,16 @@
 #include "core/text.h"
 #include "report/writing/safenames.h"
 
+/* 1 when the word before text[at] belongs to the next one: a number before its unit, or a sign such
+ * as "?" or "✗". */
+static int is_bound(const char *text, size_t at)
+{
+    const unsigned char last = (unsigned char)text[at - 1];
+    if (last == '?' || last == '!')
+        return at >= 2 && text[at - 2] == ' ';
+    return isdigit(last) || (last >= 0x80 && at >= 4 && text[at - 4] == ' ');
+}
+
 /* Returns the number of bytes of `text` for a line of `columns`, which ends at a space; if
  * possible, a number stays on one line with its unit. */
 static size_t line_bytes(const char *text, size_t columns)
@@ -20,7 +30,7 @@ static size_t line_bytes(const char *text, size_t columns)
     for (size_t at = fits; at > 0; at--) {
         if (text[at] != ' ')
             continue;
-        if (!isdigit((unsigned char)text[at - 1]))
+        if (!is_bound(text, at))
             return at;
         any = any ? any : at;
     }
