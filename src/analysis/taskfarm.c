@@ -62,13 +62,15 @@ static int64_t find_master(const struct pw_farm_input *in, const struct worker *
 
 enum what { TASKS, OWN, TASK };
 
-/* The median over the workers other than `rank`. */
-static int64_t others(const struct pw_farm_input *in, const struct worker *workers, int64_t master,
-                      size_t rank, enum what what, int64_t *values)
+/* The median over the workers other than this one. */
+static int64_t others(const struct pw_farm_input *in, struct worker *workers,
+                      const struct pw_farm_slow *but, enum what what)
 {
+    /* Behind the workers in the scratch: pw_farm_scratch(). */
+    int64_t *values = (int64_t *)(workers + in->nranks);
     size_t n = 0;
     for (size_t r = 0; r < in->nranks; r++)
-        if ((int64_t)r != master && r != rank)
+        if (r != but->master && r != but->rank)
             values[n++] = what == TASKS ? workers[r].got
                           : what == OWN ? in->own_ns[r]
                                         : in->own_ns[r] / workers[r].got;
@@ -93,18 +95,17 @@ size_t pw_farm_find(const struct pw_farm_input *in, void *scratch, struct pw_far
                     size_t max)
 {
     struct worker *workers = scratch;
-    int64_t *values = (int64_t *)(workers + in->nranks);
     size_t n = 0;
     count(in, workers);
     const int64_t master = find_master(in, workers);
     for (size_t r = 0; master >= 0 && in->nranks > PW_FARM_WORKERS && r < in->nranks; r++) {
         if ((int64_t)r == master || n == max)
             continue;
-        const int64_t own_ns = others(in, workers, master, r, OWN, values);
         struct pw_farm_slow one = {.rank = r, .master = (size_t)master, .tasks = workers[r].got};
+        const int64_t own_ns = others(in, workers, &one, OWN);
         one.mine_ns = in->own_ns[r] / one.tasks;
-        one.others_ns = others(in, workers, master, r, TASK, values);
-        one.others_tasks = others(in, workers, master, r, TASKS, values);
+        one.others_ns = others(in, workers, &one, TASK);
+        one.others_tasks = others(in, workers, &one, TASKS);
         const double least = 1 + ERRORS / sqrt((double)one.tasks);
         const double ratio = one.others_ns > 0 ? (double)one.mine_ns / (double)one.others_ns : 0;
         if (ratio < PW_FARM_RATIO || ratio < least ||
