@@ -1265,7 +1265,7 @@ def flight_recorder_dumps_are_matched_by_group_and_number():
 
 def said_of(directory):
     """The first sentence, which text, JSON and HTML agree about, and the report."""
-    text = run("report", directory)
+    text = run("report", "--full", directory)
     report = json.loads(run("report", "--format", "json", directory))
     headline = report["job"]["headline"]
     assert " ".join(text.split()).startswith(headline), (headline, text)

@@ -89,7 +89,7 @@ def check_said(reason, words, ranks=N):
     # Behind the headline it may say that the hosts are busy: they are, where other programs run.
     line = report("line")
     h.check(line.startswith(job["headline"]) and line.count("\n") == 1, "the one line is", line)
-    text = " ".join(report("text").split())
+    text = " ".join(report("text", "--full").split())
     h.check(text.startswith(begin), text[:400])
     h.check("No rank held" not in text, text)
     h.check(data["advice"][0]["rule"] == "mpi_not_recorded", data["advice"][0])
@@ -265,7 +265,7 @@ def steps_without_communication():
     job = report()["job"]
     h.equal((job["verdict"], job["reason"]), ("unknown", "no_communication"), "the verdict")
     h.check("no communication between its 2 ranks was recorded" in job["headline"], job["headline"])
-    h.check("No rank held" not in report("text"), report("text"))
+    h.check("No rank held" not in report("text", "--full"), report("text", "--full"))
     check_not_known("out", range(2))
     h.run(h.profwrap("compare", "out", "out"), status=4)
 
@@ -284,7 +284,7 @@ def check_not_known(directory, ranks):
     csv = report("csv", "--section", "efficiency,whatif").split("\n")
     h.equal([line for line in csv if line and not line.startswith(("#", "parallel_", "scope"))], [],
             "rows of CSV")
-    text = " ".join(report("text").split())
+    text = " ".join(report("text", "--full").split())
     h.check("Not replayed: it needs the communication of all ranks" in text, "what-if in", text)
     h.equal(report()["whatif"], None, "what-if")
 
@@ -303,7 +303,7 @@ def steps_without_communication_of_one_rank():
     job = data["job"]
     h.equal((job["verdict"], job["reason"]), ("unknown", "no_communication"), "the verdict")
     h.check("no communication of 1 of 3 ranks was recorded" in job["headline"], job["headline"])
-    h.check("No rank held" not in report("text"), report("text"))
+    h.check("No rank held" not in report("text", "--full"), report("text", "--full"))
     h.equal(data["efficiency"], None, "efficiency")
     check_not_known("out", (1,))
     h.equal([row["rank"] for row in data["completeness"]["losses"]
