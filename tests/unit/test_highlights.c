@@ -147,6 +147,13 @@ static void test_ranks_without_a_cpu(void **state)
     assert_int_equal(found[0].rank, 3);
     assert_int_equal(found[0].cost_ns, 35 * MS); /* mean of 0, 30, 40 and 70 ms */
     assert_int_equal(found[0].is_of_steps, 1);
+    struct pw_row_c_straggler late = straggler(2);
+    late.gain_ns = 36 * MS; /* a rank that is named and costs more */
+    add_straggler(c, late);
+    assert_int_equal(find(c, found), 0);
+    c->stragglers[0].gain_ns = 34 * MS;
+    assert_int_equal(find(c, found), 1);
+    c->nstragglers = 0;
     steps[3].wait_ns = 55 * MS; /* 22.5 %, the mean is 14.4 */
     assert_int_equal(find(c, found), 1);
     assert_int_equal(found[0].rank, -1);

@@ -187,12 +187,23 @@ static int64_t longest_run(const struct pw_cluster *c)
     return longest_ns > 0 ? longest_ns : run_ns;
 }
 
+/* What the job would save without the rank that the verdict names; 0: it names none. */
+static int64_t cost_of_named(const struct pw_advice_input *in)
+{
+    const struct pw_row_c_straggler *first = in->cluster->stragglers;
+    if (in->verdict.kind != PW_VERDICT_HELD_BACK || !in->cluster->nstragglers)
+        return 0;
+    return first->gain_ns > 0 ? first->gain_ns : first->lost_ns;
+}
+
+/* A shortage that costs less than the rank that is named is not reported beside it: it would read
+ * as if it were the cause. What the verdict rests on has it all the same. */
 static int find_no_cpu(const struct pw_advice_input *in, struct pw_shared *out)
 {
     struct pw_nocpu found = pw_nocpu_find(in->cluster);
     if (found.worst < 0)
         found = pw_nocpu_outside(in->cluster);
-    if (found.worst < 0 || in->cluster->restricted_to[0])
+    if (found.worst < 0 || in->cluster->restricted_to[0] || found.ns < cost_of_named(in))
         return 0; /* the shares are of all steps, or of the whole run */
     out->where = found.where;
     out->share = found.share;
