@@ -1,9 +1,9 @@
 """Programs that know nothing of profwrap, started as people start them, with 4 ranks: {torchrun with
 DistributedDataParallel, with FSDP, with gradient accumulation, with accelerate, with Hugging Face's
-Trainer; mpirun with mpi4py} x {no fault, rank 2 slow in data, forward, backward}. In each the right rank
-and phase are named, or none.
+Trainer, without a DataLoader; mpirun with mpi4py} x {no fault, rank 2 slow in data, forward, backward}. In
+each the right rank and phase are named, or none. Without a DataLoader, the data are outside any phase.
 
-    test_torch_matrix.py [--runs N] [--phases PHASE,...] [PROGRAM ...]   N runs of each cell (1)
+    test_torch_matrix.py [--runs N] [PROGRAM[:PHASE,...] ...]   N runs of each cell (1)
 
 By the newest PyTorch of scripts/setup --torch-wheel; skipped without it.
 """
@@ -16,8 +16,9 @@ import tempfile
 
 import support
 
-PROGRAMS = ("ddp", "fsdp", "accumulate", "accelerated", "trainer", "overmpi")
+PROGRAMS = ("ddp", "fsdp", "accumulate", "accelerated", "trainer", "loop", "overmpi")
 PHASES = ("none", "data", "forward", "backward")
+OF_LOOP = ("none", "other", "forward", "backward")
 NEEDS = {"accelerated": "accelerate", "trainer": "transformers", "overmpi": "mpi4py"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 40
@@ -70,18 +71,17 @@ def problem(report, phase):
 
 def main():
     arguments = sys.argv[1:]
-    runs, phases = 1, PHASES
+    runs = 1
     if arguments[:1] == ["--runs"]:
         runs, arguments = int(arguments[1]), arguments[2:]
-    if arguments[:1] == ["--phases"]:
-        phases, arguments = arguments[1].split(","), arguments[2:]
     python = support.wheel_python()
     wrong = cells = 0
-    for program in arguments or PROGRAMS:
+    for argument in arguments or PROGRAMS:
+        program, _, phases = argument.partition(":")
         if program in NEEDS and not has(python, NEEDS[program]):
             print(f"skipped: {program}: {NEEDS[program]} is not in the environment", flush=True)
             continue
-        for phase in phases:
+        for phase in phases.split(",") if phases else OF_LOOP if program == "loop" else PHASES:
             for _ in range(runs):
                 with tempfile.TemporaryDirectory() as folder:
                     report = run(program, phase, folder, python)

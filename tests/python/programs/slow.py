@@ -1,6 +1,7 @@
 """What the programs of the matrix share: a model, data, and one delay on one rank. Nothing of profwrap.
 
-    PROGRAM PHASE   none, data, forward or backward: where rank 2 sleeps for MS milliseconds in each step
+    PROGRAM PHASE   none, data, forward, backward or other: where rank 2 sleeps for MS milliseconds in each
+                    step; other, where the program makes its batches itself: there, which is in no phase
 """
 
 import atexit
@@ -72,6 +73,17 @@ def train(model):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     data = Data()
     for batch in DataLoader(data, batch_size=BATCH, sampler=DistributedSampler(data)):
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+
+def train_without_loader(model):
+    """The same loop with batches that are made by the program."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(STEPS):
+        delay("other")
+        batch = torch.ones(BATCH, 64)
         optimizer.zero_grad()
         model(batch).square().mean().backward()
         optimizer.step()
