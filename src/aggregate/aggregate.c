@@ -178,8 +178,12 @@ static void mark_silent(const struct merge *m)
 {
     for (size_t i = 0; i < m->job->ninputs; i++) {
         const size_t column = (size_t)m->job->inputs[i].rank - m->share.first;
-        if (m->job->inputs[i].is_silent && column < m->share.count)
-            m->share.is_silent[column] = 1;
+        if (column >= m->share.count)
+            continue;
+        if (m->job->inputs[i].is_silent)
+            m->share.is_silent[column] = PW_SHARE_NO_COMMUNICATION;
+        else if (m->job->inputs[i].device_ops)
+            m->share.is_silent[column] = PW_SHARE_NO_WAITS;
     }
 }
 

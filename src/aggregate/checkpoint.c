@@ -142,6 +142,7 @@ static void pass_input(struct stream *s, struct pw_input *input)
     PASS(s, input->aligned);
     PASS(s, input->messages);
     PASS(s, input->communicates);
+    PASS(s, input->device_ops);
     PASS_ARRAY(s, input->knots, input->nknots);
     PASS_FIXED(s, input->starts_after, pw_events_blocks(input) + 1);
 }

@@ -136,11 +136,10 @@ static uint32_t number_in(struct pw_otf2_rank *rank, int32_t row, int32_t world)
 
 static const char *prefix_of(uint8_t source)
 {
-    static const char *const prefixes[] = {[PW_SOURCE_MPI] = "MPI_",
-                                           [PW_SOURCE_NCCL] = "nccl",
-                                           [PW_SOURCE_GLOO] = "gloo ",
-                                           [PW_SOURCE_HCCL] = "hccl",
-                                           [PW_SOURCE_MCCL] = "mccl "};
+    static const char *const prefixes[] = {
+        [PW_SOURCE_MPI] = "MPI_",      [PW_SOURCE_NCCL] = "nccl",  [PW_SOURCE_GLOO] = "gloo ",
+        [PW_SOURCE_HCCL] = "hccl",     [PW_SOURCE_MCCL] = "mccl ", [PW_SOURCE_ONECCL] = "oneccl ",
+        [PW_SOURCE_DEVICE] = "device "};
     return source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[source] : "";
 }
 

@@ -457,7 +457,8 @@ static int print_rank(const struct pw_import_result *r)
  * Returns `out`. */
 static const char *say_operations(const struct pw_import_counts *sum, char *out, size_t size)
 {
-    static const char *const names[PW_LIBRARIES] = {"NCCL", "Gloo", "HCCL"};
+    static const char *const names[PW_LIBRARIES] = {"NCCL", "Gloo", "HCCL", "oneCCL",
+                                                    "kernels of communication"};
     size_t used = 0;
     for (int i = 0; i < PW_LIBRARIES; i++)
         if (sum->operations[i] && used < size)
@@ -467,7 +468,7 @@ static const char *say_operations(const struct pw_import_counts *sum, char *out,
                                                             : "%lld of them operations of %s",
                                      (long long)sum->operations[i], names[i]);
     if (!used)
-        snprintf(out, size, "0 of them operations of NCCL, Gloo or HCCL");
+        snprintf(out, size, "0 of them operations of communication");
     return out;
 }
 
@@ -477,7 +478,7 @@ int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_re
     struct pw_import_counts sum = {0};
     int failed = 0;
     long long ranks = 0;
-    char bytes[32], operations[96];
+    char bytes[32], operations[192];
     for (size_t i = 0; i < plan->nranks; i++) {
         if (!results[i].done) /* of another process, or its worker died */
             continue;

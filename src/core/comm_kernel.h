@@ -1,30 +1,42 @@
-/* Decides by the name of a kernel whether it belongs to NCCL, RCCL or HCCL. RCCL's kernels have the
- * names of NCCL's or MSCCL's kernels. In imported files, each operation of HCCL is one kernel
- * ("hcom_allReduce"). Used by the collector (nccl_tool.c), the merge (kernelrows.c) and the HTML
- * report, so that all of them decide in the same way. Looks at nothing but the name. */
+/* Decides by the name of a kernel whether it is one of communication, of which library, and which
+ * operation it does, by one table (comm_kernel.c). RCCL's kernels have the names of NCCL's or
+ * MSCCL's. In imported files, each operation of HCCL is one kernel ("hcom_allReduce"). Used by the
+ * collector (nccl_tool.c), the import, the merge (kernelrows.c) and the HTML report, so that all of
+ * them decide in the same way. Looks at nothing but the name. */
 #ifndef PW_CORE_COMM_KERNEL_H
 #define PW_CORE_COMM_KERNEL_H
 
 #include <stdbool.h>
-#include <string.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* Returns whether `name` is a kernel of NCCL, RCCL or HCCL. The name may be mangled, as CUPTI gives
- * it (_Z29ncclDevKernel...), or demangled (void ncclDevKernel<...). A kernel that only has NCCL's
- * types among its parameters is not a kernel of NCCL. */
-static inline bool pw_is_comm_kernel(const char *name)
-{
-    if (strncmp(name, "_Z", 2) == 0) {
-        name += name[2] == 'L' ? 3 : 2;
-        name += strspn(name, "0123456789");
-    } else if (strncmp(name, "void ", 5) == 0) {
-        name += 5;
-    }
-    if (strncmp(name, "hcom_", 5) == 0)
-        return true;
-    if (strncmp(name, "nccl", 4) != 0 && strncmp(name, "msccl", 5) != 0)
-        return false;
-    const char *kernel = strstr(name, "Kernel");
-    return kernel && (size_t)(kernel - name) < strcspn(name, "(<");
-}
+/* Whose operations have a source of their own (enum pw_source); device: kernels that ranks write
+ * for each other, without a library that numbers them. */
+enum pw_comm_library {
+    PW_COMM_NCCL,
+    PW_COMM_HCCL,
+    PW_COMM_ONECCL,
+    PW_COMM_DEVICE,
+};
+
+/* A row of the table. */
+struct pw_comm_kernel {
+    const char *space; /* a namespace that the kernel is in; "": any, or none */
+    const char *name;  /* begin of its name there; "*word": a part of it */
+    const char *with;  /* another part that it must have; "": none */
+    uint8_t library;   /* enum pw_comm_library */
+    uint16_t op;       /* enum pw_op; PW_OP_None: the name says it, or it is not known */
+    const char *whose; /* library or program, and where the name is from */
+};
+
+/* Returns the row of a kernel's name, NULL when it is not of communication. The name may be
+ * mangled, as CUPTI gives it (_Z29ncclDevKernel...), or demangled (void ncclDevKernel<...). A
+ * kernel that only has a library's types among its parameters is none of it. */
+const struct pw_comm_kernel *pw_comm_kernel_find(const char *name, size_t length);
+
+bool pw_is_comm_kernel(const char *name);
+
+/* The rows of the table, for tests and documentation. */
+size_t pw_comm_kernel_rows(const struct pw_comm_kernel **rows);
 
 #endif

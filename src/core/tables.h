@@ -40,10 +40,11 @@ enum {
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
 };
 
-/* Whether operations of this source run on a device, beside the program: NCCL's and HCCL's. */
+/* Whether operations of this source run on a device, beside the program. */
 static inline int pw_source_is_on_device(uint8_t source)
 {
-    return source == PW_SOURCE_NCCL || source == PW_SOURCE_HCCL;
+    return source == PW_SOURCE_NCCL || source == PW_SOURCE_HCCL || source == PW_SOURCE_ONECCL ||
+           source == PW_SOURCE_DEVICE;
 }
 
 /* Flags of /events/range. */

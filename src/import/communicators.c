@@ -170,9 +170,10 @@ static void name_it(struct pw_trace *trace, struct communicator *c,
 static void infer(struct pw_trace *trace, struct communicator *c)
 {
     char name[64] = "inferred: Gloo", identity[32] = "inferred Gloo";
-    if (c->source == PW_SOURCE_NCCL) {
+    if (c->source != PW_SOURCE_GLOO) {
         snprintf(identity, sizeof(identity), "inferred %d", trace->comms->inferred);
-        snprintf(name, sizeof(name), "inferred: NCCL on stream %lld", (long long)c->stream);
+        snprintf(name, sizeof(name), "inferred: %s on stream %lld",
+                 c->source == PW_SOURCE_ONECCL ? "oneCCL" : "NCCL", (long long)c->stream);
     }
     members_of_stride(trace, NULL, c);
     identify(c, 2, identity, trace->rank);
@@ -231,7 +232,8 @@ find_group(struct pw_trace *trace, const struct pw_collective *collective, enum 
         table->inferred++;
     }
     identify(c,
-             source == PW_SOURCE_HCCL   ? 4
+             source == PW_SOURCE_ONECCL ? 5
+             : source == PW_SOURCE_HCCL ? 4
              : source == PW_SOURCE_GLOO ? 3
                                         : 1,
              pw_rankfile_borrow_text(trace->file, collective->group), trace->rank);
@@ -272,8 +274,11 @@ int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record
     int named =
         collective && (collective->group || collective->members || collective->group_size > 0);
     struct communicator *c =
-        named ? find_group(trace, collective, pw_library_source(collective->library))
-              : find_stream(trace, record->device, record->stream, PW_SOURCE_NCCL);
+        named
+            ? find_group(trace, collective,
+                         pw_library_source(record->library ? record->library : collective->library))
+            : find_stream(trace, record->device, record->stream,
+                          pw_library_source(record->library));
     *seq = -1;
     *peer = -1;
     if (!c)

@@ -97,7 +97,8 @@ uint32_t pw_kineto_collective(struct pw_trace *trace, const struct pw_kineto_eve
     if (event->of[PW_KINETO_COLLECTIVE] && event->of[PW_KINETO_COLLECTIVE]->length)
         return from_arguments(trace, event, count_in, count_out);
     if (name && name->length > PREFIX &&
-        (memcmp(name->text, "nccl:", PREFIX) == 0 || is_gloo_work(name)))
+        (memcmp(name->text, "nccl:", PREFIX) == 0 || memcmp(name->text, "xccl:", PREFIX) == 0 ||
+         is_gloo_work(name)))
         return from_annotation(trace, event, count_in, count_out);
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/comm_kernel.h"
 #include "core/limits.h"
 #include "core/ops.h"
 #include "import/jsonobject.h"
@@ -311,16 +312,31 @@ static struct pw_device_record device_record(struct pw_kineto *k, enum pw_device
     };
 }
 
+/* Returns 1 when the kernel is one of communication, and sets its library. */
+static int is_communication(const struct pw_json_item *name, uint8_t *library)
+{
+    struct pw_nccl_kernel nccl;
+    const struct pw_comm_kernel *row = NULL;
+    if (name && !pw_collective_kernel(name->text, name->length, &nccl))
+        row = pw_comm_kernel_find(name->text, name->length);
+    else
+        return name != NULL;
+    *library = row && row->library == PW_COMM_ONECCL   ? PW_LIBRARY_ONECCL
+               : row && row->library == PW_COMM_DEVICE ? PW_LIBRARY_DEVICE
+               : row && row->library == PW_COMM_HCCL   ? PW_LIBRARY_HCCL
+                                                       : PW_LIBRARY_NCCL;
+    return row != NULL;
+}
+
 static int take_kernel(struct pw_kineto *k)
 {
     const struct pw_json_item *name = k->event.of[PW_KINETO_NAME];
     struct pw_device_record record = device_record(k, PW_DEVICE_KERNEL);
-    struct pw_nccl_kernel nccl;
     read_sizes(k, PW_KINETO_GRID, record.grid);
     read_sizes(k, PW_KINETO_BLOCK, record.block);
     record.registers = number_or(k, PW_KINETO_REGISTERS, -1);
     record.shared_bytes = number_or(k, PW_KINETO_SHARED, -1);
-    if (name && pw_collective_kernel(name->text, name->length, &nccl)) {
+    if (is_communication(name, &record.library)) {
         record.is_nccl = 1;
         record.collective =
             pw_kineto_collective(k->trace, &k->event, &record.count_in, &record.count_out);
@@ -429,6 +445,12 @@ static const struct {
     {"Memset", take_memset},
     {"hip_runtime", take_call},
     {"hip_driver", take_call},
+    /* devices other than NVIDIA's and AMD's */
+    {"xpu_runtime", take_call},
+    {"xpu_driver", take_call},
+    {"mtia_runtime", take_call},
+    {"privateuse1_runtime", take_call},
+    {"privateuse1_driver", take_call},
 };
 
 static int take_complete(struct pw_kineto *k)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/comm_kernel.h"
 #include "core/limits.h"
 #include "core/ops.h"
 #include "import/communicators.h"
@@ -230,25 +231,41 @@ static struct keyed_nccl make_operation(const struct writing *w, const struct pw
     return out;
 }
 
+/* Returns the operation of "oneccl_allreduce_pcie": what follows the library's name. */
+static uint16_t op_of_name(const char *name)
+{
+    const char *at = strchr(name, '_');
+    return at ? pw_collective_op(at + 1, strlen(at + 1)) : PW_OP_None;
+}
+
 static void take_nccl(struct writing *w, const struct pw_device_record *d)
 {
     const char *name = pw_rankfile_borrow_text(w->trace->file, d->name);
     const struct pw_collective *c = pw_collectives_borrow(&w->trace->collectives, d->collective);
     struct pw_nccl_kernel named = {0};
-    pw_collective_kernel(name, strlen(name), &named);
+    const enum pw_library library = d->library ? d->library : c ? c->library : PW_LIBRARY_NCCL;
+    const struct pw_comm_kernel *known = pw_comm_kernel_find(name, strlen(name));
+    if (!pw_collective_kernel(name, strlen(name), &named) && known)
+        named.op = known->op != PW_OP_None ? known->op : op_of_name(name);
     uint16_t op = choose_op(c, &named);
     int is_collective = pw_op_info(op)->cls == PW_CLASS_COLL;
     uint32_t element = c && c->element_bytes
                            ? c->element_bytes
                            : pw_collective_element(named.datatype, named.datatype_length);
     struct keyed_nccl out = make_operation(w, d, op);
-    out.event.source = pw_library_source(c ? c->library : PW_LIBRARY_NCCL);
+    out.event.source = pw_library_source(library);
     out.event.sent_bytes = bytes_of(d->count_in, element);
     out.event.recv_bytes = bytes_of(d->count_out, element);
     out.event.thread = (uint16_t)d->thread;
-    out.event.comm = pw_comm_table_find(
-        w->trace, d, is_collective && !d->is_numbered && (d->launch >= 0 || !w->window->calls),
-        &out.event.seq, &out.event.peer);
+    if (library ==
+        PW_LIBRARY_DEVICE) { /* which ranks they are of, and which is which, is not told */
+        out.event.comm = out.event.peer = -1;
+        out.event.seq = -1;
+    } else {
+        out.event.comm = pw_comm_table_find(
+            w->trace, d, is_collective && !d->is_numbered && (d->launch >= 0 || !w->window->calls),
+            &out.event.seq, &out.event.peer);
+    }
     if (is_collective && d->is_numbered)
         out.event.seq = pw_comm_table_number(w->trace, out.event.comm, d->seq);
     out.nccl.correlation = d->correlation;
@@ -260,7 +277,7 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
     out.nccl.protocol = find_text(w, named.protocol, named.protocol_length);
     out.nccl.timed = PW_TIMED_KERNEL;
     pw_sorter_add(w->nccl, &out);
-    w->trace->counts.operations[c ? c->library : PW_LIBRARY_NCCL]++;
+    w->trace->counts.operations[library]++;
 }
 
 /* Writes the call that the rank was in when its log was written. */

@@ -103,7 +103,8 @@ struct pw_device_record {
         uint8_t timed; /* of an operation: enum pw_timed */
     };
     uint8_t asynchronous;
-    uint8_t is_nccl;     /* the kernel is an operation of NCCL or HCCL */
+    uint8_t is_nccl;     /* the kernel is an operation of communication */
+    uint8_t library;     /* enum pw_library of such a kernel, unless its collective tells */
     uint8_t is_numbered; /* that kernel's `seq` is its number, else they are counted */
     uint8_t is_open;     /* an operation that had not ended when the log was written */
 };

@@ -11,9 +11,11 @@
 
 enum pw_source pw_library_source(enum pw_library library)
 {
-    return library == PW_LIBRARY_GLOO   ? PW_SOURCE_GLOO
-           : library == PW_LIBRARY_HCCL ? PW_SOURCE_HCCL
-                                        : PW_SOURCE_NCCL;
+    return library == PW_LIBRARY_GLOO     ? PW_SOURCE_GLOO
+           : library == PW_LIBRARY_HCCL   ? PW_SOURCE_HCCL
+           : library == PW_LIBRARY_ONECCL ? PW_SOURCE_ONECCL
+           : library == PW_LIBRARY_DEVICE ? PW_SOURCE_DEVICE
+                                          : PW_SOURCE_NCCL;
 }
 
 /* ---- the table of operations ---- */

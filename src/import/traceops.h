@@ -14,7 +14,14 @@
 enum { PW_COLLECTIVE_MEMBERS = 4096, PW_MOST_COLLECTIVES = 1 << 16 };
 
 /* The library of an operation. */
-enum pw_library { PW_LIBRARY_NCCL, PW_LIBRARY_GLOO, PW_LIBRARY_HCCL, PW_LIBRARIES };
+enum pw_library {
+    PW_LIBRARY_NCCL,
+    PW_LIBRARY_GLOO,
+    PW_LIBRARY_HCCL,
+    PW_LIBRARY_ONECCL,
+    PW_LIBRARY_DEVICE, /* kernels that ranks write for each other (core/comm_kernel.h) */
+    PW_LIBRARIES
+};
 enum pw_source pw_library_source(enum pw_library library);
 
 /* The texts are rows of /strings; 0: not known. */

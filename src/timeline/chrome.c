@@ -44,11 +44,10 @@ static size_t list_comm_args(const struct pw_rankview *view, const struct pw_row
 
 static const char *prefix_of(const struct pw_row_comm_event *e)
 {
-    static const char *const prefixes[] = {[PW_SOURCE_MPI] = "MPI_",
-                                           [PW_SOURCE_NCCL] = "nccl",
-                                           [PW_SOURCE_GLOO] = "gloo ",
-                                           [PW_SOURCE_HCCL] = "hccl",
-                                           [PW_SOURCE_MCCL] = "mccl "};
+    static const char *const prefixes[] = {
+        [PW_SOURCE_MPI] = "MPI_",      [PW_SOURCE_NCCL] = "nccl",  [PW_SOURCE_GLOO] = "gloo ",
+        [PW_SOURCE_HCCL] = "hccl",     [PW_SOURCE_MCCL] = "mccl ", [PW_SOURCE_ONECCL] = "oneccl ",
+        [PW_SOURCE_DEVICE] = "device "};
     return e->source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[e->source] : "";
 }
 
@@ -365,7 +364,10 @@ void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
     for (size_t i = 0; i < view->ncomms && i <= 0xffff; i++) {
         const char *comm = pw_rankview_text(view, view->comms[i].name);
         snprintf(name, sizeof(name), "%s %.100s",
-                 view->comms[i].source == PW_SOURCE_HCCL ? "HCCL" : "NCCL", comm);
+                 view->comms[i].source == PW_SOURCE_HCCL     ? "HCCL"
+                 : view->comms[i].source == PW_SOURCE_ONECCL ? "oneCCL"
+                                                             : "NCCL",
+                 comm);
         if (pw_source_is_on_device(view->comms[i].source))
             c->writer->ops->name_track(c->writer, view->rank, PW_TRACK_NCCL + (int64_t)i, name);
     }

@@ -534,6 +534,63 @@ def cluster_of(*traces):
         return int(cluster.attrs["end_unix_ns"] - cluster.attrs["start_unix_ns"]), found, said
 
 
+def xpu(rank, late_us=0):
+    """Two steps of 1 ms on a device of Intel; an all-reduce of oneCCL ends at 900 us in both."""
+    events = steps()
+    for i in range(2):
+        at = 1000 * i
+        events += [
+            event("urEnqueueKernelLaunch", "xpu_runtime", at + 80, 5, correlation=2 * i + 1),
+            kernel("gemm_kernel", at + 100, 200 + late_us, 2 * i + 1),
+            event("xccl:all_reduce", "user_annotation", at + 110, 30),
+            event("record_param_comms", "cpu_op", at + 111, 28, **{
+                "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1000,
+                "Out msg nelems": 1000, "Group size": 2, "Process Group Name": "0",
+                "Process Group Ranks": "[0, 1]"}),
+            event("urEnqueueKernelLaunch", "xpu_runtime", at + 120, 5, correlation=2 * i + 2),
+            kernel("oneccl_reduce_base<float, 2, 16, 1, 1, 2>", at + 310 + late_us,
+                   590 - late_us, 2 * i + 2, stream=65)]
+    return trace(f"xpu_rank_{rank}.json", events, rank)
+
+
+@case
+def communication_is_not_only_nccl():
+    """oneCCL is matched by its group; of a kernel of vLLM and one of DeepEP only the time is known."""
+    ranks, said = imported(xpu(0), xpu(1, late_us=300))
+    assert "4 of them operations of oneCCL" in said and "not known" not in said, said
+    _, cluster = merged(ranks)
+    with cluster:
+        assert [(int(row["nranks"]), int(row["seq"]), int(row["complete"]))
+                for row in cluster["collectives"]] == [(2, 0, 1), (2, 1, 1)]
+        source = cluster["collectives"].dtype["source"]
+        assert set(cluster["collectives"]["source"]) == {h5py.check_enum_dtype(source)["oneccl"]}
+        assert [int(ns) for ns in cluster["gpu_ranks"]["comm_ns"]] == [2 * 590000, 2 * 290000]
+    traces = []
+    for rank in range(2):
+        events = steps(3)
+        for i in range(3):
+            events += [launch(1000 * i + 100 * k + 50, 10 * i + k + 1) for k in range(3)]
+            events += [kernel("gemm", 1000 * i + 100, 100, 10 * i + 1),
+                       kernel("void vllm::cross_device_reduce_2stage<half, 8>(vllm::RankData*)",
+                              1000 * i + 210, 300, 10 * i + 2),
+                       kernel("void deep_ep::intranode::combine<half, 8>(half*)",
+                              1000 * i + 520, 200, 10 * i + 3)]
+        traces.append(trace(f"device_rank_{rank}.json", events, rank))
+    ranks, said = imported(*traces)
+    assert "12 of them operations of kernels of communication" in said, said
+    assert set(ranks[0]["events/comm"]["seq"]) == {-1} and len(ranks[0]["events/comm"]) == 6
+    directory, cluster = merged(ranks)
+    with cluster:
+        mean = cluster["step_trace"][:].reshape(-1)
+        assert set(mean["comm_ns"]) == {500000} and set(mean["wait_ns"]) == set(mean["own_ns"]) == {-1}
+        assert [int(ns) for ns in cluster["gpu_ranks"]["compute_ns"]] == [300000] * 2
+    headline, report, text = said_of(directory)
+    assert headline.startswith("Cannot tell whether a rank held the job back: of 12 kernels of "
+                               "communication is not known which ranks they are of"), headline
+    assert report["job"]["reason"] == "waits_unknown", report["job"]["reason"]
+    assert "Communication that no computation hides takes 50 % of a step" in " ".join(text.split())
+
+
 @case
 def impossible_times_of_devices_are_left_out_by_kind():
     """Of ten kernels of 500 us on stream 7, each launched 100 us before, one has another time; in the

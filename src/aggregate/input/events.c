@@ -105,6 +105,7 @@ static int64_t look_over(const struct pw_events *e, struct pw_input *input)
     int64_t start = INT64_MAX;
     for (size_t i = 0; i < e->n; i++) {
         start = e->rows[i].start < start ? e->rows[i].start : start;
+        input->device_ops += e->rows[i].source == PW_SOURCE_DEVICE;
         if (!input->communicates)
             input->communicates = reaches_others(input, &e->rows[i]);
     }

@@ -107,6 +107,11 @@ void pw_unrecorded_note_silence(struct pw_job *job, int is_incomplete)
         mine |= input->is_silent;
     }
     MPI_Allreduce(&mine, &job->world.is_silent, 1, MPI_INT, MPI_LOR, job->procs.comm);
+    for (size_t i = 0; i < job->ninputs; i++)
+        if (job->inputs[i].device_ops && job->world.nranks > 1)
+            pw_job_note(job, job->inputs[i].rank, "waits_unknown", job->inputs[i].device_ops,
+                        "kernels of communication of which is not told which ranks they are of: "
+                        "waits in them are not known");
     for (size_t i = 0; i < job->ninputs && any && is_incomplete; i++)
         if (!job->inputs[i].communicates)
             pw_job_note(job, job->inputs[i].rank, "no_communication", 1,

@@ -101,8 +101,11 @@ void pw_share_rows(const struct pw_share *share, size_t column, size_t first, si
 {
     const struct pw_rowpack_span span = {first, count};
     pw_rowpack_get(&share->steps, column, span, (int64_t *)(void *)rows);
-    for (size_t s = 0; s < count && share->is_silent[column]; s++)
+    const uint8_t lack = share->is_silent[column];
+    for (size_t s = 0; s < count && lack == PW_SHARE_NO_COMMUNICATION; s++)
         rows[s].wait_ns = rows[s].comm_ns = rows[s].comm_exposed_ns = rows[s].compute_ns = -1;
+    for (size_t s = 0; s < count && lack == PW_SHARE_NO_WAITS; s++)
+        rows[s].wait_ns = rows[s].own_ns = -1;
 }
 
 static int take_gpu(struct pw_share *share, const struct pw_world *world, size_t column,

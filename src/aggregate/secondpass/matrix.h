@@ -31,6 +31,9 @@ struct pw_matrix {
     struct pw_row_c_part_trace *parts; /* [PW_PART_END * nranks] */
 };
 
+/* What is not known of a rank: all of its communication, or only how much of it is waiting. */
+enum pw_share_lack { PW_SHARE_COMPLETE, PW_SHARE_NO_COMMUNICATION, PW_SHARE_NO_WAITS };
+
 /* This process's columns of the tables by rank, and their summary of each step. */
 struct pw_share {
     size_t first, count;                 /* ranks */
@@ -49,7 +52,7 @@ struct pw_share {
     int64_t *step_recorded;    /* [nsteps] enum pw_recorded, -1: not known */
     struct pw_step_sums *sums; /* [nsums] of all ranks; pw_share_sum_up() */
     size_t nsums;
-    uint8_t *is_silent; /* [count] 1: the rank recorded no communication; set by aggregate.c */
+    uint8_t *is_silent; /* [count] enum pw_share_lack; set by aggregate.c */
 };
 
 /* Reads `count` rows of the step trace of a column, from step `first` on. Waits and communication

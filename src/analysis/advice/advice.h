@@ -38,6 +38,7 @@ enum pw_wanting {
     PW_WANTING_ALL_RANKS,     /* some ranks left no usable file */
     PW_WANTING_STEPS,         /* no step is known */
     PW_WANTING_MORE_STEPS,    /* too few steps are known */
+    PW_WANTING_WAITS,         /* which ranks kernels of communication are of is not known */
     PW_WANTING_NCCL_TIMES,    /* when NCCL's operations ran is not known */
     PW_WANTING_NCCL_REPLAYS,  /* what NCCL did in replays of CUDA graphs is not known */
     PW_WANTING_CLOCKS,        /* the ranks' clocks are not aligned */

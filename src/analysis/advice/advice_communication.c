@@ -412,8 +412,9 @@ int pw_judge_transfer_exposed(const struct pw_advice_input *in, const struct pw_
     double wait = share_of_step(in, in->mean.wait_ns);
     double exposed = share_of_step(in, in->mean.comm_exposed_ns) - (wait > 0 ? wait : 0);
     (void)rule;
-    pw_sentence_add(&s, "%.0f %% of a step is exposed communication, without waiting",
-                    100 * exposed);
+    pw_sentence_add(&s, "%.0f %% of a step is exposed communication, %s", 100 * exposed,
+                    in->mean.wait_ns < 0 ? "of which it is not known how much is waiting"
+                                         : "without waiting");
     advice->saves_ns = pw_advice_whatif_gain(in, "network");
     if (advice->saves_ns < 0)
         advice->saves_ns = pw_advice_of_all_steps(in, exposed * (double)in->mean.total_ns);

@@ -353,7 +353,8 @@ void pw_advice_nccl_unknown(const struct pw_cluster *c, struct pw_nccl_unknown *
 {
     const double untimed = count_noted(c, "nccl_untimed"),
                  unplaced = count_noted(c, "nccl_unplaced");
-    *out = (struct pw_nccl_unknown){0};
+    const double unmatched = count_noted(c, "waits_unknown");
+    *out = (struct pw_nccl_unknown){.unmatched = unmatched < 9e18 ? (int64_t)unmatched : INT64_MAX};
     if (untimed + unplaced <= 0 || untimed + unplaced < count_nccl(c) - untimed)
         return;
     out->untimed = untimed < 9e18 ? (int64_t)untimed : INT64_MAX;

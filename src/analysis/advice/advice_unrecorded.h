@@ -47,8 +47,9 @@ const char *pw_unrecorded_remedy(enum pw_unrecorded reason);
 /* Operations of NCCL about which too little is known to say which rank waited. At most one member
  * is above 0: the larger one, and only when these operations are at least as many as all others. */
 struct pw_nccl_unknown {
-    int64_t untimed;  /* only the enqueueing is known */
-    int64_t unplaced; /* kernels in replayed graphs whose operations are not known */
+    int64_t untimed;   /* only the enqueueing is known */
+    int64_t unplaced;  /* kernels in replayed graphs whose operations are not known */
+    int64_t unmatched; /* kernels of communication of which is not told which ranks they are of */
 };
 
 void pw_advice_nccl_unknown(const struct pw_cluster *cluster, struct pw_nccl_unknown *out);

@@ -37,6 +37,8 @@ static enum pw_wanting find_wanting(const struct pw_advice_input *in, const stru
         return PW_WANTING_STEPS;
     if (in->measured < STEPS_LEAST)
         return PW_WANTING_MORE_STEPS;
+    if (v->nccl.unmatched)
+        return PW_WANTING_WAITS;
     if (v->nccl.untimed)
         return PW_WANTING_NCCL_TIMES;
     if (v->nccl.unplaced)
@@ -162,6 +164,7 @@ const char *pw_verdict_reason(enum pw_wanting wanting)
         [PW_WANTING_ALL_RANKS] = "ranks_missing",
         [PW_WANTING_STEPS] = "no_steps",
         [PW_WANTING_MORE_STEPS] = "few_steps",
+        [PW_WANTING_WAITS] = "waits_unknown",
         [PW_WANTING_NCCL_TIMES] = "nccl_untimed",
         [PW_WANTING_NCCL_REPLAYS] = "nccl_unplaced",
         [PW_WANTING_CLOCKS] = "clocks_not_aligned",

@@ -247,7 +247,7 @@ static int find_network(const struct pw_advice_input *in, struct pw_shared *out)
  * transfers longer, too, nor when the verdict is a slow network, which explains them. */
 static int find_transfers(const struct pw_advice_input *in, struct pw_shared *out)
 {
-    out->step_ns = transfers_of_step(in);
+    out->step_ns = in->mean.wait_ns < 0 ? in->mean.comm_exposed_ns : transfers_of_step(in);
     out->share = share_of(out->step_ns, in->mean.total_ns);
     if (out->share < TRANSFERS_LEAST || pw_nocpu_find(in->cluster).worst >= 0 ||
         in->verdict.kind == PW_VERDICT_NETWORK)

@@ -16,8 +16,13 @@
 #define CLOCK_COARSE 0.1
 
 static const char *const stacks[] = {
-    [PW_SOURCE_MPI] = "MPI",   [PW_SOURCE_NCCL] = "NCCL", [PW_SOURCE_GLOO] = "gloo",
-    [PW_SOURCE_HCCL] = "HCCL", [PW_SOURCE_MCCL] = "MCCL",
+    [PW_SOURCE_MPI] = "MPI",
+    [PW_SOURCE_NCCL] = "NCCL",
+    [PW_SOURCE_GLOO] = "gloo",
+    [PW_SOURCE_HCCL] = "HCCL",
+    [PW_SOURCE_MCCL] = "MCCL",
+    [PW_SOURCE_ONECCL] = "oneCCL",
+    [PW_SOURCE_DEVICE] = "kernels of communication",
 };
 enum { STACKS = sizeof(stacks) / sizeof(stacks[0]) };
 
@@ -54,6 +59,8 @@ static void judge_communication(const struct pw_figures *f, const struct pw_verd
     } else if (v->unrecorded.silent_ranks) {
         pw_sentence_add(&s, "communication of %" PRId64 " of %" PRId64 " ranks not seen",
                         v->unrecorded.silent_ranks, f->expected);
+    } else if (v->nccl.unmatched) {
+        pw_sentence_add(&s, "communication seen, waits in it not known");
     } else if (v->nccl.untimed || v->nccl.unplaced) {
         pw_sentence_add(&s, "times of NCCL's operations not known");
     } else if (write_collectives(f->cluster, &s)) {

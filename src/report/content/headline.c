@@ -159,6 +159,30 @@ static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unkno
     pw_sentence_add(s, ".");
 }
 
+/* "; 50 steps of 51.5 ms." */
+static void end_with_steps(const struct pw_figures *f, struct pw_sentence *s)
+{
+    if (f->measured)
+        pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
+                        f->measured == 1 ? "" : "s");
+    if (f->measured && f->step_mean_ns >= 0)
+        pw_words_add_ns(s, " of ", f->step_mean_ns);
+    pw_sentence_add(s, ".");
+}
+
+/* Kernels of communication that no library numbers: how long they lasted is known, and not how much
+ * of it was waiting. */
+static void write_unmatched(const struct pw_figures *f, const struct pw_nccl_unknown *nccl,
+                            struct pw_sentence *s)
+{
+    pw_sentence_add(s,
+                    "Cannot tell whether a rank held the job back: of %" PRId64 " kernels of "
+                    "communication is not known which ranks they are of, so waits are unknown, "
+                    "too; exposed communication is known",
+                    nccl->unmatched);
+    end_with_steps(f, s);
+}
+
 static void write_even(const struct pw_figures *f, const struct pw_verdict *v,
                        struct pw_sentence *s)
 {
@@ -251,17 +275,6 @@ static void write_unrecorded(const struct pw_figures *f, const struct pw_unrecor
     pw_sentence_add(s, "; %s.", pw_unrecorded_remedy(most));
 }
 
-/* "; 50 steps of 51.5 ms." */
-static void end_with_steps(const struct pw_figures *f, struct pw_sentence *s)
-{
-    if (f->measured)
-        pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
-                        f->measured == 1 ? "" : "s");
-    if (f->measured && f->step_mean_ns >= 0)
-        pw_words_add_ns(s, " of ", f->step_mean_ns);
-    pw_sentence_add(s, ".");
-}
-
 static void write_silent(const struct pw_figures *f, const struct pw_unrecorded_sum *sum,
                          struct pw_sentence *s)
 {
@@ -319,6 +332,9 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         pw_sentence_add(
             s, "Only %" PRId64 " step%s measured: too few to say whether a rank held the job back.",
             f->measured, f->measured == 1 ? " was" : "s were");
+        break;
+    case PW_WANTING_WAITS:
+        write_unmatched(f, &v->nccl, s);
         break;
     case PW_WANTING_NCCL_TIMES:
     case PW_WANTING_NCCL_REPLAYS:

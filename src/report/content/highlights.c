@@ -175,6 +175,16 @@ static void say_transfers(const struct pw_figures *f, const struct pw_shared *lo
                           struct pw_sentence *s)
 {
     char time[32], step[32];
+    if (f->trace_mean.wait_ns < 0) {
+        pw_words_add_percent(s, "Communication that no computation hides takes ", loss->share,
+                             " of a step");
+        pw_sentence_add(s,
+                        " (%s of %s on average; how much of it is waiting for other ranks is not "
+                        "known)",
+                        pw_text_ns(time, sizeof(time), loss->step_ns),
+                        pw_text_ns(step, sizeof(step), f->trace_mean.total_ns));
+        return;
+    }
     pw_words_add_percent(s, "Transfers that do not overlap with computation take ", loss->share,
                          " of a step");
     pw_sentence_add(s, " (%s of %s on average, without waiting for other ranks)",

@@ -272,7 +272,7 @@ static int print_table(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
         {"Rank", 0},         {"Time", 0},          {"busy", 0},         {"computing", 0},
-        {"NCCL", 0},         {"NCCL\nexposed", 0}, {"NCCL\nhidden", 0}, {"copies", 0},
+        {"comm", 0},         {"comm\nexposed", 0}, {"comm\nhidden", 0}, {"copies", 0},
         {"dry:\nhost", 0},   {"kernel\ngaps", 0},  {"idle,\nother", 0}, {"SM\nMHz", 0},
         {"Occu-\npancy", 0},
     };
@@ -320,8 +320,8 @@ static int print_devices(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
         {"Rank", 0},          {"GPU", 0},    {"Name", 1},         {"# of\nKernels", 0},
-        {"Time", 0},          {"busy", 0},   {"computing", 0},    {"NCCL", 0},
-        {"NCCL\nexposed", 0}, {"copies", 0}, {"Occu-\npancy", 0}, {"SM\nMHz", 0},
+        {"Time", 0},          {"busy", 0},   {"computing", 0},    {"comm", 0},
+        {"comm\nexposed", 0}, {"copies", 0}, {"Occu-\npancy", 0}, {"SM\nMHz", 0},
     };
     const struct pw_cluster *c = page->figures->cluster;
     size_t count = c->ngpu_devices < page->top ? c->ngpu_devices : page->top;
@@ -381,11 +381,12 @@ int pw_section_gpu(const struct pw_page *page)
     err = err ? err : print_devices(page);
     err = err ? err : print_list(page);
     err = err ? err : print_slow(page);
-    err = err ? err
-              : pw_page_print(page, 2, 2,
-                              "Time: from the first activity to the last; percentages are of it. "
-                              "hidden: share of NCCL's time while the GPU computes; dry: the next "
-                              "kernel was launched after the GPU had run out of work.");
+    err =
+        err ? err
+            : pw_page_print(page, 2, 2,
+                            "Time: from the first activity to the last; percentages are of it. "
+                            "hidden: share of communication while the GPU computes; dry: the next "
+                            "kernel was launched after the GPU had run out of work.");
     if (err || !has_occupancy(page->figures->cluster))
         return err;
     return pw_page_print(
@@ -433,6 +434,6 @@ int pw_section_kernels(const struct pw_page *page)
     return err ? err
                : pw_page_print(page, 2, 2,
                                "All ranks together, warm-up left out. launched by: the operator "
-                               "that launched most of it. NCCL's kernels include their waiting for "
-                               "other ranks.");
+                               "that launched most of it. Kernels of communication include their "
+                               "waiting for other ranks.");
 }

@@ -139,6 +139,12 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         pw_sentence_add(s, "Not known: only %" PRId64 " step%s measured.", f->measured,
                         f->measured == 1 ? " was" : "s were");
         break;
+    case PW_WANTING_WAITS:
+        pw_sentence_add(s,
+                        "Not known: of %" PRId64 " kernels of communication is not known which "
+                        "ranks they are of, so it is unknown which rank waited for which.",
+                        v->nccl.unmatched);
+        break;
     case PW_WANTING_NCCL_TIMES:
         pw_sentence_add(s,
                         "Not known: only the enqueueing of %" PRId64 " NCCL operations was "

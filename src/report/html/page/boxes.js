@@ -2,7 +2,7 @@
  * frame costs about the same for few boxes and for many: pixels are written into an image, and boxes
  * narrower than a pixel share it. */
 const boxKinds = ["step", "phase", "operator", "data", "user", "function", "mpi", "nccl", "gloo",
-    "hccl", "mccl", "nonblocking", "kernel", "memcpy", "memset"];
+    "hccl", "mccl", "oneccl", "device", "nonblocking", "kernel", "memcpy", "memset"];
 const BOX_ROW = 15, BOX_LEFT = 96, BOX_TOP = 22, BOX_GAP = 6;
 
 /* Phases have the colours of the other pages. */

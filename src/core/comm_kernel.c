@@ -1,0 +1,182 @@
+/* The table of kernels of communication, and the parsing of kernels' names; see comm_kernel.h. */
+#include "core/comm_kernel.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "core/ops.h"
+
+/* Names of public sources and traces. Kernels that only count or sort for an exchange
+ * (get_dispatch_layout), and those that also multiply matrices (flux, all_gather_matmul), compute.
+ */
+static const struct pw_comm_kernel table[] = {
+    {"", "nccl", "Kernel", PW_COMM_NCCL, PW_OP_None,
+     "NCCL, RCCL: ncclDevKernel_, ncclSymkDevKernel_"},
+    {"", "rccl", "Kernel", PW_COMM_NCCL, PW_OP_None, "RCCL: rcclGenericKernel"},
+    {"", "msccl", "Kernel", PW_COMM_NCCL, PW_OP_None, "RCCL: mscclKernel_"},
+    {"", "hcom_", "", PW_COMM_HCCL, PW_OP_None, "HCCL, as imports name its operations"},
+    {"", "oneccl_", "", PW_COMM_ONECCL, PW_OP_None, "oneCCL: coll/algorithms"},
+    /* DeepEP: csrc/kernels */
+    {"deep_ep", "dispatch", "", PW_COMM_DEVICE, PW_OP_Alltoallv, "DeepEP"},
+    {"deep_ep", "combine", "", PW_COMM_DEVICE, PW_OP_Alltoallv, "DeepEP"},
+    {"deep_ep", "notify_", "", PW_COMM_DEVICE, PW_OP_Barrier, "DeepEP"},
+    {"deep_ep", "cached_notify", "", PW_COMM_DEVICE, PW_OP_Barrier, "DeepEP"},
+    {"deep_ep", "barrier", "", PW_COMM_DEVICE, PW_OP_Barrier, "DeepEP"},
+    /* MORI: include/mori/ops/dispatch_combine */
+    {"", "EpDispatch", "", PW_COMM_DEVICE, PW_OP_Alltoallv, "MORI"},
+    {"", "EpCombine", "", PW_COMM_DEVICE, PW_OP_Alltoallv, "MORI"},
+    /* torch/csrc/distributed/c10d/symm_mem/CUDASymmetricMemoryOps.cu */
+    {"", "multimem_all_reduce_kernel", "", PW_COMM_DEVICE, PW_OP_Allreduce, "PyTorch symm_mem"},
+    {"", "multimem_one_shot_", "", PW_COMM_DEVICE, PW_OP_Allreduce, "PyTorch symm_mem"},
+    {"", "multimem_all_gather_kernel", "", PW_COMM_DEVICE, PW_OP_Allgather, "PyTorch symm_mem"},
+    {"", "one_shot_all_reduce_kernel", "", PW_COMM_DEVICE, PW_OP_Allreduce, "PyTorch symm_mem"},
+    {"", "two_shot_all_reduce_kernel", "", PW_COMM_DEVICE, PW_OP_Allreduce, "PyTorch symm_mem"},
+    /* custom_all_reduce.cuh of vLLM, SGLang and aiter; quick_all_reduce.cuh */
+    {"", "cross_device_reduce_", "", PW_COMM_DEVICE, PW_OP_Allreduce, "vLLM, SGLang, aiter"},
+    {"", "reduce_scatter_cross_device_store", "", PW_COMM_DEVICE, PW_OP_Reduce_scatter_block,
+     "aiter"},
+    {"", "allreduce_prototype_", "", PW_COMM_DEVICE, PW_OP_Allreduce, "quickreduce"},
+    /* FlashInfer and TensorRT-LLM: communicationKernels/allReduceFusionKernels.cu */
+    {"", "allreduce_fusion_kernel_", "", PW_COMM_DEVICE, PW_OP_Allreduce,
+     "FlashInfer, TensorRT-LLM"},
+    {"", "moereduce_allreduce_fusion_kernel_", "", PW_COMM_DEVICE, PW_OP_Allreduce, "FlashInfer"},
+    {"", "moefinalize_allreduce_fusion_kernel_", "", PW_COMM_DEVICE, PW_OP_Allreduce, "FlashInfer"},
+    {"", "oneShotAllReduceKernel", "", PW_COMM_DEVICE, PW_OP_Allreduce, "TensorRT-LLM"},
+    {"", "twoShotAllReduceKernel", "", PW_COMM_DEVICE, PW_OP_Allreduce, "TensorRT-LLM"},
+    {"", "oneshotAllreduceFusionKernel", "", PW_COMM_DEVICE, PW_OP_Allreduce, "TensorRT-LLM MNNVL"},
+    {"", "twoshotAllreduceKernel", "", PW_COMM_DEVICE, PW_OP_Allreduce, "TensorRT-LLM MNNVL"},
+    {"", "moeA2ADispatchKernel", "", PW_COMM_DEVICE, PW_OP_Alltoallv, "TensorRT-LLM"},
+    {"", "moeA2ACombineKernel", "", PW_COMM_DEVICE, PW_OP_Alltoallv, "TensorRT-LLM"},
+    /* NVSHMEM: nvshmemi_h_to_d_coll_defs.cuh, and what its proxy does for the host */
+    {"", "barrier_on_stream_kernel", "", PW_COMM_DEVICE, PW_OP_Barrier, "NVSHMEM"},
+    {"", "barrier_all_on_stream_kernel", "", PW_COMM_DEVICE, PW_OP_Barrier, "NVSHMEM"},
+    {"", "sync_on_stream_kernel", "", PW_COMM_DEVICE, PW_OP_Barrier, "NVSHMEM"},
+    {"", "sync_all_on_stream_kernel", "", PW_COMM_DEVICE, PW_OP_Barrier, "NVSHMEM"},
+    {"", "alltoall_on_stream_kernel", "", PW_COMM_DEVICE, PW_OP_Alltoall, "NVSHMEM"},
+    {"", "broadcast_on_stream_kernel", "", PW_COMM_DEVICE, PW_OP_Bcast, "NVSHMEM"},
+    {"", "fcollect_on_stream_kernel", "", PW_COMM_DEVICE, PW_OP_Allgather, "NVSHMEM"},
+    {"", "rdxn_on_stream_kernel", "", PW_COMM_DEVICE, PW_OP_Allreduce, "NVSHMEM"},
+    {"", "reducescatter_on_stream_kernel", "", PW_COMM_DEVICE, PW_OP_Reduce_scatter_block,
+     "NVSHMEM"},
+    {"", "nvshmemi_", "", PW_COMM_DEVICE, PW_OP_Sendrecv, "NVSHMEM"},
+    {"", "nvshmem_", "", PW_COMM_DEVICE, PW_OP_Sendrecv, "NVSHMEM"},
+    /* mscclpp: src/execution_kernel.cu, apps/nccl */
+    {"mscclpp", "executionKernel", "", PW_COMM_DEVICE, PW_OP_Allreduce, "MSCCL++"},
+    {"mscclpp", "*llreduce", "", PW_COMM_DEVICE, PW_OP_Allreduce, "MSCCL++"},
+    {"mscclpp", "*llgather", "", PW_COMM_DEVICE, PW_OP_Allgather, "MSCCL++"},
+};
+
+enum { ROWS = sizeof(table) / sizeof(table[0]), MOST_NAME = 256, MOST_PARTS = 16 };
+
+/* A name in its parts: namespaces, then the kernel. */
+struct parts {
+    struct {
+        const char *text;
+        size_t length;
+    } of[MOST_PARTS];
+    size_t n;
+};
+
+static void add_part(struct parts *p, const char *text, size_t length)
+{
+    static const char anonymous[] = "_GLOBAL__N_1";
+    if (!length || p->n == MOST_PARTS ||
+        (length == sizeof(anonymous) - 1 && memcmp(text, anonymous, length) == 0))
+        return;
+    p->of[p->n].text = text;
+    p->of[p->n++].length = length;
+}
+
+/* Reads "_ZN7deep_ep9internode8dispatchI..." and "_Z29ncclDevKernel_..." up to the arguments. */
+static void read_mangled(const char *at, const char *end, struct parts *p)
+{
+    int is_nested = 0;
+    at += 2;
+    while (at < end && (*at == 'N' || *at == 'L' || *at == 'K')) {
+        is_nested |= *at == 'N';
+        at++;
+    }
+    while (at < end && isdigit((unsigned char)*at)) {
+        size_t length = 0;
+        for (; at < end && isdigit((unsigned char)*at) && length < MOST_NAME; at++)
+            length = 10 * length + (size_t)(*at - '0');
+        if (length > (size_t)(end - at))
+            return;
+        add_part(p, at, length);
+        at += length;
+        if (!is_nested)
+            return;
+        at += at < end && *at == 'L';
+    }
+}
+
+static int skip(const char **at, const char *end, const char *word)
+{
+    const size_t n = strlen(word);
+    if ((size_t)(end - *at) < n || memcmp(*at, word, n) != 0)
+        return 0;
+    *at += n;
+    return 1;
+}
+
+/* Reads "void (anonymous namespace)::kernel<...>(...)" up to the arguments. */
+static void read_plain(const char *at, const char *end, struct parts *p)
+{
+    skip(&at, end, "void ");
+    for (;;) {
+        if (skip(&at, end, "(anonymous namespace)::") || skip(&at, end, "<unnamed>::"))
+            continue;
+        const char *from = at;
+        while (at < end && *at != ':' && *at != '<' && *at != '(')
+            at++;
+        add_part(p, from, (size_t)(at - from));
+        if (!skip(&at, end, "::"))
+            return;
+    }
+}
+
+static int has_space(const struct parts *p, const char *space)
+{
+    if (!*space)
+        return 1;
+    for (size_t i = 0; i + 1 < p->n; i++)
+        if (p->of[i].length == strlen(space) && memcmp(p->of[i].text, space, p->of[i].length) == 0)
+            return 1;
+    return 0;
+}
+
+static int has_name(const char *text, size_t length, const char *name)
+{
+    if (*name == '*')
+        return memmem(text, length, name + 1, strlen(name + 1)) != NULL;
+    return length >= strlen(name) && memcmp(text, name, strlen(name)) == 0;
+}
+
+const struct pw_comm_kernel *pw_comm_kernel_find(const char *name, size_t length)
+{
+    struct parts p = {.n = 0};
+    if (length > 2 && memcmp(name, "_Z", 2) == 0)
+        read_mangled(name, name + length, &p);
+    else
+        read_plain(name, name + length, &p);
+    if (!p.n)
+        return NULL;
+    const char *text = p.of[p.n - 1].text;
+    const size_t n = p.of[p.n - 1].length;
+    for (size_t i = 0; i < ROWS; i++)
+        if (has_space(&p, table[i].space) && has_name(text, n, table[i].name) &&
+            (!*table[i].with || memmem(text, n, table[i].with, strlen(table[i].with))))
+            return &table[i];
+    return NULL;
+}
+
+bool pw_is_comm_kernel(const char *name)
+{
+    return pw_comm_kernel_find(name, strlen(name)) != NULL;
+}
+
+size_t pw_comm_kernel_rows(const struct pw_comm_kernel **rows)
+{
+    *rows = table;
+    return ROWS;
+}
