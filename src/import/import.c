@@ -172,6 +172,8 @@ static void finish_file(struct ranking *r, int64_t start, int64_t end)
                            counts->omitted[PW_OMIT_INCOMPLETE] + counts->lost);
     const int64_t impossible = counts->omitted[PW_OMIT_EARLY] + counts->omitted[PW_OMIT_OUTSIDE] +
                                counts->omitted[PW_OMIT_TOO_LONG];
+    if (counts->overheads)
+        pw_rankfile_overhead(r->trace.file, "profiler", (double)counts->overhead_ns, "ns");
     if (impossible)
         pw_rankfile_overhead(r->trace.file, "impossible_times", (double)impossible, "count");
     pw_rankfile_set_times(r->trace.file, start, end > start ? end : start);

@@ -414,6 +414,16 @@ static int take_window(struct pw_kineto *k)
     return 0;
 }
 
+/* What the profiler itself took: buffers, the loading of functions, what it adds to calls. */
+static int take_overhead(struct pw_kineto *k)
+{
+    struct pw_import_counts *counts = &k->trace->counts;
+    counts->overhead_ns = pw_sum(counts->overhead_ns, k->end - k->start);
+    counts->overheads++;
+    counts->taken++;
+    return 0;
+}
+
 static int skip_gpu_annotation(struct pw_kineto *k)
 {
     (void)k;
@@ -437,6 +447,7 @@ static const struct {
     {"cuda_sync", take_sync},
     {"gpu_user_annotation", skip_gpu_annotation},
     {"Trace", take_window},
+    {"overhead", take_overhead},
     /* spellings of other PyTorch versions */
     {"Operator", take_operator},
     {"Kernel", take_kernel},

@@ -163,8 +163,9 @@ struct pw_import_counts {
     int64_t inferred_groups;                /* communicators */
     int64_t most_overlap_ns; /* of activities that last beyond the next of their stream */
     int64_t before_launch; /* activities that begin before their launch, too many to be left out */
-    int64_t lost;          /* operations that the recorder dropped, as the trace says */
-    int64_t unfinished;    /* operations that had not ended when the trace was written */
+    int64_t overheads, overhead_ns; /* what the profiler itself took, as the trace tells */
+    int64_t lost;                   /* operations that the recorder dropped, as the trace says */
+    int64_t unfinished;             /* operations that had not ended when the trace was written */
     char first_unfinished[96];
     char files_omitted[800]; /* beside a trace, that are not read; some of them */
     char names_omitted[160]; /* what the omitted are called, some of them; "": not told */

@@ -534,6 +534,25 @@ def cluster_of(*traces):
         return int(cluster.attrs["end_unix_ns"] - cluster.attrs["start_unix_ns"]), found, said
 
 
+@case
+def what_the_profiler_took_is_as_the_trace_tells():
+    """Own is total less wait in one table; and no cost is told where nothing tells it."""
+    def job(*more):
+        ranks, _ = imported(*(trace(f"cost_{rank}.json", data_parallel(rank, late_us=100 * rank)
+                                    + list(more), rank) for rank in range(2)))
+        directory, cluster = merged(ranks)
+        with cluster:
+            rows = cluster["step_trace"][:].reshape(-1)
+            assert list(rows["own_ns"]) == list(rows["total_ns"] - rows["wait_ns"])
+        return json.loads(run("report", "--format", "json", directory)), run("report", directory)
+    report, text = job()
+    assert report["completeness"]["overhead_ns"] is None and "cost not known" in text, text
+    report, text = job(event("Activity Buffer Request", "overhead", 20, 30),
+                       event("Instrumentation Overhead", "overhead", 60, 10))
+    assert report["completeness"]["overhead_ns"] == 2 * 40000, report["completeness"]
+    assert "profiling   cost 80.0 us" in text and "how to get it" not in text, text
+
+
 def xpu(rank, late_us=0):
     """Two steps of 1 ms on a device of Intel; an all-reduce of oneCCL ends at 900 us in both."""
     events = steps()

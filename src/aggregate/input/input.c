@@ -116,6 +116,10 @@ static void read_overhead(struct pw_input *s, const struct pw_h5_file *file)
             s->sync_ns += rows[i].value;
         if (strncmp(rows[i].name, "gpu_processes", sizeof(rows[i].name)) == 0)
             s->gpu_processes = pw_whole(rows[i].value);
+        if (strncmp(rows[i].name, "profiler", sizeof(rows[i].name)) == 0) {
+            s->sync_ns += rows[i].value;
+            s->has_overhead = 1;
+        }
         if (strncmp(rows[i].name, "impossible_times", sizeof(rows[i].name)) == 0)
             s->impossible_times = pw_whole(rows[i].value);
         if (strncmp(rows[i].name, "nccl_replay_unplaced", sizeof(rows[i].name)) == 0)

@@ -58,6 +58,7 @@ struct pw_input {
     char imported[16];        /* the format that it was made of; "": it was recorded */
     char gpu_lacking[192];    /* GPU data that were not recorded although kernels were; "": none */
     int64_t gpu_processes;    /* child processes that used GPUs and were not recorded */
+    int has_overhead;         /* 1: an imported file says what its profiler cost */
     int64_t impossible_times; /* activities of devices that an import left out */
     int64_t nccl_unplaced;    /* kernels of NCCL in replayed graphs whose operation is unknown */
     char gpu_unrecorded[192]; /* why GPUs were not recorded; "": they were, or there was none */

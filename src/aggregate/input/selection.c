@@ -109,7 +109,10 @@ void pw_summary_make(const struct pw_input *s, struct pw_summary *out)
     out->run_ns = s->end_unix_ns > s->start_unix_ns ? s->end_unix_ns - s->start_unix_ns : -1;
     out->has_pauses = pw_windows_pause(s);
     out->is_snapshot = s->snapshot != 0;
-    out->overhead_ns = pw_whole(s->event_cost_ns * (double)s->events + s->sync_ns);
+    /* Of imported files, only what the other profiler says of itself is known. */
+    out->overhead_ns = s->imported[0] && !s->has_overhead
+                           ? -1
+                           : pw_whole(s->event_cost_ns * (double)s->events + s->sync_ns);
     memcpy(out->hostname, s->hostname, sizeof(out->hostname));
     memcpy(out->job, s->job, sizeof(out->job));
     memcpy(out->clock_domain, s->clock_domain, sizeof(out->clock_domain));

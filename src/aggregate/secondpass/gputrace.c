@@ -187,7 +187,9 @@ static void fill_step(const struct pass *p, const struct pw_gpu_window *w, size_
     row->comm_exposed_ns = w->call_exposed_ns;
     row->compute_ns = w->compute_ns;
     row->idle_ns = row->total_ns - w->covered_ns;
-    row->own_ns = row->total_ns - w->wait_exposed_ns;
+    /* A rank that computes meanwhile does not wait. */
+    row->wait_ns = w->wait_exposed_ns;
+    row->own_ns = row->total_ns - row->wait_ns;
     if (p->has_phases && p->has_launches)
         fill_phases(&p->phases[i], &p->input->steps[i], row, phases);
 }

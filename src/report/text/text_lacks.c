@@ -62,6 +62,14 @@ struct pw_lack pw_lack_collectives(const struct pw_figures *f)
     const struct pw_cluster *c = f->cluster;
     if (c->ncollective_stats)
         return (struct pw_lack){0};
+    if (c->ncollectives)
+        return (struct pw_lack){"None was recorded by all its members, so waits and bandwidth are "
+                                "not known.",
+                                NULL};
+    if (pw_figures_advice(f).verdict.nccl.unmatched)
+        return (struct pw_lack){"Which ranks the kernels of communication are of is not known, and "
+                                "so are waits and bandwidth.",
+                                NULL};
     return (struct pw_lack){
         "None were recorded.",
         f->expected > 1 && !c->np2p ? "If ranks communicate, record it: see --activities." : NULL};

@@ -237,6 +237,12 @@ static bool is_missed(const struct section *section, const struct pw_figures *fi
     return section->lacks != pw_lack_queues || figures->data_wait_share >= DATA_WAIT_LEAST;
 }
 
+/* What an imported trace does not have cannot be got by options of profwrap. */
+static bool is_imported(const struct pw_cluster *c)
+{
+    return c->imported[0] != '\0';
+}
+
 /* The last lines of a whole report: what is not known, and how to get it. */
 static int print_lacks(const struct pw_page *page)
 {
@@ -244,6 +250,7 @@ static int print_lacks(const struct pw_page *page)
     for (int i = 0, n = 0; i < SECTIONS && !err; i++) {
         const struct pw_lack lack = lack_of(&sections[i], page->figures);
         if (!lack.how || !is_missed(&sections[i], page->figures) ||
+            is_imported(page->figures->cluster) ||
             (sections[i].is_of && !sections[i].is_of(page->figures->cluster)))
             continue;
         if (!n++)
