@@ -114,8 +114,9 @@ static int print_sums(const struct pw_page *page, const struct pw_optotals *tota
     return err ? err
                : pw_page_print(
                      page, 2, 2,
-                     "Self: without the operators inside. Percentages are of the self time "
-                     "total. max rank / mean: the slowest rank's own work (its number) over "
+                     "Self: without the operators inside; Total: with them, so a call inside one "
+                     "of the same name counts twice. Percentages are of the self time total. max "
+                     "rank / mean: the slowest rank's own work (its number) over "
                      "the mean of all ranks.");
 }
 
