@@ -27,7 +27,9 @@ static int is_in_path(const char *name)
 /* Returns the command, NULL for none. */
 static const char *command(void)
 {
-    const char *pager = getenv("PAGER");
+    const char *pager = getenv("PAGER"), *terminal = getenv("TERM");
+    if (!terminal || !*terminal || strcmp(terminal, "dumb") == 0)
+        return NULL; /* a pager would complain and wait */
     if (!pager)
         return is_in_path("less") ? "less" : NULL;
     return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;

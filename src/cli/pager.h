@@ -10,8 +10,9 @@ struct pw_pager {
     int terminal; /* the standard output without it */
 };
 
-/* Makes a pager the reader of the standard output. Does nothing when that is no terminal, when
- * PAGER is "" or "cat", or when it is not set and there is no less. */
+/* Makes a pager the reader of the standard output. Does nothing when that is no terminal, or one
+ * that cannot move its cursor (TERM=dumb), when PAGER is "" or "cat", or when it is not set and
+ * there is no less. */
 void pw_pager_start(struct pw_pager *pager);
 
 /* Waits until the user has left the pager, and restores the standard output. Returns 1 when the

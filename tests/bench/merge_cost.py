@@ -154,7 +154,7 @@ def report_cost(cluster):
     ok = True
     for form in ("text", "json"):
         start = time.monotonic()
-        child = subprocess.Popen([profwrap, "report", "--format", form, cluster],
+        child = subprocess.Popen([profwrap, "report", "--full", "--format", form, cluster],
                                  stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
         assert status == 0

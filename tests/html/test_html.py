@@ -306,7 +306,7 @@ def check_harmless(browser, folder):
     h.check("<img" in b.text(browser, "#command"), "the command is not shown as it is")
     b.shoot(browser, f"hostile-{folder}")
     for name in ("text", "json", "csv", "folded"):
-        said = h.run(h.profwrap("report", "--format", name, folder)).stdout.decode()
+        said = h.run(h.profwrap("report", "--full", "--format", name, folder)).stdout.decode()
         odd = [c for c in said if c in "\x7f\u202e" or (c < " " and c != "\n") or "\x80" <= c < "\xa0"]
         h.equal(odd, [], f"characters that rule a terminal, in {name}")
 

@@ -116,6 +116,7 @@ def pager():
             "what a pager shows that is left early")
     shown = on_terminal("--full", "run", PAGER="nosuchpager")
     h.check(shown.endswith(whole) and "nosuchpager" in shown, shown)
+    h.equal(on_terminal("--full", "run", PAGER="sed s/^/P:/", TERM="dumb"), whole, "what a dumb terminal shows")
     h.check("P:" not in report("--full", "run", env={"PAGER": "sed s/^/P:/"}), "a pager without a terminal")
     h.check("P:" not in on_terminal("run", PAGER="sed s/^/P:/"), "a pager of the summary")
 

@@ -71,7 +71,7 @@ def run_blind(*command, wait=None, ranks=N, options=()):
 
 
 def report(kind="json", *options):
-    text = h.run(h.profwrap("report", "--format", kind, *options, "out")).stdout.decode()
+    text = h.run(h.profwrap("report", "--full", "--format", kind, *options, "out")).stdout.decode()
     return json.loads(text) if kind == "json" else text
 
 

@@ -139,7 +139,7 @@ def simulate(profwrap, folder):
         said[name, "merge"] = profwrap("merge", out).replace(folder, "")
         said[name, "dump"] = profwrap("dump", out + "/cluster.h5").replace(folder, "")
         for kind in ("text", "json"):
-            said[name, kind] = profwrap("report", "--format", kind, out).replace(folder, "")
+            said[name, kind] = profwrap("report", "--full", "--format", kind, out).replace(folder, "")
         page = profwrap("report", "--format", "html", "--d3", folder + "/d3.min.js", out)
         said[name, "html"] = re.sub(r"nonce[-=]\"?\w+", "", page)
     return said

@@ -45,10 +45,10 @@ static int leave_rest(int64_t total, const int64_t *parts, size_t n, int64_t *re
     return total > 0 && (double)sum <= (double)total * (1 + ROUNDING) ? 0 : -1;
 }
 
-/* Waiting for other ranks; 0 where it is not known, and then it is in the other parts. */
+/* Waiting for other ranks; -1: not known. */
 static int64_t waiting(const struct pw_row_c_step_trace *t)
 {
-    return t->wait_ns < 0 ? 0 : pw_difference(t->total_ns, t->own_ns);
+    return t->wait_ns < 0 ? -1 : pw_difference(t->total_ns, t->own_ns);
 }
 
 static int split_phases(const struct times *of, int64_t *total, int64_t out[PW_RUNPARTS])
@@ -67,6 +67,8 @@ static int split_gpu(const struct times *of, int64_t *total, int64_t out[PW_RUNP
 {
     const struct pw_row_c_step_trace *t = of->step;
     const int64_t known[] = {t->compute_ns, t->idle_ns};
+    if (t->comm_exposed_ns < 0)
+        return -1;
     *total = t->total_ns;
     out[0] = t->compute_ns;
     out[2] = t->idle_ns;
@@ -77,7 +79,7 @@ static int split_step(const struct times *of, int64_t *total, int64_t out[PW_RUN
 {
     const struct pw_row_c_step_trace *t = of->step;
     const int64_t known[] = {pw_difference(t->total_ns, t->comm_exposed_ns), waiting(t)};
-    if (t->comm_exposed_ns < 0 || t->wait_ns < 0)
+    if (t->comm_exposed_ns < 0)
         return -1;
     *total = t->total_ns;
     out[0] = known[0];
@@ -267,6 +269,14 @@ static void make_run_time(const struct pw_figures *f, struct pw_runtime *out)
         out->of = "run";
 }
 
+/* 0 when some communication was not recorded, or not when it ran: waiting for it looks like work.
+ */
+static int can_tell_waits(const struct pw_verdict *v)
+{
+    return !v->unrecorded.ranks && !v->unrecorded.silent_ranks && !v->unrecorded.is_silent &&
+           !v->nccl.untimed && !v->nccl.unplaced;
+}
+
 /* 1 when all time is in one part, which is no information. */
 static int is_one_part(const struct pw_runtime *time)
 {
@@ -307,9 +317,9 @@ void pw_runsummary_make(const struct pw_figures *f, struct pw_runsummary *out)
         out->losses[out->nlosses] = *beside[out->nlosses];
         out->nlosses++;
     }
-    if (f->measured)
+    if (can_tell_waits(&input.verdict) && f->measured)
         make_steps_time(f, &input.verdict, &out->time);
-    else
+    else if (can_tell_waits(&input.verdict))
         make_run_time(f, &out->time);
     if (is_one_part(&out->time))
         out->time.of = NULL;
