@@ -544,7 +544,7 @@ def what_the_profiler_took_is_as_the_trace_tells():
         with cluster:
             rows = cluster["step_trace"][:].reshape(-1)
             assert list(rows["own_ns"]) == list(rows["total_ns"] - rows["wait_ns"])
-        return json.loads(run("report", "--format", "json", directory)), run("report", directory)
+        return json.loads(run("report", "--format", "json", directory)), run("report", "--full", directory)
     report, text = job()
     assert report["completeness"]["overhead_ns"] is None and "cost not known" in text, text
     report, text = job(event("Activity Buffer Request", "overhead", 20, 30),
