@@ -42,6 +42,9 @@
 
 #include "core/tables.h"
 
+/* A clock error above this share of a step is too large to compare waits in a step. */
+#define PW_CLOCK_COARSE 0.1
+
 enum { PW_PHASES = 6 }; /* data, forward, backward, allreduce, optimizer, other */
 
 struct pw_straggler_input {
@@ -65,8 +68,9 @@ struct pw_straggler_found {
     double slowdown;    /* mean over the hits of excess / step length of the rank */
     int64_t gain_ns;    /* time saved by the job if this rank had the others' median work */
     enum pw_phase phase;
-    double confidence; /* 1 - corrected chance of this many hits; 0..1 */
-    int is_inside;     /* 1: most of the excess is in communication; the cause may be elsewhere */
+    double confidence;  /* 1 - corrected chance of this many hits; 0..1 */
+    int without_clocks; /* 1: set by the caller that gave time outside communication as own work */
+    int is_inside;      /* 1: most of the excess is in communication; the cause may be elsewhere */
 };
 
 /* Bytes of scratch that pw_straggler_find() needs. */

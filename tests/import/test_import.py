@@ -553,6 +553,38 @@ def what_the_profiler_took_is_as_the_trace_tells():
     assert "profiling   cost 80.0 us" in text and "how to get it" not in text, text
 
 
+@case
+def a_slow_rank_is_named_without_a_common_clock():
+    """Four ranks, 40 steps of 12 ms; rank 2 computes 1.5 ms longer in each, and the all-reduce of 6 ms or
+    more leaves the clocks an error of that size. Equal ranks are not blamed."""
+    def one(rank, late_us):
+        events = steps(40, 12000)
+        for i in range(40):
+            at = 12000 * i
+            events += [launch(at + 20, 2 * i + 1),
+                       kernel("gemm", at + 50, 2000 + 30 * ((rank + i) % 3) + late_us, 2 * i + 1),
+                       launch(at + 30, 2 * i + 2),
+                       kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)",
+                              at + 2200 + late_us, 8000 - late_us, 2 * i + 2, stream=20,
+                              **{"Collective name": "allreduce", "In msg nelems": 1000,
+                                 "Out msg nelems": 1000, "Group size": 4, "dtype": "Float",
+                                 "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2, 3]"})]
+        return trace(f"clock_rank_{rank}.json", events, rank, 4)
+    for late_us in (1500, 0):
+        ranks, _ = imported(*(one(rank, late_us * (rank == 2)) for rank in range(4)))
+        directory, cluster = merged(ranks)
+        with cluster:
+            assert cluster.attrs["clock_error_max_ns"] > 5000000
+            named = [(int(row["rank"]), int(row["without_clocks"])) for row in cluster["stragglers"]]
+            assert named == ([(2, 1)] if late_us else []), named
+            if late_us:
+                assert abs(int(cluster["stragglers"][0]["excess_ns"]) - 1500000) < 40000
+        headline, report, text = said_of(directory)
+        assert ("Rank 2 held back 40 of 40 steps by 1.5 ms each" in headline) == bool(late_us), headline
+        assert "ranks compared by their time outside communication" in " ".join(text.split())
+        assert "too much to compare" not in text, text
+
+
 def xpu(rank, late_us=0):
     """Two steps of 1 ms on a device of Intel; an all-reduce of oneCCL ends at 900 us in both."""
     events = steps()

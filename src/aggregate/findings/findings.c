@@ -114,6 +114,7 @@ static struct pw_row_c_straggler straggler_row(const struct pw_findings *f,
         .start = f->steps[rows[found->first]].start,
         .end = f->steps[rows[found->last]].end,
         .lost_ns = found->lost_ns,
+        .without_clocks = found->without_clocks != 0,
     };
     memcpy(row.hostname, measured->world->ranks[found->rank].hostname, sizeof(row.hostname));
     const struct pw_blame blame = pw_collective_sum_blame(in, row.rank, INT64_MIN, INT64_MAX);
@@ -187,6 +188,39 @@ static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found
     return kept;
 }
 
+/* Whether waits, which are differences of two ranks' times, are lost in the clock error. */
+static int clocks_are_coarse(const struct pw_world *world, const struct pw_matrix *m)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < m->nsteps * m->nranks; i++)
+        if (m->total_ns[i] >= 0) {
+            sum += (double)m->total_ns[i];
+            n++;
+        }
+    return n && (world->clock_error_max_ns < 0 ||
+                 (double)world->clock_error_max_ns > PW_CLOCK_COARSE * sum / (double)n);
+}
+
+/* Compares the time of each rank outside communication. Both the step that the program marked and
+ * the time in communication are of one clock, so no error of clocks is in it. */
+static void find_without_clocks(struct pw_findings *f, const struct pw_matrix *m,
+                                struct pw_straggler_input *input, void *scratch,
+                                struct pw_straggler_found *found)
+{
+    int64_t *none = calloc(m->nranks + 1, sizeof(*none));
+    if (!none)
+        return;
+    input->own_ns = input->useful_ns;
+    input->useful_ns = NULL;
+    input->error_ns = none;
+    f->nstragglers =
+        keep_relevant(m, found, pw_straggler_find(input, scratch, found, PW_MOST_STRAGGLERS));
+    for (size_t i = 0; i < f->nstragglers; i++)
+        found[i].without_clocks = 1;
+    free(none);
+}
+
 /* Finds the stragglers, after subtracting work that differs by design. Returns 0 or -ENOMEM. */
 static int find_in(struct pw_findings *f, const struct pw_world *world, const struct pw_matrix *m,
                    const int64_t *errors, struct pw_straggler_found *found)
@@ -202,6 +236,8 @@ static int find_in(struct pw_findings *f, const struct pw_world *world, const st
     if (!err)
         f->nstragglers =
             keep_relevant(m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
+    if (!err && !f->nstragglers && !world->steps_inferred && clocks_are_coarse(world, m))
+        find_without_clocks(f, m, &input, scratch, found);
     free(scratch);
     free(host_of);
     return err;

@@ -3,6 +3,7 @@
 #include "analysis/advice/advice.h"
 
 #include "analysis/advice/findings.h"
+#include "analysis/straggler.h"
 
 /* A straggler needs so many steps: with fewer measured steps the verdict is unknown. */
 enum { STEPS_LEAST = 3 };
@@ -82,6 +83,14 @@ static int is_network(const struct pw_cluster *c, const struct pw_verdict *v,
     return !trend || row->gain_ns > trend->cost_ns || pw_network_explains(row, trend);
 }
 
+/* Whether a slow rank would not be seen: waits are lost in the clock error, and the steps are cut
+ * at another rank's times, so that the time outside communication needs a common clock, too. */
+static int is_lost_in_clocks(const struct pw_advice_input *in)
+{
+    return in->cluster->steps_inferred > 0 && in->step_mean_ns > 0 &&
+           (double)in->clock_error_max_ns > PW_CLOCK_COARSE * (double)in->step_mean_ns;
+}
+
 static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct pw_verdict *v)
 {
     if (v->wanting != PW_WANTING_NOTHING)
@@ -98,8 +107,10 @@ static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct p
         return PW_VERDICT_ALL_SLOWER;
     if (in->cluster->nstragglers)
         return PW_VERDICT_HELD_BACK;
-    v->wanting = v->alone ? PW_WANTING_PEERS : PW_WANTING_NOTHING;
-    return v->alone ? PW_VERDICT_UNKNOWN : PW_VERDICT_NONE;
+    v->wanting = v->alone                ? PW_WANTING_PEERS
+                 : is_lost_in_clocks(in) ? PW_WANTING_CLOCKS
+                                         : PW_WANTING_NOTHING;
+    return v->wanting != PW_WANTING_NOTHING ? PW_VERDICT_UNKNOWN : PW_VERDICT_NONE;
 }
 
 /* What the verdict names costs, ns; -1: it names nothing. */

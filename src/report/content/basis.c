@@ -7,13 +7,11 @@
 #include <string.h>
 
 #include "analysis/advice/findings.h"
+#include "analysis/straggler.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/content/hang.h"
 #include "report/writing/page.h"
-
-/* A clock error above this share of a step is too large to compare ranks in a step. */
-#define CLOCK_COARSE 0.1
 
 static const char *const stacks[] = {
     [PW_SOURCE_MPI] = "MPI",
@@ -188,8 +186,8 @@ static void judge_clocks(const struct pw_figures *f, const struct pw_verdict *v,
     char time[32];
     const int64_t error_ns = f->clock_error_max_ns;
     const int is_coarse =
-        (f->step_mean_ns > 0 && (double)error_ns > CLOCK_COARSE * (double)f->step_mean_ns) ||
-        (v->kind == PW_VERDICT_HELD_BACK &&
+        (f->step_mean_ns > 0 && (double)error_ns > PW_CLOCK_COARSE * (double)f->step_mean_ns) ||
+        (v->kind == PW_VERDICT_HELD_BACK && !c->stragglers[0].without_clocks &&
          pw_figures_is_unresolved(f, c->stragglers[0].excess_ns));
     out->what = "clocks";
     out->mark = error_ns < 0 ? PW_MARK_UNKNOWN : is_coarse ? PW_MARK_PARTLY : PW_MARK_SEEN;
@@ -199,7 +197,10 @@ static void judge_clocks(const struct pw_figures *f, const struct pw_verdict *v,
         pw_sentence_add(&s, "one clock");
     else
         pw_sentence_add(&s, "clock error up to %s%s", pw_text_ns(time, sizeof(time), error_ns),
-                        is_coarse ? ", too much to compare ranks" : "");
+                        !is_coarse ? ""
+                        : c->steps_inferred || !f->measured
+                            ? ", too much to compare ranks"
+                            : ": ranks compared by their time outside communication");
 }
 
 size_t pw_basis_find(const struct pw_figures *f, struct pw_basis out[PW_BASES])

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/advice/findings.h"
+#include "analysis/straggler.h"
 #include "report/content/hang.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"
@@ -97,7 +98,14 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
     if (more)
         pw_sentence_add(s, "; and %zu more rank%s%s", more, more == 1 ? "" : "s",
                         host ? " elsewhere" : "");
-    if (pw_figures_is_unresolved(f, worst->excess_ns)) {
+    if (worst->without_clocks) {
+        pw_sentence_add(s, "; found by the time outside communication, since the clock error ");
+        if (f->clock_error_max_ns >= 0)
+            pw_words_add_ns(s, "of up to ", f->clock_error_max_ns);
+        else
+            pw_sentence_add(s, "is not known, and");
+        pw_sentence_add(s, " hides waits");
+    } else if (pw_figures_is_unresolved(f, worst->excess_ns)) {
         pw_words_add_ns(s, "; but the clock error is up to ", f->clock_error_max_ns);
         pw_sentence_add(s, ", so this may be an error of the clocks");
     }
@@ -122,10 +130,29 @@ static void write_imbalance(const struct pw_figures *f, const struct pw_verdict 
     pw_sentence_add(s, ".");
 }
 
+/* "; 50 steps of 51.5 ms." */
+static void end_with_steps(const struct pw_figures *f, struct pw_sentence *s)
+{
+    if (f->measured)
+        pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
+                        f->measured == 1 ? "" : "s");
+    if (f->measured && f->step_mean_ns >= 0)
+        pw_words_add_ns(s, " of ", f->step_mean_ns);
+    pw_sentence_add(s, ".");
+}
+
 /* The clocks are not aligned. A wait is a difference of times of two ranks, so neither waits are
  * known nor own work, which is the time without waits. */
 static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
 {
+    if (f->clock_error_max_ns >= 0) {
+        pw_words_add_ns(s,
+                        "Cannot tell whether a rank held the job back: the clock error is up to ",
+                        f->clock_error_max_ns);
+        pw_sentence_add(s, ", too much to compare ranks in inferred steps");
+        end_with_steps(f, s);
+        return;
+    }
     pw_sentence_add(s, "Cannot tell whether a rank held the job back: the clocks of");
     if (f->nhosts > 1)
         pw_sentence_add(s, " %" PRId64 " hosts", f->nhosts);
@@ -155,17 +182,6 @@ static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unkno
                         nccl->unplaced);
     pw_sentence_add(s, "; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
-        pw_words_add_ns(s, " of ", f->step_mean_ns);
-    pw_sentence_add(s, ".");
-}
-
-/* "; 50 steps of 51.5 ms." */
-static void end_with_steps(const struct pw_figures *f, struct pw_sentence *s)
-{
-    if (f->measured)
-        pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
-                        f->measured == 1 ? "" : "s");
-    if (f->measured && f->step_mean_ns >= 0)
         pw_words_add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");
 }
@@ -200,7 +216,14 @@ static void write_even(const struct pw_figures *f, const struct pw_verdict *v,
         pw_words_add_ns(s, " of ", f->step_mean_ns);
     if (f->wait_share >= 0)
         pw_words_add_percent(s, ", of which ranks waited ", f->wait_share, " for each other");
-    if (f->clock_error_max_ns > 0) {
+    const int is_coarse = f->step_mean_ns > 0 &&
+                          (double)f->clock_error_max_ns > PW_CLOCK_COARSE * (double)f->step_mean_ns;
+    if (is_coarse) {
+        pw_words_add_ns(s,
+                        "; ranks were compared by their time outside communication, since the "
+                        "clock error is up to ",
+                        f->clock_error_max_ns);
+    } else if (f->clock_error_max_ns > 0) {
         pw_words_add_ns(s, "; differences below the clock error of ", f->clock_error_max_ns);
         pw_sentence_add(s, " cannot be seen");
     }

@@ -455,7 +455,8 @@ static json_t *make_stragglers(const struct pw_figures *f)
             json_array_get(array, i), "resolvable",
             f->clock_error_max_ns < 0
                 ? json_null()
-                : json_boolean(!pw_figures_is_unresolved(f, c->stragglers[i].excess_ns)));
+                : json_boolean(c->stragglers[i].without_clocks ||
+                               !pw_figures_is_unresolved(f, c->stragglers[i].excess_ns)));
     return pw_json_or_null(array, bad);
 }
 
