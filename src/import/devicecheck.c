@@ -31,6 +31,7 @@ struct stream {
 struct checking {
     struct pw_trace *trace;
     struct pw_device_check *out;
+    int drops_zero;            /* as in the window */
     int64_t first_ns, last_ns; /* of the trace; INT64_MIN, INT64_MAX: not known */
     struct stream streams[MOST_STREAMS];
     size_t nstreams, last;
@@ -87,7 +88,7 @@ static int is_too_long(const struct stream *s, const struct pw_device_record *ne
 
 static int is_outside(const struct checking *c, const struct pw_device_record *d)
 {
-    return d->start < c->first_ns || d->end > c->last_ns;
+    return (d->start == 0 && c->drops_zero) || d->start < c->first_ns || d->end > c->last_ns;
 }
 
 static int is_early(const struct pw_device_record *d)
@@ -154,6 +155,7 @@ int pw_device_check(const struct pw_trace_window *window, struct pw_sorter *plac
         int64_t number = 0;
         c->trace = window->trace;
         c->out = out;
+        c->drops_zero = window->drops_zero;
         find_span(window, c);
         for (const struct pw_device_record *d; (d = pw_sorter_next(placed)); number++)
             check(c, d, number);

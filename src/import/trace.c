@@ -295,7 +295,7 @@ struct pw_device_record pw_trace_device(enum pw_device_type type, int64_t start,
 
 void pw_trace_add_device(struct pw_trace_window *window, const struct pw_device_record *record)
 {
-    if (!window->trace->checks_devices) {
+    if (!window->trace->checks_devices || record->start == 0) {
         extend(window, record->start, record->end);
     } else {
         window->device_span.start_ns = record->start < window->device_span.start_ns

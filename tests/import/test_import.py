@@ -664,6 +664,11 @@ def impossible_times_of_devices_are_left_out_by_kind():
             f"left out: 1 activities of devices {why}" in said, (change, said)
     run_ns, found, said = cluster_of(trace("long.json", events((3, {"dur": 3400000})), 0, 1))
     assert "by up to 3.40 s" in said, said
+    # no event of the host is beside the kernels
+    alone = [kernel("gemm", 100 * i, 50, i + 1) for i in range(3)] + [{
+        **kernel("gemm", 0, 50, 9), "ts": 0}]
+    run_ns, found, said = cluster_of(trace("alone.json", alone, 0, 1))
+    assert run_ns == 250000 and found == [1], (run_ns, found)
     # the kernel of another stream, of the same graph, and one that overlaps by 50 us
     side = [kernel("side", 1300, 5000, 1, stream=8), launch(9850, 20, "cudaGraphLaunch"),
             kernel("a", 9900, 90, 20, stream=9, **{"graph node id": 3}),
