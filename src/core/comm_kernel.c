@@ -175,8 +175,8 @@ bool pw_is_comm_kernel(const char *name)
     return pw_comm_kernel_find(name, strlen(name)) != NULL;
 }
 
-size_t pw_comm_kernel_rows(const struct pw_comm_kernel **rows)
+bool pw_is_nccl_kernel(const char *name)
 {
-    *rows = table;
-    return ROWS;
+    const struct pw_comm_kernel *row = pw_comm_kernel_find(name, strlen(name));
+    return row && row->library == PW_COMM_NCCL;
 }

@@ -36,7 +36,7 @@ const struct pw_comm_kernel *pw_comm_kernel_find(const char *name, size_t length
 
 bool pw_is_comm_kernel(const char *name);
 
-/* The rows of the table, for tests and documentation. */
-size_t pw_comm_kernel_rows(const struct pw_comm_kernel **rows);
+/* Whether it is a kernel of NCCL or RCCL, whose operations NCCL's own records tell. */
+bool pw_is_nccl_kernel(const char *name);
 
 #endif

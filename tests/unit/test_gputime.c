@@ -252,6 +252,7 @@ static void test_kernels_of_collectives(void **state)
         assert_non_null(row);
         assert_int_equal(row->library, theirs[i].library);
         assert_int_equal(row->op, theirs[i].op);
+        assert_int_equal(pw_is_nccl_kernel(theirs[i].name), row->library == PW_COMM_NCCL);
     }
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         assert_false(pw_is_comm_kernel(others[i]));

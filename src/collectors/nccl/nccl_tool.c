@@ -49,7 +49,7 @@ static bool is_nccl_kernel(struct state *s, uint32_t row)
     struct known_name *name = &s->names[row % NAMES];
     if (!name->is_known || name->row != row) {
         const char *text = pw_rankfile_borrow_text(s->file, row);
-        *name = (struct known_name){row, text[0] != '\0', pw_is_comm_kernel(text)};
+        *name = (struct known_name){row, text[0] != '\0', pw_is_nccl_kernel(text)};
     }
     return name->is_nccl;
 }
