@@ -141,6 +141,8 @@ def _seconds(poll_interval):
 def _switch(is_on):
     if is_on:
         _annotate.start()
+        if _mindspore._active is not None:
+            _mindspore._active.steps.restart_ahead()
     else:
         _annotate.stop()
 

@@ -84,6 +84,12 @@ class Steps:
             self._is_ahead = False
             self._mark_step(CANCEL_STEP)
 
+    def restart_ahead(self):
+        """Recording begins. A step that was marked ahead begins anew, so that all of it is recorded."""
+        if self._is_ahead:
+            self._mark_step(CANCEL_STEP)
+            self._mark_step(self.number)
+
     def end_step(self):
         """Ends the step, where no training follows."""
         self._cancel_ahead()
