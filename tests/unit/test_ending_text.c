@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/advice/rules.h"
 #include "analysis/figures/figures.h"
 #include "core/ops.h"
 #include "report/content/firstscreen.h"
@@ -218,6 +219,30 @@ static void test_whom_the_others_waited_for(void **state)
     }
 }
 
+/* Advice that names a rank as the first would contradict the sentence. */
+static void test_advice_when_all_were_killed(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    const struct pw_advice_input in = {.cluster = c};
+    struct pw_advice advice = {0};
+    assert_int_equal(pw_judge_ended(&in, NULL, &advice), 1);
+    assert_non_null(strstr(advice.text, "Rank 2 ended first. Find why it crashed"));
+    for (int r = 0; r < RANKS; r++) {
+        c->endings[r].exit_signal = SIGKILL;
+        c->endings[r].ended = PW_ENDED_FIRST;
+        c->endings[r].began = 10 * S;
+    }
+    c->endings[2].held = 3;
+    advice = (struct pw_advice){0};
+    assert_int_equal(pw_judge_ended(&in, NULL, &advice), 1);
+    assert_int_equal(advice.nranks, RANKS);
+    assert_null(strstr(advice.text, "ended first"));
+    assert_non_null(strstr(advice.text, "If MPI wrote an error message"));
+    assert_non_null(strstr(advice.text, "See what rank 2 did, for which others waited."));
+    pw_cluster_destroy(c);
+}
+
 static void test_sys_exit(void **state)
 {
     (void)state;
@@ -319,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_several_and_one_that_is_not_known),
         cmocka_unit_test(test_kill_of_all_in_calls),
         cmocka_unit_test(test_whom_the_others_waited_for),
+        cmocka_unit_test(test_advice_when_all_were_killed),
         cmocka_unit_test(test_sys_exit),
         cmocka_unit_test(test_what_ranks_did_that_a_signal_ended),
         cmocka_unit_test(test_end_at_the_start),

@@ -60,6 +60,24 @@ static void say_next(const struct pw_row_c_ending *row, struct pw_sentence *s)
     }
 }
 
+/* One signal ended all ranks: none of them was the first. */
+static void say_together(const struct pw_cluster *c, const struct pw_row_c_ending *first,
+                         struct pw_sentence *s)
+{
+    int32_t held = -1;
+    for (size_t i = 0; i < c->nendings && held < 0; i++)
+        held = c->endings[i].held > 0 ? c->endings[i].rank : -1;
+    if (first->exit_signal == SIGKILL)
+        pw_sentence_add(s, "All ranks were killed at once. If MPI wrote an error message to the "
+                           "standard error, it names the rank and the call that failed; else look "
+                           "for a limit of the batch system, or a user.");
+    else
+        pw_sentence_add(s, "One signal ended all ranks: look for a time limit or a preemption of "
+                           "the batch system, or a user.");
+    if (held >= 0)
+        pw_sentence_add(s, " See what rank %" PRId32 " did, for which others waited.", held);
+}
+
 int pw_ended_at_start(const struct pw_cluster *c)
 {
     int has_first = 0;
@@ -88,8 +106,12 @@ int pw_judge_ended(const struct pw_advice_input *in, const struct pw_advice_rule
     }
     if (!first)
         return 0;
-    pw_sentence_add(&text, "Rank %" PRId32 " ended first. ", first->rank);
-    say_next(first, &text);
+    if (pw_ending_is_together(c->endings, c->nendings)) {
+        say_together(c, first, &text);
+    } else {
+        pw_sentence_add(&text, "Rank %" PRId32 " ended first. ", first->rank);
+        say_next(first, &text);
+    }
     if (first->exit_signal > 0)
         pw_sentence_add(&evidence, "signal %" PRId32, first->exit_signal);
     else if (first->exit_code < 0)
