@@ -222,9 +222,9 @@ static const struct pw_advice_rule rules[] = {
     JOB_OF(
         "oversubscribed", pw_judge_oversubscribed,
         "Hosts have more to run than cores: start fewer ranks or threads (OMP_NUM_THREADS, loader "
-        "workers), and bind ranks to cores (mpirun --bind-to core).",
+        "workers), and bind ranks to cores (mpirun --bind-to core, or numactl).",
         "Hosts have more to run than cores: start fewer ranks or threads (OMP_NUM_THREADS), "
-        "and bind ranks to cores (mpirun --bind-to core)."),
+        "and bind ranks to cores (mpirun --bind-to core, or numactl)."),
     JOB("mpi_call_long", pw_judge_mpi_call_long,
         "Look at the ranks while they are in that call, by 'profwrap ctl status --stacks DIR': "
         "what is "

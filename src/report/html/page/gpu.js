@@ -9,9 +9,9 @@ function gpuLayers({ busy, compute, comm, comm_exposed: exposed, idle_host: host
     return [
         { name: "computing", colour: phaseColour(1),
           values: list((i) => compute[i] - (comm[i] - exposed[i])) },
-        { name: "computing, NCCL hidden behind it", colour: phaseColour(3),
+        { name: "computing, communication hidden behind it", colour: phaseColour(3),
           values: list((i) => comm[i] - exposed[i]) },
-        { name: "NCCL alone (exposed)", isHatched: true, values: list((i) => exposed[i]) },
+        { name: "communication alone (exposed)", isHatched: true, values: list((i) => exposed[i]) },
         { name: "copies alone", colour: phaseColour(5),
           values: list((i) => busy[i] - compute[i] - exposed[i]) },
         { name: "idle: the host was late", colour: "var(--mark)",
@@ -95,7 +95,7 @@ function gpuTable(parent, chosen) {
     const isOneKind = report.gpu.ranks.every((row) => row.device === device);
     new Table(panel(parent, "All GPUs"), {
         caption: `${isOneKind && device ? `All are ${device}. ` : ""}Shares of the time from the ` +
-            "first activity to the last; exposed and hidden: NCCL, hidden as a share of its own time",
+            "first activity to the last; exposed and hidden: communication, hidden as a share of its own time",
         rows: report.gpu.ranks, search: "Find a rank, host or device", isHit: isSlowGpu,
         isChosen: (row) => row.rank === chosen,
         onPick: (row) => { location.hash = `operators/gpu/${row.rank}`; },
@@ -109,9 +109,9 @@ function gpuTable(parent, chosen) {
             share("busy", (row) => row.busy_ns, "span_ns"),
             share("computing", (row) => row.compute_ns, "span_ns"),
             share("exposed", (row) => row.comm_exposed_ns, "span_ns",
-                "NCCL, while no other kernel ran"),
+                "communication, while no other kernel ran"),
             share("hidden", (row) => row.comm_ns - row.comm_exposed_ns, "comm_ns",
-                "of NCCL's time, while other kernels ran"),
+                "of the communication, while other kernels ran"),
             share("copies", (row) => row.copy_ns, "span_ns"),
             share("host late", (row) => row.idle_host_ns, "span_ns",
                 "idle, because the next kernel was not launched yet"),
@@ -240,7 +240,7 @@ function longestKernels(parent) {
     barChart(panel(parent, "Most GPU time, all ranks"), {
         label: "Time of the kernels that have most; the table has the numbers",
         keys: [{ name: "computing", colour: "var(--accent)" },
-            { name: "NCCL, with its waiting for other ranks", isHatched: true }],
+            { name: "communication, with its waiting for other ranks", isHatched: true }],
         rows: rows.map((row) => ({ name: operatorName(row), parts: [{ value: row.total_ns,
             colour: "var(--accent)", isHatched: row.type === "communication",
             words: `${formatNs(row.total_ns)}, launched by ${row.operator || "n/a"}` }] })),
@@ -276,7 +276,7 @@ function kernelHeat(parent) {
         onPick: (row, column) => { location.hash = `#operators/gpu/${rank[column]}`; },
     });
     colourScale(box, "at the mean or below", `${(1 + top).toFixed(1)} x the mean or more`, "not run");
-    note(box, "A row is a kernel, a column a rank; without NCCL's, which wait for other ranks." +
+    note(box, "A row is a kernel, a column a rank; without communication, which waits for other ranks." +
         (frames.length ? " Framed: the largest excess of a rank for the same work." : ""));
 }
 
