@@ -1,5 +1,6 @@
 """What is beside the steps in a real browser: parts of the run, all ranks slower, a slow network.
 test_parts.py CASE...   test_parts.py --list"""
+import json
 import sys
 
 import browser as b
@@ -30,6 +31,33 @@ def parts_of_the_run_are_those_of_the_text_report():
         b.visit(browser, b.page_of(b.run("even"), "even"))
         h.equal([row[2] for row in b.rows(browser, "Parts of the run")][:2], ["n/a", "n/a"],
                 "without MPI_Init")
+
+
+def dump(rank, numbers):
+    """The dump of a Flight Recorder, in which the last of these all-reduces has not ended."""
+    entries = [{"record_id": at, "pg_id": 0, "process_group": ["0", "default_pg"],
+                "collective_seq_id": seq, "p2p_seq_id": 0, "op_id": at, "is_p2p": False,
+                "profiling_name": "nccl:all_reduce", "time_created_ns": 10**18 + seq * 10**9,
+                "input_sizes": [[8]], "input_dtypes": ["Float"], "output_sizes": [[8]],
+                "output_dtypes": ["Float"], "state": "completed" if seq < 3 else "started",
+                "retired": seq < 3} for at, seq in enumerate(numbers)]
+    path = f"nccl_trace_rank_{rank}.json"
+    with open(path, "w") as file:
+        json.dump({"version": "2.10", "entries": entries,
+                   "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2]"}}}, file)
+    return path
+
+
+@h.case
+def dumps_after_a_hang_show_who_is_missing():
+    paths = [dump(rank, [1, 2] if rank == 1 else [1, 2, 3]) for rank in range(3)]
+    h.run(h.profwrap("import", "-o", "dumps", *paths))
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of("dumps", "page"))
+        tiles = [tile.text.split("\n") for tile in b.find(browser, ".tile")]
+        h.equal([tile[1] for tile in tiles[:3]], ["Rank 1", "Allreduce 3", "2 ranks"], "tiles")
+        h.check("Rank 1 did not reach all_reduce 3" in b.text(browser, "h1"), b.text(browser, "h1"))
+        b.check_quiet(browser, "overview")
 
 
 @h.case

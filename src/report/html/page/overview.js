@@ -155,6 +155,24 @@ function endingTiles(parent) {
             : row.mpi === "not_finalized" ? "in no MPI call" : "" });
 }
 
+/* The tiles of dumps after a hang, as the headline of the first operation. */
+function hangTiles(parent) {
+    const rows = report.job.hang.filter((one) => one.operation === 0);
+    const of = (...roles) => rows.filter((one) => roles.includes(one.role));
+    const missing = of("missing", "held"), waiting = of("waiting");
+    const unknown = of("no_operations", "no_dump");
+    tile(parent, "WHO", missing.length === 1 ? `Rank ${missing[0].rank}`
+        : missing.length ? plural(missing.length, "rank") : "Not known", {
+        words: [missing.length && "did not reach the operation",
+            unknown.length && `of ${plural(unknown.length, "rank")} it is not known`]
+            .filter(Boolean).join("; ") });
+    const [one] = rows;
+    tile(parent, "WHERE", isKnown(one.seq) && one.seq >= 0 ? `${one.op} ${one.seq}` : one.op, {
+        words: one.comm_name && `on ${one.comm_name}` });
+    tile(parent, "WAIT IN IT", waiting.length === 1 ? `Rank ${waiting[0].rank}`
+        : plural(waiting.length, "rank"), { words: `of ${formatCount(report.job.ranks)}` });
+}
+
 function nextTile(parent) {
     const [first, ...rest] = report.advice;
     tile(parent, "DO NEXT", first.text, { isText: true,
@@ -394,6 +412,8 @@ function renderOverview(box) {
     const shared = report.job.highlights.find((one) => one.in_headline);
     if (report.job.ending)
         endingTiles(tiles);
+    else if (report.job.hang.length)
+        hangTiles(tiles);
     else if (report.stragglers.length && delayVerdict() === "held_back")
         stragglerTiles(tiles, report.stragglers[0]);
     else if (shared)
