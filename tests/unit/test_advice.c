@@ -445,7 +445,11 @@ static void test_order_and_rows(void **state)
     assert_string_equal(row.ranks, "1, 2");
     assert_string_equal(row.docs, "docs/advice.md#slow_link");
     assert_true(row.share > 0.0266 && row.share < 0.0267); /* 200 ms of 7.5 s */
-    w.c->hosts_slow[0].lost_ns = 369 * MS;                 /* the headline names the host */
+    advice[1].saves_ns = 7500 * MS;
+    assert_true(pw_advice_share(&in, &advice[1]) == 1);
+    advice[1].saves_ns++; /* some of it is saved outside of the steps */
+    assert_true(pw_advice_share(&in, &advice[1]) == -1);
+    w.c->hosts_slow[0].lost_ns = 369 * MS; /* the headline names the host */
     assert_int_equal(world_collect(&w, advice), 4);
     assert_string_equal(advice[1].rule, "slow_host");
     pw_cluster_destroy(w.c);

@@ -101,7 +101,7 @@ size_t pw_advice_collect(const struct pw_advice_input *input,
  * did was recorded. Then only its end is worth a word. */
 int pw_ended_at_start(const struct pw_cluster *cluster);
 
-/* saves_ns as a share of the measured steps, or -1. */
+/* saves_ns as a share of the measured steps; -1: not known, or more is saved than they took. */
 double pw_advice_share(const struct pw_advice_input *input, const struct pw_advice *advice);
 
 /* Number of valid entries in `ranks`. */

@@ -395,7 +395,10 @@ double pw_advice_share(const struct pw_advice_input *input, const struct pw_advi
     double steps_ns = (double)input->step_mean_ns * (double)input->measured;
     if (input->cluster->restricted_to[0])
         return -1; /* a saving is of the whole run: it is no share of the measured steps */
-    return advice->saves_ns < 0 || !(steps_ns > 0) ? -1 : (double)advice->saves_ns / steps_ns;
+    /* More than all steps is saved outside of them. */
+    return advice->saves_ns < 0 || !(steps_ns >= (double)advice->saves_ns) || steps_ns <= 0
+               ? -1
+               : (double)advice->saves_ns / steps_ns;
 }
 
 struct pw_row_c_advice pw_advice_row(const struct pw_advice_input *input,
