@@ -1,8 +1,10 @@
 """What is reported of an exception that ends the program."""
 
+import importlib.util
 import json
 import os
 import sys
+import threading
 import unittest
 
 import fake_probe
@@ -101,6 +103,24 @@ class EndTest(unittest.TestCase):
         told = [call[2].split("\n") for call in self.probe.calls if call[0] == "metadata"]
         self.assertEqual(told, [["1", "SystemExit", "7", os.path.abspath(__file__), "no input file"],
                                 ["1", "SystemExit", "5", os.__file__, "3"]])
+
+    def test_sys_exit_is_noted_of_the_main_thread_and_when_it_is_no_success(self):
+        path = os.path.join(os.path.dirname(_end.__file__), "_site", "_profwrap_hook.py")
+        spec = importlib.util.spec_from_file_location("_profwrap_hook", path)
+        hook = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(hook)
+        self.addCleanup(setattr, sys, "exit", sys.exit)
+        words = hook._LastWords("")
+        words._watch_exit()
+        thread = threading.Thread(target=lambda: sys.exit(3))
+        thread.start()
+        thread.join()
+        self.assertIsNone(words._left)
+        line = sys._getframe().f_lineno + 1
+        raised(lambda: sys.exit("no input"))
+        self.assertEqual((words._left[0], words._left[1][0]), ("no input", (__file__, line)))
+        raised(sys.exit, 0)
+        self.assertIsNone(words._left)
 
     def test_another_process_of_the_rank_reports_nothing(self):
         _end._is_rank = self.is_rank  # this process is no child of profwrap

@@ -154,12 +154,17 @@ class _LastWords:
             self.attach_threads(sys.modules["threading"])
 
     def _watch_exit(self):
-        """sys.excepthook is not called for SystemExit."""
-        real = sys.exit
+        """sys.excepthook is not called for SystemExit. In another thread than this one, sys.exit()
+        ends that thread alone.
+        """
+        from _thread import get_ident
+
+        real, main = sys.exit, get_ident()
 
         def exit(status=None, /):
             try:
-                self._left = (status, _frames()) if status not in (None, 0) else None
+                if get_ident() == main:
+                    self._left = (status, _frames()) if status not in (None, 0) else None
             except Exception:
                 pass
             real(status)
