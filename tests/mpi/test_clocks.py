@@ -151,9 +151,14 @@ def skew_is_no_straggler():
 
 @h.case
 def skew_without_sync_names_no_rank():
-    report = run(["", "5000000:0:0"], ["--clock-sync", "none"], [h.place("TRAIN"), "--steps", 30])
-    h.equal(report["stragglers"], [], "stragglers")
-    h.check("are not aligned" in report["job"]["headline"], report["job"]["headline"])
+    """The same without a synchronisation. What the kernel's counters show is a real loss here, too.
+    The pace hides that one CPU is slower than another, which no counter shows."""
+    report = run(["", "5000000:0:0"], ["--clock-sync", "none"],
+                 [h.place("TRAIN"), "--steps", 30, "--pace", 15])
+    named = [row for row in report["stragglers"] if row["cause"] not in SEEN_BY_THE_KERNEL]
+    h.equal(named, [], "stragglers")
+    if not report["stragglers"]:
+        h.check("are not aligned" in report["job"]["headline"], report["job"]["headline"])
     h.equal(report["clock"]["error_max_ns"], None, "clock error")
     h.equal(sources(report), ["reference", "none"], "sources")
     with open("out/report.txt") as file:
