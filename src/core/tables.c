@@ -119,3 +119,27 @@ const char *pw_cause_doing(int cause)
     static const char *const doings[] = {PW_CAUSE_ENUM(CAUSE_DOING)};
     return cause >= 0 && (size_t)cause < sizeof(doings) / sizeof(*doings) ? doings[cause] : "";
 }
+
+int64_t pw_field_integer(const struct pw_field *field, const void *row)
+{
+    const char *at = (const char *)row + field->offset;
+    switch (field->size) {
+    case 1:
+        return *(const uint8_t *)at;
+    case 2: {
+        uint16_t value;
+        memcpy(&value, at, sizeof(value));
+        return value;
+    }
+    case 4: {
+        int32_t value;
+        memcpy(&value, at, sizeof(value));
+        return field->type == PW_F_U32 ? (int64_t)(uint32_t)value : value;
+    }
+    default: {
+        int64_t value;
+        memcpy(&value, at, sizeof(value));
+        return value;
+    }
+    }
+}

@@ -139,6 +139,9 @@ struct pw_enum_item {
 /* The descriptor of a table; id < PW_TABLE_COUNT. */
 const struct pw_table *pw_table_borrow(int id);
 
+/* The value of an integer field (also of an enumeration) in a row of its table. */
+int64_t pw_field_integer(const struct pw_field *field, const void *row);
+
 /* Whether the fields lie one after another within the row, each has the size of its type, and no
  * two have the same name. For tests and assertions (core/check.h). */
 int pw_table_is_valid(const struct pw_table *table);

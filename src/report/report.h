@@ -2,15 +2,10 @@
  * report`, and the end of `profwrap run`). They write to the given stream, and read no files except
  * those of the HTML page.
  *
- * The text report begins with the headline, then has these sections: job, epochs, completeness,
- * clocks, parts, steps, phases, operators, flops, gpu, kernels, collectives, hccl, msprof, aicore,
- * p2p, stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
- *
- * The JSON report is one object with the keys summary, job, epochs, completeness, clock, parts,
- * steps, step_trace, collectives, hccl, msprof, aicore, pipeline_cpu, stragglers, imbalances,
- * roles, hosts, links, trends, network, whatif, efficiency, operators, flops, gpu, kernels,
- * data_pipeline, utilisation, memory, advice. It is always complete: `sections` and `top` apply to
- * the text report only. null means "not known".
+ * The text report begins with the headline, then has the sections of sections/sections.c. The JSON
+ * report is one object with the key `summary` and those of the sections (PW_SECTION_KEYS in
+ * sections/section.h). It is always complete: `sections` and `top` apply to the text report only.
+ * null means "not known".
  *   - epochs is null where the launcher started the ranks once;
  *   - hccl is null except for imported profiles of Ascend's devices; it has at most
  *     PW_REPORT_JSON_LINKS of the hccl.links_total links, first those that are slower than other
@@ -131,9 +126,6 @@ struct pw_figures;
 int pw_report_html_step(FILE *out, const struct pw_figures *figures,
                         const struct pw_report_options *options,
                         const struct pw_report_question *question);
-
-/* Returns 1 when the section is in the list, or the list is NULL or "". */
-int pw_report_is_wanted(const char *sections, const char *name);
 
 /* Returns 0 when every name in the list is a section; else -EINVAL, with one sentence in
  * `problem`. */

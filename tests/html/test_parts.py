@@ -58,12 +58,18 @@ def dumps_after_a_hang_show_who_is_missing():
         h.equal([tile[1] for tile in tiles[:3]], ["Rank 1", "Allreduce 3", "2 ranks"], "tiles")
         h.check("Rank 1 did not reach all_reduce 3" in b.text(browser, "h1"), b.text(browser, "h1"))
         b.check_quiet(browser, "overview")
+        b.go(browser, "tables")
+        rows = [row[1:4] for row in b.rows(
+            browser, "Operations that had not ended: who waits, and who is missing")]
+        h.equal(rows, [["0", "waiting", "Allreduce"], ["1", "missing", "Allreduce"],
+                       ["2", "waiting", "Allreduce"]], "rows of a section without a page")
 
 
 @h.case
 def a_loss_outside_steps_marks_no_step():
     with b.chromium() as browser:
         b.visit(browser, b.page_of(b.run("late8"), "page"))
+        h.check("Tables" not in b.text(browser, "#pages"), "a page for sections that have their own")
         tiles = [tile.text for tile in b.find(browser, ".tile")]
         h.check("Rank 2" in tiles[0] and "before its first step" in tiles[1], tiles)
         h.check(" %) before its first step" in tiles[2], tiles[2])

@@ -59,14 +59,16 @@ MAY_INCLUDE = {
     "report": "core",
     "report/writing": "core analysis report analysis/figures",
     "report/content": "core analysis analysis/advice report analysis/figures report/writing",
-    "report/text": "core analysis analysis/advice report analysis/figures report/writing"
+    "report/sections": "core analysis analysis/advice report analysis/figures report/writing"
     " report/content",
-    "report/json": "core analysis report analysis/figures report/writing report/content",
-    "report/export": "core report analysis/figures report/writing report/content",
+    "report/text": "core analysis analysis/advice report analysis/figures report/writing"
+    " report/content report/sections",
+    "report/json": "report analysis/figures report/writing report/content report/sections",
+    "report/export": "core report report/writing report/content report/sections",
     "report/html": "core analysis analysis/advice report analysis/figures report/writing"
-    " report/content report/json",
-    "report/compare": "core analysis analysis/advice analysis/figures report/writing report/json",
-    "report/live": "core analysis analysis/advice report report/writing report/json",
+    " report/content report/sections",
+    "report/compare": "core analysis analysis/advice analysis/figures report/writing",
+    "report/live": "core analysis analysis/advice report report/writing",
     "run": "core core/h5 rank/* collectors/* report/writing report/live",
     "cli": "*",
 }

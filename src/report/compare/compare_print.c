@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 #include "report/compare/compare_words.h"
-#include "report/json/json_row.h"
+#include "report/writing/json_row.h"
 #include "report/writing/page.h"
 #include "report/writing/words.h"
 

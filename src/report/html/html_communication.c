@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/tables.h"
-#include "report/json/json_keys.h"
-#include "report/json/json_row.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 
 /* Sorts by waiting, longest first; equal ones in file order. */
 static int compare_waits(const void *a, const void *b)

@@ -15,8 +15,8 @@
 #include "report/content/firstscreen.h"
 #include "report/html/html_packed.h"
 #include "report/html/html_planes.h"
-#include "report/json/json_keys.h"
-#include "report/json/json_row.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
@@ -113,7 +113,7 @@ static json_t *make_heat(const struct pw_cluster *c)
  * on the rank that the others wait for. null for jobs without GPUs; NULL when memory is short. */
 static json_t *pw_html_kernels(const struct pw_figures *f)
 {
-    json_t *kernels = pw_json_kernels(f);
+    json_t *kernels = pw_section_key(f, "kernels");
     if (!json_is_object(kernels))
         return kernels;
     bool bad = json_object_del(kernels, "by_rank") != 0; /* the heatmap replaces it */
@@ -282,7 +282,7 @@ static json_t *make_mean(const struct pw_figures *f)
 static json_t *make_stragglers(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
-    json_t *array = pw_json_key(f, "stragglers");
+    json_t *array = pw_section_key(f, "stragglers");
     int bad = !array;
     for (size_t i = 0; i < c->nstragglers && !bad; i++) {
         json_t *row = json_array_get(array, i);
@@ -302,7 +302,7 @@ static json_t *make_stragglers(const struct pw_figures *f)
 static json_t *make_whatif(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
-    json_t *whatif = pw_json_key(f, "whatif");
+    json_t *whatif = pw_section_key(f, "whatif");
     json_t *scenarios = json_object_get(whatif, "scenarios");
     int bad = !whatif;
     for (size_t i = 0; i < c->nwhatif && scenarios && !bad; i++) {
@@ -318,7 +318,7 @@ static json_t *make_whatif(const struct pw_figures *f)
 static json_t *make_trends(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
-    json_t *array = pw_json_key(f, "trends");
+    json_t *array = pw_section_key(f, "trends");
     int bad = !array;
     for (size_t i = 0; i < c->ntrends && !bad; i++) {
         char text[320];
@@ -332,6 +332,49 @@ static json_t *make_trends(const struct pw_figures *f)
 static json_t *make_slow_links(const struct pw_figures *f)
 {
     return pw_json_rows(PW_TABLE_c_link, f->cluster->links_slow, f->cluster->nlinks_slow);
+}
+
+/* ---- sections that have no page: their tables ---- */
+
+enum { TABLE_ROWS = 1000 };
+
+static bool is_beside(const struct pw_section *section, const struct pw_cluster *c)
+{
+    return !(section->flags & PW_SECTION_PAGE) && section->tables[0] &&
+           (!section->is_of || section->is_of(c));
+}
+
+/* [{name, title}] of the sections on the page "Tables"; the page is there if there are any. */
+static json_t *make_sections_beside(const struct pw_figures *f)
+{
+    json_t *all = json_array();
+    int bad = !all;
+    for (size_t i = 0; pw_sections[i] && !bad; i++)
+        if (is_beside(pw_sections[i], f->cluster))
+            bad = json_array_append_new(all, json_pack("{s:s, s:s}", "name", pw_sections[i]->name,
+                                                       "title", pw_sections[i]->title));
+    return pw_json_or_null(all, bad);
+}
+
+/* Returns {section, name, total, rows} of a table, with its first rows as in the JSON report. */
+static json_t *make_table(const struct pw_figures *f, const struct pw_section *section, int table)
+{
+    const struct pw_cluster_rows all = pw_cluster_rows(f->cluster, table);
+    const size_t n = all.n < TABLE_ROWS ? all.n : TABLE_ROWS;
+    return json_pack("{s:s, s:s, s:I, s:o}", "section", section->name, "name",
+                     pw_table_borrow(table)->path, "total", (json_int_t)all.n, "rows",
+                     pw_json_rows(table, all.rows, n));
+}
+
+static json_t *make_tables(const struct pw_figures *f)
+{
+    json_t *tables = json_array();
+    int bad = !tables;
+    for (size_t i = 0; pw_sections[i]; i++)
+        for (const int *table = pw_sections[i]->tables; *table && !bad; table++)
+            if (is_beside(pw_sections[i], f->cluster))
+                bad = json_array_append_new(tables, make_table(f, pw_sections[i], *table));
+    return pw_json_or_null(tables, bad);
 }
 
 static const struct key {
@@ -361,6 +404,7 @@ static const struct key {
     {"utilisation", pw_html_utilisation},
     {"memory", NULL},
     {"advice", NULL},
+    {"sections_beside", make_sections_beside},
 };
 
 /* Long keys that only one page shows. They are packed, so that the first page need not parse them;
@@ -373,6 +417,7 @@ static const struct key late_keys[] = {
     {"collective_list", pw_html_collectives},
     {"hccl", NULL},
     {"messages", pw_traffic_messages},
+    {"tables", make_tables},
 };
 
 /* Makes all text in the value printable: names may contain terminal escapes, or characters that
@@ -406,7 +451,7 @@ static void write_escaped(FILE *out, const char *text)
 
 static json_t *make_key(const struct key *key, const struct pw_figures *figures)
 {
-    return key->make ? key->make(figures) : pw_json_key(figures, key->name);
+    return key->make ? key->make(figures) : pw_section_key(figures, key->name);
 }
 
 static int write_late(FILE *out, const struct key *key, const struct pw_figures *figures)

@@ -10,7 +10,7 @@
 #include "analysis/statistics.h"
 #include "report/html/html_codes.h"
 #include "report/html/html_packed.h"
-#include "report/json/json_row.h"
+#include "report/writing/json_row.h"
 
 void pw_columns_init(const struct pw_figures *figures, struct pw_columns *out)
 {

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "report/json/json_keys.h"
-#include "report/json/json_row.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 
 enum { MOST_POINTS = 1 << 15 };
 
@@ -194,13 +194,13 @@ static json_t *with_series(json_t *object, const struct pw_cluster *c, const str
 json_t *pw_html_data_pipeline(const struct pw_figures *f)
 {
     const struct table queues = {f->cluster->nqueue_series, queue_rank, queue_lists};
-    return with_series(pw_json_data_pipeline(f), f->cluster, &queues);
+    return with_series(pw_section_key(f, "data_pipeline"), f->cluster, &queues);
 }
 
 json_t *pw_html_utilisation(const struct pw_figures *f)
 {
     const struct table usage = {f->cluster->nutilisation_series, usage_rank, usage_lists};
-    return with_series(pw_json_utilisation(f), f->cluster, &usage);
+    return with_series(pw_section_key(f, "utilisation"), f->cluster, &usage);
 }
 
 json_t *pw_html_gpu_series(const struct pw_figures *f)

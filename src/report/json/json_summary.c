@@ -1,11 +1,11 @@
 /* Writes the key `summary` of the JSON report: what the summary of a run shows, as fields. */
-#include "report/json/json_keys.h"
+#include "report/json/json_summary.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/content/runsummary.h"
-#include "report/json/json_row.h"
+#include "report/writing/json_row.h"
 #include "report/writing/safenames.h"
 
 static json_t *clean(const char *text)

@@ -4,8 +4,8 @@
 
 #include "core/ops.h"
 #include "core/text.h"
-#include "report/json/json_row.h"
 #include "report/live/liveview.h"
+#include "report/writing/json_row.h"
 #include "report/writing/words.h"
 
 static void capitalise(char *text)

@@ -12,6 +12,8 @@ const pages = [
     { id: "data", title: "Data pipeline", render: renderData },
     { id: "resources", title: "Resources", render: renderResources },
     { id: "run", title: "Completeness", render: renderRun },
+    ...(report.sections_beside.length
+        ? [{ id: "tables", title: "Tables", render: renderTables }] : []),
 ];
 
 /* All pages one below the other, for printing. */

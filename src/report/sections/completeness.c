@@ -1,150 +1,28 @@
-/* Prints the job, the completeness of the data, and the clocks; see sections.h. */
+/* What the figures rest on: ranks, calls and events that were not recorded, calls that had not
+ * ended, and the cost of recording. */
+#include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/figures/figures.h"
+#include "analysis/figures/goodput.h"
+#include "analysis/parts.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/content/firstscreen.h"
 #include "report/content/hang.h"
+#include "report/content/onefigures.h"
 #include "report/content/opencall.h"
-#include "report/text/sections.h"
+#include "report/report.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 #include "report/writing/page.h"
+#include "report/writing/safenames.h"
 #include "report/writing/words.h"
-
-enum { HOSTS_SHOWN = 4, WINDOWS_SHOWN = 8 };
-
-/* Prints "node-a: ranks 0-3; node-b: ranks 4-7". The host of a rank without a file is not known. */
-static int print_hosts(const struct pw_page *page)
-{
-    const struct pw_row_c_rank *ranks = page->figures->cluster->ranks;
-    size_t n = page->figures->nranks, shown = 0, used = 0;
-    char text[HOSTS_SHOWN * 160 + 32] = "";
-    for (size_t first = 0, last; first < n && shown <= HOSTS_SHOWN; first = last + 1, shown++) {
-        for (last = first; last + 1 < n && strncmp(ranks[last + 1].hostname, ranks[first].hostname,
-                                                   sizeof(pw_type_S64)) == 0;)
-            last++;
-        char span[64];
-        const char *host = ranks[first].hostname[0] ? ranks[first].hostname : "not known";
-        if (first == last)
-            snprintf(span, sizeof(span), "rank %" PRId32, ranks[first].rank);
-        else
-            snprintf(span, sizeof(span), "ranks %" PRId32 "-%" PRId32, ranks[first].rank,
-                     ranks[last].rank);
-        int bytes = shown == HOSTS_SHOWN ? snprintf(text + used, sizeof(text) - used, "; …")
-                                         : snprintf(text + used, sizeof(text) - used, "%s%.64s: %s",
-                                                    shown ? "; " : "", host, span);
-        used += bytes > 0 ? (size_t)bytes : 0;
-    }
-    return shown ? pw_page_property(page, "hosts", "%s", text) : 0;
-}
-
-static int print_steps(const struct pw_page *page)
-{
-    const struct pw_figures *f = page->figures;
-    char mean[32], least[32], most[32], warmup[64] = "";
-    if (f->warmup)
-        snprintf(warmup, sizeof(warmup), "; %" PRId64 " %s left out", f->warmup,
-                 pw_words_left_out(f));
-    if (!f->measured)
-        return pw_page_property(page, "steps", "none known%s", warmup);
-    return pw_page_property(page, "steps", "%" PRId64 " measured: mean %s, least %s, most %s%s",
-                            f->measured, pw_text_ns(mean, sizeof(mean), f->step_mean_ns),
-                            pw_text_ns(least, sizeof(least), f->step_min_ns),
-                            pw_text_ns(most, sizeof(most), f->step_max_ns), warmup);
-}
-
-/* Writes the steps of the windows, "A-B, C-D", or with `warmup` their warm-up steps. */
-static void write_spans(const struct pw_cluster *c, bool warmup, char *out, size_t size)
-{
-    struct pw_sentence s = {out, size, 0};
-    int n = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < c->nwindows; i++) {
-        const struct pw_row_c_window *w = &c->windows[i];
-        int64_t first = warmup ? w->warmup_first_step : w->first_step;
-        int64_t last = warmup ? w->warmup_last_step : w->last_step;
-        if (first < 0 || ++n > WINDOWS_SHOWN)
-            continue;
-        pw_sentence_add(&s, "%s%" PRId64, n > 1 ? ", " : "", first);
-        if (last > first)
-            pw_sentence_add(&s, "-%" PRId64, last);
-    }
-    if (n > WINDOWS_SHOWN)
-        pw_sentence_add(&s, " and %d more", n - WINDOWS_SHOWN);
-}
-
-/* Prints the windows, if recording was paused in the run. */
-static int print_windows(const struct pw_page *page)
-{
-    const struct pw_cluster *c = page->figures->cluster;
-    char active[400], warmup[400], time[32];
-    int64_t recorded_ns = 0;
-    if (c->nwindows == 0 || (c->nwindows == 1 && c->windows[0].cause == PW_OPENED_RUN))
-        return 0;
-    for (size_t i = 0; i < c->nwindows; i++)
-        if (c->windows[i].start >= 0 && c->windows[i].end > c->windows[i].start)
-            recorded_ns = pw_sum(recorded_ns, c->windows[i].end - c->windows[i].start);
-    pw_text_ns(time, sizeof(time), recorded_ns);
-    write_spans(c, false, active, sizeof(active));
-    write_spans(c, true, warmup, sizeof(warmup));
-    return pw_page_property(page, "recorded", "%s%s%s%s, %s in %zu window%s",
-                            active[0] ? "steps " : "", active[0] ? active : "outside steps",
-                            warmup[0] ? "; warm-up " : "", warmup, time, c->nwindows,
-                            c->nwindows == 1 ? "" : "s");
-}
-
-/* Prints FLOP/s and MFU, if the FLOPs that the model needs are known. */
-static int print_flops(const struct pw_page *page)
-{
-    const struct pw_cluster *c = page->figures->cluster;
-    char reached[32], peak[32], share[32];
-    if (!c->nflops)
-        return 0;
-    const struct pw_row_c_flops *all = &c->flops[0];
-    pw_text_flops(reached, sizeof(reached), all->flops_per_s);
-    pw_text_flops(peak, sizeof(peak), all->peak_flops);
-    if (all->mfu < 0)
-        return pw_page_property(page, "FLOP/s", "%s/s on %" PRId32 " rank%s; MFU not known",
-                                reached, all->ranks, all->ranks == 1 ? "" : "s");
-    return pw_page_property(page, "MFU", "%s: %s/s on %" PRId32 " rank%s, of %s/s in %.16s",
-                            pw_words_mfu(share, sizeof(share), all->mfu), reached, all->ranks,
-                            all->ranks == 1 ? "" : "s", peak, all->type);
-}
-
-static int print_restriction(const struct pw_page *page)
-{
-    char text[600];
-    pw_words_restriction(page->figures->cluster, text, sizeof(text));
-    return text[0] ? pw_page_property(page, "only", "%s", text) : 0;
-}
-
-int pw_section_job(const struct pw_page *page)
-{
-    const struct pw_figures *f = page->figures;
-    const struct pw_cluster *c = f->cluster;
-    char run[32], hosts[48] = "", recorded[48] = "";
-    int err = 0;
-    if (c->command[0])
-        err = pw_page_property(page, "command", "%.*s", (int)sizeof(c->command), c->command);
-    if (!err && c->job_id[0])
-        err = pw_page_property(page, "job", "%.*s", (int)sizeof(c->job_id), c->job_id);
-    if (f->nhosts > 0)
-        snprintf(hosts, sizeof(hosts), " on %" PRId64 "%s host%s", f->nhosts,
-                 f->present < f->expected ? " known" : "", f->nhosts == 1 ? "" : "s");
-    if (f->present < f->expected)
-        snprintf(recorded, sizeof(recorded), " (%" PRId64 " recorded)", f->present);
-    if (!err)
-        err = pw_page_property(page, "ran", "%" PRId64 " rank%s%s%s for %s", f->expected,
-                               f->expected == 1 ? "" : "s", recorded, hosts,
-                               pw_text_ns(run, sizeof(run), f->run_ns));
-    if (!err)
-        err = print_hosts(page);
-    err = err ? err : print_steps(page);
-    err = err ? err : print_flops(page);
-    err = err ? err : print_windows(page);
-    return err ? err : print_restriction(page);
-}
 
 /* Prints what was not recorded. This comes after the ranks, because a complete file may lack MPI
  * calls. */
@@ -361,7 +239,7 @@ static int print_exceptions(const struct pw_page *page)
     return err;
 }
 
-int pw_section_completeness(const struct pw_page *page)
+static int show_completeness(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
     int err = print_ranks(page);
@@ -383,100 +261,43 @@ int pw_section_completeness(const struct pw_page *page)
     return err ? err : print_losses(page);
 }
 
-/* ---- the clocks: the offset, the drift and the error of each domain ---- */
-
-/* "+2.00 s", "-5.1 us" */
-static void offset_cell(struct pw_grid *grid, int64_t ns)
+static json_t *make_completeness(const struct pw_figures *f)
 {
-    char time[32];
-    uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    pw_text_ns(time, sizeof(time), size > INT64_MAX ? INT64_MAX : (int64_t)size);
-    pw_grid_cell(grid, "%s%s", ns < 0 ? "-" : "+", time);
+    const struct pw_cluster *c = f->cluster;
+    bool priced = f->overhead_of_ns > 0;
+    struct pw_unrecorded_sum unrecorded;
+    pw_unrecorded_sum(c, &unrecorded);
+    json_t *all = json_object();
+    int bad = json_object_set_new(all, "ranks_expected", pw_json_int(f->expected));
+    bad |= json_object_set_new(all, "ranks_present", pw_json_int(f->present));
+    bad |= json_object_set_new(all, "ranks_not_closed", pw_json_int(f->unclosed));
+    bad |= json_object_set_new(all, "ranks_failed", pw_json_int(f->failed));
+    bad |= json_object_set_new(all, "ranks_mpi_not_recorded", pw_json_int(unrecorded.ranks));
+    bad |= json_object_set_new(all, "ranks_gpu_not_recorded", pw_json_int(unrecorded.gpu_ranks));
+    bad |= json_object_set_new(all, "spawned_not_recorded", pw_json_int(unrecorded.spawned));
+    bad |= json_object_set_new(all, "gpu_processes_not_recorded",
+                               pw_json_int(unrecorded.gpu_processes));
+    bad |= json_object_set_new(all, "events", pw_json_int(f->events));
+    bad |= json_object_set_new(all, "dropped_events", pw_json_int(f->dropped_events));
+    bad |= json_object_set_new(all, "steps_used", pw_json_int(f->measured));
+    bad |= json_object_set_new(all, "steps_inferred", pw_json_steps_inferred(f));
+    bad |= json_object_set_new(all, "overhead_ns", pw_json_int(priced ? f->overhead_ns : -1));
+    bad |= json_object_set_new(all, "overhead_of_ns", pw_json_int(priced ? f->overhead_of_ns : -1));
+    bad |= json_object_set_new(all, "overhead_share",
+                               pw_json_real(pw_figures_share(f->overhead_ns, f->overhead_of_ns)));
+    bad |= json_object_set_new(
+        all, "losses", pw_json_rows(PW_TABLE_c_completeness, c->completeness, c->ncompleteness));
+    bad |= json_object_set_new(all, "open_calls",
+                               pw_json_rows(PW_TABLE_c_open_call, c->open_calls, c->nopen_calls));
+    bad |= json_object_set_new(all, "ranks", pw_json_rows(PW_TABLE_c_rank, c->ranks, f->nranks));
+    return pw_json_or_null(all, bad);
 }
 
-static void drift_cell(struct pw_grid *grid, const struct pw_row_c_clock *row)
-{
-    if (row->drift_error_ppm <= 0 || row->drift_error_ppm > 100)
-        pw_grid_cell(grid, "n/a");
-    else
-        pw_grid_cell(grid, "%+.2f ± %.2f ppm", row->drift_ppm, row->drift_error_ppm);
-}
-
-static void domain_cells(struct pw_grid *grid, const struct pw_row_c_clock *row, size_t ranks)
-{
-    char error[32];
-    int is_reference = row->domain == 0, is_known = row->error_ns >= 0;
-    if (row->hostname[0])
-        pw_grid_cell(grid, "%.64s", row->hostname);
-    else
-        pw_grid_cell(grid, "not known (rank %" PRId32 ")", row->rank);
-    pw_grid_cell(grid, "%zu", ranks);
-    if (is_reference || !is_known) {
-        pw_grid_cell(grid, is_reference ? "0" : "n/a");
-        pw_grid_cell(grid, is_reference ? "0" : "n/a");
-    } else {
-        offset_cell(grid, row->offset_ns);
-        drift_cell(grid, row);
-    }
-    pw_grid_cell(grid, "%s", pw_text_ns(error, sizeof(error), row->error_ns));
-    pw_grid_cell(grid, "%" PRId64, row->active_knots);
-    pw_grid_cell(grid, "%" PRId64, row->bounds);
-    pw_grid_cell(grid, "%.16s", row->source);
-    pw_grid_cell(grid, "%" PRId64 " / %" PRId64, row->violations, row->violations_beyond);
-}
-
-/* Returns the number of ranks of the domain if `row` is its first, else 0. */
-static size_t ranks_of(const struct pw_cluster *c, size_t row)
-{
-    size_t ranks = 0;
-    for (size_t r = 0; r < c->nclocks; r++) {
-        if (c->clocks[r].domain != c->clocks[row].domain)
-            continue;
-        if (r < row)
-            return 0;
-        ranks++;
-    }
-    return ranks;
-}
-
-static int print_domains(const struct pw_page *page, size_t *hidden)
-{
-    static const struct pw_grid_column columns[] = {
-        {"host", 1},     {"ranks", 0},  {"offset", 0}, {"drift", 0},      {"error", 0},
-        {"measured", 0}, {"bounds", 0}, {"from", 1},   {"violations", 0},
-    };
-    const struct pw_cluster *c = page->figures->cluster;
-    struct pw_grid grid;
-    size_t shown = 0;
-    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t r = 0; r < c->nclocks; r++) {
-        size_t ranks = c->clocks[r].domain < 0 ? 0 : ranks_of(c, r);
-        if (ranks == 0)
-            continue;
-        if (shown < page->top) {
-            domain_cells(&grid, &c->clocks[r], ranks);
-            shown++;
-        } else {
-            ++*hidden;
-        }
-    }
-    int err = pw_grid_print(&grid, page);
-    pw_grid_fini(&grid);
-    return err;
-}
-
-int pw_section_clocks(const struct pw_page *page)
-{
-    size_t hidden = 0;
-    int err = print_domains(page, &hidden);
-    if (!err && hidden)
-        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", hidden);
-    if (err)
-        return err;
-    return pw_page_print(
-        page, 2, 2,
-        "offset: to be added to the host's clock, in the middle of the run; drift: how much faster "
-        "it runs than the first; error: bound over the whole run; measured: exchanges with other "
-        "hosts; bounds: pairs of events in known order; violations: of these, how many contradict "
-        "the corrected times / by more than the error.");
-}
+const struct pw_section pw_section_completeness = {
+    .name = "completeness",
+    .title = "What these figures rest on",
+    .flags = PW_SECTION_DUMPS | PW_SECTION_END | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_completeness, PW_TABLE_c_open_call},
+    .print = show_completeness,
+    .keys = {{"completeness", make_completeness}},
+};

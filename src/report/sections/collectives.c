@@ -1,13 +1,30 @@
-/* Collective operations by operation and size, and point-to-point messages by pair; see sections.h.
- */
+/* Collective operations, with waits and transfers separately, and messages between two ranks. */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "analysis/advice/calls.h"
+#include "analysis/figures/figures.h"
+#include "analysis/figures/goodput.h"
+#include "analysis/parts.h"
+#include "core/limits.h"
 #include "core/ops.h"
 #include "core/text.h"
-#include "report/text/sections.h"
+#include "report/content/firstscreen.h"
+#include "report/content/hang.h"
+#include "report/content/onefigures.h"
+#include "report/content/operatorlist.h"
+#include "report/content/runsummary.h"
+#include "report/report.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 #include "report/writing/page.h"
+#include "report/writing/safenames.h"
+#include "report/writing/words.h"
 
 static void cross_cell(struct pw_grid *grid, const struct pw_page *page, int64_t ns)
 {
@@ -81,7 +98,7 @@ static int explain_stats(const struct pw_page *page, const size_t *rows, size_t 
     return err;
 }
 
-int pw_section_collectives(const struct pw_page *page)
+static int show_collectives(const struct pw_page *page)
 {
     size_t n = page->figures->cluster->ncollective_stats, *rows = NULL;
     int err = pw_figures_order_collectives(page->figures, &rows);
@@ -127,7 +144,7 @@ static int print_pairs(const struct pw_page *page, const size_t *rows, size_t co
     return err;
 }
 
-int pw_section_p2p(const struct pw_page *page)
+static int show_p2p(const struct pw_page *page)
 {
     size_t n = page->figures->cluster->np2p, *rows = NULL;
     int err = pw_figures_order_p2p(page->figures, &rows);
@@ -142,3 +159,93 @@ int pw_section_p2p(const struct pw_page *page)
     free(rows);
     return err;
 }
+
+json_t *pw_json_collectives_most(const struct pw_figures *f, size_t most)
+{
+    const struct pw_cluster *c = f->cluster;
+    size_t *order = NULL, n = c->ncollective_stats < most ? c->ncollective_stats : most;
+    json_t *array = json_array();
+    int bad = pw_figures_order_collectives(f, &order);
+    for (size_t i = 0; i < n && !bad; i++) {
+        const struct pw_row_c_collective_stat *stat = &c->collective_stats[order[i]];
+        json_t *row = pw_json_row(PW_TABLE_c_collective_stat, stat);
+        int64_t mean = stat->count > 0 ? stat->bytes / stat->count : -1;
+        bad |= json_object_set_new(row, "mean_bytes", pw_json_int(mean));
+        bad |= json_object_set_new(row, "bandwidth_is_lower_bound",
+                                   json_boolean(pw_figures_is_nonblocking(stat->op)));
+        bad |= json_array_append_new(array, row);
+    }
+    free(order);
+    return pw_json_or_null(array, bad);
+}
+
+static json_t *make_collectives(const struct pw_figures *f)
+{
+    return pw_json_collectives_most(f, SIZE_MAX);
+}
+
+/* Returns the pair's mean transfer time / that of similar pairs; null unless the pair is slow. */
+static json_t *score_of(const struct pw_cluster *c, const struct pw_row_c_p2p *pair)
+{
+    for (size_t i = 0; i < c->nlinks_slow; i++)
+        if (c->links_slow[i].src == pair->src && c->links_slow[i].dst == pair->dst)
+            return pw_json_real(c->links_slow[i].ratio);
+    return json_null();
+}
+
+static json_t *make_links(const struct pw_figures *f)
+{
+    size_t *order = NULL;
+    json_t *array = json_array();
+    int bad = pw_figures_order_p2p(f, &order);
+    for (size_t i = 0; i < f->cluster->np2p && i < PW_REPORT_JSON_LINKS && !bad; i++) {
+        json_t *row = pw_json_row(PW_TABLE_c_p2p, &f->cluster->p2p[order[i]]);
+        bad |= json_object_set_new(row, "score", score_of(f->cluster, &f->cluster->p2p[order[i]]));
+        bad |= json_array_append_new(array, row);
+    }
+    free(order);
+    return pw_json_or_null(array, bad);
+}
+
+static struct pw_lack lack_of_collectives(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    if (c->ncollective_stats)
+        return (struct pw_lack){0};
+    if (c->ncollectives)
+        return (struct pw_lack){"None was recorded by all its members, so waits and bandwidth are "
+                                "not known.",
+                                NULL};
+    if (pw_figures_advice(f).verdict.nccl.unmatched)
+        return (struct pw_lack){"Which ranks the kernels of communication are of is not known, and "
+                                "so are waits and bandwidth.",
+                                NULL};
+    return (struct pw_lack){
+        "None were recorded.",
+        f->expected > 1 && !c->np2p ? "If ranks communicate, record it: see --activities." : NULL};
+}
+
+static struct pw_lack lack_of_p2p(const struct pw_figures *f)
+{
+    return f->cluster->np2p ? (struct pw_lack){0} : (struct pw_lack){"None were recorded.", NULL};
+}
+
+const struct pw_section pw_section_collectives = {
+    .name = "collectives",
+    .title = "Collective operations: waiting and transfer separately",
+    .flags = PW_SECTION_DUMPS | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_collective_stat},
+    .lacks = lack_of_collectives,
+    .print = show_collectives,
+    .keys = {{"collectives", make_collectives}},
+};
+
+const struct pw_section pw_section_p2p = {
+    .name = "p2p",
+    .title = "Point-to-point messages",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_DUMPS | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_p2p, PW_TABLE_c_link},
+    .lacks = lack_of_p2p,
+    .print = show_p2p,
+    .keys = {{"links", make_links}},
+};

@@ -1,13 +1,30 @@
-/* Prints how long the run would have taken with changes, its critical path, slow hosts and links,
- * and advice; see sections.h. */
+/* The run replayed with something changed, its critical path, and slow parts of the network. */
+#include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/advice/calls.h"
 #include "analysis/advice/findings.h"
+#include "analysis/figures/figures.h"
+#include "analysis/figures/goodput.h"
+#include "analysis/parts.h"
+#include "core/limits.h"
 #include "core/text.h"
-#include "report/text/sections.h"
+#include "report/content/firstscreen.h"
+#include "report/content/hang.h"
+#include "report/content/onefigures.h"
+#include "report/content/operatorlist.h"
+#include "report/content/runsummary.h"
+#include "report/report.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 #include "report/writing/page.h"
+#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 static int print_scenarios(const struct pw_page *page)
@@ -86,7 +103,7 @@ static int print_groups(const struct pw_page *page)
     return err;
 }
 
-int pw_section_whatif(const struct pw_page *page)
+static int show_whatif(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
     char time[32], residual[32];
@@ -111,29 +128,42 @@ int pw_section_whatif(const struct pw_page *page)
                      pw_page_percent(residual, sizeof(residual), off));
 }
 
-/* ---- the advice ---- */
-
-static int print_advice(const struct pw_page *page, const struct pw_advice_input *input,
-                        const struct pw_advice *advice)
+static json_t *make_network(const struct pw_figures *f)
 {
-    char saves[96];
-    pw_words_saves(advice, pw_advice_share(input, advice), saves, sizeof(saves));
-    int err = pw_page_print(page, 2, 4, "- %s", advice->text);
-    if (!err && (saves[0] || advice->evidence[0]))
-        err = pw_page_print(page, 4, 4, "%s%s%s%s[%s]", saves, advice->evidence[0] ? "Seen: " : "",
-                            advice->evidence, advice->evidence[0] ? ". " : "", advice->rule);
-    return err;
+    return pw_json_rows(PW_TABLE_c_network, f->cluster->network, f->cluster->nnetwork);
 }
 
-int pw_section_advice(const struct pw_page *page)
+static json_t *make_whatif(const struct pw_figures *f)
 {
-    struct pw_advice advice[PW_ADVICE_MAX];
-    struct pw_advice_input input = pw_figures_advice(page->figures);
-    size_t n = pw_advice_collect(&input, advice);
-    int err = 0;
-    for (size_t i = 0; i < n && !err; i++)
-        err = print_advice(page, &input, &advice[i]);
-    if (!err && strcmp(advice[0].rule, "none") != 0)
-        err = pw_page_print(page, 2, 2, "More on each, by the name in brackets: docs/advice.md.");
-    return err;
+    const struct pw_cluster *c = f->cluster;
+    if (c->nwhatif == 0 || f->has_silent_ranks)
+        return json_null();
+    json_t *whatif = json_object();
+    int bad = json_object_set_new(whatif, "scenarios",
+                                  pw_json_rows(PW_TABLE_c_whatif, c->whatif, c->nwhatif));
+    bad |= json_object_set_new(whatif, "critical_path",
+                               pw_json_rows(PW_TABLE_c_path, c->path, c->npath));
+    return pw_json_or_null(whatif, bad);
 }
+
+static struct pw_lack lack_of_whatif(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    if ((c->nwhatif && !f->has_silent_ranks) || c->nhosts_slow || c->nnetwork || c->nlinks_slow)
+        return (struct pw_lack){0};
+    if (f->has_silent_ranks)
+        return (struct pw_lack){"Not replayed: it needs the communication of all ranks, which was "
+                                "not recorded.",
+                                "See --activities."};
+    return (struct pw_lack){"Not replayed: it needs steps.", NULL};
+}
+
+const struct pw_section pw_section_whatif = {
+    .name = "whatif",
+    .title = "What if: the run replayed with something changed",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_whatif, PW_TABLE_c_path, PW_TABLE_c_network},
+    .lacks = lack_of_whatif,
+    .print = show_whatif,
+    .keys = {{"whatif", make_whatif}, {"network", make_network}},
+};

@@ -1,17 +1,20 @@
-/* GPUs in the text report: where their time goes, each GPU, kernels, FLOP/s and MFU; see
- * sections.h. */
+/* GPUs and kernels: where their time goes, and what launches it. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "analysis/advice/calls.h"
+#include "analysis/pipeline.h"
 #include "core/text.h"
 #include "report/content/gpulist.h"
-#include "report/text/sections.h"
+#include "report/content/operatorlist.h"
+#include "report/content/runsummary.h"
+#include "report/report.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 #include "report/writing/page.h"
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
-
-/* ---- each GPU of the job: the ranks that used it, its samples, and NVML's measurements ---- */
 
 static void marked_share_cell(struct pw_grid *grid, double share, const char *mark)
 {
@@ -154,75 +157,6 @@ static int print_list(const struct pw_page *page)
     pw_gpulist_fini(&list);
     return err;
 }
-
-/* ---- FLOP/s and MFU of each rank ---- */
-
-static void flops_cell(struct pw_grid *grid, double flops, const char *per)
-{
-    char text[32];
-    pw_text_flops(text, sizeof(text), flops);
-    pw_grid_cell(grid, "%s%s", text, flops < 0 ? "" : per);
-}
-
-static void flops_row_cells(struct pw_grid *grid, const struct pw_row_c_flops *row)
-{
-    char text[32];
-    if (row->rank < 0)
-        pw_grid_cell(grid, "all");
-    else
-        pw_grid_cell(grid, "%" PRId32, row->rank);
-    pw_grid_cell(grid, "%" PRId64, row->steps);
-    flops_cell(grid, row->steps > 0 ? row->flops / (double)row->steps : -1, "");
-    flops_cell(grid, row->flops_per_s, "/s");
-    pw_grid_cell(grid, "%" PRId32, row->gpus);
-    flops_cell(grid, row->peak_flops, "/s");
-    pw_grid_cell(grid, "%s", pw_words_mfu(text, sizeof(text), row->mfu));
-}
-
-static int print_flops_basis(const struct pw_page *page)
-{
-    const struct pw_row_c_flops *all = &page->figures->cluster->flops[0];
-    if (all->peak_flops < 0)
-        return pw_page_print(page, 2, 2,
-                             "MFU is not known, because not all GPUs have a known peak in %.16s: "
-                             "give a GPU's peak with profwrap merge --peak-flops N DIR.",
-                             all->type);
-    if (all->mfu > 1)
-        return pw_page_print(
-            page, 2, 2,
-            "More than 100 %% is impossible: the FLOPs that the program or --step-flops gives, the "
-            "peak, or its type (--flops-type, here %.16s) is wrong.",
-            all->type);
-    return pw_page_print(page, 2, 2,
-                         "MFU: the FLOPs that the model needs, over what the GPUs could have "
-                         "computed in the same steps, at their peak in %.16s, without sparsity.",
-                         all->type);
-}
-
-int pw_section_flops(const struct pw_page *page)
-{
-    static const struct pw_grid_column columns[] = {
-        {"Rank", 0},       {"# of\nsteps", 0}, {"a step\nneeds", 0}, {"reached", 0},
-        {"# of\nGPUs", 0}, {"their peak", 0},  {"MFU", 0},
-    };
-    const struct pw_cluster *c = page->figures->cluster;
-    size_t count = c->nflops - 1 < page->top ? c->nflops : page->top + 1;
-    struct pw_grid grid;
-    if (!c->nflops)
-        return pw_page_print(
-            page, 2, 2,
-            "Neither the program nor --step-flops gives the FLOPs that the model needs.");
-    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < count; i++)
-        flops_row_cells(&grid, &c->flops[i]);
-    int err = pw_grid_print(&grid, page);
-    pw_grid_fini(&grid);
-    if (!err && count < c->nflops)
-        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", c->nflops - count);
-    return err ? err : print_flops_basis(page);
-}
-
-/* ---- GPU time of each rank, and kernels ---- */
 
 enum { NAME = 320 };
 
@@ -372,7 +306,7 @@ static int print_slow(const struct pw_page *page)
     return err;
 }
 
-int pw_section_gpu(const struct pw_page *page)
+static int show_gpu(const struct pw_page *page)
 {
     if (!page->figures->cluster->ngpu_ranks)
         return pw_page_print(page, 2, 2, "None was recorded.");
@@ -413,7 +347,7 @@ static void kernel_cells(struct pw_grid *grid, const struct pw_row_c_kernel *row
         pw_grid_cell(grid, "n/a");
 }
 
-int pw_section_kernels(const struct pw_page *page)
+static int show_kernels(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
         {"Kernel", 1}, {"launched by", 1}, {"Total %", 0},
@@ -437,3 +371,142 @@ int pw_section_kernels(const struct pw_page *page)
                                "that launched most of it. Kernels of communication include their "
                                "waiting for other ranks.");
 }
+
+/* Returns the GPU time of each rank in each step; null for a rank without any. */
+static json_t *make_steps(const struct pw_cluster *c)
+{
+    json_t *steps = json_array();
+    bool bad = !steps;
+    for (size_t s = 0; s < c->nstep_rows && pw_cells_is_known(&c->gpu_trace) && !bad; s++) {
+        json_t *step = json_object(), *ranks = json_array();
+        for (size_t r = 0; r < c->nrank_rows && !bad; r++) {
+            struct pw_row_c_gpu_trace row;
+            pw_cells_rows(&c->gpu_trace, &(struct pw_cells_area){s, 1, r, 1}, &row);
+            bad |= json_array_append_new(ranks, row.span_ns < 0
+                                                    ? json_null()
+                                                    : pw_json_row(PW_TABLE_c_gpu_trace, &row)) != 0;
+        }
+        bad |= json_object_set_new(step, "step", json_integer(c->steps[s].step)) != 0;
+        bad |= json_object_set_new(step, "ranks", ranks) != 0;
+        bad |= json_array_append_new(steps, step) != 0;
+    }
+    return pw_json_or_null(steps, bad);
+}
+
+static json_t *make_rank(const struct pw_cluster *c, const struct pw_row_c_gpu_rank *from)
+{
+    json_t *row = pw_json_row(PW_TABLE_c_gpu_rank, from);
+    const char *name = from->kernel_row >= 0 ? c->kernels[from->kernel_row].name : "";
+    double overlap =
+        from->comm_ns > 0 ? 1 - (double)from->comm_exposed_ns / (double)from->comm_ns : -1;
+    bool bad = !row;
+    bad |= bad ||
+           json_object_set_new(row, "slowest_kernel", pw_json_text(name, strnlen(name, 256))) != 0;
+    bad |= bad || json_object_set_new(row, "comm_overlap", pw_json_real(overlap)) != 0;
+    return pw_json_or_null(row, bad);
+}
+
+json_t *pw_json_gpu_ranks(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    json_t *ranks = json_array();
+    bool bad = !ranks;
+    for (size_t i = 0; i < c->ngpu_ranks && !bad; i++)
+        bad |= json_array_append_new(ranks, make_rank(c, &c->gpu_ranks[i])) != 0;
+    return pw_json_or_null(ranks, bad);
+}
+
+static json_t *make_gpu(const struct pw_gpulist_row *gpu)
+{
+    json_t *row = pw_json_row(PW_TABLE_c_gpu_device, &gpu->all), *roof = json_null();
+    bool bad = !row;
+    if (gpu->roof.name)
+        roof = json_pack("{s:s, s:f}", "name", gpu->roof.name, "share", gpu->roof.share);
+    bad |= json_object_del(row, "rank") != 0;
+    bad |= json_object_set_new(row, "hostname", pw_json_text(gpu->hostname, 64)) != 0;
+    bad |= json_object_set_new(row, "ranks", json_string(gpu->ranks)) != 0;
+    bad |= json_object_set_new(row, "nranks", json_integer((json_int_t)gpu->nranks)) != 0;
+    bad |= json_object_set_new(row, "nearest_roof", roof) != 0;
+    return pw_json_or_null(row, bad);
+}
+
+json_t *pw_json_gpu_list(const struct pw_figures *f)
+{
+    struct pw_gpulist list;
+    json_t *all = json_array();
+    bool bad = !all || pw_gpulist_make(f, &list) != 0;
+    if (bad)
+        return pw_json_or_null(all, true);
+    for (size_t i = 0; i < list.n && !bad; i++)
+        bad |= json_array_append_new(all, make_gpu(&list.rows[i])) != 0;
+    pw_gpulist_fini(&list);
+    return pw_json_or_null(all, bad);
+}
+
+static json_t *make_gpu_key(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    if (!c->ngpu_ranks)
+        return json_null();
+    json_t *all = json_object();
+    bool bad = !all;
+    bad |= json_object_set_new(all, "ranks", pw_json_gpu_ranks(f)) != 0;
+    bad |= json_object_set_new(
+               all, "devices",
+               pw_json_rows(PW_TABLE_c_gpu_device, c->gpu_devices, c->ngpu_devices)) != 0;
+    bad |= json_object_set_new(all, "gpus", pw_json_gpu_list(f)) != 0;
+    bad |= json_object_set_new(all, "steps", make_steps(c)) != 0;
+    json_t *series = c->ngpu_series > PW_REPORT_JSON_CELLS
+                         ? json_null()
+                         : pw_json_rows(PW_TABLE_c_gpu_series, c->gpu_series, c->ngpu_series);
+    bad |= json_object_set_new(all, "series", series) != 0;
+    return pw_json_or_null(all, bad);
+}
+
+static json_t *make_kernels(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    size_t n = c->nkernels < PW_REPORT_JSON_OPERATORS ? c->nkernels : PW_REPORT_JSON_OPERATORS;
+    if (!c->ngpu_ranks)
+        return json_null();
+    json_t *all = json_object();
+    bool bad = !all;
+    bad |= json_object_set_new(all, "names", json_integer((json_int_t)c->nkernels)) != 0;
+    bad |= json_object_set_new(all, "by_name", pw_json_rows(PW_TABLE_c_kernel, c->kernels, n)) != 0;
+    bad |= json_object_set_new(
+               all, "by_rank",
+               pw_json_rows(PW_TABLE_c_kernel_rank, c->kernel_ranks, c->nkernel_ranks)) != 0;
+    return pw_json_or_null(all, bad);
+}
+
+static struct pw_lack lack_of_kernels(const struct pw_figures *f)
+{
+    return f->cluster->nkernels ? (struct pw_lack){0}
+                                : (struct pw_lack){"None were recorded.", NULL};
+}
+
+static bool has_gpu(const struct pw_cluster *c)
+{
+    return c->ngpu_ranks > 0;
+}
+
+const struct pw_section pw_section_gpu = {
+    .name = "gpu",
+    .title = "GPUs: where their time goes",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_gpu_rank},
+    .is_of = has_gpu,
+    .print = show_gpu,
+    .keys = {{"gpu", make_gpu_key}},
+};
+
+const struct pw_section pw_section_kernels = {
+    .name = "kernels",
+    .title = "Kernels: what the GPUs compute, and what launches it",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_kernel},
+    .is_of = has_gpu,
+    .lacks = lack_of_kernels,
+    .print = show_kernels,
+    .keys = {{"kernels", make_kernels}},
+};

@@ -1,7 +1,7 @@
 /* Makes JSON values from table rows and figures: unknown values become null, never NaN or -1.
  * Called by the JSON, HTML, comparison and live reports. Writes nothing. */
-#ifndef PW_REPORT_JSON_JSON_ROW_H
-#define PW_REPORT_JSON_JSON_ROW_H
+#ifndef PW_REPORT_WRITING_JSON_ROW_H
+#define PW_REPORT_WRITING_JSON_ROW_H
 
 #include <jansson.h>
 #include <stddef.h>
@@ -17,6 +17,9 @@ json_t *pw_json_or_null(json_t *value, int failed);
 
 /* Returns an array of `count` such objects. */
 json_t *pw_json_rows(int table, const void *rows, size_t count);
+
+/* The same, but null for more than `most` rows. */
+json_t *pw_json_rows_up_to(size_t most, int table, const void *rows, size_t count);
 
 /* Return the number; null when it is negative or not finite. */
 json_t *pw_json_int(int64_t value);

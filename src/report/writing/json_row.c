@@ -1,5 +1,5 @@
 /* Writes the fields of a row by the types in the table of tables; see json_row.h. */
-#include "report/json/json_row.h"
+#include "report/writing/json_row.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -34,29 +34,6 @@ json_t *pw_json_text(const char *text, size_t length)
     return clean[0] ? json_string(clean) : json_null();
 }
 
-static int64_t load_integer(const struct pw_field *field, const char *at)
-{
-    switch (field->size) {
-    case 1:
-        return *(const uint8_t *)at;
-    case 2: {
-        uint16_t value;
-        memcpy(&value, at, sizeof(value));
-        return value;
-    }
-    case 4: {
-        int32_t value;
-        memcpy(&value, at, sizeof(value));
-        return field->type == PW_F_U32 ? (int64_t)(uint32_t)value : value;
-    }
-    default: {
-        int64_t value;
-        memcpy(&value, at, sizeof(value));
-        return value;
-    }
-    }
-}
-
 static int is_bandwidth(const struct pw_field *field)
 {
     return strncmp(field->name, "algbw", 5) == 0 || strncmp(field->name, "busbw", 5) == 0 ||
@@ -82,8 +59,9 @@ static json_t *real_value(const struct pw_field *field, const char *at)
     return is_bandwidth(field) && !(value > 0) ? json_null() : pw_json_real(value);
 }
 
-static json_t *field_value(const struct pw_field *field, const char *at)
+static json_t *field_value(const struct pw_field *field, const void *row)
 {
+    const char *at = (const char *)row + field->offset;
     char hex[32];
     switch (field->type) {
     case PW_F_F64:
@@ -95,14 +73,14 @@ static json_t *field_value(const struct pw_field *field, const char *at)
     case PW_F_S512:
         return pw_json_text(at, field->size);
     case PW_F_U64: /* an identifier, as text, because JSON integers are signed */
-        snprintf(hex, sizeof(hex), "0x%" PRIx64, (uint64_t)load_integer(field, at));
+        snprintf(hex, sizeof(hex), "0x%" PRIx64, (uint64_t)pw_field_integer(field, row));
         return json_string(hex);
     default:
         break;
     }
     if (field->type >= PW_F_OP)
-        return json_string(pw_enum_name(field->type, (int)load_integer(field, at)));
-    return pw_json_int(load_integer(field, at));
+        return json_string(pw_enum_name(field->type, (int)pw_field_integer(field, row)));
+    return pw_json_int(pw_field_integer(field, row));
 }
 
 json_t *pw_json_row(int table, const void *row)
@@ -113,8 +91,7 @@ json_t *pw_json_row(int table, const void *row)
         const struct pw_field *field = &info->fields()[i];
         char key[64];
         snprintf(key, sizeof(key), "%s%s", field->name, unit_of(field));
-        if (json_object_set_new(object, key,
-                                field_value(field, (const char *)row + field->offset))) {
+        if (json_object_set_new(object, key, field_value(field, row))) {
             json_decref(object);
             object = NULL;
         }
@@ -133,4 +110,9 @@ json_t *pw_json_rows(int table, const void *rows, size_t count)
         }
     }
     return array;
+}
+
+json_t *pw_json_rows_up_to(size_t most, int table, const void *rows, size_t count)
+{
+    return count > most ? json_null() : pw_json_rows(table, rows, count);
 }

@@ -1,5 +1,4 @@
-/* The sections on what other profilers added up: msprof-analyze's steps, MindInsight's operators,
- * and the CPU time of the data pipeline's operators. */
+/* What other profilers added up: msprof-analyze by step and rank, and MindSpore by operator. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +6,11 @@
 #include "analysis/figures/figures.h"
 #include "analysis/figures/msprof.h"
 #include "core/text.h"
-#include "report/text/sections.h"
+#include "report/report.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 #include "report/writing/page.h"
 #include "report/writing/safenames.h"
-
-/* ---- msprof-analyze ---- */
 
 static int print_ranks(const struct pw_page *page, const struct pw_msprof *m)
 {
@@ -107,7 +106,7 @@ static int print_longest(const struct pw_page *page, const struct pw_msprof *m)
                        : "");
 }
 
-int pw_section_msprof(const struct pw_page *page)
+static int show_msprof(const struct pw_page *page)
 {
     struct pw_msprof m;
     int err = pw_msprof_make(page->figures->cluster, &m);
@@ -124,7 +123,45 @@ int pw_section_msprof(const struct pw_page *page)
     return err;
 }
 
-/* ---- MindInsight's operators ---- */
+static json_t *make_longest(const struct pw_msprof *m)
+{
+    json_t *array = json_array();
+    int bad = !array;
+    for (size_t i = 0; i < m->nsteps && i < PW_REPORT_JSON_STEPS && !bad; i++) {
+        const struct pw_msprof_longest *s = &m->steps[i];
+        json_t *row = json_object();
+        bad |= json_object_set_new(row, "step", pw_json_int(s->step));
+        bad |= json_object_set_new(row, "rank", pw_json_int(s->rank));
+        bad |= json_object_set_new(row, "computing_ns", pw_json_int(s->computing_ns));
+        bad |= json_object_set_new(row, "others_median_ns", pw_json_int(s->others_ns));
+        bad |= json_object_set_new(row, "ranks", pw_json_int(s->nranks));
+        bad |= json_array_append_new(array, row);
+    }
+    return pw_json_or_null(array, bad);
+}
+
+static json_t *make_msprof(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    struct pw_msprof m;
+    if (!c->nmsprof_steps)
+        return json_null();
+    if (pw_msprof_make(c, &m))
+        return NULL;
+    json_t *all = json_object();
+    int bad = !all;
+    bad |= json_object_set_new(all, "longest_rank", pw_json_int(m.rank));
+    bad |= json_object_set_new(all, "longest_in_steps", pw_json_int(m.rank < 0 ? -1 : m.hits));
+    bad |= json_object_set_new(all, "excess", pw_json_real(m.excess));
+    bad |= json_object_set_new(all, "longest", make_longest(&m));
+    bad |= json_object_set_new(
+        all, "steps",
+        c->nmsprof_steps > PW_REPORT_JSON_CELLS
+            ? json_null()
+            : pw_json_rows(PW_TABLE_c_msprof_step, c->msprof_steps, c->nmsprof_steps));
+    pw_msprof_fini(&m);
+    return pw_json_or_null(all, bad);
+}
 
 static int print_sums(const struct pw_page *page, size_t first, size_t end, const char *of)
 {
@@ -160,7 +197,7 @@ static int print_sums(const struct pw_page *page, size_t first, size_t end, cons
     return err;
 }
 
-int pw_section_aicore(const struct pw_page *page)
+static int show_aicore(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
     size_t types = 0;
@@ -175,85 +212,41 @@ int pw_section_aicore(const struct pw_page *page)
                                "operator the mean of its executions.");
 }
 
-/* ---- CPU time of the data pipeline's operators ---- */
+static json_t *make_aicore(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    const size_t n = c->nmindinsight_sums;
+    return n ? pw_json_rows(PW_TABLE_c_mindinsight_sum, c->mindinsight_sums,
+                            n < PW_REPORT_JSON_OPERATORS ? n : PW_REPORT_JSON_OPERATORS)
+             : json_null();
+}
 
-/* An operator over all ranks. */
-struct operator_cpu {
-    const struct pw_row_c_pipeline_cpu *most;
-    double user, system;
-    int64_t ranks;
+static bool has_msprof(const struct pw_cluster *c)
+{
+    return c->nmsprof_steps > 0;
+}
+
+const struct pw_section pw_section_msprof = {
+    .name = "msprof",
+    .title = "msprof-analyze: what it computed of each step and rank",
+    .flags = PW_SECTION_WHOLE,
+    .tables = {PW_TABLE_c_msprof_step},
+    .is_of = has_msprof,
+    .print = show_msprof,
+    .keys = {{"msprof", make_msprof}},
 };
 
-static struct operator_cpu sum_operator(const struct pw_cluster *c, size_t first)
+static bool has_aicore(const struct pw_cluster *c)
 {
-    struct operator_cpu sum = {.most = &c->pipeline_cpu[first]};
-    for (size_t i = first; i < c->npipeline_cpu; i++) {
-        const struct pw_row_c_pipeline_cpu *one = &c->pipeline_cpu[i];
-        if (strncmp(one->name, sum.most->name, sizeof(one->name)) != 0)
-            continue;
-        sum.user += one->user_share;
-        sum.system += one->sys_share;
-        sum.ranks++;
-        if (one->user_share + one->sys_share > sum.most->user_share + sum.most->sys_share)
-            sum.most = one;
-    }
-    return sum;
+    return c->nmindinsight_sums > 0;
 }
 
-static int is_first(const struct pw_cluster *c, size_t row)
-{
-    for (size_t i = 0; i < row; i++)
-        if (strncmp(c->pipeline_cpu[i].name, c->pipeline_cpu[row].name,
-                    sizeof(c->pipeline_cpu[i].name)) == 0)
-            return 0;
-    return 1;
-}
-
-static void add_operator(struct pw_grid *grid, const struct operator_cpu *o)
-{
-    const double most = o->most->user_share + o->most->sys_share;
-    pw_grid_cell(grid, "%.64s", o->most->name);
-    if (o->most->workers > 0)
-        pw_grid_cell(grid, "%" PRId32, o->most->workers);
-    else
-        pw_grid_cell(grid, "n/a");
-    pw_grid_share(grid, o->user / (double)o->ranks);
-    pw_grid_share(grid, o->system / (double)o->ranks);
-    pw_grid_share(grid, most);
-    pw_grid_cell(grid, "%" PRId32, o->most->rank);
-    pw_grid_share(grid, o->most->workers > 0 ? most / o->most->workers : -1);
-    pw_grid_share(grid, o->most->max_share);
-}
-
-int pw_print_pipeline_cpu(const struct pw_page *page)
-{
-    static const struct pw_grid_column columns[] = {
-        {"Operator", 1},
-        {"Workers", 0},
-        {"User", 0},
-        {"System", 0},
-        {"Most", 0},
-        {"on rank", 0},
-        {"of it a\nworker", 0},
-        {"Most in a\nsample", 0},
-    };
-    const struct pw_cluster *c = page->figures->cluster;
-    struct pw_grid grid;
-    if (!c->npipeline_cpu)
-        return 0;
-    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < c->npipeline_cpu; i++) {
-        if (!is_first(c, i))
-            continue;
-        const struct operator_cpu sum = sum_operator(c, i);
-        add_operator(&grid, &sum);
-    }
-    int err = pw_grid_print(&grid, page);
-    pw_grid_fini(&grid);
-    return err ? err
-               : pw_page_print(
-                     page, 2, 2,
-                     "CPU time of each operator of the pipeline, all its workers together, "
-                     "as MindSpore's profiler sampled it: 100 %% is one CPU. User and "
-                     "system are means of the ranks.");
-}
+const struct pw_section pw_section_aicore = {
+    .name = "aicore",
+    .title = "Operators on the AI core, as MindSpore's profiler added them up",
+    .flags = PW_SECTION_WHOLE,
+    .tables = {PW_TABLE_c_mindinsight_sum},
+    .is_of = has_aicore,
+    .print = show_aicore,
+    .keys = {{"aicore", make_aicore}},
+};

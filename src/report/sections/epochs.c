@@ -1,11 +1,26 @@
-/* Prints the epochs of a job, one for each start of its ranks by the launcher; see sections.h. */
+/* The epochs of a job, one for each start of its ranks by the launcher. */
+#include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "analysis/figures/figures.h"
 #include "analysis/figures/goodput.h"
+#include "analysis/parts.h"
+#include "core/limits.h"
 #include "core/text.h"
-#include "report/text/sections.h"
+#include "report/content/firstscreen.h"
+#include "report/content/hang.h"
+#include "report/content/onefigures.h"
+#include "report/report.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 #include "report/writing/page.h"
+#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 static void count_cell(struct pw_grid *grid, int64_t count)
@@ -55,7 +70,7 @@ static int print_goodput(const struct pw_page *page)
                          least, wall, g.kept_steps, g.steps, restarts);
 }
 
-int pw_section_epochs(const struct pw_page *page)
+static int show_epochs(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
         {"epoch", 0}, {"ranks", 0},          {"ran", 0},          {"steps", 0},
@@ -75,3 +90,48 @@ int pw_section_epochs(const struct pw_page *page)
                : pw_page_print(page, 2, 2,
                                "* this report; 'profwrap report --epoch N DIR' is of another one.");
 }
+
+static json_t *make_epoch_rows(const struct pw_cluster *c)
+{
+    json_t *array = pw_json_rows(PW_TABLE_c_epoch, c->epochs, c->nepochs);
+    int bad = !array;
+    for (size_t i = 0; i < c->nepochs && !bad; i++) {
+        char words[256];
+        pw_words_epoch_end(&c->epochs[i], words, sizeof(words));
+        bad = json_object_set_new(json_array_get(array, i), "words",
+                                  pw_json_text(words, sizeof(words)));
+    }
+    return pw_json_or_null(array, bad);
+}
+
+static json_t *make_epochs(const struct pw_figures *f)
+{
+    const struct pw_goodput g = pw_goodput_of(f->cluster);
+    if (!f->cluster->nepochs)
+        return json_null();
+    json_t *epochs = json_object();
+    int bad = json_object_set_new(epochs, "wall_ns", pw_json_int(g.wall_ns));
+    bad |= json_object_set_new(epochs, "restarts_ns", pw_json_int(g.restarts_ns));
+    bad |= json_object_set_new(epochs, "steps", pw_json_int(g.steps));
+    bad |= json_object_set_new(epochs, "kept_steps", pw_json_int(g.kept_steps));
+    bad |= json_object_set_new(epochs, "kept_ns", pw_json_int(g.kept_ns));
+    bad |= json_object_set_new(epochs, "goodput_least", pw_json_real(g.least));
+    bad |= json_object_set_new(epochs, "goodput_most", pw_json_real(g.most));
+    bad |= json_object_set_new(epochs, "rows", make_epoch_rows(f->cluster));
+    return pw_json_or_null(epochs, bad);
+}
+
+static bool has_epochs(const struct pw_cluster *c)
+{
+    return c->nepochs > 0;
+}
+
+const struct pw_section pw_section_epochs = {
+    .name = "epochs",
+    .title = "Epochs: each time that the launcher started the ranks",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_epoch},
+    .is_of = has_epochs,
+    .print = show_epochs,
+    .keys = {{"epochs", make_epochs}},
+};

@@ -1,162 +1,19 @@
-/* Prints the data pipeline, the usage of the ranks' processes, and memory over the steps; see
- * sections.h. */
+/* What each rank's process used, the network cards of its host, and memory over the steps. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "analysis/advice/calls.h"
 #include "analysis/pipeline.h"
 #include "core/text.h"
-#include "report/text/sections.h"
+#include "report/content/gpulist.h"
+#include "report/content/operatorlist.h"
+#include "report/content/runsummary.h"
+#include "report/report.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 #include "report/writing/page.h"
-
-/* ---- the queues of the data pipeline, the operators between them, and ranks that differ ---- */
-
-/* A rank has its own line when its share of empty samples, or of steps that found the queue empty,
- * differs by this much from that of all ranks. */
-#define DIFFERS 0.1
-
-static double steps_share(const struct pw_row_c_queue *q)
-{
-    return q->steps > 0 ? (double)q->steps_empty / (double)q->steps : -1;
-}
-
-static void add_row(struct pw_grid *grid, const struct pw_row_c_queue *q)
-{
-    char usage[32], empty[32];
-    if (q->rank < 0)
-        pw_grid_cell(grid, "all");
-    else
-        pw_grid_cell(grid, "%" PRId32, q->rank);
-    pw_grid_cell(grid, "%.64s", q->queue);
-    pw_grid_cell(grid, "%.16s", q->side);
-    pw_grid_cell(grid, "%.64s", q->filled_by[0] ? q->filled_by : "n/a");
-    pw_grid_cell(grid, "%s", pw_page_percent(usage, sizeof(usage), q->usage));
-    pw_grid_cell(grid, "%.1f", q->mean_size < 0 ? 0 : q->mean_size);
-    pw_grid_cell(grid, "%" PRId64, q->capacity);
-    pw_grid_cell(grid, "%s", pw_page_percent(empty, sizeof(empty), q->empty_share));
-    pw_grid_cell(grid, "%" PRId64 " of %" PRId64, q->steps_empty, q->steps);
-    if (q->filled_by_cpus > 0)
-        pw_grid_note(grid, "%.64s used %.2f CPUs", q->filled_by, q->filled_by_cpus);
-}
-
-static bool differs(const struct pw_row_c_queue *all, const struct pw_row_c_queue *one)
-{
-    double samples = one->empty_share - all->empty_share,
-           steps = steps_share(one) - steps_share(all);
-    return samples > DIFFERS || samples < -DIFFERS || steps > DIFFERS || steps < -DIFFERS;
-}
-
-/* Adds the rows: those of all ranks together come first, sorted by place. Returns how many ranks'
- * rows are left out. */
-static size_t add_rows(struct pw_grid *grid, const struct pw_cluster *c, size_t top)
-{
-    size_t nall, left = 0;
-    const struct pw_row_c_queue *all = pw_pipeline_of_rank(c->queues, c->nqueues, -1, &nall);
-    for (size_t i = 0; i < nall; i++)
-        add_row(grid, &all[i]);
-    for (size_t i = nall, shown = 0; i < c->nqueues; i++) {
-        const struct pw_row_c_queue *q = &c->queues[i];
-        if (q->place < 0 || (size_t)q->place >= nall || !differs(&all[q->place], q))
-            continue;
-        if (shown++ < top)
-            add_row(grid, q);
-        else
-            left++;
-    }
-    return left;
-}
-
-static int print_operators(const struct pw_page *page, const struct pw_pipeline *p)
-{
-    int err = 0;
-    for (size_t i = 0; i < p->noperators && !err; i++) {
-        const struct pw_pipeline_operator *op = &p->operators[i];
-        if (!op->suspect)
-            continue;
-        const struct pw_row_c_queue *near = op->right ? op->right : op->left;
-        err = pw_page_print(page, 2, 4, "Suspect: %s%.64s%s%s'%.64s'. %s",
-                            op->name[0] ? "'" : "what ", op->name, op->name[0] ? "', which " : "",
-                            op->right ? "fills " : "empties ", near->queue,
-                            pw_pipeline_remedy(pw_pipeline_kind_of(op->name)));
-    }
-    return err;
-}
-
-/* Returns the number of ranks whose own pipeline is too slow; *first: the pipeline of the first
- * one. */
-static size_t find_slow(const struct pw_cluster *c, size_t nall, struct pw_pipeline *first)
-{
-    size_t slow = 0, n;
-    for (size_t i = nall; i < c->nqueues; i += n ? n : 1) {
-        struct pw_pipeline p;
-        const struct pw_row_c_queue *rows =
-            pw_pipeline_of_rank(c->queues, c->nqueues, c->queues[i].rank, &n);
-        pw_pipeline_judge(rows, n, &p);
-        if (p.verdict < PW_PIPELINE_PROCESSING)
-            continue;
-        if (!slow++)
-            *first = p;
-    }
-    return slow;
-}
-
-static const char *verdict_words(const struct pw_pipeline *p)
-{
-    static const char *const words[] = {
-        [PW_PIPELINE_UNKNOWN] = "No verdict: no queue was sampled in a measured step.",
-        [PW_PIPELINE_FINE] = "The data pipeline keeps up.",
-        [PW_PIPELINE_PROCESSING] =
-            "The host's queue is empty in more than 30 % of the samples: data are processed too "
-            "slowly.",
-        [PW_PIPELINE_TRANSFER] = "The host's queue is filled, but the device's was empty when a "
-                                 "step needed data: data are transferred too slowly.",
-    };
-    if (p->verdict == PW_PIPELINE_PROCESSING && p->is_of_steps)
-        return "The host's queue is filled in most steps, but was empty in steps that had to wait: "
-               "there, data are processed too slowly.";
-    return words[p->verdict];
-}
-
-static int print_verdict(const struct pw_page *page)
-{
-    const struct pw_cluster *c = page->figures->cluster;
-    struct pw_pipeline p, first;
-    size_t n;
-    const struct pw_row_c_queue *all = pw_pipeline_of_rank(c->queues, c->nqueues, -1, &n);
-    pw_pipeline_judge(all, n, &p);
-    size_t slow = find_slow(c, n, &first);
-    if (!slow)
-        return pw_page_print(page, 2, 2, "%s", verdict_words(&p));
-    int err = pw_page_print(page, 2, 2, "On rank %" PRId32 "%s: %s", first.operators[0].right->rank,
-                            slow > 1 ? ", and more" : "", verdict_words(&first));
-    return err ? err : print_operators(page, &first);
-}
-
-int pw_section_data_pipeline(const struct pw_page *page)
-{
-    static const struct pw_grid_column columns[] = {
-        {"Rank", 0},      {"Queue", 1}, {"Side", 1},
-        {"Filled by", 1}, {"Usage", 0}, {"Mean\nsize", 0},
-        {"Capacity", 0},  {"Empty", 0}, {"Steps that\nfound it empty", 0},
-    };
-    const struct pw_cluster *c = page->figures->cluster;
-    struct pw_grid grid;
-    if (!c->nqueues)
-        return pw_print_pipeline_cpu(page);
-    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
-    size_t left = add_rows(&grid, c, page->top);
-    int err = pw_grid_print(&grid, page);
-    pw_grid_fini(&grid);
-    if (!err && left)
-        err = pw_page_print(page, 2, 2, "%zu more ranks' rows are not shown (--top 0).", left);
-    err = err ? err : print_verdict(page);
-    if (err)
-        return err;
-    err = pw_page_print(page, 2, 2,
-                        "usage: mean of size / capacity; empty: samples with nothing in it. A "
-                        "rank has a line of its own where its values differ by more than 10 %%.");
-    return err ? err : pw_print_pipeline_cpu(page);
-}
 
 static void add_number(struct pw_grid *grid, double number)
 {
@@ -253,7 +110,7 @@ static int print_cards(const struct pw_page *page)
     return err;
 }
 
-int pw_section_utilisation(const struct pw_page *page)
+static int show_utilisation(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
         {"Rank", 0},         {"Host", 1},           {"CPU\nuser", 0},        {"CPU\nsystem", 0},
@@ -319,7 +176,7 @@ static void add_memory(struct pw_grid *grid, const struct pw_row_c_memory *m)
     pw_grid_share(grid, m->steps < 2 ? -1 : m->fit);
 }
 
-int pw_section_memory(const struct pw_page *page)
+static int show_memory(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
         {"Rank", 0}, {"What", 1},           {"Device", 1},      {"Peak", 0},
@@ -347,3 +204,81 @@ int pw_section_memory(const struct pw_page *page)
         "pools: device memory that CUDA's pools hold. Growth: slope of a line through the memory "
         "at the end of each step; fit: share of the variance that it explains.");
 }
+
+static json_t *make_utilisation(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    if (!c->nutilisation)
+        return json_null();
+    json_t *object = json_object();
+    int bad = json_object_set_new(
+        object, "ranks", pw_json_rows(PW_TABLE_c_utilisation, c->utilisation, c->nutilisation));
+    bad |=
+        json_object_set_new(object, "series",
+                            pw_json_rows_up_to(PW_REPORT_JSON_CELLS, PW_TABLE_c_utilisation_series,
+                                               c->utilisation_series, c->nutilisation_series));
+    bad |= json_object_set_new(
+        object, "network_cards",
+        pw_json_rows_up_to(PW_REPORT_JSON_CELLS, PW_TABLE_c_netcard, c->netcards, c->nnetcards));
+    return pw_json_or_null(object, bad);
+}
+
+/* Sets slopes, which may be negative; elsewhere, negative means "not known". */
+static int set_slopes(json_t *row, const struct pw_row_c_memory *m)
+{
+    int known = m->steps > 1;
+    int bad = json_object_set_new(row, "bytes_per_step",
+                                  known ? json_real(m->bytes_per_step) : json_null());
+    return bad | json_object_set_new(row, "later_bytes_per_step",
+                                     known ? json_real(m->later_bytes_per_step) : json_null());
+}
+
+static json_t *make_memory(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    if (!c->nmemory)
+        return json_null();
+    json_t *array = pw_json_rows(PW_TABLE_c_memory, c->memory, c->nmemory);
+    int bad = !array;
+    for (size_t i = 0; i < c->nmemory && !bad; i++)
+        bad = set_slopes(json_array_get(array, i), &c->memory[i]);
+    return pw_json_or_null(array, bad);
+}
+
+static const char sample[] = "Record with --sample-hz above 0.";
+
+static struct pw_lack lack_of_utilisation(const struct pw_figures *f)
+{
+    return f->cluster->nutilisation ? (struct pw_lack){0}
+                                    : (struct pw_lack){"Processes were not sampled.", sample};
+}
+
+static struct pw_lack lack_of_memory(const struct pw_figures *f)
+{
+    return f->cluster->nmemory
+               ? (struct pw_lack){0}
+               : (struct pw_lack){"Memory was not sampled.", f->cluster->nutilisation
+                                                                 ? "Mark steps, so that it can be "
+                                                                   "compared from step to step."
+                                                                 : sample};
+}
+
+const struct pw_section pw_section_utilisation = {
+    .name = "utilisation",
+    .title = "What each rank's process used",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_utilisation, PW_TABLE_c_netcard},
+    .lacks = lack_of_utilisation,
+    .print = show_utilisation,
+    .keys = {{"utilisation", make_utilisation}},
+};
+
+const struct pw_section pw_section_memory = {
+    .name = "memory",
+    .title = "Memory",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_memory},
+    .lacks = lack_of_memory,
+    .print = show_memory,
+    .keys = {{"memory", make_memory}},
+};

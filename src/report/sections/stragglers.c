@@ -1,13 +1,29 @@
-/* Prints stragglers with their evidence, imbalances and efficiency; see sections.h. */
+/* Stragglers, work that is uneven by design, slow hosts, and the efficiency of the run. */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "analysis/advice/calls.h"
 #include "analysis/advice/findings.h"
+#include "analysis/figures/figures.h"
+#include "analysis/figures/goodput.h"
+#include "analysis/parts.h"
+#include "core/limits.h"
 #include "core/text.h"
+#include "report/content/firstscreen.h"
+#include "report/content/hang.h"
+#include "report/content/onefigures.h"
 #include "report/content/operatorlist.h"
-#include "report/text/sections.h"
+#include "report/content/runsummary.h"
+#include "report/report.h"
+#include "report/sections/section.h"
+#include "report/writing/json_row.h"
 #include "report/writing/page.h"
+#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 struct slow_list {
@@ -236,13 +252,13 @@ static int print_all(const struct pw_page *page)
                          "caused may end elsewhere.");
 }
 
-int pw_section_stragglers(const struct pw_page *page)
+static int show_stragglers(const struct pw_page *page)
 {
     int err = print_all(page);
     return err ? err : print_imbalances(page);
 }
 
-int pw_section_efficiency(const struct pw_page *page)
+static int show_efficiency(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
     char share[32];
@@ -266,3 +282,71 @@ int pw_section_efficiency(const struct pw_page *page)
     return pw_page_print(page, 2, 2, "Over %" PRId64 " measured steps of %" PRId64 " ranks.",
                          f->measured, f->present);
 }
+
+static json_t *make_stragglers(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    json_t *array = pw_json_rows(PW_TABLE_c_straggler, c->stragglers, c->nstragglers);
+    int bad = !array;
+    for (size_t i = 0; i < c->nstragglers && !bad; i++)
+        bad = json_object_set_new(
+            json_array_get(array, i), "resolvable",
+            f->clock_error_max_ns < 0
+                ? json_null()
+                : json_boolean(c->stragglers[i].without_clocks ||
+                               !pw_figures_is_unresolved(f, c->stragglers[i].excess_ns)));
+    return pw_json_or_null(array, bad);
+}
+
+static json_t *make_hosts(const struct pw_figures *f)
+{
+    return pw_json_rows(PW_TABLE_c_host, f->cluster->hosts_slow, f->cluster->nhosts_slow);
+}
+
+static json_t *make_roles(const struct pw_figures *f)
+{
+    return pw_json_rows(PW_TABLE_c_role, f->cluster->roles, f->cluster->nroles);
+}
+
+static json_t *make_imbalances(const struct pw_figures *f)
+{
+    return pw_json_rows(PW_TABLE_c_imbalance, f->cluster->imbalances, f->cluster->nimbalances);
+}
+
+static json_t *make_efficiency(const struct pw_figures *f)
+{
+    const struct pw_row_c_efficiency *row = pw_figures_efficiency(f);
+    return row ? pw_json_row(PW_TABLE_c_efficiency, row) : json_null();
+}
+
+static struct pw_lack lack_of_efficiency(const struct pw_figures *f)
+{
+    if (pw_figures_efficiency(f))
+        return (struct pw_lack){0};
+    return f->has_silent_ranks ? (struct pw_lack){"No communication between ranks, or of some, was "
+                                                  "recorded.",
+                                                  "See --activities."}
+                               : (struct pw_lack){"Not known: it needs measured steps.", NULL};
+}
+
+const struct pw_section pw_section_stragglers = {
+    .name = "stragglers",
+    .title = "Stragglers",
+    .flags = PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_straggler, PW_TABLE_c_imbalance, PW_TABLE_c_role, PW_TABLE_c_host},
+    .print = show_stragglers,
+    .keys = {{"stragglers", make_stragglers},
+             {"imbalances", make_imbalances},
+             {"roles", make_roles},
+             {"hosts", make_hosts}},
+};
+
+const struct pw_section pw_section_efficiency = {
+    .name = "efficiency",
+    .title = "Efficiency",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_efficiency},
+    .lacks = lack_of_efficiency,
+    .print = show_efficiency,
+    .keys = {{"efficiency", make_efficiency}},
+};

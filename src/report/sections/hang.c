@@ -1,9 +1,8 @@
-/* Prints the operations of dumps that had not ended: who waits in each, and who did not reach it;
- * see sections.h. */
+/* Operations of dumps that had not ended: who waits in each, and who did not reach it. */
 #include <inttypes.h>
 
 #include "report/content/hang.h"
-#include "report/text/sections.h"
+#include "report/sections/section.h"
 #include "report/writing/page.h"
 
 static const struct {
@@ -35,7 +34,7 @@ static int print_operation(const struct pw_page *page, const struct pw_row_c_han
     return err;
 }
 
-int pw_section_hang(const struct pw_page *page)
+static int show_hang(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
     size_t shown = 0, n;
@@ -50,3 +49,17 @@ int pw_section_hang(const struct pw_page *page)
     }
     return err;
 }
+
+static bool has_hang(const struct pw_cluster *c)
+{
+    return c->nhang > 0;
+}
+
+const struct pw_section pw_section_hang = {
+    .name = "hang",
+    .title = "Operations that had not ended: who waits, and who is missing",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_DUMPS,
+    .tables = {PW_TABLE_c_hang},
+    .is_of = has_hang,
+    .print = show_hang,
+};
