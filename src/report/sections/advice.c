@@ -1,23 +1,12 @@
 /* What to do: the advice, with its evidence and what it saves. */
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/advice/findings.h"
 #include "analysis/figures/figures.h"
-#include "analysis/pipeline.h"
-#include "core/text.h"
-#include "report/content/gpulist.h"
-#include "report/content/operatorlist.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/csv.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
-#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 static int print_advice(const struct pw_page *page, const struct pw_advice_input *input,

@@ -1,27 +1,21 @@
 /* What the figures rest on: ranks, calls and events that were not recorded, calls that had not
  * ended, and the cost of recording. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/figures/figures.h"
-#include "analysis/figures/goodput.h"
-#include "analysis/parts.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/content/firstscreen.h"
 #include "report/content/hang.h"
-#include "report/content/onefigures.h"
 #include "report/content/opencall.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
-#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 /* Prints what was not recorded. This comes after the ranks, because a complete file may lack MPI

@@ -1,22 +1,14 @@
 /* The data pipeline: how full its queues are, and the CPU time of its operators. */
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/advice/calls.h"
 #include "analysis/figures/figures.h"
-#include "analysis/figures/msprof.h"
 #include "analysis/pipeline.h"
-#include "core/text.h"
-#include "report/content/gpulist.h"
-#include "report/content/operatorlist.h"
-#include "report/content/runsummary.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
-#include "report/writing/safenames.h"
 
 /* A rank has its own line when its share of empty samples, or of steps that found the queue empty,
  * differs by this much from that of all ranks. */

@@ -1,26 +1,16 @@
 /* The epochs of a job, one for each start of its ranks by the launcher. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/figures/figures.h"
 #include "analysis/figures/goodput.h"
-#include "analysis/parts.h"
-#include "core/limits.h"
 #include "core/text.h"
-#include "report/content/firstscreen.h"
-#include "report/content/hang.h"
-#include "report/content/onefigures.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
-#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 static void count_cell(struct pw_grid *grid, int64_t count)

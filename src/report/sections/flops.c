@@ -1,16 +1,12 @@
 /* FLOP/s and MFU of each rank. */
 #include <inttypes.h>
 #include <stdbool.h>
-#include <string.h>
 
-#include "analysis/pipeline.h"
 #include "core/text.h"
-#include "report/content/gpulist.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
-#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 static void flops_cell(struct pw_grid *grid, double flops, const char *per)

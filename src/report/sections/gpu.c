@@ -3,18 +3,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "analysis/advice/calls.h"
-#include "analysis/pipeline.h"
 #include "core/text.h"
 #include "report/content/gpulist.h"
-#include "report/content/operatorlist.h"
-#include "report/content/runsummary.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
 #include "report/writing/safenames.h"
-#include "report/writing/words.h"
 
 static void marked_share_cell(struct pw_grid *grid, double share, const char *mark)
 {

@@ -1,5 +1,4 @@
 /* Operations of dumps that had not ended: who waits in each, and who did not reach it. */
-#include <inttypes.h>
 
 #include "report/content/hang.h"
 #include "report/sections/section.h"

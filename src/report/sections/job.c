@@ -1,21 +1,15 @@
 /* The job: its end, the verdict about it and what stands beside it; hosts, steps and windows. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/figures/figures.h"
-#include "analysis/figures/goodput.h"
-#include "analysis/parts.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/content/firstscreen.h"
 #include "report/content/hang.h"
-#include "report/content/onefigures.h"
-#include "report/content/opencall.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"

@@ -1,15 +1,11 @@
 /* Operators: self time, and ranks on which they take longer. */
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/advice/calls.h"
 #include "analysis/figures/figures.h"
 #include "core/text.h"
 #include "report/content/operatorlist.h"
-#include "report/content/runsummary.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/csv.h"

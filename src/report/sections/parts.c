@@ -1,29 +1,17 @@
 /* The parts of the run, which add up to its whole wall time. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "analysis/advice/findings.h"
 #include "analysis/figures/figures.h"
-#include "analysis/figures/goodput.h"
 #include "analysis/parts.h"
 #include "core/limits.h"
-#include "core/text.h"
-#include "report/content/firstscreen.h"
-#include "report/content/hang.h"
-#include "report/content/onefigures.h"
-#include "report/content/operatorlist.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/csv.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
-#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 static void mean_time_cell(struct pw_grid *grid, double ns)

@@ -1,15 +1,8 @@
 /* What each rank's process used, the network cards of its host, and memory over the steps. */
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "analysis/advice/calls.h"
-#include "analysis/pipeline.h"
 #include "core/text.h"
-#include "report/content/gpulist.h"
-#include "report/content/operatorlist.h"
-#include "report/content/runsummary.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"

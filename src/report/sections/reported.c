@@ -1,11 +1,8 @@
 /* What other profilers added up: msprof-analyze by step and rank, and MindSpore by operator. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/figures/figures.h"
 #include "analysis/figures/msprof.h"
-#include "core/text.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"

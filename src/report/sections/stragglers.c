@@ -1,29 +1,18 @@
 /* Stragglers, work that is uneven by design, slow hosts, and the efficiency of the run. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/advice/calls.h"
 #include "analysis/advice/findings.h"
 #include "analysis/figures/figures.h"
-#include "analysis/figures/goodput.h"
-#include "analysis/parts.h"
-#include "core/limits.h"
 #include "core/text.h"
-#include "report/content/firstscreen.h"
-#include "report/content/hang.h"
-#include "report/content/onefigures.h"
 #include "report/content/operatorlist.h"
-#include "report/content/runsummary.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
-#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 struct slow_list {

@@ -8,7 +8,6 @@
 #include "report/content/firstscreen.h"
 #include "report/content/hang.h"
 #include "report/content/onefigures.h"
-#include "report/content/runsummary.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/page.h"
