@@ -1,6 +1,6 @@
 /* The limits of a GPU, and how near a run came to them: peak FLOP/s, MFU, the nearest roof, and
  * occupancy. Called by aggregate/findings, aggregate/gpu and report/content. Pure arithmetic: no
- * I/O, no allocation. docs/metrics.md has the formulas and the sources of the peaks. */
+ * I/O, no allocation. docs/metrics.md has the formulas, docs/method.md the peaks. */
 #ifndef PW_ANALYSIS_GPULIMITS_H
 #define PW_ANALYSIS_GPULIMITS_H
 

@@ -3,7 +3,7 @@
  * arithmetic: no I/O, no allocation.
  *
  * A queue that is mostly full has a slow consumer, one that is mostly empty a slow producer. The
- * rules and thresholds are those of MindSpore (docs/metrics.md, "Data pipeline"), which its users
+ * rules and thresholds are those of MindSpore (docs/method.md, "Data pipeline"), which its users
  * know. */
 #ifndef PW_ANALYSIS_PIPELINE_H
 #define PW_ANALYSIS_PIPELINE_H

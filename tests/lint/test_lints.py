@@ -184,15 +184,19 @@ class Circles(unittest.TestCase):
 
 
 class Schema(unittest.TestCase):
+    """A page whose tables a script of its name writes from the code; the script refuses another page."""
+
+    name = "schema"
+
     def check(self, change):
         root = os.path.join(HERE, "..", "..")
-        with open(os.path.join(root, "docs", "schema.md"), encoding="utf-8") as file:
+        with open(os.path.join(root, "docs", self.name + ".md"), encoding="utf-8") as file:
             text = file.read()
         with tempfile.NamedTemporaryFile("w", suffix=".md", encoding="utf-8") as other:
             other.write(change(text))
             other.flush()
             done = subprocess.run(
-                [sys.executable, "-B", os.path.join(root, "scripts", "schema"), "--check", other.name],
+                [sys.executable, "-B", os.path.join(root, "scripts", self.name), "--check", other.name],
                 capture_output=True, text=True
             )
         return done.returncode, done.stdout + done.stderr
@@ -200,16 +204,28 @@ class Schema(unittest.TestCase):
     def test_the_page_itself_passes(self):
         self.assertEqual(self.check(lambda text: text)[0], 0)
 
+    others = (
+        ("run scripts/schema", "| `offset_ns` | i64 | ns |", "| `offset_ns` | i64 | us |"),
+        ("run scripts/schema", "| `local_ns` |", "| `local` |"),
+        ("no section for /clock:", "### `/clock`", "### The clock"),
+        ("run scripts/schema", "`gloo` 2", "`gloo` 3"),
+    )
+
     def test_another_page_is_refused(self):
-        for message, old, new in (
-            ("run scripts/schema", "| `offset_ns` | i64 | ns |", "| `offset_ns` | i64 | us |"),
-            ("run scripts/schema", "| `local_ns` |", "| `local` |"),
-            ("no section for /clock:", "### `/clock`", "### The clock"),
-            ("run scripts/schema", "`gloo` 2", "`gloo` 3"),
-        ):
+        for message, old, new in self.others:
             status, output = self.check(lambda text: text.replace(old, new, 1))
             self.assertIn(message, output)
             self.assertEqual(status, 1, output)
+
+
+class Thresholds(Schema):
+    name = "thresholds"
+    others = (
+        ("run scripts/thresholds", "| `COMPANY` | 0.34 |", "| `COMPANY` | 0.35 |"),
+        ("run scripts/thresholds", "**analysis/standout.c**", "**analysis/gone.c**"),
+        ("no file defines RIVALS", "| `RIVAL` |", "| `RIVALS` |"),
+        ("not in docs/thresholds.md: RIVAL of", "| `RIVAL` | 0.5 | the same, in other successive steps | real |\n", ""),
+    )
 
 
 class Picture(unittest.TestCase):

@@ -92,7 +92,7 @@ static void enter_gpu(struct pw_row_c_straggler *row, const struct used *used,
     const struct pw_row_c_gpu_rank *rank = find_rank(kernels, (size_t)row->rank);
     if (!rank || used->steps <= 0)
         return;
-    /* While the rank waits for its data, its GPU is dry (docs/metrics.md) or only copies data. */
+    /* While the rank waits for its data, its GPU is dry (docs/method.md) or only copies data. */
     for (size_t r = 0; r < used->nranks && row->phase == PW_PHASE_DATA; r++)
         pw_usage_add(&used->gpu[r].dry_ns, used->gpu[r].copy_ns);
     u->slowdown = rank->slowdown;

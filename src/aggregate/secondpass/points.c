@@ -1,5 +1,5 @@
 /* Decides what names say, and which of the operators of a step bound forward and backward; see
- * points.h, and docs/metrics.md, "Bounds of forward and backward". */
+ * points.h, and docs/method.md, "Bounds of forward and backward". */
 #include "aggregate/secondpass/points.h"
 
 #include <ctype.h>

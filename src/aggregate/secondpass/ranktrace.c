@@ -338,7 +338,7 @@ int64_t *pw_phase_member(struct pw_row_c_phase_trace *row, int phase)
     }
 }
 
-/* Sets the boundaries of forward and backward from these phases (docs/metrics.md, source 2). */
+/* Sets the boundaries of forward and backward from these phases (docs/method.md, source 2). */
 static void mark_phase(struct pw_row_c_step_trace *row, int phase, int64_t step_start,
                        struct pw_interval window, int64_t *backward_end)
 {

@@ -1,5 +1,5 @@
 /* What a thread did in a pause: the time between two samples in which, by the kernel's counters, it
- * neither ran nor was ready. docs/metrics.md, "Bins", has the rules. Called by bins.c. No I/O, no
+ * neither ran nor was ready. docs/method.md, "Bins", has the rules. Called by bins.c. No I/O, no
  * allocation. */
 #ifndef PW_AGGREGATE_STEPS_SAMPLEPAUSE_H
 #define PW_AGGREGATE_STEPS_SAMPLEPAUSE_H

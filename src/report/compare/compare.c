@@ -18,7 +18,7 @@
 /* ---- which differences are sure ---- */
 
 /* Limits of p: for a test with steps as samples, and for a time that occurs once in a run
- * (docs/metrics.md). */
+ * (docs/method.md). */
 #define SURE_OF_STEPS 0.001
 #define SURE_OF_ONE 0.01
 #define LEAST_CHANGE 0.25 /* least difference of such times, as a share of the smaller one */
