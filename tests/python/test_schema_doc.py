@@ -1,5 +1,5 @@
 """docs/schema.md has exactly the tables, fields and enumeration items of src/core/tables.def and
-causes.h."""
+causes.h, and the words of /completeness that the merge writes."""
 
 import os
 import re
@@ -33,16 +33,32 @@ def tables(macros, which):
             for _, path, fields in rows}
 
 
+def chapter(title):
+    """{heading: its text} of one part of schema.md."""
+    text = read("docs", "schema.md").split(f"## {title}\n", 1)[1]
+    text = re.split(r"^## ", text, flags=re.M)[0]
+    sections = re.split(r"^### ", text, flags=re.M)[1:]
+    return {section.split("\n", 1)[0]: section for section in sections}
+
+
+def columns(section, shared):
+    """The names in the rows of a section, in their order, with those of the lists that rows link to."""
+    names = []
+    table = section.split("| field | type | unit | meaning |\n")[1].split("\n\n")[0] if "| field" in section else ""
+    for row in table.splitlines()[1:]:
+        link = re.match(r"\| \| \| \| the columns of \[([^]]+)\]", row)
+        if link:
+            names += columns(shared[link[1]], shared)
+        else:
+            names += re.findall(r"`(\w+)`", row.split(" | ")[0])
+    return names
+
+
 def documented(part):
     """{path: fields}, from the headings and table rows of one part of schema.md."""
-    text = read("docs", "schema.md").split(f"## {part}\n", 1)[1]
-    text = re.split(r"^## ", text, flags=re.M)[0]
-    found = {}
-    for section in re.split(r"^### ", text, flags=re.M)[1:]:
-        path = re.match(r"`(/[^`]*)`", section)
-        if path:
-            found[path.group(1)] = re.findall(r"^\| `(\w+)` \|", section, re.M)
-    return found
+    shared = chapter("Columns of several tables")
+    return {heading.strip("`"): columns(section, shared)
+            for heading, section in chapter(part).items() if heading.startswith("`/")}
 
 
 class SchemaDocTest(unittest.TestCase):
@@ -61,6 +77,15 @@ class SchemaDocTest(unittest.TestCase):
 
     def test_cluster_tables(self):
         self.check_tables("PW_CLUSTER_TABLES", "Cluster file", ["/rank/NNNNN"])
+
+    def test_words_of_completeness(self):
+        said = set()
+        for folder, _, names in os.walk(os.path.join(support.SOURCE, "src", "aggregate")):
+            for name in names:
+                said |= set(re.findall(r"""pw_job_note\(\s*job, [^"]*?"(\w+)",""", read(folder, name)))
+        rows = re.findall(r"^\| (\w[^|]*) \|", chapter("Cluster file")["`/completeness`"], re.M)
+        self.assertGreater(len(said), 30)
+        self.assertEqual(said - set(", ".join(rows).split(", ")), set())
 
     def test_enumerations(self):
         text = read("docs", "schema.md").split("## Enumerations\n", 1)[1]
