@@ -372,6 +372,12 @@ class Run:
         return self.table("/collective_stats")
 
     @property
+    def communicators(self):
+        """Communicators with several ranks: their ranks, bytes, waits and transfers (ns), and the
+        rank that the others waited for longest."""
+        return self.table("/communicators")
+
+    @property
     def p2p(self):
         """Messages and bytes per pair of ranks."""
         return self.table("/p2p")

@@ -22,6 +22,7 @@
 #include "aggregate/input/ncclranks.h"
 #include "aggregate/input/parallel.h"
 #include "aggregate/input/windows.h"
+#include "aggregate/match/communicators.h"
 #include "aggregate/match/instances.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/mergelock.h"
@@ -128,6 +129,17 @@ static void write_open_calls(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_write_root(file, PW_TABLE_c_open_call, job->procs.process == 0 ? total : 0, all);
     free(all);
     free(mine);
+}
+
+static void write_communicators(struct pw_clusterfile *file, const struct merge *m)
+{
+    struct pw_row_c_communicator *rows;
+    size_t n;
+    const int err = pw_communicators_make(m->job, &m->matched.instances, &rows, &n);
+    if (err)
+        file->error = file->error ? file->error : err;
+    pw_clusterfile_write_root(file, PW_TABLE_c_communicator, n, rows);
+    free(rows);
 }
 
 static void write_hang(struct pw_clusterfile *file, const struct pw_job *job)
@@ -240,6 +252,7 @@ static void write_all(struct pw_clusterfile *file, struct merge *m)
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, nranks, job->world.ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_step, m->findings.nsteps, m->findings.steps);
     write_collectives(file, job, &m->matched.instances);
+    write_communicators(file, m);
     write_findings(file, m);
     pw_windows_write(file, job);
     pw_job_gather_notes(job);

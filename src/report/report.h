@@ -127,6 +127,8 @@ int pw_report_html_step(FILE *out, const struct pw_figures *figures,
                         const struct pw_report_options *options,
                         const struct pw_report_question *question);
 
+enum { PW_REPORT_PROBLEM = 512 }; /* room for the sentence of pw_report_sections_check() */
+
 /* Returns 0 when every name in the list is a section; else -EINVAL, with one sentence in
  * `problem`. */
 int pw_report_sections_check(const char *sections, char *problem, size_t size);

@@ -106,6 +106,8 @@ CLUSTER_DATASETS = {
         "comm_uid op source bytes_max nranks count bytes wait_mean_ns wait_p50_ns wait_p95_ns "
         "wait_max_ns transfer_mean_ns transfer_p50_ns transfer_p95_ns transfer_max_ns algbw_p50 "
         "busbw_mean busbw_p50 busbw_p95 busbw_max busbw_with_wait_p50",
+    "communicators":
+        "comm_uid name ranks nranks source collectives bytes wait_ns transfer_ns late_rank late_wait_ns",
     "p2p": "src dst messages bytes late_sender_ns late_receiver_ns transfer_ns",
     "stragglers":
         "rank hostname kind first_step last_step steps_hit excess_ns blame_ns critical_ns gain_ns "
@@ -230,9 +232,9 @@ ENUMERATIONS = {
     "reach": "waiting missing held no_operations no_dump",
 }
 
-REPORT_KEYS = """summary job epochs completeness clock parts steps step_trace collectives hccl msprof aicore
-    pipeline_cpu stragglers imbalances roles hosts links trends network whatif efficiency operators flops gpu kernels data_pipeline
-    utilisation memory advice""".split()
+REPORT_KEYS = """summary job hang epochs completeness clock parts steps step_trace trends operators flops gpu kernels
+    collectives communicators hccl msprof aicore links stragglers imbalances roles hosts whatif network efficiency
+    data_pipeline pipeline_cpu utilisation memory advice""".split()
 
 STRAGGLER_KEYS = """rank hostname kind first_step last_step steps_hit excess_ns blame_ns critical_ns
     gain_ns slowdown phase cause evidence confidence start_ns end_ns lost_ns part cpus

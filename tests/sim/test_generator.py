@@ -200,6 +200,30 @@ def the_parts_of_a_merged_run_add_up():
 
 
 @case
+def communicators_are_the_sums_of_their_collectives():
+    """8 ranks as 2 stages of 2 x 2 ranks: the world, and a group for each tensor pair and each pair
+    of data-parallel ranks, as /collectives has them."""
+    run = sim("run", "-r", "8", "-s", "10", *PLAIN, "-p", "hybrid", "-f", "slow_rank:rank=5,ms=5")
+    subprocess.run([profwrap, "merge", "-q", run], check=True)
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        rows, all_of_them = file["communicators"][()], file["collectives"][()]
+    assert set(rows["comm_uid"]) == set(all_of_them["comm_uid"]) and len(rows) == 9, rows
+    assert sorted(row["ranks"].decode() for row in rows) == sorted(
+        ["0-7", "0-1", "2-3", "4-5", "6-7", "0,4", "1,5", "2,6", "3,7"]), rows["ranks"]
+    assert list(rows["wait_ns"]) == sorted(rows["wait_ns"], reverse=True), "not by wait"
+    for row in rows:
+        own = all_of_them[(all_of_them["comm_uid"] == row["comm_uid"]) 
+                          & (all_of_them["complete"] == 1)]
+        size = int(row["nranks"])
+        waits = {rank: int(own["wait_ns"][own["last_rank"] == rank].sum())
+                 for rank in set(own["last_rank"])}
+        assert (row["collectives"], row["bytes"], row["transfer_ns"], row["wait_ns"]) == (
+            len(own), own["bytes"].sum(), own["transfer_ns"].sum(), own["wait_ns"].sum() // size)
+        assert waits[row["late_rank"]] == max(waits.values()), (row, waits)
+        assert row["late_wait_ns"] == max(waits.values()) // size, (row, waits)
+
+
+@case
 def the_set_up_of_a_distant_rank_is_not_cut_short():
     """The program is a ring without step marks. Rank 10 of 16 has a long set-up, and rank 0 runs
     several steps before this delay reaches it. The set-up of a rank ends with its own first

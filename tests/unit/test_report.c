@@ -210,16 +210,16 @@ static void test_sections_in_order(void **state)
 static void test_sections_check(void **state)
 {
     (void)state;
-    char problem[256];
+    char problem[PW_REPORT_PROBLEM];
     assert_int_equal(pw_report_sections_check("", problem, sizeof(problem)), 0);
     assert_int_equal(pw_report_sections_check("job,steps", problem, sizeof(problem)), 0);
     assert_int_equal(pw_report_sections_check("job,step", problem, sizeof(problem)), -22);
     assert_string_equal(
         problem,
         "there is no section 'step'; sections are job, hang, epochs, completeness, clocks, "
-        "parts, steps, phases, operators, flops, gpu, kernels, collectives, hccl, msprof, "
-        "aicore, p2p, stragglers, "
-        "whatif, efficiency, data_pipeline, utilisation, memory, advice");
+        "parts, steps, phases, operators, flops, gpu, kernels, collectives, communicators, hccl, "
+        "msprof, aicore, p2p, stragglers, whatif, efficiency, data_pipeline, utilisation, memory, "
+        "advice");
     assert_int_equal(pw_report_sections_check("job,", problem, sizeof(problem)), -22);
 }
 
