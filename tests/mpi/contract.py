@@ -107,7 +107,8 @@ CLUSTER_DATASETS = {
         "wait_max_ns transfer_mean_ns transfer_p50_ns transfer_p95_ns transfer_max_ns algbw_p50 "
         "busbw_mean busbw_p50 busbw_p95 busbw_max busbw_with_wait_p50",
     "communicators":
-        "comm_uid name ranks nranks source collectives bytes wait_ns transfer_ns late_rank late_wait_ns",
+        "comm_uid name ranks nranks source collectives bytes wait_ns wait_share transfer_ns late_rank "
+        "late_wait_ns",
     "p2p": "src dst messages bytes late_sender_ns late_receiver_ns transfer_ns",
     "stragglers":
         "rank hostname kind first_step last_step steps_hit excess_ns blame_ns critical_ns gain_ns "

@@ -207,6 +207,7 @@ def communicators_are_the_sums_of_their_collectives():
     subprocess.run([profwrap, "merge", "-q", run], check=True)
     with h5py.File(os.path.join(run, "cluster.h5")) as file:
         rows, all_of_them = file["communicators"][()], file["collectives"][()]
+        longest = int(file["ranks"]["run_ns"].max())
     assert set(rows["comm_uid"]) == set(all_of_them["comm_uid"]) and len(rows) == 9, rows
     assert sorted(row["ranks"].decode() for row in rows) == sorted(
         ["0-7", "0-1", "2-3", "4-5", "6-7", "0,4", "1,5", "2,6", "3,7"]), rows["ranks"]
@@ -219,6 +220,7 @@ def communicators_are_the_sums_of_their_collectives():
                  for rank in set(own["last_rank"])}
         assert (row["collectives"], row["bytes"], row["transfer_ns"], row["wait_ns"]) == (
             len(own), own["bytes"].sum(), own["transfer_ns"].sum(), own["wait_ns"].sum() // size)
+        assert abs(row["wait_share"] - row["wait_ns"] / longest) < 1e-9, (row, longest)
         assert waits[row["late_rank"]] == max(waits.values()), (row, waits)
         assert row["late_wait_ns"] == max(waits.values()) // size, (row, waits)
 

@@ -154,8 +154,17 @@ static int by_wait(const void *a, const void *b)
     return (x->comm_uid > y->comm_uid) - (x->comm_uid < y->comm_uid);
 }
 
-static int make_rows(const struct pw_instances *in, const struct membership *all, size_t nall,
-                     struct pw_row_c_communicator **rows)
+static int64_t longest_run(const struct pw_world *world)
+{
+    int64_t longest = -1;
+    for (int64_t r = 0; r < world->nranks; r++)
+        if (world->ranks[r].run_ns > longest)
+            longest = world->ranks[r].run_ns;
+    return longest;
+}
+
+static int make_rows(const struct pw_instances *in, int64_t run_ns, const struct membership *all,
+                     size_t nall, struct pw_row_c_communicator **rows)
 {
     int err = 0;
     size_t at = 0;
@@ -174,6 +183,8 @@ static int make_rows(const struct pw_instances *in, const struct membership *all
         at = end;
         err = describe(&all[first], end - first, row);
         err = err ? err : pw_communicator_sum_up(in, &in->comms[c], row);
+        row->wait_share =
+            row->wait_ns >= 0 && run_ns > 0 ? (double)row->wait_ns / (double)run_ns : -1;
     }
     pw_sort(*rows, in->ncomms, sizeof(**rows), by_wait);
     return err;
@@ -197,7 +208,7 @@ int pw_communicators_make(const struct pw_job *job, const struct pw_instances *i
     *n = 0;
     if (job->procs.process == 0) {
         pw_sort(all, nall, sizeof(struct membership), by_uid_and_rank);
-        err = make_rows(in, all, nall, rows);
+        err = make_rows(in, longest_run(&job->world), all, nall, rows);
         *n = err ? 0 : in->ncomms;
     }
     free(all);

@@ -11,10 +11,15 @@ static bool has_several(const struct pw_cluster *c)
 static int show_communicators(const struct pw_page *page)
 {
     static const struct pw_rowgrid_column columns[] = {
-        {"communicator", "name"},    {"ranks", "ranks"},
-        {"size", "nranks"},          {"collectives", "collectives"},
-        {"bytes", "bytes"},          {"wait of\na rank", "wait_ns"},
-        {"transfer", "transfer_ns"}, {"waits most\nfor rank", "late_rank"},
+        {"communicator", "name"},
+        {"ranks", "ranks"},
+        {"size", "nranks"},
+        {"collectives", "collectives"},
+        {"bytes", "bytes"},
+        {"wait of\na rank", "wait_ns"},
+        {"of the\nrun", "wait_share"},
+        {"transfer", "transfer_ns"},
+        {"waits most\nfor rank", "late_rank"},
         {"of it", "late_wait_ns"},
     };
     const struct pw_rowgrid rows = {PW_TABLE_c_communicator, PW_COLUMNS(columns), NULL,
