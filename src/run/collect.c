@@ -78,15 +78,6 @@ static int pw_run_segment_create(const struct pw_run *run, struct pw_segment_sha
     return 0;
 }
 
-/* The maximum size of the backlog, which holds records that are in the journal but not in tables
- * yet: 64 MiB, or 1 / MEMORY_SHARE of the memory limit if that is less. */
-static int64_t pw_run_backlog_bytes(const struct pw_run *run)
-{
-    const int64_t most = (int64_t)64 << 20;
-    const int64_t share = pw_memory_limit(run->options.text[PW_OPT_FSROOT]) / MEMORY_SHARE;
-    return share < most ? share : most;
-}
-
 /* The collector reads the rings at this interval; a ring that fills wakes it before. All collectors
  * of a node read rings and take samples at the same times. The ranks of a job wait for each other,
  * so the job loses less time when all its ranks are disturbed at the same time than when they are
@@ -233,7 +224,6 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
     if (!c->drain)
         return -ENOMEM;
     pw_drain_use_salvage(c->drain, pw_cli_collectors());
-    pw_drain_delay(c->drain, pw_run_backlog_bytes(c->run));
     pw_drain_limit(c->drain, c->file, pw_option_size(&c->run->options, PW_OPT_MAX_FILE_SIZE));
     return 0;
 }

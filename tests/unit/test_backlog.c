@@ -73,18 +73,34 @@ static int setup(void **state)
     return err;
 }
 
-/* Runs the program until it has written `records`; its losses. */
-static int64_t run_program(uint64_t records)
+/* The journal has room for `bytes` more. Returns the limit before. */
+static struct rlimit limit_journal(int64_t bytes)
+{
+    struct rlimit before, limit;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    if (bytes >= 0)
+        limit.rlim_cur = (rlim_t)(pw_journal_bytes(play.bench->journal) + bytes);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    return before;
+}
+
+/* Runs the program until it has written `records`. The journal has room for `bytes` more; -1: for
+ * all. Returns the program's losses. */
+static int64_t run_with_room(int64_t bytes, uint64_t records)
 {
     struct bench *b = play.bench;
     struct pw_row_gap *gaps;
     size_t n;
     int64_t lost = 0;
+    const struct rlimit before = limit_journal(bytes);
     play.to_write = records;
     bench_thread(b, 0, 0, true);
     program_writes(RING / 2);
     while (play.written < records)
         pw_drain_run(b->drain);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     bench_close(b);
     gaps = bench_rows(b, PW_TABLE_gap, &n);
     for (size_t i = 0; i < n; i++)
@@ -93,6 +109,11 @@ static int64_t run_program(uint64_t records)
     assert_false(play.is_out_of_order);
     assert_int_equal(play.told + (uint64_t)lost, records);
     return lost;
+}
+
+static int64_t run_program(uint64_t records)
+{
+    return run_with_room(-1, records);
 }
 
 static int64_t mapped_bytes(void)
@@ -109,61 +130,28 @@ static int64_t mapped_bytes(void)
 static void test_a_burst_waits_for_the_intake(void **state)
 {
     const uint64_t records = 10 * RING;
-    pw_drain_delay(((struct bench *)*state)->drain,
-                   2 * (int64_t)(records * sizeof(struct pw_record)));
+    (void)state;
     assert_int_equal(run_program(records), 0);
     assert_true(play.is_given_back);
     assert_true(play.is_in_journal);
 }
 
-/* Records for which the backlog has no memory are read again from the journal: 160 MB of them here.
- */
-static void test_more_waits_in_the_journal(void **state)
+/* 160 MB of records take no memory while they wait. */
+static void test_waiting_takes_no_memory(void **state)
 {
     const uint64_t records = 80 * RING;
     const int64_t before = mapped_bytes();
-    pw_drain_delay(((struct bench *)*state)->drain, 2 * PW_BACKLOG_CHUNK);
+    (void)state;
     assert_int_equal(run_program(records), 0);
     assert_int_equal(play.told, records);
-    assert_true(mapped_bytes() - before < 16 * PW_BACKLOG_CHUNK);
+    assert_true(mapped_bytes() - before < 16 << 20);
 }
 
-/* When the journal takes no more, only as much waits as there is memory for, and the rest is lost.
- */
-static void test_no_more_waits_than_may(void **state)
-{
-    const uint64_t records = 10 * RING;
-    struct rlimit before, none;
-    struct bench *b = *state;
-    pw_drain_delay(b->drain, 2 * PW_BACKLOG_CHUNK);
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    none = before;
-    none.rlim_cur = (rlim_t)pw_journal_bytes(b->journal) + (64 << 10);
-    signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-    play.to_write = records;
-    program_writes(RING / 2);
-    while (play.written < records)
-        pw_drain_run(b->drain);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    assert_true(play.told > 2 * PW_BACKLOG_CHUNK / sizeof(struct pw_record));
-    assert_true(play.told < records);
-    assert_false(play.is_out_of_order);
-}
-
-static void test_full_ring_drops_records_without_wait(void **state)
-{
-    (void)state;
-    assert_in_range(run_program(10 * RING), 1, 10 * RING);
-    assert_false(play.is_given_back);
-}
-
-/* Memory that cannot be had: the intake takes at once what comes. */
+/* Without memory for anything, they wait, too, and are read. */
 static void test_without_memory_nothing_is_lost(void **state)
 {
     struct bench *b = *state;
     struct rlimit before, none;
-    pw_drain_delay(b->drain, 64 << 20);
     pw_drain_run(b->drain); /* maps the rings */
     play.to_write = RING / 2;
     program_writes(RING / 2);
@@ -171,10 +159,28 @@ static void test_without_memory_nothing_is_lost(void **state)
     none = before;
     none.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-    pw_drain_run(b->drain);
+    for (int i = 0; i < 2; i++)
+        pw_drain_run(b->drain);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     assert_int_equal(play.told, RING / 2);
     assert_false(play.is_out_of_order);
+}
+
+/* When the journal takes no more, the intake gets what it has, and then records from the ring,
+ * which keep their place there meanwhile. So the ring is full, and records are lost. */
+static void test_a_full_journal(void **state)
+{
+    (void)state;
+    assert_in_range(run_with_room(64 << 10, 10 * RING), 1, 9 * RING);
+    assert_true(play.is_given_back);
+    assert_true(play.is_in_journal);
+}
+
+static void test_no_room_from_the_first_record_on(void **state)
+{
+    (void)state;
+    assert_in_range(run_with_room(0, 10 * RING), 1, 9 * RING);
+    assert_false(play.is_given_back);
 }
 
 /* An answer to `profwrap ctl status` tells of all records that there were when it was asked for. */
@@ -182,7 +188,6 @@ static void test_answers_wait_for_the_intake(void **state)
 {
     struct bench *b = *state;
     struct pw_live live = {0};
-    pw_drain_delay(b->drain, 64 << 20);
     play.to_write = RING / 2 + RING;
     program_writes(RING / 2);
     pw_drain_run(b->drain);
@@ -194,40 +199,44 @@ static void test_answers_wait_for_the_intake(void **state)
     pw_live_fini(&live);
 }
 
-static void test_memory_is_given_back(void **state)
+/* Records that wait and can no longer be read are counted by kind. */
+static void test_what_cannot_be_read_is_counted(void **state)
 {
-    enum { MOST = 32 * PW_BACKLOG_CHUNK, LOOKS = 1000 };
     struct bench *b = *state;
-    struct pw_backlog *backlog = pw_backlog_create(b->intake, NULL, MOST);
-    const int64_t before = mapped_bytes();
-    struct pw_record *records;
-    while ((records = pw_backlog_add_records(backlog, 0, PW_JOURNAL_BATCH)))
-        memset(records, 0, PW_JOURNAL_BATCH * sizeof(*records));
-    const int64_t full = pw_backlog_bytes(backlog);
-    assert_in_range(full, MOST / 8 * 7 / 16 * 15,
-                    MOST / 8 * 7); /* a chunk has room for 15 batches */
-    assert_true(mapped_bytes() - before >= full);
-    for (int i = 0; i < LOOKS; i++)
-        pw_backlog_trim(backlog);
-    assert_int_equal(pw_backlog_bytes(backlog), full); /* it is needed */
-    pw_backlog_hand_over_all(backlog);
-    for (int i = 0; i < LOOKS; i++)
-        pw_backlog_trim(backlog);
-    assert_true(mapped_bytes() - before < MOST / 2);
-    assert_int_equal(pw_backlog_bytes(backlog), 0);
-    pw_backlog_destroy(backlog);
+    struct pw_row_gap *gaps;
+    char path[UNIT_PATH];
+    size_t n;
+    bench_thread(b, 0, 0, true);
+    play.to_write = RING / 2;
+    program_writes(RING / 2); /* fills half of the ring at once: all wait after the first pass */
+    FILE *journal = fopen(unit_path(path, &b->dir, "rank-00000.journal"), "r+e");
+    assert_non_null(journal);
+    const int64_t at = pw_journal_bytes(b->journal);
+    pw_drain_sync(b->drain);
+    assert_int_equal(play.told, 0);
+    assert_int_equal(fseek(journal, (long)at, SEEK_SET), 0);
+    assert_int_equal(fputc(0, journal), 0); /* damages the first block that waits */
+    assert_int_equal(fclose(journal), 0);
+    bench_close(b);
+    gaps = bench_rows(b, PW_TABLE_gap, &n);
+    assert_int_equal(n, 2);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_range = gaps[i].kind == PW_LOST_RANGE;
+        assert_int_equal(gaps[i].reason, PW_REASON_DISK);
+        assert_int_equal(gaps[i].kind, is_range ? PW_LOST_RANGE : PW_LOST_OTHER);
+        assert_int_equal(gaps[i].lost, is_range ? RING / 2 : 1); /* the other: of the thread */
+    }
+    free(gaps);
+    assert_int_equal(play.told, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_BENCH(test_a_burst_waits_for_the_intake),
-        ON_BENCH(test_more_waits_in_the_journal),
-        ON_BENCH(test_no_more_waits_than_may),
-        ON_BENCH(test_full_ring_drops_records_without_wait),
-        ON_BENCH(test_without_memory_nothing_is_lost),
-        ON_BENCH(test_answers_wait_for_the_intake),
-        ON_BENCH(test_memory_is_given_back),
+        ON_BENCH(test_a_burst_waits_for_the_intake),     ON_BENCH(test_waiting_takes_no_memory),
+        ON_BENCH(test_without_memory_nothing_is_lost),   ON_BENCH(test_a_full_journal),
+        ON_BENCH(test_no_room_from_the_first_record_on), ON_BENCH(test_answers_wait_for_the_intake),
+        ON_BENCH(test_what_cannot_be_read_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

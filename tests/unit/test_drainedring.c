@@ -95,7 +95,6 @@ static void use_all_cores(struct bench *b)
     for (int core = 0; core < CPU_SETSIZE; core++)
         fprintf(file, "cpu%d 1 0 3 0 0 6 7 8 9 10\n", core);
     fclose(file);
-    pw_drain_delay(b->drain, 64 << 20);
     pw_drain_spare_core(b->drain, b->dir);
 }
 

@@ -58,13 +58,13 @@ static void test_idle_for_half_the_time(void **state)
     scheduled(state, 0, 0);
     idle(state, 1000, 1000);
     pw_sparecore_init(&spare, *state, 5000 * MS);
-    assert_false(pw_sparecore_look(&spare, 5040 * MS)); /* too early */
+    assert_false(pw_sparecore_look(&spare, 5040 * MS, 0)); /* too early */
     idle(state, 1060, 1000);
-    assert_true(pw_sparecore_look(&spare, 5100 * MS));
-    assert_true(pw_sparecore_look(&spare, 5140 * MS)); /* too early for another look */
-    assert_false(pw_sparecore_look(&spare, 5200 * MS));
+    assert_true(pw_sparecore_look(&spare, 5100 * MS, 0));
+    assert_true(pw_sparecore_look(&spare, 5140 * MS, 0)); /* too early for another look */
+    assert_false(pw_sparecore_look(&spare, 5200 * MS, 0));
     idle(state, 1060, 9000); /* a core that is not this process's */
-    assert_false(pw_sparecore_look(&spare, 5300 * MS));
+    assert_false(pw_sparecore_look(&spare, 5300 * MS, 0));
 }
 
 static void test_long_ago_says_nothing(void **state)
@@ -75,9 +75,9 @@ static void test_long_ago_says_nothing(void **state)
     idle(state, 1000, 1000);
     pw_sparecore_init(&spare, *state, 5000 * MS);
     idle(state, 6000, 1000); /* idle all the time */
-    assert_false(pw_sparecore_look(&spare, 10000 * MS));
+    assert_false(pw_sparecore_look(&spare, 10000 * MS, 0));
     idle(state, 6100, 1000);
-    assert_true(pw_sparecore_look(&spare, 10100 * MS));
+    assert_true(pw_sparecore_look(&spare, 10100 * MS, 0));
 }
 
 /* The collector itself uses the spare core; or it uses one that others wait for, and so waits, too.
@@ -90,9 +90,29 @@ static void test_own_use_counts_as_idle(void **state)
     scheduled(state, 0, 0);
     pw_sparecore_init(&spare, *state, 5000 * MS);
     scheduled(state, 90 * MS, 2 * MS);
-    assert_true(pw_sparecore_look(&spare, 5100 * MS));
+    assert_true(pw_sparecore_look(&spare, 5100 * MS, 0));
     scheduled(state, 140 * MS, 52 * MS);
-    assert_false(pw_sparecore_look(&spare, 5200 * MS));
+    assert_false(pw_sparecore_look(&spare, 5200 * MS, 0));
+}
+
+/* 16384 records or more since the look before: the spare core is one in load. */
+static void test_spare_in_load(void **state)
+{
+    find_core();
+    struct pw_sparecore spare;
+    scheduled(state, 0, 0);
+    idle(state, 1000, 1000);
+    pw_sparecore_init(&spare, *state, 5000 * MS);
+    idle(state, 1100, 1000);
+    assert_true(pw_sparecore_look(&spare, 5100 * MS, 16383));
+    assert_false(pw_sparecore_is_in_load(&spare));
+    idle(state, 1200, 1000);
+    assert_true(pw_sparecore_look(&spare, 5200 * MS, 2 * 16384 - 1));
+    assert_true(pw_sparecore_is_in_load(&spare));
+    assert_true(pw_sparecore_look(&spare, 5240 * MS, 2 * 16384)); /* too early for another look */
+    assert_true(pw_sparecore_is_in_load(&spare));
+    assert_false(pw_sparecore_look(&spare, 5300 * MS, 3 * 16384)); /* much, and none is spare */
+    assert_false(pw_sparecore_is_in_load(&spare));
 }
 
 static void test_spare_when_nothing_is_known(void **state)
@@ -100,15 +120,16 @@ static void test_spare_when_nothing_is_known(void **state)
     (void)state;
     struct pw_sparecore spare;
     pw_sparecore_init(&spare, "/no/such/root", 5000 * MS);
-    assert_true(pw_sparecore_look(&spare, 5100 * MS));
+    assert_true(pw_sparecore_look(&spare, 5100 * MS, 0));
+    pw_sparecore_init(&spare, NULL, 0);
+    assert_true(pw_sparecore_look(&spare, 5100 * MS, 0));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_IN_DIR(test_idle_for_half_the_time),
-        UNIT_IN_DIR(test_long_ago_says_nothing),
-        UNIT_IN_DIR(test_own_use_counts_as_idle),
+        UNIT_IN_DIR(test_idle_for_half_the_time),           UNIT_IN_DIR(test_long_ago_says_nothing),
+        UNIT_IN_DIR(test_own_use_counts_as_idle),           UNIT_IN_DIR(test_spare_in_load),
         cmocka_unit_test(test_spare_when_nothing_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

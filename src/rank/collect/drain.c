@@ -1,6 +1,6 @@
 /* Empties rings that another process writes; see drain.h. No value read from them is used as an
  * index or a length before it is checked. */
-#include "rank/collect/drainstate.h"
+#include "rank/collect/drain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,10 @@
 #include "core/log.h"
 #include "core/ops.h"
 #include "rank/clocks/tickmap.h"
+#include "rank/collect/backlog.h"
+#include "rank/collect/drainedring.h"
 #include "rank/collect/ringpage.h"
+#include "rank/collect/sparecore.h"
 
 enum {
     READING_NS = 1000000, /* least time between two readings of both clocks */
@@ -20,10 +23,48 @@ enum {
     /* Numbers of records that wait for a spare core: 0.4 ms to 0.1 s of the intake. */
     LEAST_DELAYED = 4096,
     MOST_DELAYED = 1 << 20,
-    LOAD = 16384, /* records between two looks for a spare core that tell what it is in a burst */
 };
 
-void pw_drain_read_clocks(struct pw_drain *drain)
+/* What becomes of records that are in the journal. Each pass over the rings begins in one of the
+ * first three states, by what choose_state() finds; FILLING can follow each of them within a pass.
+ *
+ *   state    records wait  core      the next batch                 run again at once
+ *   DIRECT   none          spare     goes to the intake, while it   no
+ *                                    is in the processor's cache
+ *   BEHIND   some          spare     waits; the intake gets older   yes
+ *                                    ones between two passes
+ *   SAVING   any number    not so    waits                          no
+ *   FILLING  any number    any       waits: only the journal is as  yes
+ *                                    fast as the ring fills
+ *
+ * Where few records are in rings and wait, or more than a million, a core counts as spare. */
+enum state { DIRECT, BEHIND, SAVING, FILLING };
+
+struct pw_drain {
+    const char *segment_name;
+    struct pw_segment_shared *segment;
+    struct pw_journal *journal;
+    struct pw_intake *intake;
+    struct pw_backlog backlog; /* what is in the journal and waits for the intake */
+    struct pw_drained_ring rings[PW_MAX_RINGS];
+    const struct pw_collector
+        *collectors; /* modules whose `salvage` is called at the end; or NULL */
+    struct pw_rankfile *limited_file;
+    int64_t limit_bytes; /* of file and journal; 0: no limit */
+    bool is_full;        /* the limit was reached */
+    enum state state;
+    struct pw_sparecore spare;
+    int64_t taken;           /* number of records taken from rings */
+    bool keeps_unwritten;    /* records that the journal cannot take stay in their ring */
+    int error;               /* the journal's error because of which records stay; 0: none */
+    int readied;             /* number of rings that have memory */
+    int64_t last_reading_ns; /* when the clocks were last read */
+    int64_t emptied_ns;      /* when the rings were last emptied because it was time to */
+    struct pw_record batch[PW_JOURNAL_BATCH];
+};
+
+/* Reads both clocks, and adds the reading to the journal and the intake. */
+static void read_clocks(struct pw_drain *drain)
 {
     uint64_t ticks;
     int64_t ns;
@@ -33,14 +74,13 @@ void pw_drain_read_clocks(struct pw_drain *drain)
     pw_tickmap_read(source, &ticks, &ns);
     drain->last_reading_ns = ns;
     pw_journal_add_reading(drain->journal, ticks, ns);
-    if (drain->intake && !pw_backlog_add_reading(drain->backlog, ticks, ns))
-        pw_intake_reading(drain->intake, ticks, ns);
+    pw_backlog_pass_reading(&drain->backlog, ticks, ns);
 }
 
 static void update_clocks(struct pw_drain *drain)
 {
     if (pw_local_ns() - drain->last_reading_ns >= READING_NS)
-        pw_drain_read_clocks(drain);
+        read_clocks(drain);
 }
 
 struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_shared *segment,
@@ -53,10 +93,12 @@ struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_sha
     drain->segment = segment;
     drain->journal = journal;
     drain->intake = intake;
+    pw_backlog_init(&drain->backlog, intake, journal);
+    pw_sparecore_init(&drain->spare, NULL, 0);
     drain->readied = 1;
-    pw_drain_read_clocks(drain);
+    read_clocks(drain);
     usleep(READING_NS / 1000); /* a rate needs two readings */
-    pw_drain_read_clocks(drain);
+    read_clocks(drain);
     return drain;
 }
 
@@ -66,65 +108,31 @@ void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t by
     drain->limited_file = file;
 }
 
-void pw_drain_delay(struct pw_drain *drain, int64_t most_bytes)
-{
-    if (drain->intake && !drain->backlog && most_bytes > 0)
-        drain->backlog = pw_backlog_create(drain->intake, drain->journal, (size_t)most_bytes);
-}
-
 void pw_drain_spare_core(struct pw_drain *drain, const char *root)
 {
-    drain->needs_spare_core = drain->backlog != NULL;
     pw_sparecore_init(&drain->spare, root, pw_local_ns());
 }
 
-/* Whether so few records wait that the intake takes less time for them than it takes to find out
- * whether a core is spare: /proc/stat has a line for each core. */
-static bool is_little(const struct pw_drain *drain)
-{
-    return pw_backlog_bytes(drain->backlog) < LEAST_DELAYED * (int64_t)sizeof(struct pw_record);
-}
-
-/* Whether records of the backlog wait until a core is spare. */
-static bool is_delayed(struct pw_drain *drain)
-{
-    return drain->needs_spare_core && !is_little(drain) &&
-           pw_backlog_bytes(drain->backlog) < MOST_DELAYED * (int64_t)sizeof(struct pw_record) &&
-           !pw_sparecore_look(&drain->spare, pw_local_ns());
-}
-
-/* Whether the file has reached its limit. Records in the backlog will be in the file, too; so when
+/* Whether the file has reached its limit. Records of the backlog will be in the file, too; so when
  * file and backlog together reach the limit, the backlog is processed first. */
 static bool is_file_full(struct pw_drain *drain)
 {
+    const int64_t waiting = (int64_t)(drain->backlog.records * sizeof(struct pw_record));
     if (!drain->limited_file)
         return false;
-    if (pw_rankfile_bytes(drain->limited_file) + pw_backlog_bytes(drain->backlog) >=
-        drain->limit_bytes)
-        pw_backlog_hand_over_all(drain->backlog);
+    if (pw_rankfile_bytes(drain->limited_file) + waiting >= drain->limit_bytes)
+        pw_backlog_hand_over_all(&drain->backlog);
     return pw_rankfile_bytes(drain->limited_file) >= drain->limit_bytes;
 }
 
-bool pw_drain_is_full(struct pw_drain *drain)
+/* Whether records must be dropped because of the limit. Once true, this stays true, so that the
+ * file has no gaps between its records. */
+static bool is_full(struct pw_drain *drain)
 {
     if (drain->limit_bytes && !drain->is_full)
         drain->is_full =
             pw_journal_bytes(drain->journal) >= drain->limit_bytes || is_file_full(drain);
     return drain->is_full;
-}
-
-/* Whether the intake gets the next records from this drain, while they are in the processor's
- * cache, and not later from the backlog. */
-static bool is_direct(const struct pw_drain *drain)
-{
-    return drain->may_process && !drain->is_filling && !pw_backlog_waiting(drain->backlog);
-}
-
-/* Whether the backlog gets copies of records. In a burst, or without a spare core, records wait in
- * the journal: a copy of them would take time that the program has not. */
-static bool copies(const struct pw_drain *drain)
-{
-    return !drain->needs_spare_core || (drain->may_process && !drain->is_filling);
 }
 
 static void count_unkept(struct pw_drained_ring *ring, const struct pw_record *batch, uint32_t n)
@@ -133,18 +141,35 @@ static void count_unkept(struct pw_drained_ring *ring, const struct pw_record *b
     pw_losscount_add(&ring->unkept, &lost);
 }
 
-/* Takes the next `n` records: adds them to the journal and to the backlog or the intake, and frees
- * their places in the ring. Returns false when the journal cannot take them and they stay in the
- * ring. */
+/* Lets the batch, which is the journal's last block, wait there, or passes it to the intake now: to
+ * read it again would take 11 ns a record, a tenth of what the collector takes for a record at 1
+ * million records a second. */
+static void settle_written(struct pw_drain *drain, int index, uint32_t n)
+{
+    if (drain->state == DIRECT || !pw_backlog_add(&drain->backlog, n))
+        pw_backlog_pass(&drain->backlog, index, drain->batch, n);
+}
+
+/* Passes a batch on that is not in the journal. */
+static void pass_unwritten(struct pw_drain *drain, int index, uint32_t n)
+{
+    if (drain->backlog.blocks) {
+        pw_backlog_hand_over_all(&drain->backlog);
+        read_clocks(drain); /* the last reading may have been lost with this batch */
+    }
+    pw_backlog_pass(&drain->backlog, index, drain->batch, n);
+}
+
+/* Takes the next `n` records: adds them to the journal, frees their places in the ring, and passes
+ * them to the intake or lets them wait. Returns false when the journal cannot take them and they
+ * stay in the ring. */
 static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
-    const bool keeps = !pw_drain_is_full(drain), direct = keeps && is_direct(drain);
-    struct pw_record *waiting =
-        keeps && !direct && copies(drain) ? pw_backlog_add_records(drain->backlog, index, n) : NULL;
-    struct pw_record *batch = waiting ? waiting : drain->batch;
-    pw_drainedring_copy(ring, batch, n);
-    const int err = keeps ? pw_journal_add_records(drain->journal, index, ring->tail, batch, n) : 0;
+    const bool keeps = !is_full(drain);
+    pw_drainedring_copy(ring, drain->batch, n);
+    const int err =
+        keeps ? pw_journal_add_records(drain->journal, index, ring->tail, drain->batch, n) : 0;
     if (err && drain->keeps_unwritten) {
         drain->error = err;
         return false;
@@ -153,11 +178,11 @@ static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
     if (is_written)
         pw_drainedring_free(ring, n);
     if (!keeps)
-        count_unkept(ring, batch, n);
-    else if (drain->backlog && !waiting && !direct)
-        pw_backlog_add_written(drain->backlog, index, batch, n);
-    else if (drain->intake && !waiting)
-        pw_intake_records(drain->intake, index, batch, n);
+        count_unkept(ring, drain->batch, n);
+    else if (is_written)
+        settle_written(drain, index, n);
+    else
+        pass_unwritten(drain, index, n);
     if (!is_written)
         pw_drainedring_free(ring, n);
     return true;
@@ -176,7 +201,8 @@ static void take_records(struct pw_drain *drain, int index, uint64_t count)
         if (!take_batch(drain, index, left < PW_JOURNAL_BATCH ? (uint32_t)left : PW_JOURNAL_BATCH))
             break;
         used = pw_drainedring_used(ring);
-        drain->is_filling |= used > before && used > ring->records / 4;
+        if (used > before && used > ring->records / 4)
+            drain->state = FILLING;
     }
     drain->taken += (int64_t)count;
 }
@@ -186,7 +212,8 @@ static int64_t empty_ring(struct pw_drain *drain, int index)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
     const uint64_t count = pw_drainedring_used(ring);
-    drain->is_filling |= pw_drainedring_look(ring, pw_local_ns());
+    if (pw_drainedring_look(ring, pw_local_ns()))
+        drain->state = FILLING;
     take_records(drain, index, count);
     return (int64_t)count;
 }
@@ -202,7 +229,8 @@ static void ready_next_ring(struct pw_drain *drain, int used)
     drain->readied = used + 1;
 }
 
-int pw_drain_map_ring(struct pw_drain *drain, int index)
+/* Maps a ring if it is not mapped yet. Returns 0 or -errno, as pw_segment_map_ring(). */
+static int map_ring(struct pw_drain *drain, int index)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
     if (ring->shared)
@@ -226,47 +254,49 @@ int pw_drain_map_ring(struct pw_drain *drain, int index)
     return 0;
 }
 
-int pw_drain_count_used(const struct pw_drain *drain)
+/* Number of rings that are or were used. */
+static int count_used(const struct pw_drain *drain)
 {
     uint32_t used = atomic_load(&drain->segment->nrings);
     return used < PW_MAX_RINGS ? (int)used : PW_MAX_RINGS;
 }
 
-int64_t pw_drain_empty_all(struct pw_drain *drain)
+static int64_t count_in_rings(struct pw_drain *drain)
 {
-    const int used = pw_drain_count_used(drain);
     int64_t count = 0;
-    drain->is_filling = false;
-    for (int i = 0; i < used; i++)
-        if (pw_drain_map_ring(drain, i) == 0)
-            count += empty_ring(drain, i);
-    pw_journal_commit(drain->journal);
-    return count;
-}
-
-/* Number of records that are in rings or wait. */
-static int64_t count_records(struct pw_drain *drain)
-{
-    int64_t count = pw_backlog_bytes(drain->backlog) / (int64_t)sizeof(struct pw_record);
-    for (int i = 0; i < pw_drain_count_used(drain); i++)
-        if (pw_drain_map_ring(drain, i) == 0)
+    for (int i = 0; i < count_used(drain); i++)
+        if (map_ring(drain, i) == 0)
             count += (int64_t)pw_drainedring_used(&drain->rings[i]);
     return count;
 }
 
-/* Decides whether the intake may process records at once: they are few, or a core is spare. */
-static void decide_to_process(struct pw_drain *drain)
+/* Whether the intake may process records: they are so few that it takes less time for them than to
+ * find out whether a core is spare (/proc/stat has a line for each core), or a core is spare, or
+ * they are too many to wait. */
+static bool may_process(struct pw_drain *drain)
 {
-    const int64_t count = drain->needs_spare_core ? count_records(drain) : 0;
-    const int64_t looked_ns = drain->spare.looked_ns;
-    drain->may_process = drain->needs_spare_core && count < LEAST_DELAYED;
-    if (count < LEAST_DELAYED)
-        return;
-    drain->may_process = pw_sparecore_look(&drain->spare, pw_local_ns());
-    if (drain->spare.looked_ns == looked_ns)
-        return;
-    drain->is_spare_in_load = drain->may_process && drain->taken + count >= LOAD;
-    drain->taken = 0;
+    const int64_t in_rings = count_in_rings(drain);
+    const int64_t count = in_rings + (int64_t)drain->backlog.records;
+    return count < LEAST_DELAYED || count >= MOST_DELAYED ||
+           pw_sparecore_look(&drain->spare, pw_local_ns(), drain->taken + in_rings);
+}
+
+static enum state choose_state(const struct pw_drain *drain, bool may_process)
+{
+    return !may_process ? SAVING : drain->backlog.blocks ? BEHIND : DIRECT;
+}
+
+/* Empties all rings once, and commits the journal. Returns the number of records taken. */
+static int64_t empty_all(struct pw_drain *drain)
+{
+    const int used = count_used(drain);
+    int64_t count = 0;
+    drain->state = choose_state(drain, may_process(drain));
+    for (int i = 0; i < used; i++)
+        if (map_ring(drain, i) == 0)
+            count += empty_ring(drain, i);
+    pw_journal_commit(drain->journal);
+    return count;
 }
 
 /* Whether a ring must be emptied at once. */
@@ -274,19 +304,18 @@ static bool is_hurried(struct pw_drain *drain)
 {
     const int64_t now_ns = pw_local_ns();
     bool is_hurried = false;
-    for (int i = 0; i < pw_drain_count_used(drain); i++)
-        is_hurried |=
-            pw_drain_map_ring(drain, i) == 0 && pw_drainedring_look(&drain->rings[i], now_ns);
+    for (int i = 0; i < count_used(drain); i++)
+        is_hurried |= map_ring(drain, i) == 0 && pw_drainedring_look(&drain->rings[i], now_ns);
     return is_hurried;
 }
 
-/* Takes only what must not stay in the rings. */
+/* Takes only what must not stay in the rings. The program may need its core now: only one that was
+ * spare while it recorded as much may be spare for the intake. */
 static int64_t take_excess(struct pw_drain *drain)
 {
     int64_t count = 0;
-    drain->is_filling = false;
-    drain->may_process = drain->is_spare_in_load;
-    for (int i = 0; i < pw_drain_count_used(drain); i++) {
+    drain->state = choose_state(drain, pw_sparecore_is_in_load(&drain->spare));
+    for (int i = 0; i < count_used(drain); i++) {
         const uint64_t excess =
             drain->rings[i].shared ? pw_drainedring_excess(&drain->rings[i]) : 0;
         take_records(drain, i, excess);
@@ -294,8 +323,7 @@ static int64_t take_excess(struct pw_drain *drain)
     }
     if (count)
         pw_journal_commit(drain->journal);
-    ready_next_ring(drain, pw_drain_count_used(drain));
-    drain->must_go_on = drain->is_filling;
+    ready_next_ring(drain, count_used(drain));
     return count;
 }
 
@@ -303,51 +331,47 @@ static int64_t take_excess(struct pw_drain *drain)
  * spare for them, and the rings were emptied lately. */
 static bool can_stay(struct pw_drain *drain)
 {
-    return drain->needs_spare_core && !drain->may_process && !drain->must_go_on &&
-           pw_local_ns() - drain->emptied_ns < STAY_NS && !is_hurried(drain);
+    return !pw_drain_must_go_on(drain) && pw_local_ns() - drain->emptied_ns < STAY_NS &&
+           !may_process(drain) && !is_hurried(drain);
 }
 
 int64_t pw_drain_run(struct pw_drain *drain)
 {
-    decide_to_process(drain);
     if (can_stay(drain))
         return take_excess(drain);
     drain->emptied_ns = pw_local_ns();
-    int64_t count = pw_drain_empty_all(drain);
-    ready_next_ring(drain, pw_drain_count_used(drain));
-    /* While a ring is filling, only empty the rings; the intake continues when none is. */
-    for (int i = 1; i < LOOKS && pw_backlog_waiting(drain->backlog) && !is_delayed(drain); i++) {
-        if (!drain->is_filling)
-            pw_backlog_hand_over(drain->backlog);
-        count += pw_drain_empty_all(drain);
+    int64_t count = empty_all(drain);
+    ready_next_ring(drain, count_used(drain));
+    for (int i = 1; i < LOOKS && pw_drain_must_go_on(drain); i++) {
+        if (drain->state == BEHIND)
+            pw_backlog_hand_over(&drain->backlog);
+        count += empty_all(drain);
     }
-    pw_backlog_trim(drain->backlog);
-    drain->must_go_on =
-        drain->is_filling || (pw_backlog_waiting(drain->backlog) && !is_delayed(drain));
     return count;
 }
 
 int64_t pw_drain_relieve(struct pw_drain *drain)
 {
-    return drain->must_go_on || is_hurried(drain) ? pw_drain_run(drain) : take_excess(drain);
+    return pw_drain_must_go_on(drain) || is_hurried(drain) ? pw_drain_run(drain)
+                                                           : take_excess(drain);
 }
 
-/* Lets the intake process the records that are in the backlog now, for CATCH_UP_NS at most: whoever
- * asked waits a few seconds for an answer. Records that come meanwhile are not waited for, because
- * that might never end. */
+/* Lets the intake process the records that wait now, for CATCH_UP_NS at most: whoever asked waits a
+ * few seconds for an answer. Records that come meanwhile are not waited for, because that might
+ * never end. */
 static void catch_up(struct pw_drain *drain)
 {
     const int64_t until = pw_local_ns() + CATCH_UP_NS;
-    pw_drain_empty_all(drain);
-    uint64_t left = pw_backlog_waiting(drain->backlog), done;
-    for (; left && pw_local_ns() < until && (done = pw_backlog_hand_over(drain->backlog));
+    empty_all(drain);
+    uint64_t left = drain->backlog.records, done;
+    for (; left && pw_local_ns() < until && (done = pw_backlog_hand_over(&drain->backlog));
          left -= done < left ? done : left)
-        pw_drain_empty_all(drain);
+        empty_all(drain);
 }
 
 bool pw_drain_must_go_on(const struct pw_drain *drain)
 {
-    return drain->must_go_on;
+    return drain->state == BEHIND || drain->state == FILLING;
 }
 
 /* Whether the ring is mapped and belongs to a running thread. */
@@ -356,7 +380,8 @@ static bool is_owned(const struct pw_drain *drain, int index)
     return drain->rings[index].shared && pw_ringpage_is_owned(drain->segment, index);
 }
 
-bool pw_drain_read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
+/* Reads the call that the ring's thread is in. Returns false when it is in none. */
+static bool read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
 {
     return is_owned(drain, index) && pw_ringpage_read_call(drain->rings[index].shared, out);
 }
@@ -366,7 +391,7 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
     int64_t longest = 0;
     struct pw_shown_call call;
     for (int i = 0; i < PW_MAX_RINGS && drain->intake; i++) {
-        if (!pw_drain_read_call(drain, i, &call) || call.start <= after)
+        if (!read_call(drain, i, &call) || call.start <= after)
             continue;
         int64_t ns = pw_intake_since(drain->intake, call.start);
         if (ns > longest) {
@@ -379,7 +404,7 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
 
 void pw_drain_sync(struct pw_drain *drain)
 {
-    pw_drain_empty_all(drain);
+    empty_all(drain);
     pw_journal_sync(drain->journal);
 }
 
@@ -403,7 +428,7 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
         if (!is_owned(drain, i))
             continue;
         struct pw_shown_call call;
-        bool is_in = pw_drain_read_call(drain, i, &call);
+        bool is_in = read_call(drain, i, &call);
         struct pw_live_thread *thread = &live->threads[live->nthreads++];
         *thread = (struct pw_live_thread){
             .tid = atomic_load(&ring->shared->tid),
@@ -421,6 +446,206 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
     return 0;
 }
 
+/* ---- after the program's end: what is left in the rings, and what is in no ring ---- */
+
+/* Adds a record that is in no ring to journal and intake. Nothing waits. */
+static void add_ringless(struct pw_drain *drain, int index, const struct pw_record *record)
+{
+    pw_journal_add_ringless(drain->journal, index, record);
+    pw_backlog_pass(&drain->backlog, index, record, 1);
+}
+
+static void take_salvaged(void *arg, const struct pw_record *record)
+{
+    add_ringless(arg, 0, record);
+}
+
+void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors)
+{
+    drain->collectors = collectors;
+}
+
+static void salvage(struct pw_drain *drain)
+{
+    for (const struct pw_collector *c = drain->collectors; c && c->name; c++)
+        if (c->salvage && (c->activity & drain->segment->activities))
+            c->salvage(drain->segment_name, drain->segment, take_salvaged, drain);
+}
+
+static void take_unmarked_loss(struct pw_drain *drain, int index)
+{
+    struct pw_record record;
+    if (pw_ringpage_read_loss(drain->rings[index].shared, &record))
+        add_ringless(drain, index, &record);
+}
+
+static void take_unkept(struct pw_drain *drain, int index)
+{
+    const struct pw_drained_ring *ring = &drain->rings[index];
+    const struct pw_record limit = pw_losscount_record(&ring->unkept, PW_REASON_LIMIT);
+    const struct pw_record disk =
+        pw_losscount_record(&ring->unwritten, is_full(drain) ? PW_REASON_LIMIT : PW_REASON_DISK);
+    if (ring->unkept.n)
+        add_ringless(drain, index, &limit);
+    if (ring->unwritten.n)
+        add_ringless(drain, index, &disk);
+}
+
+static void take_unmarked_wait(struct pw_drain *drain, int index)
+{
+    struct pw_record record;
+    if (pw_ringpage_read_wait(drain->rings[index].shared, &record))
+        add_ringless(drain, index, &record);
+}
+
+static uint64_t ticks_now(const struct pw_drain *drain)
+{
+    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
+}
+
+/* Whether the ring has memory, but is not mapped. */
+static bool is_missing(const struct pw_drain *drain, int index)
+{
+    return atomic_load(&drain->segment->rings[index].records) && !drain->rings[index].shared;
+}
+
+/* Counts each ring that could not be mapped as one call without a ring, because the number of its
+ * records is not known. */
+static void count_missing(const struct pw_drain *drain, struct pw_record *record)
+{
+    for (int i = 0; i < count_used(drain); i++)
+        record->unrecorded.no_ring += is_missing(drain, i);
+    if (record->unrecorded.no_ring && !record->end)
+        record->start = record->end = ticks_now(drain);
+}
+
+static void take_unrecorded(struct pw_drain *drain)
+{
+    struct pw_segment_shared *segment = drain->segment;
+    struct pw_record record = {
+        .type = PW_REC_UNRECORDED,
+        .start = atomic_load(&segment->no_ring_start),
+        .end = atomic_load(&segment->no_ring_end),
+        .unrecorded.no_ring = atomic_load(&segment->no_ring),
+        .unrecorded.gpu_processes = atomic_load(&segment->gpu_processes),
+        .unrecorded.cut_stacks = atomic_load(&segment->cut_stacks),
+    };
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        if (drain->rings[i].shared)
+            record.unrecorded.nested += atomic_load(&drain->rings[i].shared->nested);
+    count_missing(drain, &record);
+    if (record.unrecorded.no_ring || record.unrecorded.nested || record.unrecorded.gpu_processes ||
+        record.unrecorded.cut_stacks)
+        add_ringless(drain, 0, &record);
+}
+
+/* ---- open calls and ranges ---- */
+
+/* Adds a record of the call that the ring's thread was in when the program ended. */
+static void take_open_call(struct pw_drain *drain, int index)
+{
+    struct pw_shown_call call;
+    if (!read_call(drain, index, &call))
+        return;
+    const struct pw_record record = pw_ringpage_call_record(&call, ticks_now(drain));
+    add_ringless(drain, index, &record);
+}
+
+static void take_open_range(struct pw_drain *drain, int index, const struct pw_open_range *range)
+{
+    struct pw_record record;
+    if (pw_ringpage_range_record(range, ticks_now(drain), &record))
+        add_ringless(drain, index, &record);
+}
+
+/* Adds records of the ranges that were open when the program ended, the innermost first, as if the
+ * thread had ended them. */
+static void take_open_ranges(struct pw_drain *drain, int index)
+{
+    struct pw_ring_shared *shared = drain->rings[index].shared;
+    if (!shared)
+        return;
+    uint32_t depth = (uint32_t)atomic_load(&shared->depth);
+    for (depth = depth < PW_MAX_DEPTH ? depth : PW_MAX_DEPTH; depth > 0; depth--)
+        take_open_range(drain, index, &shared->ranges[depth - 1]);
+    take_open_range(drain, index, &shared->phase);
+}
+
+/* Adds all records that are in no ring. The counters in the rings are not reset: if this collector
+ * is killed before the journal has its end, the next one needs them. */
+static void take_rest(struct pw_drain *drain)
+{
+    pw_backlog_hand_over_all(&drain->backlog);
+    salvage(drain);
+    /* The program, which has ended, writes no more records of these losses and waits. */
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        if (drain->rings[i].shared) {
+            take_unkept(drain, i);
+            take_unmarked_loss(drain, i);
+            take_unmarked_wait(drain, i);
+        }
+    take_unrecorded(drain);
+    read_clocks(drain);
+    for (int i = 0; i < PW_MAX_RINGS; i++) {
+        take_open_ranges(drain, i);
+        take_open_call(drain, i);
+    }
+}
+
+static void empty_to_end(struct pw_drain *drain)
+{
+    while (!drain->error && empty_all(drain) > 0)
+        ;
+}
+
+static bool is_shortage(int err)
+{
+    return err == -ENOMEM || err == -EMFILE || err == -ENFILE || err == -EAGAIN;
+}
+
+/* Maps the used rings that could not be mapped before. Returns 0, or -errno when memory or
+ * descriptors are still missing for one. */
+static int map_missing(struct pw_drain *drain)
+{
+    int short_of = 0;
+    for (int i = 0; i < count_used(drain); i++) {
+        const int err = is_missing(drain, i) ? map_ring(drain, i) : 0;
+        if (is_shortage(err))
+            short_of = err;
+    }
+    return short_of;
+}
+
+/* As map_missing(), but tries for half a second: the kernel may still be freeing the memory and the
+ * descriptors of the program. Returns 0 if there is no journal. */
+static int map_all(struct pw_drain *drain)
+{
+    enum { TRIES = 25, PAUSE_US = 20000 };
+    int err = map_missing(drain);
+    for (int i = 1; err && i < TRIES; i++) {
+        usleep(PAUSE_US);
+        err = map_missing(drain);
+    }
+    return drain->journal ? err : 0;
+}
+
+int pw_drain_finish(struct pw_drain *drain)
+{
+    const int err = map_all(drain);
+    empty_to_end(drain);
+    if (err || drain->error) {
+        pw_backlog_hand_over_all(&drain->backlog);
+        return err ? err : drain->error;
+    }
+    take_rest(drain);
+    return 0;
+}
+
+int pw_drain_finish_whole(struct pw_drain *drain)
+{
+    drain->keeps_unwritten = true;
+    return pw_drain_finish(drain);
+}
 void pw_drain_destroy(struct pw_drain *drain)
 {
     if (!drain)
@@ -428,6 +653,6 @@ void pw_drain_destroy(struct pw_drain *drain)
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared)
             pw_segment_unmap_ring(drain->rings[i].shared, drain->rings[i].records);
-    pw_backlog_destroy(drain->backlog);
+    pw_backlog_fini(&drain->backlog);
     free(drain);
 }

@@ -14,10 +14,12 @@
 
 struct pw_drain;
 
-/* Creates a drain. Records go from a ring to `journal` (may be NULL) and to `intake`, or to the
- * backlog before the intake; then their places in the ring are freed. `intake` is NULL in a
- * collector that replaced a killed one: the file will be made from the journal. All parameters must
- * stay valid until pw_drain_destroy(). Returns NULL when memory is short. */
+/* Creates a drain. Records go from a ring to `journal`; then their places in the ring are freed.
+ * `intake` gets them at once, or reads them from the journal later (backlog.h). Without a journal
+ * (NULL), or when it can take no more, places are freed after the intake has processed the records.
+ * `intake` is NULL in a collector that replaced a killed one: the file will be made from the
+ * journal. All parameters must stay valid until pw_drain_destroy(). Returns NULL when memory is
+ * short. */
 struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_shared *segment,
                                  struct pw_journal *journal, struct pw_intake *intake);
 
@@ -25,14 +27,9 @@ struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_sha
  * further records are dropped and counted. */
 void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t bytes);
 
-/* Creates the backlog, a queue of at most `most_bytes` of records that wait for the intake. With
- * it, a record's place in the ring is freed as soon as the record is in the journal. When memory is
- * short there is no backlog. */
-void pw_drain_delay(struct pw_drain *drain, int64_t most_bytes);
-
-/* With a backlog: while no core is spare (sparecore.h), records wait for the intake, as long as
- * they are few enough to be processed in some tenths of a second. They wait in the journal, and
- * take no memory. `root` is where to look for /proc; it must stay valid. */
+/* From now on, records wait for the intake while no core is spare (sparecore.h), as long as they
+ * are few enough to be processed in some tenths of a second. `root` is where to look for /proc; it
+ * must stay valid. Before, a core counts as spare. */
 void pw_drain_spare_core(struct pw_drain *drain, const char *root);
 
 /* At the end, the `salvage` functions of these collector modules are called: they add records that
@@ -52,8 +49,8 @@ int64_t pw_drain_run(struct pw_drain *drain);
  * takes only as many as keep enough of each ring free. Returns the number of records taken. */
 int64_t pw_drain_relieve(struct pw_drain *drain);
 
-/* Whether a ring was filling when it was last emptied, or records wait for the intake that need not
- * wait for a spare core: run again at once. */
+/* Whether a ring was filling when it was last emptied, or records wait for the intake although a
+ * core is spare: run again at once. */
 bool pw_drain_must_go_on(const struct pw_drain *drain);
 
 /* Fills *live with the state of the running program: its threads, the calls that they are in, and

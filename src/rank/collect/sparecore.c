@@ -9,6 +9,7 @@
 
 /* The collector looks every 100 ms, or more often. */
 enum { LOOK_NS = 50000000, LATELY_NS = 3 * LOOK_NS, MOST_CORES = 8192 };
+enum { LOAD = 16384 }; /* records between two looks that are much */
 
 struct cores {
     cpu_set_t set[MOST_CORES / CPU_SETSIZE];
@@ -80,20 +81,34 @@ static struct pw_sparecore read_times(const char *root, int64_t now_ns)
 
 void pw_sparecore_init(struct pw_sparecore *spare, const char *root, int64_t now_ns)
 {
-    *spare = read_times(root, now_ns);
+    *spare = (struct pw_sparecore){.found = PW_SPARE_IDLE};
+    if (root)
+        *spare = read_times(root, now_ns);
 }
 
-bool pw_sparecore_look(struct pw_sparecore *spare, int64_t now_ns)
+static bool is_spare(const struct pw_sparecore *before, const struct pw_sparecore *now)
+{
+    const int64_t idle = now->idle_ns - before->idle_ns, ran = now->ran_ns - before->ran_ns,
+                  waited = now->waited_ns - before->waited_ns,
+                  ns = now->looked_ns - before->looked_ns;
+    /* What was long ago, such as the waits in MPI_Init, says nothing of now. */
+    return now->idle_ns < 0 || before->idle_ns < 0 ||
+           (ns <= LATELY_NS && 2 * (idle + ran - waited) >= ns);
+}
+
+bool pw_sparecore_look(struct pw_sparecore *spare, int64_t now_ns, int64_t records)
 {
     const struct pw_sparecore before = *spare;
-    if (now_ns - before.looked_ns < LOOK_NS)
-        return before.is_spare;
+    if (!before.root || now_ns - before.looked_ns < LOOK_NS)
+        return before.found != PW_SPARE_NONE;
     *spare = read_times(before.root, now_ns);
-    const int64_t idle = spare->idle_ns - before.idle_ns, ran = spare->ran_ns - before.ran_ns,
-                  waited = spare->waited_ns - before.waited_ns;
-    /* What was long ago, such as the waits in MPI_Init, says nothing of now. */
-    const bool is_lately = now_ns - before.looked_ns <= LATELY_NS;
-    spare->is_spare = spare->idle_ns < 0 || before.idle_ns < 0 ||
-                      (is_lately && 2 * (idle + ran - waited) >= now_ns - before.looked_ns);
-    return spare->is_spare;
+    spare->records = records;
+    if (is_spare(&before, spare))
+        spare->found = records - before.records >= LOAD ? PW_SPARE_IN_LOAD : PW_SPARE_IDLE;
+    return spare->found != PW_SPARE_NONE;
+}
+
+bool pw_sparecore_is_in_load(const struct pw_sparecore *spare)
+{
+    return spare->found == PW_SPARE_IN_LOAD;
 }

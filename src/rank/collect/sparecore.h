@@ -8,13 +8,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* What the last look found: no spare core, one, or one although the program recorded much. */
+enum pw_spare { PW_SPARE_NONE, PW_SPARE_IDLE, PW_SPARE_IN_LOAD };
+
 struct pw_sparecore {
-    const char *root;  /* where to look for /proc; "" for the machine's */
+    const char *root;  /* where to look for /proc; "" for the machine's; NULL: a core is spare */
     int64_t looked_ns; /* when these times were read */
     int64_t idle_ns;   /* idle time of all cores on which this process may run; -1: not known */
     int64_t ran_ns;    /* time that this process had a core */
     int64_t waited_ns; /* time that it was ready and had none */
-    bool is_spare;
+    int64_t records;   /* that the program has written so far */
+    enum pw_spare found;
 };
 
 /* Lets this process run on all cores on which the process `starter` may run, if these include its
@@ -30,7 +34,12 @@ void pw_sparecore_init(struct pw_sparecore *spare, const char *root, int64_t now
 /* Returns whether, since the last look, the cores on which this process may run were idle for half
  * the time or more, in sum. Its own use counts as idle time, its waits for a core count against it.
  * Looks at most every 0.05 s. Returns false when the last look was more than 0.15 s ago: then only
- * the next one knows. Where the kernel does not tell idle times, returns true. */
-bool pw_sparecore_look(struct pw_sparecore *spare, int64_t now_ns);
+ * the next one knows. Where the kernel does not tell idle times, returns true. `records`: as in the
+ * struct, up to now. */
+bool pw_sparecore_look(struct pw_sparecore *spare, int64_t now_ns, int64_t records);
+
+/* Whether the last look found a spare core although the program recorded much since the one before.
+ * That tells what a core is in a burst. */
+bool pw_sparecore_is_in_load(const struct pw_sparecore *spare);
 
 #endif

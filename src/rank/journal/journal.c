@@ -212,17 +212,14 @@ int pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     return 0;
 }
 
-int64_t pw_journal_last_records(const struct pw_journal *j, struct pw_losscount *count)
+struct pw_losscount pw_journal_last_count(const struct pw_journal *j)
 {
-    if (!j || j->error || !j->last.n)
-        return -1;
-    *count = j->last;
-    return j->last_at;
+    return j->last;
 }
 
-int pw_journal_open_own(const struct pw_journal *j, struct pw_journal_reader **out)
+int pw_journal_follow(const struct pw_journal *j, struct pw_journal_reader **out)
 {
-    return j ? pw_journal_reader_on(j->fd, out) : -EINVAL;
+    return j ? pw_journal_reader_on(j->fd, pw_journal_bytes(j), out) : -EINVAL;
 }
 
 void pw_journal_add_ringless(struct pw_journal *j, int ring, const struct pw_record *record)

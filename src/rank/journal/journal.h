@@ -77,9 +77,8 @@ int pw_journal_resume_ended(const char *dir, int rank, struct pw_journal **out, 
 int pw_journal_add_records(struct pw_journal *journal, int ring, uint64_t first,
                            const struct pw_record *records, uint32_t n);
 
-/* Returns the offset in the file of the block that pw_journal_add_records() wrote last, and sets
- * *count to what it has; -1: there is none. */
-int64_t pw_journal_last_records(const struct pw_journal *journal, struct pw_losscount *count);
+/* Returns the counts of the records that pw_journal_add_records() wrote last. */
+struct pw_losscount pw_journal_last_count(const struct pw_journal *journal);
 
 void pw_journal_add_ringless(struct pw_journal *journal, int ring, const struct pw_record *record);
 void pw_journal_add_reading(struct pw_journal *journal, uint64_t ticks, int64_t ns);
@@ -160,15 +159,12 @@ int pw_journal_open(const char *path, struct pw_journal_reader **out);
  * their bounds. */
 int pw_journal_next(struct pw_journal_reader *reader, struct pw_journal_block *out);
 
-/* Opens a reader of a journal that is being written. It reads nothing but the blocks that
- * pw_journal_read_records() is asked for. Returns 0, -EINVAL without a journal, -ENOMEM, or
- * -EMFILE. */
-int pw_journal_open_own(const struct pw_journal *journal, struct pw_journal_reader **out);
+/* Opens a reader of a journal that this process writes, which begins at its end. Blocks can be read
+ * once they are committed. Returns 0, -EINVAL without a journal, -ENOMEM, or -EMFILE. */
+int pw_journal_follow(const struct pw_journal *journal, struct pw_journal_reader **out);
 
-/* Reads the block of records at offset `at` (pw_journal_last_records()) into *out, which is valid
- * until the next call. Returns 0; -EBADMSG when there is none, or it is damaged. */
-int pw_journal_read_records(struct pw_journal_reader *reader, int64_t at,
-                            struct pw_journal_block *out);
+/* The next block to read is the one at this offset: pw_journal_bytes() before it was added. */
+void pw_journal_skip(struct pw_journal_reader *reader, int64_t to);
 
 /* Bytes of the blocks read so far. */
 int64_t pw_journal_read_bytes(const struct pw_journal_reader *reader);

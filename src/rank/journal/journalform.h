@@ -59,8 +59,8 @@ enum {
 
 uint32_t pw_block_check(const struct pw_block_header *header, const void *payload);
 
-/* Makes a reader of the file that `fd`, of which it keeps a copy, has open. Returns 0, -ENOMEM, or
- * another -errno. */
-int pw_journal_reader_on(int fd, struct pw_journal_reader **out);
+/* Makes a reader, from offset `at` on, of the file that `fd`, of which it keeps a copy, has open.
+ * Returns 0, -ENOMEM, or another -errno. */
+int pw_journal_reader_on(int fd, int64_t at, struct pw_journal_reader **out);
 
 #endif

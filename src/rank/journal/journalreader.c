@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/safefile.h"
@@ -12,7 +11,7 @@
 
 struct pw_journal_reader {
     int fd;
-    int64_t at, size; /* bytes of the blocks read so far; size of the file */
+    int64_t at; /* offset of the next block */
     struct pw_journal_head head;
     struct pw_record records[PW_JOURNAL_BATCH];
     _Alignas(16) unsigned char row[PW_JOURNAL_ROW];
@@ -152,14 +151,11 @@ int pw_journal_open(const char *path, struct pw_journal_reader **out)
     struct pw_journal_reader *r = calloc(1, sizeof(*r));
     if (!r)
         return -ENOMEM;
-    struct stat st;
     struct pw_journal_block block;
     r->fd = pw_open_regular(path, O_NOFOLLOW);
-    int err = r->fd < 0 ? r->fd : fstat(r->fd, &st) ? -errno : 0;
-    if (!err) {
-        r->size = st.st_size;
+    int err = r->fd < 0 ? r->fd : 0;
+    if (!err)
         err = pw_journal_next(r, &block) && block.kind == PW_JOURNAL_HEAD ? 0 : -EBADMSG;
-    }
     if (err) {
         if (r->fd >= 0)
             close(r->fd);
@@ -171,7 +167,7 @@ int pw_journal_open(const char *path, struct pw_journal_reader **out)
     return 0;
 }
 
-int pw_journal_reader_on(int fd, struct pw_journal_reader **out)
+int pw_journal_reader_on(int fd, int64_t at, struct pw_journal_reader **out)
 {
     struct pw_journal_reader *r = calloc(1, sizeof(*r));
     if (!r)
@@ -182,14 +178,14 @@ int pw_journal_reader_on(int fd, struct pw_journal_reader **out)
         free(r);
         return err;
     }
+    r->at = at;
     *out = r;
     return 0;
 }
 
-int pw_journal_read_records(struct pw_journal_reader *r, int64_t at, struct pw_journal_block *out)
+void pw_journal_skip(struct pw_journal_reader *r, int64_t to)
 {
-    r->at = at;
-    return pw_journal_next(r, out) && out->kind == PW_JOURNAL_RECORDS ? 0 : -EBADMSG;
+    r->at = to;
 }
 
 int64_t pw_journal_read_bytes(const struct pw_journal_reader *r)

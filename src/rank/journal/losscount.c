@@ -16,6 +16,14 @@ void pw_losscount_add(struct pw_losscount *to, const struct pw_losscount *more)
         to->by_kind[kind] += more->by_kind[kind];
 }
 
+void pw_losscount_subtract(struct pw_losscount *from, const struct pw_losscount *less)
+{
+    from->n -= less->n;
+    from->start = less->end;
+    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+        from->by_kind[kind] -= less->by_kind[kind];
+}
+
 static void add_reported(struct pw_losscount *t, const struct pw_record *losses, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)

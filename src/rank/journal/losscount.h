@@ -1,5 +1,6 @@
 /* Counts by kind the records that are dropped because the journal has no room or the file has
- * reached its maximum size. Called by the drain and the journal. Tool code; allocates nothing. */
+ * reached its maximum size. Called by the drain, the backlog and the journal. Tool code; allocates
+ * nothing. */
 #ifndef PW_RANK_JOURNAL_LOSSCOUNT_H
 #define PW_RANK_JOURNAL_LOSSCOUNT_H
 
@@ -14,6 +15,9 @@ struct pw_losscount {
 };
 
 void pw_losscount_add(struct pw_losscount *count, const struct pw_losscount *more);
+
+/* Takes away counts that were added before; the rest begins after them. */
+void pw_losscount_subtract(struct pw_losscount *count, const struct pw_losscount *less);
 
 /* Returns the counts of what is lost with `n` >= 1 records: each record, or the loss that it
  * reports. */

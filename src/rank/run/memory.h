@@ -1,6 +1,6 @@
 /* The memory limit of the machine and of this process's cgroups, and how often the kernel enforced
- * it. Called by run/collect.c, for the limits of the rings' and the backlog's memory and for the
- * program's end. Tool code; only reads. */
+ * it. Called by run/collect.c, for the limit of the rings' memory and for the program's end. Tool
+ * code; only reads. */
 #ifndef PW_RANK_RUN_MEMORY_H
 #define PW_RANK_RUN_MEMORY_H
 
