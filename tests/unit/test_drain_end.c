@@ -197,7 +197,7 @@ static void test_time_of_last_writing(void **state)
     int has_end;
     int64_t written_ns;
     unit_path(path, &dir, "rank-00000.journal");
-    pw_drain_destroy(b->drain); /* it reads the journal, too, which is locked meanwhile */
+    pw_drain_destroy(b->drain); /* the journal must outlive it */
     b->drain = NULL;
     int fd = open(path, O_WRONLY | O_APPEND);
     assert_int_equal(write(fd, "half of a block", 15), 15);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libdeflate.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +12,6 @@
 #include <unistd.h>
 
 #include "core/check.h"
-#include "rank/journal/journalform.h"
-#include "rank/journal/losscount.h"
 
 /* Size of the buffer of blocks that are not committed yet. */
 enum { BUFFER = 2 * PW_JOURNAL_MOST };
@@ -45,13 +42,6 @@ struct pw_journal {
     size_t used;
     unsigned char buffer[BUFFER];
 };
-
-uint32_t pw_block_check(const struct pw_block_header *header, const void *payload)
-{
-    struct pw_block_header h = *header;
-    h.check = 0;
-    return libdeflate_crc32(libdeflate_crc32(0, &h, sizeof(h)), payload, h.length);
-}
 
 static void journal_path(char *out, size_t size, const char *dir, int rank)
 {
@@ -219,7 +209,10 @@ struct pw_losscount pw_journal_last_count(const struct pw_journal *j)
 
 int pw_journal_follow(const struct pw_journal *j, struct pw_journal_reader **out)
 {
-    return j ? pw_journal_reader_on(j->fd, pw_journal_bytes(j), out) : -EINVAL;
+    const int err = j ? pw_journal_open(j->path, out) : -EINVAL;
+    if (!err)
+        pw_journal_skip(*out, pw_journal_bytes(j));
+    return err;
 }
 
 void pw_journal_add_ringless(struct pw_journal *j, int ring, const struct pw_record *record)

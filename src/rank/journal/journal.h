@@ -13,42 +13,15 @@
  *
  * A *ringless* record is one that the collector makes itself and that is in no ring: a loss, a
  * wait, or a call that was open at the end.
- *
- * The build that writes a journal also reads it, on a machine with the same byte order: structs are
- * stored as they are in memory. */
+ * What is stored is in journalform.h. */
 #ifndef PW_RANK_JOURNAL_JOURNAL_H
 #define PW_RANK_JOURNAL_JOURNAL_H
 
 #include <stdint.h>
 
 #include "core/tables.h"
+#include "rank/journal/journalform.h"
 #include "rank/journal/losscount.h"
-#include "rank/ring/record.h"
-#include "rank/ring/segment.h"
-#include "rank/ring/testclock.h"
-#include "rank/run/identity.h"
-
-/* At most this many records in a block, and bytes in a row. */
-enum { PW_JOURNAL_BATCH = 1024, PW_JOURNAL_ROW = 512 };
-
-/* The first block of a journal: the description of the run that the rank's file needs, and the name
- * of the shared memory whose rings can have records that are not in the journal. */
-struct pw_journal_head {
-    struct pw_identity id;
-    struct pw_testclock test_clock;
-    int64_t start_unix_ns, start_local_ns;
-    int32_t compression; /* level of deflate of the rank's file */
-    uint32_t activities, stack_depth, tick_source;
-    char clock_sync[16];
-    char segment[PW_SEGMENT_NAME_SIZE]; /* name of the shared memory */
-    char command[2048];
-};
-
-/* How the program ended. */
-struct pw_journal_end {
-    int32_t exit_code, exit_signal;
-    int64_t pid, end_unix_ns;
-};
 
 struct pw_journal;
 
@@ -115,16 +88,6 @@ void pw_journal_close(struct pw_journal *journal);
 void pw_journal_remove(struct pw_journal *journal);
 
 /* Reading. */
-enum pw_journal_kind {
-    PW_JOURNAL_HEAD = 1,
-    PW_JOURNAL_RECORDS,
-    PW_JOURNAL_RINGLESS, /* one record that is in no ring */
-    PW_JOURNAL_READING,
-    PW_JOURNAL_ROW_OF,
-    PW_JOURNAL_END,
-    PW_JOURNAL_WRITTEN, /* when the collector last wrote; see pw_journal_resume_ended() */
-};
-
 struct pw_journal_block {
     enum pw_journal_kind kind;
     union {
@@ -160,7 +123,7 @@ int pw_journal_open(const char *path, struct pw_journal_reader **out);
 int pw_journal_next(struct pw_journal_reader *reader, struct pw_journal_block *out);
 
 /* Opens a reader of a journal that this process writes, which begins at its end. Blocks can be read
- * once they are committed. Returns 0, -EINVAL without a journal, -ENOMEM, or -EMFILE. */
+ * once they are committed. Returns 0, -EINVAL without a journal, or -errno as pw_journal_open(). */
 int pw_journal_follow(const struct pw_journal *journal, struct pw_journal_reader **out);
 
 /* The next block to read is the one at this offset: pw_journal_bytes() before it was added. */

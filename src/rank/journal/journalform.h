@@ -1,12 +1,50 @@
-/* The file format of blocks and records. Used by the writer (journal.c), the reader
- * (journalreader.c) and the encoder of records (recordcode.c) only. Any change here needs a new
- * PW_JOURNAL_VERSION. Tool code. */
+/* The file format of journals: what the blocks hold, and how records are encoded. The build that
+ * writes a journal also reads it, on a machine with the same byte order: structs are stored as they
+ * are in memory. Any change here needs a new PW_JOURNAL_VERSION. Tool code; allocates nothing. */
 #ifndef PW_RANK_JOURNAL_JOURNALFORM_H
 #define PW_RANK_JOURNAL_JOURNALFORM_H
 
-#include "rank/journal/journal.h"
+#include <stddef.h>
+#include <stdint.h>
 
-/* ---- encoding of records (recordcode.c): only differences from earlier records are stored; a
+#include "rank/ring/record.h"
+#include "rank/ring/segment.h"
+#include "rank/ring/testclock.h"
+#include "rank/run/identity.h"
+
+/* At most this many records in a block, and bytes in a row. */
+enum { PW_JOURNAL_BATCH = 1024, PW_JOURNAL_ROW = 512 };
+
+/* The first block of a journal: the description of the run that the rank's file needs, and the name
+ * of the shared memory whose rings can have records that are not in the journal. */
+struct pw_journal_head {
+    struct pw_identity id;
+    struct pw_testclock test_clock;
+    int64_t start_unix_ns, start_local_ns;
+    int32_t compression; /* level of deflate of the rank's file */
+    uint32_t activities, stack_depth, tick_source;
+    char clock_sync[16];
+    char segment[PW_SEGMENT_NAME_SIZE]; /* name of the shared memory */
+    char command[2048];
+};
+
+/* How the program ended. */
+struct pw_journal_end {
+    int32_t exit_code, exit_signal;
+    int64_t pid, end_unix_ns;
+};
+
+enum pw_journal_kind {
+    PW_JOURNAL_HEAD = 1,
+    PW_JOURNAL_RECORDS,
+    PW_JOURNAL_RINGLESS, /* one record that is in no ring */
+    PW_JOURNAL_READING,
+    PW_JOURNAL_ROW_OF,
+    PW_JOURNAL_END,
+    PW_JOURNAL_WRITTEN, /* when the collector last wrote; see pw_journal_resume_ended() */
+};
+
+/* ---- encoding of records: only differences from earlier records are stored; a
  * repeated Allreduce takes about 8 bytes instead of 64 ---- */
 
 /* The most bytes that one record can take. */
@@ -58,9 +96,5 @@ enum {
 };
 
 uint32_t pw_block_check(const struct pw_block_header *header, const void *payload);
-
-/* Makes a reader, from offset `at` on, of the file that `fd`, of which it keeps a copy, has open.
- * Returns 0, -ENOMEM, or another -errno. */
-int pw_journal_reader_on(int fd, int64_t at, struct pw_journal_reader **out);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "core/safefile.h"
 #include "rank/journal/journal.h"
-#include "rank/journal/journalform.h"
 
 struct pw_journal_reader {
     int fd;
@@ -163,22 +162,6 @@ int pw_journal_open(const char *path, struct pw_journal_reader **out)
         return err;
     }
     r->at = 0;
-    *out = r;
-    return 0;
-}
-
-int pw_journal_reader_on(int fd, int64_t at, struct pw_journal_reader **out)
-{
-    struct pw_journal_reader *r = calloc(1, sizeof(*r));
-    if (!r)
-        return -ENOMEM;
-    r->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (r->fd < 0) {
-        const int err = -errno;
-        free(r);
-        return err;
-    }
-    r->at = at;
     *out = r;
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "rank/journal/journalform.h"
 
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -217,4 +218,11 @@ int pw_records_decode(const unsigned char *bytes, size_t size, struct pw_record 
         s.failed |= s.at > s.end;
     }
     return s.failed || s.at != s.end ? -EBADMSG : 0;
+}
+
+uint32_t pw_block_check(const struct pw_block_header *header, const void *payload)
+{
+    struct pw_block_header h = *header;
+    h.check = 0;
+    return libdeflate_crc32(libdeflate_crc32(0, &h, sizeof(h)), payload, h.length);
 }
