@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "rank/probe/arena.h"
-#include "rank/probe/ranges.h"
 
 enum { MAX_LONG_TEXT = 8191 };
 

@@ -79,11 +79,17 @@ extern _Thread_local struct pw_thread pw_this_thread
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 extern enum pw_tick_source pw_tick_source __attribute__((visibility("hidden")));
 
+/* The segment of the rank to which the process is attached (attach.c). */
+extern struct pw_probe_home {
+    struct pw_segment_shared *segment; /* NULL: none */
+    char name[PW_SEGMENT_NAME_SIZE];
+} pw_probe_home __attribute__((visibility("hidden")));
+
 /* The open call of a thread without a ring: a call that never ends, with `signalled` set. So the
  * tests of `op` and `signalled` that each fast path makes also find threads without a ring. */
 extern struct pw_open_call pw_no_ring_call __attribute__((visibility("hidden")));
 
-/* Gets a ring for the calling thread's first record. NULL when there is no ring. */
+/* Gets a ring for the calling thread's first record (attach.c). NULL when there is no ring. */
 struct pw_thread *pw_probe_begin_thread(void);
 
 /* The calling thread; NULL when it cannot record. */

@@ -40,12 +40,6 @@ static inline uint64_t pw_range_head(enum pw_record_type type, uint8_t payload_t
     return (uint64_t)type | (uint64_t)payload_type << 16 | (uint64_t)stack << 32;
 }
 
-enum { PW_RANGE_KIND_SHIFT = 48 };
-
-static inline uint64_t pw_range_name(uint32_t name, int depth, enum pw_kind kind)
-{
-    return name | (uint64_t)depth << 32 | (uint64_t)kind << PW_RANGE_KIND_SHIFT;
-}
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields of a word are in this order");
 static_assert(PW_REC_NVTX < 1 << (30 - PW_RANGE_TYPE_SHIFT), "PW_RANGE_PLAIN is above the type");
 

@@ -134,6 +134,14 @@ enum {
     ((uint64_t)(key) | (uint64_t)(type) << PW_RANGE_TYPE_SHIFT | PW_RANGE_PLAIN | \
      (uint64_t)(domain) << PW_RANGE_DOMAIN_SHIFT)
 
+/* Makes the word `name`. */
+enum { PW_RANGE_KIND_SHIFT = 48 };
+
+static inline uint64_t pw_range_name(uint32_t name, int depth, enum pw_kind kind)
+{
+    return name | (uint64_t)depth << 32 | (uint64_t)kind << PW_RANGE_KIND_SHIFT;
+}
+
 /* Writes the words that are missing in a plain range. The key is last, so that the range stays
  * valid when the program is killed meanwhile. */
 static inline void pw_open_range_settle(struct pw_open_range *range)
