@@ -7,6 +7,7 @@ import sys
 import tempfile
 import unittest
 
+import filecircles
 import folders
 import includes
 import parameters
@@ -181,6 +182,62 @@ class Circles(unittest.TestCase):
     def test_levels(self):
         edges = {"a": set(), "b": {"a"}, "c": {"a", "b"}}
         self.assertEqual(folders.levels(edges), {"a": 0, "b": 1, "c": 2})
+
+
+class FileCircles(unittest.TestCase):
+    HEADER = "int pw_a(void);\nint pw_b(void);\n"
+
+    def check(self, files):
+        return run_lint("filecircles.py", {f"src/core/{path}": text for path, text in files.items()})
+
+    def refuses(self, edges, files):
+        status, output = self.check(files)
+        self.assertIn(f"src/core/ has a circle of {len(edges)} units:", output)
+        for edge in edges:
+            self.assertIn(f"    {edge}\n", output)
+        self.assertEqual(status, 1, output)
+
+    def test_one_direction_passes(self):
+        # A header declares for two sources; comments, texts and private functions are no uses.
+        status, output = self.check({
+            "both.h": self.HEADER,
+            "a.c": '#include "core/both.h"\nint pw_a(void)\n{\n    return pw_b();\n}\n',
+            "b.c": '#include "core/both.h"\n/* pw_a */\nint pw_b(void)\n{\n    say("pw_a");\n}\n'
+                   "static int help(void)\n{\n}\n",
+            "c.c": "static int pw_a(void)\n{\n}\nint pw_c(void)\n{\n    return pw_a() + help();\n}\n",
+        })
+        self.assertEqual(status, 0, output)
+        self.assertIn("4 checked, 0 problem(s)", output)
+
+    def test_includes(self):
+        self.refuses(["a -> b: includes b.h", "b -> a: includes a.h"], {
+            "a.h": '#include "core/b.h"\n', "b.h": "", "b.c": '#include "core/a.h"\n',
+        })
+
+    def test_calls_behind_a_shared_header(self):
+        self.refuses(["a -> b: uses pw_b", "b -> a: uses pw_a"], {
+            "both.h": self.HEADER,
+            "a.c": '#include "core/both.h"\nint pw_a(void)\n{\n    return pw_b();\n}\n',
+            "b.cc": '#include "core/both.h"\nint pw_b(void)\n{\n    return pw_a();\n}\n',
+        })
+
+    def test_variables_and_macros(self):
+        self.refuses(["a -> b: uses pw_rows", "b -> a: uses pw_a"], {
+            "a.h": "#define ROWS \\\n    pw_rows\n", "a.c": "int pw_a(void)\n{\n}\n",
+            "b.c": "const struct pw_row pw_rows[] = {\n    {pw_a},\n};\n",
+        })
+
+    def test_rows_of_folders_with_circles_may_only_fall(self):
+        edges = {"a/x": {"a/y": ["uses f"]}, "a/y": {"a/x": ["uses g"]}, "b/z": {}}
+        self.assertEqual(list(filecircles.judge(edges, {"a": 2})), [])
+        self.assertEqual(
+            list(filecircles.judge(edges, {"a": 3})),
+            ["src/a/ has 2 units in circles: lower its 3 in STILL"],
+        )
+        self.assertEqual(
+            list(filecircles.judge(edges, {})),
+            ["src/a/ has a circle of 2 units:", "    x -> y: uses f", "    y -> x: uses g"],
+        )
 
 
 class Schema(unittest.TestCase):
