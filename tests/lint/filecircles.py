@@ -21,7 +21,6 @@ STILL = {
     "aggregate/match": 2,
     "aggregate/output": 2,
     "analysis": 3,
-    "analysis/advice": 10,
     "archive": 2,
     "cli": 18,
     "collectors/cuda": 8,

@@ -226,7 +226,7 @@ static void test_advice_when_all_were_killed(void **state)
     struct pw_cluster *c = make();
     const struct pw_advice_input in = {.cluster = c};
     struct pw_advice advice = {0};
-    assert_int_equal(pw_judge_ended(&in, NULL, &advice), 1);
+    assert_int_equal(pw_judge_ended(&in, &advice), 1);
     assert_non_null(strstr(advice.text, "Rank 2 ended first. Find why it crashed"));
     for (int r = 0; r < RANKS; r++) {
         c->endings[r].exit_signal = SIGKILL;
@@ -235,7 +235,7 @@ static void test_advice_when_all_were_killed(void **state)
     }
     c->endings[2].held = 3;
     advice = (struct pw_advice){0};
-    assert_int_equal(pw_judge_ended(&in, NULL, &advice), 1);
+    assert_int_equal(pw_judge_ended(&in, &advice), 1);
     assert_int_equal(advice.nranks, RANKS);
     assert_null(strstr(advice.text, "ended first"));
     assert_non_null(strstr(advice.text, "If MPI wrote an error message"));

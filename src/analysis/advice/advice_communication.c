@@ -1,49 +1,18 @@
-/* Rules about waiting for each other and moving bytes, and the judgement of slow transfers; see
- * findings.h and rules.h. */
-#include "analysis/advice/findings.h"
+/* Rules about the ranks' work, waiting for each other and moving bytes; see rules.h. */
+#include "analysis/advice/rules.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "analysis/advice/rules.h"
+#include "analysis/advice/findings.h"
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/text.h"
 
-#define STARVED_THROTTLED 0.01 /* of a rank's time */
-#define STARVED_READY 0.05     /* the same, above the smallest share of all ranks */
-
-static int is(const struct pw_row_c_network *row, const char *scope)
+static int is(const char field[16], const char *name)
 {
-    return strncmp(row->scope, scope, sizeof(row->scope)) == 0;
-}
-
-/* 1 when a rank lacked a CPU. Such a rank makes its transfers longer, so the network is not to
- * blame. */
-static int is_starved(const struct pw_cluster *c)
-{
-    double least = 1, most = 0, throttled = 0;
-    for (size_t i = 0; i < c->nutilisation; i++) {
-        const struct pw_row_c_utilisation *row = &c->utilisation[i];
-        if (row->runq_share >= 0) {
-            least = row->runq_share < least ? row->runq_share : least;
-            most = row->runq_share > most ? row->runq_share : most;
-        }
-        throttled = row->throttled_share > throttled ? row->throttled_share : throttled;
-    }
-    return throttled > STARVED_THROTTLED || most - least > STARVED_READY;
-}
-
-const struct pw_row_c_network *pw_network_worst(const struct pw_cluster *c)
-{
-    return c->nnetwork && !is_starved(c) ? &c->network[0] : NULL;
-}
-
-int pw_network_explains(const struct pw_row_c_network *row, const struct pw_row_c_trend *trend)
-{
-    return row->first_step <= trend->last_step && trend->first_step <= row->last_step &&
-           (double)row->gain_ns >= (double)trend->cost_ns / 2;
+    return strncmp(field, name, 16) == 0;
 }
 
 static int is_on(const struct pw_cluster *c, int32_t rank, const char hostname[64])
@@ -61,52 +30,14 @@ static int covers(const struct pw_cluster *c, int32_t src, int32_t dst)
         const struct pw_row_c_network *row = &c->network[i];
         if ((row->src == src && row->dst == dst) || (row->src == dst && row->dst == src))
             return 1;
-        if (is(row, "host") && (is_on(c, src, row->hostname) || is_on(c, dst, row->hostname)))
+        if (is(row->scope, "host") &&
+            (is_on(c, src, row->hostname) || is_on(c, dst, row->hostname)))
             return 1;
     }
     return 0;
 }
 
-static void say_unsteady(const struct pw_row_c_network *row, struct pw_sentence *s)
-{
-    char mean[32], fast[32], gain[32];
-    pw_sentence_add(s,
-                    "The network between all hosts was unsteady: %" PRId64
-                    " transfers took %s on average; if all were as fast as the fastest 2 %% of "
-                    "their kind (%s on average), the job would save %s",
-                    row->transfers, pw_text_ns(mean, sizeof(mean), row->mean_ns),
-                    pw_text_ns(fast, sizeof(fast), row->usual_ns),
-                    pw_text_ns(gain, sizeof(gain), row->gain_ns));
-    pw_sentence_add(s, row->share < 0.1 ? " (%.1f %%)" : " (%.0f %%)", 100 * row->share);
-    pw_sentence_add(s, " by the replay");
-}
-
-void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *s)
-{
-    char mean[32], usual[32], cost[32];
-    if (is(row, "unsteady")) {
-        say_unsteady(row, s);
-        return;
-    }
-    if (is(row, "link"))
-        pw_sentence_add(s, "The link between ranks %" PRId32 " and %" PRId32 " (%.64s, %.64s) was",
-                        row->src, row->dst, row->hostname, row->peer_hostname);
-    else if (is(row, "host"))
-        pw_sentence_add(s, "The network at host %.64s was", row->hostname);
-    else
-        pw_sentence_add(s, "The network between all hosts was");
-    pw_sentence_add(s,
-                    " slow in steps %" PRId64 "-%" PRId64 ": %" PRId64
-                    " transfers took %s on average instead of %s, which cost the job %s",
-                    row->first_step, row->last_step, row->transfers,
-                    pw_text_ns(mean, sizeof(mean), row->mean_ns),
-                    pw_text_ns(usual, sizeof(usual), row->usual_ns),
-                    pw_text_ns(cost, sizeof(cost), row->gain_ns));
-    pw_sentence_add(s, row->share < 0.1 ? " (%.1f %%)" : " (%.0f %%)", 100 * row->share);
-}
-
-int pw_judge_slow_network(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                          struct pw_advice *advice)
+int pw_judge_slow_network(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
@@ -114,23 +45,19 @@ int pw_judge_slow_network(const struct pw_advice_input *in, const struct pw_advi
     if (!row)
         return 0;
     pw_network_say(row, &s);
-    if (is(row, "link")) {
+    if (is(row->scope, "link")) {
         pw_advice_add_rank(advice, row->src);
         pw_advice_add_rank(advice, row->dst);
         pw_sentence_add(&text, "Check what is between the two hosts: the cable, port and switch, "
                                "and the binding of both ranks to the network card.");
-    } else if (is(row, "host")) {
+    } else if (is(row->scope, "host")) {
         pw_sentence_add(&text,
                         "Check the host's network card, its cable and its port of the switch, and "
                         "what else on the host uses the network; or leave the host out.");
-    } else {
-        pw_sentence_add(&text, "%s", rule->text);
     }
     advice->saves_ns = row->gain_ns;
     return 1;
 }
-
-/* Rules about waiting for each other and moving bytes. */
 
 enum { SMALL_BYTES = 32768 };
 
@@ -143,8 +70,6 @@ enum { SMALL_BYTES = 32768 };
 #define ROAMING 0.1
 #define EXPOSED 0.2
 #define SMALL 0.1
-/* A load balance below this is uneven work. */
-#define BALANCED 0.9
 
 static double steps_ns(const struct pw_advice_input *in)
 {
@@ -163,34 +88,10 @@ static int64_t at_most_network(const struct pw_advice_input *in, int64_t saves)
     return all >= 0 && all < saves ? all : saves;
 }
 
-/* Whether the host's other ranks lost about as much as the straggler, in the same steps if the host
- * was slow in steps. */
-static int is_loss_of_host(const struct pw_row_c_host *host, const struct pw_row_c_straggler *row)
-{
-    if (strncmp(host->hostname, row->hostname, sizeof(row->hostname)) != 0)
-        return 0;
-    if (host->lost_ns >= 0)
-        return 2 * (double)host->lost_ns >= (double)row->lost_ns;
-    return row->kind != PW_STRAGGLER_STRETCH && row->first_step <= host->last_step &&
-           row->last_step >= host->first_step &&
-           2 * (double)host->excess_ns >= (double)row->excess_ns;
-}
-
-const struct pw_row_c_host *pw_host_of_straggler(const struct pw_cluster *c,
-                                                 const struct pw_row_c_straggler *row)
-{
-    for (size_t i = 0; i < c->nhosts_slow; i++)
-        if (is_loss_of_host(&c->hosts_slow[i], row))
-            return &c->hosts_slow[i];
-    return NULL;
-}
-
-int pw_judge_slow_host(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                       struct pw_advice *advice)
+int pw_judge_slow_host(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     const struct pw_row_c_host *worst = NULL;
-    (void)rule;
     for (size_t i = 0; i < in->cluster->nhosts_slow; i++)
         if (!worst || in->cluster->hosts_slow[i].gain_ns > worst->gain_ns)
             worst = &in->cluster->hosts_slow[i];
@@ -221,14 +122,12 @@ static int is_inside_host(const struct pw_cluster *c, const struct pw_row_c_link
     return a && b && a->hostname[0] && strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;
 }
 
-int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                       struct pw_advice *advice)
+int pw_judge_slow_link(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     const struct pw_row_c_link *worst = NULL;
     double most = 0;
-    (void)rule;
     for (size_t i = 0; i < in->cluster->nlinks_slow; i++) {
         const struct pw_row_c_link *link = &in->cluster->links_slow[i];
         if (covers(in->cluster, link->src, link->dst))
@@ -347,29 +246,20 @@ static int judge_root(const struct pw_advice_input *in, const struct late *late,
 }
 
 /* Waits that a straggler causes belong to the advice about that rank. */
-int pw_judge_late_senders(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                          struct pw_advice *advice)
+int pw_judge_late_senders(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     const struct late late = sum_late(in->cluster);
     double per_rank = in->present > 0 ? late.all_ns / (double)in->present : 0;
-    (void)rule;
     if (late.worst < 0 || !(steps_ns(in) > 0) || !(per_rank > LATE * steps_ns(in)))
         return 0;
     return judge_root(in, &late, per_rank, advice);
 }
 
-static double load_balance(const struct pw_cluster *c)
-{
-    return c->nefficiency ? c->efficiency->load_balance : -1;
-}
-
-int pw_judge_load_imbalance(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                            struct pw_advice *advice)
+int pw_judge_load_imbalance(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
-    double balance = load_balance(in->cluster);
-    (void)rule;
+    double balance = in->cluster->nefficiency ? in->cluster->efficiency->load_balance : -1;
     pw_sentence_add(&s, "ranks work on average for %.0f %% of the busiest rank's time",
                     100 * balance);
     advice->saves_ns = pw_advice_whatif_gain(in, "job");
@@ -379,39 +269,23 @@ int pw_judge_load_imbalance(const struct pw_advice_input *in, const struct pw_ad
                                           "bucket what varies)"
                                         : "(parts of the problem of equal cost)");
     return in->cluster->nstragglers == 0 && !in->verdict.imbalance && in->expected > 1 &&
-           balance >= 0 && balance < BALANCED;
+           balance >= 0 && !pw_advice_is_balanced(in);
 }
 
-int pw_advice_is_unnamed(const struct pw_advice_input *in)
-{
-    return in->verdict.kind != PW_VERDICT_UNKNOWN && in->verdict.kind != PW_VERDICT_SINGLE_RANK &&
-           !in->cluster->nstragglers && !in->verdict.imbalance;
-}
-
-int pw_advice_is_balanced(const struct pw_advice_input *in)
-{
-    const double balance = load_balance(in->cluster);
-    return balance < 0 || balance >= BALANCED;
-}
-
-int pw_judge_wait_roams(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                        struct pw_advice *advice)
+int pw_judge_wait_roams(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     double wait = share_of_step(in, in->mean.wait_ns);
-    (void)rule;
     pw_sentence_add(&s, "ranks wait for others in %.0f %% of a step", 100 * wait);
     advice->saves_ns = pw_advice_whatif_gain(in, "job");
     return pw_advice_is_unnamed(in) && wait > ROAMING && pw_advice_is_balanced(in);
 }
 
-int pw_judge_transfer_exposed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                              struct pw_advice *advice)
+int pw_judge_transfer_exposed(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     double wait = share_of_step(in, in->mean.wait_ns);
     double exposed = share_of_step(in, in->mean.comm_exposed_ns) - (wait > 0 ? wait : 0);
-    (void)rule;
     pw_sentence_add(&s, "%.0f %% of a step is exposed communication, %s", 100 * exposed,
                     in->mean.wait_ns < 0 ? "of which it is not known how much is waiting"
                                          : "without waiting");
@@ -445,14 +319,12 @@ static double best_bandwidth(const struct pw_cluster *c)
     return best;
 }
 
-int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                               struct pw_advice *advice)
+int pw_judge_small_collectives(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     const struct pw_cluster *c = in->cluster;
     double ns = 0, known_ns = 0, at_best_ns = 0, count = 0, bytes = 0, seen = 0;
     const double best = best_bandwidth(c);
-    (void)rule;
     for (size_t i = 0; i < c->ncollective_stats; i++) {
         const struct pw_row_c_collective_stat *stat = &c->collective_stats[i];
         if (!is_small(stat))
@@ -479,5 +351,62 @@ int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw
                         pw_text_rate(most, sizeof(most), best));
     if (known_ns > 0)
         advice->saves_ns = at_most_network(in, pw_whole(known_ns - at_best_ns));
+    return 1;
+}
+
+/* Work that differs by design, and time in which all ranks were slower. */
+
+/* What to do about a role that has more work, by what its name says that it is; "": the text of the
+ * rule. */
+static const char *role_advice(const struct pw_row_c_imbalance *row)
+{
+    if (strncmp(row->name, "stage", strlen("stage")) == 0)
+        return "Move work between the pipeline's stages: layers from the heavy stages to the "
+               "others.";
+    if (strstr(row->name, "expert"))
+        return "Move work between the roles: experts' capacity to where the tokens go, or more "
+               "ranks for the heavy role.";
+    return "";
+}
+
+int pw_judge_unequal_work(const struct pw_advice_input *in, struct pw_advice *advice)
+{
+    struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_imbalance *row = in->verdict.imbalance;
+    if (!row)
+        return 0;
+    pw_imbalance_write(row, &evidence);
+    if (row->first_rank >= 0)
+        pw_advice_add_rank(advice, row->first_rank);
+    advice->saves_ns = row->gain_ns;
+    if (is(row->kind, "role"))
+        pw_sentence_add(&text, "%s", role_advice(row));
+    else
+        pw_sentence_add(&text, "Share the work out evenly: %s.",
+                        in->is_training ? "batches of equal tokens (sort or bucket what varies)"
+                                        : "parts of the problem of equal cost");
+    return 1;
+}
+
+int pw_judge_no_peers(const struct pw_advice_input *in, struct pw_advice *advice)
+{
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_imbalance *row = in->verdict.alone;
+    if (!row)
+        return 0;
+    pw_imbalance_write(row, &evidence);
+    pw_advice_add_rank(advice, row->first_rank);
+    return 1;
+}
+
+int pw_judge_all_slower(const struct pw_advice_input *in, struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_trend *trend = pw_trends_leading(in->cluster);
+    if (!trend)
+        return 0;
+    pw_trends_say(in->cluster, trend, &s);
+    advice->saves_ns = trend->cost_ns;
     return 1;
 }

@@ -1,104 +1,15 @@
-/* Rules about data, processors and memory, from /utilisation, /queues and /memory; see findings.h
- * and rules.h. */
-#include "analysis/advice/findings.h"
+/* Rules about data, processors and memory, from /utilisation, /queues and /memory; see rules.h. */
+#include "analysis/advice/rules.h"
 
 #include <inttypes.h>
 #include <stddef.h>
-#include <string.h>
 
-#include "analysis/advice/rules.h"
+#include "analysis/advice/findings.h"
 #include "analysis/pipeline.h"
 #include "core/limits.h"
 #include "core/text.h"
 
-#define LEAST 0.15 /* of a rank's steps, or of its run */
-#define LEAST_OUTSIDE_NS 30000000000
-
-/* Ranks that wait in these parts may poll, and their waits are not recorded. */
-static int is_counted(size_t part, enum pw_nocpu_where where)
-{
-    if (part == PW_PART_INIT - PW_PART_START || part == PW_PART_FINALIZE - PW_PART_START)
-        return 0;
-    return where == PW_NOCPU_RUN ||
-           (part == PW_PART_STEPS - PW_PART_START) == (where == PW_NOCPU_STEPS);
-}
-
-/* The time that the rank was ready to run without a CPU there, and what that is a share of; the
- * latter is 0 when it is not known. Of type double, so that a damaged file cannot overflow an
- * integer. */
-struct lacking {
-    double ready, total;
-};
-
-static struct lacking lacking_of(const struct pw_cluster *c, size_t rank, enum pw_nocpu_where where)
-{
-    struct lacking sum = {0};
-    for (size_t part = 0; part < PW_PART_END; part++) {
-        const struct pw_row_c_part_trace *row = &c->part_trace[part * c->nranks + rank];
-        const double wait = row->wait_ns > 0 ? (double)row->wait_ns : 0;
-        const int is_there = is_counted(part, where);
-        if (row->total_ns <= 0 || row->ready_ns < 0)
-            continue;
-        if (is_there || where != PW_NOCPU_STEPS)
-            sum.total += (double)row->total_ns;
-        if (is_there && (double)row->ready_ns > wait)
-            sum.ready += (double)row->ready_ns - wait;
-    }
-    return sum;
-}
-
-static struct pw_nocpu find_lacking(const struct pw_cluster *c, enum pw_nocpu_where where)
-{
-    struct pw_nocpu found = {.where = where, .worst = -1};
-    size_t known = 0, waiting = 0;
-    double sum_ns = 0;
-    for (size_t r = 0; c->part_trace && r < (size_t)c->nranks; r++) {
-        const struct lacking one = lacking_of(c, r, where);
-        if (!(one.total > 0))
-            continue;
-        const double share = one.ready / one.total;
-        known++;
-        sum_ns += one.ready;
-        found.share += share;
-        waiting += share >= LEAST;
-        if (found.worst < 0 || share > found.worst_share) {
-            found.worst_share = share;
-            found.worst = c->ranks[r].rank;
-        }
-    }
-    if (2 * waiting <= known)
-        return (struct pw_nocpu){.where = where, .worst = -1};
-    found.share /= (double)known;
-    found.ns = pw_whole(sum_ns / (double)known);
-    return found;
-}
-
-static int has_steps(const struct pw_cluster *c)
-{
-    const size_t steps = (PW_PART_STEPS - PW_PART_START) * (size_t)c->nranks;
-    for (size_t r = 0; c->part_trace && r < (size_t)c->nranks; r++)
-        if (c->part_trace[steps + r].total_ns > 0)
-            return 1;
-    return 0;
-}
-
-struct pw_nocpu pw_nocpu_find(const struct pw_cluster *c)
-{
-    return find_lacking(c, has_steps(c) ? PW_NOCPU_STEPS : PW_NOCPU_RUN);
-}
-
-struct pw_nocpu pw_nocpu_outside(const struct pw_cluster *c)
-{
-    const struct pw_nocpu found = find_lacking(c, PW_NOCPU_OUTSIDE);
-    return has_steps(c) && found.ns >= LEAST_OUTSIDE_NS
-               ? found
-               : (struct pw_nocpu){.where = PW_NOCPU_OUTSIDE, .worst = -1};
-}
-
-/* Rules about data, processors and memory. */
-
 #define WAITS_FOR_DATA 0.05 /* of a rank's step */
-#define OVERSUBSCRIBED 0.1  /* of time ready without a CPU */
 
 /* A leak: at least so many steps, and so much growth over them in bytes. Then the least fit of a
  * line, and the least growth as a share. */
@@ -302,30 +213,24 @@ static int judge_pipeline(const struct pw_advice_input *in, enum pw_pipeline_ver
     return 1;
 }
 
-int pw_judge_data_processing(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                             struct pw_advice *advice)
+int pw_judge_data_processing(const struct pw_advice_input *in, struct pw_advice *advice)
 {
-    (void)rule;
     return judge_pipeline(in, PW_PIPELINE_PROCESSING,
                           "data are read and processed more slowly than they are used", advice);
 }
 
-int pw_judge_data_transfer(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                           struct pw_advice *advice)
+int pw_judge_data_transfer(const struct pw_advice_input *in, struct pw_advice *advice)
 {
-    (void)rule;
     return judge_pipeline(in, PW_PIPELINE_TRANSFER,
                           "data are ready on the host, but reach the device too late", advice);
 }
 
 /* Applies when half of the ranks or more wait for data, and no queue says why. */
-int pw_judge_data_wait(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                       struct pw_advice *advice)
+int pw_judge_data_wait(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     struct pw_pipeline pipeline;
     int64_t least_ns = INT64_MAX, waiting = 0;
-    (void)rule;
     for (size_t r = 0; r < in->cluster->nrank_rows; r++) {
         const struct pw_row_c_step_trace *trace = &in->trace[r];
         if (!((double)trace->data_wait_ns > WAITS_FOR_DATA * (double)trace->total_ns))
@@ -342,46 +247,11 @@ int pw_judge_data_wait(const struct pw_advice_input *in, const struct pw_advice_
     return waiting > 0 && 2 * waiting >= in->present;
 }
 
-static int same_host(const struct pw_row_c_utilisation *a, const struct pw_row_c_utilisation *b)
-{
-    return strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;
-}
-
-struct pw_oversubscribed pw_oversubscribed_find(const struct pw_cluster *cluster)
-{
-    const struct pw_row_c_utilisation *rows = cluster->utilisation;
-    struct pw_oversubscribed found = {0};
-    double most = 0;
-    for (size_t first = 0, end; first < cluster->nutilisation; first = end) {
-        size_t waiting = 0, worst = first;
-        double sum = 0;
-        for (end = first; end < cluster->nutilisation && same_host(&rows[first], &rows[end]);
-             end++) {
-            waiting += rows[end].runq_share > OVERSUBSCRIBED;
-            sum += rows[end].runq_share > 0 ? rows[end].runq_share : 0;
-            worst = rows[end].runq_share > rows[worst].runq_share ? end : worst;
-        }
-        const size_t ranks = end - first;
-        if (!waiting || 2 * waiting < ranks)
-            continue;
-        found.hosts++;
-        if (!(sum / (double)ranks > most))
-            continue;
-        most = sum / (double)ranks;
-        found.waiting = waiting;
-        found.ranks = ranks;
-        found.worst = &rows[worst];
-    }
-    return found;
-}
-
 /* The cost is not given, because with fewer ranks the same work remains to be done. */
-int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                            struct pw_advice *advice)
+int pw_judge_oversubscribed(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     const struct pw_oversubscribed found = pw_oversubscribed_find(in->cluster);
-    (void)rule;
     if (!found.worst)
         return 0;
     pw_sentence_add(&s,
@@ -409,12 +279,10 @@ static int has_shared(const struct pw_advice_input *in, enum pw_shared_kind kind
 }
 
 /* Applies when the loss is reported; a rank that stands out may have a rule of its own. */
-int pw_judge_gpus_idle(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                       struct pw_advice *advice)
+int pw_judge_gpus_idle(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     struct pw_shared found;
-    (void)rule;
     if (!has_shared(in, PW_SHARED_HOST_LATE, &found))
         return 0;
     pw_sentence_add(&s, "%s%.0f %% of the GPUs' time", found.is_least ? "at least " : "",
@@ -425,8 +293,7 @@ int pw_judge_gpus_idle(const struct pw_advice_input *in, const struct pw_advice_
     return 1;
 }
 
-int pw_judge_mpi_call_long(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                           struct pw_advice *advice)
+int pw_judge_mpi_call_long(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     static const struct {
         enum pw_shared_kind kind;
@@ -435,7 +302,6 @@ int pw_judge_mpi_call_long(const struct pw_advice_input *in, const struct pw_adv
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     char time[32];
     const char *separator = "";
-    (void)rule;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         struct pw_shared found;
         if (!has_shared(in, calls[i].kind, &found))
@@ -456,13 +322,11 @@ static int leaks(const struct pw_row_c_memory *m)
            m->later_bytes_per_step >= m->bytes_per_step / 2;
 }
 
-int pw_judge_memory_growth(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
-                           struct pw_advice *advice)
+int pw_judge_memory_growth(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     const struct pw_row_c_memory *worst = NULL;
     int32_t last = -1;
-    (void)rule;
     for (size_t i = 0; i < in->cluster->nmemory; i++) {
         const struct pw_row_c_memory *m = &in->cluster->memory[i];
         if (!leaks(m))

@@ -32,6 +32,9 @@ int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank);
 /* True when no communication of the rank was recorded, while that of other ranks was. */
 int pw_unrecorded_is_silent(const struct pw_cluster *cluster, int32_t rank);
 
+/* The reason that the row's `what` names; PW_UNRECORDED_NONE when it names no reason. */
+enum pw_unrecorded pw_unrecorded_reason_of(const struct pw_row_c_completeness *row);
+
 /* The reason that most ranks have; PW_UNRECORDED_NONE when MPI calls of all ranks were recorded. */
 enum pw_unrecorded pw_unrecorded_most(const struct pw_unrecorded_sum *sum);
 

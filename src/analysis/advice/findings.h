@@ -100,4 +100,8 @@ struct pw_oversubscribed {
 
 struct pw_oversubscribed pw_oversubscribed_find(const struct pw_cluster *cluster);
 
+/* True for a program that could not start: it did not end well, within 10 s, and nothing of what it
+ * did was recorded. Then only its end is worth a word. */
+int pw_ended_at_start(const struct pw_cluster *cluster);
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/advice/findings.h"
 #include "analysis/parts.h"
 #include "core/limits.h"
 #include "report/writing/words.h"

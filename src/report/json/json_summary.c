@@ -48,7 +48,7 @@ static json_t *time_json(const struct pw_runtime *t)
 
 static json_t *advice_json(const struct pw_runsummary *s)
 {
-    if (strcmp(s->advice.rule, "none") == 0)
+    if (!s->advice.of)
         return json_null();
     return json_pack("{s:s, s:o, s:o, s:o, s:I}", "rule", s->advice.rule, "saves_ns",
                      pw_json_int(s->advice.saves_ns > 0 ? s->advice.saves_ns : -1), "share",

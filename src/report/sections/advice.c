@@ -1,5 +1,4 @@
 /* What to do: the advice, with its evidence and what it saves. */
-#include <string.h>
 
 #include "analysis/figures/figures.h"
 #include "report/report.h"
@@ -29,7 +28,7 @@ static int show_advice(const struct pw_page *page)
     int err = 0;
     for (size_t i = 0; i < n && !err; i++)
         err = print_advice(page, &input, &advice[i]);
-    if (!err && strcmp(advice[0].rule, "none") != 0)
+    if (!err && advice[0].of)
         err = pw_page_print(page, 2, 2, "More on each, by the name in brackets: docs/advice.md.");
     return err;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/advice/calls.h"
+#include "analysis/advice/findings.h"
 #include "report/content/firstscreen.h"
 #include "report/content/hang.h"
 #include "report/content/onefigures.h"

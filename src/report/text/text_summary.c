@@ -225,7 +225,7 @@ static int print_advice(const struct pw_page *page, const struct pw_runsummary *
 {
     char saves[96], further[80] = "";
     const size_t n = summary->further_advice;
-    if (strcmp(summary->advice.rule, "none") == 0)
+    if (!summary->advice.of)
         return 0;
     pw_words_saves(&summary->advice, summary->advice_share, saves, sizeof(saves));
     if (n)
