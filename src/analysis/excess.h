@@ -5,8 +5,39 @@
 #ifndef PW_ANALYSIS_EXCESS_H
 #define PW_ANALYSIS_EXCESS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "analysis/statistics.h"
-#include "analysis/straggler.h"
+#include "core/tables.h"
+
+enum { PW_PHASES = 6 }; /* data, forward, backward, allreduce, optimizer, other */
+
+struct pw_straggler_input {
+    size_t nsteps, nranks;
+    const int64_t *own_ns;    /* [nsteps * nranks] own work, -1: not known */
+    const int64_t *total_ns;  /* [nsteps * nranks] length of the step, -1: not known */
+    const int64_t *phase_ns;  /* [nsteps * nranks * PW_PHASES] own work per phase, -1: not known */
+    const int64_t *error_ns;  /* [nranks] clock error bound, -1: not aligned */
+    const int64_t *useful_ns; /* own work outside communication; NULL: not known */
+    const int64_t *host_of;   /* [nranks] host numbers; NULL: not known */
+    int is_marked;            /* 1: the program marked the steps; 0: steps were inferred */
+};
+
+struct pw_straggler_found {
+    size_t rank;
+    enum pw_straggler kind;
+    size_t first, last; /* steps: rows of the input */
+    int64_t hits;       /* steps held back: excess above half its median, clock errors and 1 % */
+    int64_t excess_ns;  /* mean excess of the hits */
+    int64_t lost_ns;    /* sum of the excess of the hits */
+    double slowdown;    /* mean over the hits of excess / step length of the rank */
+    int64_t gain_ns;    /* time saved by the job if this rank had the others' median work */
+    enum pw_phase phase;
+    double confidence;  /* 1 - corrected chance of this many hits; 0..1 */
+    int without_clocks; /* 1: set by the caller that gave time outside communication as own work */
+    int is_inside;      /* 1: most of the excess is in communication; the cause may be elsewhere */
+};
 
 #define PW_EXCESS_UNKNOWN INT64_MIN
 #define PW_EXCESS_LEAST_STEPS 3 /* fewer steps are not enough for a median */

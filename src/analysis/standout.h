@@ -24,7 +24,6 @@
 #define PW_ANALYSIS_STANDOUT_H
 
 #include "analysis/excess.h"
-#include "analysis/straggler.h"
 
 enum { PW_STANDOUT_FEW = 7 }; /* ranks that are judged beside each other */
 

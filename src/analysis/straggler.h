@@ -1,6 +1,6 @@
 /* Finds the ranks and hosts that hold the job back, from each rank's own work in each step. Called
- * by aggregate/findings; excess.h and aggregate/secondpass use its input. Pure arithmetic: no I/O,
- * no allocation; the caller gives the scratch memory.
+ * by aggregate/findings; its input and what it finds are declared in excess.h. Pure arithmetic: no
+ * I/O, no allocation; the caller gives the scratch memory.
  *
  * A collective makes the steps of all ranks equally long, so their lengths say nothing about single
  * ranks. Instead, own work is compared: the time in a step in which the rank did not wait for
@@ -40,38 +40,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/tables.h"
+#include "analysis/excess.h"
 
 /* A clock error above this share of a step is too large to compare waits in a step. */
 #define PW_CLOCK_COARSE 0.1
-
-enum { PW_PHASES = 6 }; /* data, forward, backward, allreduce, optimizer, other */
-
-struct pw_straggler_input {
-    size_t nsteps, nranks;
-    const int64_t *own_ns;    /* [nsteps * nranks] own work, -1: not known */
-    const int64_t *total_ns;  /* [nsteps * nranks] length of the step, -1: not known */
-    const int64_t *phase_ns;  /* [nsteps * nranks * PW_PHASES] own work per phase, -1: not known */
-    const int64_t *error_ns;  /* [nranks] clock error bound, -1: not aligned */
-    const int64_t *useful_ns; /* own work outside communication; NULL: not known */
-    const int64_t *host_of;   /* [nranks] host numbers; NULL: not known */
-    int is_marked;            /* 1: the program marked the steps; 0: steps were inferred */
-};
-
-struct pw_straggler_found {
-    size_t rank;
-    enum pw_straggler kind;
-    size_t first, last; /* steps: rows of the input */
-    int64_t hits;       /* steps held back: excess above half its median, clock errors and 1 % */
-    int64_t excess_ns;  /* mean excess of the hits */
-    int64_t lost_ns;    /* sum of the excess of the hits */
-    double slowdown;    /* mean over the hits of excess / step length of the rank */
-    int64_t gain_ns;    /* time saved by the job if this rank had the others' median work */
-    enum pw_phase phase;
-    double confidence;  /* 1 - corrected chance of this many hits; 0..1 */
-    int without_clocks; /* 1: set by the caller that gave time outside communication as own work */
-    int is_inside;      /* 1: most of the excess is in communication; the cause may be elsewhere */
-};
 
 /* Bytes of scratch that pw_straggler_find() needs. */
 size_t pw_straggler_scratch(size_t nsteps, size_t nranks);

@@ -20,7 +20,6 @@ STILL = {
     "aggregate/input": 10,
     "aggregate/match": 2,
     "aggregate/output": 2,
-    "analysis": 3,
     "archive": 2,
     "cli": 18,
     "collectors/cuda": 8,
