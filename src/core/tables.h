@@ -27,7 +27,7 @@ PW_ENUMS(PW_ENUM_TYPE)
 #undef PW_ENUM_ITEM
 
 /* Flags of /events/comm, one byte. The meaning of bit 32 depends on `source`: read it by a function
- * that checks `source`, such as pw_events_is_enqueued(). */
+ * that checks `source`, such as pw_event_is_enqueued(). */
 enum {
     PW_FLAG_ERROR = 1,     /* the call returned an error */
     PW_FLAG_RECV_PART = 2, /* the receiving half of a Sendrecv */

@@ -18,9 +18,9 @@ static void test_a_call_from_fortran_is_not_enqueued(void **state)
     const struct pw_row_comm_event fortran = {.source = PW_SOURCE_MPI, .flags = PW_FLAG_FORTRAN};
     const struct pw_row_comm_event nccl = {.source = PW_SOURCE_NCCL, .flags = PW_FLAG_ENQUEUED};
     const struct pw_row_comm_event timed = {.source = PW_SOURCE_NCCL, .flags = PW_FLAG_NONBLOCKING};
-    assert_false(pw_events_is_enqueued(&fortran));
-    assert_true(pw_events_is_enqueued(&nccl));
-    assert_false(pw_events_is_enqueued(&timed));
+    assert_false(pw_event_is_enqueued(&fortran));
+    assert_true(pw_event_is_enqueued(&nccl));
+    assert_false(pw_event_is_enqueued(&timed));
 }
 
 /* ---- where messages begin ---- */

@@ -51,7 +51,7 @@ static void meet(void *context, const struct pw_input *input, const struct pw_ro
     struct meetings *m = context;
     int64_t instance = pw_instances_find(m->instances, input, event);
     if (instance < 0 || (size_t)instance % m->stride || (event->flags & PW_FLAG_ERROR) ||
-        pw_events_is_enqueued(event))
+        pw_event_is_enqueued(event))
         return;
     size_t at = (size_t)instance / m->stride, cell = at * m->ndomains + (size_t)input->domain;
     int64_t enter = pw_input_time(input, event->start), leave = pw_input_time(input, event->end);

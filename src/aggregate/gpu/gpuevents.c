@@ -159,7 +159,7 @@ static void add_calls(struct reading *r, struct source *s, size_t n)
         pw_hostcopies_complete(r->input, &rows[i]);
         enum pw_op_class cls = pw_op_info(rows[i].op)->cls;
         if (cls != PW_CLASS_SYNC && cls != PW_CLASS_LOCAL && cls != PW_CLASS_WAIT &&
-            !pw_events_is_enqueued(&rows[i]))
+            !pw_event_is_enqueued(&rows[i]))
             add(r, s, (struct pw_gpu_activity){rows[i].start, rows[i].end, -1, PW_GPU_CALL, -1});
     }
 }

@@ -13,46 +13,6 @@ static int is_dump(const char *imported)
     return strcmp(imported, "flight") == 0;
 }
 
-static int has_open_call(const struct pw_input *input, uint64_t uid)
-{
-    for (size_t i = 0; i < input->nopen_calls; i++)
-        if (input->open_calls[i].comm_uid == uid)
-            return 1;
-    return 0;
-}
-
-/* The members of a communicator in the table of all members; 0 when it does not have them. */
-static size_t members_of(const struct pw_row_comms *comm, size_t nmembers)
-{
-    return comm->first_member >= 0 && comm->size > 0 &&
-                   (uint64_t)comm->first_member + (uint64_t)comm->size <= nmembers
-               ? (size_t)comm->size
-               : 0;
-}
-
-int pw_dumps_read(struct pw_input *s, const struct pw_h5_file *file)
-{
-    struct pw_row_member *rows = NULL;
-    size_t n = 0, room = 0;
-    if (!is_dump(s->imported) || !s->nopen_calls)
-        return 0;
-    int err = pw_h5_file_read_all(file, PW_TABLE_member, (void *)&rows, &n);
-    if (err)
-        return err == -ENOENT ? 0 : err;
-    for (size_t c = 0; c < s->ncomms; c++)
-        room += has_open_call(s, s->comms[c].uid) ? members_of(&s->comms[c], n) : 0;
-    s->open_members = malloc((room + 1) * sizeof(*s->open_members));
-    for (size_t c = 0; s->open_members && c < s->ncomms; c++) {
-        const struct pw_row_comms *comm = &s->comms[c];
-        const size_t members = has_open_call(s, comm->uid) ? members_of(comm, n) : 0;
-        for (size_t m = 0; m < members; m++)
-            s->open_members[s->nopen_members++] = (struct pw_missing_member){
-                comm->uid, rows[comm->first_member + (int64_t)m].world_rank};
-    }
-    free(rows);
-    return s->open_members ? 0 : -ENOMEM;
-}
-
 /* Whether an earlier input of this process has told the members of the communicator. */
 static int is_told(const struct pw_job *job, size_t input, uint64_t uid)
 {

@@ -1,14 +1,10 @@
 /* Who is missing in a job whose rank files were made of dumps after a hang (profwrap import):
  * gathers the operations that had not ended, and the members of their communicators, and asks
- * analysis/missing.h. Called by input.c for each file, and by aggregate.c. */
+ * analysis/missing.h. Called by aggregate.c. */
 #ifndef PW_AGGREGATE_INPUT_DUMPS_H
 #define PW_AGGREGATE_INPUT_DUMPS_H
 
 #include "aggregate/input/job.h"
-
-/* Reads the members of the communicators in which the rank has open calls, of a file that was made
- * of a dump. Returns 0 or -errno. */
-int pw_dumps_read(struct pw_input *input, const struct pw_h5_file *file);
 
 /* Makes the rows of /hang on process 0, malloc'ed; the job has none unless it was made of dumps.
  * Collective. Returns 0 or -ENOMEM, the same on all processes. */

@@ -1,4 +1,4 @@
-/* Reads and orders the ends of ranks; see endings.h. */
+/* Finds and orders the ends of ranks; see endings.h. */
 #include "aggregate/input/endings.h"
 
 #include <errno.h>
@@ -13,75 +13,6 @@
 #include "core/ops.h"
 #include "core/search.h"
 #include "core/sort.h"
-
-/* ---- a rank file ---- */
-
-/* The key of the metadata by which the Python module reports an exception; python/profwrap/_end.py
- * writes them. The value has lines: 1 (main thread) or 0, type, line, file, message. */
-static const char exception_key[] = "profwrap.exception";
-
-/* Copies a line of `text` to `out`. Returns what follows it. */
-static const char *take_line(const char *text, char *out, size_t size)
-{
-    const size_t length = strcspn(text, "\n");
-    snprintf(out, size, "%.*s", (int)length, text);
-    return text[length] ? text + length + 1 : text + length;
-}
-
-static struct pw_row_c_exception parse_exception(const char *text)
-{
-    struct pw_row_c_exception row = {0};
-    char number[16];
-    text = take_line(text, number, sizeof(number));
-    row.is_main = number[0] == '1';
-    text = take_line(text, row.type, sizeof(row.type));
-    text = take_line(text, number, sizeof(number));
-    row.line = (int32_t)strtol(number, NULL, 10);
-    text = take_line(text, row.file, sizeof(row.file));
-    take_line(text, row.message, sizeof(row.message));
-    return row;
-}
-
-static int read_exceptions(struct pw_input *s, const struct pw_h5_file *file, char **texts,
-                           size_t ntexts)
-{
-    void *all = NULL;
-    size_t n = 0;
-    int err = pw_h5_file_read_all(file, PW_TABLE_metadata, &all, &n);
-    if (err)
-        return err == -ENOENT ? 0 : err;
-    const struct pw_row_metadata *rows = all;
-    for (size_t i = 0; i < n && s->nexceptions < PW_INPUT_EXCEPTIONS; i++) {
-        if (rows[i].key >= ntexts || rows[i].value >= ntexts || !pw_is_possible(rows[i].time) ||
-            strcmp(texts[rows[i].key], exception_key) != 0)
-            continue;
-        if (!s->exceptions)
-            s->exceptions = calloc(PW_INPUT_EXCEPTIONS, sizeof(*s->exceptions));
-        if (!s->exceptions) {
-            err = -ENOMEM;
-            break;
-        }
-        struct pw_row_c_exception *row = &s->exceptions[s->nexceptions++];
-        *row = parse_exception(texts[rows[i].value]);
-        row->rank = (int32_t)s->rank;
-        row->time = rows[i].time;
-    }
-    free(all);
-    return err;
-}
-
-int pw_endings_read(struct pw_input *s, const struct pw_h5_file *file, char **texts, size_t n)
-{
-    struct pw_row_ending *rows = NULL;
-    size_t nrows = 0;
-    s->ending = (struct pw_row_ending){.time = -1, .oom_kills = -1};
-    int err = pw_h5_file_read_all(file, PW_TABLE_ending, (void *)&rows, &nrows);
-    if (!err && nrows && pw_is_possible(rows[nrows - 1].time))
-        s->ending = rows[nrows - 1];
-    free(rows);
-    err = err == -ENOENT ? 0 : err;
-    return err ? err : read_exceptions(s, file, texts, n);
-}
 
 /* ---- facts of a rank ---- */
 

@@ -1,15 +1,11 @@
 /* How the ranks ended, in the merge: what the rank files say of it, the order of the ends
- * (analysis/ending.h), and the steps that the end of the job cut. Called by input.c for each file,
- * and by aggregate.c before the second pass. */
+ * (analysis/ending.h), and the steps that the end of the job cut. Called by aggregate.c before the
+ * second pass. */
 #ifndef PW_AGGREGATE_INPUT_ENDINGS_H
 #define PW_AGGREGATE_INPUT_ENDINGS_H
 
 #include "aggregate/input/job.h"
 #include "aggregate/output/clusterfile.h"
-
-/* Reads the row of /ending and the uncaught exceptions of a rank file, with local times; `texts`
- * are the rows of /strings. Returns 0 or -errno. */
-int pw_endings_read(struct pw_input *input, const struct pw_h5_file *file, char **texts, size_t n);
 
 /* The ends of a job that did not end well; no rows for other jobs. */
 struct pw_endings {

@@ -37,20 +37,13 @@ int pw_events_open(const struct pw_input *input, struct pw_events **out)
     return err;
 }
 
-int pw_events_are_possible(const struct pw_row_comm_event *event)
-{
-    return pw_is_possible(event->start) && pw_is_possible(event->end) &&
-           pw_is_possible(event->wait_start) && pw_is_possible(event->inside_ns) &&
-           pw_is_possible(event->sent_bytes) && pw_is_possible(event->recv_bytes);
-}
-
 /* Replaces rows with impossible times or sizes by rows that every pass ignores. Returns how
  * many. */
 static size_t clear_impossible(struct pw_row_comm_event *rows, size_t n)
 {
     size_t cleared = 0;
     for (size_t i = 0; i < n; i++)
-        if (!pw_events_are_possible(&rows[i])) {
+        if (!pw_event_is_possible(&rows[i])) {
             rows[i] = (struct pw_row_comm_event){
                 .start = INT64_MAX, .end = INT64_MIN, .op = PW_OP_None, .comm = -1};
             cleared++;

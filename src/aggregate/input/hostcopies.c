@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "aggregate/input/cursor.h"
-#include "aggregate/input/events.h"
 #include "core/grow.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -54,8 +53,8 @@ static int may_copy(const struct pw_input *input)
 static int is_timed_collective(const struct pw_row_comm_event *event)
 {
     return event->source == PW_SOURCE_GLOO && pw_op_info(event->op)->cls == PW_CLASS_COLL &&
-           (event->flags & PW_FLAG_NONBLOCKING) && !pw_events_is_enqueued(event) &&
-           event->sent_bytes > 0 && event->end >= event->start && pw_events_are_possible(event);
+           (event->flags & PW_FLAG_NONBLOCKING) && !pw_event_is_enqueued(event) &&
+           event->sent_bytes > 0 && event->end >= event->start && pw_event_is_possible(event);
 }
 
 /* Reads the collectives of Gloo, sorted by thread and start. Returns 0 or -ENOMEM; damage ends the
@@ -75,7 +74,7 @@ static int list_collectives(const struct pw_input *input, struct collectives *li
                 continue;
             list->v = v;
             v[list->n++] = (struct collective){.start = event->start,
-                                               .returned = pw_events_returned(event),
+                                               .returned = pw_event_returned(event),
                                                .end = event->end,
                                                .wait_start = event->wait_start,
                                                .bytes = event->sent_bytes,

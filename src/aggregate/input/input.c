@@ -7,10 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "aggregate/input/dumps.h"
-#include "aggregate/input/endings.h"
-#include "aggregate/input/events.h"
 #include "aggregate/input/knots.h"
+#include "analysis/missing.h"
 #include "core/clockmap.h"
 #include "core/h5/h5file.h"
 #include "core/h5/h5table.h"
@@ -154,6 +152,13 @@ static int read_sampled(struct pw_input *s, const struct pw_h5_file *file)
     return 0;
 }
 
+int pw_event_is_possible(const struct pw_row_comm_event *event)
+{
+    return pw_is_possible(event->start) && pw_is_possible(event->end) &&
+           pw_is_possible(event->wait_start) && pw_is_possible(event->inside_ns) &&
+           pw_is_possible(event->sent_bytes) && pw_is_possible(event->recv_bytes);
+}
+
 /* Returns the earliest start of the operations after MPI_Init, INT64_MAX when there are none. It
  * reads several rows: they are sorted by end, so the earliest start need not be in the first one.
  */
@@ -165,7 +170,7 @@ static int64_t first_begin(struct pw_h5_table *table, size_t nrows)
     if (n && pw_h5_table_read(table, 1, n, events))
         return first;
     for (size_t i = 0; i < n; i++)
-        if (pw_events_are_possible(&events[i]) && events[i].start < first)
+        if (pw_event_is_possible(&events[i]) && events[i].start < first)
             first = events[i].start;
     return first;
 }
@@ -181,7 +186,7 @@ static int read_span(struct pw_input *s, const struct pw_h5_file *file)
     int err = pw_h5_file_table(file, &s->event_rows, &table);
     if (err)
         return err;
-    if (pw_h5_table_read(table, 0, 1, &event) == 0 && pw_events_are_possible(&event)) {
+    if (pw_h5_table_read(table, 0, 1, &event) == 0 && pw_event_is_possible(&event)) {
         s->begin_ns = event.start;
         s->first_ns = event.end;
         if (event.op == PW_OP_Init || event.op == PW_OP_Init_thread)
@@ -189,7 +194,7 @@ static int read_span(struct pw_input *s, const struct pw_h5_file *file)
         s->begun_ns = first_begin(table, s->event_rows.rows);
     }
     if (pw_h5_table_read(table, s->event_rows.rows - 1, 1, &event) == 0 &&
-        pw_events_are_possible(&event)) {
+        pw_event_is_possible(&event)) {
         s->last_ns = event.end;
         if (event.op == PW_OP_Finalize) {
             s->finalize_ns = event.start;
@@ -240,23 +245,122 @@ static int read_open_calls(struct pw_input *s, const struct pw_h5_file *file, ch
     return err;
 }
 
-/* Copies the last value of the metadata "role" (`texts` are the rows of /strings); "" when there is
- * none. Returns 0 or -errno. */
-static int read_role(const struct pw_h5_file *file, char **texts, size_t ntexts, char role[64])
+static int has_open_call(const struct pw_input *input, uint64_t uid)
 {
-    void *all = NULL;
-    size_t n = 0;
-    role[0] = '\0';
-    int err = pw_h5_file_read_all(file, PW_TABLE_metadata, &all, &n);
+    for (size_t i = 0; i < input->nopen_calls; i++)
+        if (input->open_calls[i].comm_uid == uid)
+            return 1;
+    return 0;
+}
+
+/* The members of a communicator in the table of all members; 0 when it does not have them. */
+static size_t members_of(const struct pw_row_comms *comm, size_t nmembers)
+{
+    return comm->first_member >= 0 && comm->size > 0 &&
+                   (uint64_t)comm->first_member + (uint64_t)comm->size <= nmembers
+               ? (size_t)comm->size
+               : 0;
+}
+
+/* Reads the members of the communicators in which the rank has open calls, of a file that was made
+ * of a dump. Returns 0 or -errno. */
+static int read_open_members(struct pw_input *s, const struct pw_h5_file *file)
+{
+    struct pw_row_member *rows = NULL;
+    size_t n = 0, room = 0;
+    if (strcmp(s->imported, "flight") != 0 || !s->nopen_calls)
+        return 0;
+    int err = pw_h5_file_read_all(file, PW_TABLE_member, (void *)&rows, &n);
     if (err)
         return err == -ENOENT ? 0 : err;
-    const struct pw_row_metadata *rows = all;
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].key < ntexts && rows[i].value < ntexts &&
-            strcmp(texts[rows[i].key], "role") == 0)
-            snprintf(role, 64, "%.63s", texts[rows[i].value]);
-    free(all);
+    for (size_t c = 0; c < s->ncomms; c++)
+        room += has_open_call(s, s->comms[c].uid) ? members_of(&s->comms[c], n) : 0;
+    s->open_members = malloc((room + 1) * sizeof(*s->open_members));
+    for (size_t c = 0; s->open_members && c < s->ncomms; c++) {
+        const struct pw_row_comms *comm = &s->comms[c];
+        const size_t members = has_open_call(s, comm->uid) ? members_of(comm, n) : 0;
+        for (size_t m = 0; m < members; m++)
+            s->open_members[s->nopen_members++] = (struct pw_missing_member){
+                comm->uid, rows[comm->first_member + (int64_t)m].world_rank};
+    }
+    free(rows);
+    return s->open_members ? 0 : -ENOMEM;
+}
+
+/* The key of the metadata by which the Python module reports an exception; python/profwrap/_end.py
+ * writes them. The value has lines: 1 (main thread) or 0, type, line, file, message. */
+static const char exception_key[] = "profwrap.exception";
+
+/* Copies a line of `text` to `out`. Returns what follows it. */
+static const char *take_line(const char *text, char *out, size_t size)
+{
+    const size_t length = strcspn(text, "\n");
+    snprintf(out, size, "%.*s", (int)length, text);
+    return text[length] ? text + length + 1 : text + length;
+}
+
+static struct pw_row_c_exception parse_exception(const char *text)
+{
+    struct pw_row_c_exception row = {0};
+    char number[16];
+    text = take_line(text, number, sizeof(number));
+    row.is_main = number[0] == '1';
+    text = take_line(text, row.type, sizeof(row.type));
+    text = take_line(text, number, sizeof(number));
+    row.line = (int32_t)strtol(number, NULL, 10);
+    text = take_line(text, row.file, sizeof(row.file));
+    take_line(text, row.message, sizeof(row.message));
+    return row;
+}
+
+/* Keeps an uncaught exception, unless there are enough. Returns 0 or -ENOMEM. */
+static int add_exception(struct pw_input *s, int64_t time, const char *text)
+{
+    if (s->nexceptions == PW_INPUT_EXCEPTIONS || !pw_is_possible(time))
+        return 0;
+    if (!s->exceptions)
+        s->exceptions = calloc(PW_INPUT_EXCEPTIONS, sizeof(*s->exceptions));
+    if (!s->exceptions)
+        return -ENOMEM;
+    struct pw_row_c_exception *row = &s->exceptions[s->nexceptions++];
+    *row = parse_exception(text);
+    row->rank = (int32_t)s->rank;
+    row->time = time;
     return 0;
+}
+
+/* Takes the role, which is the last value of the metadata "role", and the uncaught exceptions;
+ * `texts` are the rows of /strings. Returns 0 or -errno. */
+static int read_metadata(struct pw_input *s, const struct pw_h5_file *file, char **texts,
+                         size_t ntexts)
+{
+    struct pw_row_metadata *rows = NULL;
+    size_t n = 0;
+    int err = read_table(file, PW_TABLE_metadata, &rows, &n);
+    for (size_t i = 0; i < n && !err; i++) {
+        if (rows[i].key >= ntexts || rows[i].value >= ntexts)
+            continue;
+        const char *key = texts[rows[i].key], *value = texts[rows[i].value];
+        if (strcmp(key, "role") == 0)
+            snprintf(s->role, sizeof(s->role), "%.63s", value);
+        else if (strcmp(key, exception_key) == 0)
+            err = add_exception(s, rows[i].time, value);
+    }
+    free(rows);
+    return err;
+}
+
+/* Reads the row of /ending. Returns 0 or -errno. */
+static int read_ending(struct pw_input *s, const struct pw_h5_file *file)
+{
+    struct pw_row_ending *rows = NULL;
+    size_t n = 0;
+    s->ending = (struct pw_row_ending){.time = -1, .oom_kills = -1};
+    int err = read_table(file, PW_TABLE_ending, &rows, &n);
+    if (!err && n && pw_is_possible(rows[n - 1].time))
+        s->ending = rows[n - 1];
+    free(rows);
+    return err;
 }
 
 /* Returns the phase with this name, or PW_PHASE_NONE. */
@@ -282,7 +386,7 @@ static int phase_of(const char *name, int has_data_phase)
     return !has_data_phase && is_loader(name) ? PW_PHASE_DATA : phase_of_name(name);
 }
 
-/* Finds which texts are names of phases, and reads the open calls and the role, which refer to
+/* Finds which texts are names of phases, and reads the open calls and metadata, which refer to
  * texts. Returns 0 or -errno. */
 static int read_names(struct pw_input *s, const struct pw_h5_file *file)
 {
@@ -301,9 +405,9 @@ static int read_names(struct pw_input *s, const struct pw_h5_file *file)
     for (size_t i = 0; s->phases && i < s->nphases; i++)
         s->phases[i] = (uint8_t)phase_of(names[i], has_data_phase);
     err = read_open_calls(s, file, names, n);
-    err = err ? err : read_role(file, names, n, s->role);
-    err = err ? err : pw_endings_read(s, file, names, n);
-    err = err ? err : pw_dumps_read(s, file);
+    err = err ? err : read_metadata(s, file, names, n);
+    err = err ? err : read_ending(s, file);
+    err = err ? err : read_open_members(s, file);
     free(names);
     return s->phases ? err : -ENOMEM;
 }
@@ -504,6 +608,19 @@ ptrdiff_t pw_input_step_near(const struct pw_input *s, int64_t local_ns, ptrdiff
     if (found >= 0)
         *hint = found;
     return found;
+}
+
+int32_t pw_input_window(const struct pw_input *input, int64_t local_ns)
+{
+    const struct pw_search_key key = PW_SEARCH_KEY(struct pw_row_window, start);
+    const size_t begun = pw_search_until(input->windows, input->nwindows, key, local_ns);
+    return begun ? (int32_t)begun - 1 : 0;
+}
+
+int pw_input_pauses(const struct pw_input *input)
+{
+    return input->nwindows > 1 ||
+           (input->nwindows == 1 && input->windows[0].cause != PW_OPENED_RUN);
 }
 
 int pw_input_has_gpu(const struct pw_input *s)

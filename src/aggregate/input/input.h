@@ -82,7 +82,7 @@ struct pw_input {
     int64_t uncounted; /* number of `comms` that claim an impossible number of collectives */
     struct pw_row_c_open_call *open_calls; /* with local times */
     size_t nopen_calls;
-    struct pw_missing_member *open_members; /* of the communicators of open calls; see dumps.h */
+    struct pw_missing_member *open_members; /* of the communicators of open calls, of dumps */
     size_t nopen_members;
     /* How the program ended, with local times; time -1: not known. See endings.h. */
     struct pw_row_ending ending;
@@ -156,10 +156,39 @@ ptrdiff_t pw_input_step_at(const struct pw_input *input, int64_t local_ns);
 /* The same; tries the step *hint and the next one first, and sets *hint to the result. */
 ptrdiff_t pw_input_step_near(const struct pw_input *input, int64_t local_ns, ptrdiff_t *hint);
 
+/* Returns the number of the window that contains local_ns, or of the one before it; 0 when there
+ * are none. */
+int32_t pw_input_window(const struct pw_input *input, int64_t local_ns);
+
+/* Returns 1 when the rank did not record all the time. */
+int pw_input_pauses(const struct pw_input *input);
+
 /* Returns 1 when the file has activities of a GPU. */
 int pw_input_has_gpu(const struct pw_input *input);
 
 /* Returns the phase of a range with this name, or PW_PHASE_NONE. */
 int pw_input_phase(const struct pw_input *input, uint32_t name);
+
+/* ---- one event ---- */
+
+/* 1 when all times and sizes of the row are within core/limits.h, else 0. */
+int pw_event_is_possible(const struct pw_row_comm_event *event);
+
+/* 1 when only the time is known at which the host requested the operation. Then its duration and
+ * the rank that waited are unknown. */
+static inline int pw_event_is_enqueued(const struct pw_row_comm_event *event)
+{
+    return event->source != PW_SOURCE_MPI && (event->flags & PW_FLAG_ENQUEUED);
+}
+
+/* The time at which the call that began the operation returned. A nonblocking operation goes on
+ * after that, while the rank works. */
+static inline int64_t pw_event_returned(const struct pw_row_comm_event *event)
+{
+    if (!(event->flags & PW_FLAG_NONBLOCKING))
+        return event->end;
+    int64_t waited = event->wait_start ? event->end - event->wait_start : 0;
+    return event->start + event->inside_ns - waited;
+}
 
 #endif

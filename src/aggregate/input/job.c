@@ -1,6 +1,8 @@
 /* Makes all processes agree on the job: files, ranks, hosts, clock domains and steps; see job.h. */
 #include "aggregate/input/job.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "aggregate/input/selection.h"
 #include "analysis/statistics.h"
 #include "core/limits.h"
 #include "core/log.h"
@@ -97,6 +98,215 @@ void pw_job_gather_notes(struct pw_job *job)
     pw_sort(all, n, sizeof(*job->notes), by_rank_and_what);
 }
 
+/* ---- the rank files of a directory, and those that are merged ---- */
+
+enum { FILE_NAME = 320 };
+
+/* The data about a file that every process has. */
+struct summary {
+    int64_t rank, world_size, complete, dropped, exit_code, exit_signal, events;
+    int64_t start_unix_ns, end_unix_ns, run_ns, overhead_ns, first_ns;
+    int64_t keep;
+    int32_t has_pauses, is_snapshot; /* see struct pw_job */
+    char file[64];                   /* name of the file */
+    char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512], imported[16];
+};
+
+/* Returns the text after "rank-00012"; "" for other names. */
+static const char *suffix_of(const char *name)
+{
+    if (strncmp(name, "rank-", 5) != 0 || !isdigit((unsigned char)name[5]))
+        return "";
+    return name + 5 + strspn(name + 5, "0123456789");
+}
+
+/* 1 for "rank-00012.h5", and for "rank-00012.h5.part" of a rank whose file was not closed. */
+static int is_rank_file(const char *name)
+{
+    const char *suffix = suffix_of(name);
+    return strcmp(suffix, ".h5") == 0 || strcmp(suffix, ".h5.part") == 0;
+}
+
+static int by_file(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void leave_out(struct pw_job *job, const char *name, const char *finished)
+{
+    char detail[160];
+    snprintf(detail, sizeof(detail), "%.64s: ignored, because %.64s is complete", name, finished);
+    pw_job_note(job, -1, "left_out", 1, detail);
+}
+
+/* Makes room for one more name. Returns the array; NULL, and frees it, when memory is short. */
+static char (*grow(char (*names)[FILE_NAME], size_t n, size_t *capacity))[FILE_NAME]
+{
+    if (n < *capacity)
+        return names;
+    *capacity = *capacity ? *capacity * 2 : 64;
+    char(*more)[FILE_NAME] = realloc(names, *capacity * FILE_NAME);
+    if (!more)
+        free(names);
+    return more;
+}
+
+/* Returns the sorted names of the rank files; the caller frees them. A .part file beside the
+ * finished file is ignored, with a note. If there are journals, a message says so. NULL with errno
+ * set when the directory cannot be read or memory is short. */
+static char (*list_files(struct pw_job *job, const char *dir, size_t *count))[FILE_NAME]
+{
+    DIR *stream = opendir(dir);
+    char(*names)[FILE_NAME] = NULL;
+    size_t n = 0, capacity = 0, unfinished = 0;
+    if (!stream)
+        return NULL;
+    for (struct dirent *entry = readdir(stream); entry; entry = readdir(stream)) {
+        unfinished += strcmp(suffix_of(entry->d_name), ".journal") == 0;
+        if (!is_rank_file(entry->d_name))
+            continue;
+        names = grow(names, n, &capacity);
+        if (!names)
+            break;
+        memset(names[n], 0, FILE_NAME);
+        snprintf(names[n++], FILE_NAME, "%s", entry->d_name);
+    }
+    closedir(stream);
+    if (!names && capacity) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (unfinished)
+        pw_say("%zu rank%s in %s not finished; 'profwrap recover %s' completes what killed "
+               "collectors left",
+               unfinished, unfinished == 1 ? " is" : "s are", dir, dir);
+    names = names ? names : calloc(1, FILE_NAME);
+    pw_sort(names, n, FILE_NAME, by_file);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t length = kept ? strlen(names[kept - 1]) : 0;
+        if (!kept || strncmp(names[i], names[kept - 1], length) != 0)
+            memmove(names[kept++], names[i], FILE_NAME);
+        else
+            leave_out(job, names[i], names[kept - 1]);
+    }
+    *count = kept;
+    return names;
+}
+
+static void make_summary(const struct pw_input *s, struct summary *out)
+{
+    memset(out, 0, sizeof(*out));
+    const char *slash = strrchr(s->path, '/');
+    snprintf(out->file, sizeof(out->file), "%.63s", slash ? slash + 1 : s->path);
+    out->rank = s->rank;
+    out->world_size = s->world_size;
+    out->complete = s->complete;
+    out->dropped = s->dropped;
+    out->exit_code = s->exit_code;
+    out->exit_signal = s->exit_signal;
+    out->events = s->events;
+    out->start_unix_ns = s->start_unix_ns;
+    out->end_unix_ns = s->end_unix_ns;
+    out->run_ns = s->end_unix_ns > s->start_unix_ns ? s->end_unix_ns - s->start_unix_ns : -1;
+    out->has_pauses = pw_input_pauses(s);
+    out->is_snapshot = s->snapshot != 0;
+    /* Of imported files, only what the other profiler says of itself is known. */
+    out->overhead_ns = s->imported[0] && !s->has_overhead
+                           ? -1
+                           : pw_whole(s->event_cost_ns * (double)s->events + s->sync_ns);
+    memcpy(out->hostname, s->hostname, sizeof(out->hostname));
+    memcpy(out->job, s->job, sizeof(out->job));
+    memcpy(out->clock_domain, s->clock_domain, sizeof(out->clock_domain));
+    memcpy(out->clock_sync, s->clock_sync, sizeof(out->clock_sync));
+    memcpy(out->command, s->command, sizeof(out->command));
+    memcpy(out->imported, s->imported, sizeof(out->imported));
+}
+
+static int is_same_world(const struct summary *a, const struct summary *b)
+{
+    return a->world_size == b->world_size && strcmp(a->job, b->job) == 0;
+}
+
+static int by_world(const void *a, const void *b)
+{
+    const struct summary *x = *(const struct summary *const *)a;
+    const struct summary *y = *(const struct summary *const *)b;
+    int order = strcmp(x->job, y->job);
+    if (order || x->world_size == y->world_size)
+        return order ? order : (x > y) - (x < y);
+    return x->world_size < y->world_size ? -1 : 1;
+}
+
+/* Chooses the job and world that has most files, and returns the first of these files. If several
+ * have as many, chooses the one whose first file comes first. NULL when memory is short. */
+static const struct summary *most_common_world(const struct summary *all, size_t n)
+{
+    const struct summary **sorted = malloc(sizeof(*sorted) * n), *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < n && sorted; i++)
+        sorted[i] = &all[i];
+    if (sorted)
+        pw_sort(sorted, n, sizeof(*sorted), by_world);
+    for (size_t at = 0, end; at < n && sorted; at = end) {
+        for (end = at + 1; end < n && is_same_world(sorted[at], sorted[end]);)
+            end++;
+        if (end - at > most || (end - at == most && sorted[at] < best)) {
+            most = end - at;
+            best = sorted[at];
+        }
+    }
+    free(sorted);
+    return best;
+}
+
+/* Marks the files that are used: those of the job and world, and of these the first of each
+ * rank. */
+static void mark_files(struct pw_job *job, struct summary *all, size_t n,
+                       const struct summary *world)
+{
+    char *taken = calloc((size_t)job->world.nranks, 1), detail[128];
+    for (size_t i = 0; i < n && taken; i++) {
+        const char *why = NULL;
+        if (strcmp(all[i].job, world->job) != 0)
+            why = "is of another job";
+        else if (all[i].world_size != job->world.nranks)
+            why = "is of a job of another size";
+        else if (taken[all[i].rank])
+            why = "is a second file of its rank";
+        all[i].keep = !why;
+        snprintf(detail, sizeof(detail), "%s %s", all[i].file, why ? why : "");
+        if (why && job->procs.process == 0) {
+            pw_debug(PW_LOG_MERGE, 2, "%s %s: left out", all[i].file, why);
+            pw_job_note(job, all[i].rank, "left_out", 1, detail);
+        }
+        if (!why)
+            taken[all[i].rank] = 1;
+    }
+    free(taken);
+}
+
+/* Closes this process's inputs that are not used. */
+static void close_unused(struct pw_job *job, const struct summary *mine)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < job->ninputs; i++) {
+        if (mine[i].keep)
+            job->inputs[kept++] = job->inputs[i];
+        else
+            pw_input_close(&job->inputs[i]);
+    }
+    job->ninputs = kept;
+}
+
+/* Returns 0 when the world size cannot be right, because there are far too few files, else 1. The
+ * merge takes memory for every rank, also for one without a file. */
+static int is_believed(const struct summary *world, size_t files)
+{
+    enum { ALWAYS = 1 << 16, PER_FILE = 64 };
+    return world->world_size <= ALWAYS + PER_FILE * (int64_t)files;
+}
+
 /* Returns how many rank files may stay open, of n: half of the descriptors of this process. Asks
  * for twice as many as files, where the hard limit allows that. */
 static size_t allow_open(size_t n)
@@ -115,7 +325,7 @@ static size_t allow_open(size_t n)
 
 /* Opens this process's share of the files. Shares are contiguous, so that each process writes
  * contiguous rows. */
-static void open_share(struct pw_job *job, const char *dir, char (*names)[PW_FILE_NAME], size_t n)
+static void open_share(struct pw_job *job, const char *dir, char (*names)[FILE_NAME], size_t n)
 {
     size_t first = n * (size_t)job->procs.process / (size_t)job->procs.processes;
     size_t end = n * ((size_t)job->procs.process + 1) / (size_t)job->procs.processes;
@@ -140,8 +350,8 @@ static void open_share(struct pw_job *job, const char *dir, char (*names)[PW_FIL
     pw_h5_types_destroy(types);
 }
 
-static void fill_ranks(struct pw_world *world, const struct pw_summary *all, size_t n,
-                       const struct pw_summary *agreed)
+static void fill_ranks(struct pw_world *world, const struct summary *all, size_t n,
+                       const struct summary *agreed)
 {
     for (int64_t r = 0; r < world->nranks; r++)
         world->ranks[r] = (struct pw_row_c_rank){.rank = (int32_t)r,
@@ -192,9 +402,9 @@ static void note_missing(struct pw_job *job)
 
 /* Numbers the clock domains in the order of their lowest ranks; 0 is the reference. Returns 0 or
  * -ENOMEM. */
-static int number_domains(struct pw_world *world, const struct pw_summary *all, size_t n)
+static int number_domains(struct pw_world *world, const struct summary *all, size_t n)
 {
-    const struct pw_summary **first = malloc(sizeof(*first) * (n + 1)), **by_rank;
+    const struct summary **first = malloc(sizeof(*first) * (n + 1)), **by_rank;
     by_rank = calloc((size_t)world->nranks, sizeof(*by_rank));
     int ok = first && by_rank;
     for (size_t i = 0; ok && i < n; i++)
@@ -327,12 +537,12 @@ static int count_hosts(struct pw_world *world)
 
 /* Chooses the world to merge, and marks its files in `all`. Returns a summary of a file of that
  * world; NULL when there is none, or memory is short (*err). */
-static const struct pw_summary *choose_world(struct pw_job *job, const struct pw_summary *all,
-                                             size_t n, int *err)
+static const struct summary *choose_world(struct pw_job *job, const struct summary *all, size_t n,
+                                          int *err)
 {
-    const struct pw_summary *world = n ? pw_selection_world(all, n) : NULL;
+    const struct summary *world = n ? most_common_world(all, n) : NULL;
     *err = n == 0 ? -ENODATA : !world ? -ENOMEM : 0;
-    if (!*err && !pw_selection_is_believed(world, n))
+    if (!*err && !is_believed(world, n))
         *err = -ERANGE;
     job->world.nranks = world ? world->world_size : 0;
     if (!*err && job->world.nranks > 0) {
@@ -344,19 +554,19 @@ static const struct pw_summary *choose_world(struct pw_job *job, const struct pw
     return *err ? NULL : world;
 }
 
-static int agree_on_files(struct pw_job *job, struct pw_summary *all, size_t n)
+static int agree_on_files(struct pw_job *job, struct summary *all, size_t n)
 {
     int err;
-    const struct pw_summary *world = choose_world(job, all, n, &err);
+    const struct summary *world = choose_world(job, all, n, &err);
     if (!world)
         return err;
-    pw_selection_mark(job, all, n, world);
+    mark_files(job, all, n, world);
 
     size_t before = 0; /* number of files of the processes before this one */
     unsigned long count = job->ninputs, sum = 0;
     MPI_Exscan(&count, &sum, 1, MPI_UNSIGNED_LONG, MPI_SUM, job->procs.comm);
     before = job->procs.process ? sum : 0;
-    pw_selection_apply(job, all + before);
+    close_unused(job, all + before);
 
     fill_ranks(&job->world, all, n, world);
     note_missing(job);
@@ -368,11 +578,11 @@ static int agree_on_files(struct pw_job *job, struct pw_summary *all, size_t n)
 
 static int agree(struct pw_job *job)
 {
-    struct pw_summary *mine = calloc(job->ninputs + 1, sizeof(*mine));
+    struct summary *mine = calloc(job->ninputs + 1, sizeof(*mine));
     void *all = NULL;
     size_t n = 0;
     for (size_t i = 0; mine && i < job->ninputs; i++)
-        pw_summary_make(&job->inputs[i], &mine[i]);
+        make_summary(&job->inputs[i], &mine[i]);
     if (pw_procs_all_ok(&job->procs, mine != NULL))
         n = pw_procs_allgather(&job->procs, mine, job->ninputs, sizeof(*mine), &all);
     int err = agree_on_files(job, all, n);
@@ -410,12 +620,12 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
     MPI_Comm_rank(comm, &job->procs.process);
     MPI_Comm_size(comm, &job->procs.processes);
 
-    char(*names)[PW_FILE_NAME] = NULL;
+    char(*names)[FILE_NAME] = NULL;
     size_t n = 0;
     int64_t found = -1;
     int error = 0;
     if (job->procs.process == 0) {
-        names = pw_filelist_read(job, dir, &n);
+        names = list_files(job, dir, &n);
         found = names ? (int64_t)n : -1;
         error = names ? 0 : errno;
     }
@@ -429,10 +639,10 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
         return -ENOENT;
     }
     if (job->procs.process != 0)
-        names = calloc((size_t)found, PW_FILE_NAME);
+        names = calloc((size_t)found, FILE_NAME);
     int err = pw_procs_all_ok(&job->procs, names != NULL) ? 0 : -ENOMEM;
     if (!err) {
-        pw_procs_broadcast(&job->procs, names, (size_t)found * PW_FILE_NAME, 0);
+        pw_procs_broadcast(&job->procs, names, (size_t)found * FILE_NAME, 0);
         open_share(job, dir, names, (size_t)found);
         err = pw_procs_all_ok(&job->procs, job->inputs != NULL) ? agree(job) : -ENOMEM;
     }

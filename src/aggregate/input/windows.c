@@ -3,21 +3,6 @@
 
 #include <stdlib.h>
 
-#include "core/search.h"
-
-int32_t pw_window_of(const struct pw_input *input, int64_t local_ns)
-{
-    const struct pw_search_key key = PW_SEARCH_KEY(struct pw_row_window, start);
-    const size_t begun = pw_search_until(input->windows, input->nwindows, key, local_ns);
-    return begun ? (int32_t)begun - 1 : 0;
-}
-
-int pw_windows_pause(const struct pw_input *input)
-{
-    return input->nwindows > 1 ||
-           (input->nwindows == 1 && input->windows[0].cause != PW_OPENED_RUN);
-}
-
 static void join_first(int64_t *first, int64_t other)
 {
     if (other >= 0 && (*first < 0 || other < *first))

@@ -63,7 +63,7 @@ static int is_usable(const struct pw_endpoint_reader *r, const struct pw_input *
         (event->flags & (PW_FLAG_ERROR | PW_FLAG_CANCELLED)))
         return 0;
     return !r->between_domains ||
-           (!pw_events_is_enqueued(event) && tells_of_clocks(r->world, input->rank, event->peer));
+           (!pw_event_is_enqueued(event) && tells_of_clocks(r->world, input->rank, event->peer));
 }
 
 static void visit(void *context, const struct pw_input *input,
@@ -76,7 +76,7 @@ static void visit(void *context, const struct pw_input *input,
     int receives =
         pw_op_info(event->op)->cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART);
     int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
-    if (pw_events_is_enqueued(event))
+    if (pw_event_is_enqueued(event))
         stands = 0; /* the host does not wait for the operation */
     if (r->n && (begun < r->v[r->n - 1].begun ||
                  (begun == r->v[r->n - 1].begun && event->start < r->turns[r->n - 1].enter)))
@@ -91,7 +91,7 @@ static void visit(void *context, const struct pw_input *input,
         .src = receives ? event->peer : (int32_t)input->rank,
         .dst = receives ? (int32_t)input->rank : event->peer,
         .tag = event->tag,
-        .window = pw_window_of(input, event->start),
+        .window = pw_input_window(input, event->start),
         .completion = -1,
         .at = {.enter = epoch_time(r, input, event->start),
                .leave = common_time(r, input, event->end, &r->leave),

@@ -231,7 +231,7 @@ static struct pw_instance describe(struct fold *fold, const struct pw_input *inp
 {
     int64_t enter = pw_input_time(input, event->start) - fold->world->epoch_ns;
     int64_t leave = pw_input_time(input, event->end) - fold->world->epoch_ns;
-    if (pw_events_is_enqueued(event))
+    if (pw_event_is_enqueued(event))
         leave = enter; /* the end is not known, so there is no transfer time */
     return (struct pw_instance){
         .first_enter = enter,
@@ -248,7 +248,7 @@ static struct pw_instance describe(struct fold *fold, const struct pw_input *inp
         .nranks = 1,
         .op = event->op,
         .source = event->source,
-        .untimed = pw_events_is_enqueued(event) != 0,
+        .untimed = pw_event_is_enqueued(event) != 0,
     };
 }
 
@@ -259,7 +259,7 @@ static void fold_event(void *context, const struct pw_input *input,
     int64_t at = pw_instances_find(fold->instances, input, event);
     if (at < 0)
         return;
-    if (pw_events_is_enqueued(event))
+    if (pw_event_is_enqueued(event))
         *(event->source == PW_SOURCE_GLOO ? &fold->gloo_untimed : &fold->nccl_untimed) += 1;
     struct pw_instance one = describe(fold, input, event);
     pw_instance_join(&fold->instances->items[at], &one);

@@ -77,7 +77,7 @@ static void visit(void *context, const struct pw_input *input,
 {
     (void)input;
     if (pw_op_info(event->op)->cls != PW_CLASS_LOCAL)
-        add_inside(context, event->start, pw_events_returned(event));
+        add_inside(context, event->start, pw_event_returned(event));
 }
 
 /* Drops the calls that ended before a time, except the last one, because the rank was outside MPI

@@ -227,7 +227,7 @@ static void visit(void *context, const struct pw_input *input,
         visit_begin_or_end(p, input, event);
     if (cls == PW_CLASS_SYNC || cls == PW_CLASS_LOCAL)
         return;
-    if (pw_events_is_enqueued(event)) {
+    if (pw_event_is_enqueued(event)) {
         add_exposed(p, event->start, event->end);
         return;
     }
@@ -235,7 +235,7 @@ static void visit(void *context, const struct pw_input *input,
         pw_graph_add_event(p->graph, p->world, input, event, p->instances);
         pw_spans_add(&p->comm, event->start, event->end);
     }
-    add_exposed(p, event->start, pw_events_returned(event));
+    add_exposed(p, event->start, pw_event_returned(event));
     if (cls == PW_CLASS_COLL)
         visit_collective(p, input, event);
     if (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV)
