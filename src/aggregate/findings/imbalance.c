@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/findings/imbalancework.h"
 #include "analysis/excess.h"
 #include "analysis/statistics.h"
 #include "core/limits.h"

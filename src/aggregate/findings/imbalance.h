@@ -5,24 +5,7 @@
 #define PW_AGGREGATE_FINDINGS_IMBALANCE_H
 
 #include "aggregate/findings/amounts.h"
-#include "aggregate/findings/rankroles.h"
-#include "aggregate/findings/whatif.h"
-#include "aggregate/secondpass/matrix.h"
-#include "analysis/amount.h"
-
-struct pw_imbalance {
-    struct pw_matrix adjusted; /* measured steps without that work; empty: none differs by design */
-    struct pw_row_c_imbalance *rows;
-    size_t n;
-    struct pw_whatif_changes changes; /* for the replay */
-    /* Memory that `changes` points to: */
-    float *amounts; /* [nsteps * nranks] of the job */
-    float *more;    /* more_ns of all `peers` */
-    uint8_t *is_slow;
-    struct pw_whatif_peer *peers;
-    int is_varying; /* 1: work varies from step to step */
-    struct pw_varying varying;
-};
+#include "aggregate/findings/imbalancerows.h"
 
 /* Finds the imbalances, and fills the adjusted matrix. error_ns[nranks]: bounds of the clock
  * errors. Returns 0 or -ENOMEM. */

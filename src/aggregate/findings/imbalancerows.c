@@ -1,5 +1,7 @@
 /* Makes the rows about work that differs by design, and the change that would balance it; see
- * imbalance.h. */
+ * imbalancerows.h. */
+#include "aggregate/findings/imbalancerows.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/findings/imbalancework.h"
 #include "analysis/statistics.h"
 #include "core/text.h"
 

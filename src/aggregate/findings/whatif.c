@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/findings/whatifchange.h"
 #include "aggregate/input/parallel.h"
+#include "analysis/amount.h"
+#include "analysis/sharing.h"
 #include "core/grow.h"
+#include "core/ops.h"
 #include "core/sort.h"
 
 /* Limits: the ranks and hosts with the largest share of the critical path, and the first
@@ -61,6 +63,150 @@ struct replaying {
     int64_t baseline_ns;
     int failed;
 };
+
+/* ---- collectives with unequal parts (Alltoallv), as if the parts were equal ---- */
+
+#define LEAST_MORE 1.01 /* largest part / mean part: below this, parts are equal */
+#define LEAST_RANGE 1.2 /* least spread (max / min) of largest parts to fit the cost of a byte */
+#define PROPORTIONAL (-1.0)
+
+struct parts {
+    const struct pw_graph *graph;
+    const struct pw_instances *in;
+    double *sent, *members; /* [in->n] sum of bytes sent; number of ranks that sent */
+    int64_t *largest, *ns;  /* [n] largest part, and transfer time, of each instance with parts */
+    size_t n;
+};
+
+static int has_parts(const struct parts *f, const struct pw_graph_transfer *t)
+{
+    return t->instance >= 0 && (size_t)t->instance < f->in->n &&
+           pw_op_has_parts(pw_op_info(t->op)) && t->size >= 0 && !f->in->items[t->instance].mixed;
+}
+
+/* The largest part / the mean part; 1 when they are equal. */
+static double more_of(const struct parts *f, size_t instance)
+{
+    const double mean = f->members[instance] > 0 ? f->sent[instance] / f->members[instance] : 0;
+    const double largest = (double)f->in->items[instance].bytes;
+    return mean > 0 && largest >= LEAST_MORE * mean ? largest / mean : 1;
+}
+
+static void sum_up(struct parts *f)
+{
+    for (size_t i = 0; i < f->graph->ntransfers; i++) {
+        const struct pw_graph_transfer *t = &f->graph->transfers[i];
+        if (!has_parts(f, t))
+            continue;
+        f->sent[t->instance] += (double)t->size;
+        f->members[t->instance]++;
+        const int64_t ns = f->graph->nodes[t->node].cost_ns;
+        f->ns[t->instance] = ns > f->ns[t->instance] ? ns : f->ns[t->instance];
+    }
+    for (size_t i = 0; i < f->in->n; i++)
+        if (f->members[i] > 0) {
+            f->largest[f->n] = f->in->items[i].bytes;
+            f->ns[f->n++] = f->ns[i];
+        }
+}
+
+/* The cost of a byte of the largest part, ns. When the largest parts hardly differ, the whole
+ * transfer time is in proportion to them. */
+static double cost_of_byte(const struct parts *f, int64_t *scratch)
+{
+    const struct pw_amount_input in = {
+        .nsteps = f->n, .nranks = 1, .own_ns = f->ns, .amount = f->largest};
+    int64_t least = INT64_MAX, most = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        least = f->largest[i] < least ? f->largest[i] : least;
+        most = f->largest[i] > most ? f->largest[i] : most;
+    }
+    if ((double)most < LEAST_RANGE * (double)least)
+        return PROPORTIONAL;
+    return pw_amount_cost(&in, scratch);
+}
+
+static void equalise(const struct parts *f, double cost, struct pw_replay_node *nodes)
+{
+    for (size_t i = 0; i < f->graph->ntransfers; i++) {
+        const struct pw_graph_transfer *t = &f->graph->transfers[i];
+        const double more = has_parts(f, t) ? more_of(f, (size_t)t->instance) : 1;
+        if (more <= 1)
+            continue;
+        int64_t *ns = &nodes[t->node].cost_ns;
+        const double largest = (double)f->in->items[t->instance].bytes;
+        const double saved =
+            cost < 0 ? (double)*ns * (1 - 1 / more) : cost * largest * (1 - 1 / more);
+        *ns -= saved < (double)*ns ? (int64_t)saved : *ns;
+    }
+}
+
+/* Changes the costs of collectives in `nodes`, a copy of the graph's, to those with equal parts: a
+ * transfer takes as long as its largest part. Returns 0 or -ENOMEM. */
+static int share_parts(const struct pw_graph *graph, const struct pw_instances *in,
+                       struct pw_replay_node *nodes)
+{
+    struct parts f = {.graph = graph, .in = in};
+    f.sent = calloc(in->n + 1, sizeof(*f.sent));
+    f.members = calloc(in->n + 1, sizeof(*f.members));
+    f.largest = calloc(in->n + 1, sizeof(*f.largest));
+    f.ns = calloc(in->n + 1, sizeof(*f.ns));
+    int64_t *scratch = NULL;
+    int ok = f.sent && f.members && f.largest && f.ns;
+    if (ok) {
+        sum_up(&f);
+        scratch = malloc(sizeof(*scratch) * (pw_amount_scratch(f.n, 1) + 1));
+        ok = scratch != NULL;
+    }
+    if (ok && f.n)
+        equalise(&f, cost_of_byte(&f, scratch), nodes);
+    free(f.sent);
+    free(f.members);
+    free(f.largest);
+    free(f.ns);
+    free(scratch);
+    return ok ? 0 : -ENOMEM;
+}
+
+/* ---- balanced work ---- */
+
+static int change_nodes(const struct pw_replay_graph *graph, const int64_t *works,
+                        const struct pw_whatif_change *change, struct pw_replay_node *nodes)
+{
+    if (!change->role_of && change->phases) {
+        pw_share_cells(graph, works, change->more_ns, change->phases, nodes);
+        return 0;
+    }
+    const struct pw_share_ranks ranks = {change->role_of, change->nroles, change->is_slow};
+    int64_t *scratch = malloc(sizeof(*scratch) * (pw_share_scratch(graph, change->nroles) + 1));
+    if (scratch && change->role_of)
+        pw_share_roles(graph, works, &ranks, nodes, scratch);
+    else if (scratch)
+        pw_share_amounts(graph, works, change->more_ns, nodes, scratch);
+    free(scratch);
+    return scratch ? 0 : -ENOMEM;
+}
+
+/* Returns the length of the job with the change, ns, or -ENOMEM. `works` is from
+ * pw_replay_sum_works(). */
+static int64_t replay_change(const struct pw_graph *graph, const struct pw_instances *in,
+                             const int64_t *works, const struct pw_whatif_change *change)
+{
+    struct pw_replay_graph changed = graph->replay;
+    struct pw_replay_node *nodes = malloc(sizeof(*nodes) * (changed.nnodes + 1));
+    int64_t *scratch = malloc(sizeof(*scratch) * (changed.nranks + changed.ngates + 1));
+    int64_t end = -ENOMEM;
+    if (nodes && scratch) {
+        memcpy(nodes, graph->replay.nodes, sizeof(*nodes) * changed.nnodes);
+        changed.nodes = nodes;
+        int err = change_nodes(&graph->replay, works, change, nodes);
+        err = err || !change->parts ? err : share_parts(graph, in, nodes);
+        end = err ? err : pw_replay_run(&changed, graph->order, NULL, 1, scratch) - graph->first_ns;
+    }
+    free(nodes);
+    free(scratch);
+    return end;
+}
 
 /* ---- a replay ---- */
 
@@ -368,7 +514,7 @@ static void fill_job(struct replaying *r)
 static void replay_changes(struct replaying *r)
 {
     for (size_t i = 0; i < r->changes->n; i++) {
-        int64_t end = pw_whatif_replay_change(r->graph, r->in, r->works, &r->changes->of[i]);
+        int64_t end = replay_change(r->graph, r->in, r->works, &r->changes->of[i]);
         r->failed |= end < 0;
         if (end >= 0)
             add_row(r, r->changes->of[i].scope, end);

@@ -8,44 +8,7 @@
 
 #include "aggregate/input/job.h"
 #include "aggregate/match/graphparts.h"
-
-/* A sum of squares of integers, modulo 2^128. */
-struct pw_square_sum {
-    uint64_t high, low;
-};
-
-/* All messages of one pair of ranks. */
-struct pw_pair {
-    int32_t src, dst;
-    int64_t messages, bytes; /* of matched messages, and of sends without a matched receive */
-    int64_t matched;
-    int64_t late_sender_ns;   /* time that receivers waited for a later send */
-    int64_t late_receiver_ns; /* time that senders waited for a later receive */
-    int64_t transfer_ns;      /* time from when both sides were ready to the end of the receive */
-    /* Sums over the messages whose transfer was not hidden: their number, their transfer times, and
-     * the squares of these. When one call completed several messages, only the one that started
-     * last was not hidden. The sums are integers, because the order of the additions depends on the
-     * number of processes. */
-    int64_t unhidden, unhidden_ns;
-    struct pw_square_sum unhidden_squares_ns;
-};
-
-/* Compares for qsort: by source, then by destination. */
-int pw_pair_by_ranks(const void *a, const void *b);
-
-/* A time in which a rank waited for a partner, in local times of the rank. */
-struct pw_message_wait {
-    int64_t rank, start, end;
-};
-
-struct pw_messages {
-    /* pairs whose receiver's file this process reads; sorted by (src, dst) */
-    struct pw_pair *pairs;
-    size_t npairs;
-    struct pw_message_wait *waits; /* of ranks whose files this process reads; sorted by rank */
-    size_t nwaits;
-    int64_t unmatched; /* number of sends and receives of this process's ranks without a partner */
-};
+#include "aggregate/match/messagesums.h"
 
 /* Matches all messages, and adds them to `graph`. Collective over job->comm. Returns 0 or -ENOMEM,
  * the same on all processes. */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "aggregate/output/clusterend.h"
 #include "core/h5/h5columns.h"
 #include "core/h5/h5types.h"
 

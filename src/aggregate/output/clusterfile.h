@@ -5,28 +5,10 @@
 #ifndef PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 #define PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 
-#include <hdf5.h>
-#include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "aggregate/output/diskroom.h"
-#include "core/h5/chunkpack.h"
-#include "core/h5/h5table.h"
-#include "core/tables.h"
-
-struct pw_clusterfile {
-    hid_t file; /* on process 0; otherwise -1 */
-    MPI_Comm comm;
-    int process;
-    int error;                     /* first error of this process */
-    struct pw_diskroom room;       /* on process 0 */
-    uint64_t rows[PW_TABLE_COUNT]; /* rows written of each table */
-    struct pw_chunkpack pack;      /* for the chunks of all tables */
-    /* For the table of contents, on process 0: where the tables are that have rows. */
-    struct pw_h5_place places[PW_TABLE_COUNT];
-    int is_large; /* 1: a table has too many chunks to be listed, or there was no memory */
-    char path[4352], part[4400];
-};
+#include "aggregate/output/clusterend.h"
 
 /* Creates the new file PATH.part-RANDOM, which only its owner can read and write. Returns 0 or
  * -errno, the same on all processes. */

@@ -1,14 +1,30 @@
-/* The state that imbalance.c, which subtracts differences, shares with imbalancerows.c, which
- * describes them; no other file may include it. It exists during one call of
- * pw_imbalance_find(). */
-#ifndef PW_AGGREGATE_FINDINGS_IMBALANCEWORK_H
-#define PW_AGGREGATE_FINDINGS_IMBALANCEWORK_H
+/* Describes the work that differs by design, in rows of /imbalances and as changes to replay.
+ * Called by imbalance.c only, which finds and subtracts the differences. No MPI, no I/O. */
+#ifndef PW_AGGREGATE_FINDINGS_IMBALANCEROWS_H
+#define PW_AGGREGATE_FINDINGS_IMBALANCEROWS_H
 
-#include "aggregate/findings/imbalance.h"
+#include "aggregate/findings/rankroles.h"
+#include "aggregate/findings/whatif.h"
+#include "aggregate/secondpass/matrix.h"
 #include "analysis/amount.h"
 #include "analysis/roles.h"
 #include "analysis/statistics.h"
 
+struct pw_imbalance {
+    struct pw_matrix adjusted; /* measured steps without that work; empty: none differs by design */
+    struct pw_row_c_imbalance *rows;
+    size_t n;
+    struct pw_whatif_changes changes; /* for the replay */
+    /* Memory that `changes` points to: */
+    float *amounts; /* [nsteps * nranks] of the job */
+    float *more;    /* more_ns of all `peers` */
+    uint8_t *is_slow;
+    struct pw_whatif_peer *peers;
+    int is_varying; /* 1: work varies from step to step */
+    struct pw_varying varying;
+};
+
+/* What is known during one call of pw_imbalance_find(). */
 struct pw_imbalance_work {
     struct pw_imbalance *out;
     const struct pw_world *world;
