@@ -18,7 +18,6 @@ from parameters import COMMENT, DEFINITION, DIRECTIVE
 STILL = {
     "archive": 2,
     "cli": 18,
-    "collectors/cuda": 8,
     "collectors/mpi": 17,
     "collectors/nccl": 3,
     "collectors/nvtx": 4,

@@ -8,12 +8,9 @@
 #include "collectors/cuda/cuda_scrap.h"
 #include "collectors/cuda/cuda_segments.h"
 #include "collectors/cuda/cuda_subscriber.h"
-#include "collectors/cuda/cuda_takeover.h"
 #include "collectors/cuda/cuda_text.h"
 #include "rank/probe/intern.h"
 #include "rank/probe/recording.h"
-
-enum { PATIENCE_MS = 2000 };
 
 /* Counts CUPTI's scrap buffers in the pool's notes, for the collector that reads the pool after the
  * program was killed. */
@@ -23,12 +20,12 @@ static void count_scrap(int delta)
         atomic_fetch_add(&pw_cuda_borrow_notes()->scraps, (uint32_t)delta);
 }
 
-void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records)
+static void request(uint8_t **buffer, size_t *size, size_t *most_records)
 {
     *buffer = NULL;
     *size = 0;
     *most_records = 0;
-    if (pw_takeover_request(buffer, size, most_records))
+    if (pw_theirs_request(buffer, size, most_records))
         return;
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_take(pw_cuda.pool) : -1;
     if (slot < 0) {
@@ -40,12 +37,6 @@ void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records)
     *size = PW_POOL_SLOT;
 }
 
-void pw_cuda_lose(size_t n)
-{
-    if (pw_gate->on && pw_cuda.pool)
-        pw_gpu_lose(&pw_cuda_borrow_notes()->dropped, n);
-}
-
 static void count_drops(void *context, uint32_t stream)
 {
     size_t dropped = 0;
@@ -53,7 +44,7 @@ static void count_drops(void *context, uint32_t stream)
         pw_gpu_lose(&pw_cuda_borrow_notes()->dropped, dropped);
 }
 
-void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
 {
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_find(pw_cuda.pool, buffer) : -1;
     size_t lost = 0;
@@ -63,12 +54,30 @@ void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t si
         return;
     }
     if (slot < 0) {
-        pw_takeover_complete(context, stream, buffer, size, used);
+        pw_theirs_complete(context, stream, buffer, size, used);
         return;
     }
     pw_pool_complete(pw_cuda.pool, slot, used);
     count_drops(context, stream);
     pw_cuda_wake_worker();
+}
+
+static void request_v2(uint8_t **buffer, size_t *size, size_t *most_records, void *info)
+{
+    (void)info;
+    request(buffer, size, most_records);
+}
+
+static void complete_v2(uint8_t *buffer, size_t size, size_t used, void *info)
+{
+    (void)info;
+    complete(NULL, 0, buffer, size, used);
+}
+
+int pw_cuda_offer_buffers(void)
+{
+    static const struct pw_subscriber_calls calls = {request, complete, request_v2, complete_v2};
+    return pw_subscriber_set_callbacks(&calls);
 }
 
 /* ---- names ---- */
@@ -142,11 +151,6 @@ static uint32_t function_name(void *arg, int domain, uint32_t callback, bool *la
 
 /* ---- records ---- */
 
-void pw_cuda_put(struct pw_thread *thread, const struct pw_record *record)
-{
-    pw_gpu_put(thread, record, PATIENCE_MS);
-}
-
 /* Stores the distance between two records of a kind, for the collector, which cannot ask CUPTI for
  * it. */
 static void learn_stride(struct pw_cuda_notes *notes, const void *before, const void *now)
@@ -205,6 +209,8 @@ void pw_cuda_convert_all(struct pw_thread *thread)
         convert_buffer(thread, slot);
     pw_cuda_segments_put(thread);
     atomic_store(&pw_cuda_borrow_notes()->last_pass, pw_probe_now());
-    pw_gpu_put_loss(thread, &pw_cuda_borrow_notes()->dropped, PW_REASON_CUPTI_FULL, PATIENCE_MS);
-    pw_gpu_put_loss(thread, &pw_cuda_borrow_notes()->untimed, PW_REASON_CUPTI_UNTIMED, PATIENCE_MS);
+    pw_gpu_put_loss(thread, &pw_cuda_borrow_notes()->dropped, PW_REASON_CUPTI_FULL,
+                    PW_CUDA_PATIENCE_MS);
+    pw_gpu_put_loss(thread, &pw_cuda_borrow_notes()->untimed, PW_REASON_CUPTI_UNTIMED,
+                    PW_CUDA_PATIENCE_MS);
 }

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collectors/cuda/cuda_arm.h"
 #include "collectors/cuda/cuda_buffers.h"
-#include "collectors/cuda/cuda_takeover.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -21,15 +21,7 @@ enum { NAP_NS = 50000000, IDLE_MS = 2000, END_MS = 10000, REST_MS = 500 };
 
 EXPORT int InitializeInjection(void);
 
-struct pw_cuda pw_cuda;
-
 /* ---- the worker ---- */
-
-void pw_cuda_wake_worker(void)
-{
-    atomic_fetch_add(&pw_cuda.wake, 1);
-    syscall(SYS_futex, &pw_cuda.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
 
 static void sleep_until_woken(uint32_t seen)
 {
@@ -96,16 +88,15 @@ static bool arm(void)
 static void come_back(struct pw_thread *thread)
 {
     static int64_t refused_ns;
-    int yielded = PW_CUDA_YIELDED;
-    if (pw_takeover_is_on() || (refused_ns && pw_local_ns() - refused_ns < RETRY_NS) ||
-        !atomic_compare_exchange_strong(&pw_cuda.mode, &yielded, PW_CUDA_ARMING))
+    if (pw_theirs_is_on() || (refused_ns && pw_local_ns() - refused_ns < RETRY_NS) ||
+        !pw_cuda_turn(PW_CUDA_YIELDED, PW_CUDA_ARMING))
         return;
     if (arm()) {
         put_gap(thread);
         put_state(thread);
     } else {
         refused_ns = pw_local_ns();
-        atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
+        pw_cuda_set_mode(PW_CUDA_YIELDED);
     }
 }
 
@@ -154,7 +145,7 @@ static void work(void)
     while (thread && !atomic_load(&pw_cuda.stopping)) {
         uint32_t seen = atomic_load(&pw_cuda.wake);
         if (pw_local_ns() - flushed_ns >= FLUSH_NS) {
-            pw_takeover_look();
+            pw_cuda_look();
             flush(0);
             flushed_ns = pw_local_ns();
         }
@@ -227,7 +218,7 @@ static bool wait_for_cupti(int result)
         memcpy(pw_cuda.holder, pw_cuda.other, sizeof(pw_cuda.holder));
     pw_probe_say_gpu_untimed();
     atomic_store(&pw_cuda_borrow_notes()->taken_since, pw_probe_now());
-    atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
+    pw_cuda_set_mode(PW_CUDA_YIELDED);
     return true;
 }
 
@@ -236,15 +227,14 @@ static bool arm_any(void)
 {
     int first_result = pw_cupti_refusal();
     do {
-        int arming = PW_CUDA_ARMING;
         pw_cuda.cupti->version(&pw_cuda.version);
         atomic_store(&pw_cuda.is_default, 1);
-        atomic_store(&pw_cuda.mode, PW_CUDA_ARMING);
+        pw_cuda_set_mode(PW_CUDA_ARMING);
         if (arm())
             return true;
         if (pw_cuda.result == PW_CUPTI_OTHER_SUBSCRIBER)
             return wait_for_cupti(PW_CUPTI_OTHER_SUBSCRIBER);
-        if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_INERT)) {
+        if (!pw_cuda_turn(PW_CUDA_ARMING, PW_CUDA_INERT)) {
             pw_cuda.result = PW_CUDA_TAKEN; /* the application began to use it meanwhile: try
                                              * later */
             return true;
@@ -279,8 +269,8 @@ static bool begin(void)
         return false;
     }
     atomic_store(&pw_cuda_borrow_notes()->keeps_calls, pw_cuda.level >= 2);
-    pw_takeover_look();
-    return pw_takeover_is_on() ? wait_for_cupti(PW_CUDA_TAKEN) : arm_any();
+    pw_cuda_look();
+    return pw_theirs_is_on() ? wait_for_cupti(PW_CUDA_TAKEN) : arm_any();
 }
 
 int InitializeInjection(void)

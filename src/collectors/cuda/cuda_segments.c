@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "collectors/cuda/cuda_buffers.h"
-
 enum { HANDLES = 1 << 15, MAPPINGS = 1 << 16, CHANGES = 1 << 12, TRIES = 64, SPINS = 1 << 14 };
 
 static const char *const functions[] = {"cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap",

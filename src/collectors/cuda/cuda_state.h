@@ -1,6 +1,6 @@
 /* The state of recording by CUPTI in the application: one CUPTI, one pool of buffers, one worker
- * thread. Used by the files of this folder that run in the application. In-app code: nothing here
- * waits longer than a second. */
+ * thread, and what the application itself has of CUPTI. Used by the files of this folder that run
+ * in the application. In-app code: nothing here waits longer than a second, but pw_cuda_put(). */
 #ifndef PW_CUDA_STATE_H
 #define PW_CUDA_STATE_H
 
@@ -15,8 +15,18 @@ enum pw_cuda_mode {
     PW_CUDA_YIELDED, /* the application uses CUPTI itself */
 };
 
+/* The application's own use of CUPTI, for example by PyTorch's profiler. */
+struct pw_cuda_theirs {
+    pw_cupti_request *_Atomic request;
+    pw_cupti_complete *_Atomic complete;
+    _Atomic uint64_t kinds; /* kinds that the application has enabled */
+    _Atomic int64_t last_ns;
+    _Atomic int ending; /* number of threads in cuptiFinalize() */
+    void *_Atomic subscriber;
+};
+
 struct pw_cuda {
-    _Atomic int mode;       /* enum pw_cuda_mode */
+    _Atomic int mode; /* enum pw_cuda_mode; changed by pw_cuda_set_mode() and pw_cuda_turn() */
     _Atomic int is_default; /* CUPTI has its default settings and is not in use */
     const struct pw_cupti *cupti;
     void *_Atomic subscriber; /* our subscription; NULL: none */
@@ -38,6 +48,7 @@ struct pw_cuda {
     _Atomic uint32_t wake; /* futex on which the worker sleeps */
     _Atomic int stopping, has_ended;
     _Atomic uint32_t converted; /* number of buffers that the worker has converted */
+    struct pw_cuda_theirs theirs;
 };
 
 extern struct pw_cuda pw_cuda __attribute__((visibility("hidden")));
@@ -47,15 +58,28 @@ static inline struct pw_cuda_notes *pw_cuda_borrow_notes(void)
     return (struct pw_cuda_notes *)pw_cuda.pool->notes;
 }
 
-/* Enables recording by CUPTI. Returns false when CUPTI refuses. Called by the worker, and the first
- * time by the thread that starts CUDA. */
-bool pw_cuda_arm(void);
+void pw_cuda_set_mode(enum pw_cuda_mode mode);
+
+/* Changes the mode if it is `from`, else returns false. */
+bool pw_cuda_turn(enum pw_cuda_mode from, enum pw_cuda_mode to);
+
+/* The kinds that are recorded. */
+struct pw_cuda_kind {
+    int kind;
+    uint32_t level; /* lowest level at which the kind is recorded */
+    enum pw_gpu_lack lack;
+};
+
+enum { PW_CUDA_KINDS = 11 };
+
+extern const struct pw_cuda_kind pw_cuda_kinds[PW_CUDA_KINDS] __attribute__((visibility("hidden")));
 
 /* Whether records of this kind are enabled while we record. */
 bool pw_cuda_uses(int kind);
 
-/* Surrounds a call of CUPTI by our thread: pw_cuda_disarm() waits until no thread is between enter
- * and leave. Returns false when the application uses CUPTI now: then the call must not be made. */
+/* Surrounds a call of CUPTI by our thread: pw_cuda_await_calls() waits until no thread is between
+ * enter and leave. Returns false when the application uses CUPTI now: then the call must not be
+ * made. */
 bool pw_cuda_enter(void);
 void pw_cuda_leave(void);
 
@@ -63,14 +87,37 @@ void pw_cuda_leave(void);
  * Returns false when it has not after a second. */
 bool pw_cuda_await_calls(void);
 
-/* Disables our kinds, after CUPTI has returned the remaining records. Waits for our threads, as
- * pw_cuda_await_calls() does. */
-void pw_cuda_disarm(void);
-
-/* Ends a subscription that pw_cuda_disarm() could not end. Called by the worker while it is not in
- * CUPTI. */
-void pw_cuda_end_left(void);
-
 void pw_cuda_wake_worker(void);
+
+/* Counts `n` lost records of CUPTI. */
+void pw_cuda_lose(size_t n);
+
+enum { PW_CUDA_PATIENCE_MS = 2000 };
+
+/* Writes one record; waits for room for a limited time, so only the worker may call it. */
+void pw_cuda_put(struct pw_thread *thread, const struct pw_record *record);
+
+/* Passes CUPTI's request for a buffer to the application when it uses CUPTI. Returns false when the
+ * probe must answer. */
+bool pw_theirs_request(uint8_t **buffer, size_t *size, size_t *most_records);
+
+/* Gives a buffer that is not ours to the application. */
+void pw_theirs_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used);
+
+/* The bit of the kind in theirs.kinds. */
+uint64_t pw_theirs_bit(int kind);
+
+/* Whether the application has enabled the kind. */
+bool pw_theirs_has(int kind);
+
+/* Whether the application uses CUPTI now, did so a moment ago, or is about to. */
+bool pw_theirs_is_on(void);
+
+/* Whether the application has the only subscription of the process. */
+bool pw_theirs_is_subscribed(void);
+
+/* Whether a profiler is loaded whose calls the probe cannot see, and the name of its library. */
+bool pw_theirs_find_dlsym_user(void);
+extern const char pw_theirs_dlsym_user[] __attribute__((visibility("hidden")));
 
 #endif

@@ -3,22 +3,7 @@
 
 #include <string.h>
 
-#include "collectors/cuda/cuda_buffers.h"
-#include "collectors/cuda/cuda_segments.h"
-#include "collectors/cuda/cuda_takeover.h"
 #include "rank/probe/scope.h"
-
-static void request_v2(uint8_t **buffer, size_t *size, size_t *most_records, void *info)
-{
-    (void)info;
-    pw_cuda_request(buffer, size, most_records);
-}
-
-static void complete_v2(uint8_t *buffer, size_t size, size_t used, void *info)
-{
-    (void)info;
-    pw_cuda_complete(NULL, 0, buffer, size, used);
-}
 
 /* Reads the sizes of records now, because buffers may be converted after the subscription has
  * ended. */
@@ -45,7 +30,7 @@ static bool may_share(void)
            !pw_scope_path(pw_scope_is_importing, "cuptiActivityRegisterCallbacks", 0, path);
 }
 
-static int subscribe(size_t size, bool shares)
+static int subscribe(size_t size, bool shares, pw_cupti_callback *call)
 {
     void *subscriber = NULL;
     char holder[sizeof(pw_cuda.other)] = "";
@@ -54,7 +39,7 @@ static int subscribe(size_t size, bool shares)
                                            .holder = holder,
                                            .holder_size = sizeof(holder),
                                            .shares = shares};
-    int result = pw_cuda.cupti->subscribe_v2(&subscriber, pw_cuda_segments_call, NULL, &params);
+    int result = pw_cuda.cupti->subscribe_v2(&subscriber, call, NULL, &params);
     holder[sizeof(holder) - 1] = '\0';
     if (!result)
         atomic_store(&pw_cuda.subscriber, subscriber);
@@ -63,10 +48,10 @@ static int subscribe(size_t size, bool shares)
     return result;
 }
 
-static int share(pw_cupti_clock *clock)
+static int share(pw_cupti_clock *clock, pw_cupti_callback *call)
 {
     size_t size = sizeof(clock);
-    int result = may_share() ? subscribe(sizeof(struct pw_cupti_subscription), true)
+    int result = may_share() ? subscribe(sizeof(struct pw_cupti_subscription), true, call)
                              : PW_CUPTI_NOT_SUPPORTED;
     if (result)
         return result;
@@ -80,7 +65,7 @@ static int share(pw_cupti_clock *clock)
 
 /* Subscribes alone. Fails when the application has a subscription, even if it does not use it
  * now. */
-static int hold(void)
+static int hold(pw_cupti_callback *call)
 {
     const struct pw_cupti *cupti = pw_cuda.cupti;
     void *subscriber = NULL;
@@ -89,22 +74,22 @@ static int hold(void)
         return 0;
     if (cupti->subscribe_v2 && pw_cuda.version >= PW_CUPTI_SUBSCRIBERS_NAMES &&
         pw_cuda.version < PW_CUPTI_SEVERAL_SUBSCRIBERS) {
-        result = subscribe(offsetof(struct pw_cupti_subscription, shares), false);
+        result = subscribe(offsetof(struct pw_cupti_subscription, shares), false, call);
     } else if (cupti->subscribe) {
-        result = cupti->subscribe(&subscriber, pw_cuda_segments_call, NULL);
+        result = cupti->subscribe(&subscriber, call, NULL);
         atomic_store(&pw_cuda.subscriber, result ? NULL : subscriber);
     }
-    return result == PW_CUPTI_OTHER_SUBSCRIBER && !pw_takeover_is_subscribed() ? result : 0;
+    return result == PW_CUPTI_OTHER_SUBSCRIBER && !pw_theirs_is_subscribed() ? result : 0;
 }
 
-int pw_subscriber_begin(pw_cupti_clock *clock)
+int pw_subscriber_begin(pw_cupti_clock *clock, pw_cupti_callback *call)
 {
     static const char unknown[] = "another tool";
     memcpy(pw_cuda.other, unknown, sizeof(unknown));
     atomic_store(&pw_cuda.is_shared, 0);
-    if (!share(clock))
+    if (!share(clock, call))
         return 0;
-    int result = hold();
+    int result = hold(call);
     /* The clock first: it is used by kinds that are enabled later. */
     result = result ? result : pw_cuda.cupti->set_clock(clock);
     if (result)
@@ -127,12 +112,12 @@ static void *shared(void)
     return atomic_load(&pw_cuda.is_shared) ? atomic_load(&pw_cuda.subscriber) : NULL;
 }
 
-int pw_subscriber_set_callbacks(void)
+int pw_subscriber_set_callbacks(const struct pw_subscriber_calls *calls)
 {
     void *subscriber = shared();
     if (subscriber)
-        return pw_cuda.cupti->set_callbacks_v2(subscriber, request_v2, complete_v2);
-    int result = pw_cuda.cupti->set_callbacks(pw_cuda_request, pw_cuda_complete);
+        return pw_cuda.cupti->set_callbacks_v2(subscriber, calls->request_v2, calls->complete_v2);
+    int result = pw_cuda.cupti->set_callbacks(calls->request, calls->complete);
     atomic_store(&pw_cuda.has_process, result == PW_CUPTI_SUCCESS);
     return result;
 }

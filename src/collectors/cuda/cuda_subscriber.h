@@ -9,14 +9,23 @@
 
 #include "collectors/cuda/cuda_state.h"
 
-/* Subscribes, and sets the clock of the records. Returns 0 or CUPTI's result; with
- * PW_CUPTI_OTHER_SUBSCRIBER, pw_cuda.other is the name of the other subscriber. */
-int pw_subscriber_begin(pw_cupti_clock *clock);
+/* Subscribes with the callback for functions, and sets the clock of the records. Returns 0 or
+ * CUPTI's result; with PW_CUPTI_OTHER_SUBSCRIBER, pw_cuda.other is the name of the other
+ * subscriber. */
+int pw_subscriber_begin(pw_cupti_clock *clock, pw_cupti_callback *call);
 
 /* Ends the subscription. All kinds must be disabled before. */
 void pw_subscriber_end(void);
 
-int pw_subscriber_set_callbacks(void);
+/* The callbacks for buffers, for both interfaces. */
+struct pw_subscriber_calls {
+    pw_cupti_request *request;
+    pw_cupti_complete *complete;
+    pw_cupti_request_v2 *request_v2;
+    pw_cupti_complete_v2 *complete_v2;
+};
+
+int pw_subscriber_set_callbacks(const struct pw_subscriber_calls *calls);
 void pw_subscriber_set_thread_ids(void);
 int pw_subscriber_get_attribute(int attribute, size_t *size, void *value);
 int pw_subscriber_set_attribute(int attribute, size_t *size, void *value);
