@@ -5,7 +5,7 @@
 
 #include "cli/clusterpath.h"
 #include "core/readlimit.h"
-#include "timeline/keptrows.h"
+#include "timeline/rankview.h"
 #include "timeline/timeline.h"
 
 /* More bytes of rank files than this are not read for an HTML report: it would take long. */

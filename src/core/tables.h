@@ -1,6 +1,6 @@
 /* The tables of rank and cluster files. Each table is one list of fields, F(type, name, unit,
  * meaning). The list expands to the C row struct and to a descriptor. The HDF5 compound type, the
- * attributes that describe columns (core/h5/h5columns.h), `profwrap dump` and the readers use the
+ * attributes that describe columns (core/h5/h5types.h), `profwrap dump` and the readers use the
  * descriptor. `scripts/schema` writes the tables of docs/schema.md from the list. Names and paths
  * belong to the file format: fields may be added, but a rename needs a new format_version. Used by
  * all code that writes or reads these files.

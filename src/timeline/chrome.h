@@ -8,16 +8,9 @@
 
 #include "core/cluster.h"
 #include "timeline/rankview.h"
+#include "timeline/writer.h"
 
 struct pw_chrome;
-
-/* The part of the run to show: events that overlap [from, until), ns of the cluster clock. `base`
- * is the time that the trace calls 0. */
-struct pw_chrome_window {
-    int64_t from, until, base;
-    int has_scopes;  /* 1: also lanes for the levels of scopes */
-    int is_perfetto; /* 1: Perfetto's protobuf; 0: JSON */
-};
 
 /* Begins the output. Returns 0 or -ENOMEM. No function here reports write errors: the caller asks
  * ferror(out) at the end. */

@@ -1,12 +1,12 @@
 /* The state of a timeline that is being written, and what several of its files write. Used by
- * chrome.c, chromegpu.c and chromeout.c only. */
+ * chrome.c and, for the numbers of tracks, by perfetto.c only. */
 #ifndef PW_TIMELINE_CHROMEOUT_H
 #define PW_TIMELINE_CHROMEOUT_H
 
 #include <stdint.h>
 
 #include "timeline/arrows.h"
-#include "timeline/chrome.h"
+#include "timeline/rankview.h"
 #include "timeline/scopes.h"
 #include "timeline/writer.h"
 

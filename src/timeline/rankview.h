@@ -21,7 +21,7 @@ struct pw_rankview {
     size_t nthread_names;
     struct pw_h5_file *file;
     struct pw_h5_types *types;
-    struct pw_keptrows *kept_rows; /* of the caller, who may set it: keptrows.h; else NULL */
+    struct pw_keptrows *kept_rows; /* of the caller, who may set it; else NULL */
 };
 
 /* The clock maps of all ranks, which the merge computed and stored in the cluster file. */
@@ -71,5 +71,22 @@ void pw_rankview_thread_name(const struct pw_rankview *view, int64_t thread, cha
 
 /* Returns a row of /comms, or NULL when the row does not exist. */
 const struct pw_row_comms *pw_rankview_comm(const struct pw_rankview *view, int32_t row);
+
+/* ---- rows that are kept ---- */
+
+/* Keeps the rows of rank files that timelines of some spans show, so that several timelines
+ * decompress each file once. Filled at the first read of a table, made by cli/. Memory is limited:
+ * rows for which there is no room are read from their file each time. */
+
+/* The rows that overlap any of n spans [from, until), ns of the cluster clock. NULL when memory is
+ * short. */
+struct pw_keptrows *pw_keptrows_create(const int64_t (*spans)[2], size_t n);
+void pw_keptrows_destroy(struct pw_keptrows *kept);
+
+/* Visits the rows of the view's table that timelines of the spans need, in file order; other rows
+ * may be visited, too. Reads the file when the rows were not kept. Returns as
+ * pw_rankview_read(). */
+int pw_keptrows_read(struct pw_keptrows *kept, const struct pw_rankview *view,
+                     const struct pw_table_visit *visit);
 
 #endif

@@ -1,12 +1,20 @@
-/* What a timeline consists of, for the writers of its formats: chromeout.c writes Trace Event JSON,
- * perfetto.c Perfetto's protobuf. Called by chrome.c and chromegpu.c, which read the tables. Times
- * are ns of the cluster clock. A writer keeps no pointer that it is given. */
+/* What a timeline consists of, for the writers of its formats: jsonwriter.c writes Trace Event
+ * JSON, perfetto.c Perfetto's protobuf. Called by chrome.c and chromeout.c, which read the tables.
+ * Times are ns of the cluster clock. A writer keeps no pointer that it is given. */
 #ifndef PW_TIMELINE_WRITER_H
 #define PW_TIMELINE_WRITER_H
 
 #include <stdint.h>
 
 #include "timeline/rankview.h"
+
+/* The part of the run to show: events that overlap [from, until), ns of the cluster clock. `base`
+ * is the time that the trace calls 0. */
+struct pw_chrome_window {
+    int64_t from, until, base;
+    int has_scopes;  /* 1: also lanes for the levels of scopes */
+    int is_perfetto; /* 1: Perfetto's protobuf; 0: JSON */
+};
 
 struct pw_track_arg {
     const char *key;

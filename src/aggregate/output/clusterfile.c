@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/h5/h5columns.h"
 #include "core/h5/h5types.h"
 
 /* Process 0 alone has the file. HDF5 only stores the chunks. With parallel HDF5, all processes

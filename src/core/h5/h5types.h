@@ -26,6 +26,25 @@ void pw_h5_quiet(void);
  * more than eight to a heap and a tree, which takes longer. The caller closes them. */
 hid_t pw_h5_creation(void);
 
+/* ---- attributes that give the units and the meanings of a table's columns, so that a reader needs
+ * no page about the format; each is a JSON text ---- */
+
+#define PW_H5_UNITS "units"
+#define PW_H5_MEANINGS "meanings"
+
+/* Writes the attribute PW_H5_UNITS of a table's dataset: {"start": "ns", ...}, with those of its
+ * columns that have a unit. A table without units gets no attribute: the files of thousands of
+ * ranks have these. Returns 0, -ENOMEM or -EIO. */
+int pw_h5_units_write(hid_t dataset, const struct pw_table *table);
+
+/* Writes the attribute PW_H5_MEANINGS of a table's dataset: {"start": "when ...", ...}, with all
+ * its columns. Returns 0, -ENOMEM or -EIO. */
+int pw_h5_meanings_write(hid_t dataset, const struct pw_table *table);
+
+/* Writes the attribute PW_H5_MEANINGS of a group, for all tables of rank files:
+ * {"/steps": {"start": "when ...", ...}, ...}. Returns 0, -ENOMEM or -EIO. */
+int pw_h5_rank_meanings_write(hid_t group);
+
 /* How the dataset of a table is made. */
 struct pw_h5_form {
     int rank; /* dimensions: 1 or 2 */
@@ -35,7 +54,7 @@ struct pw_h5_form {
 };
 
 /* Creates the dataset of `table` in `file`, with its parent groups and with the units of its
- * columns (h5columns.h). Returns the open dataset or a negative value. */
+ * columns. Returns the open dataset or a negative value. */
 hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct pw_h5_form *form);
 
 /* Filter number `i` of a dataset's creation properties. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +146,94 @@ void pw_runparts_find(const struct pw_cluster *c, int with_parts, double *walls,
     out->before = out->outside - out->after;
 }
 
+/* ---- the ranks whose time outside steps changed ---- */
+
+/* Writes "rank 3 (node-a)" or "rank 3 (node-a, then node-b)"; first and second are rows of /ranks
+ * in the two runs. */
+static void name_rank(const struct pw_compare_building *b, size_t first, size_t second, char *out,
+                      size_t size)
+{
+    const struct pw_row_c_rank *x = &b->runs[0]->ranks[first], *y = &b->runs[1]->ranks[second];
+    const int has_moved = strcmp(x->hostname, y->hostname) != 0;
+    snprintf(out, size, "rank %" PRId32 " (%.48s%s%.48s)", x->rank, x->hostname,
+             has_moved ? ", then " : "", has_moved ? y->hostname : "");
+}
+
+/* An iterator over the ranks that both runs have; both tables are sorted by rank. */
+struct pairs {
+    const struct pw_cluster *runs[2];
+    size_t at[2];
+};
+
+static int next_pair(struct pairs *p, size_t rows[2])
+{
+    const struct pw_cluster *x = p->runs[0], *y = p->runs[1];
+    while (p->at[0] < x->nrank_rows && p->at[1] < y->nrank_rows) {
+        const int32_t first = x->ranks[p->at[0]].rank, second = y->ranks[p->at[1]].rank;
+        rows[0] = p->at[0];
+        rows[1] = p->at[1];
+        p->at[0] += first <= second;
+        p->at[1] += second <= first;
+        if (first == second)
+            return 1;
+    }
+    return 0;
+}
+
+/* Reads the own time of a rank in the part in both runs. Returns 0 when one is not known. */
+static int own_times(const struct pw_compare_building *b, const size_t rows[2], enum pw_part part,
+                     double own[2])
+{
+    for (int i = 0; i < 2; i++)
+        own[i] = pw_parts_own(b->runs[i]->part_trace, b->runs[i]->nrank_rows, &b->out->parts_known,
+                              rows[i], part);
+    return own[0] >= 0 && own[1] >= 0;
+}
+
+/* Finds the rank with the largest change. */
+static void find_most(struct pw_compare_building *b, struct pw_compare_outside *out)
+{
+    struct pairs pairs = {{b->runs[0], b->runs[1]}, {0, 0}};
+    size_t rows[2];
+    double own[2];
+    while (next_pair(&pairs, rows)) {
+        if (!own_times(b, rows, out->part, own))
+            continue;
+        if (!out->known++ || fabs(own[1] - own[0]) > fabs(out->b - out->a)) {
+            out->rank = b->runs[0]->ranks[rows[0]].rank;
+            out->a = own[0];
+            out->b = own[1];
+            name_rank(b, rows[0], rows[1], out->name, sizeof(out->name));
+        }
+    }
+}
+
+static void count_alike(struct pw_compare_building *b, struct pw_compare_outside *out)
+{
+    struct pairs pairs = {{b->runs[0], b->runs[1]}, {0, 0}};
+    const double half = (out->b - out->a) / 2;
+    size_t rows[2];
+    double own[2];
+    while (next_pair(&pairs, rows))
+        if (own_times(b, rows, out->part, own))
+            out->alike += half > 0 ? own[1] - own[0] >= half : own[1] - own[0] <= half;
+}
+
+/* Fills b->out->outside. */
+static void find_outside(struct pw_compare_building *b)
+{
+    struct pw_comparison *c = b->out;
+    for (int part = PW_PART_START; part <= PW_PART_END; part++) {
+        struct pw_compare_outside *out = &c->outside[c->noutside];
+        *out = (struct pw_compare_outside){.part = (enum pw_part)part, .rank = -1};
+        if (part == PW_PART_STEPS || !pw_parts_is_known(&c->parts_known, (enum pw_part)part))
+            continue;
+        find_most(b, out);
+        count_alike(b, out);
+        c->noutside += out->known > 0;
+    }
+}
+
 /* ---- the rows ---- */
 
 #define LEAST_OF_RUN 0.001 /* of the first run: smaller differences outside steps are not shown */
@@ -216,7 +305,7 @@ static void add_run(struct pw_compare_building *b)
 
 static void add_outside(struct pw_compare_building *b)
 {
-    pw_compare_find_outside(b);
+    find_outside(b);
     for (size_t i = 0; i < b->out->noutside; i++) {
         const struct pw_compare_outside *out = &b->out->outside[i];
         char name[256];
@@ -333,15 +422,6 @@ static void add_means(struct pw_compare_building *b)
     }
 }
 
-void pw_compare_rank_name(const struct pw_compare_building *b, size_t first, size_t second,
-                          char *out, size_t size)
-{
-    const struct pw_row_c_rank *x = &b->runs[0]->ranks[first], *y = &b->runs[1]->ranks[second];
-    const int has_moved = strcmp(x->hostname, y->hostname) != 0;
-    snprintf(out, size, "rank %" PRId32 " (%.48s%s%.48s)", x->rank, x->hostname,
-             has_moved ? ", then " : "", has_moved ? y->hostname : "");
-}
-
 /* Adds a row for each rank that both runs have; both tables are sorted by rank. */
 static void add_ranks(struct pw_compare_building *b)
 {
@@ -351,7 +431,7 @@ static void add_ranks(struct pw_compare_building *b)
             const struct subject in_a = {TRACE(own_ns), 0, (int64_t)i};
             const struct subject in_b = {TRACE(own_ns), 0, (int64_t)k};
             char name[128];
-            pw_compare_rank_name(b, i, k, name, sizeof(name));
+            name_rank(b, i, k, name, sizeof(name));
             struct pw_compare_row *row = add_samples(b, PW_COMPARE_RANK, &in_a, &in_b, name);
             if (row)
                 row->rank = x->ranks[i].rank;
