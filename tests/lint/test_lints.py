@@ -198,11 +198,12 @@ class FileCircles(unittest.TestCase):
         self.assertEqual(status, 1, output)
 
     def test_one_direction_passes(self):
-        # A header declares for two sources; comments, texts and private functions are no uses.
+        # A header declares for two sources; comments, texts, tags and private functions are no uses.
         status, output = self.check({
             "both.h": self.HEADER,
             "a.c": '#include "core/both.h"\nint pw_a(void)\n{\n    return pw_b();\n}\n',
-            "b.c": '#include "core/both.h"\n/* pw_a */\nint pw_b(void)\n{\n    say("pw_a");\n}\n'
+            "b.c": '#include "core/both.h"\n/* pw_a */\nint pw_b(void)\n{\n    say("pw_a");\n'
+                   "    struct pw_a *x;\n}\n"
                    "static int help(void)\n{\n}\n",
             "c.c": "static int pw_a(void)\n{\n}\nint pw_c(void)\n{\n    return pw_a() + help();\n}\n",
         })

@@ -8,6 +8,7 @@
 #include "core/h5/h5types.h"
 #include "rank/file/rankfile.h"
 #include "timeline/rankview.h"
+
 enum { ROWS = 3000, SENT_EVERY = 1000 };
 
 static const int64_t spans[][2] = {{1005, 1025}, {20000, 20010}};

@@ -13,6 +13,7 @@
 #include "report/html/html_codes.h"
 #include "report/html/html_data.h"
 #include "report/html/html_planes.h"
+#include "report/html/html_series.h"
 #include "report/report.h"
 #include "test_report_make.h"
 

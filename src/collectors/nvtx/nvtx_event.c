@@ -1,6 +1,6 @@
-/* The functions that the application's NVTX calls run; see nvtx_event.h. Parameters and results are
- * those of NVTX's functions. */
-#include "collectors/nvtx/nvtx_event.h"
+/* The functions that the application's NVTX calls run; see nvtx_extension.h. Parameters and results
+ * are those of NVTX's functions. */
+#include "collectors/nvtx/nvtx_extension.h"
 
 #include <string.h>
 
@@ -349,7 +349,7 @@ static nvtxDomainHandle_t create_domain_wide(const wchar_t *name)
         NVTX_CBID_##module##_##name, (void (*)(void))(function) \
     }
 
-const struct pw_nvtx_callback pw_nvtx_core[] = {
+static const struct pw_nvtx_callback core[] = {
     ROW(CORE, MarkEx, mark_ex),
     ROW(CORE, MarkA, mark_ascii),
     ROW(CORE, MarkW, mark_wide),
@@ -368,7 +368,7 @@ const struct pw_nvtx_callback pw_nvtx_core[] = {
     {0, NULL},
 };
 
-const struct pw_nvtx_callback pw_nvtx_core2[] = {
+static const struct pw_nvtx_callback core2[] = {
     ROW(CORE2, DomainMarkEx, mark_event),
     ROW(CORE2, DomainRangeStartEx, start_event),
     ROW(CORE2, DomainRangeEnd, end_in_domain),
@@ -419,8 +419,8 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
         get_table && is_wanted() ? get_table(NVTX_ETID_CALLBACKS) : NULL;
     if (!callbacks || callbacks->struct_size < sizeof(*callbacks))
         return 0;
-    set_pointers(callbacks, NVTX_CB_MODULE_CORE, pw_nvtx_core);
-    set_pointers(callbacks, NVTX_CB_MODULE_CORE2, pw_nvtx_core2);
+    set_pointers(callbacks, NVTX_CB_MODULE_CORE, core);
+    set_pointers(callbacks, NVTX_CB_MODULE_CORE2, core2);
     set_pointers(callbacks, NVTX_CB_MODULE_SYNC, pw_nvtx_sync);
     return 1;
 }

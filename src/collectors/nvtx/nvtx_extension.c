@@ -1,6 +1,6 @@
 /* NVTX's functions of the modules that go beyond ranges: the application's own locks, and events
- * with extended payloads; see nvtx_event.h. */
-#include "collectors/nvtx/nvtx_event.h"
+ * with extended payloads; see nvtx_extension.h. */
+#include "collectors/nvtx/nvtx_extension.h"
 #include "collectors/nvtx/nvtx_range.h"
 #include "rank/probe/arena.h"
 

@@ -14,26 +14,7 @@
 /* The lossless policy uses two buffers of this size. With the other policy, version 1.0 loses
  * records without reporting it while it swaps buffers. */
 enum { BUFFER_BYTES = 1 << 20, WATERMARK_BYTES = BUFFER_BYTES / 2, FLUSH_NS = 250000000 };
-enum { MOST_OPERATIONS = 1024, END_MS = 1000, READINGS = 5 };
-
-struct pw_rocm pw_rocm;
-
-struct pw_rocm_reading pw_rocm_read_clocks(void)
-{
-    struct pw_rocm_reading best = {0};
-    uint64_t least = UINT64_MAX;
-    for (int i = 0; i < READINGS; i++) {
-        uint64_t ns = 0;
-        const uint64_t before = pw_probe_now();
-        pw_rocm.rocp->timestamp(&ns);
-        const uint64_t took = pw_probe_now() - before;
-        if (took >= least)
-            continue;
-        least = took;
-        best = (struct pw_rocm_reading){before + took / 2, ns};
-    }
-    return best;
-}
+enum { MOST_OPERATIONS = 1024, END_MS = 1000 };
 
 /* ---- our thread ---- */
 

@@ -40,7 +40,7 @@ struct pw_lifeline {
     _Atomic int32_t has_concluded; /* the guard has merged and reported, or nobody needs to */
     _Atomic int32_t is_profiled;   /* the program was started with the probe, or should have been */
     _Atomic uint64_t early;    /* signals for the program that came before its start: 1 << number */
-    _Atomic int32_t signalled; /* SIGUSR1 or SIGUSR2 that is for profwrap, 0: none; see signals.c */
+    _Atomic int32_t signalled; /* SIGUSR1 or SIGUSR2 that is for profwrap, 0: none */
     _Atomic int32_t is_recording; /* there is a journal, so another collector can take over */
     char segment[PW_SEGMENT_NAME_SIZE];
     /* Descriptors with which the guard was started, except those of standard input, output and
@@ -157,14 +157,5 @@ struct pw_exit pw_exit_of(int wait_status);
 
 /* The exit status that a shell would return: the code, or 128 + signal. */
 int pw_exit_status(const struct pw_exit *end);
-
-/* ---- signals.c, for launch.c ---- */
-
-/* In the program's process, before exec: restores the signal settings with which the launcher
- * started the guard. Sends the process the signals that came before its start. */
-void pw_launch_restore_signals(struct pw_lifeline *lifeline);
-
-/* Stops this process by `signal`, even if the signal has a handler, until it is continued. */
-void pw_launch_stop_self(int signal);
 
 #endif

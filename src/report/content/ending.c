@@ -28,6 +28,34 @@ struct told {
     int64_t began_ns, first_span_ns;     /* when the first began, and how much later the last did */
 };
 
+enum { MISSING_SHOWN = 4 }; /* spans of ranks */
+
+void pw_missing_write(const struct pw_figures *f, struct pw_sentence *s)
+{
+    const struct pw_row_c_rank *ranks = f->cluster->ranks;
+    const int64_t missing = f->expected - f->present;
+    int64_t named = 0;
+    int spans = 0;
+    for (size_t i = 0, next; i < f->nranks && spans < MISSING_SHOWN; i = next) {
+        for (next = i; next < f->nranks && !ranks[next].present;)
+            next++;
+        if (next == i) {
+            next++;
+            continue;
+        }
+        pw_sentence_add(s, "%s%" PRId32,
+                        spans++        ? ", "
+                        : missing == 1 ? "rank "
+                                       : "ranks ",
+                        ranks[i].rank);
+        if (next - i > 1)
+            pw_sentence_add(s, "-%" PRId32, ranks[next - 1].rank);
+        named += (int64_t)(next - i);
+    }
+    if (named && missing > named)
+        pw_sentence_add(s, " and %" PRId64 " more", missing - named);
+}
+
 int pw_ending_is_bad(const struct pw_cluster *c)
 {
     for (size_t i = 0; i < c->nendings && c->snapshot <= 0; i++)

@@ -13,8 +13,6 @@
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
-enum { MISSING_SHOWN = 4 }; /* spans of ranks */
-
 /* Least share of a step that the recorded ranks of a job are in communication to be said to wait
  * for those that are missing. */
 #define MOSTLY_WAITING 0.5
@@ -41,32 +39,6 @@ static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
         pw_sentence_add(s, "%" PRId64 " of %" PRId64 " ranks left no usable file", missing,
                         f->expected);
     pw_sentence_add(s, ".");
-}
-
-void pw_missing_write(const struct pw_figures *f, struct pw_sentence *s)
-{
-    const struct pw_row_c_rank *ranks = f->cluster->ranks;
-    const int64_t missing = f->expected - f->present;
-    int64_t named = 0;
-    int spans = 0;
-    for (size_t i = 0, next; i < f->nranks && spans < MISSING_SHOWN; i = next) {
-        for (next = i; next < f->nranks && !ranks[next].present;)
-            next++;
-        if (next == i) {
-            next++;
-            continue;
-        }
-        pw_sentence_add(s, "%s%" PRId32,
-                        spans++        ? ", "
-                        : missing == 1 ? "rank "
-                                       : "ranks ",
-                        ranks[i].rank);
-        if (next - i > 1)
-            pw_sentence_add(s, "-%" PRId32, ranks[next - 1].rank);
-        named += (int64_t)(next - i);
-    }
-    if (named && missing > named)
-        pw_sentence_add(s, " and %" PRId64 " more", missing - named);
 }
 
 /* 1 when an earlier row is of the same rank: it may have held the job back in several ways. */

@@ -15,6 +15,7 @@
 #include "report/content/firstscreen.h"
 #include "report/html/html_packed.h"
 #include "report/html/html_planes.h"
+#include "report/html/html_series.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
 #include "report/writing/safenames.h"
