@@ -6,13 +6,8 @@
 
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
+#include "analysis/thresholds.h"
 
-#define LEAST_DIFFERENCE 0.05 /* of the median amount */
-#define LEAST_GUESSED 0.5     /* of the slope that work in proportion to the amount would have */
-#define MOST_ERROR 0.05 /* of the cost: with a smaller error the slopes between steps suffice */
-#define NEAR_ERRORS 3.0
-#define MEDIAN_ERROR 1.2533 /* standard error of a median / that of a mean */
-#define MAD_TO_SIGMA 1.4826
 #define LOWER_QUARTER 0.25 /* quantile of the slopes that is tested when the amount is guessed */
 enum {
     LEAST_PAIRS = 30,
@@ -43,7 +38,7 @@ static int64_t median_of(const struct pw_amount_input *in, const int64_t *series
 /* Writes the slope between two points. Returns 1, or 0 when their amounts differ too little. */
 static size_t slope(double work, double amount, double unit, int64_t *out)
 {
-    if (amount < LEAST_DIFFERENCE * unit && -amount < LEAST_DIFFERENCE * unit)
+    if (amount < PW_AMOUNT_DIFFERENCE * unit && -amount < PW_AMOUNT_DIFFERENCE * unit)
         return 0;
     *out = (int64_t)(work / amount * unit);
     return 1;
@@ -102,7 +97,7 @@ static size_t slopes_of_ranks(size_t ranks, double unit, const int64_t *work, co
 
 static int is_near(int64_t a, int64_t b, double error)
 {
-    return fabs((double)a - (double)b) <= NEAR_ERRORS * error;
+    return fabs((double)a - (double)b) <= PW_AMOUNT_NEAR_ERRORS * error;
 }
 
 /* Standard error of the median of slopes, two of which share a step. Changes `slopes`. */
@@ -110,7 +105,8 @@ static double error_of(int64_t *slopes, size_t n, int64_t median)
 {
     for (size_t i = 0; i < n; i++)
         slopes[i] = slopes[i] < median ? median - slopes[i] : slopes[i] - median;
-    return sqrt(2.0 / (double)n) * MEDIAN_ERROR * MAD_TO_SIGMA * (double)pw_median_i64(slopes, n);
+    return sqrt(2.0 / (double)n) * PW_MEDIAN_ERROR * PW_MAD_TO_SIGMA *
+           (double)pw_median_i64(slopes, n);
 }
 
 double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch)
@@ -131,7 +127,7 @@ double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch)
         least = pw_quantile_i64(slopes, n, LOWER_QUARTER);
         error = error_of(slopes, n, cost);
     }
-    if (!in_time || error > MOST_ERROR * (double)cost) {
+    if (!in_time || error > PW_AMOUNT_ERROR * (double)cost) {
         medians_of_ranks(in, work, amount, values);
         n = slopes_of_ranks(in->nranks, (double)median, work, amount, slopes);
         const int64_t of_ranks = n ? pw_median_i64(slopes, n) : 0;
@@ -141,7 +137,7 @@ double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch)
             least = n ? pw_quantile_i64(slopes, n, LOWER_QUARTER) : 0;
         }
     }
-    if (cost <= 0 || (in->is_guessed && (double)least < LEAST_GUESSED * (double)own))
+    if (cost <= 0 || (in->is_guessed && (double)least < PW_AMOUNT_GUESSED * (double)own))
         return 0;
     return (double)(cost < own ? cost : own) / (double)median;
 }
@@ -172,14 +168,6 @@ void pw_amount_take_out(const struct pw_amount_input *in, double cost, int64_t *
 
 /* Work that varies without known amounts. */
 
-#define MAD_TO_SIGMA 1.4826
-#define CLIP 4.0        /* sigma: larger deviations are clipped to this */
-#define LEAST_SHARE 0.1 /* of all work, for each of the two phases */
-#define LEAST_REST 0.01 /* of all work, for the rest */
-#define LEAST_SPREAD 0.02
-#define LEAST_ERRORS 5.0
-#define MOST_FOLLOWS 0.5
-#define LEVEL_ERRORS 3.0 /* standard errors: a smaller difference is chance */
 /* Factor of the variance: successive differences share a step, so products of them have a
  * correlation of up to 1/4, and their mean is less certain. */
 #define OF_DIFFERENCES 1.5
@@ -245,7 +233,7 @@ static int choose_phases(struct varying *v)
     v->share[X] = all > 0 ? sum[v->phase[X]] / all : 0;
     v->share[Y] = all > 0 ? sum[v->phase[Y]] / all : 0;
     v->share[Z] = 1 - v->share[X] - v->share[Y];
-    return v->share[Y] >= LEAST_SHARE && v->share[Z] >= LEAST_REST;
+    return v->share[Y] >= PW_VARYING_PHASE && v->share[Z] >= PW_VARYING_REST;
 }
 
 static double work_of(const struct varying *v, size_t cell, int series)
@@ -292,7 +280,7 @@ static void difference(struct varying *v, int series)
         if (!isnan(of[i]))
             v->values[n++] = fabs(of[i]);
     }
-    double most = n ? CLIP * MAD_TO_SIGMA * pw_median_f64(v->values, n) : 0;
+    double most = n ? PW_VARYING_CLIP * PW_MAD_TO_SIGMA * pw_median_f64(v->values, n) : 0;
     for (size_t i = 0; i < cells; i++)
         of[i] = of[i] > most ? most : of[i] < -most ? -most : of[i];
 }
@@ -388,11 +376,11 @@ int pw_varying_find(const struct pw_varying_input *in, struct pw_varying *out, d
         difference(&v, i);
     }
     const double shared = covariance(&v, x, y, &error);
-    if (shared < LEAST_SPREAD * LEAST_SPREAD || shared < LEAST_ERRORS * error ||
+    if (shared < PW_VARYING_SPREAD * PW_VARYING_SPREAD || shared < PW_VARYING_ERRORS * error ||
         2 * usual_covariance(&v) < shared)
         return 0;
     const double follows = covariance(&v, (struct sum){0.5, 0.5, 0}, (struct sum){0, 0, 1}, &off);
-    if (follows + 2 * off > MOST_FOLLOWS * shared)
+    if (follows + 2 * off > PW_VARYING_FOLLOWS * shared)
         return 0;
     *out = (struct pw_varying){.spread = sqrt(shared),
                                .phases = 1U << v.phase[X] | 1U << v.phase[Y],
@@ -432,7 +420,7 @@ double pw_varying_difference(const struct pw_varying_level *some,
     const int has_others = others->n >= FEWEST_OTHERS;
     const double more = mean_of(some) - (has_others ? mean_of(others) : 0);
     const double chance = chance_of(some) + (has_others ? chance_of(others) : 0);
-    return more * more > LEVEL_ERRORS * LEVEL_ERRORS * chance ? more : 0;
+    return more * more > PW_VARYING_LEVEL_ERRORS * PW_VARYING_LEVEL_ERRORS * chance ? more : 0;
 }
 
 void pw_varying_usual(const struct pw_varying_level *ranks, size_t nranks,
@@ -463,7 +451,7 @@ void pw_varying_usual(const struct pw_varying_level *ranks, size_t nranks,
     for (size_t r = 0; r < nranks; r++) {
         const struct role *role = role_of_rank(scratch, role_of, r);
         const double seen = role->n > 1 ? role->squares / (role->n - 1) : 0;
-        const double most = (1 + LEVEL_ERRORS * sqrt(2 / (role->n - 1))) * role->chance;
+        const double most = (1 + PW_VARYING_LEVEL_ERRORS * sqrt(2 / (role->n - 1))) * role->chance;
         const double real = role->n > 1 && seen > most ? 1 - role->chance / seen : 0;
         usual[r] = role->mean + (ranks[r].n < 2 ? 0 : real * (mean_of(&ranks[r]) - role->mean));
     }

@@ -2,10 +2,7 @@
 #include "analysis/bound.h"
 
 #include "analysis/statistics.h"
-
-#define LEAST_SHARE 0.2 /* of the time of the rank's CPUs, used by other processes */
-#define MORE 1.5        /* times what other processes use of the other ranks' CPUs */
-#define NEARLY 0.8      /* the same for a rank that may use at most half as many CPUs */
+#include "analysis/thresholds.h"
 
 struct measuring {
     const struct pw_bound_input *in;
@@ -128,8 +125,8 @@ static void compare(struct measuring *m, size_t bin, size_t host)
         const int64_t cpus = in->rows[cell].cpus, share = m->out->others_ns[cell] / cpus;
         const double usual = (double)median_without(m->share, n, share);
         const int is_narrow = 2 * cpus <= median_without(m->cpus, n, cpus);
-        if ((double)share >= LEAST_SHARE * (double)in->bin_ns &&
-            (double)share >= (is_narrow ? NEARLY : MORE) * usual)
+        if ((double)share >= PW_BOUND_SHARE * (double)in->bin_ns &&
+            (double)share >= (is_narrow ? PW_BOUND_FEWER_CPUS : PW_BOUND_MORE) * usual)
             m->out->beside[cell] = is_narrow ? PW_BESIDE_NARROW : PW_BESIDE;
     }
 }

@@ -3,6 +3,7 @@
 #include "analysis/cause.h"
 
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 
 enum { LEAST_SAMPLES = 3 };
 
@@ -212,9 +213,6 @@ enum { LEAST_GPU_SAMPLES = 3 };
 
 /* Limits. Clocks are lower when they are below this share of the others'. They are slowed when heat
  * or power slowed them in this share of the samples. Kernels are slower from this confidence on. */
-#define CLOCKS_LOWER 0.97
-#define CLOCKS_SLOWED (1.0 / 3)
-#define SURE 0.95
 
 enum gpu_part { OWN, COMPUTE, DRY, CLOCK };
 
@@ -250,14 +248,14 @@ static int64_t others_gpu_median(const struct pw_gpu_usage *ranks, size_t nranks
 static enum pw_cause refine(const struct pw_gpu_usage *u, int64_t more_ns, int64_t others_khz)
 {
     int64_t khz = gpu_part_of(u, CLOCK);
-    bool lower = khz >= 0 && others_khz > 0 && (double)khz < CLOCKS_LOWER * (double)others_khz;
-    if (lower && (double)u->clocks.slowed >= CLOCKS_SLOWED * (double)u->clocks.samples)
+    bool lower = khz >= 0 && others_khz > 0 && (double)khz < PW_CLOCKS_LOWER * (double)others_khz;
+    if (lower && (double)u->clocks.slowed >= PW_CLOCKS_SLOWED_SHARE * (double)u->clocks.samples)
         return PW_CAUSE_GPU_CLOCKS_THROTTLED;
     if (u->slowdown < 0)
         return PW_CAUSE_UNKNOWN;
     double slower_ns = (double)u->compute_ns * (1 - 1 / (u->slowdown > 0 ? u->slowdown : 1));
     if (slower_ns >= 0.5 * (double)more_ns)
-        return u->confidence >= SURE ? PW_CAUSE_SLOWER_KERNELS : PW_CAUSE_UNKNOWN;
+        return u->confidence >= PW_KERNELS_SURE ? PW_CAUSE_SLOWER_KERNELS : PW_CAUSE_UNKNOWN;
     return PW_CAUSE_MORE_GPU_WORK;
 }
 

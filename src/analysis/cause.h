@@ -61,7 +61,6 @@ void pw_cause_refine_rare(const struct pw_usage *ranks, size_t nranks, size_t ra
                           struct pw_cause_found *found, int64_t *scratch);
 
 /* Least share of the excess that a cause must explain. */
-#define PW_CAUSE_LEAST_SHARE 0.5
 
 /* How much longer an operator took on a rank than on the others. */
 struct pw_growth {

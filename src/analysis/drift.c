@@ -10,6 +10,7 @@
 
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
+#include "analysis/thresholds.h"
 
 /* ---- excess that recurs with a period of some steps: an outer loop, a file that is written
  * ---- */
@@ -212,15 +213,6 @@ enum {
     MOST_RANKS = 1024 /* so many ranks, evenly spread, are enough to judge all */
 };
 
-#define SURE 0.005           /* largest p; a window and a slope are two tests */
-#define VERY_SURE 0.001      /* largest p when single steps differ by as much as the excess */
-#define LEAST_SHARE 0.01     /* of the run */
-#define LEAST_INSIDE 0.75    /* of the steps inside are above half of the excess */
-#define LEAST_RANKS 0.9      /* of the ranks that are known are slower by half of the excess */
-#define LEAST_EXPLAINED 0.25 /* of the excess is in the phase that is named */
-#define LARGE_SIGMAS 4       /* sigmas that exceed the differences of single steps */
-#define FAR 5                /* robust standard deviations */
-
 struct work {
     const struct pw_drift_input *in;
     double *common, *place; /* [nsteps]: excess, its place among all */
@@ -375,7 +367,7 @@ static int is_distinct(const struct work *w, const struct window *win)
     for (size_t i = win->first; i <= win->last; i++)
         above += w->common[i] > half;
     return win->excess > 0 && in >= LEAST_STEPS && w->n - in >= LEAST_STEPS &&
-           above >= LEAST_INSIDE * (double)in && !has_another(w, 0, win->first, length, half) &&
+           above >= PW_TREND_INSIDE * (double)in && !has_another(w, 0, win->first, length, half) &&
            !has_another(w, win->last + 1, w->n, length, half);
 }
 
@@ -424,7 +416,7 @@ static size_t block_of(struct work *w, const struct fit *fit, double *sigma)
         sizes[i] = fabs(w->room[i]);
     *sigma = 1.4826 * pw_median_f64(sizes, w->n);
     for (size_t i = 0; i < w->n; i++)
-        if (fabs(w->room[i]) <= FAR * *sigma)
+        if (fabs(w->room[i]) <= PW_TREND_FAR * *sigma)
             w->room[n++] = w->room[i];
     const double length = pw_correlation_length(w->room, n);
     return length < 1.5 ? 1 : (size_t)ceil(2 * length);
@@ -444,8 +436,8 @@ static double test(struct work *w, const struct fit *fit)
     if (seen.n < LEAST_BINS)
         return 1;
     const double p = pw_scan_chance(&seen, &left, fit->is_line);
-    const int is_large = fit->window.excess >= LARGE_SIGMAS * sigma;
-    return p < SURE && (is_large || (block == 1 && p < VERY_SURE)) ? p : 1;
+    const int is_large = fit->window.excess >= PW_TREND_SIGMAS * sigma;
+    return p < PW_TREND_CHANCE && (is_large || (block == 1 && p < PW_TREND_CHANCE_NOISY)) ? p : 1;
 }
 
 /* ---- the ranks and the phase that were slower ---- */
@@ -500,7 +492,7 @@ static enum pw_phase find_phase(struct work *w, const struct pw_drift *found,
                                 const struct window *win)
 {
     const size_t nranks = w->in->nranks;
-    double most = LEAST_EXPLAINED * (double)found->excess_ns;
+    double most = PW_TREND_IN_PHASE * (double)found->excess_ns;
     enum pw_phase phase = PW_PHASE_NONE;
     for (size_t p = 0; p < PW_PHASES; p++) {
         const struct cells cells = {w->in->phase_ns + p, PW_PHASES};
@@ -526,9 +518,9 @@ static int describe(struct work *w, const struct window *win, struct pw_drift *o
     out->steps = (int64_t)(win->last - win->first + 1);
     out->excess_ns = (int64_t)(win->excess + 0.5);
     out->cost_ns = out->excess_ns * out->steps / (out->kind == PW_SLOWING_STEADY ? 2 : 1);
-    if (out->excess_ns <= 0 || (double)out->cost_ns < LEAST_SHARE * (double)w->in->run_ns)
+    if (out->excess_ns <= 0 || (double)out->cost_ns < PW_TREND_SHARE * (double)w->in->run_ns)
         return 0;
-    if ((double)count_ranks(w, out, win, &known) < LEAST_RANKS * (double)known)
+    if ((double)count_ranks(w, out, win, &known) < PW_TREND_RANKS * (double)known)
         return 0;
     out->phase = find_phase(w, out, win);
     return 1;
@@ -569,7 +561,7 @@ int pw_drift_find(const struct pw_drift_input *in, void *scratch, struct pw_drif
     else if (fit.window.first == 0 && fit.window.last < larger(WARM_UP, w.n / 10))
         found.kind = PW_SLOWING_WARM_UP;
     const double p = test(&w, &fit);
-    if (p >= SURE || !describe(&w, &fit.window, &found))
+    if (p >= PW_TREND_CHANCE || !describe(&w, &fit.window, &found))
         return 0;
     found.confidence = 1 - 2 * p;
     *out = found;

@@ -5,12 +5,10 @@
 #include <math.h>
 
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 
-#define TIMES 5           /* times the third largest excess of the other ranks */
-#define LEAST_SHARE 0.03  /* of the run, in at most PW_ONEOFF_STEPS steps */
-#define LEAST_CHANCE 0.01 /* else the chance of the extreme steps must be below this */
-#define LEAST_OTHERS 10   /* least number of known excesses of the other ranks */
-#define OTHERS_ABOVE 3    /* number of the others' excesses that are at least the third largest */
+#define LEAST_OTHERS 10 /* least number of known excesses of the other ranks */
+#define OTHERS_ABOVE 3  /* number of the others' excesses that are at least the third largest */
 
 enum { TOPS = 64 };
 
@@ -72,7 +70,7 @@ int pw_oneoff_find(struct pw_excess *w, const struct pw_oneoff_tops *tops, size_
     size_t hits = 0;
     *out = (struct pw_straggler_found){.rank = rank, .kind = PW_STRAGGLER_ONE_OFF};
     for (size_t s = 0; s < in->nsteps; s++) {
-        if (!pw_excess_is_above(w, s, rank, clock, TIMES * third))
+        if (!pw_excess_is_above(w, s, rank, clock, PW_ONEOFF_TIMES * third))
             continue;
         int64_t excess = pw_excess_at(w, s, rank), total = in->total_ns[s * in->nranks + rank];
         out->first = hits ? out->first : s;
@@ -86,8 +84,8 @@ int pw_oneoff_find(struct pw_excess *w, const struct pw_oneoff_tops *tops, size_
     if (!hits || tops->known - (int64_t)in->nsteps < LEAST_OTHERS)
         return 0;
     const double chance = chance_of(w, hits, (double)least / (double)third);
-    if (chance >= LEAST_CHANCE &&
-        (hits > PW_ONEOFF_STEPS || (double)sum < LEAST_SHARE * (double)tops->run_ns))
+    if (chance >= PW_ONEOFF_CHANCE &&
+        (hits > PW_ONEOFF_STEPS || (double)sum < PW_ONEOFF_SHARE * (double)tops->run_ns))
         return 0;
     out->hits = (int64_t)hits;
     out->excess_ns = sum / (int64_t)hits;
@@ -196,8 +194,6 @@ enum pw_phase pw_straggler_phase(struct pw_excess *w, const struct pw_straggler_
     return 2 * allreduce >= f->excess_ns ? PW_PHASE_ALLREDUCE : PW_PHASE_NONE;
 }
 
-#define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
-
 /* Room for the positive excesses. Below a rank with a positive excess is at least the smaller half
  * of the other ranks, and those below the lowest such rank have none. */
 static size_t most_positive(size_t nsteps, size_t nranks)
@@ -282,7 +278,7 @@ static int64_t sigma_of_step(int64_t *works, size_t n)
     const int64_t median = pw_median_i64(works, n);
     for (size_t i = 0; i < n; i++)
         works[i] = distance(works[i], median);
-    return (int64_t)(MAD_TO_SIGMA * (double)pw_median_i64(works, n));
+    return (int64_t)(PW_MAD_TO_SIGMA * (double)pw_median_i64(works, n));
 }
 
 /* Computes the excesses, and in `others` the spread between ranks in each step. */
@@ -313,7 +309,7 @@ static int64_t sigma_of_rank(struct pw_excess *w, size_t rank)
             w->values[n++] = distance(now, last);
         last = now;
     }
-    return n ? (int64_t)(MAD_TO_SIGMA / sqrt(2.0) * (double)pw_median_i64(w->values, n)) : 0;
+    return n ? (int64_t)(PW_MAD_TO_SIGMA / sqrt(2.0) * (double)pw_median_i64(w->values, n)) : 0;
 }
 
 /* The median of these spreads over the ranks. `rank_hits` is scratch here. */

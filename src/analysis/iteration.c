@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 #include "core/sort.h"
-
-#define LEAST_RECURRING_ALIKE 0.85
 
 enum { LEAST_COUNT = 3 };
 
@@ -103,18 +102,11 @@ size_t pw_recurring_find(const struct pw_calls *calls, const struct pw_iteration
         for (end = first; end < nvisits && visits[end].key == visits[first].key; end++)
             ;
         const struct pw_recurring found = judge_recurring(visits + first, end - first, distances);
-        if (found.count >= LEAST_COUNT && found.every > 1 && found.alike >= LEAST_RECURRING_ALIKE)
+        if (found.count >= LEAST_COUNT && found.every > 1 && found.alike >= PW_RECURRING_ALIKE)
             listed = insert(out, listed, max, &found);
     }
     return listed;
 }
-
-#define LEAST_CORRELATION 0.5
-#define ABOVE_SHORTER 0.2 /* a correlation must exceed that of all shorter distances by this */
-#define LEAST_CONTRAST 1.5
-#define SURE 0.5     /* of the tolerance */
-#define FLOOR 0.02   /* of the mean piece: shorter pieces count as this long */
-#define CEILING 0.92 /* quantile: longer pieces, perhaps interrupted, count as this long */
 
 enum {
     LEAST_PERIOD_ITERATIONS = 4,
@@ -134,11 +126,11 @@ static void find_limits(struct pw_period *p, const int64_t *work, size_t n, doub
     for (size_t i = 0; i < n; i++)
         scratch[i] = (double)work[i];
     pw_sort_f64(scratch, n);
-    p->ceiling = scratch[(size_t)(CEILING * (double)(n - 1))];
+    p->ceiling = scratch[(size_t)(PW_PERIOD_CEILING * (double)(n - 1))];
     p->ceiling = p->ceiling > 1 ? p->ceiling : 1;
     for (size_t i = 0; i < n; i++)
         sum += scratch[i] < 0 ? 0 : scratch[i] < p->ceiling ? scratch[i] : p->ceiling;
-    p->floor = FLOOR * sum / (double)n + 1;
+    p->floor = PW_PERIOD_FLOOR * sum / (double)n + 1;
 }
 
 /* Returns the shortest distance at which the values correlate with themselves, clearly more than at
@@ -155,7 +147,7 @@ static size_t find_length(const double *x, size_t n)
         for (size_t i = 0; i + lag < n; i++)
             sum += (x[i] - mean) * (x[i + lag] - mean);
         const double like = square > 0 ? sum / square * (double)n / (double)(n - lag) : 0;
-        if (lag > 1 && like >= LEAST_CORRELATION && like >= shorter + ABOVE_SHORTER)
+        if (lag > 1 && like >= PW_PERIOD_CORRELATION && like >= shorter + PW_PERIOD_ABOVE_SHORTER)
             return lag;
         shorter = like > shorter ? like : shorter;
     }
@@ -235,7 +227,7 @@ struct pw_period pw_period_find(const int64_t *work, size_t n, double *scratch)
     double least = p.pattern[0];
     for (size_t i = 1; i < p.length; i++)
         least = p.pattern[i] < least ? p.pattern[i] : least;
-    if (p.pattern[0] - least < log(LEAST_CONTRAST))
+    if (p.pattern[0] - least < log(PW_PERIOD_CONTRAST))
         p.length = 1;
     else
         p.tolerance = find_tolerance(&p);
@@ -251,7 +243,7 @@ static size_t find_next(const struct pw_period *p, const double *x, size_t n)
     if (distance(p, x) <= p->tolerance)
         return 0;
     for (size_t shift = 1; shift < p->length && shift + p->length <= n; shift++)
-        if (distance(p, x + shift) <= SURE * p->tolerance)
+        if (distance(p, x + shift) <= PW_PERIOD_SURE * p->tolerance)
             return shift;
     return n;
 }
@@ -277,13 +269,6 @@ struct pw_period_cut pw_period_cut(const struct pw_period *p, const int64_t *wor
     return (struct pw_period_cut){count, count > 1 ? (double)like / (double)(count - 1) : 0};
 }
 
-#define MOSTLY_ALIKE 0.85
-#define LARGELY_ALIKE 0.7
-#define LEAST_ALIKE 0.5
-#define LEAST_COVERAGE 0.25
-#define NEARLY 0.6    /* of the largest coverage: counts as equally good */
-#define MOST_UNEVEN 4 /* mean / median length: above it, an iteration has several such calls */
-#define MOSTLY_TOGETHER 0.8
 #define LEAST_ITERATIONS 3
 
 /* Odd, so that its powers never vanish modulo 2^64. */
@@ -385,7 +370,7 @@ static int are_together(const int64_t *lengths, size_t n, double limit)
         next += last + 1 == i;
         last = i;
     }
-    return distances > 1 && (double)next >= MOSTLY_TOGETHER * (double)distances;
+    return distances > 1 && (double)next >= PW_ITERATION_TOGETHER * (double)distances;
 }
 
 /* 1 when the iterations are about equally long, as those of one loop are. The share `interrupted`
@@ -397,7 +382,7 @@ static int are_even(struct content *contents, size_t n, double interrupted, int6
         lengths[i] = contents[i].ns;
     pw_sort(contents, n, sizeof(*contents), by_length);
     const size_t kept = n - (size_t)ceil(interrupted * (double)n);
-    const double limit = MOST_UNEVEN * (double)contents[n / 2].ns;
+    const double limit = PW_ITERATION_UNEVEN * (double)contents[n / 2].ns;
     for (size_t i = 0; i < kept; i++)
         sum += (double)contents[i].ns;
     return sum <= (double)kept * limit || are_together(lengths, n, limit);
@@ -446,7 +431,8 @@ size_t pw_iterations_list(const struct pw_calls *calls, double interrupted, void
         if (end - first <= LEAST_ITERATIONS)
             continue;
         out[listed] = judge(&s, first, end);
-        listed += out[listed].alike >= LEAST_ALIKE && out[listed].coverage >= LEAST_COVERAGE;
+        listed += out[listed].alike >= PW_ITERATION_ALIKE &&
+                  out[listed].coverage >= PW_ITERATION_COVERAGE;
     }
     return listed;
 }
@@ -454,7 +440,9 @@ size_t pw_iterations_list(const struct pw_calls *calls, double interrupted, void
 /* The class of an iteration by `alike`; a higher class is preferred. */
 static int class_of(const struct pw_iterations *i)
 {
-    return i->alike >= MOSTLY_ALIKE ? 2 : i->alike >= LARGELY_ALIKE ? 1 : 0;
+    return i->alike >= PW_ITERATION_MOSTLY_ALIKE    ? 2
+           : i->alike >= PW_ITERATION_LARGELY_ALIKE ? 1
+                                                    : 0;
 }
 
 size_t pw_iterations_choose(const struct pw_iterations *all, size_t n)
@@ -466,7 +454,7 @@ size_t pw_iterations_choose(const struct pw_iterations *all, size_t n)
             most[class_of(&all[i])] = all[i].coverage;
     int class = most[2] > 0 ? 2 : most[1] > 0 ? 1 : 0;
     for (size_t i = 0; i < n; i++)
-        if (class_of(&all[i]) == class && all[i].coverage >= NEARLY * most[class] &&
+        if (class_of(&all[i]) == class && all[i].coverage >= PW_ITERATION_NEARLY * most[class] &&
             (best == n || all[i].count > all[best].count))
             best = i;
     return best;

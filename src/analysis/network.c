@@ -8,11 +8,8 @@
 #include "analysis/drift.h"
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
+#include "analysis/thresholds.h"
 
-#define LEAST_RATIO 1.5
-#define LEAST_RATIO_FEW 2.0 /* with fewer than FEW others to compare with */
-#define ABOVE 1.25
-#define SIGNIFICANCE 0.01
 #define UNITS 1000.0    /* units of a level as a whole number */
 #define SLOWEST 1e6     /* limit of a level, so that sums cannot overflow */
 #define STEEPEST 1000.0 /* limit of a ratio to the others' level */
@@ -102,8 +99,8 @@ static double median_ratio(const struct pw_network_input *in, struct scratch *s,
     return n ? pw_median_f64(s->values, n) : -1;
 }
 
-/* The share of steps in which `column` is more than ABOVE times the others' level, of the steps in
- * which it is known. The others are all columns but `mine`. -1: none is known. */
+/* The share of steps in which `column` is more than PW_NETWORK_ABOVE times the others' level, of
+ * the steps in which it is known. The others are all columns but `mine`. -1: none is known. */
 static double rate_of(const struct pw_network_input *in, size_t mine, size_t column,
                       struct scratch *s)
 {
@@ -112,7 +109,7 @@ static double rate_of(const struct pw_network_input *in, size_t mine, size_t col
         const double level = in->level[i * in->ncolumns + column];
         const double others = level < 0 ? -1 : others_level(in, i, mine, s->values);
         known += others > 0;
-        above += others > 0 && level > ABOVE * others;
+        above += others > 0 && level > PW_NETWORK_ABOVE * others;
     }
     return known > 0 ? above / known : -1;
 }
@@ -139,18 +136,18 @@ static int is_always_slow(const struct pw_network_input *in, size_t column, size
 {
     size_t nothers, above = 0;
     const double ratio = median_ratio(in, s, 0, in->nsteps, 0);
-    if (known < LEAST_STEPS || ratio < LEAST_RATIO)
+    if (known < LEAST_STEPS || ratio < PW_NETWORK_RATIO)
         return 0;
     const double rate = others_rate(in, column, s, &nothers);
     for (size_t i = 0; i < in->nsteps; i++)
-        above += s->ratios[i] > ABOVE;
-    if (rate < 0 || (nothers < FEW && ratio < LEAST_RATIO_FEW))
+        above += s->ratios[i] > PW_NETWORK_ABOVE;
+    if (rate < 0 || (nothers < FEW && ratio < PW_NETWORK_RATIO_FEW))
         return 0;
     const double n = (double)known, chance = (rate * n + 3) / (n + 3);
     const double p =
         pw_binomial_tail((int64_t)known, (int64_t)above, chance) * (double)in->ncolumns;
     *out = (struct pw_network_found){0, in->nsteps - 1, ratio, 1 - p};
-    return p < SIGNIFICANCE;
+    return p < PW_NETWORK_CHANCE;
 }
 
 /* Finds a stretch of steps in which the levels (below 0: not known), or their logarithms, are
@@ -184,7 +181,7 @@ int pw_network_column(const struct pw_network_input *in, size_t column, void *me
     const double inside = median_ratio(in, &s, found.first, found.last, 0);
     const double outside = median_ratio(in, &s, found.first, found.last, 1);
     *out = (struct pw_network_found){found.first, found.last, inside, found.confidence};
-    return inside >= LEAST_RATIO && inside >= LEAST_RATIO * outside;
+    return inside >= PW_NETWORK_RATIO && inside >= PW_NETWORK_RATIO * outside;
 }
 
 /* Median over the columns of their median levels inside the stretch, or outside. */
@@ -214,7 +211,7 @@ int pw_network_stretch(const struct pw_network_input *in, void *memory,
     if (!(outside > 0))
         return 0;
     *out = (struct pw_network_found){found.first, found.last, inside / outside, found.confidence};
-    return out->ratio >= LEAST_RATIO;
+    return out->ratio >= PW_NETWORK_RATIO;
 }
 
 int pw_network_unsteady(const struct pw_network_input *in, void *memory,
@@ -224,14 +221,14 @@ int pw_network_unsteady(const struct pw_network_input *in, void *memory,
     size_t known = 0, above = 0;
     for (size_t i = 0; i < in->nsteps; i++)
         if (in->level[i] >= 0) {
-            above += in->level[i] >= LEAST_RATIO_FEW;
+            above += in->level[i] >= PW_NETWORK_RATIO_FEW;
             s.values[known++] = in->level[i];
         }
     if (known < LEAST_STEPS)
         return 0;
     const double p = pw_binomial_tail((int64_t)known, (int64_t)above, 0.5);
     *out = (struct pw_network_found){0, in->nsteps - 1, pw_median_f64(s.values, known), 1 - p};
-    return p < SIGNIFICANCE;
+    return p < PW_NETWORK_CHANCE;
 }
 
 /* ---- links that are slow over the whole run ---- */
@@ -288,11 +285,11 @@ size_t pw_links_find(const struct pw_link *links, size_t n, struct pw_link_found
         if (links[i].messages < LEAST_MESSAGES || links[i].error_ns < 0)
             continue;
         double others = others_mean(links, n, i, scratch), mean = mean_of(&links[i]);
-        if (others <= 0 || mean < LEAST_RATIO * others ||
+        if (others <= 0 || mean < PW_NETWORK_RATIO * others ||
             mean - others <= (double)links[i].error_ns)
             continue;
         double p = chance(&links[i], others) * (double)n;
-        if (p < SIGNIFICANCE)
+        if (p < PW_NETWORK_CHANCE)
             out[count++] = (struct pw_link_found){i, mean, others, 1 - p};
     }
     return keep_slowest(links, out, count);

@@ -5,6 +5,7 @@
 
 #include "analysis/cause.h"
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 
 /* ---- means of the parts of the run ---- */
 
@@ -117,23 +118,6 @@ struct pw_partmean pw_partmeans_sum(const struct pw_partmean means[PW_PARTS])
     return sum;
 }
 
-#define SURE_SHARE 0.03 /* least loss, as a share of the run ... */
-#define SURE_NEXT 0.2   /* ... when the next largest loss is at most this share of it */
-#define START_SHARE 0.015
-#define START_NEXT 0.05
-#define SURE_CHANCE 0.01 /* largest chance of being that far above the others in any part */
-#define CLEAR_SHARE 0.01
-#define CLEAR_CHANCE 0.001
-#define CLEAR_NEXT 0.5
-#define SHARE_OF_TWO 0.10
-#define TIMES_SPREAD 5     /* least loss of few ranks, as a multiple of the others' spread */
-#define ASLEEP 0.1         /* least share of MPI_Init or MPI_Finalize that the rank slept */
-#define SLEPT 0.9          /* the same of a rank that is late because it slept */
-#define POLLED 0.05        /* least share that other ranks were not asleep, waiting for it ... */
-#define POLLED_TIMES 5     /* ... and how many times as long as it */
-#define POLLED_AT_MOST 0.5 /* largest share of a rank that sleeps between its polls */
-#define MOSTLY 0.5         /* share of the loss that a cause must explain */
-
 enum { MANY = 8 }; /* ranks */
 
 static const enum pw_part parts[PW_PARTLOSSES] = {PW_PART_START, PW_PART_INIT,     PW_PART_SETUP,
@@ -201,7 +185,7 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
         return PW_CAUSE_LATE_START;
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         if ((double)more(rows, nranks, f->rank, kinds[k].offset, scratch) >=
-            MOSTLY * (double)f->lost_ns) {
+            PW_PARTS_EXPLAINED * (double)f->lost_ns) {
             const int64_t io = more(rows, nranks, f->rank,
                                     offsetof(struct pw_row_c_part_trace, io_bytes), scratch);
             const int is_io = (double)io >= PW_CAUSE_LEAST_IO_PER_NS * (double)f->lost_ns;
@@ -215,8 +199,9 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
  * must be more unlikely. */
 static int is_outlier(double lost, double next, double chance)
 {
-    return next <= CLEAR_NEXT && ((lost >= CLEAR_SHARE && PW_PARTLOSSES * chance < CLEAR_CHANCE) ||
-                                  (lost >= SURE_SHARE && PW_PARTLOSSES * chance < SURE_CHANCE));
+    return next <= PW_PARTS_CLEAR_NEXT &&
+           ((lost >= PW_PARTS_CLEAR_SHARE && PW_PARTLOSSES * chance < PW_PARTS_CLEAR_CHANCE) ||
+            (lost >= PW_PARTS_SHARE && PW_PARTLOSSES * chance < PW_PARTS_CHANCE));
 }
 
 /* 1 when the busier of two ranks in a call is the late one, and does not poll for the other: the
@@ -225,8 +210,9 @@ static int is_busy_of_two(const struct pw_row_c_part_trace *rows, const struct p
 {
     const struct pw_row_c_part_trace *mine = &rows[f->rank];
     const double own_ns = (double)(f->lost_ns + f->usual_ns), total_ns = (double)mine->total_ns;
-    return (double)f->usual_ns >= POLLED * total_ns ||
-           ((double)mine->asleep_ns >= ASLEEP * total_ns && own_ns >= POLLED_AT_MOST * total_ns);
+    return (double)f->usual_ns >= PW_PARTS_POLLED * total_ns ||
+           ((double)mine->asleep_ns >= PW_PARTS_ASLEEP * total_ns &&
+            own_ns >= PW_PARTS_POLLED_AT_MOST * total_ns);
 }
 
 /* 1 when the loss is large enough, among `known` ranks; see the table in parts.h. */
@@ -237,14 +223,15 @@ static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_par
     const double next = (double)f->next_ns / (double)f->lost_ns;
     if (known == 2)
         return (!is_one_call(f->part) || is_busy_of_two(rows, f)) &&
-               lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
+               lost >= (f->part == PW_PART_START ? PW_PARTS_SHARE : PW_PARTS_SHARE_OF_TWO);
     if (!is_one_call(f->part) && is_outlier(lost, next, chance))
         return 1;
     if (f->part == PW_PART_START || is_one_call(f->part))
-        return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
-               (f->part == PW_PART_START && lost >= START_SHARE && next <= START_NEXT);
-    return known < MANY && lost >= SURE_SHARE &&
-           (double)f->lost_ns >= TIMES_SPREAD * (double)f->spread_ns;
+        return (lost >= PW_PARTS_SHARE && next <= PW_PARTS_NEXT) ||
+               (f->part == PW_PART_START && lost >= PW_PARTS_START_SHARE &&
+                next <= PW_PARTS_START_NEXT);
+    return known < MANY && lost >= PW_PARTS_SHARE &&
+           (double)f->lost_ns >= PW_PARTS_TIMES_SPREAD * (double)f->spread_ns;
 }
 
 /* Finds the rank with the largest own time, of those in `scratch`. Returns 1 when it is above the
@@ -275,8 +262,8 @@ static int find(size_t nranks, enum pw_part part, int64_t *scratch, struct pw_pa
 static int is_large(const struct pw_partloss *f, size_t known, int64_t run_ns)
 {
     const double lost = (double)f->lost_ns / (double)run_ns;
-    return lost >= (known == 2 ? SHARE_OF_TWO : SURE_SHARE) &&
-           (double)f->next_ns <= SURE_NEXT * (double)f->lost_ns;
+    return lost >= (known == 2 ? PW_PARTS_SHARE_OF_TWO : PW_PARTS_SHARE) &&
+           (double)f->next_ns <= PW_PARTS_NEXT * (double)f->lost_ns;
 }
 
 /* When the rank left the part, from the start of the run. */
@@ -345,10 +332,10 @@ static int find_sleeper(const struct pw_row_c_part_trace *rows, size_t nranks, e
                               .lost_ns =
                                   mine->asleep_ns < shortest_ns ? mine->asleep_ns : shortest_ns,
                               .usual_ns = polled_ns};
-    return (double)mine->asleep_ns >= SLEPT * (double)mine->total_ns &&
-           (double)polled_ns >= POLLED * (double)shortest_ns &&
-           (double)polled_ns >= POLLED_TIMES * (double)own_of(mine, part) &&
-           (n > 2 || (double)polled_ns < POLLED_AT_MOST * (double)shortest_ns);
+    return (double)mine->asleep_ns >= PW_PARTS_SLEPT * (double)mine->total_ns &&
+           (double)polled_ns >= PW_PARTS_POLLED * (double)shortest_ns &&
+           (double)polled_ns >= PW_PARTS_POLLED_TIMES * (double)own_of(mine, part) &&
+           (n > 2 || (double)polled_ns < PW_PARTS_POLLED_AT_MOST * (double)shortest_ns);
 }
 
 size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,

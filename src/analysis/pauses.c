@@ -2,15 +2,9 @@
 #include "analysis/pauses.h"
 
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 
 enum { LEAST_STEPS = 10, MOST_OFTEN = 6 };
-
-#define LEAST_SHARE 0.01 /* of the run */
-#define LEAST_SIGMAS 8
-#define LEAST_STEP 0.5     /* of a median step */
-#define LEAST_INFERRED 3.0 /* of a median step, when steps are inferred */
-#define MOST_NEXT 0.5      /* of the mean pause: limit of the longest extra time that is no pause */
-#define LEAST_REGULAR 0.8  /* share of the distances that must be alike */
 
 struct work {
     const struct pw_pauses_input *in;
@@ -88,8 +82,9 @@ static int64_t threshold(struct work *w)
     /* Negative values were set to 0, so this is less than a standard deviation. */
     pw_sort_i64(w->values, n);
     const double sigma = (double)pw_quantile_i64(w->values, n, 0.8);
-    const double step = (double)w->in->step_ns * (w->in->is_inferred ? LEAST_INFERRED : LEAST_STEP);
-    const double least = LEAST_SIGMAS * sigma > step ? LEAST_SIGMAS * sigma : step;
+    const double step =
+        (double)w->in->step_ns * (w->in->is_inferred ? PW_PAUSE_STEP_INFERRED : PW_PAUSE_STEP);
+    const double least = PW_PAUSE_SIGMAS * sigma > step ? PW_PAUSE_SIGMAS * sigma : step;
     return (int64_t)least + 1;
 }
 
@@ -133,7 +128,7 @@ static int64_t regular_distance(struct work *w, const uint8_t *is_pause)
     const int64_t usual = w->values[n / 2];
     for (size_t i = 0; i < n; i++)
         alike += w->values[i] >= usual - 1 && w->values[i] <= usual + 1;
-    return (double)alike >= LEAST_REGULAR * (double)n ? usual : 0;
+    return (double)alike >= PW_PAUSE_REGULAR * (double)n ? usual : 0;
 }
 
 int pw_pauses_find(const struct pw_pauses_input *in, void *scratch, uint8_t *is_pause,
@@ -148,12 +143,12 @@ int pw_pauses_find(const struct pw_pauses_input *in, void *scratch, uint8_t *is_
     const int64_t least = threshold(&w);
     const int64_t apart = least ? mark(&w, least, is_pause, out, &next) : 0;
     if (!apart || MOST_OFTEN * (size_t)out->count > in->nsteps || 2 * apart < out->count ||
-        (double)out->cost_ns < LEAST_SHARE * (double)in->run_ns)
+        (double)out->cost_ns < PW_PAUSE_SHARE * (double)in->run_ns)
         return 0;
     out->excess_ns = out->cost_ns / out->count;
     out->cost_ns = out->excess_ns * out->count;
     const double beside = (double)next / (double)out->excess_ns;
-    if (beside > MOST_NEXT)
+    if (beside > PW_PAUSE_NEXT)
         return 0;
     out->every = regular_distance(&w, is_pause);
     out->confidence = 1 - beside * beside;

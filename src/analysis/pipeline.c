@@ -3,11 +3,9 @@
 
 #include <string.h>
 
+#include "analysis/thresholds.h"
+
 /* Limits: a share of samples that are empty; and shares of a queue's size that are filled. */
-#define HOST_EMPTY 0.3
-#define DROP 0.1
-#define LEFT_FULL 0.8
-#define RIGHT_LOW 0.6
 
 enum { WINDOW_STEPS = 10 }; /* fewer are the first ones of an epoch, or chance */
 
@@ -28,7 +26,7 @@ int pw_pipeline_has_window(const struct pw_row_c_queue *queue)
 {
     const double steps = (double)queue->last_empty_step - (double)queue->first_empty_step + 1;
     return queue->rank >= 0 && queue->steps_empty >= WINDOW_STEPS && steps > 0 &&
-           (double)queue->steps_empty > HOST_EMPTY * steps;
+           (double)queue->steps_empty > PW_QUEUE_EMPTY * steps;
 }
 
 /* 1 when the operator is too slow. A queue of unlimited size is never full, so it tells nothing
@@ -40,10 +38,11 @@ static int is_suspect(const struct pw_pipeline *p, const struct pw_pipeline_oper
     if ((op->left && left < 0) || (op->right && right < 0))
         return 0;
     if (!op->left)
-        return right < RIGHT_LOW;
+        return right < PW_QUEUE_RIGHT_LOW;
     if (!op->right)
-        return left >= LEFT_FULL;
-    return left - right > DROP && (left >= LEFT_FULL || right <= RIGHT_LOW);
+        return left >= PW_QUEUE_LEFT_FULL;
+    return left - right > PW_QUEUE_DROP &&
+           (left >= PW_QUEUE_LEFT_FULL || right <= PW_QUEUE_RIGHT_LOW);
 }
 
 static void add_operator(struct pw_pipeline *p, const char *name, const struct pw_row_c_queue *left,
@@ -58,12 +57,12 @@ static enum pw_pipeline_verdict find_verdict(struct pw_pipeline *p,
                                              const struct pw_row_c_queue *last)
 {
     const struct pw_row_c_queue *host = p->host;
-    if (host && host->empty_share > HOST_EMPTY)
+    if (host && host->empty_share > PW_QUEUE_EMPTY)
         return PW_PIPELINE_PROCESSING;
     p->is_of_steps = last->starved_steps > 0;
     if (p->device && p->device->steps_empty > 0)
         return host && host->starved_steps > 0 &&
-                       (double)host->starved_empty > HOST_EMPTY * (double)host->starved_steps
+                       (double)host->starved_empty > PW_QUEUE_EMPTY * (double)host->starved_steps
                    ? PW_PIPELINE_PROCESSING
                    : PW_PIPELINE_TRANSFER;
     if (!p->device && host && pw_pipeline_has_window(host))

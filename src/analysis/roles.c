@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 
 enum { NONE = -1, LEAST_CALLS = 10 };
-#define LEAST_SHARE 0.95
 
 /* Groups of ranks; a group is identified by its lowest rank. */
 struct groups {
@@ -188,15 +188,10 @@ int pw_roles_are_passed_on(const struct pw_roles_call *calls, size_t n, const in
         all += seen[s];
         good += in_order[s];
     }
-    return all >= LEAST_CALLS && (double)good >= LEAST_SHARE * (double)all;
+    return all >= LEAST_CALLS && (double)good >= PW_ROLE_ALIKE * (double)all;
 }
 
 /* ---- the work of roles ---- */
-
-#define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
-#define MEDIAN_ERROR 1.2533 /* standard error of a median / that of a mean */
-#define LEAST_ERRORS 3.0    /* standard errors of a difference of two medians */
-#define PART_ERRORS 2.0     /* the same for a quarter of the run */
 
 enum { FEWEST_STEPS = 3, PARTS = 4 };
 
@@ -298,10 +293,11 @@ static double noise_limit(struct work *w)
         for (size_t k = 0; k < n; k++)
             w->values[k] = size_of(w->values[k] - median);
         double mad = n ? (double)pw_median_i64(w->values, n) : 0;
-        w->medians[i] = n ? (int64_t)(MEDIAN_ERROR * MAD_TO_SIGMA * mad / sqrt((double)n)) : -1;
+        w->medians[i] =
+            n ? (int64_t)(PW_MEDIAN_ERROR * PW_MAD_TO_SIGMA * mad / sqrt((double)n)) : -1;
     }
     size_t n = add_medians(w, 0, all, 0);
-    return n ? LEAST_ERRORS * sqrt(2.0) * (double)pw_median_i64(w->values, n) : 0;
+    return n ? PW_ROLE_ERRORS * sqrt(2.0) * (double)pw_median_i64(w->values, n) : 0;
 }
 
 /* 1 % of the median step, ns; a step is as long as its slowest rank's. */
@@ -379,7 +375,7 @@ static int is_half(int64_t value, int64_t offset, int64_t chance)
 static void judge_parts(struct work *w, struct pw_balance_role *roles, int64_t center)
 {
     /* A quarter's median has twice the standard error of the run's. */
-    const int64_t chance = (int64_t)(PART_ERRORS * noise_limit(w) / LEAST_ERRORS);
+    const int64_t chance = (int64_t)(PW_ROLE_PART_ERRORS * noise_limit(w) / PW_ROLE_ERRORS);
     const size_t nsteps = w->in->nsteps, most = nsteps / FEWEST_STEPS;
     const size_t parts = most < PARTS ? most : PARTS;
     for (size_t i = 0; i < parts; i++) {

@@ -1,18 +1,7 @@
 /* The company of a late rank, and the rule whether it stands out; see standout.h. */
 #include "analysis/standout.h"
 
-#define COMPANY 0.34    /* of the rank's excess, in the same steps: more makes a rank company */
-#define RIVAL 0.5       /* of the rank's excess, in other steps: the same */
-#define MUCH_LESS 0.33  /* a rank with less positive excess in all steps together is no company */
-#define MOST_COMPANY 4  /* at most every fourth rank */
-#define LEAST_ALONE 0.5 /* of the excess, in steps in which no named rank was slow */
-#define EPISODE_OUTSIDE 0.2 /* least share of the steps outside an episode ... */
-#define EPISODE_SLOW 0.25   /* ... and the largest share of these that are as slow */
-#define LEAST_OF_TWO 0.4    /* of the steps */
-#define LEAST_MARKED 0.2    /* of marked steps */
-#define CHANGED_LEAST 0.5   /* of two ranks: half as much, of the one whose own work changed ... */
-#define CHANGED_OWN 0.5     /* ... by this share of the excess or more, ... */
-#define CHANGED_OTHER 0.25  /* ... while that of the other changed by this share at most */
+#include "analysis/thresholds.h"
 
 /* What a step counts: its excess, within the limits that the search for windows has. */
 static double counted(const struct pw_straggler_found *f, int64_t excess)
@@ -102,8 +91,8 @@ static int is_episode(const struct pw_excess *w, const struct pw_straggler_found
         outside++;
         slow += 2 * excess > f->excess_ns;
     }
-    return (double)outside >= EPISODE_OUTSIDE * (double)w->in->nsteps &&
-           (double)slow <= EPISODE_SLOW * (double)outside;
+    return (double)outside >= PW_EPISODE_OUTSIDE * (double)w->in->nsteps &&
+           (double)slow <= PW_EPISODE_SLOW * (double)outside;
 }
 
 /* How much more own work the rank had in the window than outside of it: difference of the medians,
@@ -129,11 +118,11 @@ static int has_changed_alone(const struct pw_excess *w, const struct pw_straggle
 {
     const double excess = (double)f->excess_ns;
     if (f->kind == PW_STRAGGLER_ONE_OFF || !is_episode(w, f) ||
-        (double)change_of(w, f, f->rank) < CHANGED_OWN * excess)
+        (double)change_of(w, f, f->rank) < PW_CHANGED_OWN * excess)
         return 0;
     for (size_t r = 0; r < w->in->nranks; r++) {
         const double other = r == f->rank ? 0 : (double)change_of(w, f, r);
-        if (other > CHANGED_OTHER * excess || other < -CHANGED_OTHER * excess)
+        if (other > PW_CHANGED_OTHER * excess || other < -PW_CHANGED_OTHER * excess)
             return 0;
     }
     return 1;
@@ -155,22 +144,23 @@ static int stands_out(const struct pw_excess *w, const struct pw_straggler_found
     const size_t nranks = w->in->nranks;
     const int64_t *host_of = w->in->host_of;
     if (known_ranks(w, f) == 2)
-        return f->slowdown >= (w->in->is_marked ? LEAST_MARKED : LEAST_OF_TWO) *
-                                  (has_changed_alone(w, f) ? CHANGED_LEAST : 1);
+        return f->slowdown >= (w->in->is_marked ? PW_STANDOUT_OF_TWO_MARKED : PW_STANDOUT_OF_TWO) *
+                                  (has_changed_alone(w, f) ? PW_CHANGED_LEAST : 1);
     const double mine = sum_in_hits(w, f, skipped, f->rank);
     const int one_host = is_one_host(host_of, nranks);
     size_t company = 1, elsewhere = 0;
     for (size_t r = 0; r < nranks; r++) {
-        if (r == f->rank || pw_named_has(named, r) || (double)w->above[r] < MUCH_LESS * mine ||
-            (sum_in_hits(w, f, skipped, r) <= COMPANY * mine &&
-             worst_ever(w, f, r) <= RIVAL * mine))
+        if (r == f->rank || pw_named_has(named, r) ||
+            (double)w->above[r] < PW_COMPANY_IN_ALL * mine ||
+            (sum_in_hits(w, f, skipped, r) <= PW_COMPANY * mine &&
+             worst_ever(w, f, r) <= PW_COMPANY_ELSEWHERE * mine))
             continue;
         company++;
         elsewhere += one_host || host_of[r] != host_of[f->rank];
-        if (2 * company > nranks || (elsewhere && MOST_COMPANY * company > nranks))
+        if (2 * company > nranks || (elsewhere && PW_COMPANY_PARTS * company > nranks))
             return 0;
     }
-    return company == 1 || MOST_COMPANY * company <= nranks ||
+    return company == 1 || PW_COMPANY_PARTS * company <= nranks ||
            (!elsewhere && 2 * company <= nranks);
 }
 
@@ -182,7 +172,7 @@ int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f)
 int pw_standout_beside(const struct pw_excess *w, const struct pw_straggler_found *f,
                        const struct pw_named *named)
 {
-    if (sum_in_hits(w, f, named, f->rank) >= LEAST_ALONE * sum_in_hits(w, f, &none, f->rank))
+    if (sum_in_hits(w, f, named, f->rank) >= PW_STANDOUT_ALONE * sum_in_hits(w, f, &none, f->rank))
         return stands_out(w, f, named, named);
     return is_episode(w, f) && stands_out(w, f, named, &none);
 }

@@ -29,8 +29,6 @@ enum { PW_STANDOUT_FEW = 7 }; /* ranks that are judged beside each other */
 
 /* In sigma: the least median excess of a window, and the limit of one step's excess in the search
  * for windows. */
-#define PW_STRAGGLER_LEAST 1.5
-#define PW_STRAGGLER_CLIP 4.0
 
 static inline double pw_clipped(double value, double most)
 {

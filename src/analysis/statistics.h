@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PW_MAD_TO_SIGMA 1.4826 /* of a normal distribution */
+#define PW_MEDIAN_ERROR 1.2533 /* standard error of a median / that of a mean */
+
 void pw_sort_i64(int64_t *values, size_t n);
 void pw_sort_f64(double *values, size_t n);
 

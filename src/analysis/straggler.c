@@ -5,11 +5,11 @@
 #include "analysis/excess.h"
 #include "analysis/standout.h"
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 #include "core/limits.h"
 
 enum { LEAST_RANKS_KEPT = 16 };
 
-#define SIGNIFICANCE 0.01
 #define SERIES 2 /* own work, and the part of it outside communication */
 /* A normal rank is above 3 sigma in this share of steps by chance (normal distribution). */
 #define CHANCE_OF_HIT 0.00135
@@ -191,7 +191,7 @@ static double judge_window(struct pw_excess *w, size_t rank, struct pw_straggler
         struct window found = look_for(w, rank, height);
         heights++;
         height *= 2;
-        if (found.chance * tests >= SIGNIFICANCE || found.excess_ns <= most)
+        if (found.chance * tests >= PW_STRAGGLER_CHANCE || found.excess_ns <= most)
             continue;
         chance = found.chance;
         most = found.excess_ns;
@@ -219,13 +219,13 @@ static int judge(struct pw_excess *w, size_t rank, struct pw_straggler_found *ou
     int64_t steps = (int64_t)w->in->nsteps, hits = w->rank_hits[rank];
     *out = (struct pw_straggler_found){.rank = rank};
     double windowed = judge_window(w, rank, out);
-    if (windowed < SIGNIFICANCE) {
+    if (windowed < PW_STRAGGLER_CHANCE) {
         out->confidence = 1 - windowed;
         return 1;
     }
     double single =
         pw_binomial_tail(steps, hits, chance_of_hit(w, rank)) * SERIES * (double)w->in->nranks;
-    if (hits < PW_EXCESS_LEAST_STEPS || single >= SIGNIFICANCE)
+    if (hits < PW_EXCESS_LEAST_STEPS || single >= PW_STRAGGLER_CHANCE)
         return 0;
     out->confidence = 1 - single;
     span_hits(w, rank, pw_excess_clock_limit(w, rank), out);

@@ -43,7 +43,6 @@
 #include "analysis/excess.h"
 
 /* A clock error above this share of a step is too large to compare waits in a step. */
-#define PW_CLOCK_COARSE 0.1
 
 /* Bytes of scratch that pw_straggler_find() needs. */
 size_t pw_straggler_scratch(size_t nsteps, size_t nranks);

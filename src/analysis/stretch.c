@@ -4,14 +4,9 @@
 
 #include "analysis/cause.h"
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 
 #define UNKNOWN INT64_MIN
-#define EDGE 0.05          /* of a bin: a stretch grows where the excess is above this */
-#define LEAST_WAITED 0.5   /* of the loss: the other ranks' median must have waited so long */
-#define IN_COLLECTIVES 0.9 /* of the ranks' waits: then collectives tell for whom they waited */
-#define LEAST_OF_HOST 0.5  /* of the loss, by each rank of the host: then the host is slow */
-#define LARGE 0.15         /* of the run: a loss this large may have any density */
-#define MOSTLY 0.5 /* of a loss of kind ANY: another kind that explains so much is preferred */
 
 enum kind {
     FROZEN,
@@ -193,7 +188,7 @@ static int64_t sum_of(const struct search *s, const struct pw_stretch *f, size_t
 
 static int find_stretch(const struct search *s, enum kind kind, size_t rank, struct pw_stretch *f)
 {
-    const double edge = EDGE * (double)s->in->bin_ns;
+    const double edge = PW_STRETCH_EDGE * (double)s->in->bin_ns;
     double best = 0, sum = 0;
     size_t start = 0;
     *f = (struct pw_stretch){.rank = rank, .cause = rules[kind].cause, .is_bound = kind == BOUND};
@@ -256,7 +251,7 @@ static void compare_with_others(const struct search *s, struct pw_stretch *f)
     /* A host is slow only when it has at most half of the ranks: otherwise its ranks decide the
      * median. */
     f->is_host = here && 2 * (here + 1) <= s->in->nranks &&
-                 (double)least_here >= LEAST_OF_HOST * (double)f->lost_ns;
+                 (double)least_here >= PW_STRETCH_OF_HOST * (double)f->lost_ns;
     f->next_ns = f->is_host ? elsewhere : next;
 }
 
@@ -327,7 +322,7 @@ static int is_longer_off(struct search *s, const struct pw_stretch *f)
         if (r != f->rank && is_sampled(row_at(s->in, f->first, r)))
             s->values[n++] = off_in(s, f, r);
     return !n || (double)(off_in(s, f, f->rank) - pw_median_i64(s->values, n)) >=
-                     MOSTLY * (double)f->lost_ns;
+                     PW_STRETCH_EXPLAINED * (double)f->lost_ns;
 }
 
 static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
@@ -336,15 +331,15 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
     const double run = (double)s->in->nbins * (double)s->in->bin_ns;
     const double floor = s->known == 2 ? rule->floor_of_2 : rule->floor;
     const double length = (double)(f->last - f->first + 1) * (double)s->in->bin_ns;
-    if ((double)f->lost_ns < floor * run ||
-        ((double)f->lost_ns < rule->density * length && (double)f->lost_ns < LARGE * run))
+    if ((double)f->lost_ns < floor * run || ((double)f->lost_ns < rule->density * length &&
+                                             (double)f->lost_ns < PW_STRETCH_LARGE * run))
         return 0;
     if (kind == BOUND && !is_mostly_beside(s, f))
         return 0;
     compare_with_others(s, f);
     const int64_t waited = waited_for(s, kind, f);
     if ((double)f->next_ns > rule->most_next * (double)f->lost_ns ||
-        (double)waited < LEAST_WAITED * (double)f->lost_ns)
+        (double)waited < PW_STRETCH_WAITED * (double)f->lost_ns)
         return 0;
     if (kind == DISK && !is_longer_off(s, f))
         return 0;
@@ -368,9 +363,9 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
 static int is_better(const struct pw_stretch *a, const struct pw_stretch *b)
 {
     if (a->cause == PW_CAUSE_UNKNOWN)
-        return (double)b->lost_ns < MOSTLY * (double)a->lost_ns;
+        return (double)b->lost_ns < PW_STRETCH_EXPLAINED * (double)a->lost_ns;
     if (b->cause == PW_CAUSE_UNKNOWN)
-        return (double)a->lost_ns >= MOSTLY * (double)b->lost_ns;
+        return (double)a->lost_ns >= PW_STRETCH_EXPLAINED * (double)b->lost_ns;
     return a->lost_ns > b->lost_ns;
 }
 
@@ -492,12 +487,12 @@ int pw_stretch_limit(const struct pw_stretch_input *in, const struct pw_stretch_
         for (size_t i = f->first; i <= f->last; i++)
             waited += limited(row_at(in, i, r)->wait_ns, in->bin_ns);
     if (f->is_host || is_stopped_from_outside(f->cause) || !waited ||
-        (double)waits->all_ns < IN_COLLECTIVES * (double)waited)
+        (double)waits->all_ns < PW_STRETCH_IN_COLLECTIVES * (double)waited)
         return 1;
     const int64_t most = waits->for_it_ns + longer_inside(&s, f);
     if (most >= f->lost_ns)
         return 1;
-    if ((double)most < LEAST_WAITED * (double)f->lost_ns || most <= f->next_ns)
+    if ((double)most < PW_STRETCH_WAITED * (double)f->lost_ns || most <= f->next_ns)
         return 0;
     f->unwaited_ns = f->lost_ns - most;
     f->lost_ns = most;

@@ -1,8 +1,7 @@
 /* Finds the phase in which a rank held the job back for a stretch of the run; see stretch.h. */
 #include "analysis/statistics.h"
 #include "analysis/stretch.h"
-
-#define MOSTLY 0.5 /* of the loss */
+#include "analysis/thresholds.h"
 
 /* 1 when the cause delays a rank in every phase alike, so that the phase says nothing. */
 static int is_in_any_phase(enum pw_cause cause)
@@ -52,7 +51,7 @@ enum pw_phase pw_stretch_phase(const struct pw_stretch_input *in, void *scratch,
                 others[n++] = work_in(in, found, r, phase);
         const int64_t more =
             n ? work_in(in, found, found->rank, phase) - pw_median_i64(others, n) : 0;
-        if (more > most && (double)more >= MOSTLY * (double)found->lost_ns) {
+        if (more > most && (double)more >= PW_STRETCH_IN_PHASE * (double)found->lost_ns) {
             best = phase;
             most = more;
         }

@@ -1,4 +1,5 @@
 /* Causes from counts made by hand: 10 steps of 100 ms, own work 60 ms where nothing is wrong. */
+#include "analysis/thresholds.h"
 #include "unit.h"
 
 #include "analysis/cause.h"

@@ -10,6 +10,7 @@
 #include "aggregate/match/instances.h"
 #include "analysis/statistics.h"
 #include "analysis/steptimes.h"
+#include "analysis/thresholds.h"
 #include "core/log.h"
 #include "core/sort.h"
 

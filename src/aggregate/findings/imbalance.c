@@ -7,6 +7,7 @@
 
 #include "analysis/excess.h"
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 #include "core/limits.h"
 #include "core/sort.h"
 
@@ -262,8 +263,6 @@ void pw_imbalance_fini(struct pw_imbalance *imbalance)
 
 /* A rank's excess counts as constant when its spread is at most so many times that of the
  * others. */
-#define MOST_SPREAD 1.5
-#define LEAST_SHARE 0.1 /* of the excess: a smaller share of a phase counts as 0 */
 
 enum { MOST_OTHERS = 64, MOST_PEERS = 32 };
 
@@ -353,7 +352,7 @@ static void find_phases(struct peers *w, double shares[PW_PHASES])
         sum += shares[p];
     }
     for (size_t p = 0; p < PW_PHASES; p++) {
-        shares[p] = shares[p] < LEAST_SHARE * sum ? 0 : shares[p];
+        shares[p] = shares[p] < PW_PEER_PHASE * sum ? 0 : shares[p];
         kept += shares[p];
     }
     for (size_t p = 0; p < PW_PHASES && kept > 0; p++)
@@ -369,7 +368,7 @@ static void find_peer(struct peers *w, const size_t *rows, struct pw_whatif_peer
     const int64_t less = outside < 0 ? outside : 0; /* too much was subtracted before */
     known = fill_excess(w, USEFUL, w->found->rank, 1);
     const int64_t level = level_of(w, known, &spread);
-    const int is_constant = (double)spread <= MOST_SPREAD * (double)usual;
+    const int is_constant = (double)spread <= PW_PEER_SPREAD * (double)usual;
     for (size_t s = w->found->first; s <= w->found->last; s++)
         out->more_ns[rows[s]] = (float)((is_constant ? level : w->excess[s]) - less);
     find_phases(w, out->phases);

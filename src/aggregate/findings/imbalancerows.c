@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 #include "core/text.h"
-
-#define LEAST_MORE 1.05 /* times the usual amount */
-#define LEAST_PEAK 1.01 /* times the mean of the step, when the amounts are given */
 
 /* Fills out->amounts with the work that a rank has above the mean of the step, by the amounts. */
 static void share_amounts(struct pw_imbalance_work *f)
@@ -153,12 +151,12 @@ static int describe_amounts(struct pw_imbalance_work *f, uint8_t *marked, int64_
     }
     const int64_t amount = median_of_ranks(f, amount_of, NULL);
     for (size_t r = 0; r < nranks; r++) {
-        marked[r] = (double)amount_of[r] >= LEAST_MORE * (double)amount;
+        marked[r] = (double)amount_of[r] >= PW_IMBALANCE_MORE * (double)amount;
         n += marked[r];
     }
     const double peak = usual_peak(f);
     const int64_t work = median_of_ranks(f, work_of, marked);
-    if (!n && peak < (f->amount.is_guessed ? LEAST_MORE : LEAST_PEAK))
+    if (!n && peak < (f->amount.is_guessed ? PW_IMBALANCE_MORE : PW_IMBALANCE_PEAK))
         return 0;
     struct pw_row_c_imbalance *row = add_row(f, "amount", f->how);
     row->nranks = (int32_t)n;

@@ -12,6 +12,7 @@
 
 #include "aggregate/operators/opread.h"
 #include "analysis/cause.h"
+#include "analysis/thresholds.h"
 #include "core/limits.h"
 #include "core/sort.h"
 #include "core/text.h"

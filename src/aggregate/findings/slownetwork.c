@@ -9,6 +9,7 @@
 
 #include "aggregate/findings/networklist.h"
 #include "analysis/network.h"
+#include "analysis/thresholds.h"
 
 /* ---- what slow transfers between hosts cost the job ---- */
 
@@ -126,10 +127,6 @@ static int pw_net_price(const struct pw_graph *graph, const struct pw_net_list *
 enum { CANDIDATES = 4, MOST_CELLS = 1 << 20 };
 
 #define UNSTEADY "unsteady"
-#define MOST_READY 0.05    /* of a rank's time */
-#define RELEVANT 0.01      /* of the replayed steps */
-#define LINK_IS_SLOW 1.5   /* times the links elsewhere */
-#define MOST_LINKS 2.0 / 3 /* least share of slow links of a slow host */
 
 struct search {
     struct pw_network *out;
@@ -199,7 +196,7 @@ static void set_host(const struct search *f, int32_t host, char hostname[64])
 /* 1 when it costs enough, and more than the errors of two clocks explain. */
 static int is_relevant(const struct search *f, const struct pw_net_price *price)
 {
-    return (double)price->gain_ns >= RELEVANT * (double)price->elapsed_ns &&
+    return (double)price->gain_ns >= PW_NETWORK_SHARE * (double)price->elapsed_ns &&
            price->mean_ns - price->usual_ns > 2 * (double)f->world->clock_error_max_ns;
 }
 
@@ -357,9 +354,9 @@ static int is_whole_host(const struct search *f, int32_t host, const struct pw_n
             continue;
         const double level = level_of(f, (int32_t)i, found);
         all += level >= 0;
-        slow += level >= LINK_IS_SLOW;
+        slow += level >= PW_NETWORK_LINK_RATIO;
     }
-    return slow >= 2 && slow >= MOST_LINKS * all;
+    return slow >= 2 && slow >= PW_NETWORK_HOST_LINKS * all;
 }
 
 /* Returns the index of the largest excess and sets it to 0; -1: none is left. */
@@ -436,7 +433,7 @@ void pw_network_drop_contended(struct pw_network *network, size_t nranks,
 {
     size_t calm = 0, kept = 0;
     for (size_t i = 0; i < n; i++)
-        calm += rows[i].runq_share >= 0 && rows[i].runq_share <= MOST_READY;
+        calm += rows[i].runq_share >= 0 && rows[i].runq_share <= PW_NETWORK_READY;
     for (size_t i = 0; i < network->n; i++)
         if (calm == nranks || strcmp(network->rows[i].scope, UNSTEADY) != 0)
             network->rows[kept++] = network->rows[i];

@@ -10,11 +10,10 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 #include "core/text.h"
 
 enum { SAMPLES_NS = 100000000, MOST_ASKED = 32 };
-
-#define ENOUGH 0.5 /* of the row's loss */
 
 static const struct kind {
     size_t offset; /* of the time in a row of bins */
@@ -90,7 +89,7 @@ static void ask_bins(struct pw_row_c_straggler *row, struct near *near, const st
     for (size_t k = 0; k < KINDS; k++) {
         const double more = more_than_others(near, m, (size_t)row->rank, k);
         char text[32];
-        if (more < ENOUGH * (double)row->lost_ns)
+        if (more < PW_STRETCH_OF_CAUSE * (double)row->lost_ns)
             continue;
         row->cause = (uint8_t)kinds[k].cause;
         snprintf(row->evidence, sizeof(row->evidence),

@@ -16,6 +16,7 @@
 #include "analysis/parts.h"
 #include "analysis/stretch.h"
 #include "analysis/taskfarm.h"
+#include "analysis/thresholds.h"
 #include "core/log.h"
 #include "core/sort.h"
 #include "core/text.h"
@@ -99,8 +100,6 @@ static void pw_frozenhosts_find(struct pw_findings *f, const struct pw_world *wo
 
 /* A straggler found from steps is kept instead of a stretch when it lost at least this share of the
  * stretch's loss, because it also names the steps. */
-#define ENOUGH 0.5
-#define ENOUGH_OF_SURE 0.9 /* the same when is_sure(): steps lack the losses inside calls */
 /* Share of correct verdicts on real programs with known faults (docs/accuracy.md). */
 #define RIGHT_ON_REAL_RUNS 0.98
 #define RIGHT_ON_CONTENTION 0.85
@@ -298,7 +297,7 @@ static void lend_cause(struct pw_row_c_straggler *row, const struct pw_row_c_str
 /* Keeps either the stretch or the rows from the rank's steps, not both. */
 static void take(struct pw_findings *f, const struct pw_row_c_straggler *stretch)
 {
-    const double enough = is_sure(stretch) ? ENOUGH_OF_SURE : ENOUGH;
+    const double enough = is_sure(stretch) ? PW_STRETCH_BY_STEPS_SURE : PW_STRETCH_BY_STEPS;
     size_t kept = 0;
     for (size_t i = 0; i < f->nstragglers; i++) {
         struct pw_row_c_straggler *row = &f->stragglers[i];

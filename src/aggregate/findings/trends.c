@@ -9,8 +9,7 @@
 #include "analysis/drift.h"
 #include "analysis/pauses.h"
 #include "analysis/statistics.h"
-
-#define MOSTLY 0.5 /* share of the cost that a cause must explain */
+#include "analysis/thresholds.h"
 
 enum { SAMPLES_NS = 100000000 };
 
@@ -155,7 +154,7 @@ static enum pw_cause cause_of(const struct looking *w, int64_t cost_ns)
         w->near[i] = (uint8_t)is_near(w, start, start + b->bin_ns);
     }
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-        if (more_near(w, kinds[k].offset) >= MOSTLY * (double)cost_ns) {
+        if (more_near(w, kinds[k].offset) >= PW_TREND_OF_CAUSE * (double)cost_ns) {
             const int is_io = kinds[k].cause == PW_CAUSE_BLOCKED_OFF_CPU &&
                               more_near(w, offsetof(struct pw_row_c_bin_trace, io_bytes)) >=
                                   PW_CAUSE_LEAST_IO_PER_NS * (double)cost_ns;

@@ -14,6 +14,7 @@
 #include "analysis/collectives.h"
 #include "analysis/iteration.h"
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 #include "core/grow.h"
 #include "core/hash.h"
 #include "core/limits.h"
@@ -42,10 +43,6 @@ enum {
     RECURRING_TOLD = 3,
     LEAST_KEPT = 3, /* least number of iterations after joining pieces */
 };
-
-#define SURELY_ALIKE 0.85 /* least share of iterations with the same calls ... */
-#define SURELY_COVERED 0.5
-#define LEAST_ALIKE 0.6 /* least share of iterations with the pattern, when pieces are joined */
 
 /* The properties of a call that make its kind. Sizes and destinations of messages may change from
  * one iteration to the next. `pairs`: the kind includes that of the call before, because sometimes
@@ -187,8 +184,8 @@ static const struct detail *look(const struct listing *l, struct looking *in,
         first[d + 1] = n;
     }
     const size_t chosen = n ? pw_iterations_choose(in->all, n) : 0;
-    if (!n || (try->surely &&
-               (in->all[chosen].alike < SURELY_ALIKE || in->all[chosen].coverage < SURELY_COVERED)))
+    if (!n || (try->surely && (in->all[chosen].alike < PW_INFERRED_ALIKE ||
+                               in->all[chosen].coverage < PW_INFERRED_COVERED)))
         return NULL;
     *best = in->all[chosen];
     for (size_t d = 0; d < last; d++)
@@ -244,7 +241,7 @@ static size_t merge_pieces(struct listing *l, double *alike)
         if (period.length > 1)
             cut = pw_period_cut(&period, work, n, scratch, first);
         const size_t kept = cut.count;
-        if (kept > LEAST_KEPT && cut.alike >= LEAST_ALIKE) {
+        if (kept > LEAST_KEPT && cut.alike >= PW_INFERRED_JOINED_ALIKE) {
             for (size_t i = 0; i < kept; i++)
                 l->samples[i] = l->samples[first[i]];
             l->n = kept;

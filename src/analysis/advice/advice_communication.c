@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/advice/findings.h"
+#include "analysis/thresholds.h"
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/text.h"
@@ -62,14 +63,8 @@ int pw_judge_slow_network(const struct pw_advice_input *in, struct pw_advice *ad
 enum { SMALL_BYTES = 32768 };
 
 /* Shares of the mean step, or of all measured steps. */
-#define LATE 0.05
-#define ROOT 0.01
 /* Share of the mean rank's waits. If a root without its excess would save less, most waits do not
  * begin at it. */
-#define MOST 0.5
-#define ROAMING 0.1
-#define EXPOSED 0.2
-#define SMALL 0.1
 
 static double steps_ns(const struct pw_advice_input *in)
 {
@@ -208,8 +203,8 @@ static int explains(const struct pw_advice_input *in, const struct pw_row_c_what
                     double per_rank)
 {
     const double run = root->elapsed_ns > 0 ? (double)root->elapsed_ns : steps_ns(in);
-    return (double)root->gain_ns >= ROOT * steps_ns(in) &&
-           (double)root->gain_ns / run >= MOST * per_rank / steps_ns(in);
+    return (double)root->gain_ns >= PW_LATE_ROOT_SHARE * steps_ns(in) &&
+           (double)root->gain_ns / run >= PW_LATE_ROOT_WAITS * per_rank / steps_ns(in);
 }
 
 /* Writes the evidence and the saving, which is at most the replay's. Returns 0 when the rank is a
@@ -250,7 +245,7 @@ int pw_judge_late_senders(const struct pw_advice_input *in, struct pw_advice *ad
 {
     const struct late late = sum_late(in->cluster);
     double per_rank = in->present > 0 ? late.all_ns / (double)in->present : 0;
-    if (late.worst < 0 || !(steps_ns(in) > 0) || !(per_rank > LATE * steps_ns(in)))
+    if (late.worst < 0 || !(steps_ns(in) > 0) || !(per_rank > PW_LATE_SENDERS_SHARE * steps_ns(in)))
         return 0;
     return judge_root(in, &late, per_rank, advice);
 }
@@ -278,7 +273,7 @@ int pw_judge_wait_roams(const struct pw_advice_input *in, struct pw_advice *advi
     double wait = share_of_step(in, in->mean.wait_ns);
     pw_sentence_add(&s, "ranks wait for others in %.0f %% of a step", 100 * wait);
     advice->saves_ns = pw_advice_whatif_gain(in, "job");
-    return pw_advice_is_unnamed(in) && wait > ROAMING && pw_advice_is_balanced(in);
+    return pw_advice_is_unnamed(in) && wait > PW_ROAMING_SHARE && pw_advice_is_balanced(in);
 }
 
 int pw_judge_transfer_exposed(const struct pw_advice_input *in, struct pw_advice *advice)
@@ -292,7 +287,7 @@ int pw_judge_transfer_exposed(const struct pw_advice_input *in, struct pw_advice
     advice->saves_ns = pw_advice_whatif_gain(in, "network");
     if (advice->saves_ns < 0)
         advice->saves_ns = pw_advice_of_all_steps(in, exposed * (double)in->mean.total_ns);
-    return in->expected > 1 && exposed > EXPOSED && pw_nocpu_find(in->cluster).worst < 0;
+    return in->expected > 1 && exposed > PW_EXPOSED_SHARE && pw_nocpu_find(in->cluster).worst < 0;
 }
 
 /* A nonblocking collective runs beside other work, so its transfer time includes that work. */
@@ -339,7 +334,7 @@ int pw_judge_small_collectives(const struct pw_advice_input *in, struct pw_advic
         count += (double)stat->count;
         bytes += (double)stat->bytes;
     }
-    if (!(steps_ns(in) > 0) || !(ns > SMALL * steps_ns(in)) || pw_nocpu_find(c).worst >= 0)
+    if (!(steps_ns(in) > 0) || !(ns > PW_SMALL_SHARE * steps_ns(in)) || pw_nocpu_find(c).worst >= 0)
         return 0;
     char mean[32], time[32], busbw[32], most[32];
     pw_sentence_add(&s, "%.0f with %s on average take %s", count,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/ending.h"
+#include "analysis/thresholds.h"
 #include "core/text.h"
 
 static void say_signal(const struct pw_row_c_ending *row, struct pw_sentence *s)
@@ -129,9 +130,6 @@ int pw_judge_hang(const struct pw_advice_input *in, struct pw_advice *advice)
 
 enum { STEPS_ENOUGH = 10 };
 
-#define CLOCK_COARSE 0.05 /* of a step */
-#define COSTLY 0.02       /* of the run */
-
 int pw_judge_mpi_not_recorded(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     const struct pw_cluster *c = in->cluster;
@@ -253,7 +251,7 @@ int pw_judge_clock_coarse(const struct pw_advice_input *in, struct pw_advice *ad
                     pw_text_ns(error, sizeof(error), in->clock_error_max_ns),
                     pw_text_ns(step, sizeof(step), in->step_mean_ns));
     return in->expected > 1 && in->step_mean_ns > 0 &&
-           (double)in->clock_error_max_ns > CLOCK_COARSE * (double)in->step_mean_ns;
+           (double)in->clock_error_max_ns > PW_CLOCK_WORTH_SAYING * (double)in->step_mean_ns;
 }
 
 int pw_judge_clocks_not_aligned(const struct pw_advice_input *in, struct pw_advice *advice)
@@ -275,7 +273,8 @@ int pw_judge_profiling_costly(const struct pw_advice_input *in, struct pw_advice
     pw_sentence_add(&evidence, "%s of %s of rank time",
                     pw_text_ns(cost, sizeof(cost), in->overhead_ns),
                     pw_text_ns(of, sizeof(of), in->overhead_of_ns));
-    return in->overhead_of_ns > 0 && (double)in->overhead_ns > COSTLY * (double)in->overhead_of_ns;
+    return in->overhead_of_ns > 0 &&
+           (double)in->overhead_ns > PW_PROFILING_COSTLY * (double)in->overhead_of_ns;
 }
 
 int pw_judge_one_rank(const struct pw_advice_input *in, struct pw_advice *advice)

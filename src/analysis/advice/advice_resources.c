@@ -6,16 +6,13 @@
 
 #include "analysis/advice/findings.h"
 #include "analysis/pipeline.h"
+#include "analysis/thresholds.h"
 #include "core/limits.h"
 #include "core/text.h"
-
-#define WAITS_FOR_DATA 0.05 /* of a rank's step */
 
 /* A leak: at least so many steps, and so much growth over them in bytes. Then the least fit of a
  * line, and the least growth as a share. */
 enum { LEAK_STEPS = 20, LEAK_BYTES = 8 << 20 };
-#define LEAK_FIT 0.9
-#define LEAK_SHARE 0.1
 
 /* How long a step of the rank waits for data: the whole time before forward if known, else its data
  * wait. */
@@ -233,7 +230,7 @@ int pw_judge_data_wait(const struct pw_advice_input *in, struct pw_advice *advic
     int64_t least_ns = INT64_MAX, waiting = 0;
     for (size_t r = 0; r < in->cluster->nrank_rows; r++) {
         const struct pw_row_c_step_trace *trace = &in->trace[r];
-        if (!((double)trace->data_wait_ns > WAITS_FOR_DATA * (double)trace->total_ns))
+        if (!((double)trace->data_wait_ns > PW_DATA_WAIT_OF_RANK * (double)trace->total_ns))
             continue;
         if (is_slow(verdict_of(in, r, &pipeline)))
             return 0;
@@ -317,8 +314,8 @@ int pw_judge_mpi_call_long(const struct pw_advice_input *in, struct pw_advice *a
 static int leaks(const struct pw_row_c_memory *m)
 {
     double grown = m->bytes_per_step * (double)m->steps;
-    return m->steps >= LEAK_STEPS && m->fit >= LEAK_FIT && grown >= LEAK_BYTES &&
-           grown >= LEAK_SHARE * (double)m->peak_bytes &&
+    return m->steps >= LEAK_STEPS && m->fit >= PW_LEAK_FIT && grown >= LEAK_BYTES &&
+           grown >= PW_LEAK_SHARE * (double)m->peak_bytes &&
            m->later_bytes_per_step >= m->bytes_per_step / 2;
 }
 

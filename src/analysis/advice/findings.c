@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/thresholds.h"
 #include "core/limits.h"
 #include "core/text.h"
 
@@ -14,9 +15,6 @@ static int is(const char field[16], const char *name)
 }
 
 /* ---- slow transfers between hosts ---- */
-
-#define STARVED_THROTTLED 0.01 /* of a rank's time */
-#define STARVED_READY 0.05     /* the same, above the smallest share of all ranks */
 
 /* 1 when a rank lacked a CPU. Such a rank makes its transfers longer, so the network is not to
  * blame. */
@@ -31,7 +29,7 @@ static int is_starved(const struct pw_cluster *c)
         }
         throttled = row->throttled_share > throttled ? row->throttled_share : throttled;
     }
-    return throttled > STARVED_THROTTLED || most - least > STARVED_READY;
+    return throttled > PW_TRANSFERS_THROTTLED || most - least > PW_TRANSFERS_READY;
 }
 
 const struct pw_row_c_network *pw_network_worst(const struct pw_cluster *c)
@@ -308,9 +306,6 @@ void pw_imbalance_write(const struct pw_row_c_imbalance *row, struct pw_sentence
 
 /* ---- ranks without a CPU ---- */
 
-#define LEAST 0.15 /* of a rank's steps, or of its run */
-#define LEAST_OUTSIDE_NS 30000000000
-
 /* Ranks that wait in these parts may poll, and their waits are not recorded. */
 static int is_counted(size_t part, enum pw_nocpu_where where)
 {
@@ -357,7 +352,7 @@ static struct pw_nocpu find_lacking(const struct pw_cluster *c, enum pw_nocpu_wh
         known++;
         sum_ns += one.ready;
         found.share += share;
-        waiting += share >= LEAST;
+        waiting += share >= PW_NOCPU_SHARE;
         if (found.worst < 0 || share > found.worst_share) {
             found.worst_share = share;
             found.worst = c->ranks[r].rank;
@@ -387,13 +382,12 @@ struct pw_nocpu pw_nocpu_find(const struct pw_cluster *c)
 struct pw_nocpu pw_nocpu_outside(const struct pw_cluster *c)
 {
     const struct pw_nocpu found = find_lacking(c, PW_NOCPU_OUTSIDE);
-    return has_steps(c) && found.ns >= LEAST_OUTSIDE_NS
+    return has_steps(c) && found.ns >= PW_NOCPU_OUTSIDE_NS
                ? found
                : (struct pw_nocpu){.where = PW_NOCPU_OUTSIDE, .worst = -1};
 }
 
 /* Half of the ranks of a host, or more, wait so long. */
-#define OVERSUBSCRIBED 0.1 /* of time ready without a CPU */
 
 static int same_host(const struct pw_row_c_utilisation *a, const struct pw_row_c_utilisation *b)
 {
@@ -410,7 +404,7 @@ struct pw_oversubscribed pw_oversubscribed_find(const struct pw_cluster *cluster
         double sum = 0;
         for (end = first; end < cluster->nutilisation && same_host(&rows[first], &rows[end]);
              end++) {
-            waiting += rows[end].runq_share > OVERSUBSCRIBED;
+            waiting += rows[end].runq_share > PW_OVERSUBSCRIBED_SHARE;
             sum += rows[end].runq_share > 0 ? rows[end].runq_share : 0;
             worst = rows[end].runq_share > rows[worst].runq_share ? end : worst;
         }

@@ -7,20 +7,10 @@
 #include "analysis/advice/findings.h"
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
+#include "analysis/thresholds.h"
 #include "core/limits.h"
 
-#define GPUS_DRY_LEAST 0.1   /* least share of the GPUs' time */
-#define DATA_WAIT_LEAST 0.1  /* least share of a step */
-#define TRANSFERS_LEAST 0.25 /* least share of a step */
-#define WAITS_LEAST 0.1      /* least share of a step, waited and gained with balanced work */
-#define INIT_LEAST 0.1       /* least share of the run ... */
-#define INIT_LEAST_NS 1000000000
-#define FINALIZE_LEAST 0.05
-#define FINALIZE_LEAST_NS 300000000
-#define STANDS_OUT 0.1 /* a rank stands out: least share of its time above the mean */
-
 /* A load balance below this is uneven work. */
-#define BALANCED 0.9
 
 /* A straggler needs so many steps: with fewer measured steps the verdict is unknown. */
 enum { STEPS_LEAST = 3 };
@@ -58,7 +48,7 @@ int pw_advice_is_unnamed(const struct pw_advice_input *in)
 int pw_advice_is_balanced(const struct pw_advice_input *in)
 {
     const double balance = load_balance(in->cluster);
-    return balance < 0 || balance >= BALANCED;
+    return balance < 0 || balance >= PW_BALANCED;
 }
 
 static double share_of(int64_t part, int64_t whole)
@@ -142,9 +132,9 @@ static int find_host_late(const struct pw_advice_input *in, struct pw_shared *ou
     out->ns -= causes_ns;
     out->is_least = causes_ns > 0;
     out->share = span_ns > 0 ? (double)out->ns / (double)span_ns : 0;
-    if (out->share < GPUS_DRY_LEAST)
+    if (out->share < PW_SHARED_GPUS_DRY)
         return 0;
-    if (out->of_rank < out->share + STANDS_OUT || out->is_least)
+    if (out->of_rank < out->share + PW_SHARED_STANDS_OUT || out->is_least)
         forget_rank(out);
     out->cost_ns = out->ns / (int64_t)c->ngpu_ranks;
     return 1;
@@ -203,7 +193,8 @@ static int find_data_wait(const struct pw_advice_input *in, struct pw_shared *ou
                            c->stragglers[0].cause == PW_CAUSE_DATA_STARVATION))
         return 0; /* the headline reports this */
     out->share = share_of(in->mean.data_wait_ns, in->mean.total_ns);
-    if (out->share < DATA_WAIT_LEAST || data_wait_beside(c, out->share) < DATA_WAIT_LEAST)
+    if (out->share < PW_SHARED_DATA_WAIT_SHARE ||
+        data_wait_beside(c, out->share) < PW_SHARED_DATA_WAIT_SHARE)
         return 0;
     for (size_t r = 0; r < c->nrank_rows; r++) {
         const struct pw_row_c_step_trace *trace = &in->trace[r];
@@ -211,7 +202,7 @@ static int find_data_wait(const struct pw_advice_input *in, struct pw_shared *ou
         out->rank = share > out->of_rank ? c->ranks[r].rank : out->rank;
         out->of_rank = share > out->of_rank ? share : out->of_rank;
     }
-    if (out->of_rank < out->share + STANDS_OUT)
+    if (out->of_rank < out->share + PW_SHARED_STANDS_OUT)
         forget_rank(out);
     out->step_ns = in->mean.data_wait_ns;
     out->ns = in_all_steps(in, out->step_ns);
@@ -254,7 +245,7 @@ static int find_no_cpu(const struct pw_advice_input *in, struct pw_shared *out)
     out->share = found.share;
     out->cost_ns = found.ns;
     out->ns = pw_whole((double)out->cost_ns * (double)in->present);
-    if (found.worst_share >= out->share + STANDS_OUT) {
+    if (found.worst_share >= out->share + PW_SHARED_STANDS_OUT) {
         out->rank = found.worst;
         out->of_rank = found.worst_share;
     }
@@ -294,7 +285,7 @@ static int find_transfers(const struct pw_advice_input *in, struct pw_shared *ou
 {
     out->step_ns = in->mean.wait_ns < 0 ? in->mean.comm_exposed_ns : transfers_of_step(in);
     out->share = share_of(out->step_ns, in->mean.total_ns);
-    if (out->share < TRANSFERS_LEAST || pw_nocpu_find(in->cluster).worst >= 0 ||
+    if (out->share < PW_SHARED_TRANSFERS_SHARE || pw_nocpu_find(in->cluster).worst >= 0 ||
         in->verdict.kind == PW_VERDICT_NETWORK)
         return 0;
     out->ns = in_all_steps(in, out->step_ns);
@@ -309,8 +300,8 @@ static int find_waits(const struct pw_advice_input *in, struct pw_shared *out)
     const int64_t gain_ns = pw_advice_whatif_gain(in, "job");
     out->step_ns = in->mean.wait_ns;
     out->share = share_of(out->step_ns, in->mean.total_ns);
-    if (!pw_advice_is_unnamed(in) || out->share < WAITS_LEAST || in->mean.total_ns <= 0 ||
-        (double)gain_ns < WAITS_LEAST * (double)in->mean.total_ns * (double)in->measured)
+    if (!pw_advice_is_unnamed(in) || out->share < PW_SHARED_WAITS_SHARE || in->mean.total_ns <= 0 ||
+        (double)gain_ns < PW_SHARED_WAITS_SHARE * (double)in->mean.total_ns * (double)in->measured)
         return 0;
     out->ns = in_all_steps(in, out->step_ns);
     out->cost_ns = gain_ns;
@@ -355,12 +346,12 @@ static int find_in_call(const struct pw_advice_input *in, enum pw_part part, dou
 
 static int find_init(const struct pw_advice_input *in, struct pw_shared *out)
 {
-    return find_in_call(in, PW_PART_INIT, INIT_LEAST, INIT_LEAST_NS, out);
+    return find_in_call(in, PW_PART_INIT, PW_SHARED_INIT_SHARE, PW_SHARED_INIT_NS, out);
 }
 
 static int find_finalize(const struct pw_advice_input *in, struct pw_shared *out)
 {
-    return find_in_call(in, PW_PART_FINALIZE, FINALIZE_LEAST, FINALIZE_LEAST_NS, out);
+    return find_in_call(in, PW_PART_FINALIZE, PW_SHARED_FINALIZE_SHARE, PW_SHARED_FINALIZE_NS, out);
 }
 
 size_t pw_shared_find(const struct pw_advice_input *in, struct pw_shared out[PW_SHARED_KINDS])

@@ -8,6 +8,7 @@
 
 #include "analysis/advice/findings.h"
 #include "analysis/straggler.h"
+#include "analysis/thresholds.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/content/hang.h"

@@ -8,6 +8,7 @@
 
 #include "analysis/advice/findings.h"
 #include "analysis/straggler.h"
+#include "analysis/thresholds.h"
 #include "report/content/hang.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"

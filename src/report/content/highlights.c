@@ -1,4 +1,5 @@
 /* Finds the highlights and writes their sentences; see firstscreen.h. */
+#include "analysis/thresholds.h"
 #include "report/content/firstscreen.h"
 
 #include <inttypes.h>
@@ -8,8 +9,6 @@
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/writing/words.h"
-
-#define WAITS_LEAST 0.05 /* late_rank: least share of the ranks' time */
 
 /* ---- the rank that the others waited for ---- */
 
@@ -93,7 +92,7 @@ static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
                                  .share = (double)w.total_ns / all_ns,
                                  .of_rank = part};
     /* With two ranks, one of them always has half of the waits. */
-    if (out->share < WAITS_LEAST || part < 0.5 || part < even ||
+    if (out->share < PW_LATE_RANK_SHARE || part < 0.5 || part < even ||
         2 * (double)w.beyond_ns < (double)w.for_ns)
         return 0;
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));

@@ -1,5 +1,6 @@
 /* Finds the losses, of whatever kind, and orders them by what the job would gain without them; see
  * firstscreen.h. */
+#include "analysis/thresholds.h"
 #include "report/content/firstscreen.h"
 
 #include <inttypes.h>
@@ -9,8 +10,6 @@
 #include "analysis/advice/findings.h"
 #include "core/limits.h"
 #include "report/writing/words.h"
-
-#define LEAST 0.01 /* a loss beside the verdict's: least share of the steps, or of the run */
 
 /* ---- sentences, which the headline uses, too ---- */
 
@@ -146,7 +145,7 @@ static void add_straggler(const struct pw_figures *f, size_t row, int is_headlin
                           .is_headline = is_headline};
     const double all = steps_ns(f) > 0 ? steps_ns(f) : (double)f->run_ns;
     one.share = share_of_steps(f, one.gain_ns);
-    if (!is_headline && !((double)cost_of(&one) >= LEAST * all))
+    if (!is_headline && !((double)cost_of(&one) >= PW_LOSS_SHARE * all))
         return;
     snprintf(one.hostname, sizeof(one.hostname), "%.64s", host ? host->hostname : from->hostname);
     struct pw_sentence s = pw_sentence_on(one.text, sizeof(one.text));

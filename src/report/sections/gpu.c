@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "analysis/thresholds.h"
 #include "core/text.h"
 #include "report/content/gpulist.h"
 #include "report/report.h"
@@ -156,7 +157,6 @@ static int print_list(const struct pw_page *page)
 enum { NAME = 320 };
 
 /* A rank is slower in its kernels from this confidence on. */
-#define SURE 0.95
 
 static void share_cell(struct pw_grid *grid, int64_t part, int64_t whole)
 {
@@ -290,7 +290,7 @@ static int print_slow(const struct pw_page *page)
     for (size_t i = 0; i < c->ngpu_ranks && !err; i++) {
         const struct pw_row_c_gpu_rank *row = &c->gpu_ranks[i];
         char name[NAME];
-        if (row->slowdown <= 1.01 || row->confidence < SURE || row->kernel_row < 0)
+        if (row->slowdown <= 1.01 || row->confidence < PW_KERNELS_SURE || row->kernel_row < 0)
             continue;
         pw_names_printable(name, sizeof(name), c->kernels[row->kernel_row].name, 256);
         err = pw_page_print(page, 2, 4,
