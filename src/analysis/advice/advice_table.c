@@ -40,353 +40,230 @@ struct pw_advice_rule {
     const char *plain; /* the text for programs that are no training; NULL: `text` is for all */
 };
 
+#define STRAGGLER(of_name, of_cause, of_phase) \
+    .name = (of_name), .cause = (of_cause), .phase = (of_phase)
+#define JOB(of_name, of_judge) .name = (of_name), .judge = (of_judge)
+
 /* A rule for stragglers applies to those of its cause and phase that no earlier rule took. Rules
  * whose saving is unknown are in the order of urgency. */
 static const struct pw_advice_rule rules[] = {
-    {.name = "data_starvation",
-     .cause = PW_CAUSE_DATA_STARVATION,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("data_starvation", PW_CAUSE_DATA_STARVATION, PW_ADVICE_ANY),
      .text = "waits for its data. Give the loader more workers or a deeper prefetch queue, and "
              "check whether this rank's shard is larger or on slower storage than the others'."},
-    {.name = "file_io_outside_steps",
-     .cause = PW_CAUSE_FILE_IO,
-     .phase = PW_ADVICE_OUTSIDE_STEPS,
+    {STRAGGLER("file_io_outside_steps", PW_CAUSE_FILE_IO, PW_ADVICE_OUTSIDE_STEPS),
      .text = "is held up by file I/O outside the steps. Find the file that this rank alone reads "
              "before its first step, or writes after its last one, and let all ranks share that "
              "work, or keep the file on local disk."},
-    {.name = "file_io",
-     .cause = PW_CAUSE_FILE_IO,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("file_io", PW_CAUSE_FILE_IO, PW_ADVICE_ANY),
      .text = "is held up by file I/O. Find the file (checkpoint, log, data shard) that this rank "
              "alone reads or writes, and move it to a thread, to local disk or out of the step.",
      .plain = "is held up by file I/O. Find the file (checkpoint, log, input, output) that this "
               "rank alone reads or writes, and move it to a thread, to local disk or out of the "
               "iteration."},
-    {.name = "page_faults",
-     .cause = PW_CAUSE_PAGE_FAULTS,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("page_faults", PW_CAUSE_PAGE_FAULTS, PW_ADVICE_ANY),
      .text = "is held up by page faults. Check for swapping and memory limits on its host, and "
              "touch or preallocate buffers before the first step."},
-    {.name = "cpu_contention",
-     .cause = PW_CAUSE_CPU_CONTENTION,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("cpu_contention", PW_CAUSE_CPU_CONTENTION, PW_ADVICE_ANY),
      .text = "is ready to run but does not get a CPU. Look for other processes on its host, pin "
              "ranks to cores (mpirun --bind-to core --report-bindings), and use no more threads "
              "than cores."},
-    {.name = "cgroup_throttling",
-     .cause = PW_CAUSE_CGROUP_THROTTLING,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("cgroup_throttling", PW_CAUSE_CGROUP_THROTTLING, PW_ADVICE_ANY),
      .text = "is stopped by its cgroup's CPU quota. Raise the quota (cpu.max, or the CPU limit of "
              "its container or job), or start no more threads than it allows."},
-    {.name = "stopped",
-     .cause = PW_CAUSE_STOPPED,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("stopped", PW_CAUSE_STOPPED, PW_ADVICE_ANY),
      .text = "was stopped (SIGSTOP, a debugger, a job that the batch system suspended). Find out "
              "who stops processes on its host."},
-    {.name = "host_frozen",
-     .cause = PW_CAUSE_HOST_FROZEN,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("host_frozen", PW_CAUSE_HOST_FROZEN, PW_ADVICE_ANY),
      .text = "was frozen with its host or container: nothing ran there, and nothing was sampled. "
              "Look for virtual machines that are moved or suspended, containers that are paused, "
              "and firmware that halts the host."},
-    {.name = "late_start",
-     .cause = PW_CAUSE_LATE_START,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("late_start", PW_CAUSE_LATE_START, PW_ADVICE_ANY),
      .text = "entered MPI_Init later than the others, who waited for it. Look at what it does "
              "before: how its host starts processes, loads libraries and Python modules, and "
              "reads its input."},
-    {.name = "gpu_clocks_throttled",
-     .cause = PW_CAUSE_GPU_CLOCKS_THROTTLED,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("gpu_clocks_throttled", PW_CAUSE_GPU_CLOCKS_THROTTLED, PW_ADVICE_ANY),
      .text = "has a GPU whose clocks are held down. Check its cooling and power supply "
              "(nvidia-smi -q -d PERFORMANCE), and its host for others that heat it; leave the "
              "host out until it is repaired."},
-    {.name = "host_bound",
-     .cause = PW_CAUSE_HOST_BOUND,
-     .phase = PW_ADVICE_ANY,
-     .text = "leaves its GPU idle (dry): its program launches kernels late. Look at its host's CPU "
-             "(binding, other processes, Python work between operators), and for synchronisation "
-             "with the GPU; CUDA graphs or larger kernels take fewer launches."},
-    {.name = "slower_kernels",
-     .cause = PW_CAUSE_SLOWER_KERNELS,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("host_bound", PW_CAUSE_HOST_BOUND, PW_ADVICE_ANY),
+     .text = "leaves its GPU idle (dry): its program launches kernels late. Look at its host's "
+             "CPU (binding, other processes, Python work between operators), and for "
+             "synchronisation with the GPU; CUDA graphs or larger kernels take fewer launches."},
+    {STRAGGLER("slower_kernels", PW_CAUSE_SLOWER_KERNELS, PW_ADVICE_ANY),
      .text = "has a GPU that takes longer for the same kernels. Compare its clocks, its memory "
              "errors and other users of the GPU with the other ranks' (nvidia-smi)."},
-    {.name = "more_gpu_work",
-     .cause = PW_CAUSE_MORE_GPU_WORK,
-     .phase = PW_ADVICE_ANY,
-     .text = "has more GPU work. Compare its batch size, sequence lengths and shapes "
-             "with the other ranks'.",
-     .plain = "has more GPU work. Compare the size of its part of the problem with the "
-              "other ranks'."},
-    {.name = "blocked_off_cpu_data",
-     .cause = PW_CAUSE_BLOCKED_OFF_CPU,
-     .phase = PW_PHASE_DATA,
+    {STRAGGLER("more_gpu_work", PW_CAUSE_MORE_GPU_WORK, PW_ADVICE_ANY),
+     .text = "has more GPU work. Compare its batch size, sequence lengths and shapes with the "
+             "other ranks'.",
+     .plain = "has more GPU work. Compare the size of its part of the problem with the other "
+              "ranks'."},
+    {STRAGGLER("blocked_off_cpu_data", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA),
      .text = "sleeps while it gets data. Its loader is slower than the others': check its "
              "storage, its number of workers and its prefetch queue."},
-    {.name = "blocked_off_cpu",
-     .cause = PW_CAUSE_BLOCKED_OFF_CPU,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("blocked_off_cpu", PW_CAUSE_BLOCKED_OFF_CPU, PW_ADVICE_ANY),
      .text = "sleeps or waits outside communication: off the CPU, but not for another rank. Look "
-             "there for "
-             "sleeps, locks, file or network I/O, and synchronisation with a GPU."},
-    {.name = "child_process",
-     .cause = PW_CAUSE_CHILD_PROCESS,
-     .phase = PW_ADVICE_ANY,
-     .text = "waits for processes that it starts (system(), subprocess, popen()). Start them "
-             "once and keep them, do their work in the program, or let them run beside it."},
-    {.name = "slow_data",
-     .cause = PW_ADVICE_ANY,
-     .phase = PW_PHASE_DATA,
+             "there for sleeps, locks, file or network I/O, and synchronisation with a GPU."},
+    {STRAGGLER("child_process", PW_CAUSE_CHILD_PROCESS, PW_ADVICE_ANY),
+     .text = "waits for processes that it starts (system(), subprocess, popen()). Start them once "
+             "and keep them, do their work in the program, or let them run beside it."},
+    {STRAGGLER("slow_data", PW_ADVICE_ANY, PW_PHASE_DATA),
      .text = "takes longer to get its data. Compare its shard and preprocessing with the others', "
              "and give the loader more workers or prefetch."},
-    {.name = "more_cpu_work",
-     .cause = PW_CAUSE_MORE_CPU_WORK,
-     .phase = PW_ADVICE_ANY,
+    {STRAGGLER("more_cpu_work", PW_CAUSE_MORE_CPU_WORK, PW_ADVICE_ANY),
      .text = "computes longer than the others. Compare its work: batch size, sequence lengths and "
              "shapes, extra work that only this rank does (logging, evaluation); then the clock "
              "speed of its host.",
-     .plain = "computes longer than the others. Compare its part of the problem (cells, particles, "
-              "nonzeros and their cost), extra work that only this rank does (logging, output); "
-              "then the clock speed of its host."},
-    {.name = "unknown_optimizer",
-     .cause = PW_ADVICE_ANY,
-     .phase = PW_PHASE_OPTIMIZER,
-     .text = "is slow for an unknown reason. Check what only this rank does in the optimizer phase "
-             "(checkpoints, logging), or put profwrap_range_push() and _pop() around "
-             "parts of it."},
-    {.name = "unknown",
-     .cause = PW_ADVICE_ANY,
-     .phase = PW_ADVICE_ANY,
-     .text = "is slow for an unknown reason. To find out, put profwrap_range_push() and "
-             "_pop() around parts of the phase, or record more with --level 2 and --sample-hz 100.",
-     .plain = "is slow for an unknown reason. To find out, put profwrap_range_push() and "
-              "_pop() around parts of the iteration, or record more with --level 2 and --sample-hz "
-              "100."},
-    {.name = "ended", .judge = pw_judge_ended, .traits = RULE_END | RULE_START},
-    {.name = "hang",
-     .judge = pw_judge_hang,
-     .traits = RULE_END | RULE_DUMPS,
-     .text =
-         "Find what the missing ranks did instead: their Python stacks (py-spy dump --pid PID "
-         "while "
-         "they hang; 'frames' of the dumps' last entries), their standard error, and whether their "
-         "process and host still live. Ranks that took another branch of the program call other "
-         "operations, or fewer."},
-    {.name = "all_slower",
-     .judge = pw_judge_all_slower,
-     .verdict = PW_VERDICT_ALL_SLOWER,
+     .plain = "computes longer than the others. Compare its part of the problem (cells, "
+              "particles, nonzeros and their cost), extra work that only this rank does (logging, "
+              "output); then the clock speed of its host."},
+    {STRAGGLER("unknown_optimizer", PW_ADVICE_ANY, PW_PHASE_OPTIMIZER),
+     .text = "is slow for an unknown reason. Check what only this rank does in the optimizer "
+             "phase (checkpoints, logging), or put profwrap_range_push() and _pop() around parts "
+             "of it."},
+    {STRAGGLER("unknown", PW_ADVICE_ANY, PW_ADVICE_ANY),
+     .text = "is slow for an unknown reason. To find out, put profwrap_range_push() and _pop() "
+             "around parts of the phase, or record more with --level 2 and --sample-hz 100.",
+     .plain = "is slow for an unknown reason. To find out, put profwrap_range_push() and _pop() "
+              "around parts of the iteration, or record more with --level 2 and --sample-hz 100."},
+    {JOB("ended", pw_judge_ended), .traits = RULE_END | RULE_START},
+    {JOB("hang", pw_judge_hang), .traits = RULE_END | RULE_DUMPS,
+     .text = "Find what the missing ranks did instead: their Python stacks (py-spy dump --pid PID "
+             "while they hang; 'frames' of the dumps' last entries), their standard error, and "
+             "whether their process and host still live. Ranks that took another branch of the "
+             "program call other operations, or fewer."},
+    {JOB("all_slower", pw_judge_all_slower), .verdict = PW_VERDICT_ALL_SLOWER,
      .shared = BIT(PW_SHARED_ALL_SLOWER),
-     .text =
-         "Find what all ranks had in common in those steps: checkpoints or validation (make them "
-         "rarer, or run them in the background), clock speeds (heat, power limits), other jobs on "
-         "the "
-         "hosts, network or file system, or more work in the steps themselves (larger "
-         "input, growing lists, memory that is not freed). For the hosts, see the page Resources "
-         "(in text: section utilisation)."},
-    {.name = "mpi_not_recorded",
-     .judge = pw_judge_mpi_not_recorded,
-     .wanting = PW_WANTING_RECORDED_MPI,
+     .text = "Find what all ranks had in common in those steps: checkpoints or validation (make "
+             "them rarer, or run them in the background), clock speeds (heat, power limits), "
+             "other jobs on the hosts, network or file system, or more work in the steps "
+             "themselves (larger input, growing lists, memory that is not freed). For the hosts, "
+             "see the page Resources (in text: section utilisation)."},
+    {JOB("mpi_not_recorded", pw_judge_mpi_not_recorded), .wanting = PW_WANTING_RECORDED_MPI,
      .text = "MPI calls of some ranks were not recorded, so it is unknown which rank waited for "
              "which."},
-    {.name = "no_communication",
-     .judge = pw_judge_no_communication,
-     .wanting = PW_WANTING_COMMUNICATION,
-     .text = "No communication was recorded on some ranks, or on all. If they communicate, "
-             "check that --activities includes it and that recording was not paused all the time."},
-    {.name = "ranks_missing",
-     .judge = pw_judge_ranks_missing,
-     .traits = RULE_DUMPS,
+    {JOB("no_communication", pw_judge_no_communication), .wanting = PW_WANTING_COMMUNICATION,
+     .text = "No communication was recorded on some ranks, or on all. If they communicate, check "
+             "that --activities includes it and that recording was not paused all the time."},
+    {JOB("ranks_missing", pw_judge_ranks_missing), .traits = RULE_DUMPS,
      .wanting = PW_WANTING_ALL_RANKS,
-     .text = "Ranks are missing: check that every host can write to the output directory (a shared "
-             "file "
-             "system) and why those ranks ended; then run 'profwrap merge DIR' again."},
-    {.name = "ranks_unclosed",
-     .judge = pw_judge_ranks_unclosed,
-     .text =
-         "Some ranks were killed before their file was closed: their last seconds are missing. See "
-         "the exit status and signal of each rank in report.json, completeness.ranks."},
-    {.name = "events_dropped",
-     .judge = pw_judge_events_dropped,
-     .text = "Events were dropped: raise --ring-size (for example --ring-size 64M), or record less "
-             "with "
-             "--level 0."},
-    {.name = "ring_waits",
-     .judge = pw_judge_ring_waits,
+     .text = "Ranks are missing: check that every host can write to the output directory (a "
+             "shared file system) and why those ranks ended; then run 'profwrap merge DIR' again."},
+    {JOB("ranks_unclosed", pw_judge_ranks_unclosed),
+     .text = "Some ranks were killed before their file was closed: their last seconds are "
+             "missing. See the exit status and signal of each rank in report.json, "
+             "completeness.ranks."},
+    {JOB("events_dropped", pw_judge_events_dropped),
+     .text = "Events were dropped: raise --ring-size (for example --ring-size 64M), or record "
+             "less with --level 0."},
+    {JOB("ring_waits", pw_judge_ring_waits),
      .text = "Ranks waited for room in a full ring, which looks like their own work: raise "
-             "--ring-size, "
-             "or record less with --level 0."},
-    {.name = "nccl_untimed",
-     .judge = pw_judge_nccl_untimed,
-     .wanting = PW_WANTING_NCCL_TIMES,
+             "--ring-size, or record less with --level 0."},
+    {JOB("nccl_untimed", pw_judge_nccl_untimed), .wanting = PW_WANTING_NCCL_TIMES,
      .text = "The times of NCCL's operations are unknown, and so are waits in them and their "
-             "bandwidth: "
-             "record "
-             "GPU kernels (cuda among the --activities), or use --level 2."},
-    {.name = "nccl_unplaced",
-     .judge = pw_judge_nccl_unplaced,
-     .wanting = PW_WANTING_NCCL_REPLAYS,
-     .text =
-         "NCCL's operations in replayed CUDA graphs are unknown, and so are waits in them: NCCL "
-         "2.28 "
-         "or later says what is captured. Record from the capture on without pauses and without "
-         "another profiler in the program."},
-    {.name = "no_steps",
-     .judge = pw_judge_no_steps,
-     .wanting = PW_WANTING_STEPS,
-     .text = "Mark the steps, so that ranks can be compared step by step: call profwrap_step(n) of "
-             "profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."},
-    {.name = "steps_inferred",
-     .judge = pw_judge_steps_inferred,
-     .text =
-         "The program marks no steps; they are inferred from its calls. To be sure, mark them: "
-         "profwrap_step(n) of profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."},
-    {.name = "few_steps",
-     .judge = pw_judge_few_steps,
-     .wanting = PW_WANTING_MORE_STEPS,
+             "bandwidth: record GPU kernels (cuda among the --activities), or use --level 2."},
+    {JOB("nccl_unplaced", pw_judge_nccl_unplaced), .wanting = PW_WANTING_NCCL_REPLAYS,
+     .text = "NCCL's operations in replayed CUDA graphs are unknown, and so are waits in them: "
+             "NCCL 2.28 or later says what is captured. Record from the capture on without pauses "
+             "and without another profiler in the program."},
+    {JOB("no_steps", pw_judge_no_steps), .wanting = PW_WANTING_STEPS,
+     .text = "Mark the steps, so that ranks can be compared step by step: call profwrap_step(n) "
+             "of profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."},
+    {JOB("steps_inferred", pw_judge_steps_inferred),
+     .text = "The program marks no steps; they are inferred from its calls. To be sure, mark "
+             "them: profwrap_step(n) of profwrap.h, or MPI_Pcontrol(10), at the start of each "
+             "iteration."},
+    {JOB("few_steps", pw_judge_few_steps), .wanting = PW_WANTING_MORE_STEPS,
      .text = "Few steps were measured: profile more of them (20 or more) before you trust the "
              "comparison."},
-    {.name = "clocks_not_aligned",
-     .judge = pw_judge_clocks_not_aligned,
-     .wanting = PW_WANTING_CLOCKS,
-     .text =
-         "The ranks' clocks are not aligned, so it is unknown which rank waited for which. Run "
-         "with "
-         "--clock-sync active, and let the hosts reach each other by UDP (--clock-interval); else "
-         "only ranks that communicate in both directions can be aligned."},
-    {.name = "no_peers",
-     .judge = pw_judge_no_peers,
-     .wanting = PW_WANTING_PEERS,
-     .text =
-         "Compare the rank with one of the same role: run with more ranks of it (data parallel "
-         "replicas), give its amount of work with profwrap_work(), or move it to another host and "
-         "compare the runs."},
-    {.name = "clock_coarse",
-     .judge = pw_judge_clock_coarse,
+    {JOB("clocks_not_aligned", pw_judge_clocks_not_aligned), .wanting = PW_WANTING_CLOCKS,
+     .text = "The ranks' clocks are not aligned, so it is unknown which rank waited for which. "
+             "Run with --clock-sync active, and let the hosts reach each other by UDP "
+             "(--clock-interval); else only ranks that communicate in both directions can be "
+             "aligned."},
+    {JOB("no_peers", pw_judge_no_peers), .wanting = PW_WANTING_PEERS,
+     .text = "Compare the rank with one of the same role: run with more ranks of it (data "
+             "parallel replicas), give its amount of work with profwrap_work(), or move it to "
+             "another host and compare the runs."},
+    {JOB("clock_coarse", pw_judge_clock_coarse),
      .text = "The clock error is above 5 % of a step: smaller differences between hosts cannot be "
-             "seen. "
-             "A longer run on a quieter network narrows it."},
-    {.name = "slow_host",
-     .judge = pw_judge_slow_host,
-     .traits = RULE_HOST,
+             "seen. A longer run on a quieter network narrows it."},
+    {JOB("slow_host", pw_judge_slow_host), .traits = RULE_HOST,
      .text = "The ranks of a host are slow together: compare it with another (clock speed and its "
              "limits, temperature, other jobs, memory, storage), or leave it out."},
-    {.name = "slow_link",
-     .judge = pw_judge_slow_link,
-     .verdict = PW_VERDICT_NETWORK,
+    {JOB("slow_link", pw_judge_slow_link), .verdict = PW_VERDICT_NETWORK,
      .shared = BIT(PW_SHARED_NETWORK),
-     .text =
-         "Messages between two ranks take longer than others of their size, whichever rank waits: "
-         "check "
-         "the cable, port and switch between their hosts, and the binding to the network card."},
-    {.name = "slow_network",
-     .judge = pw_judge_slow_network,
-     .verdict = PW_VERDICT_NETWORK,
+     .text = "Messages between two ranks take longer than others of their size, whichever rank "
+             "waits: check the cable, port and switch between their hosts, and the binding to the "
+             "network card."},
+    {JOB("slow_network", pw_judge_slow_network), .verdict = PW_VERDICT_NETWORK,
      .shared = BIT(PW_SHARED_NETWORK),
-     .text =
-         "Transfers between hosts took longer at times: look for what else used the network then "
-         "(other jobs, checkpoints, backups), and for errors that the switches counted."},
-    {.name = "late_senders",
-     .judge = pw_judge_late_senders,
-     .text = "Receivers wait for messages that are sent late: post the sends earlier (MPI_Isend as "
-             "soon "
-             "as the data are there), or give the sender less to do before them."},
-    {.name = "unequal_work",
-     .judge = pw_judge_unequal_work,
-     .verdict = PW_VERDICT_IMBALANCE,
+     .text = "Transfers between hosts took longer at times: look for what else used the network "
+             "then (other jobs, checkpoints, backups), and for errors that the switches counted."},
+    {JOB("late_senders", pw_judge_late_senders),
+     .text = "Receivers wait for messages that are sent late: post the sends earlier (MPI_Isend "
+             "as soon as the data are there), or give the sender less to do before them."},
+    {JOB("unequal_work", pw_judge_unequal_work), .verdict = PW_VERDICT_IMBALANCE,
      .text = "Move work between the roles, or give the heavy role more ranks."},
-    {.name = "load_imbalance",
-     .judge = pw_judge_load_imbalance,
-     .shared = BIT(PW_SHARED_WAITS),
+    {JOB("load_imbalance", pw_judge_load_imbalance), .shared = BIT(PW_SHARED_WAITS),
      .text = "The work is uneven, though no rank is late enough to be named: balance it (equal "
-             "batches, "
-             "sequence lengths and domains; sort or bucket what varies).",
-     .plain =
-         "The work is uneven, though no rank is late enough to be named: balance it (parts of "
-         "the problem of equal cost, by a weighted partition, repeated when the cost changes)."},
-    {.name = "wait_roams",
-     .judge = pw_judge_wait_roams,
-     .shared = BIT(PW_SHARED_WAITS),
-     .text =
-         "Ranks wait for each other, yet no rank is late regularly: the delay moves from rank to "
-         "rank. Look for noise (other jobs, more threads than cores, unpinned ranks) and for work "
-         "that varies per step, such as sequence lengths.",
-     .plain = "Ranks wait for each other, yet no rank is late regularly: the delay moves from rank "
-              "to rank. Look for noise (other jobs, more threads than cores, unpinned ranks) and "
-              "for work that varies from step to step."},
-    {.name = "data_processing_slow",
-     .judge = pw_judge_data_processing,
-     .traits = RULE_DATA,
+             "batches, sequence lengths and domains; sort or bucket what varies).",
+     .plain = "The work is uneven, though no rank is late enough to be named: balance it (parts "
+              "of the problem of equal cost, by a weighted partition, repeated when the cost "
+              "changes)."},
+    {JOB("wait_roams", pw_judge_wait_roams), .shared = BIT(PW_SHARED_WAITS),
+     .text = "Ranks wait for each other, yet no rank is late regularly: the delay moves from rank "
+             "to rank. Look for noise (other jobs, more threads than cores, unpinned ranks) and "
+             "for work that varies per step, such as sequence lengths.",
+     .plain = "Ranks wait for each other, yet no rank is late regularly: the delay moves from "
+              "rank to rank. Look for noise (other jobs, more threads than cores, unpinned ranks) "
+              "and for work that varies from step to step."},
+    {JOB("data_processing_slow", pw_judge_data_processing), .traits = RULE_DATA,
      .shared = BIT(PW_SHARED_DATA_WAIT)},
-    {.name = "data_transfer_slow",
-     .judge = pw_judge_data_transfer,
-     .traits = RULE_DATA,
+    {JOB("data_transfer_slow", pw_judge_data_transfer), .traits = RULE_DATA,
      .shared = BIT(PW_SHARED_DATA_WAIT)},
-    {.name = "data_wait",
-     .judge = pw_judge_data_wait,
-     .shared = BIT(PW_SHARED_DATA_WAIT),
+    {JOB("data_wait", pw_judge_data_wait), .shared = BIT(PW_SHARED_DATA_WAIT),
      .text = "Ranks wait for data in each step: give the loader more workers or a deeper prefetch "
              "queue. profwrap_queue() shows which part of it is slow."},
-    {.name = "transfer_exposed",
-     .judge = pw_judge_transfer_exposed,
-     .shared = BIT(PW_SHARED_TRANSFERS),
+    {JOB("transfer_exposed", pw_judge_transfer_exposed), .shared = BIT(PW_SHARED_TRANSFERS),
      .text = "Much of the step is communication that no computation hides: start it earlier "
              "(nonblocking collectives during backward), send less, or use a faster network path.",
      .plain = "Much of the step is communication that no computation hides: start it earlier "
               "(nonblocking operations during computation that does not need their data), send "
               "less, or use a faster network path."},
-    {.name = "gpus_idle",
-     .judge = pw_judge_gpus_idle,
-     .shared = BIT(PW_SHARED_HOST_LATE),
-     .text =
-         "GPUs run out of work, because the programs launch their kernels late: look at the CPUs "
-         "of the hosts (binding, other processes), Python work between operators, and calls that "
-         "synchronise with the GPU; CUDA graphs or larger kernels take fewer launches.",
-     .plain =
-         "GPUs run out of work, because the programs launch their kernels late: look at the CPUs "
-         "of the hosts (binding, other processes), work between launches, and calls that "
-         "synchronise with the GPU; CUDA graphs or larger kernels take fewer launches."},
-    {.name = "small_collectives",
-     .judge = pw_judge_small_collectives,
-     .text =
-         "Many small collectives cost more in latency than in bytes: combine them into buckets of "
-         "some MiB.",
-     .plain =
-         "Many small collectives cost more in latency than in bytes: combine several into one, "
-         "or do them less often."},
-    {.name = "oversubscribed",
-     .judge = pw_judge_oversubscribed,
-     .traits = RULE_CPUS,
+    {JOB("gpus_idle", pw_judge_gpus_idle), .shared = BIT(PW_SHARED_HOST_LATE),
+     .text = "GPUs run out of work, because the programs launch their kernels late: look at the "
+             "CPUs of the hosts (binding, other processes), Python work between operators, and "
+             "calls that synchronise with the GPU; CUDA graphs or larger kernels take fewer "
+             "launches.",
+     .plain = "GPUs run out of work, because the programs launch their kernels late: look at the "
+              "CPUs of the hosts (binding, other processes), work between launches, and calls "
+              "that synchronise with the GPU; CUDA graphs or larger kernels take fewer launches."},
+    {JOB("small_collectives", pw_judge_small_collectives),
+     .text = "Many small collectives cost more in latency than in bytes: combine them into "
+             "buckets of some MiB.",
+     .plain = "Many small collectives cost more in latency than in bytes: combine several into "
+              "one, or do them less often."},
+    {JOB("oversubscribed", pw_judge_oversubscribed), .traits = RULE_CPUS,
      .shared = BIT(PW_SHARED_NO_CPU),
-     .text =
-         "Hosts have more to run than cores: start fewer ranks or threads (OMP_NUM_THREADS, loader "
-         "workers), and bind ranks to cores (mpirun --bind-to core, or numactl).",
+     .text = "Hosts have more to run than cores: start fewer ranks or threads (OMP_NUM_THREADS, "
+             "loader workers), and bind ranks to cores (mpirun --bind-to core, or numactl).",
      .plain = "Hosts have more to run than cores: start fewer ranks or threads (OMP_NUM_THREADS), "
               "and bind ranks to cores (mpirun --bind-to core, or numactl)."},
-    {.name = "mpi_call_long",
-     .judge = pw_judge_mpi_call_long,
+    {JOB("mpi_call_long", pw_judge_mpi_call_long),
      .shared = BIT(PW_SHARED_INIT) | BIT(PW_SHARED_FINALIZE),
-     .text =
-         "Look at the ranks while they are in that call, by 'profwrap ctl status --stacks DIR': "
-         "what is "
-         "not in an MPI library's wait is late. Start-up: programs and libraries on a slow shared "
-         "disk, a "
-         "host that starts late. End: callbacks of attributes, clean-up of libraries."},
-    {.name = "memory_growth",
-     .judge = pw_judge_memory_growth,
-     .text =
-         "Memory grows with every step: look for what is kept, such as a graph or a loss with its "
-         "history, lists that are appended to, caches without a limit.",
-     .plain =
-         "Memory grows with every step: look for what is kept, such as lists that are appended "
-         "to, requests and buffers that are not freed, caches without a limit."},
-    {.name = "profiling_costly",
-     .judge = pw_judge_profiling_costly,
-     .text =
-         "Profiling itself cost more than 2 % of the run: record less with --level 0 or a lower "
-         "--sample-hz before you compare run times."},
-    {.name = "one_rank",
-     .judge = pw_judge_one_rank,
+     .text = "Look at the ranks while they are in that call, by 'profwrap ctl status --stacks "
+             "DIR': what is not in an MPI library's wait is late. Start-up: programs and "
+             "libraries on a slow shared disk, a host that starts late. End: callbacks of "
+             "attributes, clean-up of libraries."},
+    {JOB("memory_growth", pw_judge_memory_growth),
+     .text = "Memory grows with every step: look for what is kept, such as a graph or a loss with "
+             "its history, lists that are appended to, caches without a limit.",
+     .plain = "Memory grows with every step: look for what is kept, such as lists that are "
+              "appended to, requests and buffers that are not freed, caches without a limit."},
+    {JOB("profiling_costly", pw_judge_profiling_costly),
+     .text = "Profiling itself cost more than 2 % of the run: record less with --level 0 or a "
+             "lower --sample-hz before you compare run times."},
+    {JOB("one_rank", pw_judge_one_rank),
      .text = "Profile more than one rank (mpirun -np N profwrap …) to see which holds the others "
              "back."},
 };
