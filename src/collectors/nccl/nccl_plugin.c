@@ -94,20 +94,14 @@ static pw_nccl_result init_old(void **context, int *mask, int version, int types
     return open_comm(context, mask, types, &about);
 }
 
-static pw_nccl_result init_v1(void **context, int *mask)
-{
-    return init_old(context, mask, 1, OLD_TYPES);
-}
-
-static pw_nccl_result init_v2(void **context, int *mask)
-{
-    return init_old(context, mask, 2, OLD_TYPES);
-}
-
-static pw_nccl_result init_v3(void **context, int *mask)
-{
-    return init_old(context, mask, 3, V3_TYPES);
-}
+#define INIT_OLD(version, types)                                     \
+    static pw_nccl_result init_v##version(void **context, int *mask) \
+    {                                                                \
+        return init_old(context, mask, version, types);              \
+    }
+INIT_OLD(1, OLD_TYPES)
+INIT_OLD(2, OLD_TYPES)
+INIT_OLD(3, V3_TYPES)
 
 static pw_nccl_result init_v4(void **context, int *mask, const char *comm_name, uint64_t comm_hash,
                               int nodes, int ranks, int rank, pw_nccl_logger log)
@@ -167,40 +161,12 @@ static void *start_common(struct pw_nccl_comm *comm, uint64_t type, void *parent
     }
 }
 
-static pw_nccl_result start_v1(void *context, void **handle, void *description)
-{
-    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
-    if (own)
-        return own->start(context, handle, description);
-    const struct pw_nccl_descr_v1 *d = description;
-    struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
-    bool done;
-    *handle = start_common(comm, d->type, d->parent, &d->proxy_op, &done);
-    if (done || !comm)
-        return 0;
-    if (d->type == PW_NCCL_COLL) {
-        const struct pw_nccl_request request = {
-            .func = d->coll.func,
-            .count = (int64_t)d->coll.count,
-            .datatype = pw_nccl_type_name(d->coll.datatype),
-            .algorithm = pw_nccl_algorithm_name(d->coll.algorithm),
-            .protocol = pw_nccl_protocol_name(d->coll.protocol),
-            .peer = d->coll.root,
-            .channels = d->coll.most_channels,
-            .seq = d->coll.seq,
-        };
-        pw_nccl_comm_learn(comm, d->coll.comm_hash, d->rank, d->coll.name);
-        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
-    } else if (d->type == PW_NCCL_P2P) {
-        const struct pw_nccl_request request = {.func = d->p2p.func,
-                                                .count = (int64_t)d->p2p.count,
-                                                .datatype = pw_nccl_type_name(d->p2p.datatype),
-                                                .peer = d->p2p.peer};
-        pw_nccl_comm_learn(comm, d->p2p.comm_hash, d->rank, d->p2p.name);
-        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
-    }
-    return 0;
-}
+/* What versions 1 to 4 say of a task, each in its own struct. */
+struct task {
+    struct pw_nccl_request request;
+    uint64_t comm_hash; /* v1 to v3, with the name: from v4 on, init() is passed both */
+    const char *comm_name;
+};
 
 /* The same members in the descriptions of versions 2 to 6, each in its place. */
 #define COLL_REQUEST(coll, most)                                                                 \
@@ -215,56 +181,54 @@ static pw_nccl_result start_v1(void *context, void **handle, void *description)
         .datatype = (p2p).datatype, .peer = (p2p).peer, .channels = (most)    \
     }
 
-static pw_nccl_result start_v2(void *context, void **handle, void *description)
+static struct task task_v1(const void *description)
 {
-    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
-    if (own)
-        return own->start(context, handle, description);
-    const struct pw_nccl_descr_v2 *d = description;
-    struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
-    bool done;
-    *handle = start_common(comm, d->type, d->parent, &d->proxy_op, &done);
-    if (done || !comm)
-        return 0;
-    if (d->type == PW_NCCL_COLL) {
-        const struct pw_nccl_request request = COLL_REQUEST(d->coll, d->coll.most_channels);
-        pw_nccl_comm_learn(comm, d->coll.comm_hash, d->rank, d->coll.name);
-        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
-    } else if (d->type == PW_NCCL_P2P) {
-        const struct pw_nccl_request request = P2P_REQUEST(d->p2p, 0);
-        pw_nccl_comm_learn(comm, d->p2p.comm_hash, d->rank, d->p2p.name);
-        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
-    }
-    return 0;
+    const struct pw_nccl_descr_v1 *d = description;
+    if (d->type == PW_NCCL_P2P)
+        return (struct task){.request = {.func = d->p2p.func,
+                                         .count = (int64_t)d->p2p.count,
+                                         .datatype = pw_nccl_type_name(d->p2p.datatype),
+                                         .peer = d->p2p.peer},
+                             .comm_hash = d->p2p.comm_hash,
+                             .comm_name = d->p2p.name};
+    return (struct task){.request = {.func = d->coll.func,
+                                     .count = (int64_t)d->coll.count,
+                                     .datatype = pw_nccl_type_name(d->coll.datatype),
+                                     .algorithm = pw_nccl_algorithm_name(d->coll.algorithm),
+                                     .protocol = pw_nccl_protocol_name(d->coll.protocol),
+                                     .peer = d->coll.root,
+                                     .channels = d->coll.most_channels,
+                                     .seq = d->coll.seq},
+                         .comm_hash = d->coll.comm_hash,
+                         .comm_name = d->coll.name};
 }
 
-static pw_nccl_result start_v3(void *context, void **handle, void *description)
-{
-    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
-    if (own)
-        return own->start(context, handle, description);
-    const struct pw_nccl_descr_v3 *d = description;
-    struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
-    bool done;
-    *handle = start_common(comm, d->type, d->parent, &d->proxy_op, &done);
-    if (done || !comm)
-        return 0;
-    if (d->type == PW_NCCL_COLL) {
-        const struct pw_nccl_request request = COLL_REQUEST(d->coll, d->coll.most_channels);
-        pw_nccl_comm_learn(comm, d->coll.comm_hash, d->rank, d->coll.name);
-        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
-    } else if (d->type == PW_NCCL_P2P) {
-        const struct pw_nccl_request request = P2P_REQUEST(d->p2p, 0);
-        pw_nccl_comm_learn(comm, d->p2p.comm_hash, d->rank, d->p2p.name);
-        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
-    } else if (d->type == PW_NCCL_KERNEL_CH) {
-        *handle = pw_nccl_channel_begin(comm, d->parent, d->kernel_channel.channel, 0);
+#define TASK_OF_NAMED_COMM(version)                                                           \
+    static struct task task_v##version(const void *description)                               \
+    {                                                                                         \
+        const struct pw_nccl_descr_v##version *d = description;                               \
+        if (d->type == PW_NCCL_P2P)                                                           \
+            return (struct task){P2P_REQUEST(d->p2p, 0), d->p2p.comm_hash, d->p2p.name};      \
+        return (struct task){COLL_REQUEST(d->coll, d->coll.most_channels), d->coll.comm_hash, \
+                             d->coll.name};                                                   \
     }
-    return 0;
+TASK_OF_NAMED_COMM(2)
+TASK_OF_NAMED_COMM(3)
+
+static struct task task_v4(const void *description)
+{
+    const struct pw_nccl_descr_v4 *d = description;
+    return d->type == PW_NCCL_P2P
+               ? (struct task){.request = P2P_REQUEST(d->p2p, d->p2p.channels)}
+               : (struct task){.request = COLL_REQUEST(d->coll, d->coll.channels)};
 }
 
-static pw_nccl_result start_v4(void *context, void **handle, void *description)
+/* v1 to v4, whose descriptions differ in tasks only: all else is where v4 has it. Versions before 3
+ * have no events of channels, and version 3 has no timer in them. */
+static pw_nccl_result start_old(void *context, void **handle, void *description, int version)
 {
+    static struct task (*const task_of[])(const void *) = {
+        [1] = task_v1, task_v2, task_v3, task_v4};
     const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
     if (own)
         return own->start(context, handle, description);
@@ -274,18 +238,27 @@ static pw_nccl_result start_v4(void *context, void **handle, void *description)
     *handle = start_common(comm, d->type, d->parent, &d->proxy_op, &done);
     if (done || !comm)
         return 0;
-    if (d->type == PW_NCCL_COLL) {
-        const struct pw_nccl_request request = COLL_REQUEST(d->coll, d->coll.channels);
-        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
-    } else if (d->type == PW_NCCL_P2P) {
-        const struct pw_nccl_request request = P2P_REQUEST(d->p2p, d->p2p.channels);
-        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
-    } else if (d->type == PW_NCCL_KERNEL_CH) {
+    if (d->type == PW_NCCL_COLL || d->type == PW_NCCL_P2P) {
+        const struct task task = task_of[version](description);
+        if (version < 4)
+            pw_nccl_comm_learn(comm, task.comm_hash, d->rank, task.comm_name);
+        *handle = pw_nccl_task_begin(comm, &task.request, NULL, d->parent, false);
+    } else if (d->type == PW_NCCL_KERNEL_CH && version >= 3) {
         *handle = pw_nccl_channel_begin(comm, d->parent, d->kernel_channel.channel,
-                                        d->kernel_channel.timer);
+                                        version >= 4 ? d->kernel_channel.timer : 0);
     }
     return 0;
 }
+
+#define START_OLD(version)                                                                  \
+    static pw_nccl_result start_v##version(void *context, void **handle, void *description) \
+    {                                                                                       \
+        return start_old(context, handle, description, version);                            \
+    }
+START_OLD(1)
+START_OLD(2)
+START_OLD(3)
+START_OLD(4)
 
 static void *start_coll_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
 {
