@@ -5,7 +5,8 @@
  * to v7.
  *
  * Texts and pointers in a description are valid only during the call. Functions and data types are
- * numbers in v1, and names from v2 on. Used by nccl_plugin.c and nccl_own.c; only declarations. */
+ * numbers in v1, and names from v2 on. Used by nccl_plugin.c and nccl_event.c; only declarations.
+ */
 #ifndef PW_NCCL_ABI_H
 #define PW_NCCL_ABI_H
 

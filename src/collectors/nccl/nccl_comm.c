@@ -115,3 +115,19 @@ uint32_t pw_nccl_comm_count_func(struct pw_nccl_comm *comm, int func, uint64_t n
         sum += atomic_load_explicit(&comm->next[i], memory_order_relaxed);
     return (uint32_t)sum;
 }
+
+/* ---- the capture method of this process ---- */
+
+static _Atomic int best = PW_NCCL_BY_CALLS;
+
+void pw_nccl_method_set(enum pw_nccl_method method)
+{
+    int before = atomic_load_explicit(&best, memory_order_relaxed);
+    while ((int)method < before && !atomic_compare_exchange_weak(&best, &before, method))
+        ;
+}
+
+int pw_nccl_method_is(enum pw_nccl_method method)
+{
+    return atomic_load_explicit(&best, memory_order_relaxed) == (int)method;
+}

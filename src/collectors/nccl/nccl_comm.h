@@ -18,9 +18,6 @@
 
 enum { PW_NCCL_COMM_NAME = 64 };
 
-/* The source of a communicator's events; it has only one. */
-enum pw_nccl_way { PW_NCCL_BY_PLUGIN, PW_NCCL_BY_CALLS };
-
 struct pw_nccl_comm {
     _Atomic uint64_t number; /* 0: free */
     _Atomic uint64_t uid;    /* 0: not known yet */
@@ -69,5 +66,17 @@ uint32_t pw_nccl_comm_count(struct pw_nccl_comm *comm);
 /* The same from NCCL's `number` of the task among the tasks of its function. Returns 0 when this
  * task was counted before. */
 uint32_t pw_nccl_comm_count_func(struct pw_nccl_comm *comm, int func, uint64_t number);
+
+/* The capture method of NCCL's operations. Two methods can see the same operation: the profiler
+ * plugin and our wrappers of NCCL's functions. Only one of them records; the plugin has priority,
+ * so a wrapper waits until it knows whether the plugin has seen the call. For operations that
+ * neither sees, the collector uses NCCL's NVTX ranges (nccl_nvtx.h). */
+enum pw_nccl_method { PW_NCCL_BY_PLUGIN, PW_NCCL_BY_CALLS };
+
+/* Sets the process's capture method, unless it has a better one. */
+void pw_nccl_method_set(enum pw_nccl_method method);
+
+/* Whether operations that are seen by this method must be recorded. */
+int pw_nccl_method_is(enum pw_nccl_method method);
 
 #endif

@@ -1,13 +1,51 @@
 /* Records NCCL's events; see nccl_event.h. */
 #include "collectors/nccl/nccl_event.h"
 
+#include <stddef.h>
 #include <string.h>
 
-#include "collectors/nccl/nccl_asked.h"
-#include "collectors/nccl/nccl_part.h"
+#include "collectors/nccl/nccl_abi.h"
 #include "collectors/nccl/nccl_slot.h"
 #include "core/ops.h"
 #include "rank/probe/recording.h"
+
+/* ---- the call that a thread is in ---- */
+
+_Thread_local struct pw_nccl_current *pw_nccl_current __attribute__((tls_model("initial-exec")));
+
+void pw_nccl_current_see(struct pw_nccl_comm *comm, bool is_call)
+{
+    struct pw_nccl_current *current = pw_nccl_current;
+    if (!current)
+        return;
+    current->comm = pw_nccl_comm_handle(comm);
+    current->has_events |= is_call;
+}
+
+int pw_nccl_current_peer(int func)
+{
+    const struct pw_nccl_current *current = pw_nccl_current;
+    return current && current->request.func == func ? current->request.peer : -1;
+}
+
+static bool is_of_messages(int func)
+{
+    return func == PW_NCCL_ALLTOALL || func == PW_NCCL_SCATTER || func == PW_NCCL_GATHER;
+}
+
+void *pw_nccl_current_collective(struct pw_nccl_comm *comm, bool is_captured, bool *is_part)
+{
+    struct pw_nccl_current *current = pw_nccl_current;
+    *is_part = current && is_of_messages(current->request.func);
+    if (!*is_part)
+        return NULL;
+    if (!current->has_events) {
+        current->request.is_captured = is_captured;
+        current->whole = pw_nccl_whole_begin(comm, &current->request);
+    }
+    pw_nccl_current_see(comm, true);
+    return current->whole;
+}
 
 /* ---- names ---- */
 
@@ -40,7 +78,7 @@ bool pw_nccl_is_wanted(void)
     return pw_gate->on && segment && (segment->activities & PW_ACTIVITY_NCCL);
 }
 
-void pw_nccl_write(struct pw_thread *thread, const struct pw_record *record)
+static void write_record(struct pw_thread *thread, const struct pw_record *record)
 {
     struct pw_record *place = pw_ring_reserve(&thread->ring, record->end, pw_record_kind(record));
     if (!place)
@@ -55,8 +93,7 @@ void pw_nccl_record_plugin(void)
     if (!thread)
         return;
     const uint64_t now = pw_probe_now();
-    pw_nccl_write(thread,
-                  &(struct pw_record){.type = PW_REC_NCCL_PLUGIN, .start = now, .end = now});
+    write_record(thread, &(struct pw_record){.type = PW_REC_NCCL_PLUGIN, .start = now, .end = now});
     pw_probe_unlock(thread);
 }
 
@@ -67,27 +104,27 @@ static void tell_refused(struct pw_thread *thread, uint64_t now)
     if (__builtin_expect(refused == before, 1) ||
         !atomic_compare_exchange_strong(&told, &before, refused))
         return;
-    pw_nccl_write(thread, &(struct pw_record){.type = PW_REC_NCCL_REFUSED,
-                                              .start = now,
-                                              .end = now,
-                                              .nccl_refused = {refused - before}});
+    write_record(thread, &(struct pw_record){.type = PW_REC_NCCL_REFUSED,
+                                             .start = now,
+                                             .end = now,
+                                             .nccl_refused = {refused - before}});
 }
 
 static void write_call(struct pw_thread *thread, const struct pw_nccl_slot *slot, uint64_t end)
 {
-    pw_nccl_write(thread, &(struct pw_record){.type = PW_REC_NCCL_CALL,
-                                              .flags = slot->flags,
-                                              .op = slot->op,
-                                              .start = slot->start,
-                                              .end = end,
-                                              .nccl_call = {.id = slot->id,
-                                                            .count = slot->count,
-                                                            .comm = slot->comm,
-                                                            .seq = slot->seq,
-                                                            .peer = slot->peer,
-                                                            .datatype = slot->datatype,
-                                                            .stream = slot->stream,
-                                                            .element_bytes = slot->element_bytes}});
+    write_record(thread, &(struct pw_record){.type = PW_REC_NCCL_CALL,
+                                             .flags = slot->flags,
+                                             .op = slot->op,
+                                             .start = slot->start,
+                                             .end = end,
+                                             .nccl_call = {.id = slot->id,
+                                                           .count = slot->count,
+                                                           .comm = slot->comm,
+                                                           .seq = slot->seq,
+                                                           .peer = slot->peer,
+                                                           .datatype = slot->datatype,
+                                                           .stream = slot->stream,
+                                                           .element_bytes = slot->element_bytes}});
 }
 
 /* ---- begin ---- */
@@ -137,7 +174,7 @@ static bool is_collective(int func)
  * message that no wrapper saw is recorded, because it may be a part of a collective. */
 static bool is_wanted_call(int func)
 {
-    return func >= 0 && (is_collective(func) || pw_recording_level() >= 1 || !pw_nccl_asked);
+    return func >= 0 && (is_collective(func) || pw_recording_level() >= 1 || !pw_nccl_current);
 }
 
 /* Counts a collective even when it is not recorded here, because other ranks may record it. */
@@ -253,6 +290,167 @@ void *pw_nccl_launch_begin(struct pw_nccl_comm *comm)
     return pw_nccl_handle(PW_NCCL_IS_LAUNCH, atomic_load(&comm->number));
 }
 
+/* ---- parts of an operation (level 2): channels of its kernel, work of proxy threads ---- */
+
+bool pw_nccl_wants_channels(void)
+{
+    const struct pw_segment_shared *segment = pw_probe_borrow_segment();
+    return pw_recording_level() >= PW_HIGHEST_LEVEL ||
+           (segment && atomic_load_explicit(&segment->gpu_untimed, memory_order_relaxed));
+}
+
+static bool is_wanted(enum pw_nccl_kind kind)
+{
+    return kind == PW_NCCL_IS_CHANNEL ? pw_nccl_wants_channels()
+                                      : pw_recording_level() >= PW_HIGHEST_LEVEL;
+}
+
+/* Begins an event that belongs to another recorded event and has no name. */
+static struct pw_nccl_slot *begin_part(enum pw_nccl_kind kind, void **handle)
+{
+    if (!pw_gate->on || pw_recording_is_paused() || !is_wanted(kind))
+        return NULL;
+    struct pw_nccl_slot *slot = pw_nccl_slot_take(kind);
+    if (!slot)
+        return NULL;
+    slot->start = pw_probe_now();
+    *handle = pw_nccl_handle(kind, atomic_load(&slot->number));
+    return slot;
+}
+
+void *pw_nccl_channel_begin(struct pw_nccl_comm *comm, const void *task, uint8_t channel,
+                            uint64_t timer)
+{
+    void *handle = NULL;
+    struct pw_nccl_slot *slot = begin_part(PW_NCCL_IS_CHANNEL, &handle);
+    if (!slot)
+        return NULL;
+    slot->id = pw_nccl_slot_id(task);
+    slot->comm = comm ? comm->record : UINT32_MAX;
+    slot->op = channel;
+    slot->timer = timer;
+    return handle;
+}
+
+void *pw_nccl_proxy_begin(const void *task, uint8_t channel, int peer, bool sends)
+{
+    void *handle = NULL;
+    struct pw_nccl_slot *slot = begin_part(PW_NCCL_IS_PROXY, &handle);
+    if (!slot)
+        return NULL;
+    slot->id = pw_nccl_slot_id(task);
+    slot->op = channel;
+    slot->peer = peer;
+    slot->is_send = sends;
+    return handle;
+}
+
+void *pw_nccl_step_begin(const void *proxy)
+{
+    void *handle = NULL;
+    struct pw_nccl_slot *above = pw_nccl_slot_find(proxy);
+    struct pw_nccl_slot *slot = above ? begin_part(PW_NCCL_IS_STEP, &handle) : NULL;
+    if (!slot)
+        return NULL;
+    slot->above = pw_nccl_handle_number(proxy);
+    slot->since = slot->start;
+    /* A step begins by waiting for the GPU to have something to send, or for what is received. */
+    slot->state = above->is_send ? PW_NCCL_STEP_SEND_GPU_WAIT : PW_NCCL_STEP_RECV_WAIT;
+    return handle;
+}
+
+static int wait_of_state(int state)
+{
+    switch (state) {
+    case PW_NCCL_STEP_SEND_GPU_WAIT:
+    case PW_NCCL_STEP_RECV_GPU_WAIT:
+        return PW_NCCL_WAIT_GPU;
+    case PW_NCCL_STEP_SEND_PEER_WAIT:
+        return PW_NCCL_WAIT_PEER;
+    case PW_NCCL_STEP_SEND_WAIT:
+    case PW_NCCL_STEP_RECV_WAIT:
+        return PW_NCCL_WAIT_NETWORK;
+    case PW_NCCL_STEP_RECV_FLUSH_WAIT:
+        return PW_NCCL_WAIT_FLUSH;
+    default:
+        return -1;
+    }
+}
+
+static void leave_state(struct pw_nccl_slot *slot, uint64_t now)
+{
+    int wait = wait_of_state(slot->state);
+    if (wait >= 0 && now > slot->since)
+        slot->wait[wait] += now - slot->since;
+    slot->since = now;
+}
+
+void pw_nccl_step_state(void *handle, int state, uint64_t bytes)
+{
+    struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
+    if (!slot || pw_nccl_handle_kind(handle) != PW_NCCL_IS_STEP || wait_of_state(state) < 0)
+        return;
+    leave_state(slot, pw_probe_now());
+    slot->state = (uint8_t)state;
+    slot->bytes = bytes ? bytes : slot->bytes;
+}
+
+void pw_nccl_channel_stopped(void *handle, uint64_t timer)
+{
+    struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
+    if (slot && pw_nccl_handle_kind(handle) == PW_NCCL_IS_CHANNEL)
+        slot->timer_end = timer;
+}
+
+static void end_channel(struct pw_thread *thread, const struct pw_nccl_slot *slot, uint64_t now)
+{
+    write_record(thread, &(struct pw_record){.type = PW_REC_NCCL_CHANNEL,
+                                             .op = slot->op,
+                                             .start = slot->start,
+                                             .end = now,
+                                             .nccl_channel = {.id = slot->id,
+                                                              .timer_start = slot->timer,
+                                                              .timer_end = slot->timer_end,
+                                                              .comm = slot->comm}});
+}
+
+static uint32_t sixteenths(uint64_t ticks)
+{
+    return ticks >> 4 > UINT32_MAX ? UINT32_MAX : (uint32_t)(ticks >> 4);
+}
+
+static void end_proxy(struct pw_thread *thread, const struct pw_nccl_slot *slot, uint64_t now)
+{
+    write_record(thread,
+                 &(struct pw_record){
+                     .type = PW_REC_NCCL_PROXY,
+                     .flags = slot->is_send ? PW_NCCL_PROXY_SENDS : 0,
+                     .op = slot->op,
+                     .start = slot->start,
+                     .end = now,
+                     .nccl_proxy = {.id = slot->id,
+                                    .bytes = (int64_t)slot->bytes,
+                                    .gpu_wait = sixteenths(slot->wait[PW_NCCL_WAIT_GPU]),
+                                    .peer_wait = sixteenths(slot->wait[PW_NCCL_WAIT_PEER]),
+                                    .network_wait = sixteenths(slot->wait[PW_NCCL_WAIT_NETWORK]),
+                                    .flush_wait = sixteenths(slot->wait[PW_NCCL_WAIT_FLUSH]),
+                                    .peer = slot->peer,
+                                    .steps = slot->channels}});
+}
+
+/* Adds the step's waits to the proxy's event, which ends later; both are of the same thread. */
+static void end_step(struct pw_nccl_slot *slot, uint64_t now)
+{
+    struct pw_nccl_slot *above = pw_nccl_slot_find(pw_nccl_handle(PW_NCCL_IS_PROXY, slot->above));
+    leave_state(slot, now);
+    if (!above)
+        return;
+    for (int i = 0; i < PW_NCCL_WAITS; i++)
+        above->wait[i] += slot->wait[i];
+    above->bytes += slot->bytes;
+    above->channels++;
+}
+
 /* ---- end ---- */
 
 static void end_task(struct pw_thread *thread, const struct pw_nccl_slot *slot, uint64_t now)
@@ -262,19 +460,19 @@ static void end_task(struct pw_thread *thread, const struct pw_nccl_slot *slot, 
     const int is_launched = slot->launch_end != 0;
     const uint8_t flags = (uint8_t)((is_launched ? PW_NCCL_TASK_LAUNCHED : 0) |
                                     (slot->is_replay ? PW_NCCL_TASK_REPLAYED : 0));
-    pw_nccl_write(thread,
-                  &(struct pw_record){.type = PW_REC_NCCL_TASK,
-                                      .flags = flags,
-                                      .op = slot->op,
-                                      .start = is_launched ? slot->launch_start : slot->start,
-                                      .end = is_launched ? slot->launch_end : now,
-                                      .nccl_task = {.id = slot->id,
-                                                    .plan = slot->plan,
-                                                    .comm = slot->comm,
-                                                    .peer = slot->peer,
-                                                    .algorithm = slot->algorithm,
-                                                    .protocol = slot->protocol,
-                                                    .channels = slot->channels}});
+    write_record(thread,
+                 &(struct pw_record){.type = PW_REC_NCCL_TASK,
+                                     .flags = flags,
+                                     .op = slot->op,
+                                     .start = is_launched ? slot->launch_start : slot->start,
+                                     .end = is_launched ? slot->launch_end : now,
+                                     .nccl_task = {.id = slot->id,
+                                                   .plan = slot->plan,
+                                                   .comm = slot->comm,
+                                                   .peer = slot->peer,
+                                                   .algorithm = slot->algorithm,
+                                                   .protocol = slot->protocol,
+                                                   .channels = slot->channels}});
 }
 
 static void write_end(struct pw_thread *thread, enum pw_nccl_kind kind,
@@ -284,8 +482,10 @@ static void write_end(struct pw_thread *thread, enum pw_nccl_kind kind,
         write_call(thread, slot, now);
     else if (kind == PW_NCCL_IS_TASK)
         end_task(thread, slot, now);
-    else
-        pw_nccl_part_write(thread, kind, slot, now);
+    else if (kind == PW_NCCL_IS_CHANNEL)
+        end_channel(thread, slot, now);
+    else if (kind == PW_NCCL_IS_PROXY)
+        end_proxy(thread, slot, now);
     tell_refused(thread, now);
 }
 
@@ -296,11 +496,11 @@ static void write_captured(const struct pw_nccl_comm *comm, uint64_t now)
     struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_NCCL);
     if (!thread)
         return;
-    pw_nccl_write(thread, &(struct pw_record){.type = PW_REC_NCCL_TASK,
-                                              .flags = PW_NCCL_TASK_CAPTURED,
-                                              .start = now,
-                                              .end = now,
-                                              .nccl_task = {.comm = comm->record, .peer = -1}});
+    write_record(thread, &(struct pw_record){.type = PW_REC_NCCL_TASK,
+                                             .flags = PW_NCCL_TASK_CAPTURED,
+                                             .start = now,
+                                             .end = now,
+                                             .nccl_task = {.comm = comm->record, .peer = -1}});
     pw_probe_unlock(thread);
 }
 
@@ -320,7 +520,7 @@ static void end_slot(enum pw_nccl_kind kind, struct pw_nccl_slot *slot)
     struct pw_thread *thread =
         kind == PW_NCCL_IS_STEP ? NULL : pw_recording_hold_open(PW_ACTIVITY_NCCL);
     if (kind == PW_NCCL_IS_STEP)
-        pw_nccl_step_end(slot, now);
+        end_step(slot, now);
     if (thread) {
         write_end(thread, kind, slot, now);
         pw_probe_unlock(thread);

@@ -4,8 +4,197 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/nccl/nccl_captured.h"
 #include "core/ops.h"
+
+/* ---- captured calls, and the kernels ("units") that NCCL launched for them during the capture;
+ * each becomes a node of the graph ---- */
+
+/* Kinds of operations that the names of NCCL's kernels distinguish. */
+enum pw_nccl_kernel_kind {
+    PW_NCCL_KERNEL_ALLREDUCE = 1,
+    PW_NCCL_KERNEL_ALLGATHER = 2,
+    PW_NCCL_KERNEL_REDUCESCATTER = 4,
+    PW_NCCL_KERNEL_BROADCAST = 8,
+    PW_NCCL_KERNEL_REDUCE = 16,
+    PW_NCCL_KERNEL_MESSAGES = 32,
+    PW_NCCL_KERNEL_OTHER = 64,
+    PW_NCCL_KERNEL_ANY = 127,
+};
+
+struct captured_call {
+    struct pw_nccl_op op;
+    struct pw_row_comms comm;
+    uint32_t unit; /* 1 + number of the unit that has the call; 0: not known yet */
+};
+
+/* A kernel and its calls. `ncalls` 0: a further kernel for the calls of the unit before. */
+struct captured_unit {
+    uint32_t comm, ncalls, first; /* first: index in `calls` of its first call; calls of other units
+                                   * may be between */
+    int64_t time;
+    unsigned kinds; /* kinds of its calls, bits of enum pw_nccl_kernel_kind */
+    bool is_taken;  /* assigned to a graph for which no other unit fits */
+};
+
+struct captured {
+    struct pw_budget *budget;
+    struct captured_call *calls;
+    struct captured_unit *units; /* in the order of their records */
+    uint32_t ncalls, calls_capacity, nunits, units_capacity;
+    uint32_t nsorted; /* the calls before this index have a unit */
+    bool is_mixed;    /* records are not in order of time, as when several threads capture */
+};
+
+enum { MOST_CALLS = 1 << 16 };
+
+static const struct {
+    const char *text; /* part of the kernel's name */
+    uint16_t op;
+    unsigned kind;
+} kinds[] = {
+    {"AllReduce", PW_OP_Allreduce, PW_NCCL_KERNEL_ALLREDUCE},
+    {"AllGather", PW_OP_Allgather, PW_NCCL_KERNEL_ALLGATHER},
+    {"ReduceScatter", PW_OP_Reduce_scatter_block, PW_NCCL_KERNEL_REDUCESCATTER},
+    {"Broadcast", PW_OP_Bcast, PW_NCCL_KERNEL_BROADCAST},
+    {"Reduce_", PW_OP_Reduce, PW_NCCL_KERNEL_REDUCE},
+    {"SendRecv", PW_OP_Send, PW_NCCL_KERNEL_MESSAGES},
+    {NULL, PW_OP_Recv, PW_NCCL_KERNEL_MESSAGES},
+    {NULL, PW_OP_Alltoall, PW_NCCL_KERNEL_MESSAGES},
+    {NULL, PW_OP_Gather, PW_NCCL_KERNEL_MESSAGES},
+    {NULL, PW_OP_Scatter, PW_NCCL_KERNEL_MESSAGES},
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+/* Returns the kinds (bits) of operations that a kernel of this name can run. */
+static unsigned kernel_kinds(const char *name)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].text && strstr(name, kinds[i].text))
+            return kinds[i].kind;
+    return PW_NCCL_KERNEL_ANY;
+}
+
+static unsigned kind_of(uint16_t op)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].op == op)
+            return kinds[i].kind;
+    return PW_NCCL_KERNEL_OTHER;
+}
+
+/* Makes room for one more item in an array of `n`. Returns false when memory or budget is short. */
+static bool grow(struct pw_budget *budget, void **array, uint32_t n, uint32_t *capacity,
+                 size_t size)
+{
+    if (n < *capacity)
+        return true;
+    const uint32_t more = *capacity ? *capacity * 2 : 16;
+    const bool is_allowed =
+        more <= MOST_CALLS && pw_budget_take(budget, (int64_t)((more - *capacity) * size));
+    void *grown = is_allowed ? realloc(*array, more * size) : NULL;
+    if (!grown)
+        return false;
+    *array = grown;
+    *capacity = more;
+    return true;
+}
+
+/* Adds a call. Returns false when there is no more room. */
+static bool captured_add_call(struct captured *c, const struct pw_nccl_op *op,
+                              const struct pw_row_comms *comm)
+{
+    void *calls = c->calls;
+    const bool has_room = grow(c->budget, &calls, c->ncalls, &c->calls_capacity, sizeof(*c->calls));
+    c->calls = calls;
+    if (has_room)
+        c->calls[c->ncalls++] = (struct captured_call){.op = *op, .comm = *comm};
+    return has_room;
+}
+
+/* Adds a kernel. Returns false when there is no more room. */
+static bool captured_add_launch(struct captured *c, uint32_t comm, int64_t time)
+{
+    void *units = c->units;
+    const bool has_room = grow(c->budget, &units, c->nunits, &c->units_capacity, sizeof(*c->units));
+    c->units = units;
+    c->is_mixed |= c->nunits > 0 && c->units[c->nunits - 1].time > time;
+    if (has_room)
+        c->units[c->nunits++] =
+            (struct captured_unit){.comm = comm, .time = time, .first = UINT32_MAX};
+    return has_room;
+}
+
+/* Returns the number of the first kernel that was launched at `time` or later. */
+static uint32_t first_from(const struct captured *c, int64_t time)
+{
+    uint32_t low = 0, high = c->is_mixed ? 0 : c->nunits;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (c->units[middle].time < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Returns the kernel of the communicator that was launched next after the call; `nunits` when none
+ * is known. */
+static uint32_t next_launch(const struct captured *c, const struct pw_nccl_op *op)
+{
+    uint32_t found = c->nunits;
+    for (uint32_t i = first_from(c, op->call.start); i < c->nunits; i++) {
+        const struct captured_unit *unit = &c->units[i];
+        if (unit->comm != op->comm || unit->time < op->call.start ||
+            (found < c->nunits && c->units[found].time <= unit->time))
+            continue;
+        found = i;
+        if (!c->is_mixed)
+            break;
+    }
+    return found;
+}
+
+static void sort_call(struct captured *c, uint32_t i)
+{
+    struct captured_call *call = &c->calls[i];
+    const uint32_t at = call->unit ? c->nunits : next_launch(c, &call->op);
+    if (at == c->nunits) /* its launch may be reported later */
+        return;
+    struct captured_unit *unit = &c->units[at];
+    call->unit = at + 1;
+    unit->first = i < unit->first ? i : unit->first;
+    unit->kinds |= kind_of(call->op.op);
+    unit->ncalls++;
+}
+
+/* Assigns each call to the kernel that was launched next. Done later, because the record of a call
+ * may come after that of its kernel. */
+static void captured_sort(struct captured *c)
+{
+    for (uint32_t i = c->nsorted; i < c->ncalls; i++)
+        sort_call(c, i);
+    while (c->nsorted < c->ncalls && c->calls[c->nsorted].unit)
+        c->nsorted++;
+}
+
+/* Returns the nth call of a unit; NULL when it has fewer. */
+static const struct captured_call *captured_borrow(const struct captured *c, uint32_t unit,
+                                                   uint32_t nth)
+{
+    for (uint32_t i = c->units[unit].first; i < c->ncalls; i++)
+        if (c->calls[i].unit == unit + 1 && nth-- == 0)
+            return &c->calls[i];
+    return NULL;
+}
+
+static void captured_fini(struct captured *c)
+{
+    free(c->calls);
+    free(c->units);
+}
+
+/* ---- graphs ---- */
 
 /* Limits: incomplete replays, kernels in a replay, graphs. */
 enum { OPEN = 16, MOST_NODES = 1 << 12, GRAPHS = 1 << 10 };
@@ -40,7 +229,7 @@ struct replay {
 struct pw_nccl_graphs {
     struct pw_rankfile *file;
     struct pw_nccl_ops *ops;
-    struct pw_nccl_captured captured;
+    struct captured captured;
     struct graph graphs[GRAPHS];
     uint32_t ngraphs;
     struct virtual_comm *comms;
@@ -66,13 +255,13 @@ struct pw_nccl_graphs *pw_nccl_graphs_create(struct pw_rankfile *file, struct pw
 void pw_nccl_graphs_call(struct pw_nccl_graphs *g, const struct pw_nccl_op *op,
                          const struct pw_row_comms *comm)
 {
-    g->is_interrupted |= !pw_nccl_captured_call(&g->captured, op, comm);
+    g->is_interrupted |= !captured_add_call(&g->captured, op, comm);
     g->is_interrupted |= op->call.start < g->lacking_until;
 }
 
 void pw_nccl_graphs_launch(struct pw_nccl_graphs *g, uint32_t comm, int64_t time)
 {
-    g->is_interrupted |= !pw_nccl_captured_launch(&g->captured, comm, time);
+    g->is_interrupted |= !captured_add_launch(&g->captured, comm, time);
 }
 
 /* ---- finding the calls of kernels ---- */
@@ -82,7 +271,7 @@ void pw_nccl_graphs_launch(struct pw_nccl_graphs *g, uint32_t comm, int64_t time
 static bool fits_all(const struct pw_nccl_graphs *g, const struct replay *r, uint32_t first)
 {
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct pw_nccl_captured_unit *unit = &g->captured.units[first + i];
+        const struct captured_unit *unit = &g->captured.units[first + i];
         if (unit->is_taken || (unit->ncalls && !(unit->kinds & r->kinds[i])))
             return false;
     }
@@ -92,18 +281,17 @@ static bool fits_all(const struct pw_nccl_graphs *g, const struct replay *r, uin
 /* Keeps the fields of a node that are equal in both matching sequences of units. */
 static void compare(const struct pw_nccl_graphs *g, struct node *node, uint32_t other)
 {
-    const struct pw_nccl_captured_unit *a = &g->captured.units[node->unit],
-                                       *b = &g->captured.units[other];
+    const struct captured_unit *a = &g->captured.units[node->unit], *b = &g->captured.units[other];
     node->is_known = node->is_known && a->comm == b->comm && a->ncalls == b->ncalls;
     for (uint32_t i = 0; node->is_known && i < a->ncalls; i++) {
-        const struct pw_nccl_op *x = &pw_nccl_captured_borrow(&g->captured, node->unit, i)->op,
-                                *y = &pw_nccl_captured_borrow(&g->captured, other, i)->op;
+        const struct pw_nccl_op *x = &captured_borrow(&g->captured, node->unit, i)->op,
+                                *y = &captured_borrow(&g->captured, other, i)->op;
         node->is_known = x->op == y->op && x->peer == y->peer && x->flags == y->flags;
         node->knows_count = node->knows_count && x->count == y->count && x->datatype == y->datatype;
     }
 }
 
-static bool is_collective(const struct pw_nccl_captured_call *call)
+static bool is_collective(const struct captured_call *call)
 {
     return pw_op_info(call->op.op)->cls == PW_CLASS_COLL;
 }
@@ -112,7 +300,7 @@ static int64_t count_collectives(const struct pw_nccl_graphs *g, const struct no
 {
     int64_t n = 0;
     for (uint32_t i = 0; node->is_known && i < node->ncalls; i++)
-        n += is_collective(pw_nccl_captured_borrow(&g->captured, node->unit, i));
+        n += is_collective(captured_borrow(&g->captured, node->unit, i));
     return n;
 }
 
@@ -133,7 +321,7 @@ static void number_collectives(const struct pw_nccl_graphs *g, struct graph *gra
 static void take_place(struct pw_nccl_graphs *g, struct graph *graph, struct replay *r)
 {
     uint32_t places = 0, at = 0;
-    pw_nccl_captured_sort(&g->captured);
+    captured_sort(&g->captured);
     for (uint32_t first = 0; first + r->n <= g->captured.nunits; first++) {
         if (!fits_all(g, r, first))
             continue;
@@ -167,7 +355,7 @@ static struct graph *add_graph(struct pw_nccl_graphs *g, struct replay *r)
         return NULL;
     }
     for (uint32_t i = 0; i < r->n; i++)
-        r->kinds[i] = pw_nccl_kernel_kinds(pw_rankfile_borrow_text(g->file, r->kernels[i].name));
+        r->kinds[i] = kernel_kinds(pw_rankfile_borrow_text(g->file, r->kernels[i].name));
     *graph = (struct graph){.nodes = nodes, .nnodes = r->n};
     g->ngraphs++;
     take_place(g, graph, r);
@@ -217,14 +405,14 @@ static uint64_t count_before(const struct pw_nccl_graphs *g, uint32_t comm)
 }
 
 static struct virtual_comm *comm_of(struct pw_nccl_graphs *g, uint32_t graph,
-                                    const struct pw_nccl_captured_call *call)
+                                    const struct captured_call *call)
 {
     for (uint32_t i = 0; i < g->ncomms; i++)
         if (g->comms[i].graph == graph && g->comms[i].comm == call->op.comm)
             return &g->comms[i];
     void *comms = g->comms;
-    const bool has_room = pw_nccl_captured_grow(g->captured.budget, &comms, g->ncomms,
-                                                &g->comms_capacity, sizeof(*g->comms));
+    const bool has_room =
+        grow(g->captured.budget, &comms, g->ncomms, &g->comms_capacity, sizeof(*g->comms));
     g->comms = comms;
     const int32_t file_row = has_room ? pw_rankfile_new_comm(g->file) : -1;
     if (file_row < 0)
@@ -247,7 +435,7 @@ struct run {
 
 /* Writes the rows of a node's call; `nth`: number of the collective in the node. */
 static void write_call(struct pw_nccl_graphs *g, const struct run *run,
-                       const struct pw_nccl_captured_call *call, int64_t nth)
+                       const struct captured_call *call, int64_t nth)
 {
     const struct graph *graph = run->graph;
     const struct node *node = run->node;
@@ -279,8 +467,7 @@ static bool write_kernel(struct pw_nccl_graphs *g, struct graph *graph,
     const struct run run = {graph, node, kernel};
     int64_t nth = 0;
     for (uint32_t i = 0; i < node->ncalls; i++) {
-        const struct pw_nccl_captured_call *call =
-            pw_nccl_captured_borrow(&g->captured, node->unit, i);
+        const struct captured_call *call = captured_borrow(&g->captured, node->unit, i);
         write_call(g, &run, call, nth);
         nth += is_collective(call);
     }
@@ -386,7 +573,7 @@ void pw_nccl_graphs_destroy(struct pw_nccl_graphs *g)
         free(g->graphs[i].nodes);
     for (int i = 0; i < g->nopen; i++)
         free(g->open[i].kernels);
-    pw_nccl_captured_fini(&g->captured);
+    captured_fini(&g->captured);
     free(g->comms);
     free(g);
 }

@@ -6,20 +6,89 @@
  * NCCL also starts events of types that the mask does not have; *handle is NULL for events that are
  * not recorded. */
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "collectors/nccl/nccl_abi.h"
-#include "collectors/nccl/nccl_asked.h"
 #include "collectors/nccl/nccl_event.h"
-#include "collectors/nccl/nccl_own.h"
 #include "collectors/nccl/nccl_slot.h"
-#include "collectors/nccl/nccl_way.h"
 #include "rank/probe/recording.h"
+#include "rank/run/launch.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 enum { OLD_TYPES = 0x3f, V3_TYPES = 0xff, V5_TYPES = 0xfff, V6_TYPES = 0x7fff };
+
+/* ---- the program's own plugin ----
+ *
+ * With NCCL_PROFILER_PLUGIN=STATIC_PLUGIN, NCCL looks for a plugin in the program's image
+ * (PyTorch's CUPTI monitor has one, pytorch#187518). The probe is in that image, too, and is found
+ * first: then it passes NCCL's events on to the program's plugin. The decision never changes. */
+
+enum { UNDECIDED, OURS, THEIRS };
+enum { ALIKE = 5 }; /* from this version on, structs only get longer */
+
+static _Atomic int decided;
+static const struct pw_nccl_plugin_v5 *theirs;
+
+static int is_asked_for(void)
+{
+    const char *name = getenv(PW_NCCL_VARIABLE);
+    return name && *name && strcmp(name, PW_NCCL_STATIC) != 0 &&
+           strncasecmp(name, "STATIC_PLUGIN", strlen(name)) == 0;
+}
+
+/* Finds the table of the program's plugin. In the order of symbol lookup, it can be before or after
+ * the probe's own table. */
+static const void *find_table(int version)
+{
+    char name[32];
+    Dl_info ours, found;
+    snprintf(name, sizeof(name), "ncclProfiler_v%d", version);
+    if (!dladdr((void *)(uintptr_t)find_table, &ours))
+        return NULL;
+    void *const places[] = {RTLD_DEFAULT, RTLD_NEXT};
+    for (int i = 0; i < 2; i++) {
+        const void *table = dlsym(places[i], name);
+        if (table && dladdr(table, &found) && found.dli_fbase != ours.dli_fbase)
+            return table;
+    }
+    return NULL;
+}
+
+static const void *find(int version)
+{
+    const void *table = find_table(version);
+    for (int v = version - 1; !table && v >= ALIKE; v--)
+        table = find_table(v);
+    return table;
+}
+
+static const struct pw_nccl_plugin_v5 *own_plugin(void)
+{
+    return __builtin_expect(atomic_load_explicit(&decided, memory_order_acquire) == THEIRS, 0)
+               ? theirs
+               : NULL;
+}
+
+/* Decides once whether events go to the program's plugin, so that an event ends where it began.
+ * Returns that plugin's table for interface version `version`; NULL when there is none: then the
+ * probe records the events. All functions after `init` are the same in all versions. */
+static const struct pw_nccl_plugin_v5 *own_choose(int version)
+{
+    if (atomic_load(&decided) == UNDECIDED) {
+        const struct pw_nccl_plugin_v5 *table = is_asked_for() ? find(version) : NULL;
+        int before = UNDECIDED;
+        if (table)
+            theirs = table;
+        atomic_compare_exchange_strong(&decided, &before, table ? THEIRS : OURS);
+    }
+    return own_plugin();
+}
 
 /* ---- init and end ---- */
 
@@ -75,11 +144,11 @@ static pw_nccl_result open_comm(void **context, int *mask, int types,
         return 0;
     stay_loaded();
     struct pw_nccl_comm *comm = pw_nccl_comm_open(about);
-    pw_nccl_way_take(PW_NCCL_BY_PLUGIN); /* the mask holds for all communicators */
+    pw_nccl_method_set(PW_NCCL_BY_PLUGIN); /* the mask holds for all communicators */
     pw_nccl_record_plugin();
     set_mask(mask, types);
     if (comm) {
-        pw_nccl_asked_see(comm, false);
+        pw_nccl_current_see(comm, false);
         *context = pw_nccl_comm_handle(comm);
     }
     return 0;
@@ -87,7 +156,7 @@ static pw_nccl_result open_comm(void **context, int *mask, int types,
 
 static pw_nccl_result init_old(void **context, int *mask, int version, int types)
 {
-    const void *own = pw_nccl_own_choose(version);
+    const void *own = own_choose(version);
     if (own)
         return ((const struct pw_nccl_plugin_v1 *)own)->init(context, mask);
     const struct pw_nccl_comm_about about = {.rank = -1, .version = version};
@@ -106,7 +175,7 @@ INIT_OLD(3, V3_TYPES)
 static pw_nccl_result init_v4(void **context, int *mask, const char *comm_name, uint64_t comm_hash,
                               int nodes, int ranks, int rank, pw_nccl_logger log)
 {
-    const void *own = pw_nccl_own_choose(4);
+    const void *own = own_choose(4);
     if (own)
         return ((const struct pw_nccl_plugin_v4 *)own)
             ->init(context, mask, comm_name, comm_hash, nodes, ranks, rank, log);
@@ -119,7 +188,7 @@ static pw_nccl_result init_v4(void **context, int *mask, const char *comm_name, 
                                     const char *comm_name, int nodes, int ranks, int rank,     \
                                     pw_nccl_logger log)                                        \
     {                                                                                          \
-        const struct pw_nccl_plugin_v5 *own = pw_nccl_own_choose(v);                           \
+        const struct pw_nccl_plugin_v5 *own = own_choose(v);                                   \
         const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, v, comm_name}; \
         return own ? own->init(context, comm_hash, mask, comm_name, nodes, ranks, rank, log)   \
                    : open_comm(context, mask, types, &about);                                  \
@@ -130,7 +199,7 @@ INIT_NEW(7, V6_TYPES)
 
 static pw_nccl_result finalize(void *context)
 {
-    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    const struct pw_nccl_plugin_v5 *own = own_plugin();
     if (own)
         return own->finalize(context);
     struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
@@ -229,7 +298,7 @@ static pw_nccl_result start_old(void *context, void **handle, void *description,
 {
     static struct task (*const task_of[])(const void *) = {
         [1] = task_v1, task_v2, task_v3, task_v4};
-    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    const struct pw_nccl_plugin_v5 *own = own_plugin();
     if (own)
         return own->start(context, handle, description);
     const struct pw_nccl_descr_v4 *d = description;
@@ -300,11 +369,11 @@ static void *start_message_v6(struct pw_nccl_comm *comm, const struct pw_nccl_de
     const struct pw_nccl_request request = {.func = func,
                                             .count = (int64_t)d->p2p_api.count,
                                             .datatype = d->p2p_api.datatype,
-                                            .peer = pw_nccl_asked_peer(func),
+                                            .peer = pw_nccl_current_peer(func),
                                             .is_captured = d->p2p_api.graph_captured,
                                             .stream = d->p2p_api.stream};
     bool is_part;
-    void *whole = pw_nccl_asked_whole(comm, request.is_captured, &is_part);
+    void *whole = pw_nccl_current_collective(comm, request.is_captured, &is_part);
     return is_part ? whole : pw_nccl_call_begin(comm, &request);
 }
 
@@ -316,14 +385,14 @@ static void *start_call_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr
                                             .peer = d->coll_api.root,
                                             .is_captured = d->coll_api.graph_captured,
                                             .stream = d->coll_api.stream};
-    pw_nccl_asked_see(comm, true);
+    pw_nccl_current_see(comm, true);
     return pw_nccl_call_begin(comm, &request);
 }
 
 /* v5 to v7. */
 static pw_nccl_result start_v6(void *context, void **handle, void *description)
 {
-    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    const struct pw_nccl_plugin_v5 *own = own_plugin();
     if (own)
         return own->start(context, handle, description);
     const struct pw_nccl_descr_v6 *d = description;
@@ -363,7 +432,7 @@ static pw_nccl_result start_v6(void *context, void **handle, void *description)
 
 static pw_nccl_result stop(void *handle)
 {
-    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    const struct pw_nccl_plugin_v5 *own = own_plugin();
     if (own)
         return own->stop(handle);
     pw_nccl_event_end(handle);
@@ -373,7 +442,7 @@ static pw_nccl_result stop(void *handle)
 /* In v1 to v3, the args have no bytes of the step, only those of the operation so far. */
 static pw_nccl_result state_old(void *handle, int state, void *args)
 {
-    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    const struct pw_nccl_plugin_v5 *own = own_plugin();
     if (own)
         return own->state(handle, state, args);
     pw_nccl_step_state(handle, state, 0);
@@ -382,7 +451,7 @@ static pw_nccl_result state_old(void *handle, int state, void *args)
 
 static pw_nccl_result state_new(void *handle, int state, void *args)
 {
-    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    const struct pw_nccl_plugin_v5 *own = own_plugin();
     const union pw_nccl_state_args *a = args;
     if (own)
         return own->state(handle, state, args);

@@ -1,5 +1,5 @@
 /* Tables of fixed size of the events that NCCL has begun and not ended, and the handles that NCCL
- * has for them. Used by nccl_event.c and nccl_part.c. In-app code, without locks or allocation.
+ * has for them. Used by nccl_event.c. In-app code, without locks or allocation.
  *
  * A handle is not a pointer but a number and a kind. So a handle of an event that is gone, or of
  * another process (PXN), finds nothing, not a wrong event. */

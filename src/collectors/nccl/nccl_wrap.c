@@ -1,19 +1,18 @@
 /* Wrappers of NCCL's functions, for NCCL without profiler plugins (before 2.23) and for programs
- * that have another plugin. When our plugin records (nccl_way.h), the wrappers record only calls
- * that NCCL does not report to it, and tell the plugin which function is called (nccl_asked.h).
+ * that have another plugin. When our plugin records (nccl_comm.h), the wrappers record only calls
+ * that NCCL does not report to it, and tell the plugin which function is called (nccl_event.h).
  * In-app code, called because the probe is preloaded. Functions that a program gets by dlsym() are
  * not wrapped.
  *
  * The times of a call are those of the host, not of the GPU. */
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "collectors/nccl/nccl_asked.h"
 #include "collectors/nccl/nccl_event.h"
-#include "collectors/nccl/nccl_real.h"
-#include "collectors/nccl/nccl_way.h"
+#include "rank/probe/scope.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
@@ -24,6 +23,32 @@ enum { NO_NCCL = 2, ID_BYTES = 128, COMMS = 1 << 9 };
 struct nccl_id {
     char bytes[ID_BYTES];
 };
+
+/* ---- NCCL's functions ---- */
+
+/* Used when the caller's address is in no object. */
+static void *find_by_name(const char *symbol)
+{
+    void *library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, symbol) : NULL;
+    if (library)
+        dlclose(library); /* it stays loaded, because others have loaded it */
+    return found;
+}
+
+/* Returns the function `name` (a string literal) that the object at address `caller` would get
+ * without the probe; NULL when there is none. NCCL may be in the global scope, in the scope of an
+ * object that was loaded at run time (as in Python), or have another name (RCCL), and libraries may
+ * define functions with NCCL's names. */
+static void *real_function(const char *name, const void *caller)
+{
+    const struct pw_scope_query query = {
+        .symbol = name, .caller = caller, .otherwise = find_by_name};
+    struct pw_scope_answer answer;
+    if (!pw_scope_recall(&query, &answer))
+        answer = pw_scope_find(&query);
+    return answer.target;
+}
 
 /* ---- communicators by NCCL's pointers ---- */
 
@@ -100,7 +125,7 @@ struct wrapped {
     const void *key;           /* NCCL's pointer */
     bool is_outermost;
     uint64_t start;
-    struct pw_nccl_asked asked;
+    struct pw_nccl_current current;
 };
 
 static void enter(struct wrapped *w, const void *comm, const struct pw_nccl_request *request)
@@ -108,11 +133,11 @@ static void enter(struct wrapped *w, const void *comm, const struct pw_nccl_requ
     *w = (struct wrapped){.is_outermost = depth++ == 0 && pw_gate->on, .key = comm};
     if (!w->is_outermost)
         return;
-    if (pw_nccl_way_is(PW_NCCL_BY_CALLS))
+    if (pw_nccl_method_is(PW_NCCL_BY_CALLS))
         w->comm = find(comm);
     w->start = pw_probe_now();
-    w->asked.request = *request;
-    pw_nccl_asked = &w->asked;
+    w->current.request = *request;
+    pw_nccl_current = &w->current;
 }
 
 /* Records a collective that NCCL does not report to the plugin, as those by copy engines in NCCL
@@ -120,8 +145,8 @@ static void enter(struct wrapped *w, const void *comm, const struct pw_nccl_requ
 static void record_untold(struct wrapped *w, int result, uint64_t now)
 {
     struct pw_nccl_comm *comm = find(w->key);
-    const struct pw_nccl_request *request = &w->asked.request;
-    const bool is_untold = !w->asked.has_events && result == 0 && request->count > 0;
+    const struct pw_nccl_request *request = &w->current.request;
+    const bool is_untold = !w->current.has_events && result == 0 && request->count > 0;
     if (is_untold && comm && comm->version >= 5 && comm->size > 1 &&
         request->func != PW_NCCL_SEND && request->func != PW_NCCL_RECV)
         pw_nccl_record_call(comm, request, w->start, now);
@@ -129,10 +154,10 @@ static void record_untold(struct wrapped *w, int result, uint64_t now)
 
 static void leave_plugin(struct wrapped *w, int result)
 {
-    if (w->asked.whole)
-        pw_nccl_whole_end(w->asked.whole);
-    if (w->asked.comm && find(w->key) != pw_nccl_comm_find(w->asked.comm))
-        keep(w->key, w->asked.comm);
+    if (w->current.whole)
+        pw_nccl_whole_end(w->current.whole);
+    if (w->current.comm && find(w->key) != pw_nccl_comm_find(w->current.comm))
+        keep(w->key, w->current.comm);
     record_untold(w, result, pw_probe_now());
 }
 
@@ -141,15 +166,15 @@ static void leave(struct wrapped *w, int result)
     depth--;
     if (!w->is_outermost)
         return;
-    pw_nccl_asked = NULL;
-    if (pw_nccl_way_is(PW_NCCL_BY_PLUGIN))
+    pw_nccl_current = NULL;
+    if (pw_nccl_method_is(PW_NCCL_BY_PLUGIN))
         leave_plugin(w, result);
     else if (w->comm && w->comm->size > 1) /* with one rank, NCCL only copies */
-        pw_nccl_record_call(w->comm, &w->asked.request, w->start, pw_probe_now());
+        pw_nccl_record_call(w->comm, &w->current.request, w->start, pw_probe_now());
 }
 
 /* Declares `real`: the NCCL function that the wrapper calls. */
-#define REAL(type, name) type real = (type)(uintptr_t)pw_nccl_real(name, CALLER)
+#define REAL(type, name) type real = (type)(uintptr_t)real_function(name, CALLER)
 
 #define SEND_RECV const void *send, void *recv, size_t count, int type
 #define ON_STREAM void *comm, void *stream
@@ -206,15 +231,15 @@ OPERATIONS(WRAPPER)
 /* State while a communicator is made: NCCL may report it to the plugin meanwhile, in this thread or
  * another. */
 struct making {
-    struct pw_nccl_asked asked;
+    struct pw_nccl_current current;
     bool is_outermost;
 };
 
 static void begin_making(struct making *m)
 {
-    *m = (struct making){.asked.request.func = -1, .is_outermost = depth++ == 0};
+    *m = (struct making){.current.request.func = -1, .is_outermost = depth++ == 0};
     if (m->is_outermost)
-        pw_nccl_asked = &m->asked;
+        pw_nccl_current = &m->current;
 }
 
 static void end_making(struct making *m, int result, void *const *comm,
@@ -223,12 +248,12 @@ static void end_making(struct making *m, int result, void *const *comm,
     enum { IN_PROGRESS = 7 };
     depth--;
     if (m->is_outermost)
-        pw_nccl_asked = NULL;
+        pw_nccl_current = NULL;
     if (result != 0 && result != IN_PROGRESS)
         return;
-    if (m->asked.comm)
-        keep(*comm, m->asked.comm);
-    else if (pw_nccl_way_is(PW_NCCL_BY_CALLS))
+    if (m->current.comm)
+        keep(*comm, m->current.comm);
+    else if (pw_nccl_method_is(PW_NCCL_BY_CALLS))
         open_own(*comm, about);
 }
 
@@ -270,8 +295,8 @@ int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank, 
 static void keep_split(struct pw_nccl_comm *parent, int color, void *made, const void *caller)
 {
     typedef int ask(const void *, int *);
-    ask *count = (ask *)(uintptr_t)pw_nccl_real("ncclCommCount", caller);
-    ask *user_rank = (ask *)(uintptr_t)pw_nccl_real("ncclCommUserRank", caller);
+    ask *count = (ask *)(uintptr_t)real_function("ncclCommCount", caller);
+    ask *user_rank = (ask *)(uintptr_t)real_function("ncclCommUserRank", caller);
     const uint64_t nth = atomic_fetch_add(&parent->next[PW_NCCL_SENDRECV], 1);
     const uint64_t which[3] = {atomic_load(&parent->uid), nth, (uint64_t)(uint32_t)color};
     struct pw_nccl_comm_about about = {.uid = hash(1, which, sizeof(which)), .rank = -1};
@@ -285,7 +310,7 @@ int ncclCommSplit(void *comm, int color, int key, void **made, void *config)
     typedef int split(void *, int, int, void **, void *);
     REAL(split *, "ncclCommSplit");
     int result = real ? real(comm, color, key, made, config) : NO_NCCL;
-    struct pw_nccl_comm *parent = pw_nccl_way_is(PW_NCCL_BY_CALLS) ? find(comm) : NULL;
+    struct pw_nccl_comm *parent = pw_nccl_method_is(PW_NCCL_BY_CALLS) ? find(comm) : NULL;
     if (result == 0 && parent)
         keep_split(parent, color, *made, CALLER);
     return result;
