@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collectors/cuda/cuda_other.h"
-#include "collectors/mpi/mpi_later.h"
+#include "collectors/mpi/mpi4_libraries.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "rank/clocks/tickmap.h"
@@ -135,7 +135,7 @@ static int find_probe(struct collector *c)
     char private_dir[4000];
     int err = pw_cli_private_dir(private_dir, sizeof(private_dir));
     snprintf(c->probe, sizeof(c->probe), "%s/libprofwrap_probe.so", private_dir);
-    snprintf(c->mpi4, sizeof(c->mpi4), "%s/" PW_MPI_LATER_LINKED, private_dir);
+    snprintf(c->mpi4, sizeof(c->mpi4), "%s/" PW_MPI4_LINKED, private_dir);
     if (!pw_program_command_needs_other_abi(c->run->argv) || access(c->mpi4, R_OK))
         c->mpi4[0] = '\0';
     if (err || access(c->probe, R_OK))

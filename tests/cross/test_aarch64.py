@@ -35,8 +35,8 @@ LEFT_OUT = {"check", "probe", "nccl_abi", "mpi_request", "rocm"}
 # Of another library of the folder, which needs libdeflate.
 NOT_CORE = {"src/core/deflater.c"}
 BARE = ["-fno-builtin", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
-WRAPPERS = ("mpi_bytes mpi_call mpi_classes mpi_comm mpi_completion mpi_later mpi_next mpi_real mpi_request mpi_special "
-            "mpi_sync mpi_windows mpi_wrap mpi_other mpi_abi_standard mpi_shared")
+WRAPPERS = ("mpi4_functions mpi_call mpi_classes mpi_comm mpi_completion mpi_library mpi_request mpi_special "
+            "mpi_sync mpi_wrap mpi_abi_library mpi_abi_table")
 
 
 class Skipped(Exception):
@@ -143,7 +143,7 @@ def analysis(build):
 
 def wrappers(build):
     for name in WRAPPERS.split():
-        build.add(f"src/collectors/mpi/{name}.c", "-DPW_MPI_FOR_STANDARD", "-DPW_MPI_OTHER=pw_mpi_standard",
+        build.add(f"src/collectors/mpi/{name}.c", "-DPW_MPI_FOR_STANDARD", "-DPW_MPI_ABI_TABLE=pw_mpi_standard",
                   "-fvisibility=hidden")
     build.compile()
     print(f"{len(build.objects)} files compiled")

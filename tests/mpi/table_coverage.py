@@ -29,7 +29,7 @@ def exported(library):
 
 @functools.cache
 def later():
-    """Functions of MPI-4.0. The probe defines them for libraries of another ABI (mpi_later.c)."""
+    """Functions of MPI-4.0. The probe defines them for libraries of another ABI (mpi4_functions.c)."""
     with open(os.path.join(source, "src", "core", "mpi_functions.def")) as file:
         rows = re.findall(r"^MPI_FN_4(_C)?\((\w+),", file.read(), re.M)
     return {name + ("_c" if large else "") for large, name in rows} - exported(libmpi)

@@ -10,10 +10,10 @@
 #include "collectors/mpi/mpi_request.h"
 #include "core/ops.h"
 
-/* Variables that mpi_call.c and mpi_real.c would set. */
+/* Variables that mpi_call.c and mpi_library.c would set. */
 int pw_mpi_threads;
 struct pw_mpi_handles pw_mpi_handles;
-struct pw_mpi_handles pw_mpi_handles; /* as mpi_real.c would find them */
+struct pw_mpi_handles pw_mpi_handles; /* as mpi_library.c would find them */
 
 enum { MANY = 1000000 };
 

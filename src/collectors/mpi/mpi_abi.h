@@ -1,7 +1,7 @@
 /* Includes the definitions that differ between the ABIs of MPI libraries: types and values of
  * handles, fields of a status, places of constants, and which calls come from Fortran. Each ABI has
  * one header. The in-app files of this folder are compiled once for each ABI, against its mpi.h
- * (for the standard ABI: mpi_standard.h). Included by mpi_real.h, and so by all these files.
+ * (for the standard ABI: mpi_standard.h). Included by mpi_library.h, and so by all these files.
  * In-app, by the rules of mpi_call.h.
  *
  * All headers define:
@@ -12,7 +12,7 @@
  *   PW_MPI_ABI             enum pw_mpi_abi_id (rank/probe/probe.h)
  *   PW_MPI_LIBRARY_SYMBOL  a symbol that all libraries of the ABI define (pw_mpi_is_known())
  *   PW_MPI_LIBRARY_VALUE(symbol, constant)   a handle that has a name in mpi.h
- *   PW_MPI_OWN_HELPERS     what the ABI needs besides PW_MPI_HELPERS (mpi_real.h)
+ *   PW_MPI_OWN_HELPERS     what the ABI needs besides PW_MPI_HELPERS (mpi_library.h)
  *   PW_MPI_PARTITIONS      the type of an element of MPI_Pready_list's list
  *   PW_MPI_FORTRAN_CALLS_MPI   whether the Fortran library calls MPI_X, too
  *   PW_MPI_CALLER_FLAGS()  used in the wrapper of MPI_X: the flags of the call

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "collectors/mpi/mpi_shared.h"
+#include "collectors/mpi/mpi_abi_requests.h"
 
 #define PW_MPI_ABI PW_MPI_MPICH
 

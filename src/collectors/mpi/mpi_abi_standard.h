@@ -1,6 +1,6 @@
 /* MPI-5.0's standard ABI: libmpi_abi.so of any MPI. Only mpi_abi.h includes this file, and
  * describes each definition. How a status holds the count, and which requests complete operations
- * have, differs between libraries of this ABI. So the library is asked (mpi_abi_standard.c). */
+ * have, differs between libraries of this ABI. So the library is asked (mpi_abi_library.c). */
 #ifndef PW_MPI_ABI_STANDARD_H
 #define PW_MPI_ABI_STANDARD_H
 
@@ -11,7 +11,7 @@
 
 #include "collectors/mpi/mpi_standard.h"
 
-#include "collectors/mpi/mpi_shared.h"
+#include "collectors/mpi/mpi_abi_requests.h"
 
 #define PW_MPI_ABI PW_MPI_STANDARD
 

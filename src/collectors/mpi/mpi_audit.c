@@ -77,7 +77,8 @@ static uintptr_t find(const struct symbols *table, const char *name)
     return 0;
 }
 
-/* The probe's function for MPI_X or PMPI_X; those of mpi_later.c have a longer name. 0: none. */
+/* The probe's function for MPI_X or PMPI_X; those of mpi4_functions.c have a longer name. 0: none.
+ */
 static uintptr_t find_wrapper(const char *name)
 {
     static const char prefix[] = "profwrap_";
@@ -139,7 +140,7 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintp
     (void)index, (void)flags;
     uintptr_t wrapper = 0;
     const char *seen = *from == OTHER ? "MPI_" : "PMPI_"; /* from Fortran's library: PMPI_
-                                                           * (mpi_next.h) */
+                                                           * (mpi_library.h) */
     if (*to == MPI_LIBRARY && (*from == OTHER || *from == FORTRAN_LAYER) &&
         atomic_load(&is_there) && pw_bare_after(name, seen))
         wrapper = find_wrapper(name);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "collectors/mpi/mpi_comm.h"
-#include "collectors/mpi/mpi_real.h"
+#include "collectors/mpi/mpi_library.h"
 #include "core/ops.h"
 #include "rank/probe/probe.h"
 

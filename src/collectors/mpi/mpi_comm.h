@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "collectors/mpi/mpi_real.h"
+#include "collectors/mpi/mpi_library.h"
 #include "rank/probe/probe.h"
 
 struct pw_mpi_comm {

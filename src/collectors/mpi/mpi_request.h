@@ -11,8 +11,8 @@
 
 #include <stdatomic.h>
 
+#include "collectors/mpi/mpi_library.h"
 #include "collectors/mpi/mpi_lock.h"
-#include "collectors/mpi/mpi_real.h"
 #include "core/ops.h"
 #include "rank/ring/record.h"
 

@@ -1,8 +1,7 @@
 /* The MPI functions that rows cannot express: the beginning and the end of MPI. */
 #include "collectors/mpi/mpi_classes.h"
+#include "collectors/mpi/mpi_library.h"
 #include "collectors/mpi/mpi_lock.h"
-#include "collectors/mpi/mpi_next.h"
-#include "collectors/mpi/mpi_session.h"
 #include "collectors/mpi/mpi_sync.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
@@ -314,6 +313,63 @@ static bool has_begun(void)
 
 #if MPI_VERSION >= 4
 
+/* ---- the probe's own MPI session ----
+ *
+ * It is open while a program that has not called MPI_Init has sessions. From it the probe has the
+ * group of all ranks, which stands for MPI_COMM_WORLD's. The MPI functions that it calls are local.
+ */
+
+/* Functions that only libraries of MPI-4 have, so they are no helpers of mpi_library.h. */
+static struct {
+    int (*Session_init)(MPI_Info, MPI_Errhandler, MPI_Session *);
+    int (*Session_finalize)(MPI_Session *);
+    int (*Group_from_session_pset)(MPI_Session, const char *, MPI_Group *);
+} mpi;
+
+static MPI_Session own_session;
+static MPI_Group all_ranks;
+static bool has_own_session;
+
+static bool take(void *slot, const char *symbol)
+{
+    void *found = pw_mpi_symbol(symbol);
+    memcpy(slot, &found, sizeof(found));
+    return found;
+}
+
+static bool take_functions(void)
+{
+    return take(&mpi.Session_init, "PMPI_Session_init") &&
+           take(&mpi.Session_finalize, "PMPI_Session_finalize") &&
+           take(&mpi.Group_from_session_pset, "PMPI_Group_from_session_pset");
+}
+
+/* Opens it, while the program has a session of its own. `world` is the group of all ranks, valid
+ * until the session is closed. False when MPI does not give it. */
+static bool own_session_open(MPI_Group *world)
+{
+    if (has_own_session || !take_functions() ||
+        mpi.Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own_session) != MPI_SUCCESS)
+        return false;
+    if (mpi.Group_from_session_pset(own_session, "mpi://WORLD", &all_ranks) != MPI_SUCCESS) {
+        mpi.Session_finalize(&own_session);
+        return false;
+    }
+    has_own_session = true;
+    *world = all_ranks;
+    return true;
+}
+
+/* Closes it, before the program closes its last session. Does nothing when it is not open. */
+static void own_session_close(void)
+{
+    if (!has_own_session)
+        return;
+    has_own_session = false;
+    pw_pmpi.Group_free(&all_ranks);
+    mpi.Session_finalize(&own_session);
+}
+
 /* ---- sessions ----
  *
  * A program may have sessions and never call MPI_Init. Then recording begins with its first session
@@ -340,7 +396,7 @@ static void begin_session(uint64_t start, uint64_t end)
 {
     MPI_Group world;
     if (!pw_mpi_is_known() || pw_mpi_gate() != 0 ||
-        !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI) || !pw_mpi_session_open(&world))
+        !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI) || !own_session_open(&world))
         return;
     if (pw_mpi_by_caller)
         pw_gate->general = 1;
@@ -377,7 +433,7 @@ static struct pw_thread *end_session(void)
         show_begin(thread, PW_OP_Session_finalize, pw_probe_now());
         record_state(thread, PW_MPI_ENDING, session_place, 0, (struct pw_mpi_sync_cost){0});
     }
-    pw_mpi_session_close();
+    own_session_close();
     return thread;
 }
 

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "collectors/mpi/mpi_real.h"
+#include "collectors/mpi/mpi_library.h"
 #include "rank/probe/probe.h"
 
 /* The cost of a synchronisation on this rank. */

@@ -7,7 +7,7 @@
  * which Open MPI's Fortran functions call, passes on calls that are not the program's and calls the
  * same slow function for the others. In-app: see the rules in mpi_call.h. */
 #include "collectors/mpi/mpi_classes.h"
-#include "collectors/mpi/mpi_next.h"
+#include "collectors/mpi/mpi_library.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NOINLINE __attribute__((noinline))

@@ -3,8 +3,8 @@
  * they are found when MPI begins. Not found is Intel MPI's for one-sided operations with
  * MPI_PROC_NULL. Included by the headers of these ABIs (mpi_abi.h). In-app, by the rules of
  * mpi_call.h. */
-#ifndef PW_MPI_SHARED_H
-#define PW_MPI_SHARED_H
+#ifndef PW_MPI_ABI_REQUESTS_H
+#define PW_MPI_ABI_REQUESTS_H
 
 #include <stdbool.h>
 

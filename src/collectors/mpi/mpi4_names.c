@@ -1,11 +1,11 @@
-/* MPI_X and PMPI_X for the functions of mpi_later.c, in a library of their own that the probe needs
- * not be linked to: the loader finds the probe's profwrap_MPI_X, because the probe is preloaded.
- * Compiled twice. In-app: calls the probe only.
+/* MPI_X and PMPI_X for the functions of mpi4_functions.c, in a library of their own that the probe
+ * needs not be linked to: the loader finds the probe's profwrap_MPI_X, because the probe is
+ * preloaded. Compiled twice. In-app: calls the probe only.
  *
  * libprofwrap_mpi4_linked.so is preloaded into programs that a library of another ABI than Open
  * MPI's is linked to. It defines plain functions.
  *
- * libprofwrap_mpi4_loaded.so (PW_MPI_LATER_IS_LOADED) is opened by the probe in all other programs.
+ * libprofwrap_mpi4_loaded.so (PW_MPI4_IS_LOADED) is opened by the probe in all other programs.
  * Its names are indirect functions (GNU IFUNC): the loader calls a resolver when a library that is
  * loaded later refers to a name, and gets NULL when the MPI library, which is mapped by then, does
  * not have the function. So a weak reference is as it is without profwrap. This would not work in
@@ -13,8 +13,8 @@
  * and an indirect function must be relocated before it is used. */
 #include <stdint.h>
 
-#include "collectors/mpi/mpi_later.h"
-#include "collectors/mpi/mpi_real.h"
+#include "collectors/mpi/mpi4_libraries.h"
+#include "collectors/mpi/mpi_library.h"
 
 #if MPI_VERSION < 4
 
@@ -23,7 +23,7 @@
 
 /* Of these functions, Open MPI 5's mpi.h declares some, though it is of MPI 3.1: so the C names are
  * others. */
-#ifdef PW_MPI_LATER_IS_LOADED
+#ifdef PW_MPI4_IS_LOADED
 #define NAME(Name, ...)                                                      \
     int profwrap_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));                   \
     typedef int type_of_##Name(EACH(C_WORD, COMMA, __VA_ARGS__));            \
@@ -43,9 +43,9 @@
     }
 #endif
 
-#define MPI_LATER(Name, ...)      \
+#define MPI4_FN(Name, ...)        \
     NAME(MPI_##Name, __VA_ARGS__) \
     NAME(PMPI_##Name, __VA_ARGS__)
-#include "collectors/mpi/mpi_later.def"
+#include "collectors/mpi/mpi4_functions.def"
 
 #endif

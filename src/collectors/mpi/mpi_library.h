@@ -1,6 +1,95 @@
-/* Finds the *next* function of MPI_X or PMPI_X, which the wrapper has to call: the definition that
- * the caller would get without the probe. Called by the wrappers. In-app, by the rules of
- * mpi_call.h; the loader is called only in the cases that scope.h lists.
+/* The MPI library of the program: its functions, the handles and helpers that recording needs, and
+ * the next function of each wrapper. Filled at the first MPI call, read by all in-app files of this
+ * folder. In-app, by the rules of mpi_call.h.
+ *
+ * The probe is preloaded into programs that may have no MPI, another MPI, or one that is loaded
+ * only later and privately (a Python extension), so it links none: everything is looked up at the
+ * first MPI call. This copy of the files supports libraries of one ABI (mpi_abi.h). Under another
+ * ABI, its wrappers only pass calls on: to the wrappers for that ABI if there are any (below),
+ * else to the library. */
+#ifndef PW_MPI_LIBRARY_H
+#define PW_MPI_LIBRARY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectors/mpi/mpi_abi.h"
+#include "collectors/mpi/mpi_kinds.h"
+#include "core/ops.h"
+#include "rank/probe/probe.h"
+
+/* Functions that recording calls, wrapped or not: PW_HELPER(return type, name, parameters). */
+#define PW_MPI_HELPERS(H)                                                                    \
+    H(int, Comm_rank, (MPI_Comm, int *))                                                     \
+    H(int, Comm_size, (MPI_Comm, int *))                                                     \
+    H(int, Comm_idup, (MPI_Comm, MPI_Comm *, MPI_Request *))                                 \
+    H(int, Comm_free, (MPI_Comm *))                                                          \
+    H(int, Ibarrier, (MPI_Comm, MPI_Request *))                                              \
+    H(int, Iallgather,                                                                       \
+      (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm, MPI_Request *)) \
+    H(int, Isend, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))      \
+    H(int, Irecv, (void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))            \
+    H(int, Test, (MPI_Request *, int *, MPI_Status *))                                       \
+    H(int, Init, (int *, char ***))                                                          \
+    H(int, Initialized, (int *))                                                             \
+    H(int, Query_thread, (int *))                                                            \
+    H(int, Comm_remote_size, (MPI_Comm, int *))                                              \
+    H(int, Comm_test_inter, (MPI_Comm, int *))                                               \
+    H(int, Comm_group, (MPI_Comm, MPI_Group *))                                              \
+    H(int, Comm_remote_group, (MPI_Comm, MPI_Group *))                                       \
+    H(int, Group_free, (MPI_Group *))                                                        \
+    H(int, Group_translate_ranks, (MPI_Group, int, const int *, MPI_Group, int *))           \
+    H(int, Type_size_x, (MPI_Datatype, MPI_Count *))                                         \
+    H(int, Group_rank, (MPI_Group, int *))                                                   \
+    H(int, Group_size, (MPI_Group, int *))                                                   \
+    H(int, Win_get_group, (MPI_Win, MPI_Group *))                                            \
+    H(int, File_get_group, (MPI_File, MPI_Group *))                                          \
+    H(int, Topo_test, (MPI_Comm, int *))                                                     \
+    H(int, Cartdim_get, (MPI_Comm, int *))                                                   \
+    H(int, Cart_shift, (MPI_Comm, int, int, int *, int *))                                   \
+    H(int, Graph_neighbors_count, (MPI_Comm, int, int *))                                    \
+    H(int, Dist_graph_neighbors_count, (MPI_Comm, int *, int *, int *))                      \
+    PW_MPI_OWN_HELPERS(H)
+
+struct pw_pmpi {
+#define PW_HELPER(type, Name, parameters) type(*Name) parameters;
+    PW_MPI_HELPERS(PW_HELPER)
+#undef PW_HELPER
+};
+
+/* The predefined handles of mpi.h. In some libraries they are addresses of the library's
+ * variables. */
+struct pw_mpi_handles {
+    MPI_Comm world, self, comm_null;
+    MPI_Datatype byte, datatype_null;
+    MPI_Op no_op;
+    MPI_Request request_null;
+    MPI_Request request_empty; /* shared by all operations that are complete when begun */
+    MPI_Message message_null, message_no_proc;
+};
+
+extern struct pw_pmpi pw_pmpi __attribute__((visibility("hidden")));
+extern struct pw_mpi_handles pw_mpi_handles __attribute__((visibility("hidden")));
+
+/* Looks everything up; does nothing once it has found a library. A function that the library lacks
+ * stays NULL. */
+void pw_mpi_resolve(void);
+
+/* 1 when the library is of this ABI and everything that recording needs was found. */
+int pw_mpi_is_known(void);
+
+/* Address of `symbol` in the MPI library, or NULL. */
+void *pw_mpi_symbol(const char *symbol);
+
+/* Returns the address of a variable of the MPI library. If the program has a copy of the variable
+ * (a copy relocation), this is the copy, because all code uses it. */
+void *pw_mpi_variable(const char *symbol);
+
+/* ---- the *next* function of each wrapper ----
+ *
+ * The wrapper of MPI_X or PMPI_X calls the definition that its caller would get without the probe.
+ * The loader is called only in the cases that scope.h lists.
  *
  * In nearly every program, the next function is the next definition in the loader's global scope,
  * and is the same for all callers: the MPI library's function, or that of a PMPI tool or of a
@@ -15,16 +104,6 @@
  * There are no wrappers for Fortran: each function of Open MPI's Fortran libraries calls the C
  * function PMPI_X, and each of MPICH's calls MPI_X or PMPI_X, where the call is recorded. The probe
  * defines no Fortran name. */
-#ifndef PW_MPI_NEXT_H
-#define PW_MPI_NEXT_H
-
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "collectors/mpi/mpi_real.h"
-#include "core/ops.h"
-#include "rank/probe/probe.h"
 
 /* The functions of mpi_special.c. */
 #define PW_MPI_SPECIALS(H)                             \
@@ -37,7 +116,7 @@
 #define PW_MPI_SESSIONS(H)                                          \
     H(int, Session_init, (MPI_Info, MPI_Errhandler, MPI_Session *)) \
     H(int, Session_finalize, (MPI_Session *))
-#else /* mpi_later.c */
+#else /* mpi4_functions.c */
 #define PW_MPI_SESSIONS(H)
 #endif
 
@@ -58,13 +137,6 @@ extern struct pw_mpi_next pw_pnext __attribute__((visibility("hidden"))); /* of 
  * determine which library called it. */
 extern bool pw_mpi_by_caller __attribute__((visibility("hidden")));
 
-/* Whether the definition is the probe's, or that of a library with names of its functions
- * (mpi_later.c). */
-bool pw_mpi_is_ours(const void *definition);
-
-/* Fills pw_next and pw_pnext. pw_pmpi must be filled before. */
-void pw_mpi_next_resolve(void);
-
 typedef void pw_mpi_function(void); /* must be cast to the function's real type */
 
 /* The wrappers of another ABI: a table of functions that its copy of these files exports.
@@ -75,7 +147,7 @@ typedef void pw_mpi_function(void); /* must be cast to the function's real type 
  * So the MPI library that is found at the first MPI call decides which wrappers record. The fast
  * functions for Open MPI did not have to change, and a call under another ABI takes a few more
  * instructions. */
-struct pw_mpi_other {
+struct pw_mpi_abi_table {
     /* Looks for a library of the ABI: 1 when one is there, and can be recorded. */
     int (*resolve)(void);
     /* The wrapper "MPI_X" or "PMPI_X"; NULL: there is none. Quick when called in the order of the
@@ -83,12 +155,8 @@ struct pw_mpi_other {
     pw_mpi_function *(*find)(const char *symbol);
 };
 
-/* Fills pw_next and pw_pnext with another ABI's wrappers, which record from now on. If the ABI of
- * the MPI library is unknown, does nothing and returns false. */
-bool pw_mpi_next_hand_over(void);
-
-/* The same for functions that the MPI of this build does not have. */
-void pw_mpi_later_take(const struct pw_mpi_other *other);
+/* Takes its wrappers for functions that the MPI of this build does not have. */
+void pw_mpi4_take(const struct pw_mpi_abi_table *other);
 
 /* How a wrapper handles a call. */
 struct pw_mpi_way {

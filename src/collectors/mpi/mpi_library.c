@@ -1,38 +1,150 @@
-/* Finds the definition that a wrapper calls; see mpi_next.h. */
-#include "collectors/mpi/mpi_next.h"
+/* Finds the application's MPI library, and the definition that each wrapper calls; see
+ * mpi_library.h.
+ */
+#include "collectors/mpi/mpi_library.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "collectors/mpi/mpi_later.h"
+#include "collectors/mpi/mpi4_libraries.h"
 #include "rank/probe/findobject.h"
 #include "rank/probe/scope.h"
 #include "rank/probe/stack.h"
 
+struct pw_pmpi pw_pmpi;
+struct pw_mpi_handles pw_mpi_handles;
 struct pw_mpi_next pw_next, pw_pnext;
 bool pw_mpi_by_caller = true;
 
 bool pw_mpi_interposed[PW_OP_COUNT];
 struct pw_mpi_range pw_mpi_fortran, pw_mpi_program;
 
-/* ---- the global scope ---- */
+static void *_Atomic private_libraries[4]; /* loaded with RTLD_LOCAL: not in the global search */
+static _Atomic bool resolved, known;
+static _Atomic unsigned long long failed_at; /* pw_scope_loads() when there was no MPI library */
 
-bool pw_mpi_is_ours(const void *definition)
+/* Stores a library unless it is stored already. Threads that call this at the same time find the
+ * same libraries. */
+static bool keep_library(void *library)
+{
+    for (int i = 0; i < 4; i++) {
+        void *there = NULL;
+        if (atomic_compare_exchange_strong(&private_libraries[i], &there, library))
+            return true;
+        if (there == library)
+            return false;
+    }
+    return false;
+}
+
+/* Finds libraries that define `symbol` and PMPI_Init, and opens them. They are opened after the
+ * list of objects is unlocked: otherwise our dlopen() could wait for the lock of another thread's
+ * dlopen(), while that one waits for the list. Their paths are copied, because another thread may
+ * unload them meanwhile. */
+static void find_private_libraries(const char *symbol)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; pw_scope_path(pw_scope_is_defining, symbol, i, path); i++) {
+        void *library = path[0] ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+        if (library && !(dlsym(library, "PMPI_Init") && keep_library(library)))
+            dlclose(library);
+    }
+}
+
+/* Whether the definition is the probe's, or that of a library with names of its functions
+ * (mpi4_names.c). */
+static bool is_ours(const void *definition)
 {
     const struct link_map *object = pw_scope_object(definition);
     const char *slash = object ? strrchr(object->l_name, '/') : NULL;
     return object == pw_scope_object(&pw_next) ||
-           (slash &&
-            strncmp(slash + 1, PW_MPI_LATER_LIBRARIES, strlen(PW_MPI_LATER_LIBRARIES)) == 0);
+           (slash && strncmp(slash + 1, PW_MPI4_LIBRARIES, strlen(PW_MPI4_LIBRARIES)) == 0);
 }
+
+void *pw_mpi_symbol(const char *symbol)
+{
+    void *next = dlsym(RTLD_NEXT, symbol), *found = next && !is_ours(next) ? next : NULL;
+    for (int i = 0; !found && i < 4; i++) {
+        void *library = atomic_load_explicit(&private_libraries[i], memory_order_relaxed);
+        if (!library)
+            break;
+        found = dlsym(library, symbol);
+    }
+    return found ? found : next;
+}
+
+/* Function pointers and object pointers differ for ISO C, not for dlsym. */
+static void find_function(void *slot, const char *symbol)
+{
+    void *found = pw_mpi_symbol(symbol);
+    memcpy(slot, &found, sizeof(found));
+}
+
+/* If the program has a copy relocation of the library's variable, all code uses that copy. So the
+ * search begins at the program, not after the probe. */
+void *pw_mpi_variable(const char *symbol)
+{
+    void *found = dlsym(RTLD_DEFAULT, symbol);
+    return found ? found : pw_mpi_symbol(symbol);
+}
+
+static void find_handles(void)
+{
+    struct pw_mpi_handles *h = &pw_mpi_handles;
+    h->world = PW_MPI_LIBRARY_VALUE("ompi_mpi_comm_world", MPI_COMM_WORLD);
+    h->self = PW_MPI_LIBRARY_VALUE("ompi_mpi_comm_self", MPI_COMM_SELF);
+    h->comm_null = PW_MPI_LIBRARY_VALUE("ompi_mpi_comm_null", MPI_COMM_NULL);
+    h->byte = PW_MPI_LIBRARY_VALUE("ompi_mpi_byte", MPI_BYTE);
+    h->datatype_null = PW_MPI_LIBRARY_VALUE("ompi_mpi_datatype_null", MPI_DATATYPE_NULL);
+    h->no_op = PW_MPI_LIBRARY_VALUE("ompi_mpi_op_no_op", MPI_NO_OP);
+    h->request_null = PW_MPI_LIBRARY_VALUE("ompi_request_null", MPI_REQUEST_NULL);
+    h->request_empty = PW_MPI_LIBRARY_VALUE("ompi_request_empty", MPI_REQUEST_NULL);
+    h->message_null = PW_MPI_LIBRARY_VALUE("ompi_message_null", MPI_MESSAGE_NULL);
+    h->message_no_proc = PW_MPI_LIBRARY_VALUE("ompi_message_no_proc", MPI_MESSAGE_NO_PROC);
+}
+
+/* Whether the library of PMPI_Init has this copy's ABI. The standard ABI fixes its library's name;
+ * the symbols do not tell, because MPICH's own library has the same functions. */
+static bool is_of_this_abi(void)
+{
+    void *init;
+    memcpy(&init, &pw_pmpi.Init, sizeof(init));
+    const struct link_map *owner = init ? pw_scope_object(init) : NULL;
+    const char *slash = owner ? strrchr(owner->l_name, '/') : NULL;
+    const bool is_standard = slash && strstr(slash, "mpi_abi");
+    return is_standard == (PW_MPI_ABI == PW_MPI_STANDARD) &&
+           pw_mpi_symbol(PW_MPI_LIBRARY_SYMBOL) != NULL;
+}
+
+/* Whether to look for an MPI library now. False while no object can be one, so that the loader,
+ * whose lock another thread may hold for long, is not asked. */
+static bool is_worth_looking(void)
+{
+    char path[PATH_MAX];
+    const unsigned long long loads = pw_scope_loads();
+    if (loads && atomic_load_explicit(&failed_at, memory_order_relaxed) == loads)
+        return false;
+    if (pw_scope_path(pw_scope_is_defining, "PMPI_Init", 0, path))
+        return true;
+    atomic_store_explicit(&failed_at, loads, memory_order_relaxed);
+    return false;
+}
+
+int pw_mpi_is_known(void)
+{
+    return atomic_load_explicit(&known, memory_order_relaxed);
+}
+
+/* ---- the next function in the global scope ---- */
 
 /* Function pointers and object pointers differ for ISO C, not for dlsym. */
 static void *find_next(void *slot, const char *symbol)
 {
     void *found = dlsym(RTLD_NEXT, symbol);
-    if (found && pw_mpi_is_ours(found)) /* such as the probe itself, under --audit */
+    if (found && is_ours(found)) /* such as the probe itself, under --audit */
         found = NULL;
     memcpy(slot, &found, sizeof(found));
     return found;
@@ -53,13 +165,14 @@ static int find_both(void *slot, void *pslot, const char *symbol, bool *is_inter
 {
     const void *next = find_next(slot, symbol + 1), *pnext = find_next(pslot, symbol);
     const void *first = find_first(symbol + 1);
-    *is_interposed = *is_interposed || (first && !pw_mpi_is_ours(first));
+    *is_interposed = *is_interposed || (first && !is_ours(first));
     return (next && pnext) || !pw_mpi_symbol(symbol);
 }
 
 static void find_fortran(void);
 
-void pw_mpi_next_resolve(void)
+/* Fills pw_next and pw_pnext. pw_pmpi must be filled before. */
+static void resolve_next(void)
 {
     bool unused = false, has_all = true;
 #define PW_SPECIAL(type, Name, parameters) \
@@ -81,13 +194,13 @@ void pw_mpi_next_resolve(void)
 static bool is_handed_over;
 
 #ifdef PW_MPI_HAS_MPICH
-extern const struct pw_mpi_other pw_mpi_mpich __attribute__((visibility("hidden")));
+extern const struct pw_mpi_abi_table pw_mpi_mpich __attribute__((visibility("hidden")));
 #endif
 #ifdef PW_MPI_HAS_STANDARD
-extern const struct pw_mpi_other pw_mpi_standard __attribute__((visibility("hidden")));
+extern const struct pw_mpi_abi_table pw_mpi_standard __attribute__((visibility("hidden")));
 #endif
 
-static const struct pw_mpi_other *const others[] = {
+static const struct pw_mpi_abi_table *const others[] = {
 #ifdef PW_MPI_HAS_MPICH
     &pw_mpi_mpich,
 #endif
@@ -96,16 +209,18 @@ static const struct pw_mpi_other *const others[] = {
 #endif
     NULL};
 
-static void take(const struct pw_mpi_other *other, void *slot, void *pslot, const char *symbol)
+static void take(const struct pw_mpi_abi_table *other, void *slot, void *pslot, const char *symbol)
 {
     pw_mpi_function *function = other->find(symbol + 1), *profiled = other->find(symbol);
     memcpy(slot, &function, sizeof(function));
     memcpy(pslot, &profiled, sizeof(profiled));
 }
 
-bool pw_mpi_next_hand_over(void)
+/* Fills pw_next and pw_pnext with another ABI's wrappers, which record from now on. If the ABI of
+ * the MPI library is unknown, does nothing and returns false. */
+static bool hand_over(void)
 {
-    const struct pw_mpi_other *const *other = others;
+    const struct pw_mpi_abi_table *const *other = others;
     while (*other && !(*other)->resolve())
         other++;
     if (!*other)
@@ -117,9 +232,38 @@ bool pw_mpi_next_hand_over(void)
 #define MPI_ROW(Name, Op, CLASS, ...) take(*other, &pw_next.Name, &pw_pnext.Name, "PMPI_" #Name);
 #include "collectors/mpi/mpi_installed.def"
 #undef MPI_ROW
-    pw_mpi_later_take(*other);
+    pw_mpi4_take(*other);
     is_handed_over = true;
     return true;
+}
+
+/* ---- the first MPI call ---- */
+
+void pw_mpi_resolve(void)
+{
+    if (atomic_load(&resolved) || !is_worth_looking())
+        return;
+    if (!dlsym(RTLD_NEXT, "PMPI_Init") && !atomic_load(&private_libraries[0])) {
+        find_private_libraries(PW_MPI_LIBRARY_SYMBOL);
+        if (!atomic_load(&private_libraries[0]))
+            find_private_libraries("PMPI_Init");
+    }
+#define PW_HELPER(type, Name, parameters) find_function(&pw_pmpi.Name, "PMPI_" #Name);
+    PW_MPI_HELPERS(PW_HELPER)
+#undef PW_HELPER
+    find_handles();
+
+    bool has_all = is_of_this_abi();
+#define PW_HELPER(type, Name, parameters) has_all = has_all && pw_pmpi.Name;
+    PW_MPI_HELPERS(PW_HELPER)
+#undef PW_HELPER
+    const bool is_found = pw_pmpi.Init != NULL;
+    atomic_store(&known, has_all);
+    if (has_all || !is_found || !hand_over())
+        resolve_next();
+    else
+        pw_pmpi.Init = NULL; /* nothing is recorded here */
+    atomic_store(&resolved, is_found);
 }
 
 /* ---- by caller ---- */

@@ -1,11 +1,11 @@
 /* The only symbols that a copy of the wrappers for another ABI exports; all other symbols are local
  * to the copy (see src/collectors/CMakeLists.txt). Called by the wrappers for Open MPI; see
- * mpi_next.h. In-app, by the rules of mpi_call.h. */
+ * mpi_library.h. In-app, by the rules of mpi_call.h. */
 #include <string.h>
 
-#include "collectors/mpi/mpi_next.h"
+#include "collectors/mpi/mpi_library.h"
 
-extern const struct pw_mpi_other PW_MPI_OTHER __attribute__((visibility("hidden")));
+extern const struct pw_mpi_abi_table PW_MPI_ABI_TABLE __attribute__((visibility("hidden")));
 
 static const struct {
     const char *name;
@@ -42,4 +42,4 @@ static pw_mpi_function *find(const char *symbol)
     return NULL;
 }
 
-const struct pw_mpi_other PW_MPI_OTHER = {.resolve = resolve, .find = find};
+const struct pw_mpi_abi_table PW_MPI_ABI_TABLE = {.resolve = resolve, .find = find};
