@@ -6,7 +6,7 @@
 
 #include "archive/load.h"
 #include "core/tables.h"
-#include "import/sorter.h"
+#include "import/trace/sorter.h"
 #include "rank/file/rankfile.h"
 
 /* What no row can hold, or cannot be used. pw_otf2_lack_words() has the words for it. */

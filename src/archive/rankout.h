@@ -7,7 +7,7 @@
 
 #include "archive/defs.h"
 #include "archive/record.h"
-#include "import/sorter.h"
+#include "import/trace/sorter.h"
 #include "timeline/rankview.h"
 
 enum { PW_OTF2_OPS = 512 };

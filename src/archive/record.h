@@ -1,7 +1,7 @@
 /* What take.c makes of the rows of a rank's file, and what rankout.c writes in the order of time:
  * an interval with what happens at its ends, or a single event. Records are sorted by
- * import/sorter.c, so they begin with its key and have a size that is a multiple of 8. Types only.
- */
+ * import/trace/sorter.c, so they begin with its key and have a size that is a multiple of 8. Types
+ * only. */
 #ifndef PW_OTF2_RECORD_H
 #define PW_OTF2_RECORD_H
 

@@ -19,7 +19,7 @@
 #include "core/readlimit.h"
 #include "core/text.h"
 #include "import/matchops.h"
-#include "import/msprof.h"
+#include "import/msprof/msprof.h"
 #include "import/ranknames.h"
 #include "rank/run/outdir.h"
 

@@ -12,9 +12,9 @@
 #include "core/log.h"
 #include "core/readlimit.h"
 #include "core/sort.h"
-#include "import/communicators.h"
-#include "import/msprof.h"
-#include "import/stepsums.h"
+#include "import/msprof/msprof.h"
+#include "import/trace/communicators.h"
+#include "import/trace/stepsums.h"
 
 /* The most memory that the names of a rank may use, bytes. */
 enum { MOST_NAMES = 96 << 20 };

@@ -5,7 +5,7 @@
 #ifndef PW_IMPORT_PLAN_H
 #define PW_IMPORT_PLAN_H
 
-#include "import/format.h"
+#include "import/trace/format.h"
 
 struct pw_import_file {
     char *path;
@@ -42,8 +42,8 @@ struct pw_import_wish {
     int rank_by_pid;          /* 1: by the order of hosts and process ids in the names */
 };
 
-/* Makes the plan from the heads of the files. Returns 0 (the caller calls pw_import_plan_fini), or
- * -errno with one sentence in `problem`. */
+/* Makes the plan from the heads of the files (planner.c). Returns 0 (the caller calls
+ * pw_import_plan_fini), or -errno with one sentence in `problem`. */
 int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan *out,
                         char *problem, size_t size);
 void pw_import_plan_fini(struct pw_import_plan *plan);
@@ -55,5 +55,21 @@ __attribute__((format(printf, 2, 3))) void pw_import_plan_note(struct pw_import_
 /* Returns how many ranks of the job have no file, and writes them to `out` as "2-5, 7", cut with ",
  * ..." when they do not fit. */
 int64_t pw_import_plan_missing(const struct pw_import_plan *plan, char *out, size_t size);
+
+/* ---- for planner.c ---- */
+
+/* Writes "PATH: WHAT" to `problem`; without `what`, what `err` means. Returns `err`. */
+int pw_import_plan_fail(char *problem, size_t size, int err, const char *path, const char *what);
+
+void pw_import_file_fini(struct pw_import_file *file);
+
+/* Checks that all files are of one job, and sets the plan's job and world size. 0 or -EINVAL, with
+ * one sentence in `problem`. */
+int pw_import_plan_check_job(struct pw_import_plan *plan, char *problem, size_t size);
+
+/* Sorts the files, which have their ranks, checks that no rank has files of two processes, and
+ * finds the ranks of groups of which no file tells them. 0 or -errno, with one sentence in
+ * `problem`. */
+int pw_import_plan_sort(struct pw_import_plan *plan, char *problem, size_t size);
 
 #endif

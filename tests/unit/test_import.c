@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "import/jsonfile.h"
-#include "import/jsonobject.h"
-#include "import/sorter.h"
+#include "import/parsers/jsonfile.h"
+#include "import/parsers/jsonobject.h"
+#include "import/trace/sorter.h"
 
 static void test_decimal(void **state)
 {

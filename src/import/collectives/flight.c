@@ -1,0 +1,493 @@
+/* Reads dumps of PyTorch's Flight Recorder; see format.h. An entry has the time at which the
+ * program called an operation and, when PyTorch timed the operation, its duration. Its start and
+ * end are not known. */
+#include "import/trace/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "core/limits.h"
+#include "core/ops.h"
+#include "core/safefile.h"
+#include "core/tables.h"
+#include "import/parsers/jsonfile.h"
+#include "import/parsers/jsonobject.h"
+
+static int is_key(const char *key, size_t length, const char *wanted)
+{
+    return strlen(wanted) == length && memcmp(key, wanted, length) == 0;
+}
+
+/* ---- whose dump it is ---- */
+
+struct look {
+    struct pw_import_head *head;
+    struct pw_json_parser *parser;
+    int has_entries, is_flight, is_other;
+};
+
+/* Returns 1 for every list, so that lists other than "entries" are skipped element by element and
+ * never kept whole in memory. */
+static int is_list(void *context, const char *key, size_t length)
+{
+    struct look *look = context;
+    int ours = is_key(key, length, "entries");
+    look->has_entries |= ours;
+    look->is_other |= !ours && !look->has_entries;
+    return 1;
+}
+
+/* Reads a list of ranks: the string "[0, 1]", as PyTorch writes it, or a JSON array. Returns the
+ * number of ranks, 0 when it is not a valid list. */
+static size_t read_ranks(const json_t *ranks, int32_t *out, size_t max)
+{
+    size_t n = json_array_size(ranks);
+    json_t *list = json_is_string(ranks) ? json_loads(json_string_value(ranks), 0, NULL) : NULL;
+    const json_t *array = list ? list : ranks;
+    n = json_array_size(array);
+    n = n <= max ? n : 0;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *rank = json_array_get(array, i);
+        int64_t number = json_is_integer(rank) ? (int64_t)json_integer_value(rank) : -1;
+        out[i] = number >= 0 && number < 1 << 24 ? (int32_t)number : -1;
+        if (out[i] < 0)
+            n = 0;
+    }
+    json_decref(list);
+    return n;
+}
+
+static void add_group(struct pw_import_head *head, const char *name, const json_t *config)
+{
+    enum { MOST_RANKS = 1 << 20 };
+    const json_t *ranks = json_object_get(config, "ranks");
+    size_t most = json_is_string(ranks) ? json_string_length(ranks) : json_array_size(ranks);
+    most = most < MOST_RANKS ? most : MOST_RANKS;
+    int32_t *members = calloc(most + 1, sizeof(*members));
+    size_t n = members ? read_ranks(ranks, members, most) : 0;
+    struct pw_group *more = n ? realloc(head->groups, (head->ngroups + 1) * sizeof(*more)) : NULL;
+    if (!more) {
+        free(members);
+        return;
+    }
+    head->groups = more;
+    struct pw_group *group = &more[head->ngroups++];
+    *group = (struct pw_group){.members = members, .size = n};
+    snprintf(group->name, sizeof(group->name), "%s", name);
+    for (size_t i = 0; i < n; i++) /* the largest rank gives the size */
+        if (members[i] >= head->world_size)
+            head->world_size = members[i] + 1;
+}
+
+static int look_at_member(void *context, const char *key, size_t key_length, const char *value,
+                          size_t length)
+{
+    struct look *look = context;
+    const char *name;
+    json_t *groups, *group;
+    int64_t rank;
+    if (is_key(key, key_length, "rank") && pw_decimal_scale(value, length, 0, &rank) == 0 &&
+        rank >= 0 && rank < 1 << 24)
+        look->head->rank = rank;
+    if (!is_key(key, key_length, "pg_config"))
+        return 0;
+    groups = json_loadb(value, length, 0, NULL);
+    look->is_flight |= json_is_object(groups);
+    json_object_foreach(groups, name, group)
+    {
+        look->head->has_unnamed_groups |= !name[0];
+        if (name[0])
+            add_group(look->head, name, group);
+    }
+    json_decref(groups);
+    return 0;
+}
+
+/* Keeps the name of the group of a collective, of the first 1000 groups; all ranks are in the
+ * default group. Messages are of two members only. */
+static void note_group(struct pw_import_head *head, const struct pw_json_object *object)
+{
+    enum { MOST = 1000 };
+    const struct pw_json_item *group = pw_json_find(object, 0, "process_group");
+    const char *name;
+    char text[sizeof(*head->used)];
+    const size_t length =
+        group && group->type == PW_JSON_ARRAY ? pw_json_first_text(group, &name) : 0;
+    const struct pw_json_item *p2p = pw_json_find(object, 0, "is_p2p");
+    if (!length || length >= sizeof(text) || (p2p && p2p->length == 4) ||
+        memmem(group->text, group->length, "\"default_pg\"", 12))
+        return;
+    memcpy(text, name, length);
+    text[length] = '\0';
+    for (size_t i = 0; i < head->nused; i++)
+        if (strcmp(head->used[i], text) == 0)
+            return;
+    void *more = head->nused < MOST ? realloc(head->used, (head->nused + 1) * sizeof(text)) : NULL;
+    if (!more) {
+        head->has_lost = 1;
+        return;
+    }
+    head->used = more;
+    memcpy(head->used[head->nused++], text, sizeof(text));
+}
+
+static int look_at_entry(void *context, const char *text, size_t length, int64_t offset)
+{
+    struct look *look = context;
+    struct pw_json_object object;
+    int64_t time;
+    (void)offset;
+    if (!look->has_entries || look->is_other)
+        return 1;
+    if (!look->parser || pw_json_parse(look->parser, text, length, &object))
+        return 0;
+    look->is_flight |= pw_json_find(&object, 0, "profiling_name") != NULL;
+    if (look->head->first_ns == INT64_MAX) {
+        /* PyTorch numbers all operations, and keeps the last ones. */
+        if (pw_json_to_int(pw_json_find(&object, 0, "record_id"), &time) || time > 0)
+            look->head->has_lost = 1;
+        if (pw_json_to_int(pw_json_find(&object, 0, "time_created_ns"), &time) == 0)
+            look->head->first_ns = time;
+    }
+    note_group(look->head, &object);
+    return 0;
+}
+
+/* Unpacking a pickle can run code in it, so this importer does not. */
+int pw_flight_is_pickle(const char *path)
+{
+    unsigned char first[2] = {0};
+    int fd = pw_open_regular(path, 0);
+    ssize_t n = fd >= 0 ? read(fd, first, sizeof(first)) : 0;
+    if (fd >= 0)
+        close(fd);
+    return n == 2 && first[0] == 0x80 && first[1] >= 2 && first[1] <= 5;
+}
+
+static int look_at(const char *path, struct pw_import_head *out)
+{
+    struct look look = {.head = out, .parser = pw_json_parser_create()};
+    const struct pw_jsonfile_taker taker = {
+        .context = &look,
+        .text = out->text,
+        .is_list = is_list,
+        .member = look_at_member,
+        .element = look_at_entry,
+    };
+    struct pw_jsonfile_end end;
+    *out = (struct pw_import_head){.rank = -1, .world_size = -1, .first_ns = INT64_MAX};
+    int err = look.parser ? pw_jsonfile_read(path, &taker, &end) : -ENOMEM;
+    pw_json_parser_destroy(look.parser);
+    if (err == -EINVAL && pw_flight_is_pickle(path)) {
+        snprintf(out->problem, sizeof(out->problem),
+                 "is a pickle; python3 -m profwrap.flight FILE converts it to JSON without running "
+                 "code in it");
+        return -ENOTSUP;
+    }
+    if (!err && (look.is_other || !look.is_flight))
+        err = -EINVAL;
+    return err;
+}
+
+/* ---- its operations ---- */
+
+struct flight {
+    struct pw_trace_window *window;
+    struct pw_trace *trace;
+    struct pw_json_parser *parser;
+    struct pw_json_object object;
+    int has_entries;
+    /* The last operations that have not ended as far as is known. In a coalesced group only the
+     * group's record, which follows its operations, has their state. */
+    struct {
+        int64_t group, seq, p2p;
+        struct pw_device_record *items;
+        size_t n, capacity;
+    } open;
+};
+
+static const struct pw_json_item *item_of(const struct flight *f, const char *key)
+{
+    return pw_json_find(&f->object, 0, key);
+}
+
+static int64_t int_of(const struct flight *f, const char *key)
+{
+    int64_t value;
+    return pw_json_to_int(item_of(f, key), &value) || value < 0 || value > PW_LIMIT ? -1 : value;
+}
+
+static int is_text(const struct pw_json_item *item, const char *word)
+{
+    return item && item->type == PW_JSON_TEXT && is_key(item->text, item->length, word);
+}
+
+static uint32_t keep(struct flight *f, const char *text, size_t length)
+{
+    return pw_names_find(&f->trace->names, text, length);
+}
+
+/* Reads the group's name and description from ["0", "default_pg"]. */
+static void read_group(struct flight *f, struct pw_collective *c)
+{
+    const struct pw_json_item *group = item_of(f, "process_group");
+    const char *name;
+    if (!group || group->type != PW_JSON_ARRAY)
+        return;
+    size_t n = pw_json_first_text(group, &name);
+    c->group = keep(f, name, n);
+    if (!n)
+        return;
+    struct pw_json_item rest = *group;
+    rest.text = name + n + 1;
+    rest.length = (uint32_t)(group->text + group->length - rest.text);
+    n = pw_json_first_text(&rest, &name);
+    c->group_note = keep(f, name, n);
+}
+
+static const struct pw_group *find_group(const struct flight *f, uint32_t name)
+{
+    const char *text = pw_rankfile_borrow_text(f->trace->file, name);
+    for (size_t i = 0; i < f->trace->ngroups; i++)
+        if (strcmp(f->trace->groups[i].name, text) == 0)
+            return &f->trace->groups[i];
+    return NULL;
+}
+
+static int is_default(const struct flight *f, uint32_t note)
+{
+    return strcmp(pw_rankfile_borrow_text(f->trace->file, note), "default_pg") == 0;
+}
+
+/* Reads the operation from an entry's name: "nccl:all_reduce", or "nccl:send 0->1". The last number
+ * is the peer's rank in the group. */
+static void read_name(const struct pw_json_item *name, struct pw_collective *c)
+{
+    const char *colon = memchr(name->text, ':', name->length), *end = name->text + name->length;
+    c->library =
+        name->length > 5 && memcmp(name->text, "gloo:", 5) == 0 ? PW_LIBRARY_GLOO : PW_LIBRARY_NCCL;
+    const char *at = colon ? colon + 1 : name->text, *digits = end;
+    c->op = pw_collective_op(at, (size_t)(end - at));
+    if (c->op != PW_OP_Send && c->op != PW_OP_Recv)
+        return;
+    while (digits > at && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    struct pw_json_item number = {
+        .text = digits, .length = (uint32_t)(end - digits), .type = PW_JSON_NUMBER};
+    int64_t peer;
+    if (pw_json_to_int(&number, &peer) == 0 && peer < 1 << 24)
+        c->peer = (int32_t)peer;
+}
+
+static uint32_t read_collective(struct flight *f, const struct pw_json_item *name,
+                                int64_t *count_in, int64_t *count_out)
+{
+    struct pw_collective c = {
+        .peer = -1, .first = -1, .stride = -1, .my_rank = -1, .group_size = -1};
+    const struct pw_json_item *types = item_of(f, "input_dtypes");
+    const char *type = "";
+    size_t length = types && types->type == PW_JSON_ARRAY ? pw_json_first_text(types, &type) : 0;
+    read_name(name, &c);
+    read_group(f, &c);
+    const struct pw_group *group = find_group(f, c.group);
+    c.group_size = group ? (int32_t)group->size : -1;
+    /* With Gloo, PyTorch records the ranks of a group before it has the group's name, so pg_config
+     * has them under "". But the default group always has all ranks. */
+    if (!group && f->trace->has_unnamed_groups && is_default(f, c.group_note))
+        c.group_size = f->trace->world_size;
+    c.element_bytes = pw_collective_element(type, length);
+    c.datatype = keep(f, type, length);
+    *count_in = pw_json_count_elements(item_of(f, "input_sizes"));
+    *count_out = pw_json_count_elements(item_of(f, "output_sizes"));
+    return c.op == PW_OP_None ? 0 : pw_collectives_find(&f->trace->collectives, &c);
+}
+
+/* Notes an operation that has not ended, as far as is known yet. */
+static void note_unfinished(struct flight *f, const struct pw_json_item *name)
+{
+    struct pw_import_counts *counts = &f->trace->counts;
+    char text[64];
+    if (f->open.n == 0 && counts->unfinished == 0)
+        snprintf(counts->first_unfinished, sizeof(counts->first_unfinished), "%s, number %lld",
+                 pw_json_copy(name, text, sizeof(text)), (long long)f->open.seq);
+}
+
+/* Keeps the record of an operation that has not ended as far as is known. When memory is short, it
+ * is one that has ended. */
+static void keep_open(struct flight *f, const struct pw_device_record *record)
+{
+    if (f->open.n == f->open.capacity) {
+        const size_t capacity = f->open.capacity ? 2 * f->open.capacity : 16;
+        void *more = realloc(f->open.items, capacity * sizeof(*f->open.items));
+        if (!more) {
+            pw_trace_add_device(f->window, record);
+            return;
+        }
+        f->open.items = more;
+        f->open.capacity = capacity;
+    }
+    f->open.items[f->open.n++] = *record;
+}
+
+/* Settles the noted operations: they count as unfinished when this entry is not of their group, and
+ * as ended when it is and has completed. */
+static void settle(struct flight *f, int same_group, int completed)
+{
+    if (same_group && !completed)
+        return;
+    if (!same_group)
+        f->trace->counts.unfinished += (int64_t)f->open.n;
+    for (size_t i = 0; i < f->open.n; i++) {
+        f->open.items[i].is_open = !same_group;
+        pw_trace_add_device(f->window, &f->open.items[i]);
+    }
+    f->open.n = 0;
+}
+
+/* Whether the operation has ended. Backends other than NCCL leave the state at "scheduled" and set
+ * `retired` when the operation is done (Gloo) or begun (PyTorch's hooks for others). In NCCL an
+ * operation that is retired and not completed has timed out. */
+static int has_ended(const struct flight *f, const struct pw_json_item *name)
+{
+    const struct pw_json_item *retired = item_of(f, "retired"), *state = item_of(f, "state");
+    if (is_text(state, "completed"))
+        return 1;
+    const int is_nccl = name->length > 5 && memcmp(name->text, "nccl:", 5) == 0;
+    return !is_nccl && is_text(state, "scheduled") && retired && retired->length == 4 &&
+           memcmp(retired->text, "true", 4) == 0;
+}
+
+/* Returns 1 when the operation has not ended as far as is known. */
+static int follow_state(struct flight *f, const struct pw_json_item *name, int is_group)
+{
+    int64_t group = int_of(f, "pg_id"), seq = int_of(f, "collective_seq_id");
+    int64_t p2p = int_of(f, "p2p_seq_id");
+    int completed = has_ended(f, name);
+    int same = f->open.n > 0 && f->open.group == group && f->open.seq == seq && f->open.p2p == p2p;
+    if (!same || is_group)
+        settle(f, same, completed);
+    f->open.group = group;
+    f->open.seq = seq;
+    f->open.p2p = p2p;
+    if (!completed && !is_group)
+        note_unfinished(f, name);
+    return !completed;
+}
+
+static int take_entry(struct flight *f)
+{
+    const struct pw_json_item *name = item_of(f, "profiling_name");
+    const struct pw_json_item *ran = item_of(f, "duration_ms");
+    struct pw_device_record record = {
+        .type = PW_DEVICE_OPERATION,
+        .timed = PW_TIMED_ENQUEUED,
+        .start = int_of(f, "time_created_ns"),
+        .device = -1,
+        .seq = -1,
+        .grid = {-1, -1, -1},
+    };
+    if (!name || name->type != PW_JSON_TEXT)
+        return PW_OMIT_INCOMPLETE;
+    if (record.start <= 0)
+        return PW_OMIT_NO_TIME;
+    record.collective = read_collective(f, name, &record.count_in, &record.count_out);
+    const int is_open = follow_state(f, name, !record.collective);
+    if (!record.collective)
+        return memmem(name->text, name->length, "coalesced", 9) ? PW_OMIT_GROUP : PW_OMIT_UNKNOWN;
+    const struct pw_collective *c =
+        pw_collectives_borrow(&f->trace->collectives, record.collective);
+    /* Without the group's ranks, a number cannot be matched with other ranks' numbers. */
+    if (c->group_size > 0 && pw_op_info(c->op)->cls == PW_CLASS_COLL)
+        record.seq = int_of(f, "collective_seq_id");
+    if (ran && (pw_decimal_scale(ran->text, ran->length, 6, &record.ran_ns) || record.ran_ns < 0))
+        record.ran_ns = 0;
+    record.end = record.launch = record.start;
+    record.key[1] = record.start;
+    if (is_open)
+        keep_open(f, &record);
+    else
+        pw_trace_add_device(f->window, &record);
+    return 0;
+}
+
+static int read_is_list(void *context, const char *key, size_t length)
+{
+    struct flight *f = context;
+    f->has_entries = is_key(key, length, "entries");
+    return 1;
+}
+
+static int read_member(void *context, const char *key, size_t key_length, const char *value,
+                       size_t length)
+{
+    struct flight *f = context;
+    int quoted = length >= 2 && value[0] == '"';
+    if (f->trace->described)
+        return 0;
+    struct pw_row_metadata row = {
+        .key = keep(f, key, key_length),
+        .value = keep(f, value + quoted, length - 2 * (size_t)quoted),
+    };
+    pw_rankfile_append(f->trace->file, PW_TABLE_metadata, &row);
+    return 0;
+}
+
+static int read_entry(void *context, const char *text, size_t length, int64_t offset)
+{
+    struct flight *f = context;
+    struct pw_import_counts *counts = &f->trace->counts;
+    if (!f->has_entries)
+        return 0;
+    counts->events++;
+    int err = pw_json_parse(f->parser, text, length, &f->object);
+    if (err == -ENOMEM)
+        return err;
+    if (err && counts->first_malformed < 0)
+        counts->first_malformed = offset;
+    int omitted = err ? PW_OMIT_MALFORMED : take_entry(f);
+    if (omitted)
+        pw_trace_omit(f->trace, (enum pw_omission)omitted);
+    return 0;
+}
+
+static int read_dump(const char *path, struct pw_trace_window *window,
+                     const struct pw_import_progress *progress, char *problem, size_t size)
+{
+    struct flight *f = calloc(1, sizeof(*f));
+    if (!f)
+        return -ENOMEM;
+    *f = (struct flight){
+        .window = window,
+        .trace = window->trace,
+        .parser = pw_json_parser_create(),
+    };
+    const struct pw_jsonfile_taker taker = {
+        .context = f,
+        .is_list = read_is_list,
+        .member = read_member,
+        .element = read_entry,
+        .progress = progress,
+    };
+    int err = f->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
+    settle(f, 0, 0);
+    free(f->open.items);
+    pw_json_parser_destroy(f->parser);
+    free(f);
+    return err;
+}
+
+static const char *const files[] = {"*.json", "*.json.gz", NULL};
+
+const struct pw_import_format pw_import_flight = {
+    .name = "flight",
+    .what = "dumps of PyTorch's Flight Recorder, in JSON",
+    .files = files,
+    .look = look_at,
+    .read = read_dump,
+};

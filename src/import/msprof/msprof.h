@@ -1,0 +1,96 @@
+/* What msprof-analyze computed from the profiles of a job, its cluster_analysis_output: each rank's
+ * times of steps, of operations of HCCL, and of links. plan.c reads it once for all ranks, before
+ * the rank files are made. Beside profiles it is compared with them (msprof_compare.c), else rank
+ * files are made of it (msprof.c). Its numbers are never mixed with those of profiles. */
+#ifndef PW_IMPORT_MSPROF_H
+#define PW_IMPORT_MSPROF_H
+
+#include "import/trace/format.h"
+
+struct pw_msprof_step {
+    int32_t rank;
+    struct pw_row_msprof_step row;
+};
+
+/* Texts belong to struct pw_msprof. */
+struct pw_msprof_time {
+    int32_t rank;
+    const char *name, *group; /* hcom_allReduce__483_2_1; the number or name of its group */
+    int64_t step, start_ns, elapsed_ns, transfer_ns, wait_ns, sync_ns; /* -1: not told */
+};
+
+struct pw_msprof_link {
+    int32_t src, dst; /* ranks of the job */
+    const char *name, *group, *transport;
+    int64_t step, bytes, transfer_ns;
+};
+
+struct pw_msprof_host {
+    int32_t rank;
+    const char *name;
+};
+
+struct pw_msprof {
+    char *directory;
+    struct pw_msprof_step *steps; /* all by rank and step */
+    size_t nsteps, steps_capacity;
+    struct pw_msprof_time *times;
+    size_t ntimes, times_capacity;
+    struct pw_msprof_link *links; /* by source */
+    size_t nlinks, links_capacity;
+    struct pw_group *groups; /* whose ranks are told */
+    size_t ngroups;
+    struct pw_msprof_host *hosts;
+    size_t nhosts, hosts_capacity;
+    char **texts;
+    size_t ntexts, texts_capacity;
+    int64_t world_size; /* -1: not told */
+    int64_t incomplete; /* rows without possible numbers */
+    char files[300];    /* that were read */
+    char problem[400];  /* what is damaged; "": nothing */
+    int failed;         /* memory was short */
+};
+
+/* The cluster_analysis_output that a path is, has, or is a file of. 0 or -ENOENT. */
+int pw_msprof_find(const char *path, char *directory, size_t size);
+
+/* 1: the path is such a directory, or a file of one, and not just a directory that has one. */
+int pw_msprof_is(const char *path);
+
+/* Reads the directory. 0; -ENOENT: nothing in it can be read, and *out says why; or -ENOMEM. The
+ * caller calls pw_msprof_destroy() whenever *out is not NULL. */
+int pw_msprof_read(const char *directory, struct pw_msprof **out);
+void pw_msprof_destroy(struct pw_msprof *msprof);
+
+/* The ranks that it has anything of, sorted, malloc'ed. Returns how many; 0 also when memory is
+ * short. */
+size_t pw_msprof_ranks(const struct pw_msprof *msprof, int32_t **out);
+
+/* ---- for its readers ---- */
+
+/* Returns a copy of a text, the same as before for the same text in a row. "" when memory is short.
+ */
+const char *pw_msprof_text(struct pw_msprof *msprof, const char *text, size_t length);
+
+/* Add rows; names of operations have "@GROUP". A row whose numbers are not possible is only
+ * counted. */
+void pw_msprof_add_step(struct pw_msprof *msprof, const struct pw_msprof_step *step);
+void pw_msprof_add_time(struct pw_msprof *msprof, const struct pw_msprof_time *time);
+void pw_msprof_add_link(struct pw_msprof *msprof, const struct pw_msprof_link *link);
+
+/* Adds a group, if it is new; ranks are the numbers in a text such as "(0, 1, 2, 3)". */
+void pw_msprof_add_group(struct pw_msprof *msprof, const char *name, const char *ranks);
+
+/* Says what is damaged in a file, unless something was said before. */
+__attribute__((format(printf, 2, 3))) void pw_msprof_complain(struct pw_msprof *msprof,
+                                                              const char *format, ...);
+
+/* The number in "step4" or "4"; -1: there is none. The ns of a number of ms, us, ...; -1: not
+ * possible. */
+int64_t pw_msprof_step_of(const char *text);
+int64_t pw_msprof_scaled(double number, double unit);
+
+/* Reads the tables of cluster_analysis.db; needs SQLite (msprof_db.c). */
+void pw_msprof_read_db(struct pw_msprof *msprof, const char *path);
+
+#endif
