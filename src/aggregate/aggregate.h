@@ -1,6 +1,7 @@
 /* The merge: makes one cluster file of the rank files of a directory, in an MPI program with any
- * number of processes. src/cli/merge_main.c calls it once, on all processes of `comm` together.
- * Only process 0 prints. The contents of the file do not depend on the number of processes. */
+ * number of processes. src/cli/conclude/merge_main.c calls it once, on all processes of `comm`
+ * together. Only process 0 prints. The contents of the file do not depend on the number of
+ * processes. */
 #ifndef PW_AGGREGATE_AGGREGATE_H
 #define PW_AGGREGATE_AGGREGATE_H
 

@@ -1,6 +1,6 @@
 /* Makes rank files from an OTF2 archive: of profwrap, Score-P, EZTrace and others. Called by
- * cli/otf2_main.c. Reads the archive, and writes rank files into a directory that exists; never
- * changes the archive. */
+ * cli/commands/otf2_main.c. Reads the archive, and writes rank files into a directory that exists;
+ * never changes the archive. */
 #ifndef PW_OTF2_READ_H
 #define PW_OTF2_READ_H
 

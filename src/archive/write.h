@@ -1,6 +1,7 @@
 /* Writes a merged run as an OTF2 archive, from its rank files: traces.otf2 in a directory, which
- * Vampir, Cube's tools, otf2-print and OTF2's Python reader open. Called by cli/otf2_main.c. Reads
- * the files of the run, and writes only into the given directory. */
+ * Vampir, Cube's tools, otf2-print and OTF2's Python reader open. Called by
+ * cli/commands/otf2_main.c. Reads the files of the run, and writes only into the given directory.
+ */
 #ifndef PW_OTF2_WRITE_H
 #define PW_OTF2_WRITE_H
 

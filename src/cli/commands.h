@@ -20,6 +20,12 @@ int pw_cli_ctl(int argc, char **argv);
 int pw_cli_sweep(int argc, char **argv);
 int pw_cli_sim(int argc, char **argv);
 
+/* `profwrap [OPTIONS] LAUNCHER ...`: runs the launcher, run->argv, unprofiled, with `count` options
+ * of `profwrap run` for its ranks, which are recorded; then merges and reports each job whose rank
+ * 0 the launcher started on this host. Returns the launcher's exit status as a shell would. */
+struct pw_run;
+int pw_cli_launch(struct pw_run *run, char *const *options, int count);
+
 struct pw_cli_command {
     const char *name;
     int (*run)(int argc, char **argv);
@@ -39,7 +45,11 @@ const char *pw_cli_nearest_command(const char *typed);
  * last one. */
 const char *pw_ctl_command(size_t i, const char **options);
 
-/* Execute separate programs (helpers.c); they return the exit status, only when that fails. */
+/* Prints the ranks' answers as OpenMetrics text (cmd_ctl.c). Returns 0 or -errno. */
+struct pw_inquiry;
+int pw_metrics_print(const struct pw_inquiry *inquiry, FILE *out);
+
+/* Execute separate programs (libexec.c); they return the exit status, only when that fails. */
 int pw_cli_merge(int argc, char **argv);
 int pw_cli_import(int argc, char **argv);
 

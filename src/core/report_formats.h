@@ -1,8 +1,8 @@
 /* The formats of `profwrap report`. Add a format here; docs/HOWTO_add_rows.md has the other steps.
  * A row is the word for --format, a remark for --help, and the function that writes the report
- * (report/report.h). It is NULL for the timeline, which src/timeline writes and cli/cmd_report.c
- * calls, and for archives, which the program profwrap-otf2 writes. Used by options.def and
- * cli/cmd_report.c. Nothing but macros; see choices.h.
+ * (report/report.h). It is NULL for the timeline, which src/timeline writes and
+ * cli/commands/cmd_report.c calls, and for archives, which the program profwrap-otf2 writes. Used
+ * by options.def and cli/commands/cmd_report.c. Nothing but macros; see choices.h.
  */
 #ifndef PW_CORE_REPORT_FORMATS_H
 #define PW_CORE_REPORT_FORMATS_H

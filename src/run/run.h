@@ -1,5 +1,6 @@
-/* One run of one rank: the settings that its processes (rank/run/launch.h) share. cli/cmd_run.c
- * fills struct pw_run before it forks; the guard and the collectors only read it. Tool code. */
+/* One run of one rank: the settings that its processes (rank/run/launch.h) share.
+ * cli/commands/cmd_run.c fills struct pw_run before it forks; the guard and the collectors only
+ * read it. Tool code. */
 #ifndef PW_RUN_RUN_H
 #define PW_RUN_RUN_H
 

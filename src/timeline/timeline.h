@@ -1,6 +1,6 @@
 /* Writes the events of all ranks on one time axis, from the rank files of a merged run. Called by
- * cli/cmd_report.c. Reads the files of the run and writes to the given stream; changes no file of
- * the run. */
+ * cli/commands/cmd_report.c. Reads the files of the run and writes to the given stream; changes no
+ * file of the run. */
 #ifndef PW_TIMELINE_TIMELINE_H
 #define PW_TIMELINE_TIMELINE_H
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/htmlpage.h"
+#include "cli/results/htmlpage.h"
 #include "fuzz.h"
 
 static int has_html;

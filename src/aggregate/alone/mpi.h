@@ -1,8 +1,8 @@
 /* What the merge uses of MPI, for a merge of one process on a machine without MPI: the folder is
  * before the real mpi.h for pw_aggregate_alone (CMakeLists.txt). Included by src/aggregate and
- * cli/merge_main.c as <mpi.h>; never where another process is. A collective of one process copies
- * what it sends to what it receives, so that no operation is ever carried out. A datatype is its
- * size in bytes. Functions return MPI_SUCCESS. */
+ * cli/conclude/merge_main.c as <mpi.h>; never where another process is. A collective of one process
+ * copies what it sends to what it receives, so that no operation is ever carried out. A datatype is
+ * its size in bytes. Functions return MPI_SUCCESS. */
 #ifndef PW_AGGREGATE_ALONE_MPI_H
 #define PW_AGGREGATE_ALONE_MPI_H
 

@@ -1,6 +1,6 @@
 /* Restricts a loaded cluster to some of its steps (`report --steps`), before anything is reported.
- * Called by cli/cmd_report.c. Figures that are sums over the whole run cannot be divided: they
- * remain, and reports say so. Changes the cluster in memory only. */
+ * Called by cli/commands/cmd_report.c. Figures that are sums over the whole run cannot be divided:
+ * they remain, and reports say so. Changes the cluster in memory only. */
 #ifndef PW_ANALYSIS_FIGURES_RESTRICT_H
 #define PW_ANALYSIS_FIGURES_RESTRICT_H
 

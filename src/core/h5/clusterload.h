@@ -1,6 +1,6 @@
-/* Reads a cluster file into the struct of core/cluster.h. Called by cli/clusterpath.c, and by
- * tests. Tool code. The file may be damaged or hostile, so the sizes and row numbers of its tables
- * are checked against each other. */
+/* Reads a cluster file into the struct of core/cluster.h. Called by cli/results/clusterpath.c, and
+ * by tests. Tool code. The file may be damaged or hostile, so the sizes and row numbers of its
+ * tables are checked against each other. */
 #ifndef PW_CORE_H5_CLUSTERLOAD_H
 #define PW_CORE_H5_CLUSTERLOAD_H
 

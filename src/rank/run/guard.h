@@ -1,6 +1,7 @@
 /* The guard: the process that the launcher started. It starts the collector, replaces a collector
- * that was killed, and ends with the program's exit status. Called by cli/cmd_run.c, which passes
- * the functions that a collector runs. Tool code. The guard holds no data that could be lost.
+ * that was killed, and ends with the program's exit status. Called by cli/commands/cmd_run.c, which
+ * passes the functions that a collector runs. Tool code. The guard holds no data that could be
+ * lost.
  *
  * The launcher learns of the program's end by the guard's end. After a failure, a launcher ends the
  * other ranks of the job, so the guard must not wait for anything then: it does not wait for its

@@ -1,6 +1,6 @@
 /* Compares two runs: what takes longer in the second, by how much, and whether that is more than
- * the spread of the steps explains. Called by cli/cmd_compare.c with two loaded clusters, which it
- * does not change. */
+ * the spread of the steps explains. Called by cli/commands/cmd_compare.c with two loaded clusters,
+ * which it does not change. */
 #ifndef PW_REPORT_COMPARE_COMPARE_H
 #define PW_REPORT_COMPARE_COMPARE_H
 

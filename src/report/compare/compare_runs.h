@@ -1,6 +1,6 @@
 /* Compares two programs over several runs of each, in pairs: the times of the second run of a pair
  * minus those of the first. So what lasts as long as a run, such as another job beside it, is
- * noise, too. Called by cli/cmd_compare.c, which loads one pair after another. */
+ * noise, too. Called by cli/commands/cmd_compare.c, which loads one pair after another. */
 #ifndef PW_REPORT_COMPARE_COMPARE_RUNS_H
 #define PW_REPORT_COMPARE_COMPARE_RUNS_H
 

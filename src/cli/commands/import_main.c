@@ -1,0 +1,7 @@
+/* profwrap-import: the program that `profwrap import` executes. */
+#include "cli/commands/cmd_import.h"
+
+int main(int argc, char **argv)
+{
+    return pw_import_command(argc, argv);
+}

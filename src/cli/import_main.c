@@ -1,7 +1,0 @@
-/* profwrap-import: the program that `profwrap import` executes. */
-#include "cli/cmd_import.h"
-
-int main(int argc, char **argv)
-{
-    return pw_import_command(argc, argv);
-}

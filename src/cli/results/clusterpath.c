@@ -1,0 +1,83 @@
+/* Finds and loads a cluster file, or prints why it cannot; see clusterpath.h. */
+#include "cli/results/clusterpath.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/h5/clusterload.h"
+#include "core/log.h"
+#include "core/readlimit.h"
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool has_rank_files(const char *dir)
+{
+    DIR *stream = opendir(dir);
+    bool found = false;
+    for (struct dirent *entry; stream && !found && (entry = readdir(stream));) {
+        size_t length = strlen(entry->d_name);
+        found = strncmp(entry->d_name, "rank-", 5) == 0 && length > 8 &&
+                strcmp(entry->d_name + length - 3, ".h5") == 0;
+    }
+    if (stream)
+        closedir(stream);
+    return found;
+}
+
+static void explain_load(const char *given, const char *path, int err)
+{
+    if (err == -ENOENT && strcmp(given, path) == 0)
+        pw_error("there is no file or directory '%s'", given);
+    else if (err == -ENOENT && has_rank_files(given))
+        pw_error("'%s' has rank files but no cluster.h5: run 'profwrap merge %s' first", given,
+                 given);
+    else if (err == -ENOENT)
+        pw_error("'%s' holds no results of profwrap: neither cluster.h5 nor rank files", given);
+    else if (err == -EINVAL)
+        pw_error("'%s' is no cluster file of profwrap, or is damaged", path);
+    else if (err == -EPROTO)
+        pw_error("'%s' was written by a newer profwrap: read it with that version", path);
+    else
+        pw_error("cannot read '%s': %s", path, pw_readlimit_error(err));
+}
+
+uint64_t pw_cli_cluster_size(const char *given)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, PATH_MAX, "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
+    return n < PATH_MAX ? pw_readlimit_size(path) : 0;
+}
+
+void pw_cli_directory_of(const char *path, char dir[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(dir, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+uint64_t pw_cli_run_size(const char *given)
+{
+    char dir[PATH_MAX];
+    pw_cli_directory_of(given, dir);
+    return pw_readlimit_size(is_directory(given) ? given : dir);
+}
+
+int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluster **out)
+{
+    int n = snprintf(path, PATH_MAX, "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
+    if (n >= PATH_MAX) {
+        pw_error("the name of the directory is too long: '%.60s…'", given);
+        return -ENAMETOOLONG;
+    }
+    int err = pw_cluster_load(path, out);
+    if (err)
+        explain_load(given, path, err);
+    return err;
+}
