@@ -24,10 +24,40 @@
 #include "rank/run/memory.h"
 #include "rank/run/program.h"
 #include "run/activities.h"
-#include "run/endrow.h"
 #include "run/paths.h"
 #include "run/run.h"
 #include "run/run_watch.h"
+
+/* ---- the row of /ending: when the program ended, and whether the kernel killed processes of its
+ * cgroup for lack of memory; the journal has it, too, so that recovery finds it ---- */
+
+/* Before the program's start: notes how often the kernel has killed for lack of memory. */
+static void begin_end_row(const struct pw_run *run)
+{
+    run->lifeline->oom_kills = pw_memory_oom_kills(run->options.text[PW_OPT_FSROOT]);
+}
+
+/* The local time of the rank's events, which tests may have changed. */
+static int64_t event_time(const struct pw_testclock *clock, int64_t local_ns)
+{
+    return clock->on ? pw_testclock_warp(clock, local_ns) : local_ns;
+}
+
+/* Appends the row. Does nothing when the end's time is not known. */
+static void append_end_row(const struct pw_run *run, struct pw_rankfile *file)
+{
+    const int64_t ended_ns = atomic_load(&run->lifeline->ended_ns);
+    const int64_t before = run->lifeline->oom_kills;
+    const int64_t kills = pw_memory_oom_kills(run->options.text[PW_OPT_FSROOT]);
+    const struct pw_row_ending row = {
+        .time = event_time(&run->clocks.test, ended_ns),
+        .oom_kills = before < 0 || kills < before ? -1 : kills - before,
+    };
+    if (ended_ns)
+        pw_rankfile_append_measured(file, PW_TABLE_ending, &row);
+}
+
+/* ---- the program's start ---- */
 
 /* The rings of one rank may take 1 / MEMORY_SHARE of the memory limit (the machine's memory, or the
  * cgroup's limit if that is less), because a node has many ranks. */
@@ -379,7 +409,7 @@ static void close_file(struct collector *c)
     const struct pw_run *run = c->run;
     const int unread = pw_drain_finish(c->drain);
     pw_drain_destroy(c->drain);
-    pw_endrow_append(run, c->file);
+    append_end_row(run, c->file);
     if (!unread)
         add_end(c);
     pw_intake_finish(c->intake, pw_testclock_now(&run->clocks.test));
@@ -416,7 +446,7 @@ static int close_without_capture(struct collector *c)
     int status = pw_run_unprofiled(c->run);
     struct pw_exit end = {.code = status};
     pw_launch_has_ended(c->run->lifeline, &end);
-    pw_endrow_append(c->run, c->file);
+    append_end_row(c->run, c->file);
     const struct pw_rankfile_end none = {
         .exit_code = end.code, .exit_signal = end.signal, .complete = 1};
     pw_rankfile_close(c->file, &none);
@@ -467,7 +497,7 @@ int pw_collect(void *arg, int attempt)
     int status = prepare_file(&c, &head);
     if (status >= 0)
         return status;
-    pw_endrow_begin(run);
+    begin_end_row(run);
     if (prepare_capture(&c, &head))
         return close_without_capture(&c);
     pw_launch_outlive_signals(&c.segment->wake);
@@ -544,7 +574,7 @@ int pw_collect_on(void *arg, int attempt)
         pw_launch_outlive_signals(&c.segment->wake);
         follow(&c);
         if (!has_end && pw_drain_finish(c.drain) == 0) {
-            pw_endrow_append(run, c.file);
+            append_end_row(run, c.file);
             add_end(&c);
         }
         pw_drain_destroy(c.drain);

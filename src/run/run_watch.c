@@ -10,8 +10,8 @@
 #include "core/log.h"
 #include "rank/live/calltrace.h"
 #include "rank/ring/tick.h"
+#include "run/ctl.h"
 #include "run/hangfile.h"
-#include "run/start_stop_ranks.h"
 
 #define SECOND ((int64_t)1000000000)
 #define LOOK_NS SECOND

@@ -17,9 +17,8 @@
 #include "rank/collect/recover.h"
 #include "report/live/liveview.h"
 #include "run/activities.h"
-#include "run/ask.h"
+#include "run/ctl.h"
 #include "run/hangfile.h"
-#include "run/start_stop_ranks.h"
 
 /* `profwrap ctl metrics DIR`: prints a running job's figures for Prometheus once. A separate
  * program serves them (metrics_main.c), because its HTTP library needs a TLS library, which every

@@ -13,7 +13,7 @@
 #include "rank/ring/tick.h"
 #include "report/live/liveview.h"
 #include "report/report.h"
-#include "run/ask.h"
+#include "run/ctl.h"
 #include "run/hangfile.h"
 
 #define SECOND ((int64_t)1000000000)

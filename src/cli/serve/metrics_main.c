@@ -26,7 +26,7 @@
 #include "core/log.h"
 #include "core/safefile.h"
 #include "rank/ring/tick.h"
-#include "run/ask.h"
+#include "run/ctl.h"
 
 #define SECOND ((int64_t)1000000000)
 /* Age up to which a document is sent again, because collectors answer only once a second. */

@@ -4,7 +4,7 @@
  *     .ctl-request the request: a nonce, and what is wanted
  *     .status-NNNNN      a rank's answer, JSON
  *
- * Used by run/ask.c, and by each collector's watch (run_watch.c). No port is opened. There is one
+ * Used by run/ctl.c, and by each collector's watch (run_watch.c). No port is opened. There is one
  * request at a time: creating the file fails while another request exists. Both sides read only
  * files of their own user. */
 #ifndef PW_RANK_LIVE_INQUIRY_H

@@ -1,9 +1,9 @@
 /* Asking the collectors of a running job, and waiting for their answers. Called by `profwrap ctl`,
- * `report --watch`, profwrap-metrics and the orders of signals (start_stop_ranks.c). Tool code;
- * prints unless a function says otherwise. Signals must be blocked (pw_ctl_block_signals()) before
- * a request is made, so that its files are removed. */
-#ifndef PW_RUN_ASK_H
-#define PW_RUN_ASK_H
+ * `report --watch`, profwrap-metrics and, for SIGUSR1 and SIGUSR2, the watch (run_watch.c). Tool
+ * code; prints unless a function says otherwise. Signals must be blocked (pw_ctl_block_signals())
+ * before a request is made, so that its files are removed. */
+#ifndef PW_RUN_CTL_H
+#define PW_RUN_CTL_H
 
 #include <signal.h>
 
@@ -31,5 +31,9 @@ int pw_ctl_gather(struct pw_inquiry *inquiry, const struct pw_request *request,
 
 /* Prints the error of pw_ctl_gather(); nothing for -EINTR. */
 void pw_ctl_explain(const struct pw_inquiry *inquiry, int err);
+
+/* Carries out `ctl start` or `ctl stop`: makes all ranks begin or end recording at the same step.
+ * Returns only after their answers, and prints. Returns the exit status. */
+int pw_ctl_order(const char *dir, int starts, enum pw_opened cause);
 
 #endif
