@@ -9,18 +9,119 @@
  *
  * Exceptions of C++ pass through. The thread then stays locked, with the operation as its open
  * call, until its next operation unlocks it (`held`). */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "collectors/mindspore/mccl_group.h"
 #include "core/ops.h"
+#include "rank/probe/arena.h"
+#include "rank/probe/members.h"
+#include "rank/probe/probe.h"
 #include "rank/probe/ranges.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/scope.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* ---- groups of ranks ----
+ *
+ * A group is identified by its members, because each call of the library has the list of members. A
+ * table of fixed size has them by a hash of their members, which is the communicator's uid: each
+ * member computes the same one. Memory comes from the arena. */
+
+struct group {
+    _Atomic uint64_t uid; /* 0: free entry */
+    uint32_t index;       /* number of the group in records */
+    int32_t size, my_rank;
+    const int32_t *world;         /* [size] world rank of each member; NULL: not known */
+    _Atomic uint32_t collectives; /* collectives begun so far */
+    _Atomic uint32_t is_ready;    /* 1: what is above may be read */
+    _Atomic uint32_t is_told;     /* 1: its records are in a ring */
+};
+
+enum { GROUPS = 1 << 10, MOST_MEMBERS = 1 << 24 };
+
+static struct group groups[GROUPS];
+static _Atomic uint32_t made; /* indexes that were given */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+    return hash ^ (hash >> 29);
+}
+
+static uint64_t uid_of(const uint32_t *world, uint32_t size)
+{
+    enum { SALT = 0x6d63636c };
+    uint64_t uid = mix(SALT, size);
+    for (uint32_t i = 0; i < size; i++)
+        uid = mix(uid, world[i]);
+    return uid | 1;
+}
+
+static int32_t place_in(const uint32_t *world, uint32_t size, uint32_t mine)
+{
+    for (uint32_t i = 0; i < size; i++)
+        if (world[i] == mine)
+            return (int32_t)i;
+    return -1;
+}
+
+static void fill(struct group *group, const uint32_t *world, uint32_t size, uint32_t mine)
+{
+    int32_t *copy = pw_arena_take(sizeof(*copy) * size);
+    if (copy)
+        memcpy(copy, world, sizeof(*copy) * size); /* the same bits: ranks are below 2^31 */
+    group->world = copy;
+    group->size = (int32_t)size;
+    group->my_rank = place_in(world, size, mine);
+    group->index = atomic_fetch_add(&made, 1);
+    atomic_store_explicit(&group->is_ready, 1, memory_order_release);
+}
+
+/* The group with these members, of which `mine` is this rank's; NULL: there are too many, or
+ * `world` cannot be a list of ranks. */
+static struct group *group_find(const uint32_t *world, uint32_t size, uint32_t mine)
+{
+    if (!world || size < 1 || size > MOST_MEMBERS)
+        return NULL;
+    const uint64_t uid = uid_of(world, size);
+    for (uint32_t i = 0; i < GROUPS; i++) {
+        struct group *group = &groups[(uid + i) % GROUPS];
+        uint64_t there = atomic_load_explicit(&group->uid, memory_order_acquire);
+        if (!there && atomic_compare_exchange_strong(&group->uid, &there, uid)) {
+            fill(group, world, size, mine);
+            return group;
+        }
+        if (there == uid) /* another thread may be filling it at this instant */
+            return atomic_load_explicit(&group->is_ready, memory_order_acquire) ? group : NULL;
+    }
+    return NULL;
+}
+
+/* Records the group, once. The thread has locked the probe. */
+static void group_tell(struct pw_thread *thread, struct group *group)
+{
+    if (atomic_exchange(&group->is_told, 1))
+        return;
+    const uint32_t name = pw_probe_intern(thread, "mccl");
+    const uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
+    if (!record)
+        return;
+    *record = (struct pw_record){.type = PW_REC_MCCL_GROUP, .start = now, .end = now};
+    record->def.uid = atomic_load(&group->uid);
+    record->def.comm = group->index;
+    record->def.size = group->size;
+    record->def.my_rank = group->my_rank;
+    record->def.name = name;
+    pw_probe_commit(thread);
+    pw_members_record(thread, PW_REC_MCCL_MEMBERS, group->index, group->world, group->size);
+}
+
+/* ---- calls ---- */
 
 /* The beginning of MindSpore's CommunicationGroupInfo; `begin` and `end` are a std::vector's. */
 struct group_info {
@@ -30,7 +131,7 @@ struct group_info {
 
 struct call {
     struct pw_thread *thread; /* NULL: not recorded */
-    struct pw_mccl_group *group;
+    struct group *group;
     struct pw_record record;
 };
 
@@ -40,15 +141,15 @@ static _Atomic uint64_t first_begin;
 /* What an exception left locked. */
 static _Thread_local struct pw_thread *held __attribute__((tls_model("initial-exec")));
 
-static struct pw_mccl_group *group_of(const struct group_info *info)
+static struct group *group_of(const struct group_info *info)
 {
     const ptrdiff_t members = info ? info->end - info->begin : 0;
     if (!info || members < 1 || (uint64_t)members != info->size)
         return NULL; /* a version with another layout */
-    return pw_mccl_group_find(info->begin, info->size, info->global_rank);
+    return group_find(info->begin, info->size, info->global_rank);
 }
 
-static int32_t world_rank(const struct pw_mccl_group *group, int64_t rank)
+static int32_t world_rank(const struct group *group, int64_t rank)
 {
     return group && group->world && rank >= 0 && rank < group->size ? group->world[rank] : -1;
 }
@@ -78,7 +179,7 @@ static void begin(struct call *call, uint16_t op, int64_t peer, const struct gro
         unlock(held);
     if (!pw_gate->on || !(pw_gate->activities & PW_ACTIVITY_MINDSPORE))
         return;
-    struct pw_mccl_group *group = call->group = group_of(info);
+    struct group *group = call->group = group_of(info);
     const bool is_collective = pw_op_info(op)->cls == PW_CLASS_COLL;
     /* Numbered even while recording is paused, because the other ranks may record. */
     const uint32_t seq = group && is_collective ? atomic_fetch_add(&group->collectives, 1) : 0;
@@ -139,7 +240,7 @@ static void end(struct call *call, size_t count, size_t size, bool is_done)
     if (!is_done)
         call->record.flags |= PW_FLAG_ERROR;
     if (call->group)
-        pw_mccl_group_tell(thread, call->group);
+        group_tell(thread, call->group);
     struct pw_record *place =
         pw_ring_reserve(&thread->ring, call->record.end, pw_record_kind(&call->record));
     if (place) {

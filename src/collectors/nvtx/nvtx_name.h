@@ -4,7 +4,13 @@
 #ifndef PW_NVTX_NAME_H
 #define PW_NVTX_NAME_H
 
-#include "collectors/nvtx/nvtx_api.h"
+/* NVTX's types and numbers, without its functions: these are in the application, and call the
+ * probe's. */
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+#include <nvtx3/nvToolsExtSync.h>
+
 #include "rank/probe/intern.h"
 
 /* The name of a range. */

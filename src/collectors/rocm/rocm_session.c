@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "collectors/rocm/rocm_names.h"
-#include "collectors/rocm/rocm_records.h"
 
 /* The lossless policy uses two buffers of this size. With the other policy, version 1.0 loses
  * records without reporting it while it swaps buffers. */
