@@ -56,6 +56,10 @@ struct pw_nccl_proxy_op {
     int peer, steps, chunk_bytes, is_send;
 };
 
+struct pw_nccl_proxy_step {
+    int step;
+};
+
 struct pw_nccl_kernel_channel {
     uint8_t channel;
     uint64_t timer; /* from v4 on: the GPU's global timer, ns */
@@ -95,10 +99,18 @@ struct pw_nccl_descr_v1 {
             int peer;
         } p2p;
         struct pw_nccl_proxy_op proxy_op;
-        struct {
-            int step;
-        } proxy_step;
+        struct pw_nccl_proxy_step proxy_step;
     };
+};
+
+struct pw_nccl_p2p_v2 {
+    const char *name;
+    uint64_t comm_hash;
+    const char *func;
+    void *buffer;
+    const char *datatype;
+    size_t count;
+    int peer;
 };
 
 struct pw_nccl_descr_v2 {
@@ -119,19 +131,9 @@ struct pw_nccl_descr_v2 {
             uint8_t most_channels, warps;
             const char *algorithm, *protocol;
         } coll;
-        struct {
-            const char *name;
-            uint64_t comm_hash;
-            const char *func;
-            void *buffer;
-            const char *datatype;
-            size_t count;
-            int peer;
-        } p2p;
+        struct pw_nccl_p2p_v2 p2p;
         struct pw_nccl_proxy_op proxy_op;
-        struct {
-            int step;
-        } proxy_step;
+        struct pw_nccl_proxy_step proxy_step;
     };
 };
 
@@ -153,19 +155,9 @@ struct pw_nccl_descr_v3 {
             uint8_t most_channels, warps;
             const char *algorithm, *protocol;
         } coll;
-        struct {
-            const char *name;
-            uint64_t comm_hash;
-            const char *func;
-            void *buffer;
-            const char *datatype;
-            size_t count;
-            int peer;
-        } p2p;
+        struct pw_nccl_p2p_v2 p2p;
         struct pw_nccl_proxy_op proxy_op;
-        struct {
-            int step;
-        } proxy_step;
+        struct pw_nccl_proxy_step proxy_step;
         struct {
             uint8_t channel;
         } kernel_channel;
@@ -199,9 +191,7 @@ struct pw_nccl_descr_v4 {
             uint8_t channels;
         } p2p;
         struct pw_nccl_proxy_op proxy_op;
-        struct {
-            int step;
-        } proxy_step;
+        struct pw_nccl_proxy_step proxy_step;
         struct pw_nccl_kernel_channel kernel_channel;
         struct pw_nccl_net_plugin net_plugin;
     };
@@ -259,9 +249,7 @@ struct pw_nccl_descr_v6 {
             void *plan;
         } p2p;
         struct pw_nccl_proxy_op proxy_op;
-        struct {
-            int step;
-        } proxy_step;
+        struct pw_nccl_proxy_step proxy_step;
         struct pw_nccl_kernel_channel kernel_channel;
         struct pw_nccl_net_plugin net_plugin;
         struct {
