@@ -208,15 +208,15 @@ static int take_row(void *context, const struct pw_csv_row *row)
         p->processes[0].device = p->processes[1].device = (int32_t)device;
     snprintf(pid, sizeof(pid), "%d", is_hccl ? HCCL : DEVICE);
     snprintf(tid, sizeof(tid), "%lld", (long long)thread);
-    a->object.n = 0;
-    set_item(&a->object, "ph", "X", 0);
-    set_item(&a->object, "pid", pid, 0);
-    set_item(&a->object, "tid", is_hccl ? tid : pw_csv_cell(row, "Stream ID"), 0);
-    set_item(&a->object, "ts", pw_csv_cell(row, "Start Time(us)"), 0);
-    set_item(&a->object, "dur", pw_csv_cell(row, "Duration(us)"), 0);
+    a->json.object.n = 0;
+    set_item(&a->json.object, "ph", "X", 0);
+    set_item(&a->json.object, "pid", pid, 0);
+    set_item(&a->json.object, "tid", is_hccl ? tid : pw_csv_cell(row, "Stream ID"), 0);
+    set_item(&a->json.object, "ts", pw_csv_cell(row, "Start Time(us)"), 0);
+    set_item(&a->json.object, "dur", pw_csv_cell(row, "Duration(us)"), 0);
     if (*name)
-        set_item(&a->object, "name", name, 0);
-    set_item(&a->object, "Task Type", pw_csv_cell(row, "Accelerator Core"), 1);
+        set_item(&a->json.object, "name", name, 0);
+    set_item(&a->json.object, "Task Type", pw_csv_cell(row, "Accelerator Core"), 1);
     a->trace->counts.events++;
     const int omitted = pw_ascend_take(a);
     if (omitted)
@@ -305,20 +305,9 @@ static int look(const char *path, struct pw_import_head *out)
 
 /* ---- its events ---- */
 
-static int take_element(void *context, const char *text, size_t length, int64_t offset)
+static int take_event(void *context)
 {
-    struct pw_ascend *a = context;
-    struct pw_import_counts *counts = &a->trace->counts;
-    counts->events++;
-    int err = pw_json_parse(a->parser, text, length, &a->object);
-    if (err == -ENOMEM)
-        return err;
-    if (err && counts->first_malformed < 0)
-        counts->first_malformed = offset;
-    int omitted = err ? PW_OMIT_MALFORMED : pw_ascend_take(a);
-    if (omitted)
-        pw_trace_omit(a->trace, (enum pw_omission)omitted);
-    return 0;
+    return pw_ascend_take(context);
 }
 
 /* What the profile has beside the trace, if the trace is in one. */
@@ -350,19 +339,16 @@ static int read_trace(const char *path, struct pw_trace_window *window,
     struct pw_ascend *a = calloc(1, sizeof(*a));
     int err = a ? pw_ascend_layers_read(path, &layers) : -ENOMEM;
     if (a && !err) {
-        *a = (struct pw_ascend){.window = window,
-                                .trace = window->trace,
-                                .layers = &layers,
-                                .parser = pw_json_parser_create()};
+        *a = (struct pw_ascend){
+            .json.take = take_event, .window = window, .trace = window->trace, .layers = &layers};
         const struct pw_jsonfile_taker taker = {
             .context = a,
             .is_list = pw_jsonfile_is_events,
             .member = pw_jsonfile_ignore_member,
-            .element = take_element,
+            .element = pw_import_take_element,
             .progress = progress,
         };
-        err = a->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
-        pw_json_parser_destroy(a->parser);
+        err = pw_import_read_json(path, window, &taker, problem, size);
     }
     if (a)
         pw_ascend_layers_fini(&layers);

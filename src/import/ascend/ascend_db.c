@@ -215,9 +215,9 @@ static int take_row(struct pw_ascend *a, sqlite3_stmt *row, const char *layer)
     enum { MOST_COLUMNS = 16 };
     char ts[32] = "", dur[32] = "";
     int64_t start = 0, end = -1;
-    a->object.n = 0;
-    set_item(&a->object, "ph", "X", 0);
-    set_item(&a->object, "pid", layer, 0);
+    a->json.object.n = 0;
+    set_item(&a->json.object, "ph", "X", 0);
+    set_item(&a->json.object, "pid", layer, 0);
     for (int i = 0; i < sqlite3_column_count(row) && i < MOST_COLUMNS; i++) {
         const char *key = sqlite3_column_name(row, i);
         const char *text = (const char *)sqlite3_column_text(row, i);
@@ -228,15 +228,16 @@ static int take_row(struct pw_ascend *a, sqlite3_stmt *row, const char *layer)
         else if (strcmp(key, "end") == 0)
             end = sqlite3_column_int64(row, i);
         else if (text)
-            set_item(&a->object, key, text, strcmp(key, "tid") != 0 && strcmp(key, "name") != 0);
+            set_item(&a->json.object, key, text,
+                     strcmp(key, "tid") != 0 && strcmp(key, "name") != 0);
     }
     if (start > 0 && end >= start) {
         snprintf(ts, sizeof(ts), "%lld.%03d", (long long)(start / 1000), (int)(start % 1000));
         snprintf(dur, sizeof(dur), "%lld.%03d", (long long)((end - start) / 1000),
                  (int)((end - start) % 1000));
     }
-    set_item(&a->object, "ts", ts, 0);
-    set_item(&a->object, "dur", dur, 0);
+    set_item(&a->json.object, "ts", ts, 0);
+    set_item(&a->json.object, "dur", dur, 0);
     return pw_ascend_take(a);
 }
 

@@ -224,7 +224,7 @@ static int begins(const char *text, size_t length, const char *word)
 
 static const struct pw_json_item *argument(const struct pw_ascend *a, const char *key)
 {
-    return pw_json_find(&a->object, 1, key);
+    return pw_json_find(&a->json.object, 1, key);
 }
 
 static int64_t number_of(const struct pw_ascend *a, const char *key, int64_t most,
@@ -555,8 +555,8 @@ static int take_hccl(struct pw_ascend *a)
  * them. */
 static int read_span(struct pw_ascend *a)
 {
-    const struct pw_json_item *ts = pw_json_find(&a->object, 0, "ts"),
-                              *dur = pw_json_find(&a->object, 0, "dur");
+    const struct pw_json_item *ts = pw_json_find(&a->json.object, 0, "ts"),
+                              *dur = pw_json_find(&a->json.object, 0, "dur");
     int64_t length;
     if (!ts || !dur || pw_decimal_scale(ts->text, ts->length, 3, &a->start) ||
         pw_decimal_scale(dur->text, dur->length, 3, &length) || length < 0 ||
@@ -606,12 +606,12 @@ static int take_metadata(struct pw_ascend *a)
 
 int pw_ascend_take(struct pw_ascend *a)
 {
-    const struct pw_json_item *phase = pw_json_find(&a->object, 0, "ph");
-    a->name = pw_json_find(&a->object, 0, "name");
-    a->category = pw_json_find(&a->object, 0, "cat");
-    if (pw_json_to_int(pw_json_find(&a->object, 0, "pid"), &a->pid))
+    const struct pw_json_item *phase = pw_json_find(&a->json.object, 0, "ph");
+    a->name = pw_json_find(&a->json.object, 0, "name");
+    a->category = pw_json_find(&a->json.object, 0, "cat");
+    if (pw_json_to_int(pw_json_find(&a->json.object, 0, "pid"), &a->pid))
         a->pid = -1;
-    if (pw_json_to_int(pw_json_find(&a->object, 0, "tid"), &a->tid))
+    if (pw_json_to_int(pw_json_find(&a->json.object, 0, "tid"), &a->tid))
         a->tid = -1;
     a->process = pw_ascend_process_find(a->layers, a->pid);
     switch (phase && phase->length == 1 ? phase->text[0] : '\0') {

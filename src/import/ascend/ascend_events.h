@@ -5,7 +5,7 @@
 #ifndef PW_IMPORT_ASCEND_EVENTS_H
 #define PW_IMPORT_ASCEND_EVENTS_H
 
-#include "import/parsers/jsonobject.h"
+#include "import/trace/format.h"
 #include "import/trace/trace.h"
 
 /* What the processes of a trace_view.json are: each is a layer of the system. */
@@ -54,17 +54,16 @@ const struct pw_ascend_thread *pw_ascend_thread_find(const struct pw_ascend_laye
 
 /* An event while it is taken. */
 struct pw_ascend {
+    struct pw_import_event json; /* its members; also of an event that is made of a row */
     struct pw_trace_window *window;
     struct pw_trace *trace;
     const struct pw_ascend_layers *layers;
-    struct pw_json_parser *parser;
-    struct pw_json_object object;
     const struct pw_json_item *name, *category;
     int64_t pid, tid, start, end;
     const struct pw_ascend_process *process;
 };
 
-/* Takes a->object. 0, or the enum pw_omission to count. */
+/* Takes a->json.object. 0, or the enum pw_omission to count. */
 int pw_ascend_take(struct pw_ascend *a);
 
 /* The name of an operation of HCCL, "hcom_allReduce__483_2_1": *op, and its number in its group, 2,

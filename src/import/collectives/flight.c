@@ -198,10 +198,9 @@ static int look_at(const char *path, struct pw_import_head *out)
 /* ---- its operations ---- */
 
 struct flight {
+    struct pw_import_event event;
     struct pw_trace_window *window;
     struct pw_trace *trace;
-    struct pw_json_parser *parser;
-    struct pw_json_object object;
     int has_entries;
     /* The last operations that have not ended as far as is known. In a coalesced group only the
      * group's record, which follows its operations, has their state. */
@@ -214,7 +213,7 @@ struct flight {
 
 static const struct pw_json_item *item_of(const struct flight *f, const char *key)
 {
-    return pw_json_find(&f->object, 0, key);
+    return pw_json_find(&f->event.object, 0, key);
 }
 
 static int64_t int_of(const struct flight *f, const char *key)
@@ -380,8 +379,9 @@ static int follow_state(struct flight *f, const struct pw_json_item *name, int i
     return !completed;
 }
 
-static int take_entry(struct flight *f)
+static int take_entry(void *context)
 {
+    struct flight *f = context;
     const struct pw_json_item *name = item_of(f, "profiling_name");
     const struct pw_json_item *ran = item_of(f, "duration_ms");
     struct pw_device_record record = {
@@ -440,20 +440,8 @@ static int read_member(void *context, const char *key, size_t key_length, const 
 
 static int read_entry(void *context, const char *text, size_t length, int64_t offset)
 {
-    struct flight *f = context;
-    struct pw_import_counts *counts = &f->trace->counts;
-    if (!f->has_entries)
-        return 0;
-    counts->events++;
-    int err = pw_json_parse(f->parser, text, length, &f->object);
-    if (err == -ENOMEM)
-        return err;
-    if (err && counts->first_malformed < 0)
-        counts->first_malformed = offset;
-    int omitted = err ? PW_OMIT_MALFORMED : take_entry(f);
-    if (omitted)
-        pw_trace_omit(f->trace, (enum pw_omission)omitted);
-    return 0;
+    const struct flight *f = context;
+    return f->has_entries ? pw_import_take_element(context, text, length, offset) : 0;
 }
 
 static int read_dump(const char *path, struct pw_trace_window *window,
@@ -463,9 +451,9 @@ static int read_dump(const char *path, struct pw_trace_window *window,
     if (!f)
         return -ENOMEM;
     *f = (struct flight){
+        .event.take = take_entry,
         .window = window,
         .trace = window->trace,
-        .parser = pw_json_parser_create(),
     };
     const struct pw_jsonfile_taker taker = {
         .context = f,
@@ -474,10 +462,9 @@ static int read_dump(const char *path, struct pw_trace_window *window,
         .element = read_entry,
         .progress = progress,
     };
-    int err = f->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
+    int err = pw_import_read_json(path, window, &taker, problem, size);
     settle(f, 0, 0);
     free(f->open.items);
-    pw_json_parser_destroy(f->parser);
     free(f);
     return err;
 }

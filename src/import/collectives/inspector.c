@@ -140,10 +140,9 @@ static int pw_inspector_look(const char *path, struct pw_import_head *out)
 }
 
 struct inspector {
+    struct pw_import_event event;
     struct pw_trace_window *window;
     struct pw_trace *trace;
-    struct pw_json_parser *parser;
-    struct pw_json_object object;
     struct pw_inspector_header header; /* the last header that was read */
 };
 
@@ -157,7 +156,7 @@ static const struct pw_json_item *item_of(const struct inspector *s,
 {
     char key[48];
     snprintf(key, sizeof(key), "%s%s", prefix, name);
-    return pw_json_find_in(&s->object, part, key);
+    return pw_json_find_in(&s->event.object, part, key);
 }
 
 static uint32_t text_of(struct inspector *s, const struct pw_json_item *item)
@@ -225,7 +224,7 @@ static void read_times(const struct inspector *s, const struct pw_json_item *par
                        const char *prefix, struct pw_device_record *record)
 {
     const struct pw_json_item *ran = item_of(s, part, prefix, "exec_time_us");
-    const struct pw_json_item *text = pw_json_find_in(&s->object, part, "event_trace_ts");
+    const struct pw_json_item *text = pw_json_find_in(&s->event.object, part, "event_trace_ts");
     char key[48];
     if (ran && (pw_decimal_scale(ran->text, ran->length, 3, &record->ran_ns) || record->ran_ns < 0))
         record->ran_ns = 0;
@@ -245,7 +244,7 @@ static int take_operation(struct inspector *s, const struct pw_json_item *part, 
 {
     char prefix[8];
     snprintf(prefix, sizeof(prefix), "%s_", kind);
-    const struct pw_json_item *function = pw_json_find_in(&s->object, part, kind);
+    const struct pw_json_item *function = pw_json_find_in(&s->event.object, part, kind);
     struct pw_device_record record = {
         .type = PW_DEVICE_OPERATION,
         .timed = PW_TIMED_ENQUEUED,
@@ -302,26 +301,27 @@ static int take_stats(struct inspector *s, const struct pw_json_item *stats)
                                        "p2p_dropped_since_last_dump"};
     int64_t lost;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-        if (pw_json_to_int(pw_json_find_in(&s->object, stats, keys[i]), &lost) == 0 && lost > 0 &&
-            lost <= PW_LIMIT)
+        if (pw_json_to_int(pw_json_find_in(&s->event.object, stats, keys[i]), &lost) == 0 &&
+            lost > 0 && lost <= PW_LIMIT)
             s->trace->counts.lost = pw_sum(s->trace->counts.lost, lost);
     s->trace->counts.taken++;
     return 0;
 }
 
-static int take_record(struct inspector *s)
+static int take_record(void *context)
 {
-    const struct pw_json_item *coll = pw_json_find(&s->object, 0, "coll_perf");
-    const struct pw_json_item *p2p = pw_json_find(&s->object, 0, "p2p_perf");
-    const struct pw_json_item *stats = pw_json_find(&s->object, 0, "dump_stats");
-    pw_inspector_header_read(&s->object, &s->header);
+    struct inspector *s = context;
+    const struct pw_json_item *coll = pw_json_find(&s->event.object, 0, "coll_perf");
+    const struct pw_json_item *p2p = pw_json_find(&s->event.object, 0, "p2p_perf");
+    const struct pw_json_item *stats = pw_json_find(&s->event.object, 0, "dump_stats");
+    pw_inspector_header_read(&s->event.object, &s->header);
     if (coll)
         return take_operation(s, coll, "coll");
     if (p2p)
         return take_operation(s, p2p, "p2p");
     if (stats)
         return take_stats(s, stats);
-    return pw_json_find(&s->object, 0, "proxy_trace") ? PW_OMIT_PROXY : PW_OMIT_UNKNOWN;
+    return pw_json_find(&s->event.object, 0, "proxy_trace") ? PW_OMIT_PROXY : PW_OMIT_UNKNOWN;
 }
 
 /* ---- the file ---- */
@@ -332,22 +332,6 @@ static int no_list(void *context, const char *key, size_t length)
     return 0;
 }
 
-static int read_record(void *context, const char *text, size_t length, int64_t offset)
-{
-    struct inspector *s = context;
-    struct pw_import_counts *counts = &s->trace->counts;
-    counts->events++;
-    int err = pw_json_parse(s->parser, text, length, &s->object);
-    if (err == -ENOMEM)
-        return err;
-    if (err && counts->first_malformed < 0)
-        counts->first_malformed = offset;
-    int omitted = err ? PW_OMIT_MALFORMED : take_record(s);
-    if (omitted)
-        pw_trace_omit(s->trace, (enum pw_omission)omitted);
-    return 0;
-}
-
 static int read_log(const char *path, struct pw_trace_window *window,
                     const struct pw_import_progress *progress, char *problem, size_t size)
 {
@@ -355,9 +339,9 @@ static int read_log(const char *path, struct pw_trace_window *window,
     if (!s)
         return -ENOMEM;
     *s = (struct inspector){
+        .event.take = take_record,
         .window = window,
         .trace = window->trace,
-        .parser = pw_json_parser_create(),
         .header = {.rank = -1},
     };
     const struct pw_jsonfile_taker taker = {
@@ -365,11 +349,10 @@ static int read_log(const char *path, struct pw_trace_window *window,
         .lines = 1,
         .is_list = no_list,
         .member = pw_jsonfile_ignore_member,
-        .element = read_record,
+        .element = pw_import_take_element,
         .progress = progress,
     };
-    int err = s->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
-    pw_json_parser_destroy(s->parser);
+    int err = pw_import_read_json(path, window, &taker, problem, size);
     free(s);
     return err;
 }

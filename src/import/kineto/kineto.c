@@ -470,25 +470,11 @@ static int take_member(void *context, const char *key, size_t key_length, const 
     return 0;
 }
 
-static int take_element(void *context, const char *text, size_t length, int64_t offset)
+static int take_event(void *context)
 {
     struct pw_kineto *k = context;
-    struct pw_import_counts *counts = &k->trace->counts;
-    counts->events++;
-    int err = pw_json_parse(k->parser, text, length, &k->object), omitted;
-    if (err == -ENOMEM)
-        return err;
-    if (err) {
-        if (counts->first_malformed < 0)
-            counts->first_malformed = offset;
-        omitted = PW_OMIT_MALFORMED;
-    } else {
-        pw_kineto_event_sort(&k->index, &k->object, &k->event);
-        omitted = k->event.duplicate ? PW_OMIT_DUPLICATE_KEY : pw_kineto_take(k);
-    }
-    if (omitted)
-        pw_trace_omit(k->trace, (enum pw_omission)omitted);
-    return 0;
+    pw_kineto_event_sort(&k->index, &k->json.object, &k->event);
+    return k->event.duplicate ? PW_OMIT_DUPLICATE_KEY : pw_kineto_take(k);
 }
 
 static int read_trace(const char *path, struct pw_trace_window *window,
@@ -498,9 +484,9 @@ static int read_trace(const char *path, struct pw_trace_window *window,
     if (!k)
         return -ENOMEM;
     *k = (struct pw_kineto){
+        .json.take = take_event,
         .window = window,
         .trace = window->trace,
-        .parser = pw_json_parser_create(),
         .last = {.lane = -1},
     };
     pw_kineto_index_init(&k->index);
@@ -508,11 +494,10 @@ static int read_trace(const char *path, struct pw_trace_window *window,
         .context = k,
         .is_list = pw_jsonfile_is_events,
         .member = take_member,
-        .element = take_element,
+        .element = pw_import_take_element,
         .progress = progress,
     };
-    int err = k->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
-    pw_json_parser_destroy(k->parser);
+    int err = pw_import_read_json(path, window, &taker, problem, size);
     free(k);
     return err;
 }

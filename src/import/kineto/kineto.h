@@ -6,7 +6,7 @@
 #ifndef PW_IMPORT_KINETO_H
 #define PW_IMPORT_KINETO_H
 
-#include "import/parsers/jsonobject.h"
+#include "import/trace/format.h"
 #include "import/trace/trace.h"
 
 // clang-format off
@@ -50,11 +50,10 @@ struct pw_kineto_index {
 };
 
 struct pw_kineto {
+    struct pw_import_event json; /* the event as it is in the file */
     struct pw_trace_window *window;
     struct pw_trace *trace;
-    struct pw_json_parser *parser;
     struct pw_kineto_index index;
-    struct pw_json_object object;
     struct pw_kineto_event event;
     int64_t start, end; /* of the current event, ns */
     struct {

@@ -1,6 +1,7 @@
 /* The table of formats, and the reading of JSON files that all formats share; see format.h. */
 #include "import/trace/format.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -39,14 +40,34 @@ int pw_import_is_file(const char *name)
     return 0;
 }
 
+int pw_import_take_element(void *context, const char *text, size_t length, int64_t offset)
+{
+    struct pw_import_event *event = context;
+    struct pw_import_counts *counts = &event->trace->counts;
+    counts->events++;
+    int err = pw_json_parse(event->parser, text, length, &event->object);
+    if (err == -ENOMEM)
+        return err;
+    if (err && counts->first_malformed < 0)
+        counts->first_malformed = offset;
+    int omitted = err ? PW_OMIT_MALFORMED : event->take(context);
+    if (omitted)
+        pw_trace_omit(event->trace, (enum pw_omission)omitted);
+    return 0;
+}
+
 int pw_import_read_json(const char *path, struct pw_trace_window *window,
                         const struct pw_jsonfile_taker *taker, char *problem, size_t size)
 {
+    struct pw_import_event *event = taker->context;
     struct pw_jsonfile_end end = {.cut_at = -1};
     struct pw_jsonfile_taker with = *taker;
     if (window->text)
         with.text = *window->text;
-    int err = pw_jsonfile_read(path, &with, &end);
+    event->trace = window->trace;
+    event->parser = pw_json_parser_create();
+    int err = event->parser ? pw_jsonfile_read(path, &with, &end) : -ENOMEM;
+    pw_json_parser_destroy(event->parser);
     window->trace->counts.bytes += end.json_bytes;
     if (!err && end.cut_at >= 0) {
         window->trace->counts.cut_files++;

@@ -7,6 +7,7 @@
 #define PW_IMPORT_FORMAT_H
 
 #include "import/parsers/jsonfile.h"
+#include "import/parsers/jsonobject.h"
 #include "import/trace/trace.h"
 
 /* A file's rank and job, as the file says them, mostly before its events. */
@@ -72,8 +73,22 @@ extern const struct pw_import_format pw_import_mindinsight;
 /* What msprof-analyze computed from profiles, without them: for directories only. */
 extern const struct pw_import_format pw_import_msprof;
 
+/* The event of a JSON file that a format takes: the first member of the struct that it passes as
+ * the taker's context. */
+struct pw_import_event {
+    struct pw_json_object object;
+    int (*take)(void *context); /* takes `object`: 0, or the enum pw_omission to count */
+    struct pw_trace *trace;     /* this and the parser are set by pw_import_read_json() */
+    struct pw_json_parser *parser;
+};
+
+/* The `element` of a taker: counts and parses the event, and calls its `take` unless it is
+ * malformed. */
+int pw_import_take_element(void *context, const char *text, size_t length, int64_t offset);
+
 /* Reads a JSON file for a format: calls pw_jsonfile_read, counts the bytes, and puts a remark into
- * `problem` when the file ends early. Returns 0 or -errno. */
+ * `problem` when the file ends early. The taker's context begins with a struct pw_import_event.
+ * Returns 0 or -errno. */
 int pw_import_read_json(const char *path, struct pw_trace_window *window,
                         const struct pw_jsonfile_taker *taker, char *problem, size_t size);
 
