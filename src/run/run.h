@@ -14,7 +14,7 @@
 #include "rank/ring/segment.h"
 #include "rank/run/identity.h"
 #include "rank/run/launch.h"
-#include "run/launched.h"
+#include "run/launchenv.h"
 
 /* The clocks of a run, for `profwrap run`: the measurements beside the program, and the agreement
  * to synchronise over MPI where these do not work. */
@@ -68,7 +68,7 @@ void pw_run_clocks_fini(struct pw_run_clocks *clocks);
 struct pw_run {
     struct pw_options options;
     struct pw_identity id;
-    struct pw_launched launched; /* the `profwrap LAUNCHER`, if any */
+    struct pw_launchenv launchenv; /* the `profwrap LAUNCHER`, if any */
     struct pw_run_clocks clocks;
     uint32_t activities; /* PW_ACTIVITY_* */
     int compression;     /* level of deflate */

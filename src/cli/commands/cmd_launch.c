@@ -63,7 +63,7 @@ static int tell(const char *name, char *const *options, int count, const char *o
     words[count] = output_option;
     words[count + 1] = path;
     words[count + 2] = unprofiled;
-    int err = pw_launched_tell(name, words, count + 3);
+    int err = pw_launchenv_tell(name, words, count + 3);
     free(words);
     free(path);
     return err;
@@ -104,7 +104,7 @@ static void find_last_epoch(const char *dir, const char *name, char *last, size_
     if (glob(pattern, 0, NULL, &found))
         return;
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        const int n = pw_launched_find(found.gl_pathv[i], name);
+        const int n = pw_launchenv_find(found.gl_pathv[i], name);
         if (n > 0 && epoch_of(found.gl_pathv[i]) > epoch_of(last)) {
             snprintf(last, size, "%s", found.gl_pathv[i]);
             *ranks = n;
@@ -148,7 +148,7 @@ static int conclude_jobs(const struct pw_run *run, const char *name, const char 
     if (glob(pattern, 0, NULL, &found))
         return 0;
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        int ranks = pw_launched_find(found.gl_pathv[i], name);
+        int ranks = pw_launchenv_find(found.gl_pathv[i], name);
         seen += ranks >= 0;
         if (ranks <= 0 || pw_option_flag(&run->options, PW_OPT_NO_MERGE))
             continue;
@@ -215,7 +215,7 @@ static int start_launcher(struct pw_run *run)
     const struct pw_launch launch = {
         .argv = run->argv, .lifeline = run->lifeline, .umask = run->umask};
     const pid_t pid = pw_launch_start(&launch, run->path);
-    pw_launched_forget(); /* the merge must not be profiled */
+    pw_launchenv_forget(); /* the merge must not be profiled */
     if (pid < 0)
         pw_error("cannot run %s: %s", run->path, strerror(-pid));
     return pid < 0 ? -1 : 0;
@@ -248,7 +248,7 @@ int pw_cli_launch(struct pw_run *run, char *const *options, int count)
     snprintf(name, sizeof(name), "%llx-%x", (long long)time(NULL), (unsigned)getpid());
     err = tell(name, options, count, output);
     if (err)
-        pw_launched_forget();
+        pw_launchenv_forget();
     if (err)
         pw_error("cannot profile the ranks of %s: %s", run->argv[0], strerror(-err));
     if (start_launcher(run))

@@ -91,25 +91,25 @@ static void begin(struct pw_run *run)
 {
     struct pw_options_end end;
     pw_options_init(&run->options);
-    pw_launched_read(&run->launched);
+    pw_launchenv_read(&run->launchenv);
     const struct pw_identity_hints hints = {
         .root = run->options.text[PW_OPT_FSROOT],
         .hostname = run->options.text[PW_OPT_HOSTNAME],
-        .launch = run->launched.name,
-        .had = run->launched.had,
+        .launch = run->launchenv.name,
+        .had = run->launchenv.had,
     };
     pw_identity_find(&run->id, &hints);
-    if (run->launched.name) /* `profwrap LAUNCHER` has checked them */
-        pw_options_parse(&run->options, PW_CMD_RUN, run->launched.argc, run->launched.argv, &end);
-    run->launched.output = run->options.text[PW_OPT_OUTPUT];
+    if (run->launchenv.name) /* `profwrap LAUNCHER` has checked them */
+        pw_options_parse(&run->options, PW_CMD_RUN, run->launchenv.argc, run->launchenv.argv, &end);
+    run->launchenv.output = run->options.text[PW_OPT_OUTPUT];
 }
 
 /* Whether `profwrap LAUNCHER` does the merge. False when a profwrap inside it has a directory of
  * its own. */
 static int is_merged_by_launch(const struct pw_run *run)
 {
-    return run->launched.name &&
-           strcmp(run->launched.output, run->options.text[PW_OPT_OUTPUT]) == 0;
+    return run->launchenv.name &&
+           strcmp(run->launchenv.output, run->options.text[PW_OPT_OUTPUT]) == 0;
 }
 
 /* Prints once when the ranks' variables contradict each other; the job still runs. */
@@ -122,7 +122,7 @@ static void check_identity(struct pw_run *run)
         if (pw_run_is_host_leader(run))
             pw_error("%s; running %s unprofiled", problem, run->argv[0]);
         run->refused = 1;
-    } else if (run->id.rank == 0 && !run->launched.name) {
+    } else if (run->id.rank == 0 && !run->launchenv.name) {
         pw_say("%s: the latter is used", problem);
     }
 }
@@ -301,7 +301,7 @@ static int prepare_directory(struct pw_run *run)
     char problem[4400];
     int err = find_directory(run, problem, sizeof(problem));
     if (!err && is_merged_by_launch(run))
-        pw_launched_mark(run->dir, run->launched.name, &run->id);
+        pw_launchenv_mark(run->dir, run->launchenv.name, &run->id);
     int unprofiled = err == PW_OUTDIR_SHARED || err == -EPROTO ||
                      (err && pw_run_goes_on_after(run, err)) ||
                      (err && run->options.origin[PW_OPT_OUTPUT] == PW_OPTION_ENVIRONMENT);
@@ -531,10 +531,10 @@ int pw_cli_run(int argc, char **argv)
     if (status >= 0)
         return status;
     const int is_launcher = pw_rank_is_launcher(run.argv) ||
-                            (pw_option_flag(&run.options, PW_OPT_LAUNCHER) && !run.launched.name);
-    if (is_launcher && run.launched.name)
+                            (pw_option_flag(&run.options, PW_OPT_LAUNCHER) && !run.launchenv.name);
+    if (is_launcher && run.launchenv.name)
         return become_launcher(&run);
-    pw_launched_forget();
+    pw_launchenv_forget();
     status = start(&run);
     if (status >= 0)
         return status;
@@ -553,7 +553,7 @@ int pw_cli_worker(int argc, char **argv)
     }
     run.umask = umask(077);
     begin(&run);
-    pw_launched_forget();
+    pw_launchenv_forget();
     run.refused =
         check_options(&run) != 0 || pw_run_clocks_read(&run.clocks, &run.options, &run.id) != 0;
     pw_log_set_quiet(pw_option_flag(&run.options, PW_OPT_QUIET));

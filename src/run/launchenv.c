@@ -1,5 +1,5 @@
-/* Passes the settings of a launch to its ranks; see launched.h. */
-#include "run/launched.h"
+/* Passes the settings of a launch to its ranks; see launchenv.h. */
+#include "run/launchenv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@ static const char audit[] = "LD_AUDIT";
 /* The arguments of mpirun's fork agent, after the path of profwrap. */
 static const char agent_command[] = "profwrap run --";
 
-void pw_launched_read(struct pw_launched *out)
+void pw_launchenv_read(struct pw_launchenv *out)
 {
     const char *text = getenv(PW_LAUNCH_VARIABLE);
     char *rest = NULL;
-    *out = (struct pw_launched){.argc = 0};
+    *out = (struct pw_launchenv){.argc = 0};
     text = text ? text : getenv(PW_LAUNCH_MCA_VARIABLE);
     char *copy = text ? strdup(text) : NULL;
     size_t fields = 1;
@@ -56,7 +56,7 @@ static void forget_agent(const char *variable)
         unsetenv(variable);
 }
 
-void pw_launched_forget(void)
+void pw_launchenv_forget(void)
 {
     const char *list = getenv(audit);
     char *kept = list ? calloc(1, strlen(list) + 1) : NULL;
@@ -138,7 +138,7 @@ static int put_audit(void)
     return setenv(audit, list, 1) ? -errno : 0;
 }
 
-int pw_launched_tell(const char *name, char *const *words, int count)
+int pw_launchenv_tell(const char *name, char *const *words, int count)
 {
     char self[4096];
     int err = pw_cli_self(self, sizeof(self));
@@ -157,7 +157,7 @@ static void mark_path(char *path, size_t size, const char *dir, const char *name
     snprintf(path, size, "%s/.launch-%s%s", dir, name, is_first ? "-0" : "");
 }
 
-int pw_launched_mark(const char *dir, const char *name, const struct pw_identity *id)
+int pw_launchenv_mark(const char *dir, const char *name, const struct pw_identity *id)
 {
     char path[4400], text[16];
     snprintf(text, sizeof(text), "%d", id->size);
@@ -165,7 +165,7 @@ int pw_launched_mark(const char *dir, const char *name, const struct pw_identity
     return symlink(text, path) && errno != EEXIST ? -errno : 0;
 }
 
-int pw_launched_find(const char *dir, const char *name)
+int pw_launchenv_find(const char *dir, const char *name)
 {
     char path[4400], text[16];
     mark_path(path, sizeof(path), dir, name, 1);
