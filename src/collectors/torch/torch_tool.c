@@ -11,16 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/groups.h"
 #include "core/ops.h"
 
-enum { OPS = 1 << 10, PATIENCE = OPS / 4, MOST_GROUPS = 1 << 14, MOST_MEMBERS = 1 << 24 };
+enum { OPS = 1 << 10, PATIENCE = OPS / 4 };
 
 #define ALL_WORKS UINT64_MAX
-
-struct group {
-    struct pw_row_comms row;
-    int32_t file_row, known; /* known: number of members written */
-};
 
 struct op {
     uint64_t id; /* 0: free */
@@ -35,8 +31,7 @@ struct op {
 
 struct state {
     struct pw_rankfile *file;
-    struct group *groups;
-    uint32_t ngroups, capacity, base, epoch;
+    struct pw_group_table groups;
     uint64_t next, newest; /* numbers of the first operation not written and the last seen */
     int64_t unended;
     struct op ops[OPS];
@@ -47,62 +42,10 @@ static void *create(struct pw_rankfile *file)
     struct state *s = calloc(1, sizeof(*s));
     if (s) {
         s->file = file;
+        s->groups = (struct pw_group_table){.file = file, .source = PW_SOURCE_GLOO};
         s->next = 1;
     }
     return s;
-}
-
-/* ---- groups ---- */
-
-/* The group with number `index` in the current process; added if new. NULL: too many groups, or no
- * memory. */
-static struct group *group_at(struct state *s, uint32_t index)
-{
-    const uint64_t at = (uint64_t)s->base + index;
-    if (at >= MOST_GROUPS)
-        return NULL;
-    struct group *groups = pw_budget_grow(pw_rankfile_borrow_budget(s->file), s->groups,
-                                          sizeof(*groups), (uint32_t)at, &s->capacity);
-    if (!groups)
-        return NULL;
-    s->groups = groups;
-    while (at >= s->ngroups) {
-        s->groups[s->ngroups].file_row = pw_rankfile_new_comm(s->file);
-        s->groups[s->ngroups].row.source = PW_SOURCE_GLOO;
-        s->groups[s->ngroups++].row.my_rank = -1;
-    }
-    return &s->groups[at];
-}
-
-static void define(struct state *s, const struct pw_record *record, const struct pw_origin *origin)
-{
-    struct group *group = group_at(s, record->def.comm);
-    if (!group)
-        return;
-    group->row.uid = record->def.uid;
-    group->row.size = record->def.size;
-    group->row.my_rank = record->def.my_rank;
-    group->row.name = pw_origin_name(origin, record->def.name);
-}
-
-/* All members of a group come after the group's record, from the same thread. A second list of
- * members is ignored. */
-static void add_members(struct state *s, const struct pw_record *record)
-{
-    struct group *group = group_at(s, record->members.comm);
-    if (!group || group->row.size <= 0 || group->row.size > MOST_MEMBERS)
-        return;
-    if (group->known == 0)
-        group->row.first_member = pw_rankfile_rows(s->file, PW_TABLE_member);
-    for (uint32_t r = 0; r < record->members.nruns && r < PW_RUNS_PER_RECORD; r++)
-        for (int32_t i = 0; i < record->members.runs[r].count && group->known < group->row.size;
-             i++) {
-            const struct pw_row_member row = {
-                (int32_t)((uint32_t)record->members.runs[r].first +
-                          (uint32_t)i * (uint32_t)record->members.runs[r].stride)};
-            pw_rankfile_append(s->file, PW_TABLE_member, &row);
-            group->known++;
-        }
 }
 
 /* ---- operations ---- */
@@ -126,7 +69,7 @@ static void write_op(struct state *s, const struct op *op)
 {
     const bool is_waited = op->is_awaited && op->is_done && op->wait_start < op->done;
     const int64_t end = op->is_done && op->done > op->returned ? op->done : op->returned;
-    struct group *group = group_at(s, op->comm);
+    struct pw_group_entry *group = pw_group_at(&s->groups, op->comm);
     struct pw_row_comm_event row = {
         .start = op->start,
         .end = end,
@@ -212,7 +155,7 @@ static void add_call(struct state *s, const struct pw_record *record,
     op->peer = record->torch_call.peer;
     op->tag = record->torch_call.tag;
     op->stack = pw_origin_stack(origin, record->stack);
-    struct group *group = group_at(s, op->comm);
+    struct pw_group_entry *group = pw_group_at(&s->groups, op->comm);
     if (group && pw_op_info(op->op)->cls == PW_CLASS_COLL)
         pw_count_collective(&group->row, op->seq);
     if (op == &lone)
@@ -257,19 +200,18 @@ static void add_wait(struct state *s, const struct pw_record *record,
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
 {
     struct state *s = state;
-    if (origin->epoch != s->epoch) {
+    if (origin->epoch != s->groups.epoch) {
         write_all(s); /* another process begins: numbers restart */
-        s->epoch = origin->epoch;
-        s->base = s->ngroups;
+        pw_group_process(&s->groups, origin);
         s->next = 1;
         s->newest = 0;
     }
     switch (record->type) {
     case PW_REC_TORCH_GROUP:
-        define(s, record, origin);
+        pw_group_define(&s->groups, record, origin);
         break;
     case PW_REC_TORCH_MEMBERS:
-        add_members(s, record);
+        pw_group_add_members(&s->groups, record);
         break;
     case PW_REC_TORCH_CALL:
         add_call(s, record, origin);
@@ -291,7 +233,6 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
                       const struct pw_shown_call *call, struct pw_row_open *row)
 {
     const struct state *s = state;
-    const uint64_t at = s->base + (call->handle & ~PW_TORCH_HANDLE);
     (void)segment;
     if (pw_op_info(call->op)->cls != PW_CLASS_WAIT || !(call->handle & PW_TORCH_HANDLE))
         return;
@@ -300,36 +241,18 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
         return;
     row->awaited = (uint16_t)call->awaited;
     row->peer = call->peer >= 0 ? call->peer : -1;
-    if (at >= s->ngroups)
+    const struct pw_group_entry *group = pw_group_find(&s->groups, call->handle & ~PW_TORCH_HANDLE);
+    if (!group)
         return;
-    row->comm = s->groups[at].file_row;
+    row->comm = group->file_row;
     row->seq = pw_op_info(call->awaited)->cls == PW_CLASS_COLL ? call->tag : -1;
 }
 
-static void add_live_group(const struct state *s, const struct group *group, struct pw_live *live)
-{
-    const struct pw_row_comms *row = &group->row;
-    const struct pw_live_comm comm = {
-        .uid = row->uid, .size = row->size, .reached = row->collectives};
-    pw_live_add_comm(live, &comm, pw_rankfile_borrow_text(s->file, row->name));
-}
-
-/* Adds groups to the live status: those in which threads wait, and the newest others, so that a
- * rank in no call is known to be one that has not entered an operation. What was called while
- * recording was paused is not counted. */
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
-    struct state *s = state;
+    const struct state *s = state;
     (void)segment;
-    for (size_t i = 0; i < live->nthreads; i++)
-        for (uint32_t g = s->base; g < s->ngroups; g++) {
-            if (live->threads[i].comm_row < 0 || s->groups[g].file_row != live->threads[i].comm_row)
-                continue;
-            live->threads[i].comm_uid = s->groups[g].row.uid;
-            add_live_group(s, &s->groups[g], live);
-        }
-    for (uint32_t g = s->ngroups; live->recording == 1 && g > s->base; g--)
-        add_live_group(s, &s->groups[g - 1], live);
+    pw_group_add_live(&s->groups, live);
 }
 
 static void finish(void *state, int64_t end_ns)
@@ -337,8 +260,7 @@ static void finish(void *state, int64_t end_ns)
     struct state *s = state;
     (void)end_ns;
     write_all(s);
-    for (uint32_t i = 0; i < s->ngroups; i++)
-        pw_rankfile_set_comm(s->file, s->groups[i].file_row, &s->groups[i].row);
+    pw_group_finish(&s->groups);
     if (s->unended)
         pw_rankfile_overhead(s->file, "gloo_unended", (double)s->unended, "operations");
 }
@@ -347,7 +269,7 @@ static void destroy(void *state)
 {
     struct state *s = state;
     if (s)
-        free(s->groups);
+        pw_group_fini(&s->groups);
     free(s);
 }
 

@@ -1,0 +1,103 @@
+/* Keeps groups by their numbers, process after process; see groups.h. */
+#include "collectors/groups.h"
+
+#include <stdlib.h>
+
+enum { MOST_GROUPS = 1 << 14, MOST_MEMBERS = 1 << 24 };
+
+void pw_group_process(struct pw_group_table *table, const struct pw_origin *origin)
+{
+    if (origin->epoch == table->epoch)
+        return;
+    table->epoch = origin->epoch;
+    table->base = table->n;
+}
+
+struct pw_group_entry *pw_group_at(struct pw_group_table *table, uint32_t index)
+{
+    const uint64_t at = (uint64_t)table->base + index;
+    if (at >= MOST_GROUPS)
+        return NULL;
+    struct pw_group_entry *entries =
+        pw_budget_grow(pw_rankfile_borrow_budget(table->file), table->entries, sizeof(*entries),
+                       (uint32_t)at, &table->capacity);
+    if (!entries)
+        return NULL;
+    table->entries = entries;
+    while (at >= table->n) {
+        struct pw_group_entry *entry = &entries[table->n++];
+        entry->file_row = pw_rankfile_new_comm(table->file);
+        entry->row.source = table->source;
+        entry->row.my_rank = -1;
+    }
+    return &entries[at];
+}
+
+const struct pw_group_entry *pw_group_find(const struct pw_group_table *table, uint64_t index)
+{
+    const uint64_t at = table->base + index;
+    return at < table->n ? &table->entries[at] : NULL;
+}
+
+void pw_group_define(struct pw_group_table *table, const struct pw_record *record,
+                     const struct pw_origin *origin)
+{
+    struct pw_group_entry *group = pw_group_at(table, record->def.comm);
+    if (!group)
+        return;
+    group->row.uid = record->def.uid;
+    group->row.size = record->def.size;
+    group->row.my_rank = record->def.my_rank;
+    group->row.name = pw_origin_name(origin, record->def.name);
+}
+
+void pw_group_add_members(struct pw_group_table *table, const struct pw_record *record)
+{
+    struct pw_group_entry *group = pw_group_at(table, record->members.comm);
+    if (!group || group->row.size <= 0 || group->row.size > MOST_MEMBERS)
+        return;
+    if (group->known == 0)
+        group->row.first_member = pw_rankfile_rows(table->file, PW_TABLE_member);
+    for (uint32_t r = 0; r < record->members.nruns && r < PW_RUNS_PER_RECORD; r++)
+        for (int32_t i = 0; i < record->members.runs[r].count && group->known < group->row.size;
+             i++) {
+            const struct pw_row_member row = {
+                (int32_t)((uint32_t)record->members.runs[r].first +
+                          (uint32_t)i * (uint32_t)record->members.runs[r].stride)};
+            pw_rankfile_append(table->file, PW_TABLE_member, &row);
+            group->known++;
+        }
+}
+
+static void add_live(const struct pw_group_table *table, const struct pw_row_comms *row,
+                     struct pw_live *live)
+{
+    const struct pw_live_comm comm = {
+        .uid = row->uid, .size = row->size, .reached = row->collectives};
+    pw_live_add_comm(live, &comm, pw_rankfile_borrow_text(table->file, row->name));
+}
+
+void pw_group_add_live(const struct pw_group_table *table, struct pw_live *live)
+{
+    const struct pw_group_entry *entries = table->entries;
+    for (size_t i = 0; i < live->nthreads; i++)
+        for (uint32_t g = table->base; g < table->n; g++) {
+            if (live->threads[i].comm_row < 0 || entries[g].file_row != live->threads[i].comm_row)
+                continue;
+            live->threads[i].comm_uid = entries[g].row.uid;
+            add_live(table, &entries[g].row, live);
+        }
+    for (uint32_t g = table->n; live->recording == 1 && g > table->base; g--)
+        add_live(table, &entries[g - 1].row, live);
+}
+
+void pw_group_finish(const struct pw_group_table *table)
+{
+    for (uint32_t i = 0; i < table->n; i++)
+        pw_rankfile_set_comm(table->file, table->entries[i].file_row, &table->entries[i].row);
+}
+
+void pw_group_fini(struct pw_group_table *table)
+{
+    free(table->entries);
+}
