@@ -60,45 +60,19 @@ static void keep_collective(struct pw_mpi_call *c, int rc, bool large)
         fill_collective(c, rc, large, comm, &request->record);
 }
 
-void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc)
-{
-    record_collective(c, rc, false);
-}
-
-void pw_mpi_after_COLL_EVEN(struct pw_mpi_call *c, int rc)
-{
-    record_collective(c, rc, false);
-}
-
-void pw_mpi_after_COLL_ROOTED(struct pw_mpi_call *c, int rc)
-{
-    record_collective(c, rc, false);
-}
-
-void pw_mpi_after_COLL_C(struct pw_mpi_call *c, int rc)
-{
-    record_collective(c, rc, true);
-}
-
-void pw_mpi_after_ICOLL(struct pw_mpi_call *c, int rc)
-{
-    begin_collective(c, rc, false);
-}
-
-void pw_mpi_after_ICOLL_C(struct pw_mpi_call *c, int rc)
-{
-    begin_collective(c, rc, true);
-}
-
-void pw_mpi_after_COLL_INIT(struct pw_mpi_call *c, int rc)
-{
-    keep_collective(c, rc, false);
-}
-
-void pw_mpi_after_COLL_INIT_C(struct pw_mpi_call *c, int rc)
-{
-    keep_collective(c, rc, true);
-}
+#define AFTER(CLASS, function, large)                        \
+    void pw_mpi_after_##CLASS(struct pw_mpi_call *c, int rc) \
+    {                                                        \
+        function(c, rc, large);                              \
+    }
+AFTER(COLL, record_collective, false)
+AFTER(COLL_EVEN, record_collective, false)
+AFTER(COLL_ROOTED, record_collective, false)
+AFTER(COLL_C, record_collective, true)
+AFTER(ICOLL, begin_collective, false)
+AFTER(ICOLL_C, begin_collective, true)
+AFTER(COLL_INIT, keep_collective, false)
+AFTER(COLL_INIT_C, keep_collective, true)
 
 /* As pw_mpi_comm_known() for a receive's communicator; fast when it is the one that was used
  * last. */
