@@ -178,19 +178,6 @@ static void write_steps(struct pass *p)
 
 /* ---- rows as events ---- */
 
-static void set_item(struct pw_json_object *object, const char *key, const char *text, int depth)
-{
-    object->items[object->n++] = (struct pw_json_item){
-        .key = key,
-        .key_length = (uint32_t)strlen(key),
-        .text = text,
-        .length = (uint32_t)strlen(text),
-        .type =
-            strspn(text, "-0123456789") == strlen(text) && *text ? PW_JSON_NUMBER : PW_JSON_TEXT,
-        .depth = (uint8_t)depth,
-    };
-}
-
 static int take_row(void *context, const struct pw_csv_row *row)
 {
     struct pass *p = context;
@@ -209,14 +196,14 @@ static int take_row(void *context, const struct pw_csv_row *row)
     snprintf(pid, sizeof(pid), "%d", is_hccl ? HCCL : DEVICE);
     snprintf(tid, sizeof(tid), "%lld", (long long)thread);
     a->json.object.n = 0;
-    set_item(&a->json.object, "ph", "X", 0);
-    set_item(&a->json.object, "pid", pid, 0);
-    set_item(&a->json.object, "tid", is_hccl ? tid : pw_csv_cell(row, "Stream ID"), 0);
-    set_item(&a->json.object, "ts", pw_csv_cell(row, "Start Time(us)"), 0);
-    set_item(&a->json.object, "dur", pw_csv_cell(row, "Duration(us)"), 0);
+    pw_ascend_set_item(&a->json.object, "ph", "X", 0);
+    pw_ascend_set_item(&a->json.object, "pid", pid, 0);
+    pw_ascend_set_item(&a->json.object, "tid", is_hccl ? tid : pw_csv_cell(row, "Stream ID"), 0);
+    pw_ascend_set_item(&a->json.object, "ts", pw_csv_cell(row, "Start Time(us)"), 0);
+    pw_ascend_set_item(&a->json.object, "dur", pw_csv_cell(row, "Duration(us)"), 0);
     if (*name)
-        set_item(&a->json.object, "name", name, 0);
-    set_item(&a->json.object, "Task Type", pw_csv_cell(row, "Accelerator Core"), 1);
+        pw_ascend_set_item(&a->json.object, "name", name, 0);
+    pw_ascend_set_item(&a->json.object, "Task Type", pw_csv_cell(row, "Accelerator Core"), 1);
     a->trace->counts.events++;
     const int omitted = pw_ascend_take(a);
     if (omitted)

@@ -196,19 +196,6 @@ static int read_layers(sqlite3 *db, struct pw_ascend_layers *layers)
 
 /* ---- rows as events ---- */
 
-static void set_item(struct pw_json_object *object, const char *key, const char *text, int depth)
-{
-    const int is_number = *text && strspn(text, "-0123456789") == strlen(text);
-    object->items[object->n++] = (struct pw_json_item){
-        .key = key,
-        .key_length = (uint32_t)strlen(key),
-        .text = text,
-        .length = (uint32_t)strlen(text),
-        .type = is_number ? PW_JSON_NUMBER : PW_JSON_TEXT,
-        .depth = (uint8_t)depth,
-    };
-}
-
 /* Takes a row: times in ns become microseconds with decimals, as traces have them. */
 static int take_row(struct pw_ascend *a, sqlite3_stmt *row, const char *layer)
 {
@@ -216,8 +203,8 @@ static int take_row(struct pw_ascend *a, sqlite3_stmt *row, const char *layer)
     char ts[32] = "", dur[32] = "";
     int64_t start = 0, end = -1;
     a->json.object.n = 0;
-    set_item(&a->json.object, "ph", "X", 0);
-    set_item(&a->json.object, "pid", layer, 0);
+    pw_ascend_set_item(&a->json.object, "ph", "X", 0);
+    pw_ascend_set_item(&a->json.object, "pid", layer, 0);
     for (int i = 0; i < sqlite3_column_count(row) && i < MOST_COLUMNS; i++) {
         const char *key = sqlite3_column_name(row, i);
         const char *text = (const char *)sqlite3_column_text(row, i);
@@ -228,16 +215,16 @@ static int take_row(struct pw_ascend *a, sqlite3_stmt *row, const char *layer)
         else if (strcmp(key, "end") == 0)
             end = sqlite3_column_int64(row, i);
         else if (text)
-            set_item(&a->json.object, key, text,
-                     strcmp(key, "tid") != 0 && strcmp(key, "name") != 0);
+            pw_ascend_set_item(&a->json.object, key, text,
+                               strcmp(key, "tid") != 0 && strcmp(key, "name") != 0);
     }
     if (start > 0 && end >= start) {
         snprintf(ts, sizeof(ts), "%lld.%03d", (long long)(start / 1000), (int)(start % 1000));
         snprintf(dur, sizeof(dur), "%lld.%03d", (long long)((end - start) / 1000),
                  (int)((end - start) % 1000));
     }
-    set_item(&a->json.object, "ts", ts, 0);
-    set_item(&a->json.object, "dur", dur, 0);
+    pw_ascend_set_item(&a->json.object, "ts", ts, 0);
+    pw_ascend_set_item(&a->json.object, "dur", dur, 0);
     return pw_ascend_take(a);
 }
 

@@ -632,3 +632,16 @@ int pw_ascend_take(struct pw_ascend *a)
         return PW_OMIT_UNKNOWN;
     }
 }
+
+void pw_ascend_set_item(struct pw_json_object *object, const char *key, const char *text, int depth)
+{
+    const int is_number = *text && strspn(text, "-0123456789") == strlen(text);
+    object->items[object->n++] = (struct pw_json_item){
+        .key = key,
+        .key_length = (uint32_t)strlen(key),
+        .text = text,
+        .length = (uint32_t)strlen(text),
+        .type = is_number ? PW_JSON_NUMBER : PW_JSON_TEXT,
+        .depth = (uint8_t)depth,
+    };
+}

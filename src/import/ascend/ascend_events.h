@@ -63,6 +63,10 @@ struct pw_ascend {
     const struct pw_ascend_process *process;
 };
 
+/* Adds a member at this depth to an event that is made of a row; a text of digits is a number. */
+void pw_ascend_set_item(struct pw_json_object *object, const char *key, const char *text,
+                        int depth);
+
 /* Takes a->json.object. 0, or the enum pw_omission to count. */
 int pw_ascend_take(struct pw_ascend *a);
 

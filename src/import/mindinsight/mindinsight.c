@@ -95,16 +95,6 @@ enum pw_mindinsight_file pw_mindinsight_main(const char *directory, int64_t rank
     return (enum pw_mindinsight_file)i;
 }
 
-static int add(struct pw_ascend_found *found, const char *path)
-{
-    char **more = realloc(found->paths, (found->n + 1) * sizeof(*more));
-    if (!more)
-        return -ENOMEM;
-    found->paths = more;
-    more[found->n] = strdup(path);
-    return more[found->n++] ? 0 : -ENOMEM;
-}
-
 /* Raw data of the device, in which nothing is looked for. */
 static int is_raw(const char *name)
 {
@@ -127,7 +117,7 @@ static int take_entry(const char *directory, const char *name, int depth,
         return depth > 0 && !is_raw(name) ? find_below(path, depth - 1, out) : 0;
     const enum pw_mindinsight_file file = pw_mindinsight_file_of(name, &rank);
     return file < PW_MINDINSIGHT_FILES && file == pw_mindinsight_main(directory, rank)
-               ? add(out, path)
+               ? pw_ascend_found_add(out, path)
                : 0;
 }
 
@@ -152,8 +142,6 @@ int pw_mindinsight_find(const char *path, struct pw_ascend_found *out)
     *out = (struct pw_ascend_found){0};
     return find_below(path, DEEPEST, out);
 }
-
-/* ---- a rank ---- */
 
 /* ---- whose it is ---- */
 

@@ -86,50 +86,27 @@ static int is_rank(int64_t rank)
     return rank >= 0 && rank < MOST_RANK;
 }
 
-void pw_msprof_add_step(struct pw_msprof *m, const struct pw_msprof_step *step)
-{
-    if (!is_rank(step->rank) || step->row.computing_ns < 0) {
-        m->incomplete++;
-        return;
+/* pw_msprof_add_ROW(): adds a row to its list, if its numbers are possible. */
+#define ADD(row, list, is_possible)                                                      \
+    void pw_msprof_add_##row(struct pw_msprof *m, const struct pw_msprof_##row *row)     \
+    {                                                                                    \
+        struct pw_msprof_##row *more = NULL;                                             \
+        if (!(is_possible)) {                                                            \
+            m->incomplete++;                                                             \
+        } else {                                                                         \
+            if (!m->failed)                                                              \
+                more = pw_grow(m->list, m->n##list, sizeof(*more), &m->list##_capacity); \
+            m->failed |= !more;                                                          \
+        }                                                                                \
+        if (more) {                                                                      \
+            m->list = more;                                                              \
+            m->list[m->n##list++] = *row;                                                \
+        }                                                                                \
     }
-    struct pw_msprof_step *more =
-        m->failed ? NULL : pw_grow(m->steps, m->nsteps, sizeof(*m->steps), &m->steps_capacity);
-    m->failed |= !more;
-    if (more) {
-        m->steps = more;
-        m->steps[m->nsteps++] = *step;
-    }
-}
-
-void pw_msprof_add_time(struct pw_msprof *m, const struct pw_msprof_time *time)
-{
-    if (!is_rank(time->rank) || time->elapsed_ns < 0) {
-        m->incomplete++;
-        return;
-    }
-    struct pw_msprof_time *more =
-        m->failed ? NULL : pw_grow(m->times, m->ntimes, sizeof(*m->times), &m->times_capacity);
-    m->failed |= !more;
-    if (more) {
-        m->times = more;
-        m->times[m->ntimes++] = *time;
-    }
-}
-
-void pw_msprof_add_link(struct pw_msprof *m, const struct pw_msprof_link *link)
-{
-    if (!is_rank(link->src) || !is_rank(link->dst) || link->bytes < 0 || link->transfer_ns < 0) {
-        m->incomplete++;
-        return;
-    }
-    struct pw_msprof_link *more =
-        m->failed ? NULL : pw_grow(m->links, m->nlinks, sizeof(*m->links), &m->links_capacity);
-    m->failed |= !more;
-    if (more) {
-        m->links = more;
-        m->links[m->nlinks++] = *link;
-    }
-}
+ADD(step, steps, is_rank(step->rank) && step->row.computing_ns >= 0)
+ADD(time, times, is_rank(time->rank) && time->elapsed_ns >= 0)
+ADD(link, links,
+    is_rank(link->src) && is_rank(link->dst) && link->bytes >= 0 && link->transfer_ns >= 0)
 
 /* The numbers of a text that is none of a list of ranks are none: 0. */
 static size_t read_ranks(const char *text, int32_t **out)
