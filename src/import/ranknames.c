@@ -75,7 +75,9 @@ static int64_t behind_word(const char *path, const char *word, int is_short)
     return -1;
 }
 
-int64_t pw_rank_of_word(const char *path)
+/* Returns the number behind "rank" in a file's name, 2 for "/x/trace-rank_2.json"; -1: none. That
+ * of "local_rank" and "node_rank" is none. */
+static int64_t of_word(const char *path)
 {
     return behind_word(path, "rank", 0);
 }
@@ -300,7 +302,7 @@ static void use(struct pw_import_plan *plan, rank_of *of, enum pw_rank_source so
  * each dump a rank, and not the same, neither is taken. Returns 0 or -EINVAL. */
 static int choose(struct pw_import_plan *plan, int64_t *ranks, char *problem, size_t size)
 {
-    static rank_of *const words[] = {pw_rank_of_word, of_letter, of_worker};
+    static rank_of *const words[] = {of_word, of_letter, of_worker};
     const int is_dumps = are_dumps(plan);
     const struct outcome end = try_rule(plan, pw_rank_of_end, ranks);
     const int end_fits =
@@ -321,7 +323,7 @@ static int choose(struct pw_import_plan *plan, int64_t *ranks, char *problem, si
     if (end_fits)
         use(plan, pw_rank_of_end, PW_RANK_END);
     else /* those that have a rank in their name, for the sentence about the first other */
-        use(plan, pw_rank_of_word, PW_RANK_WORD);
+        use(plan, of_word, PW_RANK_WORD);
     return 0;
 }
 
@@ -330,7 +332,7 @@ static void note_contradictions(struct pw_import_plan *plan)
 {
     for (size_t i = 0; i < plan->nfiles; i++) {
         const struct pw_import_file *file = &plan->files[i];
-        const int64_t named = pw_rank_of_word(file->path);
+        const int64_t named = of_word(file->path);
         if (file->head.rank >= 0 && named >= 0 && named != file->head.rank)
             pw_import_plan_note(plan,
                                 "%s is of rank %lld, as it says, and not of %lld, as its "

@@ -1,5 +1,5 @@
 /* The ranks of files that do not say them: from their names, by one rule for all of them, or as the
- * user told. plan.c calls this once all heads have been read; docs/import.md has the rules as a
+ * user told. planner.c calls this once all heads have been read; docs/import.md has the rules as a
  * table. */
 #ifndef PW_IMPORT_RANKNAMES_H
 #define PW_IMPORT_RANKNAMES_H
@@ -25,10 +25,6 @@ int pw_rank_names_find(struct pw_import_plan *plan, const struct pw_import_wish 
 /* Returns the rule that gave ranks, in words for "ranks by ..."; NULL: the files say all of them.
  */
 const char *pw_rank_names_rule(const struct pw_import_plan *plan);
-
-/* Returns the number behind "rank" in a file's name, 2 for "/x/trace-rank_2.json"; -1: none. That
- * of "local_rank" and "node_rank" is none. */
-int64_t pw_rank_of_word(const char *path);
 
 /* Returns the number at the end of a file's name without its suffixes, 2 for "/x/_dump_2.json.gz";
  * -1: none, or it is that of "local_rank_2" or "node2". */

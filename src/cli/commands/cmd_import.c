@@ -18,6 +18,7 @@
 #include "core/options.h"
 #include "core/readlimit.h"
 #include "core/text.h"
+#include "import/import.h"
 #include "import/matchops.h"
 #include "import/msprof/msprof.h"
 #include "import/ranknames.h"
@@ -232,6 +233,11 @@ static void tell_unfinished(struct import *import)
     }
 }
 
+/* Prints the results of the ranks that this process imported; with `whole`, also those of the whole
+ * job. Returns 1 when one of its ranks has no file, else 0. */
+static int print_results(const struct pw_import_plan *plan, const struct pw_import_result *results,
+                         int whole);
+
 static int import_plan(struct import *import)
 {
     char problem[512];
@@ -249,7 +255,7 @@ static int import_plan(struct import *import)
         return 1;
     }
     tell_unfinished(import);
-    int failed = pw_import_print(&import->plan, import->shared->results, import->part == 0);
+    int failed = print_results(&import->plan, import->shared->results, import->part == 0);
     failed |= infer(import);
     munmap(import->shared, import->shared_size);
     return failed;
@@ -472,8 +478,8 @@ static const char *say_operations(const struct pw_import_counts *sum, char *out,
     return out;
 }
 
-int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_result *results,
-                    int whole)
+static int print_results(const struct pw_import_plan *plan, const struct pw_import_result *results,
+                         int whole)
 {
     struct pw_import_counts sum = {0};
     int failed = 0;

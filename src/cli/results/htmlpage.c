@@ -12,7 +12,6 @@
 #include "core/readlimit.h"
 #include "core/safefile.h"
 #include "run/paths.h"
-#include "timeline/keptrows.h"
 #include "timeline/rankview.h"
 #include "timeline/timeline.h"
 

@@ -275,7 +275,9 @@ static void add(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent, 
     }
 }
 
-void pw_mpi_comm_add(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent)
+/* Registers a communicator that was made from `parent` (MPI_COMM_NULL: no parent). Null handles are
+ * ignored. */
+static void add_comm(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent)
 {
     add(thread, handle, parent, PW_OP_None);
 }
@@ -388,9 +390,9 @@ void pw_mpi_comm_init(struct pw_thread *thread)
         comms.salt = (uint64_t)comms.world_rank + 1;
         return;
     }
-    pw_mpi_comm_add(thread, pw_mpi_handles.world, pw_mpi_handles.comm_null);
+    add_comm(thread, pw_mpi_handles.world, pw_mpi_handles.comm_null);
     pw_mpi_comm_name(thread, pw_mpi_handles.world, "MPI_COMM_WORLD");
-    pw_mpi_comm_add(thread, pw_mpi_handles.self, pw_mpi_handles.comm_null);
+    add_comm(thread, pw_mpi_handles.self, pw_mpi_handles.comm_null);
     pw_mpi_comm_name(thread, pw_mpi_handles.self, "MPI_COMM_SELF");
 }
 
@@ -461,7 +463,7 @@ struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, pw_mpi_key h
     pw_mpi_last_refresh(); /* before the lookup, so that a handle freed after it is not cached */
     struct pw_mpi_comm *comm = lookup(handle);
     if (!comm) {
-        pw_mpi_comm_add(thread, handle, pw_mpi_handles.comm_null);
+        add_comm(thread, handle, pw_mpi_handles.comm_null);
         comm = lookup(handle);
     }
     if (comm) {

@@ -47,10 +47,6 @@ void pw_mpi_comm_init(struct pw_thread *thread);
  * ranks. */
 void pw_mpi_comm_init_session(struct pw_thread *thread, MPI_Group world);
 
-/* Registers a communicator that was made from `parent` (MPI_COMM_NULL: no parent). Null handles are
- * ignored. */
-void pw_mpi_comm_add(struct pw_thread *thread, pw_mpi_key handle, pw_mpi_key parent);
-
 /* Registers a communicator that MPI has just made. An old entry with the same handle is removed
  * first: MPI reuses handles, and that communicator was freed by a call that the probe did not see.
  * `op` is the operation that made the communicator. */

@@ -55,8 +55,9 @@ static bool is_each(enum pw_op_amount amount)
            amount == PW_AMOUNT_EACH_PART;
 }
 
-/* Computed as for the MPI function of the same name. NCCL's count is that of one block. */
-void pw_nccl_ops_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *received)
+/* The bytes that this rank sent and received, computed as for the MPI function of the same name.
+ * NCCL's count is that of one block. */
+static void compute_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *received)
 {
     const struct pw_op_info *info = pw_op_info(op->op);
     const bool is_root = (op->flags & PW_FLAG_ROOT) != 0;
@@ -110,7 +111,7 @@ void pw_nccl_ops_write(struct pw_nccl_ops *ops, struct pw_nccl_op *op)
         .inside_ns = op->call.end - op->call.start,
         .stack = op->stack,
     };
-    pw_nccl_ops_bytes(op, &event.sent_bytes, &event.recv_bytes);
+    compute_bytes(op, &event.sent_bytes, &event.recv_bytes);
     const struct pw_row_nccl row = {
         .comm_row = pw_rankfile_rows(ops->file, PW_TABLE_comm_event),
         .enqueue = op->call.start,

@@ -68,9 +68,6 @@ void pw_nccl_ops_write(struct pw_nccl_ops *ops, struct pw_nccl_op *op);
 /* Writes the rows of all operations and empties the table: the next number is 1 again. */
 void pw_nccl_ops_flush(struct pw_nccl_ops *ops);
 
-/* Computes the bytes that this rank sent and received. */
-void pw_nccl_ops_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *received);
-
 /* For /overhead: number of kernels without an operation; of operations without a call. */
 int64_t pw_nccl_ops_kernels_alone(const struct pw_nccl_ops *ops);
 int64_t pw_nccl_ops_incomplete(const struct pw_nccl_ops *ops);

@@ -57,7 +57,7 @@ size_t pw_nvtx_name_narrow(const wchar_t *text, char *out, size_t size)
     return used;
 }
 
-void pw_nvtx_name_wide(struct pw_thread *thread, const wchar_t *text, struct pw_nvtx_name *out)
+static void read_wide(struct pw_thread *thread, const wchar_t *text, struct pw_nvtx_name *out)
 {
     char narrow[MOST_WIDE];
     pw_nvtx_name_narrow(text, narrow, sizeof(narrow));
@@ -111,7 +111,7 @@ void pw_nvtx_name_message(struct pw_thread *thread, int32_t type, nvtxMessageVal
         pw_nvtx_name_find(thread, message.ascii, out);
         break;
     case NVTX_MESSAGE_TYPE_UNICODE:
-        pw_nvtx_name_wide(thread, message.unicode, out);
+        read_wide(thread, message.unicode, out);
         break;
     case NVTX_MESSAGE_TYPE_REGISTERED:
         read_registered(thread, message.registered, out);

@@ -50,9 +50,7 @@ static inline void pw_nvtx_name_find(struct pw_thread *thread, const char *text,
         pw_nvtx_name_read(thread, text, out);
 }
 
-/* As pw_nvtx_name_find(), for wide characters; for an NVTX message, which has one of these
- * types. */
-void pw_nvtx_name_wide(struct pw_thread *thread, const wchar_t *text, struct pw_nvtx_name *out);
+/* As pw_nvtx_name_find(), for an NVTX message, which has wide characters or one of these types. */
 void pw_nvtx_name_message(struct pw_thread *thread, int32_t type, nvtxMessageValue_t message,
                           struct pw_nvtx_name *out);
 

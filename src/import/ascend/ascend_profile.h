@@ -1,6 +1,6 @@
 /* A directory that MindSpore's or torch_npu's profiler leaves for one rank, NAME_TIME_ascend_ms or
- * NAME_TIME_ascend_pt: where its parts are, and which rank of which job it is of. plan.c looks for
- * such directories, ascend.c reads what is beside a trace. No events are read here. */
+ * NAME_TIME_ascend_pt: where its parts are, and which rank of which job it is of. planner.c looks
+ * for such directories, ascend.c reads what is beside a trace. No events are read here. */
 #ifndef PW_IMPORT_ASCEND_PROFILE_H
 #define PW_IMPORT_ASCEND_PROFILE_H
 

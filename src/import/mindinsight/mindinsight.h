@@ -7,7 +7,7 @@
 #include "import/ascend/ascend_profile.h"
 #include "import/trace/trace.h"
 
-/* ---- the files of a directory; plan.c looks for such directories ---- */
+/* ---- the files of a directory; planner.c looks for such directories ---- */
 
 /* The files of a rank that are read, each with the rank's number in its name. */
 enum pw_mindinsight_file {

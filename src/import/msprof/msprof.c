@@ -513,7 +513,7 @@ static void write_links(struct pw_trace *trace, const struct pw_msprof *m)
     }
 }
 
-/* It is found by plan.c, in directories. */
+/* It is found by planner.c, in directories. */
 static int look(const char *path, struct pw_import_head *out)
 {
     (void)path;

@@ -1,7 +1,7 @@
 /* What msprof-analyze computed from the profiles of a job, its cluster_analysis_output: each rank's
- * times of steps, of operations of HCCL, and of links. plan.c reads it once for all ranks, before
- * the rank files are made. Beside profiles it is compared with them (msprof_compare.c), else rank
- * files are made of it (msprof.c). Its numbers are never mixed with those of profiles. */
+ * times of steps, of operations of HCCL, and of links. planner.c reads it once for all ranks,
+ * before the rank files are made. Beside profiles it is compared with them (msprof_compare.c), else
+ * rank files are made of it (msprof.c). Its numbers are never mixed with those of profiles. */
 #ifndef PW_IMPORT_MSPROF_H
 #define PW_IMPORT_MSPROF_H
 
