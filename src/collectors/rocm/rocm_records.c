@@ -1,5 +1,5 @@
-/* One function per kind of rocprofiler's records; see rocm_session.h. */
-#include "collectors/rocm/rocm_session.h"
+/* One function per kind of rocprofiler's records; see rocm_records.h. */
+#include "collectors/rocm/rocm_records.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "collectors/gpu/gpu_present.h"
-#include "collectors/rocm/rocm_session.h"
+#include "collectors/rocm/rocm_records.h"
 #include "rank/probe/scope.h"
 
 #define EXPORT __attribute__((visibility("default")))

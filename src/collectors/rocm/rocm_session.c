@@ -1,7 +1,7 @@
-/* Sets rocprofiler up and ends it; see rocm_session.h. rocprofiler sets up its tools when ROCm's
+/* Sets rocprofiler up and ends it; see rocm_records.h. rocprofiler sets up its tools when ROCm's
  * first runtime registers itself, and ends them at the program's exit. In between, our only thread
  * in the application flushes the buffer regularly. */
-#include "collectors/rocm/rocm_session.h"
+#include "collectors/rocm/rocm_records.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "collectors/gpu/gpu_vendor.h"
-#include "collectors/rocm/rocm_session.h"
+#include "collectors/rocm/rocm_records.h"
 
 static void refusal(const struct pw_gpu_said *said, char *out, size_t size)
 {

@@ -1,7 +1,7 @@
 /* The state of recording by rocprofiler in the application: one rocprofiler, one buffer, one thread
  * of ours. Used by the files of this folder. In-app code; only they may change it. */
-#ifndef PW_ROCM_SESSION_H
-#define PW_ROCM_SESSION_H
+#ifndef PW_ROCM_RECORDS_H
+#define PW_ROCM_RECORDS_H
 
 #include "collectors/gpu/gpu_inside.h"
 #include "collectors/rocm/rocm_clock.h"
@@ -35,10 +35,8 @@ extern struct pw_rocm pw_rocm __attribute__((visibility("hidden")));
 /* Reads both clocks at the same moment. */
 struct pw_rocm_reading pw_rocm_read_clocks(void);
 
-/* As rocprofiler_configure(): returns our tool, or NULL when nothing is to be recorded. */
+/* As rocprofiler_configure() (rocm_session.c): returns our tool, or NULL when nothing is to be recorded. */
 pw_rocp_configure pw_rocm_configure;
-
-/* ---- rocm_records.c ---- */
 
 /* rocprofiler's callback with a full or flushed buffer, in a thread of its own. If the program
  * fills the other buffer meanwhile, it waits for this function. */
