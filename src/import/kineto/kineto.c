@@ -1,7 +1,7 @@
 /* The format of torch.profiler's traces (Kineto): finds a trace's rank and job in its outermost
  * members and first events, and reads its events one by one. It recognises traces of other tools,
  * which are not imported. See format.h; kineto_events.c imports each event. */
-#include "import/kineto/kineto.h"
+#include "import/kineto/kineto_events.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Imports each event by a table of categories. Looks up keys by their length first, because there
- * are many. See kineto.h. */
-#include "import/kineto/kineto.h"
+ * are many. See kineto_events.h. */
+#include "import/kineto/kineto_events.h"
 
 #include <errno.h>
 #include <string.h>
@@ -51,12 +51,13 @@ void pw_kineto_event_sort(const struct pw_kineto_index *index, const struct pw_j
     }
 }
 
-int pw_kineto_is(const struct pw_json_item *item, const char *word)
+static int is(const struct pw_json_item *item, const char *word)
 {
     return item && item->length == strlen(word) && memcmp(item->text, word, item->length) == 0;
 }
 
-int64_t pw_kineto_int(const struct pw_kineto_event *event, enum pw_kineto_key key, int64_t least,
+/* Returns an integer of the event, or `otherwise` when the event has none in [least, most]. */
+static int64_t int_of(const struct pw_kineto_event *event, enum pw_kineto_key key, int64_t least,
                       int64_t most, int64_t otherwise)
 {
     int64_t value;
@@ -64,6 +65,179 @@ int64_t pw_kineto_int(const struct pw_kineto_event *event, enum pw_kineto_key ke
         return otherwise;
     return value;
 }
+
+/* ---- NCCL and Gloo operations ----
+ *
+ * Names and arguments of torch.distributed's operators are read in the spellings of several PyTorch
+ * versions. The events of one operation are joined by rankwrite.c and gloo.c. */
+
+static uint32_t item_text(struct pw_trace *trace, const struct pw_json_item *item)
+{
+    return item && item->length ? pw_names_find(&trace->names, item->text, item->length) : 0;
+}
+
+static void set_type(struct pw_trace *trace, struct pw_collective *c, const char *name,
+                     size_t length)
+{
+    c->element_bytes = pw_collective_element(name, length);
+    if (c->element_bytes)
+        c->datatype = pw_names_find(&trace->names, name, length);
+}
+
+/* Reads the operation from the arguments that newer PyTorch versions write. */
+static uint32_t from_arguments(struct pw_trace *trace, const struct pw_kineto_event *event,
+                               int64_t *count_in, int64_t *count_out)
+{
+    const struct pw_json_item *name = event->of[PW_KINETO_COLLECTIVE];
+    const struct pw_json_item *type = event->of[PW_KINETO_DTYPE];
+    struct pw_collective c = {
+        .op = pw_collective_op(name->text, name->length),
+        .group = item_text(trace, event->of[PW_KINETO_GROUP_NAME]),
+        .group_note = item_text(trace, event->of[PW_KINETO_GROUP_NOTE]),
+        .members = item_text(trace, event->of[PW_KINETO_GROUP_RANKS]),
+        .group_size = (int32_t)int_of(event, PW_KINETO_GROUP_SIZE, 1, 1 << 24, -1),
+        .peer = -1,
+        .first = (int32_t)int_of(event, PW_KINETO_RANK_START, 0, 1 << 24, -1),
+        .stride = (int32_t)int_of(event, PW_KINETO_RANK_STRIDE, 0, 1 << 24, -1),
+        .my_rank = -1,
+    };
+    if (c.op == PW_OP_Send)
+        c.peer = (int32_t)int_of(event, PW_KINETO_DST_RANK, 0, 1 << 24, -1);
+    if (c.op == PW_OP_Recv)
+        c.peer = (int32_t)int_of(event, PW_KINETO_SRC_RANK, 0, 1 << 24, -1);
+    if (type)
+        set_type(trace, &c, type->text, type->length);
+    *count_in = int_of(event, PW_KINETO_NELEMS_IN, 0, PW_LIMIT, -1);
+    *count_out = int_of(event, PW_KINETO_NELEMS_OUT, 0, PW_LIMIT, -1);
+    return pw_collectives_find(&trace->collectives, &c);
+}
+
+/* The length of the prefixes "nccl:" and "gloo:". */
+enum { PREFIX = 5 };
+
+static int is_gloo_work(const struct pw_json_item *name)
+{
+    return name && name->length > PREFIX && memcmp(name->text, "gloo:", PREFIX) == 0;
+}
+
+/* Reads the operation from an annotation's name. Older PyTorch versions have "nccl:all_reduce"
+ * around the launch, with the shapes of the input; Gloo has "gloo:all_reduce" while its thread
+ * works. */
+static uint32_t from_annotation(struct pw_trace *trace, const struct pw_kineto_event *event,
+                                int64_t *count_in, int64_t *count_out)
+{
+    const struct pw_json_item *name = event->of[PW_KINETO_NAME];
+    const struct pw_json_item *dims = event->of[PW_KINETO_DIMS],
+                              *types = event->of[PW_KINETO_TYPES];
+    struct pw_collective c = {
+        .op = pw_collective_op(name->text + PREFIX, name->length - PREFIX),
+        .group_size = -1,
+        .peer = -1,
+        .first = -1,
+        .stride = -1,
+        .my_rank = -1,
+    };
+    const char *type;
+    if (c.op == PW_OP_None)
+        return 0;
+    if (dims)
+        *count_in = pw_json_count_elements(dims);
+    if (types) {
+        size_t length = pw_json_first_text(types, &type);
+        set_type(trace, &c, type, length);
+    }
+    /* these put out as much as they take in; for gathers and scatters the output is not known */
+    if (c.op == PW_OP_Allreduce || c.op == PW_OP_Bcast || c.op == PW_OP_Reduce)
+        *count_out = *count_in;
+    return pw_collectives_find(&trace->collectives, &c);
+}
+
+/* Returns the number (traceops.h) of the operation that a kernel, a record_param_comms or a
+ * "nccl:…" or "gloo:…" annotation describes, or 0: none. Sets *count_in and *count_out to its
+ * elements of input and output; -1: not known. */
+static uint32_t find_collective(struct pw_trace *trace, const struct pw_kineto_event *event,
+                                int64_t *count_in, int64_t *count_out)
+{
+    const struct pw_json_item *name = event->of[PW_KINETO_NAME];
+    *count_in = *count_out = -1;
+    if (event->of[PW_KINETO_COLLECTIVE] && event->of[PW_KINETO_COLLECTIVE]->length)
+        return from_arguments(trace, event, count_in, count_out);
+    if (name && name->length > PREFIX &&
+        (memcmp(name->text, "nccl:", PREFIX) == 0 || memcmp(name->text, "xccl:", PREFIX) == 0 ||
+         is_gloo_work(name)))
+        return from_annotation(trace, event, count_in, count_out);
+    return 0;
+}
+
+/* ---- Gloo ---- */
+
+/* Returns the argument number `place`, counted from 0, of a torch.distributed operator as a rank of
+ * its group; -1 when it is not there. The arguments are a text such as ["", "", "1", "0"]. */
+static int32_t rank_in(const struct pw_json_item *arguments, int place)
+{
+    const char *at = arguments ? arguments->text : NULL;
+    const char *end = at ? at + arguments->length : NULL;
+    for (; at && place > 0; place--) {
+        at = memchr(at, ',', (size_t)(end - at));
+        at += at != NULL;
+    }
+    const struct pw_json_item rest = {.text = at, .length = at ? (uint32_t)(end - at) : 0};
+    const char *word = NULL;
+    size_t length = at ? pw_json_first_text(&rest, &word) : 0;
+    const struct pw_json_item number = {
+        .text = word, .length = (uint32_t)length, .type = PW_JSON_NUMBER};
+    int64_t rank;
+    return pw_json_to_int(&number, &rank) == 0 && rank >= 0 && rank < 1 << 24 ? (int32_t)rank : -1;
+}
+
+/* Returns the place of the peer or root among the arguments of "c10d::broadcast_" and the like; 0:
+ * there is none. */
+static int place_of_rank(uint16_t op)
+{
+    enum { NONE = 0, BEHIND_GROUP = 2, BEHIND_OPTION = 3 };
+    switch (op) {
+    case PW_OP_Send:
+    case PW_OP_Recv:
+    case PW_OP_Bcast:
+        return BEHIND_GROUP;
+    case PW_OP_Reduce:
+    case PW_OP_Gather:
+    case PW_OP_Scatter:
+        return BEHIND_OPTION;
+    default:
+        return NONE;
+    }
+}
+
+/* Sets the record's role in a Gloo operation, and for an operator that begins one also `collective`
+ * and `count_in`. Operations of NCCL need no role: they are imported from their kernels. */
+static void find_role(struct pw_kineto *k, struct pw_host_record *record)
+{
+    enum { CALL = 6 };
+    const struct pw_json_item *name = k->event.of[PW_KINETO_NAME];
+    struct pw_collective c = {
+        .group_size = -1, .peer = -1, .first = -1, .stride = -1, .my_rank = -1};
+    if (!name)
+        return;
+    if (record->collective && is_gloo_work(name))
+        record->role = PW_ROLE_WORKS;
+    else if (is(name, "record_param_comms") && record->collective)
+        record->role = PW_ROLE_TELLS;
+    else if (is(name, "_c10d_functional::wait_tensor"))
+        record->role = PW_ROLE_WAITS;
+    if (name->length <= CALL || memcmp(name->text, "c10d::", CALL) != 0)
+        return;
+    c.op = pw_collective_op(name->text + CALL, name->length - CALL);
+    if (c.op == PW_OP_None)
+        return;
+    if (place_of_rank(c.op))
+        c.peer = rank_in(k->event.of[PW_KINETO_CONCRETE], place_of_rank(c.op));
+    record->role = PW_ROLE_BEGINS;
+    record->collective = pw_collectives_find(&k->trace->collectives, &c);
+    record->count_in = pw_json_count_elements(k->event.of[PW_KINETO_DIMS]);
+}
+
+/* ---- events ---- */
 
 /* Times of a trace are microseconds with decimals; 10^MICROSECONDS makes ns of them. */
 enum { MICROSECONDS = 3 };
@@ -138,15 +312,14 @@ static int take_range(struct pw_kineto *k, enum pw_kind kind)
     struct pw_host_record record = host_record(k, PW_HOST_RANGE);
     enum pw_kineto_key dims = k->event.of[PW_KINETO_DIMS] ? PW_KINETO_DIMS : PW_KINETO_DIMS_OLD;
     record.kind = (uint8_t)kind;
-    record.id = (uint64_t)pw_kineto_int(&k->event, PW_KINETO_EXTERNAL, 0, INT64_MAX, 0);
+    record.id = (uint64_t)int_of(&k->event, PW_KINETO_EXTERNAL, 0, INT64_MAX, 0);
     record.shapes = text_of(k, dims);
     if (kind == PW_KIND_OPERATOR) {
         record.category = type_of_operator(k);
-        record.sequence = pw_kineto_int(&k->event, PW_KINETO_SEQUENCE, 0, INT64_MAX, -1);
+        record.sequence = int_of(&k->event, PW_KINETO_SEQUENCE, 0, INT64_MAX, -1);
     }
-    record.collective =
-        pw_kineto_collective(k->trace, &k->event, &record.count_in, &record.count_out);
-    pw_kineto_find_role(k, &record);
+    record.collective = find_collective(k->trace, &k->event, &record.count_in, &record.count_out);
+    find_role(k, &record);
     pw_trace_add_host(k->window, &record);
     return 0;
 }
@@ -216,7 +389,7 @@ static uint8_t sync_of_call(const struct pw_json_item *name)
     if (!name || !memmem(name->text, name->length, "Synchronize", 11))
         return 0;
     for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-        if (pw_kineto_is(name, waits[i].name))
+        if (is(name, waits[i].name))
             return waits[i].kind;
     return 0;
 }
@@ -224,7 +397,7 @@ static uint8_t sync_of_call(const struct pw_json_item *name)
 static int take_call(struct pw_kineto *k)
 {
     struct pw_host_record record = host_record(k, PW_HOST_CALL);
-    record.id = (uint64_t)pw_kineto_int(&k->event, PW_KINETO_CORRELATION, 0, INT64_MAX, 0);
+    record.id = (uint64_t)int_of(&k->event, PW_KINETO_CORRELATION, 0, INT64_MAX, 0);
     record.sync = sync_of_call(k->event.of[PW_KINETO_NAME]);
     pw_trace_add_host(k->window, &record);
     if (!k->trace->keep_cuda_calls) {
@@ -238,13 +411,13 @@ static int take_memory(struct pw_kineto *k)
 {
     enum { CPU = 0 };
     struct pw_host_record record = host_record(k, PW_HOST_MEMORY);
-    if (!pw_kineto_is(k->event.of[PW_KINETO_NAME], "[memory]"))
+    if (!is(k->event.of[PW_KINETO_NAME], "[memory]"))
         return PW_OMIT_MARK;
     if (pw_json_to_int(k->event.of[PW_KINETO_MEMORY_BYTES], &record.sequence))
         return PW_OMIT_INCOMPLETE;
-    record.count_in = pw_kineto_int(&k->event, PW_KINETO_TOTAL_ALLOCATED, 0, PW_LIMIT, -1);
-    if (pw_kineto_int(&k->event, PW_KINETO_DEVICE_TYPE, 0, 1000, CPU) != CPU)
-        record.device = (int32_t)pw_kineto_int(&k->event, PW_KINETO_DEVICE_ID, 0, 65535, -1);
+    record.count_in = int_of(&k->event, PW_KINETO_TOTAL_ALLOCATED, 0, PW_LIMIT, -1);
+    if (int_of(&k->event, PW_KINETO_DEVICE_TYPE, 0, 1000, CPU) != CPU)
+        record.device = (int32_t)int_of(&k->event, PW_KINETO_DEVICE_ID, 0, 65535, -1);
     pw_trace_add_host(k->window, &record);
     return 0;
 }
@@ -253,7 +426,7 @@ static int take_memory(struct pw_kineto *k)
 
 static int32_t number_or(const struct pw_kineto *k, enum pw_kineto_key key, int32_t otherwise)
 {
-    return (int32_t)pw_kineto_int(&k->event, key, 0, INT32_MAX, otherwise);
+    return (int32_t)int_of(&k->event, key, 0, INT32_MAX, otherwise);
 }
 
 static void read_sizes(const struct pw_kineto *k, enum pw_kineto_key key, int32_t out[3])
@@ -277,29 +450,28 @@ static uint32_t stream_of(const struct pw_kineto *k)
     }
     if (pw_json_to_int(&number, &track) || track < 0 || track > UINT32_MAX)
         track = 0;
-    return (uint32_t)pw_kineto_int(&k->event, PW_KINETO_STREAM, 0, UINT32_MAX, track);
+    return (uint32_t)int_of(&k->event, PW_KINETO_STREAM, 0, UINT32_MAX, track);
 }
 
 static struct pw_device_record device_record(struct pw_kineto *k, enum pw_device_type type)
 {
-    uint64_t correlation =
-        (uint64_t)pw_kineto_int(&k->event, PW_KINETO_CORRELATION, 0, INT64_MAX, 0);
+    uint64_t correlation = (uint64_t)int_of(&k->event, PW_KINETO_CORRELATION, 0, INT64_MAX, 0);
     int32_t process = number_or(k, PW_KINETO_PID, -1);
     return (struct pw_device_record){
         .key = {(int64_t)correlation, k->start, 0},
         .start = k->start,
         .end = k->end,
         .correlation = correlation,
-        .external = (uint64_t)pw_kineto_int(&k->event, PW_KINETO_EXTERNAL, 0, INT64_MAX, 0),
-        .graph_node = (uint64_t)pw_kineto_int(&k->event, PW_KINETO_GRAPH_NODE, 0, INT64_MAX, 0),
-        .bytes = pw_kineto_int(&k->event, PW_KINETO_BYTES, 0, PW_LIMIT, -1),
+        .external = (uint64_t)int_of(&k->event, PW_KINETO_EXTERNAL, 0, INT64_MAX, 0),
+        .graph_node = (uint64_t)int_of(&k->event, PW_KINETO_GRAPH_NODE, 0, INT64_MAX, 0),
+        .bytes = int_of(&k->event, PW_KINETO_BYTES, 0, PW_LIMIT, -1),
         .count_in = -1,
         .count_out = -1,
         .launch = -1,
         .thread = -1,
         .device = number_or(k, PW_KINETO_DEVICE, process),
         .name = text_of(k, PW_KINETO_NAME),
-        .context = (uint32_t)pw_kineto_int(&k->event, PW_KINETO_CONTEXT, 0, UINT32_MAX, 0),
+        .context = (uint32_t)int_of(&k->event, PW_KINETO_CONTEXT, 0, UINT32_MAX, 0),
         .stream = stream_of(k),
         .grid = {-1, -1, -1},
         .block = {-1, -1, -1},
@@ -338,7 +510,7 @@ static int take_kernel(struct pw_kineto *k)
     if (is_communication(name, &record.library)) {
         record.is_nccl = 1;
         record.collective =
-            pw_kineto_collective(k->trace, &k->event, &record.count_in, &record.count_out);
+            find_collective(k->trace, &k->event, &record.count_in, &record.count_out);
     }
     pw_trace_add_device(k->window, &record);
     return 0;
@@ -388,15 +560,15 @@ static int take_sync(struct pw_kineto *k)
     struct pw_row_cuda_sync row = {
         .start = k->start,
         .end = k->end,
-        .kind = pw_kineto_is(kind, "Event Sync")          ? PW_SYNC_EVENT
-                : pw_kineto_is(kind, "Stream Wait Event") ? PW_SYNC_STREAM_WAITS
-                : pw_kineto_is(kind, "Stream Sync")       ? PW_SYNC_STREAM
-                : pw_kineto_is(kind, "Context Sync")      ? PW_SYNC_CONTEXT
-                                                          : PW_SYNC_UNKNOWN,
+        .kind = is(kind, "Event Sync")          ? PW_SYNC_EVENT
+                : is(kind, "Stream Wait Event") ? PW_SYNC_STREAM_WAITS
+                : is(kind, "Stream Sync")       ? PW_SYNC_STREAM
+                : is(kind, "Context Sync")      ? PW_SYNC_CONTEXT
+                                                : PW_SYNC_UNKNOWN,
         .device = number_or(k, PW_KINETO_DEVICE, -1),
-        .stream = pw_kineto_int(&k->event, PW_KINETO_STREAM, 0, UINT32_MAX, -1),
-        .event = pw_kineto_int(&k->event, PW_KINETO_EVENT_ID, 0, INT64_MAX, -1),
-        .correlation = (uint64_t)pw_kineto_int(&k->event, PW_KINETO_CORRELATION, 0, INT64_MAX, 0),
+        .stream = int_of(&k->event, PW_KINETO_STREAM, 0, UINT32_MAX, -1),
+        .event = int_of(&k->event, PW_KINETO_EVENT_ID, 0, INT64_MAX, -1),
+        .correlation = (uint64_t)int_of(&k->event, PW_KINETO_CORRELATION, 0, INT64_MAX, 0),
     };
     pw_trace_add_sync(k->window, &row);
     return 0;
@@ -468,13 +640,12 @@ static int take_complete(struct pw_kineto *k)
     const struct pw_json_item *category = k->event.of[PW_KINETO_CAT];
     const int64_t step = step_of(k->event.of[PW_KINETO_NAME]);
     /* On a GPU's track, the mark covers the GPU's work for the step, not the step. */
-    if (step >= 0 && !pw_kineto_is(category, "gpu_user_annotation"))
+    if (step >= 0 && !is(category, "gpu_user_annotation"))
         return read_span(k, 1) ? take_step(k, step) : 0;
     for (size_t i = 0; category && i < sizeof(categories) / sizeof(categories[0]); i++)
-        if (pw_kineto_is(category, categories[i].category))
+        if (is(category, categories[i].category))
             return read_span(k, 1) ? categories[i].take(k) : 0;
-    if (!category &&
-        pw_kineto_is(k->event.of[PW_KINETO_PID], "CPU functions")) /* made without Kineto */
+    if (!category && is(k->event.of[PW_KINETO_PID], "CPU functions")) /* made without Kineto */
         return read_span(k, 1) ? take_operator(k) : 0;
     return PW_OMIT_UNKNOWN;
 }
@@ -492,7 +663,7 @@ static int take_metadata(struct pw_kineto *k)
     const struct pw_json_item *name = k->event.of[PW_KINETO_ARG_NAME];
     struct pw_row_thread_name row = {.time = -1};
     int64_t tid;
-    if (!pw_kineto_is(k->event.of[PW_KINETO_NAME], "thread_name") || !name ||
+    if (!is(k->event.of[PW_KINETO_NAME], "thread_name") || !name ||
         (name->length > 7 && memcmp(name->text, "stream ", 7) == 0) ||
         pw_json_to_int(k->event.of[PW_KINETO_TID], &tid) || tid < INT32_MIN || tid > INT32_MAX)
         return PW_OMIT_HINT;

@@ -1,10 +1,8 @@
 /* Imports one event of a Kineto trace: sorts its members by key, and adds a record for it to the
- * window. kineto.c calls kineto_events.c
- * for each event of a trace, and that kineto_ops.c for ranges of the host and for kernels; other
- * formats must not use it. Every event
+ * window. kineto.c calls this for each event of a trace; other formats must not use it. Every event
  * that is not imported is counted under a reason. */
-#ifndef PW_IMPORT_KINETO_H
-#define PW_IMPORT_KINETO_H
+#ifndef PW_IMPORT_KINETO_EVENTS_H
+#define PW_IMPORT_KINETO_EVENTS_H
 
 #include "import/trace/format.h"
 #include "import/trace/trace.h"
@@ -67,29 +65,8 @@ void pw_kineto_index_init(struct pw_kineto_index *index);
 void pw_kineto_event_sort(const struct pw_kineto_index *index, const struct pw_json_object *object,
                           struct pw_kineto_event *out);
 
-/* Whether the item exists and its text is `word`. */
-int pw_kineto_is(const struct pw_json_item *item, const char *word);
-
-/* Returns an integer of the event, or `otherwise` when the event has none in [least, most]. */
-int64_t pw_kineto_int(const struct pw_kineto_event *event, enum pw_kineto_key key, int64_t least,
-                      int64_t most, int64_t otherwise);
-
 /* Imports k->event. Returns 0, or the enum pw_omission for the caller to count. Events without a
  * valid time are counted here, and give 0. */
 int pw_kineto_take(struct pw_kineto *k);
-
-/* ---- NCCL and Gloo operations (kineto_ops.c) ----
- *
- * The events of one operation are joined by rankwrite.c and gloo.c. */
-
-/* Returns the number (traceops.h) of the operation that a kernel, a record_param_comms or a
- * "nccl:…" or "gloo:…" annotation describes, or 0: none. Sets *count_in and *count_out to its
- * elements of input and output; -1: not known. */
-uint32_t pw_kineto_collective(struct pw_trace *trace, const struct pw_kineto_event *event,
-                              int64_t *count_in, int64_t *count_out);
-
-/* Sets the record's role in a Gloo operation, and for an operator that begins one also `collective`
- * and `count_in`. Operations of NCCL need no role: they are imported from their kernels. */
-void pw_kineto_find_role(struct pw_kineto *k, struct pw_host_record *record);
 
 #endif
