@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "core/log.h"
-#include "import/mindinsight/mindinsight.h"
-#include "import/msprof/msprof.h"
+#include "import/mindinsight/mindinsight_files.h"
+#include "import/msprof/msprof_rows.h"
 #include "import/plan.h"
 #include "import/ranknames.h"
 

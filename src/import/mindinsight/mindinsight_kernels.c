@@ -1,4 +1,4 @@
-/* Reads the operators that ran on the device, one by one; see mindinsight.h.
+/* Reads the operators that ran on the device, one by one; see mindinsight_files.h.
  *
  * output_timeline_data_N.txt (MindSpore's profiler/parser/optime_parser.py and
  * ascend_op_generator.py) has op_name, stream_id, start_time(ms) or start_time(us), and
@@ -22,7 +22,7 @@
 
 #include "core/limits.h"
 #include "core/safefile.h"
-#include "import/mindinsight/mindinsight.h"
+#include "import/mindinsight/mindinsight_files.h"
 #include "import/parsers/csvfile.h"
 #include "import/parsers/jsonobject.h"
 

@@ -1,6 +1,6 @@
 /* Reads the samples of the data pipeline: how much CPU time it used, and how full its queues were;
- * see mindinsight.h. */
-#include "import/mindinsight/mindinsight.h"
+ * see mindinsight_files.h. */
+#include "import/mindinsight/mindinsight_files.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* Reads the CSV and JSON files of a cluster_analysis_output; see msprof.h. They are written by
+/* Reads the CSV and JSON files of a cluster_analysis_output; see msprof_rows.h. They are written by
  * msprof-analyze's cluster_analyse/analysis: step_trace_time_analysis.py, which takes us from the
  * profiles' step_trace_time.csv, communication_analysis.py and comm_matrix_analysis.py: ms and MB
  * by group, step, operation, and rank or link. */
-#include "import/msprof/msprof.h"
+#include "import/msprof/msprof_rows.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -25,7 +25,7 @@
 #include "import/parsers/csvfile.h"
 
 static const char output[] = "cluster_analysis_output";
-enum { MOST_RANK = 1 << 24, PATH_SIZE = 4096 };
+enum { PATH_SIZE = 4096 };
 
 /* ---- where it is ---- */
 
@@ -65,119 +65,6 @@ int pw_msprof_is(const char *path)
            (!is_directory(full) || strcmp(strrchr(full, '/') + 1, output) == 0);
 }
 
-/* ---- rows ---- */
-
-const char *pw_msprof_text(struct pw_msprof *m, const char *text, size_t length)
-{
-    if (m->ntexts && strncmp(m->texts[m->ntexts - 1], text, length) == 0 &&
-        !m->texts[m->ntexts - 1][length])
-        return m->texts[m->ntexts - 1];
-    char **more = pw_grow(m->texts, m->ntexts, sizeof(*m->texts), &m->texts_capacity);
-    char *copy = more ? strndup(text, length) : NULL;
-    m->texts = more ? more : m->texts;
-    m->failed |= !copy;
-    if (copy)
-        m->texts[m->ntexts++] = copy;
-    return copy ? copy : "";
-}
-
-static int is_rank(int64_t rank)
-{
-    return rank >= 0 && rank < MOST_RANK;
-}
-
-/* pw_msprof_add_ROW(): adds a row to its list, if its numbers are possible. */
-#define ADD(row, list, is_possible)                                                      \
-    void pw_msprof_add_##row(struct pw_msprof *m, const struct pw_msprof_##row *row)     \
-    {                                                                                    \
-        struct pw_msprof_##row *more = NULL;                                             \
-        if (!(is_possible)) {                                                            \
-            m->incomplete++;                                                             \
-        } else {                                                                         \
-            if (!m->failed)                                                              \
-                more = pw_grow(m->list, m->n##list, sizeof(*more), &m->list##_capacity); \
-            m->failed |= !more;                                                          \
-        }                                                                                \
-        if (more) {                                                                      \
-            m->list = more;                                                              \
-            m->list[m->n##list++] = *row;                                                \
-        }                                                                                \
-    }
-ADD(step, steps, is_rank(step->rank) && step->row.computing_ns >= 0)
-ADD(time, times, is_rank(time->rank) && time->elapsed_ns >= 0)
-ADD(link, links,
-    is_rank(link->src) && is_rank(link->dst) && link->bytes >= 0 && link->transfer_ns >= 0)
-
-/* The numbers of a text that is none of a list of ranks are none: 0. */
-static size_t read_ranks(const char *text, int32_t **out)
-{
-    size_t n = 0, capacity = 0;
-    *out = NULL;
-    if (text[strspn(text, "()[], 0123456789")])
-        return 0;
-    for (const char *at = text; (at += strcspn(at, "0123456789")), *at; n++) {
-        char *end;
-        const long long rank = strtoll(at, &end, 10);
-        int32_t *more = pw_grow(*out, n, sizeof(**out), &capacity);
-        if (!more || !is_rank(rank)) {
-            free(*out);
-            *out = NULL;
-            return 0;
-        }
-        *out = more;
-        more[n] = (int32_t)rank;
-        at = end;
-    }
-    return n;
-}
-
-void pw_msprof_add_group(struct pw_msprof *m, const char *name, const char *ranks)
-{
-    int32_t *members;
-    for (size_t i = m->ngroups; i-- > 0;)
-        if (strncmp(m->groups[i].name, name, sizeof(m->groups[i].name) - 1) == 0)
-            return;
-    const size_t n = *name ? read_ranks(ranks, &members) : 0;
-    if (n < 2) {
-        if (n)
-            free(members);
-        return;
-    }
-    struct pw_group *more = realloc(m->groups, (m->ngroups + 1) * sizeof(*more));
-    if (!more) {
-        free(members);
-        m->failed = 1;
-        return;
-    }
-    m->groups = more;
-    struct pw_group *group = &m->groups[m->ngroups++];
-    *group = (struct pw_group){.members = members, .size = n};
-    snprintf(group->name, sizeof(group->name), "%s", name);
-}
-
-void pw_msprof_complain(struct pw_msprof *m, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (!m->problem[0])
-        vsnprintf(m->problem, sizeof(m->problem), format, arguments);
-    va_end(arguments);
-}
-
-int64_t pw_msprof_step_of(const char *text)
-{
-    const char *digits = text + strcspn(text, "0123456789");
-    errno = 0;
-    const long long step = *digits ? strtoll(digits, NULL, 10) : -1;
-    return errno || step >= PW_LIMIT ? -1 : step;
-}
-
-int64_t pw_msprof_scaled(double number, double unit)
-{
-    const double scaled = number * unit;
-    return scaled >= 0 && scaled < (double)PW_LIMIT ? llround(scaled) : -1;
-}
-
 /* ---- cluster_step_trace_time.csv ---- */
 
 static int64_t cell_ns(const struct pw_csv_row *row, const char *name)
@@ -194,7 +81,7 @@ static int32_t number_of(const char *text)
     char *end;
     errno = 0;
     const long long number = strtoll(text, &end, 10);
-    return end != text && !*end && !errno && is_rank(number) ? (int32_t)number : -1;
+    return end != text && !*end && !errno && pw_msprof_is_rank(number) ? (int32_t)number : -1;
 }
 
 static int take_step(void *context, const struct pw_csv_row *row)

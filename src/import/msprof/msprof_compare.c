@@ -8,7 +8,7 @@
 
 #include "core/limits.h"
 #include "core/text.h"
-#include "import/msprof/msprof.h"
+#include "import/msprof/msprof_rows.h"
 #include "import/trace/stepsums.h"
 
 /* A value of both. `room` is how far rounding may take them apart. */

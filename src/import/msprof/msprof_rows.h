@@ -2,8 +2,8 @@
  * times of steps, of operations of HCCL, and of links. planner.c reads it once for all ranks,
  * before the rank files are made. Beside profiles it is compared with them (msprof_compare.c), else
  * rank files are made of it (msprof.c). Its numbers are never mixed with those of profiles. */
-#ifndef PW_IMPORT_MSPROF_H
-#define PW_IMPORT_MSPROF_H
+#ifndef PW_IMPORT_MSPROF_ROWS_H
+#define PW_IMPORT_MSPROF_ROWS_H
 
 #include "import/trace/format.h"
 
@@ -66,7 +66,7 @@ void pw_msprof_destroy(struct pw_msprof *msprof);
  * short. */
 size_t pw_msprof_ranks(const struct pw_msprof *msprof, int32_t **out);
 
-/* ---- for its readers ---- */
+/* ---- for its readers (msprof_rows.c) ---- */
 
 /* Returns a copy of a text, the same as before for the same text in a row. "" when memory is short.
  */
@@ -77,6 +77,9 @@ const char *pw_msprof_text(struct pw_msprof *msprof, const char *text, size_t le
 void pw_msprof_add_step(struct pw_msprof *msprof, const struct pw_msprof_step *step);
 void pw_msprof_add_time(struct pw_msprof *msprof, const struct pw_msprof_time *time);
 void pw_msprof_add_link(struct pw_msprof *msprof, const struct pw_msprof_link *link);
+
+/* Whether a number can be a rank. */
+int pw_msprof_is_rank(int64_t rank);
 
 /* Adds a group, if it is new; ranks are the numbers in a text such as "(0, 1, 2, 3)". */
 void pw_msprof_add_group(struct pw_msprof *msprof, const char *name, const char *ranks);
@@ -90,7 +93,7 @@ __attribute__((format(printf, 2, 3))) void pw_msprof_complain(struct pw_msprof *
 int64_t pw_msprof_step_of(const char *text);
 int64_t pw_msprof_scaled(double number, double unit);
 
-/* Reads the tables of cluster_analysis.db; needs SQLite (msprof_db.c). */
+/* Reads the tables of cluster_analysis.db; needs SQLite (msprof_rows.c). */
 void pw_msprof_read_db(struct pw_msprof *msprof, const char *path);
 
 #endif

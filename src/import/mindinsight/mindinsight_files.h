@@ -1,8 +1,8 @@
 /* The directories that MindSpore's profiler made before version 2.4, for MindInsight. mindinsight.c
  * knows whose a file is and reads the steps; the readers of kernels (mindinsight_kernels.c) and of
  * the data pipeline (mindinsight_pipeline.c) come after it. Nothing here is for other formats. */
-#ifndef PW_IMPORT_MINDINSIGHT_H
-#define PW_IMPORT_MINDINSIGHT_H
+#ifndef PW_IMPORT_MINDINSIGHT_FILES_H
+#define PW_IMPORT_MINDINSIGHT_FILES_H
 
 #include "import/ascend/ascend_profile.h"
 #include "import/trace/trace.h"

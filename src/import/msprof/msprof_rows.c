@@ -1,18 +1,140 @@
-/* Reads the tables of a cluster_analysis.db; see msprof.h. Their columns are those of
- * msprof-analyze's cluster_analyse/common_func/tables_config.py, their units those of its other
- * files. With the option
- * --data_simplification, tables have other names. What other files had is not read again. */
-#include "import/msprof/msprof.h"
+/* Rows of what msprof-analyze computed, and the tables of a cluster_analysis.db, whose columns are
+ * those of msprof-analyze's cluster_analyse/common_func/tables_config.py, and the units those of
+ * its other files; see msprof_rows.h. With the option --data_simplification, tables have other
+ * names. What other files had is not read again. */
+#include "import/msprof/msprof_rows.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/grow.h"
+#include "core/limits.h"
 #include "import/ascend/ascend_db.h"
 
-#ifdef PW_HAVE_SQLITE
+/* ---- rows ---- */
 
+enum { MOST_RANK = 1 << 24 };
+
+const char *pw_msprof_text(struct pw_msprof *m, const char *text, size_t length)
+{
+    if (m->ntexts && strncmp(m->texts[m->ntexts - 1], text, length) == 0 &&
+        !m->texts[m->ntexts - 1][length])
+        return m->texts[m->ntexts - 1];
+    char **more = pw_grow(m->texts, m->ntexts, sizeof(*m->texts), &m->texts_capacity);
+    char *copy = more ? strndup(text, length) : NULL;
+    m->texts = more ? more : m->texts;
+    m->failed |= !copy;
+    if (copy)
+        m->texts[m->ntexts++] = copy;
+    return copy ? copy : "";
+}
+
+int pw_msprof_is_rank(int64_t rank)
+{
+    return rank >= 0 && rank < MOST_RANK;
+}
+
+/* pw_msprof_add_ROW(): adds a row to its list, if its numbers are possible. */
+#define ADD(row, list, is_possible)                                                      \
+    void pw_msprof_add_##row(struct pw_msprof *m, const struct pw_msprof_##row *row)     \
+    {                                                                                    \
+        struct pw_msprof_##row *more = NULL;                                             \
+        if (!(is_possible)) {                                                            \
+            m->incomplete++;                                                             \
+        } else {                                                                         \
+            if (!m->failed)                                                              \
+                more = pw_grow(m->list, m->n##list, sizeof(*more), &m->list##_capacity); \
+            m->failed |= !more;                                                          \
+        }                                                                                \
+        if (more) {                                                                      \
+            m->list = more;                                                              \
+            m->list[m->n##list++] = *row;                                                \
+        }                                                                                \
+    }
+ADD(step, steps, pw_msprof_is_rank(step->rank) && step->row.computing_ns >= 0)
+ADD(time, times, pw_msprof_is_rank(time->rank) && time->elapsed_ns >= 0)
+ADD(link, links,
+    pw_msprof_is_rank(link->src) && pw_msprof_is_rank(link->dst) && link->bytes >= 0 &&
+        link->transfer_ns >= 0)
+
+/* The numbers of a text that is none of a list of ranks are none: 0. */
+static size_t read_ranks(const char *text, int32_t **out)
+{
+    size_t n = 0, capacity = 0;
+    *out = NULL;
+    if (text[strspn(text, "()[], 0123456789")])
+        return 0;
+    for (const char *at = text; (at += strcspn(at, "0123456789")), *at; n++) {
+        char *end;
+        const long long rank = strtoll(at, &end, 10);
+        int32_t *more = pw_grow(*out, n, sizeof(**out), &capacity);
+        if (!more || !pw_msprof_is_rank(rank)) {
+            free(*out);
+            *out = NULL;
+            return 0;
+        }
+        *out = more;
+        more[n] = (int32_t)rank;
+        at = end;
+    }
+    return n;
+}
+
+void pw_msprof_add_group(struct pw_msprof *m, const char *name, const char *ranks)
+{
+    int32_t *members;
+    for (size_t i = m->ngroups; i-- > 0;)
+        if (strncmp(m->groups[i].name, name, sizeof(m->groups[i].name) - 1) == 0)
+            return;
+    const size_t n = *name ? read_ranks(ranks, &members) : 0;
+    if (n < 2) {
+        if (n)
+            free(members);
+        return;
+    }
+    struct pw_group *more = realloc(m->groups, (m->ngroups + 1) * sizeof(*more));
+    if (!more) {
+        free(members);
+        m->failed = 1;
+        return;
+    }
+    m->groups = more;
+    struct pw_group *group = &m->groups[m->ngroups++];
+    *group = (struct pw_group){.members = members, .size = n};
+    snprintf(group->name, sizeof(group->name), "%s", name);
+}
+
+void pw_msprof_complain(struct pw_msprof *m, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!m->problem[0])
+        vsnprintf(m->problem, sizeof(m->problem), format, arguments);
+    va_end(arguments);
+}
+
+int64_t pw_msprof_step_of(const char *text)
+{
+    const char *digits = text + strcspn(text, "0123456789");
+    errno = 0;
+    const long long step = *digits ? strtoll(digits, NULL, 10) : -1;
+    return errno || step >= PW_LIMIT ? -1 : step;
+}
+
+int64_t pw_msprof_scaled(double number, double unit)
+{
+    const double scaled = number * unit;
+    return scaled >= 0 && scaled < (double)PW_LIMIT ? llround(scaled) : -1;
+}
+
+/* ---- cluster_analysis.db ---- */
+
+#ifdef PW_HAVE_SQLITE
 #include <sqlite3.h>
 
 static const char *text_of(sqlite3_stmt *row, int column)
