@@ -279,10 +279,11 @@ class Schema(unittest.TestCase):
 class Thresholds(Schema):
     name = "thresholds"
     others = (
-        ("run scripts/thresholds", "| `COMPANY` | 0.34 |", "| `COMPANY` | 0.35 |"),
-        ("run scripts/thresholds", "**analysis/standout.c**", "**analysis/gone.c**"),
-        ("no file defines RIVALS", "| `RIVAL` |", "| `RIVALS` |"),
-        ("not in docs/thresholds.md: RIVAL of", "| `RIVAL` | 0.5 | the same, in other successive steps | real |\n", ""),
+        ("run scripts/thresholds", "| `PW_COMPANY` | 0.34 |", "| `PW_COMPANY` | 0.35 |"),
+        ("run scripts/thresholds", "**analysis/thresholds.h**", "**analysis/gone.c**"),
+        ("no file defines PW_GONE", "| `PW_COMPANY` |", "| `PW_GONE` |"),
+        ("not in docs/thresholds.md: PW_COMPANY_ELSEWHERE of",
+         "| `PW_COMPANY_ELSEWHERE` | 0.5 | the same, in other successive steps | real |\n", ""),
     )
 
 

@@ -35,7 +35,8 @@ extern struct pw_rocm pw_rocm __attribute__((visibility("hidden")));
 /* Reads both clocks at the same moment. */
 struct pw_rocm_reading pw_rocm_read_clocks(void);
 
-/* As rocprofiler_configure() (rocm_session.c): returns our tool, or NULL when nothing is to be recorded. */
+/* As rocprofiler_configure() (rocm_session.c): returns our tool, or NULL when nothing is to be
+ * recorded. */
 pw_rocp_configure pw_rocm_configure;
 
 /* rocprofiler's callback with a full or flushed buffer, in a thread of its own. If the program
