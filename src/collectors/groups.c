@@ -87,6 +87,7 @@ void pw_group_add_live(const struct pw_group_table *table, struct pw_live *live)
             live->threads[i].comm_uid = entries[g].row.uid;
             add_live(table, &entries[g].row, live);
         }
+    /* The other groups, the newest first, until the live status is full. */
     for (uint32_t g = table->n; live->recording == 1 && g > table->base; g--)
         add_live(table, &entries[g - 1].row, live);
 }

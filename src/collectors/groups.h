@@ -1,6 +1,7 @@
 /* Groups of ranks whose records the probe writes when a group is first used: process groups on Gloo
  * (torch/torch_tool.c) and MindSpore's groups (mindspore/mccl_tool.c). Writes their rows of /comms
- * and /members. Tool code, used by these two collectors only; a table belongs to one of them. */
+ * and /comm_members. Tool code, used by these two collectors only; a table belongs to one of them.
+ */
 #ifndef PW_COLLECTORS_GROUPS_H
 #define PW_COLLECTORS_GROUPS_H
 

@@ -1,5 +1,5 @@
-/* Whose the files of a plan are: one job, one rank each, and the ranks of its groups; see plan.h.
- */
+/* Checks that the files of a plan are of one job, sorts them by rank, and finds the ranks of its
+ * groups; see plan.h. */
 #include "import/plan.h"
 
 #include <errno.h>
@@ -102,8 +102,8 @@ int pw_import_plan_check_job(struct pw_import_plan *plan, char *problem, size_t 
         backed = f->head.backend[0] ? f : backed;
     }
     plan->world_size = sized ? sized->head.world_size : -1;
-    /* Traces of a job that are imported one at a time must get the same name, so the name has only
-     * what the files say. */
+    /* Traces of a job can be imported one at a time, and must then get the same name. So the name
+     * is made only of what the files say: the number of ranks, and the backend. */
     if (sized)
         snprintf(plan->job, sizeof(plan->job), "import of %lld rank%s, %s",
                  (long long)plan->world_size, plan->world_size == 1 ? "" : "s",
@@ -114,8 +114,8 @@ int pw_import_plan_check_job(struct pw_import_plan *plan, char *problem, size_t 
     return 0;
 }
 
-/* Two processes of one rank are of two jobs, one after the other; several windows of one are not.
- */
+/* Refuses two processes of one rank: they are of two jobs, one after the other. Several files of
+ * one process are windows of one job. */
 static int check_processes(const struct pw_import_plan *plan, char *problem, size_t size)
 {
     for (size_t i = 1; i < plan->nfiles; i++) {
@@ -186,7 +186,7 @@ static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
     return 0;
 }
 
-/* ---- groups whose ranks no file tells ---- */
+/* ---- groups that the heads name without their ranks ---- */
 
 struct membership {
     const char *name;
@@ -215,7 +215,8 @@ static size_t list_memberships(const struct pw_import_plan *plan, struct members
     return n;
 }
 
-/* Gives the group the ranks that have it, of which list[0 .. n) has them in order. */
+/* Makes members of the group all ranks that list[0 .. n) has with its name. The list is sorted by
+ * name and rank. */
 static void set_members(struct pw_group *group, const struct membership *list, size_t n)
 {
     struct membership key = {group->name, -1};
@@ -258,7 +259,7 @@ static int complete_groups(struct pw_import_plan *plan)
     return ok ? 0 : -ENOMEM;
 }
 
-/* ---- groups whose ranks are not told ---- */
+/* ---- groups that only operations name ---- */
 
 static int uses(const struct pw_import_head *head, const char *group)
 {
@@ -283,7 +284,7 @@ static int add_used(const struct pw_import_plan *plan, struct pw_import_head *he
         if (uses(other, name))
             members[n++] = (int32_t)other->rank;
     }
-    if (n < 2) { /* no other rank came: whose group it is remains unknown */
+    if (n < 2) { /* no other rank has operations of it: its ranks remain unknown */
         free(members);
         return 0;
     }

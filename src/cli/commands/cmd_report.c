@@ -226,8 +226,8 @@ static int prepare_html(const struct pw_options *options, const char *path,
     return 0;
 }
 
-/* 1 when the text is to have the tables: they are asked for, or options that are about them. A file
- * gets them, too, because nobody has to scroll back in it. */
+/* 1 when the text is to have the tables: with --full, with --section, or with an option that is
+ * about tables. A file gets them, too, because nobody has to scroll back in it. */
 static int wants_tables(const struct pw_options *options)
 {
     static const enum pw_option about_tables[] = {PW_OPT_TOP, PW_OPT_GROUP_BY, PW_OPT_SEARCH,
@@ -244,8 +244,8 @@ static int is_text(const struct pw_options *options)
     return find_format(options->text[PW_OPT_FORMAT]) == pw_report_text;
 }
 
-/* Writes what was asked for. A pager that cannot run has shown nothing; one that the user has left
- * early has not read all. */
+/* Writes what was asked for. If the pager could not run, it has shown nothing: then writes again,
+ * without it. If the user has left the pager early, the rest could not be written: no error. */
 static int write_asked(const struct job *job, const char *given, const char *cluster_file,
                        const struct pw_options *options, struct pw_pager *pager)
 {
@@ -383,7 +383,7 @@ int pw_cli_report(int argc, char **argv)
     pw_h5_watch_install();
     confine(dir, &options);
     const int status = report_on(dir, &options, &pager);
-    pw_pager_end(&pager); /* after an error, nobody else has */
+    pw_pager_end(&pager); /* it still runs if report_on() failed before it wrote */
     return status;
 }
 
@@ -418,8 +418,9 @@ static int write_html(const char *dir, const char *d3, const struct pw_cluster *
     return write_into(dir, "report.html", pw_report_html, cluster, wanted);
 }
 
-/* The same with timelines. These read the rank files, which may be damaged: so in a confined
- * process of its own. When that fails, the page has no timelines. */
+/* Writes DIR/report.html with timelines. These are read from the rank files, which may be damaged.
+ * So a process of its own does this, which is confined. When it fails, writes the page without
+ * timelines. */
 static int write_html_apart(const char *dir, const char *d3, const struct pw_cluster *cluster,
                             struct pw_report_options *wanted, char *cluster_file)
 {

@@ -42,7 +42,7 @@ bool pw_cuda_uses(int kind)
     for (int i = 0; i < PW_CUDA_KINDS; i++)
         if (pw_cuda_kinds[i].kind == kind && pw_cuda_kinds[i].level <= pw_cuda.level)
             return true;
-    /* At level 1, the functions that launch. */
+    /* Level 1 uses these two kinds as well, but only for the functions that launch. */
     return pw_cuda.level == 1 && (kind == PW_CUPTI_RUNTIME || kind == PW_CUPTI_DRIVER);
 }
 
@@ -96,9 +96,10 @@ bool pw_cuda_await_calls(void)
 
 /* ---- the application's own use ---- */
 
-/* One bit for all kinds above the 63rd. */
+/* This bit is for kind 63, for those above it, and for negative ones. */
 enum { REST = 63 };
-#define REST_NS ((int64_t)1000000000)
+/* For so long after its last call of CUPTI, the application counts as using it. */
+#define QUIET_NS ((int64_t)1000000000)
 
 uint64_t pw_theirs_bit(int kind)
 {
@@ -110,8 +111,8 @@ bool pw_theirs_has(int kind)
     return (atomic_load(&pw_cuda.theirs.kinds) & pw_theirs_bit(kind)) != 0;
 }
 
-/* Triton's profiler. The probe does not see its calls, because it uses dlsym(). It ends the program
- * when CUPTI is in use, so we release CUPTI as soon as it is loaded. */
+/* Triton's profiler. It calls CUPTI by dlsym(), past the probe, and ends the program if CUPTI is in
+ * use. So the probe releases CUPTI as soon as this library is loaded. */
 const char pw_theirs_dlsym_user[] = "libproton.so";
 
 bool pw_theirs_find_dlsym_user(void)
@@ -136,7 +137,7 @@ bool pw_theirs_is_on(void)
 {
     int64_t last = atomic_load(&pw_cuda.theirs.last_ns);
     return atomic_load(&pw_cuda.theirs.kinds) != 0 || atomic_load(&pw_cuda.theirs.ending) != 0 ||
-           (last && pw_local_ns() - last < REST_NS) || pw_theirs_find_dlsym_user();
+           (last && pw_local_ns() - last < QUIET_NS) || pw_theirs_find_dlsym_user();
 }
 
 bool pw_theirs_request(uint8_t **buffer, size_t *size, size_t *most_records)

@@ -1,7 +1,8 @@
-/* Rows of what msprof-analyze computed, and the tables of a cluster_analysis.db, whose columns are
- * those of msprof-analyze's cluster_analyse/common_func/tables_config.py, and the units those of
- * its other files; see msprof_rows.h. With the option --data_simplification, tables have other
- * names. What other files had is not read again. */
+/* Collects rows of what msprof-analyze computed, and reads a cluster_analysis.db; see
+ * msprof_rows.h. The columns of its tables are those of msprof-analyze's
+ * cluster_analyse/common_func/tables_config.py. The units are those of msprof-analyze's other
+ * files. With the option --data_simplification, tables have other names. Rows of which another file
+ * of the directory had some are not read from the database. */
 #include "import/msprof/msprof_rows.h"
 
 #include <errno.h>
@@ -62,7 +63,8 @@ ADD(link, links,
     pw_msprof_is_rank(link->src) && pw_msprof_is_rank(link->dst) && link->bytes >= 0 &&
         link->transfer_ns >= 0)
 
-/* The numbers of a text that is none of a list of ranks are none: 0. */
+/* Returns the number of ranks in a list such as "(0, 1)". 0: the text is no such list, a number
+ * cannot be a rank, or memory is short. */
 static size_t read_ranks(const char *text, int32_t **out)
 {
     size_t n = 0, capacity = 0;
@@ -248,7 +250,7 @@ static void take_base(struct pw_msprof *m, sqlite3_stmt *row)
 enum what { STEPS, MEASURED, MOVED, OTHERS };
 
 static const struct {
-    enum what what; /* nothing is read where the other files had it */
+    enum what what; /* a table is not read if there are such rows already; OTHERS: always */
     const char *table, *query;
     void (*take)(struct pw_msprof *m, sqlite3_stmt *row);
 } tables[] = {

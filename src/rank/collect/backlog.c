@@ -54,7 +54,7 @@ static void hand_over_first(struct pw_backlog *b)
         b->blocks--;
         b->records -= block.records.n;
         pw_intake_records(b->intake, block.records.ring, block.records.records, block.records.n);
-    }
+    } /* blocks of other kinds are passed over: b->blocks does not count them */
 }
 
 uint64_t pw_backlog_hand_over(struct pw_backlog *b)

@@ -1,4 +1,4 @@
-/* Makes rows of steps; see eventrows.h. */
+/* Makes rows of steps and ranges; see eventrows.h. */
 #include "rank/collect/eventrows.h"
 
 int64_t pw_rangerow_payload(uint16_t type, int64_t value, const struct pw_origin *origin)

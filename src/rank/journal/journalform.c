@@ -1,14 +1,15 @@
 /* Encodes records by prediction: each field is predicted from earlier records, and only wrong
  * predictions are written. See journalform.h.
  *
- * A record has three words of 64 bits (start, end, and kind, which is type, flags, op and stack)
- * and ten halves of 32 bits. The predictions are:
+ * A record has three words of 64 bits and ten halves of 32 bits. The words are start, end and kind.
+ * The kind is type, flags, op and stack together. The predictions are:
  *   start   the end of the previous record
  *   end     the start of the same record
- *   kind    the kind that came last after a record of the previous record's kind
+ *   kind    the kind that last followed the previous record's kind
  *   halves  the halves of the last record of the same kind
- * For each record a mask of 13 bits is written, which has a bit for each wrong prediction. The
- * differences between the fields and their predictions follow as zigzag varints. */
+ * For each record a mask of 13 bits is written, which has a bit for each wrong prediction. A varint
+ * follows for each of these: for the kind it is the XOR of the kind and its prediction, for other
+ * fields the difference, in zigzag form. */
 #include "rank/journal/journalform.h"
 
 #include <errno.h>
@@ -163,8 +164,8 @@ static inline uint64_t get(struct source *s)
     return 0;
 }
 
-/* Makes DECODED_MOST bytes readable: copies the last bytes to where zeros follow them. `at` is not
- * after `end`. */
+/* Makes DECODED_MOST bytes readable from `at` on. If fewer are left, copies them to the tail, where
+ * zeros follow them. `at` is not after `end`. */
 static void make_readable(struct source *s)
 {
     const size_t left = (size_t)(s->end - s->at);

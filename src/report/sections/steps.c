@@ -378,7 +378,7 @@ static size_t field_index(int table, const char *name)
     return i;
 }
 
-/* Cells of which rows are written together: some ranks of a step, or some steps of all ranks. */
+/* How many cells become rows at a time: some ranks of a step, or some steps of all ranks. */
 enum { BATCH = 64 };
 
 /* Writes the rows of the cells in the area. */
@@ -405,7 +405,7 @@ static void put_cells(FILE *out, const struct pw_cluster *c, const struct pw_cel
 }
 
 /* Writes a row for each rank in each step: first the columns of MindSpore's step trace, with its
- * names, then the table's fields from compute_ns on. */
+ * names, then the fields of /step_trace from compute_ns on, then all fields of /phase_trace. */
 static int put_step_trace(FILE *out, const struct pw_figures *f,
                           const struct pw_report_options *options)
 {

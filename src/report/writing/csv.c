@@ -1,4 +1,4 @@
-/* Writes cells by the types in the table of tables; see csv.h. */
+/* Writes cells by the types that core/tables.def gives; see csv.h. */
 #include "report/writing/csv.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Writes the fields of a row by the types in the table of tables; see json_row.h. */
+/* Writes the fields of a row by the types that core/tables.def gives; see json_row.h. */
 #include "report/writing/json_row.h"
 
 #include <inttypes.h>

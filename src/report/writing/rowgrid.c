@@ -1,4 +1,4 @@
-/* Formats values by the unit and type that the table of tables gives; see rowgrid.h. */
+/* Formats values by the unit and type that core/tables.def gives; see rowgrid.h. */
 #include "report/writing/rowgrid.h"
 
 #include <inttypes.h>
