@@ -5,16 +5,13 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
+#include "analysis/thresholds.h"
 
 /* Of each rank. */
 struct worker {
     int64_t got, sent; /* messages */
     int64_t partner;   /* the only rank that it exchanges messages with; -1 none, -2 several */
 };
-
-/* Own times of workers that were busy all the time differ by less than this share. */
-#define BUSY 0.25
-#define ERRORS 4
 
 size_t pw_farm_scratch(size_t nranks)
 {
@@ -106,10 +103,10 @@ size_t pw_farm_find(const struct pw_farm_input *in, void *scratch, struct pw_far
         one.mine_ns = in->own_ns[r] / one.tasks;
         one.others_ns = others(in, workers, &one, TASK);
         one.others_tasks = others(in, workers, &one, TASKS);
-        const double least = 1 + ERRORS / sqrt((double)one.tasks);
+        const double least = 1 + PW_FARM_ERRORS / sqrt((double)one.tasks);
         const double ratio = one.others_ns > 0 ? (double)one.mine_ns / (double)one.others_ns : 0;
         if (ratio < PW_FARM_RATIO || ratio < least ||
-            fabs((double)(in->own_ns[r] - own_ns)) > BUSY * (double)own_ns)
+            fabs((double)(in->own_ns[r] - own_ns)) > PW_FARM_BUSY * (double)own_ns)
             continue;
         one.lost_ns = lost(in, workers, master, &one);
         slow[n++] = one;

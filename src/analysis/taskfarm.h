@@ -6,9 +6,9 @@
  * A job is a farm when one rank exchanges messages with all others, these exchange messages with it
  * alone, and there are at least 3 of them. A worker's time for a task is its own time over the
  * number of messages that it got. It is slow when that is PW_FARM_RATIO times the median of the
- * other workers or more, by 4 standard errors of a mean of exponentially distributed tasks, while
- * its own time is within a quarter of their median: work that was shared out beforehand differs in
- * time, not in number. */
+ * other workers or more, by PW_FARM_ERRORS standard errors of a mean of exponentially distributed
+ * tasks, while its own time is within PW_FARM_BUSY of their median: work that was shared out
+ * beforehand differs in time, not in number. */
 #ifndef PW_ANALYSIS_TASKFARM_H
 #define PW_ANALYSIS_TASKFARM_H
 
@@ -17,7 +17,6 @@
 
 #include "core/tables.h"
 
-#define PW_FARM_RATIO 1.3
 enum { PW_FARM_WORKERS = 3, PW_FARM_TASKS = 5 }; /* the least numbers */
 
 struct pw_farm_input {

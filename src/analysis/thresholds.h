@@ -1,7 +1,7 @@
-/* The thresholds by which findings are judged: each once, with what it is of, and on what it was
- * set. Used by the files of analysis/, aggregate/ and report/ that judge. Only constants: limits of
- * memory and counts of samples are where they are used. "Chosen, not tuned": no runs are known on
- * which the value was set. */
+/* The thresholds by which findings are judged, with what each is of, and on what it was set. Used
+ * by the files of analysis/, aggregate/ and report/ that judge. Some constants of a single method
+ * are in its own file; docs/thresholds.md lists all. Limits of memory and counts of samples are
+ * where they are used. "Chosen, not tuned": no runs are known on which the value was set. */
 #ifndef PW_ANALYSIS_THRESHOLDS_H
 #define PW_ANALYSIS_THRESHOLDS_H
 
@@ -140,6 +140,16 @@
 #define PW_IMBALANCE_MORE 1.05 /* times the usual amount */
 /* times the mean of the step, when the amounts are given */
 #define PW_IMBALANCE_PEAK 1.01
+/* of a node's work: so much is left at least, when a rank loses its excess over its peers */
+#define PW_PEER_WORK_LEFT 0.05
+/* largest / mean part of a collective: below this, its parts are equal */
+#define PW_UNEQUAL_PARTS 1.01
+/* largest / smallest of the largest parts: below this, the cost of a byte is not fitted */
+#define PW_UNEQUAL_RANGE 1.2
+#define PW_FARM_RATIO 1.3 /* times the other workers' median time for a task */
+#define PW_FARM_ERRORS 4  /* standard errors of a mean of exponentially distributed tasks */
+/* of the other workers' median: own times of busy workers differ by at most this */
+#define PW_FARM_BUSY 0.25
 
 /* Causes (docs/metrics.md, "Cause"). Chosen, not tuned. */
 #define PW_CAUSE_LEAST_SHARE 0.5 /* of the excess that a cause must explain */

@@ -9,6 +9,7 @@
 #include "aggregate/input/parallel.h"
 #include "analysis/amount.h"
 #include "analysis/sharing.h"
+#include "analysis/thresholds.h"
 #include "core/grow.h"
 #include "core/ops.h"
 #include "core/sort.h"
@@ -28,7 +29,8 @@ enum change {
     LIKE_PEERS /* the rank of the straggler `which` */
 };
 
-/* A replay of the run with one change, in steps first .. last where it is about ranks. */
+/* A replay of the run with one change. If ranks become like the others, they do so in the steps
+ * first .. last. */
 struct scenario {
     const char *scope; /* of its row; NULL: it has none */
     enum change change;
@@ -66,15 +68,15 @@ struct replaying {
 
 /* ---- collectives with unequal parts (Alltoallv), as if the parts were equal ---- */
 
-#define LEAST_MORE 1.01 /* largest part / mean part: below this, parts are equal */
-#define LEAST_RANGE 1.2 /* least spread (max / min) of largest parts to fit the cost of a byte */
 #define PROPORTIONAL (-1.0)
 
 struct parts {
     const struct pw_graph *graph;
     const struct pw_instances *in;
     double *sent, *members; /* [in->n] sum of bytes sent; number of ranks that sent */
-    int64_t *largest, *ns;  /* [n] largest part, and transfer time, of each instance with parts */
+    /* [n] largest part, and transfer time, of each instance with parts. sum_up() first sets ns for
+     * all instances, [in->n], and then packs it in place. */
+    int64_t *largest, *ns;
     size_t n;
 };
 
@@ -89,7 +91,7 @@ static double more_of(const struct parts *f, size_t instance)
 {
     const double mean = f->members[instance] > 0 ? f->sent[instance] / f->members[instance] : 0;
     const double largest = (double)f->in->items[instance].bytes;
-    return mean > 0 && largest >= LEAST_MORE * mean ? largest / mean : 1;
+    return mean > 0 && largest >= PW_UNEQUAL_PARTS * mean ? largest / mean : 1;
 }
 
 static void sum_up(struct parts *f)
@@ -121,7 +123,7 @@ static double cost_of_byte(const struct parts *f, int64_t *scratch)
         least = f->largest[i] < least ? f->largest[i] : least;
         most = f->largest[i] > most ? f->largest[i] : most;
     }
-    if ((double)most < LEAST_RANGE * (double)least)
+    if ((double)most < PW_UNEQUAL_RANGE * (double)least)
         return PROPORTIONAL;
     return pw_amount_cost(&in, scratch);
 }
@@ -249,7 +251,7 @@ static int64_t restore_rank(const struct replaying *r, const struct replayer *by
     return restore_members(r, by, s->first, s->last);
 }
 
-/* Returns one of the host's ranks. */
+/* Sets by->member to the ranks of the host. Returns one of them. */
 static size_t select_host(const struct replaying *r, const struct replayer *by, size_t host)
 {
     size_t some = 0;
@@ -273,7 +275,7 @@ static float peer_scale(const struct replaying *r, const struct pw_replay_node *
     const double work = (double)works[p];
     const double share = known > 0 ? peer->phases[p] : work / all;
     const double left = work > 0 ? 1 - share * (double)peer->more_ns[s] / work : 1;
-    return (float)(left < 0.05 ? 0.05 : left);
+    return (float)(left < PW_PEER_WORK_LEFT ? PW_PEER_WORK_LEFT : left);
 }
 
 static void set_peer(const struct replaying *r, float *scale, size_t rank,
@@ -583,8 +585,8 @@ static int find_hosts(struct replaying *r)
 
 /* ---- all of it ---- */
 
-/* Makes what a worker needs; without a graph, only what tells the ranks of a host. Returns 0 or
- * -ENOMEM. */
+/* Allocates what a worker needs. Without a graph, that is only `member`, for select_host(). Returns
+ * 0 or -ENOMEM. */
 static int replayer_init(const struct replaying *r, struct replayer *by)
 {
     by->member = malloc((size_t)r->world->nranks + 1);
