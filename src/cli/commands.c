@@ -16,7 +16,7 @@ const struct pw_cli_command pw_cli_commands[] = {
     {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5",
      "print what a run shows; --full: all tables; --watch: a running job"},
     {"compare", pw_cli_compare, "compare [OPTIONS] A B",
-     "say what takes longer in run B than in run A; status 3: B's steps do"},
+     "say what takes longer in run B than in A; exit status 3: B is slower"},
     {"dump", pw_cli_dump, "dump FILE", "print a rank or cluster file, one record a line"},
     {"recover", pw_cli_recover, "recover [--here] DIR",
      "complete rank files after their collectors were killed"},
@@ -25,7 +25,7 @@ const struct pw_cli_command pw_cli_commands[] = {
     {"ctl", pw_cli_ctl, "ctl COMMAND [OPTIONS] DIR",
      "inspect or control a running job: calls, recording, metrics"},
     {"import", pw_cli_import, "import [OPTIONS] -o DIR FILE|DIR...",
-     "make rank files from traces of other profilers (PyTorch's)"},
+     "make rank files from traces of PyTorch, MindSpore, Ascend and NCCL"},
     {"sim", pw_cli_sim, "sim [OPTIONS] DIR", "write a synthetic run with declared faults"},
     {NULL, NULL, NULL, NULL},
 };

@@ -27,9 +27,9 @@ static int show_communicators(const struct pw_page *page)
     int err = pw_rowgrid_print(page, &rows);
     return err ? err
                : pw_page_print(page, 2, 2,
-                               "Waits are sums over the collectives that all members recorded, as "
-                               "the mean of the members; \"of it\": the part of the wait that was "
-                               "for that rank.");
+                               "The wait is the sum over the collectives that all members "
+                               "recorded, divided by the number of members; \"of it\": the part "
+                               "that was for that rank.");
 }
 
 const struct pw_section pw_section_communicators = {
