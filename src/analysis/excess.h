@@ -54,8 +54,9 @@ struct pw_excess {
     /* of rank_hits, once they are counted: the sum, the largest, and the second largest */
     int64_t hits, most_hits, second_hits;
     int64_t *others; /* [nsteps] scratch */
-    /* [nsteps * PW_PHASES] of each phase in each step, made when it is first needed: low is
-     * PW_EXCESS_UNKNOWN before. Made by pw_straggler_find(); NULL: made each time */
+    /* [nsteps * PW_PHASES] cache of the middle values of each phase in each step. An entry with
+     * `low` == PW_EXCESS_UNKNOWN is not computed yet. pw_straggler_find() takes the memory from its
+     * scratch; NULL: no cache */
     struct pw_middle *phases;
     int64_t *positive; /* [npositive] sorted; filled by pw_excess_above() */
     size_t npositive;
@@ -84,8 +85,8 @@ static inline int64_t pw_excess_at(const struct pw_excess *w, size_t step, size_
     return w->excess[rank * w->in->nsteps + step];
 }
 
-/* 1 when the excess of the rank in the step is above 1 % of the step, above `clock` (from
- * pw_excess_clock_limit()) and above `least`, ns. */
+/* 1 when the excess of the rank in the step is above 1 % of the median rank's step, above `clock`
+ * (from pw_excess_clock_limit()) and above `least`, ns. */
 static inline int pw_excess_is_above(const struct pw_excess *w, size_t step, size_t rank,
                                      int64_t clock, int64_t least)
 {
@@ -142,7 +143,7 @@ void pw_oneoff_tops(const struct pw_excess *w, struct pw_oneoff_tops *out);
 
 /* Finds the extreme steps of the rank. T is the third largest excess of all other ranks and steps,
  * at least w->sigma. A step is extreme when the rank's excess is above 5 T, above the clock errors,
- * and above 1 % of the step. The rank is a straggler when either
+ * and above 1 % of the median rank's step. The rank is a straggler when either
  *   - it has at most 2 extreme steps, and their excesses are together at least 3 % of the run; or
  *   - the chance of its extreme steps (see below) is less than 0.01.
  * Returns 1 for a straggler, else 0; 0 with fewer than 10 known excesses of other ranks. Fills

@@ -27,9 +27,6 @@
 
 enum { PW_STANDOUT_FEW = 7 }; /* ranks that are judged beside each other */
 
-/* In sigma: the least median excess of a window, and the limit of one step's excess in the search
- * for windows. */
-
 static inline double pw_clipped(double value, double most)
 {
     return value > most ? most : value < -most ? -most : value;

@@ -6,30 +6,32 @@
 #define PW_ANALYSIS_THRESHOLDS_H
 
 /* Stragglers by their steps (docs/metrics.md, "Stragglers"). Chosen, not tuned. Those of 3 to 7
- * ranks and of two ranks were looked at on simulated pairs of faults and on clean runs of real
- * programs; docs/accuracy.md has how often all of them together are right. */
+ * ranks (PW_STANDOUT_ALONE, PW_EPISODE_...) and of two ranks (PW_STANDOUT_OF_TWO...,
+ * PW_CHANGED_...) were looked at on simulated pairs of faults and on clean runs of real programs.
+ * docs/accuracy.md has how often all of them together are right. */
 #define PW_STRAGGLER_CHANCE 0.01 /* largest chance of a straggler */
 #define PW_STRAGGLER_LEAST 1.5   /* sigma: least median excess of a window */
 /* sigma: limit of one step's excess in the search for windows */
 #define PW_STRAGGLER_CLIP 4.0
 /* of a step: with a larger clock error, waits in it are not compared */
 #define PW_CLOCK_COARSE 0.1
-/* of the rank's excess, in the same steps: more makes a rank company */
+/* The company of a rank: the others that are slow with it (standout.h). Another rank with more than
+ * this share of the rank's excess, in the same steps, is company. */
 #define PW_COMPANY 0.34
-#define PW_COMPANY_ELSEWHERE 0.5 /* of the rank's excess, in other steps: the same */
-/* a rank with less positive excess in all steps together is no company */
+#define PW_COMPANY_ELSEWHERE 0.5 /* the same, in as many other successive steps */
+/* a rank whose positive excess in all steps is less than this share of it is no company */
 #define PW_COMPANY_IN_ALL 0.33
-#define PW_COMPANY_PARTS 4 /* the company is at most the ranks / this */
-/* of the excess, in steps in which no named rank was slow */
+#define PW_COMPANY_PARTS 4 /* the rank and its company are at most the ranks / this */
+/* least share of the excess that must be in steps in which no named rank was slow */
 #define PW_STANDOUT_ALONE 0.5
 #define PW_EPISODE_OUTSIDE 0.2        /* least share of the steps outside an episode ... */
 #define PW_EPISODE_SLOW 0.25          /* ... and the largest share of these that are as slow */
 #define PW_STANDOUT_OF_TWO 0.4        /* of two ranks: least excess, as a share of the steps */
 #define PW_STANDOUT_OF_TWO_MARKED 0.2 /* the same of marked steps */
-/* of two ranks: half as much, of the one whose own work changed ... */
+/* of two ranks: factor on PW_STANDOUT_OF_TWO and ..._MARKED, if its own work changed by
+ * PW_CHANGED_OWN of the excess or more, and the other's by PW_CHANGED_OTHER of it at most */
 #define PW_CHANGED_LEAST 0.5
-#define PW_CHANGED_OWN 0.5 /* ... by this share of the excess or more, ... */
-/* ... while that of the other changed by this share at most */
+#define PW_CHANGED_OWN 0.5
 #define PW_CHANGED_OTHER 0.25
 /* times the third largest excess of the other ranks: an extreme step */
 #define PW_ONEOFF_TIMES 5
@@ -47,7 +49,8 @@
 #define PW_PARTS_START_NEXT 0.05
 /* largest chance of being that far above the others in any part */
 #define PW_PARTS_CHANCE 0.01
-#define PW_PARTS_CLEAR_SHARE 0.01 /* the same of a loss that is clear by its chance */
+/* least loss, as a share of the run, if the chance is below PW_PARTS_CLEAR_CHANCE */
+#define PW_PARTS_CLEAR_SHARE 0.01
 #define PW_PARTS_CLEAR_CHANCE 0.001
 #define PW_PARTS_CLEAR_NEXT 0.5
 #define PW_PARTS_SHARE_OF_TWO 0.10 /* the same of two ranks */
@@ -56,9 +59,10 @@
 /* least share of MPI_Init or MPI_Finalize that the rank slept */
 #define PW_PARTS_ASLEEP 0.1
 #define PW_PARTS_SLEPT 0.9 /* the same of a rank that is late because it slept */
-/* least share that other ranks were not asleep, waiting for it ... */
+/* least own time of the other ranks in the call, as a share of it: they polled ... */
 #define PW_PARTS_POLLED 0.05
-#define PW_PARTS_POLLED_TIMES 5 /* ... and how many times as long as it */
+/* ... and as a multiple of the own time of the rank that slept */
+#define PW_PARTS_POLLED_TIMES 5
 /* largest share of a rank that sleeps between its polls */
 #define PW_PARTS_POLLED_AT_MOST 0.5
 #define PW_PARTS_EXPLAINED 0.5 /* of the loss: a cause must explain so much */
@@ -123,17 +127,19 @@
 #define PW_AMOUNT_ERROR 0.05
 /* standard errors: costs that differ by less are alike */
 #define PW_AMOUNT_NEAR_ERRORS 3.0
-#define PW_VARYING_CLIP 4.0    /* sigma: larger deviations are clipped to this */
-#define PW_VARYING_PHASE 0.1   /* of all work, for each of the two phases */
+#define PW_VARYING_CLIP 4.0 /* sigma: larger deviations are clipped to this */
+/* of all work, for each of the two phases whose work varies together */
+#define PW_VARYING_PHASE 0.1
 #define PW_VARYING_REST 0.01   /* of all work, for the rest */
 #define PW_VARYING_SPREAD 0.02 /* relative spread that the two phases have in common */
 #define PW_VARYING_ERRORS 5.0  /* standard errors of their covariance */
 /* of their covariance: largest one with the rest of the work */
 #define PW_VARYING_FOLLOWS 0.5
 #define PW_VARYING_LEVEL_ERRORS 3.0 /* standard errors: a smaller difference is chance */
-#define PW_ROLE_ALIKE 0.95          /* of the calls that pass from stage to stage are in order */
-#define PW_ROLE_ERRORS 3.0          /* standard errors of a difference of two medians */
-#define PW_ROLE_PART_ERRORS 2.0     /* the same for a quarter of the run */
+/* least share of the calls between stages that are in order */
+#define PW_ROLE_ALIKE 0.95
+#define PW_ROLE_ERRORS 3.0      /* standard errors of a difference of two medians */
+#define PW_ROLE_PART_ERRORS 2.0 /* the same for a quarter of the run */
 /* a rank's excess is constant: its spread is at most so many times the others' */
 #define PW_PEER_SPREAD 1.5
 #define PW_PEER_PHASE 0.1      /* of the excess: a smaller share of a phase counts as 0 */
@@ -184,7 +190,7 @@
 /* of time ready without a CPU, of half of the ranks of a host */
 #define PW_OVERSUBSCRIBED_SHARE 0.1
 #define PW_LATE_SENDERS_SHARE 0.05 /* of the mean step, or of all measured steps */
-/* the same, of what a root without its excess would save */
+/* least gain if the root had no excess, as a share of the steps */
 #define PW_LATE_ROOT_SHARE 0.01
 /* of the mean rank's waits: if a root without its excess would save less, most waits do not begin
  * at it */

@@ -248,8 +248,8 @@ static int add_analysis(struct pw_import_plan *plan, const char *directory,
 
 /* ---- directories ---- */
 
-/* Adds the file of a profile that has its events, or another one if that is damaged; paths of both.
- */
+/* paths[0] is a profile's directory, paths[1] its file with the events. Adds that file; if it is
+ * damaged, adds another one of the profile. */
 static int add_profile(struct pw_import_plan *plan, const char *const paths[2],
                        const struct pw_import_wish *wish, char *problem, size_t size)
 {
@@ -270,7 +270,7 @@ static int add_profile(struct pw_import_plan *plan, const char *const paths[2],
     return err;
 }
 
-/* Of profiles that are half written or damaged only the others are taken. */
+/* Adds all profiles. Those that are half written or damaged are left out with a note. */
 static int add_profiles(struct pw_import_plan *plan, const struct pw_ascend_found *found,
                         const struct pw_import_wish *wish, char *problem, size_t size)
 {

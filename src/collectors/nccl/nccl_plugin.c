@@ -26,8 +26,9 @@ enum { OLD_TYPES = 0x3f, V3_TYPES = 0xff, V5_TYPES = 0xfff, V6_TYPES = 0x7fff };
 /* ---- the program's own plugin ----
  *
  * With NCCL_PROFILER_PLUGIN=STATIC_PLUGIN, NCCL looks for a plugin in the program's image
- * (PyTorch's CUPTI monitor has one, pytorch#187518). The probe is in that image, too, and is found
- * first: then it passes NCCL's events on to the program's plugin. The decision never changes. */
+ * (PyTorch's CUPTI monitor has one, pytorch#187518). The probe is in that image, too. When NCCL
+ * finds the probe's table, the probe passes the events on to the program's plugin. The decision
+ * never changes. */
 
 enum { UNDECIDED, OURS, THEIRS };
 enum { ALIKE = 5 }; /* from this version on, structs only get longer */
@@ -237,7 +238,7 @@ struct task {
     const char *comm_name;
 };
 
-/* The same members in the descriptions of versions 2 to 6, each in its place. */
+/* Macros, because the descriptions of versions 2 to 6 have these members at different offsets. */
 #define COLL_REQUEST(coll, most)                                                                 \
     {                                                                                            \
         .func = pw_nccl_func_find((coll).func), .count = (int64_t)(coll).count,                  \
@@ -424,7 +425,7 @@ static pw_nccl_result start_v6(void *context, void **handle, void *description)
         *handle = pw_nccl_channel_begin(comm, d->parent, d->kernel_channel.channel,
                                         d->kernel_channel.timer);
         break;
-    default: /* groups are not recorded: their calls have all that is needed */
+    default: /* PW_NCCL_GROUP_API: not recorded, its calls have all that is needed */
         break;
     }
     return 0;

@@ -18,7 +18,7 @@
 enum {
     READING_NS = 1000000, /* least time between two readings of both clocks */
     CATCH_UP_NS = 1000000000,
-    STAY_NS = 1000000000, /* so long records may stay in a ring */
+    STAY_NS = 1000000000, /* longest time that records may stay in a ring */
     LOOKS = 16,           /* how often one run empties the rings, at most */
     /* Numbers of records that wait for a spare core: 0.4 ms to 0.1 s of the intake. */
     LEAST_DELAYED = 4096,
@@ -33,11 +33,12 @@ enum {
  *                                    is in the processor's cache
  *   BEHIND   some          spare     waits; the intake gets older   yes
  *                                    ones between two passes
- *   SAVING   any number    not so    waits                          no
+ *   SAVING   any number    not spare waits                          no
  *   FILLING  any number    any       waits: only the journal is as  yes
  *                                    fast as the ring fills
  *
- * Where few records are in rings and wait, or more than a million, a core counts as spare. */
+ * If the records in the rings and in the backlog are together fewer than LEAST_DELAYED, or
+ * MOST_DELAYED or more, may_process() counts a core as spare. */
 enum state { DIRECT, BEHIND, SAVING, FILLING };
 
 struct pw_drain {
@@ -59,7 +60,7 @@ struct pw_drain {
     int error;               /* the journal's error because of which records stay; 0: none */
     int readied;             /* number of rings that have memory */
     int64_t last_reading_ns; /* when the clocks were last read */
-    int64_t emptied_ns;      /* when the rings were last emptied because it was time to */
+    int64_t emptied_ns;      /* when pw_drain_run() last emptied the rings */
     struct pw_record batch[PW_JOURNAL_BATCH];
 };
 
@@ -270,9 +271,9 @@ static int64_t count_in_rings(struct pw_drain *drain)
     return count;
 }
 
-/* Whether the intake may process records: they are so few that it takes less time for them than to
- * find out whether a core is spare (/proc/stat has a line for each core), or a core is spare, or
- * they are too many to wait. */
+/* Whether the intake may process records. Yes if they are few: to process them takes less time than
+ * to look for a spare core (/proc/stat has a line for each core). Yes, too, if they are too many to
+ * wait, or if a core is spare. */
 static bool may_process(struct pw_drain *drain)
 {
     const int64_t in_rings = count_in_rings(drain);
@@ -309,8 +310,8 @@ static bool is_hurried(struct pw_drain *drain)
     return is_hurried;
 }
 
-/* Takes only what must not stay in the rings. The program may need its core now: only one that was
- * spare while it recorded as much may be spare for the intake. */
+/* Takes only what must not stay in the rings. The program may be in a burst. So the intake may use
+ * a core only if one was spare while the program recorded much. */
 static int64_t take_excess(struct pw_drain *drain)
 {
     int64_t count = 0;
@@ -448,7 +449,7 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
 
 /* ---- after the program's end: what is left in the rings, and what is in no ring ---- */
 
-/* Adds a record that is in no ring to journal and intake. Nothing waits. */
+/* Adds a record that is in no ring to journal and intake. The backlog must be empty. */
 static void add_ringless(struct pw_drain *drain, int index, const struct pw_record *record)
 {
     pw_journal_add_ringless(drain->journal, index, record);

@@ -1,7 +1,7 @@
 /* The journal of one rank has all data of the rank's file, in the order in which the collector got
  * them. When the collector is killed, recovery makes the rank's file from the journal. Written by
- * the drain and rank/file, read by recovery. Tool code. A lock on the file allows one writer at a
- * time.
+ * the drain and rank/file; read by the backlog, by recovery and by `profwrap ctl snapshot`. Tool
+ * code. A lock on the file allows one writer at a time.
  *
  * The journal is one file, DIR/rank-NNNNN.journal, to which blocks are appended. Each block has its
  * length and a checksum. When a kill interrupts the writing of the last block, the length and the
@@ -11,9 +11,8 @@
  * of its first record in that ring, so that no record is read twice. The journal is removed when
  * the rank's file has its final name.
  *
- * A *ringless* record is one that the collector makes itself and that is in no ring: a loss, a
- * wait, or a call that was open at the end.
- * What is stored is in journalform.h. */
+ * A *ringless* record is one that was in no ring: a loss, a wait, a call or a range that was open
+ * at the end, or what is salvaged from shared memory. What is stored is in journalform.h. */
 #ifndef PW_RANK_JOURNAL_JOURNAL_H
 #define PW_RANK_JOURNAL_JOURNAL_H
 
@@ -41,26 +40,24 @@ int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *h
 int pw_journal_resume_ended(const char *dir, int rank, struct pw_journal **out, int *has_end,
                             int64_t *written_ns);
 
-/* Each of these functions adds a block. The block survives a kill of this process once
- * pw_journal_commit() has returned. `journal` may be NULL (pw_journal_add_whole_end() excepted):
- * then nothing is done. */
+/* ---- adding blocks: each function pw_journal_add_...() adds one. The block survives a kill of
+ * this process once pw_journal_commit() has returned. `journal` may be NULL
+ * (pw_journal_add_whole_end() excepted): then nothing is done. ---- */
+
 /* Adds and commits records of ring `ring`; the first one is record number `first` of that ring.
  * Returns 0, or -errno when the journal could not take them; pw_journal_lacking() counts them then.
  */
 int pw_journal_add_records(struct pw_journal *journal, int ring, uint64_t first,
                            const struct pw_record *records, uint32_t n);
 
-/* Returns the counts of the records that pw_journal_add_records() wrote last. */
-struct pw_losscount pw_journal_last_count(const struct pw_journal *journal);
-
 void pw_journal_add_ringless(struct pw_journal *journal, int ring, const struct pw_record *record);
 void pw_journal_add_reading(struct pw_journal *journal, uint64_t ticks, int64_t ns);
 void pw_journal_add_row(struct pw_journal *journal, enum pw_table_id table, const void *row);
 void pw_journal_add_end(struct pw_journal *journal, const struct pw_journal_end *end);
 /* Adds and commits the program's end, but only if no write has failed since the journal was created
- * or resumed. Returns 0, or the -errno of the failed write. After an error the journal has neither
- * the end nor the ringless records that were added since then, so that a later writer can add them
- * again. */
+ * or resumed. Returns 0, or the -errno of the failed write. After an error, the end and all
+ * ringless records that were added since the journal was created or resumed are cut off again, with
+ * what follows them. So a later writer can add them again. */
 int pw_journal_add_whole_end(struct pw_journal *journal, const struct pw_journal_end *end);
 
 /* Writes the added blocks to the file. Returns 0, or the -errno of the first failed write. After
@@ -74,6 +71,9 @@ void pw_journal_sync(struct pw_journal *journal);
 /* Returns the number of the next record of ring `ring` to add: 1 + the number of the last one that
  * was added; 0 when none was added. */
 uint64_t pw_journal_position(const struct pw_journal *journal, int ring);
+
+/* Returns the counts of the records that pw_journal_add_records() wrote last. */
+struct pw_losscount pw_journal_last_count(const struct pw_journal *journal);
 
 /* Number of records that were added and that the journal lacks because a write failed. */
 uint64_t pw_journal_lacking(const struct pw_journal *journal);

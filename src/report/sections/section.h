@@ -1,7 +1,7 @@
-/* The sections of a report. A section is one file of this folder: what it is about, and how each
- * format shows it. sections.c lists them; the text, JSON, CSV and HTML reports go through that
- * list, and name no section themselves. A section reads the cluster file in memory only, and
- * computes no verdict: those are of analysis/, so all formats say the same. */
+/* The sections of a report: what each is about, and how each format shows it. A file of this folder
+ * has one section or a few. sections.c lists them. The text, JSON, CSV and HTML reports go through
+ * that list. HTML also asks for keys by name (pw_section_key()). A section reads the cluster file
+ * in memory only, and computes no verdict: those are of analysis/, so all formats say the same. */
 #ifndef PW_REPORT_SECTIONS_SECTION_H
 #define PW_REPORT_SECTIONS_SECTION_H
 
@@ -18,12 +18,12 @@ struct pw_lack {
     const char *how;    /* how to get it; NULL: nothing is unknown, or another section says it */
 };
 
-/* How a program marks what sections have not seen: the `how` of more than one of them. */
+/* The `how` of sections that lack marks of the program. */
 #define PW_HOW_TO_MARK "Name parts of a step with profwrap_range_push() and _pop() of profwrap.h."
 
 enum {
     PW_SECTION_WHOLE = 1, /* its figures are always of the whole run, also with --steps */
-    PW_SECTION_DUMPS = 2, /* dumps after a hang have it: what was called, not how long it took */
+    PW_SECTION_DUMPS = 2, /* also shown for dumps after a hang: these have calls, but no times */
     PW_SECTION_END = 4,   /* it says how a job ended, so jobs that ended at their start have it */
     PW_SECTION_PAGE = 8,  /* a page of the HTML report shows it; the page "Tables" has the others */
 };
@@ -42,8 +42,9 @@ struct pw_section {
     const char *title; /* of the text report */
     int flags;         /* PW_SECTION_... */
 
-    /* Tables of the cluster file (enum pw_table_id), 0 after the last one: all rows as CSV, and
-     * what a format shows for which the section has no function of its own. */
+    /* Tables of the cluster file (enum pw_table_id), 0 after the last one. CSV shows all their
+     * rows. Text shows them if there is no `print`, HTML if the section has no page (the first rows
+     * in both), and JSON shows the rows of the first table if there are no `keys`. */
     int tables[PW_SECTION_TABLES + 1];
 
     bool (*is_of)(const struct pw_cluster *cluster);           /* NULL: every job has it */
@@ -56,7 +57,7 @@ struct pw_section {
      * for a section that lacks its data. */
     int (*print)(const struct pw_page *page);
 
-    struct pw_section_key keys[PW_SECTION_KEYS + 1]; /* none: the rows of the tables */
+    struct pw_section_key keys[PW_SECTION_KEYS + 1]; /* none: the rows of the first table */
 
     /* CSV beside that of the tables. Returns 0 or -ENOMEM. */
     int (*csv)(FILE *out, const struct pw_figures *figures,
