@@ -211,9 +211,6 @@ struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, si
 
 enum { LEAST_GPU_SAMPLES = 3 };
 
-/* Limits. Clocks are lower when they are below this share of the others'. They are slowed when heat
- * or power slowed them in this share of the samples. Kernels are slower from this confidence on. */
-
 enum gpu_part { OWN, COMPUTE, DRY, CLOCK };
 
 static bool is_gpu_known(const struct pw_gpu_usage *u)

@@ -60,8 +60,6 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
 void pw_cause_refine_rare(const struct pw_usage *ranks, size_t nranks, size_t rank,
                           struct pw_cause_found *found, int64_t *scratch);
 
-/* Least share of the excess that a cause must explain. */
-
 /* How much longer an operator took on a rank than on the others. */
 struct pw_growth {
     double share; /* share of the rank's excess that the operator explains, 0..1; 0 also when

@@ -19,11 +19,11 @@
  *
  *   ranks      part                            loss,        largest loss     other condition
  *                                              % of run     of another rank
- *   3 or more  all but the calls              1   or more  1/2  or less     chance below 0.001
- *   3 or more  all but the calls              3   or more  1/2  or less     chance below 0.01
- *   3 or more  before MPI_Init, the calls     3   or more  1/5  or less
+ *   3 or more  all but the calls               1   or more  1/2  or less     chance below 0.001
+ *   3 or more  all but the calls               3   or more  1/2  or less     chance below 0.01
+ *   3 or more  before MPI_Init, the calls      3   or more  1/5  or less
  *   3 or more  before MPI_Init                 1.5 or more  1/20 or less
- *   3 .. 7     after MPI_Init, not the calls  3   or more                   loss >= 5 x spread
+ *   3 .. 7     after MPI_Init, not the calls   3   or more                   loss >= 5 x spread
  *   2          before MPI_Init                 3   or more
  *   2          after MPI_Init                  10  or more
  *   2          the calls                       10  or more          see below
@@ -39,12 +39,13 @@
  * more.
  *
  * In MPI_Init and MPI_Finalize two other measures are used. Each must lose 3 % of the run (10 %
- * with two ranks), and the next rank at most 1/5 of that: asleep      before own time is looked at:
- * the time in the call, if the rank slept for at least 90 % of it, and the own time of each other
- * rank is at least 5 % of the call and 5 times that of this rank: they polled for it. With two
- * ranks it must also be less than half of the call: a rank that is busy all the time may be the
- * late one left late   if own time shows no rank: how much longer than the other ranks' median it
- * was in the call, at most how much later than their median it left */
+ * with two ranks), and the next rank at most 1/5 of that:
+ *   - asleep, before own time is looked at: the time in the call, if the rank slept for at least
+ *     90 % of it, and the own time of each other rank is at least 5 % of the call and 5 times that
+ *     of this rank: they polled for it. With two ranks it must also be less than half of the call:
+ *     a rank that is busy all the time may be the late one;
+ *   - left late, if own time shows no rank: how much longer than the other ranks' median it was in
+ *     the call, at most how much later than their median it left. */
 
 /* What shows that a rank held the job back. */
 enum pw_partevidence { PW_PART_OWN_TIME, PW_PART_LEFT_LATE, PW_PART_ASLEEP };

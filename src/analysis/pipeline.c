@@ -5,8 +5,6 @@
 
 #include "analysis/thresholds.h"
 
-/* Limits: a share of samples that are empty; and shares of a queue's size that are filled. */
-
 enum { WINDOW_STEPS = 10 }; /* fewer are the first ones of an epoch, or chance */
 
 #define LEAST_INTERVAL_NS 500000

@@ -18,8 +18,9 @@
  *   - at least half of its excess must be in steps in which none of them was slow, and only these
  *     count: ranks that are slow at different times are several faults, not an uneven machine;
  *   - or it was slow for a time only: at least a fifth of the steps are before or after, and at
- * most a quarter of these are as slow. Where none stands out by itself, as many as possible are
- * named that do so beside each other. At most every second rank is named so. */
+ *     most a quarter of these are as slow.
+ * Where none stands out by itself, as many as possible are named that do so beside each other. At
+ * most every second rank is named so. */
 #ifndef PW_ANALYSIS_STANDOUT_H
 #define PW_ANALYSIS_STANDOUT_H
 

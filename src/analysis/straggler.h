@@ -42,8 +42,6 @@
 
 #include "analysis/excess.h"
 
-/* A clock error above this share of a step is too large to compare waits in a step. */
-
 /* Bytes of scratch that pw_straggler_find() needs. */
 size_t pw_straggler_scratch(size_t nsteps, size_t nranks);
 

@@ -261,9 +261,6 @@ void pw_imbalance_fini(struct pw_imbalance *imbalance)
 /* ---- for the replay: how much more work a straggler has than its peers, when work differs by
  * design ---- */
 
-/* A rank's excess counts as constant when its spread is at most so many times that of the
- * others. */
-
 enum { MOST_OTHERS = 64, MOST_PEERS = 32 };
 
 /* The series whose excess is computed: the phases 0 .. PW_PHASES - 1, and then useful time. */

@@ -98,8 +98,6 @@ static void pw_frozenhosts_find(struct pw_findings *f, const struct pw_world *wo
 
 /* ---- which stragglers are named ---- */
 
-/* A straggler found from steps is kept instead of a stretch when it lost at least this share of the
- * stretch's loss, because it also names the steps. */
 /* Share of correct verdicts on real programs with known faults (docs/accuracy.md). */
 #define RIGHT_ON_REAL_RUNS 0.98
 #define RIGHT_ON_CONTENTION 0.85

@@ -62,10 +62,6 @@ int pw_judge_slow_network(const struct pw_advice_input *in, struct pw_advice *ad
 
 enum { SMALL_BYTES = 32768 };
 
-/* Shares of the mean step, or of all measured steps. */
-/* Share of the mean rank's waits. If a root without its excess would save less, most waits do not
- * begin at it. */
-
 static double steps_ns(const struct pw_advice_input *in)
 {
     return (double)in->step_mean_ns * (double)in->measured;

@@ -387,8 +387,6 @@ struct pw_nocpu pw_nocpu_outside(const struct pw_cluster *c)
                : (struct pw_nocpu){.where = PW_NOCPU_OUTSIDE, .worst = -1};
 }
 
-/* Half of the ranks of a host, or more, wait so long. */
-
 static int same_host(const struct pw_row_c_utilisation *a, const struct pw_row_c_utilisation *b)
 {
     return strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;

@@ -10,8 +10,6 @@
 #include "analysis/thresholds.h"
 #include "core/limits.h"
 
-/* A load balance below this is uneven work. */
-
 /* A straggler needs so many steps: with fewer measured steps the verdict is unknown. */
 enum { STEPS_LEAST = 3 };
 

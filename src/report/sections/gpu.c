@@ -156,8 +156,6 @@ static int print_list(const struct pw_page *page)
 
 enum { NAME = 320 };
 
-/* A rank is slower in its kernels from this confidence on. */
-
 static void share_cell(struct pw_grid *grid, int64_t part, int64_t whole)
 {
     pw_grid_share(grid, whole > 0 ? (double)part / (double)whole : -1);
