@@ -54,7 +54,7 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_text(file, "imported", job->world.imported);
 }
 
-/* The state of a merge of one job. The members are filled in this order. */
+/* The state of a merge of one job. */
 struct merge {
     struct pw_job *job;
     const char *dir, *output;
@@ -234,7 +234,8 @@ static void write_findings(struct pw_clusterfile *file, const struct merge *m)
     pw_samples_write(file, &m->job->procs, &f->samples);
 }
 
-/* The advice is made of what was written: what was made by step and rank is not needed for it. */
+/* The advice needs only the tables already written, so the data by step and rank are freed
+ * first. */
 static void write_advice(struct pw_clusterfile *file, struct merge *m)
 {
     pw_matrix_fini(&m->matrix);
@@ -308,9 +309,8 @@ static void say_roles_and_amounts(const struct pw_roles *roles, const struct pw_
     pw_debug(PW_LOG_MERGE, 2, "amounts of work: %s", amounts->amount ? amounts->how : "not known");
 }
 
-/* The part on process 0. The steps of its inputs, which nothing here reads, are kept in less
- * memory meanwhile, because the replay of the run is where the merge needs most. Returns 0 or
- * -ENOMEM. */
+/* conclude()'s part on process 0. The steps of its inputs, which nothing here reads, are kept in
+ * less memory meanwhile, because the replay of the run needs most memory. Returns 0 or -ENOMEM. */
 static int find_findings(struct merge *m, const struct pw_pairs *pairs)
 {
     struct pw_job *job = m->job;

@@ -1,5 +1,5 @@
-/* Makes the file of one rank. Reads all traces of the rank before it writes the first window,
- * because windows are written in order of time; see import.h. */
+/* Makes the file of one rank. Reads all traces of the rank before it writes the first window (the
+ * records of one trace), because windows are written in order of time; see import.h. */
 #include "import/import.h"
 
 #include <errno.h>

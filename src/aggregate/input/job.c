@@ -107,7 +107,7 @@ struct summary {
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal, events;
     int64_t start_unix_ns, end_unix_ns, run_ns, overhead_ns, first_ns;
     int64_t keep;
-    int32_t has_pauses, is_snapshot; /* see struct pw_job */
+    int32_t has_pauses, is_snapshot; /* see struct pw_world */
     char file[64];                   /* name of the file */
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512], imported[16];
 };
@@ -307,8 +307,8 @@ static int is_believed(const struct summary *world, size_t files)
     return world->world_size <= ALWAYS + PER_FILE * (int64_t)files;
 }
 
-/* Returns how many rank files may stay open, of n: half of the descriptors of this process. Asks
- * for twice as many as files, where the hard limit allows that. */
+/* First raises the soft limit of descriptors to 2 n, as far as the hard limit allows. Returns half
+ * of the limit: so many rank files may stay open. */
 static size_t allow_open(size_t n)
 {
     struct rlimit limit;
@@ -454,8 +454,9 @@ static int are_known(const struct step_numbers *numbers, const struct pw_input *
     return s == input->nsteps;
 }
 
-/* Most files have the same steps. Others are sorted in when there are as many new numbers as sorted
- * ones, so that many different files do not cost a sort each. Returns 0 or -ENOMEM. */
+/* Most files have the same steps. Numbers of other files are appended, and all are sorted only when
+ * as many are new as are sorted, so that many different files do not cost a sort each. Returns 0 or
+ * -ENOMEM. */
 static int add_steps(struct step_numbers *numbers, const struct pw_input *input)
 {
     if (are_known(numbers, input))

@@ -1,6 +1,5 @@
-/* The table of rules, the judge of those about stragglers, and the loop that evaluates each rule
- * and sorts the advice that applies: what the headline names first, then by what it saves. See
- * advice.h. */
+/* The table of rules, the judge of those about stragglers, and the loop that evaluates each rule.
+ * It sorts the advice that applies by class_of(), then by saving. See advice.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,8 +17,8 @@ enum { PW_ADVICE_ANY = -1, PW_ADVICE_OUTSIDE_STEPS = -2 };
 enum trait {
     RULE_END = 1,   /* about the end of a job: comes first */
     RULE_START = 2, /* holds for jobs that could not start, too */
-    RULE_DUMPS = 4, /* holds for dumps after a hang, too. They do not tell times, and nothing that
-                       the user can record more of is missing from them */
+    RULE_DUMPS = 4, /* holds for dumps after a hang, too. Dumps have no times, and no option would
+                       make them more complete */
     RULE_HOST = 8,  /* about the host that makes a straggler slow */
     RULE_DATA = 16, /* about the queues of data that make a straggler wait */
     RULE_CPUS = 32, /* about a lack of CPUs, which makes all other times longer */
@@ -27,16 +26,16 @@ enum trait {
 
 #define BIT(kind) (1U << (kind))
 
-/* A row of the table, which is all that is said of a rule but its judge. */
+/* A row of the table: it has everything about a rule except its judge's code. */
 struct pw_advice_rule {
     const char *name;       /* also of its section of docs/advice.md */
     pw_advice_judge *judge; /* NULL: the rule is for stragglers of this cause and phase */
     int cause, phase;
     unsigned traits;              /* bits: enum trait */
-    enum pw_verdict_kind verdict; /* of judges: the verdict, the missing evidence and, as bits, */
-    enum pw_wanting wanting;      /* the shared losses that the rule is about; 0: none */
-    unsigned shared;
-    const char *text;  /* NULL: the judge writes it */
+    enum pw_verdict_kind verdict; /* of judges: the verdict that the rule is about; 0: none */
+    enum pw_wanting wanting;      /* of judges: the missing evidence that it is about; 0: none */
+    unsigned shared;              /* of judges: the shared losses that it is about, as bits */
+    const char *text;             /* NULL: the judge writes it */
     const char *plain; /* the text for programs that are no training; NULL: `text` is for all */
 };
 
@@ -391,7 +390,7 @@ static int is_about_verdict(const struct pw_advice_input *in, const struct pw_ad
 }
 
 /* The advice of a smaller class comes first: the end of a job that did not end well, what the
- * headline names, then its likely cause. */
+ * headline names, then a lack of CPUs, its likely cause. */
 static int class_of(const struct pw_advice_input *in, const struct pw_advice_rule *rule)
 {
     if (rule->traits & RULE_END)

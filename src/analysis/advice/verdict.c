@@ -54,7 +54,7 @@ static double share_of(int64_t part, int64_t whole)
     return part < 0 || whole <= 0 ? -1 : (double)part / (double)whole;
 }
 
-/* Time in all measured steps of all ranks, of which a mean step has `ns`; 0: not known. */
+/* `ns` of a mean step, summed over all measured steps and ranks; 0: not known. */
 static int64_t in_all_steps(const struct pw_advice_input *in, int64_t ns)
 {
     return ns > 0 ? pw_whole((double)ns * (double)in->measured * (double)in->present) : 0;
@@ -108,8 +108,8 @@ static int64_t transfers_of_hosts(const struct pw_advice_input *in)
     return sum < exposed ? sum : exposed;
 }
 
-/* A host that waits for another rank or for a transfer launches the next kernel late, too: these
- * are losses of their own, and the cause of this one. */
+/* A host that waits for another rank or for a transfer launches the next kernel late, too. Waits
+ * and transfers are listed as losses of their own, so they are subtracted here. */
 static int find_host_late(const struct pw_advice_input *in, struct pw_shared *out)
 {
     const struct pw_cluster *c = in->cluster;
@@ -231,14 +231,14 @@ static int64_t cost_of_named(const struct pw_advice_input *in)
 }
 
 /* A shortage that costs less than the rank that is named is not reported beside it: it would read
- * as if it were the cause. What the verdict rests on has it all the same. */
+ * as if it were the cause. The line "Rests on" names it all the same. */
 static int find_no_cpu(const struct pw_advice_input *in, struct pw_shared *out)
 {
     struct pw_nocpu found = pw_nocpu_find(in->cluster);
     if (found.worst < 0)
         found = pw_nocpu_outside(in->cluster);
     if (found.worst < 0 || in->cluster->restricted_to[0] || found.ns < cost_of_named(in))
-        return 0; /* the shares are of all steps, or of the whole run */
+        return 0; /* with --steps: the shares are not of these steps */
     out->where = found.where;
     out->share = found.share;
     out->cost_ns = found.ns;

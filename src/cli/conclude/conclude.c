@@ -31,7 +31,7 @@
 
 /* ---- the mpirun that starts the processes of a merge ---- */
 
-/* A script of that name may wait for anything. */
+/* A script named mpirun may hang when asked for its version. */
 enum { PATIENCE_SCRIPT_MS = 5000 };
 
 static int64_t now_ms(void)
@@ -104,7 +104,7 @@ static int is_open_mpi(const char *path)
 }
 
 /* Whether the environment suits this mpirun: OPAL_PREFIX leads every Open MPI to the files of one
- * installation. The mpirun of the job has set it, if that is Open MPI's from PyPI. */
+ * installation. Open MPI's package from PyPI sets it, so it may come from the job's mpirun. */
 static int is_of_prefix(const char *path)
 {
     const char *given = getenv("OPAL_PREFIX");
@@ -124,8 +124,8 @@ static int is_usable(const char *path)
 
 /* Finds an mpirun of Open MPI, because the merge is a program of Open MPI and uses the options of
  * its mpirun. This is the first mpirun in PATH; if that one belongs to another MPI, the mpirun with
- * which profwrap was built. Returns 0; or -ENOENT when PATH has no mpirun, or none of the two
- * belongs to Open MPI, or to the one that OPAL_PREFIX names. */
+ * which profwrap was built. Returns 0; or -ENOENT when PATH has no mpirun, or neither of the two is
+ * of Open MPI and of the installation that OPAL_PREFIX names. */
 static int find_mpirun(char *path, size_t size)
 {
     if (pw_program_find("mpirun", path, (int)size))
@@ -251,9 +251,8 @@ static int64_t pause_ms(int64_t look_ms, int64_t waited_ms)
 }
 
 /* Waits until every rank's file has its final name. Returns the number of ranks that have one, or
- * -ECANCELED when it ends before (pw_conclude()). A rank whose collector lives or can be replaced
- * has a journal. A file that is being written grows, for as long as many records wait to be put
- * into it. */
+ * -ECANCELED when asked to stop early, as pw_conclude() says. A rank whose collector lives or can
+ * be replaced has a journal. While a file grows, its rank is not given up. */
 static int await_files(const char *dir, int ranks, int is_launcher_waiting)
 {
     enum { SIZES_MS = 1000 }; /* without another change, look at sizes, too */

@@ -54,8 +54,8 @@ static void find_private_libraries(const char *symbol)
     }
 }
 
-/* Whether the definition is the probe's, or that of a library with names of its functions
- * (mpi4_names.c). */
+/* Whether the definition is the probe's, or that of libprofwrap_mpi4_*.so, which only lends names
+ * to the probe's functions (mpi4_names.c). */
 static bool is_ours(const void *definition)
 {
     const struct link_map *object = pw_scope_object(definition);
@@ -296,8 +296,8 @@ static uint8_t leads_to_mpi(const void *target)
            (owner == pw_scope_object(init) || pw_scope_needed(owner, "PMPI_Init", NULL) == init);
 }
 
-/* When no scope has the function, the caller got the wrapper's address from --audit, in place of
- * the library's function. */
+/* If no scope has the function, only the auditor can have given out the wrapper. Then the library's
+ * PMPI_X is used. */
 void *pw_mpi_locate(const char *symbol, const void *caller, bool *is_mpi)
 {
     struct pw_scope_query query = {.symbol = symbol,
@@ -340,8 +340,8 @@ static bool is_named_fortran(const char *path)
     return pw_mpi_is_fortran_library(base_name(path));
 }
 
-/* Notes the code of Fortran's MPI_Comm_size: some Fortran functions call it themselves, and those
- * calls are not the program's. */
+/* Notes the code of Fortran's MPI_Comm_size, which calls C's PMPI_Comm_size. Other Fortran
+ * functions also call that for themselves; only calls from this code are the program's. */
 static void note_comm_size(const struct link_map *map)
 {
     size_t size = 0;
@@ -382,7 +382,7 @@ static void note_fortran(const struct dl_find_object *object)
     pw_list_objects(skip_fortran_layer, NULL);
 }
 
-/* Where it is a library of its own. */
+/* Notes the Fortran library, if it is not part of the MPI library. */
 static void find_fortran(void)
 {
     struct dl_find_object object;

@@ -127,9 +127,9 @@ static int mask_of(int types)
     return mask & types;
 }
 
-/* Adds types to NCCL's mask, which all communicators share and all threads read at every call. Bits
- * are only added: if the mask were 0 for a moment, a rank could miss a collective, and all its
- * later sequence numbers would be wrong. */
+/* Sets NCCL's mask, which all communicators share and all threads read at every call, in one store:
+ * if it were 0 for a moment, a rank could miss a collective, and all its later sequence numbers
+ * would be wrong. */
 static void set_mask(int *mask, int types)
 {
     const int wanted = mask_of(types);

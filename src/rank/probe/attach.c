@@ -1,5 +1,5 @@
 /* Attaches the process to its rank's segment and its threads to rings: the part of the probe that
- * begins and ends threads. Nothing includes it; see probe.h. */
+ * begins and ends the recording of threads. Nothing includes it; see probe.h. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -60,7 +60,7 @@ static void end_thread(void *thread)
                           memory_order_release);
 }
 
-/* Runs before main. Costs three system calls in every process that inherits the environment. */
+/* Runs before main. Costs eleven system calls in every process that inherits the environment. */
 __attribute__((constructor)) static void attach_process(void)
 {
     const char *name = getenv(PW_SEGMENT_VARIABLE);

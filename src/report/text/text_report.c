@@ -35,7 +35,7 @@ static int print_top(const struct pw_page *page)
     return err;
 }
 
-/* Prints a sentence with the names of calls that the program can make. */
+/* Prints a sentence; for a Python program, calls of profwrap.h get their Python names. */
 static int print_named(const struct pw_page *page, size_t hang, const char *before,
                        const char *name, const struct pw_lack *lack)
 {
