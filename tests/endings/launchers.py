@@ -90,12 +90,27 @@ def link_to_standin(name, folder):
     return path
 
 
+def mpich_by_the_name_of_its_abi(folder):
+    """A folder in which Debian's MPICH is called as mpi4py's wheel asks for it: libmpi.so.12."""
+    libraries = subprocess.run(["mpicc.mpich", "-show"], capture_output=True, text=True, check=True).stdout
+    own = [word[2:] for word in libraries.split() if word.startswith("-L")]
+    path = next(path for path in (os.path.join(place, "libmpich.so.12") for place in own) if os.path.exists(path))
+    where = os.path.join(folder, "mpich")
+    os.makedirs(where, exist_ok=True)
+    link = os.path.join(where, "libmpi.so.12")
+    if not os.path.lexists(link):
+        os.symlink(path, link)
+    return where
+
+
 def rows(folder):
-    """All launchers; `folder` is for links to the stand-in."""
+    """All launchers; `folder` is for links to the stand-in and to libraries."""
     python = python_with("mpi4py", CACHE + "/mpi-openmpi/bin/python", CACHE + "/torch/bin/python")
     for row in mpi_rows():
         row.python = python
         row.env["MPI4PY_LIBMPI"] = LIBMPI[row.name]  # which library mpi4py's wheel loads
+        if row.name == "mpich4" and not row.lacking:
+            row.env["LD_LIBRARY_PATH"] = mpich_by_the_name_of_its_abi(folder)
         yield row
     torch = os.environ.get("PROFWRAP_TEST_TORCH", CACHE + "/torch")
     torchrun = torch + "/bin/torchrun"

@@ -136,6 +136,8 @@ class Matrix:
         bare = self.baseline(cell)
         if bare[0].closed_s is None:
             return None
+        if not bare[0].has_begun:
+            return ["not all ranks begin without profwrap:", *bare[0].errors.splitlines()[-3:]]
         done = self.profiled(cell, bare[0])
         if done.status is None or done.closed_s is None:
             self.shortage.end()

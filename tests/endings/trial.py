@@ -138,6 +138,8 @@ class Trial:
         self.output = sorted(line for line in texts["output"].decode(errors="replace").splitlines()
                              if not BANNER.match(line))
         self.errors = texts["errors"].decode(errors="replace")
+        self.has_begun = all(os.path.exists(os.path.join(self.folder, f"begun-{rank}"))
+                             for rank in range(self.cell.launcher.ranks))
 
     def time_of_death(self):
         """Of the first victim."""
