@@ -29,7 +29,8 @@ static int show_communicators(const struct pw_page *page)
                : pw_page_print(page, 2, 2,
                                "The wait is the sum over the collectives that all members "
                                "recorded, divided by the number of members; \"of it\": the part "
-                               "that was for that rank.");
+                               "that was for that rank, which may have been late because it waited "
+                               "in another communicator.");
 }
 
 const struct pw_section pw_section_communicators = {
