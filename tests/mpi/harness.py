@@ -18,7 +18,7 @@ import traceback
 import stored
 
 SKIP = 77
-PATIENCE_S = 90
+PATIENCE_S = 300
 CASES = {}
 
 

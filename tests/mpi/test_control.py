@@ -38,7 +38,7 @@ def status():
 
 def await_steps(job, n, marked):
     """Waits until all ranks answer and, if `marked`, each has marked a step."""
-    until = time.monotonic() + 40
+    until = time.monotonic() + h.PATIENCE_S
     while True:
         with contextlib.suppress(AssertionError):
             ranks = status()

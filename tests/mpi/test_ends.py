@@ -28,7 +28,7 @@ def start(*arguments, out="out", options=("--on-full", "wait"), where=(), **more
                             stderr=subprocess.PIPE, **more)
 
 
-def finish(process, timeout=60):
+def finish(process, timeout=h.PATIENCE_S):
     try:
         return process.communicate(timeout=timeout)[1].decode(errors="replace")
     except subprocess.TimeoutExpired:
@@ -248,7 +248,7 @@ def mpirun_terminated():
         wait_for(lambda: os.path.exists(journal) and os.path.getsize(journal) > 60000,
                  f"calls in {journal}", 60)
     process.terminate()
-    process.wait(timeout=60)
+    process.wait(timeout=h.PATIENCE_S)
     for rank in (0, 1):
         wait_for(lambda: os.path.exists(h.rank_path("out", rank)), f"file of rank {rank}")
         least, most, attributes = recorded("out", rank)
@@ -335,7 +335,7 @@ def collector_stopped_in_mpi_init():
     wait_for(lambda: all(state_of(pid) in ("Z", None) for pid in children(stopped[0])),
              "end of the program beside a collector that stands still", 30)
     os.kill(stopped[0], signal.SIGCONT)
-    h.equal(process.wait(timeout=60), 0, "status")
+    h.equal(process.wait(timeout=h.PATIENCE_S), 0, "status")
 
 
 @h.case
@@ -482,7 +482,7 @@ def report_awaits_a_collector_that_is_late():
         h.equal(asked.poll(), None, "status of the report")
     finally:
         os.kill(collector, signal.SIGCONT)
-    said, error = asked.communicate(timeout=60)
+    said, error = asked.communicate(timeout=h.PATIENCE_S)
     h.equal(asked.returncode, 0, error)
     h.check(b"killed by signal 9" in said, said[:300])
 
@@ -670,7 +670,7 @@ def recover_takes_as_long_as_there_are_epochs():
     shutil.copytree("job/epoch-3", "job/epoch-2147483648")  # no number of ours
     with open("job/epoch-2147483647/rank-00000.journal", "wb") as file:
         file.write(b"no journal")
-    done = h.run(h.profwrap("recover", "job"), status=1, timeout=60)
+    done = h.run(h.profwrap("recover", "job"), status=1)
     h.equal(done.stdout.decode(), "0 recovered, 0 still running, 1 failed\n", "the last epoch")
 
 

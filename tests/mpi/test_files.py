@@ -218,13 +218,13 @@ def pipes_in_the_place_of_what_is_read():
                                                  "-o", "r.html", "run"],
                     ["import", "-o", "a", "pipe.json"], ["import", "-f", "flight", "-o", "a", "pipe"],
                     ["import", "-f", "kineto", "-o", "a", "pipe.json"]):
-        done = h.run(h.profwrap(*command), 1, timeout=30)
+        done = h.run(h.profwrap(*command), 1)
         h.equal(len(lines(done)), 1, f"lines of {command}: {done.stderr}")
-    done = h.run(h.profwrap("recover", "journal"), 1, timeout=30)
+    done = h.run(h.profwrap("recover", "journal"), 1)
     h.check(b"no regular file" in done.stderr, done.stderr)
     os.rename("run/rank-00001.h5", "rank")
     os.mkfifo("run/rank-00001.h5")
-    h.run(h.profwrap("merge", "-q", "run"), timeout=30)
+    h.run(h.profwrap("merge", "-q", "run"))
     done = h.run(h.profwrap("report", "--format", "json", "run"))
     h.equal(json.loads(done.stdout)["completeness"]["ranks_present"], 1, "ranks that were read")
 
@@ -246,13 +246,13 @@ def a_report_goes_to_pipes_of_ones_own_only():
     os.mkfifo("mine")
     reader = subprocess.Popen(["cat", "mine"], stdout=subprocess.PIPE)
     h.run(h.profwrap("report", "-o", "mine", "run"))
-    h.check(len(reader.communicate(timeout=30)[0]) > 100, "nothing came through the pipe")
+    h.check(len(reader.communicate(timeout=h.PATIENCE_S)[0]) > 100, "nothing came through the pipe")
     h.check(h.run(h.profwrap("report", "-o", "/dev/stdout", "run")).stdout, "nothing on stdout")
     if not h.is_root("another user, whose pipe is not written to"):
         return
     os.chown("mine", NOBODY, NOBODY)
     for command in (["report", "-o", "mine", "run"], ["compare", "-o", "mine", "run", "run"]):
-        done = h.run(h.profwrap(*command), 1, timeout=30)
+        done = h.run(h.profwrap(*command), 1)
         h.equal(len(lines(done)), 1, f"lines: {done.stderr}")
 
 

@@ -48,7 +48,7 @@ def notes(folder):
 
 
 def refused(words, *arguments):
-    done = h.run(h.profwrap(*arguments), 1, timeout=60)
+    done = h.run(h.profwrap(*arguments), 1)
     said = h.lines(done.stderr)
     h.equal(len(said), 1, f"lines said: {said}")
     for word in ("profwrap: ", *words):
@@ -161,7 +161,7 @@ def directory_or_pipe_in_place_of_a_file():
     sim("out")
     os.remove(h.rank_path("out", 2))
     os.mkfifo(h.rank_path("out", 2))
-    merge("out", timeout=60)
+    merge("out")
     h.check("rank-00002.h5" in notes("out")[-1, "unreadable"], notes("out"))
     refused(["rank-00002.h5"], "dump", h.rank_path("out", 2))
 

@@ -40,7 +40,7 @@ def segment(guard):
 
 
 def wait_until(what, condition):
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + h.PATIENCE_S
     while not condition():
         h.check(time.monotonic() < limit, "waited in vain for", what)
         time.sleep(0.01)

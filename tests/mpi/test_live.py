@@ -42,7 +42,7 @@ def metrics():
 
 
 def await_steps(job):
-    until = time.monotonic() + 40
+    until = time.monotonic() + h.PATIENCE_S
     while True:
         with contextlib.suppress(AssertionError):
             found = values(metrics())
@@ -205,7 +205,7 @@ def metrics_of_a_directory_with_a_long_path():
         h.equal(where, f"unix:{long}/metrics.sock", server.poll())
         check_status("out/metrics.sock", 200)
         server.send_signal(signal.SIGINT)
-        server.communicate(timeout=20)
+        server.communicate(timeout=h.PATIENCE_S)
         h.equal((server.returncode, os.path.exists("out/metrics.sock")), (0, False), "Ctrl-C")
         name = "x" * 100
         done = h.run(h.profwrap("ctl", "metrics", "--listen", f"unix:{folder}/{name}", "out"), 2)
@@ -222,7 +222,7 @@ def metrics_by_tcp():
         h.equal(server.stdout.readline(), b"token in out/metrics.token\n", "where the token is")
         token, at = read_token(), ("127.0.0.1", port)
         asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
-        with urllib.request.urlopen(asked, timeout=30) as answer:
+        with urllib.request.urlopen(asked, timeout=h.PATIENCE_S) as answer:
             h.check("openmetrics-text" in answer.headers["Content-Type"], answer.headers)
             h.equal(names(answer.read()), names(metrics().encode()), "metrics")
         for wrong in (None, "", "x", token[:-1], token + "0", token[::-1], "\x01" + token):
@@ -256,8 +256,7 @@ def metrics_options():
         os.mkfifo("pipe", 0o600)
         os.chmod("token", 0o644)
         for name in ("token", "pipe", "nowhere", "/dev/null"):
-            done = h.run(h.profwrap("ctl", "metrics", "--listen", "0", "--token", name, "out"), 1,
-                         timeout=30)
+            done = h.run(h.profwrap("ctl", "metrics", "--listen", "0", "--token", name, "out"), 1)
             h.equal(len(h.lines(done.stderr)), 1, f"lines with {name}: {done.stderr}")
         os.chmod("token", 0o600)
         with serving("--listen", "0", "--token", "token") as (_, url):

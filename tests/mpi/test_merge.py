@@ -159,7 +159,7 @@ def few_descriptors_for_mpirun():
     for descriptors in 28, 200:
         out = f"out{descriptors}"
         h.run(h.mpirun(2, "bash", "-c", f'ulimit -n {descriptors}; exec "$@"', "bash",
-                       *h.profwrap("-o", out), "true"), timeout=60)
+                       *h.profwrap("-o", out), "true"))
         h.equal(len(h.h5py().File(f"{out}/cluster.h5")["ranks"]), 2, "ranks")
 
 

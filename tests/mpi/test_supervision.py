@@ -222,7 +222,7 @@ def collectors_that_crash_at_once():
     preload = {"LD_PRELOAD": h.program("libcrashing.so")}
     open("crash-now", "w").close()
     run = Run("early", env=preload, how=(3000, "return", 6))
-    errors = run.process.communicate(timeout=60)[1].decode()
+    errors = run.process.communicate(timeout=h.PATIENCE_S)[1].decode()
     h.equal(run.process.returncode, 6, "status")
     h.equal(count(run.counts), 3000, "calls")
     h.equal(crashes(), 5, "collectors that were started")
@@ -238,7 +238,7 @@ def collectors_that_crash_at_once():
     before = count(run.counts)
     wait_for(lambda: count(run.counts) > before + 1000, "calls without a collector")
     os.kill(run.program, signal.SIGTERM)
-    errors = run.process.communicate(timeout=60)[1].decode()
+    errors = run.process.communicate(timeout=h.PATIENCE_S)[1].decode()
     h.equal(run.process.returncode, -signal.SIGTERM, "status")
     h.equal(crashes(), 5, "collectors that were started")
     h.equal(errors.count("profwrap:"), 2, f"lines of {errors}")

@@ -39,7 +39,7 @@ def mpi_library():
 
 def await_reason(job, reason, ranks):
     """Waits until each rank reports this reason why its MPI is not recorded."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + h.PATIENCE_S
     found = None
     while found != [reason] * ranks:
         h.check(job.poll() is None and time.monotonic() < until, "found", found, "not", reason)

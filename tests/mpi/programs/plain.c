@@ -47,7 +47,7 @@ static int echo(char **argv)
     return 0;
 }
 
-static volatile sig_atomic_t terms, usr1s, alarms;
+static volatile sig_atomic_t terms, usr1s, others;
 
 static void count_signal(int signal)
 {
@@ -56,23 +56,37 @@ static void count_signal(int signal)
     else if (signal == SIGUSR1)
         usr1s = usr1s + 1;
     else
-        alarms = alarms + 1;
+        others = others + 1;
 }
 
-/* Says "ready", then counts signals until a second after the first SIGTERM. */
+/* Equal signals that nobody has taken yet are one: the sender waits for this line. */
+static void answer_signal(int signal)
+{
+    count_signal(signal);
+    if (write(STDOUT_FILENO, "signal\n", 7) != 7)
+        _exit(98);
+}
+
+/* Says "ready", answers each SIGUSR1, and counts signals until half a second after the first
+ * SIGTERM or SIGUSR2: a second one would be one too many. */
 static int listen(char **argv)
 {
-    struct timespec pause = {.tv_nsec = 10000000};
+    struct timespec pause = {.tv_nsec = 10000000}, end;
     (void)argv;
     signal(SIGTERM, count_signal);
-    signal(SIGUSR1, count_signal);
+    signal(SIGUSR1, answer_signal);
+    signal(SIGUSR2, count_signal);
     puts("ready");
     fflush(stdout);
-    for (int i = 0; i < 2000 && !terms; i++)
+    while (!terms && !others)
         nanosleep(&pause, NULL);
-    for (int i = 0; i < 50; i++)
-        nanosleep(&pause, NULL);
-    printf("SIGTERM %d SIGUSR1 %d\n", (int)terms, (int)usr1s);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += 500000000;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR)
+        ;
+    printf("SIGTERM %d SIGUSR1 %d SIGUSR2 %d\n", (int)terms, (int)usr1s, (int)others);
     return 5;
 }
 
