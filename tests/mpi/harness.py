@@ -161,6 +161,17 @@ def accused(report, share=0.05):
     return [row for row in report["stragglers"] if row["excess_ns"] >= least]
 
 
+# Causes that counters of the kernel show: a machine may take CPUs away from a rank.
+SEEN_BY_THE_KERNEL = ("cpu_contention", "blocked_off_cpu", "stopped", "host_frozen", "page_faults")
+
+
+def is_short_of_cpus(report):
+    """Whether the report says that other programs, or too many ranks, took the CPUs: then a rank
+    that is named may be one that really was late."""
+    return any(row["text"].startswith("hosts overloaded:") or "wait for a CPU" in row["text"]
+               for row in report["job"]["basis"])
+
+
 def attribute(file, name):
     value = file.attrs[name]
     return value.decode() if isinstance(value, bytes) else value
