@@ -129,7 +129,8 @@ def waits_for_a_rank_are_no_waits_for_data():
     file = merged(4, "phases", 2, 300)
     trace, phases = file["step_trace"][:], file["phase_trace"][:]
     h.check((trace["data_wait_ns"] == phases["data_ns"]).all(), "data wait is not the data phase's own work")
-    h.check((trace["wait_ns"][:, 0] > trace["data_wait_ns"][:, 0]).all(), "rank 0 waits for rank 2")
+    # In a single step a busy machine may hold rank 0 back, which then waits for nobody.
+    h.check(trace["wait_ns"][:, 0].sum() > trace["data_wait_ns"][:, 0].sum(), "rank 0 waits for rank 2")
     text = h.run(h.profwrap("report", "--format", "line", "out")).stdout.decode()
     h.check(text.startswith("Rank 2 on ") or lacks_cpus(), text)
 
