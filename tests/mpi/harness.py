@@ -235,7 +235,7 @@ def wait_for_report(folder, seconds=PATIENCE_S):
         time.sleep(0.02)
 
 
-def wait_until_gone(pattern, seconds=20):
+def wait_until_gone(pattern, seconds=PATIENCE_S):
     """Returns when no file matches, or after `seconds`. If files still match, the next check
     fails."""
     until = time.monotonic() + seconds

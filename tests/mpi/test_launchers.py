@@ -114,6 +114,8 @@ def ranks_said(done):
 
 
 def check_files(folder, n):
+    """A launcher that was ended by a signal does not wait for the collectors: they are waited for."""
+    h.wait_until_gone(os.path.join(folder, "rank-*.journal"))
     found = sorted(os.path.basename(path) for path in glob.glob(os.path.join(folder, "rank-*")))
     h.equal(found, [f"rank-{rank:05d}.h5" for rank in range(n)], f"rank files in {folder}")
     jobs = set()

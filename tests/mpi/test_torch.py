@@ -31,18 +31,18 @@ def play(scenario, size=2, options=("--no-merge",)):
     return done[0][0]
 
 
-def await_wait(rank):
-    """Waits until a thread of the rank waits. Returns what `ctl status` says of that thread."""
+def await_wait(rank, seq):
+    """Waits until a thread of the rank waits for the operation of this number. Returns what `ctl status` says of that thread."""
     until = time.monotonic() + h.PATIENCE_S
     while time.monotonic() < until:
         done = subprocess.run(h.profwrap("ctl", "status", "--format", "json", "out"),
                               capture_output=True, text=True)
         found = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
         for thread in [t for r in found if r["rank"] == rank for t in r["threads"]]:
-            if thread["op"] == "Wait":
+            if thread["op"] == "Wait" and thread["seq"] == seq:
                 return thread
         time.sleep(0.1)
-    return h.check(False, "rank", rank, "did not come to wait")
+    return h.check(False, "rank", rank, "did not come to wait for operation", seq)
 
 
 def rows(rank):
@@ -156,7 +156,7 @@ def a_root_that_is_blocked_waits():
 def what_a_killed_rank_waited_for():
     running = start("stuck")
     try:
-        thread = await_wait(0)
+        thread = await_wait(0, 1)
     finally:
         for process in running:
             for program in [pid for one in children(process.pid) for pid in children(one)]:
@@ -185,7 +185,7 @@ def the_rank_that_has_not_entered_is_named():
     """Rank 0 waits in an operation, and rank 1 is in none: it is asleep elsewhere in the program."""
     running = start("stuck", options=("--no-merge", "--hang-timeout", "1"))
     try:
-        await_wait(0)
+        await_wait(0, 1)
         until = time.monotonic() + h.PATIENCE_S
         while not os.path.exists("out/hang.json"):
             h.check(time.monotonic() < until, "no report of the hang in", os.listdir("out"))
