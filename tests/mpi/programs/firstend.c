@@ -8,6 +8,7 @@
  * receive (from VICTIM), chain (each from the rank below it), compute, or finalize. */
 #include <mpi.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,17 @@ static void use_memory(void)
         char *piece = malloc(PIECE);
         if (piece)
             memset(piece, 1, PIECE);
+    }
+}
+
+/* Before the memory of the killed rank is free, the kernel may kill another one of its cgroup,
+ * which then ends first. */
+static void be_spared(void)
+{
+    FILE *file = fopen("/proc/self/oom_score_adj", "w");
+    if (file) {
+        fputs("-1000", file);
+        fclose(file);
     }
 }
 
@@ -67,6 +79,8 @@ int main(int argc, char **argv)
     if (argc < 4)
         return 1;
     const int victim = atoi(argv[2]);
+    if (strcmp(argv[1], "memory") == 0 && rank != victim)
+        be_spared();
     for (int i = 0; i < 20; i++) {
         MPI_Pcontrol(10);
         usleep(rank == 1 ? 25000 : 5000);
