@@ -487,6 +487,7 @@ static int build_share(struct merge *m)
     int err = pw_endings_find(&m->endings, job);
     if (err)
         return err;
+    pw_graph_end(&m->matched.parts, job);
     pw_bins_choose(job);
     err = pw_share_build(&m->share, job, &parts);
     if (!err) {

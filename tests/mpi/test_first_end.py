@@ -55,6 +55,8 @@ def crash_of_rank_0_in_a_collective():
     h.check(1 in [row["rank"] for row in found["stragglers"]], found["stragglers"])
     h.equal([row for row in found["stragglers"] if (row["last_step"] or 0) >= 20], [],
             "stragglers in the step that was cut")
+    (job,) = [row for row in found["whatif"]["scenarios"] if row["scope"] == "job"]
+    h.equal((job["first_step"], job["last_step"]), (0, 19), "steps of the replay")
     h.equal(found["advice"][0]["rule"], "ended", "first advice")
     text = h.run(h.profwrap("report", "--full", "out")).stdout.decode()
     h.check(text.startswith("Rank 0 on "), text[:200])

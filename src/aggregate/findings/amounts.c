@@ -204,7 +204,7 @@ static int use_collectives(struct pw_amounts *out, const struct pw_world *world,
     size_t n = 0;
     for (size_t i = 0; i < parts->ops.n; i++)
         n += ops[i].bytes > 0;
-    if (!n || parts->nsteps < nsteps)
+    if (!n || parts->is_short)
         return 0;
     int64_t *starts = malloc(sizeof(*starts) * (nranks * nsteps + 1));
     out->amount = malloc(sizeof(*out->amount) * (nranks * nsteps + 1));

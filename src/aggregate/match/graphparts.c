@@ -13,6 +13,20 @@
 /* Limit of communication events that are replayed; each takes some 130 bytes on process 0. */
 enum { EVENT_BUDGET = 1 << 20 };
 
+/* Sets until_ns by the number of steps. */
+static void set_until(struct pw_graph_parts *parts, const struct pw_job *job)
+{
+    int64_t until = INT64_MIN;
+    for (size_t i = 0; i < job->ninputs; i++)
+        for (size_t s = 0; s < job->inputs[i].nsteps; s++) {
+            const struct pw_row_step *step = &job->inputs[i].steps[s];
+            int64_t end = pw_input_time(&job->inputs[i], step->end) - job->world.epoch_ns;
+            if ((size_t)pw_world_step_index(&job->world, step->step) < parts->nsteps && end > until)
+                until = end;
+        }
+    MPI_Allreduce(&until, &parts->until_ns, 1, MPI_INT64_T, MPI_MAX, job->procs.comm);
+}
+
 void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job)
 {
     *parts = (struct pw_graph_parts){
@@ -27,15 +41,26 @@ void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job)
     parts->nsteps = job->world.nsteps;
     if (events > EVENT_BUDGET)
         parts->nsteps = (size_t)((double)job->world.nsteps * EVENT_BUDGET / (double)events);
-    int64_t until = INT64_MIN;
+    set_until(parts, job);
+}
+
+void pw_graph_end(struct pw_graph_parts *parts, const struct pw_job *job)
+{
+    int64_t first = (int64_t)parts->nsteps;
+    parts->is_short = parts->nsteps < job->world.nsteps;
+    if (job->world.cut_ns == INT64_MAX)
+        return;
     for (size_t i = 0; i < job->ninputs; i++)
         for (size_t s = 0; s < job->inputs[i].nsteps; s++) {
             const struct pw_row_step *step = &job->inputs[i].steps[s];
-            int64_t end = pw_input_time(&job->inputs[i], step->end) - job->world.epoch_ns;
-            if ((size_t)pw_world_step_index(&job->world, step->step) < parts->nsteps && end > until)
-                until = end;
+            const int64_t at = pw_world_step_index(&job->world, step->step);
+            if (at >= 0 && at < first &&
+                pw_input_time(&job->inputs[i], step->start) >= job->world.cut_ns)
+                first = at;
         }
-    MPI_Allreduce(&until, &parts->until_ns, 1, MPI_INT64_T, MPI_MAX, job->procs.comm);
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT64_T, MPI_MIN, job->procs.comm);
+    parts->nsteps = (size_t)first;
+    set_until(parts, job);
 }
 
 static void append(struct pw_graph_parts *parts, struct pw_graph_items *items, const void *item)

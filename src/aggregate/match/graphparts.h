@@ -1,7 +1,8 @@
 /* The data for the run's dependency graph (analysis/replay.h). ranktrace.c and messagesums.c add
  * the events of each rank; aggregate.c begins the collection and gathers it on process 0, which
  * builds the graph (findings/graph.h). It covers the first steps of the run, as many as fit a
- * budget of events, so that the merge's memory does not grow with the run. */
+ * budget of events, so that the merge's memory does not grow with the run, and none that the end of
+ * a job that did not end well cut. */
 #ifndef PW_AGGREGATE_MATCH_GRAPHPARTS_H
 #define PW_AGGREGATE_MATCH_GRAPHPARTS_H
 
@@ -52,6 +53,7 @@ struct pw_graph_items {
 struct pw_graph_parts {
     struct pw_graph_items ops, windows, links, flows;
     size_t nsteps;    /* number of steps to replay, from the first of the job on */
+    int is_short;     /* 1: the budget did not suffice for all steps */
     int64_t until_ns; /* end of the last of these steps on any rank */
     int asynchronous; /* 1: collectives ran on GPUs beside the ranks' work, so a rank is not a
                          single sequence */
@@ -60,6 +62,10 @@ struct pw_graph_parts {
 
 /* Chooses the number of steps. Collective. */
 void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job);
+
+/* Leaves out the steps that the end of the job cut, when that is known: in them ranks wait for one
+ * that has ended. To be called before events and windows are added. Collective. */
+void pw_graph_end(struct pw_graph_parts *parts, const struct pw_job *job);
 
 /* Adds an event, if it is before until_ns. */
 void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_world *world,
