@@ -146,7 +146,7 @@ static void test_network_leads(void **state)
     w.c->utilisation[1].runq_share = 0.04;
     assert_headline(w.c, link);
     w.c->utilisation[1].runq_share = 0.06;
-    assert_headline(w.c, "No rank held the job back");
+    assert_headline(w.c, "No rank alone held the job back");
     w.c->nutilisation = 0;
 
     world_add_straggler(&w, PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD); /* 731 ms */

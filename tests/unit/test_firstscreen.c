@@ -424,8 +424,8 @@ static void test_all_ranks_slower(void **state)
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
     assert_string_equal(line,
                         "All ranks were slower in steps 22-41: by 24.0 ms in each of 20 steps, "
-                        "480 ms in all (6.3 % of the run), most in forward; no rank held the "
-                        "job back.");
+                        "480 ms in all (6.3 % of the run), most in forward; no rank alone held "
+                        "the job back.");
     char *json = json_of(c), *text = text_of(c, "", 12);
     assert_has(json, "\"verdict\": \"all_slower\"");
     assert_has(json, "\"cost_ns\": 480000000");

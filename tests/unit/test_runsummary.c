@@ -92,7 +92,7 @@ static void test_even_ranks(void **state)
     for (size_t i = 0; i < 8 * 52; i++)
         phase_rows(c)[i] = (struct pw_row_c_phase_trace){0};
     char *text = summary_at(c, 80);
-    assert_has(text, "No rank held the job back: 50 steps of 150 ms");
+    assert_has(text, "No rank alone held the job back: 50 steps of 150 ms");
     assert_has(text,
                "\nWhere a step goes: mean of 8 ranks\n"
                "  mean       [#################################################===....] 150 ms\n"

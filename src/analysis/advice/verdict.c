@@ -293,15 +293,23 @@ static int find_transfers(const struct pw_advice_input *in, struct pw_shared *ou
 
 /* ---- waits for each other for which no rank is named ---- */
 
+/* What balanced work would gain is the cost. Where that is little, the order of the calls makes the
+ * ranks wait, as in a pipeline: then the waits must be much of the whole run. */
 static int find_waits(const struct pw_advice_input *in, struct pw_shared *out)
 {
     const int64_t gain_ns = pw_advice_whatif_gain(in, "job");
     out->step_ns = in->mean.wait_ns;
     out->share = share_of(out->step_ns, in->mean.total_ns);
-    if (!pw_advice_is_unnamed(in) || out->share < PW_SHARED_WAITS_SHARE || in->mean.total_ns <= 0 ||
-        (double)gain_ns < PW_SHARED_WAITS_SHARE * (double)in->mean.total_ns * (double)in->measured)
-        return 0;
     out->ns = in_all_steps(in, out->step_ns);
+    if (!pw_advice_is_unnamed(in) || out->share < PW_SHARED_WAITS_SHARE || in->mean.total_ns <= 0 ||
+        in->present <= 0)
+        return 0;
+    const double least = PW_SHARED_WAITS_SHARE * (double)in->mean.total_ns * (double)in->measured;
+    const int64_t wait_ns = out->ns / in->present, run_ns = longest_run(in->cluster);
+    out->is_ordered = (double)gain_ns < least;
+    if (gain_ns < 0 ||
+        (out->is_ordered && (double)wait_ns < PW_SHARED_WAITS_SHARE * (double)run_ns))
+        return 0;
     out->cost_ns = gain_ns;
     out->is_uneven = !pw_advice_is_balanced(in);
     return 1;

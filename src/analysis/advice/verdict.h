@@ -118,6 +118,7 @@ struct pw_shared {
     double of_rank;  /* the share of its own time that `rank` lost; -1: no rank */
     int is_least;    /* HOST_LATE: 1: `share` is a lower bound */
     int is_uneven;   /* WAITS: 1: some rank works for longer than the others over all steps */
+    int is_ordered;  /* WAITS: 1: balanced work would gain little */
 };
 
 /* Finds the shared losses, the most expensive first. Needs all of `input` but verdict.lead. What

@@ -48,7 +48,7 @@ struct pw_highlight {
     double of_rank;   /* late_rank: share of `ns` that ranks waited for `rank`; other kinds:
                          share of its own time that `rank` lost; -1: no rank */
     int is_of_steps;  /* no_cpu: 1: `share` is of the steps, 0: of the run */
-    int is_headline;  /* 1: the headline begins with `text` */
+    int is_headline;  /* 1: the headline begins with `text`; see also pw_losses_tells() */
     char text[320];   /* one sentence */
 };
 
@@ -69,9 +69,17 @@ struct pw_loss {
     int64_t lost_ns;      /* of rank and host: their excess; of highlights as there */
     double share;         /* the number of the sentence; -1: not known */
     const char *share_of; /* what it is a share of: "steps", "run", "gpus" or "replay" */
-    int is_headline;      /* 1: the headline has it */
+    int is_headline;      /* enum pw_loss_place; 0: the headline does not have it */
     char text[512];       /* one sentence */
 };
+
+enum pw_loss_place {
+    PW_LOSS_FIRST = 1, /* the headline is about it */
+    PW_LOSS_ADDED,     /* it costs more than what the headline is about, which has it at its end */
+};
+
+/* What the order of the losses is by, ns: the gain; where that is not known, what was lost. */
+int64_t pw_loss_cost(const struct pw_loss *loss);
 
 /* Finds the losses, largest gain first; where the gain is not known, lost_ns is used. Returns how
  * many. */
@@ -80,6 +88,51 @@ size_t pw_losses_find(const struct pw_figures *figures, struct pw_loss out[PW_LO
 /* The losses that stand below the headline: those with it are at most PW_LOSSES_SHOWN. Returns how
  * many. */
 size_t pw_losses_beside(const struct pw_loss *losses, size_t n, const struct pw_loss *out[]);
+
+/* Whether a report would contradict itself without a word about this loss: it is much of the run
+ * (PW_TOLD_SHARE), and PW_TOLD_TIMES what is told. */
+int pw_is_untold(const struct pw_figures *figures, int64_t ns, int64_t told_ns);
+
+/* Whether the headline has a loss of this kind. */
+int pw_losses_tells(const struct pw_loss *losses, size_t n, const char *kind);
+
+/* What the loss that the headline is about costs, ns; 0: it names none. */
+int64_t pw_losses_told(const struct pw_figures *figures, const struct pw_loss *losses, size_t n);
+
+/* What the ranks waited for each other and transferred in all, whoever or whatever is to blame. The
+ * headline says what is much more than the loss that it is about. See docs/metrics.md, "Losses". */
+
+enum pw_total_kind { /* the first five are in the order of enum pw_part */
+                     PW_TOTAL_INIT,
+                     PW_TOTAL_SETUP,
+                     PW_TOTAL_STEPS,
+                     PW_TOTAL_TAIL,
+                     PW_TOTAL_FINALIZE,
+                     PW_TOTAL_TRANSFERS, /* of the measured steps, where no computation hides them
+                                          */
+                     PW_TOTALS,
+};
+
+struct pw_total {
+    int64_t ns;      /* mean of the ranks; -1: not known */
+    double share;    /* of the run */
+    int is_added;    /* 1: pw_totals_say() says it */
+    int is_headline; /* 1: the headline says it, there or before */
+};
+
+/* Fills in out[kind]. */
+void pw_totals_find(const struct pw_figures *figures, struct pw_total out[PW_TOTALS]);
+
+/* Whether they are so much of the run (PW_TOLD_MUCH) that "no rank held the job back" would
+ * mislead: then no rank alone did. */
+int pw_totals_are_much(const struct pw_figures *figures);
+
+/* The name in report.json: "setup_wait". */
+const char *pw_total_name(enum pw_total_kind kind);
+
+/* " In all, ranks waited for each other for 638 ms in the steps (20 % of the run)."; nothing where
+ * that is little beside what the headline is about. */
+void pw_totals_say(const struct pw_figures *figures, struct pw_sentence *sentence);
 
 /* Writes which ranks left no usable file, "ranks 2, 5-7 and 3 more"; nothing where all did. */
 void pw_missing_write(const struct pw_figures *figures, struct pw_sentence *sentence);

@@ -172,18 +172,22 @@ static void write_unmatched(const struct pw_figures *f, const struct pw_nccl_unk
     end_with_steps(f, s);
 }
 
+/* "held the job back", after "no rank". */
+static const char *held_back(const struct pw_figures *f)
+{
+    return pw_totals_are_much(f) ? " alone held the job back" : " held the job back";
+}
+
 static void write_even(const struct pw_figures *f, const struct pw_verdict *v,
                        struct pw_sentence *s)
 {
     if (v->lead >= 0) { /* after the sentence about what did */
-        pw_sentence_add(s, "%s",
-                        v->lead == PW_SHARED_WAITS ? "No rank alone held the job back."
-                        : v->lead == PW_SHARED_INIT || v->lead == PW_SHARED_FINALIZE
-                            ? "Elsewhere no rank held the job back."
-                            : "No rank held the job back.");
+        const int is_call = v->lead == PW_SHARED_INIT || v->lead == PW_SHARED_FINALIZE;
+        pw_sentence_add(s, "%s%s.", is_call ? "Elsewhere no rank" : "No rank",
+                        v->lead == PW_SHARED_WAITS ? " alone held the job back" : held_back(f));
         return;
     }
-    pw_sentence_add(s, "No rank held the job back: %" PRId64 " %ss", f->measured,
+    pw_sentence_add(s, "No rank%s: %" PRId64 " %ss", held_back(f), f->measured,
                     pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
         pw_words_add_ns(s, " of ", f->step_mean_ns);
@@ -211,7 +215,7 @@ static void write_all_slower(const struct pw_figures *f, const struct pw_verdict
         pw_sentence_add(s, "; %zu rank%s held the job back by less", f->cluster->nstragglers,
                         f->cluster->nstragglers == 1 ? "" : "s");
     else if (f->expected > 1)
-        pw_sentence_add(s, "; no rank held the job back");
+        pw_sentence_add(s, "; no rank%s", held_back(f));
     pw_sentence_add(s, ".");
     write_beside(f, v, s);
 }
@@ -389,6 +393,18 @@ static void write_delay(const struct pw_figures *figures, const struct pw_verdic
         writers[verdict->kind](figures, verdict, s);
 }
 
+/* Adds what costs the job more than the loss that the headline is about. Waits and transfers are
+ * said by pw_totals_say(). */
+static void add_larger(const struct pw_figures *f, struct pw_sentence *s)
+{
+    struct pw_loss losses[PW_LOSSES];
+    for (size_t i = 0, n = pw_losses_find(f, losses); i < n; i++)
+        if (losses[i].is_headline == PW_LOSS_ADDED && strcmp(losses[i].kind, "waits") != 0 &&
+            strcmp(losses[i].kind, "transfers") != 0)
+            pw_sentence_add(s, " %s", losses[i].text);
+    pw_totals_say(f, s);
+}
+
 /* Whether the verdict is about more than what is missing. */
 static int says_something(const struct pw_verdict *v)
 {
@@ -418,6 +434,8 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
         pw_sentence_add(&s, " Before that, ");
     const size_t at = s.used < size ? s.used : size - 1;
     write_delay(figures, &verdict, &s);
+    if (verdict.kind != PW_VERDICT_UNKNOWN && verdict.kind != PW_VERDICT_SINGLE_RANK)
+        add_larger(figures, &s);
     if (has_ending)
         begin_small(out + at);
 }
@@ -485,8 +503,10 @@ static int write_line(const struct pw_cluster *cluster, int with_more, char *out
     if (err)
         return err;
     pw_headline_write(figures, raw, PW_HEADLINE_BYTES);
+    struct pw_loss losses[PW_LOSSES];
     const size_t n = with_more ? pw_highlights_find(figures, found) : 0;
-    if (n && !found[0].is_headline) {
+    const size_t nlosses = n ? pw_losses_find(figures, losses) : 0;
+    if (n && !pw_losses_tells(losses, nlosses, found[0].kind)) {
         struct pw_sentence s = {raw, sizeof(raw), strlen(raw)};
         pw_sentence_add(&s, " %s", found[0].text);
     }

@@ -196,10 +196,17 @@ static void say_waits(const struct pw_figures *f, const struct pw_shared *loss,
 {
     char time[32], step[32];
     pw_words_add_percent(s, "Ranks wait for each other for ", loss->share, " of a step");
-    pw_sentence_add(s, " (%s of %s on average): %s", pw_text_ns(time, sizeof(time), loss->step_ns),
-                    pw_text_ns(step, sizeof(step), f->trace_mean.total_ns),
-                    loss->is_uneven ? "their work is uneven" : "the delay moves from rank to rank");
-    pw_words_add_ns(s, ", and with equal work in each step the job would take ", loss->cost_ns);
+    pw_sentence_add(s, " (%s of %s on average)", pw_text_ns(time, sizeof(time), loss->step_ns),
+                    pw_text_ns(step, sizeof(step), f->trace_mean.total_ns));
+    if (loss->is_ordered) {
+        pw_words_add_ns(s, ": with equal work in each step the job would take only ",
+                        loss->cost_ns);
+    } else {
+        pw_sentence_add(s, ": %s",
+                        loss->is_uneven ? "their work is uneven"
+                                        : "the delay moves from rank to rank");
+        pw_words_add_ns(s, ", and with equal work in each step the job would take ", loss->cost_ns);
+    }
     pw_sentence_add(s, " less");
 }
 

@@ -100,8 +100,7 @@ struct list {
     size_t n;
 };
 
-/* What the order of the losses is by, ns. */
-static int64_t cost_of(const struct pw_loss *loss)
+int64_t pw_loss_cost(const struct pw_loss *loss)
 {
     return loss->gain_ns >= 0 ? loss->gain_ns : loss->lost_ns;
 }
@@ -110,7 +109,7 @@ static int64_t cost_of(const struct pw_loss *loss)
 static void add_loss(struct list *list, const struct pw_loss *one)
 {
     size_t at = list->n++;
-    for (; at > 0 && cost_of(&list->out[at - 1]) < cost_of(one); at--)
+    for (; at > 0 && pw_loss_cost(&list->out[at - 1]) < pw_loss_cost(one); at--)
         list->out[at] = list->out[at - 1];
     list->out[at] = *one;
 }
@@ -145,7 +144,7 @@ static void add_straggler(const struct pw_figures *f, size_t row, int is_headlin
                           .is_headline = is_headline};
     const double all = steps_ns(f) > 0 ? steps_ns(f) : (double)f->run_ns;
     one.share = share_of_steps(f, one.gain_ns);
-    if (!is_headline && !((double)cost_of(&one) >= PW_LOSS_SHARE * all))
+    if (!is_headline && !((double)pw_loss_cost(&one) >= PW_LOSS_SHARE * all))
         return;
     snprintf(one.hostname, sizeof(one.hostname), "%.64s", host ? host->hostname : from->hostname);
     struct pw_sentence s = pw_sentence_on(one.text, sizeof(one.text));
@@ -216,7 +215,7 @@ static void add_highlight(const struct pw_figures *f, const struct pw_highlight 
     add_loss(list, &one);
 }
 
-size_t pw_losses_find(const struct pw_figures *f, struct pw_loss out[PW_LOSSES])
+static size_t find_losses(const struct pw_figures *f, struct pw_loss out[PW_LOSSES])
 {
     const struct pw_verdict v = pw_figures_advice(f).verdict;
     struct list list = {out, 0};
@@ -233,6 +232,58 @@ size_t pw_losses_find(const struct pw_figures *f, struct pw_loss out[PW_LOSSES])
         if (!is_told_with_host(f->cluster, i))
             add_straggler(f, i, i == 0 && v.kind == PW_VERDICT_HELD_BACK, &list);
     return list.n;
+}
+
+int64_t pw_losses_told(const struct pw_figures *f, const struct pw_loss *losses, size_t n)
+{
+    const struct pw_row_c_straggler *first = f->cluster->stragglers;
+    int64_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t cost = pw_loss_cost(&losses[i]);
+        most = losses[i].is_headline == PW_LOSS_FIRST && cost > most ? cost : most;
+    }
+    if (most > 0 || !f->cluster->nstragglers ||
+        pw_figures_advice(f).verdict.kind != PW_VERDICT_HELD_BACK)
+        return most;
+    return pw_whole((double)first->excess_ns * (double)first->steps_hit);
+}
+
+int pw_is_untold(const struct pw_figures *f, int64_t ns, int64_t told_ns)
+{
+    return f->run_ns > 0 && (double)ns >= PW_TOLD_SHARE * (double)f->run_ns &&
+           (double)ns > PW_TOLD_TIMES * (double)told_ns;
+}
+
+/* Marks the losses that the headline has at its end. Further ranks are counted where it names the
+ * first one. */
+static void mark_added(const struct pw_figures *f, const struct pw_verdict *v,
+                       struct pw_loss *losses, size_t n)
+{
+    const int64_t told_ns = pw_losses_told(f, losses, n);
+    for (size_t i = 0; i < n; i++) {
+        const int is_rank =
+            strcmp(losses[i].kind, "rank") == 0 || strcmp(losses[i].kind, "host") == 0;
+        if (!losses[i].is_headline && !(is_rank && v->kind == PW_VERDICT_HELD_BACK) &&
+            pw_is_untold(f, pw_loss_cost(&losses[i]), told_ns))
+            losses[i].is_headline = PW_LOSS_ADDED;
+    }
+}
+
+size_t pw_losses_find(const struct pw_figures *f, struct pw_loss out[PW_LOSSES])
+{
+    const struct pw_verdict v = pw_figures_advice(f).verdict;
+    const size_t n = find_losses(f, out);
+    if (v.kind != PW_VERDICT_UNKNOWN && v.kind != PW_VERDICT_SINGLE_RANK)
+        mark_added(f, &v, out, n);
+    return n;
+}
+
+int pw_losses_tells(const struct pw_loss *losses, size_t n, const char *kind)
+{
+    for (size_t i = 0; i < n; i++)
+        if (losses[i].is_headline && strcmp(losses[i].kind, kind) == 0)
+            return 1;
+    return 0;
 }
 
 size_t pw_losses_beside(const struct pw_loss *losses, size_t n, const struct pw_loss *out[])

@@ -154,7 +154,8 @@ static int show_job(const struct pw_page *page)
 static json_t *make_highlights(const struct pw_figures *f)
 {
     struct pw_highlight found[PW_HIGHLIGHTS];
-    size_t n = pw_highlights_find(f, found);
+    struct pw_loss losses[PW_LOSSES];
+    const size_t n = pw_highlights_find(f, found), nlosses = pw_losses_find(f, losses);
     json_t *all = json_array();
     int bad = !all;
     for (size_t i = 0; i < n && !bad; i++) {
@@ -166,9 +167,26 @@ static json_t *make_highlights(const struct pw_figures *f)
         bad |= json_object_set_new(row, "rank", pw_json_int(one->rank));
         bad |= json_object_set_new(row, "of_rank", pw_json_real(one->of_rank));
         bad |= json_object_set_new(row, "text", json_string(one->text));
-        bad |= json_object_set_new(row, "in_headline", json_boolean(one->is_headline));
+        bad |= json_object_set_new(row, "in_headline",
+                                   json_boolean(pw_losses_tells(losses, nlosses, one->kind)));
         bad |= json_array_append_new(all, row);
     }
+    return pw_json_or_null(all, bad);
+}
+
+/* What the ranks waited for each other and transferred in all. */
+static json_t *make_totals(const struct pw_figures *f)
+{
+    struct pw_total found[PW_TOTALS];
+    pw_totals_find(f, found);
+    json_t *all = json_array();
+    int bad = !all;
+    for (int i = 0; i < PW_TOTALS && !bad; i++)
+        if (found[i].ns >= 0)
+            bad = json_array_append_new(
+                all, json_pack("{s:s, s:o, s:o, s:b}", "what", pw_total_name(i), "ns",
+                               pw_json_int(found[i].ns), "share", pw_json_real(found[i].share),
+                               "in_headline", found[i].is_headline));
     return pw_json_or_null(all, bad);
 }
 
@@ -274,6 +292,7 @@ static json_t *make_job(const struct pw_figures *f)
     bad |= json_object_set_new(job, "ending", make_ending(f));
     bad |= json_object_set_new(job, "headline", pw_json_text(shown, sizeof(shown)));
     bad |= json_object_set_new(job, "losses", make_losses(f));
+    bad |= json_object_set_new(job, "totals", make_totals(f));
     bad |= json_object_set_new(job, "highlights", make_highlights(f));
     bad |= json_object_set_new(job, "basis", make_basis(f));
     bad |= json_object_set_new(job, "incomplete", pw_json_text(missing, sizeof(missing)));
