@@ -1,4 +1,5 @@
-"""The advice that the merge stores in a cluster file is the advice of a report on that file.
+"""The advice that the merge stores in a cluster file is the advice of a report on that file, and that report
+does not contradict itself (consistent.py).
 
     stored.py PROFWRAP CLUSTER_FILE..."""
 
@@ -7,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import consistent
 
 EDITED = set()
 
@@ -22,6 +24,9 @@ def text(value):
 
 def compare(profwrap, path):
     """Fails unless both have the same rules, savings, ranks and words in the same order."""
+    said = subprocess.run([profwrap, "report", "--format", "json", path], stdout=subprocess.PIPE, check=True)
+    report = json.loads(said.stdout)
+    consistent.check(path, report)
     try:
         import h5py
     except ImportError:
@@ -30,9 +35,8 @@ def compare(profwrap, path):
     with h5py.File(path, "r") as file:
         kept = [(text(row["rule"]), int(row["saves_ns"]), text(row["text"]), text(row["evidence"]))
                 for row in file["advice"][:]]
-    said = subprocess.run([profwrap, "report", "--format", "json", path], stdout=subprocess.PIPE, check=True)
     told = [(row["rule"], -1 if row["saves_ns"] is None else row["saves_ns"], row["text"], row["evidence"] or "")
-            for row in json.loads(said.stdout)["advice"]]
+            for row in report["advice"]]
     assert kept == told, f"{path}: stored\n  {kept}\nbut reported\n  {told}"
 
 
