@@ -21,8 +21,8 @@ enum pw_comm_library {
 
 /* A row of the table. */
 struct pw_comm_kernel {
-    const char *space; /* a namespace that the kernel is in; "": any, or none */
-    const char *name;  /* begin of its name there; "*word": a part of it */
+    const char *space; /* a namespace that the kernel is in, or two ("dpsk::ep"); "": any */
+    const char *name;  /* begin of its name there; "*word", in a namespace only: a part */
     const char *with;  /* another part that it must have; "": none */
     uint8_t library;   /* enum pw_comm_library */
     uint16_t op;       /* enum pw_op; PW_OP_None: the name says it, or it is not known */
