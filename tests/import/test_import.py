@@ -680,6 +680,12 @@ def impossible_times_of_devices_are_left_out_by_kind():
     run_ns, found, said = cluster_of(trace("skewed.json", skewed, 0, 1))
     assert found == [] and "10 activities of devices begin before their launch: the trace's clocks" \
         in said, said
+    # a part of a trace: the host was 150 ms, or 5 ms, ahead of the device, whose work takes 50 ms
+    for ahead_ms, far in ((150, []), (5, []), (5, [kernel("gemm", 3600e6, 500, 10)])):
+        cut = [event("aten::mm", "cpu_op", 0, 5)] + [launch(100 * i, i + 1) for i in range(10)] + [
+            kernel("gemm", 1000 * ahead_ms + 5000 * i, 5000, i + 1) for i in range(10 - len(far))]
+        run_ns, found, said = cluster_of(trace("part.json", cut + far, 0, 1))
+        assert (run_ns, found) == ((ahead_ms + 50 - 5 * len(far)) * 1000000, [1] * len(far)), run_ns
     # a call, an operator and a step at time 0, in a trace of today
     zero = [event(name, category, 0, 5) for name, category in (
         ("cudaMalloc", "cuda_runtime"), ("aten::mm", "cpu_op"), ("ProfilerStep#99", "cpu_op"))]
