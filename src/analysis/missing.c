@@ -17,6 +17,8 @@ struct operation {
     size_t first, n;                       /* its rows */
     size_t of[PW_REACH_NO_DUMP + 1];       /* number of rows by role */
     int is_mismatched;
+    int is_ended; /* 1: other members have ended it */
+    size_t stuck; /* ranks that did not reach it because of an operation that others have ended */
 };
 
 struct search {
@@ -25,7 +27,8 @@ struct search {
     size_t nops;
     struct pw_row_c_hang *rows;
     size_t n, capacity;
-    int is_short; /* memory is short */
+    uint8_t *roles; /* of each rank of the job; the last is that of all others */
+    int is_short;   /* memory is short */
 };
 
 static int by_uid_and_rank(const void *a, const void *b)
@@ -162,7 +165,8 @@ static size_t first_member(const struct search *s, uint64_t uid)
     return low;
 }
 
-/* The rows of a collective. Where its members are not known, only those of ranks that wait. */
+/* The rows of a collective. Where its members are not known, only those of ranks that wait. A rank
+ * that has enqueued it behind one of the same communicator that has not ended is held by that. */
 static void add_collective(struct search *s, struct operation *op)
 {
     const struct pw_row_c_open_call *call = op->call;
@@ -172,10 +176,14 @@ static void add_collective(struct search *s, struct operation *op)
         if (found++ && members[at].rank == members[at - 1].rank)
             continue;
         const struct pw_row_c_open_call *own = call_in(s, members[at].rank, call);
-        if (own)
+        if (own && is_behind_another(s, (size_t)(own - s->in->calls)))
+            add_row(s, op, members[at].rank, PW_REACH_HELD, op->call);
+        else if (own)
             add_row(s, op, members[at].rank, PW_REACH_WAITING, own);
         else if (!is_past(s, members[at].rank, call))
             add_absent(s, op, members[at].rank);
+        else
+            op->is_ended = 1;
     }
     for (size_t i = 0; i < s->in->ncalls && !found; i++)
         if (is_collective(&s->in->calls[i]) && s->in->calls[i].comm_uid == call->comm_uid &&
@@ -207,7 +215,37 @@ static int class_of(const struct operation *op)
         return 0;
     if (op->of[PW_REACH_NO_OPERATIONS] || op->of[PW_REACH_NO_DUMP])
         return 1;
-    return op->of[PW_REACH_HELD] ? 2 : 3;
+    if (op->stuck)
+        return op->stuck == op->of[PW_REACH_HELD] ? 2 : 3;
+    return op->of[PW_REACH_HELD] ? 6 : op->is_ended ? 4 : 5;
+}
+
+/* Which roles the rank has, in any operation. */
+static uint8_t *roles_of(const struct search *s, int64_t rank)
+{
+    return rank >= 0 && (size_t)rank < s->in->nranks ? &s->roles[rank] : &s->roles[s->in->nranks];
+}
+
+/* A rank that waits in an operation that others have ended: its device is stuck, and it is what the
+ * others wait for. */
+enum { STUCK = 1 << 7 };
+
+static void find_roles(struct search *s)
+{
+    for (size_t i = 0; i < s->nops; i++)
+        for (size_t k = s->ops[i].first; k < s->ops[i].first + s->ops[i].n; k++) {
+            const int role = s->rows[k].role;
+            *roles_of(s, s->rows[k].rank) |=
+                (uint8_t)(1 << role | (s->ops[i].is_ended && role == PW_REACH_WAITING ? STUCK : 0));
+        }
+}
+
+static void count_stuck(struct search *s)
+{
+    for (size_t i = 0; i < s->nops; i++)
+        for (size_t k = s->ops[i].first; k < s->ops[i].first + s->ops[i].n; k++)
+            s->ops[i].stuck +=
+                s->rows[k].role == PW_REACH_HELD && *roles_of(s, s->rows[k].rank) & STUCK ? 1 : 0;
 }
 
 static int by_importance(const void *a, const void *b)
@@ -221,6 +259,23 @@ static int by_importance(const void *a, const void *b)
     if (x->call->rank != y->call->rank)
         return x->call->rank < y->call->rank ? -1 : 1;
     return (x->call > y->call) - (x->call < y->call);
+}
+
+/* Messages whose other side waits, too, are told only where a rank waits in nothing else, and
+ * others wait for it. */
+static void add_held_messages(struct search *s, size_t most)
+{
+    for (size_t i = 0; i < s->in->ncalls && s->nops < most; i++) {
+        const struct pw_row_c_open_call *call = &s->in->calls[i];
+        uint8_t *roles = roles_of(s, call->rank);
+        if (is_collective(call) || !(*roles & 1 << PW_REACH_HELD) ||
+            *roles & 1 << PW_REACH_WAITING || is_behind_another(s, i) || !has_partner(s, call))
+            continue;
+        *roles |= 1 << PW_REACH_WAITING;
+        struct operation *op = &s->ops[s->nops++];
+        *op = (struct operation){.call = call, .first = s->n};
+        add_row(s, op, call->rank, PW_REACH_WAITING, call);
+    }
 }
 
 static int finish(struct search *s, struct pw_row_c_hang **rows, size_t *n)
@@ -245,10 +300,11 @@ static int finish(struct search *s, struct pw_row_c_hang **rows, size_t *n)
 int pw_missing_find(struct pw_missing_input *input, struct pw_row_c_hang **rows, size_t *n)
 {
     enum { MOST = 4096 }; /* operations; a job has few communicators that hang at once */
-    struct search s = {.in = input, .ops = calloc(MOST, sizeof(*s.ops))};
+    struct search s = {
+        .in = input, .ops = calloc(MOST, sizeof(*s.ops)), .roles = calloc(input->nranks + 1, 1)};
     pw_sort(input->members, input->nmembers, sizeof(*input->members), by_uid_and_rank);
     pw_sort(input->comms, input->ncomms, sizeof(*input->comms), comm_by_uid_and_rank);
-    for (size_t i = 0; s.ops && i < input->ncalls && s.nops < MOST; i++) {
+    for (size_t i = 0; s.ops && s.roles && i < input->ncalls && s.nops < MOST; i++) {
         const struct pw_row_c_open_call *call = &input->calls[i];
         if (is_behind_another(&s, i) || is_known(&s, call) ||
             (!is_collective(call) && has_partner(&s, call)))
@@ -260,7 +316,14 @@ int pw_missing_find(struct pw_missing_input *input, struct pw_row_c_hang **rows,
         else
             add_messages(&s, op);
     }
-    const int err = s.ops ? finish(&s, rows, n) : -ENOMEM;
+    int err = s.ops && s.roles ? 0 : -ENOMEM;
+    if (!err) {
+        find_roles(&s);
+        add_held_messages(&s, MOST);
+        count_stuck(&s);
+        err = finish(&s, rows, n);
+    }
+    free(s.roles);
     free(s.ops);
     free(s.rows);
     return err;

@@ -40,8 +40,9 @@ struct pw_missing_input {
 /* Makes the rows of /hang, malloc'ed in *rows, in the order in which reports name the operations:
  * first those whose waiting ranks called different functions, and those that a rank did not reach
  * that waits nowhere else; then those of which it is not known whether a member reached them; then
- * those that only ranks did not reach that wait in other operations; then those that all have
- * reached. Returns 0 or -ENOMEM. */
+ * those that a rank did not reach because it waits in an operation that others have ended; then
+ * those that all have reached; then those that only ranks did not reach that wait in others.
+ * Returns 0 or -ENOMEM. */
 int pw_missing_find(struct pw_missing_input *input, struct pw_row_c_hang **rows, size_t *n);
 
 #endif

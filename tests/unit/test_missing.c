@@ -138,6 +138,49 @@ static void test_messages_without_their_other_side(void **state)
           "sides of each had been reached.");
 }
 
+/* Rank 2 is in 5 yet, which the others have ended, though it has enqueued 6, too. */
+static void test_a_rank_whose_device_is_stuck(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    for (int32_t r = 0; r < 4; r++) {
+        if (r == 2)
+            wait_in(&j, 2, WORLD, PW_OP_Allgather, 5);
+        wait_in(&j, r, WORLD, PW_OP_Allreduce, 6);
+    }
+    check(&j, 1,
+          "Rank 2 did not reach all_reduce 6 of default_pg, in which ranks 0, 1 and 3 wait: it "
+          "waits in all_gather 5 of default_pg. Rank 2 waits in all_gather 5 of default_pg, which "
+          "all its members have reached.");
+}
+
+/* Ranks 2 and 3 are in an operation, or a message, of which nobody is missing. */
+static void test_what_holds_the_others_comes_first(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    wait_in(&j, 0, WORLD, PW_OP_Allreduce, 6);
+    wait_in(&j, 1, WORLD, PW_OP_Allreduce, 6);
+    wait_in(&j, 2, TP, PW_OP_Bcast, 3);
+    wait_in(&j, 3, TP, PW_OP_Bcast, 3);
+    check(&j, 1,
+          "Ranks 2 and 3 wait in broadcast 3 of tp 7, which all its members have reached. Ranks 2 "
+          "and 3 did not reach all_reduce 6 of default_pg, in which ranks 0 and 1 wait: they wait "
+          "in others, as rank 2 in broadcast 3 of tp 7.");
+    make(&j);
+    wait_in(&j, 0, WORLD, PW_OP_Allreduce, 6);
+    wait_in(&j, 1, WORLD, PW_OP_Allreduce, 6);
+    wait_for(&j, 2, PW_OP_Recv, 3);
+    wait_for(&j, 3, PW_OP_Send, 2);
+    check(&j, 1,
+          "Rank 2 waits in recv from rank 3 of default_pg, which that rank has reached, too. Rank "
+          "3 waits in send to rank 2 of default_pg, which that rank has reached, too. Ranks 2 and "
+          "3 did not reach all_reduce 6 of default_pg, in which ranks 0 and 1 wait: they wait in "
+          "others, as rank 2 in recv from rank 3 of default_pg.");
+}
+
 static void test_what_dumps_do_not_tell(void **state)
 {
     struct job j;
@@ -201,6 +244,8 @@ int main(void)
         cmocka_unit_test(test_a_chain_ends_with_who_waits_nowhere),
         cmocka_unit_test(test_ranks_that_wait_for_each_other),
         cmocka_unit_test(test_messages_without_their_other_side),
+        cmocka_unit_test(test_a_rank_whose_device_is_stuck),
+        cmocka_unit_test(test_what_holds_the_others_comes_first),
         cmocka_unit_test(test_what_dumps_do_not_tell),
         cmocka_unit_test(test_all_are_there),
         cmocka_unit_test(test_another_function_under_the_same_number),

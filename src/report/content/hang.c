@@ -344,8 +344,9 @@ static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *ro
         const size_t count = begin_with(rows, n, PW_REACH_WAITING, s);
         pw_sentence_add(s, " wait%s in ", count == 1 ? "s" : "");
         pw_hang_operation(row, s);
-        pw_sentence_add(s, row->seq < 0 ? ", whose members the dumps do not have"
-                                        : ", which all its members have reached");
+        pw_sentence_add(s, is_message(row) ? ", which that rank has reached, too"
+                           : row->seq < 0  ? ", whose members the dumps do not have"
+                                           : ", which all its members have reached");
     }
     pw_sentence_add(s, ".");
 }
