@@ -56,14 +56,14 @@ static int is_number_of_host(const char *name, const char *digits)
            (is_behind(name, digits, "rank") && is_of_host(name, digits - 4));
 }
 
-/* The number behind the word, which may have one of "-_.=" before it. A short word must be a word
+/* The number behind the word, which may have one of "-_.=[" before it. A short word must be a word
  * of its own: the r of "trace_r3_" and not of "iter3". */
 static int64_t behind_word(const char *path, const char *word, int is_short)
 {
     const char *name = base_name(path);
     for (const char *at = name; (at = strcasestr(at, word)); at++) {
         const char *digits = at + strlen(word);
-        digits += *digits && strchr("-_.=", *digits) ? 1 : 0;
+        digits += *digits && strchr("-_.=[", *digits) ? 1 : 0;
         const size_t n = strspn(digits, "0123456789");
         if (!n || isalnum((unsigned char)digits[n]) || is_of_host(name, at) ||
             (is_short && at > name && isalnum((unsigned char)at[-1])))

@@ -339,7 +339,8 @@ def named(*names, options=(), status=0, rank=None):
 @case
 def ranks_are_told_by_one_rule_for_all_names():
     for names in (("worker0.1694128201545.pt.trace.json", "worker1.1694128201546.pt.trace.json"),
-                  ("a_r0_x.json", "a_r1_x.json"), ("local_rank_3-rank_0.json", "x-rank_1.json"),
+                  ("a_r0_x.json", "a_r1_x.json"), ("exp[a-1]-rank[0].json", "exp[a-1]-rank[1].json"),
+                  ("local_rank_3-rank_0.json", "x-rank_1.json"),
                   ("profile-0.json", "profile-1.json"), ("0.json", "1.json")):
         ranks, said = named(*names)
         assert ranks == [0, 1] and f"rank 0     {names[0]}" in said, said
