@@ -279,8 +279,11 @@ class Job:
         """Whether there is a dump of the rank, with operations."""
         return self.enqueued[rank] > 0 and not (self.fault in ("no dump", "empty") and rank in self.faulty)
 
-    def check(self, headline):
+    def check(self, result):
         """None when the report's first sentence is true, else what is wrong with it."""
+        return "refused" if result.status else self.check_sentence(result.headline)
+
+    def check_sentence(self, headline):
         sentence = re.split(r"(?<=[a-z0-9])\. (?=[A-Z])", headline)[0].rstrip(".")
         waits = [(rank, one) for rank, one in self.waiting() if self.has_dump(rank)]
         if not waits:

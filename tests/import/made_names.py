@@ -115,7 +115,7 @@ class Names:
             if rows.get(os.path.basename(path), rank) != rank:
                 return f"{path} is of rank {rank}"
         if self.kind == "dumps":
-            return self.job.check(result.headline)
+            return self.job.check(result)
         late = "2.5 ms each (25 % of a step)"
         return None if result.headline.startswith(f"Rank {self.rank} held back 12 of 12 steps by {late}") or \
             result.headline.startswith(f"Rank {self.rank} on ") and late in result.headline \

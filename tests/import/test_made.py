@@ -1,8 +1,8 @@
 """Made inputs with a known truth: what the import and the first sentence of the report say of them.
 
-    test_made.py PROFWRAP KIND FIRST COUNT [-v]
+    test_made.py PROFWRAP KIND FIRST COUNT
 
-Makes COUNT inputs of the kind (hangs, names, times, kernels, foreign) from the seeds FIRST, FIRST + 1, ...,
+Makes COUNT inputs of the kind (hangs, names, times, kernels, foreign; sums: those of the JSON) from the seeds FIRST, FIRST + 1, ...,
 and prints each input of which the first sentence, or a number, is wrong. Status 1: there are some.
 """
 import importlib
@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import trace_sums  # noqa: E402
 
 
 def run(profwrap, *arguments):
@@ -32,22 +33,31 @@ class Result:
             self.report = json.loads(run(profwrap, "report", "--format", "json", self.directory).stdout)
             self.headline = self.report["job"]["headline"]
             self.text = " ".join(run(profwrap, "report", "--full", self.directory).stdout.split())
+            self.page = run(profwrap, "report", "--format", "html", self.directory).stdout
+
+    def says(self, sentence):
+        """Whether the text begins with it, and the page has it."""
+        return self.text.startswith(sentence) and sentence in self.page
+
+
+def wrong_sums(profwrap, seed):
+    """Whether the sums are those of the JSON, of a trace that another kind makes."""
+    with tempfile.TemporaryDirectory() as directory:
+        made = importlib.import_module(("made_kernels", "made_times")[seed % 2]).make(seed, directory)
+        text, found = trace_sums.compare(profwrap, made[0][0])
+        return None if found == [] else f"{text}: {found}"
 
 
 def wrong(profwrap, kind, seed):
     """What is wrong about the input of this seed, or None."""
+    if kind == "sums":
+        return wrong_sums(profwrap, seed)
     with tempfile.TemporaryDirectory() as directory:
-        made = importlib.import_module(f"made_{kind}").make(seed, directory)
-        files, options, check = made
+        files, options, check = importlib.import_module(f"made_{kind}").make(seed, directory)
         result = Result(profwrap, files, options, directory)
-        if hasattr(check, "takes_result") or kind != "hangs":
-            problem = check(result)
-        elif result.status:
-            problem = "refused: " + result.said
-        else:
-            problem = check(result.headline)
-        if not problem and result.headline and not result.text.startswith(result.headline[:200]):
-            problem = "the text says something else: " + result.text[:200]
+        problem = check(result)
+        if not problem and result.headline and not result.says(result.headline):
+            problem = "text, JSON and HTML say different things"
         return problem and f"{problem}\n    {result.headline or result.said}"
 
 

@@ -78,6 +78,8 @@ static const struct tool nsight = {"an export of Nsight Systems",
                                    "GPUs and NVTX"};
 static const struct tool rocprof = {
     "an export of rocprof", "record the job itself, mpirun profwrap PROGRAM, which records GPUs"};
+static const struct tool unitrace = {"a trace of Intel's unitrace",
+                                     "record the job with torch.profiler, which also records XPUs"};
 static const struct tool onnx = {"a profile of ONNX Runtime",
                                  "record the job itself, mpirun profwrap PROGRAM"};
 static const struct tool chrome = {"a trace of Chrome, or one that Perfetto exported",
@@ -114,6 +116,9 @@ static const struct mark {
     {MEMBER, "rocprofiler-sdk-tool", 0, &rocprof},
     {PROCESS, "CPU HIP API", 0, &rocprof},
     {PROCESS, "CPU HSA API", 0, &rocprof},
+    {PROCESS, "HOST<", 1, &unitrace},
+    {PROCESS, "RANK ", 1, &unitrace},
+    {CATEGORY, "gpu_op", 0, &unitrace},
     {CATEGORY, "Session", 0, &onnx},
     {CATEGORY, "Node", 0, &onnx},
     {CATEGORY, "toplevel", 0, &chrome},
@@ -123,10 +128,11 @@ static const struct mark {
     {CATEGORY, "disabled-by-default-", 1, &chrome},
 };
 
-/* Categories that other tools have, too. */
-static int is_ambiguous(const char *category)
+/* Categories that the other tool has, too. */
+static int is_ambiguous(const char *category, const struct tool *foreign)
 {
-    return category[0] >= 'A' && category[0] <= 'Z';
+    return foreign && ((category[0] >= 'A' && category[0] <= 'Z') ||
+                       (foreign == &unitrace && strcmp(category, "cpu_op") == 0));
 }
 
 static int is_mark(const struct mark *mark, const char *text, size_t length)
@@ -149,14 +155,14 @@ static int is_text(const struct pw_json_item *item, const char *text)
 }
 
 /* Returns 1 when the event is one of Kineto's, by its category, or of PyTorch without Kineto.
- * `has_foreign`: another tool's mark was found before, so categories that both have do not tell. */
-static int is_kineto_event(const struct pw_json_object *event, int has_foreign)
+ * `foreign`: the tool whose mark was found before, so categories that both have do not tell. */
+static int is_kineto_event(const struct pw_json_object *event, const struct tool *foreign)
 {
     const struct pw_json_item *category = pw_json_find(event, 0, "cat");
     const struct pw_json_item *name = pw_json_find(event, 0, "name");
     static const char step[] = "ProfilerStep#"; /* torch.profiler's, of any category */
     for (size_t i = 0; category && i < sizeof(categories) / sizeof(categories[0]); i++)
-        if (is_text(category, categories[i]) && !(has_foreign && is_ambiguous(categories[i])))
+        if (is_text(category, categories[i]) && !is_ambiguous(categories[i], foreign))
             return 1;
     return (name && name->length >= sizeof(step) &&
             memcmp(name->text, step, sizeof(step) - 1) == 0) ||
@@ -334,7 +340,7 @@ static void recognise(struct look *look, const struct pw_json_object *object)
 {
     if (look->is_kineto)
         return;
-    look->is_kineto = is_kineto_event(object, look->foreign != NULL);
+    look->is_kineto = is_kineto_event(object, look->foreign);
     if (!look->is_kineto && !look->foreign)
         look->foreign = tool_of_event(object);
 }
