@@ -232,6 +232,15 @@ def shoot_if_asked(browser, name, whole=False):
         shoot(browser, name, whole)
 
 
+def rows_of_list(browser, title):
+    """The terms and descriptions below the heading with this text."""
+    return browser.execute_script("""
+        const heading = [...document.querySelectorAll("h3")].find((one) => one.textContent === arguments[0]);
+        const list = heading.parentElement;
+        return Object.fromEntries([...list.querySelectorAll("dt")].map((one) =>
+            [one.textContent, one.nextSibling.textContent]));""", title)
+
+
 def rows(browser, title):
     """The body rows of the table below the heading with this text, as lists of text."""
     return browser.execute_script("""

@@ -407,6 +407,13 @@ def every_page_says_what_is_missing():
             b.check_quiet(browser, page)
         lost = [row[0] for row in b.rows(browser, "Rank files") if row[2] == "missing"]
         h.equal(lost, ["2", "6"], "ranks without a usable file")
+        no_tab = b.rows_of_list(browser, "Not recorded")
+        h.equal(list(no_tab), ["Data pipeline", "Messages", "Resources"], "pages without data")
+        tabs = b.text(browser, "nav").split("\n")
+        h.equal([one for one in tabs if one in no_tab], [], "tabs of empty pages")
+        b.go(browser, "overview")
+        who = b.text(browser, ".tile")
+        h.check("2 ranks?" in who and "ranks 2, 6 left no usable files" in who, "who is in question:", who)
         b.visit(browser, b.page_of(b.run("even"), "even"))
         h.check(not browser.find_element("id", "missing").is_displayed(), "even lacks nothing")
 
@@ -470,6 +477,23 @@ def run_writes_html_beside_the_other_reports():
     with b.chromium() as browser:
         b.visit(browser, os.path.abspath("out/report.html"))
         b.check_quiet(browser, "a real run's overview")
+
+
+@h.case
+def a_death_is_red_and_its_step_comes_first():
+    h.run(h.mpirun(2, *h.profwrap("-o", "out", h.program("firstend"), "exit3", "1", "collective")), None)
+    h.run(h.profwrap("report", "--format", "line", "out"))
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of("out", "page"))
+        red, line = ("return getComputedStyle(document.querySelector('%s')).%s" % one
+                     for one in (("h1", "color"), (".tile", "borderLeftColor")))
+        h.equal({browser.execute_script(red), browser.execute_script(line)}, {"rgb(179, 38, 30)"}, "red")
+        h.check("Rank 1" in b.text(browser, ".tile"), b.text(browser, ".tile"))
+        b.go(browser, "timeline")
+        h.equal(b.text(browser, "#page-timeline h3"), "Step 20: the last of rank 1", "the title")
+        calls = [row[:3] for row in b.shown_boxes(browser) if "never left" in row[1]]
+        h.equal(calls, [["0", "MPI_Allreduce, never left", "mpi"]], "the call that waits for it")
+        b.check_quiet(browser, "a job that died")
 
 
 @h.case

@@ -15,7 +15,7 @@ PICTURES = [
     ("page-cluster-steps", "data8", "steps", "Over the run: means over the ranks", "Over the run"),
     ("page-operators", "operators8", "operators", None, "Most self time, all ranks"),
     ("page-kernels", "gpu6", "operators/kernels", "Kernels", "Most GPU time, all ranks"),
-    ("page-timeline", "gpu6", "timeline", None, "the longest"),
+    ("page-timeline", "gpu6", "timeline", None, "the worst of rank 2"),
     ("page-data", "queues4", "data", None, "The pipeline, all ranks together"),
     ("page-resources", "late8", "resources", None, "CPU of all threads"),
     ("page-helper", "queues4", "overview", "What to do", "data_processing_slow"),

@@ -398,7 +398,7 @@ def click_on_any_cell_shows_that_step():
         b.await_page(browser, f"timeline/{step + 1}/rank/4")
         h.equal(b.text(browser, "#page-timeline h3"), f"Step {step + 1}", "the title")
         b.go(browser, f"timeline/{known[0]}")
-        h.equal(b.text(browser, "#page-timeline h3"), f"Step {known[0]}: the longest", "the title")
+        h.equal(b.text(browser, "#page-timeline h3"), f"Step {known[0]}: the worst of rank 5", "the title")
         b.go(browser, "timeline/5000")
         h.check("no such step" in b.text(browser, "#page-timeline [role=alert]"), b.text(browser, "main"))
         server.end()

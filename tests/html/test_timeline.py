@@ -9,8 +9,8 @@ import browser as b
 import harness as h
 
 
-def longest(folder):
-    """The timeline that the page shows first."""
+def first_shown(folder):
+    """The timeline that the page shows first: of the straggler that the verdict names."""
     with open(b.page_of(folder, "list"), encoding="utf-8") as file:
         return json.loads(re.search(r'id="timelines">([^<]*)<', file.read())[1])[0]
 
@@ -18,7 +18,7 @@ def longest(folder):
 @h.case
 def boxes_are_those_of_the_rank_files():
     folder = b.run("data8")
-    step = longest(folder)["step"]
+    step = first_shown(folder)["step"]
     with h.h5py().File(f"{folder}/rank-00000.h5") as file:
         steps = file["steps"][()]
         begin, end = next((row["start"], row["end"]) for row in steps if row["step"] == step)
@@ -31,7 +31,8 @@ def boxes_are_those_of_the_rank_files():
     h.check(len(wanted) >= 6, "rank 0 has only", wanted)
     with b.chromium() as browser:
         b.visit(browser, b.page_of(folder, "page"), "timeline")
-        h.equal(b.text(browser, "#page-timeline h3"), f"Step {step}: the longest", "the title")
+        h.equal(b.text(browser, "#page-timeline h3"), f"Step {step}: the worst of rank 5", "the title")
+        h.check(20 <= step <= 60, "the verdict is not about step", step)
         found = [(row[1], row[4]) for row in b.shown_boxes(browser) if row[0] == "0"]
         for one in wanted:
             h.check(one in found, one, "of the file is not in", found)
@@ -46,11 +47,45 @@ def boxes_are_those_of_the_rank_files():
         (a, c), (x, y) = ([float(one) for one in text.split()]
                           for text in (first, browser.execute_script(view)))
         h.check(abs((c - a) - (y - x)) < 2 and x > a, "panned from", first, "to", x, y)
+        wheel_and_search(browser)
         b.go(browser, "timeline/7")
         for command in ("profwrap report --serve DIR", "--steps 7 "):
             h.check(command in b.text(browser, "main"), "no command for a step that is not there")
         b.go(browser, "timeline")
         b.shoot(browser, "timeline")
+
+
+def view_of(browser):
+    return [float(one) for one in browser.execute_script(
+        "return document.getElementById('boxes').dataset.view").split()]
+
+
+def wheel_and_search(browser):
+    """The wheel zooms at the pointer once the timeline has the focus; a search marks boxes, and Enter
+    leads to one after the other."""
+    turn = """
+        const canvas = document.getElementById("boxes"), box = canvas.getBoundingClientRect();
+        const event = new WheelEvent("wheel", { deltaY: -120, clientX: box.left + 600, clientY: box.top + 40,
+            cancelable: true, bubbles: true });
+        canvas.dispatchEvent(event);
+        return event.defaultPrevented;"""
+    browser.execute_script("document.activeElement.blur()")
+    h.equal(browser.execute_script(turn), False, "the wheel is taken from the page without the focus")
+    before = view_of(browser)
+    browser.execute_script("document.getElementById('boxes').focus()")
+    h.equal(browser.execute_script(turn), True, "the wheel is taken with the focus")
+    b.wait_for(lambda: view_of(browser) != before, "a zoom")
+    after = view_of(browser)
+    h.check(abs((after[1] - after[0]) / (before[1] - before[0]) - 1 / 1.2) < 1e-6, before, after)
+    field = browser.find_element("id", "find-box")
+    field.send_keys("FORWARD")
+    status = "#page-timeline .tools label + .soft"
+    b.wait_for(lambda: b.text(browser, status).startswith("8 found"), "one phase of each rank")
+    field.send_keys("\n")
+    b.wait_for(lambda: b.text(browser, status).startswith("1 of 8: rank "), "the first one")
+    h.check(": forward; phase, " in b.text(browser, status), b.text(browser, status))
+    field.send_keys("nothing")
+    b.wait_for(lambda: b.text(browser, status).startswith("none found"), "a search in vain")
 
 
 def crowded(path, count):

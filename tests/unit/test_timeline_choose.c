@@ -38,12 +38,12 @@ static void test_longest_typical_and_worst_steps(void **state)
     step_rows(c)[9 * 4 + 2].own_ns = 990 * MS; /* after its steps */
     struct pw_figures *f = figures_of(c);
     assert_int_equal(pw_timeline_choose(f, steps), 3);
-    assert_string_equal(steps[0].why, "longest");
-    assert_int_equal(steps[0].row, 11);
-    assert_string_equal(steps[1].why, "typical");
-    assert_int_equal(steps[1].row, 6); /* of the 10 that are no warm-up, 2 to 11 */
-    assert_string_equal(steps[2].why, "straggler");
-    assert_int_equal(steps[2].row, 5);
+    assert_string_equal(steps[0].why, "straggler"); /* which the verdict names */
+    assert_int_equal(steps[0].row, 5);
+    assert_string_equal(steps[1].why, "longest");
+    assert_int_equal(steps[1].row, 11);
+    assert_string_equal(steps[2].why, "typical");
+    assert_int_equal(steps[2].row, 6); /* of the 10 that are no warm-up, 2 to 11 */
     pw_figures_destroy(f);
     c->nstragglers = 0;
     for (size_t s = 0; s < c->nstep_rows; s++)
@@ -51,6 +51,49 @@ static void test_longest_typical_and_worst_steps(void **state)
     f = figures_of(c);
     assert_int_equal(pw_timeline_choose(f, steps), 0);
     pw_figures_destroy(f);
+    pw_cluster_destroy(c);
+}
+
+/* Of a job that did not end well, the step of its end comes first, also when it is no measured
+ * step; then that of a slow network or of a time in which all ranks were slower. */
+static void test_steps_of_the_verdict_come_first(void **state)
+{
+    struct pw_timeline_step steps[PW_TIMELINE_STEPS];
+    struct pw_cluster *c = make_cluster(4, 12);
+    struct pw_row_c_ending ends[4] = {{.rank = 0, .ended = PW_ENDED_LATER, .step = 10},
+                                      {.rank = 1, .ended = PW_ENDED_FIRST, .step = 11},
+                                      {.rank = 2, .ended = PW_ENDED_FIRST, .step = 9, .held = 2},
+                                      {.rank = 3, .ended = PW_ENDED_FIRST, .step = 11}};
+    struct pw_row_c_trend slower = {.first_step = 3, .last_step = 6, .cost_ns = 900 * MS};
+    (void)state;
+    c->endings = ends;
+    c->nendings = 4;
+    struct pw_figures *f = figures_of(c);
+    c->steps[9].recorded = PW_RECORDED_WARMUP;
+    assert_int_equal(pw_timeline_choose(f, steps), 3);
+    assert_string_equal(steps[0].why, "ending");
+    assert_int_equal(steps[0].row, 9); /* of the rank that two others waited for */
+    assert_int_equal(steps[0].rank, 2);
+    ends[2].held = 0;
+    pw_timeline_choose(f, steps);
+    assert_int_equal(steps[0].row, 11); /* of the first of those that ended first */
+    assert_int_equal(steps[0].rank, 1);
+    c->steps[11].start = -1; /* its times are not known */
+    pw_timeline_choose(f, steps);
+    assert_string_equal(steps[0].why, "longest");
+    pw_figures_destroy(f);
+    c->nendings = 0;
+    c->trends = &slower;
+    c->ntrends = 1;
+    f = figures_of(c);
+    pw_timeline_choose(f, steps);
+    assert_string_equal(steps[0].why, "all_slower");
+    assert_int_equal(steps[0].row, 6);
+    assert_string_equal(steps[1].why, "longest");
+    pw_figures_destroy(f);
+    c->ntrends = 0;
+    c->trends = NULL;
+    c->endings = NULL;
     pw_cluster_destroy(c);
 }
 
@@ -119,7 +162,7 @@ static void test_asked_steps(void **state)
     const int64_t fifth = c->steps[4].step, warmup = c->steps[0].step;
     char text[160];
     snprintf(text, sizeof(text),
-             "{\"step\":%lld,\"why\":\"asked\",\"rank\":3,\"start_ns\":5,"
+             "{\"step\":%lld,\"why\":\"asked\",\"rank\":3,\"cluster_ns\":800000000,\"start_ns\":5,"
              "\"end_ns\":150000005,\"share\":1.0000,\"unread\":3,\"packed\":\"",
              (long long)fifth);
     assert_int_equal(ask(f, 0, (struct pw_report_question){fifth, fifth, -1}, text), 0);
@@ -141,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_longest_typical_and_worst_steps),
+        cmocka_unit_test(test_steps_of_the_verdict_come_first),
         cmocka_unit_test(test_ranks_of_large_jobs_are_spread),
         cmocka_unit_test(test_asked_steps),
     };

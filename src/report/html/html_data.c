@@ -378,6 +378,16 @@ static json_t *make_tables(const struct pw_figures *f)
     return pw_json_or_null(tables, bad);
 }
 
+/* Whether the late keys below have anything: a page without data has no tab. */
+static json_t *make_recorded(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b}", "operators", c->noperators > 0, "gpu",
+                     c->ngpu_ranks > 0, "gpu_series", c->ngpu_series > 0, "collectives",
+                     c->ncollectives > 0, "hccl", c->nhccl_ranks > 0 || c->nhccl_links > 0,
+                     "messages", c->np2p > 0);
+}
+
 static const struct key {
     const char *name;
     json_t *(*make)(const struct pw_figures *f); /* NULL: as in the JSON report */
@@ -406,6 +416,7 @@ static const struct key {
     {"memory", NULL},
     {"advice", NULL},
     {"sections_beside", make_sections_beside},
+    {"recorded", make_recorded},
 };
 
 /* Long keys that only one page shows. They are packed, so that the first page need not parse them;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/advice/findings.h"
 #include "core/limits.h"
 #include "report/html/html_packed.h"
 
@@ -105,10 +106,55 @@ static void add_straggler(const struct pw_figures *f, const struct pw_row_c_stra
         add(out, n, (struct pw_timeline_step){worst, "straggler", from->rank});
 }
 
+/* Adds the longest of these steps. */
+static void add_between(const struct pw_figures *f, int64_t first, int64_t last, const char *why,
+                        struct pw_timeline_step *out, size_t *n)
+{
+    const struct range range = {first, last, -1, is_timed};
+    const size_t worst = find_worst(f, &range);
+    if (worst != SIZE_MAX)
+        add(out, n, (struct pw_timeline_step){worst, why, f->cluster->steps[worst].slowest_rank});
+}
+
+/* Adds the step in which a job ended that did not end well: of the rank that the others waited for,
+ * if one signal ended all, or of the one that ended first. */
+static void add_ending(const struct pw_cluster *c, struct pw_timeline_step *out, size_t *n)
+{
+    const struct pw_row_c_ending *found = NULL;
+    for (size_t i = 0; i < c->nendings; i++) {
+        const struct pw_row_c_ending *one = &c->endings[i];
+        if (one->held > 0 || (!found && one->ended == PW_ENDED_FIRST))
+            found = one;
+        if (one->held > 0)
+            break;
+    }
+    for (size_t s = 0; found && s < c->nstep_rows; s++)
+        if (c->steps[s].step == found->step && has_times(&c->steps[s])) {
+            add(out, n, (struct pw_timeline_step){s, "ending", found->rank});
+            return;
+        }
+}
+
+/* Adds the steps that the first sentence of the report is about. */
+static void add_verdict(const struct pw_figures *f, struct pw_timeline_step *out, size_t *n)
+{
+    const struct pw_cluster *c = f->cluster;
+    const struct pw_verdict verdict = pw_figures_advice(f).verdict;
+    const struct pw_row_c_trend *trend = pw_trends_leading(c);
+    add_ending(c, out, n);
+    if (verdict.kind == PW_VERDICT_HELD_BACK && c->nstragglers)
+        add_straggler(f, &c->stragglers[0], out, n);
+    else if (verdict.kind == PW_VERDICT_ALL_SLOWER && trend)
+        add_between(f, trend->first_step, trend->last_step, "all_slower", out, n);
+    else if (verdict.kind == PW_VERDICT_NETWORK && verdict.network)
+        add_between(f, verdict.network->first_step, verdict.network->last_step, "network", out, n);
+}
+
 size_t pw_timeline_choose(const struct pw_figures *f,
                           struct pw_timeline_step out[PW_TIMELINE_STEPS])
 {
     size_t n = 0;
+    add_verdict(f, out, &n);
     add_longest(f->cluster, out, &n);
     add_typical(f->cluster, out, &n);
     for (size_t i = 0; i < f->cluster->nstragglers && n < PW_TIMELINE_STEPS; i++)
@@ -200,8 +246,9 @@ static void put_keys(FILE *out, const struct pw_figures *f, const struct pw_time
             step->rank);
     if (timeline)
         fprintf(out,
-                ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"share\":%.4f,\"unread\":%d",
-                pw_difference(at->start, timeline->window.base_ns),
+                ",\"cluster_ns\":%" PRId64 ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64
+                ",\"share\":%.4f,\"unread\":%d",
+                at->start, pw_difference(at->start, timeline->window.base_ns),
                 pw_difference(at->end, timeline->window.base_ns), timeline->window.share,
                 timeline->window.unread);
 }

@@ -1,5 +1,5 @@
-/* Puts the timelines of a few steps into the HTML report: the longest one, a typical one, and the
- * worst ones of stragglers. Called by html_report.c. Reads no rank files: the caller's function
+/* Puts the timelines of a few steps into the HTML report: first those that the verdict is about, then
+ * the longest one, a typical one, and the worst ones of further stragglers. Called by html_report.c. Reads no rank files: the caller's function
  * does. */
 #ifndef PW_REPORT_HTML_HTML_TIMELINE_H
 #define PW_REPORT_HTML_HTML_TIMELINE_H
@@ -17,8 +17,10 @@ enum { PW_TIMELINE_STEPS = 5, PW_TIMELINE_BYTES = 4 << 20 };
 
 struct pw_timeline_step {
     size_t row;      /* of /steps */
-    const char *why; /* "longest", "typical", "straggler", or "asked" by the served page */
-    int32_t rank;    /* of the straggler; else the slowest rank of the step, -1: not known */
+    const char *why; /* "ending" (the job did not end well), "straggler", "all_slower", "network",
+                        "longest", "typical", or "asked" by the served page */
+    int32_t rank;    /* the straggler, or the one that ended first; else the slowest rank of the
+                        step, -1: not known */
 };
 
 /* Chooses the steps to show; each is chosen once. Returns how many. */
@@ -29,9 +31,10 @@ size_t pw_timeline_choose(const struct pw_figures *figures,
  * and the stragglers, then others at equal distances, in order. */
 void pw_timeline_ranks(const struct pw_figures *figures, int64_t row, char *out, size_t size);
 
-/* Writes <script type="application/json" id="timelines">, a list of {step, why, rank, start_ns,
- * end_ns, share, unread}, and for each the packed Trace Event JSON (html_planes.h) as
- * id="timeline-STEP". Times are those of that JSON; `unread` is a number of rank files. Without
+/* Writes <script type="application/json" id="timelines">, a list of {step, why, rank,
+ * cluster_ns, start_ns, end_ns, share, unread}, and for each the packed Trace Event JSON
+ * (html_planes.h) as id="timeline-STEP". Times are those of that JSON, but cluster_ns is the start as
+ * in the tables; `unread` is a number of rank files. Without
  * options->timeline the list is empty.
  *
  * With options->is_served the element has the attribute data-served, and the list only step, why

@@ -92,6 +92,7 @@ class BoxPainter {
         this.from = span[0];
         this.until = span[1];
         this.scroll = 0;
+        this.isSearched = false;
         this.colours = new Map();
     }
 
@@ -145,13 +146,42 @@ class BoxPainter {
         this.paintWords(style, labels);
     }
 
-    /* Paints the first line of the row, then copies it to the others. */
+    /* Marks the boxes whose name has this text, "": none. Returns them by time. */
+    search(text) {
+        const wanted = text.toLowerCase();
+        this.hits = wanted ? this.boxes.filter((box) => box.name.toLowerCase().includes(wanted)) : [];
+        this.isSearched = wanted !== "";
+        for (const box of this.boxes)
+            box.isHit = false;
+        for (const box of this.hits)
+            box.isHit = true;
+        return d3.sort(this.hits, (box) => box.start);
+    }
+
+    /* Shows a box in the middle, enlarged when it is short. */
+    reveal(box) {
+        const length = Math.min(this.until - this.from, Math.max(5 * (box.end - box.start), 100));
+        const middle = (box.start + box.end) / 2;
+        this.show(middle - length / 2, middle + length / 2, this.layout.tops[box.row] - this.height / 2);
+    }
+
+    /* Paints the first line of the row, then copies it to the others. Of a search, what was not
+     * found is pale, and below what was found. */
     paintRow(row, y, labels) {
-        const top = Math.max(BOX_TOP, Math.round(y) + 1), { from, width, pixels } = this;
+        const top = Math.max(BOX_TOP, Math.round(y) + 1), { width, pixels } = this;
         const bottom = Math.min(this.height, Math.round(y) + BOX_ROW - 1);
         if (bottom <= top)
             return;
-        const scale = this.plot / (this.until - from), line = top * width;
+        const place = { line: top * width, y: Math.round(y) };
+        this.paintLine(row, place, this.isSearched ? 0x28000000 : 0xff000000, labels);
+        if (this.isSearched)
+            this.paintLine(row.filter((box) => box.isHit), place, 0xff000000, labels);
+        for (let other = top + 1; other < bottom; other++)
+            pixels.copyWithin(other * width, place.line, place.line + width);
+    }
+
+    paintLine(row, { line, y }, alpha, labels) {
+        const { from, width } = this, scale = this.plot / (this.until - from);
         let done = BOX_LEFT; /* the first pixel without a box */
         for (let i = firstBox(row, from); i < row.length && row[i].start < this.until; i++) {
             const box = row[i], left = Math.max(done, BOX_LEFT + Math.floor((box.start - from) * scale));
@@ -160,13 +190,11 @@ class BoxPainter {
             if (right <= done || left >= width)
                 continue;
             box.shade = box.shade || this.colourOf(box);
-            pixels.fill(box.shade.pixel, line + left, line + right);
+            this.pixels.fill((box.shade.pixel & 0xffffff | alpha) >>> 0, line + left, line + right);
             done = right;
-            if (right - left > 34)
-                labels.push({ box, left, right, y: Math.round(y) });
+            if (right - left > 34 && (box.isHit || !this.isSearched))
+                labels.push({ box, left, right, y });
         }
-        for (let other = top + 1; other < bottom; other++)
-            pixels.copyWithin(other * width, line, line + width);
     }
 
     paintWords(style, labels) {

@@ -1,16 +1,24 @@
 /* The frame of the report: the parts that every page has, and the choice of the page. The address
- * after # is page/arguments, so that a link can lead to a rank or a step. */
+ * after # is page/arguments, so that a link can lead to a rank or a step. A page whose `has` is false
+ * says only what was not recorded: it has no tab, and the page Completeness has its words. */
+const { recorded } = report;
 const pages = [
     { id: "overview", title: "Overview", render: renderOverview },
-    { id: "stragglers", title: "Stragglers", render: renderStragglers },
-    { id: "steps", title: "Steps", render: renderSteps },
-    { id: "timeline", title: "Timeline", render: renderTimeline },
-    { id: "operators", title: "Operators", render: renderOperators },
-    { id: "collectives", title: "Collectives", render: renderCollectives },
-    { id: "messages", title: "Messages", render: renderMessages },
-    { id: "whatif", title: "What if", render: renderWhatif },
-    { id: "data", title: "Data pipeline", render: renderData },
-    { id: "resources", title: "Resources", render: renderResources },
+    { id: "stragglers", title: "Stragglers", render: renderStragglers, has: columnSteps.length > 0 ||
+        report.stragglers.length > 0 || report.imbalances.length > 0 },
+    { id: "steps", title: "Steps", render: renderSteps, has: columnSteps.length > 0 },
+    { id: "timeline", title: "Timeline", render: renderTimeline,
+        has: timelines.length > 0 || (isServed && columnSteps.length > 0) },
+    { id: "operators", title: "Operators", render: renderOperators,
+        has: recorded.operators || recorded.gpu },
+    { id: "collectives", title: "Collectives", render: renderCollectives,
+        has: report.collectives.length > 0 || recorded.collectives || recorded.hccl },
+    { id: "messages", title: "Messages", render: renderMessages, has: recorded.messages },
+    { id: "whatif", title: "What if", render: renderWhatif,
+        has: report.whatif !== null || report.network.length > 0 },
+    { id: "data", title: "Data pipeline", render: renderData, has: report.data_pipeline !== null },
+    { id: "resources", title: "Resources", render: renderResources,
+        has: report.utilisation !== null || report.memory !== null || recorded.gpu_series },
     { id: "run", title: "Completeness", render: renderRun },
     ...(report.sections_beside.length
         ? [{ id: "tables", title: "Tables", render: renderTables }] : []),
@@ -18,7 +26,7 @@ const pages = [
 
 /* All pages one below the other, for printing. */
 const allPages = { id: "all", title: "All pages", render: async (box) => {
-    for (const page of pages) {
+    for (const page of pages.filter(({ has }) => has !== false)) {
         const part = element("div", { id: `page-${page.id}` });
         box.append(part);
         await page.render(part, []);
@@ -47,7 +55,9 @@ function basisItems() {
 function renderFrame() {
     const job = report.job;
     document.title = `profwrap: ${job.headline}`;
-    document.getElementById("headline").textContent = keepUnits(job.headline);
+    const headline = document.getElementById("headline");
+    headline.textContent = keepUnits(job.headline);
+    headline.classList.toggle("bad", isBadEnd());
     document.getElementById("losses").append(...lossesBeside().map((one) =>
         element("li", {}, keepUnits(one.text))));
     document.getElementById("basis").append(...basisItems());
@@ -67,16 +77,19 @@ function renderFrame() {
     only.hidden = !job.restriction;
     only.textContent = job.restriction ? `Only ${job.restriction}.` : "";
     document.getElementById("pages").append(...pages.map((page) =>
-        element("a", { href: `#${page.id}` }, page.title)));
+        element("a", { href: `#${page.id}`, hidden: page.has === false }, page.title)));
 }
 
 function markPage(page) {
-    for (const link of document.getElementById("pages").children)
-        if (link.getAttribute("href") === `#${page.id}`) {
+    for (const link of document.getElementById("pages").children) {
+        const mine = pages.find(({ id }) => link.getAttribute("href") === `#${id}`);
+        link.hidden = mine.has === false && mine !== page; /* an address may lead to it */
+        if (mine === page) {
             link.setAttribute("aria-current", "page");
             link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft - 60;
         } else
             link.removeAttribute("aria-current");
+    }
 }
 
 /* Draws a page into a box, which replaces the present page when it is complete. When two are drawn

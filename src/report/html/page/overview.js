@@ -5,10 +5,15 @@ function delayVerdict() {
     return report.job.ending ? report.job.ending.verdict_before : report.job.verdict;
 }
 
+/* True when the job died or hung. */
+function isBadEnd() {
+    return report.job.ending !== null || report.job.verdict === "hang";
+}
+
 /* The colour of the verdict: red when a rank is to blame, or the job did not end well; green when there is neither advice nor a
  * highlight. */
 function mood() {
-    if (report.job.ending || report.job.verdict === "hang")
+    if (isBadEnd())
         return "bad";
     if (delayVerdict() === "unknown")
         return "even";
@@ -68,6 +73,25 @@ function stepSpan({ first_step: first, last_step: last }) {
     return first === last ? `Step ${first}` : `Steps ${first}-${last}`;
 }
 
+/* Ranks that may be the slow ones when the evidence does not tell: those without a usable file, or
+ * one that has more work and no other of its role. Null: the question is of no single rank. */
+function ranksInQuestion() {
+    const reason = report.job.ending ? report.job.ending.reason_before : report.job.reason;
+    const lost = report.completeness.ranks.filter((row) => !row.present).map((row) => row.rank);
+    const lone = report.imbalances.find((row) => row.verdict === "cannot_tell" && row.nranks === 1);
+    if (reason === "ranks_missing" && lost.length)
+        return { ranks: lost, words: `left no usable file${lost.length > 1 ? "s" : ""}, and may be slowest` };
+    if (reason === "no_peers" && lone)
+        return { ranks: [lone.first_rank], words: `has more work, and no other rank has its role (${lone.name})` };
+    return null;
+}
+
+function unknownTile(parent, { ranks, words }) {
+    const shown = ranks.slice(0, 6).join(", ") + (ranks.length > 6 ? ` and ${ranks.length - 6} more` : "");
+    tile(parent, "WHO", ranks.length === 1 ? `Rank ${ranks[0]}?` : `${plural(ranks.length, "rank")}?`, {
+        words: ranks.length === 1 ? `not known: it ${words}` : `not known: ranks ${shown} ${words}` });
+}
+
 function evenTiles(parent) {
     const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
     const unknown = delayVerdict() === "unknown";
@@ -77,12 +101,16 @@ function evenTiles(parent) {
         network: link && isKnown(link.src) ? `Ranks ${link.src} - ${link.dst}` : "The network",
         imbalance: uneven && uneven.kind === "role" && uneven.name || "Uneven work", all_slower: "All ranks",
     }[delayVerdict()] || "Nobody";
-    tile(parent, "WHO", who, {
-        words: one && !unknown ? "nothing to compare it with"
-            : link ? [link.hostname, link.peer_hostname].filter(Boolean).join(" - ")
-            : delayVerdict() === "all_slower" ? `${formatCount(ranks)} together`
-            : uneven && uneven.ranks ? `more work on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
-                : `of ${formatCount(ranks)}` });
+    const inQuestion = unknown && ranksInQuestion();
+    const words = one && !unknown ? "nothing to compare it with"
+        : link ? [link.hostname, link.peer_hostname].filter(Boolean).join(" - ")
+        : delayVerdict() === "all_slower" ? `${formatCount(ranks)} together`
+        : uneven && uneven.ranks ? `more work on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
+        : `of ${formatCount(ranks)}`;
+    if (inQuestion)
+        unknownTile(parent, inQuestion);
+    else
+        tile(parent, "WHO", who, { words });
     const loss = report.job.losses.find((row) => row.in_headline);
     const trend = delayVerdict() === "all_slower" &&
         report.trends.find((row) => row.cost_ns === loss.lost_ns);
@@ -134,24 +162,29 @@ const endWordsOf = {
 
 /* The tiles of a job that did not end well: who ended first, how and where. */
 function endingTiles(parent) {
-    const { ending } = report.job, [first] = ending.first;
+    const { ending } = report.job, holders = ending.ranks.filter((one) => one.held > 0);
+    const first = holders.length ? holders[0].rank : ending.first[0];
     const row = ending.ranks.find((one) => one.rank === first);
     const host = (report.completeness.ranks.find((one) => one.rank === first) || {}).hostname;
     const raised = ending.exceptions.findLast((one) => one.rank === first && one.is_main);
     const call = report.completeness.open_calls.find((one) => one.rank === first);
     const isOne = ending.first.length === 1;
     const waited = ending.ranks.filter((one) => one.waited).length;
-    tile(parent, "ENDED FIRST", isOne ? `Rank ${first}` : plural(ending.first.length, "rank"), {
-        words: [isOne ? host && `on ${host}` : "the clocks do not tell which was first",
-            waited && `${plural(waited, "rank")} waited for ${isOne ? "it" : "them"}`]
-            .filter(Boolean).join("; ") });
+    if (holders.length)
+        tile(parent, "WAITED FOR", holders.length === 1 ? `Rank ${first}` : plural(holders.length, "rank"), {
+            words: `by ${plural(waited, "rank")}, until a signal ended all` });
+    else
+        tile(parent, "ENDED FIRST", isOne ? `Rank ${first}` : plural(ending.first.length, "rank"), {
+            words: [isOne ? host && `on ${host}` : "the clocks do not tell which was first",
+                waited && `${plural(waited, "rank")} waited for ${isOne ? "it" : "them"}`]
+                .filter(Boolean).join("; ") });
     tile(parent, "HOW", (endWordsOf[row.how] || (() => "Not known"))(row, raised), {
         words: raised && row.how === "exception" ? `${raised.message}`
             : { not_finalized: "without MPI_Finalize", finalized: "after MPI_Finalize" }[row.mpi] });
     tile(parent, "WHERE", isKnown(row.step) ? `${row.in_step ? "Step" : "After step"} ${row.step}`
         : "Step not known", {
         words: raised && row.how === "exception" ? `${raised.file}:${raised.line}`
-            : call ? `in ${call.op}${call.comm_name ? ` on ${call.comm_name}` : ""}`
+            : call ? `in ${callName(call)}${call.comm_name ? ` on ${call.comm_name}` : ""}`
             : row.mpi === "not_finalized" ? "in no MPI call" : "" });
 }
 

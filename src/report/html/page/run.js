@@ -223,7 +223,19 @@ function clockTable(parent) {
     });
 }
 
-function renderRun(box) {
+/* What the pages without a tab say, in a list. */
+async function notRecorded(parent) {
+    const list = element("dl");
+    for (const page of pages.filter(({ has }) => has === false)) {
+        const made = element("div");
+        await page.render(made, []);
+        property(list, page.title, [...made.querySelectorAll("p")].map((one) => one.textContent).join(" "));
+    }
+    if (list.children.length)
+        panel(parent, "Not recorded", list);
+}
+
+async function renderRun(box) {
     box.append(element("h2", {}, "Clocks and completeness"));
     jobList(box);
     epochTable(box);
@@ -233,4 +245,5 @@ function renderRun(box) {
     openCallTable(box);
     fileTable(box);
     clockTable(box);
+    await notRecorded(box);
 }

@@ -38,6 +38,14 @@ async function stepFigures(column) {
     return { layers, lists };
 }
 
+const stepPartWords = "interval: before forward begins, such as waiting for data; fp+bp: from there to the " +
+    "end of backward; tail: after it, such as communication and the optimizer.";
+
+/* True when steps are divided into interval, fp+bp and tail: by phases. */
+function stepPartsKnown() {
+    return isKnown(report.mean.interval_ns) || isKnown(report.mean.tail_ns);
+}
+
 function stepTable(parent, { layers, lists }, slow) {
     const { ranks } = report;
     const value = (list) => (row) => (list && Number.isFinite(list[row]) ? list[row] : null);
@@ -48,16 +56,13 @@ function stepTable(parent, { layers, lists }, slow) {
             { title: "rank", kind: "count", value: (row) => ranks.rank[row],
               show: (row) => rankLink(ranks.rank[row]) },
             { title: "host", kind: "text", value: (row) => ranks.hostname[row] },
-            ...["total", "interval", "fp_bp", "tail", "own"].map((name) => ({
+            ...["total", ...(stepPartsKnown() ? ["interval", "fp_bp", "tail"] : []), "own"].map((name) => ({
                 title: name === "fp_bp" ? "fp+bp" : name, kind: "ns", value: value(lists[name]) })),
             ...layers.map((layer) => ({ title: layer.name, kind: "ns", value: value(layer.values) })),
         ],
     });
-    const { interval_ns: interval, tail_ns: tail } = report.mean;
     note(parent, "own = total - waiting: what the rank itself took. " +
-        (isKnown(interval) || isKnown(tail)
-            ? "interval: before forward begins; fp+bp: to the end of backward; tail: after it. " : "") +
-        "n/a: not known. Marked: stragglers.");
+        (stepPartsKnown() ? `${stepPartWords} ` : "") + "n/a: not known. Marked: stragglers.");
 }
 
 /* Draws the parts of each step as curves, as means over the ranks or for one rank. */
@@ -84,6 +89,8 @@ async function stepCurves(parent, column, rank) {
         return;
     }
     drawCurves(box, column, rank, known);
+    if (stepPartsKnown())
+        note(box, stepPartWords);
 }
 
 function drawCurves(box, column, rank, series) {

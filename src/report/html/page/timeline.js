@@ -41,10 +41,13 @@ async function traceText(one) {
     return new TextDecoder().decode(await unpackText(one.packed));
 }
 
-const timelineWhy = { longest: ": the longest", typical: ": a typical one", asked: "" };
+const timelineWhy = { longest: ": the longest", typical: ": a typical one", asked: "",
+    all_slower: ": the longest of those in which all ranks were slower",
+    network: ": the longest of those with slow transfers" };
 
 function timelineName({ step, why, rank }) {
-    return `Step ${step}${timelineWhy[why] ?? `: the worst of rank ${rank}`}`;
+    return `Step ${step}${timelineWhy[why] ?? (why === "ending" ? `: the last of rank ${rank}`
+        : `: the worst of rank ${rank}`)}`;
 }
 
 /* Returns the address of the timeline of a column of a chart for a rank; null: the report does not
@@ -67,6 +70,21 @@ function timelineHelp(parent, step) {
     " writes them for Perfetto."));
 }
 
+/* The call as the first sentence has it. */
+function callName({ source, op }) {
+    return source === "mpi" ? `MPI_${op}` : op;
+}
+
+/* The calls that ranks ended in, as boxes: they have no event, because nobody left them. */
+function openBoxes({ cluster_ns: zero, start_ns: start, end_ns: end }, shown) {
+    const ranks = new Set(shown.map((box) => box.rank));
+    return report.completeness.open_calls.filter((row) => ranks.has(row.rank) &&
+        isKnown(row.start_ns) && isKnown(row.seen_until) &&
+        row.start_ns < zero + end - start && row.seen_until > zero)
+        .map((row) => ({ rank: row.rank, track: row.thread, kind: row.source,
+            name: `${callName(row)}, never left`, start: row.start_ns - zero, end: row.seen_until - zero }));
+}
+
 /* The text beside the pointer: the same numbers as in the table. */
 function boxWords(box) {
     return `rank ${box.rank}: ${box.name}\n${box.kind}, ${formatNs(box.end - box.start)}, from ` +
@@ -79,7 +97,8 @@ function moveTimeline(painter, factor, shift, scroll, middle = 0.5) {
         at + (1 - middle) * length * factor + shift * length, painter.scroll + scroll);
 }
 
-/* Zoom and pan by pointer, wheel with Ctrl, and keys. `redraw` paints in the next frame. */
+/* Zoom and pan by pointer, wheel and keys. The wheel scrolls the page until the timeline has the focus,
+ * by a click or Tab; with Ctrl it always zooms. `redraw` paints in the next frame. */
 function steerTimeline(canvas, painter, redraw) {
     let last = null;
     const place = (event) => {
@@ -88,6 +107,7 @@ function steerTimeline(canvas, painter, redraw) {
     };
     canvas.addEventListener("pointerdown", (event) => {
         last = place(event);
+        canvas.focus({ preventScroll: true });
         if (event.isTrusted)
             canvas.setPointerCapture(event.pointerId);
     });
@@ -109,9 +129,10 @@ function steerTimeline(canvas, painter, redraw) {
     });
     canvas.addEventListener("mouseleave", () => tip.hide());
     canvas.addEventListener("wheel", (event) => {
-        if (!event.ctrlKey)
-            return; /* scrolls the page */
+        if (!event.ctrlKey && document.activeElement !== canvas)
+            return;
         event.preventDefault();
+        tip.hide();
         moveTimeline(painter, 1.2 ** Math.sign(event.deltaY), 0, 0,
             Math.max(0, (place(event)[0] - BOX_LEFT) / painter.plot));
         redraw();
@@ -127,6 +148,30 @@ function steerTimeline(canvas, painter, redraw) {
     });
 }
 
+/* A field that finds boxes by their names; Enter goes from one to the next. */
+function timelineSearch(painter, redraw) {
+    const status = element("span", { class: "soft small", role: "status" });
+    let found = [], at = -1;
+    const field = element("input", { type: "search", id: "find-box", size: 18,
+        oninput: () => {
+            found = painter.search(field.value.trim());
+            at = -1;
+            status.textContent = !field.value.trim() ? "" : found.length
+                ? `${formatCount(found.length)} found; Enter: the next one` : "none found in this step";
+            redraw();
+        },
+        onkeydown: (event) => {
+            if (event.key !== "Enter" || !found.length)
+                return;
+            at = (at + (event.shiftKey ? found.length - 1 : 1)) % found.length;
+            painter.reveal(found[at]);
+            status.textContent = `${at + 1} of ${formatCount(found.length)}: ` +
+                boxWords(found[at]).replace("\n", "; ");
+            redraw();
+        } });
+    return [element("label", {}, "Find ", field), status];
+}
+
 function timelineTools(parent, painter, redraw, one) {
     const zoom = (words, ...how) => element("button", { type: "button", onclick: () => {
         moveTimeline(painter, ...how);
@@ -139,7 +184,9 @@ function timelineTools(parent, painter, redraw, one) {
             (error) => { problem.textContent = error.message; });
     } }, "Save for Perfetto");
     parent.append(element("div", { class: "tools" }, zoom("Zoom in", 0.5, 0, 0),
-        zoom("Zoom out", 2, 0, 0), zoom("Whole step", 1e9, 0, -1e9), save, problem));
+        zoom("Zoom out", 2, 0, 0), zoom("Whole step", 1e9, 0, -1e9), save, problem,
+        ...timelineSearch(painter, redraw)));
+    note(parent, "Drag: move. Wheel: zoom, after a click, or with Ctrl. A point shows what it is.");
 }
 
 /* Saves the step as JSON; of a server, what all ranks did in the times that are in view. */
@@ -255,6 +302,7 @@ async function renderTimeline(box, address) {
     if (!one)
         return;
     const data = parseTrace(JSON.parse(await traceText(one)), one.start_ns);
+    data.boxes.push(...openBoxes(one, data.boxes));
     const chart = panel(box, timelineName(one));
     drawTimeline(chart, data, one, rank ?? one.rank);
     tableBehind(chart, "The boxes as a table", {
