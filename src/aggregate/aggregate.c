@@ -554,11 +554,12 @@ static int merge_job(struct pw_job *job, const char *dir, const char *output,
             written = end_file(&m);
     }
     if (err == -EIO && job->procs.process == 0)
-        pw_error("cannot continue the interrupted merge; remove %s.matched-*", output);
+        pw_error("cannot continue the interrupted merge; remove %s.matched-* and merge again",
+                 output);
     else if (err && job->procs.process == 0)
-        pw_error("cannot merge: %s", pw_readlimit_error(err));
+        pw_error("cannot merge: %s", pw_readlimit_remedy(err));
     else if (written && job->procs.process == 0)
-        pw_error("cannot write %s: %s", output, pw_readlimit_error(written));
+        pw_error("cannot write %s: %s", output, pw_readlimit_remedy(written));
     merge_fini(&m);
     return err ? err : written;
 }

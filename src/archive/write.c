@@ -159,7 +159,8 @@ static int write_ranks(struct writer *w, const char *wanted)
     }
     if (!err && !w->result->ranks) {
         snprintf(w->result->problem, sizeof(w->result->problem),
-                 "there are no rank files in '%.400s': an archive is made from them",
+                 "there are no rank files in '%.400s', from which an archive is made: put them "
+                 "beside cluster.h5",
                  w->options->dir);
         err = -ENOENT;
     }
@@ -226,7 +227,7 @@ static int find_span(struct writer *w)
     if (w->from < w->until)
         return 0;
     snprintf(w->result->problem, sizeof(w->result->problem),
-             "the run has no steps whose times are known");
+             "the run has no steps whose times are known: leave out --steps");
     return -EINVAL;
 }
 

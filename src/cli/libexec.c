@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "core/remedy.h"
 #include "run/paths.h"
 
 static int become(const char *program, char *const *argv)
@@ -22,7 +23,7 @@ static int become(const char *program, char *const *argv)
     if (pw_cli_private_dir(dir, sizeof(dir)) == 0) {
         snprintf(path, sizeof(path), "%s/%s", dir, program);
         execv(path, argv);
-        pw_error("cannot run %s: %s", path, strerror(errno));
+        pw_error("cannot run %s: %s", path, pw_remedy(errno));
     }
     return 1;
 }
@@ -94,7 +95,7 @@ int pw_cli_otf2(char *const *argv)
     static const char name[] = "profwrap-otf2";
     if (!is_installed(name)) {
         pw_error("this profwrap was built without OTF2 (Debian: libopen-trace-format2-dev), and "
-                 "neither writes nor reads its archives");
+                 "neither writes nor reads its archives: build it with that package");
         return 1;
     }
     return become(name, argv);

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "core/remedy.h"
 
 /* An option of a command that has no rows in options.def. */
 static const struct flag {
@@ -530,7 +531,7 @@ static FILE *open_file(const char *path)
 {
     FILE *file = fopen(path, "w");
     if (!file)
-        pw_error("cannot write %s: %s", path, strerror(errno));
+        pw_error("cannot write %s: %s", path, pw_remedy(errno));
     return file;
 }
 
@@ -539,7 +540,7 @@ static int close_file(FILE *file, const char *path)
 {
     if (fclose(file) == 0)
         return 0;
-    pw_error("cannot write %s: %s", path, strerror(errno));
+    pw_error("cannot write %s: %s", path, pw_remedy(errno));
     return 1;
 }
 

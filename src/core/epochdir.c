@@ -119,7 +119,7 @@ int pw_epochdir_choose(const char *given, const char *epoch, char *out, size_t s
         return choose_named(given, epoch, out, size, problem);
     if (pw_epochdir_of(given, pw_epochdir_last(given), out, size) == 0)
         return 0;
-    snprintf(problem, PW_EPOCHDIR_PROBLEM, "the name of the directory is too long: '%.60s...'",
-             given);
+    snprintf(problem, PW_EPOCHDIR_PROBLEM,
+             "the name of the directory is too long: '%.60s...'; choose a shorter path", given);
     return -EINVAL;
 }

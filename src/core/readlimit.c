@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/options.h"
+#include "core/remedy.h"
 
 /* Whether the process was started with a lower limit, which stays. */
 static int is_inherited;
@@ -66,16 +67,17 @@ uint64_t pw_readlimit_size(const char *path)
     return sum;
 }
 
-const char *pw_readlimit_error(int err)
+/* Returns a text that names the limit; NULL when no limit is why memory was short. */
+static const char *name_limit(int err)
 {
     static char text[160];
     const rlim_t unreachable = (rlim_t)1 << 48; /* more than any machine has: not the cause */
     struct rlimit data, space;
     if (err != -ENOMEM || getrlimit(RLIMIT_DATA, &data) || getrlimit(RLIMIT_AS, &space))
-        return strerror(-err);
+        return NULL;
     const rlim_t limit = least(data.rlim_cur, space.rlim_cur);
     if (limit >= unreachable)
-        return strerror(-err);
+        return NULL;
     snprintf(text, sizeof(text), "it takes more than %llu MiB of memory, %s",
              (unsigned long long)limit >> 20,
              space.rlim_cur < data.rlim_cur ? "which is the limit of this shell or job (ulimit -v)"
@@ -83,4 +85,16 @@ const char *pw_readlimit_error(int err)
                             : "which are allowed for files of this size (PROFWRAP_READ_MEMORY=8G "
                               "allows more)");
     return text;
+}
+
+const char *pw_readlimit_error(int err)
+{
+    const char *limit = name_limit(err);
+    return limit ? limit : strerror(-err);
+}
+
+const char *pw_readlimit_remedy(int err)
+{
+    const char *limit = name_limit(err);
+    return limit ? limit : pw_remedy(err);
 }

@@ -29,4 +29,7 @@ uint64_t pw_readlimit_size(const char *path);
  * it. The text is valid until the next call. */
 const char *pw_readlimit_error(int err);
 
+/* The same with what to do next (core/remedy.h), for a message that ends a command. */
+const char *pw_readlimit_remedy(int err);
+
 #endif

@@ -1,5 +1,6 @@
 /* Files in directories that others may reach; see safefile.h. */
 #include "core/safefile.h"
+#include "core/remedy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +112,7 @@ int pw_directory_check(const char *dir, char *problem, size_t size)
         if (!err)
             return 0;
         if (!who[0]) {
-            snprintf(problem, size, "directory %s: %s", dir, strerror(-err));
+            snprintf(problem, size, "directory %s: %s", dir, pw_remedy(err));
             return err;
         }
     }

@@ -14,7 +14,7 @@
 
 int pw_import_plan_fail(char *problem, size_t size, int err, const char *path, const char *what)
 {
-    snprintf(problem, size, "%s: %s", path, what && *what ? what : pw_readlimit_error(err));
+    snprintf(problem, size, "%s: %s", path, what && *what ? what : pw_readlimit_remedy(err));
     return err;
 }
 

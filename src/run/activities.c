@@ -70,6 +70,6 @@ uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size)
         list += length + (list[length] == ',');
     }
     if (!bits)
-        snprintf(problem, size, "--activities names nothing");
+        snprintf(problem, size, "--activities names nothing of " PW_CHOICE_LIST(PW_ACTIVITIES));
     return bits;
 }

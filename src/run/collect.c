@@ -13,6 +13,7 @@
 #include "collectors/mpi/mpi4_libraries.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/drain.h"
 #include "rank/collect/recover.h"
@@ -151,7 +152,7 @@ static int prepare_file(struct collector *c, struct pw_journal_head *head)
                  run->id.rank);
     else if (err)
         pw_error("cannot write the file of rank %d in %s: %s%s", run->id.rank, run->dir,
-                 strerror(-err), unprofiled ? "; running unprofiled" : "");
+                 pw_remedy(err), unprofiled ? "; running unprofiled" : "");
     if (err)
         return unprofiled ? pw_run_unprofiled(run) : 1;
     pw_rankfile_set_text(c->file, "clock_sync", run->options.text[PW_OPT_CLOCK_SYNC]);
@@ -173,10 +174,13 @@ static int find_probe(struct collector *c)
     else if (strpbrk(c->probe, " :"))
         err = -EINVAL; /* the loader splits LD_PRELOAD at both */
     if (err == -ENOENT)
-        pw_error("libprofwrap_probe.so is not beside this program; running %s unprofiled",
-                 c->run->argv[0]);
+        pw_error(
+            "libprofwrap_probe.so is not beside this program: install profwrap again; running %s "
+            "unprofiled",
+            c->run->argv[0]);
     if (err == -EINVAL)
-        pw_error("the path %s has a space or colon in it, which LD_PRELOAD cannot hold; running %s "
+        pw_error("the path %s has a space or colon in it, which LD_PRELOAD cannot hold: install "
+                 "profwrap at another path; running %s "
                  "unprofiled",
                  c->probe, c->run->argv[0]);
     return err;
@@ -282,7 +286,7 @@ static int start(struct collector *c)
     atomic_store(&c->run->lifeline->is_recording, c->journal != NULL);
     pid_t pid = pw_launch_start(&launch, c->run->path);
     if (pid < 0 && pid != -ESRCH)
-        pw_error("cannot run %s: %s", c->run->path, strerror(-pid));
+        pw_error("cannot run %s: %s", c->run->path, pw_remedy(pid));
     return pid > 0 ? 0 : (int)pid;
 }
 
@@ -430,7 +434,7 @@ static void close_file(struct collector *c)
         say_unfinished(run, err, pw_journal_lacking(c->journal));
     else if (err)
         pw_error("the file of rank %d in %s is incomplete: %s", run->id.rank, run->dir,
-                 strerror(-err));
+                 pw_remedy(err));
     if (!err)
         shm_unlink(run->lifeline->segment);
     if (err)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/remedy.h"
 #include "core/safefile.h"
 #include "rank/ring/tick.h"
 
@@ -36,16 +37,19 @@ int pw_ctl_check_job(const char *dir)
     int running = pw_inquiry_running(dir, &ranks);
     if (running <= 0) {
         if (running < 0)
-            pw_error("%s cannot be read: %s", dir, strerror(-running));
+            pw_error("%s cannot be read: %s", dir, pw_remedy(running));
         else
-            pw_error("%s has no running job", dir);
+            pw_error("%s has no running job: 'profwrap report %s' shows one that has ended", dir,
+                     dir);
         free(ranks);
         return 1;
     }
     snprintf(path, sizeof(path), "%s/rank-%05d.h5.part", dir, (int)ranks[0]);
     free(ranks);
     if (lstat(path, &st) == 0 && st.st_uid != geteuid()) {
-        pw_error("the job in %s belongs to another user, and answers only that user", dir);
+        pw_error(
+            "the job in %s belongs to another user, and answers only that user: ask as that user",
+            dir);
         return 1;
     }
     if (pw_directory_vet(dir, problem, sizeof(problem))) {
@@ -96,10 +100,11 @@ void pw_ctl_explain(const struct pw_inquiry *inquiry, int err)
         pw_error("another command is asking the ranks of %s; try again", inquiry->dir);
     else if (err == -ENODATA)
         pw_error("no rank of %s answered: the job has just ended, its collectors were killed, or "
-                 "the directory is not the one that they write to",
+                 "the directory is not the one that they write to; 'profwrap report DIR' shows "
+                 "what is there",
                  inquiry->dir);
     else if (err != -EINTR)
-        pw_error("cannot ask the ranks of %s: %s", inquiry->dir, strerror(-err));
+        pw_error("cannot ask the ranks of %s: %s", inquiry->dir, pw_remedy(err));
 }
 
 int pw_ctl_ask(struct pw_inquiry *inquiry, const struct pw_request *request, const sigset_t *ends)
@@ -218,13 +223,15 @@ static int prepare(struct order *o)
             return 1;
         if (silent || busy) {
             if (busy)
-                pw_error("too many earlier orders have not taken effect yet; nothing was changed");
+                pw_error("too many earlier orders have not taken effect yet; nothing was changed: "
+                         "try again later");
             else
-                pw_error("%zu ranks did not answer; nothing was changed", silent);
+                pw_error("%zu ranks did not answer; nothing was changed: try again", silent);
             return 1;
         }
     }
-    pw_error("the ranks were always past the step that was agreed on; nothing was changed");
+    pw_error(
+        "the ranks were always past the step that was agreed on; nothing was changed: try again");
     return 1;
 }
 

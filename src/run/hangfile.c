@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/remedy.h"
 #include "core/safefile.h"
 #include "report/live/liveview.h"
 #include "report/writing/safenames.h"
@@ -94,7 +95,7 @@ static void write_reports(const struct pw_inquiry *inquiry, const struct pw_live
      * terminal. */
     pw_names_printable(shown, sizeof(shown), headline, sizeof(headline));
     if (err)
-        pw_error("%s; the report cannot be written: %s", shown, strerror(-err));
+        pw_error("%s; the report cannot be written: %s", shown, pw_remedy(err));
     else
         pw_say("%s; see %s", shown, text);
 }

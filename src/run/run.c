@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/remedy.h"
 #include "rank/clocks/rendezvous.h"
 #include "rank/collect/recover.h"
 #include "rank/ring/record.h"
@@ -166,12 +167,19 @@ int pw_run_unprofiled(struct pw_run *run)
     if ((pid == -EAGAIN || pid == -ENOMEM) && getpid() == run->lifeline->guard_pid)
         pid = pw_launch_become(&launch, run->path);
     if (pid < 0) {
-        pw_error("cannot run %s: %s", run->path, strerror(-pid));
+        pw_error("cannot run %s: %s", run->path, pw_remedy(pid));
         return 126;
     }
     while (!pw_launch_has_ended(run->lifeline, &end))
         pw_launch_sleep(&wake, 0, LOOK_NS);
     return pw_exit_status(&end);
+}
+
+const char *pw_run_way_out(int err)
+{
+    return err == -EEXIST || err == -ENAMETOOLONG
+               ? ""
+               : "; --unprofiled-on-error runs the program all the same";
 }
 
 int pw_run_goes_on_after(const struct pw_run *run, int err)

@@ -94,6 +94,10 @@ int pw_run_fail_after_leader(const struct pw_run *run, int status);
  * resource has run out, or with --unprofiled-on-error. */
 int pw_run_goes_on_after(const struct pw_run *run, int err);
 
+/* When it does not: the words for a message about the output directory that say how to run the
+ * program without it; "" when another directory is the remedy. */
+const char *pw_run_way_out(int err);
+
 /* Runs the program without a probe. May be called in any of the processes. Returns the exit
  * status. */
 int pw_run_unprofiled(struct pw_run *run);

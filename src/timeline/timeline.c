@@ -124,7 +124,7 @@ static int find_steps(const struct pw_cluster *cluster, struct span *span,
     if (span->from < span->until)
         return 0;
     snprintf(result->problem, sizeof(result->problem),
-             "the run has no steps whose times are known");
+             "the run has no steps whose times are known: leave out --steps");
     return -EINVAL;
 }
 

@@ -30,7 +30,8 @@ def options():
     refused(2, ["--activities", "nothing-such"], "--activities", "nothing-such", "true")
     refused(2, ["--compress"], "--compress", "zip", "true")
     refused(2, ["--output"], "--output")
-    refused(1, ["made: .*; choose another with -o$"], "-o", "/proc/out", "true")
+    refused(1, ["made: .*; choose another with -o; --unprofiled-on-error "
+                "runs the program all the same$"], "-o", "/proc/out", "true")
     h.equal(os.listdir("."), [], "files left by refused commands")
 
 

@@ -240,7 +240,8 @@ def refusals():
     os.mkdir("empty")
     for verb in ("start", "stop", "snapshot"):
         done = h.run(h.profwrap("ctl", verb, "empty"), status=1)
-        h.equal(h.lines(done.stderr), ["profwrap: empty has no running job"], verb)
+        h.equal(h.lines(done.stderr), ["profwrap: empty has no running job: 'profwrap report empty' shows "
+                                       "one that has ended"], verb)
     h.equal(len(h.lines(h.run(h.profwrap("ctl", "begin", "empty"), status=2).stderr)), 1, "lines")
 
 

@@ -236,11 +236,13 @@ def status_of_a_stopped_rank():
 @h.case
 def no_job():
     done = h.run(h.profwrap("ctl", "status", "nowhere"), status=1)
-    h.equal(done.stderr, b"profwrap: nowhere cannot be read: No such file or directory\n", "said")
+    h.equal(done.stderr, b"profwrap: nowhere cannot be read: No such file or directory; check the path\n",
+            "said")
     with running("--no-merge", mode="late", argument="0") as job:
         job.communicate(timeout=h.PATIENCE_S)
     done = h.run(h.profwrap("ctl", "status", "out"), status=1)
-    h.equal(done.stderr, b"profwrap: out has no running job\n", "said of one that has ended")
+    h.equal(done.stderr, b"profwrap: out has no running job: 'profwrap report out' shows one that has ended\n",
+            "said of one that has ended")
     # What a collector leaves that was killed: no process answers.
     os.rename("out/rank-00000.h5", "out/rank-00000.h5.part")
     done = h.run(h.profwrap("ctl", "status", "out"), status=1)

@@ -633,9 +633,9 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
     MPI_Bcast(&found, 1, MPI_INT64_T, 0, comm);
     if (found <= 0) {
         if (job->procs.process == 0 && found < 0)
-            pw_error("cannot read the directory %s: %s", dir, pw_readlimit_error(-error));
+            pw_error("cannot read the directory %s: %s", dir, pw_readlimit_remedy(-error));
         else if (job->procs.process == 0)
-            pw_error("no rank files in %s", dir);
+            pw_error("no rank files in %s: give the output directory of a run (-o)", dir);
         free(names);
         return -ENOENT;
     }
@@ -654,13 +654,16 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
         pw_job_gather_notes(job);
     if (err == -ERANGE && job->procs.process == 0)
         pw_error("the rank files in %s are of %lld ranks, far more than there are files: their "
-                 "world_size cannot be right",
+                 "world_size cannot be right; move files of other jobs away",
                  dir, (long long)job->world.nranks);
     else if (err == -ENOMEM && job->procs.process == 0)
-        pw_error("cannot merge %s: %s", dir, pw_readlimit_error(-ENOMEM));
+        pw_error("cannot merge %s: %s", dir, pw_readlimit_remedy(-ENOMEM));
     else if (err && job->procs.process == 0)
-        pw_error("none of the %lld rank files in %s can be read%s%.200s", (long long)found, dir,
-                 job->nnotes ? ": " : "", job->nnotes ? job->notes[0].detail : "");
+        pw_error(
+            "none of the %lld rank files in %s can be read%s%.200s; 'profwrap dump FILE' shows "
+            "what one has",
+            (long long)found, dir, job->nnotes ? ": " : "",
+            job->nnotes ? job->notes[0].detail : "");
     return err;
 }
 

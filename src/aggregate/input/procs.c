@@ -44,7 +44,7 @@ void pw_procs_broadcast(const struct pw_procs *procs, void *bytes, size_t size, 
 void pw_procs_out_of_memory(const struct pw_procs *procs)
 {
     if (procs->process == 0)
-        pw_error("cannot merge: %s", pw_readlimit_error(-ENOMEM));
+        pw_error("cannot merge: %s", pw_readlimit_remedy(-ENOMEM));
     MPI_Finalize();
     exit(1);
 }

@@ -188,7 +188,8 @@ static bool has_any_step(const struct pw_cluster *c, const struct spans *spans)
 static int refuse_steps(const struct pw_cluster *c, const char *steps, char *problem, size_t size)
 {
     if (c->nstep_rows == 0)
-        snprintf(problem, size, "--steps is '%.64s', but the run has no steps that are known",
+        snprintf(problem, size,
+                 "--steps is '%.64s', but the run has no steps that are known: leave it out",
                  steps);
     else
         snprintf(problem, size,

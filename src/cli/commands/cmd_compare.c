@@ -82,7 +82,7 @@ static int write_out(const struct pw_options *options, const struct result *resu
     }
     if (err)
         pw_error("cannot write the comparison to %s: %s", path[0] ? path : "standard output",
-                 pw_readlimit_error(err));
+                 pw_readlimit_remedy(err));
     return err;
 }
 
@@ -93,7 +93,8 @@ static int compare(struct pw_cluster *const runs[2], char *const names[2], doubl
 {
     struct pw_comparison *comparison;
     if (pw_compare(runs[0], runs[1], threshold, &comparison)) {
-        pw_error("cannot compare '%s' with '%s': out of memory", names[0], names[1]);
+        pw_error("cannot compare '%s' with '%s': %s", names[0], names[1],
+                 pw_readlimit_remedy(-ENOMEM));
         return 1;
     }
     int status = comparison->kind == PW_COMPARE_UNKNOWN ? UNKNOWN
@@ -142,7 +143,8 @@ static int add_pairs(struct pairs *pairs, struct pw_runs *runs)
         char *const dirs[2] = {pairs->dirs[i][0], pairs->dirs[i][1]};
         err = load_pair(dirs, pair);
         if (!err && (err = pw_runs_add(runs, pair[0], pair[1])) != 0)
-            pw_error("cannot compare '%s' with '%s': out of memory", dirs[0], dirs[1]);
+            pw_error("cannot compare '%s' with '%s': %s", dirs[0], dirs[1],
+                     pw_readlimit_remedy(-ENOMEM));
         pw_cluster_destroy(pair[0]);
         pw_cluster_destroy(pair[1]);
     }
@@ -155,7 +157,7 @@ static int compare_pairs(struct pairs *pairs, double threshold, const struct pw_
     struct pw_runs *runs = pw_runs_create(threshold);
     int err = runs ? add_pairs(pairs, runs) : -ENOMEM;
     if (!err && (err = pw_runs_compare(runs, &comparison)) != 0)
-        pw_error("cannot compare the runs: out of memory");
+        pw_error("cannot compare the runs: %s", pw_readlimit_remedy(-ENOMEM));
     pw_runs_destroy(runs);
     return err ? 1 : conclude(comparison, options);
 }

@@ -14,6 +14,7 @@
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "core/remedy.h"
 #include "rank/collect/recover.h"
 #include "report/live/liveview.h"
 #include "run/activities.h"
@@ -45,7 +46,7 @@ static int print_once(const char *dir, const sigset_t *ends)
     pw_inquiry_init(&inquiry, dir);
     int status = pw_ctl_ask(&inquiry, &request, ends);
     if (!status && (pw_metrics_print(&inquiry, stdout) || fflush(stdout))) {
-        pw_error("cannot write the metrics: %s", strerror(errno));
+        pw_error("cannot write the metrics: %s", pw_remedy(errno));
         status = 1;
     }
     pw_inquiry_fini(&inquiry);
@@ -84,7 +85,7 @@ static int make_directory(const char *dir, const char *given, char to[PATH_MAX])
         err = mkdir(to, 0700) ? errno : 0;
     }
     if (err)
-        pw_error("cannot make %s: %s", to, strerror(err));
+        pw_error("cannot make %s: %s", to, pw_remedy(err));
     return err != 0;
 }
 
@@ -115,7 +116,7 @@ static int take_rank(const char *dir, const char *to, int rank, int64_t cut_step
     if (err == -ENOENT)
         err = take_finished(dir, to, rank);
     if (err)
-        pw_error("no snapshot of rank %d: %s", rank, strerror(-err));
+        pw_error("no snapshot of rank %d: %s", rank, pw_remedy(err));
     return err;
 }
 
@@ -185,7 +186,7 @@ static int print(const struct pw_inquiry *inquiry, int as_json)
         as_json ? print_json(inquiry, silent, view.nsilent) : pw_live_print_status(&view, stdout);
     free(silent);
     if (err || fflush(stdout)) {
-        pw_error("cannot write the status");
+        pw_error("cannot write the status: %s", pw_remedy(err ? err : errno));
         return 1;
     }
     return 0;

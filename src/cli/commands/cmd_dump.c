@@ -189,13 +189,18 @@ static struct damage dump_all(hid_t file, int first, int last)
     return damage;
 }
 
+static const char anew[] = "'profwrap merge DIR' makes it again from the rank files";
+static const char recovered[] = "'profwrap recover DIR' makes it again if its journal is left";
+
 int pw_cli_dump_file(const char *path)
 {
     hid_t file;
     int err = pw_h5_open(path, &file);
     if (err) {
         pw_error("%s cannot be read: %s", path,
-                 err == -EINVAL ? "it is not an HDF5 file" : pw_readlimit_error(err));
+                 err == -EINVAL
+                     ? "it is not an HDF5 file; give one of a run, such as DIR/cluster.h5"
+                     : pw_readlimit_remedy(err));
         return 1;
     }
     int first = 0;
@@ -210,15 +215,17 @@ int pw_cli_dump_file(const char *path)
     pw_h5_close(file);
     if (err)
         pw_error("%s %s", path,
-                 err == -EPROTO ? "was written by a newer profwrap"
-                                : "is not a file of profwrap's");
+                 err == -EPROTO
+                     ? "was written by a newer profwrap: read it with that version"
+                     : "is not a file of profwrap's; give one of a run, such as DIR/cluster.h5");
     else if (damage.is_short)
-        pw_error("not all of %s can be read: %s", path, pw_readlimit_error(-ENOMEM));
+        pw_error("not all of %s can be read: %s", path, pw_readlimit_remedy(-ENOMEM));
     else if (damage.parts > 1)
-        pw_error("%s is damaged: %s and %d other parts of it cannot be read", path, damage.first,
-                 damage.parts - 1);
+        pw_error("%s is damaged: %s and %d other parts of it cannot be read; %s", path,
+                 damage.first, damage.parts - 1, first ? anew : recovered);
     else if (damage.parts)
-        pw_error("%s is damaged: %s cannot be read", path, damage.first);
+        pw_error("%s is damaged: %s cannot be read; %s", path, damage.first,
+                 first ? anew : recovered);
     return err || damage.parts ? 1 : 0;
 }
 
@@ -249,7 +256,7 @@ static int is_directory(const char *path)
                  has_cluster && ranks ? " or " : "", ranks ? path : "", ranks ? "/" : "", example,
                  ranks == 1 ? "is" : "are", ranks, ranks == 1 ? "" : "s");
     else
-        pw_error("'%s' is a directory, without files of profwrap", path);
+        pw_error("'%s' is a directory, without files of profwrap: give a file of a run", path);
     return 1;
 }
 

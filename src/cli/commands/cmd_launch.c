@@ -21,6 +21,7 @@
 #include "cli/conclude/latereport.h"
 #include "cli/conclude/standby.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "rank/run/baretext.h"
 #include "rank/run/outdir.h"
 #include "rank/run/rankenv.h"
@@ -217,7 +218,7 @@ static int start_launcher(struct pw_run *run)
     const pid_t pid = pw_launch_start(&launch, run->path);
     pw_launchenv_forget(); /* the merge must not be profiled */
     if (pid < 0)
-        pw_error("cannot run %s: %s", run->path, strerror(-pid));
+        pw_error("cannot run %s: %s", run->path, pw_remedy(pid));
     return pid < 0 ? -1 : 0;
 }
 
@@ -229,7 +230,7 @@ static int refuse_output(struct pw_run *run, int err, const char *problem)
     if (!err)
         return -1;
     pw_error("%s%s%s%s", problem, unprofiled ? "; running " : "", unprofiled ? run->argv[0] : "",
-             unprofiled ? " unprofiled" : "");
+             unprofiled ? " unprofiled" : pw_run_way_out(err));
     return unprofiled ? pw_run_unprofiled(run) : 2;
 }
 
@@ -250,7 +251,7 @@ int pw_cli_launch(struct pw_run *run, char *const *options, int count)
     if (err)
         pw_launchenv_forget();
     if (err)
-        pw_error("cannot profile the ranks of %s: %s", run->argv[0], strerror(-err));
+        pw_error("cannot profile the ranks of %s: %s", run->argv[0], pw_remedy(err));
     if (start_launcher(run))
         return 126;
     status = follow(run);

@@ -14,6 +14,7 @@
 #include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/readlimit.h"
+#include "core/remedy.h"
 #include "core/safefile.h"
 #include "rank/collect/recover.h"
 #include "rank/run/identity.h"
@@ -31,13 +32,14 @@ static int rank_of(const char *name, const char *suffix)
 
 static void say_failure(const char *dir, int rank, int err)
 {
-    const char *why = pw_readlimit_error(err);
+    const char *why = pw_readlimit_remedy(err);
     if (err == -EBADMSG)
-        why = "the start of its journal is damaged, or another version of profwrap wrote it";
+        why = "the start of its journal is damaged, or another version of profwrap wrote it: "
+              "recover it with that version";
     if (err == -ESRCH)
-        why = "its journal is another rank's";
+        why = "its journal is another rank's: give it its own name";
     if (err == -EINVAL)
-        why = "its journal is no regular file";
+        why = "its journal is no regular file: move it away";
     if (err == -EEXIST)
         why = "it also has an incomplete rank file; move one of them away";
     pw_error("rank %d in %s cannot be recovered: %s", rank, dir, why);
@@ -137,7 +139,7 @@ int pw_cli_recover(int argc, char **argv)
     int err =
         recover_epochs(argv[1 + here], id.clock_domain_hash, &found, epoch_dir, sizeof(epoch_dir));
     if (err) {
-        pw_error("cannot read %s: %s", epoch_dir, strerror(-err));
+        pw_error("cannot read %s: %s", epoch_dir, pw_remedy(err));
         return 1;
     }
     printf("%d recovered, %d still running, %d failed\n", found.recovered, found.running,

@@ -26,6 +26,7 @@
 #include "core/log.h"
 #include "core/options.h"
 #include "core/readlimit.h"
+#include "core/remedy.h"
 #include "core/report_formats.h"
 #include "core/safefile.h"
 #include "report/report.h"
@@ -110,7 +111,9 @@ static int write_plain(FILE *out, const struct pw_cluster *cluster,
     if (err == -EINVAL)
         pw_error("%s", result.problem);
     if (err == -ENOENT)
-        pw_error("there are no rank files in '%s': a timeline is made from them", dir);
+        pw_error("there are no rank files in '%s', from which a timeline is made: put them beside "
+                 "cluster.h5",
+                 dir);
     if (err == 0)
         say_what_is_missing(&result);
     return err == -EINVAL || err == -ENOENT ? 1 : err;
@@ -299,7 +302,7 @@ static int report_on(const char *given, const struct pw_options *options, struct
     pw_cluster_destroy(cluster);
     if (err < 0)
         pw_error("cannot write the report to %s: %s", path[0] ? path : "standard output",
-                 pw_readlimit_error(err));
+                 pw_readlimit_remedy(err));
     return err ? 1 : 0;
 }
 
@@ -398,7 +401,7 @@ static int write_into(const char *dir, const char *name, report_fn *report,
     int err = n < (int)sizeof(path) ? pw_newfile_open(path, 0600, &file) : -ENAMETOOLONG;
     err = err ? err : write_file(&file, &job);
     if (err)
-        pw_error("cannot write '%s/%s': %s", dir, name, strerror(-err));
+        pw_error("cannot write '%s/%s': %s", dir, name, pw_remedy(err));
     return err;
 }
 

@@ -16,6 +16,7 @@
 #include "cli/conclude/standby.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "core/remedy.h"
 #include "rank/collect/sparecore.h"
 #include "rank/run/claim.h"
 #include "rank/run/guard.h"
@@ -127,15 +128,36 @@ static void check_identity(struct pw_run *run)
     }
 }
 
+/* Why a program cannot be run, and what to do. */
+static const char *why_not(const char *name, int err, char *text, size_t size)
+{
+    struct stat status;
+    const int is_there = strchr(name, '/') && stat(name, &status) == 0;
+    const char *dot = strrchr(name, '.');
+    if (err == -ENOENT)
+        return "no such program";
+    if (!is_there || (!S_ISDIR(status.st_mode) && access(name, X_OK) == 0))
+        return pw_remedy(err);
+    if (S_ISDIR(status.st_mode))
+        return "it is a directory; give a program";
+    snprintf(text, size, "it is not executable; allow it by 'chmod +x %.200s'%s%.200s%s", name,
+             dot && strcmp(dot, ".py") == 0 ? ", or run 'profwrap python3 " : "",
+             dot && strcmp(dot, ".py") == 0 ? name : "", dot && strcmp(dot, ".py") == 0 ? "'" : "");
+    return text;
+}
+
 static int find_program(struct pw_run *run)
 {
+    char why[600];
     int err = pw_program_find(run->argv[0], run->path, sizeof(run->path));
     if (err && pw_run_is_host_leader(run)) {
         const char *command = err == -ENOENT ? pw_cli_nearest_command(run->argv[0]) : NULL;
         pw_error("cannot run %s: %s%s%s%s", run->argv[0],
-                 err == -ENOENT ? "no such program" : strerror(-err),
-                 command ? "; did you mean 'profwrap " : "", command ? command : "",
-                 command ? "'?" : "");
+                 why_not(run->argv[0], err, why, sizeof(why)),
+                 command          ? "; did you mean 'profwrap "
+                 : err == -ENOENT ? "; check its name and PATH"
+                                  : "",
+                 command ? command : "", command ? "'?" : "");
     }
     return err ? pw_run_fail_after_leader(run, err == -ENOENT ? 127 : 126) : -1;
 }
@@ -193,7 +215,8 @@ static int can_profile(struct pw_run *run)
         break;
     case PW_PROGRAM_OTHER_ARCH:
         snprintf(problem, sizeof(problem),
-                 "is a program for another machine or word size and cannot be profiled");
+                 "is a program for another machine or word size and cannot be profiled; build it "
+                 "for this one");
         break;
     default:
         break;
@@ -222,10 +245,11 @@ static int join(struct pw_run *run, const char *dir, char *problem, int size)
         problem[0] = '\0';
     else if (err == -EPROTO)
         snprintf(problem, (size_t)size,
-                 "rank %d is one of %d ranks, but other ranks of the job in %s say %d",
+                 "rank %d is one of %d ranks, but other ranks of the job in %s say %d: choose "
+                 "another directory for each job with -o",
                  run->id.rank, run->id.size, dir, other);
     else if (err)
-        snprintf(problem, (size_t)size, "output directory %s: %s", dir, strerror(-err));
+        snprintf(problem, (size_t)size, "output directory %s: %s", dir, pw_remedy(err));
     return err;
 }
 
@@ -283,7 +307,7 @@ static int find_directory(struct pw_run *run, char *problem, int size)
     for (int number = 1;; number++) {
         int err = expand_output(run);
         if (err) {
-            snprintf(problem, (size_t)size, "--output is too long");
+            snprintf(problem, (size_t)size, "--output is too long: choose a shorter path");
             return err;
         }
         if (run->id.restart)
@@ -307,7 +331,7 @@ static int prepare_directory(struct pw_run *run)
                      (err && run->options.origin[PW_OPT_OUTPUT] == PW_OPTION_ENVIRONMENT);
     if (err && problem[0] && (pw_run_is_host_leader(run) || err == -EPROTO))
         pw_error("%s%s%s%s", problem, unprofiled ? "; running " : "",
-                 unprofiled ? run->argv[0] : "", unprofiled ? " unprofiled" : "");
+                 unprofiled ? run->argv[0] : "", unprofiled ? " unprofiled" : pw_run_way_out(err));
     if (unprofiled)
         return pw_run_unprofiled(run);
     return err ? pw_run_fail_after_leader(run, err == -EEXIST || err == -ENAMETOOLONG ? 2 : 1) : -1;
@@ -400,8 +424,8 @@ static int be_guard(struct pw_run *run, bool *must_end)
     };
     int status = pw_guard_run(&guard, must_end);
     if (status < 0) {
-        pw_error("no collector of rank %d could start: running %s unprofiled", run->id.rank,
-                 run->argv[0]);
+        pw_error("no collector of rank %d could start, see profwrap doctor: running %s unprofiled",
+                 run->id.rank, run->argv[0]);
         status = pw_run_unprofiled(run);
     }
     return status;
@@ -498,7 +522,7 @@ static int start(struct pw_run *run)
 {
     run->lifeline = pw_lifeline_create();
     if (!run->lifeline) {
-        pw_error("cannot run %s: %s", run->path, strerror(ENOMEM));
+        pw_error("cannot run %s: %s", run->path, pw_remedy(ENOMEM));
         return 126;
     }
     pw_launch_note_descriptors(run->lifeline);
@@ -512,7 +536,7 @@ static int become_launcher(const struct pw_run *run)
 {
     umask(run->umask);
     execv(run->path, run->argv);
-    pw_error("cannot run %s: %s", run->path, strerror(errno));
+    pw_error("cannot run %s: %s", run->path, pw_remedy(errno));
     return 126;
 }
 
@@ -548,7 +572,8 @@ int pw_cli_worker(int argc, char **argv)
 {
     static struct pw_run run;
     if (argc < 3) {
-        pw_error("'worker' is for processes that 'profwrap LAUNCHER' starts");
+        pw_error(
+            "'worker' is for processes that 'profwrap LAUNCHER' starts; see profwrap help run");
         return 2;
     }
     run.umask = umask(077);

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "rank/run/sweep.h"
 
 static int print_help(void)
@@ -27,7 +28,7 @@ int pw_cli_sweep(int argc, char **argv)
     }
     int n = pw_sweep_segments(is_dry ? stdout : NULL);
     if (n < 0) {
-        pw_error("cannot look at shared memory: %s", strerror(-n));
+        pw_error("cannot look at shared memory: %s", pw_remedy((int)n));
         return 1;
     }
     printf(is_dry ? "%d would be removed\n" : "%d removed\n", n);

@@ -74,7 +74,9 @@ static int report(int argc, char **argv)
     char problem[PW_EPOCHDIR_PROBLEM], dir[PATH_MAX];
     pw_options_init(&options);
     if (pw_options_parse(&options, PW_CMD_REPORT, argc, argv, &end) || end.next >= argc) {
-        pw_error("%s", end.next >= argc ? "no run is given" : options.problem);
+        pw_error("%s", end.next >= argc
+                           ? "no run is given: profwrap report --format otf2 -o traces DIR"
+                           : options.problem);
         return 2;
     }
     if (!options.text[PW_OPT_REPORT_OUTPUT][0]) {

@@ -22,6 +22,7 @@
 #include "cli/results/clusterpath.h"
 #include "core/epochdir.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "core/text.h"
 #include "run/paths.h"
 
@@ -210,7 +211,7 @@ static int run_one(const struct pair *pair, int side, int64_t *ns, struct pw_sen
     clock_gettime(CLOCK_MONOTONIC, &from);
     const pid_t pid = start(given->argv[side], dir, log, pair->set);
     if (pid < 0) {
-        pw_sentence_add(problem, "could not be started: %s", strerror(-pid));
+        pw_sentence_add(problem, "could not be started: %s", pw_remedy(pid));
         return 1;
     }
     const int status = wait_for(pid);
@@ -243,7 +244,8 @@ int pw_pairruns_run(const struct pw_pairruns *given, char *problem, size_t size)
     sigset_t set;
     if (mkdir(given->dir, 0700)) {
         snprintf(problem, size, "the directory %.120s cannot be made: %s%s", given->dir,
-                 strerror(errno), errno == EEXIST ? "; --directory names another" : "");
+                 errno == EEXIST ? strerror(errno) : pw_remedy(errno),
+                 errno == EEXIST ? "; --directory names another" : "");
         return 1;
     }
     handle_endings(&set);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/remedy.h"
 #include "rank/ring/tick.h"
 #include "report/live/liveview.h"
 #include "report/report.h"
@@ -149,7 +150,7 @@ static int conclude(const struct watch *watch, int err)
     if (!err || (err == -ENODATA && !is_running(watch->dir)))
         printf("The job has ended.\n");
     else if (err == -EIO || err == -ENOMEM)
-        pw_error("cannot show the job: %s", strerror(-err));
+        pw_error("cannot show the job: %s", pw_remedy(err));
     else if (err != -EINTR) {
         pw_inquiry_init(&inquiry, watch->dir);
         pw_ctl_explain(&inquiry, err);

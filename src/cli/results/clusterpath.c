@@ -35,18 +35,25 @@ static bool has_rank_files(const char *dir)
 static void explain_load(const char *given, const char *path, int err)
 {
     if (err == -ENOENT && strcmp(given, path) == 0)
-        pw_error("there is no file or directory '%s'", given);
+        pw_error("there is no file or directory '%s': give the output directory of a run (-o)",
+                 given);
     else if (err == -ENOENT && has_rank_files(given))
         pw_error("'%s' has rank files but no cluster.h5: run 'profwrap merge %s' first", given,
                  given);
     else if (err == -ENOENT)
-        pw_error("'%s' holds no results of profwrap: neither cluster.h5 nor rank files", given);
+        pw_error(
+            "'%s' holds no results of profwrap, neither cluster.h5 nor rank files: give the output "
+            "directory of a run (-o)",
+            given);
     else if (err == -EINVAL)
-        pw_error("'%s' is no cluster file of profwrap, or is damaged", path);
+        pw_error(
+            "'%s' is no cluster file of profwrap, or is damaged: 'profwrap merge DIR' makes one of "
+            "the rank files",
+            path);
     else if (err == -EPROTO)
         pw_error("'%s' was written by a newer profwrap: read it with that version", path);
     else
-        pw_error("cannot read '%s': %s", path, pw_readlimit_error(err));
+        pw_error("cannot read '%s': %s", path, pw_readlimit_remedy(err));
 }
 
 uint64_t pw_cli_cluster_size(const char *given)
@@ -73,7 +80,7 @@ int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluste
 {
     int n = snprintf(path, PATH_MAX, "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
     if (n >= PATH_MAX) {
-        pw_error("the name of the directory is too long: '%.60s…'", given);
+        pw_error("the name of the directory is too long: '%.60s…'; choose a shorter path", given);
         return -ENAMETOOLONG;
     }
     int err = pw_cluster_load(path, out);

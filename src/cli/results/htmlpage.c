@@ -45,7 +45,7 @@ static int check_d3(const char *path, char *problem, size_t size)
 {
     char *text = read_text(path), head[128] = "";
     if (!text) {
-        snprintf(problem, size, "cannot read D3 from '%s'", path);
+        snprintf(problem, size, "cannot read D3 from '%s'; --d3 takes the file d3.min.js", path);
         return -ENOENT;
     }
     snprintf(head, sizeof(head), "%s", text);
@@ -54,10 +54,10 @@ static int check_d3(const char *path, char *problem, size_t size)
     if (version >= D3_LEAST && !ends)
         return 0;
     if (version < 0 || ends)
-        snprintf(problem, size, "'%s' is not D3's d3.min.js", path);
+        snprintf(problem, size, "'%s' is not D3's d3.min.js, which --d3 takes", path);
     else
-        snprintf(problem, size, "'%s' is D3 %d, but HTML needs D3 %d or later", path, version,
-                 D3_LEAST);
+        snprintf(problem, size, "'%s' is D3 %d, but HTML needs D3 %d or later; --d3 takes another",
+                 path, version, D3_LEAST);
     return -EINVAL;
 }
 
@@ -74,7 +74,7 @@ int pw_htmlpage_find(const char *d3, struct pw_htmlpage *out, char *problem, siz
     int n = d3[0] ? snprintf(out->d3, sizeof(out->d3), "%s", d3)
                   : snprintf(out->d3, sizeof(out->d3), "%s/d3.min.js", out->dir);
     if (n >= (int)sizeof(out->d3)) {
-        snprintf(problem, size, "the name of D3's file is too long");
+        snprintf(problem, size, "the name of D3's file is too long; choose a shorter path");
         return -ENAMETOOLONG;
     }
     if (!d3[0] && access(out->d3, R_OK)) {

@@ -24,6 +24,7 @@
 #include "cli/commands.h"
 #include "cli/serve/httpguard.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "core/safefile.h"
 #include "rank/ring/tick.h"
 #include "run/ctl.h"
@@ -345,7 +346,7 @@ static int pw_metrics_listen(const char *at, struct pw_metrics_place *out, char 
                  "--listen takes unix:PATH with a name of at most 80 bytes, PORT (of 127.0.0.1), "
                  "ADDR:PORT with an address in numbers, or [ADDR]:PORT");
     else if (err)
-        snprintf(problem, size, "cannot listen at %s: %s", at, strerror(-err));
+        snprintf(problem, size, "cannot listen at %s: %s", at, pw_remedy(err));
     if (err && place.fd >= 0)
         close(place.fd);
     if (!err)
@@ -407,7 +408,7 @@ static int pw_metrics_token(const char *path, int makes, char token[PW_METRICS_T
 {
     int err = makes ? make_token(path) : 0;
     err = err ? err : read_token(path, token);
-    const char *why = strerror(-err);
+    const char *why = pw_remedy(err);
     if (err == -EPERM)
         why = "it must be yours and have mode 0600";
     if (err == -EBADMSG)
@@ -506,7 +507,7 @@ int main(int argc, char **argv)
     status = place.is_tcp ? open_token(dir, argv[3], token, token_path) : 0;
     int err = status ? 0 : server_start(place.fd, place.is_tcp ? token : NULL, &server);
     if (err)
-        pw_error("cannot serve metrics at %s: %s", place.where, strerror(-err));
+        pw_error("cannot serve metrics at %s: %s", place.where, pw_remedy(err));
     if (!status && !err) {
         printf("%s\n", place.where);
         if (place.is_tcp)

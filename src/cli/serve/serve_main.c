@@ -82,7 +82,7 @@ static int serve(const struct pw_serve_run *run, int fd, int port)
     }
     free(page.text);
     if (err)
-        pw_error("cannot serve the report: %s", pw_readlimit_error(err));
+        pw_error("cannot serve the report: %s", pw_readlimit_remedy(err));
     return err ? 1 : 0;
 }
 
@@ -113,7 +113,7 @@ static int load_and_serve(const struct pw_options *options, const char *dir, int
     struct pw_serve_run run = {NULL, &report, cluster_file};
     struct pw_figures *figures = NULL; /* computed once, as that takes as long as reading a step */
     if (!status && pw_figures_create(cluster, &figures)) {
-        pw_error("cannot serve the report: %s", pw_readlimit_error(-ENOMEM));
+        pw_error("cannot serve the report: %s", pw_readlimit_remedy(-ENOMEM));
         status = 1;
     }
     run.figures = figures;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/remedy.h"
 #include "rank/ring/tick.h"
 
 /* ---- signals of guard and collector ---- */
@@ -479,7 +480,7 @@ __attribute__((noreturn)) static void be_program(const struct pw_launch *launch,
         dup2(program_stderr, STDERR_FILENO);
     int err = pw_launch_become(launch, path);
     if (write(report, &err, sizeof(err)) < 0)
-        pw_error("cannot run %s: %s", path, strerror(-err));
+        pw_error("cannot run %s: %s", path, pw_remedy(err));
     _exit(err == -ENOENT ? 127 : 126);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/remedy.h"
 #include "core/safefile.h"
 
 /* The mark is a symbolic link whose target is the job's name: it is created atomically, and one
@@ -50,7 +51,8 @@ static int fail(char *problem, int size, const char *dir, const char *what, int 
 static int fail_with(char *problem, int size, const char *dir, const char *what, int err)
 {
     const int is_refused = err == -EACCES || err == -EPERM || err == -EROFS || err == -ENOENT;
-    snprintf(problem, (size_t)size, "output directory %s %s %s%s", dir, what, strerror(-err),
+    snprintf(problem, (size_t)size, "output directory %s %s %s%s", dir, what,
+             is_refused ? strerror(-err) : pw_remedy(err),
              is_refused ? "; choose another with -o" : "");
     return err;
 }
@@ -99,9 +101,9 @@ int pw_outdir_prepare(const char *dir, const char *job, int is_trusted, char *pr
         if (!is_empty(dir) && !read_mark(mark, found, sizeof(found)))
             return fail(problem, size, dir, not_ours, -EEXIST);
         if (symlink(job, mark) && errno != EEXIST)
-            return fail(problem, size, dir, strerror(errno), -errno);
+            return fail(problem, size, dir, pw_remedy(errno), -errno);
         if (!read_mark(mark, found, sizeof(found)))
-            return fail(problem, size, dir, "cannot be read back", -EIO);
+            return fail(problem, size, dir, "cannot be read back; choose another with -o", -EIO);
     }
     if (strcmp(found, job) != 0)
         return fail(problem, size, dir, of_another, -EEXIST);

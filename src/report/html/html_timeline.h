@@ -1,6 +1,6 @@
-/* Puts the timelines of a few steps into the HTML report: first those that the verdict is about, then
- * the longest one, a typical one, and the worst ones of further stragglers. Called by html_report.c. Reads no rank files: the caller's function
- * does. */
+/* Puts the timelines of a few steps into the HTML report: first those that the verdict is about,
+ * then the longest one, a typical one, and the worst ones of further stragglers. Called by
+ * html_report.c. Reads no rank files: the caller's function does. */
 #ifndef PW_REPORT_HTML_HTML_TIMELINE_H
 #define PW_REPORT_HTML_HTML_TIMELINE_H
 
@@ -33,9 +33,9 @@ void pw_timeline_ranks(const struct pw_figures *figures, int64_t row, char *out,
 
 /* Writes <script type="application/json" id="timelines">, a list of {step, why, rank,
  * cluster_ns, start_ns, end_ns, share, unread}, and for each the packed Trace Event JSON
- * (html_planes.h) as id="timeline-STEP". Times are those of that JSON, but cluster_ns is the start as
- * in the tables; `unread` is a number of rank files. Without
- * options->timeline the list is empty.
+ * (html_planes.h) as id="timeline-STEP". Times are those of that JSON, but cluster_ns is the start
+ * as in the tables; `unread` is a number of rank files. Without options->timeline the list is
+ * empty.
  *
  * With options->is_served the element has the attribute data-served, and the list only step, why
  * and rank: the page asks the server for the object with all keys and "packed", which has what
