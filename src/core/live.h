@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/callorder.h"
+
 enum { PW_LIVE_NAME = 64, PW_LIVE_COMMS = 256, PW_LIVE_THREADS = 256, PW_LIVE_FRAMES = 64 };
 
 /* A thread that has recorded something and has not ended. */
@@ -25,6 +27,13 @@ struct pw_live_thread {
     int64_t seq;       /* of a collective: its number on the communicator; else -1 */
     int32_t peer;      /* world rank of the partner or root; -1 none, any or not known */
     int32_t tag;
+    uint32_t signature; /* of a collective (core/callorder.h) */
+};
+
+/* The hash of the order of a communicator after `count` collectives (core/callorder.h). */
+struct pw_live_order {
+    uint32_t count;
+    uint64_t hash;
 };
 
 struct pw_live_comm {
@@ -32,6 +41,9 @@ struct pw_live_comm {
     char name[PW_LIVE_NAME]; /* "" when it has none */
     int32_t size;            /* number of ranks; of an intercommunicator: of both groups */
     int64_t reached;         /* collectives that this rank has left, or begun if nonblocking */
+    int order_state;         /* enum pw_callorder_state */
+    size_t norder;           /* 0 also when the request did not ask for the order */
+    struct pw_live_order order[PW_CALLORDER_LEVELS];
 };
 
 struct pw_live_stack {
@@ -67,6 +79,7 @@ struct pw_live {
     int64_t step_last_ns, step_mean_ns; /* length of the last step; mean of the last few */
     int64_t step_mpi_ns;                /* the part of step_mean_ns in MPI, of the thread that marks
                                          * the steps */
+    int wants_order;                    /* 1: the request asks for the order of collectives */
     enum pw_order_state order;          /* what became of the order in the request */
     struct pw_live_thread *threads;
     size_t nthreads;

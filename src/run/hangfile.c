@@ -13,6 +13,7 @@
 #include "core/safefile.h"
 #include "report/live/liveview.h"
 #include "report/writing/safenames.h"
+#include "run/ordercheck.h"
 
 /* Limits the number of reports, so that a job that hangs again and again does not fill the disk. */
 enum { MAX_REPORTS = 20, PATH = 4300 };
@@ -103,6 +104,7 @@ static void write_reports(const struct pw_inquiry *inquiry, const struct pw_live
 void pw_hangfile_write(const struct pw_inquiry *inquiry, int64_t least_ns)
 {
     static struct pw_hang hang;
+    static struct pw_order_findings order;
     size_t threads = 0;
     for (size_t i = 0; i < inquiry->n; i++)
         threads += inquiry->lives[i].nthreads;
@@ -111,14 +113,17 @@ void pw_hangfile_write(const struct pw_inquiry *inquiry, int64_t least_ns)
         return;
     pw_hang_find(inquiry->lives, inquiry->n, least_ns, scratch, &hang);
     int32_t *silent = NULL;
+    pw_ordercheck_find(inquiry, &order);
     struct pw_live_view view = {
         .ranks = inquiry->lives,
         .n = inquiry->n,
         .nsilent = pw_hangfile_silent(inquiry, &silent),
         .hang = &hang,
+        .order = &order,
     };
     view.silent = silent;
     write_reports(inquiry, &view);
+    pw_ordercheck_fini(&order);
     free(silent);
     free(scratch);
 }

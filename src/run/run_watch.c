@@ -84,6 +84,7 @@ static void obey(struct pw_run_watch *w, const struct pw_request *request, struc
         live->order = pw_order_withdraw(w->segment, request->order.id);
         break;
     case PW_REQUEST_SNAPSHOT:
+    case PW_REQUEST_ORDER:
         pw_drain_sync(w->drain);
         break;
     default:
@@ -104,11 +105,14 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         .pid = owner ? owner : w->pid,
         .unrecorded = pw_unrecorded_reason(w->unrecorded),
         .recording = atomic_load(&w->segment->control.state) != PW_WINDOW_CLOSED,
+        .wants_order = request->is_hang || request->kind == PW_REQUEST_ORDER,
     };
     snprintf(live.hostname, sizeof(live.hostname), "%s", w->id->hostname);
     int err = pw_drain_live(w->drain, &live);
     live.state = process_state((pid_t)live.pid);
     obey(w, request, &live);
+    if (request->is_hang)
+        pw_drain_sync(w->drain); /* the journals are read when the order differs */
     if (request->wants_stacks)
         pw_calltrace_take((pid_t)live.pid, &live);
     err = err ? err : pw_inquiry_answer(w->dir, request, &live);

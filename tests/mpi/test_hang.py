@@ -233,6 +233,82 @@ def status_of_a_stopped_rank():
     h.equal(data["silent"], [2], "ranks that did not answer")
 
 
+def check(job, code, seconds=40):
+    """`ctl check` as JSON and as text, as soon as all ranks are in no call: what they do until they are
+    let go."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with contextlib.suppress(AssertionError, FileNotFoundError):
+            ranks = status()["ranks"]
+            if len(ranks) == N and all(r["threads"] and r["threads"][0]["op"] is None and
+                                       r["threads"][0]["since_ns"] > 5e8 for r in ranks):
+                break
+        h.check(job.poll() is None, "the job ended")
+        time.sleep(0.2)
+    found = json.loads(h.run(h.profwrap("ctl", "check", "--format", "json", "out"), status=code).stdout)
+    text = h.run(h.profwrap("ctl", "check", "out"), status=code).stdout.decode()
+    h.equal(found["answered"], N, "ranks that answered")
+    return found, text
+
+
+def await_difference(seconds=40):
+    """What `ctl check` says as soon as it says that the ranks differ."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        done = subprocess.run(h.profwrap("ctl", "check", "out"), capture_output=True, env=h.environment())
+        if done.returncode == 3:
+            return done.stdout.decode()
+        time.sleep(0.2)
+    h.check(False, "no difference after", seconds, "s")
+
+
+@h.case
+def order_of_collectives_differs():
+    """Rank 2 leaves out call 16 x 3 + 1 in a loop of three collectives a time, and all ranks hang there."""
+    with running("--hang-timeout", "1", "--no-merge", mode="diverge", argument="skip") as job:
+        text, data = report(job)
+    [found] = data["order"]
+    h.equal((found["kind"], found["seq"]), ("likely_skipped", 49), "difference")
+    h.equal((found["ranks"], found["other_ranks"]), ([2], [0, 1, 3]), "ranks")
+    h.equal(data["headline"], "Rank 2 called MPI_Allgather #49 on MPI_COMM_WORLD, where ranks 0-1,3 called "
+            "MPI_Allreduce, which it is likely to have skipped: before, MPI_Allgather came after it", "headline")
+    h.check("Order of collectives" in text, text)
+
+
+@h.case
+def order_of_a_call_that_others_have_left():
+    """Rank 2 waits in a broadcast of another root than the others, which wait in the next call."""
+    with running("--no-merge", mode="diverge", argument="root"):
+        h.equal(await_difference(), "Rank 2 called MPI_Bcast #48 on MPI_COMM_WORLD with root 1, ranks 0-1,3 with "
+                "root 0.\n", "said")
+
+
+@h.case
+def order_differs_silently():
+    """Rank 2 leaves out the broadcast 70 x 2 = #140 and no rank hangs. After it, calls alternate, so it may
+    as well have made a reduction more."""
+    with running("--no-merge", mode="silent") as job:
+        found, text = check(job, 3)
+        let_go(job)
+    h.equal(job.returncode, 0, "exit status")
+    [order] = found["order"]
+    h.equal((order["kind"], order["seq"], order["ranks"]), ("likely_skipped", 140, [2]), "difference")
+    h.check(text.startswith("Rank 2 called MPI_Reduce #140 on MPI_COMM_WORLD, where ranks 0-1,3 called MPI_Bcast, "
+                            "which it is likely to have skipped"), text)
+
+
+@h.case
+def order_with_legal_differences():
+    """Arguments that MPI ignores, or allows to differ, are no difference."""
+    with running("--no-merge", mode="legal") as job:
+        found, text = check(job, 0)
+        let_go(job)
+    h.equal(job.returncode, 0, "exit status")
+    h.equal((found["order"], found["uncompared"]), ([], 0), "differences")
+    h.equal(found["compared"], 91, "the communicators: the world, 30 copies, two halves of each")
+    h.check("called the same collectives on 91 communicators" in text, text)
+
+
 @h.case
 def no_job():
     done = h.run(h.profwrap("ctl", "status", "nowhere"), status=1)

@@ -19,11 +19,17 @@ static struct pw_live_thread threads[] = {
      .comm_row = -1,
      .seq = -1,
      .peer = 3,
-     .tag = -2},
+     .tag = -2,
+     .signature = UINT32_MAX},
     {.tid = 72, .thread = 1, .since_ns = -1, .comm_row = -1, .seq = 9, .peer = -1},
 };
-static struct pw_live_comm comms[] = {
-    {.uid = 0xfeedfacecafebeef, .name = "MPI_COMM_WORLD", .size = 4, .reached = 9}};
+static struct pw_live_comm comms[] = {{.uid = 0xfeedfacecafebeef,
+                                       .name = "MPI_COMM_WORLD",
+                                       .size = 4,
+                                       .reached = 9,
+                                       .order_state = PW_CALLORDER_PERSISTENT,
+                                       .norder = 2,
+                                       .order = {{8, 0xfedcba9876543210}, {9, 1}}}};
 static const struct pw_request plain, with_stacks = {.wants_stacks = 1};
 static struct pw_live_stack stacks[] = {{71, "main (a.c:1);MPI_Wait+0x3"}};
 

@@ -20,6 +20,7 @@
 #include "run/activities.h"
 #include "run/ctl.h"
 #include "run/hangfile.h"
+#include "run/ordercheck.h"
 
 /* `profwrap ctl metrics DIR`: prints a running job's figures for Prometheus once. A separate
  * program serves them (metrics_main.c), because its HTTP library needs a TLS library, which every
@@ -208,6 +209,86 @@ static int show_status(const char *dir, int wants_stacks, int as_json)
     return status;
 }
 
+/* `profwrap ctl check`: tells where the ranks differ in the order of collectives. */
+
+enum { STATUS_DIFFERS = 3 };
+
+static void check_as_text(const struct pw_inquiry *inquiry, const struct pw_order_findings *found,
+                          size_t nsilent)
+{
+    char text[PW_ORDER_TEXT];
+    for (size_t i = 0; i < found->n; i++) {
+        pw_order_write(&found->list[i], text, sizeof(text));
+        text[0] = text[0] == 'r' ? 'R' : text[0];
+        printf("%s.\n", text);
+    }
+    if (found->more)
+        printf("%zu more communicators differ.\n", found->more);
+    if (!found->n)
+        printf("%zu ranks answered; they called the same collectives on %zu communicator%s, as far "
+               "as all have come.\n",
+               inquiry->n, found->compared, found->compared == 1 ? "" : "s");
+    if (found->uncompared)
+        printf("%zu communicator%s not compared: MPI lets the members differ, or a call failed.\n",
+               found->uncompared, found->uncompared == 1 ? " was" : "s were");
+    if (nsilent)
+        printf("%zu ranks did not answer.\n", nsilent);
+}
+
+static int check_as_json(const struct pw_inquiry *inquiry, const struct pw_order_findings *found,
+                         size_t nsilent)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < found->n; i++)
+        json_array_append_new(list, pw_order_json(&found->list[i]));
+    json_t *object =
+        json_pack("{s:o, s:I, s:I, s:I, s:I}", "order", list, "answered", (json_int_t)inquiry->n,
+                  "silent", (json_int_t)nsilent, "compared", (json_int_t)found->compared,
+                  "uncompared", (json_int_t)found->uncompared);
+    int err = object ? json_dumpf(object, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII) : -1;
+    putchar('\n');
+    json_decref(object);
+    return err;
+}
+
+static int check(const struct pw_inquiry *inquiry, int as_json)
+{
+    static struct pw_order_findings found;
+    int32_t *silent = NULL;
+    const size_t nsilent = pw_hangfile_silent(inquiry, &silent);
+    free(silent);
+    pw_ordercheck_find(inquiry, &found);
+    int err = 0;
+    if (as_json)
+        err = check_as_json(inquiry, &found, nsilent);
+    else
+        check_as_text(inquiry, &found, nsilent);
+    const int status = found.n ? STATUS_DIFFERS : 0;
+    pw_ordercheck_fini(&found);
+    if (err || fflush(stdout)) {
+        pw_error("cannot write the result");
+        return 1;
+    }
+    return status;
+}
+
+static int run_check(const char *dir, const struct pw_options *options)
+{
+    const struct pw_request request = {.kind = PW_REQUEST_ORDER};
+    const int as_json = strcmp(options->text[PW_OPT_CTL_FORMAT], "json") == 0;
+    struct pw_inquiry inquiry;
+    sigset_t ends;
+    int status = pw_ctl_check_job(dir);
+    if (status)
+        return status;
+    pw_ctl_block_signals(&ends);
+    pw_inquiry_init(&inquiry, dir);
+    status = pw_ctl_ask(&inquiry, &request, &ends);
+    status = status ? status : check(&inquiry, as_json);
+    pw_inquiry_fini(&inquiry);
+    return status;
+}
+
 static int run_status(const char *dir, const struct pw_options *options)
 {
     return show_status(dir, pw_option_flag(options, PW_OPT_CTL_STACKS),
@@ -236,6 +317,7 @@ static const struct command {
     int (*run)(const char *dir, const struct pw_options *options);
 } commands[] = {
     {"status", " [--format text|json] [--stacks]", run_status},
+    {"check", " [--format text|json]", run_check},
     {"start", "", run_start},
     {"stop", "", run_stop},
     {"snapshot", " [-o DIR]", run_snapshot},

@@ -13,6 +13,7 @@
  *   PW_MPI_LIBRARY_SYMBOL  a symbol that all libraries of the ABI define (pw_mpi_is_known())
  *   PW_MPI_LIBRARY_VALUE(symbol, constant)   a handle that has a name in mpi.h
  *   PW_MPI_OWN_HELPERS     what the ABI needs besides PW_MPI_HELPERS (mpi_library.h)
+ *   PW_MPI_REDUCTION_BASE  predefined reductions are this plus enum pw_reduction; 0: they are not
  *   PW_MPI_PARTITIONS      the type of an element of MPI_Pready_list's list
  *   PW_MPI_FORTRAN_CALLS_MPI   whether the Fortran library calls MPI_X, too
  *   PW_MPI_CALLER_FLAGS()  used in the wrapper of MPI_X: the flags of the call

@@ -26,6 +26,8 @@ typedef intptr_t pw_mpi_key;
 #define PW_MPI_LIBRARY_VALUE(symbol, constant) (constant)
 #define PW_MPI_OWN_HELPERS(H)
 
+#define PW_MPI_REDUCTION_BASE 0x58000000u
+
 /* The list of partitions of MPI_Pready_list. It is const in the standard, but not in older
  * versions of MPICH. */
 #define PW_MPI_PARTITIONS int

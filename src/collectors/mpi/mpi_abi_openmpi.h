@@ -20,6 +20,7 @@ typedef MPI_Comm pw_mpi_key;
 /* Predefined handles are the addresses of variables. */
 #define PW_MPI_LIBRARY_SYMBOL "ompi_mpi_comm_world"
 #define PW_MPI_LIBRARY_VALUE(symbol, constant) pw_mpi_variable(symbol)
+#define PW_MPI_REDUCTION_BASE 0
 #define PW_MPI_OWN_HELPERS(H)
 
 #define PW_MPI_PARTITIONS const int

@@ -24,6 +24,7 @@ typedef MPI_Comm pw_mpi_key;
 /* Predefined handles are constants. */
 #define PW_MPI_LIBRARY_SYMBOL "PMPI_Abi_get_version"
 #define PW_MPI_LIBRARY_VALUE(symbol, constant) (constant)
+#define PW_MPI_REDUCTION_BASE 0
 #define PW_MPI_OWN_HELPERS(H)                                              \
     H(int, Get_count_c, (const MPI_Status *, MPI_Datatype, MPI_Count *))   \
     H(int, Test_cancelled, (const MPI_Status *, int *))                    \

@@ -84,6 +84,9 @@ static void show_awaited(const struct pw_mpi_call *c)
     atomic_store_explicit(&open->peer, record->comm.peer, memory_order_relaxed);
     atomic_store_explicit(&open->tag, tag, memory_order_relaxed);
     atomic_store_explicit(&open->handle, record->comm.comm, memory_order_relaxed);
+    atomic_store_explicit(&open->signature,
+                          is_collective ? record->comm.signature : PW_REDUCTION_UNKNOWN,
+                          memory_order_relaxed);
     atomic_store_explicit(&open->awaited, record->op, memory_order_relaxed);
 }
 
@@ -146,16 +149,18 @@ void pw_mpi_request_is_quiet(struct pw_mpi_request *request)
         atomic_store_explicit(&pw_gate->left_open, left + 1, memory_order_relaxed);
 }
 
-void pw_mpi_count_after(pw_mpi_key handle, enum pw_mpi_act act, int rc)
+void pw_mpi_count_after(const struct pw_mpi_call *c, enum pw_mpi_act act, int rc)
 {
     struct pw_thread *thread = pw_probe_thread();
-    if (pw_mpi_count_before(handle) || !thread || !pw_probe_lock(thread))
+    if (!thread || !pw_probe_lock(thread))
         return;
-    const struct pw_mpi_comm *comm = act == PW_MPI_COUNTS_KNOWN || rc != MPI_SUCCESS
-                                         ? pw_mpi_comm_known(handle)
-                                         : pw_mpi_comm_find(thread, handle);
+    struct pw_mpi_comm *comm = act == PW_MPI_COUNTS_KNOWN || rc != MPI_SUCCESS
+                                   ? pw_mpi_comm_known(c->comm)
+                                   : pw_mpi_comm_find(thread, c->comm);
+    if (comm && rc != MPI_SUCCESS)
+        pw_mpi_comm_lose_order(comm, PW_CALLORDER_FAILED);
     if (comm)
-        pw_mpi_comm_count(comm);
+        pw_mpi_comm_count(comm, rc == MPI_SUCCESS ? pw_mpi_signature_of(c, comm) : 0);
     pw_probe_unlock(thread);
 }
 
@@ -340,6 +345,57 @@ void pw_mpi_collective_bytes(const struct pw_mpi_call *c, bool large, struct pw_
     if (part.receives)
         record->comm.recv_bytes = two_buffers && c->rbuf == MPI_IN_PLACE ? received_in_place(&a, op)
                                                                          : amount(&a, op->received);
+}
+
+/* ---- the signature of a collective ---- */
+
+/* The block that must have one size on all members: by the arguments for sending or for receiving,
+ * of which one may be ignored on this rank (MPI_IN_PLACE, other ranks than the root). */
+enum block { BLOCK_NONE, BLOCK_SENT, BLOCK_RECEIVED };
+
+static enum block equal_block(const struct pw_op_info *op, bool is_root)
+{
+    const bool sends = op->sent == PW_AMOUNT_SBLOCK || op->sent == PW_AMOUNT_EACH_SBLOCK;
+    if (op->received == PW_AMOUNT_SBLOCK) /* one buffer size, such as of reductions */
+        return BLOCK_SENT;
+    if (op->shape == PW_SHAPE_TO_ROOT && op->received == PW_AMOUNT_EACH_RBLOCK)
+        return is_root ? BLOCK_RECEIVED : BLOCK_SENT;
+    if (op->shape == PW_SHAPE_FROM_ROOT && op->sent == PW_AMOUNT_EACH_SBLOCK)
+        return is_root ? BLOCK_SENT : BLOCK_RECEIVED;
+    if (op->shape == PW_SHAPE_ALL && sends && op->received == PW_AMOUNT_EACH_RBLOCK)
+        return BLOCK_RECEIVED;
+    return BLOCK_NONE;
+}
+
+static bool has_root(const struct pw_op_info *op)
+{
+    return op->shape == PW_SHAPE_FROM_ROOT || op->shape == PW_SHAPE_TO_ROOT;
+}
+
+uint32_t pw_mpi_signature_of(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm)
+{
+    const struct pw_op_info *op = pw_op_info(c->op);
+    const enum block which = equal_block(op, has_root(op) && c->root == comm->my_rank);
+    const int64_t bytes = which == BLOCK_SENT       ? block(c->scount, c->stype)
+                          : which == BLOCK_RECEIVED ? block(c->rcount, c->rtype)
+                                                    : 0;
+    return pw_mpi_signature(c, bytes, has_root(op) ? c->root : 0);
+}
+
+void pw_mpi_show_signature(const struct pw_mpi_call *c)
+{
+    const struct pw_mpi_last *last = &pw_mpi_last;
+    const struct pw_mpi_comm *comm = pw_mpi_comm_known(c->comm);
+    uint32_t signature = PW_REDUCTION_UNKNOWN;
+    if (comm) {
+        const struct pw_op_info *op = pw_op_info(c->op);
+        const enum block which = equal_block(op, has_root(op) && c->root == comm->my_rank);
+        const MPI_Datatype type = which == BLOCK_SENT ? c->stype : c->rtype;
+        /* A type that the program has given may be none, which MPI must not be asked about. */
+        if (which == BLOCK_NONE || (last->type == type && last->epoch == pw_mpi_epoch_now()))
+            signature = pw_mpi_signature_of(c, comm);
+    }
+    atomic_store_explicit(&c->thread->call->signature, signature, memory_order_relaxed);
 }
 
 void pw_mpi_one_sided_bytes(const struct pw_mpi_call *c, struct pw_record *record)

@@ -44,6 +44,8 @@ struct pw_mpi_call {
     const MPI_Datatype *stypes, *rtypes;
     int dest, src, root, stag, rtag;
     int partitions;
+    bool reduces; /* it has the parameter `reducer`; set for all functions */
+    MPI_Op reducer;
     pw_mpi_key comm; /* or a window or a file: these are in the table of communicators, too */
     MPI_Comm *newcomm_at;
     MPI_Request request;
@@ -87,15 +89,38 @@ static inline int pw_mpi_level(void)
     return pw_mpi_gate() - 1;
 }
 
-/* Returns the sequence number of a collective on `comm`, and increments it for the next one. Not
- * atomic as a whole: MPI allows only one thread at a time to call a collective on a communicator.
- */
-static inline uint32_t pw_mpi_comm_count(const struct pw_mpi_comm *comm)
+/* Returns the sequence number of a collective on `comm`, increments it for the next one, and adds
+ * the collective to the hash of the order. Not atomic as a whole: MPI allows only one thread at a
+ * time to call a collective on a communicator. */
+static inline uint32_t pw_mpi_comm_count(struct pw_mpi_comm *comm, uint32_t signature)
 {
-    uint32_t seq = atomic_load_explicit(comm->collectives, memory_order_relaxed);
-    atomic_store_explicit(comm->collectives, seq + 1, memory_order_relaxed);
+    _Atomic uint32_t *counter = comm->collectives;
+    const uint32_t seq = atomic_load_explicit(counter, memory_order_relaxed);
+    const uint64_t hash = comm->hash * PW_CALLORDER_FACTOR + signature;
+    _Atomic uint64_t *shown = &comm->order->hash[pw_callorder_level(seq + 1)];
+    comm->hash = hash;
+    atomic_store_explicit(shown, hash, memory_order_relaxed);
+    atomic_store_explicit(counter, seq + 1, memory_order_release);
     return seq;
 }
+
+/* The signature of a collective (core/callorder.h). `root`: its rank in the communicator, 0 for
+ * collectives without a root. */
+PW_ALWAYS_INLINE uint32_t pw_mpi_signature(const struct pw_mpi_call *c, int64_t bytes, int root)
+{
+    /* A factor of 31 bits is a part of the instruction, and so needs no register. */
+    const uint64_t place = (uint64_t)(uint32_t)root << 24, op = c->op * UINT64_C(0x01000193);
+    const uint64_t mixed = ((uint64_t)bytes + place + op) * 0x5851f42d;
+    const uint32_t reduction = c->reduces ? pw_mpi_reduction(c->reducer) : PW_REDUCTION_NONE;
+    return (uint32_t)(mixed >> 20) << PW_CALLORDER_REDUCTION_BITS | reduction;
+}
+
+/* The same for any collective, when the call has succeeded on `comm`: only then may the type be
+ * asked for its size. */
+uint32_t pw_mpi_signature_of(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm);
+
+/* Shows the signature in the open call, if it is known before the call; else that it is not. */
+void pw_mpi_show_signature(const struct pw_mpi_call *c);
 
 /* ---- calls that are not recorded ----
  *
@@ -151,28 +176,43 @@ PW_ALWAYS_INLINE enum pw_mpi_due pw_mpi_due(enum pw_mpi_act act, int gate)
     }
 }
 
+/* How the signature of a collective is found before the call; a constant in each fast function. */
+enum pw_mpi_block {
+    PW_BLOCK_LATER, /* only after the call */
+    PW_BLOCK_NONE,
+    PW_BLOCK_SENT, /* of the count and the type for sending */
+    PW_BLOCK_SENT_ROOTED,
+};
+
 /* Increments the sequence number for a collective that is about to be called. Returns false, and
- * does nothing, if `handle` is not the communicator that the thread used last. Done before the
- * call, so that no value has to be saved across it. */
-PW_ALWAYS_INLINE bool pw_mpi_count_before(pw_mpi_key handle)
+ * does nothing, if the communicator and the type are not those that the thread used last. Done
+ * before the call, so that no value has to be saved across it. */
+PW_ALWAYS_INLINE bool pw_mpi_count_before(const struct pw_mpi_call *c, enum pw_mpi_block block)
 {
     const struct pw_mpi_last *last = &pw_mpi_last;
-    if (__builtin_expect(last->handle != handle || last->epoch != pw_mpi_epoch_now(), 0))
+    const bool has_block = block == PW_BLOCK_SENT || block == PW_BLOCK_SENT_ROOTED;
+    if (block == PW_BLOCK_LATER ||
+        __builtin_expect(last->handle != c->comm || last->epoch != pw_mpi_epoch_now() ||
+                             (has_block && last->type != c->stype),
+                         0))
         return false;
-    pw_mpi_comm_count(last->comm);
+    const int64_t bytes = has_block ? c->scount * last->type_size : 0;
+    const int root = block == PW_BLOCK_SENT_ROOTED ? c->root : 0;
+    pw_mpi_comm_count(last->comm, pw_mpi_signature(c, bytes, root));
     return true;
 }
 
 /* Increments the sequence number after a collective on any communicator, or on a window that is in
  * the table. `rc` is the call's return code. */
-void pw_mpi_count_after(pw_mpi_key handle, enum pw_mpi_act act, int rc);
+void pw_mpi_count_after(const struct pw_mpi_call *c, enum pw_mpi_act act, int rc);
 
 /* For a call that is not recorded: true if the wrapper can call the MPI library's function at once.
  * This is so if no work is due, or if the only work is to increment a sequence number and this
  * function could do that. If it returns false, the wrapper must call the slow function. It also
  * returns false while paused if the collector has signalled an order (such as to resume recording),
  * because only the slow function obeys orders. */
-PW_ALWAYS_INLINE bool pw_mpi_passes(const struct pw_mpi_call *c, enum pw_mpi_act act, int gate)
+PW_ALWAYS_INLINE bool pw_mpi_passes(const struct pw_mpi_call *c, enum pw_mpi_act act, int gate,
+                                    enum pw_mpi_block block)
 {
     const enum pw_mpi_due due = pw_mpi_due(act, gate);
     if (gate >= 0)
@@ -180,7 +220,7 @@ PW_ALWAYS_INLINE bool pw_mpi_passes(const struct pw_mpi_call *c, enum pw_mpi_act
     const struct pw_open_call *call = pw_this_thread.call;
     if (atomic_load_explicit(&call->signalled, memory_order_relaxed))
         return false;
-    return due == PW_DUE_NOTHING || (due == PW_DUE_NUMBER && pw_mpi_count_before(c->comm));
+    return due == PW_DUE_NOTHING || (due == PW_DUE_NUMBER && pw_mpi_count_before(c, block));
 }
 
 struct pw_mpi_request;

@@ -221,6 +221,13 @@ void pw_mpi_after_PARTITIONED_SEND(struct pw_mpi_call *c, int rc)
     keep_message(c, rc, c->dest, c->stag, c->partitions * sent_bytes(c, rc));
 }
 
+/* Members may start persistent collectives in different orders. */
+static uint32_t count_persistent(struct pw_mpi_comm *comm)
+{
+    pw_mpi_comm_lose_order(comm, PW_CALLORDER_PERSISTENT);
+    return pw_mpi_comm_count(comm, 0);
+}
+
 /* An operation that begins while recording is paused is not recorded; a collective still increments
  * the sequence number. */
 static void start_quietly(const struct pw_mpi_request *request)
@@ -229,7 +236,7 @@ static void start_quietly(const struct pw_mpi_request *request)
                                    ? pw_mpi_comm_known(request->comm)
                                    : NULL;
     if (comm)
-        pw_mpi_comm_count(comm);
+        count_persistent(comm);
 }
 
 void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
@@ -249,7 +256,7 @@ void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
         request->record.comm.request = pw_mpi_request_id();
         if (pw_op_info(request->record.op)->cls == PW_CLASS_COLL) {
             struct pw_mpi_comm *comm = pw_mpi_comm_known(request->comm);
-            request->record.comm.seq = comm ? pw_mpi_comm_count(comm) : 0;
+            request->record.comm.seq = comm ? count_persistent(comm) : 0;
         }
     }
 }
@@ -331,9 +338,19 @@ static void add_made(struct pw_mpi_call *c)
     pw_mpi_comm_add_new(c->thread, *c->newcomm_at, c->comm, c->op);
 }
 
+/* Adds the creation to the order of the parent. Comm_create_group is called by the members of a
+ * group only. */
+static void note_child(const struct pw_mpi_call *c, int rc, struct pw_mpi_comm *parent)
+{
+    if (parent && rc == MPI_SUCCESS && c->op != PW_OP_Comm_create_group)
+        pw_mpi_comm_note_child(parent, c->op);
+}
+
 void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)
 {
-    pw_mpi_record(c, pw_mpi_call_comm(c, rc), rc);
+    struct pw_mpi_comm *parent = pw_mpi_call_comm(c, rc);
+    pw_mpi_record(c, parent, rc);
+    note_child(c, rc, parent);
     if (rc == MPI_SUCCESS)
         add_made(c);
 }
@@ -349,8 +366,10 @@ void pw_mpi_after_NEWCOMM_ALONE(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_INEWCOMM(struct pw_mpi_call *c, int rc)
 {
+    struct pw_mpi_comm *parent = pw_mpi_call_comm(c, rc);
     struct pw_record own;
-    struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_call_comm(c, rc), c->comm, &own);
+    struct pw_record *record = pw_mpi_open_record(c, rc, parent, c->comm, &own);
+    note_child(c, rc, parent);
     pw_mpi_close_record(c, record, &own);
     if (rc == MPI_SUCCESS && pw_mpi_is_complete(c))
         add_made(c);
@@ -432,7 +451,7 @@ void pw_mpi_after_WIN_FENCE(struct pw_mpi_call *c, int rc)
     struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
     struct pw_record record;
     pw_mpi_base_record(c, window, rc, &record);
-    record.comm.seq = window ? pw_mpi_comm_count(window) : 0;
+    record.comm.seq = window ? pw_mpi_comm_count(window, 0) : 0;
     pw_mpi_write(c, &record);
 }
 
@@ -455,7 +474,9 @@ void pw_mpi_after_WIN_TARGET(struct pw_mpi_call *c, int rc)
 void pw_mpi_after_NEWWIN(struct pw_mpi_call *c, int rc)
 {
     MPI_Group group;
-    pw_mpi_record(c, pw_mpi_call_comm(c, rc), rc);
+    struct pw_mpi_comm *parent = pw_mpi_call_comm(c, rc);
+    pw_mpi_record(c, parent, rc);
+    note_child(c, rc, parent);
     if (rc == MPI_SUCCESS && pw_pmpi.Win_get_group(c->made.win, &group) == MPI_SUCCESS)
         pw_mpi_group_add(c->thread, PW_MPI_WIN_KEY(c->made.win), group, "window");
 }

@@ -240,6 +240,11 @@ static void enter(struct pw_mpi_comm *comm)
     if (!comm->collectives)
         comm->collectives = &comm->own_collectives;
     atomic_store_explicit(comm->collectives, 0, memory_order_relaxed);
+    comm->hash = 0;
+    comm->order = pw_probe_borrow_order(comm->index);
+    for (int level = 0; level < PW_CALLORDER_LEVELS; level++)
+        atomic_store_explicit(&comm->order->hash[level], 0, memory_order_relaxed);
+    atomic_store_explicit(&comm->order->state, PW_CALLORDER_COMPARED, memory_order_relaxed);
     comm->next = atomic_load_explicit(&comms.buckets[bucket], memory_order_relaxed);
     atomic_store_explicit(&comms.buckets[bucket], comm, memory_order_release);
 }

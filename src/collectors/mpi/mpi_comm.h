@@ -30,9 +30,25 @@ struct pw_mpi_comm {
      * read this rank's progress; when there is no room, it is in own_collectives. */
     _Atomic uint32_t *collectives;
     _Atomic uint32_t own_collectives;
+    /* The hash of the collectives so far, and of the communicators that were made from this one
+     * (core/callorder.h); and where it is shown. */
+    uint64_t hash;
+    struct pw_comm_order *order;
     /* [remote_size] world rank of each peer, -1: unknown. NULL: ranks equal world ranks. */
     const int32_t *world;
 };
+
+/* Adds to the hash that a communicator or window was made from this one by `op`. */
+static inline void pw_mpi_comm_note_child(struct pw_mpi_comm *comm, uint16_t op)
+{
+    comm->hash = comm->hash * PW_CALLORDER_FACTOR + op;
+}
+
+/* Says that the order on this communicator cannot be compared from now on. */
+static inline void pw_mpi_comm_lose_order(struct pw_mpi_comm *comm, enum pw_callorder_state why)
+{
+    atomic_store_explicit(&comm->order->state, why, memory_order_relaxed);
+}
 
 /* This process's rank in MPI_COMM_WORLD. */
 int32_t pw_mpi_comm_world_rank(void);

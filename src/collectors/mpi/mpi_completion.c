@@ -18,6 +18,21 @@ static void fill_root(const struct pw_mpi_call *c, const struct pw_mpi_comm *com
     record->flags |= mine ? PW_FLAG_ROOT : 0;
 }
 
+/* The number and the signature of a collective. */
+struct counted {
+    uint32_t seq, signature;
+};
+
+static struct counted count(const struct pw_mpi_call *c, int rc, struct pw_mpi_comm *comm)
+{
+    if (!comm)
+        return (struct counted){0};
+    if (rc != MPI_SUCCESS)
+        pw_mpi_comm_lose_order(comm, PW_CALLORDER_FAILED);
+    const uint32_t signature = rc == MPI_SUCCESS ? pw_mpi_signature_of(c, comm) : 0;
+    return (struct counted){pw_mpi_comm_count(comm, signature), signature};
+}
+
 /* Adds the fields of a collective to a base record. */
 static void fill_collective(struct pw_mpi_call *c, int rc, bool large, struct pw_mpi_comm *comm,
                             struct pw_record *record)
@@ -33,12 +48,13 @@ static void fill_collective(struct pw_mpi_call *c, int rc, bool large, struct pw
 static void record_collective(struct pw_mpi_call *c, int rc, bool large)
 {
     struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    const uint32_t seq = comm ? pw_mpi_comm_count(comm) : 0;
+    const struct counted counted = count(c, rc, comm);
     struct pw_record *record = pw_mpi_place(c, comm, rc);
     if (!record)
         return;
     fill_collective(c, rc, large, comm, record);
-    record->comm.seq = seq;
+    record->comm.seq = counted.seq;
+    record->comm.signature = counted.signature;
     pw_mpi_commit(c, record);
 }
 
@@ -47,7 +63,9 @@ static void begin_collective(struct pw_mpi_call *c, int rc, bool large)
     struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
     struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
     fill_collective(c, rc, large, comm, record);
-    record->comm.seq = comm ? pw_mpi_comm_count(comm) : 0;
+    const struct counted counted = count(c, rc, comm);
+    record->comm.seq = counted.seq;
+    record->comm.signature = counted.signature;
     pw_mpi_close_record(c, record, &own);
 }
 

@@ -16,6 +16,7 @@
 
 struct pw_pmpi pw_pmpi;
 struct pw_mpi_handles pw_mpi_handles;
+struct pw_mpi_reductions pw_mpi_reductions;
 struct pw_mpi_next pw_next, pw_pnext;
 bool pw_mpi_by_caller = true;
 
@@ -104,6 +105,44 @@ static void find_handles(void)
     h->request_empty = PW_MPI_LIBRARY_VALUE("ompi_request_empty", MPI_REQUEST_NULL);
     h->message_null = PW_MPI_LIBRARY_VALUE("ompi_message_null", MPI_MESSAGE_NULL);
     h->message_no_proc = PW_MPI_LIBRARY_VALUE("ompi_message_no_proc", MPI_MESSAGE_NO_PROC);
+}
+
+/* Puts the handles into the table. Returns false when two have the same place. */
+static bool place_reductions(const MPI_Op *handles, uint64_t factor)
+{
+    struct pw_mpi_reductions *r = &pw_mpi_reductions;
+    memset(r->place, 0, sizeof(r->place));
+    for (int kind = 1; kind < PW_REDUCTION_KINDS; kind++) {
+        const uint64_t place = PW_MPI_NUMBER(handles[kind]) * factor;
+        const uint64_t at = place >> (64 - PW_MPI_REDUCTION_BITS);
+        if (r->place[at].kind)
+            return false;
+        r->place[at].handle = handles[kind];
+        r->place[at].kind = (uint32_t)kind;
+    }
+    r->factor = factor;
+    return true;
+}
+
+/* Finds a factor without collisions: with 13 handles in 64 places, one factor in four has none. */
+static void find_reductions(void)
+{
+#if PW_MPI_REDUCTION_BASE
+#define R(name, symbol)                                                      \
+    static_assert(MPI_##name == PW_MPI_REDUCTION_BASE + PW_REDUCTION_##name, \
+                  "the handles are in the order of enum pw_reduction");
+    PW_REDUCTIONS(R)
+#undef R
+#endif
+    const MPI_Op handles[PW_REDUCTION_KINDS] = {
+#define R(name, symbol) [PW_REDUCTION_##name] = PW_MPI_LIBRARY_VALUE(symbol, MPI_##name),
+        PW_REDUCTIONS(R)
+#undef R
+    };
+    enum { TRIES = 1000 };
+    uint64_t factor = PW_CALLORDER_FACTOR;
+    for (int i = 0; i < TRIES && !place_reductions(handles, factor); i++)
+        factor = factor * PW_CALLORDER_FACTOR + 2;
 }
 
 /* Whether the library of PMPI_Init has this copy's ABI. The standard ABI fixes its library's name;
@@ -252,6 +291,7 @@ void pw_mpi_resolve(void)
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
     find_handles();
+    find_reductions();
 
     bool has_all = is_of_this_abi();
 #define PW_HELPER(type, Name, parameters) has_all = has_all && pw_pmpi.Name;

@@ -16,6 +16,7 @@
 
 #include "collectors/mpi/mpi_abi.h"
 #include "collectors/mpi/mpi_kinds.h"
+#include "core/callorder.h"
 #include "core/ops.h"
 #include "rank/probe/probe.h"
 
@@ -68,6 +69,32 @@ struct pw_mpi_handles {
     MPI_Request request_empty; /* shared by all operations that are complete when begun */
     MPI_Message message_null, message_no_proc;
 };
+
+/* The predefined reductions, in a hash table without collisions: the place of one is the upper
+ * bits of the product of its handle and `factor`. */
+enum { PW_MPI_REDUCTION_BITS = 6 };
+struct pw_mpi_reductions {
+    uint64_t factor;
+    struct {
+        MPI_Op handle;
+        uint32_t kind; /* enum pw_reduction */
+    } place[1 << PW_MPI_REDUCTION_BITS];
+};
+extern struct pw_mpi_reductions pw_mpi_reductions __attribute__((visibility("hidden")));
+
+static inline uint32_t pw_mpi_reduction(MPI_Op op)
+{
+#if PW_MPI_REDUCTION_BASE
+    const uint64_t kind = PW_MPI_NUMBER(op) - PW_MPI_REDUCTION_BASE;
+    return kind < PW_REDUCTION_KINDS ? (uint32_t)kind : PW_REDUCTION_USER;
+#else
+    const uint64_t place = PW_MPI_NUMBER(op) * pw_mpi_reductions.factor;
+    const uint64_t at = place >> (64 - PW_MPI_REDUCTION_BITS);
+    /* Without a jump: the compiler makes it one that is always taken. */
+    const uint32_t is_kind = -(uint32_t)(pw_mpi_reductions.place[at].handle == op);
+    return PW_REDUCTION_USER ^ ((PW_REDUCTION_USER ^ pw_mpi_reductions.place[at].kind) & is_kind);
+#endif
+}
 
 extern struct pw_pmpi pw_pmpi __attribute__((visibility("hidden")));
 extern struct pw_mpi_handles pw_mpi_handles __attribute__((visibility("hidden")));

@@ -164,7 +164,7 @@ static void record_comm(struct state *s, const struct pw_record *record,
     row->sent_bytes = record->comm.sent_bytes;
     row->recv_bytes = record->comm.recv_bytes;
     row->peer = record->comm.peer;
-    row->tag = record->comm.tag;
+    row->tag = cls == PW_CLASS_COLL ? 0 : record->comm.tag;
     row->thread = origin->thread;
     row->request = record->comm.request;
     row->stack = pw_origin_stack(origin, record->stack);
@@ -391,15 +391,40 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
         row->peer = peer_of(&s->comms[found], call->peer);
 }
 
+/* Reads the hashes of the order. The program may count a collective meanwhile, and it stores the
+ * hash of a collective before it counts it: a hash is taken only when it is known of which number
+ * it is. */
+static void read_order(const struct pw_segment_shared *segment, int64_t index,
+                       struct pw_live_comm *out)
+{
+    const struct pw_comm_order *order = &segment->callorders[index];
+    uint64_t hashes[PW_CALLORDER_LEVELS];
+    const uint32_t before = atomic_load(&segment->collectives[index]);
+    for (unsigned level = 0; level < PW_CALLORDER_LEVELS; level++)
+        hashes[level] = atomic_load(&order->hash[level]);
+    const uint32_t after = atomic_load(&segment->collectives[index]);
+    out->order_state = (int)atomic_load(&order->state);
+    for (unsigned level = 0; level < PW_CALLORDER_LEVELS; level++) {
+        const uint32_t count = pw_callorder_at(before, level);
+        if (count && count == pw_callorder_at(after + 1, level))
+            out->order[out->norder++] = (struct pw_live_order){count, hashes[level]};
+    }
+}
+
 static void add_live_comm(const struct state *s, const struct pw_segment_shared *segment,
                           int64_t row, struct pw_live *live)
 {
     const struct comm *comm = &s->comms[row];
-    const struct pw_live_comm shown = {
+    const int64_t index = row - s->base;
+    struct pw_live_comm shown = {
         .uid = comm->row.uid,
         .size = comm->row.size + comm->row.remote_size,
         .reached = reached(s, segment, row),
     };
+    if (comm->row.remote_size)
+        shown.order_state = PW_CALLORDER_INTER;
+    else if (live->wants_order && segment && index >= 0 && index < PW_ORDERED_COMMS)
+        read_order(segment, index, &shown);
     if (comm->row.uid)
         pw_live_add_comm(live, &shown, pw_rankfile_borrow_text(s->file, comm->row.name));
 }

@@ -100,6 +100,14 @@ PW_ALWAYS_INLINE int fast_commit(int rc, uint64_t count)
     return __builtin_expect(look, 0) ? wake_and_return(rc) : rc;
 }
 
+/* Shows the signature, and returns it. */
+PW_ALWAYS_INLINE uint32_t fast_sign(const struct pw_mpi_call *c, int64_t bytes, int root)
+{
+    const uint32_t signature = pw_mpi_signature(c, bytes, root);
+    atomic_store_explicit(&pw_this_thread.call->signature, signature, memory_order_relaxed);
+    return signature;
+}
+
 /* For collectives without a root in which every rank sends and receives a block of one size, or
  * nothing (a barrier). */
 PW_ALWAYS_INLINE bool fast_coll_begin(struct pw_mpi_call *c, enum pw_op_amount sent,
@@ -109,10 +117,11 @@ PW_ALWAYS_INLINE bool fast_coll_begin(struct pw_mpi_call *c, enum pw_op_amount s
         return false;
     if (!fast_enter(c, pw_mpi_last.blocking) || !fast_place(kept, 1))
         return false;
+    const int64_t bytes = sent == PW_AMOUNT_NOTHING ? 0 : c->scount * pw_mpi_last.type_size;
+    const uint32_t signature = fast_sign(c, bytes, 0); /* before the stores into the record */
     pw_mpi_fill(c, 0, kept->comm->index, kept->record);
-    if (sent != PW_AMOUNT_NOTHING)
-        kept->record->comm.sent_bytes = kept->record->comm.recv_bytes =
-            c->scount * pw_mpi_last.type_size;
+    kept->record->comm.signature = signature;
+    kept->record->comm.sent_bytes = kept->record->comm.recv_bytes = bytes;
     return true;
 }
 
@@ -120,7 +129,8 @@ static NOINLINE int fast_coll_failed(struct pw_record *record, int rc, struct pw
 {
     record->flags |= PW_FLAG_ERROR;
     record->comm.sent_bytes = record->comm.recv_bytes = 0;
-    record->comm.seq = pw_mpi_comm_count(comm);
+    pw_mpi_comm_lose_order(comm, PW_CALLORDER_FAILED);
+    record->comm.seq = pw_mpi_comm_count(comm, 0);
     return fast_commit(rc, 1);
 }
 
@@ -130,7 +140,7 @@ PW_ALWAYS_INLINE int fast_coll_end(const struct kept *kept, int rc)
     record->end = pw_tick_read(PW_TICK_TSC);
     if (__builtin_expect(rc != MPI_SUCCESS, 0))
         return fast_coll_failed(record, rc, kept->comm);
-    record->comm.seq = pw_mpi_comm_count(kept->comm);
+    record->comm.seq = pw_mpi_comm_count(kept->comm, record->comm.signature);
     pw_ring_prefetch_at(record, PW_RING_AHEAD);
     return fast_commit(rc, 1);
 }
@@ -158,11 +168,13 @@ PW_ALWAYS_INLINE bool fast_rooted_begin(struct pw_mpi_call *c, enum pw_op_shape 
     const bool is_root = c->root == kept->comm->my_rank, from_root = shape == PW_SHAPE_FROM_ROOT;
     const int32_t root = pw_mpi_world_rank(kept->comm, c->root); /* read before the stores */
     const int64_t bytes = c->scount * pw_mpi_last.type_size;
+    const uint32_t signature = fast_sign(c, bytes, c->root);
     fast_show_peer(c->root);
     pw_mpi_fill(c, is_root ? PW_FLAG_ROOT : 0, kept->comm->index, record);
     record->comm.peer = root;
     record->comm.sent_bytes = is_root || !from_root ? bytes : 0;
     record->comm.recv_bytes = is_root != from_root ? bytes : 0;
+    record->comm.signature = signature;
     return true;
 }
 
@@ -444,17 +456,21 @@ enum {
         if (!way.is_recorded)                                                                  \
             return next ? next(EACH(PASS, COMMA, __VA_ARGS__)) : MPI_ERR_OTHER;                \
         c.flags = way.flags;                                                                   \
+        c.reduces = false;                                                                     \
         if (!pw_mpi_begin(&c, PW_OP_##Op, PW_OP_LEVEL_##Op, PW_ACT_##CLASS)) {                 \
             const enum pw_mpi_due due = pw_mpi_due(PW_ACT_##CLASS, pw_mpi_gate());             \
             if (due == PW_DUE_NUMBER || due == PW_DUE_HANDLE) {                                \
+                c.op = PW_OP_##Op;                                                             \
                 NOTE(__VA_ARGS__)                                                              \
             }                                                                                  \
             const int passed = next(EACH(PASS, COMMA, __VA_ARGS__));                           \
             if (due == PW_DUE_NUMBER)                                                          \
-                pw_mpi_count_after(c.comm, PW_ACT_##CLASS, passed);                            \
+                pw_mpi_count_after(&c, PW_ACT_##CLASS, passed);                                \
             return passed;                                                                     \
         }                                                                                      \
         NOTE(__VA_ARGS__)                                                                      \
+        if ((int)PW_ACT_##CLASS == PW_MPI_COUNTS)                                              \
+            pw_mpi_show_signature(&c);                                                         \
         const int rc = next(EACH(C_USE, COMMA, __VA_ARGS__));                                  \
         c.end = pw_probe_now();                                                                \
         EACH(C_POST, NONE, __VA_ARGS__)                                                        \
@@ -486,28 +502,36 @@ PW_ALWAYS_INLINE bool may_be_from_fortran(void)
     return PW_MPI_FORTRAN_CALLS_MPI && __builtin_expect(pw_mpi_fortran.pages != 0, 0);
 }
 
+/* How the signature of a collective is found that a fast function counts. */
+#define BLOCK_OF(Op, CLASS)                                             \
+    ((int)FAST_OF_##CLASS == FAST_ROOTED         ? PW_BLOCK_SENT_ROOTED \
+     : (int)FAST_OF_##CLASS != FAST_COLL         ? PW_BLOCK_LATER       \
+     : (int)PW_OP_SENT_##Op == PW_AMOUNT_NOTHING ? PW_BLOCK_NONE        \
+                                                 : PW_BLOCK_SENT)
+
 /* The body of MPI_X. It is compiled twice where calls may come from Fortran: in a program without a
  * Fortran library, `flags_of_call` is a constant. The TSC is read after the flags are known. */
-#define FAST_BODY(flags_of_call, Name, Op, CLASS, ...)                              \
-    const int gate = pw_mpi_gate();                                                 \
-    struct pw_mpi_call c;                                                           \
-    struct kept kept;                                                               \
-    if (NOTED_##CLASS) {                                                            \
-        c.thread = NULL; /* no open call is set */                                  \
-        c.op = PW_OP_##Op;                                                          \
-        c.flags = flags_of_call;                                                    \
-        NOTE(__VA_ARGS__)                                                           \
-    }                                                                               \
-    if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) { \
-        if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate))                \
-            return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                    \
-    } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                 \
-               fast_begin(FAST_OF_##CLASS, &c, (enum pw_op_shape)PW_OP_SHAPE_##Op,  \
-                          PW_OP_SENT_##Op, &kept)) {                                \
-        const int rc = pw_next.Name(EACH(C_USE, COMMA, __VA_ARGS__));               \
-        EACH(C_POST, NONE, __VA_ARGS__)                                             \
-        return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                            \
-    }                                                                               \
+#define FAST_BODY(flags_of_call, Name, Op, CLASS, ...)                                    \
+    const int gate = pw_mpi_gate();                                                       \
+    struct pw_mpi_call c;                                                                 \
+    struct kept kept;                                                                     \
+    if (NOTED_##CLASS) {                                                                  \
+        c.thread = NULL; /* no open call is set */                                        \
+        c.op = PW_OP_##Op;                                                                \
+        c.flags = flags_of_call;                                                          \
+        c.reduces = false;                                                                \
+        NOTE(__VA_ARGS__)                                                                 \
+    }                                                                                     \
+    if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) {       \
+        if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate, BLOCK_OF(Op, CLASS))) \
+            return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                          \
+    } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                       \
+               fast_begin(FAST_OF_##CLASS, &c, (enum pw_op_shape)PW_OP_SHAPE_##Op,        \
+                          PW_OP_SENT_##Op, &kept)) {                                      \
+        const int rc = pw_next.Name(EACH(C_USE, COMMA, __VA_ARGS__));                     \
+        EACH(C_POST, NONE, __VA_ARGS__)                                                   \
+        return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                                  \
+    }                                                                                     \
     return slow_MPI_##Name(EACH(PASS, COMMA, __VA_ARGS__))
 
 /* MPI_X in a program with such a library. */

@@ -28,6 +28,7 @@ struct pw_shown_call {
     uint32_t op, awaited;
     int32_t peer, tag;
     uint64_t handle;
+    uint32_t signature;
 };
 
 /* Converts data that the program left in shared memory, outside the rings, to records. Called once,

@@ -438,6 +438,7 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
             .comm_row = -1,
             .seq = -1,
             .peer = -1,
+            .signature = PW_REDUCTION_UNKNOWN,
         };
         if (drain->intake)
             pw_intake_live_thread(drain->intake, i, is_in ? &call : NULL, thread);

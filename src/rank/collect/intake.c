@@ -330,6 +330,9 @@ void pw_intake_live_thread(struct pw_intake *intake, int ring, const struct pw_s
     thread->peer = row.peer;
     thread->tag = row.tag;
     thread->comm_row = row.comm;
+    const uint32_t op = row.awaited ? row.awaited : call->op;
+    if (row.source == PW_SOURCE_MPI && pw_op_info(op)->cls == PW_CLASS_COLL)
+        thread->signature = call->signature;
 }
 
 void pw_intake_live(struct pw_intake *intake, struct pw_live *live)

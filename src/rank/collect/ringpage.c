@@ -23,6 +23,7 @@ bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_ca
             .tag = atomic_load(&open->tag),
             .handle = atomic_load(&open->handle),
             .awaited = atomic_load(&open->awaited),
+            .signature = atomic_load(&open->signature),
         };
         if (out->op == 0 || out->op >= PW_OP_COUNT)
             return false;

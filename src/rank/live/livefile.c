@@ -48,18 +48,31 @@ static json_t *unrecorded_text(int reason)
 static json_t *thread_to_json(const struct pw_live *live, const struct pw_live_thread *t)
 {
     const struct pw_live_comm *comm = pw_live_comm(live, t->comm_uid);
-    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "tid", (int)t->tid,
-                     "thread", (int)t->thread, "source", pw_enum_name(PW_F_SOURCE, t->source), "op",
-                     op_text(t->op), "awaited", op_text(t->awaited), "since_ns", known(t->since_ns),
-                     "comm_uid", uid_text(t->comm_uid), "comm_name",
-                     comm && comm->name[0] ? text(comm->name) : json_null(), "seq", known(t->seq),
-                     "peer", known(t->peer), "tag", (int)t->tag);
+    return json_pack(
+        "{s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:I}", "tid", (int)t->tid,
+        "thread", (int)t->thread, "source", pw_enum_name(PW_F_SOURCE, t->source), "op",
+        op_text(t->op), "awaited", op_text(t->awaited), "since_ns", known(t->since_ns), "comm_uid",
+        uid_text(t->comm_uid), "comm_name", comm && comm->name[0] ? text(comm->name) : json_null(),
+        "seq", known(t->seq), "peer", known(t->peer), "tag", (int)t->tag, "signature",
+        (json_int_t)t->signature);
 }
 
-static json_t *comm_to_json(const struct pw_live_comm *c)
+/* `with_order`: also the hashes of the order, which people need not see. */
+static json_t *comm_to_json(const struct pw_live_comm *c, bool with_order)
 {
-    return json_pack("{s:o, s:o, s:i, s:I}", "uid", uid_text(c->uid), "name", text(c->name), "size",
-                     (int)c->size, "reached", (json_int_t)c->reached);
+    json_t *object =
+        json_pack("{s:o, s:o, s:i, s:I}", "uid", uid_text(c->uid), "name", text(c->name), "size",
+                  (int)c->size, "reached", (json_int_t)c->reached);
+    json_t *order = with_order && (c->norder || c->order_state) ? json_array() : NULL;
+    for (size_t i = 0; order && i < c->norder; i++) {
+        json_array_append_new(order, json_integer(c->order[i].count));
+        json_array_append_new(order, uid_text(c->order[i].hash));
+    }
+    if (object && order) {
+        json_object_set_new(object, "order", order);
+        json_object_set_new(object, "order_state", json_integer(c->order_state));
+    }
+    return object;
 }
 
 static json_t *stack_to_json(const struct pw_live_stack *s)
@@ -95,7 +108,7 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
     for (size_t i = 0; i < live->nthreads; i++)
         bad |= json_array_append_new(threads, thread_to_json(live, &live->threads[i]));
     for (size_t i = 0; i < live->ncomms; i++)
-        bad |= json_array_append_new(comms, comm_to_json(&live->comms[i]));
+        bad |= json_array_append_new(comms, comm_to_json(&live->comms[i], nonce != NULL));
     for (size_t i = 0; i < live->nstacks; i++)
         bad |= json_array_append_new(stacks, stack_to_json(&live->stacks[i]));
     json_t *object = json_pack(
@@ -207,7 +220,36 @@ static bool read_thread(const json_t *object, struct pw_live_thread *out)
         .seq = number(object, "seq", -1, INT64_MAX, &ok),
         .peer = (int32_t)number(object, "peer", -1, MAX_RANK, &ok),
         .tag = (int32_t)number(object, "tag", INT32_MIN, INT32_MAX, &ok),
+        .signature = (uint32_t)number(object, "signature", 0, UINT32_MAX, &ok),
     };
+    return ok;
+}
+
+/* Reads the hash in the array, with the number before it. */
+static bool read_order_pair(const json_t *array, size_t at, struct pw_live_order *out)
+{
+    const json_t *count = json_array_get(array, at), *hash = json_array_get(array, at + 1);
+    const char *hex = json_string_value(hash);
+    const json_int_t n = json_integer_value(count);
+    char *end = NULL;
+    if (!json_is_integer(count) || n < 1 || n > UINT32_MAX || !hex || strncmp(hex, "0x", 2) != 0)
+        return false;
+    *out = (struct pw_live_order){(uint32_t)n, strtoull(hex, &end, 16)};
+    return *end == '\0';
+}
+
+static bool read_order(const json_t *object, struct pw_live_comm *out)
+{
+    const json_t *order = json_object_get(object, "order");
+    const size_t n = json_array_size(order);
+    bool ok = true;
+    if (!order)
+        return true;
+    out->order_state = (int)number(object, "order_state", 0, PW_CALLORDER_INTER, &ok);
+    if (n % 2 || n / 2 > PW_CALLORDER_LEVELS)
+        return false;
+    for (; ok && out->norder < n / 2; out->norder++)
+        ok = read_order_pair(order, 2 * out->norder, &out->order[out->norder]);
     return ok;
 }
 
@@ -221,7 +263,7 @@ static bool read_comm(const json_t *object, struct pw_live_comm *out)
     };
     snprintf(out->name, sizeof(out->name), "%s",
              string(object, "name", sizeof(out->name) - 1, &ok));
-    return ok;
+    return ok && read_order(object, out);
 }
 
 static bool read_stack(const json_t *object, struct pw_live_stack *out)

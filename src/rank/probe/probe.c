@@ -62,6 +62,12 @@ _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index)
     return index < PW_SHARED_COMMS ? &pw_probe_home.segment->collectives[index] : NULL;
 }
 
+struct pw_comm_order *pw_probe_borrow_order(uint32_t index)
+{
+    static struct pw_comm_order unread;
+    return index < PW_ORDERED_COMMS ? &pw_probe_home.segment->callorders[index] : &unread;
+}
+
 /* When two threads ask for the same lane at once, each may take a number; one of the two stays
  * unused. */
 int pw_probe_lane(int32_t lane)

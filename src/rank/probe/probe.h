@@ -174,6 +174,10 @@ int pw_probe_create_pool(struct pw_pool **out);
  * room for it. Only after pw_probe_thread() returned a thread. */
 _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index);
 
+/* Where the order of its collectives is shown; for those for which the segment has no room, a place
+ * that nobody reads. Under the same condition. */
+struct pw_comm_order *pw_probe_borrow_order(uint32_t index);
+
 /* The thread number under which the operators of a lane are recorded; no real thread has it.
  * Negative when there are too many lanes. */
 int pw_probe_lane(int32_t lane);

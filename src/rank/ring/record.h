@@ -174,7 +174,10 @@ struct pw_record {
         struct {
             uint32_t comm;
             int32_t peer; /* world rank, -1 */
-            int32_t tag;
+            union {
+                int32_t tag;
+                uint32_t signature; /* of a collective; see core/callorder.h */
+            };
             uint32_t seq;
             int64_t sent_bytes, recv_bytes;
             uint32_t request;

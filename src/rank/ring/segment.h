@@ -16,17 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/callorder.h"
 #include "core/schedule.h"
 #include "rank/ring/record.h"
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 17,
+    PW_SEGMENT_VERSION = 18,
     PW_SEGMENT_PAGE = 4096,
     /* Parts of the file begin at multiples of this, so that each can be mapped: pages have 64 KiB
      * on some machines of aarch64. */
     PW_SEGMENT_ALIGN = 64 << 10,
-    PW_SEGMENT_HEADER = 2 * PW_SEGMENT_PAGE,
+    PW_SEGMENT_HEADER = 15 * PW_SEGMENT_PAGE,
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* bytes in front of a ring's records */
     PW_MAX_DEPTH = 128,                    /* open ranges of a thread that are stored */
     PW_MAX_RINGS = 256,
@@ -36,6 +37,7 @@ enum {
     PW_RING_STEP_FULL = 32,
     PW_SEGMENT_NAME_SIZE = 128,
     PW_SHARED_COMMS = 512,   /* communicators whose collectives are counted in the header */
+    PW_ORDERED_COMMS = 256,  /* of these, the ones whose order is compared */
     PW_POOL_BYTES = 9 << 20, /* the pool, after the rings; rank/ring/pool.h */
 };
 #define PW_SEGMENT_MAGIC 0x31304750524f4650ull
@@ -75,6 +77,7 @@ struct pw_open_call {
     _Atomic int32_t tag;
     _Atomic uint32_t awaited;   /* of a completion call: the operation; 0: several or unknown */
     _Atomic uint32_t signalled; /* 1: the thread must obey orders now. Set by the collector */
+    _Atomic uint32_t signature; /* of a blocking collective (core/callorder.h) */
 };
 
 /* An order to begin or end recording, from outside the program. When `step` is -1, the program
@@ -198,6 +201,12 @@ struct pw_ring_entry {
     _Atomic uint32_t records; /* capacity, a power of two, never changed; 0: no memory */
 };
 
+/* The order of the collectives of a communicator; see core/callorder.h. */
+struct pw_comm_order {
+    _Atomic uint64_t hash[PW_CALLORDER_LEVELS];
+    _Atomic uint32_t state; /* enum pw_callorder_state */
+};
+
 struct pw_segment_shared {
     uint64_t magic;
     uint32_t version;
@@ -237,6 +246,9 @@ struct pw_segment_shared {
     /* For each communicator index: number of collectives that the application has completed, or
      * begun if nonblocking. Written by the application. */
     _Alignas(64) _Atomic uint32_t collectives[PW_SHARED_COMMS];
+    /* For each communicator index, the hash of the order of its collectives by level, and enum
+     * pw_callorder_state (core/callorder.h). A hash is stored before the collective is counted. */
+    _Alignas(64) struct pw_comm_order callorders[PW_ORDERED_COMMS];
     struct pw_ring_entry rings[PW_MAX_RINGS];
 };
 

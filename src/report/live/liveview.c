@@ -287,6 +287,18 @@ static int print_group(const struct pw_live_view *view, const struct pw_page *pa
         unknown, group->is_mismatched ? "; they are in different functions" : "");
 }
 
+/* Prints where the ranks differ in the order of collectives. */
+static int print_order(const struct pw_live_view *view, const struct pw_page *page)
+{
+    char text[PW_ORDER_TEXT];
+    const size_t n = view->order ? view->order->n : 0;
+    int err = n ? pw_page_print(page, 0, 0, "Order of collectives") : 0;
+    for (size_t i = 0; i < n && !err; i++)
+        err = pw_page_print(page, 2, 4, "%s",
+                            pw_order_write(&view->order->list[i], text, sizeof(text)));
+    return err;
+}
+
 static int print_groups(const struct pw_live_view *view, const struct pw_page *page)
 {
     const struct pw_hang *hang = view->hang;
@@ -366,6 +378,7 @@ int pw_live_print_hang(const struct pw_live_view *view, FILE *out)
     err = err ? err : print_ranks(view, &page);
     err = err ? err : print_silent(view, &page);
     fputc('\n', out);
+    err = err ? err : print_order(view, &page);
     err = err ? err : print_groups(view, &page);
     err = err ? err : print_progress(view, &page);
     fputc('\n', out);
@@ -502,6 +515,12 @@ static const struct pw_hang_group *mismatched(const struct pw_hang *hang)
     return NULL;
 }
 
+static uint16_t awaited_of(const struct pw_live *rank)
+{
+    const struct pw_live_thread *thread = pw_live_main(rank);
+    return thread->awaited ? thread->awaited : thread->op;
+}
+
 static void say_mismatch(const struct pw_live_view *view, const struct pw_hang_group *group,
                          struct pw_sentence *s)
 {
@@ -511,7 +530,7 @@ static void say_mismatch(const struct pw_live_view *view, const struct pw_hang_g
         const struct pw_live *rank = &view->ranks[group->waiting[i]];
         if (!first)
             first = rank;
-        else if (pw_live_main(rank)->op != pw_live_main(first)->op)
+        else if (awaited_of(rank) != awaited_of(first))
             other = rank;
     }
     if (!other)
@@ -548,10 +567,22 @@ static void say_unknown(const struct pw_live_view *view, struct pw_sentence *s)
         pw_sentence_add(s, "; the rank that they wait for is not known");
 }
 
-void pw_live_headline(const struct pw_live_view *view, char *out, size_t size)
+/* The difference to begin with: one on a communicator on which ranks wait, if there is one. */
+static const struct pw_order_finding *first_finding(const struct pw_live_view *view)
+{
+    const size_t n = view->order ? view->order->n : 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t g = 0; g < view->hang->ngroups; g++)
+            if (view->hang->groups[g].comm_uid == view->order->list[i].comm_uid)
+                return &view->order->list[i];
+    return n ? &view->order->list[0] : NULL;
+}
+
+/* Writes which rank waits for which. */
+static void say_waits(const struct pw_live_view *view, char *out, size_t size)
 {
     struct pw_sentence s = {.out = out, .size = size};
-    const struct pw_hang_group *wrong = mismatched(view->hang);
+    const struct pw_hang_group *wrong = first_finding(view) ? NULL : mismatched(view->hang);
     out[0] = '\0';
     if (wrong)
         say_mismatch(view, wrong, &s);
@@ -576,6 +607,22 @@ void pw_live_headline(const struct pw_live_view *view, char *out, size_t size)
         out[0] = 'D';
     if (strncmp(out, "no ", 3) == 0)
         out[0] = 'N';
+}
+
+void pw_live_headline(const struct pw_live_view *view, char *out, size_t size)
+{
+    const struct pw_order_finding *finding = first_finding(view);
+    size_t used = 0;
+    if (finding) {
+        pw_order_write(finding, out, size);
+        capitalise(out);
+        if (view->hang->kind == PW_HANG_UNKNOWN || view->hang->kind == PW_HANG_NOBODY)
+            return; /* the difference says why they wait */
+        used = strlen(out);
+        used += (size_t)snprintf(out + used, size - used, ". ");
+    }
+    if (used < size)
+        say_waits(view, out + used, size - used);
 }
 
 /* ---- the verdict as JSON ---- */
@@ -620,14 +667,17 @@ json_t *pw_live_hang_json(const struct pw_live_view *view)
     const struct pw_hang *hang = view->hang;
     char headline[PW_LIVE_HEADLINE];
     pw_live_headline(view, headline, sizeof(headline));
-    json_t *groups = json_array(), *silent = json_array();
+    json_t *groups = json_array(), *silent = json_array(), *order = json_array();
+    for (size_t i = 0; view->order && i < view->order->n; i++)
+        json_array_append_new(order, pw_order_json(&view->order->list[i]));
     for (size_t i = 0; i < hang->ngroups; i++)
         json_array_append_new(groups, group_json(view, &hang->groups[i]));
     for (size_t i = 0; i < view->nsilent; i++)
         json_array_append_new(silent, json_integer(view->silent[i]));
-    return json_pack("{s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o}", "headline",
+    return json_pack("{s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "headline",
                      pw_json_text(headline, sizeof(headline)), "kind", kind_name(hang->kind),
                      "roots", ranks_of(view, hang->roots, hang->nroots), "cycle",
                      ranks_of(view, hang->cycle, hang->ncycle), "held", (json_int_t)hang->held,
-                     "waiting", (json_int_t)hang->waiting, "collectives", groups, "silent", silent);
+                     "waiting", (json_int_t)hang->waiting, "collectives", groups, "silent", silent,
+                     "order", order);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "analysis/hang.h"
+#include "report/live/orderview.h"
 
 enum { PW_LIVE_HEADLINE = 1024 };
 
@@ -16,7 +17,8 @@ struct pw_live_view {
     size_t n;
     const int32_t *silent; /* [nsilent] running ranks that did not answer, sorted */
     size_t nsilent;
-    const struct pw_hang *hang; /* the waits of the ranks in `ranks` */
+    const struct pw_hang *hang;            /* the waits of the ranks in `ranks` */
+    const struct pw_order_findings *order; /* where the order of collectives differs; may be NULL */
 };
 
 /* Writes one sentence: which ranks wait for which rank, and what that rank does. */

@@ -1,0 +1,130 @@
+/* Reads the collectives of a communicator from a journal; see callread.h. */
+#include "rank/collect/callread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/ops.h"
+#include "core/sort.h"
+#include "rank/journal/journal.h"
+
+enum { MOST_CALLS = 1 << 21 };
+
+struct reading {
+    const struct pw_callread_wanted *wanted;
+    struct pw_ordered_call *calls;
+    size_t n, capacity;
+    int64_t index; /* of the communicator in the process; -1 while it is not defined */
+    uint64_t process;
+    int err;
+};
+
+/* Whether the creation of a communicator is added to its parent's order (mpi_classes.c). */
+static int is_creation(const struct pw_record *record)
+{
+    switch (record->op) {
+    case PW_OP_Comm_create_group:
+    case PW_OP_Comm_free:
+    case PW_OP_Comm_disconnect:
+        return 0;
+    default:
+        return pw_op_info(record->op)->cls == PW_CLASS_COMM && !(record->flags & PW_FLAG_ERROR) &&
+               record->comm.comm != UINT32_MAX;
+    }
+}
+
+static void keep(struct reading *r, const struct pw_record *record, int64_t seq)
+{
+    if (r->n == r->capacity) {
+        const size_t capacity = r->capacity ? 2 * r->capacity : 256;
+        struct pw_ordered_call *calls =
+            capacity > MOST_CALLS ? NULL : realloc(r->calls, capacity * sizeof(*calls));
+        if (!calls) {
+            r->err = -ENOMEM;
+            return;
+        }
+        r->calls = calls;
+        r->capacity = capacity;
+    }
+    const int64_t sent = record->comm.sent_bytes, received = record->comm.recv_bytes;
+    r->calls[r->n++] = (struct pw_ordered_call){
+        .start = record->start,
+        .seq = seq,
+        .bytes = sent > received ? sent : received,
+        .root = record->comm.peer,
+        .signature = seq < 0 ? 0 : record->comm.signature,
+        .op = record->op,
+    };
+}
+
+static void take(struct reading *r, const struct pw_record *record)
+{
+    switch (record->type) {
+    case PW_REC_THREAD:
+        if (record->thread.process == r->process)
+            break;
+        r->process = record->thread.process; /* a new program has new communicators */
+        r->index = -1;
+        r->n = 0;
+        break;
+    case PW_REC_COMM_DEF:
+        if (record->def.uid == r->wanted->comm_uid)
+            r->index = record->def.comm;
+        break;
+    case PW_REC_COMM:
+        if (r->index < 0 || record->comm.comm != r->index)
+            break;
+        if (pw_op_info(record->op)->cls != PW_CLASS_COLL) {
+            if (is_creation(record))
+                keep(r, record, -1);
+        } else if (record->comm.seq >= r->wanted->first && record->comm.seq <= r->wanted->last) {
+            keep(r, record, record->comm.seq);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct pw_ordered_call *x = a, *y = b;
+    PW_COMPARE(x->start, y->start);
+    return 0;
+}
+
+/* Removes creations before the first wanted collective, of which it is not known how many are
+ * wanted. */
+static void trim(struct reading *r)
+{
+    size_t first = 0, kept = 0;
+    while (first < r->n && r->calls[first].seq < 0 && r->wanted->first > 0)
+        first++;
+    for (size_t i = first; i < r->n; i++)
+        r->calls[kept++] = r->calls[i];
+    r->n = kept;
+}
+
+int pw_callread(const char *journal, const struct pw_callread_wanted *wanted,
+                struct pw_ordered_call **calls, size_t *n)
+{
+    struct reading r = {.wanted = wanted, .index = -1};
+    struct pw_journal_reader *reader;
+    struct pw_journal_block block;
+    int err = pw_journal_open(journal, &reader);
+    if (err)
+        return err;
+    while (!r.err && pw_journal_next(reader, &block))
+        for (uint32_t i = 0; block.kind == PW_JOURNAL_RECORDS && i < block.records.n; i++)
+            take(&r, &block.records.records[i]);
+    pw_journal_reader_close(reader);
+    if (r.err) {
+        free(r.calls);
+        return r.err;
+    }
+    pw_sort(r.calls, r.n, sizeof(*r.calls), by_start);
+    trim(&r);
+    *calls = r.calls;
+    *n = r.n;
+    return 0;
+}
