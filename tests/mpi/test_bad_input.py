@@ -270,7 +270,7 @@ def little_shared_memory():
 def no_shared_memory():
     h.own_mounts()
     command = h.profwrap("-o", "out", "--no-merge", h.program("plain"), "ranges", "40")
-    done = mounted("/dev/shm", "16k", *command, status=5)
+    done = mounted("/dev/shm", "64k", *command, status=5)
     h.one_line(done, "shared memory is full", "not recorded")
     file = h.open_rank("out")
     h.equal(len(file["events/range"]), 0, "ranges")

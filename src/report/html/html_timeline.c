@@ -106,11 +106,10 @@ static void add_straggler(const struct pw_figures *f, const struct pw_row_c_stra
         add(out, n, (struct pw_timeline_step){worst, "straggler", from->rank});
 }
 
-/* Adds the longest of these steps. */
-static void add_between(const struct pw_figures *f, int64_t first, int64_t last, const char *why,
+/* Adds the longest step of a range. */
+static void add_between(const struct pw_figures *f, struct range range, const char *why,
                         struct pw_timeline_step *out, size_t *n)
 {
-    const struct range range = {first, last, -1, is_timed};
     const size_t worst = find_worst(f, &range);
     if (worst != SIZE_MAX)
         add(out, n, (struct pw_timeline_step){worst, why, f->cluster->steps[worst].slowest_rank});
@@ -145,9 +144,13 @@ static void add_verdict(const struct pw_figures *f, struct pw_timeline_step *out
     if (verdict.kind == PW_VERDICT_HELD_BACK && c->nstragglers)
         add_straggler(f, &c->stragglers[0], out, n);
     else if (verdict.kind == PW_VERDICT_ALL_SLOWER && trend)
-        add_between(f, trend->first_step, trend->last_step, "all_slower", out, n);
+        add_between(f, (struct range){trend->first_step, trend->last_step, -1, is_timed},
+                    "all_slower", out, n);
     else if (verdict.kind == PW_VERDICT_NETWORK && verdict.network)
-        add_between(f, verdict.network->first_step, verdict.network->last_step, "network", out, n);
+        add_between(
+            f,
+            (struct range){verdict.network->first_step, verdict.network->last_step, -1, is_timed},
+            "network", out, n);
 }
 
 size_t pw_timeline_choose(const struct pw_figures *f,
