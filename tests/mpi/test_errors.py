@@ -128,7 +128,8 @@ UNPROVOKED = {
     "a running job": (
         "another command is asking", "no rank of %s answered", "cannot ask the ranks", "too many earlier orders",
         "%zu ranks did not answer", "the ranks were always past", "the job in %s belongs", "cannot show the job",
-        "cannot write the status", "cannot write the metrics", "%s; the report cannot be written", "--listen takes",
+        "cannot write the status", "cannot write the metrics", "cannot write the result",
+        "%s; the report cannot be written", "--listen takes",
         "cannot listen", "no token in", "cannot serve metrics", "cannot make %s"),
     "how profwrap or the program was built": (
         "this profwrap was built without", "an OTF2 archive", "'%s' has several OTF2", "no run is given",

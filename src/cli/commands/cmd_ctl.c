@@ -266,7 +266,7 @@ static int check(const struct pw_inquiry *inquiry, int as_json)
     const int status = found.n ? STATUS_DIFFERS : 0;
     pw_ordercheck_fini(&found);
     if (err || fflush(stdout)) {
-        pw_error("cannot write the result");
+        pw_error("cannot write the result: %s", pw_remedy(err ? err : errno));
         return 1;
     }
     return status;
