@@ -1,5 +1,6 @@
 /* The table of subcommands; see commands.h. A new one is a row here. */
 #include "cli/commands.h"
+#include "cli/libexec.h"
 
 #include <string.h>
 

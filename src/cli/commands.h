@@ -18,7 +18,6 @@ int pw_cli_recover(int argc, char **argv);
 int pw_cli_doctor(int argc, char **argv);
 int pw_cli_ctl(int argc, char **argv);
 int pw_cli_sweep(int argc, char **argv);
-int pw_cli_sim(int argc, char **argv);
 
 /* `profwrap [OPTIONS] LAUNCHER ...`: runs the launcher, run->argv, unprofiled, with `count` options
  * of `profwrap run` for its ranks, which are recorded; then merges and reports each job whose rank
@@ -48,28 +47,6 @@ const char *pw_ctl_command(size_t i, const char **options);
 /* Prints the ranks' answers as OpenMetrics text (cmd_ctl.c). Returns 0 or -errno. */
 struct pw_inquiry;
 int pw_metrics_print(const struct pw_inquiry *inquiry, FILE *out);
-
-/* Execute separate programs (libexec.c); they return the exit status, only when that fails. */
-int pw_cli_merge(int argc, char **argv);
-int pw_cli_import(int argc, char **argv);
-
-/* Whether the merge that is linked with MPI is installed; without it, one process merges. */
-int pw_cli_merges_in_parallel(void);
-
-/* Executes the program that writes and reads OTF2 archives, with the arguments of `report` or
- * `import`. Returns the exit status when it cannot. */
-int pw_cli_otf2(char *const *argv);
-
-/* Returns how many OTF2 archives begin at `given`, a file named *.otf2 or a directory of such
- * files, and sets `path` to the first one's file; to `given` when there is none. */
-int pw_cli_otf2_archives(const char *given, char *path, size_t size);
-
-/* Executes the program that serves a job's metrics. Returns the exit status when it cannot. */
-int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_file);
-
-/* Executes the program that serves the report on `dir`, with the arguments of `report`. Returns the
- * exit status when it cannot. */
-int pw_cli_serve_report(const char *dir, char *const *argv);
 
 /* Prints the file on standard output, and its damage on standard error. Returns the exit status, 0
  * or 1. */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
+#include "cli/libexec.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "core/remedy.h"

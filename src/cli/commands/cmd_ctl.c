@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/libexec.h"
 #include "core/epochdir.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"

@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/confine.h"
+#include "cli/libexec.h"
 #include "collectors/cuda/cuda_library.h"
 #include "core/log.h"
 #include "core/options.h"

@@ -1,5 +1,6 @@
 /* `profwrap report`: chooses the cluster file, the format and the output; see commands.h. */
 #include "cli/commands.h"
+#include "cli/libexec.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -12,6 +12,7 @@
 #include "archive/write.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
+#include "cli/libexec.h"
 #include "cli/results/clusterpath.h"
 #include "core/epochdir.h"
 #include "core/h5/h5types.h"

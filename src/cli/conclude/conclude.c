@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/libexec.h"
 #include "core/epochdir.h"
 #include "core/h5/epochs.h"
 #include "core/h5/h5types.h"

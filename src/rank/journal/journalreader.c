@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/safefile.h"
-#include "rank/journal/journal.h"
+#include "rank/journal/journalreader.h"
 
 struct pw_journal_reader {
     int fd;
