@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rank/probe/probe.h"
+#include "rank/probe/attach.h"
 
 enum { THREADS = 4, SHARED_NAMES = 2000, TOO_MANY = 40000 };
 

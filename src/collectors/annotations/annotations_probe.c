@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/tables.h"
+#include "rank/probe/attach.h"
 #include "rank/probe/intern.h"
 #include "rank/probe/ranges.h"
 #include "rank/probe/recording.h"

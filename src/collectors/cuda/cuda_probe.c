@@ -11,6 +11,7 @@
 
 #include "collectors/cuda/cuda_arm.h"
 #include "collectors/cuda/cuda_buffers.h"
+#include "rank/probe/attach.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "collectors/mpi/mpi_request.h"
+#include "rank/probe/attach.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
 

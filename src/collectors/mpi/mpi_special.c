@@ -3,6 +3,7 @@
 #include "collectors/mpi/mpi_library.h"
 #include "collectors/mpi/mpi_lock.h"
 #include "collectors/mpi/mpi_sync.h"
+#include "rank/probe/attach.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
 

@@ -7,6 +7,7 @@
 #include "collectors/nccl/nccl_abi.h"
 #include "collectors/nccl/nccl_slot.h"
 #include "core/ops.h"
+#include "rank/probe/attach.h"
 #include "rank/probe/recording.h"
 
 /* ---- the call that a thread is in ---- */

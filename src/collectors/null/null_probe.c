@@ -1,6 +1,6 @@
 /* Collector null, in-app half: a worked example to copy; see docs/HOWTO_add_collector.md. This code
  * runs in the application: it never exits, prints or blocks, and may only lose events. */
-#include "rank/probe/probe.h"
+#include "rank/probe/attach.h"
 
 __attribute__((visibility("default"))) void pw_null_mark(int64_t value);
 

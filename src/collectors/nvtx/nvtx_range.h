@@ -5,6 +5,7 @@
 
 #include "collectors/nvtx/nvtx_name.h"
 #include "collectors/nvtx/nvtx_payload.h"
+#include "rank/probe/attach.h"
 #include "rank/probe/ranges.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"

@@ -5,6 +5,7 @@
 
 #include "collectors/rocm/rocm_memory.h"
 #include "collectors/rocm/rocm_names.h"
+#include "rank/probe/attach.h"
 #include "rank/probe/recording.h"
 
 struct pw_rocm pw_rocm;

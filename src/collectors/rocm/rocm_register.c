@@ -13,6 +13,7 @@
 
 #include "collectors/gpu/gpu_present.h"
 #include "collectors/rocm/rocm_records.h"
+#include "rank/probe/attach.h"
 #include "rank/probe/scope.h"
 
 #define EXPORT __attribute__((visibility("default")))

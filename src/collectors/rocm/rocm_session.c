@@ -2,6 +2,7 @@
  * first runtime registers itself, and ends them at the program's exit. In between, our only thread
  * in the application flushes the buffer regularly. */
 #include "collectors/rocm/rocm_records.h"
+#include "rank/probe/attach.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

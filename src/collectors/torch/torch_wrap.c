@@ -23,6 +23,7 @@
 
 #include "collectors/torch/torch_group.h"
 #include "core/ops.h"
+#include "rank/probe/attach.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/scope.h"
 

@@ -1,5 +1,7 @@
 /* Attaches the process to its rank's segment and its threads to rings: the part of the probe that
- * begins and ends the recording of threads. Nothing includes it; see probe.h. */
+ * begins and ends the recording of threads. In-app, see probe.h. */
+#include "rank/probe/attach.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -9,9 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rank/probe/probe.h"
 #include "rank/probe/ranges.h"
-#include "rank/probe/recording.h"
 
 static struct {
     pthread_key_t thread_end;

@@ -4,7 +4,7 @@
  * application can hold. One process of a rank records at a time: the first that
  * records something; after it has ended, the next. In all other processes, in forked children of
  * the recording process, and in processes that no collector started, the probe does nothing:
- * pw_probe_thread() returns NULL. */
+ * pw_probe_thread() (attach.h) returns NULL. */
 #ifndef PW_RANK_PROBE_PROBE_H
 #define PW_RANK_PROBE_PROBE_H
 
@@ -89,18 +89,6 @@ extern struct pw_probe_home {
  * tests of `op` and `signalled` that each fast path makes also find threads without a ring. */
 extern struct pw_open_call pw_no_ring_call __attribute__((visibility("hidden")));
 
-/* Gets a ring for the calling thread's first record (attach.c). NULL when there is no ring. */
-struct pw_thread *pw_probe_begin_thread(void);
-
-/* The calling thread; NULL when it cannot record. */
-static inline struct pw_thread *pw_probe_thread(void)
-{
-    if (__builtin_expect(!pw_gate->on, 0))
-        return NULL;
-    struct pw_thread *thread = &pw_this_thread;
-    return __builtin_expect(thread->ring.shared != NULL, 1) ? thread : pw_probe_begin_thread();
-}
-
 /* Locks the probe for this thread, before it writes records outside pw_mpi_begin() .. pw_mpi_end().
  * Returns false when the thread already holds the lock or is in an MPI call. Then the caller is a
  * signal handler or a callback that may have interrupted the probe inside a record: it must record
@@ -121,9 +109,6 @@ static inline void pw_probe_unlock(struct pw_thread *thread)
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&thread->call->op, 0, memory_order_relaxed);
 }
-
-/* After pw_probe_thread() returned NULL: whether only the missing ring is the reason. */
-bool pw_probe_lacks_ring(void);
 
 static inline uint64_t pw_probe_now(void)
 {

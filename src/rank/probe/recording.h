@@ -94,18 +94,4 @@ static inline struct pw_thread *pw_recording_hold(struct pw_thread *thread)
     return thread;
 }
 
-/* Locks the probe and returns the calling thread; NULL when this activity is not recorded,
- * recording is paused, or the lock failed. Unlock with pw_probe_unlock(). */
-static inline struct pw_thread *pw_recording_hold_open(uint32_t activity)
-{
-    if (!(pw_gate->activities & activity))
-        return NULL;
-    struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
-    if (thread && pw_recording_is_paused()) {
-        pw_probe_unlock(thread);
-        return NULL;
-    }
-    return thread;
-}
-
 #endif
