@@ -16,7 +16,7 @@ from parameters import COMMENT, DEFINITION, DIRECTIVE
 
 # Folders that still have circles, with how many units are in them. The numbers may only fall.
 STILL = {
-    "collectors/mpi": 15,
+    "collectors/mpi": 8,
 }
 
 SOURCES = (".c", ".cc")

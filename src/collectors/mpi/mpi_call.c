@@ -9,8 +9,6 @@
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
 
-int pw_mpi_threads;
-
 /* A buffer for each use and thread. When it is too small it is replaced by a larger one; its memory
  * is never freed. */
 struct scratch {

@@ -130,7 +130,7 @@ void pw_mpi_show_signature(const struct pw_mpi_call *c);
  * handles. This includes calls whose level is not recorded, and calls that an attribute's delete
  * function makes during MPI_Finalize. */
 
-/* The effect of a class of calls on the tables; the column `paused` of mpi_classes.def. */
+/* The effect of a class of calls on the tables; the column `paused` of mpi_class_table.def. */
 enum pw_mpi_act {
     PW_MPI_PASSES,       /* no effect */
     PW_MPI_COUNTS,       /* a collective: has a sequence number, which must agree between ranks */
@@ -139,7 +139,7 @@ enum pw_mpi_act {
     PW_MPI_KEEPS,        /* makes or names a communicator, window, file or persistent request */
     PW_MPI_ENDS,         /* starts, completes or frees requests that may be in the table */
 #define PW_MPI_CLASS(CLASS, fast, paused) PW_ACT_##CLASS = PW_MPI_##paused,
-#include "collectors/mpi/mpi_classes.def"
+#include "collectors/mpi/mpi_class_table.def"
 #undef PW_MPI_CLASS
 };
 

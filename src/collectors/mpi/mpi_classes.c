@@ -151,6 +151,17 @@ void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
     pw_mpi_begun_message(c, rc, &message);
 }
 
+void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *request)
+{
+    struct pw_record record = request->record;
+    record.flags &= (uint8_t)~PW_FLAG_RECV_PART;
+    record.end = c->end;
+    record.comm.peer = request->sent_peer;
+    record.comm.tag = request->sent_tag;
+    record.comm.sent_bytes = request->sent_bytes;
+    pw_mpi_write(c, &record);
+}
+
 /* One request has two records: the entry has the record of the receive, and the values for that of
  * the send. */
 void pw_mpi_after_ISENDRECV(struct pw_mpi_call *c, int rc)

@@ -1,6 +1,6 @@
 /* What a wrapper does after the real call, by the CLASS of its row in core/mpi_functions.def: one
- * function per row of mpi_classes.def, and the functions that they share. Called by mpi_wrap.c (the
- * slow function) and mpi_special.c. In-app, by the rules of mpi_call.h. */
+ * function per row of mpi_class_table.def, and the functions that they share. Called by mpi_wrap.c
+ * (the slow function) and mpi_special.c. In-app, by the rules of mpi_call.h. */
 #ifndef PW_MPI_CLASSES_H
 #define PW_MPI_CLASSES_H
 
@@ -16,7 +16,7 @@ static inline bool pw_mpi_is_complete(const struct pw_mpi_call *c)
 }
 
 #define PW_MPI_CLASS(CLASS, fast, paused) void pw_mpi_after_##CLASS(struct pw_mpi_call *c, int rc);
-#include "collectors/mpi/mpi_classes.def"
+#include "collectors/mpi/mpi_class_table.def"
 #undef PW_MPI_CLASS
 
 /* ---- functions that the classes share ---- */

@@ -102,17 +102,6 @@ static const struct pw_mpi_comm *comm_of(const struct pw_mpi_request *request)
     return pw_mpi_comm_known(request->comm);
 }
 
-void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *request)
-{
-    struct pw_record record = request->record;
-    record.flags &= (uint8_t)~PW_FLAG_RECV_PART;
-    record.end = c->end;
-    record.comm.peer = request->sent_peer;
-    record.comm.tag = request->sent_tag;
-    record.comm.sent_bytes = request->sent_bytes;
-    pw_mpi_write(c, &record);
-}
-
 /* Completes a request at c->end. A persistent one stays in the table. */
 static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
                      const MPI_Status *status)

@@ -31,7 +31,7 @@ enum fast {
     FAST_ISEND,
     FAST_IRECV,
 #define PW_MPI_CLASS(CLASS, fast, paused) FAST_OF_##CLASS = FAST_##fast,
-#include "collectors/mpi/mpi_classes.def"
+#include "collectors/mpi/mpi_class_table.def"
 #undef PW_MPI_CLASS
 };
 
@@ -298,7 +298,7 @@ static NOINLINE int begun_message(int rc, uint64_t end, MPI_Request request, uin
 }
 
 /* Returns the time in a call in units of 16 ticks, for a field of 32 bits. */
-PW_ALWAYS_INLINE uint64_t units(uint64_t start, uint64_t end)
+PW_ALWAYS_INLINE uint64_t time_inside(uint64_t start, uint64_t end)
 {
     return (end - start) >> 4;
 }
@@ -337,7 +337,7 @@ PW_ALWAYS_INLINE bool fast_isend_begin(struct pw_mpi_call *c, struct kept *kept)
 PW_ALWAYS_INLINE int fast_isend_end(const struct pw_mpi_call *c, const struct kept *kept, int rc)
 {
     struct pw_record *record = kept->record;
-    uint64_t end = pw_tick_read(PW_TICK_TSC), inside = units(record->start, end);
+    uint64_t end = pw_tick_read(PW_TICK_TSC), inside = time_inside(record->start, end);
     if (__builtin_expect(rc != MPI_SUCCESS || !pw_mpi_is_complete(c) || inside > UINT32_MAX, 0))
         return begun_message(rc, end, c->request, c->flags, record->comm.sent_bytes);
     record->end = end;
@@ -362,7 +362,7 @@ PW_ALWAYS_INLINE int fast_irecv_end(struct pw_mpi_call *c, int rc)
     const struct pw_open_call *open = pw_this_thread.call;
     struct pw_mpi_request *row = pw_mpi_request_row(c->request);
     c->start = atomic_load_explicit(&open->start, memory_order_relaxed);
-    const uint64_t inside = units(c->start, end);
+    const uint64_t inside = time_inside(c->start, end);
     if (__builtin_expect(rc != MPI_SUCCESS || pw_mpi_is_complete(c) || inside > UINT32_MAX ||
                              (row->state & PW_REQUEST_HELD),
                          0))
@@ -442,7 +442,7 @@ enum {
 #define PW_MPI_CLASS(CLASS, fast, paused)                                           \
     NOTED_##CLASS = FAST_##fast != FAST_NONE || PW_MPI_##paused == PW_MPI_COUNTS || \
                     PW_MPI_##paused == PW_MPI_COUNTS_KNOWN,
-#include "collectors/mpi/mpi_classes.def"
+#include "collectors/mpi/mpi_class_table.def"
 #undef PW_MPI_CLASS
 };
 
