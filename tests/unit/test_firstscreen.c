@@ -441,7 +441,7 @@ static void test_all_ranks_slower(void **state)
     c->stragglers[0].gain_ns = 479 * MS;
     assert_verdict(c, PW_VERDICT_ALL_SLOWER, PW_WANTING_NOTHING);
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
-    assert_has(line, "most in forward; 1 rank held the job back by less.");
+    assert_has(line, "most in forward; 1 rank held the job back, too, which cost less.");
     c->trends[0].kind = PW_SLOWING_WARM_UP;
     assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
     c->nstragglers = 0;

@@ -495,7 +495,7 @@ static void test_shared_losses_compete_with_the_verdict(void **state)
     c->stragglers[0].gain_ns = 900 * MS;
     assert_leads(c, transfers, "transfers", "transfer_exposed");
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
-    assert_has(line, ". 1 rank held the job back by less.");
+    assert_has(line, ". 1 rank held the job back, too, which cost less.");
     c->ntrends = 0; /* a named rank comes first, though transfers cost more */
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
     assert_int_equal(strncmp(line, "Rank 2 ", 7), 0);
@@ -530,13 +530,14 @@ static void test_waits_for_which_no_rank_is_named(void **state)
     struct pw_cluster *c = make_waiting(0.9, 749); /* balanced work gains less than 10 % */
     assert_leads(c, waits, "waits", "wait_roams");
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
-    assert_has(line, "): with equal work in each step the job would take only 749 ms less. No rank "
-                     "alone held the job back.");
+    assert_has(line,
+               "), mostly not because of unequal work: equal work in each step would make the "
+               "whole job shorter by only 749 ms. No rank alone held the job back.");
     c->whatif[0].gain_ns = 750 * MS;
     assert_leads(c, waits, "waits", "wait_roams");
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
     assert_has(line, "): the delay moves from rank to rank, and with equal work in each step the "
-                     "job would take 750 ms less. No rank alone held the job back.");
+                     "whole job would take 750 ms less. No rank alone held the job back.");
     c->ntrends = 1; /* all ranks were slower, too, which costs less */
     c->trends = calloc(1, sizeof(*c->trends));
     assert_non_null(c->trends);
@@ -552,7 +553,8 @@ static void test_waits_for_which_no_rank_is_named(void **state)
     c->efficiency->load_balance = 0.89;
     assert_leads(c, waits, "waits", "load_imbalance");
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
-    assert_has(line, "): their work is uneven, and with equal work in each step the job would ");
+    assert_has(line,
+               "): their work is uneven, and with equal work in each step the whole job would ");
     add_straggler(c, straggler(2)); /* the waits are for it */
     for (size_t i = 0, n = find(c, found); i < n; i++)
         assert_string_not_equal(found[i].kind, "waits");
@@ -595,7 +597,7 @@ static void test_waits_outside_the_steps_are_told(void **state)
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
     assert_has(line, "No rank alone held the job back: 50 steps of 150 ms, of which ranks waited "
                      "1.3 % for each other");
-    assert_has(line, " In all, ranks waited for each other for 1.50 s before the first step (20 % "
+    assert_has(line, " On average a rank waited for others for 1.50 s before the first step (20 % "
                      "of the run).");
     pw_cluster_destroy(c);
 }

@@ -183,7 +183,7 @@ static void test_no_steps(void **state)
     }
     char *text = summary_at(c, 80);
     assert_has(text,
-               "\nWhere the run goes: mean of 4 ranks | rank 2, which has most own work\n"
+               "\nWhere the run goes: mean of 4 ranks | rank 2, which waits least\n"
                "  mean       [#################====------------------------------.....] 700 ms\n"
                "  rank 2     [######################====------------------------------] 700 ms\n"
                "  # outside communication 210 ms | 270 ms;  = communication 50.0 ms | 50.0 ms\n"

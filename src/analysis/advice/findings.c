@@ -368,7 +368,7 @@ static struct pw_nocpu find_lacking(const struct pw_cluster *c, enum pw_nocpu_wh
 static int has_steps(const struct pw_cluster *c)
 {
     const size_t steps = (PW_PART_STEPS - PW_PART_START) * (size_t)c->nranks;
-    for (size_t r = 0; c->part_trace && r < (size_t)c->nranks; r++)
+    for (size_t r = 0; c->nsteps && c->part_trace && r < (size_t)c->nranks; r++)
         if (c->part_trace[steps + r].total_ns > 0)
             return 1;
     return 0;

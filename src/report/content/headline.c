@@ -212,8 +212,8 @@ static void write_all_slower(const struct pw_figures *f, const struct pw_verdict
 {
     pw_trends_say(f->cluster, pw_trends_leading(f->cluster), s);
     if (f->cluster->nstragglers)
-        pw_sentence_add(s, "; %zu rank%s held the job back by less", f->cluster->nstragglers,
-                        f->cluster->nstragglers == 1 ? "" : "s");
+        pw_sentence_add(s, "; %zu rank%s held the job back, too, which cost less",
+                        f->cluster->nstragglers, f->cluster->nstragglers == 1 ? "" : "s");
     else if (f->expected > 1)
         pw_sentence_add(s, "; no rank%s", held_back(f));
     pw_sentence_add(s, ".");
@@ -225,8 +225,8 @@ static void write_network(const struct pw_figures *f, const struct pw_verdict *v
 {
     pw_network_say(v->network, s);
     if (f->cluster->nstragglers)
-        pw_sentence_add(s, "; %zu rank%s held the job back by less", f->cluster->nstragglers,
-                        f->cluster->nstragglers == 1 ? "" : "s");
+        pw_sentence_add(s, "; %zu rank%s held the job back, too, which cost less",
+                        f->cluster->nstragglers, f->cluster->nstragglers == 1 ? "" : "s");
     pw_sentence_add(s, ".");
     write_beside(f, v, s);
 }
@@ -368,7 +368,7 @@ static void write_lead(const struct pw_figures *f, const struct pw_verdict *v,
     else if (!stragglers)
         write_even(f, v, s);
     else
-        pw_sentence_add(s, "%zu rank%s held the job back by less.", stragglers,
+        pw_sentence_add(s, "%zu rank%s held the job back, too, which cost less.", stragglers,
                         stragglers == 1 ? "" : "s");
     if (v->kind != PW_VERDICT_NONE && v->kind != PW_VERDICT_SINGLE_RANK)
         write_beside(f, v, s);

@@ -199,14 +199,16 @@ static void say_waits(const struct pw_figures *f, const struct pw_shared *loss,
     pw_sentence_add(s, " (%s of %s on average)", pw_text_ns(time, sizeof(time), loss->step_ns),
                     pw_text_ns(step, sizeof(step), f->trace_mean.total_ns));
     if (loss->is_ordered) {
-        pw_words_add_ns(s, ": with equal work in each step the job would take only ",
+        pw_words_add_ns(s,
+                        ", mostly not because of unequal work: equal work in each step would make "
+                        "the whole job shorter by only ",
                         loss->cost_ns);
-    } else {
-        pw_sentence_add(s, ": %s",
-                        loss->is_uneven ? "their work is uneven"
-                                        : "the delay moves from rank to rank");
-        pw_words_add_ns(s, ", and with equal work in each step the job would take ", loss->cost_ns);
+        return;
     }
+    pw_sentence_add(s, ": %s",
+                    loss->is_uneven ? "their work is uneven" : "the delay moves from rank to rank");
+    pw_words_add_ns(s, ", and with equal work in each step the whole job would take ",
+                    loss->cost_ns);
     pw_sentence_add(s, " less");
 }
 
@@ -223,8 +225,9 @@ static void say_init(const struct pw_figures *f, const struct pw_shared *loss,
 {
     (void)f;
     say_in_call("MPI_Init", loss, s);
-    pw_sentence_add(s,
-                    ": it takes that long, or a rank was late in it, and which one is not known");
+    pw_sentence_add(
+        s, ": either it takes that long, or a rank came late to it; the records do not tell "
+           "which");
 }
 
 static void say_finalize(const struct pw_figures *f, const struct pw_shared *loss,

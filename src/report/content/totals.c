@@ -119,7 +119,7 @@ void pw_totals_say(const struct pw_figures *f, struct pw_sentence *s)
         if (!totals[i].is_added)
             continue;
         pw_sentence_add(s, "%s",
-                        !said       ? " In all, ranks waited for each other for "
+                        !said       ? " On average a rank waited for others for "
                         : left == 1 ? " and "
                                     : ", ");
         say(&totals[i], where[i], said ? ")" : " of the run)", s);

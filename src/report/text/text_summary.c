@@ -191,7 +191,7 @@ static int print_time_title(const struct pw_page *page, const struct pw_runtime 
     return pw_page_print(page, 0, 2,
                          "Where %s %s goes: mean of %" PRId64 " ranks | rank %" PRId32 ", which %s",
                          strcmp(time->of, "run") == 0 ? "the" : "a", time->of, time->ranks,
-                         time->rank, time->is_named ? "held the job back" : "has most own work");
+                         time->rank, time->is_named ? "held the job back" : "waits least");
 }
 
 static int print_bar(const struct pw_page *page, const char *name, const char *bar, int64_t ns)
