@@ -178,7 +178,7 @@ def planned():
 def is_bad(result):
     asked = [result[key] for key in ("kind", "phase", "cause", "cost") if key in result]
     return result["wrong"] or result["also"] or (result["must"] and not result.get("first")) or (
-        result["must"] and not all(asked))
+        result["must"] and not all(asked)) or not all(result.get("each", ()))
 
 
 def score_cases(pool):

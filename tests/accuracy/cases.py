@@ -121,6 +121,18 @@ def none(draw, run):
     return ""
 
 
+SMALL = [*4 * [added("slow_rank", (20, 50, 100))], added("blocked", (20, 50, 100)), added("disk", (20, 50, 100)),
+         quota, burners, sigstop, stall, late("late_start"), late("late_end")]
+
+
+def small(draw, run):
+    """One to three faults at once on different ranks. Their windows are drawn independently, so they
+    overlap in part, wholly, or not at all."""
+    at_once = min(draw.choice([1, 2, 2, 3]), max(2, run["ranks"] // 2))
+    faulty = draw.sample(range(run["ranks"]), at_once)
+    return ";".join(draw.choice(SMALL)(draw, {**run, "rank": rank}) for rank in faulty)
+
+
 CLASSES = {
     "none": none, "slow_rank": added("slow_rank"), "quota": quota, "burners": burners,
     "sigstop": sigstop, "sigstops": sigstops, "freeze": freeze, "disk": added("disk"),
@@ -130,6 +142,7 @@ CLASSES = {
     "slow_link": slow_link, "congestion": congestion,
     **{name + slow: or_slow for slow in ("", " slow")
        for name in ("stages", "experts", "lengths", "overlap", "shared noise")},
+    "small": small,
 }
 
 # What a program does between two synchronisations: mostly work, or mostly communication.
@@ -184,7 +197,10 @@ DRAWN = {"stages": stages, "experts": experts, "lengths": lengths, "overlap": ov
          "shared noise": shared_noise}
 
 # Elsewhere a slow link is hidden in collectives, which use all links.
-PROGRAMS_OF = {"slow_link": [name for name in PROGRAMS if name.startswith("ring")]}
+PROGRAMS_OF = {"slow_link": [name for name in PROGRAMS if name.startswith("ring")],
+               # hybrid needs four ranks for each replica
+               "small": [name for name in PROGRAMS if name != "hybrid"]}
+RANKS_OF = {"small": [2, 3, 4, 4, 6]}
 
 
 def plan(name, seed):
@@ -193,9 +209,11 @@ def plan(name, seed):
     drawn = name.removesuffix(" slow")
     run = {"class": name, "seed": seed, "program":
            drawn if drawn in DRAWN else draw.choice(PROGRAMS_OF.get(name) or list(PROGRAMS)),
-           "ranks": draw.choice([4, 8, 8, 16, 16, 32, 64]), "noise": draw.choice(NOISES),
+           "ranks": draw.choice(RANKS_OF.get(name) or [4, 8, 8, 16, 16, 32, 64]), "noise": draw.choice(NOISES),
            "steps": draw.choice([60, 100, 200]), "step_ms": draw.choice(STEP_MS)}
     run["per_host"] = 2 if run["ranks"] == 4 else draw.choice([2, 4]) if run["ranks"] <= 16 else 8
+    if name in RANKS_OF:
+        run["per_host"] = draw.choice([run["ranks"], run["ranks"], 1])
     run["rank"] = draw.randrange(run["ranks"])
     program = PROGRAMS[run["program"]] if drawn not in DRAWN else [
         *DRAWN[drawn](draw), *draw.choice([[], ["--tell-roles"]])]

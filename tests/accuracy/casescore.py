@@ -163,6 +163,15 @@ def is_guilty(row, truth):
     return any(row["rank"] in f["ranks"] for f in truth["faults"])
 
 
+def is_listed(fault, rows):
+    """Whether the table of stragglers has the rank of a fault, with a row about the fault's part."""
+    ends = {"start_up": ("start", "init", "setup"), "tail": ("tail", "finalize", "end")}
+    wanted = ends.get(fault["part"])
+    return any(row["rank"] == fault["rank"] and ((row.get("part") in wanted) if wanted else
+                                                 row.get("part") not in sum(ends.values(), ()))
+               for row in rows)
+
+
 def losses(truth):
     """The losses of the job: by faults, and by work that is unequal by design, which is no rank's
     fault."""
@@ -184,6 +193,9 @@ def score(truth, report, bare=False):
         result["confidence"] = said["row"]["confidence"]
     result["rows"] = [[row["confidence"], is_guilty(row, truth)] for row in said["rows"]
                       if "confidence" in row]
+    several = [fault for fault in losses(truth) if fault["scope"] == "rank" and must_be_found(fault, truth)]
+    if len({(fault["rank"], fault["part"]) for fault in several}) > 1:
+        result["each"] = [is_listed(fault, said["rows"]) for fault in several]
     return result
 
 
@@ -262,6 +274,8 @@ def figures(results):
             ("told of all ranks, the network or unequal work, and so", sum(shared), len(shared)),
             ("fault-free runs that name nobody", sum(not r["named"] for r in quiet), len(quiet))]
     rows += [(f"right {key}", sum(values), len(values)) for key, values in asked.items()]
+    several = [one for r in results for one in r.get("each", ())]
+    rows += [("of several at once, each: those in the table", sum(several), len(several))]
     return rows
 
 

@@ -101,6 +101,22 @@ def no_rank_and_wrong_rank_are_scored_differently():
 
 
 @case
+def of_several_faults_each_must_be_in_the_table():
+    """The small run has a fault of rank 3 in its steps and one of rank 1 before MPI_Init."""
+    late = fault(kind="late_start", part="start_up", rank=1, ranks=[1], steps=[], lost_ns=S)
+    text = "Rank 3 on node0000 held back step 10; and 1 more rank."
+    for rows, each in (((straggler(),), [True, False]),
+                       ((straggler(), straggler(rank=1)), [True, False]),
+                       ((straggler(), straggler(rank=1, part="start")), [True, True]),
+                       ((straggler(part="tail"), straggler(rank=1, part="init")), [False, True])):
+        assert scored(report(text, *rows), fault(), late)["each"] == each
+    assert "each" not in scored(report(text, straggler()), fault())
+    figures = {name: (right, count) for name, right, count in casescore.figures(
+        [scored(report(text, straggler()), fault(), late), scored(report(text, straggler()), fault())])}
+    assert figures["of several at once, each: those in the table"] == (1, 2)
+
+
+@case
 def a_cause_may_have_its_older_name_in_the_truth():
     said = report("Rank 3 on node0000 held back step 10.", straggler(cause="host_frozen"))
     for name in ("host_frozen", "host_stolen"):
