@@ -36,6 +36,7 @@ struct pw_straggler_found {
     enum pw_phase phase;
     double confidence;  /* 1 - corrected chance of this many hits; 0..1 */
     int without_clocks; /* 1: set by the caller that gave time outside communication as own work */
+    int has_changed;    /* 1: slow for a time, which shows in its own work alone */
     int is_inside;      /* 1: most of the excess is in communication; the cause may be elsewhere */
 };
 

@@ -120,12 +120,18 @@ struct pw_partmean pw_partmeans_sum(const struct pw_partmean means[PW_PARTS])
 
 enum { MANY = 8 }; /* ranks */
 
-static const enum pw_part parts[PW_PARTLOSSES] = {PW_PART_START, PW_PART_INIT,     PW_PART_SETUP,
-                                                  PW_PART_TAIL,  PW_PART_FINALIZE, PW_PART_END};
+static const enum pw_part parts[PW_PARTS_JUDGED] = {PW_PART_START, PW_PART_INIT,     PW_PART_SETUP,
+                                                    PW_PART_TAIL,  PW_PART_FINALIZE, PW_PART_END};
 
 static int is_outside_mpi(enum pw_part part)
 {
     return part == PW_PART_START || part == PW_PART_END;
+}
+
+/* The other one of two ranks waits in calls that are recorded: so it is known which one is late. */
+static int is_waited_for(enum pw_part part)
+{
+    return part == PW_PART_SETUP || part == PW_PART_TAIL;
 }
 
 /* Waits in these calls are not recorded: a rank that waits sleeps, or polls. */
@@ -200,8 +206,8 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
 static int is_outlier(double lost, double next, double chance)
 {
     return next <= PW_PARTS_CLEAR_NEXT &&
-           ((lost >= PW_PARTS_CLEAR_SHARE && PW_PARTLOSSES * chance < PW_PARTS_CLEAR_CHANCE) ||
-            (lost >= PW_PARTS_SHARE && PW_PARTLOSSES * chance < PW_PARTS_CHANCE));
+           ((lost >= PW_PARTS_CLEAR_SHARE && PW_PARTS_JUDGED * chance < PW_PARTS_CLEAR_CHANCE) ||
+            (lost >= PW_PARTS_SHARE && PW_PARTS_JUDGED * chance < PW_PARTS_CHANCE));
 }
 
 /* 1 when the busier of two ranks in a call is the late one, and does not poll for the other: the
@@ -223,7 +229,9 @@ static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_par
     const double next = (double)f->next_ns / (double)f->lost_ns;
     if (known == 2)
         return (!is_one_call(f->part) || is_busy_of_two(rows, f)) &&
-               lost >= (f->part == PW_PART_START ? PW_PARTS_SHARE : PW_PARTS_SHARE_OF_TWO);
+               lost >= (f->part == PW_PART_START ? PW_PARTS_SHARE
+                        : is_waited_for(f->part) ? PW_PARTS_WAITED_OF_TWO
+                                                 : PW_PARTS_SHARE_OF_TWO);
     if (!is_one_call(f->part) && is_outlier(lost, next, chance))
         return 1;
     if (f->part == PW_PART_START || is_one_call(f->part))
@@ -234,28 +242,81 @@ static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_par
            (double)f->lost_ns >= PW_PARTS_TIMES_SPREAD * (double)f->spread_ns;
 }
 
-/* Finds the rank with the largest own time, of those in `scratch`. Returns 1 when it is above the
- * median of the others. */
-static int find(size_t nranks, enum pw_part part, int64_t *scratch, struct pw_partloss *f)
+static size_t count_known(const int64_t *own, size_t nranks)
 {
-    int64_t *own = scratch, *sorted = scratch + nranks;
-    size_t most = 0, second = nranks;
-    for (size_t r = 1; r < nranks; r++)
-        most = own[r] > own[most] ? r : most;
+    size_t n = 0;
     for (size_t r = 0; r < nranks; r++)
-        if (r != most && (second == nranks || own[r] > own[second]))
-            second = r;
-    *f = (struct pw_partloss){.rank = most, .part = part};
-    f->usual_ns = median_of_others(own, nranks, most, sorted);
-    if (f->usual_ns < 0)
+        n += own[r] >= 0;
+    return n;
+}
+
+/* The rank with the largest known own time, without `except`; nranks: there is none. */
+static size_t rank_of_most(const int64_t *own, size_t nranks, size_t except)
+{
+    size_t most = nranks;
+    for (size_t r = 0; r < nranks; r++)
+        if (r != except && own[r] >= 0 && (most == nranks || own[r] > own[most]))
+            most = r;
+    return most;
+}
+
+/* Compares a rank with the others, by the own times in `scratch`. Returns 1 when it is above their
+ * median. */
+static int compare(size_t nranks, enum pw_part part, size_t rank, int64_t *scratch,
+                   struct pw_partloss *f)
+{
+    const int64_t *own = scratch;
+    const size_t second = rank_of_most(own, nranks, rank);
+    *f = (struct pw_partloss){.rank = rank, .part = part};
+    if (second == nranks)
         return 0;
-    f->lost_ns = own[most] - f->usual_ns;
+    f->usual_ns = median_of_others(own, nranks, rank, scratch + nranks);
+    f->lost_ns = own[rank] - f->usual_ns;
     int64_t least = own[second];
     for (size_t r = 0; r < nranks; r++)
-        least = r != most && own[r] >= 0 && own[r] < least ? own[r] : least;
+        least = r != rank && own[r] >= 0 && own[r] < least ? own[r] : least;
     f->spread_ns = own[second] - least;
     f->next_ns = own[second] > f->usual_ns ? own[second] - f->usual_ns : 0;
     return f->lost_ns > 0;
+}
+
+/* Finds the rank with the largest own time. Returns 1 when it is above the median of the others. */
+static int find(size_t nranks, enum pw_part part, int64_t *scratch, struct pw_partloss *f)
+{
+    const size_t most = rank_of_most(scratch, nranks, nranks);
+    return most < nranks && compare(nranks, part, most, scratch, f);
+}
+
+/* 1 when the own times in `scratch` show that the rank of *f held the job back. */
+static int is_shown(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,
+                    int64_t *scratch, struct pw_partloss *f)
+{
+    return find(nranks, f->part, scratch, f) &&
+           is_enough(rows, f, pw_outlier_chance(scratch, nranks, f->rank),
+                     count_known(scratch, nranks), run_ns);
+}
+
+/* The same of the two ranks with the most own time: each of them stands out where the other one is
+ * left out, and the others are the majority. out[0] is the one with the larger loss. */
+static int are_shown(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,
+                     int64_t *scratch, struct pw_partloss out[2])
+{
+    const size_t most = rank_of_most(scratch, nranks, nranks);
+    const size_t second = rank_of_most(scratch, nranks, most);
+    if (count_known(scratch, nranks) < PW_PARTS_TWO_OF)
+        return 0;
+    const int64_t longest = scratch[most], longer = scratch[second];
+    const enum pw_part part = out[0].part;
+    out[1].part = part;
+    scratch[second] = -1;
+    const int is_first = is_shown(rows, nranks, run_ns, scratch, &out[0]);
+    scratch[second] = longer;
+    scratch[most] = -1;
+    const int is_second = is_first && is_shown(rows, nranks, run_ns, scratch, &out[1]);
+    scratch[most] = longest;
+    /* Without the first one the job would wait for the second. */
+    out[0].next_ns = is_second ? out[1].lost_ns : 0;
+    return is_second;
 }
 
 /* 1 when a loss that was measured in another way than by own time is large enough. */
@@ -296,7 +357,7 @@ static int find_late(const struct pw_row_c_part_trace *all, size_t nranks, enum 
     return f->lost_ns > 0;
 }
 
-static size_t count_known(const struct pw_row_c_part_trace *rows, size_t nranks)
+static size_t count_rows(const struct pw_row_c_part_trace *rows, size_t nranks)
 {
     size_t n = 0;
     for (size_t r = 0; r < nranks; r++)
@@ -310,7 +371,7 @@ static int find_sleeper(const struct pw_row_c_part_trace *rows, size_t nranks, e
 {
     size_t least = nranks;
     int64_t polled_ns = INT64_MAX, shortest_ns = INT64_MAX;
-    const size_t n = count_known(rows, nranks);
+    const size_t n = count_rows(rows, nranks);
     for (size_t r = 0; r < nranks; r++)
         if (own_of(&rows[r], part) >= 0 &&
             (least == nranks || own_of(&rows[r], part) < own_of(&rows[least], part)))
@@ -338,27 +399,39 @@ static int find_sleeper(const struct pw_row_c_part_trace *rows, size_t nranks, e
            (n > 2 || (double)polled_ns < PW_PARTS_POLLED_AT_MOST * (double)shortest_ns);
 }
 
+/* Finds the losses of one part. Returns how many, at most 2. */
+static size_t find_in(const struct pw_row_c_part_trace *all, size_t nranks, int64_t run_ns,
+                      int64_t *scratch, struct pw_partloss *out)
+{
+    const enum pw_part part = out->part;
+    const struct pw_row_c_part_trace *rows = all + (size_t)(part - PW_PART_START) * nranks;
+    const size_t known = count_rows(rows, nranks);
+    if (is_one_call(part) && find_sleeper(rows, nranks, part, out) && is_large(out, known, run_ns))
+        return 1;
+    out->part = part;
+    for (size_t r = 0; r < nranks; r++)
+        scratch[r] = own_of(&rows[r], part);
+    if (is_shown(rows, nranks, run_ns, scratch, out))
+        return 1;
+    out->part = part;
+    if (!is_one_call(part) && are_shown(rows, nranks, run_ns, scratch, out))
+        return 2;
+    return is_one_call(part) && find_late(all, nranks, part, scratch, out) &&
+           is_large(out, known, run_ns);
+}
+
 size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,
                         int64_t *scratch, struct pw_partloss out[PW_PARTLOSSES])
 {
     size_t n = 0;
-    for (size_t i = 0; i < PW_PARTLOSSES && nranks > 1 && run_ns > 0; i++) {
+    for (size_t i = 0; i < PW_PARTS_JUDGED && nranks > 1 && run_ns > 0; i++) {
         const struct pw_row_c_part_trace *of = rows + (size_t)(parts[i] - PW_PART_START) * nranks;
-        const size_t known = count_known(of, nranks);
-        struct pw_partloss *f = &out[n];
-        if (is_one_call(parts[i]) && find_sleeper(of, nranks, parts[i], f) &&
-            is_large(f, known, run_ns)) {
-            n++;
-            continue;
-        }
-        for (size_t r = 0; r < nranks; r++)
-            scratch[r] = own_of(&of[r], parts[i]);
-        if ((find(nranks, parts[i], scratch, f) &&
-             is_enough(of, f, pw_outlier_chance(scratch, nranks, f->rank), known, run_ns)) ||
-            (is_one_call(parts[i]) && find_late(rows, nranks, parts[i], scratch, f) &&
-             is_large(f, known, run_ns))) {
-            f->cause = cause_of(of, nranks, f, scratch);
-            n++;
+        struct pw_partloss found[2] = {{.part = parts[i]}};
+        const size_t more = find_in(rows, nranks, run_ns, scratch, found);
+        for (size_t k = 0; k < more; k++) {
+            if (found[k].evidence != PW_PART_ASLEEP)
+                found[k].cause = cause_of(of, nranks, &found[k], scratch);
+            out[n++] = found[k];
         }
     }
     return n;

@@ -25,7 +25,8 @@
  *   3 or more  before MPI_Init                 1.5 or more  1/20 or less
  *   3 .. 7     after MPI_Init, not the calls   3   or more                   loss >= 5 x spread
  *   2          before MPI_Init                 3   or more
- *   2          after MPI_Init                  10  or more
+ *   2          after MPI_Init, not the calls   5   or more
+ *   2          after MPI_Finalize              10  or more
  *   2          the calls                       10  or more          see below
  *
  * "The calls" are MPI_Init and MPI_Finalize. "Largest loss of another rank" is a share of the
@@ -37,6 +38,8 @@
  * one looks busy. So the other one must have polled: its own time is 5 % of the call or more. Or
  * the reported rank itself slept for 10 % of the call, and its own time is half of the call or
  * more.
+ *
+ * Where no rank is reported so, two of 5 ranks or more are, if each one would be without the other.
  *
  * In MPI_Init and MPI_Finalize two other measures are used. Each must lose 3 % of the run (10 %
  * with two ranks), and the next rank at most 1/5 of that:
@@ -62,7 +65,9 @@ struct pw_partloss {
     int64_t spread_ns; /* largest minus smallest own time of the other ranks */
 };
 
-enum { PW_PARTLOSSES = 6 }; /* all parts but the steps: at most one loss in each */
+/* All parts but the steps are judged; in each at most two ranks held the job back. */
+enum { PW_PARTS_JUDGED = 6, PW_PARTLOSSES = 2 * PW_PARTS_JUDGED };
+enum { PW_PARTS_TWO_OF = 5 }; /* ranks, so that the others are the majority */
 
 /* `rows` is [PW_PARTS * nranks], sorted by part, then rank; a time of -1 is not known. `scratch`
  * has room for 2 * nranks values. Returns the number of losses written to `out`. */

@@ -112,16 +112,16 @@ static int64_t change_of(const struct pw_excess *w, const struct pw_straggler_fo
     return median[0] - median[1];
 }
 
-/* 1 when the rank was slow for a time, and the begin and the end of it show in its own work, not in
- * that of the other rank. So it is known which of two ranks changed. */
-static int has_changed_alone(const struct pw_excess *w, const struct pw_straggler_found *f)
+int pw_standout_has_changed(const struct pw_excess *w, const struct pw_straggler_found *f,
+                            const struct pw_named *named)
 {
     const double excess = (double)f->excess_ns;
     if (f->kind == PW_STRAGGLER_ONE_OFF || !is_episode(w, f) ||
         (double)change_of(w, f, f->rank) < PW_CHANGED_OWN * excess)
         return 0;
     for (size_t r = 0; r < w->in->nranks; r++) {
-        const double other = r == f->rank ? 0 : (double)change_of(w, f, r);
+        const int is_judged = r != f->rank && !pw_named_has(named, r);
+        const double other = is_judged ? (double)change_of(w, f, r) : 0;
         if (other > PW_CHANGED_OTHER * excess || other < -PW_CHANGED_OTHER * excess)
             return 0;
     }
@@ -144,8 +144,9 @@ static int stands_out(const struct pw_excess *w, const struct pw_straggler_found
     const size_t nranks = w->in->nranks;
     const int64_t *host_of = w->in->host_of;
     if (known_ranks(w, f) == 2)
-        return f->slowdown >= (w->in->is_marked ? PW_STANDOUT_OF_TWO_MARKED : PW_STANDOUT_OF_TWO) *
-                                  (has_changed_alone(w, f) ? PW_CHANGED_LEAST : 1);
+        return f->slowdown >= (pw_standout_has_changed(w, f, named) ? PW_CHANGED_LEAST
+                               : w->in->is_marked                   ? PW_STANDOUT_OF_TWO_MARKED
+                                                                    : PW_STANDOUT_OF_TWO);
     const double mine = sum_in_hits(w, f, skipped, f->rank);
     const int one_host = is_one_host(host_of, nranks);
     size_t company = 1, elsewhere = 0;
@@ -172,6 +173,9 @@ int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f)
 int pw_standout_beside(const struct pw_excess *w, const struct pw_straggler_found *f,
                        const struct pw_named *named)
 {
+    /* Of the minority that is left nobody knows whether it is normal: only a change tells. */
+    if (2 * (named->n + 1) > w->in->nranks && !pw_standout_has_changed(w, f, named))
+        return 0;
     if (sum_in_hits(w, f, named, f->rank) >= PW_STANDOUT_ALONE * sum_in_hits(w, f, &none, f->rank))
         return stands_out(w, f, named, named);
     return is_episode(w, f) && stands_out(w, f, named, &none);

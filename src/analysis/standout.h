@@ -9,9 +9,8 @@
  * them. The rank stands out
  *   - alone or with a company of at most a quarter of the ranks;
  *   - with a company on its own host, and at most half of the ranks: then the host is slow;
- *   - of two ranks, when its excess is two fifths of its steps, or one fifth of marked steps; or
- *     half of that, if its own work changed with the begin and the end of the excess, and that of
- *     the other did not.
+ *   - of two ranks, when its excess is two fifths of its steps, or one fifth of marked steps; or a
+ *     tenth of the steps, if it changed (pw_standout_has_changed()).
  *
  * Of 3 to 7 ranks one alone may be slow by this rule. So with them, a rank that does not stand out
  * is judged once more, beside the ranks that do: these are no company of it. Besides,
@@ -19,8 +18,8 @@
  *     count: ranks that are slow at different times are several faults, not an uneven machine;
  *   - or it was slow for a time only: at least a fifth of the steps are before or after, and at
  *     most a quarter of these are as slow.
- * Where none stands out by itself, as many as possible are named that do so beside each other. At
- * most every second rank is named so. */
+ * Of those that are left, as many as possible are named that stand out beside each other. At
+ * most every second rank is named so; of 2 and 3 ranks two, if these have changed. */
 #ifndef PW_ANALYSIS_STANDOUT_H
 #define PW_ANALYSIS_STANDOUT_H
 
@@ -40,6 +39,11 @@ struct pw_named {
 };
 
 int pw_named_has(const struct pw_named *named, size_t rank);
+
+/* 1 when the rank was slow for a time, and the begin and the end of it show in its own work, not in
+ * that of the ranks that are not named. So it is known which one changed, whatever is normal. */
+int pw_standout_has_changed(const struct pw_excess *w, const struct pw_straggler_found *f,
+                            const struct pw_named *named);
 
 /* 1 when the rank of `f` stands out by itself. */
 int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f);

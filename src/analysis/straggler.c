@@ -366,16 +366,24 @@ static int judge_rank(struct series *s, size_t rank, struct pw_straggler_found *
     return 1;
 }
 
-static void take(struct list *out, struct pw_straggler_found *found)
+static void take(const struct series *s, struct list *out, struct pw_straggler_found *found)
 {
+    const struct pw_named named = {out->found, out->n};
+    found->has_changed = pw_standout_has_changed(&s->own, found, &named);
     found->excess_ns = found->lost_ns / found->hits;
     insert_sorted(out, found);
+}
+
+/* How many of few ranks may be named beside each other. */
+static size_t most_beside(size_t nranks)
+{
+    return nranks <= 3 ? 2 : nranks / 2;
 }
 
 /* Of few ranks: adds those that were slow while no rank that stands out was. */
 static void take_beside(struct series *s, struct list *slow, struct list *out)
 {
-    while (out->n && 2 * out->n < s->own.in->nranks) {
+    while (out->n && out->n < most_beside(s->own.in->nranks)) {
         const struct pw_named named = {out->found, out->n};
         size_t next = 0;
         while (next < slow->n && (pw_named_has(&named, slow->found[next].rank) ||
@@ -383,33 +391,43 @@ static void take_beside(struct series *s, struct list *slow, struct list *out)
             next++;
         if (next == slow->n)
             return;
-        take(out, &slow->found[next]);
+        take(s, out, &slow->found[next]);
     }
 }
 
-/* 1 when each of the first n of these ranks stands out beside the others. */
-static int stand_out_together(const struct series *s, const struct list *slow, size_t n)
+/* 1 when each of the first n of these ranks stands out beside the others and those in `out`. */
+static int stand_out_together(const struct series *s, const struct list *slow, size_t n,
+                              const struct list *out)
 {
-    struct pw_straggler_found others[PW_STANDOUT_FEW];
+    struct pw_straggler_found others[2 * PW_STANDOUT_FEW];
     for (size_t i = 0; i < n; i++) {
-        const struct pw_named named = {others, n - 1};
+        const struct pw_named named = {others, out->n + n - 1};
+        for (size_t k = 0; k < out->n; k++)
+            others[k] = out->found[k];
         for (size_t k = 0; k + 1 < n; k++)
-            others[k] = slow->found[k < i ? k : k + 1];
+            others[out->n + k] = slow->found[k < i ? k : k + 1];
         if (!pw_standout_beside(&s->own, &slow->found[i], &named))
             return 0;
     }
     return 1;
 }
 
-/* Of few ranks, of which none stands out: finds as many as possible that do so beside each other.
- */
+/* Of few ranks that are slow: as many as possible that stand out beside each other, and beside
+ * those that do so by themselves. */
 static void take_together(struct series *s, struct list *slow, struct list *out)
 {
-    const size_t most = s->own.in->nranks / 2;
+    const struct pw_named named = {out->found, out->n};
+    const size_t all = most_beside(s->own.in->nranks);
+    const size_t most = out->n < all ? all - out->n : 0;
+    size_t left = 0;
+    for (size_t i = 0; i < slow->n; i++)
+        if (!pw_named_has(&named, slow->found[i].rank))
+            slow->found[left++] = slow->found[i];
+    slow->n = left;
     for (size_t n = slow->n < most ? slow->n : most; n > 1; n--)
-        if (stand_out_together(s, slow, n)) {
+        if (stand_out_together(s, slow, n, out)) {
             for (size_t i = 0; i < n; i++)
-                take(out, &slow->found[i]);
+                take(s, out, &slow->found[i]);
             return;
         }
 }
@@ -440,14 +458,13 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
         if (!judge_rank(&s, r, &found))
             continue;
         if (pw_standout(&s.own, &found))
-            take(&list, &found);
+            take(&s, &list, &found);
         else if (in->nranks <= PW_STANDOUT_FEW && found.kind != PW_STRAGGLER_ONE_OFF)
             insert_sorted(&slow, &found);
     }
-    if (!list.n && in->nranks > 2)
+    take_beside(&s, &slow, &list);
+    if (slow.n)
         take_together(&s, &slow, &list);
-    if (in->nranks > 2)
-        take_beside(&s, &slow, &list);
     return list.n;
 }
 

@@ -28,9 +28,9 @@
 #define PW_EPISODE_SLOW 0.25          /* ... and the largest share of these that are as slow */
 #define PW_STANDOUT_OF_TWO 0.4        /* of two ranks: least excess, as a share of the steps */
 #define PW_STANDOUT_OF_TWO_MARKED 0.2 /* the same of marked steps */
-/* of two ranks: factor on PW_STANDOUT_OF_TWO and ..._MARKED, if its own work changed by
- * PW_CHANGED_OWN of the excess or more, and the other's by PW_CHANGED_OTHER of it at most */
-#define PW_CHANGED_LEAST 0.5
+/* of two ranks: the same, if its own work changed by PW_CHANGED_OWN of the excess or more, and the
+ * other's by PW_CHANGED_OTHER of it at most */
+#define PW_CHANGED_LEAST 0.1
 #define PW_CHANGED_OWN 0.5
 #define PW_CHANGED_OTHER 0.25
 /* times the third largest excess of the other ranks: an extreme step */
@@ -54,6 +54,8 @@
 #define PW_PARTS_CLEAR_CHANCE 0.001
 #define PW_PARTS_CLEAR_NEXT 0.5
 #define PW_PARTS_SHARE_OF_TWO 0.10 /* the same of two ranks */
+/* the same of two ranks between MPI_Init and MPI_Finalize, outside the steps */
+#define PW_PARTS_WAITED_OF_TWO 0.05
 /* least loss of few ranks, as a multiple of the others' spread */
 #define PW_PARTS_TIMES_SPREAD 5
 /* least share of MPI_Init or MPI_Finalize that the rank slept */

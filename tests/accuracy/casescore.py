@@ -8,6 +8,7 @@ import sys
 NOBODY = ("none", "all", "network", "role", "cannot_tell")  # scopes that name no rank, host or link
 FLOOR = 0.01  # of the run: less need not be found
 SIGMAS = 3
+AS_LARGE = 0.9  # of the largest loss: as a cost must be right within 10 %, either may be first
 # The truth's cause, and names that say it; "stopped" is 'blocked_off_cpu' where there is no such name.
 CAUSES = {"stopped": ("stopped", "blocked_off_cpu")}
 OLD_CAUSES = {"host_stolen": "host_frozen"}  # the name in truth.json of older runs
@@ -212,9 +213,9 @@ def score_said(truth, said, is_right, bare=False):
     result["must"] = bool(wanted)
     if lost:
         result["lost_share"] = lost[0]["lost_ns"] / truth["elapsed_ns"]
-    # The largest loss; but where work is unequal by design, a fault beside it will do.
+    # The largest loss, or one as large; but where work is unequal by design, a fault beside it will do.
     worst = next((f for f in wanted if is_right(said, f)), None)
-    if worst and worst != wanted[0] and wanted[0]["scope"] != "role":
+    if worst and worst["lost_ns"] < AS_LARGE * wanted[0]["lost_ns"] and wanted[0]["scope"] != "role":
         worst = None
     if not worst:
         return result

@@ -102,7 +102,7 @@ def no_rank_and_wrong_rank_are_scored_differently():
 
 @case
 def of_several_faults_each_must_be_in_the_table():
-    """The small run has a fault of rank 3 in its steps and one of rank 1 before MPI_Init."""
+    """A fault of rank 3 in its steps, and one of rank 1 before MPI_Init."""
     late = fault(kind="late_start", part="start_up", rank=1, ranks=[1], steps=[], lost_ns=S)
     text = "Rank 3 on node0000 held back step 10; and 1 more rank."
     for rows, each in (((straggler(),), [True, False]),

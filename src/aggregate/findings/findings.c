@@ -161,12 +161,13 @@ static size_t known_in_step(const struct pw_matrix *m, size_t step)
 }
 
 /* A straggler must have lost at least 1 / (the result) of the measured steps. With two ranks it is
- * a tenth. In the first step it is a twentieth: set-up and warm-up (compilation, first use of
- * memory and of libraries) reach into that step, and take differently long on equal ranks. */
+ * a tenth; or 1 / 33, where the time of the change tells which one is slow. In the first step it is
+ * a twentieth: set-up and warm-up (compilation, first use of memory and of libraries) reach into
+ * that step, and take differently long on equal ranks. */
 static int64_t least_part(const struct pw_matrix *m, const struct pw_straggler_found *found)
 {
     if (known_in_step(m, found->first) == 2)
-        return 10;
+        return found->has_changed ? 33 : 10;
     return found->last == 0 ? 20 : 100;
 }
 

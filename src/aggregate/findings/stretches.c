@@ -109,11 +109,17 @@ static void say_why(const struct pw_row_c_straggler *row, int level, const char 
              pw_enum_name(PW_F_PART, row->part), (double)row->lost_ns / 1e6, why);
 }
 
-static int by_loss(const void *a, const void *b)
+/* What the rank cost the job: its gain or, where that is not known, what the rank lost. */
+static int64_t cost_of(const struct pw_row_c_straggler *row)
+{
+    return row->gain_ns >= 0 ? row->gain_ns : row->lost_ns;
+}
+
+static int by_cost(const void *a, const void *b)
 {
     const struct pw_row_c_straggler *x = a, *y = b;
-    if (x->lost_ns != y->lost_ns)
-        return x->lost_ns > y->lost_ns ? -1 : 1;
+    if (cost_of(x) != cost_of(y))
+        return cost_of(x) > cost_of(y) ? -1 : 1;
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
@@ -332,8 +338,36 @@ static int explains(const struct pw_row_c_straggler *row, const struct pw_row_c_
                             memcmp(row->hostname, other->hostname, sizeof(row->hostname)) == 0);
 }
 
-/* Drops each row that follows from another rank's loss: the row's own cause is not sure, and a row
- * that explains it lost at least half as much and overlaps at least half of its time. */
+/* 1 when counters of the rank's own process show the excess of its steps: what others did is no
+ * reason for these. A single step may be one in which it polled for a rank that was stopped. */
+static int is_counted(const struct pw_row_c_straggler *row)
+{
+    return row->kind != PW_STRAGGLER_STRETCH && row->kind != PW_STRAGGLER_ONE_OFF &&
+           (row->cause == PW_CAUSE_MORE_CPU_WORK || row->cause == PW_CAUSE_PAGE_FAULTS ||
+            row->cause == PW_CAUSE_FILE_IO || row->cause == PW_CAUSE_CHILD_PROCESS);
+}
+
+/* 1 when `other` was there for at least half of the row: of its steps, or else of its time. A stop
+ * makes one step of many long, and so most of the time of a row that is about all of them. */
+static int is_there(const struct pw_row_c_straggler *other, const struct pw_row_c_straggler *row)
+{
+    if (row->kind == PW_STRAGGLER_STRETCH || row->first_step < 0 || other->first_step < 0)
+        return 2 * shared_ns(other, row) >= row->end - row->start;
+    const int64_t first = other->first_step > row->first_step ? other->first_step : row->first_step;
+    const int64_t last = other->last_step < row->last_step ? other->last_step : row->last_step;
+    return 2 * (last - first + 1) >= row->last_step - row->first_step + 1;
+}
+
+/* 1 when `other` lost so much that the loss of `row` may follow from it. A stretch and a single
+ * step also have what the rank lost while it polled for the other one. */
+static int is_as_large(const struct pw_row_c_straggler *other, const struct pw_row_c_straggler *row)
+{
+    const int has_polled = row->kind == PW_STRAGGLER_STRETCH || row->kind == PW_STRAGGLER_ONE_OFF;
+    return (has_polled ? 2 : 1.1) * (double)other->lost_ns >= (double)row->lost_ns;
+}
+
+/* Drops each row that follows from another rank's loss: the row's own cause is neither sure nor
+ * counted in its steps, and a row that explains it was there and is as large. */
 static void drop_followers(struct pw_findings *f)
 {
     size_t kept = 0;
@@ -341,10 +375,10 @@ static void drop_followers(struct pw_findings *f)
     for (size_t i = 0; i < f->nstragglers; i++) {
         const struct pw_row_c_straggler *row = &f->stragglers[i];
         follows[i] = 0;
-        for (size_t k = 0; k < f->nstragglers && !is_sure(row) && !follows[i]; k++)
-            follows[i] = explains(&f->stragglers[k], row) &&
-                         2 * f->stragglers[k].lost_ns >= row->lost_ns &&
-                         2 * shared_ns(&f->stragglers[k], row) >= row->end - row->start;
+        const int is_own = is_sure(row) || is_counted(row);
+        for (size_t k = 0; k < f->nstragglers && !is_own && !follows[i]; k++)
+            follows[i] = explains(&f->stragglers[k], row) && is_as_large(&f->stragglers[k], row) &&
+                         is_there(&f->stragglers[k], row);
     }
     for (size_t i = 0; i < f->nstragglers; i++)
         if (!follows[i])
@@ -641,7 +675,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
         drop_replays(f);
         limit_confidence(f);
         name_kinds(f, f->nsteps);
-        pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
+        pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_cost);
         pw_frozenhosts_find(f, world, host_of, nhosts);
         for (size_t i = 0; i < f->nstragglers; i++)
             say_why(&f->stragglers[i], 1, "named");
