@@ -230,6 +230,26 @@ static int64_t worst_of_others(const struct search *s, const struct pw_stretch *
     return most;
 }
 
+/* Of a loss that only a fault causes, several ranks may have their own: those that lost half as
+ * much or more, if they and this one are at most half of the ranks, are no reason against it.
+ * Leaves in next_ns what the others lost at most. */
+static void leave_out_beside(const struct search *s, struct pw_stretch *f)
+{
+    int64_t next = 0;
+    size_t beside = 0;
+    for (size_t r = 0; r < s->in->nranks; r++) {
+        const int64_t sum = r == f->rank ? 0 : sum_of(s, f, r);
+        if (2 * sum >= f->lost_ns)
+            beside++;
+        else
+            next = sum > next ? sum : next;
+    }
+    if (!beside || f->is_host || 2 * (beside + 1) > s->known)
+        return;
+    f->beside = beside;
+    f->next_ns = next;
+}
+
 /* Fills next_ns and is_host. */
 static void compare_with_others(const struct search *s, struct pw_stretch *f)
 {
@@ -337,6 +357,8 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
     if (kind == BOUND && !is_mostly_beside(s, f))
         return 0;
     compare_with_others(s, f);
+    if (kind <= QUOTA)
+        leave_out_beside(s, f);
     const int64_t waited = waited_for(s, kind, f);
     if ((double)f->next_ns > rule->most_next * (double)f->lost_ns ||
         (double)waited < PW_STRETCH_WAITED * (double)f->lost_ns)

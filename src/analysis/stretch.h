@@ -44,7 +44,9 @@ struct pw_stretch {
     size_t first, last;  /* bins */
     enum pw_cause cause; /* PW_CAUSE_UNKNOWN: more own time, for an unknown reason */
     int64_t lost_ns;     /* excess over the median of the other ranks */
-    int64_t next_ns;     /* largest excess of another rank; with is_host: of another host's rank */
+    int64_t next_ns;     /* largest excess of another rank; with is_host: of another host's rank;
+                            without those that `beside` counts */
+    size_t beside;       /* other ranks that lost half as much or more, and are to blame, too */
     int64_t usual_ns;    /* median of the other ranks */
     int64_t unwaited_ns; /* further excess, for which no rank waited in a collective */
     int is_host;         /* 1: all ranks of its host lost time together */

@@ -149,6 +149,37 @@ static void test_quota(void **state)
     destroy(r);
 }
 
+/* Beside the rank of test_quota() another one has a smaller quota of its own: 30 of the 100 ms that
+ * it does not wait for the first, 0.6 s. Both are named; with a third there is no majority to
+ * compare with, and only the first is twice as slow as the others. */
+static void test_two_quotas(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    hold(r, 1, 20, 39);
+    for (size_t i = 20; i <= 39; i++) {
+        at(r, i, 1)->throttled_ns = at(r, i, 1)->ready_ns = 70 * MS;
+        at(r, i, 1)->cpu_ns = 30 * MS;
+        at(r, i, 3)->wait_ns = 70 * MS;
+        at(r, i, 3)->throttled_ns = at(r, i, 3)->ready_ns = 30 * MS;
+        at(r, i, 3)->cpu_ns = 70 * MS;
+    }
+    assert_int_equal(find(r), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct pw_stretch *f = &r->found[i];
+        assert_int_equal(f->cause, PW_CAUSE_CGROUP_THROTTLING);
+        assert_int_equal(f->lost_ns, f->rank == 1 ? 1400 * MS : 600 * MS);
+        assert_int_equal(f->next_ns, f->rank == 1 ? 600 * MS : 0);
+        assert_int_equal(f->beside, f->rank == 1 ? 0 : 1);
+    }
+    assert_int_equal(r->found[0].rank + r->found[1].rank, 4);
+    for (size_t i = 20; i <= 39; i++)
+        *at(r, i, 2) = *at(r, i, 3);
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].rank, 1);
+    destroy(r);
+}
+
 /* Asleep for 60 ms in each of 10 bins outside calls: blocked; with bytes read meanwhile: files;
  * blocked, when all ranks read as much (2). */
 static void test_asleep(void **state)
@@ -522,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_stop_while_waiting_holds_no_rank_back),
         cmocka_unit_test(test_not_waited_for),
         cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_two_quotas),
         cmocka_unit_test(test_asleep),
         cmocka_unit_test(test_contention),
         cmocka_unit_test(test_host),

@@ -138,7 +138,11 @@ static void describe(const struct pw_stretch *f, char *out, size_t size)
     if (f->unwaited_ns && used < size)
         used += (size_t)snprintf(out + used, size - used, "; they waited for it for %s",
                                  pw_text_ns(held, sizeof(held), f->lost_ns));
-    if ((!f->is_bound || f->next_ns > 0) && used < size) /* else no other rank is bound like this */
+    if (f->beside && used < size)
+        snprintf(out + used, size - used,
+                 "; %zu other rank%s lost half as much or more, the rest at most %s", f->beside,
+                 f->beside == 1 ? "" : "s", next);
+    else if ((!f->is_bound || f->next_ns > 0) && used < size) /* else none is bound like this */
         snprintf(out + used, size - used, "; no other %s lost more than %s",
                  f->is_host ? "host's rank" : "rank", next);
 }
