@@ -297,6 +297,27 @@ static void test_none_counts_where_one_has_no_partner(void **state)
     pw_messages_fini(&s.out);
 }
 
+/* A rank posts a receive at 10, which is sent to at 20, and computes. Where it waits from 90 to
+ * 100, the message may have been there for 70: how long it took is not known. Where it waits from
+ * 1055 to 1100, most of the 80 is seen. */
+static void test_messages_to_a_busy_rank_do_not_count(void **state)
+{
+    (void)state;
+    struct sums s;
+    struct pw_message_sums *t = begin(&s);
+    struct pw_endpoint busy = receive_of(t, 1, 10, 100), idle = receive_of(t, 2, 1010, 1100);
+    busy.at.blocked = 90;
+    idle.at.blocked = 1055;
+    match(t, &busy, 20);
+    match(t, &idle, 1020);
+    finish(&s);
+    assert_int_equal(s.out.npairs, 2);
+    assert_int_equal(s.out.pairs[0].messages, 1);
+    assert_unhidden(&s, 0, 0, 0);
+    assert_unhidden(&s, 1, 1, 80);
+    pw_messages_fini(&s.out);
+}
+
 /* Squares of some hours' ns do not fit 64 bits. */
 static void test_squares_are_exact(void **state)
 {
@@ -326,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_channels_do_not_pile_up),
         cmocka_unit_test(test_one_of_a_call_counts),
         cmocka_unit_test(test_none_counts_where_one_has_no_partner),
+        cmocka_unit_test(test_messages_to_a_busy_rank_do_not_count),
         cmocka_unit_test(test_squares_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

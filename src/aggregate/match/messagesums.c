@@ -230,7 +230,8 @@ enum { WAITS_UNJOINED = 1 << 16 };
  * may have been the last one, and then no transfer counts. */
 struct pw_completion {
     int64_t end, until;
-    int64_t ready, transfer; /* of the message that started last so far */
+    /* of the message that started last so far; transfer < 0: most of it may have been hidden */
+    int64_t ready, transfer;
     /* src: sender of that message; NONE: none so far. dst NONE: the entry is free */
     int32_t dst, src;
     int32_t receives;  /* number of receives not matched yet */
@@ -342,8 +343,9 @@ int32_t pw_message_sums_call(struct pw_message_sums *t, int32_t dst, int64_t end
 
 static void sum_unhidden(struct pw_message_sums *t, const struct pw_completion *call)
 {
-    struct pw_pair *pair =
-        call->unmatched || call->src == NONE ? NULL : pair_of(t, call->src, call->dst);
+    struct pw_pair *pair = call->unmatched || call->src == NONE || call->transfer < 0
+                               ? NULL
+                               : pair_of(t, call->src, call->dst);
     if (!pair)
         return;
     pair->unhidden++;
@@ -397,6 +399,15 @@ static void add_back(struct pw_message_sums *t, struct pw_message_wait wait)
         t->back[t->nback++] = wait;
 }
 
+/* 1 when the receiver computed for most of the time since both were ready: then the message may
+ * have been there long before. A message to a rank that is busy is late, and its link is not slow.
+ */
+static int is_mostly_hidden(const struct pw_message_end *receive, int64_t ready)
+{
+    return receive->blocked != INT64_MAX &&
+           receive->blocked - ready > receive->leave - receive->blocked;
+}
+
 static void count_arrival(struct pw_message_sums *t, const struct pw_endpoint *send,
                           const struct pw_endpoint *receive, int64_t ready, int64_t transfer)
 {
@@ -405,7 +416,7 @@ static void count_arrival(struct pw_message_sums *t, const struct pw_endpoint *s
     if (ready < call->ready || (ready == call->ready && call->src != NONE && call->src < send->src))
         return;
     call->ready = ready;
-    call->transfer = transfer;
+    call->transfer = is_mostly_hidden(&receive->at, ready) ? -1 : transfer;
     call->src = send->src;
 }
 
