@@ -15,6 +15,8 @@ enum { LEAST_RANKS_KEPT = 16 };
 #define CHANCE_OF_HIT 0.00135
 /* An event that was seen k times in n may have a rate of up to about (k + 3) / n. */
 #define RULE_OF_THREE 3
+/* One of so many hits may be an outlier of the range in which they are. */
+#define OUTLIERS_OF 10
 
 /* Room for the middle of each phase in each step. With few ranks it would be a large part of the
  * memory, and save little time. */
@@ -201,16 +203,29 @@ static double judge_window(struct pw_excess *w, size_t rank, struct pw_straggler
     return chance * tests * heights;
 }
 
+/* From the first to the last hit; but where a tenth of the hits makes that range more than twice as
+ * long, these are outliers, and it has the others only. */
 static void span_hits(const struct pw_excess *w, size_t rank, int64_t clock,
                       struct pw_straggler_found *out)
 {
-    int seen = 0;
+    size_t n = 0;
     for (size_t s = 0; s < w->in->nsteps; s++)
-        if (pw_excess_is_above(w, s, rank, clock, 3 * w->sigma)) {
-            out->first = seen ? out->first : s;
-            out->last = s;
-            seen = 1;
-        }
+        if (pw_excess_is_above(w, s, rank, clock, 3 * w->sigma))
+            w->others[n++] = (int64_t)s;
+    if (!n)
+        return;
+    const size_t left = n - n / OUTLIERS_OF;
+    size_t best = 0;
+    for (size_t i = 1; i + left <= n; i++)
+        if (w->others[i + left - 1] - w->others[i] < w->others[best + left - 1] - w->others[best])
+            best = i;
+    out->first = (size_t)w->others[0];
+    out->last = (size_t)w->others[n - 1];
+    if (2 * (w->others[best + left - 1] - w->others[best] + 1) <
+        w->others[n - 1] - w->others[0] + 1) {
+        out->first = (size_t)w->others[best];
+        out->last = (size_t)w->others[best + left - 1];
+    }
 }
 
 /* Fills the rank, the window and the confidence. Returns 0 when the rank is no straggler. */

@@ -114,6 +114,22 @@ static void test_scattered_hits_only(void **state)
     }
 }
 
+/* Every third step of the last fifth is long, 14 in all, and one near the begin: that one is a
+ * tenth or less, and would make the range five times as long. */
+static void test_an_outlier_far_from_the_hits(void **state)
+{
+    (void)state;
+    struct job *j = create(200, 8, 5e6, 62);
+    slow(j, 6, 10, 10, 80 * MS, 1);
+    for (size_t s = 160; s < 200; s += 3)
+        slow(j, 6, s, s, 80 * MS, 1);
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].first, 160);
+    assert_int_equal(j->found[0].last, 199);
+    assert_int_equal(j->found[0].hits, 14);
+    destroy(j);
+}
+
 /* One or two steps that nothing else in the run is like, if they are 3 % of it. */
 static void test_long_steps_once_or_twice(void **state)
 {
@@ -495,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_intermittent_straggler),
         cmocka_unit_test(test_scattered_hits_only),
+        cmocka_unit_test(test_an_outlier_far_from_the_hits),
         cmocka_unit_test(test_long_steps_once_or_twice),
         cmocka_unit_test(test_long_steps_three_times),
         cmocka_unit_test(test_two_and_three_ranks),
