@@ -74,6 +74,49 @@ static void test_crash(void **state)
              "them 1.00 s later (signal 15).");
 }
 
+/* Ranks 1 and 3 are killed for lack of memory, rank 1 first. From the first to the last sample rank
+ * 1 grows by 100 MB, and rank 3 by 2500 MB, 2.3 GiB: rank 3 took the memory. Without samples the
+ * first is named. */
+static void test_rank_that_took_the_memory(void **state)
+{
+    (void)state;
+    static const int64_t rss[RANKS][2] = {{1, 90}, {500, 600}, {1, 90}, {100, 2600}};
+    for (int has_samples = 0; has_samples < 2; has_samples++) {
+        struct pw_cluster *c = make();
+        c->endings[2].ended = PW_ENDED_LATER;
+        c->endings[2].exit_signal = SIGTERM;
+        c->endings[2].began = c->endings[2].time = 11 * S;
+        for (int r = 1; r < RANKS; r += 2) {
+            c->endings[r].how = PW_HOW_MEMORY;
+            c->endings[r].exit_signal = SIGKILL;
+            c->endings[r].waited = 0;
+        }
+        c->endings[1].ended = PW_ENDED_FIRST;
+        c->endings[1].began = c->endings[1].time = 10 * S;
+        c->nopen_calls = 0;
+        c->endings[0].waited = c->endings[2].waited = 0;
+        c->utilisation_series = calloc(2 * RANKS, sizeof(*c->utilisation_series));
+        for (size_t i = 0; i < 2 * RANKS && has_samples; i++)
+            c->utilisation_series[c->nutilisation_series++] = (struct pw_row_c_utilisation_series){
+                .rank = (int32_t)(i / 2), .rss_bytes = rss[i / 2][i % 2] * 1000000};
+        for (int r = 0; r < RANKS; r++)
+            c->ranks[r].hostname[0] = '\0';
+        check(c,
+              has_samples
+                  ? "Rank 3, whose memory grew most (2.3 GiB; first to end: rank 1), was killed by "
+                    "the "
+                    "kernel (signal 9), because its cgroup ran out of memory in step 7, in no MPI "
+                    "call; 1.00 s later, the launcher ended ranks 0,2 (signal 15); 1.00 s later, "
+                    "rank 3 was killed by the kernel (signal 9), because its cgroup ran out of "
+                    "memory."
+                  : "Rank 1 was killed by the kernel (signal 9), because its cgroup ran out of "
+                    "memory "
+                    "in step 7, in no MPI call; 1.00 s later, the launcher ended ranks 0,2 (signal "
+                    "15); 1.00 s later, rank 3 was killed by the kernel (signal 9), because its "
+                    "cgroup ran out of memory.");
+    }
+}
+
 static void test_headline_goes_on_with_the_time_before(void **state)
 {
     (void)state;
@@ -337,6 +380,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_rank_that_took_the_memory),
         cmocka_unit_test(test_headline_goes_on_with_the_time_before),
         cmocka_unit_test(test_exception),
         cmocka_unit_test(test_exception_about_another_rank),

@@ -316,16 +316,61 @@ static void say_answer(const struct told *t, struct pw_sentence *s)
         pw_sentence_add(s, ", because another rank did not answer or had gone");
 }
 
+/* By how much a rank's memory grew from its first sample to its last, bytes; -1: not known. */
+static int64_t growth_of(const struct pw_cluster *c, int32_t rank)
+{
+    int64_t first = -1, last = -1;
+    for (size_t i = 0; i < c->nutilisation_series; i++) {
+        const struct pw_row_c_utilisation_series *row = &c->utilisation_series[i];
+        if (row->rank != rank || row->rss_bytes < 0)
+            continue;
+        first = first < 0 ? row->rss_bytes : first;
+        last = row->rss_bytes;
+    }
+    return first < 0 ? -1 : pw_difference(last, first);
+}
+
+/* Of several ranks that were killed for lack of memory, the one whose memory grew most: the kernel
+ * may kill another one first. The first one where that is not known. */
+static const struct pw_row_c_ending *taker_of_memory(const struct told *t)
+{
+    const struct pw_cluster *c = t->figures->cluster;
+    const struct pw_row_c_ending *most = t->first;
+    int64_t growth = growth_of(c, t->first->rank);
+    for (size_t i = 0; i < t->n && t->first->how == PW_HOW_MEMORY && growth >= 0; i++) {
+        const int64_t one = growth_of(c, t->rows[i].rank);
+        if (t->rows[i].how != PW_HOW_MEMORY || one <= growth)
+            continue;
+        growth = one;
+        most = &t->rows[i];
+    }
+    return most;
+}
+
+/* "Rank 3 on node1, whose memory grew most (1.2 GB; first to end: rank 1)". */
+static void say_taker(const struct told *t, const struct pw_row_c_ending *row,
+                      struct pw_sentence *s)
+{
+    char grown[32];
+    if (row == t->first)
+        return;
+    pw_sentence_add(s, ", whose memory grew most (%s; first to end: rank %" PRId32 "),",
+                    pw_text_bytes(grown, sizeof(grown), growth_of(t->figures->cluster, row->rank)),
+                    t->first->rank);
+}
+
 static void say_one(const struct told *t, struct pw_sentence *s)
 {
-    const int64_t at = pw_figures_row(t->figures, t->first->rank);
+    const struct pw_row_c_ending *row = taker_of_memory(t);
+    const int64_t at = pw_figures_row(t->figures, row->rank);
     const char *host = at < 0 ? "" : t->figures->cluster->ranks[at].hostname;
-    pw_sentence_add(s, "Rank %" PRId32, t->first->rank);
+    pw_sentence_add(s, "Rank %" PRId32, row->rank);
     if (host[0])
         pw_sentence_add(s, " on %.64s", host);
+    say_taker(t, row, s);
     pw_sentence_add(s, " ");
-    say_how(t, t->first, "was", s);
-    say_where(t, t->first, s);
+    say_how(t, row, "was", s);
+    say_where(t, row, s);
     say_answer(t, s);
 }
 
@@ -416,6 +461,8 @@ static void say_several(const struct told *t, struct pw_sentence *s)
         pw_sentence_add(s, " %s %s %" PRId64, t->first->in_step ? "in" : "after",
                         pw_words_step(t->figures->cluster), t->first->step);
     pw_words_add_ns(s, " within ", t->first_span_ns);
+    if (is_alike && taker_of_memory(t) != t->first)
+        pw_sentence_add(s, "; rank %" PRId32 "'s memory grew most", taker_of_memory(t)->rank);
     if (is_alike)
         say_answer(t, s);
     if (is_alike && are_all && pw_ending_is_by_launcher(t->first)) {
