@@ -66,6 +66,22 @@ static void test_late_senders_begin_with_a_rank(void **state)
     }
 }
 
+/* A rank that waits for several messages at once waits once: at most 4 % of its steps here, which
+ * is too little for an advice, though the waits for the messages are 5 % in sum. */
+static void test_late_senders_are_at_most_the_waits(void **state)
+{
+    (void)state;
+    const int64_t gains[] = {200 * MS, 0, 20 * MS};
+    struct pw_advice advice[PW_ADVICE_MAX];
+    for (int percent = 4; percent <= 6; percent += 2) {
+        struct world w;
+        world_make(&w);
+        w.mean.wait_ns = w.mean.total_ns * percent / 100;
+        assert_true((collect_late(&w, gains, 3, advice) != NULL) == (percent == 6));
+        pw_cluster_destroy(w.c);
+    }
+}
+
 /* 100 messages, each of which took 3 ms instead of 1. */
 static void add_slow_link(struct pw_cluster *c, int32_t src, int32_t dst)
 {
@@ -180,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late_senders_begin_with_a_rank),
+        cmocka_unit_test(test_late_senders_are_at_most_the_waits),
         cmocka_unit_test(test_cables_are_between_hosts),
         cmocka_unit_test(test_network_leads),
         cmocka_unit_test(test_links_agree_with_the_replay),

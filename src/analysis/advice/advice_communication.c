@@ -236,11 +236,20 @@ static int judge_root(const struct pw_advice_input *in, const struct late *late,
     return 1;
 }
 
+/* What a rank waited for messages on average, ns. It may wait for several at once, so it is at most
+ * what it waited in all. */
+static double wait_of_rank(const struct pw_advice_input *in, const struct late *late)
+{
+    const double summed = in->present > 0 ? late->all_ns / (double)in->present : 0;
+    const double share = share_of_step(in, in->mean.wait_ns), waited = share * steps_ns(in);
+    return share >= 0 && waited < summed ? waited : summed;
+}
+
 /* Waits that a straggler causes belong to the advice about that rank. */
 int pw_judge_late_senders(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     const struct late late = sum_late(in->cluster);
-    double per_rank = in->present > 0 ? late.all_ns / (double)in->present : 0;
+    const double per_rank = wait_of_rank(in, &late);
     if (late.worst < 0 || !(steps_ns(in) > 0) || !(per_rank > PW_LATE_SENDERS_SHARE * steps_ns(in)))
         return 0;
     return judge_root(in, &late, per_rank, advice);

@@ -361,8 +361,8 @@ static void write_lead(const struct pw_figures *f, const struct pw_verdict *v,
 {
     const size_t stragglers = f->cluster->nstragglers;
     struct pw_highlight found[PW_HIGHLIGHTS];
-    pw_highlights_find(f, found);
-    pw_sentence_add(s, "%s ", found[0].text);
+    if (pw_highlights_find(f, found))
+        pw_sentence_add(s, "%s ", found[0].text);
     if (v->kind == PW_VERDICT_SINGLE_RANK)
         write_one_rank(f, v, s);
     else if (!stragglers)
