@@ -232,7 +232,8 @@ static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_par
                lost >= (f->part == PW_PART_START ? PW_PARTS_SHARE
                         : is_waited_for(f->part) ? PW_PARTS_WAITED_OF_TWO
                                                  : PW_PARTS_SHARE_OF_TWO);
-    if (!is_one_call(f->part) && is_outlier(lost, next, chance))
+    if (!is_one_call(f->part) &&
+        (is_outlier(lost, next, chance) || lost * (1 - next) >= PW_PARTS_HELD))
         return 1;
     if (f->part == PW_PART_START || is_one_call(f->part))
         return (lost >= PW_PARTS_SHARE && next <= PW_PARTS_NEXT) ||

@@ -21,6 +21,7 @@
  *                                              % of run     of another rank
  *   3 or more  all but the calls               1   or more  1/2  or less     chance below 0.001
  *   3 or more  all but the calls               3   or more  1/2  or less     chance below 0.01
+ *   3 or more  all but the calls               10  or more than that of another rank
  *   3 or more  before MPI_Init, the calls      3   or more  1/5  or less
  *   3 or more  before MPI_Init                 1.5 or more  1/20 or less
  *   3 .. 7     after MPI_Init, not the calls   3   or more                   loss >= 5 x spread

@@ -53,6 +53,9 @@
 #define PW_PARTS_CLEAR_SHARE 0.01
 #define PW_PARTS_CLEAR_CHANCE 0.001
 #define PW_PARTS_CLEAR_NEXT 0.5
+/* of the run: with so much less, the job would have waited for the next rank. Then it does not
+ * matter whether the ranks are alike otherwise */
+#define PW_PARTS_HELD 0.10
 #define PW_PARTS_SHARE_OF_TWO 0.10 /* the same of two ranks */
 /* the same of two ranks between MPI_Init and MPI_Finalize, outside the steps */
 #define PW_PARTS_WAITED_OF_TWO 0.05

@@ -74,6 +74,25 @@ static void test_late_start(void **state)
 }
 
 /* Who waits in the part has not lost it. */
+/* Rank r works r seconds after its last step. None is an outlier, but the job waits for rank 3, for
+ * 1 s longer than it would for rank 2: a tenth of the run. Of 990 ms nobody is named. */
+static void test_each_ends_later_than_the_one_before(void **state)
+{
+    (void)state;
+    for (int64_t more = 990; more <= 1000; more += 10) {
+        clear(4);
+        for (size_t r = 1; r < 4; r++)
+            at(PW_PART_TAIL, r)->total_ns += ((int64_t)r - 1) * 1000 * MS + more * MS;
+        at(PW_PART_TAIL, 1)->total_ns += (1000 - more) * MS;
+        at(PW_PART_TAIL, 2)->total_ns += (1000 - more) * MS;
+        assert_int_equal(find(), more == 1000);
+    }
+    assert_int_equal(found[0].rank, 3);
+    assert_int_equal(found[0].part, PW_PART_TAIL);
+    assert_int_equal(found[0].lost_ns, 2000 * MS);
+    assert_int_equal(found[0].next_ns, 1000 * MS);
+}
+
 /* Two of five are late by 400 and 150 ms, 4 and 1.5 % of the run: the three others agree, and each
  * of the two stands out beside them. Without the first the job would wait for the second. Of four,
  * the two others might as well be early. */
@@ -325,6 +344,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_ranks_lose_nothing),
         cmocka_unit_test(test_late_start),
+        cmocka_unit_test(test_each_ends_later_than_the_one_before),
         cmocka_unit_test(test_two_late_starts),
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_set_up_of_few),
