@@ -104,6 +104,7 @@ static void test_cables_are_between_hosts(void **state)
         strcpy(w.c->ranks[2].hostname, is_inside ? "node-a" : "node-b");
         const struct pw_advice *found = world_find(advice, world_collect(&w, advice), "slow_link");
         assert_non_null(found);
+        assert_non_null(strstr(found->text, "Messages from rank 1 to rank 2 take longer"));
         assert_int_equal(strstr(found->text, "cable") != NULL, !is_inside);
         assert_int_equal(strstr(found->text, "NUMA") != NULL, is_inside);
         pw_cluster_destroy(w.c);

@@ -139,11 +139,15 @@ int pw_judge_slow_link(const struct pw_advice_input *in, struct pw_advice *advic
         pw_text_ns(others, sizeof(others), worst->others_ns), worst->messages);
     pw_advice_add_rank(advice, worst->src);
     pw_advice_add_rank(advice, worst->dst);
-    if (is_inside_host(in->cluster, worst))
-        pw_sentence_add(
-            &text, "Messages between two ranks of one host take longer than others of their "
-                   "size, whichever rank waits: check where both are bound (cores, NUMA domain), "
-                   "and how they share memory.");
+    pw_sentence_add(&text,
+                    "Messages from rank %" PRId32 " to rank %" PRId32
+                    " take longer than others of their size, whichever rank waits: check %s.",
+                    worst->src, worst->dst,
+                    is_inside_host(in->cluster, worst)
+                        ? "where both are bound (cores, NUMA domain), and how they share the "
+                          "memory of their host"
+                        : "the cable, port and switch between their hosts, and the binding to the "
+                          "network card");
     advice->saves_ns = at_most_network(in, most > 0 ? pw_whole(most) : -1);
     return 1;
 }

@@ -67,6 +67,11 @@ static void say_together(const struct pw_cluster *c, const struct pw_row_c_endin
     int32_t held = -1;
     for (size_t i = 0; i < c->nendings && held < 0; i++)
         held = c->endings[i].held > 0 ? c->endings[i].rank : -1;
+    if (held >= 0)
+        pw_sentence_add(s,
+                        "See what rank %" PRId32 " did, for which others waited. With "
+                        "--hang-timeout, hang.txt has its call stack. ",
+                        held);
     if (first->exit_signal == SIGKILL)
         pw_sentence_add(s, "All ranks were killed at once. If MPI wrote an error message to the "
                            "standard error, it names the rank and the call that failed; else look "
@@ -74,8 +79,6 @@ static void say_together(const struct pw_cluster *c, const struct pw_row_c_endin
     else
         pw_sentence_add(s, "One signal ended all ranks: look for a time limit or a preemption of "
                            "the batch system, or a user.");
-    if (held >= 0)
-        pw_sentence_add(s, " See what rank %" PRId32 " did, for which others waited.", held);
 }
 
 int pw_judge_ended(const struct pw_advice_input *in, struct pw_advice *advice)

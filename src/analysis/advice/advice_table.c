@@ -36,12 +36,19 @@ struct pw_advice_rule {
     enum pw_wanting wanting;      /* of judges: the missing evidence that it is about; 0: none */
     unsigned shared;              /* of judges: the shared losses that it is about, as bits */
     const char *text;             /* NULL: the judge writes it */
-    const char *plain; /* the text for programs that are no training; NULL: `text` is for all */
+    const char *plain;    /* the text for programs that are no training; NULL: `text` is for all */
+    const char *imported; /* the same for traces of other tools, which profwrap did not record */
 };
 
 #define STRAGGLER(of_name, of_cause, of_phase) \
     .name = (of_name), .cause = (of_cause), .phase = (of_phase)
 #define JOB(of_name, of_judge) .name = (of_name), .judge = (of_judge)
+
+/* Options of a run do not help who has only a trace. */
+#define UNKNOWN_IMPORTED                                                                 \
+    "is slow for an unknown reason. To find out, compare it with another rank in the "   \
+    "timeline, and trace again with names around parts of the step (record_function of " \
+    "torch.profiler), or profile the program with profwrap."
 
 /* A rule for stragglers applies to those of its cause and phase that no earlier rule took. Rules
  * whose saving is unknown are in the order of urgency. */
@@ -118,12 +125,14 @@ static const struct pw_advice_rule rules[] = {
     {STRAGGLER("unknown_optimizer", PW_ADVICE_ANY, PW_PHASE_OPTIMIZER),
      .text = "is slow for an unknown reason. Check what only this rank does in the optimizer "
              "phase (checkpoints, logging), or put profwrap_range_push() and _pop() around parts "
-             "of it."},
+             "of it.",
+     .imported = UNKNOWN_IMPORTED},
     {STRAGGLER("unknown", PW_ADVICE_ANY, PW_ADVICE_ANY),
      .text = "is slow for an unknown reason. To find out, put profwrap_range_push() and _pop() "
              "around parts of the phase, or record more with --level 2 and --sample-hz 100.",
      .plain = "is slow for an unknown reason. To find out, put profwrap_range_push() and _pop() "
-              "around parts of the iteration, or record more with --level 2 and --sample-hz 100."},
+              "around parts of the iteration, or record more with --level 2 and --sample-hz 100.",
+     .imported = UNKNOWN_IMPORTED},
     {JOB("ended", pw_judge_ended), .traits = RULE_END | RULE_START},
     {JOB("hang", pw_judge_hang), .traits = RULE_END | RULE_DUMPS,
      .text = "Find what the missing ranks did instead: their Python stacks (py-spy dump --pid PID "
@@ -190,10 +199,7 @@ static const struct pw_advice_rule rules[] = {
      .text = "The ranks of a host are slow together: compare it with another (clock speed and its "
              "limits, temperature, other jobs, memory, storage), or leave it out."},
     {JOB("slow_link", pw_judge_slow_link), .verdict = PW_VERDICT_NETWORK,
-     .shared = BIT(PW_SHARED_NETWORK),
-     .text = "Messages between two ranks take longer than others of their size, whichever rank "
-             "waits: check the cable, port and switch between their hosts, and the binding to the "
-             "network card."},
+     .shared = BIT(PW_SHARED_NETWORK)},
     {JOB("slow_network", pw_judge_slow_network), .verdict = PW_VERDICT_NETWORK,
      .shared = BIT(PW_SHARED_NETWORK),
      .text = "Transfers between hosts took longer at times: look for what else used the network "
@@ -332,7 +338,9 @@ static int is_taken(const struct pw_advice_input *in, const struct pw_row_c_stra
 
 static const char *text_of(const struct pw_advice_input *in, const struct pw_advice_rule *rule)
 {
-    return rule->plain && !in->is_training ? rule->plain : rule->text;
+    return rule->imported && in->cluster->imported[0] ? rule->imported
+           : rule->plain && !in->is_training          ? rule->plain
+                                                      : rule->text;
 }
 
 /* 1 when the rule is that of a straggler; then it has written the ranks, the text, the evidence and

@@ -226,7 +226,7 @@ static int print_advice(const struct pw_page *page, const struct pw_runsummary *
     char saves[96], further[80] = "";
     const size_t n = summary->further_advice;
     if (!summary->advice.of)
-        return 0;
+        return pw_page_print(page, 0, 2, "Do first: %s", summary->advice.text);
     pw_words_saves(&summary->advice, summary->advice_share, saves, sizeof(saves));
     if (n)
         snprintf(further, sizeof(further), "(%zu more: --section advice)", n);
