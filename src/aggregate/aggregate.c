@@ -443,6 +443,19 @@ static int match(struct merge *merge)
     return err;
 }
 
+/* Writes the means of the ranks. */
+static void write_means(struct merge *m)
+{
+    const size_t n = m->share.nsums, is_root = m->job->procs.process == 0;
+    struct pw_row_c_rank_mean *rows = is_root ? calloc(n + 1, sizeof(*rows)) : NULL;
+    if (rows)
+        pw_share_means(m->share.sums, n, rows);
+    else if (is_root)
+        m->file.error = m->file.error ? m->file.error : -ENOMEM;
+    pw_clusterfile_write_root(&m->file, PW_TABLE_c_rank_mean, rows && n ? n + 1 : 0, rows);
+    free(rows);
+}
+
 static void take_steps(void *context, size_t column, size_t first, size_t count, void *rows)
 {
     pw_share_rows(context, column, first, count, rows);
@@ -459,6 +472,7 @@ static int begin_file(struct merge *m)
     pw_clusterfile_write_made_grid(&m->file, PW_TABLE_c_step_trace, columns_of(m, nsteps),
                                    take_steps, &m->share);
     write_grid(&m->file, m, PW_TABLE_c_phase_trace, nsteps, m->share.phases);
+    write_means(m);
     write_grid(&m->file, m, PW_TABLE_c_bin_trace, m->job->world.bins.n, m->share.bins);
     write_grid(&m->file, m, PW_TABLE_c_part_trace, PW_PART_END, m->share.parts);
     pw_rowpack_keep(&m->share.steps, 1U << PW_STEP_MEMBER(own_ns) | 1U << PW_STEP_MEMBER(total_ns) |

@@ -92,6 +92,9 @@ CLUSTER_DATASETS = {
         "interval_ns fp_bp_ns tail_ns total_ns compute_ns comm_ns comm_exposed_ns wait_ns "
         "data_wait_ns idle_ns own_ns",
     "phase_trace": "data_ns forward_ns backward_ns allreduce_ns optimizer_ns other_ns",
+    "rank_means":
+        "rank steps interval_ns fp_bp_ns tail_ns total_ns compute_ns comm_ns comm_exposed_ns wait_ns "
+        "data_wait_ns idle_ns own_ns data_ns forward_ns backward_ns allreduce_ns optimizer_ns other_ns",
     "bin_trace":
         "outside_ns wait_ns inside_ns cpu_ns ready_ns throttled_ns stopped_ns disk_ns asleep_ns "
         "io_bytes frozen_ns process_ns cpus_busy_ns cpu_set cpus cpu_lowest cpu_highest processor "

@@ -2,6 +2,7 @@
 
     test_lost.py PROFWRAP CASE        test_lost.py --list
 """
+import json
 import os
 import sys
 
@@ -81,6 +82,41 @@ def rank_without_known_amounts_is_not_judged():
     found, _ = report(run)
     assert found["stragglers"] == [], found["stragglers"]
     assert not known(run, "step_trace", "own_ns")[:, row["first_rank"]].any()
+
+
+def mean(values):
+    """As the merge rounds it: the values of known steps only, -1 without any."""
+    values = values[values >= 0]
+    return (2 * int(values.sum()) + len(values)) // (2 * len(values)) if len(values) else -1
+
+
+@case
+def what_is_not_known_is_in_no_mean():
+    """/rank_means are those of the two tables, and a summary without it, as of an older file, is the same."""
+    run = make("run", "-r", "6", "-s", "40", "-n", "5", "-f", "slow_rank:rank=1,ms=6")
+    lose(run, 2, range(10, 20), [("events/comm", "start", "communication")])
+    for rank in range(6):
+        with h5py.File(os.path.join(run, f"rank-{rank:05d}.h5"), "r+") as file:
+            rows = file["steps"][()]
+            rows["recorded"][:3] = 1  # warm-up
+            replace(file, "steps", rows)
+    found, _ = report(run)
+    text, rest = simulated.profwrap("report", run), simulated.profwrap("report", "--full", run)
+    path = os.path.join(run, "cluster.h5")
+    with h5py.File(path, "r+") as file:
+        rows, measured = file["rank_means"][()], file["steps"]["recorded"][()] == 0
+        assert list(rows["rank"]) == [0, 1, 2, 3, 4, 5, -1] and sum(measured) == 37, rows["rank"]
+        for table in ("step_trace", "phase_trace"):
+            cells = file[table][()][measured]
+            for name in cells.dtype.names:
+                wanted = [mean(cells[name][:, rank]) for rank in range(6)] + [mean(cells[name])]
+                assert list(rows[name]) == wanted, (name, rows[name], wanted)
+        steps = (file["step_trace"]["total_ns"][()][measured] >= 0).sum(axis=0)
+        assert list(rows["steps"]) == [*steps, steps.sum()], rows["steps"]
+        del file["rank_means"]
+    assert "Rank 1 on" in text and simulated.profwrap("report", run) == text
+    assert simulated.profwrap("report", "--full", run) == rest
+    assert json.loads(simulated.profwrap("report", "--format", "json", run)) == found
 
 
 # Less than 0.3 s, of which there are no bins: what looks at them must not.

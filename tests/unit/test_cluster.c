@@ -92,6 +92,26 @@ static void test_load(void **state)
     pw_cluster_destroy(NULL);
 }
 
+/* What a summary loads: the tables by step and rank come from the file when they are asked for. */
+static void test_load_rows_first(void **state)
+{
+    struct pw_cluster *c;
+    char path[UNIT_PATH];
+    const struct shape shape = {3, 5, 5, 3, 0}, wrong = {3, 5, 5, 4, 0};
+    write_cluster(unit_path(path, state, "rows.h5"), &shape, PW_FORMAT_CLUSTER, PW_FORMAT_VERSION);
+    assert_int_equal(pw_cluster_load_rows(path, &c), 0);
+    assert_int_equal(c->nstep_rows, 5);
+    assert_false(pw_cells_is_known(&c->step_trace));
+    assert_int_equal(pw_cluster_load_cells(path, c), 0);
+    assert_int_equal(pw_cells_value(&c->step_trace, 0, 4, 2), 14);
+    assert_int_equal(pw_cells_value(&c->phase_trace, 0, 1, 0), 3);
+    pw_cluster_destroy(c);
+    write_cluster(unit_path(path, state, "wrong.h5"), &wrong, PW_FORMAT_CLUSTER, PW_FORMAT_VERSION);
+    assert_int_equal(pw_cluster_load_rows(path, &c), 0);
+    assert_int_equal(pw_cluster_load_cells(path, c), -EINVAL);
+    pw_cluster_destroy(c);
+}
+
 static void test_load_parts(void **state)
 {
     struct pw_cluster *c;
@@ -201,13 +221,10 @@ static void test_format_without_attributes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_IN_DIR(test_load),
-        UNIT_IN_DIR(test_load_parts),
-        UNIT_IN_DIR(test_load_without_steps),
-        UNIT_IN_DIR(test_large_traces),
-        UNIT_IN_DIR(test_tables_that_disagree),
-        UNIT_IN_DIR(test_formats),
-        UNIT_IN_DIR(test_format_without_attributes),
+        UNIT_IN_DIR(test_load),         UNIT_IN_DIR(test_load_rows_first),
+        UNIT_IN_DIR(test_load_parts),   UNIT_IN_DIR(test_load_without_steps),
+        UNIT_IN_DIR(test_large_traces), UNIT_IN_DIR(test_tables_that_disagree),
+        UNIT_IN_DIR(test_formats),      UNIT_IN_DIR(test_format_without_attributes),
     };
     pw_h5_quiet();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,6 +208,12 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
 
 enum { BLOCK = 64 }; /* steps of a rank that are read at once */
 
+static int is_measured(const struct pw_share *share, size_t step)
+{
+    const int64_t recorded = share->step_recorded[step];
+    return recorded <= 0 || recorded == PW_RECORDED_ACTIVE;
+}
+
 static struct pw_step_sums sum_rank(const struct pw_world *world, const struct pw_share *share,
                                     size_t column)
 {
@@ -216,10 +222,9 @@ static struct pw_step_sums sum_rank(const struct pw_world *world, const struct p
     for (size_t s = 0; s < world->nsteps; s++) {
         const size_t left = world->nsteps - s, n = left < BLOCK ? left : BLOCK;
         int64_t values[PW_STEP_MEMBERS];
-        const int64_t recorded = share->step_recorded[s];
         if (s % BLOCK == 0)
             pw_share_rows(share, column, s, n, rows);
-        if (recorded > 0 && recorded != PW_RECORDED_ACTIVE)
+        if (!is_measured(share, s))
             continue;
         memcpy(values, &rows[s % BLOCK], sizeof(values));
         for (size_t i = 0; i < PW_STEP_MEMBERS; i++)
@@ -228,15 +233,65 @@ static struct pw_step_sums sum_rank(const struct pw_world *world, const struct p
     return sums;
 }
 
+/* Step by step, as the phases are in memory. */
+static void sum_phases(const struct pw_world *world, const struct pw_share *share,
+                       struct pw_step_sums *sums)
+{
+    for (size_t s = 0; s < world->nsteps; s++)
+        for (size_t r = 0; r < share->count && is_measured(share, s); r++) {
+            int64_t values[PW_PHASES];
+            memcpy(values, &share->phases[s * share->count + r], sizeof(values));
+            for (size_t i = 0; i < PW_PHASES; i++)
+                pw_mean_add(&sums[r].phases[i], values[i]);
+        }
+}
+
 void pw_share_sum_up(struct pw_share *share, const struct pw_job *job)
 {
     struct pw_step_sums *mine = malloc((share->count + 1) * sizeof(*mine));
     void *all;
     for (size_t i = 0; mine && i < share->count; i++)
         mine[i] = sum_rank(&job->world, share, i);
+    if (mine)
+        sum_phases(&job->world, share, mine);
     share->nsums = pw_procs_allgather(&job->procs, mine, share->count, sizeof(*mine), &all);
     share->sums = all;
     free(mine);
+}
+
+static void add_sums(struct pw_mean *to, const struct pw_mean *more, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i].sum += more[i].sum;
+        to[i].count += more[i].count;
+    }
+}
+
+static struct pw_row_c_rank_mean mean_row(const struct pw_step_sums *sums)
+{
+    enum { VALUES = PW_STEP_MEMBERS + PW_PHASES };
+    struct pw_row_c_rank_mean row = {.rank = sums->rank,
+                                     .steps = sums->members[PW_STEP_MEMBER(total_ns)].count};
+    int64_t values[VALUES];
+    static_assert(sizeof(row) - offsetof(struct pw_row_c_rank_mean, interval_ns) == sizeof(values),
+                  "a row ends with those of steps and of phases");
+    for (size_t i = 0; i < PW_STEP_MEMBERS; i++)
+        values[i] = pw_mean_value(&sums->members[i]);
+    for (size_t i = 0; i < PW_PHASES; i++)
+        values[PW_STEP_MEMBERS + i] = pw_mean_value(&sums->phases[i]);
+    memcpy((char *)&row + offsetof(struct pw_row_c_rank_mean, interval_ns), values, sizeof(values));
+    return row;
+}
+
+void pw_share_means(const struct pw_step_sums *sums, size_t n, struct pw_row_c_rank_mean *rows)
+{
+    struct pw_step_sums all = {.rank = -1};
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = mean_row(&sums[i]);
+        add_sums(all.members, sums[i].members, PW_STEP_MEMBERS);
+        add_sums(all.phases, sums[i].phases, PW_PHASES);
+    }
+    rows[n] = mean_row(&all);
 }
 
 void pw_share_fini(struct pw_share *share)

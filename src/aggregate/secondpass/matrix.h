@@ -15,10 +15,11 @@ enum { PW_STEP_MEMBERS = sizeof(struct pw_row_c_step_trace) / sizeof(int64_t) };
 /* The number of a member of struct pw_row_c_step_trace, all of which are int64_t. */
 #define PW_STEP_MEMBER(name) (offsetof(struct pw_row_c_step_trace, name) / sizeof(int64_t))
 
-/* Sums of the members of the step trace over a rank's measured steps. */
+/* Sums of the members of the step trace, and of the phases, over a rank's measured steps. */
 struct pw_step_sums {
     int64_t rank;
     struct pw_mean members[PW_STEP_MEMBERS];
+    struct pw_mean phases[PW_PHASES];
 };
 
 struct pw_matrix {
@@ -72,8 +73,11 @@ struct pw_measured {
  * Collective, to agree on the columns. Returns 0 or -ENOMEM. */
 int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_share_parts *parts);
 
-/* Sums up the step trace of each rank, on every process. Collective. */
+/* Sums up the step trace and the phases of each rank, on every process. Collective. */
 void pw_share_sum_up(struct pw_share *share, const struct pw_job *job);
+
+/* Makes the n + 1 rows of /rank_means of n sums: of each rank, then of all. */
+void pw_share_means(const struct pw_step_sums *sums, size_t n, struct pw_row_c_rank_mean *rows);
 
 void pw_share_fini(struct pw_share *share);
 

@@ -141,6 +141,29 @@ static struct pw_mean *mean_cells(const struct pw_figures *f, const struct pw_ce
     return means;
 }
 
+/* The row of struct pw_row_c_rank_mean has these two one after the other. */
+static void take_mean(const struct pw_row_c_rank_mean *row, struct pw_row_c_step_trace *trace,
+                      struct pw_row_c_phase_trace *phases)
+{
+    const char *values = (const char *)row;
+    memcpy(trace, values + offsetof(struct pw_row_c_rank_mean, interval_ns), sizeof(*trace));
+    memcpy(phases, values + offsetof(struct pw_row_c_rank_mean, data_ns), sizeof(*phases));
+}
+
+/* Takes the means from the cluster file. Returns 0 when it lacks them, as older files do. */
+static int take_means(struct pw_figures *f)
+{
+    const struct pw_row_c_rank_mean *rows = f->cluster->rank_means;
+    if (!pw_figures_has_means(f->cluster))
+        return 0;
+    for (size_t r = 0; r < f->nranks; r++) {
+        take_mean(&rows[r], &f->trace[r], &f->phases[r]);
+        f->samples[r] = rows[r].steps;
+    }
+    take_mean(&rows[f->nranks], &f->trace_mean, &f->phase_mean);
+    return 1;
+}
+
 /* Sets the means of ranks, and the numbers of steps whose total time is known. 0 or -ENOMEM. */
 static int mean_ranks(struct pw_figures *f)
 {
@@ -188,6 +211,12 @@ const struct pw_row_c_efficiency *pw_figures_efficiency(const struct pw_figures 
     return f->cluster->nefficiency && !f->has_silent_ranks ? &f->cluster->efficiency[0] : NULL;
 }
 
+int pw_figures_has_means(const struct pw_cluster *cluster)
+{
+    const size_t n = cluster->nrank_rows;
+    return cluster->nrank_means == n + 1 && cluster->rank_means[n].rank < 0;
+}
+
 int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out)
 {
     struct pw_figures *f = calloc(1, sizeof(*f));
@@ -204,7 +233,7 @@ int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out)
     }
     sum_ranks(f);
     sum_steps(f);
-    if (mean_ranks(f)) {
+    if (!take_means(f) && mean_ranks(f)) {
         pw_figures_destroy(f);
         return -ENOMEM;
     }

@@ -39,6 +39,10 @@ struct pw_figures {
     double wait_share, data_wait_share; /* shares of the mean step */
 };
 
+/* True when the cluster file has the means of its ranks, so that figures need no table by step and
+ * rank. */
+int pw_figures_has_means(const struct pw_cluster *cluster);
+
 /* Computes the figures; `cluster` must outlive them. Returns 0 or -ENOMEM. */
 int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out);
 void pw_figures_destroy(struct pw_figures *figures);

@@ -81,6 +81,7 @@ static int keep_steps(struct pw_cluster *c, const struct spans *spans)
     free(rows);
     c->nstep_rows = kept;
     c->nsteps = (int64_t)kept;
+    c->nrank_means = 0; /* they are of all steps */
     return err;
 }
 

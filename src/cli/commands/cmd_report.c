@@ -282,7 +282,9 @@ static int report_on(const char *given, const struct pw_options *options, struct
     if (status)
         return status;
     char cluster_file[PATH_MAX];
-    if (pw_cli_load_cluster(given, cluster_file, &cluster))
+    const int is_summary =
+        is_text(options) && !wants_tables(options) && !options->text[PW_OPT_STEPS][0];
+    if ((is_summary ? pw_cli_load_for_summary : pw_cli_load_cluster)(given, cluster_file, &cluster))
         return 1;
     if (options->text[PW_OPT_STEPS][0]) {
         char problem[256] = "out of memory";

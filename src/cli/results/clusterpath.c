@@ -11,6 +11,7 @@
 #include "core/h5/clusterload.h"
 #include "core/log.h"
 #include "core/readlimit.h"
+#include "report/content/runsummary.h"
 
 static bool is_directory(const char *path)
 {
@@ -76,15 +77,37 @@ uint64_t pw_cli_run_size(const char *given)
     return pw_readlimit_size(is_directory(given) ? given : dir);
 }
 
-int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluster **out)
+static int load_for_summary(const char *path, struct pw_cluster **out)
+{
+    int err = pw_cluster_load_rows(path, out);
+    if (err || !pw_runsummary_needs_cells(*out))
+        return err;
+    err = pw_cluster_load_cells(path, *out);
+    if (err)
+        pw_cluster_destroy(*out);
+    return err;
+}
+
+static int load_by(int (*load)(const char *path, struct pw_cluster **out), const char *given,
+                   char path[PATH_MAX], struct pw_cluster **out)
 {
     int n = snprintf(path, PATH_MAX, "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
     if (n >= PATH_MAX) {
         pw_error("the name of the directory is too long: '%.60s…'; choose a shorter path", given);
         return -ENAMETOOLONG;
     }
-    int err = pw_cluster_load(path, out);
+    int err = load(path, out);
     if (err)
         explain_load(given, path, err);
     return err;
+}
+
+int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluster **out)
+{
+    return load_by(pw_cluster_load, given, path, out);
+}
+
+int pw_cli_load_for_summary(const char *given, char path[PATH_MAX], struct pw_cluster **out)
+{
+    return load_by(load_for_summary, given, path, out);
 }

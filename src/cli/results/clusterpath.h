@@ -13,6 +13,9 @@
  * Returns 0, or -errno after one sentence on standard error. */
 int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluster **out);
 
+/* The same for a summary: without the tables by step and rank where it can do without them. */
+int pw_cli_load_for_summary(const char *given, char path[PATH_MAX], struct pw_cluster **out);
+
 /* Returns the bytes of the cluster file that pw_cli_load_cluster() would load; 0: there is none. */
 uint64_t pw_cli_cluster_size(const char *given);
 

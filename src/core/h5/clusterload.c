@@ -104,41 +104,79 @@ static int check_traces(const struct pw_cluster *c)
     return is_complete || !c->nstep_rows || !c->nrank_rows ? 0 : -EINVAL;
 }
 
-/* Tables by step and rank come last, because their size is that of the other two. */
 static int load_tables(const struct pw_h5_file *file, struct pw_cluster *c)
 {
     int err = 0;
     for (int table = PW_RANK_TABLE_COUNT; !err && table < PW_TABLE_COUNT; table++)
         if (pw_cluster_where(table) == PW_CLUSTER_ROWS)
             err = load_rows(file, table, c);
-    for (int table = PW_RANK_TABLE_COUNT; !err && table < PW_TABLE_COUNT; table++)
-        if (pw_cluster_where(table) == PW_CLUSTER_CELLS)
-            err = load_cells(file, table, c);
-    err = err ? err : check_traces(c);
     err = err ? err : check_operators(c);
     err = err ? err : check_parts(c);
     return err ? err : check_kernels(c);
 }
 
-int pw_cluster_load(const char *path, struct pw_cluster **out)
+static int load_all_cells(const struct pw_h5_file *file, struct pw_cluster *c)
+{
+    int err = 0;
+    for (int table = PW_RANK_TABLE_COUNT; !err && table < PW_TABLE_COUNT; table++)
+        if (pw_cluster_where(table) == PW_CLUSTER_CELLS)
+            err = load_cells(file, table, c);
+    return err ? err : check_traces(c);
+}
+
+static int open_file(const char *path, struct pw_h5_file **out)
 {
     struct pw_h5_file *file;
     int err = pw_h5_file_open(NULL, path, &file); /* types are needed for places only */
     if (err)
         return err;
     err = pw_h5_file_check(file, PW_FORMAT_CLUSTER);
-    struct pw_cluster *cluster = err ? NULL : calloc(1, sizeof(*cluster));
-    if (!err && !cluster)
-        err = -ENOMEM;
-    if (!err) {
+    if (err)
+        pw_h5_file_close(file);
+    *out = file;
+    return err;
+}
+
+/* Tables by step and rank come last, because their size is that of the other two. */
+static int load(const char *path, int with_cells, struct pw_cluster **out)
+{
+    struct pw_h5_file *file;
+    int err = open_file(path, &file);
+    if (err)
+        return err;
+    struct pw_cluster *cluster = calloc(1, sizeof(*cluster));
+    if (cluster) {
         load_attributes(file, cluster);
         err = load_tables(file, cluster);
+        err = err || !with_cells ? err : load_all_cells(file, cluster);
+    } else {
+        err = -ENOMEM;
     }
     pw_h5_file_close(file);
-    if (err) {
+    if (err)
         pw_cluster_destroy(cluster);
+    else
+        *out = cluster;
+    return err;
+}
+
+int pw_cluster_load(const char *path, struct pw_cluster **out)
+{
+    return load(path, 1, out);
+}
+
+int pw_cluster_load_rows(const char *path, struct pw_cluster **out)
+{
+    return load(path, 0, out);
+}
+
+int pw_cluster_load_cells(const char *path, struct pw_cluster *cluster)
+{
+    struct pw_h5_file *file;
+    int err = open_file(path, &file);
+    if (err)
         return err;
-    }
-    *out = cluster;
-    return 0;
+    err = load_all_cells(file, cluster);
+    pw_h5_file_close(file);
+    return err;
 }

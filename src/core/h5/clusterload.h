@@ -11,4 +11,9 @@
  * (R) or steps (S), or when a row refers to a row that does not exist. */
 int pw_cluster_load(const char *path, struct pw_cluster **out);
 
+/* The same without the tables by step and rank, which are not known until pw_cluster_load_cells()
+ * reads them from the same file: most of a file of many ranks is in them. */
+int pw_cluster_load_rows(const char *path, struct pw_cluster **out);
+int pw_cluster_load_cells(const char *path, struct pw_cluster *cluster);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "analysis/advice/findings.h"
 #include "analysis/parts.h"
+#include "analysis/thresholds.h"
 #include "core/limits.h"
 #include "report/writing/words.h"
 
@@ -301,6 +302,15 @@ static void make_cautions(const struct pw_figures *f, struct pw_runsummary *out)
     for (size_t i = 0, n = pw_basis_find(f, found); i < n; i++)
         if (found[i].mark != PW_MARK_SEEN && !is_said(f, &found[i]))
             out->cautions[out->ncautions++] = found[i];
+}
+
+int pw_runsummary_needs_cells(const struct pw_cluster *c)
+{
+    if (!pw_figures_has_means(c) || c->nqueues)
+        return 1;
+    const struct pw_row_c_rank_mean *all = &c->rank_means[c->nrank_rows];
+    return c->nstragglers &&
+           pw_figures_share(all->data_wait_ns, all->total_ns) >= PW_SHARED_DATA_WAIT_SHARE;
 }
 
 void pw_runsummary_make(const struct pw_figures *f, struct pw_runsummary *out)

@@ -52,6 +52,11 @@ struct pw_runsummary {
 /* True when some phase took time in the measured steps. */
 int pw_phases_are_known(const struct pw_figures *figures);
 
+/* True when the summary of the cluster, whose other tables are loaded, cannot be made without those
+ * by step and rank: where the file lacks their means, and for advice that looks at some steps only.
+ */
+int pw_runsummary_needs_cells(const struct pw_cluster *cluster);
+
 void pw_runsummary_make(const struct pw_figures *figures, struct pw_runsummary *out);
 
 #endif
