@@ -50,6 +50,26 @@ def on_terminal(*arguments, **environment):
     return text.decode().replace("\r\n", "\n")
 
 
+class Shown:
+    """What a command writes to a terminal, as it is written."""
+
+    def __init__(self, command):
+        self.master, slave = pty.openpty()
+        env = h.environment(TERM="xterm", NO_COLOR="")
+        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env,
+                                        start_new_session=True)
+        os.close(slave)
+        self.text = ""
+
+    def read(self):
+        """False when every process has closed the terminal."""
+        try:
+            self.text += os.read(self.master, 65536).decode()
+        except OSError:
+            return False
+        return True
+
+
 def check_screen(text, width=COLUMNS):
     lines = text.splitlines()
     h.check(len(lines) < ROWS - 1, len(lines), "lines:", text)
@@ -122,6 +142,27 @@ def pager():
 
 
 @h.case
+def waits_on_a_terminal():
+    """While a rank runs on, the terminal shows that the end of the job waits for it. The line is cleared, and
+    nothing of it is in a file."""
+    shown = Shown(h.mpirun(2, *h.profwrap("-o", "out"), "sh", "-c",
+                           "[ $OMPI_COMM_WORLD_RANK = 0 ] || until [ -e go ]; do sleep 0.02; done"))
+    while "waiting for rank 1, whose file is not closed yet" not in shown.text:
+        h.check(shown.read(), "no word of rank 1:", shown.text)
+    h.check("\rclosing files: 1 of 2" in shown.text, shown.text)
+    with open("go", "w"):
+        pass
+    while shown.read():
+        pass
+    h.equal(shown.process.wait(h.PATIENCE_S), 0, "exit status")
+    last = shown.text.rsplit("closing files", 1)[1]
+    h.check(re.search(r"\r {78}\r", last) and "The rest:" in last, repr(last))
+    for name in filter(os.path.isfile, (os.path.join("out", name) for name in os.listdir("out"))):
+        with open(name, "rb") as file:
+            h.check(b"closing files" not in file.read(), "in", name)
+
+
+@h.case
 def end_of_a_run():
     """--report, and the older spellings."""
     made = {}
@@ -132,6 +173,7 @@ def end_of_a_run():
                                ("over", ("--report", "full"), {"PROFWRAP_SUMMARY": "1", "PROFWRAP_NO_REPORT": "1"})):
         done = h.run(h.profwrap(*options, "-o", name, "sh", "-c", "true"), env=env)
         made[name] = done.stderr.decode()
+        h.check("closing files" not in made[name], made[name])
         h.check(os.path.exists(name + "/report.txt"), "no report of", name)
     for name in ("none", "no-report", "quiet"):
         h.equal(made[name], "", f"what is printed with {name}")

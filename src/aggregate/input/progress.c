@@ -16,13 +16,18 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Opens the terminal of mpirun, which started this process. NULL when there is none. */
+/* Opens the terminal that the end of a job has found, or that of the mpirun that started this
+ * process. NULL when there is none. */
 static FILE *open_launchers_terminal(void)
 {
-    char path[64];
-    if (!getenv("OMPI_COMM_WORLD_RANK"))
+    char path[4096];
+    const char *given = getenv("PROFWRAP_PROGRESS_TERMINAL");
+    if (!given && !getenv("OMPI_COMM_WORLD_RANK"))
         return NULL;
-    snprintf(path, sizeof(path), "/proc/%ld/fd/2", (long)getppid());
+    if (given)
+        snprintf(path, sizeof(path), "%s", given);
+    else
+        snprintf(path, sizeof(path), "/proc/%ld/fd/2", (long)getppid());
     int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && isatty(fd))
         return fdopen(fd, "w");

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/conclude/waitline.h"
 #include "cli/libexec.h"
 #include "core/epochdir.h"
 #include "core/h5/epochs.h"
@@ -214,13 +215,16 @@ struct look {
 
 static const char later_name[] = ".report-later";
 
-/* Lists the directory once instead of asking for each rank's files, because each question costs a
- * round trip on a shared file system. */
-static void look_at(const char *dir, int ranks, int with_sizes, struct look *look)
+/* Sets `files` (NULL: not wanted) to what there is of each rank. Lists the directory once instead
+ * of asking for each rank's files, because each question costs a round trip on a shared file
+ * system. */
+static void look_at(const char *dir, int ranks, int with_sizes, struct look *look, uint8_t *files)
 {
     enum { SIZES_MOST = 64 };
     DIR *stream = opendir(dir);
     *look = (struct look){0};
+    if (files)
+        memset(files, PW_WAITED_NONE, (size_t)ranks);
     for (struct dirent *e = stream ? readdir(stream) : NULL; e; e = readdir(stream)) {
         struct stat st;
         char *suffix;
@@ -230,7 +234,10 @@ static void look_at(const char *dir, int ranks, int with_sizes, struct look *loo
         const long rank = strtol(e->d_name + 5, &suffix, 10);
         if (suffix == e->d_name + 5 || rank < 0 || rank >= ranks)
             continue;
-        look->ready += strcmp(suffix, ".h5") == 0;
+        const int is_closed = strcmp(suffix, ".h5") == 0;
+        look->ready += is_closed;
+        if (files && files[rank] != PW_WAITED_CLOSED)
+            files[rank] = is_closed ? PW_WAITED_CLOSED : PW_WAITED_WRITTEN;
         if (strcmp(suffix, ".h5.part") != 0 && strcmp(suffix, ".journal") != 0)
             continue;
         if (with_sizes && look->unready < SIZES_MOST &&
@@ -254,7 +261,8 @@ static int64_t pause_ms(int64_t look_ms, int64_t waited_ms)
 /* Waits until every rank's file has its final name. Returns the number of ranks that have one, or
  * -ECANCELED when asked to stop early, as pw_conclude() says. A rank whose collector lives or can
  * be replaced has a journal. While a file grows, its rank is not given up. */
-static int await_files(const char *dir, int ranks, int is_launcher_waiting)
+static int await_files(const char *dir, int ranks, int is_launcher_waiting,
+                       struct pw_waitline *line)
 {
     enum { SIZES_MS = 1000 }; /* without another change, look at sizes, too */
     struct look last = {.ready = -1}, look;
@@ -262,7 +270,7 @@ static int await_files(const char *dir, int ranks, int is_launcher_waiting)
     int64_t changed_ms = first_ms;
     while (!pw_launch_end_requested()) {
         const int64_t begin_ms = now_ms(), quiet_ms = begin_ms - changed_ms;
-        look_at(dir, ranks, quiet_ms > SIZES_MS, &look);
+        look_at(dir, ranks, quiet_ms > SIZES_MS, &look, line->files);
         if (look.is_later && is_launcher_waiting)
             return -ECANCELED;
         if (look.ready != last.ready || look.unready != last.unready ||
@@ -273,6 +281,7 @@ static int await_files(const char *dir, int ranks, int is_launcher_waiting)
         if (look.ready >= ranks ||
             now_ms() - changed_ms > (look.unready ? PATIENCE_MS : PATIENCE_UNSEEN_MS))
             return look.ready;
+        pw_waitline_show(line, begin_ms);
         const int64_t ms = pause_ms(now_ms() - begin_ms, begin_ms - first_ms);
         const struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
         nanosleep(&pause, NULL);
@@ -420,9 +429,12 @@ static int run_merge(const char *dir, int processes, const struct pw_options *op
 }
 
 /* Waits for the files, and makes those of killed collectors. Returns as await_files(). */
-static int gather(const char *dir, int ranks, int is_launcher_waiting)
+static int gather(const char *dir, int ranks, int is_launcher_waiting, const char *terminal)
 {
-    int ready = await_files(dir, ranks, is_launcher_waiting);
+    struct pw_waitline line;
+    pw_waitline_begin(&line, terminal, ranks, now_ms());
+    int ready = await_files(dir, ranks, is_launcher_waiting, &line);
+    pw_waitline_end(&line);
     if (ready >= 0 && ready < ranks) {
         struct pw_recovery found;
         pw_h5_quiet();
@@ -460,9 +472,13 @@ int pw_conclude(const char *dir, int ranks, const struct pw_options *options,
     if (pw_option_flag(options, PW_OPT_TRUST_DIRECTORY))
         setenv("PROFWRAP_TRUST_DIRECTORY", "1", 1); /* the run has checked the directory; the merge
                                                      * need not */
-    const int ready = gather(dir, ranks, is_launcher_waiting);
+    char terminal[PATH_MAX] = "";
+    if (!pw_option_flag(options, PW_OPT_QUIET))
+        pw_waitline_terminal(terminal, sizeof(terminal), is_launcher_waiting);
+    const int ready = gather(dir, ranks, is_launcher_waiting, terminal);
     if (ready <= 0)
         return ready;
+    setenv(PW_PROGRESS_TERMINAL, terminal, 1);
     const int err = run_merge(dir, merge_processes(ranks), options);
     if (pw_launch_end_requested())
         return -ECANCELED;
