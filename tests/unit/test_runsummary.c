@@ -85,6 +85,21 @@ static void test_slow_rank(void **state)
 /* No rank stands beside the mean, and where nothing is to be done, nothing is said of it. Without
  * phases, 150 ms are 130 outside communication, 10 in it and 10 of waiting: columns 48.5, 52.3 and
  * 56. */
+/* Without the phase allreduce, its 5 ms are in no phase, with the 2 ms that were. */
+static void test_phase_that_no_step_has(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_slow();
+    for (size_t i = 0; i < 8 * 52; i++)
+        phase_rows(c)[i].allreduce_ns = -1;
+    char *text = summary_at(c, 80);
+    assert_has(text, "b backward 81.2 ms | 90.0 ms");
+    assert_has(text, "- other 7.0 ms | 7.0 ms");
+    assert_has_not(text, "allreduce");
+    free(text);
+    pw_cluster_destroy(c);
+}
+
 static void test_even_ranks(void **state)
 {
     (void)state;
@@ -328,11 +343,12 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_rank),     cmocka_unit_test(test_even_ranks),
-        cmocka_unit_test(test_unknown_waits), cmocka_unit_test(test_contradiction),
-        cmocka_unit_test(test_one_rank),      cmocka_unit_test(test_no_steps),
-        cmocka_unit_test(test_gpus),          cmocka_unit_test(test_fits),
-        cmocka_unit_test(test_place),         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_slow_rank),     cmocka_unit_test(test_phase_that_no_step_has),
+        cmocka_unit_test(test_even_ranks),    cmocka_unit_test(test_unknown_waits),
+        cmocka_unit_test(test_contradiction), cmocka_unit_test(test_one_rank),
+        cmocka_unit_test(test_no_steps),      cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_fits),          cmocka_unit_test(test_place),
+        cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

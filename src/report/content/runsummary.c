@@ -53,11 +53,18 @@ static int64_t waiting(const struct pw_row_c_step_trace *t)
     return t->wait_ns < 0 ? -1 : pw_difference(t->total_ns, t->own_ns);
 }
 
+/* A phase that no step has, such as allreduce under DistributedDataParallel, takes nothing. */
+static int64_t in_phase(int64_t ns)
+{
+    return ns < 0 ? 0 : ns;
+}
+
 static int split_phases(const struct times *of, int64_t *total, int64_t out[PW_RUNPARTS])
 {
     const struct pw_row_c_phase_trace *p = of->phases;
-    const int64_t known[] = {p->data_ns,      p->forward_ns,   p->backward_ns,
-                             p->allreduce_ns, p->optimizer_ns, waiting(of->step)};
+    const int64_t known[] = {in_phase(p->data_ns),      in_phase(p->forward_ns),
+                             in_phase(p->backward_ns),  in_phase(p->allreduce_ns),
+                             in_phase(p->optimizer_ns), waiting(of->step)};
     enum { KNOWN = sizeof(known) / sizeof(known[0]) };
     memcpy(out, known, sizeof(known));
     *total = of->step->total_ns;
