@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "rank/collect/callread.h"
+
 enum { MOST_GROUPS = 1 << 14, MOST_MEMBERS = 1 << 24 };
 
 void pw_group_process(struct pw_group_table *table, const struct pw_origin *origin)
@@ -69,11 +71,32 @@ void pw_group_add_members(struct pw_group_table *table, const struct pw_record *
         }
 }
 
-static void add_live(const struct pw_group_table *table, const struct pw_row_comms *row,
+void pw_group_count(struct pw_group_entry *group, const struct pw_record *record)
+{
+    const uint32_t signature = pw_callread_sign(record);
+    pw_count_collective(&group->row, record->torch_call.seq);
+    if (group->ordered != record->torch_call.seq || signature == PW_REDUCTION_UNKNOWN ||
+        (record->flags & PW_FLAG_ERROR)) {
+        group->ordered = -1;
+        return;
+    }
+    group->ordered++;
+    group->last = group->last * PW_CALLORDER_FACTOR + signature;
+    group->hash[pw_callorder_level((uint32_t)group->ordered)] = group->last;
+}
+
+static void add_live(const struct pw_group_table *table, const struct pw_group_entry *group,
                      struct pw_live *live)
 {
-    const struct pw_live_comm comm = {
-        .uid = row->uid, .size = row->size, .reached = row->collectives};
+    const struct pw_row_comms *row = &group->row;
+    struct pw_live_comm comm = {
+        .uid = row->uid, .source = row->source, .size = row->size, .reached = row->collectives};
+    for (unsigned level = 0; live->wants_order && level < PW_CALLORDER_LEVELS; level++) {
+        const uint32_t count =
+            group->ordered < 0 ? 0 : pw_callorder_at((uint32_t)group->ordered, level);
+        if (count)
+            comm.order[comm.norder++] = (struct pw_live_order){count, group->hash[level]};
+    }
     pw_live_add_comm(live, &comm, pw_rankfile_borrow_text(table->file, row->name));
 }
 
@@ -85,11 +108,11 @@ void pw_group_add_live(const struct pw_group_table *table, struct pw_live *live)
             if (live->threads[i].comm_row < 0 || entries[g].file_row != live->threads[i].comm_row)
                 continue;
             live->threads[i].comm_uid = entries[g].row.uid;
-            add_live(table, &entries[g].row, live);
+            add_live(table, &entries[g], live);
         }
     /* The other groups, the newest first, until the live status is full. */
     for (uint32_t g = table->n; live->recording == 1 && g > table->base; g--)
-        add_live(table, &entries[g - 1].row, live);
+        add_live(table, &entries[g - 1], live);
 }
 
 void pw_group_finish(const struct pw_group_table *table)

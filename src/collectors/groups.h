@@ -10,6 +10,10 @@
 struct pw_group_entry {
     struct pw_row_comms row;
     int32_t file_row, known; /* known: number of members written */
+    /* The order of its collectives (core/callorder.h). `ordered`: how many are in the hashes; -1:
+     * one is missing in the records, so that the order is not known. */
+    int64_t ordered;
+    uint64_t last, hash[PW_CALLORDER_LEVELS]; /* the last hash, and that of each level */
 };
 
 struct pw_group_table {
@@ -36,6 +40,9 @@ void pw_group_define(struct pw_group_table *table, const struct pw_record *recor
 /* Takes members. All of a group come after the group's record, from the same thread; a second list
  * of members is ignored. */
 void pw_group_add_members(struct pw_group_table *table, const struct pw_record *record);
+
+/* Counts a collective of the group: PW_REC_TORCH_CALL or PW_REC_MCCL_CALL. */
+void pw_group_count(struct pw_group_entry *group, const struct pw_record *record);
 
 /* Adds groups to the live status: those in which threads are, and the newest others, so that a rank
  * in no call is known to be one that has not entered an operation. What was called while recording

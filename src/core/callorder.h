@@ -19,6 +19,7 @@
 #ifndef PW_CORE_CALLORDER_H
 #define PW_CORE_CALLORDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,6 +74,13 @@ struct pw_ordered_call {
     uint32_t signature;
     uint16_t op;
 };
+
+/* The signature of an operation of a process group on Gloo, or with `has_size` false of a group of
+ * MindSpore, whose sizes are not compared. `root` is a world rank, -1 none. PW_REDUCTION_UNKNOWN
+ * when its size must be equal on all members and is not known. Which reduction it is is not in it.
+ */
+uint32_t pw_callorder_sign(uint16_t op, int32_t root, int64_t sent_bytes, int64_t recv_bytes,
+                           bool has_size);
 
 static inline size_t pw_callorder_level(uint32_t count)
 {

@@ -39,6 +39,7 @@ struct pw_live_order {
 struct pw_live_comm {
     uint64_t uid;
     char name[PW_LIVE_NAME]; /* "" when it has none */
+    uint8_t source;          /* enum pw_source: whose it is */
     int32_t size;            /* number of ranks; of an intercommunicator: of both groups */
     int64_t reached;         /* collectives that this rank has left, or begun if nonblocking */
     int order_state;         /* enum pw_callorder_state */

@@ -69,7 +69,9 @@ static void add_next_hashes(struct check *c)
     for (size_t row = 0; row < c->inquiry->n; row++) {
         const struct pw_live_comm *comm = pw_live_comm(&c->inquiry->lives[row], c->uid);
         const struct pw_live_thread *t = open_call(&c->inquiry->lives[row], c->uid);
-        for (size_t i = 0; comm && t && is_signed(t->signature) && i < comm->norder; i++)
+        for (size_t i = 0; comm && comm->source == PW_SOURCE_MPI && t && is_signed(t->signature) &&
+                           i < comm->norder;
+             i++)
             if (comm->order[i].count == t->seq)
                 c->samples[c->n++] = (struct pw_callorder_sample){
                     comm->order[i].count + 1,
@@ -230,17 +232,16 @@ static void add_finding(const struct check *c, struct pw_order_findings *out)
     }
     struct pw_order_finding *f = &out->list[out->n];
     *f = (struct pw_order_finding){.comm_uid = c->uid,
-                                   .source = PW_SOURCE_MPI,
                                    .is_even = c->split.is_even,
                                    .agreed = c->split.agreed,
                                    .differ = c->split.differ};
     for (size_t row = 0; row < c->inquiry->n && !f->comm_name[0]; row++) {
         const struct pw_live_comm *comm = pw_live_comm(&c->inquiry->lives[row], c->uid);
-        if (comm)
-            memcpy(f->comm_name, comm->name, sizeof(f->comm_name));
+        if (!comm)
+            continue;
+        memcpy(f->comm_name, comm->name, sizeof(f->comm_name));
+        f->source = comm->source;
     }
-    if (c->is_of_open_calls)
-        f->source = open_call(&c->inquiry->lives[c->split.most], c->uid)->source;
     if (list_ranks(c, f) == 0)
         find_call(c, f);
     out->n += !c->is_to_be_proved || f->kind != PW_CALLORDER_GAP;

@@ -183,9 +183,29 @@ def what_a_killed_rank_waited_for():
 @h.case
 def the_rank_that_has_not_entered_is_named():
     """Rank 0 waits in an operation, and rank 1 is in none: it is asleep elsewhere in the program."""
-    running = start("stuck", options=("--no-merge", "--hang-timeout", "1"))
+    found = hang_of("stuck")
+    h.check(found["headline"].startswith("Rank 0 waits in gloo allreduce #1 on default_pg 0 for rank 1, which "),
+            found["headline"])
+    h.equal((found["kind"], found["roots"]), ("held", [1]), "verdict")
+    [group] = found["collectives"]
+    h.equal((group["waiting"], group["missing"], group["seq"]), ([0], [1], 1), "the operation")
+
+
+@h.case
+def the_operation_that_was_left_out_is_named():
+    """Rank 1 leaves out operation #16. Both sizes of reductions are in the order, so the barrier that it
+    calls there, and all that follows it, tell that it is one operation ahead."""
+    found = hang_of("skip")
+    h.check(found["headline"].startswith("Rank 1 skipped gloo allreduce #16 on default_pg 0, which rank 0 called, "
+                                         "and went on to gloo barrier. Rank 0 waits in gloo barrier #23 "),
+            found["headline"])
+    [order] = found["order"]
+    h.equal((order["kind"], order["seq"], order["other_call"]["bytes"]), ("skipped", 16, 40), "the difference")
+
+
+def hang_of(scenario):
+    running = start(scenario, options=("--no-merge", "--hang-timeout", "1"))
     try:
-        await_wait(0, 1)
         until = time.monotonic() + h.PATIENCE_S
         while not os.path.exists("out/hang.json"):
             h.check(time.monotonic() < until, "no report of the hang in", os.listdir("out"))
@@ -197,12 +217,7 @@ def the_rank_that_has_not_entered_is_named():
         for process in running:
             process.communicate(timeout=h.PATIENCE_S)
     with open("out/hang.json", encoding="utf-8") as file:
-        found = json.load(file)
-    h.check(found["headline"].startswith("Rank 0 waits in gloo allreduce #1 on default_pg 0 for rank 1, which "),
-            found["headline"])
-    h.equal((found["kind"], found["roots"]), ("held", [1]), "verdict")
-    [group] = found["collectives"]
-    h.equal((group["waiting"], group["missing"], group["seq"]), ([0], [1], 1), "the operation")
+        return json.load(file)
 
 
 @h.case

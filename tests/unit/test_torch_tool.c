@@ -211,6 +211,55 @@ static void test_group_and_root(void **state)
     free(rows);
 }
 
+static void assert_order(struct bench *b, size_t norder, uint32_t count, uint64_t hash)
+{
+    struct pw_live live = {.wants_order = 1, .recording = 1};
+    assert_true(pw_drain_run(b->drain) >= 0);
+    assert_int_equal(pw_drain_live(b->drain, &live), 0);
+    assert_int_equal(live.ncomms, 1);
+    assert_int_equal(live.comms[0].source, PW_SOURCE_GLOO);
+    assert_int_equal(live.comms[0].norder, norder);
+    for (size_t i = 0; i < norder; i++)
+        if (live.comms[0].order[i].count == count)
+            assert_true(live.comms[0].order[i].hash == hash);
+    pw_live_fini(&live);
+}
+
+/* After two operations the hashes of #1 and of #2 are kept: a x factor + b. A missing operation
+ * ends the comparison. */
+static void test_order_of_collectives(void **state)
+{
+    struct bench *b = *state;
+    const uint64_t reduce = pw_callorder_sign(PW_OP_Allreduce, -1, 400, 400, true);
+    const uint64_t barrier = pw_callorder_sign(PW_OP_Barrier, -1, 0, 0, true);
+    assert_true(reduce != barrier);
+    begin(b);
+    call(b, 1, PW_OP_Allreduce, 1000);
+    call(b, 2, PW_OP_Barrier, 1100);
+    assert_order(b, 2, 1, reduce);
+    assert_order(b, 2, 2, reduce * PW_CALLORDER_FACTOR + barrier);
+    call(b, 4, PW_OP_Barrier, 1200);
+    assert_order(b, 0, 0, 0);
+    free(close_bench(b, 3, 0));
+}
+
+/* Sizes that must be equal are part of a signature, others are not. */
+static void test_signatures(void **state)
+{
+    (void)state;
+    assert_int_not_equal(pw_callorder_sign(PW_OP_Bcast, 0, 8, 8, true),
+                         pw_callorder_sign(PW_OP_Bcast, 0, 16, 16, true));
+    assert_int_not_equal(pw_callorder_sign(PW_OP_Bcast, 0, 8, 8, true),
+                         pw_callorder_sign(PW_OP_Bcast, 1, 8, 8, true));
+    assert_int_equal(pw_callorder_sign(PW_OP_Alltoall, -1, 8, 8, true),
+                     pw_callorder_sign(PW_OP_Alltoall, -1, 16, 24, true));
+    assert_int_equal(pw_callorder_sign(PW_OP_Bcast, 0, 8, 8, false),
+                     pw_callorder_sign(PW_OP_Bcast, 0, 16, 16, false));
+    assert_int_equal(pw_callorder_sign(PW_OP_Allreduce, -1, -1, -1, true), PW_REDUCTION_UNKNOWN);
+    assert_int_equal(pw_callorder_sign(PW_OP_Reduce, 3, 8, 8, true) & PW_CALLORDER_REDUCTION_MASK,
+                     PW_REDUCTION_NONE);
+}
+
 /* Records that nothing of ours wrote do no harm. */
 static void test_hostile(void **state)
 {
@@ -233,6 +282,8 @@ int main(void)
         ON_BENCH(test_operation_without_an_end),
         ON_BENCH(test_more_than_are_kept),
         ON_BENCH(test_group_and_root),
+        ON_BENCH(test_order_of_collectives),
+        cmocka_unit_test(test_signatures),
         ON_BENCH(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void add_call(struct state *s, const struct pw_record *record,
         .inside_ns = origin->end - origin->start,
     };
     if (group && pw_op_info(op)->cls == PW_CLASS_COLL)
-        pw_count_collective(&group->row, row.seq);
+        pw_group_count(group, record);
     pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
 }
 

@@ -442,9 +442,6 @@ static int64_t find_file_row(const struct state *s, int32_t file_row)
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     struct state *s = state;
-    live->comms = calloc(PW_LIVE_COMMS, sizeof(*live->comms));
-    if (!live->comms)
-        return;
     for (size_t i = 0; i < live->nthreads; i++) {
         int64_t row = find_file_row(s, live->threads[i].comm_row);
         if (row < 0)

@@ -157,7 +157,7 @@ static void add_call(struct state *s, const struct pw_record *record,
     op->stack = pw_origin_stack(origin, record->stack);
     struct pw_group_entry *group = pw_group_at(&s->groups, op->comm);
     if (group && pw_op_info(op->op)->cls == PW_CLASS_COLL)
-        pw_count_collective(&group->row, op->seq);
+        pw_group_count(group, record);
     if (op == &lone)
         write_op(s, op);
 }

@@ -2,6 +2,7 @@
 #include "rank/collect/callread.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/ops.h"
@@ -15,6 +16,7 @@ struct reading {
     struct pw_ordered_call *calls;
     size_t n, capacity;
     int64_t index; /* of the communicator in the process; -1 while it is not defined */
+    int type;      /* of the records of its calls: enum pw_record_type */
     uint64_t process;
     int err;
 };
@@ -33,7 +35,7 @@ static int is_creation(const struct pw_record *record)
     }
 }
 
-static void keep(struct reading *r, const struct pw_record *record, int64_t seq)
+static void keep(struct reading *r, const struct pw_ordered_call *call)
 {
     if (r->n == r->capacity) {
         const size_t capacity = r->capacity ? 2 * r->capacity : 256;
@@ -46,15 +48,57 @@ static void keep(struct reading *r, const struct pw_record *record, int64_t seq)
         r->calls = calls;
         r->capacity = capacity;
     }
-    const int64_t sent = record->comm.sent_bytes, received = record->comm.recv_bytes;
-    r->calls[r->n++] = (struct pw_ordered_call){
+    r->calls[r->n++] = *call;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void keep_mpi(struct reading *r, const struct pw_record *record, int64_t seq)
+{
+    const struct pw_ordered_call call = {
         .start = record->start,
         .seq = seq,
-        .bytes = sent > received ? sent : received,
+        .bytes = larger(record->comm.sent_bytes, record->comm.recv_bytes),
         .root = record->comm.peer,
         .signature = seq < 0 ? 0 : record->comm.signature,
         .op = record->op,
     };
+    keep(r, &call);
+}
+
+static void keep_of_group(struct reading *r, const struct pw_record *record)
+{
+    const struct pw_ordered_call call = {
+        .start = record->start,
+        .seq = record->torch_call.seq,
+        .bytes = larger(record->torch_call.sent_bytes, record->torch_call.recv_bytes),
+        .root = record->torch_call.peer,
+        .signature = pw_callread_sign(record),
+        .op = record->op,
+    };
+    keep(r, &call);
+}
+
+uint32_t pw_callread_sign(const struct pw_record *record)
+{
+    return pw_callorder_sign(record->op, record->torch_call.peer, record->torch_call.sent_bytes,
+                             record->torch_call.recv_bytes, record->type == PW_REC_TORCH_CALL);
+}
+
+static bool is_wanted(const struct reading *r, int64_t seq)
+{
+    return seq >= r->wanted->first && seq <= r->wanted->last;
+}
+
+static void define(struct reading *r, const struct pw_record *record, int type)
+{
+    if (record->def.uid != r->wanted->comm_uid)
+        return;
+    r->index = record->def.comm;
+    r->type = type;
 }
 
 static void take(struct reading *r, const struct pw_record *record)
@@ -65,21 +109,33 @@ static void take(struct reading *r, const struct pw_record *record)
             break;
         r->process = record->thread.process; /* a new program has new communicators */
         r->index = -1;
+        r->type = PW_REC_NONE;
         r->n = 0;
         break;
     case PW_REC_COMM_DEF:
-        if (record->def.uid == r->wanted->comm_uid)
-            r->index = record->def.comm;
+        define(r, record, PW_REC_COMM);
+        break;
+    case PW_REC_TORCH_GROUP:
+        define(r, record, PW_REC_TORCH_CALL);
+        break;
+    case PW_REC_MCCL_GROUP:
+        define(r, record, PW_REC_MCCL_CALL);
         break;
     case PW_REC_COMM:
-        if (r->index < 0 || record->comm.comm != r->index)
+        if (r->type != PW_REC_COMM || record->comm.comm != r->index)
             break;
         if (pw_op_info(record->op)->cls != PW_CLASS_COLL) {
             if (is_creation(record))
-                keep(r, record, -1);
-        } else if (record->comm.seq >= r->wanted->first && record->comm.seq <= r->wanted->last) {
-            keep(r, record, record->comm.seq);
+                keep_mpi(r, record, -1);
+        } else if (is_wanted(r, record->comm.seq)) {
+            keep_mpi(r, record, record->comm.seq);
         }
+        break;
+    case PW_REC_TORCH_CALL:
+    case PW_REC_MCCL_CALL:
+        if (r->type == record->type && record->torch_call.comm == r->index &&
+            pw_op_info(record->op)->cls == PW_CLASS_COLL && is_wanted(r, record->torch_call.seq))
+            keep_of_group(r, record);
         break;
     default:
         break;
@@ -108,7 +164,7 @@ static void trim(struct reading *r)
 int pw_callread(const char *journal, const struct pw_callread_wanted *wanted,
                 struct pw_ordered_call **calls, size_t *n)
 {
-    struct reading r = {.wanted = wanted, .index = -1};
+    struct reading r = {.wanted = wanted, .index = -1, .type = PW_REC_NONE};
     struct pw_journal_reader *reader;
     struct pw_journal_block block;
     int err = pw_journal_open(journal, &reader);

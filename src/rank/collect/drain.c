@@ -422,7 +422,8 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
     live->step_last_ns = live->step_mean_ns = live->step_mpi_ns = -1;
     catch_up(drain);
     live->threads = calloc(PW_LIVE_THREADS, sizeof(*live->threads));
-    if (!live->threads)
+    live->comms = calloc(PW_LIVE_COMMS, sizeof(*live->comms));
+    if (!live->threads || !live->comms)
         return -ENOMEM;
     for (int i = 0; i < PW_MAX_RINGS && live->nthreads < PW_LIVE_THREADS; i++) {
         const struct pw_drained_ring *ring = &drain->rings[i];

@@ -22,7 +22,7 @@ struct pw_intake {
     void *state_by_type[PW_REC_TYPE_COUNT];
     uint64_t watched;                /* types that some module watches */
     uint32_t threads[PW_MAX_RINGS];  /* number of the thread that writes the ring */
-    uint64_t last_end[PW_MAX_RINGS]; /* end of the ring's last MPI call, ticks; 0: none */
+    uint64_t last_end[PW_MAX_RINGS]; /* end of the ring's last call, ticks; 0: none */
     struct pw_tickmap ticks;
     struct pw_stacktable *stacks;   /* NULL when no call stacks are recorded */
     struct pw_windowtable *windows; /* NULL when memory is short */
@@ -197,9 +197,24 @@ int pw_intake_is_before(struct pw_intake *intake, const struct pw_record *record
                : record->start < ticks;
 }
 
+/* Whether the thread has left a call of the program. The end of an operation in the background is
+ * none. */
+static bool is_left(const struct pw_record *record)
+{
+    switch (record->type) {
+    case PW_REC_COMM:
+    case PW_REC_TORCH_CALL:
+    case PW_REC_TORCH_WAIT:
+    case PW_REC_MCCL_CALL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void dispatch(struct pw_intake *intake, int ring, const struct pw_record *record)
 {
-    if (record->type == PW_REC_COMM)
+    if (is_left(record))
         intake->last_end[ring] = record->end;
     if (pw_record_is_step(record)) {
         intake->step = record->step.step;

@@ -60,9 +60,9 @@ static json_t *thread_to_json(const struct pw_live *live, const struct pw_live_t
 /* `with_order`: also the hashes of the order, which people need not see. */
 static json_t *comm_to_json(const struct pw_live_comm *c, bool with_order)
 {
-    json_t *object =
-        json_pack("{s:o, s:o, s:i, s:I}", "uid", uid_text(c->uid), "name", text(c->name), "size",
-                  (int)c->size, "reached", (json_int_t)c->reached);
+    json_t *object = json_pack("{s:o, s:o, s:s, s:i, s:I}", "uid", uid_text(c->uid), "name",
+                               text(c->name), "source", pw_enum_name(PW_F_SOURCE, c->source),
+                               "size", (int)c->size, "reached", (json_int_t)c->reached);
     json_t *order = with_order && (c->norder || c->order_state) ? json_array() : NULL;
     for (size_t i = 0; order && i < c->norder; i++) {
         json_array_append_new(order, json_integer(c->order[i].count));
@@ -258,6 +258,7 @@ static bool read_comm(const json_t *object, struct pw_live_comm *out)
     bool ok = json_is_object(object);
     *out = (struct pw_live_comm){
         .uid = uid(object, "uid", &ok),
+        .source = read_source(object, &ok),
         .size = (int32_t)number(object, "size", 0, 2 * MAX_RANK, &ok),
         .reached = number(object, "reached", 0, INT64_MAX, &ok),
     };

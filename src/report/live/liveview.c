@@ -120,6 +120,15 @@ static int by_wait(const void *a, const void *b)
     return x->rank->rank - y->rank->rank;
 }
 
+/* Whether the thread has made no call, although another one of the rank has: it does work for the
+ * library, or for the interpreter. */
+static int is_helper(const struct pw_live *rank, const struct pw_live_thread *thread)
+{
+    const struct pw_live_thread *main = pw_live_main(rank);
+    return thread->op == PW_OP_None && thread->since_ns < 0 && thread != main &&
+           (main->op != PW_OP_None || main->since_ns >= 0);
+}
+
 static size_t count_threads(const struct pw_live_view *view)
 {
     size_t n = 0;
@@ -158,7 +167,8 @@ static int print_ranks(const struct pw_live_view *view, const struct pw_page *pa
     for (size_t r = 0; r < view->n; r++) {
         const struct pw_live *rank = &view->ranks[r];
         for (size_t i = 0; i < rank->nthreads; i++)
-            lines[n++] = (struct line){rank, &rank->threads[i]};
+            if (!is_helper(rank, &rank->threads[i]))
+                lines[n++] = (struct line){rank, &rank->threads[i]};
         if (!rank->nthreads)
             lines[n++] = (struct line){rank, NULL};
     }
@@ -405,6 +415,12 @@ static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const c
     }
     pw_live_time(thread->since_ns, time, sizeof(time));
     const int is_asleep = rank->state == 'S' || rank->state == 'D';
+    if (thread->op == PW_OP_None && rank->state == 'T') {
+        pw_sentence_add(s,
+                        "%s has been in no communication call for %s, and is stopped by a signal",
+                        who, time);
+        return;
+    }
     if (thread->op == PW_OP_None && is_asleep)
         pw_sentence_add(s, "%s has been in no communication call for %s, and is asleep%s", who,
                         time,

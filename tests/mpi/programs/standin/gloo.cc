@@ -328,9 +328,24 @@ void play_stuck(ProcessGroupGloo *group, int rank)
             pause();
     await(group->allreduce(thousand, AllreduceOptions()));
 }
+
+// Two reductions and a barrier a time, of which rank 1 leaves out reduction 5 x 3 + 1; rank 0 waits alone at
+// the end.
+void play_skip(ProcessGroupGloo *group, int rank)
+{
+    Tensors thousand{tensor(1000)}, ten{tensor(10)};
+    for (int i = 0; i < 8; i++) {
+        await(group->allreduce(thousand, AllreduceOptions()));
+        if (rank == 0 || i != 5)
+            await(group->allreduce(ten, AllreduceOptions()));
+        await(group->barrier(BarrierOptions()));
+    }
+    for (; rank == 1;)
+        pause();
+}
 } // namespace
 
-// `scenario`: all, steps, root, stuck, or plain (no group is announced, and no layout told).
+// `scenario`: all, steps, root, stuck, skip, or plain (no group is announced, and no layout told).
 extern "C" int play(const char *scenario, const char *path, int rank, int size)
 {
     const int fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -352,6 +367,8 @@ extern "C" int play(const char *scenario, const char *path, int rank, int size)
         play_root(group, rank);
     else if (what == "stuck")
         play_stuck(group, rank);
+    else if (what == "skip")
+        play_skip(group, rank);
     else
         play_all(group, rank);
     delete group;
