@@ -10,7 +10,14 @@
 
 #include "core/callorder.h"
 
-enum { PW_LIVE_NAME = 64, PW_LIVE_COMMS = 256, PW_LIVE_THREADS = 256, PW_LIVE_FRAMES = 64 };
+enum {
+    PW_LIVE_NAME = 64,
+    PW_LIVE_COMMS = 256,
+    PW_LIVE_THREADS = 256,
+    PW_LIVE_FRAMES = 64,
+    PW_LIVE_PROBLEM = 160,
+    PW_LIVE_PLACE = 256,
+};
 
 /* A thread that has recorded something and has not ended. */
 struct pw_live_thread {
@@ -49,7 +56,10 @@ struct pw_live_comm {
 
 struct pw_live_stack {
     int32_t tid;
-    char *text; /* frames, outermost first, separated by ';' */
+    char *text;                /* frames, outermost first, separated by ';' */
+    char place[PW_LIVE_PLACE]; /* the innermost Python frame of the user, else of a library; "" none
+                                */
+    int has_gil, collects;     /* 1: it holds Python's GIL, it collects garbage */
 };
 
 /* What became of an order to begin or end recording (rank/live/start_stop.h). */
@@ -89,8 +99,9 @@ struct pw_live {
     /* Call stacks; none when the request did not ask for them. */
     struct pw_live_stack *stacks;
     size_t nstacks;
-    char stack_problem[160]; /* why no stacks could be read; "" otherwise */
-    int64_t stopped_ns;      /* how long the program was stopped to read them */
+    char stack_problem[PW_LIVE_PROBLEM];  /* why no stacks could be read; "" otherwise */
+    char python_problem[PW_LIVE_PROBLEM]; /* the same of the Python frames in them */
+    int64_t stopped_ns;                   /* how long the program was stopped to read them */
 };
 
 /* Frees the arrays. */

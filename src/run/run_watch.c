@@ -113,8 +113,10 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
     obey(w, request, &live);
     if (request->is_hang)
         pw_drain_sync(w->drain); /* the journals are read when the order differs */
-    if (request->wants_stacks)
+    if (request->wants_stacks) {
         pw_calltrace_take((pid_t)live.pid, &live);
+        pw_pystack_finish(&w->pystack, &live);
+    }
     err = err ? err : pw_inquiry_answer(w->dir, request, &live);
     if (err)
         pw_debug(PW_LOG_WATCH, 1, "no answer to a request: %s", strerror(-err));
@@ -122,6 +124,29 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
     memcpy(w->answered, request->nonce, sizeof(w->answered));
     if (request->is_hang)
         w->reported = pw_tick_read((enum pw_tick_source)w->segment->tick_source);
+}
+
+/* Answers at once; a request for stacks when pystack has ended. */
+static void begin_answer(struct pw_run_watch *w, const struct pw_request *request, int64_t now)
+{
+    if (!request->wants_stacks) {
+        answer(w, request);
+        return;
+    }
+    const pid_t owner = atomic_load(&w->segment->owner_pid);
+    memcpy(w->answered, request->nonce, sizeof(w->answered));
+    w->stacking = *request;
+    w->is_stacking = 1;
+    pw_pystack_start(&w->pystack, owner ? owner : w->pid, now);
+}
+
+/* `is_last`: the program has ended. */
+static void finish_answer(struct pw_run_watch *w, int64_t now, int is_last)
+{
+    if (!w->is_stacking || (!pw_pystack_poll(&w->pystack, is_last ? INT64_MAX : now) && !is_last))
+        return;
+    w->is_stacking = 0;
+    answer(w, &w->stacking);
 }
 
 /* Finds a request. Only the host's leader looks into the output directory, and tells the other
@@ -148,7 +173,9 @@ static void answer_if_asked(struct pw_run_watch *w, int is_due, int64_t now)
     struct pw_request request;
     if (!find_request(w, is_due, now, &request) || strcmp(request.nonce, w->answered) == 0)
         return;
-    answer(w, &request);
+    if (w->is_stacking)
+        return; /* one request at a time: the other one was given up, or waits for this answer */
+    begin_answer(w, &request, now);
     w->asked_until_ns = pw_local_ns() + ASKED_NS;
 }
 
@@ -168,8 +195,8 @@ static void ask_if_hung(struct pw_run_watch *w, int64_t now)
     if (err == 0) {
         w->is_gathering = 1;
         w->gather_until_ns = now + GATHER_NS;
-        if (pw_inquiry_find(w->dir, &request))
-            answer(w, &request);
+        if (pw_inquiry_find(w->dir, &request) && !w->is_stacking)
+            begin_answer(w, &request, now);
     } else if (err != -EBUSY) {
         pw_debug(PW_LOG_WATCH, 1, "cannot ask the other ranks: %s", strerror(-err));
     }
@@ -209,6 +236,7 @@ void pw_run_watch_poll(struct pw_run_watch *w)
     if (w->is_gathering && (pw_inquiry_poll(&w->inquiry) == 0 || now > w->gather_until_ns))
         report(w);
     const int is_due = now >= w->next_look_ns;
+    finish_answer(w, now, 0);
     answer_if_asked(w, is_due, now);
     if (!is_due)
         return;
@@ -219,6 +247,7 @@ void pw_run_watch_poll(struct pw_run_watch *w)
 
 void pw_run_watch_fini(struct pw_run_watch *w)
 {
+    finish_answer(w, pw_local_ns(), 1);
     if (w->is_gathering)
         report(w);
     if (w->answered[0])

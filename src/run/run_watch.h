@@ -9,6 +9,7 @@
 #include "rank/collect/unrecordedwatch.h"
 #include "rank/host/hostpage.h"
 #include "rank/live/inquiry.h"
+#include "rank/live/pystack.h"
 #include "rank/run/identity.h"
 
 struct pw_run_watch {
@@ -29,6 +30,9 @@ struct pw_run_watch {
     /* Step and time some seconds ago, from which the rate of steps is computed. */
     int64_t pace_step, pace_ns;
     int64_t steps_per_1000s;
+    int is_stacking; /* an answer waits for pystack */
+    struct pw_request stacking;
+    struct pw_pystack pystack;
     int is_gathering; /* the watchdog waits for answers */
     int64_t gather_until_ns;
     struct pw_inquiry inquiry;

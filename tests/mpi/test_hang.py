@@ -215,6 +215,52 @@ def status_with_stacks():
         h.check(any("come_late" in s["frames"] for s in rank["stacks"]), rank["stacks"])
 
 
+PYSTACK = """#!/bin/sh
+echo "Traceback for thread $4 (python3) [Has the GIL] (most recent call last):"
+echo '    (Python) File "/home/me/train.py", line 88, in wait_here'
+"""
+
+
+def python_status():
+    """The answer of a Python program of one process, with stacks, and the same as text."""
+    command = h.profwrap("-o", "out", "--no-report", "--no-merge", sys.executable, "-c",
+                         "import time; time.sleep(300)")
+    job = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=h.environment())
+    try:
+        until = time.monotonic() + h.PATIENCE_S
+        while time.monotonic() < until:
+            with contextlib.suppress(AssertionError, FileNotFoundError):
+                [rank] = status("--stacks")["ranks"]
+                if any("Py_RunMain" in s["frames"] or s["python"] for s in rank["stacks"]) or rank["stack_problem"]:
+                    return rank, h.run(h.profwrap("ctl", "status", "--stacks", "out")).stdout.decode()
+            time.sleep(0.2)
+    finally:
+        job.terminate()
+        job.communicate(timeout=h.PATIENCE_S)
+        h.run(["rm", "-rf", "out"])
+    h.check(False, "no stacks of a Python program")
+
+
+@h.case
+def python_frames():
+    """The Python frames are those that pystack prints. Without pystack, the page says how to get it."""
+    if os.path.exists(os.path.join(os.path.dirname(sys.executable), "pystack")):
+        raise h.Skipped("this interpreter has a pystack of its own")
+    rank, text = python_status()
+    h.check(rank["stack_problem"] or "pystack is not installed" in rank["python_problem"], rank)
+    h.check("no Python frames: pystack is not installed: pip install pystack" in " ".join(text.split()), text)
+    os.mkdir("tools")
+    with open("tools/pystack", "w") as file:
+        file.write(PYSTACK)
+    os.chmod("tools/pystack", 0o755)
+    os.environ["PATH"] = os.path.abspath("tools") + ":" + os.environ["PATH"]
+    rank, text = python_status()
+    [stack] = [s for s in rank["stacks"] if s["tid"] == rank["pid"]]
+    h.equal((stack["python"], stack["has_gil"], rank["python_problem"]), ("train.py:88 (wait_here)", True, ""), "thread")
+    h.check(stack["frames"].startswith("wait_here (train.py:88)"), stack)
+    h.check("wait_here (train.py:88)" in text, text)
+
+
 @h.case
 def status_of_a_stopped_rank():
     """A program that a signal has stopped is shown as stopped. A rank whose collector is stopped is

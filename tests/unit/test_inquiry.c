@@ -25,13 +25,18 @@ static struct pw_live_thread threads[] = {
 };
 static struct pw_live_comm comms[] = {{.uid = 0xfeedfacecafebeef,
                                        .name = "MPI_COMM_WORLD",
+                                       .source = PW_SOURCE_GLOO,
                                        .size = 4,
                                        .reached = 9,
                                        .order_state = PW_CALLORDER_PERSISTENT,
                                        .norder = 2,
                                        .order = {{8, 0xfedcba9876543210}, {9, 1}}}};
 static const struct pw_request plain, with_stacks = {.wants_stacks = 1};
-static struct pw_live_stack stacks[] = {{71, "main (a.c:1);MPI_Wait+0x3"}};
+static struct pw_live_stack stacks[] = {{.tid = 71,
+                                         .text = "main (a.c:1);MPI_Wait+0x3",
+                                         .place = "train.py:88 (step)",
+                                         .has_gil = 1,
+                                         .collects = 1}};
 
 static struct pw_live make(int rank)
 {
@@ -51,6 +56,7 @@ static struct pw_live make(int rank)
         .stacks = stacks,
         .nstacks = 1,
         .stack_problem = "none",
+        .python_problem = "no pystack",
         .stopped_ns = 77,
         .recording = 1,
         .steps_per_1000s = 123456,
@@ -83,6 +89,9 @@ static void test_json_both_ways(void **state)
     assert_int_equal(back.ncomms, 1);
     assert_memory_equal(&back.comms[0], &comms[0], sizeof(comms[0]));
     assert_string_equal(back.stacks[0].text, stacks[0].text);
+    assert_string_equal(back.stacks[0].place, "train.py:88 (step)");
+    assert_int_equal(back.stacks[0].has_gil + back.stacks[0].collects, 2);
+    assert_string_equal(back.python_problem, "no pystack");
     assert_int_equal(back.stopped_ns, 77);
     assert_int_equal(back.recording, 1);
     assert_int_equal(back.steps_per_1000s, 123456);
@@ -101,12 +110,11 @@ static void test_json_both_ways(void **state)
 static void test_hostile_json(void **state)
 {
     static const char *const places[] = {
-        "rank",         "world_size",   "hostname",   "pid",
-        "state",        "step",         "events",     "dropped_events",
-        "threads",      "comms",        "stacks",     "stack_problem",
-        "stopped_ns",   "nonce",        "recording",  "steps_per_1000s",
-        "order",        "steps",        "steps_ns",   "mpi_ns",
-        "step_last_ns", "step_mean_ns", "step_mpi_ns"};
+        "rank",      "world_size",      "hostname",       "pid",        "state",
+        "step",      "events",          "dropped_events", "threads",    "comms",
+        "stacks",    "stack_problem",   "python_problem", "stopped_ns", "nonce",
+        "recording", "steps_per_1000s", "order",          "steps",      "steps_ns",
+        "mpi_ns",    "step_last_ns",    "step_mean_ns",   "step_mpi_ns"};
     struct pw_live live = make(2), back;
     (void)state;
     for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++) {

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "rank/file/symbols.h"
+#include "rank/live/demangle.h"
 #include "rank/ring/tick.h"
 
 /* How long to wait for a thread to stop. A thread in uninterruptible sleep does not stop. */
@@ -192,6 +193,7 @@ static void describe(const struct trace *trace, Dwarf_Addr pc, char text[FRAME_T
     }
     const struct pw_symbol_place place = {module, pc, path ? path : name ? name : "", pc - bias};
     pw_symbols_write(&place, text, FRAME_TEXT);
+    pw_demangle(text, FRAME_TEXT);
 }
 
 static char *describe_thread(const struct trace *trace, const struct thread *thread)

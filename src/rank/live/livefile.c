@@ -77,7 +77,9 @@ static json_t *comm_to_json(const struct pw_live_comm *c, bool with_order)
 
 static json_t *stack_to_json(const struct pw_live_stack *s)
 {
-    return json_pack("{s:i, s:o}", "tid", (int)s->tid, "frames", text(s->text));
+    return json_pack("{s:i, s:o, s:o, s:b, s:b}", "tid", (int)s->tid, "frames", text(s->text),
+                     "python", s->place[0] ? text(s->place) : json_null(), "has_gil", s->has_gil,
+                     "collects_garbage", s->collects);
 }
 
 /* The figures of speed; -1 means not known. */
@@ -118,6 +120,7 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         (json_int_t)live->events, "dropped_events", (json_int_t)live->dropped, "threads", threads,
         "comms", comms, "stacks", stacks, "stack_problem", text(live->stack_problem), "stopped_ns",
         (json_int_t)live->stopped_ns);
+    bad |= json_object_set_new(object, "python_problem", text(live->python_problem));
     bad |= json_object_set_new(object, "recording", json_boolean(live->recording));
     bad |= json_object_set_new(object, "recording_ordered", json_boolean(live->ordered));
     bad |= json_object_set_new(object, "unrecorded", unrecorded_text(live->unrecorded));
@@ -272,6 +275,11 @@ static bool read_stack(const json_t *object, struct pw_live_stack *out)
     bool ok = json_is_object(object);
     out->tid = (int32_t)number(object, "tid", 0, INT32_MAX, &ok);
     out->text = strdup(string(object, "frames", MAX_STACK_TEXT, &ok));
+    if (!json_is_null(json_object_get(object, "python")))
+        snprintf(out->place, sizeof(out->place), "%s",
+                 string(object, "python", sizeof(out->place) - 1, &ok));
+    out->has_gil = json_is_true(json_object_get(object, "has_gil"));
+    out->collects = json_is_true(json_object_get(object, "collects_garbage"));
     return ok && out->text;
 }
 
@@ -327,6 +335,8 @@ int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *o
              string(object, "hostname", sizeof(live.hostname) - 1, &ok));
     snprintf(live.stack_problem, sizeof(live.stack_problem), "%s",
              string(object, "stack_problem", sizeof(live.stack_problem) - 1, &ok));
+    snprintf(live.python_problem, sizeof(live.python_problem), "%s",
+             string(object, "python_problem", sizeof(live.python_problem) - 1, &ok));
     ok = ok && json_is_boolean(json_object_get(object, "recording")) &&
          json_is_boolean(json_object_get(object, "recording_ordered"));
     if (!ok || !read_lists(object, &live)) {

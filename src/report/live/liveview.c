@@ -9,89 +9,11 @@
 #include "analysis/advice/advice_unrecorded.h"
 #include "core/ops.h"
 #include "core/text.h"
+#include "report/live/stackview.h"
 #include "report/report.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
 #include "report/writing/words.h"
-
-const char *pw_live_call(const struct pw_live *rank, const struct pw_live_thread *thread, char *out,
-                         size_t size)
-{
-    if (!thread || thread->op == PW_OP_None) {
-        snprintf(out, size, "no MPI call");
-        return out;
-    }
-    const struct pw_live_comm *comm = pw_live_comm(rank, thread->comm_uid);
-    struct pw_call_words words = {
-        .source = thread->source,
-        .op = thread->op,
-        .awaited = thread->awaited,
-        .comm_name = comm ? comm->name : "",
-        .comm_uid = thread->comm_uid,
-        .seq = thread->seq,
-        .peer = thread->peer,
-        .tag = thread->tag,
-    };
-    return pw_call_write(&words, out, size);
-}
-
-const char *pw_live_comm_name(const struct pw_live_view *view, uint64_t uid)
-{
-    for (size_t r = 0; r < view->n; r++) {
-        const struct pw_live_comm *comm = pw_live_comm(&view->ranks[r], uid);
-        if (comm && comm->name[0])
-            return comm->name;
-    }
-    return "";
-}
-
-/* Whose operation it is that the ranks of the group wait in. */
-static uint32_t source_of(const struct pw_live_view *view, const struct pw_hang_group *group)
-{
-    for (size_t i = 0; i < group->nwaiting; i++) {
-        const struct pw_live_thread *thread = pw_live_main(&view->ranks[group->waiting[i]]);
-        if (thread && thread->comm_uid == group->comm_uid)
-            return thread->source;
-    }
-    return PW_SOURCE_MPI;
-}
-
-const char *pw_live_group(const struct pw_live_view *view, const struct pw_hang_group *group,
-                          char *out, size_t size)
-{
-    struct pw_call_words words = {
-        .source = source_of(view, group),
-        .op = group->op,
-        .comm_name = pw_live_comm_name(view, group->comm_uid),
-        .comm_uid = group->comm_uid,
-        .seq = group->seq,
-        .peer = group->root,
-    };
-    return pw_call_write(&words, out, size);
-}
-
-const char *pw_live_ranks(const struct pw_live_view *view, const int32_t *rows, size_t n, char *out,
-                          size_t size)
-{
-    int32_t *ranks = malloc(sizeof(*ranks) * (n + 1));
-    for (size_t i = 0; ranks && i < n; i++)
-        ranks[i] = view->ranks[rows[i]].rank;
-    if (ranks)
-        pw_call_ranks(ranks, n, out, size);
-    else
-        snprintf(out, size, "%zu ranks", n);
-    free(ranks);
-    return out;
-}
-
-const char *pw_live_time(int64_t ns, char *out, size_t size)
-{
-    if (ns < 0)
-        snprintf(out, size, "an unknown time");
-    else
-        pw_text_ns(out, size, ns);
-    return out;
-}
 
 static struct pw_page page_on(FILE *out)
 {
@@ -142,7 +64,7 @@ static int print_line(const struct pw_page *page, const struct line *line)
 {
     const struct pw_live *rank = line->rank;
     char call[PW_LIVE_CALL_TEXT] = "nothing recorded yet", time[32] = "", step[32] = "",
-         tid[32] = "";
+         tid[32] = "", at[PW_LIVE_PLACE + 8] = "";
     if (line->thread) {
         pw_live_call(rank, line->thread, call, sizeof(call));
         pw_live_time(line->thread->since_ns, time, sizeof(time));
@@ -154,8 +76,12 @@ static int print_line(const struct pw_page *page, const struct line *line)
         snprintf(step, sizeof(step), "%" PRId64, rank->step);
     if (rank->nthreads > 1 && line->thread)
         snprintf(tid, sizeof(tid), ", thread %" PRId32, line->thread->tid);
-    return pw_page_print(page, 0, 41, "%6" PRId32 "  %-16.16s %c %10s %6s  %s%s", rank->rank,
-                         rank->hostname, rank->state, line->thread ? time : "", step, call, tid);
+    const struct pw_live_stack *stack = pw_stackview_python(rank, line->thread);
+    if (stack)
+        snprintf(at, sizeof(at), " at %s", stack->place);
+    return pw_page_print(page, 0, 41, "%6" PRId32 "  %-16.16s %c %10s %6s  %s%s%s%s", rank->rank,
+                         rank->hostname, rank->state, line->thread ? time : "", step, call, at,
+                         stack && stack->collects ? ", collects garbage" : "", tid);
 }
 
 static int print_ranks(const struct pw_live_view *view, const struct pw_page *page)
@@ -189,87 +115,6 @@ static int print_silent(const struct pw_live_view *view, const struct pw_page *p
         return 0;
     return pw_page_print(page, 2, 4, "%s did not answer: the collector may be stopped or gone",
                          pw_call_ranks(view->silent, view->nsilent, ranks, sizeof(ranks)));
-}
-
-/* ---- call stacks ---- */
-
-/* 1 when no earlier rank has the same stack; equal stacks are printed once. */
-static int is_first(const struct pw_live_view *view, size_t rank, size_t stack)
-{
-    const char *text = view->ranks[rank].stacks[stack].text;
-    for (size_t r = 0; r <= rank; r++)
-        for (size_t i = 0; i < view->ranks[r].nstacks; i++) {
-            if (r == rank && i == stack)
-                return 1;
-            if (strcmp(view->ranks[r].stacks[i].text, text) == 0)
-                return 0;
-        }
-    return 1;
-}
-
-static int has_stack(const struct pw_live *rank, const char *text)
-{
-    for (size_t i = 0; i < rank->nstacks; i++)
-        if (strcmp(rank->stacks[i].text, text) == 0)
-            return 1;
-    return 0;
-}
-
-static int print_stack(const struct pw_live_view *view, const struct pw_page *page,
-                       const char *text, int32_t *rows)
-{
-    char ranks[PW_LIVE_RANKS_TEXT];
-    size_t n = 0;
-    for (size_t r = 0; r < view->n; r++)
-        if (has_stack(&view->ranks[r], text))
-            rows[n++] = (int32_t)r;
-    int err = pw_page_print(page, 2, 4, "%s", pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
-    for (const char *at = text; *at && !err; at += at[0] == ';') {
-        size_t length = strcspn(at, ";");
-        err = pw_page_print(page, 6, 10, "%.*s", (int)length, at);
-        at += length;
-    }
-    return err;
-}
-
-static int print_stack_problems(const struct pw_live_view *view, const struct pw_page *page)
-{
-    int err = 0;
-    for (size_t r = 0; r < view->n && !err; r++)
-        if (view->ranks[r].stack_problem[0])
-            err = pw_page_print(page, 2, 4, "rank %" PRId32 ": no call stacks: %s",
-                                view->ranks[r].rank, view->ranks[r].stack_problem);
-    return err;
-}
-
-static int print_stacks(const struct pw_live_view *view, const struct pw_page *page)
-{
-    int64_t stopped_ns = 0;
-    char time[32];
-    int32_t *rows = malloc(sizeof(*rows) * (view->n + 1));
-    for (size_t r = 0; r < view->n; r++)
-        if (view->ranks[r].stopped_ns > stopped_ns)
-            stopped_ns = view->ranks[r].stopped_ns;
-    int err = rows ? 0 : -ENOMEM;
-    if (!err)
-        err = pw_page_print(page, 0, 2,
-                            "Call stacks, outermost first (no program was stopped for longer than "
-                            "%s)",
-                            pw_live_time(stopped_ns, time, sizeof(time)));
-    for (size_t r = 0; r < view->n; r++)
-        for (size_t i = 0; i < view->ranks[r].nstacks && !err; i++)
-            if (is_first(view, r, i))
-                err = print_stack(view, page, view->ranks[r].stacks[i].text, rows);
-    free(rows);
-    return err ? err : print_stack_problems(view, page);
-}
-
-static int has_stacks(const struct pw_live_view *view)
-{
-    for (size_t r = 0; r < view->n; r++)
-        if (view->ranks[r].nstacks || view->ranks[r].stack_problem[0])
-            return 1;
-    return 0;
 }
 
 /* ---- collectives ---- */
@@ -375,7 +220,7 @@ int pw_live_print_status(const struct pw_live_view *view, FILE *out)
     struct pw_page page = page_on(out);
     int err = print_ranks(view, &page);
     err = err ? err : print_silent(view, &page);
-    return err || !has_stacks(view) ? err : print_stacks(view, &page);
+    return err || !pw_stackview_has(view) ? err : pw_stackview_print(view, &page);
 }
 
 int pw_live_print_hang(const struct pw_live_view *view, FILE *out)
@@ -392,7 +237,7 @@ int pw_live_print_hang(const struct pw_live_view *view, FILE *out)
     err = err ? err : print_groups(view, &page);
     err = err ? err : print_progress(view, &page);
     fputc('\n', out);
-    return err ? err : print_stacks(view, &page);
+    return err ? err : pw_stackview_print(view, &page);
 }
 
 /* ---- the one sentence about a hang, and the verdict as JSON ---- */
@@ -470,6 +315,19 @@ static const struct pw_live *partner_of(const struct pw_live_view *view, const s
     return best;
 }
 
+/* ", at load (train.py:88), and holds Python's lock": where it is in Python. */
+static void add_place(struct pw_sentence *s, const struct pw_live *rank)
+{
+    const struct pw_live_stack *stack = pw_stackview_python(rank, pw_live_main(rank));
+    if (!stack)
+        return;
+    pw_sentence_add(s, ", at %s", stack->place);
+    if (stack->collects)
+        pw_sentence_add(s, ", where it collects garbage");
+    else if (stack->has_gil)
+        pw_sentence_add(s, ", and holds the GIL");
+}
+
 static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
 {
     const struct pw_hang *hang = view->hang;
@@ -493,6 +351,7 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
     pw_sentence_add(s, "%s, ", pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
     snprintf(who, sizeof(who), n == 1 ? "which" : "of which rank %" PRId32, root->rank);
     add_doing(s, root, who);
+    add_place(s, root);
     if (hang->held > direct)
         pw_sentence_add(s, "; %zu ranks in all wait for %s", hang->held,
                         hang->nroots == 1 ? "it" : "these, directly or through others");

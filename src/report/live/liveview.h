@@ -7,19 +7,9 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "analysis/hang.h"
-#include "report/live/orderview.h"
+#include "report/live/livewords.h"
 
 enum { PW_LIVE_HEADLINE = 1024 };
-
-struct pw_live_view {
-    const struct pw_live *ranks; /* [n] ranks that answered, sorted */
-    size_t n;
-    const int32_t *silent; /* [nsilent] running ranks that did not answer, sorted */
-    size_t nsilent;
-    const struct pw_hang *hang;            /* the waits of the ranks in `ranks` */
-    const struct pw_order_findings *order; /* where the order of collectives differs; may be NULL */
-};
 
 /* Writes one sentence: which ranks wait for which rank, and what that rank does. */
 void pw_live_headline(const struct pw_live_view *view, char *out, size_t size);
@@ -34,28 +24,6 @@ int pw_live_print_hang(const struct pw_live_view *view, FILE *out);
 /* Returns the verdict as an object: headline, kind, roots, cycle, held, collectives, silent. NULL
  * when memory is short. */
 json_t *pw_live_hang_json(const struct pw_live_view *view);
-
-/* ---- parts of sentences, which the reports share ---- */
-
-enum { PW_LIVE_RANKS_TEXT = 160, PW_LIVE_CALL_TEXT = 256 };
-
-/* Writes "MPI_Recv from rank 2 (tag 7) on MPI_COMM_WORLD", or "no MPI call". Returns `out`. */
-const char *pw_live_call(const struct pw_live *rank, const struct pw_live_thread *thread, char *out,
-                         size_t size);
-
-/* Writes "MPI_Allreduce #17 on MPI_COMM_WORLD". Returns `out`. */
-const char *pw_live_group(const struct pw_live_view *view, const struct pw_hang_group *group,
-                          char *out, size_t size);
-
-/* Writes "rank 3" or "ranks 0-2,4" for rows of the view. Returns `out`. */
-const char *pw_live_ranks(const struct pw_live_view *view, const int32_t *rows, size_t n, char *out,
-                          size_t size);
-
-/* Writes "63.0 s", or "an unknown time". Returns `out`. */
-const char *pw_live_time(int64_t ns, char *out, size_t size);
-
-/* Returns the name of a communicator from any rank that knows one; "" when none does. */
-const char *pw_live_comm_name(const struct pw_live_view *view, uint64_t uid);
 
 /* ---- the pace of a job: step time, the share inside MPI, and which ranks hold the others back
  * ---- */
