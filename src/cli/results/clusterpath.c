@@ -33,28 +33,33 @@ static bool has_rank_files(const char *dir)
     return found;
 }
 
-static void explain_load(const char *given, const char *path, int err)
+static void explain_load(const char *given, const char *path, int err, char *problem, size_t size)
 {
     if (err == -ENOENT && strcmp(given, path) == 0)
-        pw_error("there is no file or directory '%s': give the output directory of a run (-o)",
+        snprintf(problem, size,
+                 "there is no file or directory '%s': give the output directory of a run (-o)",
                  given);
     else if (err == -ENOENT && has_rank_files(given))
-        pw_error("'%s' has rank files but no cluster.h5: run 'profwrap merge %s' first", given,
+        snprintf(problem, size,
+                 "'%s' has rank files but no cluster.h5: run 'profwrap merge %s' first", given,
                  given);
     else if (err == -ENOENT)
-        pw_error(
+        snprintf(
+            problem, size,
             "'%s' holds no results of profwrap, neither cluster.h5 nor rank files: give the output "
             "directory of a run (-o)",
             given);
     else if (err == -EINVAL)
-        pw_error(
+        snprintf(
+            problem, size,
             "'%s' is no cluster file of profwrap, or is damaged: 'profwrap merge DIR' makes one of "
             "the rank files",
             path);
     else if (err == -EPROTO)
-        pw_error("'%s' was written by a newer profwrap: read it with that version", path);
+        snprintf(problem, size, "'%s' was written by a newer profwrap: read it with that version",
+                 path);
     else
-        pw_error("cannot read '%s': %s", path, pw_readlimit_remedy(err));
+        snprintf(problem, size, "cannot read '%s': %s", path, pw_readlimit_remedy(err));
 }
 
 uint64_t pw_cli_cluster_size(const char *given)
@@ -88,17 +93,34 @@ static int load_for_summary(const char *path, struct pw_cluster **out)
     return err;
 }
 
-static int load_by(int (*load)(const char *path, struct pw_cluster **out), const char *given,
-                   char path[PATH_MAX], struct pw_cluster **out)
+static int open_by(int (*load)(const char *path, struct pw_cluster **out), const char *given,
+                   char path[PATH_MAX], struct pw_cluster **out, char problem[PW_CLI_PROBLEM])
 {
     int n = snprintf(path, PATH_MAX, "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
     if (n >= PATH_MAX) {
-        pw_error("the name of the directory is too long: '%.60s…'; choose a shorter path", given);
+        snprintf(problem, PW_CLI_PROBLEM,
+                 "the name of the directory is too long: '%.60s…'; choose a shorter path", given);
         return -ENAMETOOLONG;
     }
     int err = load(path, out);
     if (err)
-        explain_load(given, path, err);
+        explain_load(given, path, err, problem, PW_CLI_PROBLEM);
+    return err;
+}
+
+int pw_cli_open_cluster(const char *given, char path[PATH_MAX], struct pw_cluster **out,
+                        char problem[PW_CLI_PROBLEM])
+{
+    return open_by(pw_cluster_load, given, path, out, problem);
+}
+
+static int load_by(int (*load)(const char *path, struct pw_cluster **out), const char *given,
+                   char path[PATH_MAX], struct pw_cluster **out)
+{
+    char problem[PW_CLI_PROBLEM];
+    int err = open_by(load, given, path, out, problem);
+    if (err)
+        pw_error("%s", problem);
     return err;
 }
 

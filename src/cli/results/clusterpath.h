@@ -1,6 +1,6 @@
 /* Finds and loads a cluster file. The argument of the command is the file or its directory. Called
- * by the commands report and compare, and by the programs that report executes. Tool code: prints
- * one sentence when it cannot. */
+ * by the commands report, compare, ask and mcp, and by the programs that report executes. Tool
+ * code; ends no process, writes no files. */
 #ifndef PW_CLI_CLUSTERPATH_H
 #define PW_CLI_CLUSTERPATH_H
 
@@ -8,6 +8,13 @@
 #include <stdint.h>
 
 #include "core/cluster.h"
+
+enum { PW_CLI_PROBLEM = 3 * PATH_MAX };
+
+/* Loads the cluster file `given`, or the one in the directory `given`; sets `path` to its path.
+ * Returns 0, or -errno with one sentence in `problem`. */
+int pw_cli_open_cluster(const char *given, char path[PATH_MAX], struct pw_cluster **out,
+                        char problem[PW_CLI_PROBLEM]);
 
 /* Loads the cluster file `given`, or the one in the directory `given`; sets `path` to its path.
  * Returns 0, or -errno after one sentence on standard error. */
