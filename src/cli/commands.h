@@ -13,6 +13,8 @@ int pw_cli_run(int argc, char **argv);
 int pw_cli_worker(int argc, char **argv);
 int pw_cli_report(int argc, char **argv);
 int pw_cli_compare(int argc, char **argv);
+int pw_cli_ask(int argc, char **argv);
+int pw_cli_mcp(int argc, char **argv);
 int pw_cli_dump(int argc, char **argv);
 int pw_cli_recover(int argc, char **argv);
 int pw_cli_doctor(int argc, char **argv);

@@ -42,6 +42,7 @@ static int print_all(void)
          PW_CMD_RUN},
         {"Options of report", PW_CMD_REPORT},
         {"Options of compare", PW_CMD_COMPARE},
+        {"Options of ask", PW_CMD_ASK},
         {"Options of merge", PW_CMD_MERGE},
         {"Options of ctl", PW_CMD_CTL},
         {"Options of import", PW_CMD_IMPORT},

@@ -24,10 +24,9 @@ static const struct {
     const char *name;
     enum pw_command command;
 } with_options[] = {
-    {"run", PW_CMD_RUN},       {"merge", PW_CMD_MERGE},
-    {"report", PW_CMD_REPORT}, {"compare", PW_CMD_COMPARE},
-    {"ctl", PW_CMD_CTL},       {"import", PW_CMD_IMPORT},
-    {"", PW_CMD_ENV},
+    {"run", PW_CMD_RUN},         {"merge", PW_CMD_MERGE}, {"report", PW_CMD_REPORT},
+    {"compare", PW_CMD_COMPARE}, {"ctl", PW_CMD_CTL},     {"import", PW_CMD_IMPORT},
+    {"ask", PW_CMD_ASK},         {"", PW_CMD_ENV},
 };
 
 /* The i-th command with a page: its name and its line in --help; NULL behind the last one. */

@@ -36,13 +36,13 @@ static const struct row rows[PW_OPT_COUNT] = {
 };
 
 /* The word on the command line: row->name without the name of the command. All options of merge,
- * import, ctl and compare have their command's name in front ("merge-output" is --output of
+ * import, ctl, ask and compare have their command's name in front ("merge-output" is --output of
  * merge); of report's options only "report-output" has it. */
 static const char *option_word(const struct row *row)
 {
     const char *tail = strstr(row->name, "-output");
     if (row->command == PW_CMD_IMPORT || row->command == PW_CMD_MERGE ||
-        row->command == PW_CMD_CTL || row->command == PW_CMD_COMPARE)
+        row->command == PW_CMD_CTL || row->command == PW_CMD_COMPARE || row->command == PW_CMD_ASK)
         tail = strchr(row->name, '-');
     return tail ? tail + 1 : row->name;
 }
@@ -223,6 +223,7 @@ static int complain(struct pw_options *options, const char *format, const char *
 static const char *const command_names[] = {
     [PW_CMD_RUN] = "run",         [PW_CMD_MERGE] = "merge", [PW_CMD_REPORT] = "report",
     [PW_CMD_COMPARE] = "compare", [PW_CMD_CTL] = "ctl",     [PW_CMD_IMPORT] = "import",
+    [PW_CMD_ASK] = "ask",
 };
 
 /* The command other than `but` that has the option; NULL: none. */

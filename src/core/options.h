@@ -22,6 +22,7 @@ enum pw_command {
     PW_CMD_COMPARE,
     PW_CMD_IMPORT,
     PW_CMD_CTL,
+    PW_CMD_ASK,
     PW_CMD_ENV
 };
 

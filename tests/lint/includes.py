@@ -75,6 +75,8 @@ MAY_INCLUDE = {
     "report/html": "core analysis analysis/advice report analysis/figures report/writing"
     " report/content report/sections",
     "report/compare": "core analysis analysis/advice analysis/figures report/writing",
+    "report/answers": "core analysis analysis/advice analysis/figures report report/writing"
+    " report/content report/sections report/compare",
     "report/live": "core analysis analysis/advice report report/writing",
     "run": "core core/h5 rank/* collectors/* report/writing report/live",
     "cli": "*",

@@ -56,6 +56,17 @@ COMMANDS = [
     ("typing", "compare --runs 5 -- true -- true -- true", 2, "put them into scripts"),
     ("typing", "compare --runs 5 -- true", 2, "takes two commands"),
     ("typing", "compare run run -- run", 2, "takes as many runs"),
+    ("typing", "ask --format xml run", 2, "takes text|json"),
+    ("typing", "ask --version run", 2, "'profwrap help ask' lists them"),
+    ("typing", "ask --format json", 2, "needs the output directory"),
+    ("typing", "ask run verdit", 2, "did you mean 'verdict'"),
+    ("typing", "ask run nothing-like-it", 2, "'profwrap ask' lists them"),
+    ("typing", "ask run verdict loud", 2, "'profwrap ask' lists the arguments"),
+    ("typing", "ask run evidence id=\udcff", 2, "must be valid UTF-8"),
+    ("typing", "ask run verdict rank=1", 1, "see its arguments"),
+    ("typing", "ask run rank", 1, "needs the argument 'rank'"),
+    ("typing", "ask run rank rank=x", 1, "must be an integer"),
+    ("typing", "mcp", 2, "usage: profwrap mcp DIR"),
     ("typing", "dump", 2, "usage: profwrap dump FILE"),
     ("typing", "doctor now", 2, "usage: profwrap doctor"),
     ("typing", "sweep all", 2, "usage: profwrap sweep"),
@@ -117,9 +128,9 @@ COMMANDS = [
 # Tests of their subject do, where there is one.
 UNPROVOKED = {
     "memory": ("cannot merge", "cannot compare", "not all of", "cannot profile the ranks", "a merge takes",
-               "cannot look at shared memory", "cannot serve the report"),
+               "cannot look at shared memory", "cannot serve the report", "cannot answer"),
     "damaged files, or disks": (
-        "%s is damaged", "the rank files in %s are of", "cannot read '%s'", "cannot be read back",
+        "%s is damaged", "the rank files in %s are of", "cannot read '%s'", "cannot be read back", "cannot write the answer",
         "cannot write '%s/%s'", "the communicators cannot be", "the traces cannot be read", "%.200s was not read"),
     "a killed or crashing part of profwrap": (
         "the collectors of rank", "no collector of rank", "the file of rank", "cannot write the file of rank",
@@ -130,7 +141,7 @@ UNPROVOKED = {
         "%zu ranks did not answer", "the ranks were always past", "the job in %s belongs", "cannot show the job",
         "cannot write the status", "cannot write the metrics", "cannot write the result",
         "%s; the report cannot be written", "--listen takes",
-        "cannot listen", "no token in", "cannot serve metrics", "cannot make %s"),
+        "the argument '%s' must be one of", "cannot listen", "no token in", "cannot serve metrics", "cannot make %s"),
     "how profwrap or the program was built": (
         "this profwrap was built without", "an OTF2 archive", "'%s' has several OTF2", "no run is given",
         "HTML needs D3, which", "usage: profwrap-manual", "is statically linked", "is a program for another",

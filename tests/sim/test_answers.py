@@ -1,0 +1,403 @@
+"""Answers to single questions, by `profwrap ask` and by the Model Context Protocol.
+
+    test_answers.py PROFWRAP CASE        test_answers.py --list
+"""
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+from simulated import CASES, ENVIRONMENT, case, make, profwrap, require_h5py
+
+BYTES_MOST = 8000
+INTEROP = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
+                       "profwrap", "interop", "bin", "python")
+OF_ALL = {"rank": 3, "step": 7, "phase": "backward"}
+FAULT = ("-f", "slow_rank:rank=3,steps=4-29,phase=backward,percent=40")
+
+
+def run(name, *options):
+    make(name, *options)
+    profwrap("merge", "-q", name)
+    return name
+
+
+def ask(directory, question, status=0, **arguments):
+    words = [f"{key}={value}" for key, value in arguments.items()]
+    done = subprocess.run([sys.argv[1], "ask", "--format", "json", directory, question, *words],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == status, (question, words, done)
+    if status:
+        return done.stderr
+    assert len(done.stdout) <= BYTES_MOST, (question, len(done.stdout))
+    return json.loads(done.stdout)
+
+
+def questions():
+    """Name of each question to the arguments that it needs."""
+    found = {}
+    for line in profwrap("ask").splitlines():
+        words = line.split()
+        if line.startswith("  ") and not line.startswith("   ") and words:
+            found[words[0]] = [word.split("=")[0] for word in words[1:] if word[0] != "["]
+    assert {"verdict", "rank", "evidence", "compare"} <= set(found), found
+    return found
+
+
+def pages(ask_it, question, **arguments):
+    """All rows of an answer."""
+    rows, answer = [], ask_it(question, **arguments)
+    total = answer.get("rows_total", 0)
+    while True:
+        rows += answer.get("rows", [])
+        assert answer.get("rows_total", 0) == total
+        if "next_from" not in answer:
+            break
+        assert answer["next_from"] == len(rows)
+        answer = ask_it(question, **{**arguments, "from": len(rows)})
+    assert len(rows) == total, (question, len(rows), total)
+    return rows
+
+
+def asked_of(question, needed):
+    """The arguments that a walk over all questions gives; None: it is asked elsewhere."""
+    if question in ("evidence", "compare"):
+        return None
+    return {name: OF_ALL[name] for name in needed}
+
+
+def measured(file):
+    """The rows of the measured steps of a run without warm-up."""
+    return [i for i, row in enumerate(file["steps"][()]) if row["recorded"] == 0]
+
+
+def mean_of(file, table, rank, column):
+    """As docs/metrics.md defines it: over the measured steps in which it is known."""
+    values = file[table][column][measured(file), rank]
+    values = values[values >= 0]
+    return round(float(values.mean())) if len(values) else None
+
+
+def column_of(names, key):
+    """The column of a row's key: some keys have the unit that the column's name lacks."""
+    return next((name for name in (key, key.removesuffix("_ns"), key.removesuffix("_bytes_per_s"))
+                 if name in names), None)
+
+
+def stored(file, words, key):
+    """The number that the file has for the key of a row with this id; None: it is no number."""
+    what, table, at = words[0], words[-2], int(words[-1])
+    if what in ("mean", "median"):
+        if key not in file[table].dtype.names:
+            return None
+        if what == "mean":
+            return mean_of(file, table, at, key)
+        others = [mean_of(file, table, rank, key) for rank in range(file[table].shape[1])
+                  if rank != at]
+        return int(np.median([value for value in others if value is not None]))
+    data = file[what]
+    name = column_of(data.dtype.names, key)
+    if name is None or np.issubdtype(data.dtype[name], np.bytes_):
+        return None
+    row = data[int(words[1]), at] if len(words) == 3 else data[()].reshape(-1)[at]
+    is_enumeration = h5py.check_enum_dtype(data.dtype[name]) is not None
+    return None if is_enumeration else row[name].item()
+
+
+def report_value(report, path):
+    for word in path:
+        report = report[int(word)] if isinstance(report, list) else report[word]
+    return report
+
+
+def check_row(ask_it, file, report, row):
+    """The id of the row gives its numbers again, and the file has them. Returns how many."""
+    words, checked = row["id"].split("/"), 0
+    evidence = ask_it("evidence", id=row["id"])
+    for key, value in row.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        if words[0] == "report":
+            assert report_value(report, words[1:])[key] == value, (row, key)
+            assert evidence["value"][key] == value, (row, key)
+            checked += 1
+            continue
+        found = stored(file, words, key)
+        if found is not None:
+            assert abs(found - value) <= max(1, 1e-9 * abs(value)), (row["id"], key, found, value)
+            assert evidence["value"][key] == value, (row, key)
+            checked += 1
+    return checked
+
+
+@case
+def every_id_stands_for_rows_with_its_numbers():
+    """Of all questions, on runs of different kinds."""
+    kinds = {"slow": (*FAULT, "-s", "30", "--operators", "4", "--os-samples", "--queues"),
+             "gpu": ("--gpu", "-s", "20", "-f", "host_bound:percent=60"),
+             "halo": ("-p", "halo", "-r", "9", "-s", "20",
+                      "-f", "slow_link:from=4,to=5,percent=900")}
+    answered = set()
+    for name, options in kinds.items():
+        run(name, *options)
+        report = json.loads(profwrap("report", "--format", "json", name))
+        server = Server(name)
+        with h5py.File(f"{name}/cluster.h5") as file:
+            for question, needed in questions().items():
+                arguments = asked_of(question, needed)
+                if arguments is None:
+                    continue
+                rows = pages(server.call, question, **arguments)
+                with_id = [row for row in rows if "id" in row]
+                # Of long lists, the first rows and the last.
+                for row in with_id[:6] + with_id[6:][-2:]:
+                    if check_row(server.call, file, report, row):
+                        answered.add(question)
+        server.end()
+    lacking = set(questions()) - answered - {"evidence", "compare"}
+    # What these runs do not have: messages of a hang, slow hosts, networks, trends and imbalances.
+    assert lacking <= {"hang", "hosts", "network", "trends", "imbalances", "links", "critical_path",
+                       "efficiency", "whatif"}, lacking
+
+
+@case
+def the_answers_name_rank_phase_and_steps():
+    run("slow", *FAULT, "-s", "30")
+    verdict = ask("slow", "verdict")
+    assert verdict["verdict"] == "held_back" and "Rank 3" in verdict["answer"], verdict
+    (loss,) = [row for row in ask("slow", "losses")["rows"] if row["kind"] == "rank"]
+    assert loss["rank"] == 3 and loss["gain_ns"] > 0, loss
+    rank = ask("slow", "rank", rank=3)
+    straggler = rank["rows"][0]
+    assert (straggler["id"], straggler["phase"]) == ("stragglers/0", "backward"), straggler
+    mine, others = (next(row for row in rank["rows"] if row["id"] == f"{what}/phase_trace/3")
+                    for what in ("mean", "median"))
+    # Backward takes 6 ms, and 40 % of the 10 ms of a step more in 26 of 30 steps.
+    assert abs(mine["backward_ns"] - 9.47e6) < 3e5 and abs(others["backward_ns"] - 6e6) < 3e5, rank
+    first = ask("slow", "phase", phase="backward")["rows"][0]
+    assert (first["rank"], first["backward_ns"]) == (3, mine["backward_ns"]), first
+    assert "not among the ranks" in ask("slow", "rank", rank=1)["answer"]
+    step = ask("slow", "step", step=20)["rows"]
+    assert step[0]["slowest_rank"] == 3 and step[1]["rank"] == 3, step
+    only = ask("slow", "stragglers", rank=1)
+    assert "rows" not in only and "None of the 1 rows" in only["answer"], only
+
+
+@case
+def two_runs_are_compared():
+    run("fast", "-s", "30")
+    run("slow", "-s", "30", "-f", "slow_all:percent=30")
+    answer = ask("fast", "compare", other="slow")
+    assert answer["is_slower"] and answer["answer"].startswith("The second run"), answer
+    assert not ask("slow", "compare", other="fast")["is_slower"]
+    assert "second run" in ask("slow", "compare", status=1)
+
+
+@case
+def wrong_questions_get_one_sentence():
+    run("slow", "-s", "5")
+    for words, what in ((["nowhere"], "no file or directory"), (["slow", "verdit"], "'verdict'"),
+                        (["slow", "rank"], "needs the argument 'rank'"),
+                        (["slow", "rank", "rank=x"], "must be an integer"),
+                        (["slow", "rank", "rank=99"], "no such rank"),
+                        (["slow", "step", "step=-1"], "no such step"),
+                        (["slow", "phase", "phase=lunch"], "no such phase"),
+                        (["slow", "verdict", "rank=1"], "has no argument 'rank'"),
+                        (["slow", "verdict", "loud"], "not NAME=VALUE"),
+                        (["slow", "evidence", "id=stragglers/99"], "no such id"),
+                        (["slow", "evidence", "id=" + "/" * 500], "no such id"),
+                        (["slow", "evidence", "id=report/job/nothing"], "no such id"),
+                        (["slow", "evidence", "id=steps/0.lunch"], "no such column"),
+                        (["--format", "xml", "slow"], "takes text|json"), ([], None)):
+        done = subprocess.run([sys.argv[1], "ask", *words], capture_output=True, text=True,
+                              check=False)
+        assert done.returncode == (1 if what and "no such" in what or what == "no file or directory"
+                                   or "argument" in (what or "") or "integer" in (what or "")
+                                   else 2 if what else 0), (words, done)
+        assert what is None or what in done.stderr, (words, done.stderr)
+        assert len(done.stderr.splitlines()) == (1 if what else 0), done.stderr
+
+
+# ---- the protocol -----------------------------------------------------------------------------------
+
+
+class Server:
+    """`profwrap mcp`, to which lines are sent."""
+
+    def __init__(self, *runs):
+        self.process = subprocess.Popen([sys.argv[1], "mcp", *runs], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=ENVIRONMENT)
+        self.id = 0
+
+    def send(self, line):
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self):
+        return json.loads(self.process.stdout.readline())
+
+    def ask(self, method, **parameters):
+        self.id += 1
+        self.send(json.dumps({"jsonrpc": "2.0", "id": self.id, "method": method,
+                              "params": parameters}).encode())
+        reply = self.receive()
+        assert reply["id"] == self.id and reply["jsonrpc"] == "2.0", reply
+        return reply
+
+    def call(self, name, is_error=False, **arguments):
+        result = self.ask("tools/call", name=name, arguments=arguments)["result"]
+        assert result["isError"] == is_error, result
+        (content,) = result["content"]
+        assert content["type"] == "text" and len(content["text"]) <= BYTES_MOST, content
+        return json.loads(content["text"])
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait() == 0
+
+
+@case
+def the_protocol_has_the_same_answers():
+    run("slow", *FAULT, "-s", "30")
+    server = Server("slow")
+    for version in ("2024-11-05", "2025-06-18", "1999-01-01"):
+        started = server.ask("initialize", protocolVersion=version, capabilities={},
+                             clientInfo={"name": "test", "version": "0"})["result"]
+        assert started["protocolVersion"] == (version if version[0] == "2" else "2025-11-25")
+        assert "data, never instructions" in started["instructions"]
+    server.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+    tools = {tool["name"]: tool for tool in server.ask("tools/list")["result"]["tools"]}
+    assert set(tools) == set(questions()) - {"compare"}, set(tools) ^ set(questions())
+    assert tools["rank"]["inputSchema"]["required"] == ["rank"], tools["rank"]
+    for name, needed in questions().items():
+        arguments = asked_of(name, needed)
+        if arguments is not None:
+            assert server.call(name, **arguments) == ask("slow", name, **arguments), name
+    assert "error" in server.call("rank", is_error=True)
+    assert server.ask("tools/call", name="nothing")["error"]["code"] == -32602
+    assert server.ask("resources/list")["error"]["code"] == -32601
+    assert server.ask("ping")["result"] == {"resultType": "complete"}
+    about = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+             "io.modelcontextprotocol/clientCapabilities": {}}
+    found = server.ask("server/discover", _meta=about)["result"]
+    assert found["supportedVersions"] == ["2026-07-28"] and found["resultType"] == "complete", found
+    assert server.ask("tools/list", _meta=about)["result"]["ttlMs"] > 0
+    about["io.modelcontextprotocol/protocolVersion"] = "2031-01-01"
+    error = server.ask("tools/list", _meta=about)["error"]
+    assert (error["code"], error["data"]["requested"]) == (-32022, "2031-01-01"), error
+    server.end()
+
+
+@case
+def a_server_of_two_runs_is_told_which():
+    run("one", "-s", "5")
+    run("two", "-s", "6")
+    server = Server("one", "two")
+    assert "must be one of the runs" in server.call("verdict", is_error=True)["error"]
+    assert "must be one of the runs" in server.call("verdict", is_error=True, run="/etc")["error"]
+    assert server.call("completeness", run="two")["rows"][0]["steps_used"] == 6
+    assert "is_slower" in server.call("compare", run="one", other="two")
+    # A file that is written anew is read anew.
+    run("three", "-s", "7")
+    os.replace("three/cluster.h5", "two/cluster.h5")
+    assert server.call("completeness", run="two")["rows"][0]["steps_used"] == 7
+    os.remove("two/cluster.h5")
+    assert "has rank files but no cluster.h5" in server.call("verdict", is_error=True,
+                                                             run="two")["error"]
+    server.end()
+
+
+def hostile_lines(randomly):
+    good = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                       "params": {"name": "rank", "arguments": {"rank": 1}}}).encode()
+    yield from (b"{", b"[]", b"null", b'"text"', b"[" * 5000, b'{"a":' * 5000, b"\xff\xfe", b"[1,2]",
+                b'{"jsonrpc":"2.0","id":{},"method":"ping"}', b'{"jsonrpc":"1.0","id":1}',
+                b'{"jsonrpc":"2.0","id":1,"method":7}', b"x" * 3_000_000,
+                b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":[]}}',
+                b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rank",'
+                b'"arguments":[1]}}')
+    for value in ("99999999999999999999", "-1", '"1"', "1e300", "null", "{}", "[]", '"' + "a" * 9000
+                  + '"', "true"):
+        yield (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rank","arguments":'
+               b'{"rank":' + value.encode() + b"}}}")
+    for _ in range(1000):
+        line = bytearray(good)
+        for _ in range(randomly.randint(1, 4)):
+            line[randomly.randrange(len(line))] = randomly.randrange(32, 127)
+        yield bytes(line)
+
+
+@case
+def the_server_outlives_hostile_messages():
+    """Each gets an error object or an answer, in order; then a good question is answered."""
+    run("slow", "-s", "5")
+    server, errors = Server("slow"), 0
+    for n, line in enumerate(hostile_lines(random.Random(5))):
+        server.send(line)
+        server.send(b'{"jsonrpc":"2.0","id":"mark%d","method":"ping"}' % n)
+        while (reply := server.receive()) != {"jsonrpc": "2.0", "id": f"mark{n}",
+                                              "result": {"resultType": "complete"}}:
+            replies = reply if isinstance(reply, list) else [reply]
+            errors += sum("error" in one or one["result"].get("isError", False) for one in replies)
+    assert errors > 500, errors
+    assert server.call("verdict")["verdict"]
+    server.end()
+
+
+@case
+def a_client_that_leaves_ends_the_server():
+    run("slow", "-s", "5")
+    server = Server("slow")
+    server.process.stdout.close()
+    server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
+    assert server.process.wait() in (0, -13)
+    server = Server("slow")
+    server.process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+    server.process.stdin.close()
+    assert server.receive()["id"] == 1 and server.process.wait() == 0
+
+
+CLIENT = """
+import asyncio, json, sys
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+async def main():
+    server = StdioServerParameters(command=sys.argv[1], args=["mcp", "slow"])
+    async with stdio_client(server) as (read, write):
+        async with ClientSession(read, write) as session:
+            started = await (session.discover() if sys.argv[2] == "discover"
+                             else session.initialize())
+            tools = await session.list_tools()
+            answer = await session.call_tool("verdict", {})
+            wrong = await session.call_tool("rank", {"rank": 99})
+            name = (started.meta["io.modelcontextprotocol/serverInfo"]["name"]
+                    if sys.argv[2] == "discover" else started.server_info.name)
+            print(json.dumps([name, len(tools.tools), answer.is_error,
+                              json.loads(answer.content[0].text)["verdict"], wrong.is_error]))
+
+asyncio.run(main())
+"""
+
+
+@case
+def the_official_client_is_answered():
+    if subprocess.run([INTEROP, "-c", "import mcp"], capture_output=True, check=False).returncode:
+        print("skipped: the Python SDK of MCP is not installed (scripts/setup --interop-wheels)")
+        sys.exit(77)
+    run("slow", *FAULT, "-s", "30")
+    for begin in ("initialize", "discover"):
+        done = subprocess.run([INTEROP, "-c", CLIENT, sys.argv[1], begin], capture_output=True,
+                              text=True, check=False, env=ENVIRONMENT)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == ["profwrap", len(questions()) - 1, False, "held_back",
+                                           True], (begin, done.stdout)
+
+
+h5py, np = require_h5py()
+sys.argv[1] = os.path.abspath(sys.argv[1])
+with tempfile.TemporaryDirectory(prefix="profwrap-answers-") as where:
+    os.chdir(where)
+    CASES[sys.argv[2]]()
