@@ -322,13 +322,17 @@ struct line {
 static bool take_bytes(struct server *server, struct line *line, const char *bytes, size_t n)
 {
     bool goes_on = true;
-    for (size_t i = 0; i < n && goes_on; i++) {
-        if (bytes[i] != '\n') {
-            line->is_long |= line->n == LINE_BYTES;
-            if (!line->is_long)
-                line->text[line->n++] = bytes[i];
-            continue;
+    for (const char *const end = bytes + n; bytes < end && goes_on;) {
+        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        const size_t part = (size_t)((newline ? newline : end) - bytes);
+        line->is_long |= line->n + part > LINE_BYTES;
+        if (!line->is_long) {
+            memcpy(line->text + line->n, bytes, part);
+            line->n += part;
         }
+        bytes += part + 1;
+        if (!newline)
+            break;
         line->text[line->n] = '\0';
         goes_on = line->is_long
                       ? send_message(error_message(NULL, INVALID_REQUEST, "a line is too long"))
@@ -351,10 +355,8 @@ static int serve(struct server *server)
             continue;
         goes_on = n >= 0 && take_bytes(server, line, bytes, (size_t)n);
     }
-    if (goes_on && line->n && !line->is_long) { /* the last line may lack its end */
-        line->text[line->n] = '\0';
-        handle(server, line->text, line->n);
-    }
+    if (goes_on && (line->n || line->is_long)) /* the last line may lack its end */
+        take_bytes(server, line, "\n", 1);
     free(line);
     return 0;
 }

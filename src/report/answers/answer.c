@@ -5,13 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/writing/safenames.h"
+
 /* Bytes of the rows of a page. The rest of PW_ANSWER_BYTES is for the sentence and what is not
- * known. */
-enum { ROWS_BYTES = 5200, SENTENCE_BYTES = 1400 };
+ * known. TEXT_BYTES: of a text in a row; SENTENCE_BYTES and TEXT_BYTES count before non-ASCII
+ * characters become escapes. */
+enum { ROWS_BYTES = 5200, SENTENCE_BYTES = 1400, TEXT_BYTES = 512 };
+
+/* Keys of texts that the profiled program chose, wholly or in parts: names and messages. */
+static const char *const of_program[] = {
+    "name",      "hostname",   "peer_hostname", "comm_name", "message",  "text",   "detail",
+    "file",      "operator",   "shapes",        "queue",     "program",  "role",   "type",
+    "filled_by", "emptied_by", "library",       "device",    "evidence", "reason", "op",
+};
 
 void pw_answer_set(struct pw_answer *answer, const char *key, json_t *value)
 {
-    answer->is_failed |= json_object_set_new(answer->object, key, value) != 0;
+    if (json_is_null(value)) /* not known */
+        json_decref(value);
+    else
+        answer->is_failed |= json_object_set_new(answer->object, key, value) != 0;
 }
 
 void pw_answer_say(struct pw_answer *answer, const char *format, ...)
@@ -41,16 +54,49 @@ bool pw_answer_wants(const struct pw_answer *answer)
     return answer->seen >= answer->from && !answer->is_full;
 }
 
+/* Notes that the texts of this key are of the profiled program. */
+static void mark_key(struct pw_answer *answer, const char *key)
+{
+    json_t *marked = json_object_get(answer->object, "from_program"), *one;
+    size_t i, n = sizeof(of_program) / sizeof(of_program[0]), k = 0;
+    while (k < n && strcmp(of_program[k], key) != 0)
+        k++;
+    if (k == n)
+        return;
+    json_array_foreach(marked, i, one)
+    {
+        if (strcmp(json_string_value(one), key) == 0)
+            return;
+    }
+    if (!marked)
+        pw_answer_set(answer, "from_program", json_array());
+    marked = json_object_get(answer->object, "from_program");
+    answer->is_failed |= json_array_append_new(marked, json_string(key)) != 0;
+}
+
+json_t *pw_answer_text(const json_t *text)
+{
+    char shown[TEXT_BYTES + 1];
+    const char *all = json_string_value(text);
+    const size_t n = json_string_length(text);
+    pw_names_printable(shown, sizeof(shown), all, n);
+    return n < sizeof(shown) ? json_string(shown) : json_sprintf("%s...", shown);
+}
+
 /* The row with its id first, and without null, which stands for "not known". */
-static json_t *shown_row(const char *id, json_t *row)
+static json_t *shown_row(struct pw_answer *answer, const char *id, json_t *row)
 {
     json_t *shown = json_object(), *value;
     const char *key;
     int bad = !shown || !row || (id && json_object_set_new(shown, "id", json_string(id)));
     json_object_foreach(row, key, value)
     {
-        if (!bad && !json_is_null(value))
-            bad = json_object_set(shown, key, value);
+        if (bad || json_is_null(value))
+            continue;
+        if (json_is_string(value))
+            mark_key(answer, key);
+        bad = json_is_string(value) ? json_object_set_new(shown, key, pw_answer_text(value))
+                                    : json_object_set(shown, key, value);
     }
     if (!bad)
         return shown;
@@ -61,7 +107,7 @@ static json_t *shown_row(const char *id, json_t *row)
 void pw_answer_add(struct pw_answer *answer, const char *id, json_t *row)
 {
     const bool wanted = pw_answer_wants(answer);
-    json_t *shown = wanted ? shown_row(id, row) : NULL;
+    json_t *shown = wanted ? shown_row(answer, id, row) : NULL;
     const size_t bytes = shown ? json_dumpb(shown, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII) : 0;
     json_decref(row);
     answer->seen++;

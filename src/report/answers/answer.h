@@ -20,11 +20,14 @@ struct pw_answer {
 __attribute__((format(printf, 2, 3))) void pw_answer_say(struct pw_answer *answer,
                                                          const char *format, ...);
 
-/* Sets a member of the answer; releases `value`. */
+/* Sets a member of the answer, unless it is null, "not known"; releases `value`. */
 void pw_answer_set(struct pw_answer *answer, const char *key, json_t *value);
 
 /* Sets what is not known and how to get it; NULL: nothing is said of it. */
 void pw_answer_lack(struct pw_answer *answer, const char *reason, const char *how);
+
+/* Returns a text as answers show it: cut, and without control and formatting characters. */
+json_t *pw_answer_text(const json_t *text);
 
 /* True when the next row that is added would be shown, so that others need not be made. */
 bool pw_answer_wants(const struct pw_answer *answer);

@@ -251,6 +251,39 @@ static bool resolve_mean(const struct pw_asked *asked, const struct id *id,
     return true;
 }
 
+/* Sets the value, as far as there is room: rows of an array are paged, and the members of an object
+ * that are too long are named. */
+static void set_part(struct pw_answer *answer, const char *path, json_t *value)
+{
+    enum { ROOM = 5000 };
+    json_t *shown = json_object(), *left = json_array(), *member;
+    const char *key;
+    if (json_is_array(value)) {
+        pw_answer_add_report(answer, path, json_incref(value));
+    } else if (json_is_string(value)) {
+        pw_answer_set(answer, "value", pw_answer_text(value));
+    } else if (!json_is_object(value)) {
+        pw_answer_set(answer, "value", json_incref(value));
+    } else {
+        size_t room = ROOM;
+        json_object_foreach(value, key, member)
+        {
+            const size_t n =
+                json_dumpb(member, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+            if (n + strlen(key) < room)
+                answer->is_failed |= json_object_set(shown, key, member) != 0;
+            else
+                answer->is_failed |= json_array_append_new(left, json_string(key)) != 0;
+            room -= n + strlen(key) < room ? n + strlen(key) : 0;
+        }
+        pw_answer_set(answer, "value", json_incref(shown));
+        if (json_array_size(left))
+            pw_answer_set(answer, "left_out", json_incref(left));
+    }
+    json_decref(shown);
+    json_decref(left);
+}
+
 /* "report/parts/rows/3": a value of the JSON report. */
 static bool resolve_report(const struct pw_asked *asked, const char *path, struct pw_answer *answer)
 {
@@ -272,7 +305,7 @@ static bool resolve_report(const struct pw_asked *asked, const char *path, struc
         pw_answer_set(answer, "how",
                       json_string("a value of the JSON report, which is made of the "
                                   "cluster file: docs/metrics.md"));
-        pw_answer_set(answer, "value", json_incref(value));
+        set_part(answer, path, value);
     }
     json_decref(root);
     return found;

@@ -194,6 +194,20 @@ static int check(const struct pw_question *question, json_t *arguments,
     return 0;
 }
 
+/* Leaves out rows at the end of the page until the answer is short enough: texts with many
+ * characters that are not ASCII are longer as JSON. */
+static void shorten(struct pw_answer *answer)
+{
+    const size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII;
+    size_t n = json_array_size(answer->rows);
+    while (n > 1 && json_dumpb(answer->object, NULL, 0, flags) > PW_ANSWER_BYTES) {
+        answer->is_failed |= json_array_remove(answer->rows, --n) != 0;
+        pw_answer_set(answer, "next_from", json_integer(answer->from + (int64_t)n));
+    }
+    if (json_dumpb(answer->object, NULL, 0, flags) > PW_ANSWER_BYTES)
+        answer->problem = "the answer is too long: ask for a part of it";
+}
+
 static void finish(struct pw_answer *answer)
 {
     if (json_array_size(answer->rows) || answer->seen) {
@@ -203,6 +217,7 @@ static void finish(struct pw_answer *answer)
     }
     if (json_array_size(answer->rows))
         pw_answer_set(answer, "rows", json_incref(answer->rows));
+    shorten(answer);
 }
 
 json_t *pw_ask(const struct pw_question *question, const struct pw_asked *asked,

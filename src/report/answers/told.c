@@ -77,7 +77,7 @@ void pw_answer_losses(const struct pw_asked *asked, json_t *arguments, struct pw
     json_t *job = pw_section_key(asked->figures, "job"), *losses = take(job, "losses");
     const size_t n = json_array_size(losses);
     if (n)
-        pw_answer_say(answer, "%zu %s, the largest first.", n, n == 1 ? "loss is" : "losses are");
+        pw_answer_say(answer, n == 1 ? "One loss is known." : "%zu losses, the largest first.", n);
     else
         pw_answer_say(answer, "No loss is known.");
     pw_answer_add_report(answer, "job/losses", losses);
