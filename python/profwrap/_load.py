@@ -11,8 +11,9 @@ import contextlib
 import json
 import os
 import re
+import subprocess
 
-from . import _files, _present, _tables
+from . import _command, _files, _present, _tables
 
 # What the first dimension of a table of two counts, where it is not the steps.
 _ROWS_OF_GRIDS = {"/bin_trace": "bin", "/part_trace": "part"}
@@ -271,6 +272,28 @@ class Run:
             "value": numpy.array([value for _, value in pairs], dtype=str),
         }
         return _tables.make_table(columns, self._library)
+
+    def ask(self, question="verdict", **arguments):
+        """The answer to one question about the run, as a dict: `profwrap ask` without arguments lists the
+        questions, and docs/agents.md describes them and their answers.
+
+            run.ask("verdict")
+            run.ask("rank", rank=3)
+            run.ask("evidence", id="stragglers/0.gain_ns")
+            run.ask("compare", other="another-profile")
+            run.ask("operators", from_=20)            # the next page: `from` is a keyword of Python
+
+        Times end in _ns; what is not known is missing. Runs the program profwrap: that of the wheel, else
+        that in PATH. ValueError when the question is wrong or the run cannot be read, with what profwrap
+        says of it.
+        """
+        words = [f"{key.rstrip('_')}={value}" for key, value in arguments.items()]
+        done = subprocess.run([_command.program(), "ask", "--format", "json", self.path, question, *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise ValueError(said[-1].removeprefix("profwrap: ") if said else "profwrap ask failed")
+        return json.loads(done.stdout)
 
     def timeline(self, rank, clock="cluster"):
         """Steps, ranges, communication and losses of a rank, in the order of their begin."""

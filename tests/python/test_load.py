@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import unittest
+from unittest import mock
 
 import support
 
@@ -47,6 +48,22 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.run_.attributes["nsteps"], STEPS)
         self.assertEqual(self.run_.attributes["format"], "profwrap-cluster")
         self.assertEqual(self.run_.rank(1).attributes["exit_code"], 0)
+
+    def test_ask(self):
+        with mock.patch.dict(os.environ, PATH=os.path.dirname(support.PROFWRAP) + ":" + os.environ["PATH"]):
+            self.assertEqual(self.run_.ask()["answer"], self.run_.report["job"]["headline"])
+            rank = self.run_.ask("rank", rank=1)
+            (mean,) = [row for row in rank["rows"] if row["id"] == "mean/step_trace/1"]
+            own = self.run_.step_trace["own_ns"][(self.run_.step_trace["rank"] == 1)]
+            used = numpy.flatnonzero(self.run_.steps["recorded"] == "active")
+            self.assertAlmostEqual(mean["own_ns"], own[used].mean(), delta=1)
+            pages = self.run_.ask("phase", phase="forward", from_=1)
+            self.assertEqual((pages["from"], len(pages["rows"])), (1, RANKS - 1))
+            for wrong in ({"rank": 9}, {"rank": "x"}, {}):
+                with self.assertRaisesRegex(ValueError, "rank"):
+                    self.run_.ask("rank", **wrong)
+        with mock.patch.dict(os.environ, PATH="/nowhere"), self.assertRaises(FileNotFoundError):
+            self.run_.ask()
 
     def test_every_cluster_table_has_the_file_s_columns(self):
         with h5py.File(os.path.join(out, "cluster.h5")) as file:
