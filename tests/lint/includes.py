@@ -80,7 +80,7 @@ MAY_INCLUDE = {
     "report/live": "core analysis analysis/advice report report/writing",
     "run": "core core/h5 rank/* collectors/* report/writing report/live",
     "cli": "*",
-    "cli/results": "core core/h5 cli timeline run analysis report report/*",
+    "cli/results": "core core/h5 cli cli/conclude timeline run analysis report report/*",
     "cli/conclude": "core core/h5 rank/* aggregate aggregate/input run report/* cli",
     "cli/commands": "*",
     "cli/serve": "core core/h5 rank/* timeline analysis analysis/figures report report/* run cli cli/results",

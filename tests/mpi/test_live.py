@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -14,8 +15,10 @@ import termios
 import time
 import urllib.request
 
-import harness as h
-from sockets import connect, is_open, receive, talk
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "accuracy"))
+import harness as h  # noqa: E402
+import mcpclient  # noqa: E402
+from sockets import connect, is_open, receive, talk  # noqa: E402
 
 N = 3
 WORST = 1
@@ -112,6 +115,27 @@ def metrics_are_openmetrics():
     h.equal([s.labels["rank"] for s in families["profwrap_rank"].samples],
             [str(r) for r in range(N)], "ranks")
     h.check(len(families) == 15, list(families))
+
+
+@h.case
+def a_running_job_is_asked():
+    """The answer is of the live figures; when the job has ended, a server that was there before merges and
+    answers."""
+    profwrap = h.profwrap()[0]
+    with running(steps=150) as job:
+        server = mcpclient.Server(profwrap, "out", env=h.environment())
+        told = server.call("verdict")
+        asked = json.loads(h.run(h.profwrap("ask", "--format", "json", "out", "rank", "rank=0")).stdout)
+        for answer in (told, asked):
+            h.check(answer["is_running"] and "still runs" in answer["answer"], answer)
+            h.equal({row["rank"] for row in answer["rows"]}, set(range(N)), "ranks")
+            h.equal(answer["rows"][0]["rank"], WORST, "the rank with most time outside MPI")
+            h.check(25e6 < answer["rows"][0]["step_mean_ns"], "a step is longer than its delay", answer)
+        h.check(not os.path.exists("out/.ctl-request"), "a request is left")
+        job.communicate(timeout=h.PATIENCE_S)
+    ended = server.call("verdict")
+    h.check("is_running" not in ended and f"Rank {WORST} " in ended["answer"], ended)
+    server.end()
 
 
 def names(text):

@@ -5,6 +5,7 @@
 import json
 import os
 import random
+import select
 import subprocess
 import sys
 import tempfile
@@ -323,9 +324,11 @@ def a_server_of_two_runs_is_told_which():
     run("three", "-s", "7")
     os.replace("three/cluster.h5", "two/cluster.h5")
     assert server.call("completeness", run="two")["rows"][0]["steps_used"] == 7
+    # Without one, the rank files are merged; without the directory, there is an error.
     os.remove("two/cluster.h5")
-    assert "has rank files but no cluster.h5" in server.call("verdict", is_error=True,
-                                                             run="two")["error"]
+    assert server.call("completeness", run="two")["rows"][0]["steps_used"] == 6
+    shutil.rmtree("two")
+    assert "no file or directory" in server.call("verdict", is_error=True, run="two")["error"]
     server.end()
 
 
@@ -377,6 +380,51 @@ def a_client_that_leaves_ends_the_server():
     server.process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
     server.process.stdin.close()
     assert server.receive()["id"] == 1 and server.process.wait() == 0
+
+
+@case
+def a_client_that_never_reads_is_waited_for():
+    """The server stops when the pipe is full, keeps no replies in memory, and ends with its client."""
+    run("slow", "-s", "5")
+    server = serve("slow")
+    server.call("verdict")
+    os.set_blocking(server.process.stdin.fileno(), False)
+    line = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+    sent = 0
+    while select.select([], [server.process.stdin], [], 0.5)[1]:
+        sent += os.write(server.process.stdin.fileno(), line * 50)
+    assert sent < 2_000_000, sent
+    with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
+        most = int(next(one for one in file if one.startswith("VmHWM")).split()[1])
+    assert most < 100_000, f"{most} KiB"
+    server.process.stdout.close()
+    server.process.stdin.close()
+    assert server.process.wait() == 0
+
+
+@case
+def bad_runs_get_an_error_and_good_ones_are_answered():
+    """Of one server: a run, a copy that is cut, one of other bytes, a directory that is not there, and a run
+    of which a rank's file is missing. Two servers answer alike."""
+    run("good", "-s", "10")
+    run("partial", "-s", "10", "-f", "missing:rank=2")
+    for name, bytes_of in (("cut", lambda whole: whole[:len(whole) // 2]), ("other", lambda whole: b"x" * 9000)):
+        os.mkdir(name)
+        with open("good/cluster.h5", "rb") as file, open(f"{name}/cluster.h5", "wb") as to:
+            to.write(bytes_of(file.read()))
+    names = ("good", "cut", "other", "nowhere", "partial")
+    servers = [serve(*names), serve(*names)]
+    for name, what in (("cut", "damaged"), ("other", "damaged"), ("nowhere", "no file or directory")):
+        said = {server.call("verdict", is_error=True, run=name)["error"] for server in servers}
+        (error,) = said
+        assert what in error or "cannot read" in error, (name, error)
+        assert what in error or name != "nowhere", error
+    partial = [server.call("verdict", run="partial") for server in servers]
+    assert partial[0] == partial[1], partial
+    assert partial[0]["not_known"] == "7 of 8 ranks are present, without rank 2", partial[0]
+    assert servers[0].call("losses", run="good") == servers[1].call("losses", run="good")
+    for server in servers:
+        server.end()
 
 
 CLIENT = """

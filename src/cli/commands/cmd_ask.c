@@ -9,6 +9,7 @@
 #include "cli/conclude/latereport.h"
 #include "cli/confine.h"
 #include "cli/results/askedrun.h"
+#include "cli/results/liveanswer.h"
 #include "core/epochdir.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
@@ -185,15 +186,16 @@ static int read_arguments(const struct pw_question *question, char *const *words
 }
 
 /* Chooses the directory that is read, and merges it when nobody has. Returns 0, or an exit status
- * after a message. */
-static int prepare(const char *given, char dir[PATH_MAX])
+ * after a message. `live` becomes the answer about a job that still runs. */
+static int prepare(const char *given, char dir[PATH_MAX], const char *question, json_t **live)
 {
     char problem[PW_EPOCHDIR_PROBLEM];
     if (pw_epochdir_choose(given, "", dir, PATH_MAX, problem)) {
         pw_error("%s", problem);
         return 2;
     }
-    return pw_latereport_make(dir, "") ? 1 : 0;
+    *live = pw_liveanswer(dir, question);
+    return !*live && pw_latereport_make(dir, "") ? 1 : 0;
 }
 
 /* `words`: the run, the question and its arguments, of which the latter two may lack. */
@@ -206,11 +208,14 @@ static int ask_words(char *const *words, size_t n, bool as_json)
     int status = 0;
     if (!question || read_arguments(question, words + 2, n > 2 ? n - 2 : 0, &given[1], arguments))
         status = 2;
-    for (size_t i = 0; i < 2 && given[i] && !status; i++) {
-        status = prepare(given[i], dirs[i]);
+    json_t *live = NULL;
+    for (size_t i = 0; i < 2 && given[i] && !status && !live; i++) {
+        status = prepare(given[i], dirs[i], question->name, &live);
         given[i] = dirs[i];
     }
-    if (!status) {
+    if (live) {
+        status = print_answer(live, as_json);
+    } else if (!status) {
         pw_h5_watch_install();
         pw_confine(pw_cli_cluster_size(given[0]) + (given[1] ? pw_cli_cluster_size(given[1]) : 0),
                    0);

@@ -5,6 +5,7 @@
  *
  * The protocol is modelcontextprotocol.io/specification, of the versions in `versions`. */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,9 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/conclude/latereport.h"
 #include "cli/confine.h"
 #include "cli/results/askedrun.h"
+#include "cli/results/liveanswer.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/remedy.h"
@@ -51,6 +52,7 @@ static const char instructions[] =
 struct server {
     struct pw_askedrun runs[RUNS_MOST];
     size_t nruns;
+    struct pw_livehelper helper;
 };
 
 /* ---- messages ---- */
@@ -153,7 +155,19 @@ static struct pw_askedrun *take_run(struct server *server, json_t *arguments, co
                              "the argument '%s' must be one of the runs of this server:", key);
     for (size_t i = 0; !found && i < server->nruns && n < PW_CLI_PROBLEM; i++)
         n += snprintf(problem + n, (size_t)(PW_CLI_PROBLEM - n), " %s", server->runs[i].given);
-    return found && pw_askedrun_open(found, problem) == 0 ? found : NULL;
+    return found;
+}
+
+/* Reads the run. Returns false with a problem when it cannot be read, or with `live` when the job
+ * still runs. */
+static bool open_run(struct server *server, struct pw_askedrun *run, const char *question,
+                     json_t **live, char problem[PW_CLI_PROBLEM])
+{
+    if (run && pw_askedrun_open(run, problem) == 0)
+        return true;
+    if (run)
+        *live = pw_livehelper_ask(&server->helper, (size_t)(run - server->runs), question);
+    return run && !*live && pw_askedrun_open(run, problem) == 0;
 }
 
 /* Answers a question, or says why not: the caller releases the text. */
@@ -163,11 +177,12 @@ static char *answer(struct server *server, const struct pw_question *question, j
     char problem[PW_CLI_PROBLEM] = "";
     json_t *arguments = given ? json_copy(given) : json_object(), *result = NULL;
     struct pw_asked asked[2];
-    const struct pw_askedrun *run = take_run(server, arguments, "run", problem), *other = NULL;
+    struct pw_askedrun *run = take_run(server, arguments, "run", problem), *other = NULL;
     const bool is_of_two = strcmp(question->name, "compare") == 0;
     if (run && is_of_two)
         other = take_run(server, arguments, "other", problem);
-    if (run && (other || !is_of_two)) {
+    if (run && (other || !is_of_two) && open_run(server, run, question->name, &result, problem) &&
+        (!other || open_run(server, other, question->name, &result, problem))) {
         asked[0] = pw_askedrun_asked(run);
         if (other)
             asked[1] = pw_askedrun_asked(other);
@@ -385,11 +400,12 @@ int pw_cli_mcp(int argc, char **argv)
         return 1;
     }
     for (int i = 1; i < argc; i++) {
-        /* A job that still runs is answered about when it has been merged. */
-        pw_latereport_make(argv[i], "");
         server->runs[server->nruns++].given = argv[i];
-        bytes += pw_cli_cluster_size(argv[i]);
+        bytes += pw_cli_run_size(argv[i]);
     }
+    /* A write that nobody reads fails, and the server ends. */
+    signal(SIGPIPE, SIG_IGN);
+    pw_livehelper_start(&server->helper, (const char *const *)argv + 1, server->nruns);
     pw_h5_watch_install();
     pw_confine(bytes, 0);
     const int status = serve(server);

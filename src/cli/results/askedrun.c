@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/epochdir.h"
+
 static bool is_current(const struct pw_askedrun *run)
 {
     struct stat now;
@@ -28,7 +30,10 @@ int pw_askedrun_open(struct pw_askedrun *run, char problem[PW_CLI_PROBLEM])
     if (is_current(run))
         return 0;
     pw_askedrun_close(run);
-    int err = pw_cli_open_cluster(run->given, run->file, &run->cluster, problem);
+    char dir[PATH_MAX];
+    int err = pw_epochdir_choose(run->given, "", dir, sizeof(dir), problem);
+    if (!err)
+        err = pw_cli_open_cluster(dir, run->file, &run->cluster, problem);
     if (err) {
         run->cluster = NULL;
         return err;
