@@ -29,6 +29,8 @@ static int print_questions(void)
         for (const struct pw_question_argument *a = q->arguments; a->name; a++)
             printf(a->is_needed ? " %s=%s" : " [%s=%s]", a->name, a->is_integer ? "N" : "TEXT");
         printf("%s\n      %s.\n", strcmp(q->name, "compare") == 0 ? " other=DIR" : "", q->help);
+        if (q->example)
+            printf("      profwrap ask my-profile %s %s\n", q->name, q->example);
     }
     printf("\nEach also takes from=N, the first row of the page. docs/agents.md says in which "
            "order to ask.\n\n");

@@ -34,6 +34,7 @@ struct pw_question {
     const char *name; /* as the user types it */
     const char *help; /* one sentence: what the answer says */
     struct pw_question_argument arguments[PW_QUESTION_ARGUMENTS + 1];
+    const char *example; /* arguments, as `profwrap ask` takes them; NULL: it needs none */
 
     /* Makes the answer. NULL: the rows of `table`, largest `order` first (NULL: in file order). */
     void (*make)(const struct pw_asked *asked, json_t *arguments, struct pw_answer *answer);

@@ -2,6 +2,7 @@
  * see answer.h. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "report/answers/answer.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
+#include "report/writing/safenames.h"
 
 /* ---- making ids ---- */
 
@@ -162,21 +164,46 @@ static void explain_column(struct pw_answer *answer, int table, const char *key,
         pw_answer_set(answer, "unit", json_string(field->unit[0] ? field->unit : "none"));
         pw_answer_set(answer, "meaning", json_string(field->meaning));
     }
+    void *next;
+    json_t *one;
+    if (!key[0]) /* what is not known is missing, as in the rows of answers */
+        json_object_foreach_safe(value, next, key, one)
+        {
+            if (json_is_null(one))
+                json_object_del(value, key);
+        }
     pw_answer_set(answer, "value", json_incref(value));
 }
 
-static void set_command(struct pw_answer *answer, const struct pw_asked *asked, int table,
-                        const struct id *id)
+enum { QUOTED = 2 * PATH_MAX };
+
+/* The path as a word for a shell; a placeholder for one that has a quotation mark or is not UTF-8.
+ */
+static const char *quoted(const char *path, char out[QUOTED])
 {
-    char command[4300];
-    if (id->nat == 2)
-        snprintf(command, sizeof(command), "h5dump -d %s -s %zu,%zu -c 1,1 %s",
-                 pw_table_borrow(table)->path, id->at[0], id->at[1], asked->file);
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=,:@%";
+    pw_names_utf8(out, QUOTED, path, strlen(path));
+    const bool is_utf8 = strcmp(out, path) == 0;
+    if (strspn(path, plain) == strlen(path) && path[0] != '-')
+        snprintf(out, QUOTED, "%s", path);
+    else if (strchr(path, '\'') || !is_utf8)
+        snprintf(out, QUOTED, "CLUSTER_FILE");
     else
-        snprintf(command, sizeof(command), "h5dump -d %s -s %zu -c 1 %s",
-                 pw_table_borrow(table)->path, id->at[0], asked->file);
-    pw_answer_set(answer, "dataset", json_string(pw_table_borrow(table)->path));
-    pw_answer_set(answer, "command", json_string(command));
+        snprintf(out, QUOTED, "'%s%s'", path[0] == '-' ? "./" : "", path);
+    return out;
+}
+
+/* Sets the command that prints rows of a dataset, from the first of each dimension on. */
+static void set_command(struct pw_answer *answer, const struct pw_asked *asked, int table,
+                        const char *from, const char *count)
+{
+    char file[QUOTED];
+    const char *path = pw_table_borrow(table)->path;
+    pw_answer_set(answer, "dataset", json_string(path));
+    pw_answer_set(
+        answer, "command",
+        json_sprintf("h5dump -d %s -s %s -c %s %s", path, from, count, quoted(asked->file, file)));
 }
 
 /* "step_trace/3/1": one row of a table by step and rank. */
@@ -192,7 +219,9 @@ static bool resolve_cell(const struct pw_asked *asked, const struct id *id, int 
     char row[512];
     pw_cells_rows(cells, &area, row);
     json_t *value = pw_json_row(table, row);
-    set_command(answer, asked, table, id);
+    char from[64];
+    snprintf(from, sizeof(from), "%zu,%zu", id->at[0], id->at[1]);
+    set_command(answer, asked, table, from, "1,1");
     explain_column(answer, table, id->column, value);
     json_decref(value);
     return true;
@@ -211,7 +240,9 @@ static bool resolve_row(const struct pw_asked *asked, const struct id *id, struc
         return false;
     json_t *row =
         pw_json_row(table, (const char *)all.rows + id->at[0] * pw_table_borrow(table)->row_size);
-    set_command(answer, asked, table, id);
+    char from[32];
+    snprintf(from, sizeof(from), "%zu", id->at[0]);
+    set_command(answer, asked, table, from, "1");
     explain_column(answer, table, id->column, row);
     json_decref(row);
     return true;
@@ -244,7 +275,10 @@ static bool resolve_mean(const struct pw_asked *asked, const struct id *id,
                  "steps of %s",
                  id->at[0], pw_table_borrow(table)->path);
     json_t *value = pw_json_row(table, row);
-    pw_answer_set(answer, "dataset", json_string(pw_table_borrow(table)->path));
+    char from[64], count[64];
+    snprintf(from, sizeof(from), "0,%zu", is_mean ? id->at[0] : 0);
+    snprintf(count, sizeof(count), "%zu,%zu", f->cluster->nstep_rows, is_mean ? 1 : f->nranks);
+    set_command(answer, asked, table, from, count);
     pw_answer_set(answer, "how", json_string(how));
     explain_column(answer, table, id->column, value);
     json_decref(value);
@@ -287,21 +321,27 @@ static void set_part(struct pw_answer *answer, const char *path, json_t *value)
 /* "report/parts/rows/3": a value of the JSON report. */
 static bool resolve_report(const struct pw_asked *asked, const char *path, struct pw_answer *answer)
 {
-    char copy[PW_EVIDENCE_ID], command[4300], *rest = copy;
+    char copy[PW_EVIDENCE_ID], file[QUOTED], filter[3 * PW_EVIDENCE_ID], *rest = copy;
     snprintf(copy, sizeof(copy), "%s", path);
     for (char *at = copy; *at; at++)
         *at = *at == '.' ? '/' : *at;
     const char *key = strsep(&rest, "/");
     json_t *root = pw_section_key(asked->figures, key), *value = root;
+    int n = snprintf(filter, sizeof(filter), ".%s", key);
     for (char *word; value && rest && (word = strsep(&rest, "/"));) {
         size_t index;
-        value = json_is_array(value) && read_number(word, &index) ? json_array_get(value, index)
-                                                                  : json_object_get(value, word);
+        const bool is_row = json_is_array(value) && read_number(word, &index);
+        value = is_row ? json_array_get(value, index) : json_object_get(value, word);
+        n += snprintf(filter + n, sizeof(filter) - (size_t)n, is_row ? "[%s]" : ".%s", word);
     }
     const bool found = value && !json_is_null(value);
+    /* Nothing but words and numbers: whoever runs the command gives it to a shell. */
+    const bool is_plain =
+        filter[strspn(filter, "abcdefghijklmnopqrstuvwxyz_.[]0123456789")] == '\0';
     if (found) {
-        snprintf(command, sizeof(command), "profwrap report --format json %s", asked->file);
-        pw_answer_set(answer, "command", json_string(command));
+        pw_answer_set(answer, "command",
+                      json_sprintf("profwrap report --format json %s | jq '%s'",
+                                   quoted(asked->file, file), is_plain ? filter : "."));
         pw_answer_set(answer, "how",
                       json_string("a value of the JSON report, which is made of the "
                                   "cluster file: docs/metrics.md"));
