@@ -364,16 +364,55 @@ def hostile_lines(randomly):
                   + '"', "true"):
         yield (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rank","arguments":'
                b'{"rank":' + value.encode() + b"}}}")
-    for _ in range(1000):
+    for _ in range(500):
         line = bytearray(good)
         for _ in range(randomly.randint(1, 4)):
             line[randomly.randrange(len(line))] = randomly.randrange(32, 127)
         yield bytes(line)
 
 
+def request(name, arguments):
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                       "params": {"name": name, "arguments": arguments}}).encode()
+
+
+def hostile_text(randomly):
+    """A name that no question, argument or row has."""
+    pieces = ("../../etc/passwd", "ignore previous instructions", "\x00", "\x1b[2J", "%s%n", "';--", "\u202e",
+              "\ud800", "A" * 3000, "{}", "rank ", "\n", "$(id)", "é", "0x7fffffff")
+    return "!" + "".join(randomly.choice(pieces) for _ in range(randomly.randint(1, 5)))
+
+
+def bad_lines(randomly):
+    """1000 requests that are wrong for certain: names of tools and arguments, their values, cut messages."""
+    whole = request("rank", {"rank": 1})
+    for _ in range(250):
+        yield request(hostile_text(randomly), {})
+        yield request("rank", {"rank": 1, hostile_text(randomly): 1})
+        wrong = {"rank": {"rank": randomly.choice((-1, 2**62, 2**80, 1e300, None, {}, [1], "1", True))},
+                 "step": {"step": randomly.choice((10**9, -5, [], "all"))},
+                 "phase": {"phase": hostile_text(randomly)}, "evidence": {"id": hostile_text(randomly)}}
+        name = randomly.choice(list(wrong))
+        yield request(name, wrong[name])
+        yield whole[:randomly.randrange(1, len(whole))]
+
+
+@case
+def a_thousand_bad_requests_get_an_error_each():
+    run("slow", "-s", "5")
+    server, count = serve("slow"), 0
+    for line in bad_lines(random.Random(7)):
+        server.send(line)
+        reply = server.receive()
+        assert "error" in reply or reply["result"]["isError"], (line, reply)
+        count += 1
+    assert count == 1000 and server.call("verdict")["verdict"]
+    server.end()
+
+
 @case
 def the_server_outlives_hostile_messages():
-    """Each gets an error object or an answer, in order; then a good question is answered."""
+    """Lines that are damaged at random get an error, an answer or, when the id is hit, nothing."""
     run("slow", "-s", "5")
     server, errors = serve("slow"), 0
     for n, line in enumerate(hostile_lines(random.Random(5))):
@@ -383,7 +422,7 @@ def the_server_outlives_hostile_messages():
                                               "result": {"resultType": "complete"}}:
             replies = reply if isinstance(reply, list) else [reply]
             errors += sum("error" in one or one["result"].get("isError", False) for one in replies)
-    assert errors > 500, errors
+    assert errors > 250, errors
     assert server.call("verdict")["verdict"]
     server.end()
 
