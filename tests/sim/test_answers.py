@@ -208,6 +208,8 @@ def the_answers_name_rank_phase_and_steps():
     run("slow", *FAULT, "-s", "30")
     verdict = ask("slow", "verdict")
     assert verdict["verdict"] == "held_back" and "Rank 3" in verdict["answer"], verdict
+    assert ask("slow", "evidence", id=verdict["answer_id"])["value"] == verdict["answer"]
+    assert ask("slow", "evidence", id=verdict["do_first_id"])["value"]["text"] == verdict["do_first"]
     (loss,) = [row for row in ask("slow", "losses")["rows"] if row["kind"] == "rank"]
     assert loss["rank"] == 3 and loss["gain_ns"] > 0, loss
     rank = ask("slow", "rank", rank=3)

@@ -59,6 +59,7 @@ void pw_answer_verdict(const struct pw_asked *asked, json_t *arguments, struct p
     (void)arguments;
     json_t *job = pw_section_key(asked->figures, "job"), *ending = json_object_get(job, "ending");
     say_member(answer, job, "headline");
+    pw_answer_set(answer, "answer_id", json_string("report/job/headline"));
     pw_answer_set(answer, "verdict", take(job, "verdict"));
     pw_answer_lack(answer, json_string_value(json_object_get(job, "incomplete")), NULL);
     if (json_is_object(ending)) {
