@@ -86,7 +86,8 @@ def mpirun(n, *command):
 def environment(**more):
     """The environment of this process, without variables that would change what is tested, and with
     those that Open MPI needs on small machines."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("PROFWRAP_", "OMPI_COMM_"))}
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("PROFWRAP_", "OMPI_COMM_")) and k not in ("COLUMNS", "NO_COLOR")}
     env["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
     if os.geteuid() == 0:
         env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"

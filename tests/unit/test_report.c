@@ -53,8 +53,8 @@ static void test_headline_window(void **state)
     c->stragglers[0].phase = PW_PHASE_NONE;
     c->stragglers[0].slowdown = -1;
     assert_headline(c,
-                    "Rank 3 on node-b held back step 17 by 18.0 ms. In all, ranks waited for each "
-                    "other for 438 ms in the steps (5.8 % of the run), and transfers that no "
+                    "Rank 3 on node-b held back step 17 by 18.0 ms. On average a rank waited for "
+                    "others for 438 ms in the steps (5.8 % of the run), and transfers that no "
                     "computation hides cost 562 ms (7.4 %).");
     pw_cluster_destroy(c);
 }

@@ -130,7 +130,7 @@ int pw_totals_are_much(const struct pw_figures *figures);
 /* The name in report.json: "setup_wait". */
 const char *pw_total_name(enum pw_total_kind kind);
 
-/* " In all, ranks waited for each other for 638 ms in the steps (20 % of the run)."; nothing where
+/* " On average a rank waited for others for 638 ms in the steps (20 % of the run)."; nothing where
  * that is little beside what the headline is about. */
 void pw_totals_say(const struct pw_figures *figures, struct pw_sentence *sentence);
 
