@@ -70,6 +70,7 @@ def read_cluster(profwrap, path, _):
     yield [profwrap, "report", path]
     yield [profwrap, "report", "--format", "json", path]
     yield [profwrap, "compare", path, path]
+    yield [profwrap, "ask", path, "rank", "rank=1"]
 
 
 def read_journal(profwrap, path, scratch):

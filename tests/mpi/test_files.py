@@ -214,7 +214,7 @@ def pipes_in_the_place_of_what_is_read():
     os.mkdir("cluster")
     os.mkfifo("cluster/cluster.h5")
     for command in (["dump", "pipe"], ["report", "pipe"], ["report", "cluster"],
-                    ["compare", "run", "pipe"], ["report", "--format", "html", "--d3", "pipe",
+                    ["ask", "pipe"], ["ask", "cluster"], ["compare", "run", "pipe"], ["report", "--format", "html", "--d3", "pipe",
                                                  "-o", "r.html", "run"],
                     ["import", "-o", "a", "pipe.json"], ["import", "-f", "flight", "-o", "a", "pipe"],
                     ["import", "-f", "kineto", "-o", "a", "pipe.json"]):
