@@ -1,5 +1,6 @@
 """The HTML report in a real browser: what it shows, that it can be used, and that nothing in a file
 makes it do anything else.   test_html.py CASE...   test_html.py --list"""
+import html
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import time
 import browser as b
 import harness as h
 import stored
+import terminal
 
 ATTACK = "\x1b[2J\x9b1m\u202e</script><script>window.hit=1</script><img src=x onerror=window.hit=1>"
 
@@ -124,6 +126,23 @@ def pictures_of_the_readme():
             browser.execute_script("document.querySelector(arguments[0]).scrollIntoView()", top)
             h.check(b.text(browser, "#headline").startswith("Rank 7 on"), "rank 7 is not named")
             b.shoot(browser, f"report-{page.split('/')[0]}")
+
+
+@h.case
+def pictures_of_the_screen():
+    """What ends a run, on a terminal of 100 columns; docs/images/summary.svg is a copy."""
+    shutil.copytree(b.run("readme"), "my-profile", symlinks=True)
+    b.page_of("my-profile", "my-profile/report")
+    text = terminal.recorded(h.profwrap("report", "my-profile"), 100, h.environment())
+    text = text.replace(os.path.realpath("."), "/home/ada")
+    plain = terminal.STYLES.sub("", terminal.LINKS.sub("", text))
+    h.check(plain.startswith("Rank 7 on ") and "file:///home/ada/my-profile/report.html\n" in plain, plain)
+    picture = terminal.as_svg(text, 100)
+    shown = [piece for _, piece in re.findall(r'y="(\d+)"[^>]*>([^<]*)</text>', picture)]
+    h.equal("".join("".join(shown).split()), html.escape("".join(plain.split())), "text of the picture")
+    h.check('fill="#d2a8ff" xml:space="preserve">bbb' in picture, "no bar in colours")
+    with open(b.out("screenshots", "summary.svg"), "w") as file:
+        file.write(picture)
 
 
 def brightest_rows(browser):
