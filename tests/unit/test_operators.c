@@ -165,6 +165,12 @@ static void test_text(void **state)
     assert_has(text, "-2.0 KiB"); /* freed more than allocated */
     assert_has(text, "1.50 (3)");
     assert_has(text, "150 %"); /* total, of all self time */
+    assert_has_not(text, "Only phases were recorded");
+    free(text);
+    for (size_t i = 0; i < c->noperators; i++)
+        c->operators[i].kind = PW_KIND_PHASE;
+    text = report_of(pw_report_text, c, NULL);
+    assert_has(text, "Only phases were recorded. PyTorch's operators are recorded, too, by");
     free(text);
     pw_cluster_destroy(c);
     c = make_cluster(2, 12);

@@ -149,6 +149,22 @@ static int print_slow(const struct pw_page *page)
     return err;
 }
 
+/* Who profiles a training with PyTorch may expect its operators, as torch.profiler shows them. */
+static int print_only_phases(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    int has_others = c->imported[0] || !pw_figures_advice(page->figures).is_training;
+    for (size_t i = 0; i < c->noperators; i++)
+        has_others |= c->operators[i].kind != PW_KIND_PHASE;
+    return has_others || !c->noperators
+               ? 0
+               : pw_page_print(
+                     page, 2, 2,
+                     "Only phases were recorded. PyTorch's operators are recorded, too, by "
+                     "'from profwrap.torch import profile' in place of torch.profiler's "
+                     "(docs/python.md).");
+}
+
 static int show_operators(const struct pw_page *page)
 {
     const struct pw_report_options *wanted = page->options;
@@ -172,6 +188,7 @@ static int show_operators(const struct pw_page *page)
         err = print_rows(page, &layout, &totals, &list);
     err = err ? err : print_sums(page, &totals);
     err = err ? err : print_slow(page);
+    err = err ? err : print_only_phases(page);
     free(list.rows);
     return err;
 }
