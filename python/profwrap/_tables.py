@@ -36,7 +36,8 @@ def h5py_module():
         import h5py
     except ImportError as problem:
         raise ImportError(
-            "profwrap.load() needs h5py: install python3-h5py (Debian) or `pip install h5py`"
+            "profwrap.load() needs h5py: `pip install 'profwrap[read]'`, which also installs numpy"
+            " and pandas, or install python3-h5py (Debian)"
         ) from problem
     return h5py
 

@@ -149,7 +149,7 @@ class NoopTest(unittest.TestCase):
         out = subprocess.check_output(
             [sys.executable, "-c", script], env=support.environment(), text=True
         )
-        self.assertIn("needs h5py", out)
+        self.assertIn("needs h5py: `pip install 'profwrap[read]'`", out)
 
 
 unittest.main()
