@@ -33,7 +33,7 @@ def cancelled(cluster):
     cluster.user("scancel", job)
     check(cluster.wait_job(job) == "CANCELLED", cluster.state(job))
     check_profile(cluster, directory)
-    cluster.wait_for(lambda: "report.txt" in (directory / "out").read_text(), 10, "the summary")
+    cluster.wait_for(lambda: "\nThe rest:" in (directory / "out").read_text(), 10, "the summary")
     cluster.check_clean()
 
 

@@ -68,15 +68,15 @@ def sbatch_and_mpirun_on_4_hosts(cluster):
 
 
 def the_summary_comes_by_itself(cluster):
-    """Merged by rank 0, and by the epilog; prints how long after the last step it came."""
-    for merger in ("step", "epilog"):
+    """Merged by rank 0, in one line, and by the epilog; prints how long after the last step it came."""
+    for merger, last in (("step", "report.txt"), ("epilog", "\n           profwrap report --serve ")):
         cluster.configure_plugin(f"merge={merger}")
         directory = cluster.directory(f"summary-{merger}")
         job = cluster.submit(MPI + f"mpirun {cluster.train} --steps 10\n", "--profwrap", "-N4",
                              "--ntasks-per-node=2", cwd=directory)
         out = directory / "out"
         cluster.wait_for(lambda: out.exists() and "step   9" in out.read_text(), 30, "the training")
-        late = cluster.wait_for(lambda: "report.txt" in out.read_text(), 40, "the summary")
+        late = cluster.wait_for(lambda: last in out.read_text(), 40, "the summary")
         print(f"  merged by the {merger}: the summary came {late:.1f} s after the last step")
         check(cluster.wait_job(job) == "COMPLETED", "job failed")
         one_profile(cluster, directory, 8)
