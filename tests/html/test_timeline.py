@@ -88,21 +88,50 @@ def wheel_and_search(browser):
     b.wait_for(lambda: b.text(browser, status).startswith("none found"), "a search in vain")
 
 
-def crowded(path, count):
-    """Replaces the first timeline of a page by one with `count` boxes, on 20 ranks."""
+def replace_first(path, make):
+    """Replaces the events of the first timeline of a page by those that make(begin, length) returns, us."""
     with open(path, encoding="utf-8") as file:
         page = file.read()
     one = json.loads(re.search(r'id="timelines">([^<]*)<', page)[1])[0]
-    begin, length = one["start_ns"] / 1e3, (one["end_ns"] - one["start_ns"]) / 1e3
-    each = count // 20
-    events = [{"ph": "X", "pid": i // each, "tid": 0, "ts": begin + length * (i % each) / each,
-               "dur": 0.8 * length / each, "name": f"op{i % 7}", "cat": ("operator", "mpi")[i % 2]}
-              for i in range(count)]
+    events = make(one["start_ns"] / 1e3, (one["end_ns"] - one["start_ns"]) / 1e3)
     packed = base64.b64encode(zlib.compress(json.dumps({"traceEvents": events}).encode())).decode()
     page, n = re.subn(rf'(id="timeline-{one["step"]}">)[^<]*', lambda found: found[1] + packed, page)
     h.equal(n, 1, "timelines replaced")
     with open(path, "w", encoding="utf-8") as file:
         file.write(page)
+
+
+def crowded(path, count):
+    """A timeline with `count` boxes, on 20 ranks."""
+    each = count // 20
+    replace_first(path, lambda begin, length: [
+        {"ph": "X", "pid": i // each, "tid": 0, "ts": begin + length * (i % each) / each,
+         "dur": 0.8 * length / each, "name": f"op{i % 7}", "cat": ("operator", "mpi")[i % 2]}
+        for i in range(count)])
+
+
+@h.case
+def marks_are_drawn():
+    """As 3 red pixels of a row that is 13 high, where they are, with what they are in the table."""
+    path = b.page_of(b.run("data8"), "marks")
+    replace_first(path, lambda begin, length: [
+        {"ph": "X", "pid": 0, "tid": 0, "ts": begin, "dur": length, "name": "step", "cat": "step"},
+        {"ph": "i", "s": "t", "pid": 0, "tid": 0, "ts": begin + length / 2, "name": "garbage collection",
+         "cat": "mark"}])
+    with b.chromium() as browser:
+        b.visit(browser, path, "timeline")
+        rows = [row for row in b.shown_boxes(browser) if "garbage collection" in row]
+        h.equal(len(rows), 1, rows)
+        red = browser.execute_script("""
+            const canvas = document.getElementById("boxes"), { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height), out = [];
+            for (let i = 0; i < data.length; i += 4)
+                if (data[i] === 198 && data[i + 1] === 40 && data[i + 2] === 40)
+                    out.push((i / 4) % width - 96);
+            return [out, width - 96];""")
+        places, plot = sorted(set(red[0])), red[1]
+        h.equal((len(red[0]), len(places)), (3 * 13, 3), "red pixels")
+        h.check(abs(places[0] - plot / 2) <= 1, places, "of", plot)
 
 
 @h.case

@@ -4,12 +4,15 @@
 const boxKinds = ["step", "phase", "operator", "data", "user", "function", "mpi", "nccl", "gloo",
     "hccl", "mccl", "oneccl", "device", "nonblocking", "kernel", "memcpy", "memset"];
 const BOX_ROW = 15, BOX_LEFT = 96, BOX_TOP = 22, BOX_GAP = 6;
+const MARK_WIDTH = 3; /* a mark has no length; its name is beside it */
 
 /* Phases have the colours of the other pages. */
 function boxColour({ kind, name }) {
     const phase = kind === "phase" ? phases.findIndex((one) => one.plane === name) : -1;
     if (phase >= 0)
         return d3.rgb(phaseColour(phase));
+    if (kind === "mark")
+        return d3.rgb("#c62828");
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     const scale = (boxKinds.indexOf(kind) + 1) / boxKinds.length;
     return d3.rgb(d3.interpolateTurbo(dark ? 0.25 + 0.6 * scale : 0.1 + 0.8 * scale));
@@ -29,6 +32,8 @@ function parseTrace(trace, zero) {
         const start = ns(event.ts || 0);
         if (event.ph === "X")
             add(event, start, start + ns(event.dur), event.cat, event.tid);
+        else if (event.ph === "i" && event.cat === "mark")
+            add(event, start, start, event.cat, event.tid);
         else if (event.ph === "b")
             begun.set(`${event.pid} ${event.id}`, start);
         else if (event.ph === "e" && begun.has(`${event.pid} ${event.id}`))
@@ -186,14 +191,17 @@ class BoxPainter {
         for (let i = firstBox(row, from); i < row.length && row[i].start < this.until; i++) {
             const box = row[i], left = Math.max(done, BOX_LEFT + Math.floor((box.start - from) * scale));
             const end = BOX_LEFT + Math.floor((box.end - from) * scale);
-            const right = Math.min(width, Math.max(end - (end - left > 4 ? 1 : 0), left + 1));
+            const isMark = box.kind === "mark", least = isMark ? MARK_WIDTH : 1;
+            const right = Math.min(width, Math.max(end - (end - left > 4 ? 1 : 0), left + least));
             if (right <= done || left >= width)
                 continue;
             box.shade = box.shade || this.colourOf(box);
             this.pixels.fill((box.shade.pixel & 0xffffff | alpha) >>> 0, line + left, line + right);
             done = right;
-            if (right - left > 34 && (box.isHit || !this.isSearched))
-                labels.push({ box, left, right, y });
+            const next = i + 1 < row.length ? BOX_LEFT + Math.floor((row[i + 1].start - from) * scale) : width;
+            const words = isMark ? { box, left: right, right: next, y } : { box, left, right, y };
+            if (words.right - words.left > 34 && (box.isHit || !this.isSearched))
+                labels.push(words);
         }
     }
 
@@ -203,7 +211,8 @@ class BoxPainter {
         for (const { box, left, right, y } of labels) {
             const most = Math.floor((right - left - 6) / 6.4);
             const text = box.name.length > most ? `${box.name.slice(0, most - 1)}\u2026` : box.name;
-            context.fillStyle = this.colourOf(box).isLight ? "#000" : "#fff";
+            context.fillStyle = box.kind === "mark" ? style.color
+                : this.colourOf(box).isLight ? "#000" : "#fff";
             if (y >= BOX_TOP)
                 context.fillText(text, left + 3, y + 11);
         }

@@ -87,8 +87,8 @@ function openBoxes({ cluster_ns: zero, start_ns: start, end_ns: end }, shown) {
 
 /* The text beside the pointer: the same numbers as in the table. */
 function boxWords(box) {
-    return `rank ${box.rank}: ${box.name}\n${box.kind}, ${formatNs(box.end - box.start)}, from ` +
-        `${formatSignedNs(box.start)}`;
+    const when = box.kind === "mark" ? "at" : `${formatNs(box.end - box.start)}, from`;
+    return `rank ${box.rank}: ${box.name}\n${box.kind}, ${when} ${formatSignedNs(box.start)}`;
 }
 
 function moveTimeline(painter, factor, shift, scroll, middle = 0.5) {
