@@ -432,6 +432,33 @@ def killed_in_a_call():
 
 
 @h.case
+def the_page_of_a_hang_after_all_was_killed():
+    """The watchdog's page stays; without a watchdog, the files tell in which call each rank ended."""
+    for options in (("--hang-timeout", "1"), ()):
+        with running("--no-merge", *options, mode="late") as job:
+            if options:
+                page, _ = report(job)
+            found = await_call("Allreduce", [0, 1, 2])
+            pids = {r["rank"]: r["pid"] for r in found["ranks"]}
+            for pid in [*map(parent_of, pids.values()), *pids.values()]:
+                os.kill(pid, signal.SIGKILL)
+            job.communicate(timeout=h.PATIENCE_S)
+        if options:
+            said = h.run(h.profwrap("report", "--section", "hang", "out")).stdout.decode()
+            h.equal(said, page, "the page after the end")
+            h.run(["rm", "-r", "out"])
+    text = h.run(h.profwrap("report", "--section", "hang", "out")).stdout.decode()
+    for rank in range(3):
+        h.check(f"rank {rank}: in MPI_Allreduce #5 on MPI_COMM_WORLD for " in text, text)
+    h.check("rank 3: in" not in text, text)
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+@h.case
 def killed_in_a_call_after_its_collector():
     """A file made from a journal has the open call, too."""
     with running("--no-merge", mode="late") as job:

@@ -19,6 +19,7 @@
 #include "cli/conclude/latereport.h"
 #include "cli/confine.h"
 #include "cli/results/clusterpath.h"
+#include "cli/results/hangpage.h"
 #include "cli/results/htmlpage.h"
 #include "cli/results/screen.h"
 #include "core/cluster.h"
@@ -346,6 +347,15 @@ static void confine(const char *given, const struct pw_options *options)
                options->text[PW_OPT_REPORT_OUTPUT][0] ? PW_CONFINE_WRITES : 0);
 }
 
+/* 1 when the page of a hang is asked for: then the one of the watchdog is better than what the
+ * files of the ranks tell after the end, and it needs no merge. */
+static int wants_hang_alone(const struct pw_options *options)
+{
+    return is_text(options) && strcmp(options->text[PW_OPT_SECTION], "hang") == 0 &&
+           !options->text[PW_OPT_REPORT_OUTPUT][0] && !pw_option_flag(options, PW_OPT_WATCH) &&
+           !pw_option_flag(options, PW_OPT_SERVE);
+}
+
 int pw_cli_report(int argc, char **argv)
 {
     struct pw_options options;
@@ -373,6 +383,8 @@ int pw_cli_report(int argc, char **argv)
     const int refused = check_serve(&options);
     if (refused)
         return refused;
+    if (wants_hang_alone(&options) && pw_cli_hangpage_print(dir, stdout))
+        return fflush(stdout) ? 1 : 0;
     if (!pw_option_flag(&options, PW_OPT_WATCH) &&
         pw_latereport_make(dir, options.text[PW_OPT_EPOCH]))
         return 1;

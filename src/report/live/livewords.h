@@ -1,5 +1,5 @@
 /* The answers of running ranks, and the parts of sentences about them that the reports share.
- * Called by the files of report/live. Tool code; prints nothing. */
+ * Called by the files of report/live. Pure: no I/O; asks no rank. */
 #ifndef PW_REPORT_LIVE_LIVEWORDS_H
 #define PW_REPORT_LIVE_LIVEWORDS_H
 

@@ -1,6 +1,12 @@
 /* Operations of dumps that had not ended: who waits in each, and who did not reach it. */
 
+#include <inttypes.h>
+
+#include "core/limits.h"
+#include "core/text.h"
+#include "report/content/firstscreen.h"
 #include "report/content/hang.h"
+#include "report/content/opencall.h"
 #include "report/sections/section.h"
 #include "report/writing/page.h"
 
@@ -33,11 +39,34 @@ static int print_operation(const struct pw_page *page, const struct pw_row_c_han
     return err;
 }
 
+/* The calls with which the files of a job end that did not end well: how it ended, and who was in
+ * which call for how long. */
+static int print_end(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    char text[PW_HEADLINE_BYTES] = "", call[PW_CALL_TEXT], time[32];
+    struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+    pw_ending_write(page->figures, &s);
+    int err = s.used ? pw_page_print(page, 2, 2, "%s", text) : 0;
+    for (size_t i = 0; i < c->nopen_calls && i < page->top && !err; i++) {
+        const struct pw_row_c_open_call *one = &c->open_calls[i];
+        err = pw_page_print(
+            page, 4, 6, "rank %" PRId32 ": in %s for %s", one->rank, pw_opencall_write(one, call),
+            pw_text_ns(time, sizeof(time), pw_difference(one->seen_until, one->start)));
+    }
+    if (!err && c->nopen_calls > page->top)
+        err = pw_page_print(page, 4, 6, "and %zu more, in cluster.h5 /open_calls",
+                            c->nopen_calls - page->top);
+    return err;
+}
+
 static int show_hang(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
     size_t shown = 0, n;
     int err = 0;
+    if (!c->nhang && c->nopen_calls && !pw_hang_is_of_dumps(c))
+        return print_end(page);
     if (!c->nhang)
         return pw_page_print(page, 2, 2, "None.");
     for (size_t i = 0; i < c->nhang && !err; i += n) {
