@@ -218,6 +218,16 @@ static int list_ranks(const struct check *c, struct pw_order_finding *out)
     return 0;
 }
 
+/* Where a rank is in Python, if it is in this call. */
+static void note_site(const struct check *c, int32_t row, int64_t seq, char site[PW_LIVE_PLACE])
+{
+    const struct pw_live *live = &c->inquiry->lives[row];
+    const struct pw_live_thread *t = open_call(live, c->uid);
+    for (size_t i = 0; t && t->seq == seq && i < live->nstacks; i++)
+        if (live->stacks[i].tid == t->tid)
+            memcpy(site, live->stacks[i].place, PW_LIVE_PLACE);
+}
+
 static void free_finding(struct pw_order_finding *f)
 {
     free(f->most);
@@ -244,6 +254,8 @@ static void add_finding(const struct check *c, struct pw_order_findings *out)
     }
     if (list_ranks(c, f) == 0)
         find_call(c, f);
+    note_site(c, c->split.most, f->seq, f->site_of_most);
+    note_site(c, c->split.fewest, f->seq, f->site_of_others);
     out->n += !c->is_to_be_proved || f->kind != PW_CALLORDER_GAP;
     if (c->is_to_be_proved && f->kind == PW_CALLORDER_GAP)
         free_finding(f);

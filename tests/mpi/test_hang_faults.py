@@ -50,6 +50,8 @@ ENDED = {
     "killed": r"Rank 2 on \S+ was killed by signal 9 .*ranks 0-1,3 waited for it in MPI_Allreduce #49",
     "exited": r"Rank 2 on \S+ exited with status 0 without MPI_Finalize",
 }
+HAS_PYSTACK = os.path.exists(os.path.expanduser("~/.cache/profwrap/torch/bin/pystack"))
+AT = r" at hangfault.py:\d+ \(\S+\)" if HAS_PYSTACK else ""
 # Rank 3 makes the fault after 20 times two all_reduce and a barrier.
 GLOO = {
     "asleep": "Ranks 0-2 wait in gloo allreduce #60 on default_pg 0 for rank 3, which has been in no communication call "
@@ -57,9 +59,9 @@ GLOO = {
     "gil": "Ranks 0-2 wait in gloo allreduce #60 on default_pg 0 for rank 3, which .* and is asleep",
     "stopped": "Ranks 0-2 wait in gloo allreduce #60 on default_pg 0 for rank 3, which .* stopped by a signal",
     "receive": r"Deadlock: rank 1 .*waits for rank 3 \(in gloo wait \(for gloo recv from rank 1",
-    "operation": "Rank 3 called gloo bcast #60 on default_pg 0, where ranks 0-2 called gloo allreduce",
-    "skipped": "Rank 3 called gloo barrier #61 on default_pg 0, where ranks 0-2 called gloo allreduce, which it is "
-               "likely to have skipped",
+    "operation": rf"Rank 3 called gloo bcast #60 on default_pg 0{AT}, where ranks 0-2 called gloo allreduce{AT}",
+    "skipped": rf"Rank 3 called gloo barrier #61 on default_pg 0{AT}, where ranks 0-2 called gloo allreduce{AT}, which "
+               "it is likely to have skipped",
 }
 
 

@@ -22,8 +22,9 @@ struct pw_order_finding {
     int64_t agreed, differ;      /* as in struct pw_callorder_split */
     enum pw_callorder_kind kind; /* PW_CALLORDER_GAP: the first call that differs is not known */
     int64_t seq;
-    struct pw_ordered_call of_most, of_others;   /* of one rank of each group */
-    char site_of_most[256], site_of_others[256]; /* where they were called; "" not known */
+    struct pw_ordered_call of_most, of_others; /* of one rank of each group */
+    /* Where they were called; "" not known. */
+    char site_of_most[PW_LIVE_PLACE], site_of_others[PW_LIVE_PLACE];
 };
 
 struct pw_order_findings {
