@@ -35,7 +35,7 @@ def run(name, *options):
 
 def ask(directory, question, status=0, **arguments):
     words = [f"{key}={value}" for key, value in arguments.items()]
-    done = subprocess.run([sys.argv[1], "ask", "--format", "json", directory, question, *words],
+    done = subprocess.run([sys.argv[1], "ask", directory, question, *words, "--format=json"],
                           capture_output=True, text=True, check=False)
     assert done.returncode == status, (question, words, done)
     if status:
@@ -302,7 +302,8 @@ def wrong_questions_get_one_sentence():
                         (["slow", "evidence", "id=" + "/" * 500], "no such id"),
                         (["slow", "evidence", "id=report/job/nothing"], "no such id"),
                         (["slow", "evidence", "id=steps/0.lunch"], "no such column"),
-                        (["--format", "xml", "slow"], "takes text|json"), ([], None)):
+                        (["--format", "xml", "slow"], "takes text|json"),
+                        (["slow", "rank", "--format", "xml", "rank=1"], "takes text|json"), ([], None)):
         done = subprocess.run([sys.argv[1], "ask", *words], capture_output=True, text=True,
                               check=False)
         assert done.returncode == (1 if what and "no such" in what or what == "no file or directory"

@@ -227,11 +227,29 @@ static int ask_words(char *const *words, size_t n, bool as_json)
     return status;
 }
 
+/* Moves the options that stand behind the run to the front. The order is kept. */
+static void put_options_first(int argc, char **argv)
+{
+    int to = 1;
+    for (int from = 1; from < argc; from++) {
+        const int takes_next = strcmp(argv[from], "--format") == 0 && from + 1 < argc;
+        if (strncmp(argv[from], "--", 2) != 0)
+            continue;
+        for (int i = from; i <= from + takes_next; i++, to++) {
+            char *moved = argv[i];
+            memmove(&argv[to + 1], &argv[to], (size_t)(i - to) * sizeof(*argv));
+            argv[to] = moved;
+        }
+        from += takes_next;
+    }
+}
+
 int pw_cli_ask(int argc, char **argv)
 {
     struct pw_options options;
     struct pw_options_end end;
     pw_options_init(&options);
+    put_options_first(argc, argv);
     if (pw_options_parse(&options, PW_CMD_ASK, argc, argv, &end)) {
         pw_error("%s", options.problem);
         return 2;
