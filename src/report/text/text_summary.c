@@ -15,6 +15,7 @@
 #include "report/writing/words.h"
 
 enum { SCREEN = 22, WIDTH_LEAST = 60, BAR_MOST = 72, BAR_BESIDE = 24 };
+#define LEAST_HIDDEN 0.001 /* of a step: less is left out of the legend */
 
 /* What is printed, in this order. A gap is an empty line. */
 enum block {
@@ -170,9 +171,11 @@ static int print_legend(const struct pw_page *page, const struct pw_runtime *tim
         if (shown[i])
             add_part(&legend, &time->parts[i], time->rank >= 0);
     struct pw_sentence s = pw_sentence_on(item, sizeof(item));
-    if (time->hidden_ns > 0)
+    const int is_hidden =
+        time->hidden_ns > 0 && (double)time->hidden_ns >= LEAST_HIDDEN * (double)time->mean_ns;
+    if (is_hidden)
         pw_words_add_ns(&s, "hidden communication ", time->hidden_ns);
-    if (time->hidden_ns > 0 && time->rank >= 0 && time->rank_hidden_ns >= 0)
+    if (is_hidden && time->rank >= 0 && time->rank_hidden_ns >= 0)
         pw_words_add_ns(&s, " | ", time->rank_hidden_ns);
     if (s.used)
         add_item(&legend, item);
