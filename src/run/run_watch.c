@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -202,11 +203,22 @@ static void ask_if_hung(struct pw_run_watch *w, int64_t now)
     }
 }
 
+/* Where ranks did not answer, asks again at the next look: a collector that had no CPU may answer
+ * then, and its rank may be the one that is waited for. */
 static void report(struct pw_run_watch *w)
 {
+    enum { MOST_AGAIN = 3 };
+    int32_t *silent = NULL;
     int64_t least_ns = w->hang_ns / 2 < SECOND ? w->hang_ns / 2 : SECOND;
     pw_inquiry_end(&w->inquiry);
     pw_hangfile_write(&w->inquiry, least_ns);
+    if (pw_hangfile_silent(&w->inquiry, &silent) && w->asked_again < MOST_AGAIN) {
+        w->asked_again++;
+        w->reported = 0;
+    } else {
+        w->asked_again = 0;
+    }
+    free(silent);
     pw_inquiry_fini(&w->inquiry);
     w->is_gathering = 0;
 }

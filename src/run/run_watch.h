@@ -35,6 +35,7 @@ struct pw_run_watch {
     struct pw_pystack pystack;
     int is_gathering; /* the watchdog waits for answers */
     int64_t gather_until_ns;
+    int asked_again; /* times in a row, because ranks did not answer */
     struct pw_inquiry inquiry;
 };
 
