@@ -115,6 +115,23 @@ static int load_tables(const struct pw_h5_file *file, struct pw_cluster *c)
     return err ? err : check_kernels(c);
 }
 
+/* Checks that the tables by step and rank, which are not read, have a row for each step. A file
+ * that lacks one is older. */
+static int check_cells(const struct pw_h5_file *file, const struct pw_cluster *c)
+{
+    int err = 0;
+    for (int table = PW_RANK_TABLE_COUNT; !err && table < PW_TABLE_COUNT; table++) {
+        uint64_t rows = 0;
+        if (pw_cluster_where(table) != PW_CLUSTER_CELLS)
+            continue;
+        err = pw_h5_file_rows(file, table, &rows);
+        if (!err && rows && rows != c->nstep_rows && rows != c->nstep_rows * c->nrank_rows)
+            err = -EINVAL;
+        err = err == -ENOENT ? 0 : err;
+    }
+    return err;
+}
+
 static int load_all_cells(const struct pw_h5_file *file, struct pw_cluster *c)
 {
     int err = 0;
@@ -148,7 +165,8 @@ static int load(const char *path, int with_cells, struct pw_cluster **out)
     if (cluster) {
         load_attributes(file, cluster);
         err = load_tables(file, cluster);
-        err = err || !with_cells ? err : load_all_cells(file, cluster);
+        if (!err)
+            err = with_cells ? load_all_cells(file, cluster) : check_cells(file, cluster);
     } else {
         err = -ENOMEM;
     }
