@@ -18,7 +18,7 @@ static int print_help(void)
     static const enum pw_option common[] = {PW_OPT_OUTPUT,    PW_OPT_REPORT,       PW_OPT_LEVEL,
                                             PW_OPT_SAMPLE_HZ, PW_OPT_HANG_TIMEOUT, PW_OPT_QUIET};
     print_title();
-    printf("\nUsage: mpirun -np 8 profwrap [OPTIONS] PROGRAM [ARGS...]\n"
+    printf("Usage: mpirun -np 8 profwrap [OPTIONS] PROGRAM [ARGS...]\n"
            "       profwrap [OPTIONS] LAUNCHER [ARGS...]       such as torchrun\n"
            "Commands (more on each: profwrap help COMMAND):\n");
     for (const struct pw_cli_command *command = pw_cli_commands; command->name; command++)
