@@ -227,7 +227,7 @@ def collectors_that_crash_at_once():
     h.equal(count(run.counts), 3000, "calls")
     h.equal(crashes(), 5, "collectors that were started")
     h.equal(errors.count("profwrap:"), 1, f"lines of {errors}")
-    h.check("no collector of rank 0 could start: running" in errors, errors)
+    h.check("no collector of rank 0 could start, see profwrap doctor: running" in errors, errors)
     os.remove("crash-now")
     os.remove("crashes")
     run = Run("late", env=preload).await_calls()
