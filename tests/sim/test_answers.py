@@ -298,6 +298,21 @@ def two_runs_are_compared():
     assert answer["is_slower"] and answer["answer"].startswith("The second run"), answer
     assert not ask("slow", "compare", other="fast")["is_slower"]
     assert "second run" in ask("slow", "compare", status=1)
+    server = serve("fast", "slow")
+    done = subprocess.run([sys.argv[1], "compare", "--format", "json", "fast", "slow"], stdout=subprocess.PIPE,
+                          check=False)  # status 3: it is slower
+    compared = json.loads(done.stdout)
+    rows = pages(server.call, "compare", run="fast", other="slow")
+    assert {row["what"] for row in rows} >= {"measured steps", "forward", "rank 4 (node0001)"}, rows
+    for row in rows:
+        evidence = server.call("evidence", run="fast", other="slow", id=row["id"])
+        _, group, at = row["id"].split("/")
+        known = {key: float(f"{value:.12g}") if isinstance(value, float) else value
+                 for key, value in compared[group][int(at)].items() if value is not None}
+        assert {**known, "id": row["id"]} == row == {**evidence["value"], "id": row["id"]}, (row, evidence)
+    error = server.call("evidence", run="fast", id=rows[0]["id"], is_error=True)["error"]
+    assert "give the argument 'other'" in error, error
+    server.end()
 
 
 @case

@@ -179,7 +179,7 @@ static int read_arguments(const struct pw_question *question, char *const *words
 {
     int err = 0;
     for (size_t i = 0; i < n && !err; i++) {
-        if (strcmp(question->name, "compare") == 0 && strncmp(words[i], "other=", 6) == 0)
+        if (pw_question_may_have_other(question) && strncmp(words[i], "other=", 6) == 0)
             *other = words[i] + 6;
         else
             err = set_argument(question, words[i], arguments);

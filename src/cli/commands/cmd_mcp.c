@@ -120,11 +120,12 @@ static json_t *schema_of(const struct server *server, const struct pw_question *
                             json_pack("{s:s, s:s}", "type", "string", "description", which));
         json_array_append_new(needed, json_string("run"));
     }
-    if (strcmp(question->name, "compare") == 0) {
+    if (server->nruns > 1 && pw_question_may_have_other(question)) {
         json_object_set_new(properties, "other",
                             json_pack("{s:s, s:s}", "type", "string", "description",
                                       "the second run, as the first one is named"));
-        json_array_append_new(needed, json_string("other"));
+        if (strcmp(question->name, "compare") == 0)
+            json_array_append_new(needed, json_string("other"));
     }
     return schema;
 }
@@ -180,7 +181,9 @@ static char *answer(struct server *server, const struct pw_question *question, j
     json_t *arguments = given ? json_copy(given) : json_object(), *result = NULL;
     struct pw_asked asked[2];
     struct pw_askedrun *run = take_run(server, arguments, "run", problem), *other = NULL;
-    const bool is_of_two = strcmp(question->name, "compare") == 0;
+    const bool is_of_two =
+        strcmp(question->name, "compare") == 0 ||
+        (pw_question_may_have_other(question) && json_object_get(arguments, "other"));
     if (run && is_of_two)
         other = take_run(server, arguments, "other", problem);
     if (run && (other || !is_of_two) && open_run(server, run, question->name, &result, problem) &&

@@ -135,3 +135,33 @@ void pw_answer_add_report(struct pw_answer *answer, const char *path, json_t *ar
     }
     json_decref(array);
 }
+
+void pw_answer_set_known(struct pw_answer *answer, json_t *value)
+{
+    const char *key;
+    void *next;
+    json_t *one;
+    json_object_foreach_safe(value, next, key, one)
+    {
+        if (json_is_null(one))
+            json_object_del(value, key);
+    }
+    pw_answer_set(answer, "value", json_incref(value));
+}
+
+/* The path as a word for a shell; a placeholder for one that has a quotation mark or is not UTF-8.
+ */
+const char *pw_answer_quoted(const char *path, char out[PW_ANSWER_QUOTED])
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=,:@%";
+    pw_names_utf8(out, PW_ANSWER_QUOTED, path, strlen(path));
+    const bool is_utf8 = strcmp(out, path) == 0;
+    if (strspn(path, plain) == strlen(path) && path[0] != '-')
+        snprintf(out, PW_ANSWER_QUOTED, "%s", path);
+    else if (strchr(path, '\'') || !is_utf8)
+        snprintf(out, PW_ANSWER_QUOTED, "CLUSTER_FILE");
+    else
+        snprintf(out, PW_ANSWER_QUOTED, "'%s%s'", path[0] == '-' ? "./" : "", path);
+    return out;
+}

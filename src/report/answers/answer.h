@@ -41,7 +41,10 @@ void pw_answer_add_report(struct pw_answer *answer, const char *path, json_t *ar
 
 /* ---- ids: the texts that "evidence" takes ---- */
 
-enum { PW_EVIDENCE_ID = 160 };
+enum { PW_EVIDENCE_ID = 160, PW_ANSWER_QUOTED = 2 * 4096 };
+
+/* The path as a word for a shell; another name where it cannot be one. Returns `out`. */
+const char *pw_answer_quoted(const char *path, char out[PW_ANSWER_QUOTED]);
 
 /* "stragglers/0": a row of a table. Returns `out`. */
 const char *pw_evidence_row(char out[PW_EVIDENCE_ID], int table, size_t row);
@@ -59,6 +62,16 @@ void pw_evidence_mean_row(const struct pw_figures *figures, int table, size_t ra
 
 /* The median over the other ranks; fields that no other rank has are -1. Returns 0 or -ENOMEM. */
 int pw_evidence_median_row(const struct pw_figures *figures, int table, size_t rank, void *row);
+
+/* Sets the value of evidence: a row, in which what is not known is missing, as in the rows of
+ * answers, or a number or text of one. */
+void pw_answer_set_known(struct pw_answer *answer, json_t *value);
+
+/* Answers "evidence" for an id of "compare": row `at` of an array of the comparison, or a column of
+ * it ("": all). Returns whether there is such a row; without a second run the answer has a problem.
+ */
+bool pw_answer_compared(const struct pw_asked *asked, const char *group, size_t at,
+                        const char *column, struct pw_answer *answer);
 
 /* Answers "evidence". */
 void pw_answer_evidence(const struct pw_asked *asked, json_t *arguments, struct pw_answer *answer);

@@ -42,12 +42,15 @@ struct pw_question {
     const char *order;
 };
 
-/* The questions, and one without a name after the last. "compare" needs two runs: `other` of
- * pw_ask(). */
+/* The questions, and one without a name after the last. */
 extern const struct pw_question pw_questions[];
 
 /* Returns the question of that name, or NULL. */
 const struct pw_question *pw_question_find(const char *name);
+
+/* True for "compare", which needs a second run, and for "evidence", which needs it for ids of
+ * "compare". */
+bool pw_question_may_have_other(const struct pw_question *question);
 
 /* Answers the question. `arguments` is an object; the argument "from" of every question is the
  * first row of the page. `other` is the second run of "compare", else NULL. Returns a new object;

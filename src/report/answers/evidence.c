@@ -2,7 +2,6 @@
  * see answer.h. */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include "report/answers/answer.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
-#include "report/writing/safenames.h"
 
 /* ---- making ids ---- */
 
@@ -164,46 +162,19 @@ static void explain_column(struct pw_answer *answer, int table, const char *key,
         pw_answer_set(answer, "unit", json_string(field->unit[0] ? field->unit : "none"));
         pw_answer_set(answer, "meaning", json_string(field->meaning));
     }
-    void *next;
-    json_t *one;
-    if (!key[0]) /* what is not known is missing, as in the rows of answers */
-        json_object_foreach_safe(value, next, key, one)
-        {
-            if (json_is_null(one))
-                json_object_del(value, key);
-        }
-    pw_answer_set(answer, "value", json_incref(value));
-}
-
-enum { QUOTED = 2 * PATH_MAX };
-
-/* The path as a word for a shell; a placeholder for one that has a quotation mark or is not UTF-8.
- */
-static const char *quoted(const char *path, char out[QUOTED])
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=,:@%";
-    pw_names_utf8(out, QUOTED, path, strlen(path));
-    const bool is_utf8 = strcmp(out, path) == 0;
-    if (strspn(path, plain) == strlen(path) && path[0] != '-')
-        snprintf(out, QUOTED, "%s", path);
-    else if (strchr(path, '\'') || !is_utf8)
-        snprintf(out, QUOTED, "CLUSTER_FILE");
-    else
-        snprintf(out, QUOTED, "'%s%s'", path[0] == '-' ? "./" : "", path);
-    return out;
+    pw_answer_set_known(answer, value);
 }
 
 /* Sets the command that prints rows of a dataset, from the first of each dimension on. */
 static void set_command(struct pw_answer *answer, const struct pw_asked *asked, int table,
                         const char *from, const char *count)
 {
-    char file[QUOTED];
+    char file[PW_ANSWER_QUOTED];
     const char *path = pw_table_borrow(table)->path;
     pw_answer_set(answer, "dataset", json_string(path));
-    pw_answer_set(
-        answer, "command",
-        json_sprintf("h5dump -d %s -s %s -c %s %s", path, from, count, quoted(asked->file, file)));
+    pw_answer_set(answer, "command",
+                  json_sprintf("h5dump -d %s -s %s -c %s %s", path, from, count,
+                               pw_answer_quoted(asked->file, file)));
 }
 
 /* "step_trace/3/1": one row of a table by step and rank. */
@@ -321,7 +292,7 @@ static void set_part(struct pw_answer *answer, const char *path, json_t *value)
 /* "report/parts/rows/3": a value of the JSON report. */
 static bool resolve_report(const struct pw_asked *asked, const char *path, struct pw_answer *answer)
 {
-    char copy[PW_EVIDENCE_ID], file[QUOTED], filter[3 * PW_EVIDENCE_ID], *rest = copy;
+    char copy[PW_EVIDENCE_ID], file[PW_ANSWER_QUOTED], filter[3 * PW_EVIDENCE_ID], *rest = copy;
     snprintf(copy, sizeof(copy), "%s", path);
     for (char *at = copy; *at; at++)
         *at = *at == '.' ? '/' : *at;
@@ -341,7 +312,7 @@ static bool resolve_report(const struct pw_asked *asked, const char *path, struc
     if (found) {
         pw_answer_set(answer, "command",
                       json_sprintf("profwrap report --format json %s | jq '%s'",
-                                   quoted(asked->file, file), is_plain ? filter : "."));
+                                   pw_answer_quoted(asked->file, file), is_plain ? filter : "."));
         pw_answer_set(answer, "how",
                       json_string("a value of the JSON report, which is made of the "
                                   "cluster file: docs/metrics.md"));
@@ -358,10 +329,13 @@ void pw_answer_evidence(const struct pw_asked *asked, json_t *arguments, struct 
     bool found = false;
     if (strncmp(text, "report/", 7) == 0 && strlen(text) < PW_EVIDENCE_ID)
         found = resolve_report(asked, text + 7, answer);
-    else if (parse(text, &id))
+    else if (parse(text, &id) && strcmp(id.words[0], "compare") == 0)
+        found = id.n == 3 && id.nat == 1 &&
+                pw_answer_compared(asked, id.words[1], id.at[0], id.column, answer);
+    else if (id.n)
         found = strcmp(id.words[0], "mean") == 0 || strcmp(id.words[0], "median") == 0
                     ? resolve_mean(asked, &id, answer)
                     : resolve_row(asked, &id, answer);
-    if (!found)
+    if (!found && !answer->problem)
         answer->problem = "there is no such id in this run; answers have the ids of their rows";
 }

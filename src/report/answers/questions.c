@@ -141,11 +141,18 @@ const struct pw_question pw_questions[] = {
     {.name = "evidence",
      .help = "Whether a number is real: the rows of the file that an id stands for, their unit and "
              "meaning, and the command that prints them",
-     .arguments = {{"id", false, true, "an id, or id.column, of an answer", NULL}},
+     .arguments = {{"id", false, true,
+                    "an id, or id.column, of an answer; of one of compare with the same other",
+                    NULL}},
      .example = "id=stragglers/0.gain_ns",
      .make = pw_answer_evidence},
     {.name = NULL},
 };
+
+bool pw_question_may_have_other(const struct pw_question *question)
+{
+    return strcmp(question->name, "compare") == 0 || strcmp(question->name, "evidence") == 0;
+}
 
 const struct pw_question *pw_question_find(const char *name)
 {

@@ -7,7 +7,6 @@
 
 #include "core/cluster.h"
 #include "report/answers/answer.h"
-#include "report/compare/compare.h"
 #include "report/content/firstscreen.h"
 #include "report/content/hang.h"
 #include "report/sections/section.h"
@@ -337,78 +336,4 @@ void pw_answer_hang(const struct pw_asked *asked, json_t *arguments, struct pw_a
                                   ? "The calls in which ranks were when their recording ended."
                                   : "No rank was in a call when its recording ended.");
     }
-}
-
-/* ---- two runs ---- */
-
-static int by_difference(const void *a, const void *b)
-{
-    const json_t *const *x = a, *const *y = b;
-    double key[2];
-    for (int i = 0; i < 2; i++) {
-        const json_t *row = i ? *y : *x;
-        const double first = json_number_value(json_object_get(row, "first_ns"));
-        key[i] = json_number_value(json_object_get(row, "second_ns")) - first;
-        key[i] = key[i] < 0 ? -key[i] : key[i];
-    }
-    return (key[0] < key[1]) - (key[0] > key[1]);
-}
-
-/* All rows of a comparison as JSON, those that differ most first; borrowed from `whole`. */
-static void add_differences(const json_t *whole, struct pw_answer *answer)
-{
-    json_t *group, *row;
-    const char *key;
-    size_t i, n = 0;
-    json_t **order = NULL;
-    json_object_foreach((json_t *)whole, key, group)
-    {
-        json_t **larger = realloc(order, (n + json_array_size(group) + 1) * sizeof(*order));
-        answer->is_failed |= !larger;
-        order = larger ? larger : order;
-        json_array_foreach(group, i, row)
-        {
-            if (larger && json_object_get(row, "first_ns"))
-                order[n++] = row;
-        }
-    }
-    if (n)
-        qsort(order, n, sizeof(*order), by_difference);
-    for (i = 0; i < n; i++)
-        pw_answer_add(answer, NULL, json_incref(order[i]));
-    free(order);
-}
-
-void pw_answer_compare(const struct pw_asked *asked, json_t *arguments, struct pw_answer *answer)
-{
-    enum { THRESHOLD_PERCENT = 5 }; /* as `profwrap compare` has it */
-    struct pw_comparison *comparison = NULL;
-    char first[640], details[640], text[1300], *json = NULL;
-    size_t size = 0;
-    (void)arguments;
-    if (!answer->other) {
-        answer->problem = "compare needs a second run";
-        return;
-    }
-    FILE *stream = open_memstream(&json, &size);
-    int err = stream ? pw_compare(asked->figures->cluster, answer->other->figures->cluster,
-                                  THRESHOLD_PERCENT / 100.0, &comparison)
-                     : -ENOMEM;
-    if (!err)
-        err = pw_compare_json(stream, comparison);
-    if (stream && fclose(stream) && !err)
-        err = -ENOMEM;
-    json_t *whole = err ? NULL : json_loadb(json, size, 0, NULL);
-    answer->is_failed |= !whole;
-    if (whole) {
-        pw_compare_headline(comparison, first, sizeof(first));
-        pw_compare_details(comparison, details, sizeof(details));
-        snprintf(text, sizeof(text), "%s %s", first, details);
-        pw_answer_say(answer, "%s", text);
-        pw_answer_set(answer, "is_slower", json_boolean(pw_compare_is_slower(comparison)));
-        add_differences(whole, answer);
-    }
-    json_decref(whole);
-    free(json);
-    pw_comparison_destroy(comparison);
 }
