@@ -300,13 +300,23 @@ struct restoring {
     float *scale;
 };
 
-/* Median work of the ranks that are no members; -1 when all ranks are members. */
+/* A rank that is not recorded, or has ended, works in no phase of the step. */
+static int is_in_step(const struct restoring *restoring, size_t step, size_t rank)
+{
+    const int64_t *of = &restoring->works[(step * restoring->g->nranks + rank) * PW_PHASES];
+    for (size_t p = 0; p < PW_PHASES; p++)
+        if (of[p])
+            return 1;
+    return 0;
+}
+
+/* Median work of the ranks in the step that are no members; -1 when there are none. */
 static int64_t others_median(const struct restoring *restoring, const uint8_t *member, size_t step,
                              size_t phase, int64_t *scratch)
 {
     size_t n = 0;
     for (size_t r = 0; r < restoring->g->nranks; r++)
-        if (!member[r])
+        if (!member[r] && is_in_step(restoring, step, r))
             scratch[n++] = work_in(restoring->g, restoring->works, step, r, phase);
     return n ? pw_median_i64(scratch, n) : -1;
 }

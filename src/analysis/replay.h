@@ -81,8 +81,9 @@ struct pw_replay_part {
 };
 
 /* Sets scale[i] for the nodes of the part, so that each member's work in each step and phase
- * becomes the median of the ranks that are no members. The surplus is removed first from the nodes
- * that others waited for. Scratch: nranks + 2 * nsteps * PW_PHASES values. */
+ * becomes the median of the ranks that are no members and work in that step; where there are none
+ * it stays as it is. The surplus is removed first from the nodes that others waited for. Scratch:
+ * nranks + 2 * nsteps * PW_PHASES values. */
 void pw_replay_restore(const struct pw_replay_graph *graph,
                        const struct pw_replay_measured *measured, const struct pw_replay_part *part,
                        float *scale, int64_t *scratch);

@@ -171,6 +171,9 @@ def merge_of_damaged_runs():
     rows, present = completeness()
     h.equal(present, [1, 0, 1], "present with a truncated file")
     h.check((-1, "unreadable") in rows and (1, "missing") in rows, "completeness", rows)
+    report = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
+    scopes = [row["scope"] for row in report["whatif"]["scenarios"]]
+    h.check("rank" in scopes and "host" not in scopes, "what-ifs of ranks that all ran on one host", scopes)
     done = h.run(h.profwrap("report", "--full", "out"))
     h.check(b"2 of 3" in done.stdout or b"missing" in done.stdout, "the report hides it")
 

@@ -109,6 +109,19 @@ static void test_restored_rank(void **state)
     assert_int_equal(run(&b, 1), 280);
 }
 
+/* A rank that is not recorded is not what the others could be like. */
+static void test_restored_without_others(void **state)
+{
+    (void)state;
+    struct bench b;
+    make(&b);
+    for (size_t s = 0; s < b.graph.nsteps; s++)
+        for (size_t p = 0; p < PW_PHASES; p++)
+            b.works[s * b.graph.nranks * PW_PHASES + p] = 0;
+    restore(&b, 0, 1, -1);
+    assert_int_equal(run(&b, 1), 280);
+}
+
 static void use(struct bench *b, const struct pw_replay_node *nodes, size_t n)
 {
     make(b);
@@ -240,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_gives_the_measured_times_back),
         cmocka_unit_test(test_starts_count),
         cmocka_unit_test(test_restored_rank),
+        cmocka_unit_test(test_restored_without_others),
         cmocka_unit_test(test_restored_where_others_wait),
         cmocka_unit_test(test_the_rest_is_taken_everywhere),
         cmocka_unit_test(test_balanced),

@@ -383,8 +383,22 @@ static void list_first(struct replaying *r, struct ranked *order, size_t n,
         add_scenario(r, like->scope, like->change, order[i].index);
 }
 
+/* Returns the number of hosts with recorded ranks. `order` is scratch. */
+static size_t count_recorded(const struct replaying *r, struct ranked *order)
+{
+    size_t n = 0;
+    for (size_t h = 0; h < r->nhosts; h++)
+        order[h].path_ns = 0;
+    for (size_t i = 0; i < (size_t)r->world->nranks; i++)
+        if (r->world->ranks[i].present && !order[r->host_of[i]].path_ns++)
+            n++;
+    return n;
+}
+
 static void list_hosts(struct replaying *r, struct ranked *order)
 {
+    if (count_recorded(r, order) < 2) /* no other host to be like */
+        return;
     for (size_t h = 0; h < r->nhosts; h++)
         order[h] = (struct ranked){0, h};
     for (size_t i = 0; i < (size_t)r->world->nranks; i++)
