@@ -216,6 +216,8 @@
 #define PW_TOLD_TIMES 1.5
 /* of the run: with more waits and transfers in all, no rank "alone" held the job back */
 #define PW_TOLD_MUCH 0.1
+/* the gain without all stragglers at once is said from so many times that without the first one */
+#define PW_TOGETHER_TIMES 1.1
 #define PW_LOSS_SHARE 0.01 /* a loss beside the verdict's: of the steps, or of the run */
 
 /* Iterations of programs that mark no steps (docs/metrics.md, "Steps"). Chosen; the iterations that

@@ -95,7 +95,8 @@ def in_tables(report):
 
 def told(job):
     """The largest loss that the first sentence has, by what measures it."""
-    said = max([cost(row) for row in job["losses"] if row["in_headline"]], default=0)
+    said = max([max(cost(row), known(row.get("together_ns"))) for row in job["losses"] if row["in_headline"]],
+               default=0)
     total = {TRANSFERS: said, WAITS: said, SHARED: said}
     for row in job["totals"]:
         kind = TRANSFERS if row["what"] == "transfers" else WAITS

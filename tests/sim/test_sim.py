@@ -122,6 +122,25 @@ def truth_is_the_difference_that_the_fault_makes():
 
 
 @case
+def what_stragglers_cost_together_is_told():
+    """Two ranks are late in the same 30 steps, and one of them in 20 more: each hides most of the other."""
+    for ranks, more in (((1, 3), ""), ((2, 5), ";slow_rank:rank=2,steps=10-29,percent=40")):
+        faults = ";".join(f"slow_rank:rank={rank},steps=50-79,percent=30" for rank in ranks) + more
+        run = os.path.join(where, f"together{ranks[0]}")
+        sim(run, "-r", "8", "-s", "100", "-n", "1", "-f", faults)
+        merge(run)
+        told = json.loads(subprocess.run([profwrap, "report", "--format", "json", run], stdout=subprocess.PIPE,
+                                         check=True).stdout)
+        lost = truth(run)["elapsed_ns"] - truth(run)["elapsed_without_faults_ns"]
+        first = next(row for row in told["job"]["losses"] if row["in_headline"])
+        assert abs(first["together_ns"] / lost - 1) < 0.05, (first, lost)
+        assert first["gain_ns"] < 0.6 * lost and first["rank"] in ranks, (first, lost)
+        assert "; and 1 more rank; together they cost the job " in told["job"]["headline"], told["job"]["headline"]
+        (saves,) = [row["saves_ns"] for row in told["advice"] if row["ranks"] == sorted(ranks)]
+        assert saves == first["together_ns"], told["advice"]
+
+
+@case
 def noise_is_what_was_asked_for():
     sim(where, "-r", "4", "-s", "400", "-n", "5", "-c", "3", "--ranks-per-host", "4")
     with h5py.File(os.path.join(where, "rank-00002.h5")) as file:

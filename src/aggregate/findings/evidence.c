@@ -286,11 +286,14 @@ static void drop_others(struct pw_findings *f)
         f->stragglers[kept] = f->stragglers[i];
         forget_gain(&f->stragglers[kept++], inside);
     }
+    const int is_less = kept < f->nstragglers;
     for (size_t i = 0; i < w->nrows; i++)
-        if (strcmp(w->rows[i].scope, "straggler") != 0 || !f->inside[w->rows[i].rank])
+        if (!pw_whatif_is_of_straggler(&w->rows[i]) || !f->inside[w->rows[i].rank])
             w->rows[rows++] = w->rows[i];
     f->nstragglers = kept;
     w->nrows = rows;
+    if (is_less)
+        pw_whatif_drop_together(w);
 }
 
 int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,

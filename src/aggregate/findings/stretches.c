@@ -481,9 +481,12 @@ static void drop_replays(struct pw_findings *f)
     struct pw_whatif *w = &f->whatif;
     size_t kept = 0;
     for (size_t i = 0; i < w->nrows; i++)
-        if (strcmp(w->rows[i].scope, "straggler") != 0 || has_steps_row(f, w->rows[i].rank))
+        if (!pw_whatif_is_of_straggler(&w->rows[i]) || has_steps_row(f, w->rows[i].rank))
             w->rows[kept++] = w->rows[i];
+    const int is_less = kept < w->nrows;
     w->nrows = kept;
+    if (is_less)
+        pw_whatif_drop_together(w);
 }
 
 static int is_comparable(const struct pw_binning *run, enum pw_part part)

@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/findings/unequalparts.h"
 #include "aggregate/input/parallel.h"
-#include "analysis/amount.h"
 #include "analysis/sharing.h"
 #include "analysis/thresholds.h"
 #include "core/grow.h"
-#include "core/ops.h"
 #include "core/sort.h"
 
 /* Limits: the ranks and hosts with the largest share of the critical path, and the first
@@ -26,7 +25,8 @@ enum change {
     BALANCED_PHASE, /* the phase `which`, 0 .. PW_PHASES - 1 */
     LIKE_OTHERS,    /* the rank `which` */
     HOST_LIKE_OTHERS,
-    LIKE_PEERS /* the rank of the straggler `which` */
+    LIKE_PEERS,    /* the rank of the straggler `which` */
+    ALL_LIKE_PEERS /* the ranks of the first `which` stragglers, at once */
 };
 
 /* A replay of the run with one change. If ranks become like the others, they do so in the steps
@@ -38,7 +38,7 @@ struct scenario {
     int64_t ns; /* the length of the job; set by the replay */
 };
 
-enum { MOST_SCENARIOS = 3 + PW_PHASES + MOST_HOSTS + MOST_RANKS + MOST_STRAGGLERS };
+enum { MOST_SCENARIOS = 4 + PW_PHASES + MOST_HOSTS + MOST_RANKS + MOST_STRAGGLERS };
 
 /* What a worker needs to replay a scenario. */
 struct replayer {
@@ -65,110 +65,6 @@ struct replaying {
     int64_t baseline_ns;
     int failed;
 };
-
-/* ---- collectives with unequal parts (Alltoallv), as if the parts were equal ---- */
-
-#define PROPORTIONAL (-1.0)
-
-struct parts {
-    const struct pw_graph *graph;
-    const struct pw_instances *in;
-    double *sent, *members; /* [in->n] sum of bytes sent; number of ranks that sent */
-    /* [n] largest part, and transfer time, of each instance with parts. sum_up() first sets ns for
-     * all instances, [in->n], and then packs it in place. */
-    int64_t *largest, *ns;
-    size_t n;
-};
-
-static int has_parts(const struct parts *f, const struct pw_graph_transfer *t)
-{
-    return t->instance >= 0 && (size_t)t->instance < f->in->n &&
-           pw_op_has_parts(pw_op_info(t->op)) && t->size >= 0 && !f->in->items[t->instance].mixed;
-}
-
-/* The largest part / the mean part; 1 when they are equal. */
-static double more_of(const struct parts *f, size_t instance)
-{
-    const double mean = f->members[instance] > 0 ? f->sent[instance] / f->members[instance] : 0;
-    const double largest = (double)f->in->items[instance].bytes;
-    return mean > 0 && largest >= PW_UNEQUAL_PARTS * mean ? largest / mean : 1;
-}
-
-static void sum_up(struct parts *f)
-{
-    for (size_t i = 0; i < f->graph->ntransfers; i++) {
-        const struct pw_graph_transfer *t = &f->graph->transfers[i];
-        if (!has_parts(f, t))
-            continue;
-        f->sent[t->instance] += (double)t->size;
-        f->members[t->instance]++;
-        const int64_t ns = f->graph->nodes[t->node].cost_ns;
-        f->ns[t->instance] = ns > f->ns[t->instance] ? ns : f->ns[t->instance];
-    }
-    for (size_t i = 0; i < f->in->n; i++)
-        if (f->members[i] > 0) {
-            f->largest[f->n] = f->in->items[i].bytes;
-            f->ns[f->n++] = f->ns[i];
-        }
-}
-
-/* The cost of a byte of the largest part, ns. When the largest parts hardly differ, the whole
- * transfer time is in proportion to them. */
-static double cost_of_byte(const struct parts *f, int64_t *scratch)
-{
-    const struct pw_amount_input in = {
-        .nsteps = f->n, .nranks = 1, .own_ns = f->ns, .amount = f->largest};
-    int64_t least = INT64_MAX, most = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        least = f->largest[i] < least ? f->largest[i] : least;
-        most = f->largest[i] > most ? f->largest[i] : most;
-    }
-    if ((double)most < PW_UNEQUAL_RANGE * (double)least)
-        return PROPORTIONAL;
-    return pw_amount_cost(&in, scratch);
-}
-
-static void equalise(const struct parts *f, double cost, struct pw_replay_node *nodes)
-{
-    for (size_t i = 0; i < f->graph->ntransfers; i++) {
-        const struct pw_graph_transfer *t = &f->graph->transfers[i];
-        const double more = has_parts(f, t) ? more_of(f, (size_t)t->instance) : 1;
-        if (more <= 1)
-            continue;
-        int64_t *ns = &nodes[t->node].cost_ns;
-        const double largest = (double)f->in->items[t->instance].bytes;
-        const double saved =
-            cost < 0 ? (double)*ns * (1 - 1 / more) : cost * largest * (1 - 1 / more);
-        *ns -= saved < (double)*ns ? (int64_t)saved : *ns;
-    }
-}
-
-/* Changes the costs of collectives in `nodes`, a copy of the graph's, to those with equal parts: a
- * transfer takes as long as its largest part. Returns 0 or -ENOMEM. */
-static int share_parts(const struct pw_graph *graph, const struct pw_instances *in,
-                       struct pw_replay_node *nodes)
-{
-    struct parts f = {.graph = graph, .in = in};
-    f.sent = calloc(in->n + 1, sizeof(*f.sent));
-    f.members = calloc(in->n + 1, sizeof(*f.members));
-    f.largest = calloc(in->n + 1, sizeof(*f.largest));
-    f.ns = calloc(in->n + 1, sizeof(*f.ns));
-    int64_t *scratch = NULL;
-    int ok = f.sent && f.members && f.largest && f.ns;
-    if (ok) {
-        sum_up(&f);
-        scratch = malloc(sizeof(*scratch) * (pw_amount_scratch(f.n, 1) + 1));
-        ok = scratch != NULL;
-    }
-    if (ok && f.n)
-        equalise(&f, cost_of_byte(&f, scratch), nodes);
-    free(f.sent);
-    free(f.members);
-    free(f.largest);
-    free(f.ns);
-    free(scratch);
-    return ok ? 0 : -ENOMEM;
-}
 
 /* ---- balanced work ---- */
 
@@ -202,7 +98,7 @@ static int64_t replay_change(const struct pw_graph *graph, const struct pw_insta
         memcpy(nodes, graph->replay.nodes, sizeof(*nodes) * changed.nnodes);
         changed.nodes = nodes;
         int err = change_nodes(&graph->replay, works, change, nodes);
-        err = err || !change->parts ? err : share_parts(graph, in, nodes);
+        err = err || !change->parts ? err : pw_unequalparts_share(graph, in, nodes);
         end = err ? err : pw_replay_run(&changed, graph->order, NULL, 1, scratch) - graph->first_ns;
     }
     free(nodes);
@@ -233,21 +129,33 @@ static int64_t run_balanced(const struct replaying *r, const struct replayer *by
     return run(r, by, by->scale, 1);
 }
 
+/* Scales the nodes of by->member. */
+static void scale_members(const struct replaying *r, const struct replayer *by, size_t first,
+                          size_t last)
+{
+    const struct pw_replay_measured measured = {r->works, r->delays};
+    const struct pw_replay_part part = {by->member, first, last, -1};
+    pw_replay_restore(&r->graph->replay, &measured, &part, by->scale, by->scratch);
+}
+
 static int64_t restore_members(const struct replaying *r, const struct replayer *by, size_t first,
                                size_t last)
 {
     clear_scale(r, by->scale);
-    const struct pw_replay_measured measured = {r->works, r->delays};
-    const struct pw_replay_part part = {by->member, first, last, -1};
-    pw_replay_restore(&r->graph->replay, &measured, &part, by->scale, by->scratch);
+    scale_members(r, by, first, last);
     return run(r, by, by->scale, 1);
 }
 
-static int64_t restore_rank(const struct replaying *r, const struct replayer *by, size_t rank,
-                            const struct scenario *s)
+static void select_rank(const struct replaying *r, const struct replayer *by, size_t rank)
 {
     memset(by->member, 0, (size_t)r->world->nranks);
     by->member[rank] = 1;
+}
+
+static int64_t restore_rank(const struct replaying *r, const struct replayer *by,
+                            const struct scenario *s)
+{
+    select_rank(r, by, s->which);
     return restore_members(r, by, s->first, s->last);
 }
 
@@ -278,6 +186,7 @@ static float peer_scale(const struct replaying *r, const struct pw_replay_node *
     return (float)(left < PW_PEER_WORK_LEFT ? PW_PEER_WORK_LEFT : left);
 }
 
+/* Where several rows are of one rank and step, the one that takes more away counts. */
 static void set_peer(const struct replaying *r, float *scale, size_t rank,
                      const struct pw_whatif_peer *peer)
 {
@@ -285,20 +194,29 @@ static void set_peer(const struct replaying *r, float *scale, size_t rank,
     double known = 0;
     for (size_t p = 0; p < PW_PHASES; p++)
         known += peer->phases[p];
-    clear_scale(r, scale);
-    for (size_t i = 0; i < g->nnodes; i++)
-        if ((size_t)g->nodes[i].rank == rank && g->nodes[i].step >= 0)
-            scale[i] = peer_scale(r, &g->nodes[i], peer, known);
+    for (size_t i = 0; i < g->nnodes; i++) {
+        if ((size_t)g->nodes[i].rank != rank || g->nodes[i].step < 0)
+            continue;
+        const float left = peer_scale(r, &g->nodes[i], peer, known);
+        scale[i] = scale[i] == 1 || left < scale[i] ? left : scale[i];
+    }
 }
 
-/* Replays the job with the straggler like the others. */
-static int64_t restore_peer(const struct replaying *r, const struct replayer *by,
-                            const struct scenario *s)
+/* Replays the job with the stragglers first .. last, which are in order, like the others. */
+static int64_t restore_peers(const struct replaying *r, const struct replayer *by, size_t first,
+                             size_t last)
 {
-    const size_t rank = r->stragglers->found[s->which].rank;
-    if (s->which >= r->changes->npeers)
-        return restore_rank(r, by, rank, s);
-    set_peer(r, by->scale, rank, &r->changes->peers[s->which]);
+    clear_scale(r, by->scale);
+    for (size_t i = first; i <= last; i++) {
+        const struct pw_straggler_found *found = &r->stragglers->found[i];
+        if (i < r->changes->npeers) {
+            set_peer(r, by->scale, found->rank, &r->changes->peers[i]);
+        } else {
+            select_rank(r, by, found->rank);
+            scale_members(r, by, r->stragglers->rows[found->first],
+                          r->stragglers->rows[found->last]);
+        }
+    }
     return run(r, by, by->scale, 1);
 }
 
@@ -321,14 +239,17 @@ static void replay_scenario(void *context, size_t item, size_t worker)
         s->ns = run_balanced(r, by, (int)s->which);
         break;
     case LIKE_OTHERS:
-        s->ns = restore_rank(r, by, s->which, s);
+        s->ns = restore_rank(r, by, s);
         break;
     case HOST_LIKE_OTHERS:
         select_host(r, by, s->which);
         s->ns = restore_members(r, by, s->first, s->last);
         break;
     case LIKE_PEERS:
-        s->ns = restore_peer(r, by, s);
+        s->ns = restore_peers(r, by, s->which, s->which);
+        break;
+    case ALL_LIKE_PEERS:
+        s->ns = restore_peers(r, by, 0, s->which - 1);
         break;
     }
 }
@@ -417,6 +338,7 @@ static void list_ranks(struct replaying *r, struct ranked *order)
 static void list_stragglers(struct replaying *r)
 {
     const struct pw_straggler_found *found = r->stragglers->found;
+    size_t n = 0;
     for (size_t i = 0; i < r->stragglers->n && i < MOST_STRAGGLERS; i++) {
         const size_t first = r->stragglers->rows[found[i].first];
         const size_t last = r->stragglers->rows[found[i].last];
@@ -425,7 +347,10 @@ static void list_stragglers(struct replaying *r)
         add_scenario(r, "straggler", LIKE_PEERS, i);
         r->scenarios[r->nscenarios - 1].first = first;
         r->scenarios[r->nscenarios - 1].last = last;
+        n++;
     }
+    if (n > 1 && n == r->stragglers->n) /* one hides what another costs: the gains do not add up */
+        add_scenario(r, "stragglers", ALL_LIKE_PEERS, n);
 }
 
 /* In the order of their rows. */
@@ -673,6 +598,20 @@ int pw_whatif_make(struct pw_whatif *out, const struct pw_whatif_run *of,
     free(r.path);
     free(r.host_of);
     return err ? err : r.failed ? -ENOMEM : 0;
+}
+
+int pw_whatif_is_of_straggler(const struct pw_row_c_whatif *row)
+{
+    return strncmp(row->scope, "straggler", sizeof(row->scope)) == 0;
+}
+
+void pw_whatif_drop_together(struct pw_whatif *w)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < w->nrows; i++)
+        if (strncmp(w->rows[i].scope, "stragglers", sizeof(w->rows[i].scope)) != 0)
+            w->rows[kept++] = w->rows[i];
+    w->nrows = kept;
 }
 
 void pw_whatif_fini(struct pw_whatif *out)

@@ -68,6 +68,12 @@ int pw_whatif_make(struct pw_whatif *out, const struct pw_whatif_run *run,
                    const struct pw_whatif_stragglers *stragglers, struct pw_row_c_straggler *rows,
                    const struct pw_whatif_changes *changes);
 
+/* Whether the row is the replay without one straggler. */
+int pw_whatif_is_of_straggler(const struct pw_row_c_whatif *row);
+
+/* Drops the replay without all stragglers at once: some of them were none. */
+void pw_whatif_drop_together(struct pw_whatif *whatif);
+
 void pw_whatif_fini(struct pw_whatif *whatif);
 
 #endif

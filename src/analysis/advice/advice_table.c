@@ -351,6 +351,7 @@ static int judge_stragglers(const struct pw_advice_input *in, const struct pw_ad
     struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
     struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     int phase = PW_PHASE_NONE;
+    size_t n = 0;
     for (size_t i = 0; i < in->cluster->nstragglers; i++) {
         const struct pw_row_c_straggler *row = &in->cluster->stragglers[i];
         if (rule_of(row) != rule || is_taken(in, row) ||
@@ -360,9 +361,12 @@ static int judge_stragglers(const struct pw_advice_input *in, const struct pw_ad
             write_evidence(row, &evidence);
         pw_advice_add_rank(advice, row->rank);
         phase = row->phase;
+        n++;
         if (row->gain_ns >= 0)
             advice->saves_ns = pw_sum(advice->saves_ns < 0 ? 0 : advice->saves_ns, row->gain_ns);
     }
+    if (n && n == in->cluster->nstragglers && pw_advice_together_gain(in) >= 0)
+        advice->saves_ns = pw_advice_together_gain(in);
     if (!advice->nranks ||
         (in->verdict.kind != PW_VERDICT_HELD_BACK && in->verdict.kind != PW_VERDICT_ALL_SLOWER &&
          in->verdict.kind != PW_VERDICT_IMBALANCE && in->verdict.kind != PW_VERDICT_NETWORK))

@@ -27,6 +27,15 @@ int64_t pw_advice_whatif_gain(const struct pw_advice_input *in, const char *scop
     return -1;
 }
 
+int64_t pw_advice_together_gain(const struct pw_advice_input *in)
+{
+    const struct pw_row_c_straggler *first = in->cluster->stragglers;
+    if (in->cluster->nstragglers < 2 || first->kind == PW_STRAGGLER_STRETCH || first->gain_ns < 0)
+        return -1;
+    const int64_t ns = pw_advice_whatif_gain(in, "stragglers");
+    return (double)ns > PW_TOGETHER_TIMES * (double)first->gain_ns ? ns : -1;
+}
+
 int64_t pw_advice_of_all_steps(const struct pw_advice_input *in, double ns)
 {
     return ns < 0 ? -1 : pw_whole(ns * (double)in->measured);
@@ -227,6 +236,9 @@ static int64_t cost_of_named(const struct pw_advice_input *in)
     const struct pw_row_c_straggler *first = in->cluster->stragglers;
     if (in->verdict.kind != PW_VERDICT_HELD_BACK || !in->cluster->nstragglers)
         return 0;
+    const int64_t together_ns = pw_advice_together_gain(in);
+    if (together_ns >= 0)
+        return together_ns;
     return first->gain_ns > 0 ? first->gain_ns : first->lost_ns;
 }
 
@@ -438,10 +450,12 @@ first_imbalance(const struct pw_advice_input *in, int (*has)(const struct pw_row
     return NULL;
 }
 
-static double straggler_cost(const struct pw_cluster *c)
+static double straggler_cost(const struct pw_advice_input *in)
 {
-    if (!c->nstragglers)
-        return 0;
+    const struct pw_cluster *c = in->cluster;
+    const int64_t together_ns = pw_advice_together_gain(in);
+    if (!c->nstragglers || together_ns >= 0)
+        return together_ns >= 0 ? (double)together_ns : 0;
     const struct pw_row_c_straggler *worst = &c->stragglers[0];
     return worst->gain_ns >= 0 ? (double)worst->gain_ns
                                : (double)worst->excess_ns * (double)worst->steps_hit;
@@ -449,13 +463,13 @@ static double straggler_cost(const struct pw_cluster *c)
 
 /* 1 when slow transfers cost more than any straggler, any imbalance, and any time in which all
  * ranks were slower, except one that the transfers explain. */
-static int is_network(const struct pw_cluster *c, const struct pw_verdict *v,
-                      const struct pw_row_c_trend *trend, int64_t steps)
+static int is_network(const struct pw_advice_input *in, const struct pw_verdict *v,
+                      const struct pw_row_c_trend *trend)
 {
     const struct pw_row_c_network *row = v->network;
-    if (!row || (double)row->gain_ns <= straggler_cost(c))
+    if (!row || (double)row->gain_ns <= straggler_cost(in))
         return 0;
-    if (v->imbalance && pw_imbalance_cost(v->imbalance, steps) >= row->gain_ns)
+    if (v->imbalance && pw_imbalance_cost(v->imbalance, in->measured) >= row->gain_ns)
         return 0;
     return !trend || row->gain_ns > trend->cost_ns || pw_network_explains(row, trend);
 }
@@ -475,9 +489,9 @@ static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct p
     if (in->expected == 1)
         return PW_VERDICT_SINGLE_RANK;
     const struct pw_row_c_trend *trend = pw_trends_leading(in->cluster);
-    if (is_network(in->cluster, v, trend, in->measured))
+    if (is_network(in, v, trend))
         return PW_VERDICT_NETWORK;
-    const double others = trend ? (double)trend->cost_ns : straggler_cost(in->cluster);
+    const double others = trend ? (double)trend->cost_ns : straggler_cost(in);
     if (v->imbalance && (double)pw_imbalance_cost(v->imbalance, in->measured) > others)
         return PW_VERDICT_IMBALANCE;
     if (trend)

@@ -85,6 +85,10 @@ int pw_advice_is_balanced(const struct pw_advice_input *input);
 /* The gain of the replay with this scope, ns; -1 when it was not replayed. */
 int64_t pw_advice_whatif_gain(const struct pw_advice_input *input, const char *scope);
 
+/* What the job would save without any of its stragglers, ns; -1: not known, or hardly more than
+ * without the first one. */
+int64_t pw_advice_together_gain(const struct pw_advice_input *input);
+
 /* Converts ns of a step to ns of all measured steps; -1 stays -1. */
 int64_t pw_advice_of_all_steps(const struct pw_advice_input *input, double ns);
 

@@ -66,6 +66,8 @@ struct pw_loss {
     int32_t rank;         /* the rank to blame, or with the largest part; -1: none */
     char hostname[65];    /* of kinds rank and host; "": not known */
     int64_t gain_ns;      /* wall time that the job would save at most; -1: not known */
+    int64_t together_ns;  /* of the rank or host that is named first: what the job would save
+                             without all stragglers at once; -1: not known, or hardly more */
     int64_t lost_ns;      /* of rank and host: their excess; of highlights as there */
     double share;         /* the number of the sentence; -1: not known */
     const char *share_of; /* what it is a share of: "steps", "run", "gpus" or "replay" */

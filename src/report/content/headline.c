@@ -67,10 +67,15 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
     const struct pw_row_c_host *host = pw_host_of_straggler(f->cluster, worst);
     const size_t more = count_others(f->cluster, host);
+    const struct pw_advice_input in = pw_figures_advice(f);
+    const int64_t together_ns = pw_advice_together_gain(&in);
     pw_straggler_say(f, worst, s);
     if (more)
         pw_sentence_add(s, "; and %zu more rank%s%s", more, more == 1 ? "" : "s",
                         host ? " elsewhere" : "");
+    if (together_ns > 0)
+        pw_words_add_ns(s, more ? "; together they cost the job " : "; in all it cost the job ",
+                        together_ns);
     if (worst->without_clocks) {
         pw_sentence_add(s, "; found by the time outside communication, since the clock error ");
         if (f->clock_error_max_ns >= 0)

@@ -139,11 +139,16 @@ static void add_straggler(const struct pw_figures *f, size_t row, int is_headlin
     struct pw_loss one = {.kind = host ? "host" : "rank",
                           .rank = host ? -1 : from->rank,
                           .gain_ns = gain_of(from, host),
+                          .together_ns = -1,
                           .lost_ns = host && host->lost_ns >= 0 ? host->lost_ns : from->lost_ns,
                           .share_of = "steps",
                           .is_headline = is_headline};
     const double all = steps_ns(f) > 0 ? steps_ns(f) : (double)f->run_ns;
     one.share = share_of_steps(f, one.gain_ns);
+    if (is_headline) {
+        const struct pw_advice_input in = pw_figures_advice(f);
+        one.together_ns = pw_advice_together_gain(&in);
+    }
     if (!is_headline && !((double)pw_loss_cost(&one) >= PW_LOSS_SHARE * all))
         return;
     snprintf(one.hostname, sizeof(one.hostname), "%.64s", host ? host->hostname : from->hostname);
@@ -158,6 +163,7 @@ static void add_imbalance(const struct pw_figures *f, const struct pw_verdict *v
     struct pw_loss one = {.kind = "imbalance",
                           .rank = -1,
                           .gain_ns = v->imbalance->gain_ns > 0 ? v->imbalance->gain_ns : -1,
+                          .together_ns = -1,
                           .lost_ns = pw_imbalance_cost(v->imbalance, f->measured),
                           .share_of = "steps",
                           .is_headline = v->kind == PW_VERDICT_IMBALANCE && v->lead < 0};
@@ -172,7 +178,7 @@ static void add_imbalance(const struct pw_figures *f, const struct pw_verdict *v
 static void add_verdict(const struct pw_figures *f, const struct pw_verdict *v, struct list *list)
 {
     const struct pw_row_c_trend *trend = pw_trends_leading(f->cluster);
-    struct pw_loss one = {.rank = -1, .is_headline = v->lead < 0};
+    struct pw_loss one = {.rank = -1, .together_ns = -1, .is_headline = v->lead < 0};
     struct pw_sentence s = pw_sentence_on(one.text, sizeof(one.text));
     if (v->kind == PW_VERDICT_ALL_SLOWER) {
         one.kind = "all_slower";
@@ -204,6 +210,7 @@ static void add_highlight(const struct pw_figures *f, const struct pw_highlight 
     struct pw_loss one = {.kind = from->kind,
                           .rank = from->rank,
                           .gain_ns = from->cost_ns,
+                          .together_ns = -1,
                           .lost_ns = from->ns,
                           .share = from->share,
                           .share_of = f->measured ? "steps" : "run", /* of late_rank */
@@ -239,7 +246,8 @@ int64_t pw_losses_told(const struct pw_figures *f, const struct pw_loss *losses,
     const struct pw_row_c_straggler *first = f->cluster->stragglers;
     int64_t most = 0;
     for (size_t i = 0; i < n; i++) {
-        const int64_t cost = pw_loss_cost(&losses[i]);
+        const int64_t alone = pw_loss_cost(&losses[i]),
+                      cost = alone > losses[i].together_ns ? alone : losses[i].together_ns;
         most = losses[i].is_headline == PW_LOSS_FIRST && cost > most ? cost : most;
     }
     if (most > 0 || !f->cluster->nstragglers ||

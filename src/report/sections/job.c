@@ -201,6 +201,7 @@ static json_t *make_losses(const struct pw_figures *f)
         json_t *row = json_object();
         bad |= json_object_set_new(row, "kind", json_string(one->kind));
         bad |= json_object_set_new(row, "gain_ns", pw_json_int(one->gain_ns));
+        bad |= json_object_set_new(row, "together_ns", pw_json_int(one->together_ns));
         bad |= json_object_set_new(row, "lost_ns", pw_json_int(one->lost_ns));
         bad |= json_object_set_new(row, "share", pw_json_real(one->share));
         bad |= json_object_set_new(row, "share_of", json_string(one->share_of));

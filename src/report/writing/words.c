@@ -252,6 +252,8 @@ const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t
         snprintf(out, size, "each step's amount of work shared out evenly");
     else if (strncmp(row->scope, "host", sizeof(row->scope)) == 0)
         snprintf(out, size, "host %.64s at the others' median", row->hostname);
+    else if (strncmp(row->scope, "stragglers", sizeof(row->scope)) == 0)
+        snprintf(out, size, "all stragglers at the others' median at once");
     else if (strncmp(row->scope, "straggler", sizeof(row->scope)) == 0)
         snprintf(out, size, "rank %" PRId32 " at the others' median in steps %" PRId64 "-%" PRId64,
                  row->rank, row->first_step, row->last_step);

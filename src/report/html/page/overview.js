@@ -32,13 +32,14 @@ function tile(parent, label, value, { words, link, isText }) {
 }
 
 function costWords(worst, loss) {
+    const together = isKnown(loss.together_ns) ? `; all stragglers together cost ${formatNs(loss.together_ns)}` : "";
     const ofAll = isKnown(loss.share) ? `${formatShare(loss.share)} of the time of all steps; ` : "";
     const each = worst.steps_hit > 1 ? " more a step" : " more";
     const share = isKnown(worst.slowdown) ? ` (${formatShare(worst.slowdown)})` : "";
     if (worst.kind === "stretch")
         return worst.part === "any" ? `lost${share} in ${worst.steps_words} of the run`
             : `lost${share} ${worst.steps_words}`;
-    return `${ofAll}${formatNs(worst.excess_ns)}${each} in ${worst.steps_words}`;
+    return `${ofAll}${formatNs(worst.excess_ns)}${each} in ${worst.steps_words}${together}`;
 }
 
 /* Where the rank was slow: "in backward"; outside the steps, the part of the run or a time in
