@@ -20,7 +20,7 @@ import measure  # noqa: E402
 RANKS, STEPS, TIMES = 1024, 1000, 7
 ANSWER_MS, MEMORY_MIB = 100, 300
 ARGUMENTS = {"rank": {"rank": 700}, "step": {"step": 500}, "phase": {"phase": "backward"},
-             "evidence": {"id": "median/phase_trace/700"}}
+             "columns": {"of": "rank"}, "evidence": {"id": "median/phase_trace/700"}}
 
 
 def make(profwrap, directory):

@@ -84,6 +84,8 @@ def asked_of(question, needed):
     """The arguments that a walk over all questions gives; None: it is asked elsewhere."""
     if question in ("evidence", "compare"):
         return None
+    if question == "columns":
+        return {"of": "links"}
     return {name: OF_ALL[name] for name in needed}
 
 
@@ -213,8 +215,33 @@ def every_id_stands_for_rows_with_its_numbers():
         server.end()
     print(f"{walked} ids stand for rows with their numbers")
     # Evidence is asked of all others, compare of two runs.
-    assert set(questions()) - answered == {"evidence", "compare"}, set(questions()) - answered
+    assert set(questions()) - answered == {"evidence", "compare", "columns"}, set(questions()) - answered
 
+
+@case
+def the_columns_of_every_answer_are_explained():
+    """Each member of a row, but for its id, is a column of one of the question's tables, of that type."""
+    types = {"number": (int, float), "integer": int, "text": str}
+    run("slow", *FAULT, "-s", "30", "--operators", "4", "--os-samples", "--queues")
+    server, explained = serve("slow"), 0
+    for question, needed in questions().items():
+        arguments = asked_of(question, needed)
+        columns = pages(server.call, "columns", of=question)
+        if arguments is None or not columns:
+            continue
+        for row in pages(server.call, question, **arguments):
+            for key, value in row.items():
+                meant = [column for column in columns if column["column"] == key]
+                # A row of a table by step and rank, and a mean over steps, say of whom they are.
+                assert meant or key in ("id", "rank", "hostname", "ranks"), (question, row)
+                assert not meant or any(isinstance(value, types[column["json_type"]]) for column in meant), row
+                assert not meant or any(value in column.get("values", str(value)).split(", ") or "values" not in column
+                                        for column in meant), (key, value)
+                explained += len(meant) > 0
+    assert explained > 500, explained
+    assert server.call("columns", of="losses")["answer"].startswith("Rows of losses are objects of the JSON report")
+    server.end()
+    assert "no question of that name" in ask("slow", "columns", status=1, of="lossess")
 
 @case
 def the_answers_name_rank_phase_and_steps():

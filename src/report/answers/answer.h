@@ -83,6 +83,9 @@ typedef void pw_answer_make(const struct pw_asked *asked, json_t *arguments,
 pw_answer_make pw_answer_verdict, pw_answer_losses, pw_answer_rank, pw_answer_step, pw_answer_phase,
     pw_answer_ledger, pw_answer_completeness, pw_answer_hang, pw_answer_compare;
 
+/* Answers "columns" (questions.c). */
+void pw_answer_columns(const struct pw_asked *asked, json_t *arguments, struct pw_answer *answer);
+
 /* ---- a table (tablerows.c) ---- */
 
 /* Adds the rows of a table of the cluster that pass the filters in `arguments`. */

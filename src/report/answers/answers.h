@@ -12,7 +12,12 @@
 #include "analysis/figures/figures.h"
 
 /* An answer as JSON has at most this many bytes; of further rows it says from where to ask. */
-enum { PW_ANSWER_BYTES = 8000, PW_ANSWER_PROBLEM = 512, PW_QUESTION_ARGUMENTS = 4 };
+enum {
+    PW_ANSWER_BYTES = 8000,
+    PW_ANSWER_PROBLEM = 512,
+    PW_QUESTION_ARGUMENTS = 4,
+    PW_QUESTION_TABLES = 8
+};
 
 struct pw_question_argument {
     const char *name; /* NULL: no more arguments */
@@ -36,9 +41,11 @@ struct pw_question {
     struct pw_question_argument arguments[PW_QUESTION_ARGUMENTS + 1];
     const char *example; /* arguments, as `profwrap ask` takes them; NULL: it needs none */
 
-    /* Makes the answer. NULL: the rows of `table`, largest `order` first (NULL: in file order). */
+    /* Makes the answer. NULL: the rows of the first table, largest `order` first (NULL: in file
+     * order). */
     void (*make)(const struct pw_asked *asked, json_t *arguments, struct pw_answer *answer);
-    int table;
+    int tables[PW_QUESTION_TABLES]; /* whose rows the answer has, of enum pw_cluster_table_id; 0: no
+                                       more. None: rows of other objects of the JSON report */
     const char *order;
 };
 

@@ -7,6 +7,7 @@
 
 #include "core/tables.h"
 #include "report/answers/answer.h"
+#include "report/writing/json_row.h"
 
 #define RANK_FILTER                                           \
     {                                                         \
@@ -34,22 +35,27 @@ const struct pw_question pw_questions[] = {
              "step beside the median of the other ranks",
      .arguments = {{"rank", true, true, "the rank", NULL}},
      .example = "rank=3",
-     .make = pw_answer_rank},
+     .make = pw_answer_rank,
+     .tables = {PW_TABLE_c_straggler, PW_TABLE_c_step_trace, PW_TABLE_c_phase_trace,
+                PW_TABLE_c_ending, PW_TABLE_c_exception, PW_TABLE_c_open_call,
+                PW_TABLE_c_utilisation, PW_TABLE_c_clock}},
     {.name = "step",
      .help = "One step: how long it took, and each rank's part of it",
      .arguments = {{"step", true, true, "the step", NULL}},
      .example = "step=10",
-     .make = pw_answer_step},
+     .make = pw_answer_step,
+     .tables = {PW_TABLE_c_step, PW_TABLE_c_step_trace}},
     {.name = "phase",
      .help = "The mean time of each rank in a phase of the steps, the longest first",
      .arguments = {{"phase", false, true, "data, forward, backward, allreduce, optimizer or other",
                     NULL}},
      .example = "phase=backward",
-     .make = pw_answer_phase},
+     .make = pw_answer_phase,
+     .tables = {PW_TABLE_c_phase_trace}},
     {.name = "stragglers",
      .help = "Ranks that held the job back, with phase, cause, evidence and confidence (0 to 1)",
      .arguments = {RANK_FILTER, HOST_FILTER},
-     .table = PW_TABLE_c_straggler},
+     .tables = {PW_TABLE_c_straggler}},
     {.name = "ledger",
      .help = "Where the time of the whole run went: start, MPI_Init, setup, steps, tail and end",
      .make = pw_answer_ledger},
@@ -59,78 +65,79 @@ const struct pw_question pw_questions[] = {
      .arguments = {{"name", false, false, "only operations with this text in the name", "op"},
                    {"bytes_max", true, false, "only of this size: the column's value",
                     "bytes_max"}},
-     .table = PW_TABLE_c_collective_stat,
+     .tables = {PW_TABLE_c_collective_stat},
      .order = "count"},
     {.name = "communicators",
      .help = "Which group of ranks waits, for how long and for whom",
-     .table = PW_TABLE_c_communicator},
+     .tables = {PW_TABLE_c_communicator}},
     {.name = "links",
      .help = "Slow links: pairs of ranks whose messages take longer than those of other pairs",
-     .table = PW_TABLE_c_link},
+     .tables = {PW_TABLE_c_link}},
     {.name = "messages",
      .help = "Messages from rank to rank: counts, bytes, late senders and receivers",
      .arguments = {{"src", true, false, "only from this rank", "src"},
                    {"dst", true, false, "only to this rank", "dst"}},
-     .table = PW_TABLE_c_p2p,
+     .tables = {PW_TABLE_c_p2p},
      .order = "bytes"},
     {.name = "network",
      .help = "Stretches in which transfers were slow",
-     .table = PW_TABLE_c_network},
+     .tables = {PW_TABLE_c_network}},
     {.name = "hosts",
      .help = "Hosts that are slow or were frozen",
      .arguments = {HOST_FILTER},
-     .table = PW_TABLE_c_host},
+     .tables = {PW_TABLE_c_host}},
     {.name = "clocks",
      .help = "How well the ranks' clocks are aligned",
      .arguments = {RANK_FILTER},
-     .table = PW_TABLE_c_clock},
+     .tables = {PW_TABLE_c_clock}},
     {.name = "data_pipeline",
      .help = "Queues of data loaders: how full they were, and which ranks found them empty",
      .arguments = {RANK_FILTER},
-     .table = PW_TABLE_c_queue},
+     .tables = {PW_TABLE_c_queue}},
     {.name = "utilisation",
      .help = "CPU, I/O and faults of each rank, and what its host had to run beside it",
      .arguments = {RANK_FILTER},
-     .table = PW_TABLE_c_utilisation},
+     .tables = {PW_TABLE_c_utilisation}},
     {.name = "memory",
      .help = "Memory of each rank: peak, end, and growth a step",
      .arguments = {RANK_FILTER},
-     .table = PW_TABLE_c_memory,
+     .tables = {PW_TABLE_c_memory},
      .order = "peak_bytes"},
     {.name = "operators",
      .help = "Operators and functions, those with most self time first",
      .arguments = {NAME_FILTER},
-     .table = PW_TABLE_c_operator,
+     .tables = {PW_TABLE_c_operator},
      .order = "self_ns"},
     {.name = "kernels",
      .help = "GPU kernels, those with most time first",
      .arguments = {NAME_FILTER},
-     .table = PW_TABLE_c_kernel,
+     .tables = {PW_TABLE_c_kernel},
      .order = "total_ns"},
     {.name = "gpus",
      .help = "GPUs by rank: busy, idle and communication",
      .arguments = {RANK_FILTER},
-     .table = PW_TABLE_c_gpu_rank},
+     .tables = {PW_TABLE_c_gpu_rank}},
     {.name = "whatif",
      .help = "How long the job would have taken without a rank's, host's or phase's excess",
-     .table = PW_TABLE_c_whatif,
+     .tables = {PW_TABLE_c_whatif},
      .order = "gain_ns"},
     {.name = "critical_path",
      .help = "What the critical path of the run consists of",
-     .table = PW_TABLE_c_path,
+     .tables = {PW_TABLE_c_path},
      .order = "path_ns"},
     {.name = "efficiency",
      .help = "Parallel efficiency and its factors (POP)",
-     .table = PW_TABLE_c_efficiency},
+     .tables = {PW_TABLE_c_efficiency}},
     {.name = "imbalances",
      .help = "Work that differs between ranks by design",
-     .table = PW_TABLE_c_imbalance},
+     .tables = {PW_TABLE_c_imbalance}},
     {.name = "trends",
      .help = "Steps in which all ranks were slower or paused",
-     .table = PW_TABLE_c_trend},
+     .tables = {PW_TABLE_c_trend}},
     {.name = "hang",
      .help = "Who waits in which call for whom, of a job that did not go on",
-     .make = pw_answer_hang},
+     .make = pw_answer_hang,
+     .tables = {PW_TABLE_c_open_call, PW_TABLE_c_hang}},
     {.name = "completeness",
      .help = "What was recorded, what is not known, and how to get it",
      .make = pw_answer_completeness},
@@ -138,6 +145,11 @@ const struct pw_question pw_questions[] = {
      .help = "What takes longer in a second run, and whether that is more than the steps' spread",
      .example = "other=another-profile",
      .make = pw_answer_compare},
+    {.name = "columns",
+     .help = "What the columns of the rows of a question are: type, unit, meaning, possible values",
+     .arguments = {{"of", false, true, "a question", NULL}},
+     .example = "of=links",
+     .make = pw_answer_columns},
     {.name = "evidence",
      .help = "Whether a number is real: the rows of the file that an id stands for, their unit and "
              "meaning, and the command that prints them",
@@ -161,6 +173,63 @@ const struct pw_question *pw_question_find(const char *name)
         question++;
     return question->name ? question : NULL;
 }
+
+/* ---- the columns of answers ---- */
+
+static const char *type_of(const struct pw_field *field)
+{
+    const bool is_text = field->type >= PW_F_S16 && field->type <= PW_F_S512;
+    if (field->type == PW_F_F64)
+        return "number";
+    return is_text || field->type == PW_F_U64 || field->type >= PW_F_OP ? "text" : "integer";
+}
+
+/* "a, b, c": what a column of an enumeration can be; null for others. */
+static json_t *values_of(const struct pw_field *field)
+{
+    const struct pw_enum_item *item = pw_enum_borrow(field->type);
+    char all[1024];
+    size_t n = 0;
+    all[0] = '\0';
+    for (; item && item->name && n < sizeof(all); item++)
+        n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", n ? ", " : "", item->name);
+    return all[0] ? json_string(all) : json_null();
+}
+
+void pw_answer_columns(const struct pw_asked *asked, json_t *arguments, struct pw_answer *answer)
+{
+    (void)asked;
+    const struct pw_question *of =
+        pw_question_find(json_string_value(json_object_get(arguments, "of")));
+    if (!of) {
+        answer->problem = "there is no question of that name: 'profwrap ask' lists them";
+        return;
+    }
+    for (const int *table = of->tables; table < of->tables + PW_QUESTION_TABLES && *table;
+         table++) {
+        const struct pw_table *info = pw_table_borrow(*table);
+        for (size_t i = 0; i < info->nfields; i++) {
+            const struct pw_field *field = &info->fields()[i];
+            char key[PW_JSON_KEY];
+            pw_answer_add(answer, NULL,
+                          json_pack("{s:s, s:s, s:s, s:o, s:s, s:o}", "table", info->path + 1,
+                                    "column", pw_json_key(field, key), "json_type", type_of(field),
+                                    "unit", field->unit[0] ? json_string(field->unit) : json_null(),
+                                    "meaning", field->meaning, "values", values_of(field)));
+        }
+    }
+    if (of->tables[0])
+        pw_answer_say(answer, "Rows of %s have these columns, without those that are not known.",
+                      of->name);
+    else
+        pw_answer_say(
+            answer,
+            "Rows of %s are objects of the JSON report (docs/metrics.md); members that end "
+            "in _ns are nanoseconds.",
+            of->name);
+}
+
+/* ---- arguments and pages ---- */
 
 static const struct pw_question_argument from_argument = {
     "from", true, false, "the first row of the page: `next_from` of the page before", NULL};

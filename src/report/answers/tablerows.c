@@ -80,9 +80,10 @@ static double key_of(const struct pw_field *field, const char *row)
 void pw_answer_table(const struct pw_question *question, const struct pw_asked *asked,
                      json_t *arguments, struct pw_answer *answer)
 {
-    const struct pw_table *info = pw_table_borrow(question->table);
+    const struct pw_table *info = pw_table_borrow(question->tables[0]);
     const struct pw_field *order = find_field(info, question->order);
-    const struct pw_cluster_rows all = pw_cluster_rows(asked->figures->cluster, question->table);
+    const struct pw_cluster_rows all =
+        pw_cluster_rows(asked->figures->cluster, question->tables[0]);
     struct keyed *chosen = malloc((all.n + 1) * sizeof(*chosen));
     size_t n = 0;
     answer->is_failed |= !chosen;
@@ -96,8 +97,8 @@ void pw_answer_table(const struct pw_question *question, const struct pw_asked *
     for (size_t i = 0; i < n; i++) {
         const char *row = (const char *)all.rows + chosen[i].row * info->row_size;
         char id[PW_EVIDENCE_ID];
-        pw_answer_add(answer, pw_evidence_row(id, question->table, chosen[i].row),
-                      pw_answer_wants(answer) ? pw_json_row(question->table, row) : NULL);
+        pw_answer_add(answer, pw_evidence_row(id, question->tables[0], chosen[i].row),
+                      pw_answer_wants(answer) ? pw_json_row(question->tables[0], row) : NULL);
     }
     free(chosen);
     if (!all.n)

@@ -321,8 +321,8 @@ void pw_answer_completeness(const struct pw_asked *asked, json_t *arguments,
 
 void pw_answer_hang(const struct pw_asked *asked, json_t *arguments, struct pw_answer *answer)
 {
-    static const struct pw_question calls = {.table = PW_TABLE_c_open_call},
-                                    dumps = {.table = PW_TABLE_c_hang};
+    static const struct pw_question calls = {.tables = {PW_TABLE_c_open_call}},
+                                    dumps = {.tables = {PW_TABLE_c_hang}};
     const struct pw_cluster *c = asked->figures->cluster;
     char raw[1024] = "", text[1024];
     struct pw_sentence s = pw_sentence_on(raw, sizeof(raw));

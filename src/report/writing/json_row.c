@@ -83,15 +83,20 @@ static json_t *field_value(const struct pw_field *field, const void *row)
     return pw_json_int(pw_field_integer(field, row));
 }
 
+const char *pw_json_key(const struct pw_field *field, char out[PW_JSON_KEY])
+{
+    snprintf(out, PW_JSON_KEY, "%s%s", field->name, unit_of(field));
+    return out;
+}
+
 json_t *pw_json_row(int table, const void *row)
 {
     const struct pw_table *info = pw_table_borrow(table);
     json_t *object = json_object();
     for (size_t i = 0; object && i < info->nfields; i++) {
         const struct pw_field *field = &info->fields()[i];
-        char key[64];
-        snprintf(key, sizeof(key), "%s%s", field->name, unit_of(field));
-        if (json_object_set_new(object, key, field_value(field, row))) {
+        char key[PW_JSON_KEY];
+        if (json_object_set_new(object, pw_json_key(field, key), field_value(field, row))) {
             json_decref(object);
             object = NULL;
         }

@@ -7,6 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pw_field;
+
+enum { PW_JSON_KEY = 64 };
+
+/* The key of a field: its name, with the unit where the name lacks it. Returns `out`. */
+const char *pw_json_key(const struct pw_field *field, char out[PW_JSON_KEY]);
+
 /* Returns an object with every field of the row: enumerations by name, comm_uid as "0x…", times and
  * bandwidths with the unit in the key. Negative and non-finite numbers, and bandwidths of 0, become
  * null. NULL when memory is short. */
