@@ -173,10 +173,14 @@ int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f)
 int pw_standout_beside(const struct pw_excess *w, const struct pw_straggler_found *f,
                        const struct pw_named *named)
 {
-    /* Of the minority that is left nobody knows whether it is normal: only a change tells. */
-    if (2 * (named->n + 1) > w->in->nranks && !pw_standout_has_changed(w, f, named))
+    const int is_alone =
+        sum_in_hits(w, f, named, f->rank) >= PW_STANDOUT_ALONE * sum_in_hits(w, f, &none, f->rank);
+    /* Of the minority that is left nobody knows whether it is normal: only a change tells. In the
+     * one step of a stall, those that were slow at other times are normal, too. */
+    if (2 * (named->n + 1) > w->in->nranks && !pw_standout_has_changed(w, f, named) &&
+        !(f->kind == PW_STRAGGLER_ONE_OFF && is_alone))
         return 0;
-    if (sum_in_hits(w, f, named, f->rank) >= PW_STANDOUT_ALONE * sum_in_hits(w, f, &none, f->rank))
+    if (is_alone)
         return stands_out(w, f, named, named);
     return is_episode(w, f) && stands_out(w, f, named, &none);
 }

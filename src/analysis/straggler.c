@@ -474,7 +474,7 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
             continue;
         if (pw_standout(&s.own, &found))
             take(&s, &list, &found);
-        else if (in->nranks <= PW_STANDOUT_FEW && found.kind != PW_STRAGGLER_ONE_OFF)
+        else if (in->nranks <= PW_STANDOUT_FEW)
             insert_sorted(&slow, &found);
     }
     take_beside(&s, &slow, &list);

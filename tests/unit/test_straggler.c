@@ -399,6 +399,32 @@ static void test_a_stall_beside_a_window(void **state)
     }
 }
 
+/* Two of few ranks that stall once or twice, in different steps: all others are normal in each of
+ * these steps, and so the largest stall does not hide the smaller ones. In the same step, one of
+ * three ranks is left, and nobody knows whether it is normal. */
+static void test_stalls_of_two_of_few(void **state)
+{
+    (void)state;
+    for (size_t nranks = 3; nranks <= 6; nranks++) {
+        struct job *j = create(100, nranks, 1e6, 23);
+        slow(j, 0, 79, 79, 6000 * MS, 1);
+        slow(j, 1, 20, 20, 3000 * MS, 1);
+        slow(j, 1, 86, 86, 1500 * MS, 1);
+        assert_int_equal(find(j), 2);
+        assert_int_equal(j->found[0].rank, 0);
+        assert_int_equal(j->found[0].hits, 1);
+        assert_int_equal(j->found[1].rank, 1);
+        assert_int_equal(j->found[1].hits, 2);
+        assert_in_range(j->found[1].lost_ns, 4490 * MS, 4510 * MS);
+        destroy(j);
+    }
+    struct job *j = create(100, 3, 1e6, 23);
+    slow(j, 0, 79, 79, 6000 * MS, 1);
+    slow(j, 1, 79, 79, 6000 * MS, 1);
+    assert_int_equal(find(j), 0);
+    destroy(j);
+}
+
 /* The allreduce phase of the last to arrive has all of the transfer: it is not the cause. */
 static void test_phase_is_not_the_allreduce(void **state)
 {
@@ -525,6 +551,7 @@ int main(void)
         cmocka_unit_test(test_two_of_four),
         cmocka_unit_test(test_a_small_fault_beside_a_large_one),
         cmocka_unit_test(test_a_stall_beside_a_window),
+        cmocka_unit_test(test_stalls_of_two_of_few),
         cmocka_unit_test(test_phase_is_not_the_allreduce),
         cmocka_unit_test(test_phase_unknown),
         cmocka_unit_test(test_gain_by_hand),
