@@ -223,10 +223,46 @@ static bool is_in(const struct pw_live_thread *t, const struct pw_hang_group *g)
     return g->seq < 0 ? is_uncounted(t) && t->op == g->op : t->seq == g->seq;
 }
 
+static bool has_requests(const struct pw_live *rank, size_t thread)
+{
+    for (size_t i = 0; i < rank->nrequests; i++)
+        if (rank->requests[i].thread == thread)
+            return true;
+    return false;
+}
+
+/* Sets *out to what the rank waits for in its place `*at`, and increments *at. First come the
+ * threads, then the requests that are missing, each as if its thread waited for it alone. Tests may
+ * be called in a loop that ends for another reason: what they test is not waited for. Returns false
+ * at the end. */
+static bool next_wait(const struct pw_live *rank, size_t *at, struct pw_live_thread *out)
+{
+    for (; *at < rank->nthreads; ++*at)
+        if (!rank->threads[*at].polls && !has_requests(rank, *at)) {
+            *out = rank->threads[(*at)++];
+            return true;
+        }
+    for (; *at < rank->nthreads + rank->nrequests; ++*at) {
+        const struct pw_live_request *r = &rank->requests[*at - rank->nthreads];
+        if (r->need != PW_LIVE_MISSING || rank->threads[r->thread].polls)
+            continue;
+        *out = rank->threads[r->thread];
+        out->awaited = r->op;
+        out->comm_uid = r->comm_uid;
+        out->seq = r->seq;
+        out->peer = r->peer;
+        out->tag = r->tag;
+        ++*at;
+        return true;
+    }
+    return false;
+}
+
 static bool has_thread_in(const struct pw_live *rank, const struct pw_hang_group *g)
 {
-    for (size_t i = 0; i < rank->nthreads; i++)
-        if (is_in(&rank->threads[i], g))
+    struct pw_live_thread t;
+    for (size_t at = 0; next_wait(rank, &at, &t);)
+        if (is_in(&t, g))
             return true;
     return false;
 }
@@ -271,14 +307,14 @@ static void find_groups(struct waits *w)
 {
     for (size_t r = 0; r < w->n; r++) {
         const struct pw_live *rank = &w->ranks[r];
-        for (size_t i = 0; i < rank->nthreads && pw_hang_waits(rank, w->least_ns); i++) {
-            const struct pw_live_thread *t = &rank->threads[i];
-            struct pw_hang_group *group = is_collective(t) ? find_group(w, rank, t) : NULL;
+        struct pw_live_thread t;
+        for (size_t at = 0; pw_hang_waits(rank, w->least_ns) && next_wait(rank, &at, &t);) {
+            struct pw_hang_group *group = is_collective(&t) ? find_group(w, rank, &t) : NULL;
             if (!group)
                 continue;
-            group->is_mismatched |= op_of(t) != group->op;
-            if (t->since_ns > group->waited_ns)
-                group->waited_ns = t->since_ns;
+            group->is_mismatched |= op_of(&t) != group->op;
+            if (t.since_ns > group->waited_ns)
+                group->waited_ns = t.since_ns;
         }
     }
 }
@@ -306,14 +342,14 @@ static void list_members(struct waits *w, struct pw_hang_group *g)
 
 static void add_rank_edges(struct waits *w, const struct pw_live *rank)
 {
-    for (size_t i = 0; i < rank->nthreads; i++) {
-        const struct pw_live_thread *t = &rank->threads[i];
-        if (t->op == PW_OP_None)
+    struct pw_live_thread t;
+    for (size_t at = 0; next_wait(rank, &at, &t);) {
+        if (t.op == PW_OP_None)
             continue;
-        for (size_t g = 0; g < w->out->ngroups && is_collective(t); g++)
-            if (is_in(t, &w->out->groups[g]))
+        for (size_t g = 0; g < w->out->ngroups && is_collective(&t); g++)
+            if (is_in(&t, &w->out->groups[g]))
                 pw_digraph_add(&w->graph, (int32_t)(w->n + g));
-        ptrdiff_t peer = is_collective(t) ? -1 : row_of(w, t->peer);
+        ptrdiff_t peer = is_collective(&t) ? -1 : row_of(w, t.peer);
         if (peer >= 0)
             pw_digraph_add(&w->graph, (int32_t)peer);
     }
@@ -372,6 +408,39 @@ static size_t find_roots(const struct waits *w, int32_t *list, int32_t *is_waite
     return n;
 }
 
+/* Whether the rank may wait for a rank that leads to another root: by a request of which it is not
+ * known whether it is missing, or by one that it tests again and again. */
+static bool may_wait_for(const struct waits *w, const struct pw_live *rank, const int32_t *leads)
+{
+    for (size_t i = 0; i < rank->nthreads; i++) {
+        const ptrdiff_t peer = rank->threads[i].polls ? row_of(w, rank->threads[i].peer) : -1;
+        if (peer >= 0 && leads[peer])
+            return true;
+    }
+    for (size_t i = 0; i < rank->nrequests; i++) {
+        const ptrdiff_t peer = row_of(w, rank->requests[i].peer);
+        if (rank->requests[i].need != PW_LIVE_MATCHED && peer >= 0 && leads[peer])
+            return true;
+    }
+    return false;
+}
+
+/* Removes roots that wait in a call, and may wait for a root that does not. */
+static size_t keep_first_causes(const struct waits *w, int32_t *roots, size_t n, int32_t *scratch)
+{
+    int32_t *working = scratch, *leads = scratch + w->graph.nodes;
+    size_t nworking = 0, kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!pw_hang_waits(&w->ranks[roots[i]], w->least_ns))
+            working[nworking++] = roots[i];
+    pw_digraph_mark_sources(&w->graph, working, nworking, leads);
+    for (size_t i = 0; i < n; i++)
+        if (!pw_hang_waits(&w->ranks[roots[i]], w->least_ns) ||
+            !may_wait_for(w, &w->ranks[roots[i]], leads))
+            roots[kept++] = roots[i];
+    return kept;
+}
+
 static size_t count_held(const struct waits *w, const int32_t *targets, size_t n, int32_t *scratch)
 {
     int32_t *is_held = scratch;
@@ -392,6 +461,7 @@ static void conclude(struct waits *w, int32_t *lists, int32_t *scratch)
     out->ncycle = keep_ranks(w, cycle, pw_digraph_cycle(&w->graph, cycle, scratch));
     out->roots = roots;
     out->nroots = find_roots(w, roots, scratch);
+    out->nroots = keep_first_causes(w, roots, out->nroots, scratch);
     if (out->ncycle) {
         out->kind = PW_HANG_CYCLE;
         out->held = count_held(w, cycle, out->ncycle, scratch);
@@ -405,10 +475,10 @@ static void conclude(struct waits *w, int32_t *lists, int32_t *scratch)
 
 /* Room for the lists of the groups, the edges, two lists of nodes, and the graph functions'
  * scratch. */
-size_t pw_hang_scratch(size_t n, size_t threads)
+size_t pw_hang_scratch(size_t n, size_t waits)
 {
     size_t nodes = n + PW_HANG_GROUPS, lists = 2 * n * PW_HANG_GROUPS;
-    size_t edges = threads + n * PW_HANG_GROUPS;
+    size_t edges = waits + n * PW_HANG_GROUPS;
     return lists + edges + (nodes + 1) + 2 * nodes + PW_DIGRAPH_SCRATCH * nodes;
 }
 
@@ -416,18 +486,18 @@ size_t pw_hang_scratch(size_t n, size_t threads)
 static int32_t *find_waits(struct waits *w, int32_t *scratch)
 {
     const size_t n = w->n;
-    size_t threads = 0;
+    size_t waits = 0;
     for (size_t r = 0; r < n; r++)
-        threads += w->ranks[r].nthreads;
+        waits += w->ranks[r].nthreads + w->ranks[r].nrequests;
     memset(w->out, 0, sizeof(*w->out));
     w->lists = scratch;
     find_groups(w);
     for (size_t g = 0; g < w->out->ngroups; g++)
         list_members(w, &w->out->groups[g]);
     int32_t *at = scratch + 2 * n * PW_HANG_GROUPS;
-    pw_digraph_init(&w->graph, at, at + threads + n * PW_HANG_GROUPS);
+    pw_digraph_init(&w->graph, at, at + waits + n * PW_HANG_GROUPS);
     build_graph(w);
-    return at + threads + n * PW_HANG_GROUPS + n + PW_HANG_GROUPS + 1;
+    return at + waits + n * PW_HANG_GROUPS + n + PW_HANG_GROUPS + 1;
 }
 
 void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32_t *scratch,

@@ -6,8 +6,10 @@
  * A rank waits when the latest event of all its threads is the entry into a call, at least
  * `least_ns` ago; otherwise it works. A rank in a collective waits for the members that have not
  * entered it; in a rooted collective that the root starts, only for the root. A rank in a send or
- * receive waits for the partner. For a call whose partner is unknown (MPI_Wait, a receive from any
- * rank), it is not known for which rank the caller waits. */
+ * receive waits for the partner. A rank in a call that completes several requests waits for the
+ * partners of those that are missing (analysis/awaited.h). For a call whose partner is unknown (a
+ * receive from any rank), and for a loop of tests, which may have another way to end, it is not
+ * known for which rank the caller waits. */
 #ifndef PW_ANALYSIS_HANG_H
 #define PW_ANALYSIS_HANG_H
 
@@ -52,11 +54,13 @@ struct pw_hang {
     size_t ngroups, more_groups;
 };
 
-/* Integers that pw_hang_find() needs as scratch for `n` ranks with `threads` threads in all. */
-size_t pw_hang_scratch(size_t n, size_t threads);
+/* Integers that pw_hang_find() needs as scratch for `n` ranks with `waits` threads and requests in
+ * all. */
+size_t pw_hang_scratch(size_t n, size_t waits);
 
-/* Fills *out from ranks[n], sorted by rank. Calls that began less than `least_ns` ago do not count
- * as waiting. The arrays of *out are in `scratch`. */
+/* Fills *out from ranks[n], sorted by rank, whose requests are settled (pw_awaited_settle()). Calls
+ * that began less than `least_ns` ago do not count as waiting. The arrays of *out are in `scratch`.
+ */
 void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32_t *scratch,
                   struct pw_hang *out);
 

@@ -11,6 +11,11 @@ void pw_live_fini(struct pw_live *live)
     free(live->stacks);
     free(live->threads);
     free(live->comms);
+    free(live->requests);
+    free(live->pairs);
+    live->requests = NULL;
+    live->pairs = NULL;
+    live->nrequests = live->npairs = 0;
     live->stacks = NULL;
     live->threads = NULL;
     live->comms = NULL;

@@ -17,6 +17,8 @@ enum {
     PW_LIVE_FRAMES = 64,
     PW_LIVE_PROBLEM = 160,
     PW_LIVE_PLACE = 256,
+    PW_LIVE_REQUESTS = 256,
+    PW_LIVE_PAIRS = 1024,
 };
 
 /* A thread that has recorded something and has not ended. */
@@ -35,6 +37,40 @@ struct pw_live_thread {
     int32_t peer;      /* world rank of the partner or root; -1 none, any or not known */
     int32_t tag;
     uint32_t signature; /* of a collective (core/callorder.h) */
+    uint8_t polls;    /* 1: it is in no call, but calls `op`, a test or probe, again and again, and
+                       * none completes anything */
+    int32_t unlisted; /* open requests of the call that are in no row of `requests` */
+    uint64_t requests_at; /* for the collector only: where the call's requests are, and how many */
+    uint32_t requests_n;
+    int32_t dest; /* for the collector only: of MPI_Sendrecv, the rank that it sends to */
+};
+
+/* Whether it is known that the operation can complete now. */
+enum pw_live_need {
+    PW_LIVE_UNKNOWN,
+    PW_LIVE_MISSING, /* it cannot: its partner has not done its part */
+    PW_LIVE_MATCHED, /* it can: the partner has done its part */
+};
+
+/* Requests that a completion call of several waits for, or a loop of tests: one row for all that
+ * are alike. */
+struct pw_live_request {
+    uint16_t thread; /* row of `threads` */
+    uint16_t op;
+    uint8_t need;      /* enum pw_live_need; set by analysis/awaited.h */
+    int32_t peer, tag; /* as in struct pw_live_thread */
+    int32_t count;     /* how many are alike */
+    uint64_t comm_uid;
+    int64_t seq;
+};
+
+/* The messages between this rank and another one on a communicator, since the start. */
+struct pw_live_pair {
+    uint64_t comm_uid;
+    int32_t peer;     /* world rank */
+    int64_t sent;     /* sends that have completed, */
+    int64_t sending;  /* and those that a request is open for */
+    int64_t received; /* receives that have completed */
 };
 
 /* The hash of the order of a communicator after `count` collectives (core/callorder.h). */
@@ -96,6 +132,11 @@ struct pw_live {
     size_t nthreads;
     struct pw_live_comm *comms;
     size_t ncomms;
+    struct pw_live_request *requests; /* by thread */
+    size_t nrequests;
+    struct pw_live_pair *pairs;
+    size_t npairs;
+    int pairs_known; /* 1: `pairs` has every message of the rank */
     /* Call stacks; none when the request did not ask for them. */
     struct pw_live_stack *stacks;
     size_t nstacks;

@@ -101,16 +101,17 @@ static void write_reports(const struct pw_inquiry *inquiry, const struct pw_live
         pw_say("%s; see %s", shown, text);
 }
 
-void pw_hangfile_write(const struct pw_inquiry *inquiry, int64_t least_ns)
+void pw_hangfile_write(struct pw_inquiry *inquiry, int64_t least_ns)
 {
     static struct pw_hang hang;
     static struct pw_order_findings order;
-    size_t threads = 0;
+    size_t waits = 0;
     for (size_t i = 0; i < inquiry->n; i++)
-        threads += inquiry->lives[i].nthreads;
-    int32_t *scratch = malloc(sizeof(*scratch) * pw_hang_scratch(inquiry->n, threads));
+        waits += inquiry->lives[i].nthreads + inquiry->lives[i].nrequests;
+    int32_t *scratch = malloc(sizeof(*scratch) * pw_hang_scratch(inquiry->n, waits));
     if (!scratch)
         return;
+    pw_awaited_settle(inquiry->lives, inquiry->n);
     pw_hang_find(inquiry->lives, inquiry->n, least_ns, scratch, &hang);
     int32_t *silent = NULL;
     pw_ordercheck_find(inquiry, &order);

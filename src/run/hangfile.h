@@ -8,7 +8,7 @@
 
 /* Finds in the answers which rank waits for which, writes the files, and prints one line on
  * standard error. A call that is open for less than `least_ns` does not count as waiting. */
-void pw_hangfile_write(const struct pw_inquiry *inquiry, int64_t least_ns);
+void pw_hangfile_write(struct pw_inquiry *inquiry, int64_t least_ns);
 
 /* Lists the running ranks that did not answer: *silent is sorted; free() it. Returns their
  * number. */

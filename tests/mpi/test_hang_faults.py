@@ -36,12 +36,12 @@ MPI = {
                "for .*, and is asleep", None),
     "receive": (r"Deadlock: rank 1 .*waits for rank 2 \(in MPI_Recv from rank 1 \(tag 7\) on MPI_COMM_WORLD\), which waits "
                 "for rank 1", None),
-    "waitall": (rf"Ranks 0-1,3 wait in MPI_Barrier #51 {WORLD} for rank 2, which has been in MPI_Waitall "
-                ".*from rank 1", rf"Ranks 0-1,3 wait in MPI_Barrier #51 {WORLD} for rank 2, which has been in MPI_Waitall"),
+    "waitall": (rf"Deadlock: rank 1 .*waits for rank 2 \(in MPI_Waitall \(for MPI_Irecv from rank 1 \(tag 7\) {WORLD}, "
+                r"and 1 more\)\), which waits for rank 1", None),
     "any source": (rf"Ranks 0-1,3 wait in MPI_Barrier #51 {WORLD} for rank 2, which has been in MPI_Recv from any rank",
                    rf"Ranks 0-1,3 wait in MPI_Barrier #51 {WORLD} for rank 2, which has been in MPI_Recv"),
-    "polling": (rf"Ranks 0-1,3 wait in MPI_Barrier #51 {WORLD} for rank 2, which .*polling",
-                rf"Ranks 0-1,3 wait in MPI_Barrier #51 {WORLD} for rank 2, which"),
+    "polling": (rf"Ranks 0-1,3 wait in MPI_Barrier #51 {WORLD} for rank 2, which has been polling with MPI_Test \(for "
+                rf"MPI_Irecv from rank 1 \(tag 7\) {WORLD}\) for .*; rank 1 has been in MPI_Barrier #51", None),
     "split": ("Ranks 0-1,3 wait in MPI_Comm_split on MPI_COMM_WORLD for rank 2, which", None),
     "finalize": ("Ranks 0-1,3 wait in MPI_Finalize for rank 2, which", None),
 }

@@ -20,7 +20,9 @@ static struct pw_live_thread threads[] = {
      .seq = -1,
      .peer = 3,
      .tag = -2,
-     .signature = UINT32_MAX},
+     .signature = UINT32_MAX,
+     .polls = 1,
+     .unlisted = 2},
     {.tid = 72, .thread = 1, .since_ns = -1, .comm_row = -1, .seq = 9, .peer = -1},
 };
 static struct pw_live_comm comms[] = {{.uid = 0xfeedfacecafebeef,
@@ -31,6 +33,14 @@ static struct pw_live_comm comms[] = {{.uid = 0xfeedfacecafebeef,
                                        .order_state = PW_CALLORDER_PERSISTENT,
                                        .norder = 2,
                                        .order = {{8, 0xfedcba9876543210}, {9, 1}}}};
+static struct pw_live_request requests[] = {{.thread = 1,
+                                             .op = PW_OP_Isend,
+                                             .peer = 2,
+                                             .tag = 6,
+                                             .count = 3,
+                                             .comm_uid = 0xfeedfacecafebeef,
+                                             .seq = -1}};
+static struct pw_live_pair pairs[] = {{0xfeedfacecafebeef, 2, 11, 3, 10}};
 static const struct pw_request plain, with_stacks = {.wants_stacks = 1};
 static struct pw_live_stack stacks[] = {{.tid = 71,
                                          .text = "main (a.c:1);MPI_Wait+0x3",
@@ -53,6 +63,11 @@ static struct pw_live make(int rank)
         .nthreads = 2,
         .comms = comms,
         .ncomms = 1,
+        .requests = requests,
+        .nrequests = 1,
+        .pairs = pairs,
+        .npairs = 1,
+        .pairs_known = 1,
         .stacks = stacks,
         .nstacks = 1,
         .stack_problem = "none",
@@ -86,6 +101,11 @@ static void test_json_both_ways(void **state)
     assert_int_equal(back.nthreads, 2);
     assert_memory_equal(&back.threads[0], &threads[0], sizeof(threads[0]));
     assert_memory_equal(&back.threads[1], &threads[1], sizeof(threads[1]));
+    assert_int_equal(back.nrequests, 1);
+    assert_memory_equal(&back.requests[0], &requests[0], sizeof(requests[0]));
+    assert_int_equal(back.npairs, 1);
+    assert_memory_equal(&back.pairs[0], &pairs[0], sizeof(pairs[0]));
+    assert_int_equal(back.pairs_known, 1);
     assert_int_equal(back.ncomms, 1);
     assert_memory_equal(&back.comms[0], &comms[0], sizeof(comms[0]));
     assert_string_equal(back.stacks[0].text, stacks[0].text);
@@ -110,11 +130,12 @@ static void test_json_both_ways(void **state)
 static void test_hostile_json(void **state)
 {
     static const char *const places[] = {
-        "rank",      "world_size",      "hostname",       "pid",        "state",
-        "step",      "events",          "dropped_events", "threads",    "comms",
-        "stacks",    "stack_problem",   "python_problem", "stopped_ns", "nonce",
-        "recording", "steps_per_1000s", "order",          "steps",      "steps_ns",
-        "mpi_ns",    "step_last_ns",    "step_mean_ns",   "step_mpi_ns"};
+        "rank",       "world_size",      "hostname",       "pid",          "state",
+        "step",       "events",          "dropped_events", "threads",      "comms",
+        "stacks",     "stack_problem",   "python_problem", "stopped_ns",   "nonce",
+        "recording",  "steps_per_1000s", "order",          "steps",        "steps_ns",
+        "pairs",      "pairs_known",     "mpi_ns",         "step_last_ns", "step_mean_ns",
+        "step_mpi_ns"};
     struct pw_live live = make(2), back;
     (void)state;
     for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++) {

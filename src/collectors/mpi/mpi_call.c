@@ -65,8 +65,17 @@ int64_t pw_mpi_type_size_slow(MPI_Datatype type)
     return size;
 }
 
+/* Shows where the requests are: which of them are missing is found out when somebody asks. */
+static void show_requests(const struct pw_mpi_call *c)
+{
+    struct pw_shown_requests *shown = &c->thread->ring.shared->shown;
+    atomic_store_explicit(&shown->requests, (uintptr_t)c->requests, memory_order_relaxed);
+    atomic_store_explicit(&shown->count, (uint32_t)c->nrequests, memory_order_relaxed);
+    atomic_store_explicit(&shown->start, c->start, memory_order_relaxed);
+}
+
 /* Shows in the open call which operation it waits for, when it is a single one that is in the front
- * of the table. With several requests it is not known which is missing. */
+ * of the table. */
 static void show_awaited(const struct pw_mpi_call *c)
 {
     struct pw_open_call *open = c->thread->call;
@@ -75,6 +84,7 @@ static void show_awaited(const struct pw_mpi_call *c)
         row = pw_mpi_request_row(c->saved[0].handle);
     if (!row || !(row->state & PW_REQUEST_OPEN) || row->handle != c->saved[0].handle) {
         atomic_store_explicit(&open->awaited, 0, memory_order_relaxed);
+        show_requests(c);
         return;
     }
     const struct pw_record *record = &row->record;
@@ -87,6 +97,34 @@ static void show_awaited(const struct pw_mpi_call *c)
                           is_collective ? record->comm.signature : PW_REDUCTION_UNKNOWN,
                           memory_order_relaxed);
     atomic_store_explicit(&open->awaited, record->op, memory_order_relaxed);
+}
+
+void pw_mpi_count_poll(struct pw_thread *thread, uint16_t op)
+{
+    struct pw_shown_requests *shown = &thread->ring.shared->shown;
+    const uint64_t head = thread->ring.head;
+    const bool goes_on = atomic_load_explicit(&shown->polls_head, memory_order_relaxed) == head &&
+                         atomic_load_explicit(&shown->poll_op, memory_order_relaxed) == op;
+    const uint32_t polls = atomic_load_explicit(&shown->polls, memory_order_relaxed);
+    atomic_store_explicit(&shown->polls, goes_on ? polls + 1 : 1, memory_order_relaxed);
+    atomic_store_explicit(&shown->poll_op, op, memory_order_relaxed);
+    atomic_store_explicit(&shown->polls_head, head, memory_order_relaxed);
+}
+
+void pw_mpi_count_probe(struct pw_thread *thread, const struct pw_mpi_call *c)
+{
+    struct pw_shown_requests *shown = &thread->ring.shared->shown;
+    atomic_store_explicit(&shown->handle, PW_MPI_NUMBER(c->comm), memory_order_relaxed);
+    atomic_store_explicit(&shown->peer, c->src, memory_order_relaxed);
+    atomic_store_explicit(&shown->tag, c->rtag, memory_order_relaxed);
+    pw_mpi_count_poll(thread, c->op);
+}
+
+void pw_mpi_count_cheap_probe(const struct pw_mpi_call *c)
+{
+    struct pw_thread *thread = &pw_this_thread;
+    if (thread->ring.shared && !atomic_load_explicit(&thread->call->op, memory_order_relaxed))
+        pw_mpi_count_probe(thread, c);
 }
 
 /* Not by memcpy(): glibc's uses 256-bit registers for more than 31 bytes, and a processor that

@@ -295,11 +295,23 @@ PW_ALWAYS_INLINE void pw_mpi_show_peer(const struct pw_mpi_call *c, int peer)
         atomic_store_explicit(&c->thread->call->peer, peer, memory_order_relaxed);
 }
 
+PW_ALWAYS_INLINE void pw_mpi_show_dest(const struct pw_thread *thread, int dest)
+{
+    atomic_store_explicit(&thread->call->signature, (uint32_t)dest, memory_order_relaxed);
+}
+
 PW_ALWAYS_INLINE void pw_mpi_show_tag(const struct pw_mpi_call *c, int tag)
 {
     if (c->thread)
         atomic_store_explicit(&c->thread->call->tag, tag, memory_order_relaxed);
 }
+
+/* Count a test or probe that completed nothing and writes no record (struct pw_shown_requests).
+ * pw_mpi_count_cheap_probe(): one that is not recorded at this level, if the thread has a ring and
+ * is in no call; it may have found a message. */
+void pw_mpi_count_poll(struct pw_thread *thread, uint16_t op);
+void pw_mpi_count_probe(struct pw_thread *thread, const struct pw_mpi_call *c);
+void pw_mpi_count_cheap_probe(const struct pw_mpi_call *c);
 
 /* Marks the thread as outside a call. */
 PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)

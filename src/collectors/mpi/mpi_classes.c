@@ -300,8 +300,10 @@ void pw_mpi_after_PROBE(struct pw_mpi_call *c, int rc)
 void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
 {
     int found = rc == MPI_SUCCESS && (c->op == PW_OP_Mprobe || c->flag);
-    if (!found && c->op == PW_OP_Improbe && pw_mpi_level() < 2)
+    if (!found && c->op == PW_OP_Improbe && pw_mpi_level() < 2) {
+        pw_mpi_count_probe(c->thread, c);
         return;
+    }
     record_probe(c, rc, found);
     if (!found || c->message == pw_mpi_handles.message_no_proc)
         return;

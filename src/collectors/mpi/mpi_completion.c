@@ -189,8 +189,11 @@ static void record_wait(struct pw_mpi_call *c, int rc, bool is_test, uint32_t co
         c->quiet = false; /* the operations were begun before the pause, so they are recorded */
     struct pw_record *record =
         level <= pw_mpi_level() || completed ? pw_mpi_place(c, NULL, rc) : NULL;
-    if (!record)
+    if (!record) {
+        if (level == 2 && !c->quiet)
+            pw_mpi_count_poll(c->thread, c->op);
         return;
+    }
     record->comm.seq = completed;
     pw_mpi_commit(c, record);
 }

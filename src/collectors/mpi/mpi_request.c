@@ -9,8 +9,14 @@
 #include "collectors/mpi/mpi_lock.h"
 #include "core/ops.h"
 #include "rank/probe/arena.h"
+#include "rank/probe/probe.h"
 
-enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256, MOST_ALIKE = 4 };
+enum {
+    FIRST_BUCKETS = PW_REQUEST_FIRST_BUCKETS,
+    SEGMENTS = PW_REQUEST_SEGMENTS,
+    CHUNK_ENTRIES = 256,
+    MOST_ALIKE = 4
+};
 
 static struct {
     /* Segment 0 has buckets 0 .. 1023, segment s > 0 the next 1024 << (s - 1). */
@@ -198,6 +204,20 @@ int pw_mpi_request_move_back(struct pw_mpi_request *row)
     }
     pw_mpi_unlock(&table.lock);
     return entry != NULL;
+}
+
+void pw_mpi_request_show_places(void)
+{
+    if (!pw_probe_home.segment)
+        return;
+    struct pw_request_places *places = &pw_probe_home.segment->requests;
+    atomic_store(&places->handle_bytes, sizeof(MPI_Request));
+    atomic_store(&places->handle_at, offsetof(struct pw_mpi_request, handle));
+    atomic_store(&places->next_at, offsetof(struct pw_mpi_request, next));
+    atomic_store(&places->state_at, offsetof(struct pw_mpi_request, state));
+    atomic_store(&places->segments, (uintptr_t)table.segments);
+    atomic_store(&places->buckets, (uintptr_t)&table.buckets);
+    atomic_store(&places->front, (uintptr_t)pw_mpi_request_front);
 }
 
 int pw_mpi_request_count_open(void)

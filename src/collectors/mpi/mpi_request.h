@@ -13,21 +13,9 @@
 
 #include "collectors/mpi/mpi_library.h"
 #include "collectors/mpi/mpi_lock.h"
+#include "collectors/mpi/mpi_requeststate.h"
 #include "core/ops.h"
 #include "rank/ring/record.h"
-
-/* The state of a request, in one word, so that one comparison can test several flags. */
-enum {
-    PW_REQUEST_CLASS = 0xff,           /* enum pw_op_class */
-    PW_REQUEST_PERSISTENT = 1 << 8,    /* it stays in the table after completion */
-    PW_REQUEST_ACTIVE = 1 << 9,        /* a persistent request that was started */
-    PW_REQUEST_MAKES_COMM = 1 << 10,   /* MPI_Comm_idup: completion makes a communicator */
-    PW_REQUEST_NEEDS_STATUS = 1 << 11, /* the received bytes are known from the status only */
-    PW_REQUEST_OPEN = 1 << 12,         /* row of the front: entered, not taken yet */
-    PW_REQUEST_QUIET = 1 << 14,        /* begun while recording was paused */
-    PW_REQUEST_HELD = 1 << 13,         /* row of the front: open, or taken and not freed yet */
-    PW_REQUEST_TWO_PARTS = 1 << 15,    /* MPI_Isendrecv: completion writes two records */
-};
 
 struct pw_mpi_request {
     _Alignas(64) struct pw_record record; /* without the values that completion adds */
@@ -47,7 +35,7 @@ struct pw_mpi_request {
     uint32_t id;    /* of the operation, unique in the process */
     uint32_t state; /* enum pw_op_class, and PW_REQUEST_* */
 };
-static_assert(sizeof(struct pw_mpi_request) == 128, "two cache lines");
+static_assert(sizeof(struct pw_mpi_request) == PW_REQUEST_BYTES, "two cache lines");
 
 /* Counts over all entries: those that need a status, and persistent ones. With several threads,
  * changed under the table's lock only. */
@@ -60,7 +48,6 @@ extern struct pw_mpi_request_counts pw_mpi_request_counts __attribute__((visibil
 /* The front, used while only one thread uses MPI: one row per hash value. When a new operation
  * needs a row that is in use, the old operation is moved from the row to the hash table. So recent
  * operations are in the front, even if many are open. */
-enum { PW_REQUEST_FRONT = 1024 };
 extern struct pw_mpi_request pw_mpi_request_front[PW_REQUEST_FRONT]
     __attribute__((visibility("hidden")));
 
@@ -179,6 +166,9 @@ static inline int pw_mpi_request_persistents(void)
 {
     return atomic_load_explicit(&pw_mpi_request_counts.persistents, memory_order_relaxed) > 0;
 }
+
+/* Shows in the segment where the table is, for collectors. Called by MPI_Init. */
+void pw_mpi_request_show_places(void);
 
 /* Number of open operations, without persistent ones. Reads all rows of the front. */
 int pw_mpi_request_count_open(void);

@@ -2,6 +2,7 @@
 #include "collectors/mpi/mpi_classes.h"
 #include "collectors/mpi/mpi_library.h"
 #include "collectors/mpi/mpi_lock.h"
+#include "collectors/mpi/mpi_request.h"
 #include "collectors/mpi/mpi_sync.h"
 #include "rank/probe/attach.h"
 #include "rank/probe/recording.h"
@@ -139,6 +140,7 @@ static int note_beginning(void)
     pw_mpi_abi_begin(pw_mpi_handles.self);
     pw_pmpi.Query_thread(&provided);
     pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
+    pw_mpi_request_show_places();
     return provided;
 }
 

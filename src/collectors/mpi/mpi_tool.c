@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/mpi/mpi_open.h"
 #include "core/log.h"
 #include "core/ops.h"
 
@@ -36,6 +37,8 @@ struct state {
     int64_t kept_members;
     struct wait *waits;
     uint32_t nwaits;
+    struct pw_mpi_pairs *pairs; /* NULL: memory is short */
+    bool was_paused;            /* recording has been paused */
     int64_t sync_first_ns, sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
 };
 
@@ -62,8 +65,10 @@ static void note_spawned(struct pw_rankfile *file, const struct pw_row_comms *co
 static void *create(struct pw_rankfile *file)
 {
     struct state *s = calloc(1, sizeof(*s));
-    if (s)
-        s->file = file;
+    if (!s)
+        return NULL;
+    s->file = file;
+    s->pairs = calloc(1, sizeof(*s->pairs));
     return s;
 }
 
@@ -72,6 +77,8 @@ static void follow_process(struct state *s, const struct pw_origin *origin)
     if (origin->epoch != s->epoch) {
         s->epoch = origin->epoch;
         s->base = s->ncomms;
+        if (s->pairs)
+            memset(s->pairs, 0, sizeof(*s->pairs));
     }
 }
 
@@ -145,6 +152,21 @@ static void fill_times(struct state *s, const struct pw_record *record,
         fill_nonblocking(wait, record, row);
 }
 
+/* Counts a message. One that failed or was cancelled may have been sent or not. */
+static void count_message(struct pw_mpi_pairs *pairs, const struct pw_record *record,
+                          enum pw_op_class cls)
+{
+    if (record->flags & (PW_FLAG_ERROR | PW_FLAG_CANCELLED))
+        pairs->is_short = true;
+    if (record->comm.comm == UINT32_MAX || record->comm.peer < 0)
+        return;
+    struct pw_mpi_pair *pair = pw_mpi_pairs_at(pairs, record->comm.comm, record->comm.peer);
+    if (pair && (cls == PW_CLASS_RECV || (record->flags & PW_FLAG_RECV_PART)))
+        pair->received++;
+    else if (pair)
+        pair->sent++;
+}
+
 static_assert(sizeof(struct pw_row_comm_event) == 88, "record_comm() fills in all fields");
 
 /* Fills in the row in its place, field by field: a copy of the row would have to wait until its
@@ -171,6 +193,8 @@ static void record_comm(struct state *s, const struct pw_record *record,
     fill_times(s, record, origin, cls, row);
     if (comm && cls == PW_CLASS_COLL)
         pw_count_collective(&comm->row, record->comm.seq);
+    if ((cls == PW_CLASS_SEND || cls == PW_CLASS_RECV) && s->pairs)
+        count_message(s->pairs, record, cls);
 }
 
 static void define_comm(struct state *s, const struct pw_record *record,
@@ -437,6 +461,54 @@ static int64_t find_file_row(const struct state *s, int32_t file_row)
     return -1;
 }
 
+static uint64_t uid_of(const void *state, uint32_t index)
+{
+    const struct state *s = state;
+    const uint64_t row = (uint64_t)s->base + index;
+    return row < s->ncomms ? s->comms[row].row.uid : 0;
+}
+
+/* Adds the two parts of an MPI_Sendrecv, as if it waited for two requests. Its peer is the source.
+ */
+static void add_both(const struct state *s, uint16_t index, struct pw_live *live)
+{
+    const struct pw_live_thread *t = &live->threads[index];
+    const int64_t row = find_file_row(s, t->comm_row);
+    if ((t->op != PW_OP_Sendrecv && t->op != PW_OP_Sendrecv_replace) || row < 0 ||
+        live->nrequests + 2 > PW_LIVE_REQUESTS)
+        return;
+    struct pw_live_request part = {
+        .thread = index,
+        .op = PW_OP_Recv,
+        .peer = t->peer,
+        .tag = t->tag,
+        .count = 1,
+        .comm_uid = t->comm_uid,
+        .seq = -1,
+    };
+    live->requests[live->nrequests++] = part;
+    part.op = PW_OP_Send;
+    part.peer = peer_of(&s->comms[row], t->dest);
+    part.tag = -1;
+    live->requests[live->nrequests++] = part;
+}
+
+/* Adds what is known of the open requests, and of the messages: only when every message has been
+ * recorded since the start. */
+static void add_open(struct state *s, const struct pw_segment_shared *segment, struct pw_live *live)
+{
+    const struct pw_mpi_uids uids = {s, uid_of};
+    const struct pw_control *control = &segment->control;
+    if (!s->pairs || !atomic_load(&segment->requests.front))
+        return;
+    pw_mpi_open_add(segment, s->pairs, &uids, live);
+    for (size_t i = 0; live->requests && i < live->nthreads; i++)
+        add_both(s, (uint16_t)i, live);
+    if (live->dropped || segment->level < 1 || control->starts_paused ||
+        atomic_load(&control->committed) || atomic_load(&segment->no_ring) || s->was_paused)
+        live->pairs_known = 0;
+}
+
 /* Adds communicators to the live data: those that threads use now, MPI_COMM_WORLD, and the newest
  * others. */
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
@@ -454,6 +526,8 @@ static void add_live(void *state, const struct pw_segment_shared *segment, struc
     for (int64_t row = (int64_t)s->ncomms - 1; row > (int64_t)s->base; row--)
         if (s->comms[row].row.size + s->comms[row].row.remote_size > 1)
             add_live_comm(s, segment, row, live);
+    if (segment)
+        add_open(s, segment, live);
 }
 
 static void finish(void *state, int64_t end_ns)
@@ -470,6 +544,13 @@ static void finish(void *state, int64_t end_ns)
     pw_rankfile_overhead(s->file, "clock_sync_collectives", (double)s->sync_collectives, "calls");
 }
 
+static void watch(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    struct state *s = state;
+    (void)origin;
+    s->was_paused |= (record->flags & PW_WINDOW_STATE) == PW_WINDOW_CLOSED;
+}
+
 static void destroy(void *state)
 {
     struct state *s = state;
@@ -479,12 +560,15 @@ static void destroy(void *state)
         free(s->comms[i].members);
     free(s->comms);
     free(s->waits);
+    free(s->pairs);
     free(s);
 }
 
 const struct pw_collector pw_collector_mpi = {
     PW_COLLECTOR_RECORDS("mpi", PW_ACTIVITY_MPI, PW_REC_COMM, PW_REC_MPI_STATE),
     PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
+    .watch = watch,
+    .watches = PW_WATCH(PW_REC_WINDOW),
     .open = open_call,
     .live = add_live,
 };

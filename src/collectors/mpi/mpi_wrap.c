@@ -196,7 +196,12 @@ PW_ALWAYS_INLINE bool fast_send_begin(struct pw_mpi_call *c, struct kept *kept, 
     struct pw_record *record = kept->record;
     const int32_t peer = pw_mpi_world_rank(kept->comm, c->dest); /* read before the stores */
     const int64_t bytes = c->scount * pw_mpi_last.type_size;
-    fast_show(c->dest, c->stag);
+    if (count == 1) {
+        fast_show(c->dest, c->stag);
+    } else {
+        fast_show(c->src, c->rtag);
+        pw_mpi_show_dest(&pw_this_thread, c->dest);
+    }
     pw_mpi_fill(c, 0, kept->comm->index, record);
     record->comm.peer = peer;
     record->comm.tag = c->stag;
@@ -471,6 +476,8 @@ enum {
         NOTE(__VA_ARGS__)                                                                      \
         if ((int)PW_ACT_##CLASS == PW_MPI_COUNTS)                                              \
             pw_mpi_show_signature(&c);                                                         \
+        if ((int)FAST_OF_##CLASS == FAST_SENDRECV)                                             \
+            pw_mpi_show_dest(c.thread, c.dest);                                                \
         const int rc = next(EACH(C_USE, COMMA, __VA_ARGS__));                                  \
         c.end = pw_probe_now();                                                                \
         EACH(C_POST, NONE, __VA_ARGS__)                                                        \
@@ -511,27 +518,30 @@ PW_ALWAYS_INLINE bool may_be_from_fortran(void)
 
 /* The body of MPI_X. It is compiled twice where calls may come from Fortran: in a program without a
  * Fortran library, `flags_of_call` is a constant. The TSC is read after the flags are known. */
-#define FAST_BODY(flags_of_call, Name, Op, CLASS, ...)                                    \
-    const int gate = pw_mpi_gate();                                                       \
-    struct pw_mpi_call c;                                                                 \
-    struct kept kept;                                                                     \
-    if (NOTED_##CLASS) {                                                                  \
-        c.thread = NULL; /* no open call is set */                                        \
-        c.op = PW_OP_##Op;                                                                \
-        c.flags = flags_of_call;                                                          \
-        c.reduces = false;                                                                \
-        NOTE(__VA_ARGS__)                                                                 \
-    }                                                                                     \
-    if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) {       \
-        if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate, BLOCK_OF(Op, CLASS))) \
-            return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                          \
-    } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                       \
-               fast_begin(FAST_OF_##CLASS, &c, (enum pw_op_shape)PW_OP_SHAPE_##Op,        \
-                          PW_OP_SENT_##Op, &kept)) {                                      \
-        const int rc = pw_next.Name(EACH(C_USE, COMMA, __VA_ARGS__));                     \
-        EACH(C_POST, NONE, __VA_ARGS__)                                                   \
-        return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                                  \
-    }                                                                                     \
+#define FAST_BODY(flags_of_call, Name, Op, CLASS, ...)                                      \
+    const int gate = pw_mpi_gate();                                                         \
+    struct pw_mpi_call c;                                                                   \
+    struct kept kept;                                                                       \
+    if (NOTED_##CLASS || (int)PW_OP_##Op == (int)PW_OP_Iprobe) {                            \
+        c.thread = NULL; /* no open call is set */                                          \
+        c.op = PW_OP_##Op;                                                                  \
+        c.flags = flags_of_call;                                                            \
+        c.reduces = false;                                                                  \
+        NOTE(__VA_ARGS__)                                                                   \
+    }                                                                                       \
+    if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) {         \
+        if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate, BLOCK_OF(Op, CLASS))) { \
+            if ((int)PW_OP_##Op == (int)PW_OP_Iprobe && gate > 0)                           \
+                pw_mpi_count_cheap_probe(&c);                                               \
+            return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
+        }                                                                                   \
+    } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                         \
+               fast_begin(FAST_OF_##CLASS, &c, (enum pw_op_shape)PW_OP_SHAPE_##Op,          \
+                          PW_OP_SENT_##Op, &kept)) {                                        \
+        const int rc = pw_next.Name(EACH(C_USE, COMMA, __VA_ARGS__));                       \
+        EACH(C_POST, NONE, __VA_ARGS__)                                                     \
+        return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                                    \
+    }                                                                                       \
     return slow_MPI_##Name(EACH(PASS, COMMA, __VA_ARGS__))
 
 /* MPI_X in a program with such a library. */

@@ -29,6 +29,8 @@ struct pw_shown_call {
     int32_t peer, tag;
     uint64_t handle;
     uint32_t signature;
+    uint32_t requests_n;  /* of a completion call that `awaited` does not describe: */
+    uint64_t requests_at; /* its array of requests, in the program's memory */
 };
 
 /* Converts data that the program left in shared memory, outside the rings, to records. Called once,

@@ -387,12 +387,46 @@ static bool read_call(const struct pw_drain *drain, int index, struct pw_shown_c
     return is_owned(drain, index) && pw_ringpage_read_call(drain->rings[index].shared, out);
 }
 
+static uint64_t ticks_now(const struct pw_drain *drain)
+{
+    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
+}
+
+void pw_drain_look_at_polls(struct pw_drain *drain)
+{
+    struct pw_shown_call call;
+    for (int i = 0; i < PW_MAX_RINGS; i++) {
+        struct pw_drained_ring *ring = &drain->rings[i];
+        const uint32_t polls = is_owned(drain, i) ? pw_ringpage_read_poll(ring->shared, &call) : 0;
+        const uint64_t head = polls ? atomic_load(&ring->shared->head) : 0;
+        const bool goes_on = ring->polls && polls && head == ring->polls_head;
+        ring->is_polling = goes_on && polls > ring->polls;
+        if (!goes_on)
+            ring->polls_from = ticks_now(drain);
+        ring->polls = polls;
+        ring->polls_head = head;
+    }
+}
+
+/* Reads the test or probe that the thread calls again and again without success. */
+static bool read_poll(const struct pw_drain *drain, int index, struct pw_shown_call *out)
+{
+    const struct pw_drained_ring *ring = &drain->rings[index];
+    return is_owned(drain, index) && ring->is_polling &&
+           pw_ringpage_read_poll(ring->shared, out) >= ring->polls &&
+           atomic_load(&ring->shared->head) == ring->polls_head;
+}
+
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)
 {
     int64_t longest = 0;
     struct pw_shown_call call;
     for (int i = 0; i < PW_MAX_RINGS && drain->intake; i++) {
-        if (!read_call(drain, i, &call) || call.start <= after)
+        if (read_poll(drain, i, &call))
+            call.start = drain->rings[i].polls_from;
+        else if (!read_call(drain, i, &call))
+            continue;
+        if (call.start <= after)
             continue;
         int64_t ns = pw_intake_since(drain->intake, call.start);
         if (ns > longest) {
@@ -430,7 +464,8 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
         if (!is_owned(drain, i))
             continue;
         struct pw_shown_call call;
-        bool is_in = read_call(drain, i, &call);
+        const bool polls = read_poll(drain, i, &call);
+        const bool is_in = polls || read_call(drain, i, &call);
         struct pw_live_thread *thread = &live->threads[live->nthreads++];
         *thread = (struct pw_live_thread){
             .tid = atomic_load(&ring->shared->tid),
@@ -440,6 +475,7 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
             .seq = -1,
             .peer = -1,
             .signature = PW_REDUCTION_UNKNOWN,
+            .polls = polls,
         };
         if (drain->intake)
             pw_intake_live_thread(drain->intake, i, is_in ? &call : NULL, thread);
@@ -499,11 +535,6 @@ static void take_unmarked_wait(struct pw_drain *drain, int index)
     struct pw_record record;
     if (pw_ringpage_read_wait(drain->rings[index].shared, &record))
         add_ringless(drain, index, &record);
-}
-
-static uint64_t ticks_now(const struct pw_drain *drain)
-{
-    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
 }
 
 /* Whether the ring has memory, but is not mapped. */

@@ -53,6 +53,10 @@ int64_t pw_drain_relieve(struct pw_drain *drain);
  * core is spare: run again at once. */
 bool pw_drain_must_go_on(const struct pw_drain *drain);
 
+/* To be called once a second: finds the threads that call tests or probes again and again without
+ * success. */
+void pw_drain_look_at_polls(struct pw_drain *drain);
+
 /* Fills *live with the state of the running program: its threads, the calls that they are in, and
  * the intake's figures. The caller fills in rank, host and process. Returns 0 or -ENOMEM; the
  * caller must call pw_live_fini() in both cases. */

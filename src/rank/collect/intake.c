@@ -332,7 +332,7 @@ int64_t pw_intake_since(const struct pw_intake *intake, uint64_t ticks)
 void pw_intake_live_thread(struct pw_intake *intake, int ring, const struct pw_shown_call *call,
                            struct pw_live_thread *thread)
 {
-    uint64_t since = call ? call->start : intake->last_end[ring];
+    uint64_t since = call && call->start ? call->start : intake->last_end[ring];
     thread->thread = (uint16_t)intake->threads[ring];
     thread->since_ns = since ? pw_intake_since(intake, since) : -1;
     if (!call)
@@ -345,6 +345,9 @@ void pw_intake_live_thread(struct pw_intake *intake, int ring, const struct pw_s
     thread->peer = row.peer;
     thread->tag = row.tag;
     thread->comm_row = row.comm;
+    thread->requests_at = call->requests_at;
+    thread->requests_n = call->requests_n;
+    thread->dest = (int32_t)call->signature;
     const uint32_t op = row.awaited ? row.awaited : call->op;
     if (row.source == PW_SOURCE_MPI && pw_op_info(op)->cls == PW_CLASS_COLL)
         thread->signature = call->signature;

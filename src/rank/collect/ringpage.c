@@ -11,26 +11,63 @@ bool pw_ringpage_is_owned(const struct pw_segment_shared *segment, int index)
     return (state & PW_RING_STATE_MASK) == PW_RING_OWNED;
 }
 
+/* Adds where the requests of the call are, if it has shown that. */
+static void read_requests(const struct pw_ring_shared *ring, uint64_t start,
+                          struct pw_shown_call *out)
+{
+    const struct pw_shown_requests *shown = &ring->shown;
+    if (atomic_load(&shown->start) != start)
+        return;
+    out->requests_at = atomic_load(&shown->requests);
+    out->requests_n = atomic_load(&shown->count);
+}
+
+static struct pw_shown_call read_fields(const struct pw_open_call *open)
+{
+    return (struct pw_shown_call){
+        .op = atomic_load(&open->op),
+        .start = atomic_load(&open->start),
+        .peer = atomic_load(&open->peer),
+        .tag = atomic_load(&open->tag),
+        .handle = atomic_load(&open->handle),
+        .awaited = atomic_load(&open->awaited),
+        .signature = atomic_load(&open->signature),
+    };
+}
+
 bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_call *out)
 {
     enum { TRIES = 4 };
     const struct pw_open_call *open = &ring->open;
     for (int i = 0; i < TRIES; i++) {
-        *out = (struct pw_shown_call){
-            .op = atomic_load(&open->op),
-            .start = atomic_load(&open->start),
-            .peer = atomic_load(&open->peer),
-            .tag = atomic_load(&open->tag),
-            .handle = atomic_load(&open->handle),
-            .awaited = atomic_load(&open->awaited),
-            .signature = atomic_load(&open->signature),
-        };
+        *out = read_fields(open);
+        read_requests(ring, out->start, out);
         if (out->op == 0 || out->op >= PW_OP_COUNT)
             return false;
         if (out->start == atomic_load(&open->start) && out->op == atomic_load(&open->op))
             return true;
     }
     return false;
+}
+
+uint32_t pw_ringpage_read_poll(const struct pw_ring_shared *ring, struct pw_shown_call *out)
+{
+    const struct pw_shown_requests *shown = &ring->shown;
+    const uint32_t polls = atomic_load(&shown->polls), op = atomic_load(&shown->poll_op);
+    if (!polls || op >= PW_OP_COUNT || atomic_load(&shown->polls_head) != atomic_load(&ring->head))
+        return 0;
+    *out = read_fields(&ring->open);
+    if (pw_op_info(op)->cls == PW_CLASS_WAIT) {
+        read_requests(ring, out->start, out);
+    } else {
+        out->handle = atomic_load(&shown->handle);
+        out->peer = atomic_load(&shown->peer);
+        out->tag = atomic_load(&shown->tag);
+        out->awaited = PW_OP_None;
+    }
+    out->op = op;
+    out->start = 0;
+    return polls;
 }
 
 struct pw_record pw_ringpage_call_record(const struct pw_shown_call *call, uint64_t now)

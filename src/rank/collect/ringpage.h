@@ -17,6 +17,11 @@ bool pw_ringpage_is_owned(const struct pw_segment_shared *segment, int index);
  * the read. */
 bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_call *out);
 
+/* Reads the test or probe that the thread has called last, without success, and after which it has
+ * written no record. Returns how many such calls it has made, one after the other; 0: none. The
+ * time of the call is not known (0). */
+uint32_t pw_ringpage_read_poll(const struct pw_ring_shared *ring, struct pw_shown_call *out);
+
 /* Returns the record for a call that is open at `now` (ticks). */
 struct pw_record pw_ringpage_call_record(const struct pw_shown_call *call, uint64_t now);
 

@@ -45,16 +45,59 @@ static json_t *unrecorded_text(int reason)
     return reason == PW_UNRECORDED_NONE ? json_null() : text(pw_enum_name(PW_F_UNRECORDED, reason));
 }
 
+static const char *const needs[] = {
+    [PW_LIVE_UNKNOWN] = "unknown",
+    [PW_LIVE_MISSING] = "missing",
+    [PW_LIVE_MATCHED] = "matched",
+};
+
+static json_t *requests_to_json(const struct pw_live *live, size_t thread)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < live->nrequests; i++) {
+        const struct pw_live_request *r = &live->requests[i];
+        if (r->thread == thread)
+            json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:i, s:o, s:i, s:s}", "op",
+                                                   op_text(r->op), "comm_uid",
+                                                   uid_text(r->comm_uid), "peer", known(r->peer),
+                                                   "tag", (int)r->tag, "seq", known(r->seq),
+                                                   "count", (int)r->count, "need", needs[r->need]));
+    }
+    return array;
+}
+
+/* The messages, as arrays of numbers: communicator, peer, sent, being sent, received. */
+static json_t *pairs_to_json(const struct pw_live *live)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < live->npairs; i++) {
+        const struct pw_live_pair *p = &live->pairs[i];
+        json_array_append_new(array, json_pack("[o, i, I, I, I]", uid_text(p->comm_uid),
+                                               (int)p->peer, (json_int_t)p->sent,
+                                               (json_int_t)p->sending, (json_int_t)p->received));
+    }
+    return array;
+}
+
 static json_t *thread_to_json(const struct pw_live *live, const struct pw_live_thread *t)
 {
     const struct pw_live_comm *comm = pw_live_comm(live, t->comm_uid);
-    return json_pack(
+    json_t *object = json_pack(
         "{s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:I}", "tid", (int)t->tid,
         "thread", (int)t->thread, "source", pw_enum_name(PW_F_SOURCE, t->source), "op",
         op_text(t->op), "awaited", op_text(t->awaited), "since_ns", known(t->since_ns), "comm_uid",
         uid_text(t->comm_uid), "comm_name", comm && comm->name[0] ? text(comm->name) : json_null(),
         "seq", known(t->seq), "peer", known(t->peer), "tag", (int)t->tag, "signature",
         (json_int_t)t->signature);
+    int bad = json_object_set_new(object, "polls", json_boolean(t->polls));
+    bad |= json_object_set_new(object, "unlisted_requests", json_integer(t->unlisted));
+    bad |= json_object_set_new(object, "requests",
+                               requests_to_json(live, (size_t)(t - live->threads)));
+    if (bad && object) {
+        json_decref(object);
+        object = NULL;
+    }
+    return object;
 }
 
 /* `with_order`: also the hashes of the order, which people need not see. */
@@ -127,6 +170,10 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
     for (size_t i = 0; i < NPACE; i++)
         bad |= json_object_set_new(object, pace_fields[i].name, known(*pace_of(live, i)));
     bad |= json_object_set_new(object, "order", json_integer(live->order));
+    if (nonce) {
+        bad |= json_object_set_new(object, "pairs_known", json_boolean(live->pairs_known));
+        bad |= json_object_set_new(object, "pairs", pairs_to_json(live));
+    }
     if (object && nonce)
         bad |= json_object_set_new(object, "nonce", json_string(nonce));
     if (bad && object) {
@@ -224,6 +271,8 @@ static bool read_thread(const json_t *object, struct pw_live_thread *out)
         .peer = (int32_t)number(object, "peer", -1, MAX_RANK, &ok),
         .tag = (int32_t)number(object, "tag", INT32_MIN, INT32_MAX, &ok),
         .signature = (uint32_t)number(object, "signature", 0, UINT32_MAX, &ok),
+        .polls = json_is_true(json_object_get(object, "polls")),
+        .unlisted = (int32_t)number(object, "unlisted_requests", 0, INT32_MAX, &ok),
     };
     return ok;
 }
@@ -283,6 +332,68 @@ static bool read_stack(const json_t *object, struct pw_live_stack *out)
     return ok && out->text;
 }
 
+static bool read_request(const json_t *object, size_t thread, struct pw_live_request *out)
+{
+    bool ok = json_is_object(object);
+    *out = (struct pw_live_request){
+        .thread = (uint16_t)thread,
+        .op = read_op(object, "op", &ok),
+        .comm_uid = uid(object, "comm_uid", &ok),
+        .peer = (int32_t)number(object, "peer", -1, MAX_RANK, &ok),
+        .tag = (int32_t)number(object, "tag", INT32_MIN, INT32_MAX, &ok),
+        .seq = number(object, "seq", -1, INT64_MAX, &ok),
+        .count = (int32_t)number(object, "count", 1, INT32_MAX, &ok),
+    };
+    return ok;
+}
+
+static bool read_requests(const json_t *threads, struct pw_live *out)
+{
+    bool ok = true;
+    out->requests = calloc(PW_LIVE_REQUESTS, sizeof(*out->requests));
+    for (size_t i = 0; ok && out->requests && i < json_array_size(threads); i++) {
+        const json_t *list = json_object_get(json_array_get(threads, i), "requests");
+        const size_t n = json_array_size(list);
+        if (!json_is_array(list) || n > PW_LIVE_REQUESTS - out->nrequests)
+            return false;
+        for (size_t k = 0; ok && k < n; k++)
+            ok = read_request(json_array_get(list, k), i, &out->requests[out->nrequests++]);
+    }
+    return ok && out->requests;
+}
+
+static bool read_pair(const json_t *array, struct pw_live_pair *out)
+{
+    json_t *uid_at = json_array_get(array, 0);
+    json_int_t numbers[4] = {0};
+    bool ok = json_array_size(array) == 5 && json_is_string(uid_at);
+    for (size_t i = 0; ok && i < 4; i++) {
+        const json_t *value = json_array_get(array, i + 1);
+        numbers[i] = json_integer_value(value);
+        ok = json_is_integer(value) && numbers[i] >= 0 && numbers[i] <= INT64_MAX / 4;
+    }
+    if (!ok || numbers[0] > MAX_RANK)
+        return false;
+    *out = (struct pw_live_pair){strtoull(json_string_value(uid_at), NULL, 16), (int32_t)numbers[0],
+                                 numbers[1], numbers[2], numbers[3]};
+    return true;
+}
+
+static bool read_pairs(const json_t *object, struct pw_live *out)
+{
+    const json_t *list = json_object_get(object, "pairs");
+    const size_t n = json_array_size(list);
+    if (!json_is_array(list) || n > PW_LIVE_PAIRS ||
+        !json_is_boolean(json_object_get(object, "pairs_known")))
+        return false;
+    out->pairs_known = json_is_true(json_object_get(object, "pairs_known"));
+    out->pairs = calloc(n + 1, sizeof(*out->pairs));
+    bool ok = out->pairs;
+    for (; ok && out->npairs < n; out->npairs++)
+        ok = read_pair(json_array_get(list, out->npairs), &out->pairs[out->npairs]);
+    return ok;
+}
+
 static bool read_lists(const json_t *object, struct pw_live *out)
 {
     const json_t *threads = json_object_get(object, "threads");
@@ -305,7 +416,7 @@ static bool read_lists(const json_t *object, struct pw_live *out)
         ok = read_stack(json_array_get(stacks, out->nstacks), &out->stacks[out->nstacks]);
         out->nstacks++;
     }
-    return ok;
+    return ok && read_requests(threads, out) && read_pairs(object, out);
 }
 
 int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *out)

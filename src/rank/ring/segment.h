@@ -22,7 +22,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 18,
+    PW_SEGMENT_VERSION = 19,
     PW_SEGMENT_PAGE = 4096,
     /* Parts of the file begin at multiples of this, so that each can be mapped: pages have 64 KiB
      * on some machines of aarch64. */
@@ -77,7 +77,40 @@ struct pw_open_call {
     _Atomic int32_t tag;
     _Atomic uint32_t awaited;   /* of a completion call: the operation; 0: several or unknown */
     _Atomic uint32_t signalled; /* 1: the thread must obey orders now. Set by the collector */
-    _Atomic uint32_t signature; /* of a blocking collective (core/callorder.h) */
+    _Atomic uint32_t signature; /* of a blocking collective (core/callorder.h); of MPI_Sendrecv: the
+                                 * rank that it sends to */
+};
+
+/* What a thread awaits that is in no field of its open call. Written by the thread; read by the
+ * collector when somebody asks what the thread waits for.
+ *
+ * A completion call (MPI_Waitall, ...) whose requests the open call does not describe shows where
+ * the call's array of requests is, in the program's memory. It is of the call that began at
+ * `start`. The collector reads the array, and the table of open requests
+ * (struct pw_request_places), from the program's memory; so a call costs nothing for each request.
+ *
+ * `polls` counts the tests and probes that have completed nothing, one after the other: the thread
+ * has written no record since, as long as its head is `polls_head`. A probe shows its parameters
+ * here, because it may be too cheap to be an open call. */
+struct pw_shown_requests {
+    _Atomic uint64_t start;
+    _Atomic uint64_t requests; /* address of the array, in the program's memory */
+    _Atomic uint32_t count;
+    _Atomic uint32_t polls;
+    _Atomic uint64_t polls_head;
+    _Atomic uint64_t handle;  /* of the communicator; here and below: of a probe only */
+    _Atomic uint32_t poll_op; /* enum pw_op: the test or probe that was last */
+    _Atomic int32_t peer, tag;
+};
+
+/* Where the table of open requests is in the program's memory (collectors/mpi/mpi_request.h): two
+ * arrays, and how an entry is laid out. All 0 before MPI_Init. */
+struct pw_request_places {
+    _Atomic uint64_t front;    /* address of PW_REQUEST_FRONT entries */
+    _Atomic uint64_t segments; /* address of an array of addresses: of arrays of buckets */
+    _Atomic uint64_t buckets;  /* address of their number, 32 bits */
+    _Atomic uint32_t handle_bytes;
+    _Atomic uint32_t handle_at, next_at, state_at; /* offsets in an entry */
 };
 
 /* An order to begin or end recording, from outside the program. When `step` is -1, the program
@@ -172,6 +205,7 @@ struct pw_ring_shared {
     /* The last wait for room, until a record reports it. Start 0: none; end 0: still waiting. */
     _Atomic uint64_t wait_start, wait_end;
     _Atomic uint64_t nested; /* number of calls inside another call, which are not recorded */
+    _Alignas(64) struct pw_shown_requests shown;
     _Alignas(64) _Atomic uint64_t tail; /* records ever consumed: written by the collector */
     _Alignas(64) _Atomic int32_t tid;
     /* Open ranges of the thread, written by the producer. Lower half of `depth`: number of ranges
@@ -243,6 +277,7 @@ struct pw_segment_shared {
     _Atomic uint32_t gpu_processes; /* processes that used CUDA while another one recorded */
     _Atomic uint64_t cut_stacks;    /* call stacks that lack outer frames; see probe/stack.h */
     struct pw_control control;
+    struct pw_request_places requests;
     /* For each communicator index: number of collectives that the application has completed, or
      * begun if nonblocking. Written by the application. */
     _Alignas(64) _Atomic uint32_t collectives[PW_SHARED_COMMS];

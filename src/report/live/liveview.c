@@ -79,8 +79,9 @@ static int print_line(const struct pw_page *page, const struct line *line)
     const struct pw_live_stack *stack = pw_stackview_python(rank, line->thread);
     if (stack)
         snprintf(at, sizeof(at), " at %s", stack->place);
-    return pw_page_print(page, 0, 41, "%6" PRId32 "  %-16.16s %c %10s %6s  %s%s%s%s", rank->rank,
-                         rank->hostname, rank->state, line->thread ? time : "", step, call, at,
+    return pw_page_print(page, 0, 41, "%6" PRId32 "  %-16.16s %c %10s %6s  %s%s%s%s%s", rank->rank,
+                         rank->hostname, rank->state, line->thread ? time : "", step,
+                         line->thread && line->thread->polls ? "polls with " : "", call, at,
                          stack && stack->collects ? ", collects garbage" : "", tid);
 }
 
@@ -273,7 +274,7 @@ static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const c
     else if (thread->op == PW_OP_None)
         pw_sentence_add(s, "%s has been computing (in no MPI call) for %s", who, time);
     else
-        pw_sentence_add(s, "%s has been in %s for %s", who,
+        pw_sentence_add(s, "%s has been %s %s for %s", who, thread->polls ? "polling with" : "in",
                         pw_live_call(rank, thread, call, sizeof(call)), time);
     if (rank->state == 'T')
         pw_sentence_add(s, "%s", " and is stopped by a signal");
@@ -299,6 +300,22 @@ static const struct pw_hang_group *group_of_root(const struct pw_hang *hang)
     return best;
 }
 
+/* Whether the thread waits for the rank by a message. */
+static int waits_for(const struct pw_live *rank, const struct pw_live_thread *thread, int32_t peer)
+{
+    int has_requests = 0;
+    for (size_t i = 0; i < rank->nrequests; i++) {
+        const struct pw_live_request *r = &rank->requests[i];
+        if (&rank->threads[r->thread] != thread)
+            continue;
+        has_requests = 1;
+        if (r->need == PW_LIVE_MISSING && r->peer == peer &&
+            pw_op_info(r->op)->cls != PW_CLASS_COLL)
+            return 1;
+    }
+    return !has_requests && thread->peer == peer && pw_op_info(thread->op)->cls != PW_CLASS_COLL;
+}
+
 /* Returns the rank that waits longest for a message of `root`, or NULL. */
 static const struct pw_live *partner_of(const struct pw_live_view *view, const struct pw_live *root)
 {
@@ -306,8 +323,8 @@ static const struct pw_live *partner_of(const struct pw_live_view *view, const s
     int64_t longest = -1;
     for (size_t r = 0; r < view->n; r++) {
         const struct pw_live_thread *thread = pw_live_main(&view->ranks[r]);
-        if (!thread || thread->op == PW_OP_None || thread->peer != root->rank ||
-            pw_op_info(thread->op)->cls == PW_CLASS_COLL || thread->since_ns <= longest)
+        if (!thread || thread->op == PW_OP_None || thread->polls || thread->since_ns <= longest ||
+            !waits_for(&view->ranks[r], thread, root->rank))
             continue;
         best = &view->ranks[r];
         longest = thread->since_ns;
@@ -326,6 +343,25 @@ static void add_place(struct pw_sentence *s, const struct pw_live *rank)
         pw_sentence_add(s, ", where it collects garbage");
     else if (stack->has_gil)
         pw_sentence_add(s, ", and holds the GIL");
+}
+
+/* Returns the only rank that the root may wait for, when it calls tests in a loop; or NULL. */
+static const struct pw_live *polled_by(const struct pw_live_view *view, const struct pw_live *root)
+{
+    const struct pw_live_thread *thread = pw_live_main(root);
+    int32_t peer = thread && thread->polls ? thread->peer : -1;
+    for (size_t i = 0; thread && thread->polls && i < root->nrequests; i++) {
+        const struct pw_live_request *r = &root->requests[i];
+        if (&root->threads[r->thread] != thread || r->need == PW_LIVE_MATCHED)
+            continue;
+        if (r->peer < 0 || (peer >= 0 && peer != r->peer))
+            return NULL;
+        peer = r->peer;
+    }
+    for (size_t i = 0; i < view->n; i++)
+        if (peer >= 0 && view->ranks[i].rank == peer && &view->ranks[i] != root)
+            return &view->ranks[i];
+    return NULL;
 }
 
 static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
@@ -352,6 +388,11 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
     snprintf(who, sizeof(who), n == 1 ? "which" : "of which rank %" PRId32, root->rank);
     add_doing(s, root, who);
     add_place(s, root);
+    const struct pw_live *polled = polled_by(view, root);
+    if (polled) {
+        snprintf(who, sizeof(who), "; rank %" PRId32, polled->rank);
+        add_doing(s, polled, who);
+    }
     if (hang->held > direct)
         pw_sentence_add(s, "; %zu ranks in all wait for %s", hang->held,
                         hang->nroots == 1 ? "it" : "these, directly or through others");
@@ -431,8 +472,9 @@ static void say_unknown(const struct pw_live_view *view, struct pw_sentence *s)
     }
     if (!longest)
         return;
-    pw_sentence_add(s, "%zu of %zu ranks wait in MPI calls, rank %" PRId32 " longest: in %s for %s",
+    pw_sentence_add(s, "%zu of %zu ranks wait in MPI calls, rank %" PRId32 " longest: %s %s for %s",
                     view->hang->waiting, view->n, longest->rank,
+                    pw_live_main(longest)->polls ? "polling with" : "in",
                     pw_live_call(longest, pw_live_main(longest), call, sizeof(call)),
                     pw_live_time(pw_live_main(longest)->since_ns, time, sizeof(time)));
     if (view->nsilent)

@@ -7,6 +7,27 @@
 #include "core/text.h"
 #include "report/writing/words.h"
 
+/* Returns the request to name of those that the thread waits for: a missing one if there is one.
+ * *others: how many more there are of which the same is known. NULL: it waits for none that is
+ * known. */
+static const struct pw_live_request *
+first_awaited(const struct pw_live *rank, const struct pw_live_thread *thread, int64_t *others)
+{
+    const struct pw_live_request *best = NULL;
+    int64_t n[2] = {0, 0};
+    for (size_t i = 0; i < rank->nrequests; i++) {
+        const struct pw_live_request *r = &rank->requests[i];
+        if (&rank->threads[r->thread] != thread || r->need == PW_LIVE_MATCHED)
+            continue;
+        if (!best || (r->need == PW_LIVE_MISSING && best->need != PW_LIVE_MISSING))
+            best = r;
+        n[r->need == PW_LIVE_MISSING] += r->count;
+    }
+    const int is_missing = best && best->need == PW_LIVE_MISSING;
+    *others = best ? n[is_missing] - 1 + (is_missing ? 0 : thread->unlisted) : 0;
+    return best;
+}
+
 const char *pw_live_call(const struct pw_live *rank, const struct pw_live_thread *thread, char *out,
                          size_t size)
 {
@@ -14,16 +35,20 @@ const char *pw_live_call(const struct pw_live *rank, const struct pw_live_thread
         snprintf(out, size, "no MPI call");
         return out;
     }
-    const struct pw_live_comm *comm = pw_live_comm(rank, thread->comm_uid);
+    int64_t others = 0;
+    const struct pw_live_request *awaited = first_awaited(rank, thread, &others);
+    const uint64_t uid = awaited ? awaited->comm_uid : thread->comm_uid;
+    const struct pw_live_comm *comm = pw_live_comm(rank, uid);
     struct pw_call_words words = {
         .source = thread->source,
         .op = thread->op,
-        .awaited = thread->awaited,
+        .awaited = awaited ? awaited->op : thread->awaited,
         .comm_name = comm ? comm->name : "",
-        .comm_uid = thread->comm_uid,
-        .seq = thread->seq,
-        .peer = thread->peer,
-        .tag = thread->tag,
+        .comm_uid = uid,
+        .seq = awaited ? awaited->seq : thread->seq,
+        .peer = awaited ? awaited->peer : thread->peer,
+        .tag = awaited ? awaited->tag : thread->tag,
+        .others = others,
     };
     return pw_call_write(&words, out, size);
 }

@@ -3,6 +3,7 @@
 #ifndef PW_REPORT_LIVE_LIVEWORDS_H
 #define PW_REPORT_LIVE_LIVEWORDS_H
 
+#include "analysis/awaited.h"
 #include "analysis/hang.h"
 #include "report/live/orderview.h"
 

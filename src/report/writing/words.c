@@ -108,6 +108,7 @@ static const char *write_name(uint32_t source, uint32_t op, char *out, size_t si
 const char *pw_call_write(const struct pw_call_words *call, char *out, size_t size)
 {
     char seq[32] = "", partner[80], name[96], on[112] = "", function[64], awaited[64];
+    char others[40] = "";
     if (call->seq >= 0 && call->comm_uid)
         snprintf(seq, sizeof(seq), " #%" PRId64, call->seq);
     write_partner(call, partner, sizeof(partner));
@@ -115,10 +116,12 @@ const char *pw_call_write(const struct pw_call_words *call, char *out, size_t si
         snprintf(on, sizeof(on), " on %s",
                  pw_call_comm(call->comm_name, call->comm_uid, name, sizeof(name)));
     write_name(call->source, call->op, function, sizeof(function));
+    if (call->others > 0)
+        snprintf(others, sizeof(others), ", and %" PRId64 " more", call->others);
     if (call->awaited)
-        snprintf(out, size, "%s (for %s%s%s%s)", function,
+        snprintf(out, size, "%s (for %s%s%s%s%s)", function,
                  write_name(call->source, call->awaited, awaited, sizeof(awaited)), seq, partner,
-                 on);
+                 on, others);
     else
         snprintf(out, size, "%s%s%s%s", function, seq, partner, on);
     return out;

@@ -75,6 +75,7 @@ struct pw_call_words {
     uint64_t comm_uid;     /* 0: not known */
     int64_t seq;           /* number of a collective; -1: none */
     int32_t peer, tag;     /* world rank and tag; -1: none */
+    int64_t others;        /* operations that it waits for besides `awaited` */
 };
 
 /* Writes a call: "MPI_Wait (for MPI_Irecv from rank 3 (tag 7) on MPI_COMM_WORLD)", "MPI_Allreduce

@@ -79,6 +79,29 @@ static void wait_late(const char *argument)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Rank 1 waits in MPI_Waitall for a message of rank 0, which has been sent, and one of rank 2,
+ * which comes late. Rank 3 tests again and again for another message of rank 2. */
+static void waitall_late(const char *argument)
+{
+    int values[2] = {0, 0}, is_done = rank != 3;
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    reduce(5);
+    if (rank == 0)
+        MPI_Send(values, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+    for (int i = 0; rank == 1 && i < 2; i++)
+        MPI_Irecv(&values[i], 1, MPI_INT, 2 * i, 7, MPI_COMM_WORLD, &requests[i]);
+    if (rank == 3)
+        MPI_Irecv(values, 1, MPI_INT, 2, 7, MPI_COMM_WORLD, requests);
+    while (!is_done)
+        MPI_Test(requests, &is_done, MPI_STATUS_IGNORE);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    if (rank == 2)
+        sleep_in_work(argument);
+    for (int to = 1; rank == 2 && to <= 3; to += 2)
+        MPI_Send(values, 1, MPI_INT, to, 7, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* Rank 3 comes late to a nonblocking reduction that the others wait for. */
 static void reduce_late(const char *argument)
 {
@@ -205,9 +228,16 @@ static const struct {
     const char *name;
     void (*run)(const char *argument);
 } modes[] = {
-    {"late", come_late},      {"receive-nothing", receive_nothing}, {"receive-late", receive_late},
-    {"wait-late", wait_late}, {"reduce-late", reduce_late},         {"cross", cross},
-    {"diverge", diverge},     {"silent", diverge_silently},         {"legal", legal},
+    {"late", come_late},
+    {"receive-nothing", receive_nothing},
+    {"receive-late", receive_late},
+    {"wait-late", wait_late},
+    {"waitall-late", waitall_late},
+    {"reduce-late", reduce_late},
+    {"cross", cross},
+    {"diverge", diverge},
+    {"silent", diverge_silently},
+    {"legal", legal},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,269 @@
+/* Which requests of several are missing, in jobs made by hand. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "analysis/awaited.h"
+#include "analysis/hang.h"
+#include "core/ops.h"
+
+enum { RANKS = 4, MOST = 6, WORLD = 0x57 };
+#define S ((int64_t)1000000000)
+
+/* Four ranks with a thread, MPI_COMM_WORLD, and room for requests and numbers of messages. */
+struct job {
+    struct pw_live ranks[RANKS];
+    struct pw_live_thread threads[RANKS];
+    struct pw_live_comm comms[RANKS];
+    struct pw_live_request requests[RANKS][MOST];
+    struct pw_live_pair pairs[RANKS][MOST];
+    struct pw_hang hang;
+    int32_t scratch[4096];
+};
+
+static int setup(void **state)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    for (int r = 0; r < RANKS; r++) {
+        job->threads[r] = (struct pw_live_thread){.since_ns = 60 * S, .seq = -1, .peer = -1};
+        job->comms[r] = (struct pw_live_comm){.uid = WORLD, .size = RANKS};
+        job->ranks[r] = (struct pw_live){
+            .rank = r,
+            .world_size = RANKS,
+            .threads = &job->threads[r],
+            .nthreads = 1,
+            .comms = &job->comms[r],
+            .ncomms = 1,
+            .requests = job->requests[r],
+            .pairs = job->pairs[r],
+            .pairs_known = 1,
+        };
+    }
+    assert_true(pw_hang_scratch(RANKS, RANKS * (MOST + 1)) <= 4096);
+    *state = job;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static void enter(struct job *job, int rank, enum pw_op op)
+{
+    job->threads[rank].op = (uint16_t)op;
+    job->threads[rank].since_ns = 10 * S;
+}
+
+static struct pw_live_request *await(struct job *job, int rank, enum pw_op op, int peer)
+{
+    struct pw_live_request *r = &job->requests[rank][job->ranks[rank].nrequests++];
+    *r = (struct pw_live_request){
+        .op = (uint16_t)op, .peer = peer, .tag = 7, .count = 1, .comm_uid = WORLD, .seq = -1};
+    return r;
+}
+
+static void exchange(struct job *job, int rank, int peer, int64_t sent, int64_t received)
+{
+    job->pairs[rank][job->ranks[rank].npairs++] =
+        (struct pw_live_pair){.comm_uid = WORLD, .peer = peer, .sent = sent, .received = received};
+}
+
+static const struct pw_hang *find(struct job *job)
+{
+    pw_awaited_settle(job->ranks, RANKS);
+    pw_hang_find(job->ranks, RANKS, S, job->scratch, &job->hang);
+    return &job->hang;
+}
+
+/* Each rank has sent 5 messages to both neighbours and received 4; rank 3 computes and has sent 4.
+ * So ranks 0 and 2 miss the message of rank 3, and nothing else; rank 1 has all. */
+static void make_halo(struct job *job)
+{
+    for (int r = 0; r < RANKS; r++)
+        for (int way = 1; way <= 3; way += 2) {
+            exchange(job, r, (r + way) % RANKS, r == 3 ? 4 : 5, 4);
+            if (r != 3)
+                await(job, r, PW_OP_Irecv, (r + way) % RANKS);
+        }
+    for (int r = 0; r < 3; r++)
+        enter(job, r, PW_OP_Waitall);
+}
+
+static void test_of_a_halo_exchange_the_late_rank_is_named(void **state)
+{
+    struct job *job = *state;
+    make_halo(job);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(job->requests[0][0].need, PW_LIVE_MATCHED); /* from rank 1 */
+    assert_int_equal(job->requests[0][1].need, PW_LIVE_MISSING); /* from rank 3 */
+    assert_int_equal(job->requests[2][0].need, PW_LIVE_MISSING);
+    assert_int_equal(job->requests[2][1].need, PW_LIVE_MATCHED);
+    assert_int_equal(job->requests[1][0].need, PW_LIVE_UNKNOWN); /* all matched: it goes on */
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->nroots, 1);
+    assert_int_equal(hang->roots[0], 3);
+    assert_int_equal(hang->held, 2);
+}
+
+/* Records of rank 3 were dropped: it may have sent more. Nothing is claimed, and no circle. */
+static void test_without_all_records_nothing_is_claimed(void **state)
+{
+    struct job *job = *state;
+    make_halo(job);
+    job->ranks[3].pairs_known = 0;
+    job->ranks[1].pairs_known = 0;
+    const struct pw_hang *hang = find(job);
+    for (int r = 0; r < 3; r++)
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(job->requests[r][i].need, PW_LIVE_UNKNOWN);
+    assert_int_equal(hang->kind, PW_HANG_UNKNOWN);
+}
+
+/* A send whose request is open counts as sent: it may have arrived. */
+static void test_open_send_is_no_missing_message(void **state)
+{
+    struct job *job = *state;
+    make_halo(job);
+    job->pairs[3][0].sending = 1; /* to rank 0 */
+    find(job);
+    assert_int_equal(job->requests[0][1].need, PW_LIVE_UNKNOWN);
+    assert_int_equal(job->requests[2][0].need, PW_LIVE_MISSING);
+}
+
+/* Two receives from one rank, which has sent one of them, with a tag that no receive has. */
+static void test_one_partner_is_waited_for(void **state)
+{
+    struct job *job = *state;
+    enter(job, 0, PW_OP_Waitall);
+    await(job, 0, PW_OP_Irecv, 2);
+    exchange(job, 2, 0, 1, 0);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(job->requests[0][0].need, PW_LIVE_MISSING);
+    assert_int_equal(hang->roots[0], 2);
+    job->threads[0].unlisted = 1; /* it may be another one */
+    assert_int_equal(find(job)->kind, PW_HANG_UNKNOWN);
+}
+
+/* Rank 1 waits to receive what rank 0 sends; so rank 0 waits for rank 2, which does not receive. */
+static void test_send_to_a_rank_that_does_not_receive(void **state)
+{
+    struct job *job = *state;
+    enter(job, 0, PW_OP_Waitall);
+    await(job, 0, PW_OP_Isend, 1);
+    await(job, 0, PW_OP_Isend, 2);
+    exchange(job, 0, 1, 0, 0);
+    exchange(job, 0, 2, 0, 0);
+    job->pairs[0][0].sending = job->pairs[0][1].sending = 1;
+    enter(job, 1, PW_OP_Waitall);
+    await(job, 1, PW_OP_Irecv, 0);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(job->requests[0][0].need, PW_LIVE_MATCHED);
+    assert_int_equal(job->requests[0][1].need, PW_LIVE_MISSING);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->roots[0], 2);
+}
+
+/* MPI_Waitany returns with any of its requests: no single partner is to blame. */
+static void test_waitany_of_two_partners(void **state)
+{
+    struct job *job = *state;
+    enter(job, 0, PW_OP_Waitany);
+    await(job, 0, PW_OP_Irecv, 1);
+    await(job, 0, PW_OP_Irecv, 2);
+    assert_int_equal(find(job)->kind, PW_HANG_UNKNOWN);
+    job->requests[0][1].peer = 1;
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->roots[0], 1);
+}
+
+static void test_nonblocking_collective(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS; r++)
+        job->comms[r].reached = r == 1 ? 3 : 4;
+    enter(job, 0, PW_OP_Waitall);
+    await(job, 0, PW_OP_Iallreduce, -1)->seq = 2; /* all have begun it */
+    await(job, 0, PW_OP_Iallreduce, -1)->seq = 3;
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(job->requests[0][0].need, PW_LIVE_MATCHED);
+    assert_int_equal(job->requests[0][1].need, PW_LIVE_MISSING);
+    assert_int_equal(hang->ngroups, 1);
+    assert_int_equal(hang->groups[0].seq, 3);
+    assert_int_equal(hang->roots[0], 1);
+}
+
+static void test_circle_of_waitalls(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < 2; r++) {
+        enter(job, r, PW_OP_Waitall);
+        await(job, r, PW_OP_Irecv, 1 - r);
+    }
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_CYCLE);
+    assert_int_equal(hang->ncycle, 2);
+}
+
+/* A loop of tests may end for another reason: no circle. But if its partner computes, that is the
+ * cause. */
+static void test_polling(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS; r++)
+        job->comms[r].reached = 3;
+    enter(job, 0, PW_OP_Barrier);
+    job->threads[0].comm_uid = WORLD;
+    job->threads[0].seq = 3;
+    enter(job, 1, PW_OP_Test);
+    job->threads[1].polls = 1;
+    job->threads[1].peer = 0;
+    job->threads[1].awaited = PW_OP_Irecv;
+    for (int r = 2; r < RANKS; r++)
+        job->comms[r].reached = 4;
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->nroots, 1);
+    assert_int_equal(hang->roots[0], 1);
+    job->comms[2].reached = 3;
+    job->threads[1].peer = 2;
+    hang = find(job);
+    assert_int_equal(hang->nroots, 1);
+    assert_int_equal(hang->roots[0], 2);
+}
+
+/* The source of an MPI_Sendrecv has sent, but its target does not receive. */
+static void test_sendrecv(void **state)
+{
+    struct job *job = *state;
+    enter(job, 0, PW_OP_Sendrecv);
+    job->threads[0].comm_uid = WORLD;
+    job->threads[0].peer = 1;
+    await(job, 0, PW_OP_Recv, 1);
+    await(job, 0, PW_OP_Send, 2);
+    exchange(job, 1, 0, 1, 0);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(job->requests[0][0].need, PW_LIVE_MATCHED);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->roots[0], 2);
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(test_of_a_halo_exchange_the_late_rank_is_named),
+        CASE(test_without_all_records_nothing_is_claimed),
+        CASE(test_open_send_is_no_missing_message),
+        CASE(test_one_partner_is_waited_for),
+        CASE(test_send_to_a_rank_that_does_not_receive),
+        CASE(test_waitany_of_two_partners),
+        CASE(test_nonblocking_collective),
+        CASE(test_circle_of_waitalls),
+        CASE(test_polling),
+        CASE(test_sendrecv),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
