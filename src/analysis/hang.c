@@ -180,7 +180,8 @@ struct waits {
     int64_t least_ns;
     struct pw_hang *out;
     struct pw_digraph graph;
-    int32_t *lists; /* waiting and missing rows of the groups */
+    int32_t *lists;  /* waiting and missing rows of the groups */
+    bool with_polls; /* what loops of tests test counts as waited for */
 };
 
 int pw_hang_waits(const struct pw_live *rank, int64_t least_ns)
@@ -207,6 +208,8 @@ static uint16_t op_of(const struct pw_live_thread *t)
 static bool is_collective(const struct pw_live_thread *t)
 {
     enum pw_op_class cls = pw_op_info(op_of(t))->cls;
+    if (op_of(t) == PW_OP_Comm_create_group) /* of some members of the communicator only */
+        return false;
     return (cls == PW_CLASS_COLL && t->comm_uid) || (cls == PW_CLASS_COMM && t->comm_uid) ||
            t->op == PW_OP_Init || t->op == PW_OP_Init_thread || t->op == PW_OP_Finalize;
 }
@@ -233,18 +236,19 @@ static bool has_requests(const struct pw_live *rank, size_t thread)
 
 /* Sets *out to what the rank waits for in its place `*at`, and increments *at. First come the
  * threads, then the requests that are missing, each as if its thread waited for it alone. Tests may
- * be called in a loop that ends for another reason: what they test is not waited for. Returns false
- * at the end. */
-static bool next_wait(const struct pw_live *rank, size_t *at, struct pw_live_thread *out)
+ * be called in a loop that ends for another reason: what they test counts only with_polls. Returns
+ * false at the end. */
+static bool next_wait(const struct waits *w, const struct pw_live *rank, size_t *at,
+                      struct pw_live_thread *out)
 {
     for (; *at < rank->nthreads; ++*at)
-        if (!rank->threads[*at].polls && !has_requests(rank, *at)) {
+        if ((w->with_polls || !rank->threads[*at].polls) && !has_requests(rank, *at)) {
             *out = rank->threads[(*at)++];
             return true;
         }
     for (; *at < rank->nthreads + rank->nrequests; ++*at) {
         const struct pw_live_request *r = &rank->requests[*at - rank->nthreads];
-        if (r->need != PW_LIVE_MISSING || rank->threads[r->thread].polls)
+        if (r->need != PW_LIVE_MISSING || (rank->threads[r->thread].polls && !w->with_polls))
             continue;
         *out = rank->threads[r->thread];
         out->awaited = r->op;
@@ -258,10 +262,11 @@ static bool next_wait(const struct pw_live *rank, size_t *at, struct pw_live_thr
     return false;
 }
 
-static bool has_thread_in(const struct pw_live *rank, const struct pw_hang_group *g)
+static bool has_thread_in(const struct waits *w, const struct pw_live *rank,
+                          const struct pw_hang_group *g)
 {
     struct pw_live_thread t;
-    for (size_t at = 0; next_wait(rank, &at, &t);)
+    for (size_t at = 0; next_wait(w, rank, &at, &t);)
         if (is_in(&t, g))
             return true;
     return false;
@@ -273,10 +278,11 @@ static bool is_member(const struct pw_live *rank, const struct pw_hang_group *g)
 }
 
 /* 1 when the member has not entered the collective yet; 0 for one that has completed it. */
-static bool is_missing(const struct pw_live *rank, const struct pw_hang_group *g)
+static bool is_missing(const struct waits *w, const struct pw_live *rank,
+                       const struct pw_hang_group *g)
 {
     const struct pw_live_comm *comm = pw_live_comm(rank, g->comm_uid);
-    if (has_thread_in(rank, g))
+    if (has_thread_in(w, rank, g))
         return false;
     return g->seq < 0 || (comm && comm->reached <= g->seq);
 }
@@ -308,7 +314,7 @@ static void find_groups(struct waits *w)
     for (size_t r = 0; r < w->n; r++) {
         const struct pw_live *rank = &w->ranks[r];
         struct pw_live_thread t;
-        for (size_t at = 0; pw_hang_waits(rank, w->least_ns) && next_wait(rank, &at, &t);) {
+        for (size_t at = 0; pw_hang_waits(rank, w->least_ns) && next_wait(w, rank, &at, &t);) {
             struct pw_hang_group *group = is_collective(&t) ? find_group(w, rank, &t) : NULL;
             if (!group)
                 continue;
@@ -330,9 +336,9 @@ static void list_members(struct waits *w, struct pw_hang_group *g)
         if (!is_member(&w->ranks[r], g))
             continue;
         members++;
-        if (is_missing(&w->ranks[r], g))
+        if (is_missing(w, &w->ranks[r], g))
             missing[g->nmissing++] = (int32_t)r;
-        else if (has_thread_in(&w->ranks[r], g) && pw_hang_waits(&w->ranks[r], w->least_ns))
+        else if (has_thread_in(w, &w->ranks[r], g) && pw_hang_waits(&w->ranks[r], w->least_ns))
             waiting[g->nwaiting++] = (int32_t)r;
     }
     g->unknown = g->size > (int64_t)members ? (size_t)g->size - members : 0;
@@ -343,13 +349,16 @@ static void list_members(struct waits *w, struct pw_hang_group *g)
 static void add_rank_edges(struct waits *w, const struct pw_live *rank)
 {
     struct pw_live_thread t;
-    for (size_t at = 0; next_wait(rank, &at, &t);) {
+    for (size_t at = 0; next_wait(w, rank, &at, &t);) {
         if (t.op == PW_OP_None)
             continue;
         for (size_t g = 0; g < w->out->ngroups && is_collective(&t); g++)
             if (is_in(&t, &w->out->groups[g]))
                 pw_digraph_add(&w->graph, (int32_t)(w->n + g));
-        ptrdiff_t peer = is_collective(&t) ? -1 : row_of(w, t.peer);
+        /* The target of a one-sided operation need not do anything: another rank may hold its lock.
+         */
+        bool has_partner = !is_collective(&t) && pw_op_info(op_of(&t))->cls != PW_CLASS_RMA;
+        ptrdiff_t peer = has_partner ? row_of(w, t.peer) : -1;
         if (peer >= 0)
             pw_digraph_add(&w->graph, (int32_t)peer);
     }
@@ -359,7 +368,7 @@ static void add_group_edges(struct waits *w, const struct pw_hang_group *g)
 {
     bool from_root = g->seq >= 0 && pw_op_info(g->op)->shape == PW_SHAPE_FROM_ROOT;
     ptrdiff_t root = from_root ? row_of(w, g->root) : -1;
-    if (root >= 0 && is_missing(&w->ranks[root], g)) {
+    if (root >= 0 && is_missing(w, &w->ranks[root], g)) {
         pw_digraph_add(&w->graph, (int32_t)root);
         return;
     }
@@ -425,20 +434,22 @@ static bool may_wait_for(const struct waits *w, const struct pw_live *rank, cons
     return false;
 }
 
-/* Removes roots that wait in a call, and may wait for a root that does not. */
+/* Removes roots that wait in a call, and may wait for a root that does not. The others that wait
+ * come last. */
 static size_t keep_first_causes(const struct waits *w, int32_t *roots, size_t n, int32_t *scratch)
 {
-    int32_t *working = scratch, *leads = scratch + w->graph.nodes;
-    size_t nworking = 0, kept = 0;
+    int32_t *kept = scratch, *leads = scratch + w->graph.nodes;
+    size_t nkept = 0;
     for (size_t i = 0; i < n; i++)
         if (!pw_hang_waits(&w->ranks[roots[i]], w->least_ns))
-            working[nworking++] = roots[i];
-    pw_digraph_mark_sources(&w->graph, working, nworking, leads);
+            kept[nkept++] = roots[i];
+    pw_digraph_mark_sources(&w->graph, kept, nkept, leads);
     for (size_t i = 0; i < n; i++)
-        if (!pw_hang_waits(&w->ranks[roots[i]], w->least_ns) ||
+        if (pw_hang_waits(&w->ranks[roots[i]], w->least_ns) &&
             !may_wait_for(w, &w->ranks[roots[i]], leads))
-            roots[kept++] = roots[i];
-    return kept;
+            kept[nkept++] = roots[i];
+    memcpy(roots, kept, nkept * sizeof(*kept));
+    return nkept;
 }
 
 static size_t count_held(const struct waits *w, const int32_t *targets, size_t n, int32_t *scratch)
@@ -500,12 +511,27 @@ static int32_t *find_waits(struct waits *w, int32_t *scratch)
     return at + waits + n * PW_HANG_GROUPS + n + PW_HANG_GROUPS + 1;
 }
 
+static void find_and_conclude(struct waits *w, int32_t *scratch)
+{
+    w->graph = (struct pw_digraph){0};
+    int32_t *at = find_waits(w, scratch);
+    conclude(w, at, at + 2 * (w->n + PW_HANG_GROUPS));
+}
+
 void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32_t *scratch,
                   struct pw_hang *out)
 {
     struct waits w = {.ranks = ranks, .n = n, .least_ns = least_ns, .out = out};
-    int32_t *at = find_waits(&w, scratch);
-    conclude(&w, at, at + 2 * (n + PW_HANG_GROUPS));
+    find_and_conclude(&w, scratch);
+    if (out->kind != PW_HANG_UNKNOWN)
+        return;
+    /* Of loops of tests, only a rank that does not wait is a cause. */
+    w.with_polls = true;
+    find_and_conclude(&w, scratch);
+    if (out->kind == PW_HANG_HELD && !pw_hang_waits(&ranks[out->roots[0]], least_ns))
+        return;
+    w.with_polls = false;
+    find_and_conclude(&w, scratch);
 }
 
 void pw_hang_mark(const struct pw_live *ranks, size_t n, int32_t *scratch, uint8_t *marks)

@@ -234,6 +234,44 @@ static void test_polling(void **state)
     assert_int_equal(hang->roots[0], 2);
 }
 
+/* All that wait call tests: a rank that does not wait is the cause, but no circle is told. */
+static void test_all_poll(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS - 1; r++) {
+        enter(job, r, PW_OP_Test);
+        job->threads[r].polls = 1;
+        job->threads[r].awaited = PW_OP_Ibarrier;
+        job->threads[r].comm_uid = WORLD;
+        job->threads[r].seq = 3;
+        job->comms[r].reached = 4;
+    }
+    job->comms[3].reached = 3;
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->roots[0], 3);
+    enter(job, 3, PW_OP_Test);
+    job->threads[3].polls = 1;
+    job->threads[3].awaited = PW_OP_Irecv;
+    job->threads[3].peer = 0;
+    assert_int_equal(find(job)->kind, PW_HANG_UNKNOWN);
+}
+
+/* Another rank may hold the lock; and of MPI_Comm_create_group the members are not known. */
+static void test_calls_without_a_known_partner(void **state)
+{
+    struct job *job = *state;
+    enter(job, 0, PW_OP_Win_lock);
+    job->threads[0].peer = 1;
+    assert_int_equal(find(job)->kind, PW_HANG_UNKNOWN);
+    enter(job, 0, PW_OP_Comm_create_group);
+    job->threads[0].peer = -1;
+    job->threads[0].comm_uid = WORLD;
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_UNKNOWN);
+    assert_int_equal(hang->ngroups, 0);
+}
+
 /* The source of an MPI_Sendrecv has sent, but its target does not receive. */
 static void test_sendrecv(void **state)
 {
@@ -263,6 +301,8 @@ int main(void)
         CASE(test_nonblocking_collective),
         CASE(test_circle_of_waitalls),
         CASE(test_polling),
+        CASE(test_all_poll),
+        CASE(test_calls_without_a_known_partner),
         CASE(test_sendrecv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -464,10 +464,13 @@ enum {
         c.reduces = false;                                                                     \
         if (!pw_mpi_begin(&c, PW_OP_##Op, PW_OP_LEVEL_##Op, PW_ACT_##CLASS)) {                 \
             const enum pw_mpi_due due = pw_mpi_due(PW_ACT_##CLASS, pw_mpi_gate());             \
-            if (due == PW_DUE_NUMBER || due == PW_DUE_HANDLE) {                                \
+            const bool is_poll = (int)PW_OP_##Op == (int)PW_OP_Iprobe && pw_mpi_gate() > 0;    \
+            if (due == PW_DUE_NUMBER || due == PW_DUE_HANDLE || is_poll) {                     \
                 c.op = PW_OP_##Op;                                                             \
                 NOTE(__VA_ARGS__)                                                              \
             }                                                                                  \
+            if (is_poll)                                                                       \
+                pw_mpi_count_cheap_probe(&c);                                                  \
             const int passed = next(EACH(PASS, COMMA, __VA_ARGS__));                           \
             if (due == PW_DUE_NUMBER)                                                          \
                 pw_mpi_count_after(&c, PW_ACT_##CLASS, passed);                                \

@@ -288,14 +288,22 @@ static int has_row(const int32_t *rows, size_t n, int32_t row)
     return 0;
 }
 
-/* Returns the collective in which most ranks wait, of those that the first root has not entered; or
- * NULL. */
+/* Whether `a` rather than `b` is the collective to name: one that only roots have not entered, then
+ * the one in which more ranks wait. */
+static int is_nearer(const struct pw_hang *hang, const struct pw_hang_group *a,
+                     const struct pw_hang_group *b)
+{
+    const int a_only = a->nmissing <= hang->nroots, b_only = b->nmissing <= hang->nroots;
+    return a_only != b_only ? a_only : a->nwaiting > b->nwaiting;
+}
+
+/* Returns the collective to name of those that the first root has not entered; or NULL. */
 static const struct pw_hang_group *group_of_root(const struct pw_hang *hang)
 {
     const struct pw_hang_group *best = NULL;
     for (size_t i = 0; i < hang->ngroups; i++)
         if (has_row(hang->groups[i].missing, hang->groups[i].nmissing, hang->roots[0]) &&
-            (!best || hang->groups[i].nwaiting > best->nwaiting))
+            (!best || is_nearer(hang, &hang->groups[i], best)))
             best = &hang->groups[i];
     return best;
 }
@@ -313,7 +321,8 @@ static int waits_for(const struct pw_live *rank, const struct pw_live_thread *th
             pw_op_info(r->op)->cls != PW_CLASS_COLL)
             return 1;
     }
-    return !has_requests && thread->peer == peer && pw_op_info(thread->op)->cls != PW_CLASS_COLL;
+    return !has_requests && thread->peer == peer && pw_op_info(thread->op)->cls != PW_CLASS_COLL &&
+           pw_op_info(thread->op)->cls != PW_CLASS_RMA;
 }
 
 /* Returns the rank that waits longest for a message of `root`, or NULL. */
@@ -369,9 +378,12 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
     const struct pw_hang *hang = view->hang;
     const struct pw_live *root = &view->ranks[hang->roots[0]];
     const struct pw_hang_group *group = group_of_root(hang);
-    const struct pw_live *partner = group ? NULL : partner_of(view, root);
+    const struct pw_live *partner = partner_of(view, root);
     char ranks[PW_LIVE_RANKS_TEXT], call[PW_LIVE_CALL_TEXT], who[48];
     size_t direct = 0;
+    /* Other ranks are missing in the collective because they wait for the root, too. */
+    if (group && partner && group->nmissing > hang->nroots)
+        group = NULL;
     if (group) {
         direct = group->nwaiting;
         pw_live_ranks(view, group->waiting, group->nwaiting, ranks, sizeof(ranks));
@@ -383,7 +395,7 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
                         pw_live_call(partner, pw_live_main(partner), call, sizeof(call)));
     }
     const int32_t *rows = group ? group->missing : hang->roots;
-    size_t n = group ? group->nmissing : hang->nroots;
+    size_t n = group ? group->nmissing : partner ? 1 : hang->nroots;
     pw_sentence_add(s, "%s, ", pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
     snprintf(who, sizeof(who), n == 1 ? "which" : "of which rank %" PRId32, root->rank);
     add_doing(s, root, who);
@@ -394,8 +406,12 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
         add_doing(s, polled, who);
     }
     if (hang->held > direct)
-        pw_sentence_add(s, "; %zu ranks in all wait for %s", hang->held,
-                        hang->nroots == 1 ? "it" : "these, directly or through others");
+        pw_sentence_add(s, "; %zu ranks in all wait for %s%s", hang->held,
+                        hang->nroots == 1 ? "it"
+                        : n > 1 || group
+                            ? "these"
+                            : pw_live_ranks(view, hang->roots, hang->nroots, ranks, sizeof(ranks)),
+                        hang->nroots == 1 ? "" : ", directly or through others");
 }
 
 static void say_cycle(const struct pw_live_view *view, struct pw_sentence *s)
@@ -477,7 +493,13 @@ static void say_unknown(const struct pw_live_view *view, struct pw_sentence *s)
                     pw_live_main(longest)->polls ? "polling with" : "in",
                     pw_live_call(longest, pw_live_main(longest), call, sizeof(call)),
                     pw_live_time(pw_live_main(longest)->since_ns, time, sizeof(time)));
-    if (view->nsilent)
+    const struct pw_live *stopped = NULL;
+    for (size_t r = 0; r < view->n && !stopped; r++)
+        stopped = view->ranks[r].state == 'T' ? &view->ranks[r] : NULL;
+    if (stopped)
+        pw_sentence_add(s, "; rank %" PRId32 " is stopped by a signal in %s", stopped->rank,
+                        pw_live_call(stopped, pw_live_main(stopped), call, sizeof(call)));
+    else if (view->nsilent)
         pw_sentence_add(s, "; %s did not answer",
                         pw_call_ranks(view->silent, view->nsilent, ranks, sizeof(ranks)));
     else
