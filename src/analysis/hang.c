@@ -346,6 +346,13 @@ static void list_members(struct waits *w, struct pw_hang_group *g)
 
 /* ---- edges ---- */
 
+/* Whether a member may not have entered the collective. Otherwise a rank that is still in it, and
+ * for which others wait elsewhere, is itself the cause: it may be stopped. */
+static bool has_absent(const struct pw_hang_group *g)
+{
+    return g->nmissing || g->unknown;
+}
+
 static void add_rank_edges(struct waits *w, const struct pw_live *rank)
 {
     struct pw_live_thread t;
@@ -353,7 +360,7 @@ static void add_rank_edges(struct waits *w, const struct pw_live *rank)
         if (t.op == PW_OP_None)
             continue;
         for (size_t g = 0; g < w->out->ngroups && is_collective(&t); g++)
-            if (is_in(&t, &w->out->groups[g]))
+            if (is_in(&t, &w->out->groups[g]) && has_absent(&w->out->groups[g]))
                 pw_digraph_add(&w->graph, (int32_t)(w->n + g));
         /* The target of a one-sided operation need not do anything: another rank may hold its lock.
          */

@@ -188,6 +188,18 @@ static void test_members_in_different_functions(void **state)
     assert_int_equal(hang->kind, PW_HANG_UNKNOWN);
 }
 
+/* All others have left the collective that rank 1 is in, and wait for it in the next one. */
+static void test_still_in_a_collective_that_all_have_entered(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS; r++)
+        enter(job, r, PW_OP_Barrier, WORLD, r == 1 ? 3 : 4, -1);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    ROWS(hang->roots, hang->nroots, 1);
+    assert_int_equal(hang->held, RANKS - 1);
+}
+
 /* Functions without a number: those that are not in the same one are missed. */
 static void test_collective_functions_without_a_number(void **state)
 {
@@ -325,6 +337,7 @@ int main(void)
         IN_JOB(test_cycle),
         IN_JOB(test_crossed),
         IN_JOB(test_members_in_different_functions),
+        IN_JOB(test_still_in_a_collective_that_all_have_entered),
         IN_JOB(test_collective_functions_without_a_number),
         IN_JOB(test_threads),
         IN_JOB(test_calls_shorter_than_the_limit_do_not_wait),
