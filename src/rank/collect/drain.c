@@ -61,6 +61,8 @@ struct pw_drain {
     int readied;             /* number of rings that have memory */
     int64_t last_reading_ns; /* when the clocks were last read */
     int64_t emptied_ns;      /* when pw_drain_run() last emptied the rings */
+    uint64_t heads,
+        recorded; /* all rings' heads, and when they changed last; pw_drain_look_at_polls() */
     struct pw_record batch[PW_JOURNAL_BATCH];
 };
 
@@ -395,17 +397,19 @@ static uint64_t ticks_now(const struct pw_drain *drain)
 void pw_drain_look_at_polls(struct pw_drain *drain)
 {
     struct pw_shown_call call;
+    const uint64_t now = ticks_now(drain), before = drain->heads;
+    drain->heads = 0;
     for (int i = 0; i < PW_MAX_RINGS; i++) {
         struct pw_drained_ring *ring = &drain->rings[i];
+        drain->heads += is_owned(drain, i) ? atomic_load(&ring->shared->head) : 0;
         const uint32_t polls = is_owned(drain, i) ? pw_ringpage_read_poll(ring->shared, &call) : 0;
         const uint64_t head = polls ? atomic_load(&ring->shared->head) : 0;
         const bool goes_on = ring->polls && polls && head == ring->polls_head;
         ring->is_polling = goes_on && polls > ring->polls;
-        if (!goes_on)
-            ring->polls_from = ticks_now(drain);
         ring->polls = polls;
         ring->polls_head = head;
     }
+    drain->recorded = drain->heads == before ? drain->recorded : now;
 }
 
 /* Reads the test or probe that the thread calls again and again without success. */
@@ -422,8 +426,8 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
     int64_t longest = 0;
     struct pw_shown_call call;
     for (int i = 0; i < PW_MAX_RINGS && drain->intake; i++) {
-        if (read_poll(drain, i, &call))
-            call.start = drain->rings[i].polls_from;
+        if (read_poll(drain, i, &call)) /* beside threads that record, it may be a helper */
+            call.start = drain->recorded;
         else if (!read_call(drain, i, &call))
             continue;
         if (call.start <= after)
