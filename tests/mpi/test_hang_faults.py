@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import hangkinds
 import harness as h
 
 RIGHT, UNKNOWN, WRONG = "right", "not known", "wrong"
@@ -86,7 +87,7 @@ def first_sentence(command):
 
 def judge(fault, said, right, unknown):
     verdict = RIGHT if re.match(right, said) else UNKNOWN if unknown and re.match(unknown, said) else WRONG
-    print(f"{fault:14} {verdict:10} {said}", flush=True)
+    print(f"{fault:24} {verdict:10} {said}", flush=True)
     h.run(["rm", "-rf", "out"])
     return verdict
 
@@ -104,6 +105,44 @@ def faults_in_mpi():
                            h.program("hangfault"), fault)
         verdicts.append(judge(fault, first_sentence(command), right, unknown))
     conclude(verdicts)
+
+
+def judge_kinds(table, start):
+    """Each fault of the table; start(ranks) are the words of the command before the fault's name."""
+    verdicts = []
+    for fault, (ranks, right, unknown) in table.items():
+        verdicts.append(judge(fault, first_sentence([*start(ranks), fault]), right, unknown))
+    conclude(verdicts)
+
+
+def watched(*program):
+    return [*h.profwrap("-o", "out", "--no-report", "--no-merge", "--hang-timeout", "2"), *program]
+
+
+def kinds_in_c(table, library):
+    if library == "MPICH":
+        if h.place("MPICH_RUN") == "none":
+            raise h.Skipped("MPICH is not installed")
+        program = h.program("mpich/hangkinds")
+        judge_kinds(table, lambda ranks: [h.place("MPICH_RUN"), "-np", str(ranks), *watched(program)])
+    else:
+        judge_kinds(table, lambda ranks: h.mpirun(ranks, *watched(h.program("hangkinds"))))
+
+
+for library in ("Open MPI", "MPICH"):
+    for what, table in (("messages", hangkinds.MESSAGES), ("collectives", hangkinds.COLLECTIVES),
+                        ("windows files and processes", hangkinds.OTHERS)):
+        name = f"{what} under {library}".lower().replace(" ", "-")
+        h.CASES[name] = lambda table=table, library=library: kinds_in_c(table, library)
+
+
+@h.case
+def kinds_in_python():
+    python = os.path.expanduser("~/.cache/profwrap/torch/bin/python")
+    if not os.path.exists(python):
+        raise h.Skipped("scripts/setup --torch-wheel has not been run")
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "hangkinds.py")
+    judge_kinds(hangkinds.PYTHON, lambda ranks: h.mpirun(ranks, *watched(python, program)))
 
 
 @h.case
