@@ -24,6 +24,7 @@ Results (needs h5py; pandas DataFrames when pandas is installed, else numpy arra
 Pure Python: the annotation functions call the probe, which profwrap preloads, through ctypes.
 """
 
+from . import _collections
 from ._annotate import (
     ALLREDUCE,
     BACKWARD,
@@ -60,6 +61,8 @@ from ._frames import frames
 from ._schedule import Action, Window, profile, schedule
 
 __version__ = "0.1.0"
+
+_collections.attach()
 
 _READERS = {"FileError": "_files", "Rank": "_load", "Run": "_load", "load": "_load"}
 

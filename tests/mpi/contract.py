@@ -28,6 +28,7 @@ RANK_DATASETS = {
 # Only there when something was to be said in them.
 RANK_DATASETS_AT_TIMES = {
     "events/payload": "time id thread schema field type value",
+    "events/runtime": "start end kind thread count total_ns generation collected",
     "thread_names": "time tid thread name",
     "events/kernel":
         "start end device context stream correlation graph_node launch thread launched_by name grid_x "

@@ -210,10 +210,10 @@ class HookTest(FilesTest):
         self.assertEqual(self.run_python(sys.executable, "-c", text), (0, "5\n", ""))
 
     def test_finders_go_when_all_are_there(self):
-        for package in ("torch", "torch_npu", "mindspore"):
+        for package in ("torch", "torch_npu", "mindspore", "mpi4py"):
             self.write(package + "/__init__.py", "")
         text = (
-            "import sys; sys.path.insert(0, '.'); import torch, torch_npu, mindspore; "
+            "import sys; sys.path.insert(0, '.'); import torch, torch_npu, mindspore, mpi4py; "
             "print(any(type(f).__name__ == '_Watcher' for f in sys.meta_path), "
             "vars(torch.__spec__.loader).keys())"
         )
@@ -240,6 +240,15 @@ class RunTest(FilesTest):
         self.assertEqual(self.profiled(text, "--no-python").split(), [self.tmp])
         shutil.rmtree(self.path("out"))
         self.assertEqual(self.profiled(text, "--activities", "mpi").split(), [self.tmp])
+
+    def test_collections_of_mpi4py_programs(self):
+        """The probe's function is in gc.callbacks from the import of mpi4py on, not before."""
+        self.write("mpi4py/__init__.py", "")
+        text = (
+            "import gc; before = len(gc.callbacks); import mpi4py; "
+            "print(before, [call.__name__ for call in gc.callbacks])"
+        )
+        self.assertEqual(self.profiled(text), "0 ['collected']\n")
 
     def test_torch_that_is_too_old(self):
         self.write("torch/__init__.py", "__version__ = '1.12.1+cpu'\n")

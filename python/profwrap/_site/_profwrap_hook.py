@@ -14,6 +14,7 @@ _WATCHED = {
     "torch": ("_auto", "on_torch"),
     "torch_npu": ("_mstx", "on_torch_npu"),
     "mindspore": ("_mindspore", "on_mindspore"),
+    "mpi4py": ("_collections", "attach"),
 }
 
 

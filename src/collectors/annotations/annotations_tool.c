@@ -104,6 +104,27 @@ static void append_flops(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_flops, &row);
 }
 
+/* Records are not trusted: a sum of more than the whole span is none. */
+static void append_runtime(struct state *s, const struct pw_record *record,
+                           const struct pw_origin *origin)
+{
+    const int64_t span_ns = origin->end - origin->start;
+    if (record->op != PW_RUNTIME_GC || span_ns < 0 || record->runtime.total_ns < 0 ||
+        record->runtime.total_ns > span_ns || record->runtime.count > INT64_MAX)
+        return;
+    const struct pw_row_runtime row = {
+        .start = origin->start,
+        .end = origin->end,
+        .kind = (uint8_t)record->op,
+        .thread = origin->thread,
+        .count = (int64_t)record->runtime.count,
+        .total_ns = record->runtime.total_ns,
+        .generation = record->runtime.generation,
+        .collected = record->runtime.collected,
+    };
+    pw_rankfile_append(s->file, PW_TABLE_runtime, &row);
+}
+
 /* Returns 1, and keeps the value, when the key has the prefix of a cost. */
 static int keep_cost(struct state *s, uint32_t key, uint32_t value)
 {
@@ -156,6 +177,9 @@ static void record(void *state, const struct pw_record *record, const struct pw_
         break;
     case PW_REC_FLOPS:
         append_flops(state, record, origin);
+        break;
+    case PW_REC_RUNTIME:
+        append_runtime(state, record, origin);
         break;
     case PW_REC_METADATA:
         append_metadata(state, record, origin);

@@ -70,6 +70,7 @@ static int is_optional(int table)
     case PW_TABLE_memory:
     case PW_TABLE_work:
     case PW_TABLE_flops:
+    case PW_TABLE_runtime:
     case PW_TABLE_metadata:
     case PW_TABLE_open:
     case PW_TABLE_ending:

@@ -288,3 +288,8 @@ bool pw_probe_lacks_ring(void)
     const struct pw_thread *thread = &pw_this_thread;
     return pw_gate->on && !thread->beginning && !thread->ring.shared && getpid() == process.pid;
 }
+
+bool pw_probe_has_begun(void)
+{
+    return pw_gate->on && atomic_load_explicit(&process.began, memory_order_relaxed) != 0;
+}

@@ -18,6 +18,10 @@ static inline struct pw_thread *pw_probe_thread(void)
     return __builtin_expect(thread->ring.shared != NULL, 1) ? thread : pw_probe_begin_thread();
 }
 
+/* Whether this process records for the rank already. For what must not be its first record: a
+ * helper process of the program does the same, and would become the process that is recorded. */
+bool pw_probe_has_begun(void);
+
 /* After pw_probe_thread() returned NULL: whether only the missing ring is the reason. */
 bool pw_probe_lacks_ring(void);
 

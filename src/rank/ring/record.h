@@ -37,6 +37,7 @@ enum pw_record_type {
     PW_REC_MEMORY,
     PW_REC_WORK,
     PW_REC_FLOPS,
+    PW_REC_RUNTIME, /* work of the language's runtime, such as a garbage collection */
     PW_REC_METADATA,
     /* Collector nvtx. */
     PW_REC_NVTX,         /* a range or mark, as PW_REC_RANGE */
@@ -257,6 +258,11 @@ struct pw_record {
         struct {
             double flops;
         } flops;
+        struct { /* `op` is enum pw_runtime; a group has no generation: -1 */
+            int64_t total_ns, collected;
+            uint64_t count;
+            int32_t generation;
+        } runtime;
         struct {
             uint32_t key, value;
         } metadata;
@@ -404,11 +410,13 @@ struct pw_record {
 static_assert(sizeof(struct pw_record) == 64, "a record is one cache line");
 
 /* Whether the record is a range or the size of a queue that another profiler measured and that was
- * recorded afterwards. */
+ * recorded afterwards; or work of the runtime, which is recorded when it is known to have been
+ * long. */
 static inline int pw_record_is_past(const struct pw_record *record)
 {
-    return (record->type == PW_REC_RANGE || record->type == PW_REC_QUEUE) &&
-           (record->flags & PW_RANGE_PAST);
+    return record->type == PW_REC_RUNTIME ||
+           ((record->type == PW_REC_RANGE || record->type == PW_REC_QUEUE) &&
+            (record->flags & PW_RANGE_PAST));
 }
 
 /* Whether the record marks the begin or end of a step; see record.step. */
@@ -436,6 +444,7 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_MEMORY:
     case PW_REC_WORK:
     case PW_REC_FLOPS:
+    case PW_REC_RUNTIME:
     case PW_REC_NVTX:
     case PW_REC_NVTX_START:
     case PW_REC_NVTX_END:

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records the garbage collections of Python: puts a function of the probe into gc.callbacks
+(src/collectors/annotations/annotations_gc.c).
+
+It is a C function that Python calls like its own, because a program may collect thousands of times a
+second.
+"""
+
+import ctypes
+import gc
+
+from . import _probe
+
+_object, _address = ctypes.py_object, ctypes.c_void_p
+_FUNCTIONS = (
+    "Py_IncRef",
+    "PyUnicode_CompareWithASCIIString",
+    "PyDict_GetItemString",
+    "PyLong_AsLongLong",
+    "PyErr_Clear",
+)
+
+
+class _Python(ctypes.Structure):
+    """struct python of annotations_gc.c."""
+
+    _fields_ = [("none", _object), *((name, _address) for name in _FUNCTIONS)]
+
+
+class _Shared(ctypes.Structure):
+    """struct profwrap_gc of annotations_gc.c."""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("attach", ctypes.PYFUNCTYPE(None, ctypes.POINTER(_Python))),
+        ("methods", ctypes.POINTER(_probe.Method)),
+    ]
+
+
+_collected = None
+
+
+def attach(module=None, began_ns=None):
+    """Records the collections from now on; the import hook calls it with a module that was imported.
+    Raises nothing: without a probe, or with another Python, none are recorded.
+    """
+    global _collected
+    try:
+        if _collected is not None or "step" not in _probe.calls.present:
+            return
+        shared = _Shared.in_dll(ctypes.CDLL(None), "profwrap_gc_v1")
+        addresses = {
+            name: ctypes.cast(getattr(ctypes.pythonapi, name), _address) for name in _FUNCTIONS
+        }
+        shared.attach(ctypes.byref(_Python(none=None, **addresses)))
+        functions = _probe.functions(shared.methods)
+        _collected = functions["collected"]
+        gc.callbacks.append(_collected)
+        import atexit
+
+        atexit.register(functions["finish"])
+    except (AttributeError, OSError, TypeError, ValueError):
+        pass

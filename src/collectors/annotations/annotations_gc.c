@@ -1,0 +1,182 @@
+/* The garbage collections of Python: what python/profwrap/_collections.py puts into gc.callbacks.
+ *
+ * Python calls it at the begin and the end of each collection, with the GIL held (of a build
+ * without the GIL, one collection runs at a time all the same). A collection of 1 ms or more is a
+ * record of its own; shorter ones are summed up, and become a record when their sum reaches 1 ms,
+ * before a longer one, and at the program's end. So a program that collects ten thousand times a
+ * second has no more records than milliseconds of collection.
+ *
+ * A collection never is the first record of a process: each worker of a data loader collects, too.
+ * Python's headers are not needed, as in annotations_python.c. In-app code. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tables.h"
+#include "rank/probe/attach.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { LONG_NS = 1000000 };
+
+typedef struct python_object object;
+
+/* Passed by the Python module; the same as class _Python of _collections.py. */
+struct python {
+    object *none;
+    void (*incref)(object *);
+    int (*compare)(object *, const char *);      /* PyUnicode_CompareWithASCIIString() */
+    object *(*get_item)(object *, const char *); /* PyDict_GetItemString(): borrowed */
+    long long (*as_long_long)(object *);         /* PyLong_AsLongLong() */
+    void (*clear_error)(void);
+};
+
+/* PyMethodDef. */
+struct method {
+    const char *name;
+    object *(*function)(object *self, object *const *arguments, intptr_t count);
+    int flags;
+    const char *doc;
+};
+enum { METH_FASTCALL = 0x80 };
+
+/* As class _Shared of python/profwrap/_collections.py. */
+struct profwrap_gc {
+    size_t size;
+    void (*attach)(const struct python *python);
+    const struct method *methods; /* a name NULL ends them */
+};
+
+/* Collections that have no record yet. */
+struct group {
+    uint64_t start, end;
+    int64_t total_ns, collected;
+    uint64_t count;
+};
+
+static struct python py;
+static struct group pending;
+static int64_t began_ns; /* of the collection that runs; 0: none that is recorded */
+
+static bool is_recorded(void)
+{
+    return (pw_gate->activities & PW_ACTIVITY_ANNOTATIONS) && pw_probe_has_begun() &&
+           !pw_recording_is_paused();
+}
+
+/* Writes the record of one collection or of a group. Returns false when the thread is inside a call
+ * that is recorded (a reduction of the program's own, inside MPI): then nothing is written or lost.
+ */
+static bool write_record(const struct group *of, int32_t generation)
+{
+    struct pw_thread *thread = pw_probe_thread();
+    if (!thread || atomic_load_explicit(&thread->call->op, memory_order_relaxed) ||
+        !pw_recording_hold(thread))
+        return false;
+    struct pw_record *record = pw_recording_is_paused()
+                                   ? NULL
+                                   : pw_ring_reserve(&thread->ring, pw_probe_now(), PW_LOST_RANGE);
+    if (record) {
+        *record = (struct pw_record){
+            .type = PW_REC_RUNTIME,
+            .op = PW_RUNTIME_GC,
+            .start = of->start,
+            .end = of->end,
+            .runtime = {.total_ns = of->total_ns,
+                        .collected = of->collected,
+                        .count = of->count,
+                        .generation = generation},
+        };
+        pw_probe_commit(thread);
+    }
+    pw_probe_unlock(thread);
+    return true;
+}
+
+static void flush(void)
+{
+    if (pending.count && write_record(&pending, -1))
+        pending = (struct group){0};
+}
+
+static int64_t number_of(object *info, const char *name)
+{
+    object *value = py.get_item(info, name);
+    const int64_t number = value ? (int64_t)py.as_long_long(value) : -1;
+    if (number < 0)
+        py.clear_error();
+    return number;
+}
+
+static void add_pending(const struct group *one)
+{
+    if (!pending.count)
+        pending.start = one->start;
+    pending.end = one->end;
+    pending.total_ns += one->total_ns;
+    pending.collected += one->collected > 0 ? one->collected : 0;
+    pending.count++;
+}
+
+static void end_collection(object *info)
+{
+    const int64_t end_ns = pw_local_ns();
+    struct group one = {(uint64_t)began_ns, (uint64_t)end_ns, end_ns - began_ns, 0, 1};
+    began_ns = 0;
+    one.collected = number_of(info, "collected");
+    if (one.total_ns >= LONG_NS) {
+        flush();
+        if (!pending.count && write_record(&one, (int32_t)number_of(info, "generation")))
+            return;
+    }
+    add_pending(&one);
+    if (pending.total_ns >= LONG_NS)
+        flush();
+}
+
+static object *answer(void)
+{
+    py.incref(py.none);
+    return py.none;
+}
+
+/* (phase, info): what gc calls. */
+static object *collected(object *self, object *const *arguments, intptr_t count)
+{
+    (void)self;
+    if (count != 2)
+        return answer();
+    if (py.compare(arguments[0], "start") == 0)
+        began_ns = is_recorded() ? pw_local_ns() : 0;
+    else if (began_ns && is_recorded())
+        end_collection(arguments[1]);
+    return answer();
+}
+
+/* (): at the program's end. */
+static object *finish(object *self, object *const *arguments, intptr_t count)
+{
+    (void)self;
+    (void)arguments;
+    (void)count;
+    if (is_recorded())
+        flush();
+    return answer();
+}
+
+static const struct method methods[] = {
+    {"collected", collected, METH_FASTCALL, NULL},
+    {"finish", finish, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static void attach(const struct python *python)
+{
+    py = *python;
+}
+
+EXPORT extern const struct profwrap_gc profwrap_gc_v1;
+const struct profwrap_gc profwrap_gc_v1 = {
+    .size = sizeof(struct profwrap_gc),
+    .attach = attach,
+    .methods = methods,
+};

@@ -1,0 +1,83 @@
+"""Garbage collections are recorded: long ones each, short ones as sums. Prints what a collection costs."""
+
+import json
+import unittest
+
+import support
+
+support.require_h5py()
+
+import profwrap
+
+# Writes how many short collections there were, and when they ended, into the file of its argument.
+COUNTS = """
+import gc, json, os, profwrap, subprocess, sys, time
+gc.disable()
+subprocess.run([sys.executable, "-c", "import gc, profwrap; gc.collect()"], check=True)
+held = [[] for _ in range(300000)]
+gc.collect()  # before the first record: not recorded
+gc.freeze()
+profwrap.step(0)
+calls, seen = gc.callbacks[:], []
+gc.callbacks.append(lambda phase, info: seen.append(phase) if phase == "stop" else None)
+for number in range(3000):
+    gc.collect(0)
+gc.unfreeze()
+cycle = []
+cycle.append(cycle)
+del cycle
+found = gc.collect()
+gc.freeze()
+for number in range(10):
+    gc.collect(1)
+if not os.fork():
+    for number in range(100):
+        gc.collect(0)
+    os._exit(0)
+os.wait()
+count, until = len(seen), time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+profwrap.step(profwrap.NO_STEP)
+best = {}
+for _ in range(5):
+    for name, with_calls in (("without", []), ("with", calls)):
+        gc.callbacks[:] = with_calls
+        began = time.perf_counter_ns()
+        for number in range(20000):
+            gc.collect(0)
+        taken = (time.perf_counter_ns() - began) / 20000
+        best[name] = min(best.get(name, taken), taken)
+with open("counts", "w") as file:
+    json.dump({"count": count, "found": found, "until": until, "pid": os.getpid(),
+               "cost_ns": best["with"] - best["without"]}, file)
+"""
+
+
+class CollectionsTest(support.TempDirTest):
+    def test_long_ones_and_sums(self):
+        script = f"import os; os.chdir({self.tmp!r})\n" + COUNTS
+        support.profile(self.path("out"), script)
+        with open(self.path("counts")) as file:
+            told = json.load(file)
+        print(f"a collection costs {told['cost_ns']:.0f} ns more")
+        rank = profwrap.load(self.path("out"), pandas=False).rank(0)
+        rows = rank.events("runtime")
+        rows = rows[rows["start"] < told["until"]]
+        # The last group goes on after the step, where the cost is measured, or until the program's end.
+        whole = rows[rows["end"] <= told["until"]]
+        long_ones = rows[rows["generation"] >= 0]
+        full = [row for row in long_ones if row["generation"] == 2]
+        self.assertEqual(len(full), 1, rows)
+        self.assertEqual((told["found"], full[0]["collected"], full[0]["count"]), (1, 1, 1))
+        self.assertGreaterEqual(full[0]["total_ns"], 1000000)
+        self.assertTrue((long_ones["total_ns"] == long_ones["end"] - long_ones["start"]).all(), rows)
+        groups = whole[whole["generation"] < 0]
+        self.assertTrue((groups["total_ns"] <= groups["end"] - groups["start"]).all(), rows)
+        # Those before the long one are all there: a group ends with it. 10 are in the group that goes on.
+        before = rows[rows["end"] <= full[0]["start"]]
+        self.assertEqual(before["count"].sum(), 3000, rows)
+        self.assertEqual(told["count"], 3000 + 1 + 10)
+        self.assertEqual(rows[rows["start"] >= full[0]["end"]]["generation"].tolist()[:1], [-1], rows)
+        self.assertEqual(rank.attributes["pid"], told["pid"])  # not the process that collected first
+
+
+unittest.main()
