@@ -11,6 +11,7 @@
 #include "aggregate/findings/evidence.h"
 #include "aggregate/findings/findings.h"
 #include "aggregate/findings/flops.h"
+#include "aggregate/findings/garbage.h"
 #include "aggregate/findings/opgrowth.h"
 #include "aggregate/findings/stretches.h"
 #include "aggregate/gpu/gpudevices.h"
@@ -354,6 +355,7 @@ static int conclude(struct merge *m)
     if (is_root && !err)
         err = pw_stretches_find(f, &job->world, &m->matrix, &m->matched.instances);
     err = pw_procs_worst(&job->procs, err);
+    err = err ? err : pw_garbage_find(f, job);
     return err ? err : pw_opgrowth_find(f, job, &m->share, &m->operators);
 }
 

@@ -29,6 +29,8 @@
     E(CAUSE_HOST_FROZEN, 15, "host_frozen", "host or container frozen",                  \
       "with the host or container frozen")                                               \
     E(CAUSE_CHILD_PROCESS, 16, "child_process", "child processes",                       \
-      "waiting for processes that it had started")
+      "waiting for processes that it had started")                                       \
+    E(CAUSE_GARBAGE_COLLECTION, 17, "garbage_collection", "garbage collection",          \
+      "collecting garbage")
 
 #endif

@@ -1,7 +1,9 @@
-"""Advice about runs of the training example, with and without a slow data loader of one rank."""
+"""Advice about runs of the training example, with and without a slow data loader of one rank; and about
+a Python program of which one rank collects garbage."""
 
 import json
 import os
+import re
 import sys
 
 import harness as h
@@ -63,6 +65,75 @@ def what_processes_used():
     h.check(set(memory) == {0, 1} and memory[0]["what"] == "rss", memory)
     h.check(20 <= memory[0]["steps"] <= 40 and memory[0]["peak_bytes"] >= memory[0]["end_bytes"] > 0,
             memory)
+
+
+# All ranks hold the same objects, and make 100 cycles of garbage a step. By the library's handle, as
+# ctypes gives its functions, the calls would not be recorded; the program's own come from the probe.
+COLLECTS = """
+import ctypes, gc, os, profwrap, sys
+library = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+world = ctypes.byref(ctypes.c_char.in_dll(library, "ompi_mpi_comm_world"))
+mpi, rank = ctypes.CDLL(None), ctypes.c_int()
+gc.disable()
+held, found = [[] for _ in range(300000)], []
+gc.collect()
+mpi.MPI_Init(None, None)
+mpi.MPI_Comm_rank(world, ctypes.byref(rank))
+mpi.MPI_Barrier(world)
+for step in range(20):
+    profwrap.step(step)
+    for _ in range(100):
+        cycle = []
+        cycle.append(cycle)
+    if rank.value == 1:
+        found.append(gc.collect())
+    mpi.MPI_Barrier(world)
+profwrap.step(profwrap.NO_STEP)
+mpi.MPI_Finalize()
+if rank.value == 1:
+    print(*found)
+"""
+
+
+def mpi_library():
+    """The path of the MPI library that the test programs are linked with; an Open MPI."""
+    for line in h.lines(h.run(["ldd", h.program("blind")]).stdout):
+        if line.split()[0].startswith("libmpi.so"):
+            return line.split()[2]
+    raise h.Skipped("the test programs are not linked with a libmpi.so")
+
+
+def collections_in_steps(rank):
+    """Those that are longer than 1 ms, each a row of its own."""
+    file = h.open_complete("out", rank)
+    until = int(file["steps"]["end"][-1])
+    from_ns = int(file["steps"]["start"][0])
+    rows = file["events/runtime"][:] if "events/runtime" in file else []
+    return [row for row in rows if from_ns <= row["start"] < until and row["generation"] >= 0]
+
+
+@h.case
+def garbage_of_one_rank():
+    done = h.run(h.mpirun(2, *h.profwrap("--quiet", "-o", "out"), sys.executable, "-c", COLLECTS,
+                          mpi_library()))
+    found = [int(word) for word in done.stdout.split()]
+    h.equal(found[1:], [100] * 19, "objects that the program's collections found")
+    rows = collections_in_steps(1)
+    h.equal([int(row["collected"]) for row in rows], found, "objects of the rows")
+    h.equal({(int(row["generation"]), int(row["count"])) for row in rows}, {(2, 1)}, "generations")
+    h.check(all(row["total_ns"] == row["end"] - row["start"] >= 1e6 for row in rows), rows)
+    h.equal(len(collections_in_steps(0)), 0, "of the other rank")
+    with open(os.path.join("out", "report.json")) as file:
+        report = json.load(file)
+    causes = {row["rank"]: row["cause"] for row in h.accused(report, 0.2) if row["part"] == "any"}
+    if h.is_short_of_cpus(report, 50):
+        return  # other programs make ranks late
+    h.equal(causes.pop(1, None), "garbage_collection", "named")
+    h.check(set(causes.values()) <= set(h.SEEN_BY_THE_KERNEL), causes)
+    (advice,) = [row for row in report["advice"] if row["rule"] == "garbage_collection"]
+    h.check("gc.freeze() after set-up" in advice["text"] and advice["ranks"] == [1], advice)
+    h.check(re.search(r"collected garbage for [0-9.]+ m?s, in [0-9]+ collections? of 1 ms or more, "
+                      "the other ranks' median 0 ns", advice["evidence"]), advice)
 
 
 sys.exit(h.main(sys.argv[1:]))

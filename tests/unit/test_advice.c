@@ -23,6 +23,8 @@ static const struct {
      "move it to a thread"},
     {"child_process", PW_CAUSE_CHILD_PROCESS, PW_PHASE_FORWARD, PW_CAUSE_FILE_IO, PW_PHASE_FORWARD,
      "processes"},
+    {"garbage_collection", PW_CAUSE_GARBAGE_COLLECTION, PW_PHASE_DATA, PW_CAUSE_MORE_CPU_WORK,
+     PW_PHASE_FORWARD, "gc.freeze() after set-up"},
     {"page_faults", PW_CAUSE_PAGE_FAULTS, PW_PHASE_OTHER, PW_CAUSE_FILE_IO, PW_PHASE_OTHER,
      "Rank 3 (outside any phase) is held up"},
     {"cpu_contention", PW_CAUSE_CPU_CONTENTION, PW_PHASE_FORWARD, PW_CAUSE_CGROUP_THROTTLING,

@@ -218,6 +218,46 @@ static void test_operator_that_grew(void **state)
     assert_true(grow(missing, own).share == 0);
 }
 
+static struct pw_garbage collect(const int64_t *gc, int64_t lost)
+{
+    int64_t scratch[RANKS];
+    return pw_cause_garbage(gc, RANKS, SLOW, lost, scratch);
+}
+
+static void test_garbage_collection(void **state)
+{
+    (void)state;
+    const int64_t mine[RANKS] = {4, 6, 66, 5}, even[RANKS] = {60, 66, 66, 70};
+    const int64_t less[RANKS] = {4, 6, 3, 5}, alone[RANKS] = {-1, -1, 66, -1};
+    const int64_t twice[RANKS] = {61, 61, 122, 61}, nearly[RANKS] = {61, 61, 121, 61};
+    const int64_t one[RANKS] = {-1, 6, 66, -1}, unknown[RANKS] = {4, 6, -1, 5};
+    struct pw_garbage found = collect(mine, 122);
+    assert_int_equal(found.mine_ns, 66);
+    assert_int_equal(found.others_ns, 5);
+    assert_true(found.share == 0.5); /* 61 of 122: the least that is a cause */
+    assert_true(collect(mine, 123).share < PW_CAUSE_LEAST_SHARE);
+    assert_true(collect(mine, 50).share == 1);
+    assert_true(collect(one, 120).share == 0.5);
+    assert_true(collect(even, 122).share == 0); /* all collect as long: it is no cause */
+    assert_true(collect(twice, 122).share == 61.0 / 122);
+    assert_true(collect(nearly, 122).share == 0);
+    assert_true(collect(less, 122).share == 0);
+    assert_true(collect(alone, 122).share == 0);
+    assert_true(collect(unknown, 122).share == 0);
+    assert_true(collect(mine, 0).share == 0);
+}
+
+static void test_what_lengthens_collections_stays_the_cause(void **state)
+{
+    (void)state;
+    assert_true(pw_cause_may_be_garbage(PW_CAUSE_MORE_CPU_WORK));
+    assert_true(pw_cause_may_be_garbage(PW_CAUSE_UNKNOWN));
+    assert_true(pw_cause_may_be_garbage(PW_CAUSE_HOST_BOUND));
+    assert_false(pw_cause_may_be_garbage(PW_CAUSE_CPU_CONTENTION));
+    assert_false(pw_cause_may_be_garbage(PW_CAUSE_PAGE_FAULTS));
+    assert_false(pw_cause_may_be_garbage(PW_CAUSE_STOPPED));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +269,8 @@ int main(void)
         cmocka_unit_test(test_no_cause_when_nothing_explains_half),
         cmocka_unit_test(test_no_cause_from_unknown_counts),
         cmocka_unit_test(test_operator_that_grew),
+        cmocka_unit_test(test_garbage_collection),
+        cmocka_unit_test(test_what_lengthens_collections_stays_the_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -446,6 +446,7 @@ static int read_tables(struct pw_input *s, const struct pw_h5_file *file, char *
     err = err ? err : pw_h5_file_place(file, PW_TABLE_memory, &s->memory_rows);
     err = err ? err : pw_h5_file_place(file, PW_TABLE_work, &s->work_rows);
     err = err ? err : pw_h5_file_place(file, PW_TABLE_flops, &s->flops_rows);
+    err = err ? err : pw_h5_file_place(file, PW_TABLE_runtime, &s->runtime_rows);
     err = err ? err : pw_h5_file_place(file, PW_TABLE_kernel, &s->kernel_rows);
     err = err ? err : pw_h5_file_place(file, PW_TABLE_memcpy, &s->memcpy_rows);
     err = err ? err : pw_h5_file_place(file, PW_TABLE_memset, &s->memset_rows);
@@ -517,6 +518,7 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->memory_rows);
     pw_h5_place_fini(&s->work_rows);
     pw_h5_place_fini(&s->flops_rows);
+    pw_h5_place_fini(&s->runtime_rows);
     pw_h5_place_fini(&s->kernel_rows);
     pw_h5_place_fini(&s->memcpy_rows);
     pw_h5_place_fini(&s->memset_rows);

@@ -34,7 +34,8 @@ enum { PW_INPUT_EXCEPTIONS = 4 }; /* uncaught exceptions of a rank that are kept
 struct pw_input {
     char *path;
     int fd; /* the open file; -1: it is opened for each table */
-    struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows, work_rows, flops_rows;
+    struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows, work_rows, flops_rows,
+        runtime_rows;
     struct pw_h5_place kernel_rows, memcpy_rows, memset_rows;
     struct pw_h5_place process_rows, host_rows, cpus_rows; /* of samples */
     /* Set by the first pass over the events (events.h), together with start_index. starts_after:

@@ -112,6 +112,9 @@ static const struct pw_advice_rule rules[] = {
     {STRAGGLER("child_process", PW_CAUSE_CHILD_PROCESS, PW_ADVICE_ANY),
      .text = "waits for processes that it starts (system(), subprocess, popen()). Start them once "
              "and keep them, do their work in the program, or let them run beside it."},
+    {STRAGGLER("garbage_collection", PW_CAUSE_GARBAGE_COLLECTION, PW_ADVICE_ANY),
+     .text = "collects garbage while the others wait. Call gc.freeze() after set-up, or "
+             "gc.disable() and gc.collect() at the same steps on all ranks."},
     {STRAGGLER("slow_data", PW_ADVICE_ANY, PW_PHASE_DATA),
      .text = "takes longer to get its data. Compare its shard and preprocessing with the others', "
              "and give the loader more workers or prefetch."},
