@@ -13,6 +13,7 @@
 #include "aggregate/findings/flops.h"
 #include "aggregate/findings/garbage.h"
 #include "aggregate/findings/opgrowth.h"
+#include "aggregate/findings/periods.h"
 #include "aggregate/findings/stretches.h"
 #include "aggregate/gpu/gpudevices.h"
 #include "aggregate/input/dumps.h"
@@ -354,6 +355,8 @@ static int conclude(struct merge *m)
     err = err ? err : pw_evidence_find(f, job, &m->share);
     if (is_root && !err)
         err = pw_stretches_find(f, &job->world, &m->matrix, &m->matched.instances);
+    if (is_root && !err)
+        err = pw_periods_find(f, &m->matrix);
     err = pw_procs_worst(&job->procs, err);
     err = err ? err : pw_garbage_find(f, job);
     return err ? err : pw_opgrowth_find(f, job, &m->share, &m->operators);

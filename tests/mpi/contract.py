@@ -117,7 +117,7 @@ CLUSTER_DATASETS = {
     "stragglers":
         "rank hostname kind first_step last_step steps_hit excess_ns blame_ns critical_ns gain_ns "
         "slowdown phase cause evidence confidence start end lost_ns part cpus others_cpus "
-        "others_share bound_ns without_clocks",
+        "others_share bound_ns without_clocks period",
     "efficiency":
         "parallel_efficiency load_balance communication_efficiency serialisation_efficiency "
         "transfer_efficiency elapsed_ns ideal_network_ns",
@@ -243,4 +243,4 @@ REPORT_KEYS = """summary job hang epochs completeness clock parts steps step_tra
 
 STRAGGLER_KEYS = """rank hostname kind first_step last_step steps_hit excess_ns blame_ns critical_ns
     gain_ns slowdown phase cause evidence confidence start_ns end_ns lost_ns part cpus
-    others_cpus others_share bound_ns without_clocks resolvable""".split()
+    others_cpus others_share bound_ns without_clocks period resolvable""".split()

@@ -47,6 +47,18 @@ static void test_headline_window(void **state)
     add_straggler(c, row);
     assert_headline(c, "Rank 3 on node-b held back 21 of steps 20-40 by 18.0 ms each (12 % of "
                        "a step) in backward.");
+    const int64_t periods[] = {2, 3, 5, 12, 21};
+    const char *const said[] = {"2nd", "3rd", "5th", "12th", "21st"};
+    for (size_t i = 0; i < 5; i++) {
+        char text[160];
+        c->stragglers[0].period = periods[i];
+        snprintf(text, sizeof(text),
+                 "Rank 3 on node-b held back 21 of steps 20-40, every %s step, by 18.0 ms each "
+                 "(12 %% of a step) in backward.",
+                 said[i]);
+        assert_headline(c, text);
+    }
+    c->stragglers[0].period = 0;
     c->stragglers[0].kind = PW_STRAGGLER_ONE_OFF;
     c->stragglers[0].first_step = c->stragglers[0].last_step = 17;
     c->stragglers[0].steps_hit = 1;

@@ -13,6 +13,20 @@
 
 /* ---- sentences, which the headline uses, too ---- */
 
+/* ", every 5th step"; nothing where the loss does not come every so many steps. */
+static void add_period(const struct pw_figures *f, const struct pw_row_c_straggler *row,
+                       struct pw_sentence *s)
+{
+    const int64_t ten = row->period % 10, hundred = row->period % 100;
+    const char *th = hundred >= 11 && hundred <= 13 ? "th"
+                     : ten == 1                     ? "st"
+                     : ten == 2                     ? "nd"
+                     : ten == 3                     ? "rd"
+                                                    : "th";
+    if (row->period > 1)
+        pw_sentence_add(s, ", every %" PRId64 "%s %s", row->period, th, pw_words_step(f->cluster));
+}
+
 /* "held the job back for 1.2 s, in 0.8 to 2.7 s of the run, in data". */
 static void write_stretch(const struct pw_figures *f, const struct pw_row_c_straggler *row,
                           struct pw_sentence *s)
@@ -24,18 +38,21 @@ static void write_stretch(const struct pw_figures *f, const struct pw_row_c_stra
     else
         pw_sentence_add(s, ", in %s of the run",
                         pw_words_stretch(f, row, stretch, sizeof(stretch)));
+    add_period(f, row, s);
     if (row->phase != PW_PHASE_NONE)
         pw_sentence_add(s, ", %s", pw_words_phase(row->phase));
 }
 
-/* "held back 8 of 20 steps by 5 ms each (20 % of a step) in data". */
+/* "held back 8 of 20 steps by 5 ms each (20 % of a step) in data"; or "8 of 40 steps, every 5th
+ * step, by". */
 static void write_steps(const struct pw_figures *f, const struct pw_row_c_straggler *row,
                         struct pw_sentence *s)
 {
     const char *phase = pw_words_phase(row->phase);
     char steps[96];
-    pw_sentence_add(s, " held back %s by ", pw_words_steps(f, row, steps, sizeof(steps)));
-    pw_words_add_ns(s, "", row->excess_ns);
+    pw_sentence_add(s, " held back %s", pw_words_steps(f, row, steps, sizeof(steps)));
+    add_period(f, row, s);
+    pw_words_add_ns(s, row->period > 1 ? ", by " : " by ", row->excess_ns);
     if (row->steps_hit > 1)
         pw_sentence_add(s, " each");
     if (row->slowdown >= 0)
