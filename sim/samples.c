@@ -17,7 +17,7 @@ enum { SAMPLE_NS = 100000000, LATE_NS = 2000000, TICK_NS = 10000000 };
 enum { WAITS_PER_MILLION = 2000, NS_PER_SWITCH = 100000000, NS_PER_MINOR_FAULT = 5000000 };
 
 /* A disk of 100 MB/s; a page that must be read from it takes 2 ms. */
-enum { NS_PER_DISK_KB = 10000, NS_PER_MAJOR_FAULT = 2000000 };
+enum { NS_PER_SOCKET_BYTE = 100, NS_PER_DISK_KB = 10000, NS_PER_MAJOR_FAULT = 2000000 };
 
 enum { RSS_BYTES = 512 << 20, BASE_IO_BYTES = 1 << 20, STREAM = 0x70726f63 };
 
@@ -61,7 +61,10 @@ static void append_process(const struct pw_sim_samples *os, enum pw_sim_state st
         .involuntary_cs = os->involuntary + ran / NS_PER_SWITCH,
         .runq_wait_ns = os->ready_ns,
         .read_bytes = BASE_IO_BYTES + 1000 * kb,
-        .write_bytes = BASE_IO_BYTES,
+        /* A second thread sends to sockets while the main thread is off its CPU. */
+        .write_bytes = BASE_IO_BYTES + os->off_ns / NS_PER_SOCKET_BYTE,
+        .main_read_bytes = BASE_IO_BYTES + 1000 * kb,
+        .main_write_bytes = BASE_IO_BYTES,
         .threads = 2,
         .main_cpu_ns = ran,
         .state = (uint8_t)letter_of(state),

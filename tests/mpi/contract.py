@@ -19,7 +19,8 @@ RANK_DATASETS = {
     "windows": "window first_step last_step warmup_first_step warmup_last_step start end cause",
     "samples/process":
         "time cpu_user_ns cpu_sys_ns rss_bytes minor_faults major_faults voluntary_cs involuntary_cs "
-        "runq_wait_ns read_bytes write_bytes threads main_cpu_ns state processor child_faults",
+        "runq_wait_ns read_bytes write_bytes threads main_cpu_ns state processor child_faults "
+        "main_read_bytes main_write_bytes",
     "comms": "uid size my_rank source name first_member collectives remote_size first_collective",
     "comm_members": "world_rank",
     "overhead": "name value unit",

@@ -231,6 +231,7 @@ static void test_process(void **state)
 {
     int64_t tick = 1000000000 / sysconf(_SC_CLK_TCK);
     make_dirs(state, version_2);
+    make_dirs(state, (const char *const[]){"proc/77/task", "proc/77/task/77", NULL});
     put(state, "proc/77/stat",
         "77 (a ) b) R 1 2 3 4 5 6 11 0 12 0 14 15 0 0 20 0 3 0 100 9999 25 26 27 28 29 30 31 32 33 "
         "34 35 36 37 38 39 5 0\n");
@@ -239,6 +240,7 @@ static void test_process(void **state)
         "Name:\tx\nvoluntary_ctxt_switches:\t8\n"
         "nonvoluntary_ctxt_switches:\t9\n");
     put(state, "proc/77/io", "rchar: 21\nwchar: 22\nsyscr: 1\n");
+    put(state, "proc/77/task/77/io", "rchar: 20\nwchar: 7\nsyscr: 1\n");
     struct pw_row_process *rows = sample(state, &pw_collector_sys, PW_TABLE_process);
     assert_int_equal(rows[1].minor_faults, 11);
     assert_int_equal(rows[1].major_faults, 12);
@@ -254,6 +256,8 @@ static void test_process(void **state)
     assert_int_equal(rows[1].involuntary_cs, 9);
     assert_int_equal(rows[1].read_bytes, 21);
     assert_int_equal(rows[1].write_bytes, 22);
+    assert_int_equal(rows[1].main_read_bytes, 20);
+    assert_int_equal(rows[1].main_write_bytes, 7);
     free(rows);
 }
 

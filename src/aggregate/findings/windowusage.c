@@ -111,8 +111,8 @@ static struct pw_usage usage_of(const struct samples *s, const struct pw_row_ste
     u.cpu_ns = grown(PROCESS_COUNTER(s, main_cpu_ns), step);
     u.runq_ns = grown(PROCESS_COUNTER(s, runq_wait_ns), step);
     u.major_faults = grown(PROCESS_COUNTER(s, major_faults), step);
-    u.io_bytes = grown(PROCESS_COUNTER(s, read_bytes), step);
-    pw_usage_add(&u.io_bytes, grown(PROCESS_COUNTER(s, write_bytes), step));
+    u.io_bytes = grown(PROCESS_COUNTER(s, main_read_bytes), step);
+    pw_usage_add(&u.io_bytes, grown(PROCESS_COUNTER(s, main_write_bytes), step));
     u.child_faults = grown(PROCESS_COUNTER(s, child_faults), step);
     u.involuntary_cs = grown(PROCESS_COUNTER(s, involuntary_cs), step);
     u.throttled_ns = grown(HOST_COUNTER(s, throttled_ns), step);

@@ -82,9 +82,9 @@ static void take_process(struct pw_bins *s, const struct pw_row_process *from,
 {
     int64_t span = to->time - from->time, cpu = grown(from->main_cpu_ns, to->main_cpu_ns);
     int64_t ready = grown(from->runq_wait_ns, to->runq_wait_ns);
-    int64_t read = grown(from->read_bytes, to->read_bytes);
-    int64_t written = grown(from->write_bytes, to->write_bytes);
-    /* What child processes read and wrote is added when they end, and is not the rank's own. */
+    int64_t read = grown(from->main_read_bytes, to->main_read_bytes);
+    int64_t written = grown(from->main_write_bytes, to->main_write_bytes);
+    /* What the rank reads from a child process through a pipe is no file. */
     if (read >= 0 && written >= 0 && to->child_faults <= from->child_faults)
         spread(s, from->time, to->time, pw_sum(read, written), MEMBER(io_bytes));
     if (from->cpu_user_ns <= to->cpu_user_ns && from->cpu_sys_ns <= to->cpu_sys_ns)

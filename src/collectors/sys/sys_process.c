@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STAT, STATUS, SCHEDSTAT, IO, FILES };
+enum { STAT, STATUS, SCHEDSTAT, IO, MAIN_IO, FILES };
 
 struct state {
     struct pw_rankfile *file;
@@ -38,7 +38,11 @@ static void open_files(struct state *s, pid_t pid)
         char path[512];
         if (s->fds[i] >= 0)
             close(s->fds[i]);
-        snprintf(path, sizeof(path), "%s/proc/%d/%s", root ? root : "", (int)pid, names[i]);
+        if (i == MAIN_IO) /* without other threads and ended child processes */
+            snprintf(path, sizeof(path), "%s/proc/%d/task/%d/io", root ? root : "", (int)pid,
+                     (int)pid);
+        else
+            snprintf(path, sizeof(path), "%s/proc/%d/%s", root ? root : "", (int)pid, names[i]);
         s->fds[i] = open(path, O_RDONLY | O_CLOEXEC);
     }
     s->pid = pid;
@@ -120,6 +124,9 @@ static void sample(void *state, pid_t pid, int64_t now_ns)
     read_text(s, IO, text, sizeof(text));
     row.read_bytes = field(text, "rchar:");
     row.write_bytes = field(text, "wchar:");
+    read_text(s, MAIN_IO, text, sizeof(text));
+    row.main_read_bytes = field(text, "rchar:");
+    row.main_write_bytes = field(text, "wchar:");
     pw_rankfile_append_measured(s->file, PW_TABLE_process, &row);
     s->samples++;
 }
