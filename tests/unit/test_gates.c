@@ -1,7 +1,10 @@
 /* Which sends would wait for a late receive, by hand. */
+#include <stdlib.h>
+
 #include "unit.h"
 
 #include "aggregate/findings/gates.h"
+#include "aggregate/match/instances.h"
 #include "core/ops.h"
 
 /* Stood from its start to its end, of 1 MiB or 1 KiB. */
@@ -65,12 +68,110 @@ static void test_synchronous_sends_wait(void **state)
     assert_true(pw_sendmode_waits(&mode, &send));
 }
 
+/* An operation of 4 ranks; rank r enters at enter[r] and leaves at leave[r]. */
+static void make_ops(struct pw_graph_op ops[4], uint16_t op, const int64_t enter[4],
+                     const int64_t leave[4])
+{
+    const bool from_root = op == PW_OP_Bcast;
+    for (int32_t r = 0; r < 4; r++)
+        ops[r] = (struct pw_graph_op){.local_enter = enter[r],
+                                      .enter = enter[r],
+                                      .stands = enter[r],
+                                      .leave = leave[r],
+                                      .rank = r,
+                                      .peer = -1,
+                                      .adds = !from_root || !r,
+                                      .waits = from_root == (r > 0),
+                                      .op = op};
+}
+
+static void make_gates(struct pw_gates *gates, struct pw_graph_op ops[4])
+{
+    struct pw_instance instance = {.last_enter = 50, .nranks = 4, .op = ops[0].op};
+    const struct pw_instances in = {.items = &instance, .n = 1};
+    struct pw_graph_parts parts = {.ops = {.v = (char *)ops, .n = 4, .size = sizeof(ops[0])}};
+    assert_int_equal(pw_gates_make(gates, &parts, &in), 0);
+}
+
+static void drop_gates(struct pw_gates *gates)
+{
+    free(gates->needs);
+    pw_gates_fini(gates);
+}
+
+/* Rank 3 enters a broadcast at 50. The root, rank 0, and rank 2, which passes the data on, stay
+ * until then; rank 1 has left at 12. */
+static void test_ranks_that_are_blocked_wait_for_the_last_one(void **state)
+{
+    (void)state;
+    const int64_t enter[4] = {10, 11, 11, 50}, leave[4] = {51, 12, 52, 53};
+    struct pw_graph_op ops[4];
+    struct pw_gates gates;
+    make_ops(ops, PW_OP_Bcast, enter, leave);
+    make_gates(&gates, ops);
+    assert_int_equal(gates.n, 2);
+    assert_int_equal(gates.gate_of[0], 0); /* the root's gate */
+    assert_int_equal(gates.opened[0], 10);
+    assert_int_equal(gates.needs[0], 1);
+    assert_int_equal(gates.opened[1], 50); /* that of all ranks */
+    assert_int_equal(gates.needs[1], 4);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(gates.full_of[r], 1);
+    assert_int_equal(gates.waits_at[0], 1);
+    assert_int_equal(gates.waits_at[1], 0);
+    assert_int_equal(gates.waits_at[2], 1);
+    assert_int_equal(gates.waits_at[3], 0);
+    drop_gates(&gates);
+}
+
+/* All ranks but the last have left when it enters: they wait for the root alone, and it for none.
+ */
+static void test_ranks_that_have_left_wait_for_the_root(void **state)
+{
+    (void)state;
+    const int64_t enter[4] = {10, 11, 11, 50}, leave[4] = {12, 12, 49, 53};
+    struct pw_graph_op ops[4];
+    struct pw_gates gates;
+    make_ops(ops, PW_OP_Bcast, enter, leave);
+    make_gates(&gates, ops);
+    assert_int_equal(gates.n, 1);
+    assert_int_equal(gates.needs[0], 1);
+    assert_int_equal(gates.full_of[0], -1);
+    assert_int_equal(gates.waits_at[0], -1);
+    for (int r = 1; r < 4; r++)
+        assert_int_equal(gates.waits_at[r], 0);
+    drop_gates(&gates);
+}
+
+/* A reduction: all ranks add to its gate as it is. Rank 2 stays until the last one has come, rank 1
+ * does not. */
+static void test_ranks_that_are_blocked_in_a_reduction(void **state)
+{
+    (void)state;
+    const int64_t enter[4] = {10, 11, 11, 50}, leave[4] = {51, 12, 52, 53};
+    struct pw_graph_op ops[4];
+    struct pw_gates gates;
+    make_ops(ops, PW_OP_Reduce, enter, leave);
+    make_gates(&gates, ops);
+    assert_int_equal(gates.n, 1);
+    assert_int_equal(gates.needs[0], 4);
+    assert_int_equal(gates.opened[0], 50);
+    assert_int_equal(gates.waits_at[0], 0);
+    assert_int_equal(gates.waits_at[1], -1);
+    assert_int_equal(gates.waits_at[2], 0);
+    assert_int_equal(gates.waits_at[3], -1);
+    drop_gates(&gates);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_synchronous_sends_are_found_by_size),
         cmocka_unit_test(test_nine_of_ten_sends_must_wait),
         cmocka_unit_test(test_synchronous_sends_wait),
+        cmocka_unit_test(test_ranks_that_are_blocked_wait_for_the_last_one),
+        cmocka_unit_test(test_ranks_that_have_left_wait_for_the_root),
+        cmocka_unit_test(test_ranks_that_are_blocked_in_a_reduction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "aggregate/findings/gates.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analysis/collectives.h"
@@ -69,18 +70,64 @@ static struct pw_message_end end_of(const struct pw_graph_op *op)
     return (struct pw_message_end){op->enter, op->leave, op->stands};
 }
 
+/* Whether the rank stayed in an operation from or to a root until the last rank had entered, though
+ * by its shape it need not wait for that one: it passes data on, or sends more than fits into
+ * buffers. */
+static bool is_blocked(const struct pw_graph_op *op, const struct pw_instance *instance)
+{
+    const enum pw_op_shape shape = pw_op_info(op->op)->shape;
+    return (shape == PW_SHAPE_FROM_ROOT || shape == PW_SHAPE_TO_ROOT) &&
+           op->stands < instance->last_enter && instance->last_enter <= op->leave;
+}
+
+/* Whether the operation is one that a gate is made for. */
+static bool has_gate(const struct pw_graph_op *op, const struct pw_instances *in)
+{
+    return op->instance >= 0 && !in->items[op->instance].mixed &&
+           in->items[op->instance].nranks >= 2;
+}
+
+/* Of each operation from a root in which a rank was blocked: adds a gate to which all ranks add.
+ * The blocked ranks wait for it. In operations to a root all ranks add to the gate that there is.
+ * `full` has room for a gate of each instance. */
+static void add_blocked(struct pw_gates *g, const struct pw_instances *in, const int32_t *gates,
+                        int32_t *full)
+{
+    for (size_t i = 0; i < in->n; i++)
+        full[i] = -1;
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct pw_graph_op *op = &g->ops[i];
+        if (!has_gate(op, in) || !is_blocked(op, &in->items[op->instance]))
+            continue;
+        int32_t *gate = &full[op->instance];
+        if (pw_op_info(op->op)->shape == PW_SHAPE_TO_ROOT)
+            *gate = gates[op->instance];
+        else if (*gate < 0)
+            *gate = (int32_t)g->n++;
+        g->waits_at[i] = *gate;
+    }
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct pw_graph_op *op = &g->ops[i];
+        if (!has_gate(op, in) || full[op->instance] < 0 ||
+            pw_op_info(op->op)->shape != PW_SHAPE_FROM_ROOT)
+            continue;
+        g->full_of[i] = full[op->instance];
+        open_at(g, full[op->instance], op->enter);
+    }
+}
+
 /* Adds a gate for each collective. When some members did not record it, the others wait for each
  * other; their wait for the missing members is a constant cost. */
 static int add_instances(struct pw_gates *g, const struct pw_instances *in)
 {
-    int32_t *gates = malloc(sizeof(*gates) * (in->n + 1));
+    int32_t *gates = malloc(2 * sizeof(*gates) * (in->n + 1));
     if (!gates)
         return -ENOMEM;
     for (size_t i = 0; i < in->n; i++)
         gates[i] = -1;
     for (size_t i = 0; i < g->nops; i++) {
         int64_t at = g->ops[i].instance;
-        if (at < 0 || in->items[at].mixed || in->items[at].nranks < 2)
+        if (!has_gate(&g->ops[i], in))
             continue;
         if (gates[at] < 0)
             gates[at] = (int32_t)g->n++;
@@ -88,6 +135,7 @@ static int add_instances(struct pw_gates *g, const struct pw_instances *in)
             add_at(g, i, gates[at], g->ops[i].enter);
         g->waits_at[i] = g->ops[i].waits ? gates[at] : -1;
     }
+    add_blocked(g, in, gates, gates + in->n);
     free(gates);
     return 0;
 }
@@ -157,15 +205,17 @@ static int allocate(struct pw_gates *g, size_t most)
     g->needs = calloc(most + 1, sizeof(*g->needs));
     g->opened = malloc(sizeof(*g->opened) * (most + 1));
     g->gate_of = malloc(sizeof(*g->gate_of) * (g->nops + 1));
+    g->full_of = malloc(sizeof(*g->full_of) * (g->nops + 1));
     g->adds_at = malloc(sizeof(*g->adds_at) * (g->nops + 1));
     g->waits_at = malloc(sizeof(*g->waits_at) * (g->nops + 1));
     g->flow_gates = malloc(sizeof(*g->flow_gates) * (g->nflows + 1));
-    if (!g->needs || !g->opened || !g->gate_of || !g->adds_at || !g->waits_at || !g->flow_gates)
+    if (!g->needs || !g->opened || !g->gate_of || !g->full_of || !g->adds_at || !g->waits_at ||
+        !g->flow_gates)
         return -ENOMEM;
     for (size_t i = 0; i < most; i++)
         g->opened[i] = INT64_MIN;
     for (size_t i = 0; i < g->nops; i++)
-        g->gate_of[i] = g->waits_at[i] = -1;
+        g->gate_of[i] = g->full_of[i] = g->waits_at[i] = -1;
     return 0;
 }
 
@@ -191,6 +241,7 @@ void pw_gates_fini(struct pw_gates *g)
 {
     free(g->opened);
     free(g->gate_of);
+    free(g->full_of);
     free(g->adds_at);
     free(g->waits_at);
     free(g->flow_gates);

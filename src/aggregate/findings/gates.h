@@ -31,6 +31,7 @@ struct pw_gates {
     int32_t *needs;      /* [n] how many nodes add to the gate */
     int64_t *opened;     /* [n] measured time at which the last node added */
     int32_t *gate_of;    /* [nops] the gate that the operation adds to, or -1 */
+    int32_t *full_of;    /* [nops] the gate of all ranks of an operation from a root, or -1 */
     int64_t *adds_at;    /* [nops] the time at which it adds */
     int32_t *waits_at;   /* [nops] the gate that it waits for, or -1 */
     int32_t *flow_gates; /* [nflows] the gate that the receiver adds to, or -1 */

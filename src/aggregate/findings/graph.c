@@ -167,7 +167,7 @@ struct span {
 static size_t list_moments(struct builder *b, const struct span *span, struct moment **v,
                            size_t *capacity)
 {
-    const size_t most = 2 * (span->end_op - span->first_op) + span->end_flow - span->first_flow;
+    const size_t most = 3 * (span->end_op - span->first_op) + span->end_flow - span->first_flow;
     size_t n = 0;
     if (most > *capacity) {
         free(*v);
@@ -183,6 +183,8 @@ static size_t list_moments(struct builder *b, const struct span *span, struct mo
         if (b->gates.gate_of[i] >= 0)
             out[n++] = (struct moment){b->gates.adds_at[i], b->gates.adds_at[i], (int64_t)i,
                                        b->gates.gate_of[i], 0};
+        if (b->gates.full_of[i] >= 0)
+            out[n++] = (struct moment){op->enter, op->enter, (int64_t)i, b->gates.full_of[i], 0};
         if (op->stands != INT64_MAX)
             out[n++] = (struct moment){op->stands, op->leave, (int64_t)i, -1, 1};
     }

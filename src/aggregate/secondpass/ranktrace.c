@@ -137,13 +137,15 @@ static void add_to_group(struct pass *p, const struct pw_row_comm_event *event, 
     p->group[p->ngroup++] = (struct completion){instance, from, limit};
 }
 
-/* In an operation from a root, the root, and ranks that pass the data on, may stay until a rank has
- * entered that takes its data late. A rank that is still inside then was blocked: this is no own
- * work. These waits are not counted for the instance, because they are not for its root. */
+/* In an operation from or to a root, ranks that pass the data on, and those whose data do not fit
+ * into buffers, may stay until the last rank has entered. A rank that is still inside then was
+ * blocked: this is no own work. These waits are not counted for the instance, because they are not
+ * for its root. */
 static void add_blocked(struct pass *p, const struct pw_input *input,
                         const struct pw_row_comm_event *event, const struct pw_instance *instance)
 {
-    if (pw_op_info(event->op)->shape != PW_SHAPE_FROM_ROOT || instance->mixed)
+    const enum pw_op_shape shape = pw_op_info(event->op)->shape;
+    if ((shape != PW_SHAPE_FROM_ROOT && shape != PW_SHAPE_TO_ROOT) || instance->mixed)
         return;
     const bool is_begun = event->flags & PW_FLAG_NONBLOCKING;
     const int64_t until = to_local(p, input, instance->last_enter, event->start);
