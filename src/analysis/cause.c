@@ -15,9 +15,6 @@ enum { NS_PER_FAULT = 10000000, NS_PER_BYTE = 1000, THROTTLED_PARTS = 3 };
  * that time. */
 enum { NS_PER_CHILD_FAULT = 50000000 };
 
-/* I/O that is work for a CPU: 10 MB/s over that time. */
-enum { CPU_NS_PER_BYTE = 100 };
-
 enum part { ON_CPU, READY, OFF_CPU, PARTS };
 
 static bool is_known(const struct pw_usage *u)
@@ -178,7 +175,7 @@ void pw_cause_refine_rare(const struct pw_usage *ranks, size_t nranks, size_t ra
     const int64_t more_io = ranks[rank].io_bytes - others_count(&compared, io);
     const int64_t more_ns = found->part_ns - found->others_part_ns;
     const int has_children = ranks[rank].child_faults > others_count(&compared, child_faults);
-    if (!has_children && more_io > 0 && more_io >= more_ns / CPU_NS_PER_BYTE)
+    if (!has_children && more_io > 0 && more_io >= more_ns / PW_CAUSE_WORK_NS_PER_BYTE)
         found->cause = PW_CAUSE_FILE_IO;
 }
 

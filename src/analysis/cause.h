@@ -27,6 +27,9 @@
  * before. */
 #define PW_CAUSE_LEAST_IO_PER_NS (4096 / 1e8)
 
+/* I/O that is work for a CPU: a byte in so many ns, 10 MB/s. */
+#define PW_CAUSE_WORK_NS_PER_BYTE 100
+
 /* The resources that one rank used in the examined steps. */
 struct pw_usage {
     int64_t own_ns, total_ns; /* sums of the step trace; -1: not known */

@@ -88,6 +88,22 @@ static int64_t threshold(struct work *w)
     return (int64_t)least + 1;
 }
 
+/* Raises the least length to a tenth of the longest pause, if the pauses that are shorter cost
+ * little: one pause of 4 s and four of 10 ms are not five pauses of 0.8 s. */
+static int64_t leave_out_short(const struct work *w, int64_t least)
+{
+    int64_t longest = 0;
+    double all = 0, brief = 0;
+    for (size_t s = 1; s < w->in->nsteps; s++)
+        longest = w->pause[s] > longest ? w->pause[s] : longest;
+    const int64_t tenth = (int64_t)(PW_PAUSE_SHORT * (double)longest);
+    for (size_t s = 1; s < w->in->nsteps; s++) {
+        all += w->pause[s] >= least ? (double)w->pause[s] : 0;
+        brief += w->pause[s] >= least && w->pause[s] < tenth ? (double)w->pause[s] : 0;
+    }
+    return tenth > least && brief < PW_PAUSE_SHORT * all ? tenth : least;
+}
+
 /* Marks and counts the pauses; *next is the longest extra time that is no pause. Returns how many
  * pauses follow a step without one. */
 static int64_t mark(const struct work *w, int64_t least, uint8_t *is_pause, struct pw_pauses *out,
@@ -140,7 +156,8 @@ int pw_pauses_find(const struct pw_pauses_input *in, void *scratch, uint8_t *is_
     if (in->nsteps < LEAST_STEPS || in->run_ns <= 0)
         return 0;
     find_pauses(&w);
-    const int64_t least = threshold(&w);
+    int64_t least = threshold(&w);
+    least = least ? leave_out_short(&w, least) : 0;
     const int64_t apart = least ? mark(&w, least, is_pause, out, &next) : 0;
     if (!apart || MOST_OFTEN * (size_t)out->count > in->nsteps || 2 * apart < out->count ||
         (double)out->cost_ns < PW_PAUSE_SHARE * (double)in->run_ns)

@@ -44,10 +44,11 @@ size_t pw_pauses_scratch(size_t nsteps, size_t nranks);
  * of (own work - the rank's median), so that more than three quarters of the ranks have it. The
  * second is the gap before the step - the median gap. Extra time is a pause when it is longer than
  * half a median step (3 median steps when steps are inferred), and than 8 times the 0.8-quantile
- * over all steps. The longest extra time that is no pause must be below half of the mean pause.
- * Pauses are single: at most one step in six has one, and at most half of them follow another pause
- * directly. The first step does not count, because runs warm up. Together, the pauses must cost at
- * least 1 % of the run. */
+ * over all steps. Pauses shorter than a tenth of the longest one do not count, if all of these cost
+ * less than a tenth of the pauses. The longest extra time that is no pause must be below half of
+ * the mean pause. Pauses are single: at most one step in six has one, and at most half of them
+ * follow another pause directly. The first step does not count, because runs warm up. Together, the
+ * pauses must cost at least 1 % of the run. */
 int pw_pauses_find(const struct pw_pauses_input *in, void *scratch, uint8_t *is_pause,
                    struct pw_pauses *out);
 

@@ -404,13 +404,21 @@ static int64_t more_io(struct search *s, size_t bin, size_t rank)
 }
 
 /* A rank that sleeps, and reads or writes more than the others in most of the bins, waits for the
- * files. */
+ * files. One that works, and reads or writes much more for as long as it lost, works for files. */
 static void refine_cause(struct search *s, struct pw_stretch *f)
 {
     const double least = PW_CAUSE_LEAST_IO_PER_NS * (double)s->in->bin_ns;
     size_t with_io = 0, n = f->last - f->first + 1;
-    for (size_t i = f->first; i <= f->last; i++)
-        with_io += (double)more_io(s, i, f->rank) >= least;
+    double more = 0;
+    for (size_t i = f->first; i <= f->last; i++) {
+        const double in_bin = (double)more_io(s, i, f->rank);
+        with_io += in_bin >= least;
+        more += in_bin;
+    }
+    f->is_written = f->cause == PW_CAUSE_MORE_CPU_WORK &&
+                    PW_CAUSE_WORK_NS_PER_BYTE * more >= (double)f->lost_ns;
+    if (f->is_written)
+        f->cause = PW_CAUSE_FILE_IO;
     if (f->cause == PW_CAUSE_BLOCKED_OFF_CPU && 2 * with_io > n)
         f->cause = PW_CAUSE_FILE_IO;
 }

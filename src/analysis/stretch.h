@@ -50,6 +50,7 @@ struct pw_stretch {
     int64_t usual_ns;    /* median of the other ranks */
     int64_t unwaited_ns; /* further excess, for which no rank waited in a collective */
     int is_host;         /* 1: all ranks of its host lost time together */
+    int is_written;      /* 1: file I/O that is work for a CPU, such as a checkpoint to memory */
     int is_bound;        /* 1: processes that are not ranks of the job kept it from its CPUs */
 };
 

@@ -109,6 +109,7 @@
 #define PW_PAUSE_STEP_INFERRED 3.0 /* the same when steps are inferred */
 /* of the mean pause: limit of the longest extra time that is no pause */
 #define PW_PAUSE_NEXT 0.5
+#define PW_PAUSE_SHORT 0.1    /* shorter than this part of the longest pause, and of the cost */
 #define PW_PAUSE_REGULAR 0.8  /* share of the distances that must be alike */
 #define PW_TREND_OF_CAUSE 0.5 /* of the cost: least part that a cause explains */
 

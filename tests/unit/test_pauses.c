@@ -82,6 +82,28 @@ static void test_one_pause(void **state)
     assert_int_equal(p.first, 33);
 }
 
+/* Beside one pause of 400 ms, four of 8 ms (32 of 432 ms) are none; six of 8 ms (48 of 448 ms) are.
+ */
+static void test_short_pauses_beside_a_long_one(void **state)
+{
+    (void)state;
+    struct pw_pauses p;
+    make();
+    add_to_all(60, 400 * MS);
+    for (size_t s = 10; s < 50; s += 10)
+        add_to_all(s, 8 * MS);
+    assert_int_equal(find(&p, 0), 1);
+    assert_int_equal(p.count, 1);
+    assert_int_equal(p.first, 60);
+    assert_int_equal(p.last, 60);
+    assert_true(llabs(p.cost_ns - 400 * MS) < MS);
+    add_to_all(70, 8 * MS);
+    add_to_all(80, 8 * MS);
+    assert_int_equal(find(&p, 0), 1);
+    assert_int_equal(p.count, 7);
+    assert_int_equal(p.first, 10);
+}
+
 /* What only some ranks have, what follows upon each other, the first step, every fifth step, less
  * than a hundredth of the run, and the work of an outer loop. */
 static void test_patterns_that_are_no_pauses(void **state)
@@ -141,6 +163,7 @@ int main(void)
         cmocka_unit_test(test_regular_pauses),
         cmocka_unit_test(test_between_steps),
         cmocka_unit_test(test_one_pause),
+        cmocka_unit_test(test_short_pauses_beside_a_long_one),
         cmocka_unit_test(test_patterns_that_are_no_pauses),
         cmocka_unit_test(test_pauses_that_cannot_be_separated),
         cmocka_unit_test(test_gaps_that_one_rank_causes),

@@ -362,6 +362,28 @@ static void test_frozen_host(void **state)
     destroy(r);
 }
 
+/* Rank 0 works for 100 ms more in each of 10 bins, and writes 1 MB in each: 10 MB/s, a checkpoint.
+ * With a byte less, or when all ranks write as much, it is more work. */
+static void test_work_for_files(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        struct run *r = create(4);
+        hold(r, 0, 5, 14);
+        for (size_t i = 5; i <= 14; i++) {
+            at(r, i, 0)->cpu_ns = 100 * MS;
+            at(r, i, 0)->io_bytes = 1000000 - (kind == 1 && i == 5);
+            for (size_t k = 1; k < 4; k++)
+                at(r, i, k)->io_bytes = kind == 2 ? 1000000 : 0;
+        }
+        assert_int_equal(find(r), 1);
+        assert_int_equal(r->found[0].lost_ns, 1000 * MS);
+        assert_int_equal(r->found[0].cause, kind ? PW_CAUSE_MORE_CPU_WORK : PW_CAUSE_FILE_IO);
+        assert_int_equal(r->found[0].is_written, !kind);
+        destroy(r);
+    }
+}
+
 /* The system saw rank 1 in state D while all were asleep in a call of 400 ms, 8 % of the run; then
  * rank 1 alone. */
 static void test_disk(void **state)
@@ -562,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_without_samples),
         cmocka_unit_test(test_two_known_ranks_of_three_need_as_much_as_two),
         cmocka_unit_test(test_frozen_host),
+        cmocka_unit_test(test_work_for_files),
         cmocka_unit_test(test_disk),
         cmocka_unit_test(test_work_on_a_shared_cpu),
         cmocka_unit_test(test_bound),

@@ -130,9 +130,10 @@ static void describe(const struct pw_stretch *f, char *out, size_t size)
     pw_text_ns(others, sizeof(others), f->usual_ns);
     pw_text_ns(next, sizeof(next), f->next_ns);
     const char *doing = pw_cause_doing(f->cause);
-    const char *what = f->is_bound ? "kept from its CPUs by other processes"
-                       : *doing    ? doing
-                                   : "outside communication";
+    const char *what = f->is_written ? "outside communication, reading or writing files"
+                       : f->is_bound ? "kept from its CPUs by other processes"
+                       : *doing      ? doing
+                                     : "outside communication";
     size_t used =
         (size_t)snprintf(out, size, "%s %s, the other ranks' median %s", mine, what, others);
     if (f->unwaited_ns && used < size)
