@@ -180,6 +180,28 @@ static void test_long_steps_three_times(void **state)
     destroy(j);
 }
 
+/* Ranks 0 and 1 are 9 ms slower in half of the steps each, so that none of them stands out; rank 0
+ * writes 3 checkpoints of 250 ms. Or it alone is slower: 20 x 9 ms are less than half of 750 ms. */
+static void test_long_steps_beside_slight_ones(void **state)
+{
+    (void)state;
+    for (int alone = 0; alone <= 1; alone++) {
+        struct job *j = create(60, 4, 1e6, 6);
+        slow(j, 0, 0, alone ? 19 : 29, 9 * MS, 1);
+        slow(j, 1, 30, alone ? 0 : 59, 9 * MS, 1);
+        for (size_t s = 28; s < 60; s += 15)
+            slow(j, 0, s, s, 250 * MS, 1);
+        assert_true(find(j) > 0);
+        assert_int_equal(j->found[0].rank, 0);
+        assert_int_equal(j->found[0].kind, PW_STRAGGLER_ONE_OFF);
+        assert_int_equal(j->found[0].hits, 3);
+        assert_int_equal(j->found[0].first, 28);
+        assert_int_equal(j->found[0].last, 58);
+        assert_in_range(j->found[0].lost_ns, 740 * MS, 765 * MS);
+        destroy(j);
+    }
+}
+
 static void test_two_and_three_ranks(void **state)
 {
     (void)state;
@@ -540,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_an_outlier_far_from_the_hits),
         cmocka_unit_test(test_long_steps_once_or_twice),
         cmocka_unit_test(test_long_steps_three_times),
+        cmocka_unit_test(test_long_steps_beside_slight_ones),
         cmocka_unit_test(test_two_and_three_ranks),
         cmocka_unit_test(test_one_of_two_that_changes),
         cmocka_unit_test(test_most_of_few_ranks),
