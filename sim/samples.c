@@ -56,12 +56,14 @@ static void append_process(const struct pw_sim_samples *os, enum pw_sim_state st
         .cpu_sys_ns = ran / 100 * 3 / TICK_NS * TICK_NS,
         .rss_bytes = RSS_BYTES,
         .minor_faults = 1000 + ran / NS_PER_MINOR_FAULT,
-        .major_faults = os->fault_ns / NS_PER_MAJOR_FAULT,
+        .major_faults = (os->fault_ns + os->off_ns) / NS_PER_MAJOR_FAULT,
+        .main_major_faults = os->fault_ns / NS_PER_MAJOR_FAULT,
         .voluntary_cs = os->voluntary + ran / NS_PER_SWITCH,
         .involuntary_cs = os->involuntary + ran / NS_PER_SWITCH,
         .runq_wait_ns = os->ready_ns,
         .read_bytes = BASE_IO_BYTES + 1000 * kb,
-        /* A second thread sends to sockets while the main thread is off its CPU. */
+        /* A second thread sends to sockets, and has page faults, while the main thread is off its
+         * CPU. */
         .write_bytes = BASE_IO_BYTES + os->off_ns / NS_PER_SOCKET_BYTE,
         .main_read_bytes = BASE_IO_BYTES + 1000 * kb,
         .main_write_bytes = BASE_IO_BYTES,

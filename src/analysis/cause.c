@@ -80,6 +80,11 @@ static int64_t io(const struct pw_usage *u)
     return u->io_bytes;
 }
 
+static int64_t throttled(const struct pw_usage *u)
+{
+    return u->throttled_ns;
+}
+
 static int64_t child_faults(const struct pw_usage *u)
 {
     return u->child_faults;
@@ -159,8 +164,9 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
     if (best == ON_CPU)
         found.cause = PW_CAUSE_MORE_CPU_WORK;
     else if (best == READY)
-        found.cause = u->throttled_ns >= more / THROTTLED_PARTS ? PW_CAUSE_CGROUP_THROTTLING
-                                                                : PW_CAUSE_CPU_CONTENTION;
+        found.cause = u->throttled_ns - others_count(&compared, throttled) >= more / THROTTLED_PARTS
+                          ? PW_CAUSE_CGROUP_THROTTLING
+                          : PW_CAUSE_CPU_CONTENTION;
     else if (best == OFF_CPU)
         found.cause = refine_off(&compared, phase, more);
     return found;

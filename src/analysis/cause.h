@@ -34,9 +34,10 @@
 struct pw_usage {
     int64_t own_ns, total_ns; /* sums of the step trace; -1: not known */
     int64_t cpu_ns, runq_ns;  /* main thread; -1: not known */
-    int64_t throttled_ns;     /* its cgroup; -1: not known */
-    int64_t major_faults, involuntary_cs;
-    int64_t io_bytes;     /* of the main thread: not of other threads, such as those of a network
+    int64_t throttled_ns;     /* its cgroup, which may have other ranks, too; -1: not known */
+    int64_t involuntary_cs;
+    int64_t major_faults; /* of the main thread */
+    int64_t io_bytes;     /* the same: not of other threads, such as those of a network
                              library that read and write sockets, and not of ended processes */
     int64_t child_faults; /* of processes that ended; io_bytes has what came from them by pipes */
     int64_t samples;      /* taken within those steps */

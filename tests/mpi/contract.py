@@ -20,7 +20,7 @@ RANK_DATASETS = {
     "samples/process":
         "time cpu_user_ns cpu_sys_ns rss_bytes minor_faults major_faults voluntary_cs involuntary_cs "
         "runq_wait_ns read_bytes write_bytes threads main_cpu_ns state processor child_faults "
-        "main_read_bytes main_write_bytes",
+        "main_read_bytes main_write_bytes main_major_faults",
     "comms": "uid size my_rank source name first_member collectives remote_size first_collective",
     "comm_members": "world_rank",
     "overhead": "name value unit",

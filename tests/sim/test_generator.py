@@ -173,7 +173,7 @@ def waiting_for_a_disk_is_state_d_and_bytes():
     near(int(rows["read_bytes"][-1] - rows["read_bytes"][0]), 100e6, 6e6)
     near(int(rows["main_cpu_ns"][-1]), 1000 * MS, 70 * MS)
     slowed, _, fault = fault_of("-r", "2", "-s", "50", *PLAIN, "-f", "page_faults:rank=1,percent=50")
-    near(int(table(slowed, 1, "samples/process")["major_faults"][-1]), 125, 15)
+    near(int(table(slowed, 1, "samples/process")["main_major_faults"][-1]), 125, 15)
 
 
 @case

@@ -117,6 +117,12 @@ static void test_without_a_cpu(void **state)
     assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_CPU_CONTENTION);
     ranks[SLOW].throttled_ns = 134 * MS;
     assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_CGROUP_THROTTLING);
+    for (int r = 0; r < RANKS;
+         r++) /* of all ranks alike, as in one cgroup: 133 ms more are needed */
+        ranks[r].throttled_ns = 300 * MS;
+    assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_CPU_CONTENTION);
+    ranks[SLOW].throttled_ns = 434 * MS;
+    assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_CGROUP_THROTTLING);
 }
 
 /* Twice the work on a machine where each ms on a CPU costs another ms of waiting for it. */

@@ -240,6 +240,7 @@ static void test_process(void **state)
         "Name:\tx\nvoluntary_ctxt_switches:\t8\n"
         "nonvoluntary_ctxt_switches:\t9\n");
     put(state, "proc/77/io", "rchar: 21\nwchar: 22\nsyscr: 1\n");
+    put(state, "proc/77/task/77/stat", "77 (a ) b) R 1 2 3 4 5 6 10 0 9 0 14 15 0 0 20 0\n");
     put(state, "proc/77/task/77/io", "rchar: 20\nwchar: 7\nsyscr: 1\n");
     struct pw_row_process *rows = sample(state, &pw_collector_sys, PW_TABLE_process);
     assert_int_equal(rows[1].minor_faults, 11);
@@ -258,6 +259,7 @@ static void test_process(void **state)
     assert_int_equal(rows[1].write_bytes, 22);
     assert_int_equal(rows[1].main_read_bytes, 20);
     assert_int_equal(rows[1].main_write_bytes, 7);
+    assert_int_equal(rows[1].main_major_faults, 9);
     free(rows);
 }
 

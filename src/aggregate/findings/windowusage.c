@@ -110,7 +110,7 @@ static struct pw_usage usage_of(const struct samples *s, const struct pw_row_ste
     struct pw_usage u = {.own_ns = trace->own_ns, .total_ns = trace->total_ns};
     u.cpu_ns = grown(PROCESS_COUNTER(s, main_cpu_ns), step);
     u.runq_ns = grown(PROCESS_COUNTER(s, runq_wait_ns), step);
-    u.major_faults = grown(PROCESS_COUNTER(s, major_faults), step);
+    u.major_faults = grown(PROCESS_COUNTER(s, main_major_faults), step);
     u.io_bytes = grown(PROCESS_COUNTER(s, main_read_bytes), step);
     pw_usage_add(&u.io_bytes, grown(PROCESS_COUNTER(s, main_write_bytes), step));
     u.child_faults = grown(PROCESS_COUNTER(s, child_faults), step);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STAT, STATUS, SCHEDSTAT, IO, MAIN_IO, FILES };
+enum { STAT, STATUS, SCHEDSTAT, IO, MAIN_IO, MAIN_STAT, FILES };
 
 struct state {
     struct pw_rankfile *file;
@@ -32,15 +32,15 @@ static void *create(struct pw_rankfile *file)
 
 static void open_files(struct state *s, pid_t pid)
 {
-    static const char *const names[FILES] = {"stat", "status", "schedstat", "io"};
+    static const char *const names[FILES] = {"stat", "status", "schedstat", "io", "io", "stat"};
     const char *root = getenv("PROFWRAP_FSROOT");
     for (int i = 0; i < FILES; i++) {
         char path[512];
         if (s->fds[i] >= 0)
             close(s->fds[i]);
-        if (i == MAIN_IO) /* without other threads and ended child processes */
-            snprintf(path, sizeof(path), "%s/proc/%d/task/%d/io", root ? root : "", (int)pid,
-                     (int)pid);
+        if (i >= MAIN_IO) /* without other threads and ended child processes */
+            snprintf(path, sizeof(path), "%s/proc/%d/task/%d/%s", root ? root : "", (int)pid,
+                     (int)pid, names[i]);
         else
             snprintf(path, sizeof(path), "%s/proc/%d/%s", root ? root : "", (int)pid, names[i]);
         s->fds[i] = open(path, O_RDONLY | O_CLOEXEC);
@@ -97,6 +97,15 @@ static void parse_stat(const struct state *s, const char *text, struct pw_row_pr
     row->processor = (int32_t)values[39];
 }
 
+/* The number of major faults in the text of a `stat`; -1: not known. */
+static int64_t major_faults(const char *text)
+{
+    long long faults;
+    const char *at = strrchr(text, ')');
+    return at && sscanf(at, ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %lld", &faults) == 1 ? faults
+                                                                                        : -1;
+}
+
 static void parse_schedstat(const char *text, struct pw_row_process *row)
 {
     long long on_cpu, waiting;
@@ -127,6 +136,8 @@ static void sample(void *state, pid_t pid, int64_t now_ns)
     read_text(s, MAIN_IO, text, sizeof(text));
     row.main_read_bytes = field(text, "rchar:");
     row.main_write_bytes = field(text, "wchar:");
+    read_text(s, MAIN_STAT, text, sizeof(text));
+    row.main_major_faults = major_faults(text);
     pw_rankfile_append_measured(s->file, PW_TABLE_process, &row);
     s->samples++;
 }
