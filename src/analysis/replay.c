@@ -411,7 +411,7 @@ void pw_replay_restore(const struct pw_replay_graph *g, const struct pw_replay_m
     }
     for (size_t i = 0; i < g->nranks; i++) {
         size_t end;
-        if (!part->member[i])
+        if (part->member[i] != PW_REPLAY_MEMBER)
             continue;
         const size_t begin = nodes_of(g, (int32_t)i, &end);
         for (size_t k = 0; k < cells; k++)

@@ -73,15 +73,19 @@ struct pw_replay_measured {
     const int64_t *delays; /* [nnodes] pw_replay_path() */
 };
 
+enum { PW_REPLAY_MEMBER = 1, PW_REPLAY_LEFT_OUT };
+
 /* A part of the run's work. */
 struct pw_replay_part {
-    const uint8_t *member; /* [nranks] 1: the rank's work is in the part */
-    size_t first, last;    /* steps */
-    int phase;             /* < 0: all phases */
+    /* [nranks] PW_REPLAY_MEMBER: the rank's work is in the part; 0: it is another rank, with which
+     * members are compared; PW_REPLAY_LEFT_OUT: neither */
+    const uint8_t *member;
+    size_t first, last; /* steps */
+    int phase;          /* < 0: all phases */
 };
 
 /* Sets scale[i] for the nodes of the part, so that each member's work in each step and phase
- * becomes the median of the ranks that are no members and work in that step; where there are none
+ * becomes the median of the other ranks that work in that step; where there are none
  * it stays as it is. The surplus is removed first from the nodes that others waited for. Scratch:
  * nranks + 2 * nsteps * PW_PHASES values. */
 void pw_replay_restore(const struct pw_replay_graph *graph,

@@ -19,8 +19,8 @@
  *   - or it was slow for a time only: at least a fifth of the steps are before or after, and at
  *     most a quarter of these are as slow.
  * Of those that are left, as many as possible are named that stand out beside each other. At
- * most every second rank is named so; of 2 and 3 ranks two, if these have changed, or if each
- * stalled while the other was normal. */
+ * most every second rank is named so; of 2 and 3 ranks two, if these have changed, or if the
+ * added one stalled while the other was normal. */
 #ifndef PW_ANALYSIS_STANDOUT_H
 #define PW_ANALYSIS_STANDOUT_H
 

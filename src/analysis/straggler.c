@@ -382,15 +382,17 @@ static int judge_rank(struct series *s, size_t rank, struct pw_straggler_found *
 }
 
 /* Puts a few steps that nothing else in the run is like in the place of what was found in all
- * steps, where that does not stand out, or lost less than half as much: a slight noise of the rank
- * must not hide its checkpoints. */
+ * steps, where that lost less than half as much: a slight noise of the rank must not hide its
+ * checkpoints. Also where it does not stand out; but of few ranks, which are judged beside each
+ * other later, only if it lost less. */
 static void prefer_rare(struct series *s, struct pw_straggler_found *found)
 {
     struct pw_straggler_found rare;
     if (found->kind == PW_STRAGGLER_ONE_OFF ||
         !pw_oneoff_find(&s->own, &s->tops, found->rank, &rare) || !pw_standout(&s->own, &rare))
         return;
-    if (rare.lost_ns > 2 * found->lost_ns || !pw_standout(&s->own, found))
+    const int may_stand_out = s->own.in->nranks <= PW_STANDOUT_FEW && rare.lost_ns < found->lost_ns;
+    if (rare.lost_ns > 2 * found->lost_ns || (!may_stand_out && !pw_standout(&s->own, found)))
         *found = rare;
 }
 

@@ -219,7 +219,8 @@
 #define PW_TOLD_MUCH 0.1
 /* the gain without all stragglers at once is said from so many times that without the first one */
 #define PW_TOGETHER_TIMES 1.1
-#define PW_LOSS_SHARE 0.01 /* a loss beside the verdict's: of the steps, or of the run */
+#define PW_TOGETHER_SHARE 0.01 /* of the steps, at least */
+#define PW_LOSS_SHARE 0.01     /* a loss beside the verdict's: of the steps, or of the run */
 
 /* Iterations of programs that mark no steps (docs/metrics.md, "Steps"). Chosen; the iterations that
  * are found were compared with those that programs of others count (LULESH, CoMD, lammps, HPCG). */

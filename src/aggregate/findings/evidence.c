@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
-
 #include "aggregate/findings/windowusage.h"
 #include "analysis/cause.h"
+#include "core/limits.h"
+#include "core/log.h"
 #include "core/text.h"
 
 /* ---- the GPU of a rank in the steps of a straggler, as a cause ---- */
@@ -264,6 +264,7 @@ static void drop_others(struct pw_findings *f)
     struct pw_whatif *w = &f->whatif;
     const int64_t elapsed_ns = measured_ns(f);
     size_t kept = 0, rows = 0;
+    int64_t dropped_ns = 0;
     uint8_t keep[PW_MOST_STRAGGLERS];
     for (size_t i = 0; i < f->nstragglers; i++) {
         const struct pw_row_c_straggler *row = &f->stragglers[i];
@@ -281,19 +282,18 @@ static void drop_others(struct pw_findings *f)
     for (size_t i = 0; i < f->nstragglers; i++) {
         const int inside = f->inside[f->stragglers[i].rank];
         f->inside[f->stragglers[i].rank] = !keep[i];
+        dropped_ns = pw_sum(dropped_ns, keep[i] ? 0 : f->stragglers[i].lost_ns);
         if (!keep[i])
             continue;
         f->stragglers[kept] = f->stragglers[i];
         forget_gain(&f->stragglers[kept++], inside);
     }
-    const int is_less = kept < f->nstragglers;
     for (size_t i = 0; i < w->nrows; i++)
         if (!pw_whatif_is_of_straggler(&w->rows[i]) || !f->inside[w->rows[i].rank])
             w->rows[rows++] = w->rows[i];
     f->nstragglers = kept;
     w->nrows = rows;
-    if (is_less)
-        pw_whatif_drop_together(w);
+    pw_whatif_keep_together(w, dropped_ns);
 }
 
 int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,

@@ -72,12 +72,13 @@ static struct pw_message_end end_of(const struct pw_graph_op *op)
 
 /* Whether the rank stayed in an operation from or to a root until the last rank had entered, though
  * by its shape it need not wait for that one: it passes data on, or sends more than fits into
- * buffers. */
+ * buffers. If the root was the last, that is the usual wait for the root. */
 static bool is_blocked(const struct pw_graph_op *op, const struct pw_instance *instance)
 {
     const enum pw_op_shape shape = pw_op_info(op->op)->shape;
     return (shape == PW_SHAPE_FROM_ROOT || shape == PW_SHAPE_TO_ROOT) &&
-           op->stands < instance->last_enter && instance->last_enter <= op->leave;
+           instance->root_enter < instance->last_enter && op->stands < instance->last_enter &&
+           instance->last_enter <= op->leave;
 }
 
 /* Whether the operation is one that a gate is made for. */
@@ -228,7 +229,7 @@ int pw_gates_make(struct pw_gates *g, struct pw_graph_parts *parts, const struct
         .nflows = parts->flows.n,
     };
     pw_sort(parts->ops.v, g->nops, sizeof(*g->ops), by_rank_and_enter);
-    int err = allocate(g, g->nops + 2 * parts->links.n + g->nflows);
+    int err = allocate(g, 2 * g->nops + 2 * parts->links.n + g->nflows);
     if (err)
         return err;
     err = add_instances(g, in);

@@ -2,13 +2,18 @@
 #include "aggregate/findings/periods.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/lossperiod.h"
 #include "analysis/statistics.h"
 
-/* Limits: stragglers that are examined, worst first, and steps of each: a period needs few. */
-enum { MOST_EXAMINED = 32, MOST_STEPS = 1 << 14 };
+/* Limits: stragglers that are examined, worst first, and steps of each: a period needs few; and own
+ * works that are read for all of them. */
+enum { MOST_EXAMINED = 32, MOST_STEPS = 1 << 14, MOST_READ = 1 << 28 };
+
+/* The steps that were lost are those of the period within this share of their number. */
+#define PERIOD_MISSES 0.25
 
 struct excess {
     int64_t *of_step; /* [MOST_STEPS] */
@@ -43,15 +48,27 @@ static int read_steps(const struct pw_findings *f, const struct pw_matrix *m,
     return 1;
 }
 
+/* The period, if as many steps were lost as it has. */
+static int64_t period_of(const struct pw_row_c_straggler *row, const struct excess *excess)
+{
+    const int64_t period = pw_lossperiod_find(excess->of_step, excess->n);
+    const double steps = period ? (double)excess->n / (double)period : 0;
+    return fabs((double)row->steps_hit - steps) <= PERIOD_MISSES * steps ? period : 0;
+}
+
 int pw_periods_find(struct pw_findings *f, const struct pw_matrix *m)
 {
     struct excess excess = {.of_step = malloc(sizeof(int64_t) * MOST_STEPS),
                             .others = malloc(sizeof(int64_t) * (m->nranks + 1))};
     const int err = excess.of_step && excess.others ? 0 : -ENOMEM;
+    size_t left = MOST_READ;
     for (size_t i = 0; !err && i < f->nstragglers && i < MOST_EXAMINED; i++) {
         struct pw_row_c_straggler *row = &f->stragglers[i];
-        if (row->part == PW_PART_ANY && row->first_step >= 0 && read_steps(f, m, row, &excess))
-            row->period = pw_lossperiod_find(excess.of_step, excess.n);
+        if (row->part != PW_PART_ANY || row->first_step < 0 || left < m->nranks * MOST_STEPS ||
+            !read_steps(f, m, row, &excess))
+            continue;
+        row->period = period_of(row, &excess);
+        left -= excess.n * m->nranks;
     }
     free(excess.of_step);
     free(excess.others);

@@ -149,7 +149,22 @@ static int64_t restore_members(const struct replaying *r, const struct replayer 
 static void select_rank(const struct replaying *r, const struct replayer *by, size_t rank)
 {
     memset(by->member, 0, (size_t)r->world->nranks);
-    by->member[rank] = 1;
+    by->member[rank] = PW_REPLAY_MEMBER;
+}
+
+/* Stragglers are not what another one of them could be like, if other ranks are left. */
+static void leave_out_stragglers(const struct replaying *r, const struct replayer *by)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < (size_t)r->world->nranks; i++)
+        left += r->world->ranks[i].present != 0;
+    for (size_t i = 0; i < r->stragglers->n; i++) {
+        uint8_t *member = &by->member[r->stragglers->found[i].rank];
+        left -= *member == 0;
+        *member = *member ? *member : PW_REPLAY_LEFT_OUT;
+    }
+    for (size_t i = 0; left < 2 && i < (size_t)r->world->nranks; i++)
+        by->member[i] = by->member[i] == PW_REPLAY_MEMBER ? PW_REPLAY_MEMBER : 0;
 }
 
 static int64_t restore_rank(const struct replaying *r, const struct replayer *by,
@@ -164,7 +179,7 @@ static size_t select_host(const struct replaying *r, const struct replayer *by, 
 {
     size_t some = 0;
     for (size_t i = 0; i < (size_t)r->world->nranks; i++) {
-        by->member[i] = (size_t)r->host_of[i] == host;
+        by->member[i] = (size_t)r->host_of[i] == host ? PW_REPLAY_MEMBER : 0;
         some = by->member[i] ? i : some;
     }
     return some;
@@ -213,6 +228,8 @@ static int64_t restore_peers(const struct replaying *r, const struct replayer *b
             set_peer(r, by->scale, found->rank, &r->changes->peers[i]);
         } else {
             select_rank(r, by, found->rank);
+            if (first < last)
+                leave_out_stragglers(r, by);
             scale_members(r, by, r->stragglers->rows[found->first],
                           r->stragglers->rows[found->last]);
         }
@@ -405,7 +422,7 @@ static void fill_straggler(const struct replaying *r, struct pw_row_c_whatif *ro
     row->first_step = straggler->first_step;
     row->last_step = straggler->last_step;
     set_hostname(r, rank, row->hostname);
-    straggler->gain_ns = row->gain_ns;
+    straggler->gain_ns = row->gain_ns > 0 ? row->gain_ns : 0;
 }
 
 static void add_rows(struct replaying *r, struct pw_row_c_straggler *stragglers)
@@ -612,6 +629,23 @@ void pw_whatif_drop_together(struct pw_whatif *w)
         if (strncmp(w->rows[i].scope, "stragglers", sizeof(w->rows[i].scope)) != 0)
             w->rows[kept++] = w->rows[i];
     w->nrows = kept;
+}
+
+void pw_whatif_keep_together(struct pw_whatif *w, int64_t dropped_ns)
+{
+    for (size_t i = 0; i < w->nrows && dropped_ns > 0; i++) {
+        struct pw_row_c_whatif *row = &w->rows[i];
+        if (strncmp(row->scope, "stragglers", sizeof(row->scope)) != 0)
+            continue;
+        if (dropped_ns > row->gain_ns / 4) {
+            pw_whatif_drop_together(w);
+            return;
+        }
+        const double as_measured = (double)row->without_ns + (double)row->gain_ns;
+        row->gain_ns -= dropped_ns;
+        row->without_ns += dropped_ns;
+        row->slowdown = as_measured / (double)row->without_ns;
+    }
 }
 
 void pw_whatif_fini(struct pw_whatif *out)

@@ -74,6 +74,10 @@ int pw_whatif_is_of_straggler(const struct pw_row_c_whatif *row);
 /* Drops the replay without all stragglers at once: some of them were none. */
 void pw_whatif_drop_together(struct pw_whatif *whatif);
 
+/* The same if those that were none lost more than a quarter of its gain in all. Else subtracts what
+ * they lost, ns, which is the most that they can have added to the gain. */
+void pw_whatif_keep_together(struct pw_whatif *whatif, int64_t dropped_ns);
+
 void pw_whatif_fini(struct pw_whatif *whatif);
 
 #endif

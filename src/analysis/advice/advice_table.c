@@ -368,8 +368,9 @@ static int judge_stragglers(const struct pw_advice_input *in, const struct pw_ad
         if (row->gain_ns >= 0)
             advice->saves_ns = pw_sum(advice->saves_ns < 0 ? 0 : advice->saves_ns, row->gain_ns);
     }
-    if (n && n == in->cluster->nstragglers && pw_advice_together_gain(in) >= 0)
-        advice->saves_ns = pw_advice_together_gain(in);
+    const int64_t together_ns = pw_advice_together_gain(in);
+    if (together_ns >= 0 && (n == in->cluster->nstragglers || advice->saves_ns > together_ns))
+        advice->saves_ns = together_ns;
     if (!advice->nranks ||
         (in->verdict.kind != PW_VERDICT_HELD_BACK && in->verdict.kind != PW_VERDICT_ALL_SLOWER &&
          in->verdict.kind != PW_VERDICT_IMBALANCE && in->verdict.kind != PW_VERDICT_NETWORK))

@@ -29,11 +29,25 @@ int64_t pw_advice_whatif_gain(const struct pw_advice_input *in, const char *scop
 
 int64_t pw_advice_together_gain(const struct pw_advice_input *in)
 {
-    const struct pw_row_c_straggler *first = in->cluster->stragglers;
-    if (in->cluster->nstragglers < 2 || first->kind == PW_STRAGGLER_STRETCH || first->gain_ns < 0)
-        return -1;
+    const struct pw_cluster *c = in->cluster;
     const int64_t ns = pw_advice_whatif_gain(in, "stragglers");
-    return (double)ns > PW_TOGETHER_TIMES * (double)first->gain_ns ? ns : -1;
+    /* The replay is of all stragglers in the steps: not of some of them, nor of other times. */
+    if (ns < 0 || c->nstragglers < 2 || c->restricted_to[0])
+        return -1;
+    for (size_t i = 0; i < c->nstragglers; i++)
+        if (c->stragglers[i].kind == PW_STRAGGLER_STRETCH)
+            return -1;
+    const struct pw_row_c_straggler *first = c->stragglers;
+    const struct pw_row_c_host *host = pw_host_of_straggler(c, first);
+    const int64_t alone = larger(first->gain_ns, host ? host->gain_ns : -1);
+    const double steps_ns = (double)in->step_mean_ns * (double)in->measured;
+    /* Without a gain of its own, the replay may lack the loss. */
+    if (alone < 0 && 2 * (double)ns < (double)first->lost_ns)
+        return -1;
+    return (double)ns > PW_TOGETHER_TIMES * (double)alone &&
+                   (double)ns >= PW_TOGETHER_SHARE * steps_ns
+               ? ns
+               : -1;
 }
 
 int64_t pw_advice_of_all_steps(const struct pw_advice_input *in, double ns)
