@@ -87,7 +87,8 @@ static void make_ops(struct pw_graph_op ops[4], uint16_t op, const int64_t enter
 
 static void make_gates(struct pw_gates *gates, struct pw_graph_op ops[4])
 {
-    struct pw_instance instance = {.last_enter = 50, .nranks = 4, .op = ops[0].op};
+    struct pw_instance instance = {
+        .root_enter = ops[0].enter, .last_enter = 50, .nranks = 4, .op = ops[0].op};
     const struct pw_instances in = {.items = &instance, .n = 1};
     struct pw_graph_parts parts = {.ops = {.v = (char *)ops, .n = 4, .size = sizeof(ops[0])}};
     assert_int_equal(pw_gates_make(gates, &parts, &in), 0);
@@ -143,6 +144,29 @@ static void test_ranks_that_have_left_wait_for_the_root(void **state)
     drop_gates(&gates);
 }
 
+/* The root enters last: that is the usual wait of the others, for it alone. */
+static void test_ranks_wait_for_a_late_root_alone(void **state)
+{
+    (void)state;
+    const int64_t enter[4] = {50, 11, 12, 13}, leave[4] = {51, 52, 52, 53};
+    struct pw_graph_op ops[4];
+    struct pw_gates gates;
+    make_ops(ops, PW_OP_Bcast, enter, leave);
+    make_gates(&gates, ops);
+    assert_int_equal(gates.n, 1);
+    assert_int_equal(gates.needs[0], 1);
+    assert_int_equal(gates.opened[0], 50);
+    assert_int_equal(gates.waits_at[0], -1);
+    for (int r = 1; r < 4; r++)
+        assert_int_equal(gates.waits_at[r], 0);
+    drop_gates(&gates);
+    make_ops(ops, PW_OP_Reduce, enter, leave);
+    make_gates(&gates, ops);
+    for (int r = 1; r < 4; r++) /* a leaf has sent, and may leave */
+        assert_int_equal(gates.waits_at[r], -1);
+    drop_gates(&gates);
+}
+
 /* A reduction: all ranks add to its gate as it is. Rank 2 stays until the last one has come, rank 1
  * does not. */
 static void test_ranks_that_are_blocked_in_a_reduction(void **state)
@@ -171,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_synchronous_sends_wait),
         cmocka_unit_test(test_ranks_that_are_blocked_wait_for_the_last_one),
         cmocka_unit_test(test_ranks_that_have_left_wait_for_the_root),
+        cmocka_unit_test(test_ranks_wait_for_a_late_root_alone),
         cmocka_unit_test(test_ranks_that_are_blocked_in_a_reduction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
