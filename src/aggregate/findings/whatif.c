@@ -347,8 +347,13 @@ static void list_hosts(struct replaying *r, struct ranked *order)
 static void list_ranks(struct replaying *r, struct ranked *order)
 {
     const size_t n = (size_t)r->world->nranks;
-    for (size_t i = 0; i < n; i++)
+    size_t recorded = 0;
+    for (size_t i = 0; i < n; i++) {
         order[i] = (struct ranked){path_of(r, i), i};
+        recorded += r->world->ranks[i].present != 0;
+    }
+    if (recorded < 2) /* no other rank to be like */
+        return;
     list_first(r, order, n, &(struct scenario){"rank", LIKE_OTHERS, 0, 0, 0, 0});
 }
 
