@@ -278,7 +278,8 @@ def stopped_answers(server, clients):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
         for pid in server.children():
-            with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/stat") as file:
+            # It may have answered and ended: before it is opened, or before it is read.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/stat") as file:
                 if file.read().rsplit(")", 1)[1].split()[0] == "T":
                     stopped.add(pid)
     try:

@@ -18,7 +18,7 @@ def children(pid):
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             return [int(word) for word in file.read().split()]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it ended before this was opened, or before it was read
         return []
 
 

@@ -169,8 +169,11 @@ def killed_while_it_finishes():
     children = f"/proc/{process.pid}/task/{process.pid}/children"
 
     def is_finishing():
-        with open(children) as file:
-            names = [open(f"/proc/{pid}/comm").read().strip() for pid in file.read().split()]
+        try:
+            with open(children) as file:
+                names = [open(f"/proc/{pid}/comm").read().strip() for pid in file.read().split()]
+        except (FileNotFoundError, ProcessLookupError):  # one of them has just ended: look again
+            return False
         return names in ([], ["profwrap"])
 
     wait_for("the end of the program", is_finishing)
