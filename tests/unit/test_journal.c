@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "rank/journal/journal.h"
+#include "rank/journal/journalform.h"
 #include "rank/journal/losscount.h"
 
 enum { RINGS = 3, BATCHES = 40, RINGLESS_END = 7 };
@@ -236,6 +237,33 @@ static void test_damaged(void **state)
         unlink(path);
         unit_write(path, bytes, size, 0600);
         bytes[at] ^= bytes[at]; /* and worse from here on */
+    }
+    free(bytes);
+}
+
+/* Version 6 numbered the types of records in another way: nothing of it is read. */
+static void test_older(void **state)
+{
+    char path[UNIT_PATH];
+    size_t size;
+    char *bytes = written_bytes(state, path, &size);
+    struct pw_block_header header;
+    struct pw_block_head block;
+    struct pw_journal_reader *r;
+    memcpy(&header, bytes, sizeof(header));
+    memcpy(&block, bytes + sizeof(header), sizeof(block));
+    assert_true(PW_JOURNAL_VERSION > 6);
+    for (int is_older = 0; is_older < 2; is_older++) {
+        block.version = is_older ? 6 : PW_JOURNAL_VERSION;
+        header.check = 0;
+        header.check = pw_block_check(&header, &block);
+        memcpy(bytes, &header, sizeof(header));
+        memcpy(bytes + sizeof(header), &block, sizeof(block));
+        unlink(path);
+        unit_write(path, bytes, size, 0600);
+        assert_int_equal(pw_journal_open(path, &r), is_older ? -EBADMSG : 0);
+        if (!is_older)
+            pw_journal_reader_close(r);
     }
     free(bytes);
 }
@@ -470,6 +498,7 @@ int main(void)
         UNIT_IN_DIR(test_resume),
         UNIT_IN_DIR(test_torn),
         UNIT_IN_DIR(test_damaged),
+        UNIT_IN_DIR(test_older),
         UNIT_IN_DIR(test_full),
         UNIT_IN_DIR(test_full_disk),
         UNIT_IN_DIR(test_full_disk_with_ringless),

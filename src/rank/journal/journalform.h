@@ -60,7 +60,7 @@ int pw_records_decode(const unsigned char *bytes, size_t size, struct pw_record 
 
 /* ---- blocks ---- */
 
-enum { PW_JOURNAL_VERSION = 6 };
+enum { PW_JOURNAL_VERSION = 7 };
 #define PW_JOURNAL_MAGIC 0x4a575031u /* "1PWJ" */
 
 struct pw_block_header {
