@@ -14,7 +14,7 @@ from . import _probe
 _object, _address = ctypes.py_object, ctypes.c_void_p
 _FUNCTIONS = (
     "Py_IncRef",
-    "PyUnicode_CompareWithASCIIString",
+    "PyUnicode_Compare",
     "PyDict_GetItemString",
     "PyLong_AsLongLong",
     "PyErr_Clear",
@@ -24,7 +24,10 @@ _FUNCTIONS = (
 class _Python(ctypes.Structure):
     """struct python of annotations_gc.c."""
 
-    _fields_ = [("none", _object), *((name, _address) for name in _FUNCTIONS)]
+    _fields_ = [
+        *((name, _object) for name in ("none", "start", "stop")),
+        *((name, _address) for name in _FUNCTIONS),
+    ]
 
 
 class _Shared(ctypes.Structure):
@@ -40,19 +43,26 @@ class _Shared(ctypes.Structure):
 _collected = None
 
 
+def _is_main():
+    """Whether this is the main interpreter. Others collect at the same time, and the probe has one sum."""
+    get, main = ctypes.pythonapi.PyInterpreterState_Get, ctypes.pythonapi.PyInterpreterState_Main
+    get.restype = main.restype = _address
+    return get() == main()
+
+
 def attach(module=None, began_ns=None):
     """Records the collections from now on; the import hook calls it with a module that was imported.
     Raises nothing: without a probe, or with another Python, none are recorded.
     """
     global _collected
     try:
-        if _collected is not None or "step" not in _probe.calls.present:
+        if _collected is not None or "step" not in _probe.calls.present or not _is_main():
             return
         shared = _Shared.in_dll(ctypes.CDLL(None), "profwrap_gc_v1")
         addresses = {
             name: ctypes.cast(getattr(ctypes.pythonapi, name), _address) for name in _FUNCTIONS
         }
-        shared.attach(ctypes.byref(_Python(none=None, **addresses)))
+        shared.attach(ctypes.byref(_Python(None, "start", "stop", **addresses)))
         functions = _probe.functions(shared.methods)
         _collected = functions["collected"]
         gc.callbacks.append(_collected)

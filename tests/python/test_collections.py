@@ -11,7 +11,7 @@ import profwrap
 
 # Writes how many short collections there were, and when they ended, into the file of its argument.
 COUNTS = """
-import gc, json, os, profwrap, subprocess, sys, time
+import gc, json, os, profwrap, subprocess, sys, threading, time
 gc.disable()
 subprocess.run([sys.executable, "-c", "import gc, profwrap; gc.collect()"], check=True)
 held = [[] for _ in range(300000)]
@@ -30,6 +30,17 @@ found = gc.collect()
 gc.freeze()
 for number in range(10):
     gc.collect(1)
+def of_other_thread():
+    calls[0]("start", {})
+    time.sleep(0.002)
+    calls[0]("stop", {"generation": 2, "collected": 1000000})
+other = threading.Thread(target=of_other_thread)
+other.start()
+other.join()
+for arguments in (("stop", {}), (5, {}), (None, None), ("begin", 7), ("start", {}), (b"stop", {})):
+    calls[0](*arguments)
+calls[0]("start")
+calls[0]("stop", None)  # the second of the program's own
 if not os.fork():
     for number in range(100):
         gc.collect(0)
@@ -76,8 +87,24 @@ class CollectionsTest(support.TempDirTest):
         before = rows[rows["end"] <= full[0]["start"]]
         self.assertEqual(before["count"].sum(), 3000, rows)
         self.assertEqual(told["count"], 3000 + 1 + 10)
-        self.assertEqual(rows[rows["start"] >= full[0]["end"]]["generation"].tolist()[:1], [-1], rows)
+        # Nor is there a row of the thread that has no ring: what it collected is in the group that goes on.
+        after = rows[rows["start"] >= full[0]["end"]][0]
+        self.assertEqual((after["generation"], set(rows["thread"])), (-1, {0}), rows)
+        self.assertGreaterEqual(after["count"], 10 + 2)
+        self.assertGreaterEqual(after["total_ns"], 2000000)
+        self.assertEqual(after["collected"], 1000000)
         self.assertEqual(rank.attributes["pid"], told["pid"])  # not the process that collected first
+
+    def test_other_interpreters(self):
+        """Only the main one has the probe's function: the others collect at the same time."""
+        script = (
+            "try:\n    import _interpreters as other\n"
+            "except ImportError:\n    import _xxsubinterpreters as other\n"
+            "import gc, profwrap\n"
+            "other.run_string(other.create(), 'import gc, profwrap; print(gc.callbacks)')\n"
+            "print([call.__name__ for call in gc.callbacks])"
+        )
+        self.assertEqual(support.profile(self.path("out"), script), "[]\n['collected']\n")
 
 
 unittest.main()
