@@ -12,42 +12,52 @@
 #include "analysis/thresholds.h"
 #include "core/limits.h"
 #include "core/log.h"
+#include "core/search.h"
 #include "core/text.h"
 
 /* Limit: stragglers are examined worst first, as long as their sums fit. */
 enum { MOST_ITEMS = 1 << 18 };
 
-/* When a straggler was slow: from the first to the last of its steps, or a time of the run. */
-struct when {
-    int64_t has_steps, first, last; /* steps, or cluster time */
-};
-
 /* The collections of one rank in the time of one straggler. */
 struct item {
-    int64_t straggler, rank, ns, count;
+    int64_t straggler, rank, ns, count; /* ns: -1 not known */
 };
 
-/* What is asked of all processes: the times of the stragglers. */
+/* The times of one straggler on the clock of one rank. */
+struct times {
+    struct pw_garbage_span spans[PW_GARBAGE_SPANS];
+    size_t n;
+};
+
+/* What is asked of all processes: when the stragglers were slow. */
 struct asked {
-    struct when when[PW_MOST_STRAGGLERS];
+    struct pw_garbage_when when[PW_MOST_STRAGGLERS];
     unsigned long n;
 };
 
-struct span {
-    int64_t from, until;
-};
-
-/* The time of a straggler on the clock of the row's rank: of steps, that of the rank's own steps,
- * which needs no common clock. Empty where the rank has none. */
-static struct span span_of(const struct when *when, const struct pw_input *input)
+int pw_garbage_in_order(const struct pw_input *input)
 {
-    struct span span = {when->first, when->last};
-    if (!when->has_steps)
-        return span;
-    span = (struct span){INT64_MAX, INT64_MIN};
-    for (size_t i = 0; i < input->nsteps; i++) {
+    for (size_t i = 1; i < input->nsteps; i++)
+        if (input->steps[i].step <= input->steps[i - 1].step)
+            return 0;
+    return 1;
+}
+
+/* The time from the first to the last of the rank's steps with these numbers. Steps are sorted by
+ * time, and do not overlap; their numbers may begin again. */
+static struct pw_garbage_span span_of(int64_t first, int64_t last, const struct pw_input *input,
+                                      int in_order)
+{
+    const struct pw_search_key key = PW_SEARCH_KEY(struct pw_row_step, step);
+    struct pw_garbage_span span = {INT64_MAX, INT64_MIN};
+    size_t i = in_order ? pw_search(input->steps, input->nsteps, key, first) : 0;
+    const size_t n =
+        in_order ? pw_search_until(input->steps, input->nsteps, key, last) : input->nsteps;
+    if (in_order && i < n)
+        return (struct pw_garbage_span){input->steps[i].start, input->steps[n - 1].end};
+    for (; i < n; i++) {
         const struct pw_row_step *step = &input->steps[i];
-        if (step->step < when->first || step->step > when->last)
+        if (step->step < first || step->step > last)
             continue;
         span.from = step->start < span.from ? step->start : span.from;
         span.until = step->end > span.until ? step->end : span.until;
@@ -55,18 +65,41 @@ static struct span span_of(const struct when *when, const struct pw_input *input
     return span;
 }
 
-/* The part of the row that is in the span. A group of short collections counts as if it had been
- * spread evenly over its time. */
-static void add_row(struct item *item, const struct pw_row_runtime *row,
-                    const struct span *row_time, const struct span *span)
+size_t pw_garbage_spans(const struct pw_garbage_when *when, const struct pw_input *input,
+                        int in_order, struct pw_garbage_span spans[PW_GARBAGE_SPANS])
+{
+    size_t n = 1;
+    if (!when->has_steps)
+        spans[0] = (struct pw_garbage_span){when->first, when->last};
+    else if (!when->is_two)
+        spans[0] = span_of(when->first, when->last, input, in_order);
+    else
+        for (n = 0; n < 2; n++) {
+            const int64_t step = n ? when->last : when->first;
+            spans[n] = span_of(step, step, input, in_order);
+        }
+    for (size_t i = 0; i < n; i++)
+        if (spans[i].until <= spans[i].from)
+            return 0;
+    if (n < 2 || spans[1].from >= spans[0].until || spans[0].from >= spans[1].until)
+        return n;
+    spans[0].from = spans[0].from < spans[1].from ? spans[0].from : spans[1].from;
+    spans[0].until = spans[0].until > spans[1].until ? spans[0].until : spans[1].until;
+    return 1; /* they overlap where the numbers begin again: nothing counts twice */
+}
+
+/* Adds the part of the row's time that is in the span. A group of short collections counts as if it
+ * had been spread evenly over its time. Returns 1, or 0 when no part is in the span. */
+static int add_time(struct item *item, const struct pw_row_runtime *row,
+                    const struct pw_garbage_span *row_time, const struct pw_garbage_span *span)
 {
     const int64_t from = row_time->from > span->from ? row_time->from : span->from;
     const int64_t until = row_time->until < span->until ? row_time->until : span->until;
     if (until <= from)
-        return;
+        return 0;
     const double share = (double)(until - from) / (double)(row_time->until - row_time->from);
     item->ns = pw_sum(item->ns, (int64_t)(share * (double)row->total_ns));
-    item->count = pw_sum(item->count, row->generation >= 0 ? row->count : 0);
+    return 1;
 }
 
 static int is_possible(const struct pw_row_runtime *row)
@@ -75,24 +108,39 @@ static int is_possible(const struct pw_row_runtime *row)
            row->total_ns >= 0 && row->total_ns <= row->end - row->start && row->count >= 0;
 }
 
+/* Adds the row to the items of the stragglers, each in its times. */
+static void add_to_all(const struct asked *asked, const struct times *times,
+                       const struct pw_input *input, const struct pw_row_runtime *row,
+                       struct item *items)
+{
+    const struct pw_garbage_span local = {row->start, row->end};
+    const struct pw_garbage_span cluster = {pw_input_time(input, row->start),
+                                            pw_input_time(input, row->end)};
+    for (size_t w = 0; w < asked->n; w++) {
+        int is_in = 0;
+        for (size_t s = 0; s < times[w].n; s++)
+            is_in |= add_time(&items[w], row, asked->when[w].has_steps ? &local : &cluster,
+                              &times[w].spans[s]);
+        if (is_in && row->generation >= 0)
+            items[w].count = pw_sum(items[w].count, row->count);
+    }
+}
+
 /* Fills the items of one rank, one for each straggler. A damaged table, which is noted elsewhere,
  * counts as far as it could be read. Returns 0 or -ENOMEM. */
 static int sum_rank(const struct asked *asked, const struct pw_input *input, struct item *items)
 {
     struct pw_cursor c;
-    struct span spans[PW_MOST_STRAGGLERS];
+    struct times times[PW_MOST_STRAGGLERS];
+    const int in_order = pw_garbage_in_order(input);
     for (size_t w = 0; w < asked->n; w++) {
-        items[w] = (struct item){(int64_t)w, input->rank, 0, 0};
-        spans[w] = span_of(&asked->when[w], input);
+        times[w].n = pw_garbage_spans(&asked->when[w], input, in_order, times[w].spans);
+        items[w] = (struct item){(int64_t)w, input->rank, times[w].n ? 0 : -1, 0};
     }
     int err = pw_cursor_at(&c, input, &input->runtime_rows, PW_TABLE_runtime);
-    for (const struct pw_row_runtime *row; !err && (row = pw_cursor_next(&c));) {
-        const struct span local = {row->start, row->end};
-        const struct span cluster = {pw_input_time(input, row->start),
-                                     pw_input_time(input, row->end)};
-        for (size_t w = 0; w < asked->n && is_possible(row); w++)
-            add_row(&items[w], row, asked->when[w].has_steps ? &local : &cluster, &spans[w]);
-    }
+    for (const struct pw_row_runtime *row; !err && (row = pw_cursor_next(&c));)
+        if (is_possible(row))
+            add_to_all(asked, times, input, row, items);
     err = err ? err : c.err;
     pw_cursor_close(&c);
     return err == -ENOMEM ? err : 0;
@@ -145,6 +193,22 @@ static int enter_all(struct pw_findings *f, const struct pw_world *world, const 
     return 0;
 }
 
+/* Whether the straggler was slow in just two steps, its first and its last. */
+static int is_two(const struct pw_row_c_straggler *row)
+{
+    return row->kind == PW_STRAGGLER_ONE_OFF && row->steps_hit == 2 &&
+           row->first_step != row->last_step;
+}
+
+/* Whether no rank of any process collected garbage. */
+static int is_nowhere(const struct pw_job *job)
+{
+    int none = 1;
+    for (size_t i = 0; i < job->ninputs; i++)
+        none &= !job->inputs[i].runtime_rows.rows;
+    return pw_procs_all_ok(&job->procs, none);
+}
+
 static void agree(struct asked *asked, const struct pw_findings *f, const struct pw_job *job)
 {
     asked->n = job->procs.process == 0 ? f->nstragglers : 0;
@@ -153,9 +217,10 @@ static void agree(struct asked *asked, const struct pw_findings *f, const struct
         asked->n--;
     for (size_t w = 0; w < asked->n; w++) {
         const struct pw_row_c_straggler *row = &f->stragglers[w];
-        asked->when[w] = row->kind == PW_STRAGGLER_STRETCH
-                             ? (struct when){0, row->start, row->end}
-                             : (struct when){1, row->first_step, row->last_step};
+        asked->when[w] =
+            row->kind == PW_STRAGGLER_STRETCH
+                ? (struct pw_garbage_when){.first = row->start, .last = row->end}
+                : (struct pw_garbage_when){1, row->first_step, row->last_step, is_two(row)};
     }
     MPI_Bcast(asked, sizeof(*asked), MPI_BYTE, 0, job->procs.comm);
 }
@@ -165,6 +230,8 @@ int pw_garbage_find(struct pw_findings *findings, const struct pw_job *job)
     struct asked asked = {.n = 0};
     void *all = NULL;
     int err = 0;
+    if (is_nowhere(job))
+        return 0;
     agree(&asked, findings, job);
     if (!asked.n)
         return 0;

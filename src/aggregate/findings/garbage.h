@@ -5,6 +5,27 @@
 
 #include "aggregate/findings/findings.h"
 
+/* When a straggler was slow. */
+struct pw_garbage_when {
+    int64_t has_steps, first, last; /* numbers of steps; else cluster times of a stretch */
+    int64_t is_two;                 /* 1: only in these two steps, which may be far apart */
+};
+
+/* Times in which collections count. Empty if `until` is not behind `from`. */
+struct pw_garbage_span {
+    int64_t from, until;
+};
+enum { PW_GARBAGE_SPANS = 2 };
+
+/* Finds the times: of a stretch in cluster time, else those of the rank's own steps by its own
+ * clock, which needs no common clock. `in_order`: what pw_garbage_in_order() returned. Returns how
+ * many spans there are; 0 when the rank lacks the steps: nothing is known of it. */
+size_t pw_garbage_spans(const struct pw_garbage_when *when, const struct pw_input *input,
+                        int in_order, struct pw_garbage_span spans[PW_GARBAGE_SPANS]);
+
+/* Whether the numbers of the rank's steps ascend, as its steps do in time. */
+int pw_garbage_in_order(const struct pw_input *input);
+
 /* Sets the cause of stragglers whose loss is explained by collections (pw_cause_garbage()), and
  * adds the evidence. Collective; the findings are on process 0. Returns 0 or -ENOMEM. */
 int pw_garbage_find(struct pw_findings *findings, const struct pw_job *job);
