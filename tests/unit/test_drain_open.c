@@ -224,6 +224,48 @@ static void test_live(void **state)
     assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0);
 }
 
+/* The thread tests `polls` times in all without success. */
+static void poll(struct bench *b, uint32_t polls)
+{
+    struct pw_ring_shared *ring = b->rings[0].shared;
+    atomic_store(&ring->shown.polls, polls);
+    atomic_store(&ring->shown.poll_op, PW_OP_Test);
+    atomic_store(&ring->shown.polls_head, atomic_load(&ring->head));
+}
+
+/* A collection of garbage is recorded meanwhile. */
+static void collect(struct bench *b)
+{
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_RUNTIME, .start = 1, .end = 2});
+    atomic_fetch_add(&b->rings[0].shared->shown.runtime, 1);
+}
+
+/* A loop of tests has gone on since the thread's last record; garbage collections are none. */
+static void test_loop_of_tests_that_collects_garbage(void **state)
+{
+    struct bench *b = *state;
+    uint64_t start = 0, first = 0;
+    bench_thread(b, 0, 0, true);
+    pw_drain_run(b->drain);
+    poll(b, 3);
+    pw_drain_look_at_polls(b->drain);
+    assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0); /* it has to go on */
+    collect(b);
+    poll(b, 5);
+    pw_drain_look_at_polls(b->drain);
+    assert_true(pw_drain_longest_call(b->drain, 0, &first) > 0);
+    collect(b);
+    collect(b);
+    poll(b, 6);
+    pw_drain_look_at_polls(b->drain);
+    assert_true(pw_drain_longest_call(b->drain, 0, &start) > 0);
+    assert_int_equal(start, first);
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_COMM, .op = PW_OP_Send, .end = 3});
+    poll(b, 8);
+    pw_drain_look_at_polls(b->drain);
+    assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +279,7 @@ int main(void)
         ON_BENCH(test_wait_for_several),
         ON_BENCH(test_malformed_shown_calls_are_survived),
         ON_BENCH(test_reused_handle_is_the_newest_communicator),
+        ON_BENCH(test_loop_of_tests_that_collects_garbage),
         ON_BENCH(test_live),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,18 @@ static bool is_recorded(void)
            !pw_recording_is_paused();
 }
 
+/* Commits the record, which is no progress of the thread: a loop of tests that never succeed goes
+ * on (struct pw_shown_requests). */
+static void commit(struct pw_thread *thread)
+{
+    struct pw_shown_requests *shown = &thread->ring.shared->shown;
+    const uint64_t head = thread->ring.head;
+    if (atomic_load_explicit(&shown->polls_head, memory_order_relaxed) == head)
+        atomic_store_explicit(&shown->polls_head, head + 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&shown->runtime, 1, memory_order_relaxed);
+    pw_probe_commit(thread);
+}
+
 /* Writes the record of one collection or of a group. Returns false when the thread has no ring, is
  * inside a call that is recorded (a reduction of the program's own, inside MPI), or has just obeyed
  * an order to pause: then nothing is written or lost. */
@@ -102,7 +114,7 @@ static bool write_record(const struct group *of, int32_t generation)
                         .count = of->count,
                         .generation = generation},
         };
-        pw_probe_commit(thread);
+        commit(thread);
     }
     pw_probe_unlock(thread);
     return true;

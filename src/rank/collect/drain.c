@@ -401,9 +401,9 @@ void pw_drain_look_at_polls(struct pw_drain *drain)
     drain->heads = 0;
     for (int i = 0; i < PW_MAX_RINGS; i++) {
         struct pw_drained_ring *ring = &drain->rings[i];
-        drain->heads += is_owned(drain, i) ? atomic_load(&ring->shared->head) : 0;
+        drain->heads += is_owned(drain, i) ? pw_ringpage_progress(ring->shared) : 0;
         const uint32_t polls = is_owned(drain, i) ? pw_ringpage_read_poll(ring->shared, &call) : 0;
-        const uint64_t head = polls ? atomic_load(&ring->shared->head) : 0;
+        const uint64_t head = polls ? pw_ringpage_progress(ring->shared) : 0;
         const bool goes_on = ring->polls && polls && head == ring->polls_head;
         ring->is_polling = goes_on && polls > ring->polls;
         ring->polls = polls;
@@ -418,7 +418,7 @@ static bool read_poll(const struct pw_drain *drain, int index, struct pw_shown_c
     const struct pw_drained_ring *ring = &drain->rings[index];
     return is_owned(drain, index) && ring->is_polling &&
            pw_ringpage_read_poll(ring->shared, out) >= ring->polls &&
-           atomic_load(&ring->shared->head) == ring->polls_head;
+           pw_ringpage_progress(ring->shared) == ring->polls_head;
 }
 
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)

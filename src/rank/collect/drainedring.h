@@ -18,7 +18,8 @@ struct pw_drained_ring {
     uint64_t looked_head;          /* head at the last look, */
     int64_t looked_ns;             /* and its time; 0: none yet */
     int64_t hurried_until_ns;      /* until then it is emptied early */
-    /* Tests without success at the last look of the watch, and the ring's head then. */
+    /* Tests without success at the last look of the watch, and the number of records then, without
+     * those of the runtime. */
     uint32_t polls;
     uint64_t polls_head;
     bool is_polling;    /* there were more of them at the last look than at the one before */

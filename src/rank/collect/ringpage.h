@@ -22,6 +22,12 @@ bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_ca
  * time of the call is not known (0). */
 uint32_t pw_ringpage_read_poll(const struct pw_ring_shared *ring, struct pw_shown_call *out);
 
+/* The number of records that the thread has written, without those of the runtime. */
+static inline uint64_t pw_ringpage_progress(const struct pw_ring_shared *ring)
+{
+    return atomic_load(&ring->head) - atomic_load(&ring->shown.runtime);
+}
+
 /* Returns the record for a call that is open at `now` (ticks). */
 struct pw_record pw_ringpage_call_record(const struct pw_shown_call *call, uint64_t now);
 

@@ -22,7 +22,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 19,
+    PW_SEGMENT_VERSION = 20,
     PW_SEGMENT_PAGE = 4096,
     /* Parts of the file begin at multiples of this, so that each can be mapped: pages have 64 KiB
      * on some machines of aarch64. */
@@ -90,8 +90,8 @@ struct pw_open_call {
  * (struct pw_request_places), from the program's memory; so a call costs nothing for each request.
  *
  * `polls` counts the tests and probes that have completed nothing, one after the other: the thread
- * has written no record since, as long as its head is `polls_head`. A probe shows its parameters
- * here, because it may be too cheap to be an open call. */
+ * has written no record of its own since, as long as its head is `polls_head`. A probe shows its
+ * parameters here, because it may be too cheap to be an open call. */
 struct pw_shown_requests {
     _Atomic uint64_t start;
     _Atomic uint64_t requests; /* address of the array, in the program's memory */
@@ -101,6 +101,9 @@ struct pw_shown_requests {
     _Atomic uint64_t handle;  /* of the communicator; here and below: of a probe only */
     _Atomic uint32_t poll_op; /* enum pw_op: the test or probe that was last */
     _Atomic int32_t peer, tag;
+    /* Records of the language's runtime (PW_REC_RUNTIME) in the ring since it is there. They are no
+     * progress of the thread: a loop of tests in Python collects garbage, too. */
+    _Atomic uint64_t runtime;
 };
 
 /* Where the table of open requests is in the program's memory (collectors/mpi/mpi_request.h): two
