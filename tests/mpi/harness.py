@@ -75,6 +75,14 @@ def program(name):
     return path
 
 
+def mpi_library():
+    """The path of the MPI library that the test programs are linked with; an Open MPI."""
+    for line in lines(run(["ldd", program("blind")]).stdout):
+        if line.split()[0].startswith("libmpi.so"):
+            return line.split()[2]
+    raise Skipped("the test programs are not linked with a libmpi.so")
+
+
 def profwrap(*arguments):
     return [place("PROFWRAP"), *arguments]
 

@@ -95,14 +95,6 @@ if rank.value == 1:
 """
 
 
-def mpi_library():
-    """The path of the MPI library that the test programs are linked with; an Open MPI."""
-    for line in h.lines(h.run(["ldd", h.program("blind")]).stdout):
-        if line.split()[0].startswith("libmpi.so"):
-            return line.split()[2]
-    raise h.Skipped("the test programs are not linked with a libmpi.so")
-
-
 def collections_in_steps(rank):
     """Those that are longer than 1 ms, each a row of its own."""
     file = h.open_complete("out", rank)
@@ -115,7 +107,7 @@ def collections_in_steps(rank):
 @h.case
 def garbage_of_one_rank():
     done = h.run(h.mpirun(2, *h.profwrap("--quiet", "-o", "out"), sys.executable, "-c", COLLECTS,
-                          mpi_library()))
+                          h.mpi_library()))
     found = [int(word) for word in done.stdout.split()]
     h.equal(found[1:], [100] * 19, "objects that the program's collections found")
     rows = collections_in_steps(1)

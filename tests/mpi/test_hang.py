@@ -20,11 +20,11 @@ N = 4
 
 
 @contextlib.contextmanager
-def running(*options, mode, argument="300", n=N):
-    """Starts the program `stuck` in the background. At the end of the block, it is ended if it
-    still runs."""
-    command = h.mpirun(n, *h.profwrap("-o", "out", "--no-report", *options), h.program("stuck"), mode,
-                       argument)
+def running(*options, mode, argument="300", n=N, program=None, rest=()):
+    """Starts the program, `stuck` if none is given, in the background. At the end of the block, it is
+    ended if it still runs."""
+    command = h.mpirun(n, *h.profwrap("-o", "out", "--no-report", *options),
+                       *(program or [h.program("stuck")]), mode, argument, *rest)
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            env=h.environment())
     try:
@@ -157,6 +157,39 @@ def late_message():
         h.check(f"{call} from rank 2 (tag 7)" in text, text)
         h.equal(polls, ["Test"] if mode == "waitall-late" else [], f"loops of tests in {mode}")
         h.run(["rm", "-r", "out"])
+
+
+# By the library's handle, as ctypes gives its functions, the calls would not be recorded; they come
+# from the probe. There are enough objects for collections of 1 ms or more, each of which is a record.
+COLLECTS = """
+import ctypes, gc, os, profwrap, sys, time
+library = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+world, byte = (ctypes.byref(ctypes.c_char.in_dll(library, "ompi_mpi_" + name)) for name in ("comm_world", "byte"))
+mpi, is_done, request, buffer = ctypes.CDLL(None), ctypes.c_int(), ctypes.c_void_p(), ctypes.c_char()
+held = [[] for _ in range(300000)]
+mpi.MPI_Init(None, None)
+mpi.MPI_Irecv(ctypes.byref(buffer), 1, byte, 0, 7, world, ctypes.byref(request))
+while not os.path.exists("enough"):
+    mpi.MPI_Test(ctypes.byref(request), ctypes.byref(is_done), None)
+    time.sleep(0.1)
+    gc.collect()
+mpi.MPI_Send(ctypes.byref(buffer), 1, byte, 0, 7, world)
+mpi.MPI_Wait(ctypes.byref(request), None)
+mpi.MPI_Finalize()
+"""
+
+
+@h.case
+def tests_of_a_python_program():
+    """The records of its garbage collections do not end its loop of tests."""
+    with running("--hang-timeout", "2", "--no-merge", mode="-c", argument=COLLECTS, n=1,
+                 program=(sys.executable,), rest=(h.mpi_library(),)) as job:
+        text, data = report(job)
+        let_go(job)
+    h.equal(job.returncode, 0, "exit status")
+    h.equal([(t["op"], t["polls"] > 0) for t in data["ranks"][0]["threads"]], [("Test", True)], text)
+    rows = h.open_complete("out", 0)["events/runtime"][:]
+    h.check(len(rows[rows["generation"] == 2]) >= 10, rows)
 
 
 @h.case

@@ -29,14 +29,6 @@ mpi.MPI_Finalize()
 """
 
 
-def mpi_library():
-    """The path of the MPI library that the test programs are linked with."""
-    for line in h.lines(h.run(["ldd", h.program("blind")]).stdout):
-        if line.split()[0].startswith("libmpi.so"):
-            return line.split()[2]
-    raise h.Skipped("the test programs are not linked with a libmpi.so")
-
-
 def await_reason(job, reason, ranks):
     """Waits until each rank reports this reason why its MPI is not recorded."""
     until = time.monotonic() + h.PATIENCE_S
@@ -105,7 +97,7 @@ def check_blind(reason, words, *command):
 
 @h.case
 def functions_by_the_handle():
-    check_blind("bypassed", "dlsym", sys.executable, "-c", BY_HANDLE, "GO", mpi_library())
+    check_blind("bypassed", "dlsym", sys.executable, "-c", BY_HANDLE, "GO", h.mpi_library())
 
 
 @h.case
@@ -125,7 +117,7 @@ def check_audited(op, *command):
 
 @h.case
 def audited_functions_by_the_handle():
-    check_audited("Barrier", sys.executable, "-c", BY_HANDLE, "GO", mpi_library())
+    check_audited("Barrier", sys.executable, "-c", BY_HANDLE, "GO", h.mpi_library())
 
 
 @h.case
@@ -343,7 +335,7 @@ def recorded_after_another_program():
         await_reason(job, None, N)
 
     script = 'env -i "$1" -c "$2" "$3" "$4"; exec "$5" direct "$6"'
-    run_blind("sh", "-c", script, "sh", sys.executable, LOOK, looked, mpi_library(),
+    run_blind("sh", "-c", script, "sh", sys.executable, LOOK, looked, h.mpi_library(),
               h.program("blind"), "GO", wait=wait)
     h.equal(report()["completeness"]["ranks_mpi_not_recorded"], 0, "ranks")
     h.check("unrecorded" not in h.open_complete("out", 0), "a table of what is missing")
