@@ -62,6 +62,28 @@ with open("counts", "w") as file:
                "cost_ns": best["with"] - best["without"]}, file)
 """
 
+# By hand, collections of 2 ms. The first obeys an order to pause, with its record.
+PAUSES = """
+import gc, profwrap, subprocess, time
+gc.disable()
+def mark():
+    profwrap.range_push("range")
+    profwrap.range_pop()
+def collect(found):
+    gc.callbacks[0]("start", {})
+    time.sleep(0.002)
+    gc.callbacks[0]("stop", {"generation": 2, "collected": found})
+def order(verb):
+    subprocess.run([PROFWRAP, "ctl", verb, OUT], check=True, stdout=subprocess.DEVNULL)
+mark()
+order("stop")
+collect(5)
+collect(6)
+order("start")
+mark()
+collect(7)
+"""
+
 
 class CollectionsTest(support.TempDirTest):
     def test_long_ones_and_sums(self):
@@ -94,6 +116,14 @@ class CollectionsTest(support.TempDirTest):
         self.assertGreaterEqual(after["total_ns"], 2000000)
         self.assertEqual(after["collected"], 1000000)
         self.assertEqual(rank.attributes["pid"], told["pid"])  # not the process that collected first
+
+    def test_order_to_pause(self):
+        """The collection that meets the order waits for the next record; those in the pause have none."""
+        out = self.path("out")
+        support.profile(out, f"PROFWRAP, OUT = {support.PROFWRAP!r}, {out!r}\n" + PAUSES)
+        rows = profwrap.load(out, pandas=False).rank(0).events("runtime")
+        found = [(row["count"], row["generation"], row["collected"]) for row in rows]
+        self.assertEqual(found, [(1, -1, 5), (1, 2, 7)], rows)
 
     def test_other_interpreters(self):
         """Only the main one has the probe's function: the others collect at the same time."""
