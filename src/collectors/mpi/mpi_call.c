@@ -111,20 +111,26 @@ void pw_mpi_count_poll(struct pw_thread *thread, uint16_t op)
     atomic_store_explicit(&shown->polls_head, head, memory_order_relaxed);
 }
 
-void pw_mpi_count_probe(struct pw_thread *thread, const struct pw_mpi_call *c)
+static void count_probe(struct pw_thread *thread, uint16_t op, pw_mpi_key comm, int source, int tag)
 {
     struct pw_shown_requests *shown = &thread->ring.shared->shown;
-    atomic_store_explicit(&shown->handle, PW_MPI_NUMBER(c->comm), memory_order_relaxed);
-    atomic_store_explicit(&shown->peer, c->src, memory_order_relaxed);
-    atomic_store_explicit(&shown->tag, c->rtag, memory_order_relaxed);
-    pw_mpi_count_poll(thread, c->op);
+    atomic_store_explicit(&shown->handle, PW_MPI_NUMBER(comm), memory_order_relaxed);
+    atomic_store_explicit(&shown->peer, source, memory_order_relaxed);
+    atomic_store_explicit(&shown->tag, tag, memory_order_relaxed);
+    pw_mpi_count_poll(thread, op);
 }
 
-void pw_mpi_count_cheap_probe(const struct pw_mpi_call *c)
+void pw_mpi_count_probe(struct pw_thread *thread, const struct pw_mpi_call *c)
+{
+    count_probe(thread, c->op, c->comm, c->src, c->rtag);
+}
+
+__attribute__((noinline)) void pw_mpi_count_cheap_probe(uint16_t op, pw_mpi_key comm, int source,
+                                                        int tag)
 {
     struct pw_thread *thread = &pw_this_thread;
     if (thread->ring.shared && !atomic_load_explicit(&thread->call->op, memory_order_relaxed))
-        pw_mpi_count_probe(thread, c);
+        count_probe(thread, op, comm, source, tag);
 }
 
 /* Not by memcpy(): glibc's uses 256-bit registers for more than 31 bytes, and a processor that

@@ -311,7 +311,7 @@ PW_ALWAYS_INLINE void pw_mpi_show_tag(const struct pw_mpi_call *c, int tag)
  * is in no call; it may have found a message. */
 void pw_mpi_count_poll(struct pw_thread *thread, uint16_t op);
 void pw_mpi_count_probe(struct pw_thread *thread, const struct pw_mpi_call *c);
-void pw_mpi_count_cheap_probe(const struct pw_mpi_call *c);
+void pw_mpi_count_cheap_probe(uint16_t op, pw_mpi_key comm, int source, int tag);
 
 /* Marks the thread as outside a call. */
 PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)

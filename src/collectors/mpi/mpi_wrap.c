@@ -451,6 +451,24 @@ enum {
 #undef PW_MPI_CLASS
 };
 
+/* Whether calls that are not recorded are counted (pw_mpi_count_cheap_probe()). */
+#define IS_COUNTED(Op) ((int)PW_OP_##Op == (int)PW_OP_Iprobe)
+
+/* Counts a call that is not recorded, and passes it on. Not a part of MPI_X, which so saves no
+ * register, and calls all others by a jump: they find out the program's call by its return address.
+ */
+#define COUNTED(Name, Op, CLASS, ...)                                    \
+    static NOINLINE int counted_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
+    {                                                                    \
+        if (IS_COUNTED(Op)) {                                            \
+            struct pw_mpi_call c;                                        \
+            c.thread = NULL; /* no open call is set */                   \
+            NOTE(__VA_ARGS__)                                            \
+            pw_mpi_count_cheap_probe(PW_OP_##Op, c.comm, c.src, c.rtag); \
+        }                                                                \
+        return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));             \
+    }
+
 /* The slow function. It is compiled twice: for MPI_X and for PMPI_X. */
 #define SLOW(Name, Op, CLASS, ...)                                                             \
     PW_ALWAYS_INLINE int slow_##Name(EACH(C_DECL, COMMA, __VA_ARGS__), struct pw_mpi_way way)  \
@@ -464,13 +482,13 @@ enum {
         c.reduces = false;                                                                     \
         if (!pw_mpi_begin(&c, PW_OP_##Op, PW_OP_LEVEL_##Op, PW_ACT_##CLASS)) {                 \
             const enum pw_mpi_due due = pw_mpi_due(PW_ACT_##CLASS, pw_mpi_gate());             \
-            const bool is_poll = (int)PW_OP_##Op == (int)PW_OP_Iprobe && pw_mpi_gate() > 0;    \
+            const bool is_poll = IS_COUNTED(Op) && pw_mpi_gate() > 0;                          \
             if (due == PW_DUE_NUMBER || due == PW_DUE_HANDLE || is_poll) {                     \
                 c.op = PW_OP_##Op;                                                             \
                 NOTE(__VA_ARGS__)                                                              \
             }                                                                                  \
             if (is_poll)                                                                       \
-                pw_mpi_count_cheap_probe(&c);                                                  \
+                pw_mpi_count_cheap_probe(c.op, c.comm, c.src, c.rtag);                         \
             const int passed = next(EACH(PASS, COMMA, __VA_ARGS__));                           \
             if (due == PW_DUE_NUMBER)                                                          \
                 pw_mpi_count_after(&c, PW_ACT_##CLASS, passed);                                \
@@ -525,7 +543,7 @@ PW_ALWAYS_INLINE bool may_be_from_fortran(void)
     const int gate = pw_mpi_gate();                                                         \
     struct pw_mpi_call c;                                                                   \
     struct kept kept;                                                                       \
-    if (NOTED_##CLASS || (int)PW_OP_##Op == (int)PW_OP_Iprobe) {                            \
+    if (NOTED_##CLASS) {                                                                    \
         c.thread = NULL; /* no open call is set */                                          \
         c.op = PW_OP_##Op;                                                                  \
         c.flags = flags_of_call;                                                            \
@@ -534,8 +552,8 @@ PW_ALWAYS_INLINE bool may_be_from_fortran(void)
     }                                                                                       \
     if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) {         \
         if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate, BLOCK_OF(Op, CLASS))) { \
-            if ((int)PW_OP_##Op == (int)PW_OP_Iprobe && gate > 0)                           \
-                pw_mpi_count_cheap_probe(&c);                                               \
+            if (IS_COUNTED(Op) && gate > 0)                                                 \
+                return counted_##Name(EACH(PASS, COMMA, __VA_ARGS__));                      \
             return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
         }                                                                                   \
     } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                         \
@@ -556,6 +574,7 @@ PW_ALWAYS_INLINE bool may_be_from_fortran(void)
 
 /* The functions that the application calls. */
 #define WRAPPER(Name, Op, CLASS, ...)                                                   \
+    COUNTED(Name, Op, CLASS, __VA_ARGS__)                                               \
     SLOW(Name, Op, CLASS, __VA_ARGS__)                                                  \
     FORTRAN(Name, Op, CLASS, __VA_ARGS__)                                               \
     EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                             \
