@@ -106,7 +106,8 @@ void pw_mpi_count_poll(struct pw_thread *thread, uint16_t op)
     const bool goes_on = atomic_load_explicit(&shown->polls_head, memory_order_relaxed) == head &&
                          atomic_load_explicit(&shown->poll_op, memory_order_relaxed) == op;
     const uint32_t polls = atomic_load_explicit(&shown->polls, memory_order_relaxed);
-    atomic_store_explicit(&shown->polls, goes_on ? polls + 1 : 1, memory_order_relaxed);
+    const uint32_t next = goes_on && polls < UINT32_MAX ? polls + 1 : 1; /* 0: there are none */
+    atomic_store_explicit(&shown->polls, next, memory_order_relaxed);
     atomic_store_explicit(&shown->poll_op, op, memory_order_relaxed);
     atomic_store_explicit(&shown->polls_head, head, memory_order_relaxed);
 }

@@ -180,6 +180,13 @@ static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int 
                : NULL;
 }
 
+/* Whether the test says that none of its requests has completed. One whose requests are all
+ * inactive says that they have. */
+static bool found_nothing(const struct pw_mpi_call *c, int rc)
+{
+    return rc == MPI_SUCCESS && (c->op == PW_OP_Testsome ? c->outcount == 0 : !c->flag);
+}
+
 /* Writes the record of the Wait or Test. It comes before the records of the operations that it
  * completed, which have the same `end`; so the reader knows when the completing call began. */
 static void record_wait(struct pw_mpi_call *c, int rc, bool is_test, uint32_t completed)
@@ -190,7 +197,7 @@ static void record_wait(struct pw_mpi_call *c, int rc, bool is_test, uint32_t co
     struct pw_record *record =
         level <= pw_mpi_level() || completed ? pw_mpi_place(c, NULL, rc) : NULL;
     if (!record) {
-        if (level == 2 && !c->quiet)
+        if (level == 2 && !c->quiet && found_nothing(c, rc))
             pw_mpi_count_poll(c->thread, c->op);
         return;
     }
