@@ -407,6 +407,7 @@ static void begin_session(uint64_t start, uint64_t end)
     pw_mpi_threads = 1; /* each session has a level of its own */
     pw_pmpi.Group_rank(world, &session_place.rank);
     pw_pmpi.Group_size(world, &session_place.size);
+    pw_mpi_request_show_places();
     struct pw_thread *thread = pw_probe_thread();
     thread = thread && pw_probe_lock(thread) ? thread : NULL;
     if (thread) {
