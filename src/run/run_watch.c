@@ -254,7 +254,7 @@ void pw_run_watch_poll(struct pw_run_watch *w)
         return;
     w->next_look_ns = now + (now < w->asked_until_ns ? LOOK_OFTEN_NS : LOOK_NS);
     keep_pace(w, now);
-    pw_drain_look_at_polls(w->drain);
+    pw_drain_look_at_polls(w->drain, now);
     ask_if_hung(w, now);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/ops.h"
 #include "rank/collect/drainedring.h"
 #include "test_drain_bench.h"
 
@@ -214,6 +215,43 @@ static void test_damaged_numbers_are_no_records(void **state)
     assert_false(pw_drainedring_look(&ring, 100 * MS));
 }
 
+/* A thread whose head is 3 has called the test so often at a look, and its counter wraps around. */
+static void test_tests_without_success(void **state)
+{
+    static struct pw_ring_shared shared;
+    struct pw_drained_ring ring = ring_of(&shared);
+    struct pw_shown_call call;
+    bool polls;
+    (void)state;
+    atomic_store(&shared.head, 3);
+    atomic_store(&shared.shown.polls_head, 3);
+    atomic_store(&shared.shown.poll_op, PW_OP_Test);
+    static const struct {
+        uint32_t polls;
+        bool is_polling;
+    } looks[] = {{7, false}, {7, false}, {UINT32_MAX, true}, {4, true}, {0, false}, {9, false}};
+    for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+        atomic_store(&shared.shown.polls, looks[i].polls);
+        assert_int_equal(pw_drainedring_look_at_polls(&ring, true), 3);
+        assert_int_equal(ring.is_polling, looks[i].is_polling);
+    }
+    atomic_store(&shared.shown.polls, 10);
+    assert_int_equal(pw_drainedring_look_at_polls(&ring, true), 3);
+    assert_true(pw_drainedring_read_state(&ring, &call, &polls));
+    assert_true(polls);
+    assert_int_equal(call.op, PW_OP_Test);
+    atomic_store(&shared.open.op, PW_OP_Test); /* between two of them, or in one */
+    assert_true(pw_drainedring_read_state(&ring, &call, &polls) && polls);
+    atomic_store(&shared.open.op, PW_OP_Barrier); /* it has gone on */
+    atomic_store(&shared.open.start, 77);
+    assert_true(pw_drainedring_read_state(&ring, &call, &polls));
+    assert_false(polls);
+    assert_int_equal(call.op, PW_OP_Barrier);
+    assert_int_equal(call.start, 77);
+    assert_int_equal(pw_drainedring_look_at_polls(&ring, false), 0); /* the thread has ended */
+    assert_false(ring.is_polling);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_a_sixteenth_is_taken_at_most),
         cmocka_unit_test(test_the_first_look_hurries),
         cmocka_unit_test(test_damaged_numbers_are_no_records),
+        cmocka_unit_test(test_tests_without_success),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ enum {
     READING_NS = 1000000, /* least time between two readings of both clocks */
     CATCH_UP_NS = 1000000000,
     STAY_NS = 1000000000, /* longest time that records may stay in a ring */
+    LOOK_NS = 900000000,  /* least time between two looks at polls */
     LOOKS = 16,           /* how often one run empties the rings, at most */
     /* Numbers of records that wait for a spare core: 0.4 ms to 0.1 s of the intake. */
     LEAST_DELAYED = 4096,
@@ -61,8 +62,9 @@ struct pw_drain {
     int readied;             /* number of rings that have memory */
     int64_t last_reading_ns; /* when the clocks were last read */
     int64_t emptied_ns;      /* when pw_drain_run() last emptied the rings */
-    uint64_t heads,
-        recorded; /* all rings' heads, and when they changed last; pw_drain_look_at_polls() */
+    /* All rings' heads, when they changed last, and the last look; pw_drain_look_at_polls() */
+    uint64_t heads, recorded;
+    int64_t looked_ns;
     struct pw_record batch[PW_JOURNAL_BATCH];
 };
 
@@ -394,42 +396,29 @@ static uint64_t ticks_now(const struct pw_drain *drain)
     return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
 }
 
-void pw_drain_look_at_polls(struct pw_drain *drain)
+void pw_drain_look_at_polls(struct pw_drain *drain, int64_t now_ns)
 {
-    struct pw_shown_call call;
-    const uint64_t now = ticks_now(drain), before = drain->heads;
+    const uint64_t before = drain->heads;
+    if (drain->looked_ns && now_ns - drain->looked_ns < LOOK_NS)
+        return;
+    drain->looked_ns = now_ns;
     drain->heads = 0;
-    for (int i = 0; i < PW_MAX_RINGS; i++) {
-        struct pw_drained_ring *ring = &drain->rings[i];
-        drain->heads += is_owned(drain, i) ? pw_ringpage_progress(ring->shared) : 0;
-        const uint32_t polls = is_owned(drain, i) ? pw_ringpage_read_poll(ring->shared, &call) : 0;
-        const uint64_t head = polls ? pw_ringpage_progress(ring->shared) : 0;
-        const bool goes_on = ring->polls && polls && head == ring->polls_head;
-        ring->is_polling = goes_on && polls > ring->polls;
-        ring->polls = polls;
-        ring->polls_head = head;
-    }
-    drain->recorded = drain->heads == before ? drain->recorded : now;
-}
-
-/* Reads the test or probe that the thread calls again and again without success. */
-static bool read_poll(const struct pw_drain *drain, int index, struct pw_shown_call *out)
-{
-    const struct pw_drained_ring *ring = &drain->rings[index];
-    return is_owned(drain, index) && ring->is_polling &&
-           pw_ringpage_read_poll(ring->shared, out) >= ring->polls &&
-           pw_ringpage_progress(ring->shared) == ring->polls_head;
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        if (drain->rings[i].shared)
+            drain->heads += pw_drainedring_look_at_polls(&drain->rings[i], is_owned(drain, i));
+    drain->recorded = drain->heads == before ? drain->recorded : ticks_now(drain);
 }
 
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)
 {
     int64_t longest = 0;
     struct pw_shown_call call;
+    bool polls;
     for (int i = 0; i < PW_MAX_RINGS && drain->intake; i++) {
-        if (read_poll(drain, i, &call)) /* beside threads that record, it may be a helper */
-            call.start = drain->recorded;
-        else if (!read_call(drain, i, &call))
+        if (!is_owned(drain, i) || !pw_drainedring_read_state(&drain->rings[i], &call, &polls))
             continue;
+        if (polls) /* beside threads that record, it may be a helper */
+            call.start = drain->recorded;
         if (call.start <= after)
             continue;
         int64_t ns = pw_intake_since(drain->intake, call.start);
@@ -454,6 +443,21 @@ void pw_drain_signal(struct pw_drain *drain)
             atomic_store(&drain->rings[i].shared->open.signalled, 1);
 }
 
+/* Whether the ring has memory, but is not mapped. */
+static bool is_missing(const struct pw_drain *drain, int index)
+{
+    return atomic_load(&drain->segment->rings[index].records) && !drain->rings[index].shared;
+}
+
+/* Whether records are missing that the intake does not know of, or has not got yet. */
+static bool has_gaps(const struct pw_drain *drain)
+{
+    bool has = drain->backlog.records > 0;
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        has |= is_missing(drain, i) || pw_drainedring_has_gaps(&drain->rings[i]);
+    return has;
+}
+
 int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
 {
     live->step = live->steps = live->steps_ns = live->mpi_ns = -1;
@@ -468,8 +472,8 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
         if (!is_owned(drain, i))
             continue;
         struct pw_shown_call call;
-        const bool polls = read_poll(drain, i, &call);
-        const bool is_in = polls || read_call(drain, i, &call);
+        bool polls;
+        const bool is_in = pw_drainedring_read_state(ring, &call, &polls);
         struct pw_live_thread *thread = &live->threads[live->nthreads++];
         *thread = (struct pw_live_thread){
             .tid = atomic_load(&ring->shared->tid),
@@ -486,6 +490,8 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
     }
     if (drain->intake)
         pw_intake_live(drain->intake, live);
+    if (has_gaps(drain))
+        live->pairs_known = 0;
     return 0;
 }
 
@@ -539,12 +545,6 @@ static void take_unmarked_wait(struct pw_drain *drain, int index)
     struct pw_record record;
     if (pw_ringpage_read_wait(drain->rings[index].shared, &record))
         add_ringless(drain, index, &record);
-}
-
-/* Whether the ring has memory, but is not mapped. */
-static bool is_missing(const struct pw_drain *drain, int index)
-{
-    return atomic_load(&drain->segment->rings[index].records) && !drain->rings[index].shared;
 }
 
 /* Counts each ring that could not be mapped as one call without a ring, because the number of its

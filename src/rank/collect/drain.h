@@ -53,9 +53,9 @@ int64_t pw_drain_relieve(struct pw_drain *drain);
  * core is spare: run again at once. */
 bool pw_drain_must_go_on(const struct pw_drain *drain);
 
-/* To be called once a second: finds the threads that call tests or probes again and again without
- * success. */
-void pw_drain_look_at_polls(struct pw_drain *drain);
+/* Does something about once a second only, so may be called more often: finds the threads that call
+ * tests or probes again and again without success. */
+void pw_drain_look_at_polls(struct pw_drain *drain, int64_t now_ns);
 
 /* Fills *live with the state of the running program: its threads, the calls that they are in, and
  * the intake's figures. The caller fills in rank, host and process. Returns 0 or -ENOMEM; the

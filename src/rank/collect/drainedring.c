@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "rank/collect/ringpage.h"
+
 enum {
     ROOM_NS = 8000000,      /* a core is sooner found for the collector, even where all are used */
     FREE_NS = 2 * ROOM_NS,  /* so much is kept free where it can be: so no ring is hurried */
@@ -67,4 +69,37 @@ void pw_drainedring_free(struct pw_drained_ring *ring, uint64_t n)
 {
     ring->tail += n;
     atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
+}
+
+uint64_t pw_drainedring_look_at_polls(struct pw_drained_ring *ring, bool is_owned)
+{
+    uint32_t op;
+    const uint64_t now = is_owned ? pw_ringpage_progress(ring->shared) : 0;
+    const uint32_t polls = is_owned ? pw_ringpage_polls(ring->shared, &op) : 0;
+    const uint64_t head = polls ? pw_ringpage_progress(ring->shared) : 0;
+    ring->is_polling = ring->polls && polls && head == ring->polls_head && polls != ring->polls;
+    ring->polls = polls;
+    ring->polls_head = head;
+    return now;
+}
+
+bool pw_drainedring_read_state(const struct pw_drained_ring *ring, struct pw_shown_call *out,
+                               bool *polls)
+{
+    struct pw_shown_call poll;
+    const bool is_in = pw_ringpage_read_call(ring->shared, out);
+    *polls = ring->is_polling && pw_ringpage_read_poll(ring->shared, &poll) &&
+             pw_ringpage_progress(ring->shared) == ring->polls_head &&
+             (!is_in || out->op == poll.op);
+    if (*polls)
+        *out = poll;
+    return is_in || *polls;
+}
+
+bool pw_drainedring_has_gaps(const struct pw_drained_ring *ring)
+{
+    struct pw_record lost;
+    return ring->unkept.n || ring->unwritten.n ||
+           (ring->shared &&
+            (atomic_load(&ring->shared->nested) || pw_ringpage_read_loss(ring->shared, &lost)));
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "rank/collect/collector.h"
 #include "rank/journal/losscount.h"
 #include "rank/ring/segment.h"
 
@@ -22,7 +23,7 @@ struct pw_drained_ring {
      * those of the runtime. */
     uint32_t polls;
     uint64_t polls_head;
-    bool is_polling;    /* there were more of them at the last look than at the one before */
+    bool is_polling;    /* there were others at the last look than at the one before */
     uint64_t kept_free; /* number of places to keep free at the last pace; 0: half */
 };
 
@@ -46,5 +47,20 @@ void pw_drainedring_copy(const struct pw_drained_ring *ring, struct pw_record *t
 
 /* Frees the places of the next `n` records. */
 void pw_drainedring_free(struct pw_drained_ring *ring, uint64_t n);
+
+/* Finds out whether the thread that owns the ring (if `is_owned`) has called tests or probes
+ * without success since the last look, and has written no record. Returns the ring's head, 0
+ * without a thread. */
+uint64_t pw_drainedring_look_at_polls(struct pw_drained_ring *ring, bool is_owned);
+
+/* Reads the call that the thread is in; or (*polls is set) the test or probe that it calls again
+ * and again without success, unless it has gone on to another call. Returns false if there is
+ * neither.
+ */
+bool pw_drainedring_read_state(const struct pw_drained_ring *ring, struct pw_shown_call *out,
+                               bool *polls);
+
+/* Whether calls or records of the thread are missing that no record reports yet. */
+bool pw_drainedring_has_gaps(const struct pw_drained_ring *ring);
 
 #endif

@@ -41,7 +41,8 @@ bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_ca
     const struct pw_open_call *open = &ring->open;
     for (int i = 0; i < TRIES; i++) {
         *out = read_fields(open);
-        read_requests(ring, out->start, out);
+        if (pw_op_info(out->op)->cls == PW_CLASS_WAIT) /* MPI_Startall, too, shows requests */
+            read_requests(ring, out->start, out);
         if (out->op == 0 || out->op >= PW_OP_COUNT)
             return false;
         if (out->start == atomic_load(&open->start) && out->op == atomic_load(&open->op))
@@ -50,23 +51,48 @@ bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_ca
     return false;
 }
 
-uint32_t pw_ringpage_read_poll(const struct pw_ring_shared *ring, struct pw_shown_call *out)
+uint32_t pw_ringpage_polls(const struct pw_ring_shared *ring, uint32_t *op)
 {
     const struct pw_shown_requests *shown = &ring->shown;
-    const uint32_t polls = atomic_load(&shown->polls), op = atomic_load(&shown->poll_op);
-    if (!polls || op >= PW_OP_COUNT || atomic_load(&shown->polls_head) != atomic_load(&ring->head))
-        return 0;
-    *out = read_fields(&ring->open);
+    const uint32_t polls = atomic_load(&shown->polls);
+    *op = atomic_load(&shown->poll_op);
+    return *op < PW_OP_COUNT && atomic_load(&shown->polls_head) == atomic_load(&ring->head) ? polls
+                                                                                            : 0;
+}
+
+/* What the test or probe is for: of a test, the open call shows it. */
+static struct pw_shown_call read_polled(const struct pw_ring_shared *ring, uint32_t op)
+{
+    const struct pw_shown_requests *shown = &ring->shown;
+    struct pw_shown_call call = read_fields(&ring->open);
     if (pw_op_info(op)->cls == PW_CLASS_WAIT) {
-        read_requests(ring, out->start, out);
+        read_requests(ring, call.start, &call);
     } else {
-        out->handle = atomic_load(&shown->handle);
-        out->peer = atomic_load(&shown->peer);
-        out->tag = atomic_load(&shown->tag);
-        out->awaited = PW_OP_None;
+        call.handle = atomic_load(&shown->handle);
+        call.peer = atomic_load(&shown->peer);
+        call.tag = atomic_load(&shown->tag);
+        call.awaited = PW_OP_None;
     }
-    out->op = op;
-    out->start = 0;
+    call.op = op;
+    return call;
+}
+
+uint32_t pw_ringpage_read_poll(const struct pw_ring_shared *ring, struct pw_shown_call *out)
+{
+    enum { TRIES = 64 }; /* the next test may come within the time of one */
+    uint32_t op = PW_OP_None, polls = 0;
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t op_now, polls_now;
+        if (!(polls = pw_ringpage_polls(ring, &op)))
+            return 0;
+        *out = read_polled(ring, op);
+        const bool is_same = out->start == atomic_load(&ring->open.start);
+        out->start = 0;
+        polls_now = pw_ringpage_polls(ring, &op_now);
+        if (is_same && polls_now == polls && op_now == op)
+            return polls;
+    }
+    *out = (struct pw_shown_call){.op = op, .peer = -1, .signature = PW_REDUCTION_UNKNOWN};
     return polls;
 }
 

@@ -17,9 +17,12 @@ bool pw_ringpage_is_owned(const struct pw_segment_shared *segment, int index);
  * the read. */
 bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_call *out);
 
-/* Reads the test or probe that the thread has called last, without success, and after which it has
- * written no record. Returns how many such calls it has made, one after the other; 0: none. The
- * time of the call is not known (0). */
+/* Returns how many tests or probes the thread has called without success, one after the other and
+ * after its last record; 0: none. *op: the last of them. */
+uint32_t pw_ringpage_polls(const struct pw_ring_shared *ring, uint32_t *op);
+
+/* The same, and reads the last of them. The time of the call is not known (0); nor is what it tests
+ * or probes for, if the thread calls them faster than they can be read. */
 uint32_t pw_ringpage_read_poll(const struct pw_ring_shared *ring, struct pw_shown_call *out);
 
 /* The number of records that the thread has written, without those of the runtime. */
