@@ -3,8 +3,10 @@
 #include "unit.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "collectors/collectors.h"
+#include "collectors/mpi/mpi_requeststate.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 
@@ -248,22 +250,116 @@ static void test_loop_of_tests_that_collects_garbage(void **state)
     bench_thread(b, 0, 0, true);
     pw_drain_run(b->drain);
     poll(b, 3);
-    pw_drain_look_at_polls(b->drain);
+    pw_drain_look_at_polls(b->drain, INT64_C(1000000000));
     assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0); /* it has to go on */
     collect(b);
     poll(b, 5);
-    pw_drain_look_at_polls(b->drain);
+    pw_drain_look_at_polls(b->drain, INT64_C(2000000000));
     assert_true(pw_drain_longest_call(b->drain, 0, &first) > 0);
     collect(b);
     collect(b);
     poll(b, 6);
-    pw_drain_look_at_polls(b->drain);
+    pw_drain_look_at_polls(b->drain, INT64_C(3000000000));
     assert_true(pw_drain_longest_call(b->drain, 0, &start) > 0);
     assert_int_equal(start, first);
     bench_put(b, 0, &(struct pw_record){.type = PW_REC_COMM, .op = PW_OP_Send, .end = 3});
     poll(b, 8);
-    pw_drain_look_at_polls(b->drain);
+    pw_drain_look_at_polls(b->drain, INT64_C(4000000000));
     assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0);
+}
+
+/* The numbers of messages are asked for, in a program that has no open request. */
+static void ask_for_numbers(struct bench *b)
+{
+    static uint64_t front[PW_REQUEST_FRONT * PW_REQUEST_BYTES / 8], segments[PW_REQUEST_SEGMENTS];
+    static uint32_t nbuckets;
+    struct pw_request_places *places = &b->segment->requests;
+    b->segment->level = 1;
+    atomic_store(&places->front, (uintptr_t)front);
+    atomic_store(&places->segments, (uintptr_t)segments);
+    atomic_store(&places->buckets, (uintptr_t)&nbuckets);
+    atomic_store(&places->handle_bytes, 8);
+    bench_thread(b, 0, 0, true);
+    define(b, 0, 0x77, HANDLE, 4, 0);
+}
+
+static bool are_numbers_known(struct bench *b)
+{
+    struct pw_live live = {.pid = getpid()};
+    assert_int_equal(pw_drain_live(b->drain, &live), 0);
+    const bool are = live.pairs_known;
+    pw_live_fini(&live);
+    return are;
+}
+
+static void put_receive(struct bench *b, int peer, int tag, uint8_t flags)
+{
+    bench_put(b, 0,
+              &(struct pw_record){.type = PW_REC_COMM,
+                                  .op = PW_OP_Irecv,
+                                  .flags = flags | PW_FLAG_NONBLOCKING,
+                                  .start = 1,
+                                  .end = 2,
+                                  .comm = {.peer = peer, .tag = tag}});
+}
+
+/* Calls inside calls are not recorded, and dropped records not counted. */
+static void test_messages_that_are_not_counted(void **state)
+{
+    struct bench *b = *state;
+    struct pw_ring_shared *ring = b->rings[1].shared;
+    ask_for_numbers(b);
+    put_receive(b, 2, 9, 0);
+    assert_true(are_numbers_known(b));
+    atomic_store(&ring->nested, 1);
+    assert_false(are_numbers_known(b));
+    atomic_store(&ring->nested, 0);
+    atomic_store(&ring->lost[PW_LOST_COMMUNICATION], 1);
+    assert_false(are_numbers_known(b));
+    atomic_store(&ring->lost[PW_LOST_COMMUNICATION], 0);
+    assert_true(are_numbers_known(b));
+}
+
+/* MPI_PROC_NULL has a tag below 0; another sender that is not known is a rank. */
+static void test_message_of_an_unknown_sender(void **state)
+{
+    struct bench *b = *state;
+    ask_for_numbers(b);
+    put_receive(b, -1, -1, 0);
+    assert_true(are_numbers_known(b));
+    put_receive(b, -1, 9, 0);
+    assert_false(are_numbers_known(b));
+}
+
+/* The message may come after the receive's request has been freed. */
+static void test_freed_receive(void **state)
+{
+    struct bench *b = *state;
+    ask_for_numbers(b);
+    put_receive(b, 2, 9, PW_FLAG_FREED);
+    assert_false(are_numbers_known(b));
+}
+
+/* The look is only taken about once a second; a test that is called meanwhile is a loop then. */
+static void test_loop_of_tests(void **state)
+{
+    struct bench *b = *state;
+    struct pw_live live = {0};
+    struct pw_shown_requests *shown = &b->rings[0].shared->shown;
+    bench_thread(b, 0, 0, true);
+    pw_drain_run(b->drain);
+    atomic_store(&shown->polls_head, atomic_load(&b->rings[0].shared->head));
+    atomic_store(&shown->poll_op, PW_OP_Iprobe);
+    for (int i = 0; i < 3; i++) {
+        static const int64_t looks[] = {1000000000, 1020000000, 2000000000};
+        atomic_store(&shown->polls, (uint32_t)i + 5);
+        pw_drain_look_at_polls(b->drain, looks[i]);
+        assert_int_equal(pw_drain_live(b->drain, &live), 0);
+        assert_int_equal(live.threads[0].polls, i == 2);
+        assert_int_equal(live.threads[0].op, i == 2 ? PW_OP_Iprobe : PW_OP_None);
+        pw_live_fini(&live);
+        live = (struct pw_live){0};
+    }
 }
 
 int main(void)
@@ -281,6 +377,10 @@ int main(void)
         ON_BENCH(test_reused_handle_is_the_newest_communicator),
         ON_BENCH(test_loop_of_tests_that_collects_garbage),
         ON_BENCH(test_live),
+        ON_BENCH(test_messages_that_are_not_counted),
+        ON_BENCH(test_message_of_an_unknown_sender),
+        ON_BENCH(test_freed_receive),
+        ON_BENCH(test_loop_of_tests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

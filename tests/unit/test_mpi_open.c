@@ -125,6 +125,13 @@ static void test_memory_that_is_not_there(void **state)
     assert_int_equal(f->live.pairs_known, 1);
 }
 
+static void forget(struct fixture *f)
+{
+    free(f->live.requests);
+    free(f->live.pairs);
+    f->live.nrequests = f->live.npairs = 0;
+}
+
 /* A chain that leads back to itself, and tables at addresses that are none. */
 static void test_damaged_table(void **state)
 {
@@ -133,15 +140,55 @@ static void test_damaged_table(void **state)
     add(f);
     assert_int_equal(f->live.pairs_known, 0);
     hashed[1].next = NULL;
-    free(f->live.requests);
-    free(f->live.pairs);
-    f->live.npairs = 0;
+    forget(f);
     atomic_store(&f->segment->requests.front, 4096);
     atomic_store(&f->segment->requests.state_at, UINT32_MAX);
     f->thread.requests_n = 2;
     add(f);
     assert_int_equal(f->live.pairs_known, 0);
     assert_int_equal(f->thread.unlisted, 2);
+}
+
+/* The send of an open MPI_Isendrecv is not counted; when it has completed, all are. */
+static void test_open_sendrecv(void **state)
+{
+    struct fixture *f = *state;
+    fill(&front[9], 110, PW_OP_Isendrecv, 3,
+         PW_CLASS_RECV | PW_REQUEST_OPEN | PW_REQUEST_HELD | PW_REQUEST_TWO_PARTS);
+    add(f);
+    assert_int_equal(f->live.pairs_known, 0);
+    forget(f);
+    front[9].state = 0;
+    add(f);
+    assert_int_equal(f->live.pairs_known, 1);
+}
+
+/* An entry that is freed while its chain is read leads to the unused ones. */
+static void test_freed_entry(void **state)
+{
+    struct fixture *f = *state;
+    hashed[0].state = PW_REQUEST_UNUSED;
+    add(f);
+    assert_int_equal(f->live.pairs_known, 0);
+    forget(f);
+    hashed[0].state = PW_CLASS_SEND;
+    add(f);
+    assert_int_equal(f->live.pairs_known, 1);
+}
+
+/* MPI_Startall shows its requests, but waits for none. */
+static void test_start_waits_for_nothing(void **state)
+{
+    static struct pw_ring_shared ring;
+    struct pw_shown_call call;
+    (void)state;
+    atomic_store(&ring.open.op, PW_OP_Startall);
+    atomic_store(&ring.shown.count, 4);
+    assert_true(pw_ringpage_read_call(&ring, &call));
+    assert_int_equal(call.requests_n, 0);
+    atomic_store(&ring.open.op, PW_OP_Waitall);
+    assert_true(pw_ringpage_read_call(&ring, &call));
+    assert_int_equal(call.requests_n, 4);
 }
 
 /* More partners than places: the numbers are not known. */
@@ -194,7 +241,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_requests_of_a_call), CASE(test_memory_that_is_not_there),
         CASE(test_damaged_table),      CASE(test_many_partners),
-        CASE(test_loop_of_tests),
+        CASE(test_loop_of_tests),      CASE(test_open_sendrecv),
+        CASE(test_freed_entry),        CASE(test_start_waits_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,20 @@ static void test_empty(void **state)
     assert_int_equal(pw_mpi_request_receives(), 0);
 }
 
+/* A collector that reads a bucket sees by it that an entry is no longer in it. */
+static void test_state_of_a_freed_entry(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct pw_mpi_request *entry = pw_mpi_request_add(handle_of(0x40), PW_CLASS_COLL, 1);
+        assert_int_equal(entry->state & (PW_REQUEST_CLASS | PW_REQUEST_UNUSED), PW_CLASS_COLL);
+        assert_ptr_equal(pw_mpi_request_take(handle_of(0x40), UINT64_MAX), entry);
+        assert_false(entry->state & PW_REQUEST_UNUSED);
+        pw_mpi_request_free(entry);
+        assert_int_equal(entry->state, PW_REQUEST_UNUSED);
+    }
+}
+
 static void test_receives(void **state)
 {
     (void)state;
@@ -280,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_receives),
+        cmocka_unit_test(test_state_of_a_freed_entry),
         cmocka_unit_test(test_newest_request_is_found_first),
         cmocka_unit_test(test_reused_handle),
         cmocka_unit_test(test_reused_handle_of_one_thread),

@@ -87,6 +87,9 @@ static void read_chain(struct table *t, uint64_t at)
         const size_t before = t->n;
         add_entry(t, bytes);
         const uint32_t state = t->n > before ? t->entries[before].state : 0;
+        if (state &
+            PW_REQUEST_UNUSED) /* it has been taken out meanwhile: the others are not seen */
+            t->is_whole = false;
         if ((state & (PW_REQUEST_PERSISTENT | PW_REQUEST_ACTIVE)) == PW_REQUEST_PERSISTENT)
             t->n = before;
         memcpy(&at, bytes + next_at, sizeof(at));
@@ -187,15 +190,17 @@ static void add_awaited(const struct table *t, const struct pw_mpi_uids *uids, u
 
 /* ---- messages ---- */
 
-static void count_sending(const struct table *t, struct pw_mpi_pairs *pairs)
+/* Returns whether all sends could be counted: the record of an open MPI_Isendrecv is that of the
+ * receive, and both parts have records when it has completed. */
+static bool count_sending(const struct table *t, struct pw_mpi_pairs *pairs)
 {
+    bool is_whole = true;
     for (size_t i = 0; i < PW_MPI_PAIRS; i++)
         pairs->places[i].sending = 0;
     for (size_t i = 0; i < t->n; i++) {
         const struct pw_record *record = &t->entries[i].record;
         const int is_two = (t->entries[i].state & PW_REQUEST_TWO_PARTS) != 0;
-        if (is_two) /* the record is that of the receive */
-            pairs->is_short = true;
+        is_whole = is_whole && !is_two;
         if (is_two || (t->entries[i].state & PW_REQUEST_CLASS) != PW_CLASS_SEND ||
             record->comm.comm == UINT32_MAX || record->comm.peer < 0)
             continue;
@@ -203,6 +208,7 @@ static void count_sending(const struct table *t, struct pw_mpi_pairs *pairs)
         if (pair)
             pair->sending++;
     }
+    return is_whole;
 }
 
 static void add_pairs(const struct pw_mpi_pairs *pairs, const struct pw_mpi_uids *uids,
@@ -237,8 +243,8 @@ void pw_mpi_open_add(const struct pw_segment_shared *segment, struct pw_mpi_pair
         for (size_t i = 0; i < live->nthreads; i++)
             if (live->threads[i].requests_n)
                 add_awaited(&t, uids, (uint16_t)i, live);
-        count_sending(&t, pairs);
-        live->pairs_known = t.is_whole && !pairs->is_short;
+        const bool all_counted = count_sending(&t, pairs);
+        live->pairs_known = t.is_whole && all_counted && !pairs->is_short;
         add_pairs(pairs, uids, live);
     }
     free(t.entries);

@@ -98,6 +98,16 @@ static struct pw_mpi_request *take_entry(void)
     return table.chunk_left ? &table.chunk[--table.chunk_left] : NULL;
 }
 
+/* A collector that reads the bucket at the same time sees by the state that the chain leads on to
+ * the unused ones. */
+static void put_back(struct pw_mpi_request *entry)
+{
+    entry->state = PW_REQUEST_UNUSED;
+    atomic_thread_fence(memory_order_release); /* the state is there before the link */
+    entry->next = table.unused;
+    table.unused = entry;
+}
+
 static int begin_table(void)
 {
     if (table.buckets == 0) {
@@ -146,8 +156,7 @@ static void drop_stale(MPI_Request handle)
         if ((*link)->handle == handle && ++alike == MOST_ALIKE) {
             struct pw_mpi_request *stale = unlink_entry(link);
             count_entry(stale, -1);
-            stale->next = table.unused;
-            table.unused = stale;
+            put_back(stale);
             return;
         }
 }
@@ -252,8 +261,7 @@ struct pw_mpi_request *pw_mpi_request_take_slow(MPI_Request handle, uint64_t bef
 void pw_mpi_request_free_slow(struct pw_mpi_request *request)
 {
     pw_mpi_lock(&table.lock);
-    request->next = table.unused;
-    table.unused = request;
+    put_back(request);
     pw_mpi_unlock(&table.lock);
 }
 

@@ -16,6 +16,7 @@ enum {
     PW_REQUEST_QUIET = 1 << 14,        /* begun while recording was paused */
     PW_REQUEST_HELD = 1 << 13,         /* row of the front: open, or taken and not freed yet */
     PW_REQUEST_TWO_PARTS = 1 << 15,    /* MPI_Isendrecv: completion writes two records */
+    PW_REQUEST_UNUSED = 1 << 16,       /* entry of the hash table: it is in no bucket */
 };
 
 enum {

@@ -152,16 +152,28 @@ static void fill_times(struct state *s, const struct pw_record *record,
         fill_nonblocking(wait, record, row);
 }
 
-/* Counts a message. One that failed or was cancelled may have been sent or not. */
+/* Whether it is not known with whom the message was exchanged, or whether it was: it failed, or was
+ * cancelled, or its receive was freed before it had completed, or had another sender than the ranks
+ * of the communicator. A receive from MPI_PROC_NULL has a tag that no message has. */
+static bool is_uncertain(const struct pw_record *record, bool is_receive)
+{
+    if (record->flags & (PW_FLAG_ERROR | PW_FLAG_CANCELLED))
+        return true;
+    return is_receive &&
+           ((record->flags & PW_FLAG_FREED) ||
+            (record->comm.comm != UINT32_MAX && record->comm.peer < 0 && record->comm.tag >= 0));
+}
+
 static void count_message(struct pw_mpi_pairs *pairs, const struct pw_record *record,
                           enum pw_op_class cls)
 {
-    if (record->flags & (PW_FLAG_ERROR | PW_FLAG_CANCELLED))
+    const bool is_receive = cls == PW_CLASS_RECV || (record->flags & PW_FLAG_RECV_PART);
+    if (is_uncertain(record, is_receive))
         pairs->is_short = true;
     if (record->comm.comm == UINT32_MAX || record->comm.peer < 0)
         return;
     struct pw_mpi_pair *pair = pw_mpi_pairs_at(pairs, record->comm.comm, record->comm.peer);
-    if (pair && (cls == PW_CLASS_RECV || (record->flags & PW_FLAG_RECV_PART)))
+    if (pair && is_receive)
         pair->received++;
     else if (pair)
         pair->sent++;
