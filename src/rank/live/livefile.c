@@ -272,7 +272,9 @@ static bool read_thread(const json_t *object, struct pw_live_thread *out)
         .tag = (int32_t)number(object, "tag", INT32_MIN, INT32_MAX, &ok),
         .signature = (uint32_t)number(object, "signature", 0, UINT32_MAX, &ok),
         .polls = json_is_true(json_object_get(object, "polls")),
-        .unlisted = (int32_t)number(object, "unlisted_requests", 0, INT32_MAX, &ok),
+        .unlisted = json_object_get(object, "unlisted_requests")
+                        ? (int32_t)number(object, "unlisted_requests", 0, INT32_MAX, &ok)
+                        : 0,
     };
     return ok;
 }
@@ -353,8 +355,8 @@ static bool read_requests(const json_t *threads, struct pw_live *out)
     out->requests = calloc(PW_LIVE_REQUESTS, sizeof(*out->requests));
     for (size_t i = 0; ok && out->requests && i < json_array_size(threads); i++) {
         const json_t *list = json_object_get(json_array_get(threads, i), "requests");
-        const size_t n = json_array_size(list);
-        if (!json_is_array(list) || n > PW_LIVE_REQUESTS - out->nrequests)
+        const size_t n = json_array_size(list); /* 0 in an answer of an older version */
+        if ((list && !json_is_array(list)) || n > PW_LIVE_REQUESTS - out->nrequests)
             return false;
         for (size_t k = 0; ok && k < n; k++)
             ok = read_request(json_array_get(list, k), i, &out->requests[out->nrequests++]);
@@ -379,14 +381,15 @@ static bool read_pair(const json_t *array, struct pw_live_pair *out)
     return true;
 }
 
+/* An answer of an older version has no pairs, which are not known then. */
 static bool read_pairs(const json_t *object, struct pw_live *out)
 {
     const json_t *list = json_object_get(object, "pairs");
+    const json_t *known = json_object_get(object, "pairs_known");
     const size_t n = json_array_size(list);
-    if (!json_is_array(list) || n > PW_LIVE_PAIRS ||
-        !json_is_boolean(json_object_get(object, "pairs_known")))
+    if ((list && !json_is_array(list)) || n > PW_LIVE_PAIRS || (known && !json_is_boolean(known)))
         return false;
-    out->pairs_known = json_is_true(json_object_get(object, "pairs_known"));
+    out->pairs_known = list && json_is_true(known);
     out->pairs = calloc(n + 1, sizeof(*out->pairs));
     bool ok = out->pairs;
     for (; ok && out->npairs < n; out->npairs++)
