@@ -6,10 +6,20 @@
 #include "core/ops.h"
 #include "core/search.h"
 
+/* How far the members of a communicator are in its collectives; remembered, because the requests of
+ * all ranks ask for few communicators. */
+struct progress {
+    uint64_t uid;
+    int64_t least, members;
+};
+
 struct job {
     struct pw_live *ranks;
     size_t n;
+    struct progress *progress; /* PROGRESS places, by uid */
 };
+
+enum { PROGRESS = 64 };
 
 static const struct pw_live *rank_at(const struct job *job, int32_t rank)
 {
@@ -120,17 +130,28 @@ static uint8_t need_of_receive(const struct waiter *w, const struct pw_live_requ
                             : PW_LIVE_MATCHED;
 }
 
+static struct progress progress_of(const struct job *job, uint64_t uid)
+{
+    struct progress *place = &job->progress[uid % PROGRESS];
+    if (place->uid == uid)
+        return *place;
+    *place = (struct progress){.uid = uid, .least = INT64_MAX};
+    for (size_t i = 0; i < job->n; i++) {
+        const struct pw_live_comm *comm = pw_live_comm(&job->ranks[i], uid);
+        if (comm && comm->reached < place->least)
+            place->least = comm->reached;
+        place->members += comm != NULL;
+    }
+    return *place;
+}
+
 static uint8_t need_of_collective(const struct waiter *w, const struct pw_live_request *r)
 {
-    int64_t members = 0;
+    const struct progress all = progress_of(w->job, r->comm_uid);
     const struct pw_live_comm *own = pw_live_comm(w->rank, r->comm_uid);
-    for (size_t i = 0; i < w->job->n; i++) {
-        const struct pw_live_comm *comm = pw_live_comm(&w->job->ranks[i], r->comm_uid);
-        if (comm && comm->reached <= r->seq)
-            return PW_LIVE_MISSING;
-        members += comm != NULL;
-    }
-    return own && members == own->size ? PW_LIVE_MATCHED : PW_LIVE_UNKNOWN;
+    if (all.least <= r->seq)
+        return PW_LIVE_MISSING;
+    return own && all.members == own->size ? PW_LIVE_MATCHED : PW_LIVE_UNKNOWN;
 }
 
 static uint8_t need_of(const struct waiter *w, const struct pw_live_request *r)
@@ -157,18 +178,24 @@ static bool has_one_partner(const struct pw_live_request *a, const struct pw_liv
     return a->peer >= 0 && a->peer == b->peer;
 }
 
-/* If the requests that may be missing have one partner, they are missing. */
+/* If the requests that may be missing have one partner, they are missing. Not if these are sends,
+ * and a receive is matched: by the numbers of messages, which do not tell that the tags differ. */
 static void settle_alone(const struct waiter *w)
 {
     const struct pw_live_request *first = NULL;
+    bool has_send = false, has_matched = false;
     for (size_t i = 0; i < w->n; i++) {
         const struct pw_live_request *r = &w->list[i];
+        has_matched |= r->need == PW_LIVE_MATCHED && is_receive(r);
         if (r->need == PW_LIVE_MATCHED)
             continue;
+        has_send |= pw_op_info(r->op)->cls == PW_CLASS_SEND;
         first = first ? first : r;
         if (!has_one_partner(first, r))
             return;
     }
+    if (has_send && has_matched)
+        return;
     for (size_t i = 0; first && i < w->n; i++)
         if (w->list[i].need != PW_LIVE_MATCHED)
             w->list[i].need = PW_LIVE_MISSING;
@@ -204,7 +231,8 @@ static void settle_thread(const struct waiter *w, const struct pw_live_thread *t
 
 void pw_awaited_settle(struct pw_live *ranks, size_t n)
 {
-    const struct job job = {ranks, n};
+    struct progress progress[PROGRESS] = {{0}};
+    const struct job job = {ranks, n, progress};
     for (size_t r = 0; r < n; r++) {
         struct pw_live *rank = &ranks[r];
         for (size_t i = 0; i < rank->nrequests;) {
