@@ -103,8 +103,8 @@ static struct pw_mpi_request *take_entry(void)
 static void put_back(struct pw_mpi_request *entry)
 {
     entry->state = PW_REQUEST_UNUSED;
-    atomic_thread_fence(memory_order_release); /* the state is there before the link */
-    entry->next = table.unused;
+    /* The state is there before the link. */
+    __atomic_store_n(&entry->next, table.unused, __ATOMIC_RELEASE);
     table.unused = entry;
 }
 
