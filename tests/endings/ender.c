@@ -6,6 +6,7 @@
  *   ENDING_OTHERS  what the other ranks do then: a name in `activities`
  *   ENDING_RANKS   the number of ranks of a program without MPI; with MPI it is not set
  *   ENDING_LIMIT_S this long after all have begun, a rank gives up and leaves with status 0
+ *                  (not before a victim has ended; a victim only with MPI)
  *   ENDING_CGROUP  the control group whose memory is used up
  *   ENDING_AWAITS  a file that the victims wait for
  *
@@ -34,6 +35,8 @@ __attribute__((weak)) void ender_error_stop(int status);
 
 static int rank, ranks, with_mpi, is_victim;
 static const char *way, *victim, *others;
+static char ended[32]; /* the file that says that a victim ends */
+static unsigned limit_s;
 static MPI_Comm alike; /* the other ranks, or the victims */
 
 static int64_t now_ms(void)
@@ -90,7 +93,9 @@ static void meet(void)
 static void give_up(int number)
 {
     (void)number;
-    _exit(0);
+    if (access(ended, F_OK) == 0)
+        _exit(0);
+    alarm(limit_s);
 }
 
 static int rank_of_environment(void)
@@ -118,6 +123,7 @@ static void find_rank(void)
                        : strcmp(victim, "middle") == 0 ? ranks / 2
                                                        : ranks - 1;
     is_victim = strcmp(victim, "all") == 0 || rank == number;
+    snprintf(ended, sizeof(ended), "died-%d", number);
 }
 
 static void reduce(MPI_Comm comm)
@@ -372,7 +378,8 @@ int ender_run(void)
             reduce(MPI_COMM_WORLD);
     }
     meet();
-    alarm((unsigned)atoi(limit));
+    limit_s = (unsigned)atoi(limit);
+    alarm(with_mpi || !is_victim ? limit_s : 0);
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (strcmp(way, ways[i].name) == 0)
             return is_victim ? end_as_victim(ways[i].end) : go_on(ways[i].is_good);
