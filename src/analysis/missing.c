@@ -15,9 +15,9 @@
 struct operation {
     const struct pw_row_c_open_call *call; /* of the first rank that waits */
     size_t first, n;                       /* its rows */
-    size_t of[PW_REACH_NO_DUMP + 1];       /* number of rows by role */
-    int is_mismatched;
-    int is_ended; /* 1: other members have ended it */
+    size_t of[PW_REACH_ENDED + 1];         /* number of rows by role */
+    int is_mismatched;                     /* waiting ranks called different functions */
+    int is_unlike;                         /* or the same with different sizes or types */
     size_t stuck; /* ranks that did not reach it because of an operation that others have ended */
 };
 
@@ -101,6 +101,12 @@ static int is_behind_another(const struct search *s, size_t at)
     return 0;
 }
 
+int pw_missing_is_alike(const struct pw_missing_size *a, const struct pw_missing_size *b)
+{
+    return (a->count < 0 || b->count < 0 || a->count == b->count) &&
+           (!a->datatype[0] || !b->datatype[0] || strncmp(a->datatype, b->datatype, 16) == 0);
+}
+
 static void add_row(struct search *s, struct operation *op, int64_t rank, enum pw_reach role,
                     const struct pw_row_c_open_call *call)
 {
@@ -123,8 +129,16 @@ static void add_row(struct search *s, struct operation *op, int64_t rank, enum p
         .comm_uid = call->comm_uid,
         .seq = call->seq,
         .peer = is_collective(call) ? -1 : op->call->peer,
+        .count = -1,
     };
     memcpy(row->comm_name, call->comm_name, sizeof(row->comm_name));
+    if (role == PW_REACH_WAITING && is_collective(call)) {
+        row->count = call->count;
+        memcpy(row->datatype, call->datatype, sizeof(row->datatype));
+        op->is_unlike |=
+            !pw_missing_is_alike(&(struct pw_missing_size){call->count, call->datatype},
+                                 &(struct pw_missing_size){op->call->count, op->call->datatype});
+    }
     op->n++;
     op->of[role]++;
     op->is_mismatched |= call->op != op->call->op;
@@ -183,7 +197,7 @@ static void add_collective(struct search *s, struct operation *op)
         else if (!is_past(s, members[at].rank, call))
             add_absent(s, op, members[at].rank);
         else
-            op->is_ended = 1;
+            add_row(s, op, members[at].rank, PW_REACH_ENDED, op->call);
     }
     for (size_t i = 0; i < s->in->ncalls && !found; i++)
         if (is_collective(&s->in->calls[i]) && s->in->calls[i].comm_uid == call->comm_uid &&
@@ -211,13 +225,13 @@ static int is_known(const struct search *s, const struct pw_row_c_open_call *cal
 
 static int class_of(const struct operation *op)
 {
-    if (op->is_mismatched || op->of[PW_REACH_MISSING])
+    if (op->is_mismatched || op->of[PW_REACH_MISSING] || (op->is_unlike && !op->of[PW_REACH_HELD]))
         return 0;
     if (op->of[PW_REACH_NO_OPERATIONS] || op->of[PW_REACH_NO_DUMP])
         return 1;
     if (op->stuck)
         return op->stuck == op->of[PW_REACH_HELD] ? 2 : 3;
-    return op->of[PW_REACH_HELD] ? 6 : op->is_ended ? 4 : 5;
+    return op->of[PW_REACH_HELD] ? 6 : op->of[PW_REACH_ENDED] ? 4 : 5;
 }
 
 /* Which roles the rank has, in any operation. */
@@ -236,7 +250,8 @@ static void find_roles(struct search *s)
         for (size_t k = s->ops[i].first; k < s->ops[i].first + s->ops[i].n; k++) {
             const int role = s->rows[k].role;
             *roles_of(s, s->rows[k].rank) |=
-                (uint8_t)(1 << role | (s->ops[i].is_ended && role == PW_REACH_WAITING ? STUCK : 0));
+                (uint8_t)(1 << role |
+                          (s->ops[i].of[PW_REACH_ENDED] && role == PW_REACH_WAITING ? STUCK : 0));
         }
 }
 

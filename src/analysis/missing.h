@@ -38,11 +38,20 @@ struct pw_missing_input {
 };
 
 /* Makes the rows of /hang, malloc'ed in *rows, in the order in which reports name the operations:
- * first those whose waiting ranks called different functions, and those that a rank did not reach
- * that waits nowhere else; then those of which it is not known whether a member reached them; then
- * those that a rank did not reach because it waits in an operation that others have ended; then
- * those that all have reached; then those that only ranks did not reach that wait in others.
- * Returns 0 or -ENOMEM. */
+ * first those whose waiting ranks called different functions, or the same with different sizes or
+ * types, and those that a rank did not reach that waits nowhere else; then those of which it is not
+ * known whether a member reached them; then those that a rank did not reach because it waits in an
+ * operation that others have ended; then those that all have reached; then those that only ranks
+ * did not reach that wait in others. Returns 0 or -ENOMEM. */
 int pw_missing_find(struct pw_missing_input *input, struct pw_row_c_hang **rows, size_t *n);
+
+/* How much a rank gave to a collective. */
+struct pw_missing_size {
+    int64_t count;        /* elements; -1 not known */
+    const char *datatype; /* at most 16 bytes; "" not known */
+};
+
+/* Whether both gave as many elements of the same type, as far as is known. */
+int pw_missing_is_alike(const struct pw_missing_size *a, const struct pw_missing_size *b);
 
 #endif

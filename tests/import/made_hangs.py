@@ -8,6 +8,7 @@ FlightRecorderDetail.hpp describe.
 """
 import itertools
 import json
+import math
 import os
 import random
 import re
@@ -19,7 +20,7 @@ NAMES = {"tp": ("TENSOR_MODEL_PARALLEL_GROUP", "mesh_tp", "tp"), "dp": ("DATA_PA
                                                                        "fsdp"),
          "pp": ("PIPELINE_MODEL_PARALLEL_GROUP", "mesh_pp", "pp")}
 FAULTS = ("stop", "stop", "stop", "stop apart", "empty", "no dump", "branch", "no partner", "network",
-          "none", "device")
+          "none", "device", "size", "type")
 START_NS = 1764380000000000000
 
 
@@ -36,6 +37,7 @@ class Operation:
         self.group, self.call, self.instance, self.seq, self.blocks = group, call, instance, seq, blocks
         self.peer, self.is_send = peer, is_send
         self.ended = False
+        self.sizes, self.datatype = [[1024, 16]], "BFloat16"
 
 
 class Job:
@@ -112,7 +114,7 @@ class Job:
             self.place[rank].append(at)
 
     def choose_fault(self):
-        number = 1 if self.fault in ("branch", "no partner", "device") else self.random.choice((1, 1, 2))
+        number = 1 if self.fault in ("branch", "no partner", "device", "size", "type") else self.random.choice((1, 1, 2))
         self.faulty = sorted(self.random.sample(range(self.world), min(number, self.world - 1)))
         stop = self.random.randrange(1 if self.fault == "empty" else 0, len(self.program))
         self.stops = {rank: stop for rank in self.faulty}
@@ -130,6 +132,8 @@ class Job:
                 max(1, len(self.operations[rank]) // 2))]
         if self.fault == "branch":
             self.take_branch()
+        if self.fault in ("size", "type"):
+            self.give_otherwise()
         if self.fault == "network":
             self.blocked = self.random.choice(self.operations[self.random.randrange(self.world)]).instance
 
@@ -154,6 +158,19 @@ class Job:
         others = [call for call in sorted(COLLECTIVES) if COLLECTIVES[call] != COLLECTIVES[one.call]]
         one.call = self.random.choice(others)
         self.mismatch = one
+
+    def give_otherwise(self):
+        """The rank gives the same collective another size or type than the others of its group."""
+        (rank,), self.stops = self.faulty, {}
+        own = [one for one in self.operations[rank] if one.peer is None and one.call != "all_to_all"]
+        if not own:
+            self.fault, self.stops = "stop", {rank: 0}
+            return
+        self.unlike = one = self.random.choice(own)
+        if self.fault == "size":
+            one.sizes = self.random.choice(([[1024, 15]], [[960], [64]], [[0]], [[1]]))
+        else:
+            one.datatype = self.random.choice(("Float", "Half"))
 
     # ---- what happens ----
 
@@ -187,7 +204,7 @@ class Job:
             return False
         if not all(self.is_enqueued(rank, one) and self.is_next(rank, one) for rank, one in parts):
             return False
-        calls = {COLLECTIVES.get(one.call) for _, one in parts}
+        calls = {(COLLECTIVES.get(one.call), str(one.sizes), one.datatype) for _, one in parts}
         if (parts[0][1].peer is None and len(calls) > 1) or instance == getattr(self, "blocked", None):
             return False
         for _, one in parts:
@@ -249,8 +266,8 @@ class Job:
                 "p2p_seq_id": one.seq if one.peer is not None else 0, "op_id": number + 1,
                 "profiling_name": f"nccl:{call}",
                 "time_created_ns": START_NS + 1000000 * number + 1000 * rank,
-                "input_sizes": [[1024, 16]], "input_dtypes": ["BFloat16"], "output_sizes": [[1024, 16]],
-                "output_dtypes": ["BFloat16"], "state": state,
+                "input_sizes": one.sizes, "input_dtypes": [one.datatype] * len(one.sizes),
+                "output_sizes": one.sizes, "output_dtypes": [one.datatype] * len(one.sizes), "state": state,
                 "time_discovered_started_ns": None, "time_discovered_completed_ns": None,
                 "retired": one.ended, "timeout_ms": 600000, "is_p2p": one.peer is not None,
                 "frames": [{"name": "step", "filename": "train.py", "line": 7}]})
@@ -370,14 +387,30 @@ class Job:
                 return f"rank {rank} called {part.call}"
         return None
 
+    def check_unlike(self, found, waits):
+        one = getattr(self, "unlike", None)
+        if self.fault not in ("size", "type") or found["title"] != one.group.title or \
+                int(found["seq"]) != one.seq or found["call"] != COLLECTIVES[one.call]:
+            return "the sizes are the same"
+        told = {}
+        for part in re.split(r", (?=ranks? )", found["kinds"]):
+            ranks, size, datatype = re.fullmatch(
+                rf"({RANKS}) (?:called .*? )?with (\d+)(?: elements?)?(?: of (\w+))?", part).groups()
+            told.update({rank: (int(size), datatype) for rank in numbers(ranks)})
+        true = {rank: (sum(math.prod(dims) for dims in part.sizes),
+                       part.datatype if self.fault == "type" else None)
+                for rank, part in self.members[one.instance]}
+        return None if told == true else f"the ranks called it with {true}"
+
     def check_all(self, found, waits):
         """Nobody is missing: the network, or a device that is stuck in an operation of all."""
         told, group = self.members_of(waits, found["call"], int(found["seq"]), found["title"])
         if told is None or told != numbers(found["waiting"]):
             return f"ranks {told} wait there"
+        ended = numbers(found["ended"])
         if self.fault == "device":
-            return None if set(self.faulty) == told else "a device is stuck"
-        return None if self.fault == "network" and told == group else "a rank is missing"
+            return None if set(self.faulty) == told and ended == group - told else "a device is stuck"
+        return None if not ended and self.fault == "network" and told == group else "a rank is missing"
 
     def check_message_all(self, found, waits):
         """Both sides of a message have reached it."""
@@ -420,7 +453,9 @@ PATTERNS = [(re.compile(pattern), check) for pattern, check in (
      r"(?P<own>send|recv)", Job.check_message),
     (rf"(?P<few>{RANKS}) called (?P<other>[a-z_]+), (?P<many>{RANKS}) called (?P<call>[a-z_]+) as operation "
      r"(?P<seq>\d+) of (?P<title>.+)", Job.check_mismatch),
-    (rf"(?P<waiting>{RANKS}) waits? in {OPERATION}, which all its members have reached", Job.check_all),
+    (rf"(?P<kinds>{RANKS} called {OPERATION} with .*)", Job.check_unlike),
+    (rf"(?P<waiting>{RANKS}) waits? in {OPERATION}, which (?:all its members have reached|"
+     rf"(?P<ended>{RANKS}) ha(?:s|ve) ended)", Job.check_all),
     (rf"(?P<waiting>{RANKS}) waits? in (?:send to|recv from) rank .*, which that rank has reached, too",
      Job.check_message_all),
     (r"No rank is missing: .*", Job.check_message_all),

@@ -39,7 +39,7 @@ static void wait_in(struct job *j, int32_t rank, uint64_t comm, uint16_t op, int
 {
     struct pw_row_c_open_call *call = &j->calls[j->in.ncalls++];
     *call = (struct pw_row_c_open_call){
-        .rank = rank, .op = op, .comm_uid = comm, .seq = seq, .peer = -1, .source = 1};
+        .rank = rank, .op = op, .comm_uid = comm, .seq = seq, .peer = -1, .source = 1, .count = -1};
     strcpy(call->comm_name, comm == WORLD ? "default_pg 0" : comm == TP ? "tp 7" : "undefined 9");
 }
 
@@ -152,7 +152,7 @@ static void test_a_rank_whose_device_is_stuck(void **state)
     check(&j, 1,
           "Rank 2 did not reach all_reduce 6 of default_pg, in which ranks 0, 1 and 3 wait: it "
           "waits in all_gather 5 of default_pg. Rank 2 waits in all_gather 5 of default_pg, which "
-          "all its members have reached.");
+          "ranks 0, 1 and 3 have ended.");
 }
 
 /* Ranks 2 and 3 are in an operation, or a message, of which nobody is missing. */
@@ -215,9 +215,12 @@ static void test_all_are_there(void **state)
     make(&j);
     all_but(&j, 2);
     j.comms[1].reached = 7; /* of rank 2: it is past the operation */
+    check(&j, 0, "Ranks 0, 1 and 3 wait in all_reduce 6 of default_pg, which rank 2 has ended.");
+    make(&j);
+    for (int32_t r = 0; r < 4; r++)
+        wait_in(&j, r, WORLD, PW_OP_Allreduce, 6);
     check(&j, 0,
-          "Ranks 0, 1 and 3 wait in all_reduce 6 of default_pg, which all its members have "
-          "reached.");
+          "Ranks 0-3 wait in all_reduce 6 of default_pg, which all its members have reached.");
     make(&j);
     check(&j, 0,
           "No rank waits: all operations that the dumps have had ended when they were written. How "
@@ -236,6 +239,61 @@ static void test_another_function_under_the_same_number(void **state)
           "default_pg.");
 }
 
+/* Gives the last rank that was added a size and a type. */
+static void with(struct job *j, int64_t count, const char *datatype)
+{
+    j->calls[j->in.ncalls - 1].count = count;
+    strcpy(j->calls[j->in.ncalls - 1].datatype, datatype);
+}
+
+static void test_other_sizes_in_the_same_operation(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    for (int32_t r = 0; r < 4; r++) {
+        wait_in(&j, r, WORLD, PW_OP_Allreduce, 6);
+        with(&j, r == 1 ? 960 : 1024, "Float");
+    }
+    check(
+        &j, 1,
+        "Rank 1 called all_reduce 6 of default_pg with 960 elements, ranks 0, 2 and 3 with 1024.");
+    with(&j, 1024, "BFloat16");
+    check(
+        &j, 1,
+        "Rank 1 called all_reduce 6 of default_pg with 960 elements of Float, rank 3 with 1024 of "
+        "BFloat16, ranks 0 and 2 with 1024 of Float.");
+    j.dumps[3] = PW_DUMP_NONE;
+    j.in.ncalls--;
+    check(&j, 1,
+          "Rank 1 called all_reduce 6 of default_pg with 960 elements, ranks 0 and 2 with 1024; "
+          "whether rank 3 did is not known, because it has no dump.");
+    j.dumps[3] = PW_DUMP_FULL; /* who is missing is told first */
+    check(&j, 1, "Rank 3 did not reach all_reduce 6 of default_pg, in which ranks 0-2 wait.");
+}
+
+static void test_sizes_that_are_not_known(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    for (int32_t r = 0; r < 4; r++) {
+        wait_in(&j, r, WORLD, PW_OP_Allreduce, 6);
+        with(&j, r == 1 ? -1 : 1024, r == 2 ? "" : "Float");
+    }
+    check(&j, 0,
+          "Ranks 0-3 wait in all_reduce 6 of default_pg, which all its members have reached.");
+}
+
+static void test_an_operation_that_others_have_ended(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    wait_in(&j, 1, WORLD, PW_OP_Allreduce, 5);
+    check(&j, 0, "Rank 1 waits in all_reduce 5 of default_pg, which ranks 0, 2 and 3 have ended.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +307,9 @@ int main(void)
         cmocka_unit_test(test_what_dumps_do_not_tell),
         cmocka_unit_test(test_all_are_there),
         cmocka_unit_test(test_another_function_under_the_same_number),
+        cmocka_unit_test(test_other_sizes_in_the_same_operation),
+        cmocka_unit_test(test_sizes_that_are_not_known),
+        cmocka_unit_test(test_an_operation_that_others_have_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,7 +237,10 @@ static int read_open_calls(struct pw_input *s, const struct pw_h5_file *file, ch
             .tag = rows[i].tag,
             .thread = rows[i].thread,
             .source = rows[i].source,
+            .count = rows[i].count,
         };
+        if (rows[i].datatype && rows[i].datatype < nnames)
+            snprintf(out->datatype, sizeof(out->datatype), "%s", names[rows[i].datatype]);
         if (comm && comm->name < nnames)
             snprintf(out->comm_name, sizeof(out->comm_name), "%s", names[comm->name]);
     }

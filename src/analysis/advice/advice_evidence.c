@@ -117,7 +117,7 @@ int pw_judge_hang(const struct pw_advice_input *in, struct pw_advice *advice)
     for (size_t i = 0; i < c->nhang; i++) {
         operations = (int64_t)c->hang[i].operation + 1;
         if (c->hang[i].operation == 0 && c->hang[i].role != PW_REACH_WAITING &&
-            c->hang[i].role != PW_REACH_HELD)
+            c->hang[i].role != PW_REACH_HELD && c->hang[i].role != PW_REACH_ENDED)
             pw_advice_add_rank(advice, c->hang[i].rank);
     }
     if (!advice->nranks)

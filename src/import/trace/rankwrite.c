@@ -280,6 +280,25 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
     w->trace->counts.operations[library]++;
 }
 
+/* The elements that all members must give alike, or -1: of all_to_all they may differ, and of
+ * others only the root gives, or gets, those of all. */
+static int64_t common_count(const struct pw_device_record *d, uint16_t op)
+{
+    switch (op) {
+    case PW_OP_Allreduce:
+    case PW_OP_Reduce:
+    case PW_OP_Bcast:
+    case PW_OP_Allgather:
+    case PW_OP_Gather:
+    case PW_OP_Reduce_scatter_block:
+        return d->count_in;
+    case PW_OP_Scatter:
+        return d->count_out;
+    default:
+        return -1;
+    }
+}
+
 /* Writes the call that the rank was in when its log was written. */
 static void write_open(const struct writing *w, const struct pw_device_record *d,
                        const struct pw_row_comm_event *event, const struct pw_collective *c)
@@ -293,6 +312,8 @@ static void write_open(const struct writing *w, const struct pw_device_record *d
         .seq = is_collective ? d->seq : -1,
         .peer = pw_comm_table_world_rank(w->trace, event->comm, c->peer),
         .source = event->source,
+        .count = common_count(d, c->op),
+        .datatype = is_collective ? c->datatype : 0,
     };
     pw_rankfile_append(w->trace->file, PW_TABLE_open, &row);
 }

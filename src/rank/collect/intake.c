@@ -247,6 +247,7 @@ static void describe_call(struct pw_intake *intake, int ring, const struct pw_sh
         .comm = -1,
         .seq = -1,
         .peer = -1,
+        .count = -1,
         .thread = (uint16_t)intake->threads[ring],
     };
     for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/missing.h"
 #include "core/ops.h"
 
 enum {
-    TOLD = 4,     /* operations; the table of the report has the others */
-    MOST_OPS = 8, /* functions under one number */
+    TOLD = 4,       /* operations; the table of the report has the others */
+    MOST_KINDS = 8, /* functions, or sizes, under one number */
 };
 
 /* What the dumps call an operation; the names of torch.distributed. */
@@ -90,15 +91,21 @@ struct span {
     int32_t first, last;
 };
 
-/* Which rows are meant. */
+/* Which rows are meant: those with the role, and the function, and size if `is_sized`, of `like`
+ * unless it is NULL. */
 struct wanted {
     int role;
-    uint16_t op; /* PW_OP_None: any */
+    const struct pw_row_c_hang *like;
+    int is_sized;
 };
 
 static int is_wanted(const struct pw_row_c_hang *row, struct wanted wanted)
 {
-    return row->role == wanted.role && (wanted.op == PW_OP_None || row->op == wanted.op);
+    const struct pw_row_c_hang *like = wanted.like;
+    return row->role == wanted.role && (!like || row->op == like->op) &&
+           (!like || !wanted.is_sized ||
+            pw_missing_is_alike(&(struct pw_missing_size){row->count, row->datatype},
+                                &(struct pw_missing_size){like->count, like->datatype}));
 }
 
 /* The next span of such rows at or behind row *at, which is moved behind it; 0: there is none. */
@@ -154,7 +161,7 @@ static size_t write_ranks(const struct pw_row_c_hang *rows, size_t n, struct wan
 
 size_t pw_hang_ranks(const struct pw_row_c_hang *rows, size_t n, int role, struct pw_sentence *s)
 {
-    return write_ranks(rows, n, (struct wanted){role, PW_OP_None}, s);
+    return write_ranks(rows, n, (struct wanted){.role = role}, s);
 }
 
 static size_t count_role(const struct pw_row_c_hang *rows, size_t n, int role)
@@ -220,56 +227,96 @@ static void write_unknown(const struct pw_row_c_hang *rows, size_t n, struct pw_
     }
 }
 
-/* The waiting ranks that called `op`. */
-static size_t count_callers(const struct pw_row_c_hang *rows, size_t n, uint16_t op)
+static size_t count_like(const struct pw_row_c_hang *rows, size_t n, struct wanted wanted)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
-        count += (size_t)is_wanted(&rows[i], (struct wanted){PW_REACH_WAITING, op});
+        count += (size_t)is_wanted(&rows[i], wanted);
     return count;
 }
 
-/* Lists the operations that waiting ranks called, those of the fewest ranks first. Returns how
- * many. */
-static size_t list_ops(const struct pw_row_c_hang *rows, size_t n, uint16_t ops[MOST_OPS])
+/* Lists what waiting ranks called, by a row of each: the functions, or with `is_sized` the sizes
+ * and types; those of the fewest ranks first. Returns how many. */
+static size_t list_kinds(const struct pw_row_c_hang *rows, size_t n, int is_sized,
+                         struct wanted kinds[MOST_KINDS])
 {
-    size_t nops = 0;
+    size_t nkinds = 0, counts[MOST_KINDS];
     for (size_t i = 0; i < n; i++) {
         size_t at = 0;
-        while (at < nops && ops[at] != rows[i].op)
+        while (at < nkinds && !is_wanted(&rows[i], kinds[at]))
             at++;
-        if (rows[i].role == PW_REACH_WAITING && at == nops && nops < MOST_OPS)
-            ops[nops++] = rows[i].op;
-    }
-    for (size_t i = 1; i < nops; i++)
-        for (size_t k = i;
-             k > 0 && count_callers(rows, n, ops[k]) < count_callers(rows, n, ops[k - 1]); k--) {
-            const uint16_t other = ops[k];
-            ops[k] = ops[k - 1];
-            ops[k - 1] = other;
+        if (rows[i].role != PW_REACH_WAITING || at < nkinds || nkinds == MOST_KINDS)
+            continue;
+        const struct wanted kind = {PW_REACH_WAITING, &rows[i], is_sized};
+        const size_t count = count_like(rows, n, kind);
+        for (at = nkinds++; at > 0 && counts[at - 1] > count; at--) {
+            kinds[at] = kinds[at - 1];
+            counts[at] = counts[at - 1];
         }
-    return nops;
+        kinds[at] = kind;
+        counts[at] = count;
+    }
+    return nkinds;
+}
+
+/* Writes " called all_gather"; of those that called the same with other sizes or types " called
+ * all_reduce 6 of default_pg with 960 elements", the types where they differ. */
+static void write_kind(const struct pw_row_c_hang *rows, size_t n, const struct wanted *kind,
+                       int is_first, struct pw_sentence *s)
+{
+    const struct pw_row_c_hang *row = kind->like, *other = waiting_row(rows, n);
+    int has_types = 0, has_counts = row->count >= 0;
+    for (; other < rows + n; other++)
+        has_types |= other->role == PW_REACH_WAITING &&
+                     strncmp(other->datatype, row->datatype, sizeof(row->datatype)) != 0;
+    if (!kind->is_sized || is_first)
+        pw_sentence_add(s, " called ");
+    if (!kind->is_sized)
+        pw_sentence_add(s, "%s", word_of(row->op));
+    else if (is_first)
+        pw_hang_operation(row, s);
+    if (!kind->is_sized)
+        return;
+    pw_sentence_add(s, " with");
+    if (has_counts)
+        pw_sentence_add(s, " %" PRId64, row->count);
+    if (is_first || !has_counts)
+        pw_sentence_add(s, row->count == 1 ? " element" : " elements");
+    if (has_types)
+        pw_sentence_add(s, " of %.*s", (int)sizeof(row->datatype),
+                        row->datatype[0] ? row->datatype : "a type that is not known");
 }
 
 /* Members that called different functions under the same number, the fewest first: "Rank 2 called
- * all_gather, ranks 0, 1 and 3 called all_reduce as operation 6 of default_pg". Returns 0 when all
- * called the same. */
+ * all_gather, ranks 0, 1 and 3 called all_reduce as operation 6 of default_pg". Those that called
+ * the same with different sizes are told only where no member is absent. Returns 0 when all called
+ * the same. */
 static int write_mismatch(const struct pw_row_c_hang *rows, size_t n, struct pw_sentence *s)
 {
     const struct pw_row_c_hang *first = waiting_row(rows, n);
-    uint16_t ops[MOST_OPS];
-    const size_t nops = is_message(first) ? 0 : list_ops(rows, n, ops);
-    if (nops < 2)
+    const int is_absent =
+        count_role(rows, n, PW_REACH_MISSING) || count_role(rows, n, PW_REACH_HELD);
+    struct wanted kinds[MOST_KINDS];
+    size_t nkinds = is_message(first) ? 0 : list_kinds(rows, n, 0, kinds), named = 0;
+    const int is_sized = nkinds == 1 && !is_absent;
+    if (is_sized)
+        nkinds = list_kinds(rows, n, 1, kinds);
+    if (nkinds < 2)
         return 0;
-    for (size_t i = 0; i < nops; i++) {
+    for (size_t i = 0; i < nkinds; i++) {
         pw_sentence_add(s, "%s", i ? ", " : "");
         const size_t at = s->used < s->size ? s->used : s->size - 1;
-        write_ranks(rows, n, (struct wanted){PW_REACH_WAITING, ops[i]}, s);
+        named += write_ranks(rows, n, kinds[i], s);
         s->out[at] = i ? s->out[at] : (char)toupper((unsigned char)s->out[at]);
-        pw_sentence_add(s, " called %s", word_of(ops[i]));
+        write_kind(rows, n, &kinds[i], i == 0, s);
     }
-    pw_sentence_add(s, " as operation %" PRId64 " of ", first->seq);
-    write_group(first, s);
+    if (named < count_role(rows, n, PW_REACH_WAITING))
+        pw_sentence_add(s, ", %zu more ranks otherwise",
+                        count_role(rows, n, PW_REACH_WAITING) - named);
+    if (!is_sized) {
+        pw_sentence_add(s, " as operation %" PRId64 " of ", first->seq);
+        write_group(first, s);
+    }
     return 1;
 }
 
@@ -344,9 +391,15 @@ static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *ro
         const size_t count = begin_with(rows, n, PW_REACH_WAITING, s);
         pw_sentence_add(s, " wait%s in ", count == 1 ? "s" : "");
         pw_hang_operation(row, s);
-        pw_sentence_add(s, is_message(row) ? ", which that rank has reached, too"
-                           : row->seq < 0  ? ", whose members the dumps do not have"
-                                           : ", which all its members have reached");
+        if (count_role(rows, n, PW_REACH_ENDED)) {
+            pw_sentence_add(s, ", which ");
+            pw_sentence_add(s, pw_hang_ranks(rows, n, PW_REACH_ENDED, s) == 1 ? " has ended"
+                                                                              : " have ended");
+        } else {
+            pw_sentence_add(s, is_message(row) ? ", which that rank has reached, too"
+                               : row->seq < 0  ? ", whose members the dumps do not have"
+                                               : ", which all its members have reached");
+        }
     }
     pw_sentence_add(s, ".");
 }
@@ -358,11 +411,17 @@ int pw_hang_is_of_dumps(const struct pw_cluster *c)
 
 int pw_hang_has_missing(const struct pw_cluster *c)
 {
-    for (size_t i = 0; i < c->nhang; i++)
-        if (c->hang[i].role != PW_REACH_WAITING ||
-            (i && c->hang[i].operation == c->hang[i - 1].operation &&
-             c->hang[i].op != c->hang[i - 1].op))
+    const struct pw_row_c_hang *first = NULL; /* that waits in the same operation */
+    for (const struct pw_row_c_hang *row = c->hang; row < c->hang + c->nhang; row++) {
+        if (row->role != PW_REACH_WAITING && row->role != PW_REACH_ENDED)
             return 1;
+        if (row->role == PW_REACH_ENDED)
+            continue;
+        if (!first || first->operation != row->operation)
+            first = row;
+        if (!is_wanted(row, (struct wanted){PW_REACH_WAITING, first, 1}))
+            return 1;
+    }
     return 0;
 }
 

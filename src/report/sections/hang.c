@@ -19,6 +19,7 @@ static const struct {
     {PW_REACH_NO_OPERATIONS, "not known, no operations in the dump"},
     {PW_REACH_NO_DUMP, "not known, no dump"},
     {PW_REACH_WAITING, "wait in it"},
+    {PW_REACH_ENDED, "have ended it"},
 };
 
 static int print_operation(const struct pw_page *page, const struct pw_row_c_hang *rows, size_t n)
