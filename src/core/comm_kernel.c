@@ -23,6 +23,18 @@ static const struct pw_comm_kernel table[] = {
     {"", "ReduceScatterLarge", "Kernel", PW_COMM_ONECCL, PW_OP_Reduce_scatter_block, "oneCCL"},
     {"", "Reduce_scatter_", "kernel", PW_COMM_ONECCL, PW_OP_Reduce_scatter_block, "oneCCL"},
     {"", "NoCopyKernel_", "", PW_COMM_ONECCL, PW_OP_Allreduce, "oneCCL"},
+    {"", "Kernel_all_sum", "", PW_COMM_ONECCL, PW_OP_Allreduce, "oneCCL"},
+    {"", "Kernel_gather_from_remote_", "", PW_COMM_ONECCL, PW_OP_Allreduce, "oneCCL"},
+    {"", "Kernel_load_input_to_temp_buffer", "", PW_COMM_ONECCL, PW_OP_Allreduce, "oneCCL"},
+    {"", "Kernel_local_sum_and_distribute_", "", PW_COMM_ONECCL, PW_OP_Allreduce, "oneCCL"},
+    {"", "Kernel_write_output", "", PW_COMM_ONECCL, PW_OP_Allreduce, "oneCCL"},
+    /* and functions, with all their parameters, whose lambdas are kernels */
+    {"", "allreduce_", "(ccl_comm", PW_COMM_ONECCL, PW_OP_Allreduce, "oneCCL: *_sycl_impl.hpp"},
+    {"", "allgatherv_", "(ccl_comm", PW_COMM_ONECCL, PW_OP_Allgather, "oneCCL"},
+    {"", "reduce_scatter_", "(ccl_comm", PW_COMM_ONECCL, PW_OP_Reduce_scatter_block, "oneCCL"},
+    {"", "alltoall", "(ccl_comm", PW_COMM_ONECCL, PW_OP_Alltoall, "oneCCL"},
+    {"", "broadcast_", "(ccl_comm", PW_COMM_ONECCL, PW_OP_Bcast, "oneCCL"},
+    {"", "invoke_barrier", "(ccl_comm", PW_COMM_ONECCL, PW_OP_Barrier, "oneCCL"},
     /* DeepEP: csrc/kernels, include/deep_ep/impls; dpsk::ep in DeepSeek's own traces */
     {"deep_ep", "dispatch", "", PW_COMM_DEVICE, PW_OP_Alltoallv, "DeepEP"},
     {"deep_ep", "combine", "", PW_COMM_DEVICE, PW_OP_Alltoallv, "DeepEP"},
@@ -236,6 +248,15 @@ static int has_name(const char *text, size_t length, const char *name)
     return length >= strlen(name) && memcmp(text, name, strlen(name)) == 0;
 }
 
+/* Whether the kernel's own name has the part, or its parameters if the part begins with '('. */
+static int has_part(const char *whole, size_t whole_length, const char *text, size_t length,
+                    const char *part)
+{
+    if (*part == '(')
+        return memmem(whole, whole_length, part + 1, strlen(part + 1)) != NULL;
+    return memmem(text, length, part, strlen(part)) != NULL;
+}
+
 const struct pw_comm_kernel *pw_comm_kernel_find(const char *name, size_t length)
 {
     struct parts p = {.n = 0};
@@ -250,7 +271,7 @@ const struct pw_comm_kernel *pw_comm_kernel_find(const char *name, size_t length
     for (size_t i = 0; i < ROWS; i++)
         if ((table[i].name[0] == '*' ? p.n > 1 : table[i].name[0] == text[0]) && /* most end here */
             has_name(text, n, table[i].name) && has_space(&p, table[i].space) &&
-            (!*table[i].with || memmem(text, n, table[i].with, strlen(table[i].with))))
+            has_part(name, length, text, n, table[i].with))
             return &table[i];
     return NULL;
 }

@@ -23,7 +23,7 @@ enum pw_comm_library {
 struct pw_comm_kernel {
     const char *space; /* a namespace that the kernel is in, or two ("dpsk::ep"); "": any */
     const char *name;  /* begin of its name there; "*word", in a namespace only: a part */
-    const char *with;  /* another part that it must have; "": none */
+    const char *with;  /* another part that it must have, "(word" among its parameters; "": none */
     uint8_t library;   /* enum pw_comm_library */
     uint16_t op;       /* enum pw_op; PW_OP_None: the name says it, or it is not known */
     const char *whose; /* library or program, and where the name is from */
@@ -31,7 +31,8 @@ struct pw_comm_kernel {
 
 /* Returns the row of a kernel's name, NULL when it is not of communication. The name may be
  * mangled, as CUPTI gives it (_Z29ncclDevKernel...), or demangled (void ncclDevKernel<...). A
- * kernel that only has a library's types among its parameters is none of it. */
+ * kernel that only has a library's types among its parameters is none of it, unless a row names
+ * them. */
 const struct pw_comm_kernel *pw_comm_kernel_find(const char *name, size_t length);
 
 bool pw_is_comm_kernel(const char *name);

@@ -56,7 +56,9 @@ GROUPED = (
     ("nccl", "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)"),
     ("nccl", "void rcclGenericKernel<1, false>(ncclDevKernelArgsStorage<4096ul>)"),
     ("oneccl", "oneccl_reduce_base<float, 2, 16, 1, 1, 2>"),
-    ("oneccl", "Allreduce_small_kernel<sycl::half, 16>"))
+    ("oneccl", "Allreduce_small_kernel<sycl::half, 16>"),
+    ("oneccl", "allreduce_large_read_write_ipc<float, 2, 2>(void const*, void*, unsigned long, ccl_comm*)::"
+               "{lambda(sycl::_V1::handler&)#1}::operator()(sycl::_V1::handler&) const"))
 
 
 class Kernels:

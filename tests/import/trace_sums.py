@@ -27,7 +27,7 @@ COMMUNICATION = re.compile(r"""
   | \b(deep_ep|dpsk::ep)::(\w+::)*(dispatch|combine|hybrid_|\w*notify|barrier)
   | \bmultimem_\w*(all_reduce|all_gather)_kernel | \b(one|two)_shot_all_reduce
   | \bcross_device_reduce_ | \ballreduce_(prototype|fusion_kernel)_ | \boneccl_ | \buserbuffers_fp16
-  | \bEp(Dispatch|Combine) | \bnvshmemi?_ | _on_stream_kernel""", re.VERBOSE)
+  | \bKernel_(all_sum|gather_from_remote|load_input|local_sum|write_output) | \bEp(Dispatch|Combine) | \bnvshmemi?_ | _on_stream_kernel""", re.VERBOSE)
 KINDS = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset", "cpu_op": "operator",
          "Kernel": "kernel", "Memcpy": "memcpy", "Memset": "memset", "Operator": "operator"}
 TABLES = {"kernel": "events/kernel", "memcpy": "events/memcpy", "memset": "events/memset",
@@ -37,7 +37,9 @@ OF_DEVICES = re.compile(r"activities of devices|graph|without a possible time|im
 
 
 def is_communication(name):
-    """By the kernel's own name, not by its arguments."""
+    """By the kernel's own name; of oneCCL's lambdas, by its arguments."""
+    if "ccl_comm" in name:  # lambdas of oneCCL
+        return re.match(r"(allreduce|allgatherv|reduce_scatter|invoke_barrier)", name) is not None
     return COMMUNICATION.search(name.replace("(anonymous namespace)::", "").split("(", 1)[0]) is not None
 
 

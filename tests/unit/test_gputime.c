@@ -207,6 +207,13 @@ static const struct {
     {"Allreduce_small_kernel<sycl::half, 16>", PW_COMM_ONECCL, PW_OP_Allreduce},
     {"ReduceScatterMediumKernel_LocalSync<float>", PW_COMM_ONECCL, PW_OP_Reduce_scatter_block},
     {"AllgathervMediumKernel_GlobalSync<float>", PW_COMM_ONECCL, PW_OP_Allgather},
+    {"allreduce_large_read_write_ipc<float, 2, 2>(void const*, void*, unsigned long, "
+     "ccl::v1::datatype, ccl::v1::reduction, ccl_comm*, ccl_stream*, bool)::"
+     "{lambda(sycl::_V1::handler&)#1}::operator()(sycl::_V1::handler&) const",
+     PW_COMM_ONECCL, PW_OP_Allreduce},
+    {"invoke_barrier(std::shared_ptr<ccl_comm>, sycl::_V1::queue, bool)::{lambda()#2}",
+     PW_COMM_ONECCL, PW_OP_Barrier},
+    {"Kernel_local_sum_and_distribute_to_remote_ranks<float, 1>", PW_COMM_ONECCL, PW_OP_Allreduce},
     {"void mori::collective::AllGatherRingKernel<float>(float*)", PW_COMM_DEVICE, PW_OP_Allgather},
     {"mori_shmem_barrier_all_block", PW_COMM_DEVICE, PW_OP_Barrier},
     {"c10d::symmetric_memory::barrier_kernel(unsigned int**, int, int, int, unsigned long)",
@@ -276,6 +283,9 @@ static const char *const others[] = {
     "void ep::combine<float>(dpsk::ep::Params)",
     "void at::native::aminmax_allreduce_kernel<float>(float*)",
     "barrier_kernel(int*)", /* of whatever program */
+    "allreduce_large_impl<float>(float*)",
+    "Kernel_compute<float>(float*)",
+    "sycl_check_nan(ccl_comm*)",
     "void mori::moe::ConvertDispatchOutputKernel<float>(float*)",
     "_ZN999999999999999999999dispatch",
     "_Z",

@@ -192,11 +192,12 @@ static int64_t bytes_of(int64_t count, uint32_t element_bytes)
     return bytes;
 }
 
-/* Returns the operation: as the trace says, else as the kernel's name says, else PW_OP_Sendrecv. */
+/* Returns the operation: as the trace says, else as the kernel's name says, else PW_OP_Sendrecv.
+ * oneCCL launches barriers of its own inside an operation. */
 static uint16_t choose_op(const struct pw_collective *collective,
                           const struct pw_nccl_kernel *named)
 {
-    if (collective && collective->op != PW_OP_None)
+    if (collective && collective->op != PW_OP_None && named->op != PW_OP_Barrier)
         return collective->op;
     return named->op != PW_OP_None ? named->op : PW_OP_Sendrecv;
 }
@@ -254,8 +255,8 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
                            : pw_collective_element(named.datatype, named.datatype_length);
     struct keyed_nccl out = make_operation(w, d, op);
     out.event.source = pw_library_source(library);
-    out.event.sent_bytes = bytes_of(d->count_in, element);
-    out.event.recv_bytes = bytes_of(d->count_out, element);
+    out.event.sent_bytes = op == PW_OP_Barrier ? 0 : bytes_of(d->count_in, element);
+    out.event.recv_bytes = op == PW_OP_Barrier ? 0 : bytes_of(d->count_out, element);
     out.event.thread = (uint16_t)d->thread;
     if (library ==
         PW_LIBRARY_DEVICE) { /* which ranks they are of, and which is which, is not told */
