@@ -211,7 +211,7 @@ size_t pw_json_to_ints(const struct pw_json_item *item, int64_t *out, size_t max
 int64_t pw_json_count_elements(const struct pw_json_item *dims)
 {
     int64_t sum = 0, product = 1, number = -1;
-    int depth = 0, empty = 1;
+    int depth = 0, empty = 1, is_known = 0;
     if (!dims || dims->type != PW_JSON_ARRAY)
         return -1;
     for (const char *at = dims->text, *end = at + dims->length; at < end; at++) {
@@ -227,6 +227,7 @@ int64_t pw_json_count_elements(const struct pw_json_item *dims)
                 return -1;
             number = -1;
             empty = 0;
+            is_known = 1;
         }
         depth += *at == '[' ? 1 : *at == ']' ? -1 : 0;
         if (*at == ']' && !empty) {
@@ -235,7 +236,7 @@ int64_t pw_json_count_elements(const struct pw_json_item *dims)
             empty = 1;
         }
     }
-    return depth == 0 && sum > 0 ? sum : -1;
+    return depth == 0 && is_known ? sum : -1;
 }
 
 size_t pw_json_first_text(const struct pw_json_item *types, const char **out)

@@ -72,7 +72,8 @@ int pw_json_to_int(const struct pw_json_item *item, int64_t *out);
 size_t pw_json_to_ints(const struct pw_json_item *item, int64_t *out, size_t max);
 
 /* Returns the number of elements of all tensors whose shapes are listed, such as 29 for "[[8, 3],
- * [5]]". A scalar's shape, "[]", counts 0. Returns -1 when `dims` is not such a list. */
+ * [5]]". A scalar's shape, "[]", counts 0. Returns -1 when `dims` is not a list with shapes of
+ * others. */
 int64_t pw_json_count_elements(const struct pw_json_item *dims);
 
 /* Sets *out to the first quoted word of a list such as "["float", "int"]" and returns its length; 0
