@@ -183,6 +183,9 @@ static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
     plan->first[plan->nranks] = plan->nfiles;
     if (plan->world_size < 0)
         plan->world_size = plan->files[plan->nfiles - 1].head.rank + 1;
+    for (size_t i = 0; i < plan->nfiles; i++)
+        if (plan->world_size < plan->files[i].head.least_size)
+            plan->world_size = plan->files[i].head.least_size;
     return 0;
 }
 

@@ -374,7 +374,8 @@ int pw_rank_names_find(struct pw_import_plan *plan, const struct pw_import_wish 
     int64_t *ranks = malloc((plan->nfiles + 1) * sizeof(*ranks));
     const int err = ranks ? choose(plan, ranks, problem, size) : -ENOMEM;
     free(ranks);
-    if (!err && plan->nfiles == 1 && plan->files[0].head.rank < 0 && plan->world_size <= 1) {
+    if (!err && plan->nfiles == 1 && plan->files[0].head.rank < 0 && plan->world_size <= 1 &&
+        plan->files[0].head.least_size <= 1) {
         plan->files[0].head.rank = 0; /* a program that is not distributed */
         plan->files[0].rank_source = PW_RANK_ONLY;
     }

@@ -1493,6 +1493,18 @@ def flight_recorder_dumps_of_gloo_are_matched():
     assert json.loads(run("report", "--format", "json", directory))["job"]["verdict"] == "unknown"
 
 
+@case
+def a_gloo_dump_tells_how_large_the_job_is():
+    """So that the rank after the last dump is one that has none."""
+    ranks, _ = imported(trace("large_rank_0.json", None, text=json.dumps(gloo_dump(0, [0, 1]))))
+    directory, cluster = merged(ranks)
+    cluster.close()
+    job = json.loads(run("report", "--format", "json", directory))["job"]
+    assert job["headline"].startswith(
+        "Rank 1 has no dump, so it is not known whether it reached all_reduce 4 of default_pg, in "
+        "which rank 0 waits."), job["headline"]
+
+
 def gloo_job(*ranks, **more):
     """Dumps of ranks with operations of the groups named, beside those of the default group."""
     files = []

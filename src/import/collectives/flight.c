@@ -63,6 +63,8 @@ static size_t read_ranks(const json_t *ranks, int32_t *out, size_t max)
     return n;
 }
 
+/* A group without a name, of which a rank has one that may be any, tells only how large the job is
+ * at least. */
 static void add_group(struct pw_import_head *head, const char *name, const json_t *config)
 {
     enum { MOST_RANKS = 1 << 20 };
@@ -71,7 +73,12 @@ static void add_group(struct pw_import_head *head, const char *name, const json_
     most = most < MOST_RANKS ? most : MOST_RANKS;
     int32_t *members = calloc(most + 1, sizeof(*members));
     size_t n = members ? read_ranks(ranks, members, most) : 0;
-    struct pw_group *more = n ? realloc(head->groups, (head->ngroups + 1) * sizeof(*more)) : NULL;
+    int64_t *size = name[0] ? &head->world_size : &head->least_size;
+    for (size_t i = 0; i < n; i++) /* the largest rank gives the size */
+        if (members[i] >= *size)
+            *size = members[i] + 1;
+    struct pw_group *more =
+        n && name[0] ? realloc(head->groups, (head->ngroups + 1) * sizeof(*more)) : NULL;
     if (!more) {
         free(members);
         return;
@@ -80,9 +87,6 @@ static void add_group(struct pw_import_head *head, const char *name, const json_
     struct pw_group *group = &more[head->ngroups++];
     *group = (struct pw_group){.members = members, .size = n};
     snprintf(group->name, sizeof(group->name), "%s", name);
-    for (size_t i = 0; i < n; i++) /* the largest rank gives the size */
-        if (members[i] >= head->world_size)
-            head->world_size = members[i] + 1;
 }
 
 static int look_at_member(void *context, const char *key, size_t key_length, const char *value,
@@ -102,8 +106,7 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
     json_object_foreach(groups, name, group)
     {
         look->head->has_unnamed_groups |= !name[0];
-        if (name[0])
-            add_group(look->head, name, group);
+        add_group(look->head, name, group);
     }
     json_decref(groups);
     return 0;

@@ -13,6 +13,7 @@
 /* A file's rank and job, as the file says them, mostly before its events. */
 struct pw_import_head {
     int64_t rank, world_size; /* -1: the file does not say */
+    int64_t least_size;       /* the job has at least as many ranks; 0: the file does not say */
     char backend[32], hostname[64];
     char job[32];     /* an id that all files of one job have; "": none */
     int64_t first_ns; /* time of the first event; INT64_MAX: no events */
