@@ -114,7 +114,8 @@ class Job:
             self.place[rank].append(at)
 
     def choose_fault(self):
-        number = 1 if self.fault in ("branch", "no partner", "device", "size", "type") else self.random.choice((1, 1, 2))
+        one = ("branch", "no partner", "device", "size", "type")
+        number = 1 if self.fault in one else self.random.choice((1, 1, 2))
         self.faulty = sorted(self.random.sample(range(self.world), min(number, self.world - 1)))
         stop = self.random.randrange(1 if self.fault == "empty" else 0, len(self.program))
         self.stops = {rank: stop for rank in self.faulty}
