@@ -17,6 +17,8 @@ static enum pw_how how_of(const struct pw_row_c_ending *row, const struct pw_end
         return PW_HOW_EXCEPTION;
     if (facts->abort_ns >= 0)
         return PW_HOW_ABORT;
+    if (row->mpi_error != PW_MPI_ERROR_NONE)
+        return PW_HOW_MPI_ERROR;
     return row->exit_signal > 0 ? PW_HOW_SIGNAL : PW_HOW_EXIT;
 }
 
@@ -27,6 +29,8 @@ static int64_t beginning(const struct pw_row_c_ending *row, const struct pw_endi
         return facts->abort_ns;
     case PW_HOW_EXCEPTION:
         return facts->exception_ns;
+    case PW_HOW_MPI_ERROR:
+        return facts->error_ns;
     default:
         return row->time;
     }
@@ -79,6 +83,14 @@ int pw_ending_is_answer(const char *type, const char *message)
         if (strstr(message, texts[i]))
             return 1;
     return 0;
+}
+
+int pw_ending_is_error_answer(const struct pw_row_c_ending *row)
+{
+    return row->how == PW_HOW_MPI_ERROR &&
+           (row->mpi_error == PW_MPI_ERROR_PROC_FAILED ||
+            row->mpi_error == PW_MPI_ERROR_PROC_FAILED_PENDING ||
+            row->mpi_error == PW_MPI_ERROR_PROC_ABORTED || row->mpi_error == PW_MPI_ERROR_REVOKED);
 }
 
 /* The rows of a job, and which of them are left out, since they answer the end of another. */

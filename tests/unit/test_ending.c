@@ -234,6 +234,25 @@ static void test_abort_counts_from_its_call(void **state)
     assert_int_equal(job->rows[3].how, PW_HOW_EXCEPTION);
 }
 
+/* Hydra kills all ranks before the one that has the error can exit. A rank whose error is that
+ * another one is gone comes after that one. */
+static void test_mpi_error_counts_from_its_report(void **state)
+{
+    struct job *job = *state;
+    const struct pw_ending_facts facts = {
+        .exception_ns = -1, .abort_ns = -1, .error_ns = 10 * S - 2 * MS};
+    for (int r = 0; r < RANKS; r++)
+        ends(job, r, 10 * S + r * MS, -1, SIGKILL);
+    ends(job, 2, 10 * S + 5 * MS, -1, SIGKILL)->mpi_error = PW_MPI_ERROR_TRUNCATE;
+    assert_int_equal(order(job, 2, &facts, 0), 10 * S - 2 * MS);
+    check(job, "llfl");
+    assert_int_equal(job->rows[2].how, PW_HOW_MPI_ERROR);
+    assert_false(pw_ending_is_error_answer(&job->rows[2]));
+    assert_false(pw_ending_is_together(job->rows, RANKS));
+    job->rows[2].mpi_error = PW_MPI_ERROR_PROC_FAILED;
+    assert_true(pw_ending_is_error_answer(&job->rows[2]));
+}
+
 static void test_out_of_memory(void **state)
 {
     struct job *job = *state;
@@ -368,6 +387,7 @@ int main(void)
         TEST(test_answer_to_nothing_that_was_seen),
         TEST(test_which_exceptions_are_answers),
         TEST(test_abort_counts_from_its_call),
+        TEST(test_mpi_error_counts_from_its_report),
         TEST(test_out_of_memory),
         TEST(test_status_0_without_finalize),
         TEST(test_end_that_was_not_seen),

@@ -307,6 +307,38 @@ static void test_sys_exit(void **state)
              "1.00 s later (signal 15).");
 }
 
+/* Under Open MPI the rank exits inside the call, under Hydra it is killed there. */
+static void test_mpi_error(void **state)
+{
+    (void)state;
+    for (int is_killed = 0; is_killed < 2; is_killed++) {
+        struct pw_cluster *c = make();
+        c->ranks[2].hostname[0] = '\0';
+        c->endings[2].how = PW_HOW_MPI_ERROR;
+        c->endings[2].mpi_error = PW_MPI_ERROR_TRUNCATE;
+        c->endings[2].exit_signal = is_killed ? SIGKILL : 0;
+        c->endings[2].exit_code = is_killed ? -1 : 15;
+        c->open_calls[3] = (struct pw_row_c_open_call){.rank = 2,
+                                                       .op = PW_OP_Recv,
+                                                       .comm_uid = WORLD,
+                                                       .comm_name = "MPI_COMM_WORLD",
+                                                       .seq = -1,
+                                                       .peer = 1,
+                                                       .tag = 5};
+        c->nopen_calls = RANKS;
+        check(c,
+              is_killed
+                  ? "Rank 2 ended by the MPI error MPI_ERR_TRUNCATE in step 7, in MPI_Recv from "
+                    "rank 1 (tag 5) on MPI_COMM_WORLD (and later by signal 9); ranks 0-1,3 waited "
+                    "for it in MPI_Barrier #30 on MPI_COMM_WORLD, and the launcher ended them 1.00 "
+                    "s later (signal 15)."
+                  : "Rank 2 ended by the MPI error MPI_ERR_TRUNCATE in step 7, in MPI_Recv from "
+                    "rank 1 (tag 5) on MPI_COMM_WORLD (exit status 15); ranks 0-1,3 waited for it "
+                    "in MPI_Barrier #30 on MPI_COMM_WORLD, and the launcher ended them 1.00 s "
+                    "later (signal 15).");
+    }
+}
+
 static void test_what_ranks_did_that_a_signal_ended(void **state)
 {
     (void)state;
@@ -390,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_whom_the_others_waited_for),
         cmocka_unit_test(test_advice_when_all_were_killed),
         cmocka_unit_test(test_sys_exit),
+        cmocka_unit_test(test_mpi_error),
         cmocka_unit_test(test_what_ranks_did_that_a_signal_ended),
         cmocka_unit_test(test_end_at_the_start),
         cmocka_unit_test(test_all_ranks_return_the_same_status),

@@ -191,6 +191,26 @@ static void test_start_waits_for_nothing(void **state)
     assert_int_equal(call.requests_n, 4);
 }
 
+/* An error of MPI is of the call that the thread was in. */
+static void test_error_of_the_call(void **state)
+{
+    static struct pw_ring_shared ring;
+    struct pw_shown_call call;
+    (void)state;
+    atomic_store(&ring.open.op, PW_OP_Recv);
+    atomic_store(&ring.open.start, 70);
+    atomic_store(&ring.error.error, PW_MPI_ERROR_TRUNCATE);
+    atomic_store(&ring.error.time, 75);
+    atomic_store(&ring.error.start, 60);
+    assert_true(pw_ringpage_read_call(&ring, &call));
+    assert_int_equal(call.error, PW_MPI_ERROR_NONE);
+    atomic_store(&ring.error.start, 70);
+    assert_true(pw_ringpage_read_call(&ring, &call));
+    const struct pw_record record = pw_ringpage_call_record(&call, 90);
+    assert_int_equal(record.open.error, PW_MPI_ERROR_TRUNCATE);
+    assert_int_equal(record.open.error_time, 75);
+}
+
 /* More partners than places: the numbers are not known. */
 static void test_many_partners(void **state)
 {
@@ -243,6 +263,7 @@ int main(void)
         CASE(test_damaged_table),      CASE(test_many_partners),
         CASE(test_loop_of_tests),      CASE(test_open_sendrecv),
         CASE(test_freed_entry),        CASE(test_start_waits_for_nothing),
+        CASE(test_error_of_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

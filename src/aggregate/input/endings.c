@@ -81,7 +81,7 @@ static int64_t last_sign(const struct pw_input *input)
 
 static struct pw_row_c_ending describe(const struct pw_input *input, const struct pw_world *world)
 {
-    struct pw_ending_facts facts = {.exception_ns = -1, .abort_ns = -1};
+    struct pw_ending_facts facts = {.exception_ns = -1, .abort_ns = -1, .error_ns = -1};
     struct pw_row_c_ending row = {
         .rank = (int32_t)input->rank,
         .time = cluster_time(input, input->ending.time),
@@ -90,7 +90,10 @@ static struct pw_row_c_ending describe(const struct pw_input *input, const struc
         .exit_signal = (int32_t)input->exit_signal,
         .oom_kills = input->ending.oom_kills,
         .mpi = (uint8_t)mpi_use_of(input),
+        .mpi_error = input->mpi_error,
     };
+    if (row.mpi_error != PW_MPI_ERROR_NONE)
+        facts.error_ns = cluster_time(input, input->mpi_error_ns);
     for (size_t i = 0; i < input->nopen_calls; i++)
         if (input->open_calls[i].op == PW_OP_Abort) {
             facts.abort_ns = cluster_time(input, input->open_calls[i].start);
@@ -338,10 +341,13 @@ static void gather_exceptions(struct pw_endings *e, const struct pw_job *job)
     free(mine);
 }
 
-/* Returns for each row 1 when its exception tells of another rank; NULL when memory is short. */
+/* Returns for each row 1 when its exception or error tells of another rank; NULL when memory is
+ * short. */
 static uint8_t *find_answers(const struct pw_endings *e)
 {
     uint8_t *answers = calloc(e->n + 1, sizeof(*answers));
+    for (size_t i = 0; answers && i < e->n; i++)
+        answers[i] = pw_ending_is_error_answer(&e->rows[i]);
     for (size_t i = 0; answers && i < e->nexceptions; i++) {
         const struct pw_row_c_exception *one = &e->exceptions[i];
         const size_t at =

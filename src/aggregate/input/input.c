@@ -221,6 +221,11 @@ static int read_open_calls(struct pw_input *s, const struct pw_h5_file *file, ch
             s->impossible++;
             continue;
         }
+        if (rows[i].error != PW_MPI_ERROR_NONE && pw_is_possible(rows[i].error_time) &&
+            (s->mpi_error == PW_MPI_ERROR_NONE || rows[i].error_time > s->mpi_error_ns)) {
+            s->mpi_error = rows[i].error;
+            s->mpi_error_ns = rows[i].error_time;
+        }
         struct pw_row_c_open_call *out = &s->open_calls[s->nopen_calls++];
         int32_t row = rows[i].comm;
         const struct pw_row_comms *comm =

@@ -83,6 +83,9 @@ struct pw_input {
     int64_t uncounted; /* number of `comms` that claim an impossible number of collectives */
     struct pw_row_c_open_call *open_calls; /* with local times */
     size_t nopen_calls;
+    /* The last error that MPI reported in a call that did not return; its local time. */
+    uint8_t mpi_error; /* enum pw_mpi_error */
+    int64_t mpi_error_ns;
     struct pw_missing_member *open_members; /* of the communicators of open calls, of dumps */
     size_t nopen_members;
     /* How the program ended, with local times; time -1: not known. See endings.h. */

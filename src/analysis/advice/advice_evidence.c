@@ -40,6 +40,10 @@ static void say_next(const struct pw_row_c_ending *row, struct pw_sentence *s)
         pw_sentence_add(s, "Find why it called MPI_Abort: read what it wrote to its standard "
                            "error.");
         break;
+    case PW_HOW_MPI_ERROR:
+        pw_sentence_add(s, "Find why MPI reports this error: check the arguments of the call, and "
+                           "read the message on the rank's standard error.");
+        break;
     case PW_HOW_EXCEPTION:
         pw_sentence_add(s, "Find what raised the exception: the traceback is in its standard "
                            "error.");

@@ -315,6 +315,7 @@ static void write_open(const struct writing *w, const struct pw_device_record *d
         .source = event->source,
         .count = common_count(d, c->op),
         .datatype = is_collective ? c->datatype : 0,
+        .error_time = -1,
     };
     pw_rankfile_append(w->trace->file, PW_TABLE_open, &row);
 }

@@ -31,6 +31,8 @@ struct pw_shown_call {
     uint32_t signature;
     uint32_t requests_n;  /* of a completion call that `awaited` does not describe: */
     uint64_t requests_at; /* its array of requests, in the program's memory */
+    uint32_t error;       /* enum pw_mpi_error: MPI has reported it in this call; 0: none */
+    uint64_t error_time;  /* ticks */
 };
 
 /* Converts data that the program left in shared memory, outside the rings, to records. Called once,

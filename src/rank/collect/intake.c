@@ -248,6 +248,7 @@ static void describe_call(struct pw_intake *intake, int ring, const struct pw_sh
         .seq = -1,
         .peer = -1,
         .count = -1,
+        .error_time = -1,
         .thread = (uint16_t)intake->threads[ring],
     };
     for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
@@ -268,6 +269,11 @@ static void append_open_call(struct pw_intake *intake, int ring, const struct pw
     struct pw_row_open row;
     describe_call(intake, ring, &call, &row);
     row.seen_until = pw_tickmap_ns(&intake->ticks, record->end);
+    if (row.source == PW_SOURCE_MPI && record->open.error != PW_MPI_ERROR_NONE &&
+        pw_enum_name(PW_F_MPI_ERROR, (int)record->open.error)) {
+        row.error = (uint8_t)record->open.error;
+        row.error_time = pw_tickmap_ns(&intake->ticks, record->open.error_time);
+    }
     pw_rankfile_append(intake->file, PW_TABLE_open, &row);
 }
 

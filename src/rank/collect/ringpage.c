@@ -22,6 +22,16 @@ static void read_requests(const struct pw_ring_shared *ring, uint64_t start,
     out->requests_n = atomic_load(&shown->count);
 }
 
+/* Adds the error that MPI has reported in the call. */
+static void read_error(const struct pw_ring_shared *ring, uint64_t start, struct pw_shown_call *out)
+{
+    const struct pw_shown_error *error = &ring->error;
+    if (!start || atomic_load(&error->start) != start)
+        return;
+    out->error = atomic_load(&error->error);
+    out->error_time = atomic_load(&error->time);
+}
+
 static struct pw_shown_call read_fields(const struct pw_open_call *open)
 {
     return (struct pw_shown_call){
@@ -43,6 +53,7 @@ bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_ca
         *out = read_fields(open);
         if (pw_op_info(out->op)->cls == PW_CLASS_WAIT) /* MPI_Startall, too, shows requests */
             read_requests(ring, out->start, out);
+        read_error(ring, out->start, out);
         if (out->op == 0 || out->op >= PW_OP_COUNT)
             return false;
         if (out->start == atomic_load(&open->start) && out->op == atomic_load(&open->op))
@@ -106,7 +117,9 @@ struct pw_record pw_ringpage_call_record(const struct pw_shown_call *call, uint6
         .open = {.handle = call->handle,
                  .peer = call->peer,
                  .tag = call->tag,
-                 .awaited = call->awaited},
+                 .awaited = call->awaited,
+                 .error = call->error,
+                 .error_time = call->error_time},
     };
 }
 

@@ -203,7 +203,8 @@ struct pw_record {
         struct { /* as in pw_open_call; `end` is when it was seen */
             uint64_t handle;
             int32_t peer, tag;
-            uint32_t awaited;
+            uint32_t awaited, error;
+            uint64_t error_time; /* ticks */
         } open;
         struct {
             int64_t local_ns, offset_ns, error_ns;

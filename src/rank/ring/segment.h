@@ -22,7 +22,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 20,
+    PW_SEGMENT_VERSION = 21,
     PW_SEGMENT_PAGE = 4096,
     /* Parts of the file begin at multiples of this, so that each can be mapped: pages have 64 KiB
      * on some machines of aarch64. */
@@ -104,6 +104,14 @@ struct pw_shown_requests {
     /* Records of the language's runtime (PW_REC_RUNTIME) in the ring since it is there. They are no
      * progress of the thread: a loop of tests in Python collects garbage, too. */
     _Atomic uint64_t runtime;
+};
+
+/* The last error that MPI reported in a recorded call of the thread, which began at `start`. As
+ * long as the thread is in that call, the error is fatal, or its handler has not returned. */
+struct pw_shown_error {
+    _Atomic uint64_t start; /* written last */
+    _Atomic uint64_t time;
+    _Atomic uint32_t error; /* enum pw_mpi_error */
 };
 
 /* Where the table of open requests is in the program's memory (collectors/mpi/mpi_request.h): two
@@ -208,6 +216,7 @@ struct pw_ring_shared {
     /* The last wait for room, until a record reports it. Start 0: none; end 0: still waiting. */
     _Atomic uint64_t wait_start, wait_end;
     _Atomic uint64_t nested; /* number of calls inside another call, which are not recorded */
+    struct pw_shown_error error;
     _Alignas(64) struct pw_shown_requests shown;
     _Alignas(64) _Atomic uint64_t tail; /* records ever consumed: written by the collector */
     _Alignas(64) _Atomic int32_t tid;

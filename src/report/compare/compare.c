@@ -251,6 +251,9 @@ static void say_how(const struct pw_row_c_ending *row, struct pw_sentence *said)
     case PW_HOW_EXCEPTION:
         pw_sentence_add(said, "by an exception");
         break;
+    case PW_HOW_MPI_ERROR:
+        pw_sentence_add(said, "by the MPI error %s", pw_enum_name(PW_F_MPI_ERROR, row->mpi_error));
+        break;
     default:
         pw_sentence_add(said, "and it is not known how");
         break;

@@ -137,7 +137,7 @@ static const struct pw_row_c_ending *first_of(const struct told *t, is_in *has)
 static int is_same_end(const struct pw_row_c_ending *a, const struct pw_row_c_ending *b)
 {
     return a->how == b->how && a->exit_code == b->exit_code && a->exit_signal == b->exit_signal &&
-           a->abort_code == b->abort_code && a->mpi == b->mpi;
+           a->abort_code == b->abort_code && a->mpi == b->mpi && a->mpi_error == b->mpi_error;
 }
 
 /* ---- calls ---- */
@@ -263,6 +263,10 @@ static void say_how(const struct told *t, const struct pw_row_c_ending *row, con
     case PW_HOW_EXCEPTION:
         say_exception(t, row, s);
         break;
+    case PW_HOW_MPI_ERROR:
+        pw_sentence_add(s, "ended by the MPI error %s",
+                        pw_enum_name(PW_F_MPI_ERROR, row->mpi_error));
+        break;
     default:
         pw_sentence_add(s, "ended in an unknown way");
         break;
@@ -274,6 +278,7 @@ static void say_where(const struct told *t, const struct pw_row_c_ending *row,
                       struct pw_sentence *s)
 {
     const int is_killed = row->how == PW_HOW_SIGNAL || row->how == PW_HOW_MEMORY;
+    const int has_reason = row->how == PW_HOW_EXCEPTION || row->how == PW_HOW_MPI_ERROR;
     const struct pw_row_c_open_call *call = pw_opencall_last(t->figures->cluster, row->rank);
     char text[PW_CALL_TEXT];
     if (row->step >= 0)
@@ -287,9 +292,9 @@ static void say_where(const struct told *t, const struct pw_row_c_ending *row,
         pw_sentence_add(s, "%s after MPI_Finalize", row->step >= 0 ? "," : "");
     if (row->how == PW_HOW_EXCEPTION && row->abort_code)
         pw_sentence_add(s, " (and called MPI_Abort with error code %" PRId32 ")", row->abort_code);
-    else if (row->how == PW_HOW_EXCEPTION && row->exit_signal > 0)
+    else if (has_reason && row->exit_signal > 0)
         pw_sentence_add(s, " (and later by signal %" PRId32 ")", row->exit_signal);
-    else if (row->how == PW_HOW_EXCEPTION)
+    else if (has_reason)
         pw_sentence_add(s, " (exit status %" PRId32 ")", row->exit_code);
 }
 

@@ -34,6 +34,17 @@ static void be_spared(void)
     }
 }
 
+/* A message to itself, for which there is too little room. */
+static void receive_too_much(void)
+{
+    int sent[2] = {1, 2}, received, rank;
+    MPI_Request request;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Isend(sent, 2, MPI_INT, rank, 5, MPI_COMM_WORLD, &request);
+    MPI_Recv(&received, 1, MPI_INT, rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    raise(SIGSEGV); /* the error was returned */
+}
+
 static void end(const char *how)
 {
     if (strcmp(how, "segv") == 0)
@@ -50,6 +61,10 @@ static void end(const char *how)
         MPI_Abort(MPI_COMM_WORLD, 7);
     if (strcmp(how, "memory") == 0)
         use_memory();
+    if (strcmp(how, "wrong_rank") == 0)
+        MPI_Send(how, 1, MPI_CHAR, 99, 5, MPI_COMM_WORLD);
+    if (strcmp(how, "truncate") == 0 || strcmp(how, "handled") == 0)
+        receive_too_much();
 }
 
 static void compute(double seconds)
@@ -87,6 +102,8 @@ int main(int argc, char **argv)
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }
     MPI_Pcontrol(10);
+    if (strcmp(argv[1], "handled") == 0)
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (rank == victim || victim < 0) {
         usleep(300000);
         end(argv[1]);

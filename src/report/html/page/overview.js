@@ -158,6 +158,7 @@ const endWordsOf = {
     signal: (row) => `Signal ${row.exit_signal}`,
     out_of_memory: () => "Out of memory",
     mpi_abort: (row) => `MPI_Abort, code ${row.abort_code}`,
+    mpi_error: (row) => row.mpi_error,
     exception: (row, raised) => (raised ? raised.type : "An exception"),
 };
 
