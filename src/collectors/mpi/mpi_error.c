@@ -8,6 +8,7 @@
  * them like MPI_X: the probe comes first in the global scope. */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/tables.h"
 #include "rank/probe/probe.h"
@@ -83,19 +84,27 @@ static void note(uint32_t error)
                           memory_order_release);
 }
 
-/* The lowest seven bits of MPICH's codes are the class. */
-static void note_mpich(int code)
+/* MPICH's library of the standard ABI has that ABI's classes. */
+static int is_of_standard_abi(const void *caller)
 {
-    const uint32_t error = of_mpich[(unsigned)code & 127];
-    if (code)
-        note(error ? error : PW_MPI_ERROR_UNKNOWN);
+    const struct link_map *library = pw_scope_object(caller);
+    return library && library->l_name && strstr(library->l_name, "mpi_abi");
+}
+
+/* The lowest seven bits of MPICH's codes are the class. `caller`: in the library. */
+static void note_mpich(int code, const void *caller)
+{
+    if (!code)
+        return;
+    const uint32_t error = is_of_standard_abi(caller) ? 0 : of_mpich[(unsigned)code & 127];
+    note(error ? error : PW_MPI_ERROR_UNKNOWN);
 }
 
 EXPORT int MPIR_Err_return_comm(void *comm, const char *function, int code);
 EXPORT int MPIR_Err_return_comm(void *comm, const char *function, int code)
 {
     int (*next)(void *, const char *, int);
-    note_mpich(code);
+    note_mpich(code, __builtin_return_address(0));
     next = (int (*)(void *, const char *, int))pw_scope_function("MPIR_Err_return_comm",
                                                                  __builtin_return_address(0));
     return next ? next(comm, function, code) : code;
@@ -105,7 +114,7 @@ EXPORT int MPIR_Err_return_win(void *win, const char *function, int code);
 EXPORT int MPIR_Err_return_win(void *win, const char *function, int code)
 {
     int (*next)(void *, const char *, int);
-    note_mpich(code);
+    note_mpich(code, __builtin_return_address(0));
     next = (int (*)(void *, const char *, int))pw_scope_function("MPIR_Err_return_win",
                                                                  __builtin_return_address(0));
     return next ? next(win, function, code) : code;
