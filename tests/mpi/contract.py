@@ -50,7 +50,7 @@ RANK_DATASETS_AT_TIMES = {
         "flush_wait_ns",
     "events/gpu_error": "time device xid instance",
     "ending": "time oom_kills",
-    "events/open": "start seen_until op awaited comm seq peer tag thread source error error_time",
+    "events/open": "start seen_until op awaited comm seq peer tag thread source count datatype error error_time",
     "samples/workers":
         "time processes cpu_user_ns cpu_sys_ns rss_bytes read_bytes write_bytes io_wait_ns",
     "samples/host": "time busy_ns idle_ns steal_ns throttled_ns",
@@ -139,8 +139,9 @@ CLUSTER_DATASETS = {
         "gain_ns share confidence",
     "completeness": "rank what count detail",
     "windows": "window first_step last_step warmup_first_step warmup_last_step start end cause nranks",
-    "open_calls": "rank start seen_until op awaited comm_uid comm_name seq peer tag thread source",
-    "hang": "operation rank role op source comm_uid comm_name seq peer",
+    "open_calls":
+        "rank start seen_until op awaited comm_uid comm_name seq peer tag thread source count datatype",
+    "hang": "operation rank role op source comm_uid comm_name seq peer count datatype",
     "endings":
         "rank ended how began time seen_until exit_code exit_signal abort_code mpi oom_kills step "
         "in_step waited held mpi_error",
