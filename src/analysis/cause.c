@@ -3,13 +3,12 @@
 #include "analysis/cause.h"
 
 #include "analysis/statistics.h"
-#include "analysis/thresholds.h"
 
 enum { LEAST_SAMPLES = 3 };
 
 /* Limits of causes for time off the CPU. Page faults: one major fault, which reads a page from a
- * disk, in 10 ms of that time. I/O: 1 MB/s over that time. A quota: a third of the wait. */
-enum { NS_PER_FAULT = 10000000, NS_PER_BYTE = 1000, THROTTLED_PARTS = 3 };
+ * disk, in 10 ms of that time. I/O: 1 MB/s over that time. */
+enum { NS_PER_FAULT = 10000000, NS_PER_BYTE = 1000 };
 
 /* A process that is started and ends has some 60 page faults or more: one such process in 3 s of
  * that time. */
@@ -164,7 +163,7 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
     if (best == ON_CPU)
         found.cause = PW_CAUSE_MORE_CPU_WORK;
     else if (best == READY)
-        found.cause = u->throttled_ns - others_count(&compared, throttled) >= more / THROTTLED_PARTS
+        found.cause = u->throttled_ns - others_count(&compared, throttled) >= more / PW_QUOTA_PARTS
                           ? PW_CAUSE_CGROUP_THROTTLING
                           : PW_CAUSE_CPU_CONTENTION;
     else if (best == OFF_CPU)

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "analysis/gpusamples.h"
+#include "analysis/thresholds.h"
 #include "core/tables.h"
 
 /* A rank that sleeps waits for I/O only from this rate on: one page in each 0.1 s, the interval of
@@ -29,6 +30,15 @@
 
 /* I/O that is work for a CPU: a byte in so many ns, 10 MB/s. */
 #define PW_CAUSE_WORK_NS_PER_BYTE 100
+
+/* Throttled times are sums over all CPUs on which the cgroup was throttled, and the same for all
+ * its ranks. So ranks of a host with about the same time are taken to be in one cgroup, and a rank
+ * was throttled for that time / the number of these ranks, or longer. */
+static inline bool pw_cause_is_same_quota(double throttled_ns, double others_ns)
+{
+    const double more_ns = throttled_ns - others_ns;
+    return (more_ns < 0 ? -more_ns : more_ns) <= PW_QUOTA_SAME * others_ns;
+}
 
 /* The resources that one rank used in the examined steps. */
 struct pw_usage {

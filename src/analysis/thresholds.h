@@ -164,6 +164,8 @@
 #define PW_FARM_BUSY 0.25
 
 /* Causes (docs/metrics.md, "Cause"). Chosen, not tuned. */
+#define PW_QUOTA_PARTS 3  /* part (1 / n) of the time without a CPU that is throttled: a quota */
+#define PW_QUOTA_SAME 0.1 /* of the throttled time: most difference between ranks of one cgroup */
 #define PW_CAUSE_LEAST_SHARE 0.5 /* of the excess that a cause must explain */
 #define PW_CLOCKS_LOWER 0.97     /* of the others' clocks: below this, clocks are lower */
 /* of the samples in which heat or power slowed them */

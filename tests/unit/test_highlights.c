@@ -145,6 +145,23 @@ static void test_ranks_without_a_cpu(void **state)
         "waits for each other (rank 3: 35 %): their hosts have more to run than "
         "cores.");
     assert_true(found[0].share > 0.1749 && found[0].share < 0.1751);
+    for (size_t r = 0; r < 4;
+         r++) { /* one cgroup: each was throttled for a quarter of it, at least */
+        steps[r].throttled_ns = 93 * MS;
+        memset(c->ranks[r].hostname, 0, sizeof(c->ranks[r].hostname));
+    }
+    assert_int_equal(find(c, found), 1);
+    assert_non_null(strstr(found[0].text, "more to run than cores"));
+    for (size_t r = 0; r < 4; r++) /* for a third of the 70 ms that it lacked a CPU */
+        steps[r].throttled_ns = 94 * MS;
+    assert_int_equal(find(c, found), 1);
+    assert_non_null(strstr(found[0].text, ": the CPU quota of their cgroups was used up."));
+    steps[3].throttled_ns = 23 * MS; /* a cgroup of its own */
+    assert_int_equal(find(c, found), 1);
+    assert_non_null(strstr(found[0].text, "more to run than cores"));
+    steps[3].throttled_ns = 24 * MS;
+    assert_int_equal(find(c, found), 1);
+    assert_non_null(strstr(found[0].text, "quota"));
     assert_int_equal(found[0].rank, 3);
     assert_int_equal(found[0].cost_ns, 35 * MS); /* mean of 0, 30, 40 and 70 ms */
     assert_int_equal(found[0].is_of_steps, 1);

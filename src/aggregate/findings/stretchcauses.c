@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cause.h"
 #include "analysis/statistics.h"
 #include "analysis/thresholds.h"
 #include "core/text.h"
@@ -26,7 +27,7 @@ static const struct kind {
     {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
 };
 
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), THROTTLED = 1, READY = 2 };
 
 /* Sums of each kind of time over the bins from one time to another. */
 struct near {
@@ -99,12 +100,18 @@ static void ask_bins(struct pw_row_c_straggler *row, struct near *near, const st
     }
 }
 
+static int allocate(struct near *near, size_t nranks)
+{
+    *near = (struct near){.sums = calloc(KINDS * nranks + 1, sizeof(*near->sums)),
+                          .others = malloc(sizeof(*near->others) * (nranks + 1))};
+    return near->sums && near->others ? 0 : -ENOMEM;
+}
+
 int pw_bincauses_find(struct pw_findings *f, const struct pw_world *world,
                       const struct pw_matrix *m)
 {
-    struct near near = {.sums = calloc(KINDS * m->nranks + 1, sizeof(*near.sums)),
-                        .others = malloc(sizeof(*near.others) * (m->nranks + 1))};
-    const int err = near.sums && near.others ? 0 : -ENOMEM;
+    struct near near;
+    const int err = allocate(&near, m->nranks);
     /* A run shorter than some tenths of a second has no bins. */
     for (size_t i = 0; !err && world->bins.n && i < f->nstragglers && i < MOST_ASKED; i++) {
         struct pw_row_c_straggler *row = &f->stragglers[i];
@@ -112,6 +119,43 @@ int pw_bincauses_find(struct pw_findings *f, const struct pw_world *world,
             continue;
         sum_near(&near, world, m, row);
         ask_bins(row, &near, m);
+    }
+    free(near.sums);
+    free(near.others);
+    return err;
+}
+
+/* Writes that a quota stopped the rank, if it did. */
+static void ask_quota(struct pw_row_c_straggler *row, const struct near *near, size_t nranks,
+                      const int64_t *host_of)
+{
+    const double *throttled = near->sums + THROTTLED * nranks;
+    const size_t rank = (size_t)row->rank;
+    const double ready = near->sums[READY * nranks + rank];
+    int sharing = 0;
+    for (size_t r = 0; r < nranks; r++)
+        sharing += host_of[r] == host_of[rank] && throttled[r] > 0 &&
+                   pw_cause_is_same_quota(throttled[r], throttled[rank]);
+    if (sharing < 2 || throttled[rank] / sharing < ready / PW_QUOTA_PARTS)
+        return;
+    const size_t used = strnlen(row->evidence, sizeof(row->evidence) - 1);
+    row->cause = PW_CAUSE_CGROUP_THROTTLING;
+    snprintf(row->evidence + used, sizeof(row->evidence) - used,
+             "%sthe CPU quota that %d ranks share was used up meanwhile", used ? "; " : "",
+             sharing);
+}
+
+int pw_quotacauses_find(struct pw_findings *f, const struct pw_world *world,
+                        const struct pw_matrix *m, const int64_t *host_of)
+{
+    struct near near;
+    const int err = allocate(&near, m->nranks);
+    for (size_t i = 0; !err && world->bins.n && i < f->nstragglers && i < MOST_ASKED; i++) {
+        struct pw_row_c_straggler *row = &f->stragglers[i];
+        if (row->cause != PW_CAUSE_CPU_CONTENTION)
+            continue;
+        sum_near(&near, world, m, row);
+        ask_quota(row, &near, m->nranks, host_of);
     }
     free(near.sums);
     free(near.others);

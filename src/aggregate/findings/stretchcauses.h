@@ -31,4 +31,11 @@ int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row);
 int pw_bincauses_find(struct pw_findings *findings, const struct pw_world *world,
                       const struct pw_matrix *matrix);
 
+/* Turns CPU contention of a row into throttling where the quota of a cgroup that several ranks
+ * share was used up for a third of the time that the rank was ready without a CPU. host_of[rank] is
+ * the number of its host. Called last, since such a cause, unlike a quota of one rank, explains no
+ * other row. Returns 0 or -ENOMEM. */
+int pw_quotacauses_find(struct pw_findings *findings, const struct pw_world *world,
+                        const struct pw_matrix *matrix, const int64_t *host_of);
+
 #endif

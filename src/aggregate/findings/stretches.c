@@ -609,6 +609,7 @@ static int take_farm(struct pw_findings *f, const struct pw_world *world, const 
         own_ns[r] = p.wait_ns < 0 || p.inside_ns < 0 ? -1 : p.total_ns - p.wait_ns - p.inside_ns;
     }
     const struct pw_farm_input in = {f->pairs.rows, f->pairs.n, own_ns, m->nranks};
+        err = err ? err : pw_quotacauses_find(f, world, m, host_of);
     const size_t n = err ? 0 : pw_farm_find(&in, scratch, slow, MOST);
     for (size_t i = 0; i < n; i++) {
         size_t kept = 0;

@@ -258,6 +258,11 @@ int pw_judge_oversubscribed(const struct pw_advice_input *in, struct pw_advice *
                     100 * found.worst->runq_share, found.worst->involuntary_cs_per_s);
     if (found.hosts > 1)
         pw_sentence_add(&s, "; %zu hosts in all", found.hosts);
+    if (pw_nocpu_find(in->cluster).is_quota)
+        pw_advice_set_text(advice->text, sizeof(advice->text),
+                           "The ranks use up the CPU quota of their cgroups: raise it (cpu.max, or "
+                           "the CPU limit of the container or job), or start no more ranks and "
+                           "threads than it allows.");
     return 1;
 }
 

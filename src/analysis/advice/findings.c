@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cause.h"
 #include "analysis/thresholds.h"
 #include "core/limits.h"
 #include "core/text.h"
@@ -315,11 +316,11 @@ static int is_counted(size_t part, enum pw_nocpu_where where)
            (part == PW_PART_STEPS - PW_PART_START) == (where == PW_NOCPU_STEPS);
 }
 
-/* The time that the rank was ready to run without a CPU there, and what that is a share of; the
- * latter is 0 when it is not known. Of type double, so that a damaged file cannot overflow an
- * integer. */
+/* The time that the rank was ready to run without a CPU there, what that is a share of, which is 0
+ * when it is not known, and the time for which the quota of its cgroup was used up. Of type double,
+ * so that a damaged file cannot overflow an integer. */
 struct lacking {
-    double ready, total;
+    double ready, total, throttled;
 };
 
 static struct lacking lacking_of(const struct pw_cluster *c, size_t rank, enum pw_nocpu_where where)
@@ -335,14 +336,29 @@ static struct lacking lacking_of(const struct pw_cluster *c, size_t rank, enum p
             sum.total += (double)row->total_ns;
         if (is_there && (double)row->ready_ns > wait)
             sum.ready += (double)row->ready_ns - wait;
+        if (is_there && row->throttled_ns > 0)
+            sum.throttled += (double)row->throttled_ns;
     }
     return sum;
+}
+
+/* The least time for which the rank itself was throttled: the kernel adds the time of all CPUs on
+ * which a cgroup is throttled. Ranks of a host with about the same sum are in one cgroup. */
+static double least_throttled(const struct pw_cluster *c, size_t rank, enum pw_nocpu_where where)
+{
+    const double mine = lacking_of(c, rank, where).throttled;
+    size_t sharing = 0;
+    for (size_t r = 0; mine > 0 && r < (size_t)c->nranks; r++)
+        if (strncmp(c->ranks[r].hostname, c->ranks[rank].hostname, sizeof(c->ranks[r].hostname)) ==
+            0)
+            sharing += pw_cause_is_same_quota(lacking_of(c, r, where).throttled, mine);
+    return sharing ? mine / (double)sharing : 0;
 }
 
 static struct pw_nocpu find_lacking(const struct pw_cluster *c, enum pw_nocpu_where where)
 {
     struct pw_nocpu found = {.where = where, .worst = -1};
-    size_t known = 0, waiting = 0;
+    size_t known = 0, waiting = 0, worst = 0;
     double sum_ns = 0;
     for (size_t r = 0; c->part_trace && r < (size_t)c->nranks; r++) {
         const struct lacking one = lacking_of(c, r, where);
@@ -356,10 +372,13 @@ static struct pw_nocpu find_lacking(const struct pw_cluster *c, enum pw_nocpu_wh
         if (found.worst < 0 || share > found.worst_share) {
             found.worst_share = share;
             found.worst = c->ranks[r].rank;
+            worst = r;
         }
     }
     if (2 * waiting <= known)
         return (struct pw_nocpu){.where = where, .worst = -1};
+    found.is_quota =
+        least_throttled(c, worst, where) >= lacking_of(c, worst, where).ready / PW_QUOTA_PARTS;
     found.share /= (double)known;
     found.ns = pw_whole(sum_ns / (double)known);
     return found;

@@ -59,8 +59,9 @@ int pw_network_explains(const struct pw_row_c_network *row, const struct pw_row_
  * on average instead of 113 us; this cost the job 31.0 ms (4.0 %)". */
 void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *sentence);
 
-/* Ranks without a CPU. When most ranks lack a CPU, their hosts have more to run than cores: no rank
- * is to blame, and long calls are not the fault of the network. */
+/* Ranks without a CPU. When most ranks lack a CPU, their hosts have more to run than cores, or
+ * their cgroup's CPU quota is too small for them: no rank is to blame, and long calls are not the
+ * fault of the network. */
 
 enum pw_nocpu_where {
     PW_NOCPU_STEPS,   /* from the first to the last step; shares are of this time */
@@ -78,6 +79,7 @@ struct pw_nocpu {
     double worst_share; /* the largest */
     /* the rank with worst_share; -1: most ranks have their CPU, or it is not known */
     int32_t worst;
+    int is_quota; /* 1: a CPU quota stopped `worst` for a third of that time or more */
 };
 
 /* Finds a shortage of CPUs in the steps, or, where no steps are known, in the run: if more than

@@ -266,6 +266,7 @@ static int find_no_cpu(const struct pw_advice_input *in, struct pw_shared *out)
     if (found.worst < 0 || in->cluster->restricted_to[0] || found.ns < cost_of_named(in))
         return 0; /* with --steps: the shares are not of these steps */
     out->where = found.where;
+    out->is_quota = found.is_quota;
     out->share = found.share;
     out->cost_ns = found.ns;
     out->ns = pw_whole((double)out->cost_ns * (double)in->present);

@@ -113,7 +113,8 @@ static void judge_hosts(const struct pw_figures *f, struct pw_basis *out)
     out->what = "hosts";
     out->mark = PW_MARK_PARTLY;
     if (found.worst >= 0) {
-        pw_sentence_add(&s, "hosts overloaded: ranks without a CPU for %s%s",
+        pw_sentence_add(&s, "%s: ranks without a CPU for %s%s",
+                        found.is_quota ? "CPU quota used up" : "hosts overloaded",
                         pw_page_percent(percent, sizeof(percent), found.share),
                         found.where == PW_NOCPU_STEPS ? " of the steps" : "");
     } else if (crowded.worst) {

@@ -153,7 +153,8 @@ static void say_no_cpu(const struct pw_figures *f, const struct pw_shared *loss,
     if (!f->is_silent)
         pw_sentence_add(s, ", not counting waits for each other");
     say_rank(loss, " (", ")", s);
-    pw_sentence_add(s, ": their hosts have more to run than cores");
+    pw_sentence_add(s, loss->is_quota ? ": the CPU quota of their cgroups was used up"
+                                      : ": their hosts have more to run than cores");
 }
 
 static void say_all_slower(const struct pw_figures *f, const struct pw_shared *loss,
