@@ -297,19 +297,30 @@ static void compute_excess(struct pw_excess *w)
     }
 }
 
-/* Spread of one rank's excess from step to step. The difference of two independent values has
- * sqrt(2) times the spread of one value. */
-static int64_t sigma_of_rank(struct pw_excess *w, size_t rank)
+/* Spread of one rank's excess from a step to that `lag` steps later. The difference of two
+ * independent values has sqrt(2) times the spread of one value. */
+static int64_t sigma_of_lag(struct pw_excess *w, size_t rank, size_t lag)
 {
     size_t n = 0;
-    int64_t last = PW_EXCESS_UNKNOWN;
-    for (size_t s = 0; s < w->in->nsteps; s++) {
-        int64_t now = pw_excess_at(w, s, rank);
+    for (size_t s = lag; s < w->in->nsteps; s++) {
+        const int64_t now = pw_excess_at(w, s, rank), last = pw_excess_at(w, s - lag, rank);
         if (now != PW_EXCESS_UNKNOWN && last != PW_EXCESS_UNKNOWN)
             w->values[n++] = distance(now, last);
-        last = now;
     }
     return n ? (int64_t)(PW_MAD_TO_SIGMA / sqrt(2.0) * (double)pw_median_i64(w->values, n)) : 0;
+}
+
+/* The same from step to step. Where an iteration of the program is 2 to 4 steps, a rank may be late
+ * in one of them each time: then the spread is that of equal steps of the iterations. */
+static int64_t sigma_of_rank(struct pw_excess *w, size_t rank)
+{
+    const int64_t next = sigma_of_lag(w, rank, 1);
+    int64_t least = next;
+    for (size_t lag = 2; lag <= PW_SIGMA_LAGS && 2 * lag <= w->in->nsteps; lag++) {
+        const int64_t sigma = sigma_of_lag(w, rank, lag);
+        least = sigma < least ? sigma : least;
+    }
+    return (double)least < PW_SIGMA_ALTERNATES * (double)next ? least : next;
 }
 
 /* The median of these spreads over the ranks. `rank_hits` is scratch here. */

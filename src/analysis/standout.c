@@ -95,21 +95,49 @@ static int is_episode(const struct pw_excess *w, const struct pw_straggler_found
            (double)slow <= PW_EPISODE_SLOW * (double)outside;
 }
 
-/* How much more own work the rank had in the window than outside of it: difference of the medians,
- * ns. */
-static int64_t change_of(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank)
+/* The median of the rank's own work in the window, or outside of it, ns. */
+static int64_t median_work(const struct pw_excess *w, const struct pw_straggler_found *f,
+                           size_t rank, int outside)
 {
-    int64_t median[2] = {0, 0};
-    for (int outside = 0; outside < 2; outside++) {
-        size_t n = 0;
-        for (size_t s = 0; s < w->in->nsteps; s++) {
-            const int64_t own = w->in->own_ns[s * w->in->nranks + rank];
-            if (own >= 0 && pw_straggler_is_outside(f, s) == outside)
-                w->others[n++] = own;
-        }
-        median[outside] = n ? pw_median_i64(w->others, n) : 0;
+    size_t n = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        const int64_t own = w->in->own_ns[s * w->in->nranks + rank];
+        if (own >= 0 && pw_straggler_is_outside(f, s) == outside)
+            w->others[n++] = own;
     }
-    return median[0] - median[1];
+    return n ? pw_median_i64(w->others, n) : 0;
+}
+
+/* The mean of the same. */
+static double mean_work(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank,
+                        int outside)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        const int64_t own = w->in->own_ns[s * w->in->nranks + rank];
+        if (own >= 0 && pw_straggler_is_outside(f, s) == outside) {
+            sum += (double)own;
+            n++;
+        }
+    }
+    return n ? sum / (double)n : 0;
+}
+
+/* How much more own work the rank had in the window than outside of it, ns: the difference of the
+ * medians. Where the window has many steps without a delay, as when an iteration is two steps, the
+ * medians may not see it: then it is the difference of the means, for each step that was held back.
+ */
+static double change_of(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank)
+{
+    size_t hits = 0, n = 0;
+    for (size_t s = f->first; s <= f->last; s++) {
+        n += pw_excess_at(w, s, f->rank) != PW_EXCESS_UNKNOWN;
+        hits += is_hit(w, f, s);
+    }
+    if (!hits || (double)hits >= PW_CHANGED_DENSE * (double)n)
+        return (double)(median_work(w, f, rank, 0) - median_work(w, f, rank, 1));
+    return (mean_work(w, f, rank, 0) - mean_work(w, f, rank, 1)) * (double)n / (double)hits;
 }
 
 int pw_standout_has_changed(const struct pw_excess *w, const struct pw_straggler_found *f,
@@ -117,11 +145,11 @@ int pw_standout_has_changed(const struct pw_excess *w, const struct pw_straggler
 {
     const double excess = (double)f->excess_ns;
     if (f->kind == PW_STRAGGLER_ONE_OFF || !is_episode(w, f) ||
-        (double)change_of(w, f, f->rank) < PW_CHANGED_OWN * excess)
+        change_of(w, f, f->rank) < PW_CHANGED_OWN * excess)
         return 0;
     for (size_t r = 0; r < w->in->nranks; r++) {
         const int is_judged = r != f->rank && !pw_named_has(named, r);
-        const double other = is_judged ? (double)change_of(w, f, r) : 0;
+        const double other = is_judged ? change_of(w, f, r) : 0;
         if (other > PW_CHANGED_OTHER * excess || other < -PW_CHANGED_OTHER * excess)
             return 0;
     }

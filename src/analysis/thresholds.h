@@ -33,6 +33,11 @@
 #define PW_CHANGED_LEAST 0.1
 #define PW_CHANGED_OWN 0.5
 #define PW_CHANGED_OTHER 0.25
+#define PW_CHANGED_DENSE 0.75 /* of the window's steps are held back: medians tell the change */
+/* most steps of an iteration in which a rank may be late in one, and the spread from iteration to
+ * iteration, as a share of that from step to step, from which on such iterations are assumed */
+#define PW_SIGMA_LAGS 4
+#define PW_SIGMA_ALTERNATES 0.5
 /* times the third largest excess of the other ranks: an extreme step */
 #define PW_ONEOFF_TIMES 5
 /* least excess of few extreme steps, as a share of the run */

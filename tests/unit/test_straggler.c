@@ -421,6 +421,34 @@ static void test_a_stall_beside_a_window(void **state)
     }
 }
 
+/* The same where an iteration is two steps, of 12 and 18 ms, and the delay is in the first of them:
+ * the medians of the window and of the rest are of steps without it. */
+static void test_one_of_two_that_changes_every_second_step(void **state)
+{
+    (void)state;
+    struct job *j = create(160, 2, 1e5, 23);
+    for (size_t s = 0; s < 160; s++)
+        for (size_t r = 0; r < 2; r++) {
+            const int64_t less_ns = s % 2 ? 82 * MS : 88 * MS; /* of 100 */
+            slow(j, r, s, s, -less_ns, 0);
+            j->total[s * 2 + r] = 100 * MS - less_ns;
+        }
+    for (size_t s = 32; s < 112; s += 2)
+        slow(j, 1, s, s, 12 * MS, 0);
+    for (size_t s = 32; s < 112; s += 2)
+        j->total[s * 2] = j->total[s * 2 + 1] = 34 * MS; /* 35 % of it */
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].rank, 1);
+    assert_int_equal(j->found[0].hits, 40);
+    assert_true(j->found[0].has_changed);
+    for (size_t s = 32; s < 112; s += 2)
+        slow(j, 0, s, s, -12 * MS, 0); /* or the other one has less to do */
+    for (size_t s = 32; s < 112; s += 2)
+        slow(j, 1, s, s, -12 * MS, 0);
+    assert_int_equal(find(j), 0);
+    destroy(j);
+}
+
 /* Two of few ranks that stall once or twice, in different steps: all others are normal in each of
  * these steps, and so the largest stall does not hide the smaller ones. In the same step, one of
  * three ranks is left, and nobody knows whether it is normal. */
@@ -565,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_long_steps_beside_slight_ones),
         cmocka_unit_test(test_two_and_three_ranks),
         cmocka_unit_test(test_one_of_two_that_changes),
+        cmocka_unit_test(test_one_of_two_that_changes_every_second_step),
         cmocka_unit_test(test_most_of_few_ranks),
         cmocka_unit_test(test_two_beside_one_of_six),
         cmocka_unit_test(test_missing_values),
