@@ -147,7 +147,9 @@ static int64_t own_of(const struct pw_row_c_part_trace *row, enum pw_part part)
     if (is_one_call(part))
         return row->cpu_ns < 0 ? -1
                                : row->cpu_ns + row->ready_ns + row->stopped_ns + row->frozen_ns;
-    return row->total_ns - row->wait_ns;
+    /* Without MPI_Finalize the tail ends with the run, and a rank may have ended before. */
+    const int64_t gone_ns = part == PW_PART_TAIL && row->outside_ns > 0 ? row->outside_ns : 0;
+    return row->total_ns - row->wait_ns - gone_ns;
 }
 
 /* The median of the others' known values; -1 when there are none. */
@@ -187,18 +189,23 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
         {offsetof(struct pw_row_c_part_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
         {offsetof(struct pw_row_c_part_trace, cpu_ns), PW_CAUSE_MORE_CPU_WORK},
     };
-    if (f->part == PW_PART_START)
-        return PW_CAUSE_LATE_START;
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-        if ((double)more(rows, nranks, f->rank, kinds[k].offset, scratch) >=
-            PW_PARTS_EXPLAINED * (double)f->lost_ns) {
-            const int64_t io = more(rows, nranks, f->rank,
-                                    offsetof(struct pw_row_c_part_trace, io_bytes), scratch);
-            const int is_io = (double)io >= PW_CAUSE_LEAST_IO_PER_NS * (double)f->lost_ns;
-            return kinds[k].cause == PW_CAUSE_BLOCKED_OFF_CPU && is_io ? PW_CAUSE_FILE_IO
-                                                                       : kinds[k].cause;
-        }
-    return PW_CAUSE_UNKNOWN;
+    const double lost_ns = (double)f->lost_ns;
+    const double io = (double)more(rows, nranks, f->rank,
+                                   offsetof(struct pw_row_c_part_trace, io_bytes), scratch);
+    /* Files that come from memory are work for a CPU; so many bytes may also be spread over states
+     * none of which explains half. */
+    const enum pw_cause busy =
+        io >= lost_ns / PW_CAUSE_WORK_NS_PER_BYTE ? PW_CAUSE_FILE_IO : PW_CAUSE_UNKNOWN;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        const enum pw_cause cause = kinds[k].cause;
+        if ((double)more(rows, nranks, f->rank, kinds[k].offset, scratch) <
+            PW_PARTS_EXPLAINED * lost_ns)
+            continue;
+        if (cause == PW_CAUSE_BLOCKED_OFF_CPU && io >= PW_CAUSE_LEAST_IO_PER_NS * lost_ns)
+            return PW_CAUSE_FILE_IO;
+        return cause == PW_CAUSE_MORE_CPU_WORK && busy != PW_CAUSE_UNKNOWN ? busy : cause;
+    }
+    return busy;
 }
 
 /* 1 when the loss is at least twice the next largest one and unlikely by chance. A smaller loss
@@ -431,7 +438,9 @@ size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, i
         const size_t more = find_in(rows, nranks, run_ns, scratch, found);
         for (size_t k = 0; k < more; k++) {
             if (found[k].evidence != PW_PART_ASLEEP)
-                found[k].cause = cause_of(of, nranks, &found[k], scratch);
+                found[k].spent = found[k].cause = cause_of(of, nranks, &found[k], scratch);
+            if (parts[i] == PW_PART_START)
+                found[k].cause = PW_CAUSE_LATE_START;
             out[n++] = found[k];
         }
     }

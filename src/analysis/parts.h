@@ -12,10 +12,11 @@
 
 /* ---- the rank that held the job back in a part outside the steps ----
  *
- * The own time of a rank in a part is the time in which it did not wait for other ranks. In
- * MPI_Init and MPI_Finalize, where waits are not recorded, it is the time in which the rank did not
- * sleep. The loss is the rank's own time minus the median of the other ranks. The rank with the
- * largest loss is reported when one row of this table is true:
+ * The own time of a rank in a part is the time in which it did not wait for other ranks. In the
+ * tail of a program without MPI_Finalize, time after the rank's last event and sample does not
+ * count. In MPI_Init and MPI_Finalize, where waits are not recorded, it is the time in which the
+ * rank did not sleep. The loss is the rank's own time minus the median of the other ranks. The rank
+ * with the largest loss is reported when one row of this table is true:
  *
  *   ranks      part                            loss,        largest loss     other condition
  *                                              % of run     of another rank
@@ -57,7 +58,7 @@ enum pw_partevidence { PW_PART_OWN_TIME, PW_PART_LEFT_LATE, PW_PART_ASLEEP };
 struct pw_partloss {
     size_t rank;
     enum pw_part part;
-    enum pw_cause cause;
+    enum pw_cause cause, spent; /* `spent`: what it did; a late start has no other cause */
     enum pw_partevidence evidence;
     int64_t lost_ns; /* own time of `rank` minus usual_ns */
     int64_t next_ns; /* the largest loss of another rank, at least 0 */

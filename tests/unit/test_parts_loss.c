@@ -137,6 +137,51 @@ static void test_waiting(void **state)
     assert_int_equal(found[0].cause, PW_CAUSE_FILE_IO);
 }
 
+/* Files that a CPU reads or writes, from 10 MB per second of the loss on, also where no state
+ * explains half of it. A late start has no other cause, but it is known what the rank did. */
+static void test_files_that_a_cpu_reads(void **state)
+{
+    (void)state;
+    clear(4);
+    struct pw_row_c_part_trace *late = at(PW_PART_SETUP, 1);
+    late->total_ns += 500 * MS;
+    late->cpu_ns = 300 * MS;
+    late->io_bytes = 4900000;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].cause, PW_CAUSE_MORE_CPU_WORK);
+    late->io_bytes = 5000000;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].cause, PW_CAUSE_FILE_IO);
+    late->cpu_ns = late->disk_ns = 200 * MS;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].cause, PW_CAUSE_FILE_IO);
+    late->io_bytes = 0;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].cause, PW_CAUSE_UNKNOWN);
+
+    clear(4);
+    at(PW_PART_START, 1)->total_ns += 500 * MS;
+    at(PW_PART_START, 1)->disk_ns = 500 * MS;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].cause, PW_CAUSE_LATE_START);
+    assert_int_equal(found[0].spent, PW_CAUSE_FILE_IO);
+}
+
+/* Without MPI_Finalize the tail lasts until the last rank ends: three ended 500 ms before it. */
+static void test_ranks_that_ended_before(void **state)
+{
+    (void)state;
+    clear(4);
+    for (size_t r = 0; r < 3; r++)
+        at(PW_PART_TAIL, r)->outside_ns = 500 * MS;
+    at(PW_PART_TAIL, 3)->asleep_ns = 500 * MS;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].rank, 3);
+    assert_int_equal(found[0].part, PW_PART_TAIL);
+    assert_int_equal(found[0].lost_ns, 500 * MS);
+    assert_int_equal(found[0].cause, PW_CAUSE_BLOCKED_OFF_CPU);
+}
+
 /* Among four ranks 4 % are enough, when the others differ by no more than a fifth of it. */
 static void test_set_up_of_few(void **state)
 {
@@ -347,6 +392,8 @@ int main(void)
         cmocka_unit_test(test_each_ends_later_than_the_one_before),
         cmocka_unit_test(test_two_late_starts),
         cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_files_that_a_cpu_reads),
+        cmocka_unit_test(test_ranks_that_ended_before),
         cmocka_unit_test(test_set_up_of_few),
         cmocka_unit_test(test_set_up_of_many),
         cmocka_unit_test(test_two_ranks),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "aggregate/findings/findings.h"
+#include "aggregate/findings/partrows.h"
 #include "aggregate/findings/stretchcauses.h"
 #include "aggregate/findings/windowusage.h"
 #include "aggregate/match/instances.h"
@@ -221,70 +222,6 @@ static int is_sure(const struct pw_row_c_straggler *row)
            row->cause == PW_CAUSE_CGROUP_THROTTLING || row->cause == PW_CAUSE_LATE_START;
 }
 
-/* A row for a part of the run outside the steps; `start` and `end` are those of the part. */
-static struct pw_row_c_straggler row_of_part(const struct pw_world *world,
-                                             const struct pw_matrix *m,
-                                             const struct pw_partloss *found)
-{
-    static const char *const where[] = {
-        [PW_PART_START] = "before it entered MPI_Init",
-        [PW_PART_INIT] = "in MPI_Init, not asleep",
-        [PW_PART_SETUP] = "from MPI_Init to its first step, not waiting",
-        [PW_PART_TAIL] = "from its last step to MPI_Finalize, not waiting",
-        [PW_PART_FINALIZE] = "in MPI_Finalize, not asleep",
-        [PW_PART_END] = "after it left MPI_Finalize"};
-    static const char *const call_of[PW_PART_END + 1] = {
-        [PW_PART_INIT] = "MPI_Init", [PW_PART_FINALIZE] = "MPI_Finalize"};
-    const double next = (double)found->next_ns / (double)found->lost_ns;
-    char mine[32], others[32], most[32];
-    struct pw_row_c_straggler row = {
-        .rank = (int32_t)found->rank,
-        .kind = PW_STRAGGLER_STRETCH,
-        .first_step = -1,
-        .last_step = -1,
-        .excess_ns = found->lost_ns,
-        .blame_ns = -1,
-        .critical_ns = -1,
-        /* Without this loss the job would wait for the next slowest rank instead. In MPI_Init and
-         * MPI_Finalize it is not known how long the job waits for a rank that is busy. */
-        .gain_ns = call_of[found->part] && found->evidence == PW_PART_OWN_TIME
-                       ? -1
-                       : found->lost_ns - found->next_ns,
-        .phase = PW_PHASE_NONE,
-        .cause = (uint8_t)found->cause,
-        .confidence = 1 - next * next,
-        .start = world->bins.start_ns,
-        .lost_ns = found->lost_ns,
-        .part = (uint8_t)found->part,
-    };
-    for (int part = PW_PART_START; part <= (int)found->part; part++) {
-        const int64_t total_ns =
-            m->parts[(size_t)(part - PW_PART_START) * m->nranks + found->rank].total_ns;
-        row.start = part == PW_PART_START ? row.start : row.end;
-        row.end = row.start + (total_ns > 0 ? total_ns : 0);
-    }
-    row.slowdown = row.end > row.start ? (double)row.lost_ns / (double)(row.end - row.start) : -1;
-    memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
-    pw_text_ns(mine, sizeof(mine), found->lost_ns);
-    pw_text_ns(others, sizeof(others), found->usual_ns);
-    pw_text_ns(most, sizeof(most), found->next_ns);
-    if (found->evidence == PW_PART_LEFT_LATE)
-        snprintf(row.evidence, sizeof(row.evidence),
-                 "left %s %s later than the other ranks' median, who were in it for %s",
-                 call_of[found->part], mine, others);
-    else if (found->evidence == PW_PART_ASLEEP)
-        snprintf(row.evidence, sizeof(row.evidence),
-                 "asleep in %s for %s, while each other rank polled there, on or ready for a CPU "
-                 "for at least %s",
-                 call_of[found->part], mine, others);
-    else
-        snprintf(row.evidence, sizeof(row.evidence),
-                 "%s %s, the other ranks' median %s; no other rank lost more than %s",
-                 pw_text_ns(mine, sizeof(mine), found->lost_ns + found->usual_ns),
-                 where[found->part], others, most);
-    return row;
-}
-
 /* 1 when the cause was not counted but inferred: from samples of the rank off the CPU, and from
  * what it did before. */
 static int is_concluded(const struct pw_row_c_straggler *row)
@@ -490,16 +427,6 @@ static void drop_replays(struct pw_findings *f)
         pw_whatif_drop_together(w);
 }
 
-static int is_comparable(const struct pw_binning *run, enum pw_part part)
-{
-    return part == PW_PART_START      ? run->is_start_known
-           : part == PW_PART_INIT     ? run->is_start_known && run->is_setup_known
-           : part == PW_PART_SETUP    ? run->is_setup_known
-           : part == PW_PART_TAIL     ? run->is_tail_known
-           : part == PW_PART_FINALIZE ? run->is_tail_known && run->is_end_known
-                                      : run->is_end_known;
-}
-
 /* Adds the losses outside the steps. Such a row replaces the rank's rows that lie in it for at
  * least half of their time. */
 static void take_parts(struct pw_findings *f, const struct pw_world *world,
@@ -509,9 +436,9 @@ static void take_parts(struct pw_findings *f, const struct pw_world *world,
     const int64_t run_ns = world->bins.end_ns - world->bins.start_ns;
     size_t n = pw_partloss_find(m->parts, m->nranks, run_ns, scratch, found);
     for (size_t i = 0; i < n; i++) {
-        if (!is_comparable(&world->bins, found[i].part))
+        struct pw_row_c_straggler row;
+        if (!pw_partrows_enter(world, m, &found[i], &row))
             continue;
-        struct pw_row_c_straggler row = row_of_part(world, m, &found[i]);
         size_t kept = 0;
         for (size_t k = 0; k < f->nstragglers; k++) {
             const struct pw_row_c_straggler *old = &f->stragglers[k];
@@ -609,7 +536,6 @@ static int take_farm(struct pw_findings *f, const struct pw_world *world, const 
         own_ns[r] = p.wait_ns < 0 || p.inside_ns < 0 ? -1 : p.total_ns - p.wait_ns - p.inside_ns;
     }
     const struct pw_farm_input in = {f->pairs.rows, f->pairs.n, own_ns, m->nranks};
-        err = err ? err : pw_quotacauses_find(f, world, m, host_of);
     const size_t n = err ? 0 : pw_farm_find(&in, scratch, slow, MOST);
     for (size_t i = 0; i < n; i++) {
         size_t kept = 0;
@@ -683,6 +609,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
             drop_cheap(f);
         drop_replays(f);
         limit_confidence(f);
+        err = err ? err : pw_quotacauses_find(f, world, m, host_of);
         name_kinds(f, f->nsteps);
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_cost);
         pw_frozenhosts_find(f, world, host_of, nhosts);

@@ -330,8 +330,14 @@ void pw_bins_choose(struct pw_job *job)
     job->world.bins.end_ns = all.end;
     job->world.bins.is_start_known = !all.lacks_init;
     job->world.bins.is_end_known = !all.lacks_finalize;
-    job->world.bins.is_setup_known = !all.lacks_init && all.first_step == -all.before_first_step;
-    job->world.bins.is_tail_known = !all.lacks_finalize && all.last_step == -all.before_last_step;
+    /* Without MPI_Init and MPI_Finalize, as with gloo, these parts begin and end with the run,
+     * which traces of other profilers, copies of a running job and killed ranks may cut. */
+    const int is_whole =
+        !job->world.imported[0] && !job->world.is_snapshot && job->world.ended_ns == INT64_MAX;
+    const int has_start = !all.lacks_init || (is_whole && all.last_init == INT64_MIN);
+    const int has_end = !all.lacks_finalize || (is_whole && all.last_finalize == INT64_MIN);
+    job->world.bins.is_setup_known = has_start && all.first_step == -all.before_first_step;
+    job->world.bins.is_tail_known = has_end && all.last_step == -all.before_last_step;
     if (n < LEAST_BINS)
         return;
     job->world.bins.n = (size_t)n;
