@@ -113,3 +113,13 @@ size_t pw_farm_find(const struct pw_farm_input *in, void *scratch, struct pw_far
     }
     return n;
 }
+
+int64_t pw_farm_task_ns(const struct pw_farm_input *in, void *scratch, size_t rank)
+{
+    struct worker *workers = scratch;
+    count(in, workers);
+    const int64_t master = find_master(in, workers);
+    return master < 0 || (int64_t)rank == master || in->nranks <= PW_FARM_WORKERS
+               ? -1
+               : in->own_ns[rank] / workers[rank].got;
+}

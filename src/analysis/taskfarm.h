@@ -35,11 +35,15 @@ struct pw_farm_slow {
                                     that median: the rates of the workers add up */
 };
 
-/* Scratch that pw_farm_find() needs, in bytes. */
+/* Scratch that the functions below need, in bytes. */
 size_t pw_farm_scratch(size_t nranks);
 
 /* Writes slow workers to slow[max], in the order of ranks. Returns how many. */
 size_t pw_farm_find(const struct pw_farm_input *in, void *scratch, struct pw_farm_slow *slow,
                     size_t max);
+
+/* The worker's time for a task; -1: the rank is no worker of a farm. At the end of a farm its other
+ * workers wait for who has the last task: so much is no fault. */
+int64_t pw_farm_task_ns(const struct pw_farm_input *in, void *scratch, size_t rank);
 
 #endif

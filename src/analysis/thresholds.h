@@ -167,6 +167,7 @@
 #define PW_FARM_ERRORS 4  /* standard errors of a mean of exponentially distributed tasks */
 /* of the other workers' median: own times of busy workers differ by at most this */
 #define PW_FARM_BUSY 0.25
+#define PW_FARM_LAST 2 /* tasks: a worker that lost less is no straggler, as farms end so */
 
 /* Causes (docs/metrics.md, "Cause"). Chosen, not tuned. */
 #define PW_QUOTA_PARTS 3  /* part (1 / n) of the time without a CPU that is throttled: a quota */

@@ -54,6 +54,13 @@ static void test_slow_worker(void **state)
     assert_int_equal(farm->slow[0].others_ns, 15 * MS);
     /* 3 / 15 ms + 1 / 37.5 ms = 17 / 75 ms; as fast as the others 20 / 75 ms: 3 / 20 of 750 ms. */
     assert_true(llabs(farm->slow[0].lost_ns - 112500000) < 10);
+    void *scratch = malloc(pw_farm_scratch(RANKS));
+    assert_int_equal(pw_farm_task_ns(&farm->in, scratch, 3), 37500000);
+    assert_int_equal(pw_farm_task_ns(&farm->in, scratch, 4), 15 * MS);
+    assert_int_equal(pw_farm_task_ns(&farm->in, scratch, MASTER), -1);
+    farm->pairs[farm->in.npairs++] = (struct pw_row_c_p2p){.src = 3, .dst = 4, .messages = 1};
+    assert_int_equal(pw_farm_task_ns(&farm->in, scratch, 4), -1); /* no farm */
+    free(scratch);
     free(farm);
 }
 

@@ -522,6 +522,22 @@ static struct pw_row_c_straggler row_of_worker(const struct pw_findings *f,
     return row;
 }
 
+/* Drops rows of workers that lost less than a few tasks: at the end of a farm all wait for the
+ * last. */
+static void drop_last_tasks(struct pw_findings *f, const struct pw_farm_input *in, void *scratch)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        const struct pw_row_c_straggler *row = &f->stragglers[i];
+        const double task_ns = (double)pw_farm_task_ns(in, scratch, (size_t)row->rank);
+        if (row->part != PW_PART_ANY || (double)row->lost_ns >= PW_FARM_LAST * task_ns)
+            f->stragglers[kept++] = *row;
+        else
+            say_why(row, 2, "not named: it had the last tasks of a farm");
+    }
+    f->nstragglers = kept;
+}
+
 /* Adds slow workers of a task farm, in the place of what steps and stretches tell of them. What
  * they did less is no work that differs by design. Returns 0 or -ENOMEM. */
 static int take_farm(struct pw_findings *f, const struct pw_world *world, const struct pw_matrix *m)
@@ -537,6 +553,8 @@ static int take_farm(struct pw_findings *f, const struct pw_world *world, const 
     }
     const struct pw_farm_input in = {f->pairs.rows, f->pairs.n, own_ns, m->nranks};
     const size_t n = err ? 0 : pw_farm_find(&in, scratch, slow, MOST);
+    if (!err)
+        drop_last_tasks(f, &in, scratch);
     for (size_t i = 0; i < n; i++) {
         size_t kept = 0;
         for (size_t k = 0; k < f->nstragglers; k++)
