@@ -550,6 +550,11 @@ static void test_waits_for_which_no_rank_is_named(void **state)
     assert_has(line,
                "), mostly not because of unequal work: equal work in each step would make the "
                "whole job shorter by only 749 ms. No rank alone held the job back.");
+    c->whatif[0].gain_ns = 0;
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line,
+               "), not because of unequal work: equal work in each step would not make the job "
+               "shorter. No rank alone held the job back.");
     c->whatif[0].gain_ns = 750 * MS;
     assert_leads(c, waits, "waits", "wait_roams");
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
