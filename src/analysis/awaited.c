@@ -215,6 +215,15 @@ static bool needs_all(uint16_t op)
            is_both(op);
 }
 
+/* Whether the partners of all requests are known, one rank each. */
+static bool has_partners(const struct waiter *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->list[i].peer < 0 || is_collective(&w->list[i]))
+            return false;
+    return true;
+}
+
 /* A call that returns after any of its requests waits for all of them: none can complete. So that
  * one is missing does not tell that its partner is to blame; only one partner of all does. */
 static void settle_thread(const struct waiter *w, const struct pw_live_thread *thread)
@@ -227,6 +236,9 @@ static void settle_thread(const struct waiter *w, const struct pw_live_thread *t
             w->list[i].need = PW_LIVE_UNKNOWN;
     if (!count(w, PW_LIVE_MISSING) && !thread->unlisted)
         settle_alone(w);
+    if (!all && !count(w, PW_LIVE_MISSING) && !thread->unlisted && has_partners(w))
+        for (size_t i = 0; i < w->n; i++)
+            w->list[i].need = PW_LIVE_EITHER;
 }
 
 void pw_awaited_settle(struct pw_live *ranks, size_t n)

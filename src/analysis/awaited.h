@@ -6,7 +6,8 @@
  * than this rank has received or waits for. A send is matched when its target has received, or
  * waits for, as many messages as this rank has begun. A nonblocking collective is missing when a
  * member has not begun it. If all requests that are not matched have one partner, this partner is
- * waited for. For all others it is not known whether they are missing: never a guess. */
+ * waited for. For all others it is not known whether they are missing: never a guess. Of a call
+ * that returns with any of its requests, none has completed: it waits for either partner. */
 #ifndef PW_ANALYSIS_AWAITED_H
 #define PW_ANALYSIS_AWAITED_H
 

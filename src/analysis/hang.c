@@ -180,8 +180,9 @@ struct waits {
     int64_t least_ns;
     struct pw_hang *out;
     struct pw_digraph graph;
-    int32_t *lists;  /* waiting and missing rows of the groups */
-    bool with_polls; /* what loops of tests test counts as waited for */
+    int32_t *lists; /* waiting and missing rows of the groups */
+    bool with_weak; /* loops of tests, and waits for any of several ranks, count */
+    bool is_closed; /* all ranks are in the input, and no rank is waited for that waits for none */
 };
 
 int pw_hang_waits(const struct pw_live *rank, int64_t least_ns)
@@ -207,10 +208,8 @@ static uint16_t op_of(const struct pw_live_thread *t)
 /* 1 for operations that all members of a communicator, or all ranks of the job, must enter. */
 static bool is_collective(const struct pw_live_thread *t)
 {
-    enum pw_op_class cls = pw_op_info(op_of(t))->cls;
-    if (op_of(t) == PW_OP_Comm_create_group) /* of some members of the communicator only */
-        return false;
-    return (cls == PW_CLASS_COLL && t->comm_uid) || (cls == PW_CLASS_COMM && t->comm_uid) ||
+    const uint16_t op = op_of(t);
+    return (t->comm_uid && (pw_op_info(op)->cls == PW_CLASS_COLL || pw_live_is_unnumbered(op))) ||
            t->op == PW_OP_Init || t->op == PW_OP_Init_thread || t->op == PW_OP_Finalize;
 }
 
@@ -219,11 +218,22 @@ static bool is_uncounted(const struct pw_live_thread *t)
     return pw_op_info(op_of(t))->cls != PW_CLASS_COLL;
 }
 
-static bool is_in(const struct pw_live_thread *t, const struct pw_hang_group *g)
+/* How many calls without numbers the rank has left there; -1: not known. */
+static int64_t unnumbered(const struct pw_live *rank, uint64_t uid)
+{
+    const struct pw_live_comm *comm = pw_live_comm(rank, uid);
+    return comm ? comm->unnumbered : -1;
+}
+
+static bool is_in(const struct pw_live *rank, const struct pw_live_thread *t,
+                  const struct pw_hang_group *g)
 {
     if (!is_collective(t) || t->comm_uid != g->comm_uid)
         return false;
-    return g->seq < 0 ? is_uncounted(t) && t->op == g->op : t->seq == g->seq;
+    if (g->seq >= 0)
+        return t->seq == g->seq;
+    const int64_t after = unnumbered(rank, g->comm_uid);
+    return is_uncounted(t) && t->op == g->op && (after < 0 || g->after < 0 || after == g->after);
 }
 
 static bool has_requests(const struct pw_live *rank, size_t thread)
@@ -235,20 +245,20 @@ static bool has_requests(const struct pw_live *rank, size_t thread)
 }
 
 /* Sets *out to what the rank waits for in its place `*at`, and increments *at. First come the
- * threads, then the requests that are missing, each as if its thread waited for it alone. Tests may
- * be called in a loop that ends for another reason: what they test counts only with_polls. Returns
+ * threads, then the requests that are missing, each as if its thread waited for it alone. Returns
  * false at the end. */
 static bool next_wait(const struct waits *w, const struct pw_live *rank, size_t *at,
                       struct pw_live_thread *out)
 {
     for (; *at < rank->nthreads; ++*at)
-        if ((w->with_polls || !rank->threads[*at].polls) && !has_requests(rank, *at)) {
+        if ((w->with_weak || !rank->threads[*at].polls) && !has_requests(rank, *at)) {
             *out = rank->threads[(*at)++];
             return true;
         }
     for (; *at < rank->nthreads + rank->nrequests; ++*at) {
         const struct pw_live_request *r = &rank->requests[*at - rank->nthreads];
-        if (r->need != PW_LIVE_MISSING || (rank->threads[r->thread].polls && !w->with_polls))
+        const bool is_weak = r->need == PW_LIVE_EITHER || rank->threads[r->thread].polls;
+        if ((r->need != PW_LIVE_MISSING && r->need != PW_LIVE_EITHER) || (is_weak && !w->with_weak))
             continue;
         *out = rank->threads[r->thread];
         out->awaited = r->op;
@@ -267,7 +277,7 @@ static bool has_thread_in(const struct waits *w, const struct pw_live *rank,
 {
     struct pw_live_thread t;
     for (size_t at = 0; next_wait(w, rank, &at, &t);)
-        if (is_in(&t, g))
+        if (is_in(rank, &t, g))
             return true;
     return false;
 }
@@ -284,14 +294,16 @@ static bool is_missing(const struct waits *w, const struct pw_live *rank,
     const struct pw_live_comm *comm = pw_live_comm(rank, g->comm_uid);
     if (has_thread_in(w, rank, g))
         return false;
-    return g->seq < 0 || (comm && comm->reached <= g->seq);
+    if (g->seq < 0)
+        return g->after < 0 || unnumbered(rank, g->comm_uid) <= g->after;
+    return comm && comm->reached <= g->seq;
 }
 
 static struct pw_hang_group *find_group(struct waits *w, const struct pw_live *rank,
                                         const struct pw_live_thread *t)
 {
     for (size_t i = 0; i < w->out->ngroups; i++)
-        if (is_in(t, &w->out->groups[i]))
+        if (is_in(rank, t, &w->out->groups[i]))
             return &w->out->groups[i];
     if (w->out->ngroups == PW_HANG_GROUPS) {
         w->out->more_groups++;
@@ -302,6 +314,7 @@ static struct pw_hang_group *find_group(struct waits *w, const struct pw_live *r
     *group = (struct pw_hang_group){
         .comm_uid = t->comm_uid,
         .seq = is_uncounted(t) ? -1 : t->seq,
+        .after = is_uncounted(t) ? unnumbered(rank, t->comm_uid) : -1,
         .op = op_of(t),
         .root = is_uncounted(t) ? -1 : t->peer,
         .size = comm ? comm->size : rank->world_size,
@@ -360,7 +373,7 @@ static void add_rank_edges(struct waits *w, const struct pw_live *rank)
         if (t.op == PW_OP_None)
             continue;
         for (size_t g = 0; g < w->out->ngroups && is_collective(&t); g++)
-            if (is_in(&t, &w->out->groups[g]) && has_absent(&w->out->groups[g]))
+            if (is_in(rank, &t, &w->out->groups[g]) && has_absent(&w->out->groups[g]))
                 pw_digraph_add(&w->graph, (int32_t)(w->n + g));
         /* The target of a one-sided operation need not do anything: another rank may hold its lock.
          */
@@ -479,7 +492,11 @@ static void conclude(struct waits *w, int32_t *lists, int32_t *scratch)
     out->ncycle = keep_ranks(w, cycle, pw_digraph_cycle(&w->graph, cycle, scratch));
     out->roots = roots;
     out->nroots = find_roots(w, roots, scratch);
+    w->is_closed = !out->nroots && w->n && w->ranks[0].world_size == (int32_t)w->n;
     out->nroots = keep_first_causes(w, roots, out->nroots, scratch);
+    /* A rank that waits for any of several ranks is in no circle while one of them may come. */
+    if (w->with_weak && !w->is_closed)
+        out->ncycle = 0;
     if (out->ncycle) {
         out->kind = PW_HANG_CYCLE;
         out->held = count_held(w, cycle, out->ncycle, scratch);
@@ -525,19 +542,29 @@ static void find_and_conclude(struct waits *w, int32_t *scratch)
     conclude(w, at, at + 2 * (w->n + PW_HANG_GROUPS));
 }
 
+/* Whether the rank to blame waits itself, so that it is not known what is to blame. */
+static bool is_held_by_a_waiter(const struct waits *w)
+{
+    return w->out->kind == PW_HANG_HELD && pw_hang_waits(&w->ranks[w->out->roots[0]], w->least_ns);
+}
+
 void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32_t *scratch,
                   struct pw_hang *out)
 {
     struct waits w = {.ranks = ranks, .n = n, .least_ns = least_ns, .out = out};
     find_and_conclude(&w, scratch);
-    if (out->kind != PW_HANG_UNKNOWN)
+    const bool is_unknown = out->kind == PW_HANG_UNKNOWN;
+    if (!is_unknown && !is_held_by_a_waiter(&w))
         return;
-    /* Of loops of tests, only a rank that does not wait is a cause. */
-    w.with_polls = true;
+    w.with_weak = true;
     find_and_conclude(&w, scratch);
-    if (out->kind == PW_HANG_HELD && !pw_hang_waits(&ranks[out->roots[0]], least_ns))
+    for (size_t i = 0; i < out->ncycle; i++)
+        out->is_likely |= pw_live_main(&ranks[out->cycle[i]])->polls;
+    if (out->kind == PW_HANG_HELD && !is_held_by_a_waiter(&w))
         return;
-    w.with_polls = false;
+    if (out->kind == PW_HANG_CYCLE && (is_unknown || !out->is_likely))
+        return;
+    w.with_weak = false;
     find_and_conclude(&w, scratch);
 }
 

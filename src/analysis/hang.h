@@ -8,8 +8,10 @@
  * entered it; in a rooted collective that the root starts, only for the root. A rank in a send or
  * receive waits for the partner. A rank in a call that completes several requests waits for the
  * partners of those that are missing (analysis/awaited.h). For a call whose partner is unknown (a
- * receive from any rank), and for a loop of tests, which may have another way to end, it is not
- * known for which rank the caller waits. */
+ * receive from any rank) it is not known for which rank the caller waits. Waits for any of several
+ * ranks, and loops of tests, which may have another way to end, are *weak*: they count only when
+ * the others tell nothing, and only if they lead to a rank that works, or none leads to a rank
+ * outside of a cycle. */
 #ifndef PW_ANALYSIS_HANG_H
 #define PW_ANALYSIS_HANG_H
 
@@ -22,12 +24,14 @@ enum { PW_HANG_GROUPS = 64 }; /* collectives looked at; the rest are counted in 
 
 /* A collective in which ranks wait. Ranks are rows of the input. */
 struct pw_hang_group {
-    uint64_t comm_uid;                /* 0: all ranks of the job (MPI_Init, MPI_Finalize) */
-    int64_t seq;                      /* -1: its function is not counted (MPI_Comm_split) */
-    uint16_t op;                      /* operation of the first rank that waits */
-    int is_mismatched;                /* 1: the ranks wait in different functions */
-    int32_t root;                     /* world rank, -1 none */
-    int64_t size;                     /* members */
+    uint64_t comm_uid; /* 0: all ranks of the job (MPI_Init, MPI_Finalize) */
+    int64_t seq;       /* -1: its function is not counted (MPI_Comm_split) */
+    int64_t after;     /* of a function that is not counted: how many such calls the ranks have left
+                        * there; -1 not known */
+    uint16_t op;       /* operation of the first rank that waits */
+    int is_mismatched; /* 1: the ranks wait in different functions */
+    int32_t root;      /* world rank, -1 none */
+    int64_t size;      /* members */
     const int32_t *waiting, *missing; /* rising */
     size_t nwaiting, nmissing;
     size_t unknown;    /* members that are not in the input */
@@ -37,7 +41,8 @@ struct pw_hang_group {
 enum pw_hang_kind {
     PW_HANG_NOBODY,  /* no rank waits for another */
     PW_HANG_HELD,    /* the waiting ranks wait, directly or by way of others, for `roots` */
-    PW_HANG_CYCLE,   /* the ranks of `cycle` wait for each other: none will ever go on */
+    PW_HANG_CYCLE,   /* the ranks of `cycle` wait for each other: none will ever go on, unless
+                      * is_likely */
     PW_HANG_UNKNOWN, /* ranks wait, and their calls do not tell for which rank */
 };
 
@@ -47,6 +52,8 @@ struct pw_hang {
     size_t nroots;
     const int32_t *cycle; /* rows: each waits for the next, the last for the first */
     size_t ncycle;
+    int is_likely;  /* 1: ranks of the cycle call tests in a loop, which may end for another reason
+                     */
     size_t held;    /* number of ranks that wait for the roots or the cycle, directly or through
                        others; the roots and the ranks of the cycle do not count */
     size_t waiting; /* ranks that wait */

@@ -3,6 +3,27 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "core/ops.h"
+
+/* MPI names all collective operations that transfer data so. */
+static int is_collective_transfer(const char *name)
+{
+    return !strstr(name, "_iread") && !strstr(name, "_iwrite") &&
+           (strstr(name, "_all") || strstr(name, "_ordered"));
+}
+
+int pw_live_is_unnumbered(uint32_t op)
+{
+    const struct pw_op_info *info = pw_op_info(op);
+    if (info->cls == PW_CLASS_COMM)
+        return op != PW_OP_Comm_create_group; /* some members of the communicator only */
+    return info->cls == PW_CLASS_IO &&
+           (op == PW_OP_File_open || op == PW_OP_File_close || op == PW_OP_File_sync ||
+            op == PW_OP_File_set_size || op == PW_OP_File_set_view ||
+            is_collective_transfer(info->name));
+}
 
 void pw_live_fini(struct pw_live *live)
 {

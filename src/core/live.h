@@ -50,6 +50,7 @@ enum pw_live_need {
     PW_LIVE_UNKNOWN,
     PW_LIVE_MISSING, /* it cannot: its partner has not done its part */
     PW_LIVE_MATCHED, /* it can: the partner has done its part */
+    PW_LIVE_EITHER,  /* it has not completed, and its call returns with it or with another one */
 };
 
 /* Requests that a completion call of several waits for, or a loop of tests: one row for all that
@@ -85,6 +86,8 @@ struct pw_live_comm {
     uint8_t source;          /* enum pw_source: whose it is */
     int32_t size;            /* number of ranks; of an intercommunicator: of both groups */
     int64_t reached;         /* collectives that this rank has left, or begun if nonblocking */
+    int64_t unnumbered;      /* pw_live_is_unnumbered() calls on it that the rank has left; -1 not
+                              * known */
     int order_state;         /* enum pw_callorder_state */
     size_t norder;           /* 0 also when the request did not ask for the order */
     struct pw_live_order order[PW_CALLORDER_LEVELS];
@@ -144,6 +147,10 @@ struct pw_live {
     char python_problem[PW_LIVE_PROBLEM]; /* the same of the Python frames in them */
     int64_t stopped_ns;                   /* how long the program was stopped to read them */
 };
+
+/* Whether all members of a communicator, window or file must call the operation, and it has no
+ * number of its own: creating and freeing them, and the blocking collective operations on files. */
+int pw_live_is_unnumbered(uint32_t op);
 
 /* Frees the arrays. */
 void pw_live_fini(struct pw_live *live);

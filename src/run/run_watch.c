@@ -109,6 +109,8 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         .wants_order = request->is_hang || request->kind == PW_REQUEST_ORDER,
     };
     snprintf(live.hostname, sizeof(live.hostname), "%s", w->id->hostname);
+    /* Now, not after the stacks: a call that begins meanwhile is not in the answer. */
+    const uint64_t seen = pw_tick_read((enum pw_tick_source)w->segment->tick_source);
     int err = pw_drain_live(w->drain, &live);
     live.state = process_state((pid_t)live.pid);
     obey(w, request, &live);
@@ -124,7 +126,7 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
     pw_live_fini(&live);
     memcpy(w->answered, request->nonce, sizeof(w->answered));
     if (request->is_hang)
-        w->reported = pw_tick_read((enum pw_tick_source)w->segment->tick_source);
+        w->reported = seen;
 }
 
 /* Answers at once; a request for stacks when pystack has ended. */

@@ -216,6 +216,27 @@ static void test_collective_functions_without_a_number(void **state)
     ROWS(hang->roots, hang->nroots, 4);
 }
 
+/* Of functions without a number the collectors count the calls: who has left one is not missed in
+ * it. Without this number, nobody is known to have left. */
+static void test_calls_without_a_number_are_counted(void **state)
+{
+    struct job *job = *state;
+    enter(job, 0, PW_OP_Comm_split, WORLD, -1, -1);
+    enter(job, 1, PW_OP_Barrier, WORLD, 2, -1);
+    for (int r = 0; r < RANKS; r++) {
+        job->comms[r][0].unnumbered = r ? 1 : 0;
+        job->comms[r][0].reached = r < 2 ? 2 : 3;
+    }
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    ROWS(hang->roots, hang->nroots, 0);
+    job->comms[2][0].unnumbered = 0;
+    hang = find(job);
+    ROWS(hang->roots, hang->nroots, 2);
+    job->comms[1][0].unnumbered = -1;
+    assert_int_equal(find(job)->kind, PW_HANG_CYCLE);
+}
+
 /* The last thread to do something speaks for the rank. */
 static void test_threads(void **state)
 {
@@ -339,6 +360,7 @@ int main(void)
         IN_JOB(test_members_in_different_functions),
         IN_JOB(test_still_in_a_collective_that_all_have_entered),
         IN_JOB(test_collective_functions_without_a_number),
+        IN_JOB(test_calls_without_a_number_are_counted),
         IN_JOB(test_threads),
         IN_JOB(test_calls_shorter_than_the_limit_do_not_wait),
         IN_JOB(test_unknown_members),

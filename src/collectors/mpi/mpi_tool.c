@@ -20,6 +20,7 @@ struct comm {
     int32_t *members; /* stored when they are complete and there is room; else NULL */
     int32_t known;
     uint64_t handle; /* the application's handle, which may have been freed */
+    int64_t unnumbered;
 };
 
 /* The last Wait or Test of a thread. Records of the operations that it completed follow it and have
@@ -205,6 +206,8 @@ static void record_comm(struct state *s, const struct pw_record *record,
     fill_times(s, record, origin, cls, row);
     if (comm && cls == PW_CLASS_COLL)
         pw_count_collective(&comm->row, record->comm.seq);
+    else if (comm && (cls == PW_CLASS_COMM || cls == PW_CLASS_IO))
+        comm->unnumbered += pw_live_is_unnumbered(record->op);
     if ((cls == PW_CLASS_SEND || cls == PW_CLASS_RECV) && s->pairs)
         count_message(s->pairs, record, cls);
 }
@@ -447,6 +450,15 @@ static void read_order(const struct pw_segment_shared *segment, int64_t index,
     }
 }
 
+/* Whether every call of this process has been recorded since its start. */
+static bool is_whole(const struct state *s, const struct pw_segment_shared *segment,
+                     const struct pw_live *live)
+{
+    return segment && !live->dropped && segment->level >= 1 && !segment->control.starts_paused &&
+           !atomic_load(&segment->control.committed) && !atomic_load(&segment->no_ring) &&
+           !s->was_paused;
+}
+
 static void add_live_comm(const struct state *s, const struct pw_segment_shared *segment,
                           int64_t row, struct pw_live *live)
 {
@@ -456,6 +468,7 @@ static void add_live_comm(const struct state *s, const struct pw_segment_shared 
         .uid = comm->row.uid,
         .size = comm->row.size + comm->row.remote_size,
         .reached = reached(s, segment, row),
+        .unnumbered = is_whole(s, segment, live) ? comm->unnumbered : -1,
     };
     if (comm->row.remote_size)
         shown.order_state = PW_CALLORDER_INTER;
@@ -510,14 +523,12 @@ static void add_both(const struct state *s, uint16_t index, struct pw_live *live
 static void add_open(struct state *s, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     const struct pw_mpi_uids uids = {s, uid_of};
-    const struct pw_control *control = &segment->control;
     if (!s->pairs || !atomic_load(&segment->requests.front))
         return;
     pw_mpi_open_add(segment, s->pairs, &uids, live);
     for (size_t i = 0; live->requests && i < live->nthreads; i++)
         add_both(s, (uint16_t)i, live);
-    if (live->dropped || segment->level < 1 || control->starts_paused ||
-        atomic_load(&control->committed) || atomic_load(&segment->no_ring) || s->was_paused)
+    if (!is_whole(s, segment, live))
         live->pairs_known = 0;
 }
 

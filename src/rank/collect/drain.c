@@ -490,8 +490,11 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
     }
     if (drain->intake)
         pw_intake_live(drain->intake, live);
-    if (has_gaps(drain))
-        live->pairs_known = 0;
+    if (!has_gaps(drain))
+        return 0;
+    live->pairs_known = 0;
+    for (size_t i = 0; i < live->ncomms; i++)
+        live->comms[i].unnumbered = -1;
     return 0;
 }
 

@@ -49,6 +49,7 @@ static const char *const needs[] = {
     [PW_LIVE_UNKNOWN] = "unknown",
     [PW_LIVE_MISSING] = "missing",
     [PW_LIVE_MATCHED] = "matched",
+    [PW_LIVE_EITHER] = "either",
 };
 
 static json_t *requests_to_json(const struct pw_live *live, size_t thread)
@@ -103,9 +104,10 @@ static json_t *thread_to_json(const struct pw_live *live, const struct pw_live_t
 /* `with_order`: also the hashes of the order, which people need not see. */
 static json_t *comm_to_json(const struct pw_live_comm *c, bool with_order)
 {
-    json_t *object = json_pack("{s:o, s:o, s:s, s:i, s:I}", "uid", uid_text(c->uid), "name",
-                               text(c->name), "source", pw_enum_name(PW_F_SOURCE, c->source),
-                               "size", (int)c->size, "reached", (json_int_t)c->reached);
+    json_t *object =
+        json_pack("{s:o, s:o, s:s, s:i, s:I, s:o}", "uid", uid_text(c->uid), "name", text(c->name),
+                  "source", pw_enum_name(PW_F_SOURCE, c->source), "size", (int)c->size, "reached",
+                  (json_int_t)c->reached, "unnumbered", known(c->unnumbered));
     json_t *order = with_order && (c->norder || c->order_state) ? json_array() : NULL;
     for (size_t i = 0; order && i < c->norder; i++) {
         json_array_append_new(order, json_integer(c->order[i].count));
@@ -315,6 +317,9 @@ static bool read_comm(const json_t *object, struct pw_live_comm *out)
         .source = read_source(object, &ok),
         .size = (int32_t)number(object, "size", 0, 2 * MAX_RANK, &ok),
         .reached = number(object, "reached", 0, INT64_MAX, &ok),
+        .unnumbered = json_object_get(object, "unnumbered")
+                          ? number(object, "unnumbered", -1, INT64_MAX, &ok)
+                          : -1,
     };
     snprintf(out->name, sizeof(out->name), "%s",
              string(object, "name", sizeof(out->name) - 1, &ok));

@@ -245,8 +245,8 @@ int pw_live_print_hang(const struct pw_live_view *view, FILE *out)
 
 static void capitalise(char *text)
 {
-    if (text[0] == 'r')
-        text[0] = 'R';
+    if (text[0] >= 'a' && text[0] <= 'z')
+        text[0] = (char)(text[0] - 'a' + 'A');
 }
 
 /* "which has been computing (in no MPI call) for 63.0 s", "which has been in MPI_Wait for 12.0 s".
@@ -317,7 +317,7 @@ static int waits_for(const struct pw_live *rank, const struct pw_live_thread *th
         if (&rank->threads[r->thread] != thread)
             continue;
         has_requests = 1;
-        if (r->need == PW_LIVE_MISSING && r->peer == peer &&
+        if ((r->need == PW_LIVE_MISSING || r->need == PW_LIVE_EITHER) && r->peer == peer &&
             pw_op_info(r->op)->cls != PW_CLASS_COLL)
             return 1;
     }
@@ -325,20 +325,45 @@ static int waits_for(const struct pw_live *rank, const struct pw_live_thread *th
            pw_op_info(thread->op)->cls != PW_CLASS_RMA;
 }
 
-/* Returns the rank that waits longest for a message of `root`, or NULL. */
-static const struct pw_live *partner_of(const struct pw_live_view *view, const struct pw_live *root)
+/* Returns the rank that waits longest for a message of `root`, or NULL; `polls`: of those that call
+ * tests in a loop. */
+static const struct pw_live *longest_for(const struct pw_live_view *view,
+                                         const struct pw_live *root, int polls)
 {
     const struct pw_live *best = NULL;
     int64_t longest = -1;
     for (size_t r = 0; r < view->n; r++) {
         const struct pw_live_thread *thread = pw_live_main(&view->ranks[r]);
-        if (!thread || thread->op == PW_OP_None || thread->polls || thread->since_ns <= longest ||
-            !waits_for(&view->ranks[r], thread, root->rank))
+        if (!thread || thread->op == PW_OP_None || thread->polls != polls ||
+            thread->since_ns <= longest || !waits_for(&view->ranks[r], thread, root->rank))
             continue;
         best = &view->ranks[r];
         longest = thread->since_ns;
     }
     return best;
+}
+
+static const struct pw_live *partner_of(const struct pw_live_view *view, const struct pw_live *root)
+{
+    const struct pw_live *waiting = longest_for(view, root, 0);
+    return waiting ? waiting : longest_for(view, root, 1);
+}
+
+/* Lists the rows of the ranks for any of which the rank waits. Returns how many; 0 when it waits
+ * for one, or for several together. */
+static size_t list_either(const struct pw_live_view *view, const struct pw_live *rank,
+                          int32_t rows[PW_LIVE_REQUESTS])
+{
+    size_t n = 0;
+    for (size_t row = 0; rank && row < view->n; row++)
+        for (size_t i = 0; i < rank->nrequests; i++)
+            if (rank->requests[i].need == PW_LIVE_EITHER &&
+                &rank->threads[rank->requests[i].thread] == pw_live_main(rank) &&
+                rank->requests[i].peer == view->ranks[row].rank) {
+                rows[n++] = (int32_t)row;
+                break;
+            }
+    return n;
 }
 
 /* ", at load (train.py:88), and holds Python's lock": where it is in Python. */
@@ -380,7 +405,8 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
     const struct pw_hang_group *group = group_of_root(hang);
     const struct pw_live *partner = partner_of(view, root);
     char ranks[PW_LIVE_RANKS_TEXT], call[PW_LIVE_CALL_TEXT], who[48];
-    size_t direct = 0;
+    int32_t either[PW_LIVE_REQUESTS];
+    size_t direct = 0, neither = 0;
     /* Other ranks are missing in the collective because they wait for the root, too. */
     if (group && partner && group->nmissing > hang->nroots)
         group = NULL;
@@ -391,11 +417,14 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
                         pw_live_group(view, group, call, sizeof(call)));
     } else if (partner) {
         direct = 1;
-        pw_sentence_add(s, "rank %" PRId32 " waits in %s for ", partner->rank,
-                        pw_live_call(partner, pw_live_main(partner), call, sizeof(call)));
+        neither = list_either(view, partner, either);
+        pw_sentence_add(s, "rank %" PRId32 " %s %s for %s", partner->rank,
+                        pw_live_main(partner)->polls ? "polls with" : "waits in",
+                        pw_live_call(partner, pw_live_main(partner), call, sizeof(call)),
+                        neither ? "any of " : "");
     }
-    const int32_t *rows = group ? group->missing : hang->roots;
-    size_t n = group ? group->nmissing : partner ? 1 : hang->nroots;
+    const int32_t *rows = group ? group->missing : neither ? either : hang->roots;
+    size_t n = group ? group->nmissing : neither ? neither : partner ? 1 : hang->nroots;
     pw_sentence_add(s, "%s, ", pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
     snprintf(who, sizeof(who), n == 1 ? "which" : "of which rank %" PRId32, root->rank);
     add_doing(s, root, who);
@@ -419,14 +448,15 @@ static void say_cycle(const struct pw_live_view *view, struct pw_sentence *s)
     enum { SHOWN = 4 };
     const struct pw_hang *hang = view->hang;
     char call[PW_LIVE_CALL_TEXT];
-    pw_sentence_add(s, "deadlock: ");
+    pw_sentence_add(s, hang->is_likely ? "likely deadlock: " : "deadlock: ");
     for (size_t i = 0; i < hang->ncycle && i < SHOWN; i++) {
         const struct pw_live *rank = &view->ranks[hang->cycle[i]];
-        pw_sentence_add(s, "%srank %" PRId32 " (in %s)",
+        pw_sentence_add(s, "%srank %" PRId32 " (%s %s)",
                         i == 0   ? ""
                         : i == 1 ? " waits for "
                                  : ", which waits for ",
-                        rank->rank, pw_live_call(rank, pw_live_main(rank), call, sizeof(call)));
+                        rank->rank, pw_live_main(rank)->polls ? "polling with" : "in",
+                        pw_live_call(rank, pw_live_main(rank), call, sizeof(call)));
     }
     if (hang->ncycle > SHOWN)
         pw_sentence_add(s, ", and so on through %zu ranks, the last of which waits for",
@@ -542,10 +572,6 @@ static void say_waits(const struct pw_live_view *view, char *out, size_t size)
         }
     }
     capitalise(out);
-    if (strncmp(out, "deadlock", 8) == 0)
-        out[0] = 'D';
-    if (strncmp(out, "no ", 3) == 0)
-        out[0] = 'N';
 }
 
 void pw_live_headline(const struct pw_live_view *view, char *out, size_t size)
@@ -590,7 +616,7 @@ static json_t *group_json(const struct pw_live_view *view, const struct pw_hang_
                      "mismatched", group->is_mismatched);
 }
 
-static const char *kind_name(enum pw_hang_kind kind)
+static const char *kind_name(const struct pw_hang *hang)
 {
     static const char *const names[] = {
         [PW_HANG_NOBODY] = "nobody_waits",
@@ -598,7 +624,7 @@ static const char *kind_name(enum pw_hang_kind kind)
         [PW_HANG_CYCLE] = "deadlock",
         [PW_HANG_UNKNOWN] = "unknown",
     };
-    return names[kind];
+    return hang->is_likely ? "likely_deadlock" : names[hang->kind];
 }
 
 json_t *pw_live_hang_json(const struct pw_live_view *view)
@@ -614,8 +640,8 @@ json_t *pw_live_hang_json(const struct pw_live_view *view)
     for (size_t i = 0; i < view->nsilent; i++)
         json_array_append_new(silent, json_integer(view->silent[i]));
     return json_pack("{s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "headline",
-                     pw_json_text(headline, sizeof(headline)), "kind", kind_name(hang->kind),
-                     "roots", ranks_of(view, hang->roots, hang->nroots), "cycle",
+                     pw_json_text(headline, sizeof(headline)), "kind", kind_name(hang), "roots",
+                     ranks_of(view, hang->roots, hang->nroots), "cycle",
                      ranks_of(view, hang->cycle, hang->ncycle), "held", (json_int_t)hang->held,
                      "waiting", (json_int_t)hang->waiting, "collectives", groups, "silent", silent,
                      "order", order);
