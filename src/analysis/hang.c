@@ -191,6 +191,20 @@ int pw_hang_waits(const struct pw_live *rank, int64_t least_ns)
     return last && last->op != PW_OP_None && last->since_ns >= least_ns;
 }
 
+const struct pw_live_thread *pw_hang_other(const struct pw_live *rank)
+{
+    const struct pw_live_thread *main = pw_live_main(rank);
+    for (size_t i = 0; main && main->op != PW_OP_None && i < rank->nthreads; i++) {
+        const struct pw_live_thread *t = &rank->threads[i];
+        if (t->op != PW_OP_None || t->since_ns < 0)
+            continue;
+        for (size_t k = 0; k < rank->nstacks; k++)
+            if (rank->stacks[k].tid == t->tid && !strstr(rank->stacks[k].text, "join"))
+                return t;
+    }
+    return NULL;
+}
+
 static ptrdiff_t row_of(const struct waits *w, int32_t rank)
 {
     const size_t at = pw_search(w->ranks, w->n, PW_SEARCH_KEY(struct pw_live, rank), rank);
@@ -366,11 +380,14 @@ static bool has_absent(const struct pw_hang_group *g)
     return g->nmissing || g->unknown;
 }
 
+/* Only what the rank's main thread waits for: another thread may receive as long as the job runs.
+ */
 static void add_rank_edges(struct waits *w, const struct pw_live *rank)
 {
+    const int32_t main = pw_live_main(rank)->tid;
     struct pw_live_thread t;
     for (size_t at = 0; next_wait(w, rank, &at, &t);) {
-        if (t.op == PW_OP_None)
+        if (t.op == PW_OP_None || t.tid != main || (!w->with_weak && pw_hang_other(rank)))
             continue;
         for (size_t g = 0; g < w->out->ngroups && is_collective(&t); g++)
             if (is_in(rank, &t, &w->out->groups[g]) && has_absent(&w->out->groups[g]))
@@ -559,7 +576,8 @@ void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32
     w.with_weak = true;
     find_and_conclude(&w, scratch);
     for (size_t i = 0; i < out->ncycle; i++)
-        out->is_likely |= pw_live_main(&ranks[out->cycle[i]])->polls;
+        out->is_likely |=
+            pw_live_main(&ranks[out->cycle[i]])->polls || pw_hang_other(&ranks[out->cycle[i]]);
     if (out->kind == PW_HANG_HELD && !is_held_by_a_waiter(&w))
         return;
     if (out->kind == PW_HANG_CYCLE && (is_unknown || !out->is_likely))

@@ -79,6 +79,11 @@ void pw_hang_mark(const struct pw_live *ranks, size_t n, int32_t *scratch, uint8
 /* 1 when the rank waits, as defined above. */
 int pw_hang_waits(const struct pw_live *rank, int64_t least_ns);
 
+/* A thread of the rank that is in no call, beside its main thread, which is in one: the rank may be
+ * about either, so that what it waits for is a weak wait. Not a thread that waits for another one
+ * to end. NULL: there is none, or its stack is not known. */
+const struct pw_live_thread *pw_hang_other(const struct pw_live *rank);
+
 /* ---- small directed graphs, in the caller's memory: cycles and reachability ---- */
 
 /* Edges of node v are to[first[v]] .. to[first[v + 1] - 1]. */

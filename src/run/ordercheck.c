@@ -62,20 +62,30 @@ static void take_hashes(struct check *c)
     }
 }
 
+/* The hash of the rank after `count` collectives. Before the first one it is 0. */
+static int hash_after(const struct pw_live_comm *comm, int64_t count, uint64_t *hash)
+{
+    *hash = 0;
+    for (size_t i = 0; i < comm->norder; i++)
+        if (comm->order[i].count == count) {
+            *hash = comm->order[i].hash;
+            return 1;
+        }
+    return count == 0;
+}
+
 /* Adds the hash that each rank will have after the call that it is in. Where it has made a
  * communicator from this one since its last collective, this hash is wrong. */
 static void add_next_hashes(struct check *c)
 {
+    uint64_t before;
     for (size_t row = 0; row < c->inquiry->n; row++) {
         const struct pw_live_comm *comm = pw_live_comm(&c->inquiry->lives[row], c->uid);
         const struct pw_live_thread *t = open_call(&c->inquiry->lives[row], c->uid);
-        for (size_t i = 0; comm && comm->source == PW_SOURCE_MPI && t && is_signed(t->signature) &&
-                           i < comm->norder;
-             i++)
-            if (comm->order[i].count == t->seq)
-                c->samples[c->n++] = (struct pw_callorder_sample){
-                    comm->order[i].count + 1,
-                    comm->order[i].hash * PW_CALLORDER_FACTOR + t->signature, (int32_t)row};
+        if (comm && comm->source == PW_SOURCE_MPI && t && is_signed(t->signature) &&
+            t->seq < UINT32_MAX && hash_after(comm, t->seq, &before))
+            c->samples[c->n++] = (struct pw_callorder_sample){
+                (uint32_t)t->seq + 1, before * PW_CALLORDER_FACTOR + t->signature, (int32_t)row};
     }
 }
 
@@ -272,6 +282,57 @@ static int is_comparable(const struct check *c)
     return 1;
 }
 
+/* The least number of a collective that a rank is in and another one has left; -1: there is none.
+ */
+static int64_t first_late(const struct check *c)
+{
+    int64_t most = 0, first = -1;
+    for (size_t row = 0; row < c->inquiry->n; row++) {
+        const struct pw_live_comm *comm = pw_live_comm(&c->inquiry->lives[row], c->uid);
+        most = comm && comm->reached > most ? comm->reached : most;
+    }
+    for (size_t row = 0; row < c->inquiry->n; row++) {
+        const struct pw_live_thread *t = open_call(&c->inquiry->lives[row], c->uid);
+        if (t && t->seq < most && t->seq < UINT32_MAX && (first < 0 || t->seq < first))
+            first = t->seq;
+    }
+    return first;
+}
+
+/* Takes the ranks that have left the collective, and those that are in it by the operation. */
+static void take_late(struct check *c, int64_t seq, uint16_t op)
+{
+    c->n = 0;
+    for (size_t row = 0; row < c->inquiry->n; row++) {
+        const struct pw_live_comm *comm = pw_live_comm(&c->inquiry->lives[row], c->uid);
+        const struct pw_live_thread *t = open_call(&c->inquiry->lives[row], c->uid);
+        const int is_late = t && t->seq == seq && op_of(t) == op;
+        if (is_late || (comm && comm->reached > seq))
+            c->samples[c->n++] =
+                (struct pw_callorder_sample){(uint32_t)seq + 1, (uint64_t)is_late, (int32_t)row};
+    }
+}
+
+/* Compares the operation that a rank is in with what the others that have left it recorded: the
+ * signature of a call that has not ended is not always known. */
+static void check_late(struct check *c, struct pw_order_findings *out)
+{
+    const int64_t seq = first_late(c);
+    uint16_t last = PW_OP_None;
+    const size_t found = out->n + out->more;
+    for (size_t row = 0; seq >= 0 && row < c->inquiry->n && out->n + out->more == found; row++) {
+        const struct pw_live_thread *t = open_call(&c->inquiry->lives[row], c->uid);
+        if (!t || t->seq != seq || op_of(t) == last)
+            continue;
+        last = op_of(t);
+        take_late(c, seq, last);
+        if (!pw_callorder_split(c->samples, c->n, &c->split))
+            continue;
+        c->split.agreed = seq;
+        add_finding(c, out);
+    }
+}
+
 static void check_comm(struct check *c, struct pw_order_findings *out)
 {
     if (!is_comparable(c)) {
@@ -285,19 +346,23 @@ static void check_comm(struct check *c, struct pw_order_findings *out)
         add_finding(c, out);
         return;
     }
+    /* With those that have gone on, too: this tells more than what ranks are in now. */
+    const size_t found = out->n + out->more;
+    c->is_to_be_proved = 1;
+    add_next_hashes(c);
+    if (pw_callorder_split(c->samples, c->n, &c->split))
+        add_finding(c, out);
+    if (out->n + out->more == found)
+        check_late(c, out);
+    if (out->n + out->more > found)
+        return;
+    c->is_to_be_proved = 0;
     c->is_of_open_calls = 1;
     take_open_calls(c);
     if (pw_callorder_split(c->samples, c->n, &c->split)) {
         c->split.agreed = c->split.differ - 1;
         add_finding(c, out);
-        return;
     }
-    c->is_of_open_calls = 0;
-    c->is_to_be_proved = 1;
-    take_hashes(c);
-    add_next_hashes(c);
-    if (pw_callorder_split(c->samples, c->n, &c->split))
-        add_finding(c, out);
 }
 
 /* Whether an earlier answer has the communicator, too. */

@@ -254,6 +254,12 @@ static void test_threads(void **state)
     hang = find(job);
     assert_int_equal(hang->kind, PW_HANG_CYCLE);
     ROWS(hang->cycle, hang->ncycle, 0, 1);
+    /* What the helper waits for does not hold the rank. */
+    job->threads[1][1] = (struct pw_live_thread){
+        .tid = 1, .op = PW_OP_Recv, .comm_uid = WORLD, .since_ns = 5 * S, .seq = -1, .peer = 2};
+    hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    ROWS(hang->roots, hang->nroots, 2);
 }
 
 static void test_calls_shorter_than_the_limit_do_not_wait(void **state)
