@@ -99,8 +99,11 @@ static bool is_signed(const struct pw_ordered_call *call)
 
 static bool is_equal(const struct pw_ordered_call *a, const struct pw_ordered_call *b)
 {
-    return a->op == b->op && (a->seq < 0) == (b->seq < 0) &&
-           (a->signature == b->signature || !is_signed(a) || !is_signed(b));
+    const bool has_root = a->root >= 0 && b->root >= 0;
+    if (a->op != b->op || (a->seq < 0) != (b->seq < 0))
+        return false;
+    return is_signed(a) && is_signed(b) ? a->signature == b->signature
+                                        : !has_root || a->root == b->root;
 }
 
 /* Whether call `at` follows the one before it: none was left out of the list. */

@@ -282,6 +282,11 @@ static int is_comparable(const struct check *c)
     return 1;
 }
 
+static int is_alike(const struct pw_live_thread *a, const struct pw_live_thread *b)
+{
+    return op_of(a) == op_of(b) && a->peer == b->peer;
+}
+
 /* The least number of a collective that a rank is in and another one has left; -1: there is none.
  */
 static int64_t first_late(const struct check *c)
@@ -299,33 +304,34 @@ static int64_t first_late(const struct check *c)
     return first;
 }
 
-/* Takes the ranks that have left the collective, and those that are in it by the operation. */
-static void take_late(struct check *c, int64_t seq, uint16_t op)
+/* Takes the ranks that have left the collective, and those that are in it by the same operation and
+ * root. */
+static void take_late(struct check *c, const struct pw_live_thread *like)
 {
     c->n = 0;
     for (size_t row = 0; row < c->inquiry->n; row++) {
         const struct pw_live_comm *comm = pw_live_comm(&c->inquiry->lives[row], c->uid);
         const struct pw_live_thread *t = open_call(&c->inquiry->lives[row], c->uid);
-        const int is_late = t && t->seq == seq && op_of(t) == op;
-        if (is_late || (comm && comm->reached > seq))
-            c->samples[c->n++] =
-                (struct pw_callorder_sample){(uint32_t)seq + 1, (uint64_t)is_late, (int32_t)row};
+        const int is_late = t && t->seq == like->seq && is_alike(t, like);
+        if (is_late || (comm && comm->reached > like->seq))
+            c->samples[c->n++] = (struct pw_callorder_sample){(uint32_t)like->seq + 1,
+                                                              (uint64_t)is_late, (int32_t)row};
     }
 }
 
-/* Compares the operation that a rank is in with what the others that have left it recorded: the
- * signature of a call that has not ended is not always known. */
+/* Compares the operation and the root of the call that a rank is in with what the others that have
+ * left it recorded: the signature of a call that has not ended is not always known. */
 static void check_late(struct check *c, struct pw_order_findings *out)
 {
     const int64_t seq = first_late(c);
-    uint16_t last = PW_OP_None;
+    const struct pw_live_thread *last = NULL;
     const size_t found = out->n + out->more;
     for (size_t row = 0; seq >= 0 && row < c->inquiry->n && out->n + out->more == found; row++) {
         const struct pw_live_thread *t = open_call(&c->inquiry->lives[row], c->uid);
-        if (!t || t->seq != seq || op_of(t) == last)
+        if (!t || t->seq != seq || (last && is_alike(t, last)))
             continue;
-        last = op_of(t);
-        take_late(c, seq, last);
+        last = t;
+        take_late(c, t);
         if (!pw_callorder_split(c->samples, c->n, &c->split))
             continue;
         c->split.agreed = seq;
