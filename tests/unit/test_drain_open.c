@@ -340,7 +340,8 @@ static void test_freed_receive(void **state)
     assert_false(are_numbers_known(b));
 }
 
-/* The look is only taken about once a second; a test that is called meanwhile is a loop then. */
+/* The look is only taken about once a second; a test that is called meanwhile is a loop then, also
+ * when it differs each time. */
 static void test_loop_of_tests(void **state)
 {
     struct bench *b = *state;
@@ -350,13 +351,17 @@ static void test_loop_of_tests(void **state)
     pw_drain_run(b->drain);
     atomic_store(&shown->polls_head, atomic_load(&b->rings[0].shared->head));
     atomic_store(&shown->poll_op, PW_OP_Iprobe);
-    for (int i = 0; i < 3; i++) {
-        static const int64_t looks[] = {1000000000, 1020000000, 2000000000};
+    atomic_store(&shown->tag, 7);
+    for (int i = 0; i < 4; i++) {
+        static const int64_t looks[] = {1000000000, 1020000000, 2000000000, 3000000000};
         atomic_store(&shown->polls, (uint32_t)i + 5);
+        if (i == 3)
+            atomic_store(&shown->poll_op, PW_OP_Iprobe | PW_POLLS_VARY);
         pw_drain_look_at_polls(b->drain, looks[i]);
         assert_int_equal(pw_drain_live(b->drain, &live), 0);
-        assert_int_equal(live.threads[0].polls, i == 2);
-        assert_int_equal(live.threads[0].op, i == 2 ? PW_OP_Iprobe : PW_OP_None);
+        assert_int_equal(live.threads[0].polls, i >= 2);
+        assert_int_equal(live.threads[0].op, i >= 2 ? PW_OP_Iprobe : PW_OP_None);
+        assert_int_equal(live.threads[0].tag, i == 2 ? 7 : 0);
         pw_live_fini(&live);
         live = (struct pw_live){0};
     }

@@ -309,7 +309,7 @@ PW_ALWAYS_INLINE void pw_mpi_show_tag(const struct pw_mpi_call *c, int tag)
 /* Count a test or probe that completed nothing and writes no record (struct pw_shown_requests).
  * pw_mpi_count_cheap_probe(): one that is not recorded at this level, if the thread has a ring and
  * is in no call; it may have found a message. */
-void pw_mpi_count_poll(struct pw_thread *thread, uint16_t op);
+void pw_mpi_count_poll(const struct pw_mpi_call *c);
 void pw_mpi_count_probe(struct pw_thread *thread, const struct pw_mpi_call *c);
 void pw_mpi_count_cheap_probe(uint16_t op, pw_mpi_key comm, int source, int tag);
 

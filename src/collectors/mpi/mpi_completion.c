@@ -198,7 +198,7 @@ static void record_wait(struct pw_mpi_call *c, int rc, bool is_test, uint32_t co
         level <= pw_mpi_level() || completed ? pw_mpi_place(c, NULL, rc) : NULL;
     if (!record) {
         if (level == 2 && !c->quiet && found_nothing(c, rc))
-            pw_mpi_count_poll(c->thread, c->op);
+            pw_mpi_count_poll(c);
         return;
     }
     record->comm.seq = completed;

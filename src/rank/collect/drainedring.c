@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/ops.h"
 #include "rank/collect/ringpage.h"
 
 enum {
@@ -83,14 +84,19 @@ uint64_t pw_drainedring_look_at_polls(struct pw_drained_ring *ring, bool is_owne
     return now;
 }
 
+static bool is_test(uint32_t op)
+{
+    return op == PW_OP_Test || op == PW_OP_Testany || op == PW_OP_Testall || op == PW_OP_Testsome ||
+           op == PW_OP_Iprobe || op == PW_OP_Improbe;
+}
+
 bool pw_drainedring_read_state(const struct pw_drained_ring *ring, struct pw_shown_call *out,
                                bool *polls)
 {
     struct pw_shown_call poll;
     const bool is_in = pw_ringpage_read_call(ring->shared, out);
     *polls = ring->is_polling && pw_ringpage_read_poll(ring->shared, &poll) &&
-             pw_ringpage_progress(ring->shared) == ring->polls_head &&
-             (!is_in || out->op == poll.op);
+             pw_ringpage_progress(ring->shared) == ring->polls_head && (!is_in || is_test(out->op));
     if (*polls)
         *out = poll;
     return is_in || *polls;

@@ -66,7 +66,7 @@ uint32_t pw_ringpage_polls(const struct pw_ring_shared *ring, uint32_t *op)
 {
     const struct pw_shown_requests *shown = &ring->shown;
     const uint32_t polls = atomic_load(&shown->polls);
-    *op = atomic_load(&shown->poll_op);
+    *op = atomic_load(&shown->poll_op) & (PW_POLLS_VARY - 1);
     return *op < PW_OP_COUNT && atomic_load(&shown->polls_head) == atomic_load(&ring->head) ? polls
                                                                                             : 0;
 }
@@ -98,6 +98,8 @@ uint32_t pw_ringpage_read_poll(const struct pw_ring_shared *ring, struct pw_show
             return 0;
         *out = read_polled(ring, op);
         const bool is_same = out->start == atomic_load(&ring->open.start);
+        if (atomic_load(&ring->shown.poll_op) & PW_POLLS_VARY)
+            break;
         out->start = 0;
         polls_now = pw_ringpage_polls(ring, &op_now);
         if (is_same && polls_now == polls && op_now == op)

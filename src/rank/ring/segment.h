@@ -91,7 +91,10 @@ struct pw_open_call {
  *
  * `polls` counts the tests and probes that have completed nothing, one after the other: the thread
  * has written no record of its own since, as long as its head is `polls_head`. A probe shows its
- * parameters here, because it may be too cheap to be an open call. */
+ * parameters here, because it may be too cheap to be an open call. `poll_what` is a hash of what
+ * was tested last: when it changes, so that one look does not tell what the loop waits for,
+ * PW_POLLS_VARY is added to `poll_op`. */
+enum { PW_POLLS_VARY = 1 << 16 };
 struct pw_shown_requests {
     _Atomic uint64_t start;
     _Atomic uint64_t requests; /* address of the array, in the program's memory */
@@ -101,6 +104,7 @@ struct pw_shown_requests {
     _Atomic uint64_t handle;  /* of the communicator; here and below: of a probe only */
     _Atomic uint32_t poll_op; /* enum pw_op: the test or probe that was last */
     _Atomic int32_t peer, tag;
+    _Atomic uint32_t poll_what;
     /* Records of the language's runtime (PW_REC_RUNTIME) in the ring since it is there. They are no
      * progress of the thread: a loop of tests in Python collects garbage, too. */
     _Atomic uint64_t runtime;
