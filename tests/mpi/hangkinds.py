@@ -208,7 +208,8 @@ SCRIPTS |= {
     # chains and cycles
     "0 Recv/1; 1 Recv/2; 2 sleep": (3, absent(r"Recv from rank 2 \(tag 7\)", waiters="1"), None),
     "0 Ssend/1; 1 Irecv/2 Waitall; 2 compute": (3, message(1, "MPI_Waitall", "MPI_Irecv from", 2, COMPUTES), None),
-    "* half; 13 @world Recv/0/9": (4, DEADLOCK.format(0, "MPI_Barrier", "[13]", "MPI_Recv from rank 0"), None),
+    "* half; 13 @world Recv/0/9": (4, DEADLOCK.format(0, "MPI_Barrier", "[13]", "MPI_Recv from rank 0"),
+                                   "Rank [13] waits in MPI_Recv from rank 0 .* for rank 0, which has been in MPI_Barrier"),
     "0 Recv/1; 1 Recv/2; 2 Recv/0": (3, DEADLOCK.format(0, "MPI_Recv", 1, "MPI_Recv from rank 2.*waits for rank 2"), None),
     "0 Ssend/1; 1 Ssend/2; 2 Ssend/3; 3 Ssend/0": (4, DEADLOCK.format(0, "MPI_Ssend", 1, "MPI_Ssend to rank 2"), None),
     "0 large Send/1; 1 large Send/2; 2 large Send/3; 3 large Send/4; 4 large Send/5; 5 large Send/0":
