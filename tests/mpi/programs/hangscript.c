@@ -83,8 +83,8 @@ COLLECTIVES(CALL)
     D(Cart_sub, MPI_Cart_sub(at, &number, &CHILD))                                                 \
     D(Graph_create, MPI_Graph_create(at, 1, places, places, 0, &CHILD))                            \
     D(Dist_graph_create_adjacent,                                                                  \
-      MPI_Dist_graph_create_adjacent(at, 0, places, MPI_UNWEIGHTED, 0, places, MPI_UNWEIGHTED,     \
-                                     MPI_INFO_NULL, 0, &CHILD))                                    \
+      MPI_Dist_graph_create_adjacent(at, 0, places, places, 0, places, places, MPI_INFO_NULL, 0,   \
+                                     &CHILD))                                                      \
     D(Intercomm_create, MPI_Intercomm_create(at, 0, MPI_COMM_WORLD, 1 - rank % 2, TAG, &CHILD))    \
     D(Intercomm_merge, MPI_Intercomm_merge(at, rank % 2, &CHILD))                                  \
     D(Comm_disconnect, MPI_Comm_disconnect(&at))                                                   \
