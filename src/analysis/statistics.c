@@ -24,6 +24,27 @@ double pw_student_tail(double t, size_t degrees)
     return within < 1 ? (1 - within) / 2 : 0;
 }
 
+double pw_normal_quantile(double q)
+{
+    const double off = q - 0.5;
+    if (fabs(off) <= 0.425) {
+        const double r = 0.180625 - off * off;
+        return off * (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) /
+               (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1);
+    }
+    double r = sqrt(-log(off < 0 ? q : 1 - q)), value;
+    if (r <= 5) {
+        r -= 1.6;
+        value = (((0.17023821103 * r + 1.3067284816) * r + 2.7568153900) * r + 1.4234372777) /
+                ((0.12021132975 * r + 0.73700164250) * r + 1);
+    } else {
+        r -= 5;
+        value = (((0.017337203997 * r + 0.42868294337) * r + 3.0812263860) * r + 6.6579051150) /
+                ((0.012258202635 * r + 0.24197894225) * r + 1);
+    }
+    return off < 0 ? -value : value;
+}
+
 double pw_outlier_chance(const int64_t *values, size_t n, size_t which)
 {
     double mean = 0, squares = 0, others = 0;

@@ -53,6 +53,10 @@ int64_t pw_middle_without(const struct pw_middle *middle, int64_t value);
 /* P(X >= k) for X ~ Binomial(n, p). */
 double pw_binomial_tail(int64_t n, int64_t k, double p);
 
+/* The q-quantile, 0 < q < 1, of the standard normal distribution, to 7 digits (algorithm AS 241,
+ * PPND7: Wichura, Applied Statistics 37, 1988). */
+double pw_normal_quantile(double q);
+
 /* ---- whether the largest value is an outlier ---- */
 
 /* P(T >= t) of Student's t with `degrees` >= 1 degrees of freedom, t >= 0 (Abramowitz & Stegun,

@@ -187,6 +187,17 @@ static void test_middle_of_few(void **state)
     assert_int_equal(pw_middle_without(&middle, 3), 7);
 }
 
+/* Values of tables. */
+static void test_normal_quantile(void **state)
+{
+    (void)state;
+    assert_near(pw_normal_quantile(0.75), 0.6744897502, 1e-6);
+    assert_near(pw_normal_quantile(0.975), 1.9599639845, 1e-6);
+    assert_near(pw_normal_quantile(0.001), -3.0902323062, 1e-6);
+    assert_near(pw_normal_quantile(1e-15), -7.9413453262, 1e-6);
+    assert_true(pw_normal_quantile(0.5) == 0);
+}
+
 static void test_quantile(void **state)
 {
     (void)state;
@@ -378,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_median_without_of_sorted_middle),
         cmocka_unit_test(test_middle_of_few),
         cmocka_unit_test(test_quantile),
+        cmocka_unit_test(test_normal_quantile),
         cmocka_unit_test(test_binomial_tail),
         cmocka_unit_test(test_union),
         cmocka_unit_test(test_part_of_intervals_within_another),
