@@ -190,15 +190,19 @@ static double add_evidence(struct pw_alarm *a, const struct block *block,
     return evidence;
 }
 
-static void begin(struct pw_alarm_rank *rank)
+/* Returns 0 when the excess is too small for an alarm. */
+static int begin(struct pw_alarm_rank *rank, double least_ns)
 {
     size_t best = 0;
     for (size_t e = 1; e < PW_ALARM_EFFECTS; e++)
         best = rank->tracks[e].rise > rank->tracks[best].rise ? e : best;
     rank->from = rank->tracks[best].from;
+    clear(rank);
+    if (pw_alarm_excess_ns(rank) < least_ns)
+        return 0;
     rank->is_slow = 1;
     rank->change = PW_ALARM_BEGUN;
-    clear(rank);
+    return 1;
 }
 
 /* Returns whether the rank's alarm begins. */
@@ -288,14 +292,14 @@ static size_t judge(struct pw_alarm *a, int64_t step)
             note_place(a, rank, NAN);
             continue;
         }
-        const int changed = was_slow ? judge_slow(a, &block, rank) : judge_peer(a, &block, rank);
+        int changed = was_slow ? judge_slow(a, &block, rank) : judge_peer(a, &block, rank);
         add_sums(a, &block, rank, step);
         if (changed && was_slow) {
             rank->is_slow = 0;
             rank->change = PW_ALARM_ENDED;
             clear(rank);
         } else if (changed) {
-            begin(rank);
+            changed = begin(rank, (double)block.delta_ns / a->block);
         }
         if (was_slow)
             note_place(a, rank, NAN);

@@ -27,7 +27,8 @@
  * budget given, plus the alarms, has a mean of at most 0 at any time. So the mean number of false
  * alarms in a time is at most `alarms a day` x the time, for all ranks together, and one may look
  * after every step. Nothing else is calibrated. The budget of a step is known without the order of
- * the ranks in it.
+ * the ranks in it. If the mean excess since the onset, over the median of the peers, is below
+ * delta, it is no alarm: then a peer has less work than all others.
  *
  * Dependence from step to step breaks "given everything before". It is measured from the ranks'
  * places: rho = 1 - (mean square of the difference of a rank's places in successive steps / the

@@ -287,9 +287,9 @@ int main(int argc, char **argv)
         for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
             job.noise = (enum noise)noise;
             job.nranks = sizes[s];
-            const int64_t all = is_quick ? 4000000 : 100000000;
+            const int64_t all = is_quick ? 1000000 : 20000000;
             int64_t steps = all / (int64_t)job.nranks;
-            steps = steps < 5000000 ? steps : 5000000;
+            steps = steps < 1000000 ? steps : 1000000;
             bad += fault_free(&job, steps, 20);
         }
     printf("\n| noise | ranks | sigma | of a step | right | others | delay | bound | ratio | "
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
             for (int z = 1; z <= 3; z++) {
                 job.noise = faulty[noise];
                 job.nranks = sizes[s];
-                with_fault(&job, z, is_quick ? 10 : sizes[s] > 64 ? 20 : 200);
+                with_fault(&job, z, is_quick ? 10 : sizes[s] > 64 ? 20 : 100);
             }
     job.noise = PLAIN;
     job.nranks = 16384;

@@ -131,6 +131,22 @@ static void test_less_than_delta(void **state)
     close_alarm(alarm);
 }
 
+/* Rank 0 has less work than all others, which are not slow for that. */
+static void test_fast_rank(void **state)
+{
+    (void)state;
+    struct pw_alarm *alarm = open_alarm(8, 1, PW_ALARM_DELTA);
+    int64_t step = 0;
+    for (; step < 20000; step++)
+        assert_int_equal(make_step(alarm, step, 0, -20), 0);
+    for (int r = 0; r < 8; r++)
+        own[r] = (r ? 80 : 60) * MS + (r == 4 ? 5 * MS : r);
+    while (!pw_alarm_step(alarm, step++, 100 * MS, own))
+        assert_true(step < 20100);
+    assert_int_equal(alarm->ranks[4].change, PW_ALARM_BEGUN);
+    close_alarm(alarm);
+}
+
 /* One slow rank of two: the other one is no peer of its own afterwards. */
 static void test_two_ranks(void **state)
 {
@@ -257,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_dependence),
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_fast_rank),
         cmocka_unit_test(test_delay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
