@@ -288,6 +288,8 @@ static size_t judge(struct pw_alarm *a, int64_t step)
     for (size_t r = 0; r < a->setup.nranks; r++) {
         struct pw_alarm_rank *rank = &a->ranks[r];
         const int was_slow = rank->is_slow;
+        if (!rank->sums.steps)
+            rank->sums.step = step - a->block;
         if (rank->block_ns < 0 || (!was_slow && block.n < 2)) {
             note_place(a, rank, NAN);
             continue;

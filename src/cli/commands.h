@@ -72,6 +72,6 @@ int pw_cli_report_write(const char *dir, FILE *screen, enum pw_cli_shown shown);
 
 /* `profwrap report --watch DIR`: on a terminal, a view that is redrawn in place; otherwise, blocks
  * of lines. Each shows at most `ranks` ranks. Returns the exit status. */
-int pw_cli_watch(const char *dir, size_t ranks);
+int pw_cli_watch(const char *dir, size_t ranks, double alarms_per_day);
 
 #endif

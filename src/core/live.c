@@ -34,6 +34,9 @@ void pw_live_fini(struct pw_live *live)
     free(live->comms);
     free(live->requests);
     free(live->pairs);
+    free(live->last_steps);
+    live->last_steps = NULL;
+    live->nlast_steps = 0;
     live->requests = NULL;
     live->pairs = NULL;
     live->nrequests = live->npairs = 0;

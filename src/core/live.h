@@ -19,6 +19,8 @@ enum {
     PW_LIVE_PLACE = 256,
     PW_LIVE_REQUESTS = 256,
     PW_LIVE_PAIRS = 1024,
+    PW_LIVE_STEPS = 256,
+    PW_LIVE_PHASES = 5, /* data to optimizer: enum pw_phase, less 1 */
 };
 
 /* A thread that has recorded something and has not ended. */
@@ -112,6 +114,12 @@ enum pw_order_state {
     PW_ORDER_STATES
 };
 
+/* A step that has ended. */
+struct pw_live_step {
+    int64_t step, ns, mpi_ns;         /* mpi_ns: of the thread that marks steps */
+    int64_t phase_ns[PW_LIVE_PHASES]; /* outside MPI, of the same thread */
+};
+
 struct pw_live {
     int32_t rank, world_size;
     char hostname[PW_LIVE_NAME];
@@ -129,8 +137,12 @@ struct pw_live {
     int64_t step_last_ns, step_mean_ns; /* length of the last step; mean of the last few */
     int64_t step_mpi_ns;                /* the part of step_mean_ns in MPI, of the thread that marks
                                          * the steps */
-    int wants_order;                    /* 1: the request asks for the order of collectives */
-    enum pw_order_state order;          /* what became of the order in the request */
+    int wants_steps;                    /* 1: the request asks for the last steps ... */
+    int64_t steps_after;                /* ... after this one */
+    struct pw_live_step *last_steps;    /* oldest first */
+    size_t nlast_steps;
+    int wants_order;           /* 1: the request asks for the order of collectives */
+    enum pw_order_state order; /* what became of the order in the request */
     struct pw_live_thread *threads;
     size_t nthreads;
     struct pw_live_comm *comms;

@@ -320,7 +320,11 @@ def watch_in_a_file():
         h.check(block.startswith("out: 3 ranks, step"), block)
         h.check(re.search(r"^step time +\S+ m?s mean of the last 32, \S+ m?s the last$", block,
                           re.MULTILINE), block)
-    h.check(f"rank {WORST} works" in blocks[1], blocks[1])
+        h.check(re.search(r"^slow rank", block, re.MULTILINE), block)
+    # The rank sleeps 25 ms more in each step, so the alarm does not depend on the load of the machine.
+    slow = re.findall(r"^slow rank +\S+ rank (\d+) on \S+ is slow in (\w+) since step \d+: ", text, re.MULTILINE)
+    h.check((str(WORST), "backward") in slow, text[-3000:])
+    h.check("false alarms: at most 0.01 a day" in text, text[-3000:])
     h.check(text.endswith("The job has ended.\n"), text[-500:])
     again = h.run(h.profwrap("report", "--watch", "out"), status=1)
     h.equal(h.lines(again.stderr), ["profwrap: no job runs in out: 'profwrap report out' shows one "
@@ -371,6 +375,8 @@ def refusals():
         h.equal(len(h.lines(done.stderr)), 1, f"lines of {command}: {done.stderr}")
     h.run(h.profwrap("report", "--watch", "--format", "json", "empty"), status=2)
     h.run(h.profwrap("report", "--watch", "-o", "file", "empty"), status=2)
+    for rate in ("", "1", "0/day", "-1/day", "1/fortnight", "nan/day", "1e9/day"):
+        h.run(h.profwrap("report", "--watch", "--false-alarms", rate, "empty"), status=2)
 
 
 if __name__ == "__main__":

@@ -41,12 +41,15 @@ static struct pw_live_request requests[] = {{.thread = 1,
                                              .comm_uid = 0xfeedfacecafebeef,
                                              .seq = -1}};
 static struct pw_live_pair pairs[] = {{0xfeedfacecafebeef, 2, 11, 3, 10}};
-static const struct pw_request plain, with_stacks = {.wants_stacks = 1};
+static const struct pw_request plain,
+    with_stacks = {.wants_stacks = 1, .wants_steps = 1, .steps_after = 41};
 static struct pw_live_stack stacks[] = {{.tid = 71,
                                          .text = "main (a.c:1);MPI_Wait+0x3",
                                          .place = "train.py:88 (step)",
                                          .has_gil = 1,
                                          .collects = 1}};
+
+static struct pw_live_step steps[] = {{7, 80000000, 1000000, {0, 3, 4, 0, 0}}, {9, 81, 81, {0}}};
 
 static struct pw_live make(int rank)
 {
@@ -68,6 +71,8 @@ static struct pw_live make(int rank)
         .pairs = pairs,
         .npairs = 1,
         .pairs_known = 1,
+        .last_steps = steps,
+        .nlast_steps = 2,
         .stacks = stacks,
         .nstacks = 1,
         .stack_problem = "none",
@@ -106,6 +111,8 @@ static void test_json_both_ways(void **state)
     assert_int_equal(back.npairs, 1);
     assert_memory_equal(&back.pairs[0], &pairs[0], sizeof(pairs[0]));
     assert_int_equal(back.pairs_known, 1);
+    assert_int_equal(back.nlast_steps, 2);
+    assert_memory_equal(back.last_steps, steps, sizeof(steps));
     assert_int_equal(back.ncomms, 1);
     assert_memory_equal(&back.comms[0], &comms[0], sizeof(comms[0]));
     assert_string_equal(back.stacks[0].text, stacks[0].text);
@@ -189,6 +196,37 @@ static void test_answer_of_an_older_version(void **state)
     json_decref(object);
 }
 
+/* Steps that cannot be: negative times, more in MPI than the step took, numbers that fall, too many
+ * numbers. */
+static void test_wrong_steps(void **state)
+{
+    static const char *const wrong[] = {"[[1, -5, 0]]",
+                                        "[[1, 5, 6]]",
+                                        "[[2, 5, 0], [1, 5, 0]]",
+                                        "[[1, 5]]",
+                                        "[[1, 9, 1, 1, 1, 1, 1, 1, 1]]",
+                                        "[[-1, 5, 0]]",
+                                        "[[1, 5, 0, \"x\"]]",
+                                        "{}",
+                                        "[1]"};
+    struct pw_live live = make(2), back;
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        json_t *object = pw_live_to_json(&live, "abc");
+        json_object_set_new(object, "last_steps", json_loads(wrong[i], 0, NULL));
+        assert_int_equal(pw_live_from_json(object, "abc", &back), -EINVAL);
+        json_decref(object);
+    }
+    live.last_steps = NULL;
+    live.nlast_steps = 0;
+    json_t *object = pw_live_to_json(&live, "abc");
+    assert_null(json_object_get(object, "last_steps"));
+    assert_int_equal(pw_live_from_json(object, "abc", &back), 0);
+    assert_int_equal(back.nlast_steps, 0);
+    pw_live_fini(&back);
+    json_decref(object);
+}
+
 /* Numbers out of their ranges, of the rank and of a thread. */
 static void test_numbers_out_of_range(void **state)
 {
@@ -241,6 +279,8 @@ static void test_ask_and_answer(void **state)
     assert_int_equal(pw_inquiry_find(dir, &request), 1);
     assert_int_equal(request.wants_stacks, 1);
     assert_int_equal(request.is_hang, 0);
+    assert_int_equal(request.wants_steps, 1);
+    assert_int_equal(request.steps_after, 41);
 
     struct pw_live three = make(3), zero = make(0), stale = make(0);
     struct pw_request old = {.nonce = "0123456789abcdef0123456789abcdef"};
@@ -322,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_hostile_json),
         cmocka_unit_test(test_answer_of_an_older_version),
         cmocka_unit_test(test_numbers_out_of_range),
+        cmocka_unit_test(test_wrong_steps),
         UNIT_IN_DIR(test_ask_and_answer),
         UNIT_IN_DIR(test_one_inquiry_at_a_time),
         UNIT_IN_DIR(test_files_of_others_are_no_requests),

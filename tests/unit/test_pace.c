@@ -1,6 +1,7 @@
 /* What a collector tells of the last steps: how long, how much of it inside MPI, of how many. */
 #include "unit.h"
 
+#include "core/tables.h"
 #include "rank/collect/pace.h"
 
 static struct pw_live live;
@@ -86,6 +87,63 @@ static void test_process_groups(void **state)
     assert_int_equal(live.step_mpi_ns, 10 + 250);
 }
 
+static void phase(struct pw_pace *pace, int ring, int number, int64_t start, int64_t end)
+{
+    const struct pw_origin origin = {.start = start, .end = end};
+    pw_pace_phase(pace, ring, number, &origin);
+}
+
+/* A phase is recorded when it ends. Calls inside it are no own work of it; calls before it are not
+ * inside it. */
+static void test_phases(void **state)
+{
+    static struct pw_pace pace;
+    struct pw_live_step steps[PW_LIVE_STEPS];
+    (void)state;
+    mark(&pace, 0, 7, 1000, 0);
+    phase(&pace, 0, PW_PHASE_DATA, 1000, 1100);
+    call(&pace, 0, 1100, 1150, 0); /* between two phases */
+    call(&pace, 0, 1210, 1240, 0);
+    call(&pace, 1, 1200, 1300, 0); /* of another thread */
+    phase(&pace, 0, PW_PHASE_FORWARD, 1200, 1300);
+    phase(&pace, 1, PW_PHASE_OPTIMIZER, 1200, 1300);
+    phase(&pace, 0, PW_PHASE_OPTIMIZER + 1, 1300, 1400);
+    phase(&pace, 0, PW_PHASE_FORWARD, 1300, 1350); /* once more */
+    call(&pace, 0, 1360, 1400, 0);
+    phase(&pace, 0, PW_PHASE_ALLREDUCE, 1350, 1410);
+    mark(&pace, 0, 8, 2000, 0);
+    mark(&pace, 0, -1, 2100, 0);
+    assert_int_equal(pw_pace_steps(&pace, -1, steps), 2);
+    assert_int_equal(steps[0].step, 7);
+    assert_int_equal(steps[0].ns, 1000);
+    assert_int_equal(steps[0].mpi_ns, 50 + 30 + 40);
+    const int64_t wanted[PW_LIVE_PHASES] = {100, 70 + 50, 0, 20, 0};
+    assert_memory_equal(steps[0].phase_ns, wanted, sizeof(wanted));
+    assert_int_equal(steps[1].step, 8);
+    assert_int_equal(steps[1].phase_ns[0], 0);
+    assert_int_equal(pw_pace_steps(&pace, 7, steps), 1);
+    assert_int_equal(steps[0].step, 8);
+    assert_int_equal(pw_pace_steps(&pace, 8, steps), 0);
+}
+
+/* Only the last steps are kept, and none from before their numbers began anew. */
+static void test_last_steps(void **state)
+{
+    static struct pw_pace pace;
+    struct pw_live_step steps[PW_LIVE_STEPS];
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        mark(&pace, 0, i, 10 * i, 0);
+    assert_int_equal(pw_pace_steps(&pace, -1, steps), PW_LIVE_STEPS);
+    assert_int_equal(steps[0].step, 999 - PW_LIVE_STEPS);
+    assert_int_equal(steps[PW_LIVE_STEPS - 1].step, 998);
+    for (int i = 0; i < 3; i++)
+        mark(&pace, 0, i, 10000 + 10 * i, 0);
+    assert_int_equal(pw_pace_steps(&pace, -1, steps), 2);
+    assert_int_equal(steps[0].step, 0);
+    assert_int_equal(pw_pace_steps(&pace, 500, steps), 0);
+}
+
 static void test_old_steps_go(void **state)
 {
     static struct pw_pace pace;
@@ -124,6 +182,11 @@ static void test_arbitrary_times_are_survived(void **state)
         call(&pace, i % 3, times[i % 6], times[i / 6 % 6], (uint32_t)i % 2 * UINT32_MAX);
         mark(&pace, i % 2, times[i / 7 % 6], times[i / 36 % 6], i % 4);
     }
+    phase(&pace, 1, PW_PHASE_DATA, INT64_MIN, INT64_MAX);
+    struct pw_live_step steps[PW_LIVE_STEPS];
+    const size_t n = pw_pace_steps(&pace, -1, steps);
+    for (size_t i = 0; i < n; i++)
+        assert_true(steps[i].mpi_ns >= 0 && steps[i].mpi_ns <= steps[i].ns);
     tell(&pace);
     assert_true(live.steps >= 0 && live.steps_ns >= 0 && live.mpi_ns >= 0);
     assert_true(live.step_mpi_ns >= 0 && live.step_mpi_ns <= live.step_mean_ns);
@@ -134,6 +197,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_process_groups),
+        cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_last_steps),
         cmocka_unit_test(test_old_steps_go),
         cmocka_unit_test(test_partial),
         cmocka_unit_test(test_arbitrary_times_are_survived),

@@ -310,13 +310,36 @@ static int report_on(const char *given, const struct pw_options *options, struct
     return err ? 1 : 0;
 }
 
-/* --watch prints text on standard output only. */
-static int watch(const char *dir, const struct pw_options *options)
+/* Returns the alarms a day of "0.01/day", or of another unit; -1 for any other text. */
+static double read_rate(const char *text)
 {
+    static const struct {
+        const char *unit;
+        double days;
+    } units[] = {{"/day", 1}, {"/hour", 1.0 / 24}, {"/week", 7}, {"/month", 30}, {"/year", 365}};
+    const double least = 1e-6, most = 1e4;
+    char *end;
+    const double value = strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++)
+        if (strcmp(end, units[i].unit) == 0 && value / units[i].days >= least &&
+            value / units[i].days <= most)
+            return value / units[i].days;
+    return -1;
+}
+
+/* --watch prints text on standard output only. */
+static int watch(const char *dir, struct pw_options *options)
+{
+    const double rate = read_rate(options->text[PW_OPT_FALSE_ALARMS]);
+    if (rate < 0) {
+        pw_option_refuse(options, PW_OPT_FALSE_ALARMS,
+                         "a number per hour, day, week, month or year, such as 0.01/day");
+        return usage_error(options->problem);
+    }
     int64_t top = pw_option_int(options, PW_OPT_TOP);
     if (strcmp(options->text[PW_OPT_FORMAT], "text") != 0 || options->text[PW_OPT_REPORT_OUTPUT][0])
         return usage_error("--watch shows text on standard output: no --format or -o with it");
-    return pw_cli_watch(dir, top ? (size_t)top : SIZE_MAX);
+    return pw_cli_watch(dir, top ? (size_t)top : SIZE_MAX, rate);
 }
 
 /* Checks the options that belong to --serve. Returns 0, or 2 after a message. */

@@ -31,6 +31,7 @@ struct watch {
     size_t ranks;
     int is_screen; /* standard output is a terminal with an alternate screen */
     int is_coloured;
+    struct pw_livealarms *alarms;
     char *last; /* the last text shown; NULL: none yet */
 };
 
@@ -48,6 +49,8 @@ static struct pw_livepace_look look_of(const struct watch *watch, int is_screen)
                                     .columns = PW_REPORT_WIDTH,
                                     .lines = SIZE_MAX,
                                     .ranks = watch->ranks,
+                                    .alarms = watch->alarms,
+                                    .now = time(NULL),
                                     .is_coloured = watch->is_coloured};
     struct winsize size = {0};
     if (!is_screen || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col || !size.ws_row)
@@ -118,10 +121,13 @@ static int sleep_until(int64_t until_ns, const sigset_t *ends)
  * job has ended, or another -errno, which is printed after the screen was left. */
 static int refresh(struct watch *watch, const sigset_t *ends)
 {
-    const struct pw_request request = {0};
+    const struct pw_request request = {.wants_steps = 1,
+                                       .steps_after = pw_livealarms_after(watch->alarms)};
     struct pw_inquiry inquiry;
     pw_inquiry_init(&inquiry, watch->dir);
     int err = pw_ctl_gather(&inquiry, &request, ends);
+    if (!err && pw_livealarms_take(watch->alarms, inquiry.lives, inquiry.n, time(NULL)) < 0)
+        err = -ENOMEM;
     if (!err)
         err = show(watch, &inquiry);
     pw_inquiry_fini(&inquiry);
@@ -160,7 +166,7 @@ static int conclude(const struct watch *watch, int err)
     return err && err != -EINTR && (err != -ENODATA || is_running(watch->dir));
 }
 
-int pw_cli_watch(const char *dir, size_t ranks)
+int pw_cli_watch(const char *dir, size_t ranks, double alarms_per_day)
 {
     const char *terminal = getenv("TERM"), *colourless = getenv("NO_COLOR");
     struct watch watch = {.dir = dir, .ranks = ranks};
@@ -177,6 +183,9 @@ int pw_cli_watch(const char *dir, size_t ranks)
         return status;
     watch.is_screen = isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
     watch.is_coloured = watch.is_screen && !(colourless && colourless[0]);
+    watch.alarms = pw_livealarms_create(alarms_per_day);
+    if (!watch.alarms)
+        return conclude(&watch, -ENOMEM);
     pw_ctl_block_signals(&ends);
     if (watch.is_screen)
         fputs(enter_screen, stdout);
@@ -185,5 +194,6 @@ int pw_cli_watch(const char *dir, size_t ranks)
         fputs(leave_screen, stdout);
     status = conclude(&watch, err);
     free(watch.last);
+    pw_livealarms_destroy(watch.alarms);
     return status;
 }

@@ -2,9 +2,11 @@
 #include "rank/collect/intake.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/log.h"
 #include "core/ops.h"
+#include "core/tables.h"
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/pace.h"
 #include "rank/file/stacktable.h"
@@ -35,6 +37,7 @@ struct pw_intake {
     uint64_t cut_stacks;    /* call stacks that lack outer frames */
     int64_t step;           /* the step that the program is in, -1 none */
     struct pw_pace pace;
+    uint32_t phase_names[PW_LIVE_PHASES]; /* name ids of the process; 0: none yet */
 };
 
 static void create_states(struct pw_intake *intake)
@@ -132,8 +135,30 @@ static void append_unrecorded(struct pw_intake *intake, const struct pw_record *
     intake->cut_stacks += record->unrecorded.cut_stacks;
 }
 
+/* Finds the ids of the phases' names. */
+static void note_phase_name(struct pw_intake *intake, const struct pw_record *record)
+{
+    for (int i = 0; i < PW_LIVE_PHASES; i++) {
+        const char *name = pw_enum_name(PW_F_PHASE, i + 1);
+        if (record->string.offset == 0 && record->string.total == strlen(name) &&
+            memcmp(record->string.bytes, name, strlen(name)) == 0)
+            intake->phase_names[i] = record->string.id;
+    }
+}
+
+static int phase_of(const struct pw_intake *intake, const struct pw_record *record)
+{
+    int phase = 0;
+    if ((record->type == PW_REC_RANGE || record->type == PW_REC_NVTX) &&
+        record->range.kind == PW_KIND_PHASE && record->range.name)
+        for (int i = 0; i < PW_LIVE_PHASES; i++)
+            phase = intake->phase_names[i] == record->range.name ? i + 1 : phase;
+    return phase;
+}
+
 static void append_string(struct pw_intake *intake, const struct pw_record *record)
 {
+    note_phase_name(intake, record);
     const struct pw_text_piece piece = {
         .row = intake->name_base + record->string.id,
         .total = record->string.total,
@@ -180,6 +205,7 @@ static void begin_thread(struct pw_intake *intake, int ring, const struct pw_rec
     if (record->thread.process != intake->process) {
         intake->process = record->thread.process;
         intake->epoch++;
+        memset(intake->phase_names, 0, sizeof(intake->phase_names));
         intake->name_base = pw_rankfile_texts(intake->file) - 1;
         intake->stack_base = pw_stacktable_rows(intake->stacks) - 1;
     }
@@ -227,6 +253,9 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
     const struct pw_origin origin = origin_of(intake, ring, record);
     collector->record(intake->state_by_type[record->type], record, &origin);
     pw_pace_record(&intake->pace, ring, record, &origin);
+    const int phase = phase_of(intake, record);
+    if (phase)
+        pw_pace_phase(&intake->pace, ring, phase, &origin);
     if (intake->watched & PW_WATCH(record->type))
         show_watchers(intake, record, &origin);
 }
@@ -366,6 +395,9 @@ void pw_intake_live(struct pw_intake *intake, struct pw_live *live)
     live->dropped = pw_rankfile_dropped(intake->file);
     live->step = intake->step;
     pw_pace_live(&intake->pace, live);
+    live->last_steps = live->wants_steps ? calloc(PW_LIVE_STEPS, sizeof(*live->last_steps)) : NULL;
+    if (live->last_steps)
+        live->nlast_steps = pw_pace_steps(&intake->pace, live->steps_after, live->last_steps);
     for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
         if (intake->states[i] && intake->collectors[i].live)
             intake->collectors[i].live(intake->states[i], intake->setup.segment, live);

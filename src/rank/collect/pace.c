@@ -28,6 +28,53 @@ static int64_t inside_ns(const struct pw_record *record, const struct pw_origin 
     return ticks && begun < (double)ticks ? (int64_t)(begun * (double)ns / (double)ticks) : ns;
 }
 
+static void add_call(struct pw_pace *pace, int ring, int64_t start, int64_t ns)
+{
+    add(&pace->mpi_ns[ring], ns);
+    pw_pace_call(pace, ring, start, ns);
+}
+
+static void begin_calls(struct pw_pace *pace)
+{
+    pace->ncalls = 0;
+    pace->mpi_at_phase_ns = pace->mpi_ns[pace->ring];
+}
+
+void pw_pace_phase(struct pw_pace *pace, int ring, int phase, const struct pw_origin *origin)
+{
+    if (!pace->is_in || ring != pace->ring || phase < 1 || phase > PW_LIVE_PHASES)
+        return;
+    int64_t inside = pace->mpi_ns[ring] - pace->mpi_at_phase_ns;
+    for (int i = 0; i < pace->ncalls; i++)
+        if (pace->calls[i].start < origin->start)
+            inside -= pace->calls[i].ns;
+    const int64_t ns = between(origin->start, origin->end);
+    add(&pace->phase_ns[phase - 1], inside < ns ? ns - inside : 0);
+    pace->has_phases = 1;
+    begin_calls(pace);
+}
+
+static void keep_ended(struct pw_pace *pace, const struct pw_pace_step *step)
+{
+    struct pw_live_step *place = &pace->ended[pace->nended++ % PW_LIVE_STEPS];
+    *place = (struct pw_live_step){pace->step, step->ns, step->mpi_ns, {0}};
+    for (int i = 0; i < PW_LIVE_PHASES; i++)
+        place->phase_ns[i] = pace->phase_ns[i] < step->ns ? pace->phase_ns[i] : step->ns;
+}
+
+size_t pw_pace_steps(const struct pw_pace *pace, int64_t after, struct pw_live_step *out)
+{
+    const int64_t end = pace->nended, most = end < PW_LIVE_STEPS ? end : PW_LIVE_STEPS;
+    int64_t first = end;
+    while (first > end - most && pace->ended[(first - 1) % PW_LIVE_STEPS].step > after &&
+           (first == end || pace->ended[(first - 1) % PW_LIVE_STEPS].step <
+                                pace->ended[first % PW_LIVE_STEPS].step))
+        first--;
+    for (int64_t i = first; i < end; i++)
+        out[i - first] = pace->ended[i % PW_LIVE_STEPS];
+    return (size_t)(end - first);
+}
+
 static void keep(struct pw_pace *pace, struct pw_pace_step step)
 {
     struct pw_pace_step *place = &pace->last[pace->next];
@@ -54,8 +101,10 @@ static void end_step(struct pw_pace *pace, int ring, int64_t end)
         step.mpi_ns = between(pace->mpi_before_ns, pace->mpi_ns[ring]);
     if (step.mpi_ns > step.ns)
         step.mpi_ns = step.ns;
-    if (!pace->is_partial)
-        keep(pace, step);
+    if (pace->is_partial)
+        return;
+    keep(pace, step);
+    keep_ended(pace, &step);
 }
 
 static void begin_step(struct pw_pace *pace, int ring, const struct pw_record *record,
@@ -76,16 +125,19 @@ static void begin_step(struct pw_pace *pace, int ring, const struct pw_record *r
     pace->start = start;
     pace->ring = ring;
     pace->mpi_before_ns = pace->mpi_ns[ring];
+    for (int i = 0; i < PW_LIVE_PHASES; i++)
+        pace->phase_ns[i] = 0;
+    begin_calls(pace);
 }
 
 void pw_pace_other(struct pw_pace *pace, int ring, const struct pw_record *record,
                    const struct pw_origin *origin)
 {
     if (record->type == PW_REC_COMM)
-        add(&pace->mpi_ns[ring], inside_ns(record, origin));
+        add_call(pace, ring, origin->start, inside_ns(record, origin));
     else if (record->type == PW_REC_TORCH_CALL || record->type == PW_REC_TORCH_WAIT ||
              record->type == PW_REC_MCCL_CALL)
-        add(&pace->mpi_ns[ring], between(origin->start, origin->end));
+        add_call(pace, ring, origin->start, between(origin->start, origin->end));
     else if (pw_record_is_step(record))
         begin_step(pace, ring, record, origin->start);
 }

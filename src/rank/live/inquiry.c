@@ -21,9 +21,10 @@
 enum { PATH = 4200, MAX_ANSWER = 16 << 20 };
 
 /* The text of a request: nonce, wants_stacks, is_hang, kind; then the order's id, starts, cause and
- * step. */
-#define REQUEST_FORMAT "profwrap-request %s %d %d %d %" PRIu32 " %d %d %" PRId64 "\n"
-#define REQUEST_SCAN "profwrap-request %32[0-9a-f] %d %d %d %" SCNu32 " %d %d %" SCNd64 "\n"
+ * step; then wants_steps and steps_after, which collectors of an older version do not read. */
+#define REQUEST_FORMAT "profwrap-request %s %d %d %d %" PRIu32 " %d %d %" PRId64 " %d %" PRId64 "\n"
+#define REQUEST_SCAN \
+    "profwrap-request %32[0-9a-f] %d %d %d %" SCNu32 " %d %d %" SCNd64 " %d %" SCNd64 "\n"
 enum { REQUEST_SIZE = 192 };
 
 static void request_path(const char *dir, char path[PATH])
@@ -85,7 +86,8 @@ static int read_request(const char *path, struct pw_request *out)
     struct pw_request request = {0};
     int kind, cause;
     if (sscanf(text, REQUEST_SCAN, request.nonce, &request.wants_stacks, &request.is_hang, &kind,
-               &request.order.id, &request.order.starts, &cause, &request.order.step) != 8 ||
+               &request.order.id, &request.order.starts, &cause, &request.order.step,
+               &request.wants_steps, &request.steps_after) < 8 ||
         kind < 0 || kind >= PW_REQUEST_KINDS || cause < 0 || cause > PW_OPENED_SIGNAL)
         return -EINVAL;
     request.kind = (enum pw_request_kind)kind;
@@ -120,7 +122,7 @@ static int make_request(const struct pw_inquiry *inquiry, const char *path)
     const struct pw_order_wanted *order = &request->order;
     int n = snprintf(text, sizeof(text), REQUEST_FORMAT, request->nonce, request->wants_stacks,
                      request->is_hang, (int)request->kind, order->id, order->starts,
-                     (int)order->cause, order->step);
+                     (int)order->cause, order->step, request->wants_steps, request->steps_after);
     int err = write_new(part, text, (size_t)n);
     if (!err && link(part, path))
         err = -errno;

@@ -28,7 +28,9 @@ struct pw_request {
     enum pw_request_kind kind;
     struct pw_order_wanted order;
     int wants_stacks;
-    int is_hang; /* from a watchdog, which reports the present hang */
+    int is_hang;         /* from a watchdog, which reports the present hang */
+    int wants_steps;     /* the last steps ... */
+    int64_t steps_after; /* ... after this one */
 };
 
 struct pw_inquiry {

@@ -147,6 +147,25 @@ static const int64_t *pace_of(const struct pw_live *live, size_t i)
     return (const int64_t *)(const void *)((const char *)live + pace_fields[i].offset);
 }
 
+/* The steps, as arrays of numbers: step, time, time in MPI, and own work in each phase, without the
+ * zeros at the end. */
+static json_t *steps_to_json(const struct pw_live *live)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < live->nlast_steps; i++) {
+        const struct pw_live_step *s = &live->last_steps[i];
+        size_t phases = PW_LIVE_PHASES;
+        json_t *row =
+            json_pack("[I, I, I]", (json_int_t)s->step, (json_int_t)s->ns, (json_int_t)s->mpi_ns);
+        while (phases > 0 && s->phase_ns[phases - 1] == 0)
+            phases--;
+        for (size_t p = 0; row && p < phases; p++)
+            json_array_append_new(row, json_integer(s->phase_ns[p]));
+        json_array_append_new(array, row);
+    }
+    return array;
+}
+
 json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
 {
     char state[2] = {live->state, '\0'};
@@ -176,6 +195,8 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         bad |= json_object_set_new(object, "pairs_known", json_boolean(live->pairs_known));
         bad |= json_object_set_new(object, "pairs", pairs_to_json(live));
     }
+    if (nonce && live->last_steps)
+        bad |= json_object_set_new(object, "last_steps", steps_to_json(live));
     if (object && nonce)
         bad |= json_object_set_new(object, "nonce", json_string(nonce));
     if (bad && object) {
@@ -402,6 +423,41 @@ static bool read_pairs(const json_t *object, struct pw_live *out)
     return ok;
 }
 
+static bool read_step(const json_t *array, struct pw_live_step *out)
+{
+    int64_t numbers[3 + PW_LIVE_PHASES] = {0};
+    const size_t n = json_array_size(array);
+    if (n < 3 || n > 3 + PW_LIVE_PHASES)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = json_array_get(array, i);
+        numbers[i] = json_integer_value(value);
+        if (!json_is_integer(value) || numbers[i] < 0 || numbers[i] > INT64_MAX / 4 ||
+            (i > 1 && numbers[i] > numbers[1]))
+            return false;
+    }
+    *out = (struct pw_live_step){numbers[0], numbers[1], numbers[2], {0}};
+    memcpy(out->phase_ns, &numbers[3], sizeof(out->phase_ns));
+    return true;
+}
+
+/* Steps are only in answers to requests that asked for them. */
+static bool read_steps(const json_t *object, struct pw_live *out)
+{
+    const json_t *list = json_object_get(object, "last_steps");
+    const size_t n = json_array_size(list);
+    if ((list && !json_is_array(list)) || n > PW_LIVE_STEPS)
+        return false;
+    out->last_steps = n ? calloc(n, sizeof(*out->last_steps)) : NULL;
+    bool ok = !n || out->last_steps;
+    for (; ok && out->nlast_steps < n; out->nlast_steps++) {
+        const size_t i = out->nlast_steps;
+        ok = read_step(json_array_get(list, i), &out->last_steps[i]) &&
+             (!i || out->last_steps[i].step > out->last_steps[i - 1].step);
+    }
+    return ok;
+}
+
 static bool read_lists(const json_t *object, struct pw_live *out)
 {
     const json_t *threads = json_object_get(object, "threads");
@@ -424,7 +480,7 @@ static bool read_lists(const json_t *object, struct pw_live *out)
         ok = read_stack(json_array_get(stacks, out->nstacks), &out->stacks[out->nstacks]);
         out->nstacks++;
     }
-    return ok && read_requests(threads, out) && read_pairs(object, out);
+    return ok && read_requests(threads, out) && read_pairs(object, out) && read_steps(object, out);
 }
 
 int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *out)

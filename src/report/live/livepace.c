@@ -193,12 +193,60 @@ static int print_unrecorded(struct sheet *sheet)
     return ranks > 0;
 }
 
+/* Prints alarms: all that last, and the latest of those that have ended. */
+static void print_alarms(struct sheet *sheet, int is_over, size_t most)
+{
+    size_t n, matching = 0;
+    const struct pw_livealarm *alarms = pw_livealarms_borrow(sheet->look->alarms, &n);
+    for (size_t i = 0; i < n; i++)
+        matching += (alarms[i].ended != 0) == is_over;
+    for (size_t i = 0; i < n; i++) {
+        char text[LINE / 2], clock[TIME];
+        struct tm tm;
+        if ((alarms[i].ended != 0) != is_over || matching-- > most)
+            continue;
+        const time_t at = is_over ? alarms[i].ended : alarms[i].begun;
+        strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&at, &tm));
+        print(sheet, is_over ? PLAIN : RED, "%-11s %s %s", is_over ? "over" : "slow rank", clock,
+              pw_livealarm_text(&alarms[i], text, sizeof(text)));
+    }
+}
+
+/* Prints which ranks are slow, or what was tested; and how often that is wrong. */
+static void print_slow(struct sheet *sheet)
+{
+    enum { SLOW = 8, OVER = 3 };
+    const struct pw_livealarms_state state =
+        pw_livealarms_state(sheet->look->alarms, sheet->look->now);
+    const struct pw_livealarm *alarms;
+    char text[LINE / 2];
+    size_t n, slow = 0;
+    alarms = pw_livealarms_borrow(sheet->look->alarms, &n);
+    for (size_t i = 0; i < n; i++)
+        slow += !alarms[i].ended;
+    print_alarms(sheet, 0, SLOW);
+    if (slow > SLOW)
+        print(sheet, RED, "%-11s and %zu more", "", slow - SLOW);
+    if (!slow)
+        print(sheet, PLAIN, "slow ranks  %s", pw_livealarms_state_text(&state, text, sizeof(text)));
+    print_alarms(sheet, 1, OVER);
+    if (state.is_uncalibrated)
+        print(sheet, PLAIN,
+              "            uncalibrated: the noise of steps lasts too long for a rate");
+    else if (state.tested)
+        print(sheet, PLAIN, "            false alarms: at most %g a day", state.per_day);
+}
+
 static void print_worst(struct sheet *sheet)
 {
     int64_t excess = excess_of(sheet, 0);
     char own[TIME], more[TIME];
     if (print_unrecorded(sheet))
         return;
+    if (sheet->look->alarms) {
+        print_slow(sheet);
+        return;
+    }
     if (sheet->known < 2)
         return;
     if (excess)
@@ -212,6 +260,17 @@ static void print_worst(struct sheet *sheet)
               "worst rank  cannot tell: ranks that wait for each other take equally long");
     else
         print(sheet, PLAIN, "worst rank  no rank works longer than the median by 5 %% of a step");
+}
+
+static int is_slow(const struct sheet *sheet, size_t i)
+{
+    size_t n = 0;
+    const struct pw_livealarm *alarms =
+        sheet->look->alarms ? pw_livealarms_borrow(sheet->look->alarms, &n) : NULL;
+    for (size_t k = 0; k < n; k++)
+        if (!alarms[k].ended && alarms[k].rank == sheet->rows[i].rank->rank)
+            return 1;
+    return !sheet->look->alarms && excess_of(sheet, i);
 }
 
 static void print_row(struct sheet *sheet, size_t i)
@@ -230,10 +289,10 @@ static void print_row(struct sheet *sheet, size_t i)
         snprintf(share, sizeof(share), "%.0f %%", 100 * mpi_share(rank));
     if (rank->step >= 0)
         snprintf(step, sizeof(step), "%" PRId64, rank->step);
-    print(sheet, excess_of(sheet, i) ? RED : PLAIN,
-          "%6" PRId32 " %8s %9s %9s %9s %6s  %-12.12s %s%s", rank->rank, step,
-          time_text(sheet->rows[i].own_ns, own), time_text(rank->step_mean_ns, mean),
-          time_text(rank->step_last_ns, last), share, rank->hostname, call, since);
+    print(sheet, is_slow(sheet, i) ? RED : PLAIN, "%6" PRId32 " %8s %9s %9s %9s %6s  %-12.12s %s%s",
+          rank->rank, step, time_text(sheet->rows[i].own_ns, own),
+          time_text(rank->step_mean_ns, mean), time_text(rank->step_last_ns, last), share,
+          rank->hostname, call, since);
 }
 
 int pw_livepace_print(const struct pw_live_view *view, const struct pw_livepace_look *look,

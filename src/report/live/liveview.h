@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "report/live/livealarm.h"
 #include "report/live/livewords.h"
 
 enum { PW_LIVE_HEADLINE = 1024 };
@@ -34,6 +35,9 @@ struct pw_livepace_look {
     size_t lines;   /* largest number of lines; SIZE_MAX: no limit */
     size_t ranks;   /* largest number of ranks in the table */
     int is_coloured;
+    const struct pw_livealarms *alarms; /* which ranks are slow; NULL: they were not tested, and the
+                                           rank with most own work is named instead */
+    time_t now;
 };
 
 /* Prints the pace. The rank with most time outside MPI comes first, because the others wait for it

@@ -1,0 +1,438 @@
+/* Aligns the ranks' steps by their numbers, and keeps alarms; see livealarm.h. */
+#include "report/live/livealarm.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/alarm.h"
+#include "analysis/statistics.h"
+#include "core/tables.h"
+#include "core/text.h"
+
+/* WINDOW: steps that are kept, judged or not. A rank that is further behind than WAIT steps is not
+ * waited for. PHASE_STEPS: last steps of an alarm from which its phase is found. */
+enum { WINDOW = 256, WAIT = 192, PHASE_STEPS = 64, MOST_ALARMS = 64, IDLE_S = 60 };
+
+/* A rank in a step, ns; own_ns -1: not known. Floats, because there are WINDOW of them for each
+ * rank. */
+struct cell {
+    float ns, own_ns, phase_ns[PW_LIVE_PHASES];
+};
+
+struct pw_livealarms {
+    double per_day;
+    size_t nranks;
+    struct pw_alarm test;
+    void *memory;       /* of the test */
+    struct cell *cells; /* [WINDOW * nranks]: step s is row s % WINDOW */
+    int64_t *reached;   /* [nranks] last step of each rank; -1 none */
+    int64_t *own;       /* [nranks] scratch, as the next one */
+    int64_t *others;
+    char (*hostnames)[PW_LIVE_NAME];
+    int64_t next;        /* first step that is not judged; -1: none has come */
+    int64_t first;       /* first step in `cells` */
+    time_t last_step_at; /* 0: none yet */
+    int is_silent;
+    struct pw_livealarm alarms[MOST_ALARMS];
+    size_t nalarms;
+};
+
+struct pw_livealarms *pw_livealarms_create(double per_day)
+{
+    struct pw_livealarms *a = calloc(1, sizeof(*a));
+    if (a) {
+        a->per_day = per_day;
+        a->next = a->first = -1;
+    }
+    return a;
+}
+
+static void forget(struct pw_livealarms *a)
+{
+    free(a->memory);
+    free(a->cells);
+    free(a->reached);
+    free(a->own);
+    free(a->others);
+    free(a->hostnames);
+    a->memory = a->cells = NULL;
+    a->reached = a->own = a->others = NULL;
+    a->hostnames = NULL;
+    a->nranks = 0;
+}
+
+void pw_livealarms_destroy(struct pw_livealarms *a)
+{
+    if (!a)
+        return;
+    forget(a);
+    free(a);
+}
+
+static void end_alarm(struct pw_livealarm *alarm, time_t now)
+{
+    if (!alarm->ended)
+        alarm->ended = now;
+}
+
+/* Begins with other ranks or other numbers of steps. Alarms end, because they are no longer
+ * tested. */
+static int start(struct pw_livealarms *a, size_t nranks, time_t now)
+{
+    for (size_t i = 0; i < a->nalarms; i++)
+        end_alarm(&a->alarms[i], now);
+    a->next = a->first = -1;
+    if (nranks != a->nranks) {
+        forget(a);
+        a->memory = malloc(pw_alarm_size(nranks));
+        a->cells = calloc(WINDOW * nranks, sizeof(*a->cells));
+        a->reached = calloc(nranks, sizeof(*a->reached));
+        a->own = calloc(nranks, sizeof(*a->own));
+        a->others = calloc(nranks, sizeof(*a->others));
+        a->hostnames = calloc(nranks, sizeof(*a->hostnames));
+        if (!a->memory || !a->cells || !a->reached || !a->own || !a->others || !a->hostnames) {
+            forget(a);
+            return -ENOMEM;
+        }
+        a->nranks = nranks;
+    }
+    for (size_t r = 0; r < nranks; r++)
+        a->reached[r] = -1;
+    const struct pw_alarm_setup setup = {nranks, nranks, a->per_day, PW_ALARM_DELTA};
+    pw_alarm_init(&a->test, &setup, a->memory);
+    return 0;
+}
+
+int64_t pw_livealarms_after(const struct pw_livealarms *a)
+{
+    return a->next < 0 ? -1 : a->next - 1;
+}
+
+/* ---- steps ---- */
+
+static struct cell *row_of(const struct pw_livealarms *a, int64_t step)
+{
+    return &a->cells[(size_t)(step % WINDOW) * a->nranks];
+}
+
+/* Makes room for steps up to `step`. */
+static void make_room(struct pw_livealarms *a, int64_t *end, int64_t step)
+{
+    for (; *end <= step; (*end)++) {
+        struct cell *row = row_of(a, *end);
+        for (size_t r = 0; r < a->nranks; r++)
+            row[r] = (struct cell){.own_ns = -1};
+    }
+}
+
+static void add_step(struct pw_livealarms *a, const struct pw_live *rank,
+                     const struct pw_live_step *step)
+{
+    struct cell *cell = &row_of(a, step->step)[rank->rank];
+    cell->ns = (float)step->ns;
+    if (rank->unrecorded == PW_UNRECORDED_NONE)
+        cell->own_ns = (float)(step->ns - step->mpi_ns);
+    for (int p = 0; p < PW_LIVE_PHASES; p++)
+        cell->phase_ns[p] = (float)step->phase_ns[p];
+}
+
+/* The step from which all ranks have steps, and the last step of any. */
+static void find_range(const struct pw_live *ranks, size_t n, int64_t *first, int64_t *last)
+{
+    *first = *last = -1;
+    for (size_t i = 0; i < n; i++) {
+        if (!ranks[i].nlast_steps)
+            continue;
+        const int64_t begins = ranks[i].last_steps[0].step;
+        const int64_t ends = ranks[i].last_steps[ranks[i].nlast_steps - 1].step;
+        *first = begins > *first ? begins : *first;
+        *last = ends > *last ? ends : *last;
+    }
+}
+
+/* Puts the answers into the rows. Returns the end of the steps that came. */
+static int64_t add_steps(struct pw_livealarms *a, const struct pw_live *ranks, size_t n)
+{
+    int64_t first, last, end = a->next;
+    find_range(ranks, n, &first, &last);
+    if (last < 0)
+        return a->next;
+    if (a->next < 0 || last - a->next >= WINDOW) {
+        a->next = first > last - WINDOW ? first : last - WINDOW + 1;
+        a->first = end = a->next;
+    }
+    make_room(a, &end, last);
+    for (size_t i = 0; i < n; i++) {
+        const struct pw_live *rank = &ranks[i];
+        for (size_t s = 0; s < rank->nlast_steps; s++) {
+            const struct pw_live_step *step = &rank->last_steps[s];
+            if (step->step >= a->next && step->ns > 0)
+                add_step(a, rank, step);
+        }
+        if (rank->nlast_steps)
+            a->reached[rank->rank] = rank->last_steps[rank->nlast_steps - 1].step;
+    }
+    return last + 1;
+}
+
+/* The end of the steps that all ranks have which answered and mark steps; ranks that are far behind
+ * are not waited for. */
+static int64_t end_of_complete(const struct pw_livealarms *a, const struct pw_live *ranks, size_t n,
+                               int64_t end)
+{
+    int64_t least = end;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t reached = a->reached[ranks[i].rank];
+        if (reached >= 0 && reached + 1 < least)
+            least = reached + 1;
+    }
+    return least > end - WAIT ? least : end - WAIT;
+}
+
+/* ---- alarms ---- */
+
+static int64_t median_of(int64_t *values, size_t n)
+{
+    return n ? pw_median_i64(values, n) : 0;
+}
+
+/* Mean time of each rank in phase p, of which those of the others are in a->others. Returns the
+ * rank's excess. */
+static double phase_excess(struct pw_livealarms *a, int32_t rank, int p, int64_t from)
+{
+    const double steps = (double)(a->next - from);
+    double mine = 0;
+    size_t n = 0;
+    for (size_t r = 0; r < a->nranks; r++) {
+        double sum = 0;
+        for (int64_t s = from; s < a->next; s++)
+            sum += (double)row_of(a, s)[r].phase_ns[p];
+        if ((int32_t)r == rank)
+            mine = sum / steps;
+        else if (!a->test.ranks[r].is_slow && row_of(a, a->next - 1)[r].own_ns >= 0)
+            a->others[n++] = (int64_t)(sum / steps);
+    }
+    return mine - (double)median_of(a->others, n);
+}
+
+/* The phase with the largest excess, if it has at least half of the rank's excess. */
+static void find_phase(struct pw_livealarms *a, struct pw_livealarm *alarm)
+{
+    int64_t from = a->next - PHASE_STEPS > a->first ? a->next - PHASE_STEPS : a->first;
+    from = alarm->first > from ? alarm->first : from;
+    double most = alarm->excess_ns / 2;
+    alarm->phase = PW_PHASE_NONE;
+    if (from >= a->next)
+        return;
+    for (int p = 0; p < PW_LIVE_PHASES; p++) {
+        const double excess = phase_excess(a, alarm->rank, p, from);
+        alarm->has_phases |= a->others[0] > 0 || excess > 0;
+        if (excess > most) {
+            most = excess;
+            alarm->phase = p + 1;
+        }
+    }
+}
+
+static void update(struct pw_livealarms *a, struct pw_livealarm *alarm)
+{
+    const struct pw_alarm_rank *rank = &a->test.ranks[alarm->rank];
+    alarm->first = rank->from.step + 1;
+    alarm->last = rank->sums.step;
+    alarm->excess_ns = pw_alarm_excess_ns(rank);
+    alarm->cost_ns = rank->sums.cost_ns - rank->from.cost_ns;
+    alarm->step_ns = a->test.step_ns;
+    alarm->is_uncalibrated |= a->test.is_uncalibrated;
+}
+
+static struct pw_livealarm *find_alarm(struct pw_livealarms *a, int32_t rank)
+{
+    for (size_t i = a->nalarms; i-- > 0;)
+        if (a->alarms[i].rank == rank && !a->alarms[i].ended)
+            return &a->alarms[i];
+    return NULL;
+}
+
+/* Makes room for an alarm: the oldest that has ended goes, else the oldest. */
+static struct pw_livealarm *add_alarm(struct pw_livealarms *a)
+{
+    if (a->nalarms == MOST_ALARMS) {
+        size_t oldest = 0;
+        while (oldest < MOST_ALARMS && !a->alarms[oldest].ended)
+            oldest++;
+        oldest = oldest < MOST_ALARMS ? oldest : 0;
+        memmove(&a->alarms[oldest], &a->alarms[oldest + 1],
+                (MOST_ALARMS - oldest - 1) * sizeof(*a->alarms));
+        a->nalarms--;
+    }
+    a->alarms[a->nalarms] = (struct pw_livealarm){0};
+    return &a->alarms[a->nalarms++];
+}
+
+static void note_changes(struct pw_livealarms *a, time_t now)
+{
+    for (size_t r = 0; r < a->nranks; r++) {
+        const enum pw_alarm_change change = a->test.ranks[r].change;
+        if (change == PW_ALARM_SAME)
+            continue;
+        struct pw_livealarm *alarm =
+            change == PW_ALARM_BEGUN ? add_alarm(a) : find_alarm(a, (int32_t)r);
+        if (!alarm)
+            continue;
+        if (change == PW_ALARM_BEGUN) {
+            alarm->rank = (int32_t)r;
+            alarm->begun = now;
+            snprintf(alarm->hostname, sizeof(alarm->hostname), "%s", a->hostnames[r]);
+        }
+        if (change == PW_ALARM_ENDED)
+            end_alarm(alarm, now);
+        update(a, alarm);
+        if (change == PW_ALARM_BEGUN)
+            find_phase(a, alarm);
+    }
+}
+
+/* Judges the step a->next. Returns the number of alarms that began or ended. */
+static size_t judge_step(struct pw_livealarms *a, time_t now)
+{
+    const int64_t step = a->next++;
+    const struct cell *row = row_of(a, step);
+    double inside = 0;
+    size_t n = 0;
+    for (size_t r = 0; r < a->nranks; r++) {
+        a->own[r] = (int64_t)row[r].own_ns;
+        if (row[r].own_ns < 0)
+            continue;
+        inside += (double)(row[r].ns - row[r].own_ns);
+        a->others[n++] = (int64_t)row[r].ns;
+    }
+    if (!n)
+        return 0; /* no rank has a step of this number */
+    a->is_silent = n > 1 && inside <= 0;
+    if (a->is_silent)
+        return 0;
+    const size_t changes = pw_alarm_step(&a->test, step, median_of(a->others, n), a->own);
+    if (changes)
+        note_changes(a, now);
+    return changes;
+}
+
+/* Whether the program counts steps anew: every rank is in a step before those that were judged. */
+static int is_anew(const struct pw_livealarms *a, const struct pw_live *ranks, size_t n)
+{
+    size_t anew = 0, known = 0;
+    for (size_t i = 0; i < n; i++) {
+        known += ranks[i].step >= 0;
+        anew += ranks[i].step >= 0 && ranks[i].step + 1 < a->next;
+    }
+    return known && anew == known;
+}
+
+int pw_livealarms_take(struct pw_livealarms *a, const struct pw_live *ranks, size_t n, time_t now)
+{
+    size_t nranks = 0, changes = 0;
+    for (size_t i = 0; i < n; i++) {
+        nranks = (size_t)ranks[i].world_size > nranks ? (size_t)ranks[i].world_size : nranks;
+        nranks = (size_t)ranks[i].rank >= nranks ? (size_t)ranks[i].rank + 1 : nranks;
+    }
+    if (!n)
+        return 0;
+    if (nranks != a->nranks || is_anew(a, ranks, n)) {
+        const int err = start(a, nranks, now);
+        if (err)
+            return err;
+        if (a->last_step_at)
+            return 0; /* the answers are of the old numbers */
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(a->hostnames[ranks[i].rank], ranks[i].hostname, sizeof(*a->hostnames));
+    const int64_t end = add_steps(a, ranks, n);
+    const int64_t until = a->next < 0 ? -1 : end_of_complete(a, ranks, n, end);
+    if (a->next >= 0 && a->next < until)
+        a->last_step_at = now;
+    while (a->next >= 0 && a->next < until)
+        changes += judge_step(a, now);
+    a->first = a->next - WINDOW > a->first ? a->next - WINDOW : a->first;
+    for (size_t i = 0; i < a->nalarms; i++)
+        if (!a->alarms[i].ended)
+            update(a, &a->alarms[i]);
+    return (int)changes;
+}
+
+const struct pw_livealarm *pw_livealarms_borrow(const struct pw_livealarms *a, size_t *n)
+{
+    *n = a->nalarms;
+    return a->alarms;
+}
+
+/* ---- state ---- */
+
+struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *a, time_t now)
+{
+    static const double shares[] = {0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1};
+    struct pw_livealarms_state state = {
+        .per_day = a->per_day,
+        .tested = a->nranks ? a->test.tested : 0,
+        .share = -1,
+        .delay = -1,
+        .idle_s = a->last_step_at ? (int64_t)(now - a->last_step_at) : 0,
+        .is_silent = a->is_silent,
+        .is_uncalibrated = a->test.is_uncalibrated,
+    };
+    for (size_t i = 0; i < sizeof(shares) / sizeof(*shares) && state.delay < 0; i++) {
+        const double delay = state.tested ? pw_alarm_delay(&a->test, shares[i]) : -1;
+        if (delay < 0 || delay > (double)state.tested)
+            continue;
+        state.share = shares[i];
+        state.delay = delay;
+    }
+    return state;
+}
+
+/* ---- words ---- */
+
+static const char *time_text(double ns, char *out, size_t size)
+{
+    pw_text_ns(out, size, ns < 9e18 ? (int64_t)ns : INT64_MAX);
+    return out;
+}
+
+const char *pw_livealarm_text(const struct pw_livealarm *alarm, char *out, size_t size)
+{
+    char where[64] = "", steps[80], excess[32], step[32], cost[32];
+    if (alarm->phase)
+        snprintf(where, sizeof(where), " in %s", pw_enum_name(PW_F_PHASE, alarm->phase));
+    else if (alarm->has_phases)
+        snprintf(where, sizeof(where), " outside any phase");
+    if (alarm->ended)
+        snprintf(steps, sizeof(steps), "was slow%s in steps %" PRId64 "-%" PRId64, where,
+                 alarm->first, alarm->last);
+    else
+        snprintf(steps, sizeof(steps), "is slow%s since step %" PRId64, where, alarm->first);
+    snprintf(out, size, "rank %" PRId32 " on %s %s: %s of %s a step, %s so far%s", alarm->rank,
+             alarm->hostname, steps, time_text(alarm->excess_ns, excess, sizeof(excess)),
+             time_text(alarm->step_ns, step, sizeof(step)),
+             time_text(alarm->cost_ns, cost, sizeof(cost)),
+             alarm->is_uncalibrated ? " (uncalibrated)" : "");
+    return out;
+}
+
+const char *pw_livealarms_state_text(const struct pw_livealarms_state *state, char *out,
+                                     size_t size)
+{
+    if (state->idle_s >= IDLE_S)
+        snprintf(out, size, "cannot tell: no steps for %" PRId64 " s", state->idle_s);
+    else if (state->is_silent)
+        snprintf(out, size, "cannot tell: no communication was recorded in the last steps");
+    else if (!state->tested)
+        snprintf(out, size, "cannot tell: no step of two ranks or more has been compared");
+    else if (state->delay < 0)
+        snprintf(out, size, "none in %" PRId64 " steps, too few to see a slow rank", state->tested);
+    else
+        snprintf(out, size,
+                 "none in %" PRId64 " steps; %.0f %% of a step more work would show after %.0f",
+                 state->tested, 100 * state->share, state->delay);
+    return out;
+}

@@ -1,0 +1,62 @@
+/* Which rank of a running job is slow now: puts the last steps of all ranks beside each other,
+ * judges each step by analysis/alarm.h, and keeps the alarms. Called by `report --watch` with the
+ * answers of the collectors, about once a second. Asks no rank itself. */
+#ifndef PW_REPORT_LIVE_LIVEALARM_H
+#define PW_REPORT_LIVE_LIVEALARM_H
+
+#include <stdio.h>
+#include <time.h>
+
+#include "core/live.h"
+
+struct pw_livealarm {
+    int32_t rank;
+    char hostname[PW_LIVE_NAME];
+    time_t begun, ended; /* of day; ended 0: not yet */
+    int64_t first, last; /* steps: since the onset, up to now or its end */
+    double excess_ns;    /* mean, of a step */
+    double step_ns;      /* mean length of a step */
+    double cost_ns;      /* of the job, so far */
+    int phase;      /* enum pw_phase; PW_PHASE_NONE: outside any phase, or no phases are known */
+    int has_phases; /* 1: the rank marks phases */
+    int is_uncalibrated;
+};
+
+struct pw_livealarms;
+
+/* `per_day`: false alarms of the whole job, above 0. Returns NULL when memory is short. */
+struct pw_livealarms *pw_livealarms_create(double per_day);
+void pw_livealarms_destroy(struct pw_livealarms *alarms);
+
+/* The step after which the next request should ask for steps. */
+int64_t pw_livealarms_after(const struct pw_livealarms *alarms);
+
+/* Takes the answers of the ranks, sorted by rank. Returns the number of alarms that began or ended,
+ * or -ENOMEM. */
+int pw_livealarms_take(struct pw_livealarms *alarms, const struct pw_live *ranks, size_t n,
+                       time_t now);
+
+/* The alarms, the oldest first; old ones that have ended are forgotten. */
+const struct pw_livealarm *pw_livealarms_borrow(const struct pw_livealarms *alarms, size_t *n);
+
+/* What the absence of an alarm means. */
+struct pw_livealarms_state {
+    double per_day;
+    int64_t tested;      /* steps; 0: none */
+    double share, delay; /* a rank with so much more work would have been seen after so many steps;
+                            -1: not yet */
+    int64_t idle_s;      /* time since the last step */
+    int is_silent;       /* 1: no communication is recorded, so steps cannot be compared */
+    int is_uncalibrated;
+};
+struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *alarms, time_t now);
+
+/* Writes an alarm as a sentence without its time: "rank 77 on node17 is slow in backward since step
+ * 3120: 11.8 ms of 80 ms a step, 41 s so far". Returns `out`. */
+const char *pw_livealarm_text(const struct pw_livealarm *alarm, char *out, size_t size);
+
+/* Writes what is known while nothing is printed of alarms: "none in 1200 steps; ...". */
+const char *pw_livealarms_state_text(const struct pw_livealarms_state *state, char *out,
+                                     size_t size);
+
+#endif
