@@ -120,6 +120,14 @@ struct pw_live_step {
     int64_t phase_ns[PW_LIVE_PHASES]; /* outside MPI, of the same thread */
 };
 
+/* Counters of the main thread since it began, as in /samples/process; -1: not known. */
+struct pw_live_usage {
+    int64_t samples; /* -1: the other numbers are not known, either */
+    int64_t cpu_ns, runq_ns;
+    int64_t involuntary_cs, major_faults, child_faults, io_bytes;
+};
+enum { PW_LIVE_COUNTERS = sizeof(struct pw_live_usage) / sizeof(int64_t) };
+
 struct pw_live {
     int32_t rank, world_size;
     char hostname[PW_LIVE_NAME];
@@ -141,8 +149,9 @@ struct pw_live {
     int64_t steps_after;                /* ... after this one */
     struct pw_live_step *last_steps;    /* oldest first */
     size_t nlast_steps;
-    int wants_order;           /* 1: the request asks for the order of collectives */
-    enum pw_order_state order; /* what became of the order in the request */
+    struct pw_live_usage usage; /* only if the request asks for steps */
+    int wants_order;            /* 1: the request asks for the order of collectives */
+    enum pw_order_state order;  /* what became of the order in the request */
     struct pw_live_thread *threads;
     size_t nthreads;
     struct pw_live_comm *comms;

@@ -108,6 +108,7 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         .recording = atomic_load(&w->segment->control.state) != PW_WINDOW_CLOSED,
         .wants_steps = request->wants_steps,
         .steps_after = request->steps_after,
+        .usage = {.samples = -1},
         .wants_order = request->is_hang || request->kind == PW_REQUEST_ORDER,
     };
     snprintf(live.hostname, sizeof(live.hostname), "%s", w->id->hostname);

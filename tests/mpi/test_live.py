@@ -322,7 +322,7 @@ def watch_in_a_file():
                           re.MULTILINE), block)
         h.check(re.search(r"^slow rank", block, re.MULTILINE), block)
     # The rank sleeps 25 ms more in each step, so the alarm does not depend on the load of the machine.
-    slow = re.findall(r"^slow rank +\S+ rank (\d+) on \S+ is slow in (\w+) since step \d+: ", text, re.MULTILINE)
+    slow = re.findall(r"^slow rank +\S+ rank (\d+) on \S+ is slow in (\w+) since step \d+$", text, re.MULTILINE)
     h.check((str(WORST), "backward") in slow, text[-3000:])
     h.check("false alarms: at most 0.01 a day" in text, text[-3000:])
     h.check(text.endswith("The job has ended.\n"), text[-500:])

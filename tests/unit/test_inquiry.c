@@ -73,6 +73,7 @@ static struct pw_live make(int rank)
         .pairs_known = 1,
         .last_steps = steps,
         .nlast_steps = 2,
+        .usage = {3, 40, 50, 6, -1, 8, 1 << 30},
         .stacks = stacks,
         .nstacks = 1,
         .stack_problem = "none",
@@ -113,6 +114,7 @@ static void test_json_both_ways(void **state)
     assert_int_equal(back.pairs_known, 1);
     assert_int_equal(back.nlast_steps, 2);
     assert_memory_equal(back.last_steps, steps, sizeof(steps));
+    assert_memory_equal(&back.usage, &live.usage, sizeof(live.usage));
     assert_int_equal(back.ncomms, 1);
     assert_memory_equal(&back.comms[0], &comms[0], sizeof(comms[0]));
     assert_string_equal(back.stacks[0].text, stacks[0].text);
@@ -217,12 +219,21 @@ static void test_wrong_steps(void **state)
         assert_int_equal(pw_live_from_json(object, "abc", &back), -EINVAL);
         json_decref(object);
     }
+    static const char *const usages[] = {"[1, 2]", "[1, 2, 3, 4, 5, 6, -2]",
+                                         "[1, 2, 3, 4, 5, 6, \"x\"]", "{}"};
+    for (size_t i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
+        json_t *object = pw_live_to_json(&live, "abc");
+        json_object_set_new(object, "usage", json_loads(usages[i], 0, NULL));
+        assert_int_equal(pw_live_from_json(object, "abc", &back), -EINVAL);
+        json_decref(object);
+    }
     live.last_steps = NULL;
     live.nlast_steps = 0;
     json_t *object = pw_live_to_json(&live, "abc");
     assert_null(json_object_get(object, "last_steps"));
     assert_int_equal(pw_live_from_json(object, "abc", &back), 0);
     assert_int_equal(back.nlast_steps, 0);
+    assert_int_equal(back.usage.samples, -1);
     pw_live_fini(&back);
     json_decref(object);
 }

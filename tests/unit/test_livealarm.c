@@ -34,10 +34,21 @@ static void answer(int r, int64_t first, int64_t last, double more_ms)
     }
 }
 
+/* The counters until the step `last`: on a CPU for 80 ms of a step, SLOW for 5 ms less, and asleep
+ * else. The ranks spin while they wait, so of SLOW's 100 ms the 85 % that are own work count: 21 ms
+ * asleep, 5 more than the others. */
+static void count(int r, int64_t last)
+{
+    lives[r].usage =
+        (struct pw_live_usage){.samples = last, .cpu_ns = last * (r == SLOW ? 75 : 80) * MS};
+}
+
 static void answer_all(int64_t first, int64_t last, double more_ms)
 {
     for (int r = 0; r < RANKS; r++)
         answer(r, first, last, more_ms);
+    for (int r = 0; r < RANKS; r++)
+        count(r, last);
 }
 
 static const char *state_of(const struct pw_livealarms *alarms, time_t now)
@@ -77,15 +88,22 @@ static void test_begin_and_end(void **state)
     assert_true(alarm->excess_ns > 4.8e6 && alarm->excess_ns < 5.2e6);
     assert_true(alarm->cost_ns > 50 * 4.5e6 && alarm->cost_ns < 50 * 5.5e6);
     pw_livealarm_text(alarm, text, sizeof(text));
-    assert_non_null(strstr(text, "rank 2 on node1 is slow in backward since step 300: "));
-    assert_non_null(strstr(text, " of 100 ms a step, "));
-    answer_all(350, 399, 0);
-    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW + 21), 1);
+    assert_non_null(strstr(text, "rank 2 on node1 is slow in backward since step 300"));
+    pw_livealarm_figures(alarm, text, sizeof(text));
+    assert_non_null(strstr(text, " ms more than the others in a step of 100 ms; cost so far "));
+    answer_all(350, 399, 5);
+    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW + 21), 0);
+    pw_livealarm_figures(alarm, text, sizeof(text));
+    assert_non_null(strstr(text, "; cause: blocked off the CPU"));
+    answer_all(400, 449, 0);
+    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW + 22), 1);
     alarm = pw_livealarms_borrow(alarms, &n);
     assert_int_equal(n, 1);
-    assert_int_equal(alarm->ended, NOW + 21);
+    assert_int_equal(alarm->ended, NOW + 22);
     pw_livealarm_text(alarm, text, sizeof(text));
-    assert_non_null(strstr(text, "rank 2 on node1 was slow in backward in steps 300-3"));
+    assert_non_null(strstr(text, "rank 2 on node1 was slow in backward in steps 300-4"));
+    pw_livealarm_figures(alarm, text, sizeof(text));
+    assert_non_null(strstr(text, " ms; cost 4")); /* the next rank has some noise */
     pw_livealarms_destroy(alarms);
 }
 

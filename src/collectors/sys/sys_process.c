@@ -16,6 +16,7 @@ struct state {
     int fds[FILES]; /* -1: not readable here */
     int64_t tick_ns;
     int64_t samples;
+    struct pw_live_usage usage; /* at the last sample */
 };
 
 static void *create(struct pw_rankfile *file)
@@ -114,6 +115,28 @@ static void parse_schedstat(const char *text, struct pw_row_process *row)
     row->runq_wait_ns = known ? waiting : -1;
 }
 
+static struct pw_live_usage usage_of(const struct pw_row_process *row, int64_t samples)
+{
+    const int is_known = row->main_read_bytes >= 0 && row->main_write_bytes >= 0;
+    return (struct pw_live_usage){
+        .samples = samples,
+        .cpu_ns = row->main_cpu_ns,
+        .runq_ns = row->runq_wait_ns,
+        .involuntary_cs = row->involuntary_cs,
+        .major_faults = row->main_major_faults,
+        .child_faults = row->child_faults,
+        .io_bytes = is_known ? row->main_read_bytes + row->main_write_bytes : -1,
+    };
+}
+
+static void live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
+{
+    const struct state *s = state;
+    (void)segment;
+    if (live->wants_steps && s->samples)
+        live->usage = s->usage;
+}
+
 static void sample(void *state, pid_t pid, int64_t now_ns)
 {
     struct state *s = state;
@@ -139,7 +162,7 @@ static void sample(void *state, pid_t pid, int64_t now_ns)
     read_text(s, MAIN_STAT, text, sizeof(text));
     row.main_major_faults = major_faults(text);
     pw_rankfile_append_measured(s->file, PW_TABLE_process, &row);
-    s->samples++;
+    s->usage = usage_of(&row, ++s->samples);
 }
 
 static void destroy(void *state)
@@ -156,5 +179,6 @@ const struct pw_collector pw_collector_sys = {
     .activity = PW_ACTIVITY_SYS,
     .create = create,
     .sample = sample,
+    .live = live,
     .destroy = destroy,
 };

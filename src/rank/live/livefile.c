@@ -166,6 +166,17 @@ static json_t *steps_to_json(const struct pw_live *live)
     return array;
 }
 
+/* The counters in the order of struct pw_live_usage. */
+static json_t *usage_to_json(const struct pw_live_usage *usage)
+{
+    int64_t counters[PW_LIVE_COUNTERS];
+    json_t *array = json_array();
+    memcpy(counters, usage, sizeof(counters));
+    for (size_t i = 0; array && i < PW_LIVE_COUNTERS; i++)
+        json_array_append_new(array, json_integer(counters[i]));
+    return array;
+}
+
 json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
 {
     char state[2] = {live->state, '\0'};
@@ -195,8 +206,10 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         bad |= json_object_set_new(object, "pairs_known", json_boolean(live->pairs_known));
         bad |= json_object_set_new(object, "pairs", pairs_to_json(live));
     }
-    if (nonce && live->last_steps)
+    if (nonce && live->last_steps) {
         bad |= json_object_set_new(object, "last_steps", steps_to_json(live));
+        bad |= json_object_set_new(object, "usage", usage_to_json(&live->usage));
+    }
     if (object && nonce)
         bad |= json_object_set_new(object, "nonce", json_string(nonce));
     if (bad && object) {
@@ -441,6 +454,25 @@ static bool read_step(const json_t *array, struct pw_live_step *out)
     return true;
 }
 
+static bool read_usage(const json_t *object, struct pw_live *out)
+{
+    const json_t *list = json_object_get(object, "usage");
+    int64_t counters[PW_LIVE_COUNTERS];
+    out->usage = (struct pw_live_usage){.samples = -1};
+    if (!list)
+        return true;
+    if (json_array_size(list) != PW_LIVE_COUNTERS)
+        return false;
+    for (size_t i = 0; i < PW_LIVE_COUNTERS; i++) {
+        const json_t *value = json_array_get(list, i);
+        counters[i] = json_integer_value(value);
+        if (!json_is_integer(value) || counters[i] < -1 || counters[i] > INT64_MAX / 4)
+            return false;
+    }
+    memcpy(&out->usage, counters, sizeof(counters));
+    return true;
+}
+
 /* Steps are only in answers to requests that asked for them. */
 static bool read_steps(const json_t *object, struct pw_live *out)
 {
@@ -480,7 +512,8 @@ static bool read_lists(const json_t *object, struct pw_live *out)
         ok = read_stack(json_array_get(stacks, out->nstacks), &out->stacks[out->nstacks]);
         out->nstacks++;
     }
-    return ok && read_requests(threads, out) && read_pairs(object, out) && read_steps(object, out);
+    return ok && read_requests(threads, out) && read_pairs(object, out) &&
+           read_steps(object, out) && read_usage(object, out);
 }
 
 int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *out)

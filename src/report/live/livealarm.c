@@ -10,6 +10,7 @@
 #include "analysis/statistics.h"
 #include "core/tables.h"
 #include "core/text.h"
+#include "report/live/livecause.h"
 
 /* WINDOW: steps that are kept, judged or not. A rank that is further behind than WAIT steps is not
  * waited for. PHASE_STEPS: last steps of an alarm from which its phase is found. */
@@ -31,6 +32,10 @@ struct pw_livealarms {
     int64_t *own;       /* [nranks] scratch, as the next one */
     int64_t *others;
     char (*hostnames)[PW_LIVE_NAME];
+    struct pw_livecause cause;
+    struct sums {
+        double own_ns, total_ns;
+    } * sums;            /* [nranks] of the steps that were judged */
     int64_t next;        /* first step that is not judged; -1: none has come */
     int64_t first;       /* first step in `cells` */
     time_t last_step_at; /* 0: none yet */
@@ -57,6 +62,9 @@ static void forget(struct pw_livealarms *a)
     free(a->own);
     free(a->others);
     free(a->hostnames);
+    free(a->sums);
+    pw_livecause_fini(&a->cause);
+    a->sums = NULL;
     a->memory = a->cells = NULL;
     a->reached = a->own = a->others = NULL;
     a->hostnames = NULL;
@@ -92,7 +100,9 @@ static int start(struct pw_livealarms *a, size_t nranks, time_t now)
         a->own = calloc(nranks, sizeof(*a->own));
         a->others = calloc(nranks, sizeof(*a->others));
         a->hostnames = calloc(nranks, sizeof(*a->hostnames));
-        if (!a->memory || !a->cells || !a->reached || !a->own || !a->others || !a->hostnames) {
+        a->sums = calloc(nranks, sizeof(*a->sums));
+        if (!a->memory || !a->cells || !a->reached || !a->own || !a->others || !a->hostnames ||
+            !a->sums || pw_livecause_init(&a->cause, nranks)) {
             forget(a);
             return -ENOMEM;
         }
@@ -100,6 +110,7 @@ static int start(struct pw_livealarms *a, size_t nranks, time_t now)
     }
     for (size_t r = 0; r < nranks; r++)
         a->reached[r] = -1;
+    pw_livecause_restart(&a->cause);
     const struct pw_alarm_setup setup = {nranks, nranks, a->per_day, PW_ALARM_DELTA};
     pw_alarm_init(&a->test, &setup, a->memory);
     return 0;
@@ -306,6 +317,8 @@ static size_t judge_step(struct pw_livealarms *a, time_t now)
         if (row[r].own_ns < 0)
             continue;
         inside += (double)(row[r].ns - row[r].own_ns);
+        a->sums[r].own_ns += (double)row[r].own_ns;
+        a->sums[r].total_ns += (double)row[r].ns;
         a->others[n++] = (int64_t)row[r].ns;
     }
     if (!n)
@@ -328,6 +341,31 @@ static int is_anew(const struct pw_livealarms *a, const struct pw_live *ranks, s
         anew += ranks[i].step >= 0 && ranks[i].step + 1 < a->next;
     }
     return known && anew == known;
+}
+
+static void add_look(struct pw_livealarms *a, const struct pw_live *ranks, size_t n)
+{
+    struct pw_livecause_look *look = pw_livecause_add(&a->cause, a->next - 1);
+    for (size_t i = 0; i < n; i++) {
+        const struct sums *sums = &a->sums[ranks[i].rank];
+        look[ranks[i].rank] =
+            (struct pw_livecause_look){ranks[i].usage, sums->own_ns, sums->total_ns};
+    }
+}
+
+/* What is known of the alarms that last. Their phases and causes are looked for again, because they
+ * are clearer from more steps. */
+static void update_alarms(struct pw_livealarms *a)
+{
+    for (size_t i = 0; i < a->nalarms; i++) {
+        struct pw_livealarm *alarm = &a->alarms[i];
+        if (alarm->ended)
+            continue;
+        update(a, alarm);
+        find_phase(a, alarm);
+        alarm->cause = (int)pw_livecause_find(&a->cause, (size_t)alarm->rank,
+                                              (enum pw_phase)alarm->phase, alarm->first);
+    }
 }
 
 int pw_livealarms_take(struct pw_livealarms *a, const struct pw_live *ranks, size_t n, time_t now)
@@ -355,9 +393,9 @@ int pw_livealarms_take(struct pw_livealarms *a, const struct pw_live *ranks, siz
     while (a->next >= 0 && a->next < until)
         changes += judge_step(a, now);
     a->first = a->next - WINDOW > a->first ? a->next - WINDOW : a->first;
-    for (size_t i = 0; i < a->nalarms; i++)
-        if (!a->alarms[i].ended)
-            update(a, &a->alarms[i]);
+    if (a->next >= 0)
+        add_look(a, ranks, n);
+    update_alarms(a);
     return (int)changes;
 }
 
@@ -401,21 +439,29 @@ static const char *time_text(double ns, char *out, size_t size)
 
 const char *pw_livealarm_text(const struct pw_livealarm *alarm, char *out, size_t size)
 {
-    char where[64] = "", steps[80], excess[32], step[32], cost[32];
+    char where[64] = "";
     if (alarm->phase)
         snprintf(where, sizeof(where), " in %s", pw_enum_name(PW_F_PHASE, alarm->phase));
     else if (alarm->has_phases)
         snprintf(where, sizeof(where), " outside any phase");
     if (alarm->ended)
-        snprintf(steps, sizeof(steps), "was slow%s in steps %" PRId64 "-%" PRId64, where,
-                 alarm->first, alarm->last);
+        snprintf(out, size, "rank %" PRId32 " on %s was slow%s in steps %" PRId64 "-%" PRId64,
+                 alarm->rank, alarm->hostname, where, alarm->first, alarm->last);
     else
-        snprintf(steps, sizeof(steps), "is slow%s since step %" PRId64, where, alarm->first);
-    snprintf(out, size, "rank %" PRId32 " on %s %s: %s of %s a step, %s so far%s", alarm->rank,
-             alarm->hostname, steps, time_text(alarm->excess_ns, excess, sizeof(excess)),
-             time_text(alarm->step_ns, step, sizeof(step)),
-             time_text(alarm->cost_ns, cost, sizeof(cost)),
-             alarm->is_uncalibrated ? " (uncalibrated)" : "");
+        snprintf(out, size, "rank %" PRId32 " on %s is slow%s since step %" PRId64, alarm->rank,
+                 alarm->hostname, where, alarm->first);
+    return out;
+}
+
+const char *pw_livealarm_figures(const struct pw_livealarm *alarm, char *out, size_t size)
+{
+    char excess[32], step[32], cost[32];
+    const char *cause = pw_cause_title(alarm->cause);
+    snprintf(out, size, "%s more than the others in a step of %s; cost %s%s%s%s%s",
+             time_text(alarm->excess_ns, excess, sizeof(excess)),
+             time_text(alarm->step_ns, step, sizeof(step)), alarm->ended ? "" : "so far ",
+             time_text(alarm->cost_ns, cost, sizeof(cost)), cause[0] ? "; cause: " : "", cause,
+             alarm->is_uncalibrated ? "; uncalibrated" : "");
     return out;
 }
 

@@ -19,6 +19,7 @@ struct pw_livealarm {
     double cost_ns;      /* of the job, so far */
     int phase;      /* enum pw_phase; PW_PHASE_NONE: outside any phase, or no phases are known */
     int has_phases; /* 1: the rank marks phases */
+    int cause;      /* enum pw_cause */
     int is_uncalibrated;
 };
 
@@ -51,9 +52,12 @@ struct pw_livealarms_state {
 };
 struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *alarms, time_t now);
 
-/* Writes an alarm as a sentence without its time: "rank 77 on node17 is slow in backward since step
- * 3120: 11.8 ms of 80 ms a step, 41 s so far". Returns `out`. */
+/* Writes "rank 77 on node17 is slow in backward since step 3120". Returns `out`. */
 const char *pw_livealarm_text(const struct pw_livealarm *alarm, char *out, size_t size);
+
+/* Writes "11.8 ms more than the others in a step of 80 ms; cost so far 41 s; cause: file I/O".
+ * Returns `out`. */
+const char *pw_livealarm_figures(const struct pw_livealarm *alarm, char *out, size_t size);
 
 /* Writes what is known while nothing is printed of alarms: "none in 1200 steps; ...". */
 const char *pw_livealarms_state_text(const struct pw_livealarms_state *state, char *out,

@@ -209,6 +209,8 @@ static void print_alarms(struct sheet *sheet, int is_over, size_t most)
         strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&at, &tm));
         print(sheet, is_over ? PLAIN : RED, "%-11s %s %s", is_over ? "over" : "slow rank", clock,
               pw_livealarm_text(&alarms[i], text, sizeof(text)));
+        print(sheet, is_over ? PLAIN : RED, "%-11s %s", "",
+              pw_livealarm_figures(&alarms[i], text, sizeof(text)));
     }
 }
 
