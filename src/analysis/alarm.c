@@ -14,8 +14,6 @@
 /* Standard errors of sums of successive differences, which share places, are that much larger than
  * those of independent terms. */
 #define SHARED_PLACES 1.4142
-enum { FEWEST_BLOCKS = 24 }; /* before, rho is not known */
-
 static const double effects[PW_ALARM_EFFECTS] = {0.25, 0.5, 1, 2, 4};
 
 size_t pw_alarm_size(size_t nranks)
@@ -85,7 +83,7 @@ static double rho_of(const struct pw_alarm *a)
 static double rho_error(const struct pw_alarm *a)
 {
     const struct pw_alarm_dependence *d = &a->dependence;
-    if (d->blocks < FEWEST_BLOCKS || (d->changed && d->changed < FEWEST_BLOCKS))
+    if (d->blocks < PW_ALARM_FEWEST || (d->changed && d->changed < PW_ALARM_FEWEST))
         return INFINITY;
     if (!d->changed)
         return 0; /* ranks whose order never changes differ for ever */
@@ -162,6 +160,14 @@ static void clear(struct pw_alarm_rank *rank)
         rank->tracks[e].evidence = rank->tracks[e].rise = 0;
 }
 
+/* The evidence rested on less dependence than there is. */
+static void clear_peers(struct pw_alarm *a)
+{
+    for (size_t r = 0; r < a->setup.nranks; r++)
+        if (!a->ranks[r].is_slow)
+            clear(&a->ranks[r]);
+}
+
 /* The block that is judged. */
 struct block {
     size_t n;      /* peers */
@@ -176,6 +182,8 @@ static double add_evidence(struct pw_alarm *a, const struct block *block,
 {
     const double budget = rank->is_slow ? PW_ALARM_END : block->budget;
     double evidence = 0;
+    if (a->dependence.blocks < PW_ALARM_FEWEST)
+        return 0;
     for (size_t e = 0; e < PW_ALARM_EFFECTS; e++) {
         struct pw_alarm_track *track = &rank->tracks[e];
         const double f = a->table[e * a->table_n + k] * block->shrink[e];
@@ -308,8 +316,11 @@ static size_t judge(struct pw_alarm *a, int64_t step)
         changes += changed != 0;
     }
     add_cost(a);
-    a->tested += block.n > 1 ? a->block : 0;
+    a->tested += block.n > 1 && a->dependence.blocks >= PW_ALARM_FEWEST ? a->block : 0;
+    const int block_before = a->block;
     judge_dependence(a);
+    if (a->block != block_before)
+        clear_peers(a);
     return changes;
 }
 
@@ -332,7 +343,8 @@ size_t pw_alarm_step(struct pw_alarm *a, int64_t step, int64_t length_ns, const 
 double pw_alarm_delay(const struct pw_alarm *a, double share)
 {
     const double excess_ns = (share - a->setup.delta) * a->step_ns * a->block;
-    if (a->npeers < 2 || a->spread_ns < 0 || excess_ns <= 0 || a->step_ns <= 0)
+    if (a->dependence.blocks < PW_ALARM_FEWEST || a->npeers < 2 || a->spread_ns < 0 ||
+        excess_ns <= 0 || a->step_ns <= 0)
         return -1;
     const double budget =
         a->setup.alarms_per_day * a->step_ns * a->block / DAY_NS / (double)a->setup.all_ranks;

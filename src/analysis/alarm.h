@@ -33,11 +33,13 @@
  * Dependence from step to step breaks "given everything before". It is measured from the ranks'
  * places: rho = 1 - (mean square of the difference of a rank's places in successive steps / the
  * same of steps PW_ALARM_LAGS apart), the ratio of von Neumann (Ann. Math. Stat. 12, 1941), to
- * which a rank that is always slow adds nothing. While rho is above PW_ALARM_DEPENDENCE, twice as
- * many steps are added up to a block, up to PW_ALARM_BLOCK steps, and blocks are compared instead
- * of steps. What is left of rho, with its error, divides the growth of the evidence: ln f becomes
- * effect x score - (1 + rho) / (1 - rho) x ln(mean), as for sums with that much more variance.
- * Beyond the largest block, alarms are `uncalibrated`.
+ * which a rank that is always slow adds nothing. Its error is that of a ratio of sums over steps,
+ * because the places in one step depend on each other. While rho is above PW_ALARM_DEPENDENCE by
+ * PW_ALARM_ERRORS errors, twice as many steps are added up to a block, up to PW_ALARM_BLOCK steps,
+ * and blocks are compared instead of steps. What is left of rho, with its error, slows the growth
+ * of the evidence: ln f becomes effect x score - (1 + rho) / (1 - rho) x ln(mean), as for sums with
+ * that much more variance. Nothing is judged in the first PW_ALARM_FEWEST blocks of a length,
+ * before rho is known. Beyond the largest block, alarms are `uncalibrated`.
  *
  * An alarm ends when the same evidence, of places from the top, shows that the rank exceeds its
  * peers by less than half of the alarm's mean excess; this is wrong at most once in
@@ -54,9 +56,9 @@
 #define PW_ALARM_DELTA 0.01      /* of a step: an excess that does not matter */
 #define PW_ALARM_DEPENDENCE 0.1  /* largest rho with which blocks are not made longer */
 #define PW_ALARM_ERRORS 4        /* standard errors of rho above it */
-#define PW_ALARM_RHO_CEILING 0.5 /* rho is taken to be at most this, and this until it is known */
+#define PW_ALARM_RHO_CEILING 0.5 /* rho is taken to be at most this */
 #define PW_ALARM_END 1e-4        /* rate of wrong ends, a block */
-enum { PW_ALARM_EFFECTS = 5, PW_ALARM_LAGS = 8, PW_ALARM_BLOCK = 32 };
+enum { PW_ALARM_EFFECTS = 5, PW_ALARM_LAGS = 8, PW_ALARM_BLOCK = 32, PW_ALARM_FEWEST = 24 };
 
 struct pw_alarm_sums {
     double excess_ns; /* own work above the median of the peers */

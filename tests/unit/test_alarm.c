@@ -45,28 +45,37 @@ static size_t make_step(struct pw_alarm *alarm, int64_t step, int slow, double m
 }
 
 /* Two ranks have the scores -+0.67449. Of the effect 1: exp(0.67449) = 1.96303 and 0.50942, whose
- * mean is 1.23622, so f is 1.58792 and 0.41208. rho is not known yet: (1 + 0.5) / (1 - 0.5) = 3
- * times the variance, so f is multiplied by 1 / 1.23622^2 = 0.65435. The budget is
- * 172800 alarms a day x 10 ms / 1 day / 2 ranks = 0.01. */
+ * mean is 1.23622, so f is 1.58792 and 0.41208. The budget is 172800 alarms a day x 10 ms / 1 day /
+ * 2 ranks = 0.01. The order of the ranks has never changed before; when it has changed once, rho is
+ * taken to be 0.5: (1 + 0.5) / (1 - 0.5) = 3 times the variance, so f is multiplied by
+ * 1 / 1.23622^2 = 0.65435. */
 static void test_evidence_by_hand(void **state)
 {
     (void)state;
     struct pw_alarm *alarm = open_alarm(2, 172800, 0.01);
-    own[0] = 1000;
+    const struct pw_alarm_track *low = &alarm->ranks[0].tracks[2];
+    const struct pw_alarm_track *high = &alarm->ranks[1].tracks[2];
+    own[0] = own[1] = 1000;
+    for (int64_t step = 0; step < PW_ALARM_FEWEST; step++)
+        assert_int_equal(pw_alarm_step(alarm, step, 10 * MS, own), 0);
+    assert_true(high->evidence == 0); /* not judged yet */
+    assert_int_equal(alarm->tested, 0);
     own[1] = 1000 + MS; /* delta is 0.1 ms */
-    assert_int_equal(pw_alarm_step(alarm, 5, 10 * MS, own), 0);
-    near(alarm->ranks[1].tracks[2].evidence, 0.01 * 1.58792 * 0.65435);
-    near(alarm->ranks[0].tracks[2].evidence, 0.01 * 0.41208 * 0.65435);
-    assert_int_equal(pw_alarm_step(alarm, 6, 10 * MS, own), 0);
-    near(alarm->ranks[1].tracks[2].evidence, (0.01 * 1.58792 * 0.65435 + 0.01) * 1.58792 * 0.65435);
-    near(alarm->ranks[1].tracks[2].rise, pow(1.58792 * 0.65435, 2));
+    assert_int_equal(pw_alarm_step(alarm, 24, 10 * MS, own), 0);
+    near(high->evidence, 0.01 * 1.58792);
+    near(low->evidence, 0.01 * 0.41208);
+    assert_int_equal(pw_alarm_step(alarm, 25, 10 * MS, own), 0);
+    near(high->evidence, (0.01 * 1.58792 + 0.01) * 1.58792 * 0.65435);
+    near(high->rise, 1.58792 * 1.58792 * 0.65435);
+    assert_int_equal(high->from.step, 23);
     assert_int_equal(alarm->ranks[1].sums.excess_ns, 2 * MS);
     assert_int_equal(alarm->ranks[1].sums.cost_ns, 2 * MS);
     assert_int_equal(alarm->ranks[0].sums.cost_ns, 0);
+    assert_int_equal(alarm->tested, 2);
     own[1] = 1000 + MS / 10; /* not more than delta: its place is the last one */
-    const double before = alarm->ranks[1].tracks[2].evidence;
-    pw_alarm_step(alarm, 7, 10 * MS, own);
-    near(alarm->ranks[1].tracks[2].evidence, (before + 0.01) * 0.41208 * 0.65435);
+    const double before = high->evidence;
+    pw_alarm_step(alarm, 26, 10 * MS, own);
+    near(high->evidence, (before + 0.01) * 0.41208 * 0.65435);
     close_alarm(alarm);
 }
 

@@ -1,6 +1,6 @@
 /* Why a rank of a running job is slow: the kernel's counters of all ranks at the last answers, and
  * the cause that analysis/cause.h finds in them, as the report of the whole run does. Used by
- * livealarm.c. */
+ * livealarm.c. Asks no rank itself. */
 #ifndef PW_REPORT_LIVE_LIVECAUSE_H
 #define PW_REPORT_LIVE_LIVECAUSE_H
 
