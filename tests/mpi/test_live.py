@@ -331,10 +331,10 @@ def watch_in_a_file():
                                     "that has ended"], "of a job that has ended")
 
 
-def read_some(fd, seconds):
+def read_some(fd, seconds, is_enough=lambda text: False):
     text, until = b"", time.monotonic() + seconds
     os.set_blocking(fd, False)
-    while time.monotonic() < until:
+    while time.monotonic() < until and not is_enough(text):
         with contextlib.suppress(BlockingIOError, OSError):
             text += os.read(fd, 65536)
         time.sleep(0.05)
@@ -352,7 +352,7 @@ def watch_on_a_terminal():
         watch = subprocess.Popen(h.profwrap("report", "--watch", "out"), stdin=slave, stdout=slave,
                                  stderr=slave, start_new_session=True,
                                  env=h.environment(TERM="xterm", NO_COLOR=""))
-        text = read_some(master, 4)
+        text = read_some(master, h.PATIENCE_S, lambda text: text.count(b"\033[H") >= 3 and b"\033[31m" in text)
         watch.send_signal(signal.SIGINT)
         h.equal(watch.wait(10), 0, "exit status")
         text += read_some(master, 0.5)

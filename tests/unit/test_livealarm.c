@@ -117,6 +117,8 @@ static void test_ranks_apart(void **state)
     answer(1, 0, 4, 0);
     pw_livealarms_take(alarms, lives, RANKS, NOW);
     assert_int_equal(pw_livealarms_after(alarms), 4);
+    assert_string_equal(state_of(alarms, NOW),
+                        "cannot tell yet: the noise of 5 steps was measured");
     answer_all(5, 9, 0);
     pw_livealarms_take(alarms, lives, RANKS, NOW);
     assert_int_equal(pw_livealarms_after(alarms), 9);

@@ -418,6 +418,7 @@ struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *a, ti
         .idle_s = a->last_step_at ? (int64_t)(now - a->last_step_at) : 0,
         .is_silent = a->is_silent,
         .is_uncalibrated = a->test.is_uncalibrated,
+        .measured = a->nranks && a->test.npeers > 1 ? a->test.dependence.blocks * a->test.block : 0,
     };
     for (size_t i = 0; i < sizeof(shares) / sizeof(*shares) && state.delay < 0; i++) {
         const double delay = state.tested ? pw_alarm_delay(&a->test, shares[i]) : -1;
@@ -472,6 +473,9 @@ const char *pw_livealarms_state_text(const struct pw_livealarms_state *state, ch
         snprintf(out, size, "cannot tell: no steps for %" PRId64 " s", state->idle_s);
     else if (state->is_silent)
         snprintf(out, size, "cannot tell: no communication was recorded in the last steps");
+    else if (!state->tested && state->measured)
+        snprintf(out, size, "cannot tell yet: the noise of %" PRId64 " steps was measured",
+                 state->measured);
     else if (!state->tested)
         snprintf(out, size, "cannot tell: no step of two ranks or more has been compared");
     else if (state->delay < 0)

@@ -49,6 +49,7 @@ struct pw_livealarms_state {
     int64_t idle_s;      /* time since the last step */
     int is_silent;       /* 1: no communication is recorded, so steps cannot be compared */
     int is_uncalibrated;
+    int64_t measured; /* steps that were only measured, because the test begins with these */
 };
 struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *alarms, time_t now);
 
