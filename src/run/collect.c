@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectors/cuda/cuda_other.h"
+#include "collectors/cuda/cuda_tool.h"
 #include "collectors/mpi/mpi4_libraries.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"

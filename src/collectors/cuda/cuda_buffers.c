@@ -2,15 +2,128 @@
 #include "collectors/cuda/cuda_buffers.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "collectors/cuda/cuda_convert.h"
-#include "collectors/cuda/cuda_scrap.h"
 #include "collectors/cuda/cuda_segments.h"
 #include "collectors/cuda/cuda_subscriber.h"
-#include "collectors/cuda/cuda_text.h"
 #include "rank/probe/intern.h"
 #include "rank/probe/recording.h"
+
+/* Reads texts at addresses from CUPTI's records. These may be unmapped by then, so the kernel
+ * copies them and reports an error instead of a fault. */
+
+enum { PAGE = 4096 /* the smallest page size */, PIECE = 512 };
+
+/* Used when a filter for system calls forbids process_vm_readv(): asks the kernel whether the page
+ * is mapped, then copies. A piece never crosses a page. */
+static bool copy_checked(const char *address, char *out, size_t n)
+{
+    unsigned char state;
+    const uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (mincore((void *)((uintptr_t)address & ~(size - 1)), size, &state))
+        return false;
+    memcpy(out, address, n);
+    return true;
+}
+
+static bool copy(const char *address, char *out, size_t n)
+{
+    const struct iovec to = {out, n}, from = {(void *)(uintptr_t)address, n};
+    const ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+    if (got >= 0 || errno == EFAULT)
+        return got == (ssize_t)n;
+    return copy_checked(address, out, n);
+}
+
+/* Returns the length of the text, at most size - 1; `out` ends with a NUL. 0: the address is not
+ * readable. */
+static size_t cuda_text_read(const char *address, char *out, size_t size)
+{
+    const int saved = errno;
+    size_t length = 0;
+    while (length < size - 1) {
+        const size_t in_page = PAGE - ((uintptr_t)address + length) % PAGE;
+        size_t n = in_page < PIECE ? in_page : PIECE;
+        n = n < size - 1 - length ? n : size - 1 - length;
+        if (!copy(address + length, out + length, n)) {
+            length = 0;
+            break;
+        }
+        const char *end = memchr(out + length, '\0', n);
+        length = end ? (size_t)(end - out) : length + n;
+        if (end)
+            break;
+    }
+    out[length] = '\0';
+    errno = saved;
+    return length;
+}
+
+/* Scrap buffers, which CUPTI gets when no buffer of the pool is free. Their records are counted as
+ * lost. They are needed because, before API version 27 (CUDA 12.9), libcupti crashes when it gets
+ * NULL. */
+
+/* Scrap buffers are small, because records are lost until the buffer is full, even when the pool
+ * has room again. CUPTI uses one or two at a time; with buffers per thread, one more for each
+ * thread. */
+enum { SCRAPS = 64, SCRAP_BYTES = 16 << 10 };
+
+static struct {
+    _Atomic int is_taken[SCRAPS];
+    _Alignas(64) uint8_t bytes[SCRAPS][SCRAP_BYTES];
+    /* Given out when all scrap buffers are in use; to any number of users at once, because it is
+     * never read. */
+    _Alignas(64) uint8_t shared[SCRAP_BYTES];
+} scrap;
+
+/* Returns a buffer; never fails. */
+static void scrap_take(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    *size = SCRAP_BYTES;
+    *most_records = 0;
+    for (int i = 0; i < SCRAPS; i++) {
+        int no = 0;
+        if (!atomic_compare_exchange_strong(&scrap.is_taken[i], &no, 1))
+            continue;
+        *buffer = scrap.bytes[i];
+        return;
+    }
+    *buffer = scrap.shared;
+    *most_records = 1; /* so each buffer is one lost record */
+}
+
+static size_t count_records(uint8_t *bytes, size_t used)
+{
+    void *at = NULL;
+    size_t n = 0;
+    while (pw_subscriber_next(bytes, used, &at) == PW_CUPTI_SUCCESS && at)
+        n++;
+    return n;
+}
+
+/* Returns whether the buffer is a scrap buffer; if so, frees it and sets *lost to the number of
+ * records in it. */
+static bool scrap_complete(uint8_t *buffer, size_t used, size_t *lost)
+{
+    const uintptr_t offset = (uintptr_t)buffer - (uintptr_t)scrap.bytes;
+    if (buffer == scrap.shared) {
+        *lost = used != 0;
+        return true;
+    }
+    if (offset >= sizeof(scrap.bytes))
+        return false;
+    *lost = used ? count_records(buffer, used < SCRAP_BYTES ? used : SCRAP_BYTES) : 0;
+    atomic_store(&scrap.is_taken[offset / SCRAP_BYTES], 0);
+    return true;
+}
 
 /* Counts CUPTI's scrap buffers in the pool's notes, for the collector that reads the pool after the
  * program was killed. */
@@ -29,7 +142,7 @@ static void request(uint8_t **buffer, size_t *size, size_t *most_records)
         return;
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_take(pw_cuda.pool) : -1;
     if (slot < 0) {
-        pw_scrap_take(buffer, size, most_records);
+        scrap_take(buffer, size, most_records);
         count_scrap(1);
         return;
     }
@@ -48,7 +161,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 {
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_find(pw_cuda.pool, buffer) : -1;
     size_t lost = 0;
-    if (pw_scrap_complete(buffer, used, &lost)) {
+    if (scrap_complete(buffer, used, &lost)) {
         count_scrap(-1);
         pw_cuda_lose(lost);
         return;
@@ -101,7 +214,7 @@ static uint32_t name_at(void *arg, const char *address)
     const struct pw_intern_entry *known = slot && atomic_load(&slot->address) ? entries[at] : NULL;
     if (known && read_in[at] == reading)
         return pw_name_use(thread, known);
-    const size_t length = pw_cuda_text_read(address, text, sizeof(text));
+    const size_t length = cuda_text_read(address, text, sizeof(text));
     const bool is_same = known && length == known->length && !memcmp(known->bytes, text, length);
     const struct pw_intern_entry *entry = is_same  ? known
                                           : length ? pw_name_keep(text, length)
@@ -124,7 +237,9 @@ bool pw_cuda_launches(const char *function)
     return strncmp(rest, "Memcpy", 6) == 0 || strncmp(rest, "Memset", 6) == 0;
 }
 
-uint32_t pw_cuda_function(struct pw_thread *thread, int domain, uint32_t callback, bool *launches)
+/* Returns the id of the name of a runtime or driver function; see struct pw_cuda_names. */
+static uint32_t cuda_function(struct pw_thread *thread, int domain, uint32_t callback,
+                              bool *launches)
 {
     if (callback >= PW_CUDA_FUNCTIONS)
         return 0;
@@ -146,7 +261,7 @@ uint32_t pw_cuda_function(struct pw_thread *thread, int domain, uint32_t callbac
 
 static uint32_t function_name(void *arg, int domain, uint32_t callback, bool *launches)
 {
-    return pw_cuda_function(arg, domain, callback, launches);
+    return cuda_function(arg, domain, callback, launches);
 }
 
 /* ---- records ---- */

@@ -13,9 +13,6 @@ int pw_cuda_offer_buffers(void);
 /* Converts all complete buffers. Called by the worker only. */
 void pw_cuda_convert_all(struct pw_thread *thread);
 
-/* Returns the id of the name of a runtime or driver function; see struct pw_cuda_names. */
-uint32_t pw_cuda_function(struct pw_thread *thread, int domain, uint32_t callback, bool *launches);
-
 /* Whether the function of this name launches work on a device. */
 bool pw_cuda_launches(const char *function);
 

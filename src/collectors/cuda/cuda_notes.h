@@ -1,6 +1,6 @@
 /* Data in shared memory that the collector needs to read CUPTI's buffers after the application was
  * killed: sizes of records, names, losses. Written by the worker thread in the application, read
- * only by cuda_salvage.c in the collector. It has no pointers that the collector may follow. */
+ * only by cuda_tool.c in the collector. It has no pointers that the collector may follow. */
 #ifndef PW_CUDA_NOTES_H
 #define PW_CUDA_NOTES_H
 
@@ -38,7 +38,7 @@ struct pw_cuda_notes {
     _Atomic uint32_t taken_by;    /* name of that profiler */
     _Atomic uint32_t keeps_calls;
     struct pw_gpu_loss dropped, untimed; /* losses that no record reports yet */
-    _Atomic uint32_t scraps;             /* scrap buffers that CUPTI has (cuda_scrap.h) */
+    _Atomic uint32_t scraps;             /* scrap buffers that CUPTI has (cuda_buffers.h) */
     _Atomic uint64_t last_pass;          /* ticks: when buffers were last checked */
     _Atomic uint32_t functions[2][PW_CUDA_FUNCTIONS]; /* driver, runtime */
     struct pw_cuda_name names[PW_CUDA_NAMES];

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "collectors/cuda/nvml.h"
-#include "collectors/cuda/nvml_gpm.h"
 #include "rank/ring/tick.h"
 
 /* Counters that change slowly and take longer to read are read at every SLOW-th sample. */

@@ -1,6 +1,6 @@
 /* A thread that reads NVML, so that the collector does not wait for it: nvmlInit() takes seconds on
  * some hosts, and calls for a lost GPU may never return. The collector requests samples, takes
- * finished ones, and learns of gaps. Used by cuda_samples.c. */
+ * finished ones, and learns of gaps. Used by cuda_tool.c. */
 #ifndef PW_NVML_SAMPLER_H
 #define PW_NVML_SAMPLER_H
 

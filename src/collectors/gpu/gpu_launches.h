@@ -1,7 +1,7 @@
 /* Finds what launched a GPU activity: the call by its correlation number, the thread by the call,
  * and the range by thread and time. The records come in any order: CUPTI has separate buffers for
- * calls and for kernels, and a range is recorded when it has ended. Called by gpu_held.c and
- * gpu_tool.c. Tool code; a value that is not known is -1 or 0, never a guess. */
+ * calls and for kernels, and a range is recorded when it has ended. Called by gpu_tool.c. Tool
+ * code; a value that is not known is -1 or 0, never a guess. */
 #ifndef PW_GPU_LAUNCHES_H
 #define PW_GPU_LAUNCHES_H
 

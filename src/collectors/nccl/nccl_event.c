@@ -1,4 +1,4 @@
-/* Records NCCL's events; see nccl_event.h. */
+/* Records NCCL's events, and keeps the table of communicators; see nccl_event.h. */
 #include "collectors/nccl/nccl_event.h"
 
 #include <stddef.h>
@@ -9,6 +9,139 @@
 #include "core/ops.h"
 #include "rank/probe/attach.h"
 #include "rank/probe/recording.h"
+
+/* A table of communicators. */
+
+enum { COMMS = 1 << 9 };
+
+static struct pw_nccl_comm comms[COMMS];
+static _Atomic uint64_t last_number;
+static _Atomic uint32_t last_record;
+
+static void fill(struct pw_nccl_comm *comm, const struct pw_nccl_comm_about *about)
+{
+    atomic_store(&comm->is_defined, 0);
+    atomic_store(&comm->collectives, 0);
+    atomic_store(&comm->captures, 0);
+    for (int i = 0; i < PW_NCCL_FUNCS; i++)
+        atomic_store(&comm->next[i], 0);
+    atomic_store(&comm->launch_start, 0);
+    atomic_store(&comm->launch_end, 0);
+    atomic_store(&comm->plan_start, 0);
+    atomic_store(&comm->plan_end, 0);
+    comm->record = atomic_fetch_add(&last_record, 1);
+    comm->size = about->size;
+    comm->rank = about->rank;
+    comm->nodes = about->nodes;
+    comm->version = about->version;
+    comm->name[0] = '\0';
+    if (about->name)
+        strncat(comm->name, about->name, sizeof(comm->name) - 1);
+    atomic_store(&comm->uid, about->uid);
+}
+
+struct pw_nccl_comm *pw_nccl_comm_open(const struct pw_nccl_comm_about *about)
+{
+    for (int i = 0; i < COMMS; i++) {
+        uint64_t number = atomic_fetch_add(&last_number, 1) + 1, free = 0;
+        struct pw_nccl_comm *comm = &comms[number % COMMS];
+        if (!atomic_compare_exchange_strong(&comm->number, &free, number))
+            continue;
+        fill(comm, about);
+        return comm;
+    }
+    return NULL;
+}
+
+void *pw_nccl_comm_handle(const struct pw_nccl_comm *comm)
+{
+    return pw_nccl_handle(PW_NCCL_IS_COMM, atomic_load(&comm->number));
+}
+
+struct pw_nccl_comm *pw_nccl_comm_find(const void *handle)
+{
+    uint64_t number = pw_nccl_handle_number(handle);
+    enum pw_nccl_kind kind = pw_nccl_handle_kind(handle);
+    if ((kind != PW_NCCL_IS_COMM && kind != PW_NCCL_IS_LAUNCH) || !number)
+        return NULL;
+    struct pw_nccl_comm *comm = &comms[number % COMMS];
+    return atomic_load_explicit(&comm->number, memory_order_acquire) == number ? comm : NULL;
+}
+
+void pw_nccl_comm_close(struct pw_nccl_comm *comm)
+{
+    atomic_store(&comm->number, 0);
+}
+
+void pw_nccl_comm_learn(struct pw_nccl_comm *comm, uint64_t uid, int32_t rank, const char *name)
+{
+    if (__builtin_expect(atomic_load_explicit(&comm->uid, memory_order_relaxed) != 0, 1))
+        return;
+    comm->rank = rank;
+    if (name && !comm->name[0])
+        strncat(comm->name, name, sizeof(comm->name) - 1);
+    atomic_store(&comm->uid, uid);
+}
+
+/* Writes the communicator's record, once. The caller has locked the probe for `thread`. */
+static void nccl_comm_define(struct pw_nccl_comm *comm, struct pw_thread *thread)
+{
+    if (__builtin_expect(atomic_load_explicit(&comm->is_defined, memory_order_relaxed), 1) ||
+        !atomic_load(&comm->uid) || atomic_exchange(&comm->is_defined, 1))
+        return;
+    uint32_t name = comm->name[0] ? pw_probe_intern(thread, comm->name) : 0;
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
+    if (!record)
+        return;
+    *record = (struct pw_record){.type = PW_REC_NCCL_COMM,
+                                 .start = now,
+                                 .end = now,
+                                 .nccl_comm = {.uid = atomic_load(&comm->uid),
+                                               .comm = comm->record,
+                                               .size = comm->size,
+                                               .my_rank = comm->rank,
+                                               .nodes = comm->nodes,
+                                               .name = name}};
+    pw_probe_commit_record(thread, record);
+}
+
+/* Counts a collective that is called now. Returns 1 + its number on the communicator. */
+static uint32_t nccl_comm_count(struct pw_nccl_comm *comm)
+{
+    return atomic_fetch_add_explicit(&comm->collectives, 1, memory_order_relaxed) + 1;
+}
+
+/* The same from NCCL's `number` of the task among the tasks of its function. Returns 0 when this
+ * task was counted before. */
+static uint32_t nccl_comm_count_func(struct pw_nccl_comm *comm, int func, uint64_t number)
+{
+    if (func < 0 || func >= PW_NCCL_FUNCS)
+        return 0;
+    if (number < atomic_load_explicit(&comm->next[func], memory_order_relaxed))
+        return 0;
+    atomic_store_explicit(&comm->next[func], number + 1, memory_order_relaxed);
+    uint64_t sum = 0;
+    for (int i = 0; i < PW_NCCL_FUNCS; i++)
+        sum += atomic_load_explicit(&comm->next[i], memory_order_relaxed);
+    return (uint32_t)sum;
+}
+
+/* ---- the capture method of this process ---- */
+
+static _Atomic int best = PW_NCCL_BY_CALLS;
+
+void pw_nccl_method_set(enum pw_nccl_method method)
+{
+    int before = atomic_load_explicit(&best, memory_order_relaxed);
+    while ((int)method < before && !atomic_compare_exchange_weak(&best, &before, method))
+        ;
+}
+
+int pw_nccl_method_is(enum pw_nccl_method method)
+{
+    return atomic_load_explicit(&best, memory_order_relaxed) == (int)method;
+}
 
 /* ---- the call that a thread is in ---- */
 
@@ -34,6 +167,17 @@ static bool is_of_messages(int func)
     return func == PW_NCCL_ALLTOALL || func == PW_NCCL_SCATTER || func == PW_NCCL_GATHER;
 }
 
+/* The program calls a collective that NCCL reports as messages. All its messages get this handle.
+ * The end of a message does not end the collective; pw_nccl_whole_end() does. */
+static void *nccl_whole_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request)
+{
+    void *handle = pw_nccl_call_begin(comm, request);
+    struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
+    if (slot)
+        slot->is_whole = 1;
+    return handle;
+}
+
 void *pw_nccl_current_collective(struct pw_nccl_comm *comm, bool is_captured, bool *is_part)
 {
     struct pw_nccl_current *current = pw_nccl_current;
@@ -42,7 +186,7 @@ void *pw_nccl_current_collective(struct pw_nccl_comm *comm, bool is_captured, bo
         return NULL;
     if (!current->has_events) {
         current->request.is_captured = is_captured;
-        current->whole = pw_nccl_whole_begin(comm, &current->request);
+        current->whole = nccl_whole_begin(comm, &current->request);
     }
     pw_nccl_current_see(comm, true);
     return current->whole;
@@ -160,7 +304,7 @@ static void describe(struct pw_nccl_slot *slot, struct pw_nccl_comm *comm,
         slot->flags |= PW_NCCL_CALL_ROOT;
     if (!pw_nccl_func_is_rooted(request->func) && pw_op_info(slot->op)->cls == PW_CLASS_COLL)
         slot->peer = -1;
-    pw_nccl_comm_define(comm, thread);
+    nccl_comm_define(comm, thread);
     slot->datatype = intern(thread, request->datatype);
     slot->algorithm = intern(thread, request->algorithm);
     slot->protocol = intern(thread, request->protocol);
@@ -182,7 +326,7 @@ static bool is_wanted_call(int func)
 void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request)
 {
     const bool is_coll = is_collective(request->func);
-    uint32_t seq = is_coll ? pw_nccl_comm_count(comm) : 0;
+    uint32_t seq = is_coll ? nccl_comm_count(comm) : 0;
     if (atomic_load_explicit(&comm->captures, memory_order_relaxed) != request->is_captured)
         atomic_store_explicit(&comm->captures, request->is_captured, memory_order_relaxed);
     struct pw_thread *thread =
@@ -199,15 +343,6 @@ void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
         handle = pw_nccl_handle(PW_NCCL_IS_CALL, atomic_load(&slot->number));
     }
     pw_probe_unlock(thread);
-    return handle;
-}
-
-void *pw_nccl_whole_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request)
-{
-    void *handle = pw_nccl_call_begin(comm, request);
-    struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
-    if (slot)
-        slot->is_whole = 1;
     return handle;
 }
 
@@ -247,7 +382,7 @@ void *pw_nccl_task_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
     if (part)
         return part;
     if (!has_calls && is_collective(request->func))
-        seq = pw_nccl_comm_count_func(comm, request->func, request->seq);
+        seq = nccl_comm_count_func(comm, request->func, request->seq);
     struct pw_thread *thread =
         is_left_out(request, above) ? NULL : pw_recording_hold_open(PW_ACTIVITY_NCCL);
     if (!thread)
@@ -551,7 +686,7 @@ void pw_nccl_whole_end(void *handle)
 void pw_nccl_record_call(struct pw_nccl_comm *comm, const struct pw_nccl_request *request,
                          uint64_t start, uint64_t end)
 {
-    uint32_t seq = is_collective(request->func) ? pw_nccl_comm_count(comm) : 0;
+    uint32_t seq = is_collective(request->func) ? nccl_comm_count(comm) : 0;
     struct pw_thread *thread = pw_recording_hold_open(PW_ACTIVITY_NCCL);
     if (!thread)
         return;

@@ -12,7 +12,7 @@
 
 enum pw_nccl_kind {
     PW_NCCL_IS_NOTHING,
-    PW_NCCL_IS_COMM,    /* the number is a communicator's; see nccl_comm.h */
+    PW_NCCL_IS_COMM,    /* the number is a communicator's; see nccl_event.h */
     PW_NCCL_IS_PLAN,    /* has no slot, only a number */
     PW_NCCL_IS_GROUP,   /* as for a plan */
     PW_NCCL_IS_LAUNCH,  /* the number is the communicator's */

@@ -1,13 +1,382 @@
-/* The functions that the application's NVTX calls run; see nvtx_extension.h. Parameters and results
- * are those of NVTX's functions. */
-#include "collectors/nvtx/nvtx_extension.h"
-
+/* The functions that the application's NVTX calls run: they record ranges and marks in the calling
+ * thread's ring. Parameters and results are those of NVTX's functions. */
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "collectors/nvtx/nvtx_label.h"
-#include "collectors/nvtx/nvtx_range.h"
+#include "collectors/nvtx/nvtx_name.h"
+#include "collectors/nvtx/nvtx_payload.h"
+#include "rank/probe/arena.h"
+#include "rank/probe/attach.h"
+#include "rank/probe/ranges.h"
+#include "rank/probe/recording.h"
+#include "rank/probe/stack.h"
+
+/* Records NVTX ranges and marks in the calling thread's ring. */
+
+/* The attributes of an NVTX event that are recorded. */
+struct pw_nvtx_event {
+    struct pw_nvtx_name name;
+    uint32_t category;
+    struct pw_nvtx_payload payload;
+};
+
+/* Locks and returns the calling thread, for callers that have found the gate open. While recording
+ * is paused the thread is returned, too, so that the caller can track its range depth. Returns NULL
+ * when nothing can be recorded. The caller unlocks the thread with pw_probe_unlock(). */
+static inline struct pw_thread *pw_nvtx_begin_open(void)
+{
+    struct pw_thread *thread = &pw_this_thread;
+    if (__builtin_expect(!thread->ring.shared, 0) && !(thread = pw_probe_begin_thread()))
+        return NULL;
+    return pw_recording_hold(thread);
+}
+
+/* Records the call stack and returns its id; 0 when call stacks are not recorded. */
+static inline uint32_t pw_nvtx_stack(struct pw_thread *thread)
+{
+    const uint32_t depth = pw_gate->stack_depth;
+    return __builtin_expect(depth != 0, 0) ? pw_stack_take(thread, (int)depth) : 0;
+}
+
+/* Locks and returns the calling thread if an event can be recorded now; NULL when the gate is
+ * closed, recording is paused or the thread has no ring. */
+static struct pw_thread *nvtx_begin(void)
+{
+    struct pw_thread *thread = pw_gate->on ? pw_nvtx_begin_open() : NULL;
+    if (!thread || !pw_recording_is_paused())
+        return thread;
+    pw_probe_unlock(thread);
+    return NULL;
+}
+
+/* Reads an event's attributes into *out. `attributes` may be NULL; a struct of an older version,
+ * which has fewer fields, is ignored. */
+static void nvtx_event_read(struct pw_thread *thread, struct pw_nvtx_domain *domain,
+                            const nvtxEventAttributes_t *attributes, struct pw_nvtx_event *out)
+{
+    *out = (struct pw_nvtx_event){.name.kind = PW_KIND_USER};
+    if (!attributes || attributes->size < sizeof(*attributes))
+        return;
+    pw_nvtx_name_message(thread, attributes->messageType, attributes->message, &out->name);
+    if (attributes->category)
+        out->category = pw_nvtx_category_find(thread, domain, attributes->category);
+    if (attributes->payloadType != NVTX_PAYLOAD_UNKNOWN)
+        pw_nvtx_payload_read(thread, domain, attributes, &out->payload);
+}
+
+/* Begins a range of the thread. Returns its depth: the number of ranges of all domains that the
+ * thread was in before. (NVTX itself would count the ranges of this domain only.) */
+static int nvtx_push(struct pw_thread *thread, struct pw_nvtx_domain *domain,
+                     const struct pw_nvtx_event *event)
+{
+    const struct pw_range_about about = {
+        .kind = (enum pw_kind)event->name.kind,
+        .domain = pw_nvtx_domain_name(thread, domain),
+        .category = event->category,
+        .shapes = event->name.shapes,
+        .stack = pw_nvtx_stack(thread),
+        .sequence = event->name.sequence,
+        .payload_type = event->payload.type,
+        .payload = event->payload.value,
+    };
+    return pw_range_begin(thread, domain->key, PW_REC_NVTX, event->name.id, &about);
+}
+
+/* Begins step `number`. To be called before nvtx_push() of the range that marks the step. Inside
+ * another step's range it does nothing. The schedule may start or pause recording at a step. */
+static void nvtx_step(struct pw_thread *thread, int64_t number)
+{
+    if (!pw_range_is_in(thread, PW_KIND_STEP))
+        pw_probe_found_step(thread, pw_probe_now(), number);
+}
+
+/* Ends the calling thread's innermost range of the domain with `key`, for callers that have found
+ * the gate open. Returns the range's depth, or a negative number when there is no such range. */
+static int nvtx_pop(uint32_t key)
+{
+    struct pw_thread *thread = pw_recording_paused_thread();
+    if (thread && pw_range_end_idle(thread, key))
+        return (int)pw_range_depths(thread);
+    thread = pw_nvtx_begin_open();
+    if (!thread)
+        return NVTX_NO_PUSH_POP_TRACKING;
+    int level = pw_range_end(thread, key, pw_probe_now());
+    pw_probe_unlock(thread);
+    return level;
+}
+
+/* Attaches `data` to the thread's innermost range of the domain. */
+static void nvtx_extend(struct pw_thread *thread, struct pw_nvtx_domain *domain,
+                        const nvtxPayloadData_t *data, size_t count)
+{
+    struct pw_open_range *range = pw_range_innermost(thread, domain->key);
+    if (!range)
+        return;
+    struct pw_record record;
+    memcpy(&record, range, sizeof(record));
+    struct pw_nvtx_payload payload = {(uint8_t)record.op, record.range.payload};
+    struct pw_nvtx_name name = {0};
+    pw_nvtx_payload_extended(thread, domain, data, count, &payload, &name);
+    record.range.name = name.id ? name.id : record.range.name;
+    record.op = payload.type;
+    record.range.payload = payload.value;
+    memcpy(range, &record, sizeof(record));
+}
+
+/* Returns a record of the event, without its times; NULL when it is lost. */
+static struct pw_record *reserve(struct pw_thread *thread, struct pw_nvtx_domain *domain,
+                                 const struct pw_nvtx_event *event, enum pw_record_type type,
+                                 uint64_t now)
+{
+    uint32_t domain_id = pw_nvtx_domain_name(thread, domain);
+    uint32_t stack = pw_nvtx_stack(thread);
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_RANGE);
+    if (record)
+        *record = (struct pw_record){
+            .type = (uint8_t)type,
+            .op = event->payload.type,
+            .start = now,
+            .end = now,
+            .stack = stack,
+            .range = {.name = event->name.id,
+                      .depth = (uint16_t)pw_range_depth(thread),
+                      .kind = event->name.kind,
+                      .domain = domain_id,
+                      .category = event->category,
+                      .shapes = event->name.shapes,
+                      .sequence = event->name.sequence,
+                      .payload = event->payload.value},
+        };
+    return record;
+}
+
+/* Records a mark, which has a time but no duration. */
+static void nvtx_mark(struct pw_thread *thread, struct pw_nvtx_domain *domain,
+                      const struct pw_nvtx_event *event)
+{
+    struct pw_record *record = reserve(thread, domain, event, PW_REC_NVTX, pw_probe_now());
+    if (!record)
+        return;
+    record->range.kind = PW_KIND_MARK;
+    pw_probe_commit_record(thread, record);
+}
+
+/* The collector combines begin and end of a range. A table of open ranges here would need a lock,
+ * and would be lost when the program is killed. */
+static nvtxRangeId_t nvtx_start(struct pw_thread *thread, struct pw_nvtx_domain *domain,
+                                const struct pw_nvtx_event *event)
+{
+    static _Atomic uint64_t last;
+    struct pw_record *record = reserve(thread, domain, event, PW_REC_NVTX_START, pw_probe_now());
+    if (!record)
+        return 0;
+    uint64_t id = atomic_fetch_add(&last, 1) + 1;
+    record->flags = PW_RANGE_PROCESS;
+    record->range.id = id;
+    pw_probe_commit_record(thread, record);
+    return id;
+}
+
+/* Ends the range of the process that nvtx_start() returned as `id`. `payload` may be NULL. */
+static void nvtx_end(struct pw_thread *thread, nvtxRangeId_t id,
+                     const struct pw_nvtx_payload *payload)
+{
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_RANGE);
+    if (!record)
+        return;
+    *record = (struct pw_record){.type = PW_REC_NVTX_END, .start = now, .end = now, .ended.id = id};
+    if (payload) {
+        record->op = payload->type;
+        record->ended.payload = payload->value;
+    }
+    pw_probe_commit_record(thread, record);
+}
+
+/* A function and its number in the table of an NVTX module or extension. */
+struct pw_nvtx_callback {
+    uint32_t number;
+    void (*function)(void);
+};
 
 enum { MOST_TEXT = 1024 };
+
+/* ---- the application's own locks: the wait for a lock is recorded as a range ---- */
+
+struct lock {
+    struct pw_nvtx_domain *domain;
+    int32_t message_type;
+    const struct pw_intern_entry *name;
+};
+
+static nvtx_nvtxSyncUser_t create_lock(nvtxDomainHandle_t handle,
+                                       const nvtx_nvtxSyncUserAttributes_t *opaque)
+{
+    const nvtxSyncUserAttributes_t *attributes = opaque;
+    struct lock *lock = pw_arena_take(sizeof(*lock));
+    if (!lock)
+        return NULL;
+    lock->domain = pw_nvtx_domain_of(handle);
+    if (!attributes || attributes->size < sizeof(*attributes))
+        return lock;
+    char narrow[MOST_TEXT];
+    const char *text = narrow;
+    if (attributes->messageType == NVTX_MESSAGE_TYPE_ASCII)
+        text = attributes->message.ascii;
+    else if (attributes->messageType == NVTX_MESSAGE_TYPE_UNICODE)
+        pw_nvtx_name_narrow(attributes->message.unicode, narrow, sizeof(narrow));
+    else
+        text = NULL;
+    size_t length = text ? pw_name_length(text, PW_LONGEST_NAME) : 0;
+    lock->name = length ? pw_name_keep(text, length) : NULL;
+    return lock;
+}
+
+static void wait_for_lock(nvtx_nvtxSyncUser_t handle)
+{
+    const struct lock *lock = handle;
+    struct pw_thread *thread = lock && pw_gate->on ? pw_nvtx_begin_open() : NULL;
+    if (!thread)
+        return;
+    if (pw_recording_is_paused()) {
+        pw_range_begin_idle(thread, lock->domain->key);
+    } else {
+        struct pw_nvtx_event event = {.name = {.id = pw_name_use(thread, lock->name)}};
+        event.category = pw_probe_intern(thread, "lock");
+        nvtx_push(thread, lock->domain, &event);
+    }
+    pw_probe_unlock(thread);
+}
+
+static void have_lock(nvtx_nvtxSyncUser_t handle)
+{
+    const struct lock *lock = handle;
+    if (lock && pw_gate->on)
+        nvtx_pop(lock->domain->key);
+}
+
+/* ---- the payload extension ---- */
+
+/* An event whose attributes are all in its payload. */
+static struct pw_thread *begin_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *data,
+                                       size_t count, struct pw_nvtx_event *event)
+{
+    struct pw_thread *thread = nvtx_begin();
+    *event = (struct pw_nvtx_event){.name.kind = PW_KIND_USER};
+    if (thread)
+        pw_nvtx_payload_extended(thread, pw_nvtx_domain_of(handle), data, count, &event->payload,
+                                 &event->name);
+    return thread;
+}
+
+static int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *data, size_t count)
+{
+    struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
+    struct pw_thread *paused = pw_recording_paused_thread();
+    if (paused)
+        return pw_range_begin_idle(paused, domain->key);
+    struct pw_nvtx_event event;
+    struct pw_thread *thread = begin_payload(handle, data, count, &event);
+    if (!thread)
+        return NVTX_NO_PUSH_POP_TRACKING;
+    int level = nvtx_push(thread, domain, &event);
+    pw_probe_unlock(thread);
+    return level;
+}
+
+static int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *data, size_t count)
+{
+    struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
+    struct pw_thread *thread = nvtx_begin();
+    if (thread) {
+        nvtx_extend(thread, domain, data, count);
+        pw_probe_unlock(thread);
+    }
+    return pw_gate->on ? nvtx_pop(domain->key) : NVTX_NO_PUSH_POP_TRACKING;
+}
+
+static void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *data, size_t count)
+{
+    struct pw_nvtx_event event;
+    struct pw_thread *thread = begin_payload(handle, data, count, &event);
+    if (!thread)
+        return;
+    nvtx_mark(thread, pw_nvtx_domain_of(handle), &event);
+    pw_probe_unlock(thread);
+}
+
+static nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *data,
+                                   size_t count)
+{
+    struct pw_nvtx_event event;
+    struct pw_thread *thread = begin_payload(handle, data, count, &event);
+    if (!thread)
+        return 0;
+    nvtxRangeId_t id = nvtx_start(thread, pw_nvtx_domain_of(handle), &event);
+    pw_probe_unlock(thread);
+    return id;
+}
+
+static void end_payload(nvtxDomainHandle_t handle, nvtxRangeId_t id, const nvtxPayloadData_t *data,
+                        size_t count)
+{
+    struct pw_nvtx_event event;
+    struct pw_thread *thread = id ? begin_payload(handle, data, count, &event) : NULL;
+    if (!thread)
+        return;
+    nvtx_end(thread, id, &event.payload);
+    pw_probe_unlock(thread);
+}
+
+static uint64_t register_schema(nvtxDomainHandle_t handle, const nvtxPayloadSchemaAttr_t *attr)
+{
+    return pw_nvtx_payload_schema(pw_nvtx_domain_of(handle), attr);
+}
+
+static uint64_t register_enum(nvtxDomainHandle_t handle, const nvtxPayloadEnumAttr_t *attr)
+{
+    return pw_nvtx_payload_enum(pw_nvtx_domain_of(handle), attr);
+}
+
+static uint8_t is_enabled(nvtxDomainHandle_t handle)
+{
+    (void)handle;
+    return pw_gate->on != 0;
+}
+
+/* NVTX casts the functions back to their own types. */
+#define SYNC(name, function)                              \
+    {                                                     \
+        NVTX_CBID_SYNC_##name, (void (*)(void))(function) \
+    }
+#define PAYLOAD(name, function)                          \
+    {                                                    \
+        NVTX3EXT_CBID_##name, (void (*)(void))(function) \
+    }
+
+/* NVTX_CB_MODULE_SYNC. The last row has no function. */
+static const struct pw_nvtx_callback sync_callbacks[] = {
+    SYNC(DomainSyncUserCreate, create_lock),
+    SYNC(DomainSyncUserAcquireStart, wait_for_lock),
+    SYNC(DomainSyncUserAcquireFailed, have_lock),
+    SYNC(DomainSyncUserAcquireSuccess, have_lock),
+    {0, NULL},
+};
+
+/* Of the payload extension; the last row has no function. */
+static const struct pw_nvtx_callback payload_callbacks[] = {
+    PAYLOAD(nvtxPayloadSchemaRegister, register_schema),
+    PAYLOAD(nvtxPayloadEnumRegister, register_enum),
+    PAYLOAD(nvtxMarkPayload, mark_payload),
+    PAYLOAD(nvtxRangePushPayload, push_payload),
+    PAYLOAD(nvtxRangePopPayload, pop_payload),
+    PAYLOAD(nvtxRangeStartPayload, start_payload),
+    PAYLOAD(nvtxRangeEndPayload, end_payload),
+    PAYLOAD(nvtxDomainIsEnabled, is_enabled),
+    {0, NULL},
+};
 
 /* ---- push and pop ---- */
 
@@ -35,13 +404,13 @@ __attribute__((noinline)) static int push_attributes(struct pw_nvtx_domain *doma
     const int64_t step = step_of(attributes);
     int level;
     if (step >= 0)
-        pw_nvtx_step(thread, step);
+        nvtx_step(thread, step);
     if (pw_recording_is_paused()) {
         level = pw_range_begin_paused(thread, domain->key, step >= 0 ? PW_KIND_STEP : PW_KIND_USER);
     } else {
         struct pw_nvtx_event event;
-        pw_nvtx_event_read(thread, domain, attributes, &event);
-        level = pw_nvtx_push(thread, domain, &event);
+        nvtx_event_read(thread, domain, attributes, &event);
+        level = nvtx_push(thread, domain, &event);
     }
     pw_probe_unlock(thread);
     return level;
@@ -104,7 +473,7 @@ __attribute__((noinline)) static int push_new_text(struct pw_thread *thread, con
 {
     struct pw_nvtx_event event = {.category = 0};
     pw_nvtx_name_find(thread, text, &event.name);
-    return pw_nvtx_push(thread, &pw_nvtx_default_domain, &event);
+    return nvtx_push(thread, &pw_nvtx_default_domain, &event);
 }
 
 __attribute__((noinline)) static int push_text(const char *text)
@@ -118,7 +487,7 @@ __attribute__((noinline)) static int push_text(const char *text)
         may_be_step(text) ? pw_nvtx_label_step(text, strnlen(text, PW_LABEL_MOST)) : -1;
     int level;
     if (step >= 0)
-        pw_nvtx_step(thread, step);
+        nvtx_step(thread, step);
     if (__builtin_expect(pw_recording_is_paused(), 0))
         level = pw_range_begin_paused(thread, PW_KEY_NVTX_FIRST,
                                       step >= 0 ? PW_KIND_STEP : PW_KIND_USER);
@@ -168,7 +537,7 @@ static inline int pop_keyed(uint64_t plain_key, uint32_t key)
     const int level = call ? unlocked(call, pw_range_end_usual(plain_key, PW_REC_NVTX)) : -1;
     if (__builtin_expect(level >= 0, 1))
         return level;
-    return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(key);
+    return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : nvtx_pop(key);
 }
 
 static int pop_event(nvtxDomainHandle_t handle)
@@ -186,13 +555,13 @@ static int pop(void)
 
 static void mark_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *attributes)
 {
-    struct pw_thread *thread = pw_nvtx_begin();
+    struct pw_thread *thread = nvtx_begin();
     if (!thread)
         return;
     struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
     struct pw_nvtx_event event;
-    pw_nvtx_event_read(thread, domain, attributes, &event);
-    pw_nvtx_mark(thread, domain, &event);
+    nvtx_event_read(thread, domain, attributes, &event);
+    nvtx_mark(thread, domain, &event);
     pw_probe_unlock(thread);
 }
 
@@ -220,13 +589,13 @@ static void mark_wide(const wchar_t *text)
 
 static nvtxRangeId_t start_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *attributes)
 {
-    struct pw_thread *thread = pw_nvtx_begin();
+    struct pw_thread *thread = nvtx_begin();
     if (!thread)
         return 0;
     struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
     struct pw_nvtx_event event;
-    pw_nvtx_event_read(thread, domain, attributes, &event);
-    nvtxRangeId_t id = pw_nvtx_start(thread, domain, &event);
+    nvtx_event_read(thread, domain, attributes, &event);
+    nvtxRangeId_t id = nvtx_start(thread, domain, &event);
     pw_probe_unlock(thread);
     return id;
 }
@@ -256,7 +625,7 @@ static void end_range(nvtxRangeId_t id)
     struct pw_thread *thread = id && !is_closed() ? pw_nvtx_begin_open() : NULL;
     if (!thread)
         return; /* a range that was begun before a pause is recorded */
-    pw_nvtx_end(thread, id, NULL);
+    nvtx_end(thread, id, NULL);
     pw_probe_unlock(thread);
 }
 
@@ -421,7 +790,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
         return 0;
     set_pointers(callbacks, NVTX_CB_MODULE_CORE, core);
     set_pointers(callbacks, NVTX_CB_MODULE_CORE2, core2);
-    set_pointers(callbacks, NVTX_CB_MODULE_SYNC, pw_nvtx_sync);
+    set_pointers(callbacks, NVTX_CB_MODULE_SYNC, sync_callbacks);
     return 1;
 }
 
@@ -431,7 +800,7 @@ int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
         module->segmentsCount < 1 || !module->segments)
         return 0;
     const nvtxExtModuleSegment_t *segment = &module->segments[0];
-    for (const struct pw_nvtx_callback *ours = pw_nvtx_payload; ours->function; ours++)
+    for (const struct pw_nvtx_callback *ours = payload_callbacks; ours->function; ours++)
         if (ours->number < segment->slotCount)
             segment->functionSlots[ours->number] = (intptr_t)ours->function;
     return 1;

@@ -1,5 +1,5 @@
 /* libprofwrap_rocm.so, which defines the symbol by which rocprofiler finds tools. Loaded only by
- * the probe, when there is a rocprofiler (rocm_register.c). */
+ * the probe, when there is a rocprofiler (rocm_session.c). */
 #include "collectors/rocm/rocm_layout.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -1,4 +1,4 @@
-/* Finds a usable rocprofiler-sdk and fills the table of its functions. Called by rocm_register.c
+/* Finds a usable rocprofiler-sdk and fills the table of its functions. Called by rocm_session.c
  * when ROCm's first runtime begins. Nothing is linked with it. In-app code: it may load a library,
  * and unloads none. */
 #ifndef PW_ROCM_LIBRARY_H

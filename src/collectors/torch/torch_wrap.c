@@ -18,14 +18,186 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unwind.h>
 
-#include "collectors/torch/torch_group.h"
 #include "core/ops.h"
+#include "rank/probe/arena.h"
 #include "rank/probe/attach.h"
+#include "rank/probe/members.h"
+#include "rank/probe/probe.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/scope.h"
+
+/* The process groups of torch.distributed that run on Gloo: the members of each group, and the
+ * number of collectives that it has begun.
+ *
+ * Owns the table of groups. Its key is the address of PyTorch's group object; a new object at the
+ * same address replaces the entry. A group's uid is a hash of its name, its members and how often
+ * this pair was made before: PyTorch requires that all members create groups in the same order, so
+ * all compute the same uid. */
+
+struct pw_torch_group {
+    const void *_Atomic object; /* PyTorch's group object; NULL: free entry */
+    uint32_t index;             /* number of the group in records */
+    int32_t size, my_rank;
+    uint64_t uid;
+    const int32_t *world;         /* [size] world rank of each member; NULL: not known */
+    _Atomic uint32_t collectives; /* collectives begun so far */
+};
+
+enum { GROUPS = 1 << 10 };
+
+static struct pw_torch_group groups[GROUPS];
+static _Atomic uint32_t made; /* number of indexes in use */
+
+static _Thread_local struct {
+    int32_t *world;
+    int size;
+    char name[32]; /* PyTorch's names are short: "0", "default_pg", a hash */
+} announced __attribute__((tls_model("initial-exec")));
+
+/* How often a (name, members) pair was made. */
+static struct {
+    _Atomic uint64_t key; /* 0: free */
+    _Atomic uint32_t count;
+} seen[GROUPS];
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+    return hash ^ (hash >> 29);
+}
+
+static uint32_t occurrence(uint64_t key)
+{
+    key |= 1;
+    for (uint32_t i = 0; i < GROUPS; i++) {
+        const uint32_t at = (uint32_t)((key + i) % GROUPS);
+        uint64_t there = 0;
+        if (atomic_compare_exchange_strong(&seen[at].key, &there, key) || there == key)
+            return atomic_fetch_add(&seen[at].count, 1);
+    }
+    return 0;
+}
+
+static uint64_t make_uid(const char *name, const int32_t *world, int size)
+{
+    enum { SALT = 0x676c6f6f };
+    uint64_t key = mix(SALT, (uint64_t)size);
+    for (const char *c = name; *c; c++)
+        key = mix(key, (unsigned char)*c);
+    for (int i = 0; i < size && world; i++)
+        key = mix(key, (uint64_t)(uint32_t)world[i]);
+    return mix(key, occurrence(key));
+}
+
+/* Announces the name and the members (`size` world ranks) of the next group that the calling thread
+ * creates. Both are copied. */
+static void torch_group_announce(const char *name, const int32_t *world, int size)
+{
+    enum { MOST = 1 << 24 };
+    if (!pw_gate->on)
+        return;
+    const size_t bytes = sizeof(*world) * (size_t)(size > 0 ? size : 0);
+    announced.world = size > 0 && size <= MOST && world ? pw_arena_take(bytes) : NULL;
+    announced.size = announced.world ? size : 0;
+    if (announced.world)
+        memcpy(announced.world, world, bytes);
+    strncpy(announced.name, name ? name : "", sizeof(announced.name) - 1);
+}
+
+/* ---- records ---- */
+
+static void record_group(struct pw_thread *thread, const struct pw_torch_group *group,
+                         const char *name)
+{
+    const uint32_t id = name[0] ? pw_probe_intern(thread, name) : 0;
+    const uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
+    if (!record)
+        return;
+    *record = (struct pw_record){.type = PW_REC_TORCH_GROUP, .start = now, .end = now};
+    record->def.uid = group->uid;
+    record->def.comm = group->index;
+    record->def.size = group->size;
+    record->def.my_rank = group->my_rank;
+    record->def.name = id;
+    pw_probe_commit(thread);
+    pw_members_record(thread, PW_REC_TORCH_MEMBERS, group->index, group->world, group->size);
+}
+
+/* ---- the table ---- */
+
+static struct pw_torch_group *place_of(const void *object, bool is_new)
+{
+    const uintptr_t at = (uintptr_t)object >> 4;
+    for (uintptr_t i = 0; object && i < GROUPS; i++) {
+        struct pw_torch_group *group = &groups[(at + i) % GROUPS];
+        const void *there = atomic_load_explicit(&group->object, memory_order_acquire);
+        if (there == object || (!there && is_new))
+            return group;
+        if (!there)
+            break;
+    }
+    return NULL;
+}
+
+/* Returns all ranks of the job when the group has as many members; else NULL. Every launcher of
+ * PyTorch sets the number of ranks. */
+static const int32_t *whole_job(int size)
+{
+    const char *text = getenv("WORLD_SIZE");
+    if (!text || strtol(text, NULL, 10) != size)
+        return NULL;
+    int32_t *world = pw_arena_take(sizeof(*world) * (size_t)size);
+    for (int i = 0; world && i < size; i++)
+        world[i] = i;
+    return world;
+}
+
+/* The program created a group of `size` members, in which this rank is `my_rank`; `object` is its
+ * address. If this thread has announced a group of the same size, the name and the members are
+ * those announced. Otherwise the members are all ranks of the job if the job has `size` ranks, and
+ * unknown if not. */
+static void torch_group_made(struct pw_thread *thread, const void *object, int my_rank, int size)
+{
+    static atomic_flag lock = ATOMIC_FLAG_INIT;
+    const bool is_announced = announced.world && announced.size == size;
+    const int32_t *world = is_announced ? announced.world : size > 0 ? whole_job(size) : NULL;
+    const char *name = is_announced ? announced.name : "";
+    announced.world = NULL;
+    /* When two threads create groups at the same time, which PyTorch forbids, one group is not
+     * stored. */
+    if (atomic_flag_test_and_set(&lock))
+        return;
+    struct pw_torch_group *group = place_of(object, true);
+    if (group) {
+        group->index = atomic_fetch_add(&made, 1);
+        group->size = size;
+        group->my_rank = my_rank;
+        group->world = world;
+        group->uid = make_uid(name, world, size);
+        atomic_store(&group->collectives, 0);
+        atomic_store_explicit(&group->object, object, memory_order_release);
+        record_group(thread, group, name);
+    }
+    atomic_flag_clear(&lock);
+}
+
+/* The group at `object`; NULL: it was created before the probe was loaded, or there are too many
+ * groups. */
+static struct pw_torch_group *torch_group_find(const void *object)
+{
+    return place_of(object, false);
+}
+
+/* The world rank of a rank of the group; -1: not known. */
+static int32_t torch_group_world(const struct pw_torch_group *group, int64_t rank)
+{
+    return group->world && rank >= 0 && rank < group->size ? group->world[rank] : -1;
+}
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -59,7 +231,7 @@ EXPORT extern const struct profwrap_torch profwrap_torch_v1;
 const struct profwrap_torch profwrap_torch_v1 = {
     .size = sizeof(struct profwrap_torch),
     .layout = tell_layout,
-    .group = pw_torch_group_announce,
+    .group = torch_group_announce,
 };
 
 #ifdef __x86_64__
@@ -142,7 +314,7 @@ static struct pw_torch_work {
     _Atomic int32_t peer;
 } works[WORKS];
 
-static struct pw_torch_work *place_of(const void *work, bool is_new)
+static struct pw_torch_work *wrap_place_of(const void *work, bool is_new)
 {
     const uintptr_t at = (uintptr_t)work >> 5;
     for (uintptr_t i = 0; work && i < LOOKS; i++) {
@@ -164,7 +336,7 @@ static struct pw_torch_work *place_of(const void *work, bool is_new)
 static uint64_t add_work(const void *work, const struct pw_record *call)
 {
     static _Atomic uint64_t count;
-    struct pw_torch_work *place = place_of(work, true);
+    struct pw_torch_work *place = wrap_place_of(work, true);
     const uint64_t id = place ? atomic_fetch_add(&count, 1) + 1 : 0;
     if (place) {
         atomic_store_explicit(&place->op, call->op, memory_order_relaxed);
@@ -178,7 +350,7 @@ static uint64_t add_work(const void *work, const struct pw_record *call)
 
 static uint64_t end_work(const void *work)
 {
-    struct pw_torch_work *place = place_of(work, false);
+    struct pw_torch_work *place = wrap_place_of(work, false);
     return place ? atomic_exchange(&place->id, 0) : 0;
 }
 
@@ -268,7 +440,7 @@ static void begin(struct operation *op, uint16_t number, void *const *work)
  * record. */
 static void name_group(struct operation *op, const void *object)
 {
-    struct pw_torch_group *group = op->is_outermost ? pw_torch_group_find(object) : NULL;
+    struct pw_torch_group *group = op->is_outermost ? torch_group_find(object) : NULL;
     if (!group)
         return;
     op->record.torch_call.comm = group->index;
@@ -279,10 +451,10 @@ static void name_group(struct operation *op, const void *object)
 /* Sets the peer; `rank` is a rank of the group, -1: not known. */
 static void name_peer(struct operation *op, const void *object, int64_t rank)
 {
-    const struct pw_torch_group *group = op->is_outermost ? pw_torch_group_find(object) : NULL;
+    const struct pw_torch_group *group = op->is_outermost ? torch_group_find(object) : NULL;
     if (!group)
         return;
-    op->record.torch_call.peer = pw_torch_group_world(group, rank);
+    op->record.torch_call.peer = torch_group_world(group, rank);
     if (pw_op_info(op->record.op)->cls == PW_CLASS_COLL && rank == group->my_rank)
         op->record.flags |= PW_FLAG_ROOT;
 }
@@ -354,7 +526,7 @@ static void see_group(const void *object, int my_rank, int size)
     struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
     if (!thread)
         return;
-    pw_torch_group_made(thread, object, my_rank, size);
+    torch_group_made(thread, object, my_rank, size);
     pw_probe_unlock(thread);
 }
 
@@ -476,7 +648,7 @@ static void begin_wait(struct wait *wait, const void *work, bool is_message)
     wait->is_outermost = enter(&wait->scope);
     if (!wait->is_outermost)
         return;
-    const struct pw_torch_work *place = work ? place_of(work, false) : NULL;
+    const struct pw_torch_work *place = work ? wrap_place_of(work, false) : NULL;
     wait->id = place  ? atomic_load_explicit(&place->id, memory_order_acquire)
                : work ? 0
                       : ALL_WORKS;

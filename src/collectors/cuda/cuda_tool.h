@@ -1,14 +1,17 @@
 /* Detects whether the program uses CUDA when CUDA_INJECTION64_PATH names another tool, so that
  * profwrap cannot record it. Called by the collector process, because none of our CUDA code runs in
  * the program then. It only reads /proc/PID/maps. */
-#ifndef PW_CUDA_OTHER_H
-#define PW_CUDA_OTHER_H
+#ifndef PW_CUDA_TOOL_H
+#define PW_CUDA_TOOL_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "rank/file/rankfile.h"
 #include "rank/ring/segment.h"
+
+/* Detects whether the program uses CUDA when CUDA_INJECTION64_PATH names another tool, so that
+ * profwrap cannot record it. It only reads /proc/PID/maps. */
 
 struct pw_cuda_other {
     const char *tool;                  /* path of the other tool, borrowed; NULL: none */
