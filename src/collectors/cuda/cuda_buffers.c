@@ -13,7 +13,7 @@
 
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/cuda/cuda_segments.h"
-#include "collectors/cuda/cuda_subscriber.h"
+#include "collectors/cuda/cuda_state.h"
 #include "rank/probe/intern.h"
 #include "rank/probe/recording.h"
 

@@ -13,7 +13,7 @@
 
 #include "collectors/cuda/cuda_buffers.h"
 #include "collectors/cuda/cuda_segments.h"
-#include "collectors/cuda/cuda_subscriber.h"
+#include "collectors/cuda/cuda_state.h"
 #include "rank/probe/attach.h"
 #include "rank/probe/scope.h"
 

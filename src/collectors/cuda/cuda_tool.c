@@ -11,7 +11,7 @@
 
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/cuda/cuda_notes.h"
-#include "collectors/cuda/nvml_sampler.h"
+#include "collectors/cuda/nvml.h"
 #include "collectors/gpu/gpu_device.h"
 #include "collectors/gpu/gpu_present.h"
 #include "collectors/gpu/gpu_vendor.h"
@@ -200,7 +200,7 @@ static void cuda_salvage(const char *segment_name, const struct pw_segment_share
 }
 
 /* Takes samples of the GPUs that the program uses, with the thread that reads NVML
- * (nvml_sampler.h), and writes them into the rank's file. It never waits for NVML, except one
+ * (nvml.h), and writes them into the rank's file. It never waits for NVML, except one
  * second at the end. */
 
 struct samples {

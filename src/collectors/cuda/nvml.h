@@ -1,72 +1,64 @@
-/* Opens NVML, the driver's monitoring library, and fills the table of its functions. Only the
- * thread of nvml_sampler.c calls it, because a call may take seconds or never return. Nothing is
- * linked with NVML. */
+/* A thread that reads NVML, so that the collector does not wait for it: nvmlInit() takes seconds on
+ * some hosts, and calls for a lost GPU may never return. The collector requests samples, takes
+ * finished ones, and learns of gaps. Used by cuda_tool.c. */
 #ifndef PW_NVML_H
 #define PW_NVML_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/tables.h"
 
-struct pw_nvml;
-struct pw_nvml_device; /* NVML's */
+/* A thread that reads NVML, so that the collector does not wait for it: nvmlInit() takes seconds on
+ * some hosts, and calls for a lost GPU may never return. The collector requests samples, takes
+ * finished ones, and learns of gaps. */
 
-/* A GPU, or an instance of a divided GPU (MIG). `memory` is the instance, `device` the whole GPU,
- * from which all other values are read. */
-struct pw_nvml_target {
-    struct pw_nvml_device *device, *memory; /* NULL: not found */
+struct pw_nvml_sampler;
+
+/* An interval without samples, because NVML had not finished an earlier one. */
+struct pw_nvml_gap {
+    int64_t start, end; /* ns: request of the first missing sample; time at which NVML returned */
+    int64_t lost;       /* number of missing samples, each of one device */
 };
 
-/* Returns NULL when there is no NVML or no driver. */
-struct pw_nvml *pw_nvml_open(void);
+/* A sample that takes longer is a gap. Also the longest wait for the last sample at the end. */
+#define PW_NVML_LATE_NS ((int64_t)1000000000)
 
-/* Finds a GPU by its UUID, "GPU-xxxxxxxx-...", as CUDA writes it. NVML writes "MIG-" and the same
- * digits for an instance. */
-struct pw_nvml_target pw_nvml_find(const struct pw_nvml *nvml, const char *uuid);
+/* Returns NULL when memory is short. */
+struct pw_nvml_sampler *pw_nvml_sampler_create(void);
 
-/* Writes its address on the PCI bus; "" when it cannot be read. */
-void pw_nvml_bus(const struct pw_nvml *nvml, const struct pw_nvml_target *target, char *out,
-                 size_t size);
+/* Adds a GPU, "GPU-xxxxxxxx-...", to the samples. The first one starts the thread. */
+void pw_nvml_sampler_add(struct pw_nvml_sampler *sampler, int device, const char *uuid);
 
-/* Fills in all fields except time and device; -1: not readable. Fields that take long to read are
- * changed only with `slow`. */
-void pw_nvml_read(const struct pw_nvml *nvml, const struct pw_nvml_target *target, int slow,
-                  struct pw_row_gpu *out);
+/* Requests a sample of all GPUs. While NVML has not finished an earlier one, only counts it as
+ * missing. */
+void pw_nvml_sampler_ask(struct pw_nvml_sampler *sampler, int64_t now_ns);
 
-/* Registers for errors of the GPU. */
-void pw_nvml_watch(struct pw_nvml *nvml, const struct pw_nvml_target *target);
+/* Takes the next finished row. Returns false when there is none. */
+bool pw_nvml_sampler_take(struct pw_nvml_sampler *sampler, struct pw_row_gpu *row);
 
-/* Takes the next error of any registered GPU: its XID and instance, and in *whose the GPU. Returns
- * false when there is none. */
-bool pw_nvml_next_error(const struct pw_nvml *nvml, struct pw_row_gpu_error *out,
-                        struct pw_nvml_device **whose);
+/* Takes the next gap that has ended. Returns false when there is none. */
+bool pw_nvml_sampler_gap(struct pw_nvml_sampler *sampler, struct pw_nvml_gap *gap);
 
-void pw_nvml_close(struct pw_nvml *nvml);
+/* Takes the next error that the driver reported. Returns false when there is none. */
+bool pw_nvml_sampler_error(struct pw_nvml_sampler *sampler, struct pw_row_gpu_error *error);
 
-/* NVML's GPM measurements (from Hopper on): how busy a GPU's multiprocessors, their units and its
- * memory were between two samples. */
+/* Fills in the device's address on the PCI bus, and whether GPM measured it; "": not known. Returns
+ * whether it is an instance of a divided GPU. */
+bool pw_nvml_sampler_describe(struct pw_nvml_sampler *sampler, int device,
+                              struct pw_row_device *row);
 
-/* The measurement of one GPU, or of an instance of a divided GPU. */
-struct pw_gpm;
+/* Waits for the current sample, at most PW_NVML_LATE_NS, and ends the last gap. If NVML does not
+ * return, the thread is abandoned. Rows and gaps can be taken afterwards. */
+void pw_nvml_sampler_stop(struct pw_nvml_sampler *sampler, int64_t now_ns);
 
-/* Bytes of the text in /devices: "measured", or why not. */
-#define PW_GPM_STATE_BYTES 32
+struct pw_nvml_costs {
+    int64_t missed;   /* samples that were requested and not read, including those of gaps */
+    double sample_ns; /* time that a sample took; 0: none was read */
+};
+void pw_nvml_sampler_costs(struct pw_nvml_sampler *sampler, struct pw_nvml_costs *out);
 
-/* Returns NULL, and the reason in `state`, when the GPU cannot be measured. */
-struct pw_gpm *pw_gpm_open(const struct pw_nvml *nvml, const struct pw_nvml_target *target,
-                           char state[PW_GPM_STATE_BYTES]);
-
-/* Fills in the row's GPM fields for the time since the last reading. gpm_ns is 0 when there are no
- * values: at the first reading, too soon after the last one, and when reading fails; then `state`
- * has the reason. */
-void pw_gpm_read(struct pw_gpm *gpm, int64_t now_ns, struct pw_row_gpu *out,
-                 char state[PW_GPM_STATE_BYTES]);
-
-/* Sets the row's GPM fields to "not known". */
-void pw_gpm_clear(struct pw_row_gpu *out);
-
-void pw_gpm_close(struct pw_gpm *gpm);
+/* Stops the thread first. Memory that an abandoned thread may still use is not freed. */
+void pw_nvml_sampler_destroy(struct pw_nvml_sampler *sampler);
 
 #endif

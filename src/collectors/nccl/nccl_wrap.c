@@ -1,6 +1,6 @@
 /* Wrappers of NCCL's functions, for NCCL without profiler plugins (before 2.23) and for programs
  * that have another plugin. When our plugin records (nccl_event.h), the wrappers record only calls
- * that NCCL does not report to it, and tell the plugin which function is called (nccl_event.h).
+ * that NCCL does not report to it, and tell the plugin which function is called.
  * In-app code, called because the probe is preloaded. Functions that a program gets by dlsym() are
  * not wrapped.
  *

@@ -1,7 +1,7 @@
 /* Reads the payload of an event: a number in its attributes, or structs that a registered schema
  * describes. The structs belong to the application and are valid only during the call. Each scalar
  * and text is copied into a record of its own; arrays and other pointers are not read. Called by
- * nvtx_event.c and nvtx_event.c. In-app: never exits, prints or blocks. */
+ * nvtx_event.c. In-app: never exits, prints or blocks. */
 #ifndef PW_NVTX_PAYLOAD_H
 #define PW_NVTX_PAYLOAD_H
 
