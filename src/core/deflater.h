@@ -1,5 +1,5 @@
 /* Compresses into zlib's format (RFC 1950), which HDF5's deflate filter and browsers read. Called
- * by h5/chunkpack.c and by the HTML report. Tool code, one thread for each deflater. */
+ * by h5/rowform.c and by the HTML report. Tool code, one thread for each deflater. */
 #ifndef PW_CORE_DEFLATER_H
 #define PW_CORE_DEFLATER_H
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "aggregate/output/diskroom.h"
-#include "core/h5/chunkpack.h"
 #include "core/h5/h5table.h"
+#include "core/h5/rowform.h"
 #include "core/tables.h"
 
 struct pw_clusterfile {

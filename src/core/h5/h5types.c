@@ -250,7 +250,10 @@ static int write_attribute(hid_t object, const char *name, const struct pw_table
     return err;
 }
 
-int pw_h5_units_write(hid_t dataset, const struct pw_table *table)
+/* Writes the attribute PW_H5_UNITS of a table's dataset: {"start": "ns", ...}, with those of its
+ * columns that have a unit. A table without units gets no attribute: the files of thousands of
+ * ranks have these. Returns 0, -ENOMEM or -EIO. */
+static int h5_units_write(hid_t dataset, const struct pw_table *table)
 {
     size_t units = 0;
     for (size_t i = 0; i < table->nfields; i++)
@@ -299,7 +302,7 @@ hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct 
     H5Tclose(type);
     H5Pclose(props);
     H5Sclose(space);
-    if (dataset >= 0 && pw_h5_units_write(dataset, table)) {
+    if (dataset >= 0 && h5_units_write(dataset, table)) {
         H5Dclose(dataset);
         dataset = H5I_INVALID_HID;
     }

@@ -32,11 +32,6 @@ hid_t pw_h5_creation(void);
 #define PW_H5_UNITS "units"
 #define PW_H5_MEANINGS "meanings"
 
-/* Writes the attribute PW_H5_UNITS of a table's dataset: {"start": "ns", ...}, with those of its
- * columns that have a unit. A table without units gets no attribute: the files of thousands of
- * ranks have these. Returns 0, -ENOMEM or -EIO. */
-int pw_h5_units_write(hid_t dataset, const struct pw_table *table);
-
 /* Writes the attribute PW_H5_MEANINGS of a table's dataset: {"start": "when ...", ...}, with all
  * its columns. Returns 0, -ENOMEM or -EIO. */
 int pw_h5_meanings_write(hid_t dataset, const struct pw_table *table);

@@ -5,14 +5,125 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/h5/chunkpack.h"
 #include "core/h5/h5contents.h"
 #include "core/h5/h5types.h"
-#include "core/h5/rowbuffer.h"
+#include "core/h5/rowform.h"
+
+/* The rows of one table that wait until a chunk is full. The newest rows are row structs. As soon
+ * as there are some of them, and while they are in the processor's cache, they are moved to the
+ * form in which the file has them. If this were done for a whole chunk, all of its rows would be
+ * read from memory again. */
+
+/* Rows that are moved at once. 128 rows of /events/comm take 12 KiB, a third of a core's cache. */
+enum { PW_RECENT_ROWS = 128 };
+
+struct pw_rowbuffer {
+    struct pw_row_layout layout;
+    size_t most;      /* rows of a full chunk; 0: not initialised */
+    bool is_shuffled; /* else rows are packed */
+    char *recent;     /* row structs */
+    size_t nrecent;
+    char *moved;         /* older rows, shuffled or packed; NULL: none yet */
+    size_t nmoved, room; /* `room`: rows for which `moved` has memory, the distance of planes */
+};
+
+static inline size_t pw_rowbuffer_rows(const struct pw_rowbuffer *buffer)
+{
+    return buffer->nmoved + buffer->nrecent;
+}
+
+static int rowbuffer_move(struct pw_rowbuffer *b);
+
+/* Adds a row to a buffer that is not full. Returns it, to be filled in by the caller before the
+ * next call; NULL when memory is short. */
+static inline void *pw_rowbuffer_add(struct pw_rowbuffer *buffer)
+{
+    if (buffer->nrecent == PW_RECENT_ROWS && rowbuffer_move(buffer))
+        return NULL;
+    return buffer->recent + buffer->nrecent++ * buffer->layout.row_size;
+}
+
+/* Makes an empty buffer for chunks of `most` rows. Returns 0, -E2BIG or -ENOMEM. */
+static int rowbuffer_init(struct pw_rowbuffer *b, int table, size_t most, bool is_shuffled)
+{
+    *b = (struct pw_rowbuffer){.is_shuffled = is_shuffled};
+    const int err = pw_row_layout_make(table, &b->layout);
+    b->recent = err ? NULL : malloc(PW_RECENT_ROWS * b->layout.row_size);
+    if (b->recent)
+        b->most = most;
+    return err ? err : b->recent ? 0 : -ENOMEM;
+}
+
+static void rowbuffer_fini(struct pw_rowbuffer *b)
+{
+    free(b->recent);
+    free(b->moved);
+    *b = (struct pw_rowbuffer){.most = 0};
+}
+
+/* Makes room in `moved`, which has no rows, for `rows` rows. Planes begin with a cache line. */
+static int make_room(struct pw_rowbuffer *b, size_t rows)
+{
+    enum { LINE = 64 };
+    const size_t size = rows * b->layout.packed_size;
+    free(b->moved);
+    b->moved = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
+    b->room = b->moved ? rows : 0;
+    return b->moved ? 0 : -ENOMEM;
+}
+
+/* Moves the recent rows. `rows`: for how many rows there must be room. */
+static int move_recent(struct pw_rowbuffer *b, size_t rows)
+{
+    const struct pw_row_layout *layout = &b->layout;
+    if (b->nmoved == 0 && b->room < rows && make_room(b, rows))
+        return -ENOMEM;
+    if (b->is_shuffled)
+        pw_rows_shuffle(layout, b->recent, b->nrecent, b->moved + b->nmoved, b->room);
+    else
+        pw_rows_pack(layout, b->recent, b->nrecent, b->moved + b->nmoved * layout->packed_size);
+    b->nmoved += b->nrecent;
+    b->nrecent = 0;
+    return 0;
+}
+
+/* Moves the recent rows, so that there is room for others. Returns 0 or -ENOMEM. */
+static int rowbuffer_move(struct pw_rowbuffer *b)
+{
+    return move_recent(b, b->most);
+}
+
+/* Makes the planes `rows` bytes long: shorter ones, or ones that end with zeros. */
+static void set_planes(struct pw_rowbuffer *b, size_t rows)
+{
+    for (size_t k = 0; k < b->layout.packed_size; k++) {
+        char *plane = b->moved + k * rows;
+        if (rows < b->room)
+            memmove(plane, b->moved + k * b->room, b->nmoved);
+        memset(plane + b->nmoved, 0, rows - b->nmoved);
+    }
+}
+
+/* Returns the bytes of a chunk of `chunk_rows` rows, the first of which are all rows of the buffer;
+ * the others are zero. The bytes are valid until the next row is added; the buffer is empty then.
+ * Returns NULL when memory is short. */
+static const char *rowbuffer_take(struct pw_rowbuffer *b, size_t chunk_rows)
+{
+    if (move_recent(b, chunk_rows) || chunk_rows > b->room)
+        return NULL;
+    const size_t size = b->layout.packed_size;
+    if (!b->is_shuffled)
+        memset(b->moved + b->nmoved * size, 0, (chunk_rows - b->nmoved) * size);
+    else if (b->nmoved < b->room || chunk_rows < b->room)
+        set_planes(b, chunk_rows);
+    b->nmoved = 0;
+    return b->moved;
+}
 
 /* Rows in a chunk: enough for deflate to compress well, and few enough that a killed collector
  * loses little and the file of a short run stays small. Tables of events are most of a long run's
@@ -106,7 +217,7 @@ static int write_chunk(struct pw_h5_writer *writer, struct table_buffer *buffer)
 {
     struct pw_packed_chunk chunk;
     const size_t rows = pw_rowbuffer_rows(&buffer->rows);
-    const char *bytes = pw_rowbuffer_take(&buffer->rows, buffer->chunk_rows);
+    const char *bytes = rowbuffer_take(&buffer->rows, buffer->chunk_rows);
     const size_t size = buffer->chunk_rows * buffer->rows.layout.packed_size;
     const int err = bytes ? pw_chunkpack_deflate(&writer->pack, bytes, size, &chunk) : -ENOMEM;
     if (err)
@@ -137,7 +248,7 @@ static __attribute__((noinline)) void *make_room_and_add(struct pw_h5_writer *wr
 {
     struct pw_rowbuffer *rows = &writer->tables[table].rows;
     if (!writer->error && !rows->most)
-        writer->error = pw_rowbuffer_init(rows, table, chunk_rows(table), writer->level > 0);
+        writer->error = rowbuffer_init(rows, table, chunk_rows(table), writer->level > 0);
     if (!writer->error && pw_rowbuffer_rows(rows) == rows->most)
         writer->error = write_buffered(writer, table);
     void *row = writer->error ? NULL : pw_rowbuffer_add(rows);
@@ -245,7 +356,7 @@ int pw_h5_writer_close(struct pw_h5_writer *writer)
     for (int i = 0; i < PW_TABLE_COUNT; i++) {
         if (writer->tables[i].dataset >= 0)
             H5Dclose(writer->tables[i].dataset);
-        pw_rowbuffer_fini(&writer->tables[i].rows);
+        rowbuffer_fini(&writer->tables[i].rows);
     }
     errno = 0;
     if (H5Fclose(writer->file) < 0 && !err)
