@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/nearest.h"
+#include "core/remedy.h"
 
 const struct pw_cli_command pw_cli_commands[] = {
     {"run", pw_cli_run, "[run] [OPTIONS] [--] PROGRAM [ARGS...]",

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "core/nearest.h"
+#include "core/remedy.h"
 
 enum kind { FLAG, TEXT, COUNT, SIZE, CHOICE };
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "collectors/collectors.h"
-#include "core/activity_words.h"
 #include "core/choices.h"
 #include "rank/ring/record.h"
 

@@ -13,7 +13,6 @@
 #include "core/epochdir.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
-#include "core/nearest.h"
 #include "core/options.h"
 #include "core/remedy.h"
 #include "core/text.h"

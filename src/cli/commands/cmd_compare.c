@@ -22,6 +22,7 @@
 enum { SLOWER = 3, UNKNOWN = 4 };
 
 static const char separator[] = "--";
+#include "core/remedy.h"
 
 static int print_help(void)
 {

@@ -29,7 +29,6 @@
 #include "core/options.h"
 #include "core/readlimit.h"
 #include "core/remedy.h"
-#include "core/report_formats.h"
 #include "core/safefile.h"
 #include "report/report.h"
 #include "timeline/timeline.h"

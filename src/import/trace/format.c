@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/import_formats.h"
+#include "core/choices.h"
 #include "import/parsers/jsonfile.h"
 
 static const struct pw_import_format *const formats[] = {

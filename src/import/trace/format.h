@@ -1,6 +1,6 @@
 /* The interface of a file format that can be imported: `look` tells the rank and job of a file,
  * `read` adds its events to a window (trace.h). A new format needs a .c file, a declaration here
- * and a row in core/import_formats.h. planner.c calls `look` to find the format of a file, import.c
+ * and a row in core/choices.h. planner.c calls `look` to find the format of a file, import.c
  * calls `read`, and cmd_import.c lists the formats. A format adds records through trace.h; it must
  * not write rows of events to the rank's file itself. */
 #ifndef PW_IMPORT_FORMAT_H
