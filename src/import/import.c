@@ -12,7 +12,7 @@
 #include "core/log.h"
 #include "core/readlimit.h"
 #include "core/sort.h"
-#include "import/msprof/msprof_rows.h"
+#include "import/msprof/msprof.h"
 #include "import/trace/communicators.h"
 #include "import/trace/stepsums.h"
 

@@ -5,7 +5,7 @@
 #ifndef PW_IMPORT_IMPORT_H
 #define PW_IMPORT_IMPORT_H
 
-#include "import/msprof/msprof_compare.h"
+#include "import/msprof/msprof.h"
 #include "import/plan.h"
 
 struct pw_import_options {

@@ -10,7 +10,7 @@
 
 #include "core/readlimit.h"
 #include "core/sort.h"
-#include "import/msprof/msprof_rows.h"
+#include "import/msprof/msprof.h"
 
 int pw_import_plan_fail(char *problem, size_t size, int err, const char *path, const char *what)
 {

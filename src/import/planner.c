@@ -10,7 +10,7 @@
 
 #include "core/log.h"
 #include "import/mindinsight/mindinsight_files.h"
-#include "import/msprof/msprof_rows.h"
+#include "import/msprof/msprof.h"
 #include "import/plan.h"
 #include "import/ranknames.h"
 

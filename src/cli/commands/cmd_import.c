@@ -20,7 +20,7 @@
 #include "core/text.h"
 #include "import/import.h"
 #include "import/matchops.h"
-#include "import/msprof/msprof_rows.h"
+#include "import/msprof/msprof.h"
 #include "import/ranknames.h"
 #include "rank/run/outdir.h"
 

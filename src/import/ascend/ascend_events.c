@@ -192,8 +192,9 @@ void pw_ascend_layers_fini(struct pw_ascend_layers *layers)
     *layers = (struct pw_ascend_layers){0};
 }
 
-const struct pw_ascend_process *pw_ascend_process_find(const struct pw_ascend_layers *layers,
-                                                       int64_t pid)
+/* NULL: it is not known. */
+static const struct pw_ascend_process *ascend_process_find(const struct pw_ascend_layers *layers,
+                                                           int64_t pid)
 {
     const struct pw_ascend_process key = {.pid = pid};
     return layers->nprocesses
@@ -201,8 +202,8 @@ const struct pw_ascend_process *pw_ascend_process_find(const struct pw_ascend_la
                : NULL;
 }
 
-const struct pw_ascend_thread *pw_ascend_thread_find(const struct pw_ascend_layers *layers,
-                                                     int64_t pid, int64_t tid)
+static const struct pw_ascend_thread *ascend_thread_find(const struct pw_ascend_layers *layers,
+                                                         int64_t pid, int64_t tid)
 {
     const struct pw_ascend_thread key = {.pid = pid, .tid = tid};
     return layers->nthreads
@@ -545,7 +546,7 @@ static int take_operation(struct pw_ascend *a, const struct pw_ascend_thread *th
 
 static int take_hccl(struct pw_ascend *a)
 {
-    const struct pw_ascend_thread *thread = pw_ascend_thread_find(a->layers, a->pid, a->tid);
+    const struct pw_ascend_thread *thread = ascend_thread_find(a->layers, a->pid, a->tid);
     return thread && thread->is_group ? take_operation(a, thread) : PW_OMIT_HCCL_TASK;
 }
 
@@ -613,7 +614,7 @@ int pw_ascend_take(struct pw_ascend *a)
         a->pid = -1;
     if (pw_json_to_int(pw_json_find(&a->json.object, 0, "tid"), &a->tid))
         a->tid = -1;
-    a->process = pw_ascend_process_find(a->layers, a->pid);
+    a->process = ascend_process_find(a->layers, a->pid);
     switch (phase && phase->length == 1 ? phase->text[0] : '\0') {
     case 'X':
         return take_complete(a);

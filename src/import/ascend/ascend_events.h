@@ -46,12 +46,6 @@ struct pw_ascend_layers {
 int pw_ascend_layers_read(const char *path, struct pw_ascend_layers *out);
 void pw_ascend_layers_fini(struct pw_ascend_layers *layers);
 
-/* NULL: it is not known. */
-const struct pw_ascend_process *pw_ascend_process_find(const struct pw_ascend_layers *layers,
-                                                       int64_t pid);
-const struct pw_ascend_thread *pw_ascend_thread_find(const struct pw_ascend_layers *layers,
-                                                     int64_t pid, int64_t tid);
-
 /* An event while it is taken. */
 struct pw_ascend {
     struct pw_import_event json; /* its members; also of an event that is made of a row */

@@ -54,7 +54,8 @@ static int is_profile(const char *path)
            is_directory(path, output);
 }
 
-int pw_ascend_found_add(struct pw_ascend_found *found, const char *path)
+/* Adds a copy of the path. 0 or -ENOMEM. */
+static int ascend_found_add(struct pw_ascend_found *found, const char *path)
 {
     if (found->n == found->capacity) {
         size_t capacity = found->capacity ? 2 * found->capacity : 16;
@@ -74,7 +75,7 @@ static int find_below(const char *path, int depth, struct pw_ascend_found *out)
     struct dirent **entries;
     int err = 0;
     if (is_profile(path))
-        return pw_ascend_found_add(out, path);
+        return ascend_found_add(out, path);
     int n = depth > 0 ? scandir(path, &entries, NULL, alphasort) : 0;
     if (n < 0)
         return -errno;
@@ -101,7 +102,7 @@ int pw_ascend_find(const char *path, struct pw_ascend_found *out)
         dir[n - 1] = '\0';
     if (strcmp(base_name(dir), output) == 0 && base_name(dir) > dir + 1) {
         dir[base_name(dir) - 1 - dir] = '\0';
-        return pw_ascend_found_add(out, dir);
+        return ascend_found_add(out, dir);
     }
     return find_below(dir, DEEPEST, out);
 }

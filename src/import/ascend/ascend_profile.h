@@ -16,8 +16,7 @@ struct pw_ascend_found {
 
 /* Looks for profiles in a directory and those below it: `path` may be one. 0 or -errno. */
 int pw_ascend_find(const char *path, struct pw_ascend_found *out);
-/* Adds a copy of the path. 0 or -ENOMEM. */
-int pw_ascend_found_add(struct pw_ascend_found *found, const char *path);
+
 void pw_ascend_found_fini(struct pw_ascend_found *found);
 
 /* The file that has the events of the profile: its trace, its database, or its table of kernels,

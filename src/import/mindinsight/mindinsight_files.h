@@ -1,6 +1,6 @@
 /* The directories that MindSpore's profiler made before version 2.4, for MindInsight. mindinsight.c
- * knows whose a file is and reads the steps; the readers of kernels (mindinsight_kernels.c) and of
- * the data pipeline (mindinsight_pipeline.c) come after it. Nothing here is for other formats. */
+ * knows whose a file is and reads the steps and the kernels; the reader of the data pipeline
+ * (mindinsight_pipeline.c) comes after it. Nothing here is for other formats. */
 #ifndef PW_IMPORT_MINDINSIGHT_FILES_H
 #define PW_IMPORT_MINDINSIGHT_FILES_H
 
@@ -88,9 +88,8 @@ void pw_mindinsight_complain(struct pw_mindinsight *m, const char *path, int err
 /* The time on the clock of the steps at which the host's was `time`, ns; -1: not known. */
 int64_t pw_mindinsight_convert(const struct pw_mindinsight *m, int64_t time);
 
-/* Read the kernels, the samples of queues and, after these, those of CPUs. 0 or -ENOMEM; damage is
+/* Read the samples of queues and, after these, those of CPUs. 0 or -ENOMEM; damage is
  * said in m->problem. */
-int pw_mindinsight_read_kernels(struct pw_mindinsight *m);
 int pw_mindinsight_read_queues(struct pw_mindinsight *m);
 int pw_mindinsight_read_cpu(struct pw_mindinsight *m);
 

@@ -1,5 +1,5 @@
 /* A file of comma-separated values with a head: its rows one by one, cells by the names of columns.
- * Read by ascend_sidefiles.c and mindinsight*.c. Cells may be quoted, and hold line breaks then. No
+ * Read by ascend.c and mindinsight*.c. Cells may be quoted, and hold line breaks then. No
  * row is kept, and no cell is looked at here. */
 #ifndef PW_IMPORT_CSVFILE_H
 #define PW_IMPORT_CSVFILE_H

@@ -1,7 +1,7 @@
 /* How long the kernels and the operations between devices of a rank ran in each step: the figures
  * that msprof-analyze and the profiler's own step_trace_time.csv have, computed from the imported
  * events. rankwrite.c adds steps and, in the order of their starts, device records;
- * msprof_compare.c reads the sums. Nothing of it is in rank files, because the merge computes
+ * msprof.c reads the sums. Nothing of it is in rank files, because the merge computes
  * /gpu_trace from them.
  */
 #ifndef PW_IMPORT_STEPSUMS_H

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "import/parsers/gztext.h"
+#include "import/parsers/jsonfile.h"
 
 enum { SIZE = 100000, PADDING = 16 };
 

@@ -1,11 +1,12 @@
 /* What msprof-analyze computed from the profiles of a job, its cluster_analysis_output: each rank's
  * times of steps, of operations of HCCL, and of links. planner.c reads it once for all ranks,
- * before the rank files are made. Beside profiles it is compared with them (msprof_compare.c), else
- * rank files are made of it (msprof.c). Its numbers are never mixed with those of profiles. */
-#ifndef PW_IMPORT_MSPROF_ROWS_H
-#define PW_IMPORT_MSPROF_ROWS_H
+ * before the rank files are made. Beside profiles it is compared with them, else rank files are
+ * made of it (msprof.c). Its numbers are never mixed with those of profiles. */
+#ifndef PW_MSPROF_H
+#define PW_MSPROF_H
 
 #include "import/trace/format.h"
+#include "import/trace/trace.h"
 
 struct pw_msprof_step {
     int32_t rank;
@@ -66,11 +67,7 @@ void pw_msprof_destroy(struct pw_msprof *msprof);
  * short. */
 size_t pw_msprof_ranks(const struct pw_msprof *msprof, int32_t **out);
 
-/* ---- for its readers (msprof_rows.c) ---- */
-
-/* Returns a copy of a text, the same as before for the same text in a row. "" when memory is short.
- */
-const char *pw_msprof_text(struct pw_msprof *msprof, const char *text, size_t length);
+/* ---- for its readers (msprof.c) ---- */
 
 /* Add rows; names of operations have "@GROUP". A row whose numbers are not possible is only
  * counted. */
@@ -78,22 +75,44 @@ void pw_msprof_add_step(struct pw_msprof *msprof, const struct pw_msprof_step *s
 void pw_msprof_add_time(struct pw_msprof *msprof, const struct pw_msprof_time *time);
 void pw_msprof_add_link(struct pw_msprof *msprof, const struct pw_msprof_link *link);
 
-/* Whether a number can be a rank. */
-int pw_msprof_is_rank(int64_t rank);
-
-/* Adds a group, if it is new; ranks are the numbers in a text such as "(0, 1, 2, 3)". */
-void pw_msprof_add_group(struct pw_msprof *msprof, const char *name, const char *ranks);
-
 /* Says what is damaged in a file, unless something was said before. */
 __attribute__((format(printf, 2, 3))) void pw_msprof_complain(struct pw_msprof *msprof,
                                                               const char *format, ...);
 
-/* The number in "step4" or "4"; -1: there is none. The ns of a number of ms, us, ...; -1: not
- * possible. */
-int64_t pw_msprof_step_of(const char *text);
-int64_t pw_msprof_scaled(double number, double unit);
+/* Whether the sums of imported profiles are those that msprof-analyze computed of them. import.c
+ * compares each rank when its events are written; cmd_import.c adds up the results and prints one
+ * line. Where definitions differ (docs/import.md), nothing is compared. */
 
-/* Reads the tables of cluster_analysis.db; needs SQLite (msprof_rows.c). */
-void pw_msprof_read_db(struct pw_msprof *msprof, const char *path);
+/* What was compared. */
+enum pw_msprof_kind {
+    PW_MSPROF_OF_STEPS,
+    PW_MSPROF_OF_OPERATIONS,
+    PW_MSPROF_OF_LINKS,
+    PW_MSPROF_KINDS
+};
+
+/* The largest difference. */
+struct pw_msprof_difference {
+    int64_t rank, step, other; /* step -1: none; other: where the link ends, -1: no link */
+    char column[32];           /* as msprof-analyze calls it */
+    int64_t theirs, ours;      /* ns, or bytes */
+    int is_bytes;
+};
+
+struct pw_msprof_compared {
+    int64_t values[PW_MSPROF_KINDS], different[PW_MSPROF_KINDS];
+    int64_t crossed; /* steps that are not compared, because tasks cross their borders */
+    int64_t unknown; /* of theirs: steps, sums and links that the imported profiles do not have */
+    struct pw_msprof_difference worst;
+};
+
+/* Compares the rank of a trace whose windows are written. */
+void pw_msprof_compare(const struct pw_trace *trace, struct pw_msprof_compared *out);
+
+/* Adds the result of another rank. */
+void pw_msprof_compare_add(struct pw_msprof_compared *sum, const struct pw_msprof_compared *one);
+
+/* Writes the line, without what it is about. Returns `out`. */
+const char *pw_msprof_compare_say(const struct pw_msprof_compared *sum, char *out, size_t size);
 
 #endif
