@@ -9,6 +9,8 @@
  * that encloses it goes to another lane of the same name. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +20,115 @@
 #include "core/hash.h"
 #include "core/limits.h"
 #include "core/sort.h"
-#include "timeline/chromeout.h"
+#include "core/text.h"
 #include "timeline/perfettofields.h"
-#include "timeline/protoout.h"
 #include "timeline/writer.h"
+
+/* Encodes fields of protocol buffers into a growing buffer: varints, fixed numbers, bytes. The
+ * encoding: protobuf.dev/programming-guides/encoding. Allocates; no I/O. */
+
+/* An empty buffer is {0}. After memory was short, `failed` is 1 and the content is useless. */
+struct pw_proto {
+    unsigned char *bytes;
+    size_t n, capacity;
+    int failed;
+};
+
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2 };
+
+static void proto_fini(struct pw_proto *to)
+{
+    free(to->bytes);
+    *to = (struct pw_proto){0};
+}
+
+/* Fields that are encoded already. */
+static void proto_raw(struct pw_proto *to, const void *bytes, size_t n)
+{
+    if (to->capacity - to->n < n) {
+        size_t capacity = to->capacity ? to->capacity : 256;
+        while (capacity - to->n < n)
+            capacity *= 2;
+        void *moved = realloc(to->bytes, capacity);
+        to->failed |= !moved;
+        if (!moved)
+            return;
+        to->bytes = moved;
+        to->capacity = capacity;
+    }
+    if (n)
+        memcpy(to->bytes + to->n, bytes, n);
+    to->n += n;
+}
+
+/* A number without a field, a field with a number, a double, or a fixed64. Negative numbers are
+ * encoded as int64. */
+static void proto_varint(struct pw_proto *to, uint64_t value)
+{
+    unsigned char bytes[10];
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        bytes[n++] = (unsigned char)(value | 0x80);
+    bytes[n++] = (unsigned char)value;
+    proto_raw(to, bytes, n);
+}
+
+static void put_tag(struct pw_proto *to, int field, int type)
+{
+    proto_varint(to, (uint64_t)field << 3 | (uint64_t)type);
+}
+
+static void proto_number(struct pw_proto *to, int field, uint64_t value)
+{
+    put_tag(to, field, VARINT);
+    proto_varint(to, value);
+}
+
+static void proto_fixed64(struct pw_proto *to, int field, uint64_t value)
+{
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(value >> 8 * i);
+    put_tag(to, field, FIXED64);
+    proto_raw(to, bytes, sizeof(bytes));
+}
+
+static void proto_double(struct pw_proto *to, int field, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    proto_fixed64(to, field, bits);
+}
+
+/* A field of bytes, and one with a text. Bytes of the text that are not UTF-8 become U+FFFD. */
+static void proto_bytes(struct pw_proto *to, int field, const void *bytes, size_t n)
+{
+    put_tag(to, field, BYTES);
+    proto_varint(to, n);
+    proto_raw(to, bytes, n);
+}
+
+/* A field with a message. */
+static void proto_message(struct pw_proto *to, int field, const struct pw_proto *message)
+{
+    to->failed |= message->failed;
+    proto_bytes(to, field, message->bytes, message->n);
+}
+
+static void proto_text(struct pw_proto *to, int field, const char *text)
+{
+    static const char unknown[] = "\xef\xbf\xbd"; /* U+FFFD */
+    const unsigned char *at = (const unsigned char *)text, *end = at + strlen(text);
+    struct pw_proto valid = {0};
+    uint32_t code;
+    while (at < end) {
+        const size_t length = pw_utf8_decode(at, (size_t)(end - at), &code);
+        proto_raw(&valid, length ? (const void *)at : unknown, length ? length : 3);
+        at += length ? length : 1;
+    }
+    proto_message(to, field, &valid);
+    proto_fini(&valid);
+}
 
 /* Bytes of packets in a bundle: a compressed packet must be smaller than 512 KiB. */
 enum { BUNDLE = 256 << 10, MOST_LANES = 64 };
@@ -103,12 +210,12 @@ static void flush(struct perfetto *p)
     p->failed |= p->bundle.failed || (p->bundle.n && !compressed);
     if (compressed && compress2(compressed, &size, p->bundle.bytes, p->bundle.n, 6) == Z_OK) {
         struct pw_proto packet = {0}, whole = {0};
-        pw_proto_bytes(&packet, PACKET_COMPRESSED, compressed, size);
-        pw_proto_message(&whole, TRACE_PACKET, &packet);
+        proto_bytes(&packet, PACKET_COMPRESSED, compressed, size);
+        proto_message(&whole, TRACE_PACKET, &packet);
         p->failed |= whole.failed;
         fwrite(whole.bytes, 1, whole.n, p->out);
-        pw_proto_fini(&packet);
-        pw_proto_fini(&whole);
+        proto_fini(&packet);
+        proto_fini(&whole);
     }
     free(compressed);
     p->bundle.n = 0;
@@ -117,7 +224,7 @@ static void flush(struct perfetto *p)
 /* Ends the packet that is being built. */
 static void end_packet(struct perfetto *p)
 {
-    pw_proto_message(&p->bundle, TRACE_PACKET, &p->packet);
+    proto_message(&p->bundle, TRACE_PACKET, &p->packet);
     p->packet.n = 0;
     if (p->bundle.n >= BUNDLE)
         flush(p);
@@ -132,10 +239,10 @@ static uint64_t trace_time(const struct perfetto *p, int64_t time)
 /* Writes the event that is being built. */
 static void end_event(struct perfetto *p, int64_t time)
 {
-    pw_proto_number(&p->packet, PACKET_TIME, trace_time(p, time));
-    pw_proto_number(&p->packet, PACKET_SEQUENCE, SEQUENCE);
-    pw_proto_number(&p->packet, PACKET_FLAGS, FLAG_NEEDS_TEXTS);
-    pw_proto_message(&p->packet, PACKET_EVENT, &p->event);
+    proto_number(&p->packet, PACKET_TIME, trace_time(p, time));
+    proto_number(&p->packet, PACKET_SEQUENCE, SEQUENCE);
+    proto_number(&p->packet, PACKET_FLAGS, FLAG_NEEDS_TEXTS);
+    proto_message(&p->packet, PACKET_EVENT, &p->event);
     p->event.n = 0;
     end_packet(p);
 }
@@ -172,16 +279,16 @@ static uint32_t number_of(struct perfetto *p, enum text_kind kind, const char *t
     p->texts[p->ntexts] = (struct text){kind, copy};
     pw_hash_take(&p->text_hash, slot, hash, (int32_t)p->ntexts++);
     struct pw_proto interned = {0}, one = {0};
-    pw_proto_number(&one, TEXT_ID, p->ntexts);
-    pw_proto_text(&one, TEXT_TEXT, text);
-    pw_proto_message(&interned, (int)kind, &one);
-    pw_proto_number(&p->packet, PACKET_SEQUENCE, SEQUENCE);
-    pw_proto_number(&p->packet, PACKET_FLAGS,
-                    p->ntexts == 1 ? FLAG_CLEARED | FLAG_NEEDS_TEXTS : FLAG_NEEDS_TEXTS);
-    pw_proto_message(&p->packet, PACKET_INTERNED, &interned);
+    proto_number(&one, TEXT_ID, p->ntexts);
+    proto_text(&one, TEXT_TEXT, text);
+    proto_message(&interned, (int)kind, &one);
+    proto_number(&p->packet, PACKET_SEQUENCE, SEQUENCE);
+    proto_number(&p->packet, PACKET_FLAGS,
+                 p->ntexts == 1 ? FLAG_CLEARED | FLAG_NEEDS_TEXTS : FLAG_NEEDS_TEXTS);
+    proto_message(&p->packet, PACKET_INTERNED, &interned);
     end_packet(p);
-    pw_proto_fini(&one);
-    pw_proto_fini(&interned);
+    proto_fini(&one);
+    proto_fini(&interned);
     return (uint32_t)p->ntexts;
 }
 
@@ -223,22 +330,22 @@ static uint64_t describe_track(struct perfetto *p, uint64_t parent, const char *
                                const char *unit)
 {
     struct pw_proto track = {0}, counter = {0};
-    pw_proto_number(&track, TRACK_ID, ++p->next_track);
-    pw_proto_text(&track, TRACK_NAME, name);
+    proto_number(&track, TRACK_ID, ++p->next_track);
+    proto_text(&track, TRACK_NAME, name);
     if (parent)
-        pw_proto_number(&track, TRACK_PARENT, parent);
+        proto_number(&track, TRACK_PARENT, parent);
     if (unit) {
-        pw_proto_text(&counter, COUNTER_UNIT, unit);
-        pw_proto_message(&track, TRACK_COUNTER, &counter);
+        proto_text(&counter, COUNTER_UNIT, unit);
+        proto_message(&track, TRACK_COUNTER, &counter);
     }
-    pw_proto_number(&track, TRACK_ORDER, IN_PLACES);
+    proto_number(&track, TRACK_ORDER, IN_PLACES);
     if (place >= 0)
-        pw_proto_number(&track, TRACK_PLACE, (uint64_t)(place > INT32_MAX ? INT32_MAX : place));
-    pw_proto_number(&p->packet, PACKET_SEQUENCE, SEQUENCE);
-    pw_proto_message(&p->packet, PACKET_TRACK, &track);
+        proto_number(&track, TRACK_PLACE, (uint64_t)(place > INT32_MAX ? INT32_MAX : place));
+    proto_number(&p->packet, PACKET_SEQUENCE, SEQUENCE);
+    proto_message(&p->packet, PACKET_TRACK, &track);
     end_packet(p);
-    pw_proto_fini(&counter);
-    pw_proto_fini(&track);
+    proto_fini(&counter);
+    proto_fini(&track);
     return p->next_track;
 }
 
@@ -304,10 +411,10 @@ static int by_time(const void *a, const void *b)
 static void add_clock(struct pw_proto *snapshot, uint64_t id, uint64_t time)
 {
     struct pw_proto clock = {0};
-    pw_proto_number(&clock, CLOCK_ID, id);
-    pw_proto_number(&clock, CLOCK_TIME, time);
-    pw_proto_message(snapshot, CLOCKS_CLOCK, &clock);
-    pw_proto_fini(&clock);
+    proto_number(&clock, CLOCK_ID, id);
+    proto_number(&clock, CLOCK_TIME, time);
+    proto_message(snapshot, CLOCKS_CLOCK, &clock);
+    proto_fini(&clock);
 }
 
 /* Writes the moments in the order of time, as a reader demands. */
@@ -319,9 +426,9 @@ static void put_moments(struct perfetto *p)
         struct pw_proto snapshot = {0};
         add_clock(&snapshot, BOOTTIME, trace_time(p, at->time));
         add_clock(&snapshot, (uint64_t)(FIRST_CLOCK + at->rank), (uint64_t)at->local);
-        pw_proto_message(&p->packet, PACKET_CLOCKS, &snapshot);
+        proto_message(&p->packet, PACKET_CLOCKS, &snapshot);
         end_packet(p);
-        pw_proto_fini(&snapshot);
+        proto_fini(&snapshot);
     }
 }
 
@@ -361,12 +468,12 @@ static void encode_arg(struct perfetto *p, const struct pw_track_arg *arg)
     const uint32_t name = number_of(p, ARG_NAMES, arg->key);
     const uint32_t text = arg->text ? number_of(p, ARG_TEXTS, arg->text) : 0;
     p->part.n = 0;
-    pw_proto_number(&p->part, ARG_NAME, name);
+    proto_number(&p->part, ARG_NAME, name);
     if (arg->text)
-        pw_proto_number(&p->part, ARG_TEXT, text);
+        proto_number(&p->part, ARG_TEXT, text);
     else
-        pw_proto_number(&p->part, ARG_NUMBER, (uint64_t)arg->number);
-    pw_proto_message(&p->args, EVENT_ARG, &p->part);
+        proto_number(&p->part, ARG_NUMBER, (uint64_t)arg->number);
+    proto_message(&p->args, EVENT_ARG, &p->part);
 }
 
 static void keep(struct perfetto *p, const struct pw_track_event *event, int is_mark, int is_beside)
@@ -423,9 +530,9 @@ static void put_counter(struct pw_writer *writer, const struct pw_track_counter 
         return;
     if (!*id)
         *id = describe_track(p, p->rank_track, name, INT32_MAX, counter->unit);
-    pw_proto_number(&p->event, EVENT_TYPE, TYPE_COUNTER);
-    pw_proto_number(&p->event, EVENT_TRACK, *id);
-    pw_proto_double(&p->event, EVENT_VALUE, counter->value);
+    proto_number(&p->event, EVENT_TYPE, TYPE_COUNTER);
+    proto_number(&p->event, EVENT_TRACK, *id);
+    proto_double(&p->event, EVENT_VALUE, counter->value);
     end_event(p, counter->time);
 }
 
@@ -439,10 +546,10 @@ static void put_end(struct perfetto *p, const struct pw_track_point *at, const c
         return;
     const uint32_t text = number_of(p, NAMES, name);
     const uint64_t track = *id;
-    pw_proto_number(&p->event, EVENT_TYPE, TYPE_MARK);
-    pw_proto_number(&p->event, EVENT_TRACK, track);
-    pw_proto_number(&p->event, EVENT_NAME, text);
-    pw_proto_fixed64(&p->event, EVENT_FLOW, flow);
+    proto_number(&p->event, EVENT_TYPE, TYPE_MARK);
+    proto_number(&p->event, EVENT_TRACK, track);
+    proto_number(&p->event, EVENT_NAME, text);
+    proto_fixed64(&p->event, EVENT_FLOW, flow);
     end_event(p, at->time);
 }
 
@@ -496,13 +603,13 @@ struct lane {
 
 static void begin_slice(struct perfetto *p, const struct slice *s, uint64_t track)
 {
-    pw_proto_number(&p->event, EVENT_TYPE, s->is_mark ? TYPE_MARK : TYPE_BEGIN);
-    pw_proto_number(&p->event, EVENT_TRACK, track);
-    pw_proto_number(&p->event, EVENT_NAME, s->name);
-    pw_proto_number(&p->event, EVENT_CATEGORY, s->category);
+    proto_number(&p->event, EVENT_TYPE, s->is_mark ? TYPE_MARK : TYPE_BEGIN);
+    proto_number(&p->event, EVENT_TRACK, track);
+    proto_number(&p->event, EVENT_NAME, s->name);
+    proto_number(&p->event, EVENT_CATEGORY, s->category);
     if (s->flow)
-        pw_proto_fixed64(&p->event, EVENT_FLOW, s->flow);
-    pw_proto_raw(&p->event, p->args.bytes + s->args, s->args_size);
+        proto_fixed64(&p->event, EVENT_FLOW, s->flow);
+    proto_raw(&p->event, p->args.bytes + s->args, s->args_size);
     end_event(p, s->start);
 }
 
@@ -511,8 +618,8 @@ static void close_until(struct perfetto *p, struct lane *lane, int64_t time)
 {
     while (lane->n && lane->ends[lane->n - 1] <= time) {
         const int64_t end = lane->ends[--lane->n];
-        pw_proto_number(&p->event, EVENT_TYPE, TYPE_END);
-        pw_proto_number(&p->event, EVENT_TRACK, lane->id);
+        proto_number(&p->event, EVENT_TYPE, TYPE_END);
+        proto_number(&p->event, EVENT_TRACK, lane->id);
         end_event(p, end);
     }
 }
@@ -574,11 +681,11 @@ static int end(struct pw_writer *writer)
     free(p->moments);
     pw_hash_fini(&p->text_hash);
     pw_hash_fini(&p->track_hash);
-    pw_proto_fini(&p->bundle);
-    pw_proto_fini(&p->packet);
-    pw_proto_fini(&p->event);
-    pw_proto_fini(&p->part);
-    pw_proto_fini(&p->args);
+    proto_fini(&p->bundle);
+    proto_fini(&p->packet);
+    proto_fini(&p->event);
+    proto_fini(&p->part);
+    proto_fini(&p->args);
     free(p);
     return failed ? -ENOMEM : 0;
 }

@@ -118,13 +118,16 @@ void pw_rankview_close(struct pw_rankview *view)
     free(view->knots);
 }
 
+static int keptrows_read(struct pw_keptrows *kept, const struct pw_rankview *view,
+                         const struct pw_table_visit *visit);
+
 int pw_rankview_read(const struct pw_rankview *view, int table, pw_row_visitor *visit,
                      void *context)
 {
     const struct pw_table_visit all = {table, visit, context};
     const int is_long =
         table == PW_TABLE_comm_event || table == PW_TABLE_range || table == PW_TABLE_step;
-    return is_long && view->kept_rows ? pw_keptrows_read(view->kept_rows, view, &all)
+    return is_long && view->kept_rows ? keptrows_read(view->kept_rows, view, &all)
                                       : pw_rankview_read_file(view, &all);
 }
 
@@ -315,8 +318,11 @@ static void add(struct pw_keptrows *kept, struct reading *reading)
     kept->bytes += reading->rows.n * pw_table_borrow(reading->rows.table)->row_size;
 }
 
-int pw_keptrows_read(struct pw_keptrows *kept, const struct pw_rankview *view,
-                     const struct pw_table_visit *visit)
+/* Visits the rows of the view's table that timelines of the spans need, in file order; other rows
+ * may be visited, too. Reads the file when the rows were not kept. Returns as
+ * pw_rankview_read(). */
+static int keptrows_read(struct pw_keptrows *kept, const struct pw_rankview *view,
+                         const struct pw_table_visit *visit)
 {
     const struct rows *rows = find(kept, view->rank, visit->table);
     const size_t size = pw_table_borrow(visit->table)->row_size;

@@ -83,10 +83,4 @@ const struct pw_row_comms *pw_rankview_comm(const struct pw_rankview *view, int3
 struct pw_keptrows *pw_keptrows_create(const int64_t (*spans)[2], size_t n);
 void pw_keptrows_destroy(struct pw_keptrows *kept);
 
-/* Visits the rows of the view's table that timelines of the spans need, in file order; other rows
- * may be visited, too. Reads the file when the rows were not kept. Returns as
- * pw_rankview_read(). */
-int pw_keptrows_read(struct pw_keptrows *kept, const struct pw_rankview *view,
-                     const struct pw_table_visit *visit);
-
 #endif

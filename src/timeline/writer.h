@@ -1,5 +1,5 @@
 /* What a timeline consists of, for the writers of its formats: jsonwriter.c writes Trace Event
- * JSON, perfetto.c Perfetto's protobuf. Called by chrome.c and chromeout.c, which read the tables.
+ * JSON, perfetto.c Perfetto's protobuf. Called by chrome.c, which reads the tables.
  * Times are ns of the cluster clock. A writer keeps no pointer that it is given. */
 #ifndef PW_TIMELINE_WRITER_H
 #define PW_TIMELINE_WRITER_H
@@ -7,6 +7,15 @@
 #include <stdint.h>
 
 #include "timeline/rankview.h"
+
+/* The first track numbers for a rank's steps, NCCL communicators, levels of scopes and GPU streams;
+ * smaller numbers are the rank's threads. */
+enum {
+    PW_TRACK_STEPS = 1 << 16,
+    PW_TRACK_NCCL = 1 << 17,
+    PW_TRACK_SCOPES = 1 << 18,
+    PW_TRACK_STREAMS = 1 << 20
+};
 
 /* The part of the run to show: events that overlap [from, until), ns of the cluster clock. `base`
  * is the time that the trace calls 0. */

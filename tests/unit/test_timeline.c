@@ -2,9 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "timeline/arrows.h"
-#include "timeline/jsonout.h"
-#include "timeline/scopes.h"
+#include "timeline/chrome.h"
+#include "timeline/jsonwriter.h"
 #include "timeline/timeline.h"
 #include "unit.h"
 
