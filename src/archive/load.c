@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "archive/errors.h"
-#include "archive/mpinames.h"
 #include "archive/names.h"
 #include "core/limits.h"
 

@@ -1,5 +1,5 @@
 /* The definitions of an archive that is read: ranks and their locations, regions, communicators,
- * windows and metrics. read.c loads them, and evtread.c looks them up. References of OTF2 may be
+ * windows and metrics. read.c loads them and looks them up. References of OTF2 may be
  * any numbers, so all lookups are by reference. Nothing of an archive is trusted: a lookup of what
  * is not defined gives NULL or -1. */
 #ifndef PW_OTF2_LOAD_H

@@ -1,8 +1,16 @@
 /* The names that profwrap's archives have for what OTF2 has no record for: attributes of Enter
- * events, the region of a step, a property of the archive. Used by defs.c, take.c and write.c.
- * Constants only. */
+ * events, the region of a step, a property of the archive. And what MPI's functions are called in
+ * OTF2. Used by the writer (defs.c, take.c, write.c) and the reader (read.c, load.c). Constants and
+ * pure functions only. */
 #ifndef PW_OTF2_NAMES_H
 #define PW_OTF2_NAMES_H
+
+#include <otf2/otf2.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "archive/record.h"
+#include "core/ops.h"
 
 /* A(id, name, OTF2's type, description): attributes, numbered from 0. */
 #define PW_OTF2_ATTRIBUTES(A)                                                          \
@@ -24,5 +32,21 @@ enum pw_otf2_attribute {
 
 #define PW_OTF2_STEP "step"
 #define PW_OTF2_VERSION_PROPERTY "PROFWRAP::VERSION"
+
+/* What MPI's functions are called in OTF2: roles of regions, operations of collectives and of
+ * windows. Pure functions on constant tables. */
+
+OTF2_RegionRole pw_otf2_role(uint32_t op);
+
+/* Returns OTF2's number of the operation, blocking or not; -1: OTF2 has none. */
+int pw_otf2_collective(uint32_t op);
+
+/* Returns what an operation on a window does, PW_OTF2_PLAIN when OTF2 has no record for it; sets
+ * the type of an atomic. */
+uint16_t pw_otf2_remote(uint32_t op, uint32_t *atomic);
+
+/* Returns the operation with the name of an MPI function, such as "MPI_Allreduce", also in the form
+ * of Fortran ("MPI_ALLREDUCE", "mpi_allreduce_") and of PMPI; PW_OP_None: there is none. */
+uint32_t pw_otf2_op_named(const char *name);
 
 #endif

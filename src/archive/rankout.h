@@ -42,7 +42,7 @@ void pw_otf2_rank_destroy(struct pw_otf2_rank *rank);
 int64_t pw_otf2_lane(struct pw_otf2_rank *rank, enum pw_otf2_lane_kind kind, int32_t device,
                      uint32_t number);
 
-/* Adds records of all tables of the rank's file (take.c), and of its samples (values.c). */
+/* Adds records of all tables of the rank's file, and of its samples (take.c). */
 void pw_otf2_take(struct pw_otf2_rank *rank);
 void pw_otf2_take_samples(struct pw_otf2_rank *rank);
 

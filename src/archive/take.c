@@ -1,14 +1,216 @@
-/* Makes records of the rows of a rank's file, one function per table; see rankout.h. */
-#include "archive/rankout.h"
-
+/* Makes records of the rows of a rank's file, one function per table, and metrics of its samples;
+ * see rankout.h. */
 #include <errno.h>
+#include <inttypes.h>
+#include <otf2/otf2.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "archive/mpinames.h"
+#include "archive/names.h"
+#include "archive/rankout.h"
 #include "core/limits.h"
 #include "core/ops.h"
+#include "core/tables.h"
+
+/* The columns of the tables of samples that are metrics of an archive, with their names. A column
+ * of -1 is not known, and is not written. Constants only. */
+
+/* C(table, field, mode, unit, name). A metric of a GPU has "GPU N " before its name. */
+#define PW_OTF2_COLUMNS(C)                                                              \
+    C(process, cpu_user_ns, ACCUMULATED_START, "ns", "CPU time, user")                  \
+    C(process, cpu_sys_ns, ACCUMULATED_START, "ns", "CPU time, system")                 \
+    C(process, rss_bytes, ABSOLUTE_POINT, "bytes", "resident memory")                   \
+    C(process, minor_faults, ACCUMULATED_START, "#", "minor faults")                    \
+    C(process, major_faults, ACCUMULATED_START, "#", "major faults")                    \
+    C(process, voluntary_cs, ACCUMULATED_START, "#", "context switches, voluntary")     \
+    C(process, involuntary_cs, ACCUMULATED_START, "#", "context switches, involuntary") \
+    C(process, runq_wait_ns, ACCUMULATED_START, "ns", "ready without a CPU")            \
+    C(process, read_bytes, ACCUMULATED_START, "bytes", "bytes read")                    \
+    C(process, write_bytes, ACCUMULATED_START, "bytes", "bytes written")                \
+    C(process, threads, ABSOLUTE_POINT, "#", "threads")                                 \
+    C(process, main_cpu_ns, ACCUMULATED_START, "ns", "CPU time, main thread")           \
+    C(host, busy_ns, ACCUMULATED_START, "ns", "host, busy")                             \
+    C(host, idle_ns, ACCUMULATED_START, "ns", "host, idle")                             \
+    C(host, steal_ns, ACCUMULATED_START, "ns", "host, stolen")                          \
+    C(host, throttled_ns, ACCUMULATED_START, "ns", "cgroup throttled")                  \
+    C(gpu, sm_clock_mhz, ABSOLUTE_POINT, "MHz", "SM clock")                             \
+    C(gpu, memory_clock_mhz, ABSOLUTE_POINT, "MHz", "memory clock")                     \
+    C(gpu, power_mw, ABSOLUTE_POINT, "mW", "power")                                     \
+    C(gpu, temperature_c, ABSOLUTE_POINT, "C", "temperature")                           \
+    C(gpu, busy_percent, ABSOLUTE_POINT, "%", "use")                                    \
+    C(gpu, memory_used_bytes, ABSOLUTE_POINT, "bytes", "memory used")
+
+struct pw_otf2_column {
+    int table;
+    size_t offset, size;
+    OTF2_MetricMode mode;
+    const char *unit, *name;
+};
+extern const struct pw_otf2_column pw_otf2_columns[];
+extern const size_t pw_otf2_ncolumns;
+
+/* Metrics of what the program told, by profwrap.h. */
+#define PW_OTF2_QUEUE "queue "
+#define PW_OTF2_MEMORY "allocated memory "
+#define PW_OTF2_WORK "work"
+#define PW_OTF2_FLOPS "FLOPs"
+
+const struct pw_otf2_column pw_otf2_columns[] = {
+#define COLUMN(table, field, mode, unit, name)    \
+    {PW_TABLE_##table,                            \
+     offsetof(struct pw_row_##table, field),      \
+     sizeof(((struct pw_row_##table *)0)->field), \
+     OTF2_METRIC_##mode,                          \
+     unit,                                        \
+     name},
+    PW_OTF2_COLUMNS(COLUMN)
+#undef COLUMN
+};
+const size_t pw_otf2_ncolumns = sizeof(pw_otf2_columns) / sizeof(pw_otf2_columns[0]);
+
+static void add_value(struct pw_otf2_rank *rank, uint32_t metric, int64_t time, int64_t number,
+                      int is_real)
+{
+    int64_t at = pw_rankview_time(rank->view, time);
+    if (at < rank->from || at >= rank->until)
+        return;
+    if (at < 0 || at > PW_LIMIT) {
+        rank->left_out++;
+        return;
+    }
+    const int64_t lane = pw_otf2_lane(rank, PW_OTF2_SAMPLES, 0, 0);
+    const uint64_t location = pw_otf2_location_ref(rank->view->rank, (uint64_t)lane);
+    size_t i = rank->first_metric; /* instances of this rank come after it */
+    while (i < rank->defs->nmetrics &&
+           !(rank->defs->metrics[i].is_instance && rank->defs->metrics[i].metric == metric))
+        i++;
+    if (i == rank->defs->nmetrics)
+        pw_otf2_add_instance(rank->defs, metric, rank->group, location);
+    const struct pw_otf2_record r = {
+        .key = {lane, at, 0},
+        .what = PW_OTF2_VALUE,
+        .has = is_real ? PW_OTF2_IS_REAL : 0,
+        .region = (uint32_t)i,
+        .number = number,
+    };
+    pw_sorter_add(rank->rows, &r);
+}
+
+/* Adds the columns of a table. `prefix` is that of the metrics' names. Values below 0 are not
+ * known. */
+static void add_columns(struct pw_otf2_rank *rank, int table, const void *row, int64_t time,
+                        const char *prefix)
+{
+    char name[96];
+    for (size_t i = 0; i < pw_otf2_ncolumns; i++) {
+        const struct pw_otf2_column *c = &pw_otf2_columns[i];
+        int64_t number = 0;
+        int32_t small = 0;
+        if (c->table != table)
+            continue;
+        if (c->size == sizeof(small))
+            memcpy(&small, (const char *)row + c->offset, sizeof(small));
+        else
+            memcpy(&number, (const char *)row + c->offset, sizeof(number));
+        number += small;
+        if (number < 0)
+            continue;
+        snprintf(name, sizeof(name), "%s%s", prefix, c->name);
+        add_value(rank, pw_otf2_metric(rank->defs, name, c->unit, c->mode, OTF2_TYPE_INT64), time,
+                  number, 0);
+    }
+}
+
+static void take_process(void *context, const struct pw_rankview *view, const void *row)
+{
+    (void)view;
+    add_columns(context, PW_TABLE_process, row, ((const struct pw_row_process *)row)->time, "");
+}
+
+static void take_host(void *context, const struct pw_rankview *view, const void *row)
+{
+    (void)view;
+    add_columns(context, PW_TABLE_host, row, ((const struct pw_row_host *)row)->time, "");
+}
+
+static void take_gpu(void *context, const struct pw_rankview *view, const void *row)
+{
+    const struct pw_row_gpu *g = row;
+    char prefix[32];
+    (void)view;
+    snprintf(prefix, sizeof(prefix), "GPU %d ", g->device);
+    add_columns(context, PW_TABLE_gpu, row, g->time, prefix);
+}
+
+static void take_queue(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_otf2_rank *rank = context;
+    const struct pw_row_queue *q = row;
+    char name[160];
+    snprintf(name, sizeof(name), PW_OTF2_QUEUE "%.120s", pw_rankview_text(view, q->queue));
+    add_value(
+        rank,
+        pw_otf2_metric(rank->defs, name, "items", OTF2_METRIC_ABSOLUTE_POINT, OTF2_TYPE_INT64),
+        q->time, q->size, 0);
+}
+
+static void take_memory(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_otf2_rank *rank = context;
+    const struct pw_row_memory *m = row;
+    char name[64] = PW_OTF2_MEMORY "of the host";
+    (void)view;
+    if (m->device >= 0)
+        snprintf(name, sizeof(name), PW_OTF2_MEMORY "of device %d", m->device);
+    if (m->total_bytes >= 0)
+        add_value(
+            rank,
+            pw_otf2_metric(rank->defs, name, "bytes", OTF2_METRIC_ABSOLUTE_POINT, OTF2_TYPE_INT64),
+            m->time, m->total_bytes, 0);
+}
+
+static void take_work(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_otf2_rank *rank = context;
+    const struct pw_row_work *w = row;
+    (void)view;
+    add_value(rank,
+              pw_otf2_metric(rank->defs, PW_OTF2_WORK, "units", OTF2_METRIC_RELATIVE_POINT,
+                             OTF2_TYPE_INT64),
+              w->time, w->amount, 0);
+}
+
+static void take_flops(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_otf2_rank *rank = context;
+    const struct pw_row_flops *f = row;
+    int64_t bits;
+    (void)view;
+    memcpy(&bits, &f->flops, sizeof(bits));
+    add_value(rank,
+              pw_otf2_metric(rank->defs, PW_OTF2_FLOPS, "FLOP", OTF2_METRIC_RELATIVE_POINT,
+                             OTF2_TYPE_DOUBLE),
+              f->time, bits, 1);
+}
+
+void pw_otf2_take_samples(struct pw_otf2_rank *rank)
+{
+    static const struct {
+        int table;
+        pw_row_visitor *visit;
+    } tables[] = {
+        {PW_TABLE_process, take_process}, {PW_TABLE_host, take_host},
+        {PW_TABLE_gpu, take_gpu},         {PW_TABLE_queue, take_queue},
+        {PW_TABLE_memory, take_memory},   {PW_TABLE_work, take_work},
+        {PW_TABLE_flops, take_flops},
+    };
+    rank->first_metric = rank->defs->nmetrics;
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !rank->err; i++)
+        rank->unread |= pw_rankview_read(rank->view, tables[i].table, tables[i].visit, rank) != 0;
+}
 
 /* inside_ns is rounded down by less than 16 ticks of the clock, hence ROUNDING_NS. */
 enum { ROUNDING_NS = 32 };

@@ -1,8 +1,10 @@
-/* Tables of what MPI's functions are in OTF2; see mpinames.h. */
-#include "archive/mpinames.h"
+/* Tables of what MPI's functions are in OTF2; see names.h. */
+#include "archive/names.h"
 
 #include <string.h>
 #include <strings.h>
+
+/* Tables of what MPI's functions are in OTF2. */
 
 OTF2_RegionRole pw_otf2_role(uint32_t op)
 {
@@ -63,14 +65,6 @@ int pw_otf2_collective(uint32_t op)
         if (collectives[i].op == op || collectives[i].nonblocking == op)
             return (int)collectives[i].collective;
     return -1;
-}
-
-uint32_t pw_otf2_op_of_collective(OTF2_CollectiveOp collective)
-{
-    for (size_t i = 0; i < COLLECTIVES; i++)
-        if (collectives[i].collective == collective)
-            return collectives[i].op;
-    return PW_OP_None;
 }
 
 uint16_t pw_otf2_remote(uint32_t op, uint32_t *atomic)
