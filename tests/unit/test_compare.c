@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "report/compare/compare.h"
-#include "report/compare/compare_words.h"
+#include "report/compare/compare_print.h"
 #include "test_report_make.h"
 
 enum { RANKS = 8, STEPS = 52 };

@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "core/ops.h"
-#include "report/html/html_codes.h"
-#include "report/html/html_data.h"
 #include "report/html/html_planes.h"
 #include "report/html/html_series.h"
 #include "report/report.h"

@@ -1,12 +1,11 @@
 /* The table of questions, and what all of them share: arguments, pages and problems; see answers.h.
  */
-#include "report/answers/answers.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "core/tables.h"
 #include "report/answers/answer.h"
+#include "report/answers/answers.h"
 #include "report/writing/json_row.h"
 
 #define RANK_FILTER                                           \

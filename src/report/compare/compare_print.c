@@ -1,15 +1,20 @@
-/* The words of a comparison, and the comparison as text and as JSON; see compare.h. */
-#include "report/compare/compare.h"
+/* The words of a comparison, the comparison of two runs as text and as JSON, and that of several
+ * runs as text, JSON, Markdown and JUnit; see compare.h and compare_runs.h. */
+#include "report/compare/compare_print.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/text.h"
-#include "report/compare/compare_words.h"
+#include "report/compare/compare_runs.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
+#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 /* ---- the first sentence ---- */
@@ -288,7 +293,8 @@ void pw_compare_details(const struct pw_comparison *c, char *out, size_t size)
         out[said.used - 1] = '\0';
 }
 
-const char *pw_compare_title(enum pw_compare_group group)
+/* The heading of a group's table. */
+static const char *compare_title(enum pw_compare_group group)
 {
     static const char *const titles[PW_COMPARE_GROUPS] = {
         "The run",
@@ -303,12 +309,13 @@ const char *pw_compare_title(enum pw_compare_group group)
     return titles[group];
 }
 
-const char *pw_compare_time(char *out, size_t size, double ns)
+/* Write "1.20 s" (of a time below 0: "n/a") and "+12.3 %" (of NaN: "n/a"). Return `out`. */
+static const char *compare_time(char *out, size_t size, double ns)
 {
     return pw_text_ns(out, size, ns < 0 ? -1 : ns < 9e18 ? (int64_t)(ns + 0.5) : INT64_MAX);
 }
 
-const char *pw_compare_percent(char *out, size_t size, double share)
+static const char *compare_percent(char *out, size_t size, double share)
 {
     if (isnan(share))
         snprintf(out, size, "n/a");
@@ -339,9 +346,9 @@ static const char *verdict_of(const struct pw_compare_row *row)
 
 void pw_compare_cells_write(const struct pw_compare_row *row, struct pw_compare_cells *out)
 {
-    pw_compare_time(out->first, sizeof(out->first), row->a);
-    pw_compare_time(out->second, sizeof(out->second), row->b);
-    pw_compare_percent(out->change, sizeof(out->change), pw_compare_change(row));
+    compare_time(out->first, sizeof(out->first), row->a);
+    compare_time(out->second, sizeof(out->second), row->b);
+    compare_percent(out->change, sizeof(out->change), pw_compare_change(row));
     chance_of(out->chance, sizeof(out->chance), row->p);
     out->verdict = verdict_of(row);
 }
@@ -373,7 +380,7 @@ static int print_group(const struct pw_page *page, const struct pw_comparison *c
         shown++;
     }
     int err = shown ? pw_page_print(page, 0, 0, "%s", "") : 0;
-    err = !err && shown ? pw_page_print(page, 0, 0, "%s", pw_compare_title(group)) : err;
+    err = !err && shown ? pw_page_print(page, 0, 0, "%s", compare_title(group)) : err;
     err = !err && shown ? pw_grid_print(&grid, page) : err;
     if (!err && rows > shown)
         err = pw_page_print(page, 2, 2, "%zu more changed less; --top 0 lists them.", rows - shown);
@@ -409,7 +416,8 @@ int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
 
 /* ---- JSON ---- */
 
-const char *pw_compare_key(enum pw_compare_group group)
+/* Keys of the groups in JSON, and the word for a verdict there. */
+static const char *compare_key(enum pw_compare_group group)
 {
     static const char *const keys[PW_COMPARE_GROUPS] = {
         "run", "parts", "steps", "times", "phases", "ranks", "collectives", "operators",
@@ -437,7 +445,7 @@ static int fill(json_t *root, const struct pw_comparison *c)
         for (size_t i = 0; i < c->nrows; i++)
             if ((int)c->rows[i].group == group)
                 err |= json_array_append_new(rows, row_json(&c->rows[i]));
-        err |= json_object_set_new(root, pw_compare_key((enum pw_compare_group)group), rows);
+        err |= json_object_set_new(root, compare_key((enum pw_compare_group)group), rows);
     }
     return err;
 }
@@ -450,7 +458,7 @@ static const char *place_name(enum pw_compare_place place)
     return names[place];
 }
 
-const char *pw_compare_kind_name(enum pw_compare_kind kind)
+static const char *compare_kind_name(enum pw_compare_kind kind)
 {
     static const char *const names[] = {"unknown", "same", "slower", "faster"};
     return names[kind];
@@ -492,12 +500,500 @@ int pw_compare_json(FILE *out, const struct pw_comparison *comparison)
     json_t *root = json_pack(
         "{s:o, s:o, s:s, s:o, s:f, s:f, s:o, s:b, s:f, s:o}", "headline",
         pw_json_text(headline, sizeof(headline)), "details", pw_json_text(details, sizeof(details)),
-        "verdict", pw_compare_kind_name(comparison->kind), "reason",
+        "verdict", compare_kind_name(comparison->kind), "reason",
         pw_json_text(comparison->why, sizeof(comparison->why)), "difference_ns", comparison->ns,
         "share", comparison->share, "differences", differences_json(comparison), "slower",
         pw_compare_is_slower(comparison), "threshold", comparison->threshold, "unlike",
         pw_json_text(comparison->unlike, sizeof(comparison->unlike)));
     int err = !root || fill(root, comparison) ? -ENOMEM : 0;
+    if (!err && (json_dumpf(root, out, JSON_INDENT(1)) || fputc('\n', out) == EOF))
+        err = -EIO;
+    json_decref(root);
+    return err;
+}
+
+/* The comparison of several runs as text, JSON, Markdown and JUnit. */
+
+/* What the Markdown and JUnit forms of comparisons have in common: texts in which no character has
+ * a meaning of the markup, and the JUnit report. A comparison for merge requests and CI servers: as
+ * Markdown, and as a JUnit report. The JUnit elements are those of the schema that Jenkins and
+ * GitLab read (testsuites, testsuite, testcase with failure or skipped). See compare.h. */
+
+enum pw_junit_outcome { PW_JUNIT_PASSED, PW_JUNIT_FAILURE, PW_JUNIT_ERROR, PW_JUNIT_SKIPPED };
+
+struct pw_junit_case {
+    const char *name; /* "the run is not slower", without " by more than 5 %" */
+    double threshold; /* share */
+    double ns;        /* how long the run took; -1: not known */
+    enum pw_junit_outcome outcome;
+    const char *message; /* why it did not pass */
+    const char *report;  /* its output */
+};
+
+/* Writes a text with replacements for some of its characters. */
+static void put_escaped(FILE *out, const char *text, size_t length,
+                        const char *(*escape)(char character))
+{
+    char clean[2048];
+    pw_names_printable(clean, sizeof(clean), text, length);
+    for (const char *at = clean; *at; at++) {
+        const char *other = escape(*at);
+        if (other)
+            fputs(other, out);
+        else
+            fputc(*at, out);
+    }
+}
+
+/* ---- Markdown ---- */
+
+static const char *escape_markdown(char character)
+{
+    switch (character) {
+    case '|':
+        return "\\|";
+    case '*':
+        return "\\*";
+    case '_':
+        return "\\_";
+    case '`':
+        return "\\`";
+    case '[':
+        return "\\[";
+    case '\\':
+        return "\\\\";
+    case '<':
+        return "&lt;";
+    case '&':
+        return "&amp;";
+    default:
+        return NULL;
+    }
+}
+
+/* Writes the text as Markdown. */
+static void markup_markdown(FILE *out, const char *text, size_t length)
+{
+    put_escaped(out, text, length, escape_markdown);
+}
+
+static void put_table(FILE *out, const struct pw_comparison *c, enum pw_compare_group group,
+                      size_t top)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < c->nrows; i++) {
+        struct pw_compare_cells cells;
+        if (c->rows[i].group != group || rows++ >= top)
+            continue;
+        if (rows == 1) {
+            fprintf(out, "#### %s\n\n", compare_title(group));
+            fputs("| what | first run | second run | change | p | |\n", out);
+            fputs("|---|--:|--:|--:|--:|---|\n", out);
+        }
+        pw_compare_cells_write(&c->rows[i], &cells);
+        fputs("| ", out);
+        markup_markdown(out, c->rows[i].name, sizeof(c->rows[i].name));
+        fprintf(out, " | %s | %s | %s | %s | %s |\n", cells.first, cells.second, cells.change,
+                cells.chance, cells.verdict);
+    }
+    if (rows > top)
+        fprintf(out, "\n%zu more changed less.\n", rows - top);
+    if (rows)
+        fputc('\n', out);
+}
+
+/* Begin and end what a merge request shows only on demand. */
+static void markup_fold(FILE *out)
+{
+    fputs("\n<details>\n<summary>Tables</summary>\n\n", out);
+}
+
+static void markup_unfold(FILE *out)
+{
+    fputs("\n</details>\n", out);
+}
+
+int pw_compare_markdown(FILE *out, const struct pw_comparison *comparison, int top)
+{
+    char text[1024];
+    pw_compare_headline(comparison, text, sizeof(text));
+    fputs("**", out);
+    markup_markdown(out, text, sizeof(text));
+    fputs("**\n", out);
+    pw_compare_details(comparison, text, sizeof(text));
+    if (text[0]) {
+        fputc('\n', out);
+        markup_markdown(out, text, sizeof(text));
+        fputc('\n', out);
+    }
+    if (comparison->unlike[0]) {
+        fputs("\nThe runs differ: ", out);
+        markup_markdown(out, comparison->unlike, sizeof(comparison->unlike));
+        fputs(".\n", out);
+    }
+    markup_fold(out);
+    for (int group = 0; group < PW_COMPARE_GROUPS; group++)
+        put_table(out, comparison, (enum pw_compare_group)group, top > 0 ? (size_t)top : SIZE_MAX);
+    fprintf(out, "%s\n", pw_compare_note);
+    markup_unfold(out);
+    return ferror(out) ? -EIO : 0;
+}
+
+/* ---- JUnit ---- */
+
+static const char *escape_xml(char character)
+{
+    switch (character) {
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '"':
+        return "&quot;";
+    default:
+        return NULL;
+    }
+}
+
+/* Line by line: a control character would make the XML invalid. */
+static void put_report(FILE *out, const char *text)
+{
+    fputs("    <system-out>", out);
+    for (const char *line = text; *line;) {
+        const size_t length = strcspn(line, "\n");
+        put_escaped(out, line, length, escape_xml);
+        fputc('\n', out);
+        line += length + (line[length] == '\n');
+    }
+    fputs("</system-out>\n", out);
+}
+
+/* Writes a JUnit report with this one test case. */
+static void markup_junit(FILE *out, const struct pw_junit_case *given)
+{
+    static const char *const names[] = {"", "failure", "error", "skipped"};
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
+    fprintf(out,
+            "  <testsuite name=\"profwrap compare\" tests=\"1\" failures=\"%d\" errors=\"%d\" "
+            "skipped=\"%d\">\n    <testcase classname=\"profwrap\" "
+            "name=\"%s by more than %g %%\" time=\"%.3f\">\n",
+            given->outcome == PW_JUNIT_FAILURE, given->outcome == PW_JUNIT_ERROR,
+            given->outcome == PW_JUNIT_SKIPPED, given->name, 100 * given->threshold,
+            given->ns > 0 ? given->ns / 1e9 : 0);
+    if (given->outcome != PW_JUNIT_PASSED) {
+        fprintf(out, "    <%s message=\"", names[given->outcome]);
+        put_escaped(out, given->message, strlen(given->message), escape_xml);
+        fputs("\"/>\n", out);
+    }
+    put_report(out, given->report);
+    fputs("    </testcase>\n  </testsuite>\n</testsuites>\n", out);
+}
+
+int pw_compare_junit(FILE *out, const struct pw_comparison *comparison, int top)
+{
+    char text[1024], *report = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&report, &size);
+    int err = memory ? pw_compare_text(memory, comparison, top) : -ENOMEM;
+    if (memory && fclose(memory) && !err)
+        err = -ENOMEM;
+    pw_compare_headline(comparison, text, sizeof(text));
+    const struct pw_junit_case only = {
+        .name = "the run is not slower",
+        .threshold = comparison->threshold,
+        .ns = comparison->parts[1].run,
+        .outcome = comparison->kind == PW_COMPARE_UNKNOWN ? PW_JUNIT_SKIPPED
+                   : pw_compare_is_slower(comparison)     ? PW_JUNIT_FAILURE
+                                                          : PW_JUNIT_PASSED,
+        .message = text,
+        .report = report,
+    };
+    if (!err)
+        markup_junit(out, &only);
+    free(report);
+    return err ? err : ferror(out) ? -EIO : 0;
+}
+
+enum { CELLS = 7 };
+
+/* A row's cells: name, medians, difference, its interval, verdict. */
+struct cells {
+    char first[32], second[32], change[32], low[40], high[40];
+    const char *verdict;
+};
+
+/* "+1.20 s", "-18.0 ms". */
+static const char *signed_time(char *out, size_t size, double ns)
+{
+    char time[32];
+    snprintf(out, size, "%c%s", ns < 0 ? '-' : '+', compare_time(time, sizeof(time), fabs(ns)));
+    return out;
+}
+
+static const char *verdict_of_runs(const struct pw_runs_row *row)
+{
+    const int sign = pw_runs_sign(row);
+    if (row->pairs < PW_RUNS_LEAST)
+        return "too few pairs";
+    return sign > 0 ? "slower" : sign < 0 ? "faster" : "as before";
+}
+
+static void write_cells(const struct pw_runs_row *row, struct cells *out)
+{
+    compare_time(out->first, sizeof(out->first), row->a);
+    compare_time(out->second, sizeof(out->second), row->b);
+    compare_percent(out->change, sizeof(out->change), pw_runs_change(row));
+    signed_time(out->low, sizeof(out->low), row->difference.low);
+    signed_time(out->high, sizeof(out->high), row->difference.high);
+    out->verdict = verdict_of_runs(row);
+}
+
+/* ---- the first sentence ---- */
+
+/* "its steps take 12.1 ms, then 13.9 ms (+14.9 %, +1.5 ms to +2.1 ms with 94 % confidence)" */
+static void add_row(struct pw_sentence *said, const char *what, const struct pw_runs_row *row)
+{
+    struct cells cells;
+    write_cells(row, &cells);
+    pw_sentence_add(said, "%s took %s, then %s (%s, %s to %s with %.0f %% confidence)", what,
+                    cells.first, cells.second, cells.change, cells.low, cells.high,
+                    100 * row->difference.confidence);
+}
+
+/* The row of the group that changed most in that direction; NULL: none did, or it may be noise. */
+static const struct pw_runs_row *most_changed_runs(const struct pw_runs_comparison *c,
+                                                   enum pw_compare_group group, int sign)
+{
+    for (size_t i = 0; i < c->nrows; i++)
+        if (c->rows[i].group == group && pw_runs_sign(&c->rows[i]) == sign)
+            return &c->rows[i];
+    return NULL;
+}
+
+/* ", most in backward and on rank 3 (node-a) by 1.8 ms a step" */
+static void add_where(struct pw_sentence *said, const struct pw_runs_comparison *c, int sign)
+{
+    const struct pw_runs_row *phase = most_changed_runs(c, PW_COMPARE_PHASE, sign);
+    const struct pw_runs_row *rank = most_changed_runs(c, PW_COMPARE_RANK, sign);
+    char time[32];
+    if (phase)
+        pw_sentence_add(said, ", most in %s", phase->name);
+    if (rank)
+        pw_sentence_add(said, "%son %s by %s a step", phase ? " and " : ", most ", rank->name,
+                        compare_time(time, sizeof(time), fabs(rank->difference.median)));
+}
+
+static void add_verdict(struct pw_sentence *said, const struct pw_runs_comparison *c)
+{
+    switch (c->kind) {
+    case PW_COMPARE_SLOWER:
+        pw_sentence_add(said, "B is slower than A over %zu pairs of runs", c->pairs);
+        break;
+    case PW_COMPARE_FASTER:
+        pw_sentence_add(said, "B is faster than A over %zu pairs of runs", c->pairs);
+        break;
+    case PW_COMPARE_SAME:
+        pw_sentence_add(said,
+                        "B is neither slower nor faster than A beyond what differs from run to "
+                        "run, over %zu pairs of runs",
+                        c->pairs);
+        break;
+    default:
+        pw_sentence_add(said, "Cannot tell whether B is slower or faster than A: %s", c->why);
+        break;
+    }
+}
+
+void pw_runs_headline(const struct pw_runs_comparison *c, char *out, size_t size)
+{
+    struct pw_sentence said = pw_sentence_on(out, size);
+    if (c->has_failed) {
+        pw_sentence_add(&said, "Nothing was compared: %s.", c->why);
+        return;
+    }
+    add_verdict(&said, c);
+    if (c->steps) {
+        add_row(&said, ": the steps", c->steps);
+        if (pw_runs_sign(c->steps))
+            add_where(&said, c, pw_runs_sign(c->steps));
+    }
+    if (c->run)
+        add_row(&said, c->steps ? "; the runs" : ": the runs", c->run);
+    pw_sentence_add(&said, ".");
+}
+
+/* ---- text ---- */
+
+static const char note[] =
+    "first, second: medians of the runs. low, high: confidence interval of the median of the "
+    "pairs' differences, second - first (of order statistics, Thompson 1936). Where it holds zero, "
+    "no change is claimed. Of rows that did not change, one in 16 or fewer is outside by chance.";
+
+static int print_runs_group(const struct pw_page *page, const struct pw_runs_comparison *c,
+                            enum pw_compare_group group)
+{
+    static const struct pw_grid_column columns[CELLS] = {
+        {"what", PW_GRID_TEXT},     {"first", PW_GRID_NUMBER}, {"second", PW_GRID_NUMBER},
+        {"change", PW_GRID_NUMBER}, {"low", PW_GRID_NUMBER},   {"high", PW_GRID_NUMBER},
+        {"", PW_GRID_TEXT}};
+    struct pw_grid grid;
+    size_t shown = 0, rows = 0;
+    pw_grid_init(&grid, columns, CELLS);
+    for (size_t i = 0; i < c->nrows; i++) {
+        struct cells cells;
+        if (c->rows[i].group != group || rows++ >= page->top)
+            continue;
+        write_cells(&c->rows[i], &cells);
+        const char *const texts[CELLS] = {c->rows[i].name, cells.first, cells.second, cells.change,
+                                          cells.low,       cells.high,  cells.verdict};
+        for (size_t k = 0; k < CELLS; k++)
+            pw_grid_cell(&grid, "%s", texts[k]);
+        shown++;
+    }
+    int err = shown ? pw_page_print(page, 0, 0, "%s", "") : 0;
+    err = !err && shown ? pw_page_print(page, 0, 0, "%s", compare_title(group)) : err;
+    err = !err && shown ? pw_grid_print(&grid, page) : err;
+    if (!err && rows > shown)
+        err = pw_page_print(page, 2, 2, "%zu more changed less; --top 0 lists them.", rows - shown);
+    pw_grid_fini(&grid);
+    return err;
+}
+
+int pw_runs_text(FILE *out, const struct pw_runs_comparison *c, int top)
+{
+    const struct pw_page page = {
+        .out = out, .width = PW_REPORT_WIDTH, .top = top > 0 ? (size_t)top : SIZE_MAX};
+    char text[2048];
+    pw_runs_headline(c, text, sizeof(text));
+    int err = pw_page_print(&page, 0, 2, "%s", text);
+    if (!err && c->unlike[0])
+        err = pw_page_print(&page, 0, 2, "The runs differ: %s.", c->unlike);
+    for (int group = 0; group < PW_COMPARE_GROUPS && !err; group++)
+        err = print_runs_group(&page, c, (enum pw_compare_group)group);
+    if (!err && c->nrows)
+        err = pw_page_print(&page, 0, 0, "%s", "");
+    if (!err && c->nrows)
+        err = pw_page_print(&page, 0, 2, "%s", note);
+    return err ? err : ferror(out) ? -EIO : 0;
+}
+
+/* ---- Markdown and JUnit ---- */
+
+static void put_runs_table(FILE *out, const struct pw_runs_comparison *c,
+                           enum pw_compare_group group, size_t top)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < c->nrows; i++) {
+        struct cells cells;
+        if (c->rows[i].group != group || rows++ >= top)
+            continue;
+        if (rows == 1) {
+            fprintf(out, "\n#### %s\n\n", compare_title(group));
+            fputs("| what | first | second | change | low | high | |\n", out);
+            fputs("|---|--:|--:|--:|--:|--:|---|\n", out);
+        }
+        write_cells(&c->rows[i], &cells);
+        fputs("| ", out);
+        markup_markdown(out, c->rows[i].name, sizeof(c->rows[i].name));
+        fprintf(out, " | %s | %s | %s | %s | %s | %s |\n", cells.first, cells.second, cells.change,
+                cells.low, cells.high, cells.verdict);
+    }
+    if (rows > top)
+        fprintf(out, "\n%zu more changed less.\n", rows - top);
+}
+
+int pw_runs_markdown(FILE *out, const struct pw_runs_comparison *c, int top)
+{
+    char text[2048];
+    pw_runs_headline(c, text, sizeof(text));
+    fputs("**", out);
+    markup_markdown(out, text, sizeof(text));
+    fputs("**\n", out);
+    if (c->unlike[0]) {
+        fputs("\nThe runs differ: ", out);
+        markup_markdown(out, c->unlike, sizeof(c->unlike));
+        fputs(".\n", out);
+    }
+    if (!c->nrows)
+        return ferror(out) ? -EIO : 0;
+    markup_fold(out);
+    for (int group = 0; group < PW_COMPARE_GROUPS; group++)
+        put_runs_table(out, c, (enum pw_compare_group)group, top > 0 ? (size_t)top : SIZE_MAX);
+    fprintf(out, "\n%s\n", note);
+    markup_unfold(out);
+    return ferror(out) ? -EIO : 0;
+}
+
+int pw_runs_junit(FILE *out, const struct pw_runs_comparison *c, int top)
+{
+    char text[2048], *report = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&report, &size);
+    int err = memory ? pw_runs_text(memory, c, top) : -ENOMEM;
+    if (memory && fclose(memory) && !err)
+        err = -ENOMEM;
+    pw_runs_headline(c, text, sizeof(text));
+    const struct pw_junit_case only = {
+        .name = "B is not slower than A",
+        .threshold = c->threshold,
+        .ns = c->run ? c->run->b : -1,
+        .outcome = c->has_failed                   ? PW_JUNIT_ERROR
+                   : c->kind == PW_COMPARE_UNKNOWN ? PW_JUNIT_SKIPPED
+                   : c->is_slower                  ? PW_JUNIT_FAILURE
+                                                   : PW_JUNIT_PASSED,
+        .message = text,
+        .report = report,
+    };
+    if (!err)
+        markup_junit(out, &only);
+    free(report);
+    return err ? err : ferror(out) ? -EIO : 0;
+}
+
+/* ---- JSON ---- */
+
+/* Returns a row as JSON. NULL when memory is short: then json_array_append_new() fails. */
+static json_t *runs_row_json(const struct pw_runs_row *row)
+{
+    const double change = pw_runs_change(row);
+    const struct pw_median_interval *d = &row->difference;
+    return json_pack("{s:o, s:I, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:b}", "what",
+                     pw_json_text(row->name, sizeof(row->name)), "pairs", (json_int_t)row->pairs,
+                     "first_ns", pw_json_real(row->a), "second_ns", pw_json_real(row->b),
+                     "difference_ns", d->median, "low_ns", d->low, "high_ns", d->high, "confidence",
+                     d->confidence, "change", isfinite(change) ? json_real(change) : json_null(),
+                     "significant", pw_runs_sign(row) != 0);
+}
+
+static int fill_runs(json_t *root, const struct pw_runs_comparison *c)
+{
+    int err = 0;
+    for (int group = 0; group < PW_COMPARE_GROUPS; group++) {
+        json_t *rows = json_array();
+        for (size_t i = 0; i < c->nrows; i++)
+            if ((int)c->rows[i].group == group)
+                err |= json_array_append_new(rows, runs_row_json(&c->rows[i]));
+        if (group == PW_COMPARE_PART)
+            json_decref(rows);
+        else
+            err |= json_object_set_new(root, compare_key((enum pw_compare_group)group), rows);
+    }
+    return err;
+}
+
+int pw_runs_json(FILE *out, const struct pw_runs_comparison *c)
+{
+    char headline[2048];
+    pw_runs_headline(c, headline, sizeof(headline));
+    json_t *root =
+        json_pack("{s:o, s:s, s:o, s:I, s:b, s:b, s:f, s:o}", "headline",
+                  pw_json_text(headline, sizeof(headline)), "verdict", compare_kind_name(c->kind),
+                  "reason", pw_json_text(c->why, sizeof(c->why)), "pairs", (json_int_t)c->pairs,
+                  "failed", c->has_failed, "slower", c->is_slower, "threshold", c->threshold,
+                  "unlike", pw_json_text(c->unlike, sizeof(c->unlike)));
+    int err = !root || fill_runs(root, c) ? -ENOMEM : 0;
     if (!err && (json_dumpf(root, out, JSON_INDENT(1)) || fputc('\n', out) == EOF))
         err = -EIO;
     json_decref(root);

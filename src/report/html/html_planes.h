@@ -1,6 +1,7 @@
 /* Writes the figures of all ranks in all steps for the HTML report, as planes: a plane is a table
  * of 16-bit numbers, deflated, in base64, which the page unpacks when it shows it (page/planes.js).
- * Called by html_data.c and html_report.c. Writes to the given stream; makes no verdicts. */
+ * Called by html_report.c; html_timeline.c calls the writer of packed bytes, too.
+ * Writes to the given stream; makes no verdicts. */
 #ifndef PW_REPORT_HTML_HTML_PLANES_H
 #define PW_REPORT_HTML_HTML_PLANES_H
 
@@ -10,6 +11,47 @@
 #include <stdio.h>
 
 #include "analysis/figures/figures.h"
+#include "core/cells.h"
+
+/* Writes bytes into the HTML report, deflated and in base64: the page unpacks them when it needs
+ * them (page/planes.js). Writes to the given stream; reads no files. */
+
+/* Levels of deflate. Planes are many bytes with much noise: ISA-L finds near strings only, in two
+ * thirds of the time and for 12 % fewer bytes. */
+enum { PW_PACKED_PLANE = 1, PW_PACKED_TEXT = 6 };
+
+/* 0, -ENOMEM or -EIO. */
+int pw_packed_write(FILE *out, const void *bytes, size_t n, int level);
+
+/* The 16-bit codes of the HTML report's planes, for many cells at a time. Pure functions. */
+
+enum {
+    PW_CODES_COLUMNS = PW_CELLS_STEPS,
+    PW_CODES_RANKS = PW_CELLS_RANKS,
+    PW_CODES_CELLS = PW_CODES_COLUMNS * PW_CODES_RANKS,
+    PW_CODES_SHORT_BITS = 31
+};
+
+/* Returns the 16-bit code of a value. Code 0: not known (negative). Code n + 1 means, in units of
+ * 2^shift ns: n for n < 2048, else (2048 + m) << (e - 1), where m is the low 11 bits of n and e the
+ * 5 bits above. `is_rounded`: the low 4 bits of n are 0. */
+uint16_t pw_codes_of_value(int64_t value, int shift, int is_rounded);
+
+/* How cells are encoded. */
+struct pw_codes_form {
+    int shift, is_rounded;
+    int is_short; /* all values are below 2^PW_CODES_SHORT_BITS and at least -2^PW_CODES_SHORT_BITS
+                   */
+};
+
+/* The high and the low bytes of codes, by rank. */
+struct pw_codes_bytes {
+    uint8_t high[PW_CODES_RANKS][PW_CODES_COLUMNS], low[PW_CODES_RANKS][PW_CODES_COLUMNS];
+};
+
+/* Encodes cells[PW_CODES_COLUMNS][PW_CODES_RANKS]. */
+void pw_codes_of_cells(const int64_t *cells, const struct pw_codes_form *form,
+                       struct pw_codes_bytes *out);
 
 /* The columns of the HTML report's charts: the steps. In a run with more steps than a screen can
  * show, a column is a block of consecutive steps, with the means of their known values. */

@@ -1,6 +1,6 @@
 /* Keys of the HTML report's data that are longer than those of the JSON report: single collectives,
- * the matrix of messages, and series of queues, processes and GPUs. Called by html_data.c. Makes no
- * verdicts: all computations are shared with the other reports. */
+ * the matrix of messages, and series of queues, processes and GPUs. Called by html_report.c. Makes
+ * no verdicts: all computations are shared with the other reports. */
 #ifndef PW_REPORT_HTML_HTML_SERIES_H
 #define PW_REPORT_HTML_HTML_SERIES_H
 

@@ -7,7 +7,7 @@
 
 #include "analysis/advice/findings.h"
 #include "core/limits.h"
-#include "report/html/html_packed.h"
+#include "report/html/html_planes.h"
 
 static int has_times(const struct pw_row_c_step *step)
 {

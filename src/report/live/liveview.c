@@ -1,4 +1,4 @@
-/* Prints running ranks and the state of a hang as tables; see liveview.h. */
+/* Prints running ranks, their call stacks and the state of a hang; see liveview.h. */
 #include "report/live/liveview.h"
 
 #include <errno.h>
@@ -9,11 +9,234 @@
 #include "analysis/advice/advice_unrecorded.h"
 #include "core/ops.h"
 #include "core/text.h"
-#include "report/live/stackview.h"
 #include "report/report.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
 #include "report/writing/words.h"
+
+/* Writes calls, ranks and times. */
+
+/* Returns the request to name of those that the thread waits for: a missing one if there is one.
+ * *others: how many more there are of which the same is known. NULL: it waits for none that is
+ * known. */
+static const struct pw_live_request *
+first_awaited(const struct pw_live *rank, const struct pw_live_thread *thread, int64_t *others)
+{
+    const struct pw_live_request *best = NULL;
+    int64_t n[2] = {0, 0};
+    for (size_t i = 0; i < rank->nrequests; i++) {
+        const struct pw_live_request *r = &rank->requests[i];
+        if (&rank->threads[r->thread] != thread || r->need == PW_LIVE_MATCHED)
+            continue;
+        if (!best || (r->need == PW_LIVE_MISSING && best->need != PW_LIVE_MISSING))
+            best = r;
+        n[r->need == PW_LIVE_MISSING] += r->count;
+    }
+    const int is_missing = best && best->need == PW_LIVE_MISSING;
+    *others = best ? n[is_missing] - 1 + (is_missing ? 0 : thread->unlisted) : 0;
+    return best;
+}
+
+const char *pw_live_call(const struct pw_live *rank, const struct pw_live_thread *thread, char *out,
+                         size_t size)
+{
+    if (!thread || thread->op == PW_OP_None) {
+        snprintf(out, size, "no MPI call");
+        return out;
+    }
+    int64_t others = 0;
+    const struct pw_live_request *awaited = first_awaited(rank, thread, &others);
+    const uint64_t uid = awaited ? awaited->comm_uid : thread->comm_uid;
+    const struct pw_live_comm *comm = pw_live_comm(rank, uid);
+    struct pw_call_words words = {
+        .source = thread->source,
+        .op = thread->op,
+        .awaited = awaited ? awaited->op : thread->awaited,
+        .comm_name = comm ? comm->name : "",
+        .comm_uid = uid,
+        .seq = awaited ? awaited->seq : thread->seq,
+        .peer = awaited ? awaited->peer : thread->peer,
+        .tag = awaited ? awaited->tag : thread->tag,
+        .others = others,
+    };
+    return pw_call_write(&words, out, size);
+}
+
+/* Returns the name of a communicator from any rank that knows one; "" when none does. */
+static const char *live_comm_name(const struct pw_live_view *view, uint64_t uid)
+{
+    for (size_t r = 0; r < view->n; r++) {
+        const struct pw_live_comm *comm = pw_live_comm(&view->ranks[r], uid);
+        if (comm && comm->name[0])
+            return comm->name;
+    }
+    return "";
+}
+
+/* Whose operation it is that the ranks of the group wait in. */
+static uint32_t source_of(const struct pw_live_view *view, const struct pw_hang_group *group)
+{
+    for (size_t i = 0; i < group->nwaiting; i++) {
+        const struct pw_live_thread *thread = pw_live_main(&view->ranks[group->waiting[i]]);
+        if (thread && thread->comm_uid == group->comm_uid)
+            return thread->source;
+    }
+    return PW_SOURCE_MPI;
+}
+
+/* Writes "MPI_Allreduce #17 on MPI_COMM_WORLD". Returns `out`. */
+static const char *live_group(const struct pw_live_view *view, const struct pw_hang_group *group,
+                              char *out, size_t size)
+{
+    struct pw_call_words words = {
+        .source = source_of(view, group),
+        .op = group->op,
+        .comm_name = live_comm_name(view, group->comm_uid),
+        .comm_uid = group->comm_uid,
+        .seq = group->seq,
+        .peer = group->root,
+    };
+    return pw_call_write(&words, out, size);
+}
+
+/* Writes "rank 3" or "ranks 0-2,4" for rows of the view. Returns `out`. */
+static const char *live_ranks(const struct pw_live_view *view, const int32_t *rows, size_t n,
+                              char *out, size_t size)
+{
+    int32_t *ranks = malloc(sizeof(*ranks) * (n + 1));
+    for (size_t i = 0; ranks && i < n; i++)
+        ranks[i] = view->ranks[rows[i]].rank;
+    if (ranks)
+        pw_call_ranks(ranks, n, out, size);
+    else
+        snprintf(out, size, "%zu ranks", n);
+    free(ranks);
+    return out;
+}
+
+/* Writes "63.0 s", or "an unknown time". Returns `out`. */
+static const char *live_time(int64_t ns, char *out, size_t size)
+{
+    if (ns < 0)
+        snprintf(out, size, "an unknown time");
+    else
+        pw_text_ns(out, size, ns);
+    return out;
+}
+
+/* Call stacks of running ranks as text: equal stacks once, with the ranks that have them. */
+
+/* The stack of the thread, if it is known where it is in Python; else NULL. */
+static const struct pw_live_stack *stackview_python(const struct pw_live *rank,
+                                                    const struct pw_live_thread *thread)
+{
+    for (size_t i = 0; thread && i < rank->nstacks; i++)
+        if (rank->stacks[i].tid == thread->tid && rank->stacks[i].place[0])
+            return &rank->stacks[i];
+    return NULL;
+}
+
+/* 1 when no earlier rank has the same stack; equal stacks are printed once. */
+static int is_first(const struct pw_live_view *view, size_t rank, size_t stack)
+{
+    const char *text = view->ranks[rank].stacks[stack].text;
+    for (size_t r = 0; r <= rank; r++)
+        for (size_t i = 0; i < view->ranks[r].nstacks; i++) {
+            if (r == rank && i == stack)
+                return 1;
+            if (strcmp(view->ranks[r].stacks[i].text, text) == 0)
+                return 0;
+        }
+    return 1;
+}
+
+static int has_stack(const struct pw_live *rank, const char *text)
+{
+    for (size_t i = 0; i < rank->nstacks; i++)
+        if (strcmp(rank->stacks[i].text, text) == 0)
+            return 1;
+    return 0;
+}
+
+static int print_stack(const struct pw_live_view *view, const struct pw_page *page,
+                       const char *text, int32_t *rows)
+{
+    char ranks[PW_LIVE_RANKS_TEXT];
+    size_t n = 0;
+    for (size_t r = 0; r < view->n; r++)
+        if (has_stack(&view->ranks[r], text))
+            rows[n++] = (int32_t)r;
+    int err = pw_page_print(page, 2, 4, "%s", live_ranks(view, rows, n, ranks, sizeof(ranks)));
+    for (const char *at = text; *at && !err; at += at[0] == ';') {
+        size_t length = strcspn(at, ";");
+        err = pw_page_print(page, 6, 10, "%.*s", (int)length, at);
+        at += length;
+    }
+    return err;
+}
+
+/* Why a rank has no stacks, or none of Python; "" when it has. */
+static const char *problem_of(const struct pw_live *rank, int is_python)
+{
+    return is_python ? rank->python_problem : rank->stack_problem;
+}
+
+/* Prints a problem once for all ranks that have it. */
+static int print_problems(const struct pw_live_view *view, const struct pw_page *page,
+                          int is_python, int32_t *rows)
+{
+    char ranks[PW_LIVE_RANKS_TEXT];
+    int err = 0;
+    for (size_t r = 0; r < view->n && !err; r++) {
+        const char *problem = problem_of(&view->ranks[r], is_python);
+        size_t n = 0, first = 0;
+        while (strcmp(problem_of(&view->ranks[first], is_python), problem) != 0)
+            first++;
+        if (!problem[0] || first < r)
+            continue;
+        for (size_t k = r; k < view->n; k++)
+            if (strcmp(problem_of(&view->ranks[k], is_python), problem) == 0)
+                rows[n++] = (int32_t)k;
+        err = pw_page_print(page, 2, 4, "%s: no %s: %s",
+                            live_ranks(view, rows, n, ranks, sizeof(ranks)),
+                            is_python ? "Python frames" : "call stacks", problem);
+    }
+    return err;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int stackview_print(const struct pw_live_view *view, const struct pw_page *page)
+{
+    int64_t stopped_ns = 0;
+    char time[32];
+    int32_t *rows = malloc(sizeof(*rows) * (view->n + 1));
+    for (size_t r = 0; r < view->n; r++)
+        if (view->ranks[r].stopped_ns > stopped_ns)
+            stopped_ns = view->ranks[r].stopped_ns;
+    int err = rows ? 0 : -ENOMEM;
+    if (!err)
+        err = pw_page_print(page, 0, 2,
+                            "Call stacks, outermost first (no program was stopped for longer than "
+                            "%s)",
+                            live_time(stopped_ns, time, sizeof(time)));
+    for (size_t r = 0; r < view->n; r++)
+        for (size_t i = 0; i < view->ranks[r].nstacks && !err; i++)
+            if (is_first(view, r, i))
+                err = print_stack(view, page, view->ranks[r].stacks[i].text, rows);
+    err = err ? err : print_problems(view, page, 0, rows);
+    err = err ? err : print_problems(view, page, 1, rows);
+    free(rows);
+    return err;
+}
+
+/* 1 when a rank has stacks, or says why it has none. */
+static int stackview_has(const struct pw_live_view *view)
+{
+    for (size_t r = 0; r < view->n; r++)
+        if (view->ranks[r].nstacks || view->ranks[r].stack_problem[0])
+            return 1;
+    return 0;
+}
 
 static struct pw_page page_on(FILE *out)
 {
@@ -67,7 +290,7 @@ static int print_line(const struct pw_page *page, const struct line *line)
          tid[32] = "", at[PW_LIVE_PLACE + 8] = "";
     if (line->thread) {
         pw_live_call(rank, line->thread, call, sizeof(call));
-        pw_live_time(line->thread->since_ns, time, sizeof(time));
+        live_time(line->thread->since_ns, time, sizeof(time));
     }
     if (rank->unrecorded)
         snprintf(call, sizeof(call), "MPI is not recorded: %s",
@@ -76,7 +299,7 @@ static int print_line(const struct pw_page *page, const struct line *line)
         snprintf(step, sizeof(step), "%" PRId64, rank->step);
     if (rank->nthreads > 1 && line->thread)
         snprintf(tid, sizeof(tid), ", thread %" PRId32, line->thread->tid);
-    const struct pw_live_stack *stack = pw_stackview_python(rank, line->thread);
+    const struct pw_live_stack *stack = stackview_python(rank, line->thread);
     if (stack)
         snprintf(at, sizeof(at), " at %s", stack->place);
     return pw_page_print(page, 0, 41, "%6" PRId32 "  %-16.16s %c %10s %6s  %s%s%s%s%s", rank->rank,
@@ -126,14 +349,14 @@ static int print_group(const struct pw_live_view *view, const struct pw_page *pa
     char call[PW_LIVE_CALL_TEXT], waiting[PW_LIVE_RANKS_TEXT], missing[PW_LIVE_RANKS_TEXT] = "";
     char unknown[64] = "", time[32];
     if (group->nmissing)
-        pw_live_ranks(view, group->missing, group->nmissing, missing, sizeof(missing));
+        live_ranks(view, group->missing, group->nmissing, missing, sizeof(missing));
     if (group->unknown)
         snprintf(unknown, sizeof(unknown), "; of %zu members nothing is known", group->unknown);
     return pw_page_print(
         page, 2, 4, "%s, %" PRId64 " members: %s wait%s, the longest for %s; %s%s%s%s",
-        pw_live_group(view, group, call, sizeof(call)), group->size,
-        pw_live_ranks(view, group->waiting, group->nwaiting, waiting, sizeof(waiting)),
-        group->nwaiting == 1 ? "s" : "", pw_live_time(group->waited_ns, time, sizeof(time)),
+        live_group(view, group, call, sizeof(call)), group->size,
+        live_ranks(view, group->waiting, group->nwaiting, waiting, sizeof(waiting)),
+        group->nwaiting == 1 ? "s" : "", live_time(group->waited_ns, time, sizeof(time)),
         group->nmissing  ? missing
         : group->unknown ? "no member is known to be missing"
                          : "none is missing",
@@ -190,11 +413,11 @@ static int print_reached(const struct pw_live_view *view, const struct pw_page *
             break;
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRId64 " by %s",
                                  used ? ", " : "", value,
-                                 pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
+                                 live_ranks(view, rows, n, ranks, sizeof(ranks)));
     }
     free(rows);
     return pw_page_print(page, 2, 4, "%s: %s",
-                         pw_call_comm(pw_live_comm_name(view, uid), uid, name, sizeof(name)), text);
+                         pw_call_comm(live_comm_name(view, uid), uid, name, sizeof(name)), text);
 }
 
 /* Prints the communicators in which a rank waits. */
@@ -221,7 +444,7 @@ int pw_live_print_status(const struct pw_live_view *view, FILE *out)
     struct pw_page page = page_on(out);
     int err = print_ranks(view, &page);
     err = err ? err : print_silent(view, &page);
-    return err || !pw_stackview_has(view) ? err : pw_stackview_print(view, &page);
+    return err || !stackview_has(view) ? err : stackview_print(view, &page);
 }
 
 int pw_live_print_hang(const struct pw_live_view *view, FILE *out)
@@ -238,7 +461,7 @@ int pw_live_print_hang(const struct pw_live_view *view, FILE *out)
     err = err ? err : print_groups(view, &page);
     err = err ? err : print_progress(view, &page);
     fputc('\n', out);
-    return err ? err : pw_stackview_print(view, &page);
+    return err ? err : stackview_print(view, &page);
 }
 
 /* ---- the one sentence about a hang, and the verdict as JSON ---- */
@@ -259,7 +482,7 @@ static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const c
         pw_sentence_add(s, "%s has not called MPI yet", who);
         return;
     }
-    pw_live_time(thread->since_ns, time, sizeof(time));
+    live_time(thread->since_ns, time, sizeof(time));
     const int is_asleep = rank->state == 'S' || rank->state == 'D';
     if (thread->op == PW_OP_None && rank->state == 'T') {
         pw_sentence_add(s,
@@ -369,7 +592,7 @@ static size_t list_either(const struct pw_live_view *view, const struct pw_live 
 /* ", at load (train.py:88), and holds Python's lock": where it is in Python. */
 static void add_place(struct pw_sentence *s, const struct pw_live *rank)
 {
-    const struct pw_live_stack *stack = pw_stackview_python(rank, pw_live_main(rank));
+    const struct pw_live_stack *stack = stackview_python(rank, pw_live_main(rank));
     if (!stack)
         return;
     pw_sentence_add(s, ", at %s", stack->place);
@@ -412,9 +635,9 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
         group = NULL;
     if (group) {
         direct = group->nwaiting;
-        pw_live_ranks(view, group->waiting, group->nwaiting, ranks, sizeof(ranks));
+        live_ranks(view, group->waiting, group->nwaiting, ranks, sizeof(ranks));
         pw_sentence_add(s, "%s wait%s in %s for ", ranks, direct == 1 ? "s" : "",
-                        pw_live_group(view, group, call, sizeof(call)));
+                        live_group(view, group, call, sizeof(call)));
     } else if (partner) {
         direct = 1;
         neither = list_either(view, partner, either);
@@ -425,7 +648,7 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
     }
     const int32_t *rows = group ? group->missing : neither ? either : hang->roots;
     size_t n = group ? group->nmissing : neither ? neither : partner ? 1 : hang->nroots;
-    pw_sentence_add(s, "%s, ", pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
+    pw_sentence_add(s, "%s, ", live_ranks(view, rows, n, ranks, sizeof(ranks)));
     snprintf(who, sizeof(who), n == 1 ? "which" : "of which rank %" PRId32, root->rank);
     add_doing(s, root, who);
     add_place(s, root);
@@ -443,7 +666,7 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
                         hang->nroots == 1 ? "it"
                         : n > 1 || group
                             ? "these"
-                            : pw_live_ranks(view, hang->roots, hang->nroots, ranks, sizeof(ranks)),
+                            : live_ranks(view, hang->roots, hang->nroots, ranks, sizeof(ranks)),
                         hang->nroots == 1 ? "" : ", directly or through others");
 }
 
@@ -526,7 +749,7 @@ static void say_unknown(const struct pw_live_view *view, struct pw_sentence *s)
                     view->hang->waiting, view->n, longest->rank,
                     pw_live_main(longest)->polls ? "polling with" : "in",
                     pw_live_call(longest, pw_live_main(longest), call, sizeof(call)),
-                    pw_live_time(pw_live_main(longest)->since_ns, time, sizeof(time)));
+                    live_time(pw_live_main(longest)->since_ns, time, sizeof(time)));
     const struct pw_live *stopped = NULL;
     for (size_t r = 0; r < view->n && !stopped; r++)
         stopped = view->ranks[r].state == 'T' ? &view->ranks[r] : NULL;
@@ -607,7 +830,7 @@ static json_t *ranks_of(const struct pw_live_view *view, const int32_t *rows, si
 static json_t *group_json(const struct pw_live_view *view, const struct pw_hang_group *group)
 {
     char uid[24];
-    const char *name = pw_live_comm_name(view, group->comm_uid);
+    const char *name = live_comm_name(view, group->comm_uid);
     snprintf(uid, sizeof(uid), "0x%" PRIx64, group->comm_uid);
     return json_pack("{s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:b}", "op",
                      pw_op_info(group->op)->name, "comm_uid",

@@ -7,8 +7,28 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "analysis/awaited.h"
+#include "analysis/hang.h"
 #include "report/live/livealarm.h"
-#include "report/live/livewords.h"
+#include "report/live/orderview.h"
+
+/* The answers of running ranks, and the parts of sentences about them that the reports share. Pure:
+ * no I/O; asks no rank. */
+
+struct pw_live_view {
+    const struct pw_live *ranks; /* [n] ranks that answered, sorted */
+    size_t n;
+    const int32_t *silent; /* [nsilent] running ranks that did not answer, sorted */
+    size_t nsilent;
+    const struct pw_hang *hang;            /* the waits of the ranks in `ranks` */
+    const struct pw_order_findings *order; /* where the order of collectives differs; may be NULL */
+};
+
+enum { PW_LIVE_RANKS_TEXT = 160, PW_LIVE_CALL_TEXT = 256 };
+
+/* Writes "MPI_Recv from rank 2 (tag 7) on MPI_COMM_WORLD", or "no MPI call". Returns `out`. */
+const char *pw_live_call(const struct pw_live *rank, const struct pw_live_thread *thread, char *out,
+                         size_t size);
 
 enum { PW_LIVE_HEADLINE = 1024 };
 

@@ -42,7 +42,8 @@ static int is_text(const struct pw_field *field)
     return field->type >= PW_F_S16 && field->type <= PW_F_S512;
 }
 
-void pw_rowgrid_cell(struct pw_grid *grid, const struct pw_field *field, const void *row)
+/* Adds a cell with the field's value: "n/a" for what is not known. */
+static void rowgrid_cell(struct pw_grid *grid, const struct pw_field *field, const void *row)
 {
     const char *at = (const char *)row + field->offset;
     double real;
@@ -111,8 +112,8 @@ int pw_rowgrid_print(const struct pw_page *page, const struct pw_rowgrid *rows)
     pw_grid_init(&grid, l.columns, l.n);
     for (size_t i = 0; i < shown; i++)
         for (size_t c = 0; c < l.n; c++)
-            pw_rowgrid_cell(&grid, l.fields[c],
-                            (const char *)all.rows + (rows->order ? rows->order[i] : i) * row_size);
+            rowgrid_cell(&grid, l.fields[c],
+                         (const char *)all.rows + (rows->order ? rows->order[i] : i) * row_size);
     int err = shown ? pw_grid_print(&grid, page) : 0;
     pw_grid_fini(&grid);
     if (!err && shown < rows->count)

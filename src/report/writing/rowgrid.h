@@ -21,9 +21,6 @@ struct pw_rowgrid {
     size_t count;        /* rows to print; more than page->top are not shown, and it says so */
 };
 
-/* Adds a cell with the field's value: "n/a" for what is not known. */
-void pw_rowgrid_cell(struct pw_grid *grid, const struct pw_field *field, const void *row);
-
 /* Returns 0 or -ENOMEM. */
 int pw_rowgrid_print(const struct pw_page *page, const struct pw_rowgrid *rows);
 

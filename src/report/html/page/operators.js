@@ -1,6 +1,6 @@
 /* The page of operators: which ones take most time, on which ranks they take longer, and their call
  * paths. */
-const mostOperators = 10000; /* LIST_ROWS in html_data.c */
+const mostOperators = 10000; /* LIST_ROWS in html_report.c */
 
 function operatorName(row) {
     return row.name || "(no name)";
