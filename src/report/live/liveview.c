@@ -655,7 +655,7 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
     const struct pw_live_thread *other = pw_hang_other(root);
     if (other)
         pw_sentence_add(s, "; another thread of it has been in no MPI call for %s",
-                        pw_live_time(other->since_ns, call, sizeof(call)));
+                        live_time(other->since_ns, call, sizeof(call)));
     const struct pw_live *polled = polled_by(view, root);
     if (polled) {
         snprintf(who, sizeof(who), "; rank %" PRId32, polled->rank);
