@@ -1,5 +1,5 @@
 /* Decides while a job runs which rank is slow, from the own work of each rank in each step. Called
- * by run/alarms.c for the live screen. Pure arithmetic: no I/O, no allocation; the caller gives the
+ * by report/live/livealarm.c. Pure arithmetic: no I/O, no allocation; the caller gives the
  * memory. A step takes time O(ranks x log ranks) for the order of the ranks, and O(ranks) for the
  * rest.
  *

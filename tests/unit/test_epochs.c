@@ -62,6 +62,20 @@ static void test_steps_after_a_checkpoint_are_repeated(void **state)
     assert_int_equal(ppm(g.most), 454545);
 }
 
+/* The end that made the launcher restart was seen 5 ms after the restart. */
+static void test_an_end_seen_after_the_restart_was_before_it(void **state)
+{
+    (void)state;
+    struct pw_row_c_epoch rows[2];
+    const struct pw_epoch_steps steps[2] = {{.first = -1, .is_whole = 1},
+                                            {.first = -1, .is_whole = 1}};
+    fill(&rows[0], 1000, 205);
+    fill(&rows[1], 1200, 100);
+    pw_epochs_relate(rows, steps, 2);
+    assert_int_equal(rows[0].ran_ns, 200 * MS);
+    assert_int_equal(rows[0].restart_ns, 0);
+}
+
 /* Both epochs begin at 0: the second may have begun from a checkpoint, or not. */
 static void test_numbers_from_the_beginning_give_a_range(void **state)
 {
@@ -142,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_after_a_checkpoint_are_repeated),
+        cmocka_unit_test(test_an_end_seen_after_the_restart_was_before_it),
         cmocka_unit_test(test_numbers_from_the_beginning_give_a_range),
         cmocka_unit_test(test_epochs_without_steps_and_with_pauses),
         cmocka_unit_test(test_directories_of_epochs),

@@ -284,9 +284,13 @@ void pw_epochs_relate(struct pw_row_c_epoch *rows, const struct pw_epoch_steps *
         if (first < 0)
             first = steps[i].first;
         row->restart_ns = -1;
-        if (i + 1 < n && row->ran_ns >= 0 && rows[i + 1].start_unix_ns >= 0)
-            row->restart_ns =
-                pw_difference(rows[i + 1].start_unix_ns, row->start_unix_ns + row->ran_ns);
+        if (i + 1 == n || row->ran_ns < 0 || rows[i + 1].start_unix_ns < 0)
+            continue;
+        /* A launcher restarts ranks after one has failed, which a busy collector may see later. */
+        const int64_t between = pw_difference(rows[i + 1].start_unix_ns, row->start_unix_ns);
+        if (between >= 0 && row->ran_ns > between)
+            row->ran_ns = between;
+        row->restart_ns = pw_difference(between, row->ran_ns);
     }
 }
 
