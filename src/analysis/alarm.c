@@ -19,7 +19,7 @@ static const double effects[PW_ALARM_EFFECTS] = {0.25, 0.5, 1, 2, 4};
 size_t pw_alarm_size(size_t nranks)
 {
     return nranks * (sizeof(struct pw_alarm_rank) + sizeof(int64_t)) +
-           PW_ALARM_EFFECTS * (nranks + 1) * sizeof(double);
+           PW_ALARM_EFFECTS * (2 * nranks + 3) * sizeof(double);
 }
 
 static void forget_dependence(struct pw_alarm *a)
@@ -36,29 +36,30 @@ void pw_alarm_init(struct pw_alarm *a, const struct pw_alarm_setup *setup, void 
 {
     const size_t n = setup->nranks;
     *a = (struct pw_alarm){.setup = *setup, .ranks = memory, .block = 1};
-    a->table = (double *)(void *)(a->ranks + n);
-    a->sorted = (int64_t *)(void *)(a->table + PW_ALARM_EFFECTS * (n + 1));
+    a->peers.f = (double *)(void *)(a->ranks + n);
+    a->slow.f = a->peers.f + PW_ALARM_EFFECTS * (n + 1);
+    a->sorted = (int64_t *)(void *)(a->slow.f + PW_ALARM_EFFECTS * (n + 2));
     memset(memory, 0, pw_alarm_size(n));
     forget_dependence(a);
 }
 
 /* ---- places ---- */
 
-static void make_table(struct pw_alarm *a, size_t n)
+static void make_table(struct pw_alarm_table *table, size_t n)
 {
-    if (a->table_n == n)
+    if (table->n == n)
         return;
     for (size_t e = 0; e < PW_ALARM_EFFECTS; e++) {
-        double *row = &a->table[e * n], sum = 0;
+        double *row = &table->f[e * n], sum = 0;
         for (size_t k = 0; k < n; k++) {
             row[k] = effects[e] * pw_normal_quantile(((double)k + 0.5) / (double)n);
             sum += exp(row[k]);
         }
-        a->log_mean[e] = log(sum / (double)n);
+        table->log_mean[e] = log(sum / (double)n);
         for (size_t k = 0; k < n; k++)
-            row[k] = exp(row[k] - a->log_mean[e]);
+            row[k] = exp(row[k] - table->log_mean[e]);
     }
-    a->table_n = n;
+    table->n = n;
 }
 
 /* Sorts the work of the ranks that can be peers. */
@@ -174,6 +175,7 @@ struct block {
     double budget; /* of a rank */
     int64_t delta_ns;
     double shrink[PW_ALARM_EFFECTS]; /* what dependence takes from f */
+    double shrink_slow[PW_ALARM_EFFECTS];
 };
 
 /* Returns the evidence of all effects after the place k of the table. */
@@ -181,12 +183,14 @@ static double add_evidence(struct pw_alarm *a, const struct block *block,
                            struct pw_alarm_rank *rank, size_t k)
 {
     const double budget = rank->is_slow ? PW_ALARM_END : block->budget;
+    const struct pw_alarm_table *table = rank->is_slow ? &a->slow : &a->peers;
+    const double *shrink = rank->is_slow ? block->shrink_slow : block->shrink;
     double evidence = 0;
     if (a->dependence.blocks < PW_ALARM_FEWEST)
         return 0;
     for (size_t e = 0; e < PW_ALARM_EFFECTS; e++) {
         struct pw_alarm_track *track = &rank->tracks[e];
-        const double f = a->table[e * a->table_n + k] * block->shrink[e];
+        const double f = table->f[e * table->n + k] * shrink[e];
         track->evidence = (track->evidence + budget) * f;
         evidence += track->evidence / PW_ALARM_EFFECTS;
         if (track->rise <= 1) {
@@ -227,7 +231,7 @@ static int judge_slow(struct pw_alarm *a, const struct block *block, struct pw_a
     double half = pw_alarm_excess_ns(rank) * a->block / 2;
     half = half > (double)block->delta_ns ? half : (double)block->delta_ns;
     size_t k = pw_place_i64(a->sorted, block->n, rank->block_ns - (int64_t)half);
-    k = k < a->table_n ? a->table_n - 1 - k : 0;
+    k = block->n - k;
     return add_evidence(a, block, rank, k) >= 1;
 }
 
@@ -277,9 +281,12 @@ static struct block prepare(struct pw_alarm *a)
     a->npeers = block.n;
     if (!block.n)
         return block;
-    make_table(a, block.n > 2 ? block.n : 2);
-    for (size_t e = 0; e < PW_ALARM_EFFECTS; e++)
-        block.shrink[e] = exp(-(kappa - 1) * a->log_mean[e]);
+    make_table(&a->peers, block.n);
+    make_table(&a->slow, block.n + 1);
+    for (size_t e = 0; e < PW_ALARM_EFFECTS; e++) {
+        block.shrink[e] = exp(-(kappa - 1) * a->peers.log_mean[e]);
+        block.shrink_slow[e] = exp(-(kappa - 1) * a->slow.log_mean[e]);
+    }
     const int64_t range =
         pw_quantile_i64(a->sorted, block.n, 0.75) - pw_quantile_i64(a->sorted, block.n, 0.25);
     update(&a->spread_ns, (double)range / (2 * pw_normal_quantile(0.75)));

@@ -57,7 +57,7 @@
 #define PW_ALARM_DEPENDENCE 0.1  /* largest rho with which blocks are not made longer */
 #define PW_ALARM_ERRORS 4        /* standard errors of rho above it */
 #define PW_ALARM_RHO_CEILING 0.5 /* rho is taken to be at most this */
-#define PW_ALARM_END 1e-4        /* rate of wrong ends, a block */
+#define PW_ALARM_END 1e-3        /* rate of wrong ends, a block */
 enum { PW_ALARM_EFFECTS = 5, PW_ALARM_LAGS = 8, PW_ALARM_BLOCK = 32, PW_ALARM_FEWEST = 24 };
 
 struct pw_alarm_sums {
@@ -72,6 +72,13 @@ struct pw_alarm_sums {
 struct pw_alarm_track {
     double evidence, rise;
     struct pw_alarm_sums from;
+};
+
+/* f for n places and each effect: rows of n values. */
+struct pw_alarm_table {
+    double *f;
+    size_t n; /* 0: none yet */
+    double log_mean[PW_ALARM_EFFECTS];
 };
 
 enum pw_alarm_change { PW_ALARM_SAME, PW_ALARM_BEGUN, PW_ALARM_ENDED };
@@ -105,12 +112,11 @@ struct pw_alarm {
     struct pw_alarm_setup setup;
     struct pw_alarm_rank *ranks; /* [nranks] */
     int64_t *sorted;             /* [nranks] */
-    double *table;               /* [PW_ALARM_EFFECTS][nranks + 1]: effect x score - ln(mean) */
-    size_t table_n;              /* places in the table; 0: none yet */
-    double log_mean[PW_ALARM_EFFECTS];
-    int block;        /* steps in a block */
-    int block_filled; /* and those that it has */
-    int64_t block_ns; /* length of its steps */
+    struct pw_alarm_table peers; /* of places among the peers */
+    struct pw_alarm_table slow;  /* of places of slow ranks, which are no peers: one more */
+    int block;                   /* steps in a block */
+    int block_filled;            /* and those that it has */
+    int64_t block_ns;            /* length of its steps */
     struct pw_alarm_dependence dependence;
     double spread_ns; /* standard deviation between ranks in a block; -1: not known */
     double step_ns;   /* mean length of recent steps */

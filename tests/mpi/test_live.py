@@ -25,10 +25,10 @@ WORST = 1
 
 
 @contextlib.contextmanager
-def running(steps=400):
+def running(steps=400, delay="ms=25"):
     """Starts a training job whose rank 1 is slow. Ends the job with the block."""
     command = h.mpirun(N, *h.profwrap("-o", "out", "--no-merge"), h.place("TRAIN"),
-                       "--steps", steps, "--inject", f"rank={WORST},phase=backward,ms=25")
+                       "--steps", steps, "--inject", f"rank={WORST},phase=backward,{delay}")
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            env=h.environment())
     try:
@@ -329,6 +329,18 @@ def watch_in_a_file():
     again = h.run(h.profwrap("report", "--watch", "out"), status=1)
     h.equal(h.lines(again.stderr), ["profwrap: no job runs in out: 'profwrap report out' shows one "
                                     "that has ended"], "of a job that has ended")
+
+
+@h.case
+def an_alarm_is_taken_back():
+    """A rank that is slow for a part of the run is named while it is, and over afterwards."""
+    with running(steps=260, delay="ms=150,steps=60-110") as job:
+        text = h.run(h.profwrap("report", "--watch", "out")).stdout.decode()
+        h.equal(job.wait(20), 0, "exit status of the job")
+    over = re.findall(r"^over +\S+ rank (\d+) on \S+ was slow in (\w+) in steps (\d+)-(\d+)$", text, re.MULTILINE)
+    mine = [(int(first), int(last)) for rank, phase, first, last in over
+            if (rank, phase) == (str(WORST), "backward")]
+    h.check(any(50 <= first <= 110 <= last + 5 for first, last in mine), text[-3000:])
 
 
 def read_some(fd, seconds, is_enough=lambda text: False):

@@ -89,7 +89,7 @@ static void test_mean_of_e_values(void **state)
         for (size_t e = 0; e < PW_ALARM_EFFECTS; e++) {
             double sum = 0;
             for (size_t k = 0; k < n; k++)
-                sum += alarm->table[e * n + k];
+                sum += alarm->peers.f[e * n + k];
             near(sum, (double)n);
         }
         close_alarm(alarm);

@@ -13,7 +13,7 @@
 #include "report/live/livecause.h"
 
 /* WINDOW: steps that are kept, judged or not. A rank that is further behind than WAIT steps is not
- * waited for. PHASE_STEPS: last steps of an alarm from which its phase is found. */
+ * waited for. PHASE_STEPS: steps of an alarm from which its phase and cause are found. */
 enum { WINDOW = 256, WAIT = 192, PHASE_STEPS = 64, MOST_ALARMS = 64, IDLE_S = 60 };
 
 /* A rank in a step, ns; own_ns -1: not known. Floats, because there are WINDOW of them for each
@@ -231,8 +231,7 @@ static double phase_excess(struct pw_livealarms *a, int32_t rank, int p, int64_t
 /* The phase with the largest excess, if it has at least half of the rank's excess. */
 static void find_phase(struct pw_livealarms *a, struct pw_livealarm *alarm)
 {
-    int64_t from = a->next - PHASE_STEPS > a->first ? a->next - PHASE_STEPS : a->first;
-    from = alarm->first > from ? alarm->first : from;
+    const int64_t from = alarm->first > a->first ? alarm->first : a->first;
     double most = alarm->excess_ns / 2;
     alarm->phase = PW_PHASE_NONE;
     if (from >= a->next)
@@ -353,8 +352,9 @@ static void add_look(struct pw_livealarms *a, const struct pw_live *ranks, size_
     }
 }
 
-/* What is known of the alarms that last. Their phases and causes are looked for again, because they
- * are clearer from more steps. */
+/* What is known of the alarms that last. Phases and causes are looked for until an alarm has
+ * PHASE_STEPS steps: they are clearer from more steps, but the last steps of an alarm may be those
+ * after its fault. */
 static void update_alarms(struct pw_livealarms *a)
 {
     for (size_t i = 0; i < a->nalarms; i++) {
@@ -362,6 +362,9 @@ static void update_alarms(struct pw_livealarms *a)
         if (alarm->ended)
             continue;
         update(a, alarm);
+        if (alarm->last - alarm->first >= PHASE_STEPS && alarm->cause_known)
+            continue;
+        alarm->cause_known = 1;
         find_phase(a, alarm);
         alarm->cause = (int)pw_livecause_find(&a->cause, (size_t)alarm->rank,
                                               (enum pw_phase)alarm->phase, alarm->first);

@@ -17,9 +17,10 @@ struct pw_livealarm {
     double excess_ns;    /* mean, of a step */
     double step_ns;      /* mean length of a step */
     double cost_ns;      /* of the job, so far */
-    int phase;      /* enum pw_phase; PW_PHASE_NONE: outside any phase, or no phases are known */
-    int has_phases; /* 1: the rank marks phases */
-    int cause;      /* enum pw_cause */
+    int phase;       /* enum pw_phase; PW_PHASE_NONE: outside any phase, or no phases are known */
+    int has_phases;  /* 1: the rank marks phases */
+    int cause;       /* enum pw_cause */
+    int cause_known; /* 1: phase and cause were looked for */
     int is_uncalibrated;
 };
 
