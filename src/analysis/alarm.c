@@ -131,9 +131,9 @@ static void judge_dependence(struct pw_alarm *a)
     d->near = d->far = 0;
     d->blocks++;
     const int is_seen = rho_of(a) - PW_ALARM_ERRORS * rho_error(a) > PW_ALARM_DEPENDENCE;
-    if (a->block == PW_ALARM_BLOCK)
-        a->is_uncalibrated = is_seen;
-    else if (is_seen) {
+    /* The places of two ranks tell too little of how long noise lasts. */
+    a->is_uncalibrated = a->setup.all_ranks < 3 || (is_seen && a->block == PW_ALARM_BLOCK);
+    if (is_seen && a->block < PW_ALARM_BLOCK) {
         a->block *= 2;
         forget_dependence(a);
     }

@@ -39,7 +39,8 @@
  * and blocks are compared instead of steps. What is left of rho, with its error, slows the growth
  * of the evidence: ln f becomes effect x score - (1 + rho) / (1 - rho) x ln(mean), as for sums with
  * that much more variance. Nothing is judged in the first PW_ALARM_FEWEST blocks of a length,
- * before rho is known. Beyond the largest block, alarms are `uncalibrated`.
+ * before rho is known. Beyond the largest block, and with two
+ * ranks, alarms are `uncalibrated`.
  *
  * An alarm ends when the same evidence, of places from the top, shows that the rank exceeds its
  * peers by less than half of the alarm's mean excess; this is wrong at most once in

@@ -125,6 +125,17 @@ static void test_begin_and_end(void **state)
     close_alarm(alarm);
 }
 
+static void test_two_ranks_are_uncalibrated(void **state)
+{
+    (void)state;
+    struct pw_alarm *alarm = open_alarm(2, 0.01, PW_ALARM_DELTA);
+    own[0] = own[1] = 80 * MS;
+    for (int64_t step = 0; step < 100; step++)
+        assert_int_equal(pw_alarm_step(alarm, step, 100 * MS, own), 0);
+    assert_true(alarm->is_uncalibrated);
+    close_alarm(alarm);
+}
+
 /* A rank that always has 0.8 % of a step more than the others is none to be named, even at a rate
  * of 1000 alarms a day; one with 1.5 % is. */
 static void test_less_than_delta(void **state)
@@ -284,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_fast_rank),
         cmocka_unit_test(test_delay),
+        cmocka_unit_test(test_two_ranks_are_uncalibrated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

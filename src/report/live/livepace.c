@@ -233,8 +233,7 @@ static void print_slow(struct sheet *sheet)
         print(sheet, PLAIN, "slow ranks  %s", pw_livealarms_state_text(&state, text, sizeof(text)));
     print_alarms(sheet, 1, OVER);
     if (state.is_uncalibrated)
-        print(sheet, PLAIN,
-              "            uncalibrated: the noise of steps lasts too long for a rate");
+        print(sheet, PLAIN, "            uncalibrated: noise that lasts may be taken for slowness");
     else if (state.tested)
         print(sheet, PLAIN, "            false alarms: at most %g a day", state.per_day);
 }
