@@ -62,6 +62,12 @@ static void make_table(struct pw_alarm_table *table, size_t n)
     table->n = n;
 }
 
+/* So many peers with the least work are left out: a rank may have less than all others. */
+static size_t light_of(size_t n)
+{
+    return n < 3 ? 0 : n < 16 ? 1 : n / 8;
+}
+
 /* Sorts the work of the ranks that can be peers. */
 static size_t sort_peers(struct pw_alarm *a)
 {
@@ -202,16 +208,18 @@ static double add_evidence(struct pw_alarm *a, const struct block *block,
     return evidence;
 }
 
-/* Returns 0 when the excess is too small for an alarm. */
-static int begin(struct pw_alarm_rank *rank, double least_ns)
+/* Returns 0 when the excess is too small for an alarm, or more than half of the ranks would be
+ * slow: then their work is unequal. */
+static int begin(struct pw_alarm *a, struct pw_alarm_rank *rank, double least_ns)
 {
     size_t best = 0;
     for (size_t e = 1; e < PW_ALARM_EFFECTS; e++)
         best = rank->tracks[e].rise > rank->tracks[best].rise ? e : best;
     rank->from = rank->tracks[best].from;
     clear(rank);
-    if (pw_alarm_excess_ns(rank) < least_ns)
+    if (pw_alarm_excess_ns(rank) < least_ns || 2 * (a->nslow + 1) > a->setup.all_ranks)
         return 0;
+    a->nslow++;
     rank->is_slow = 1;
     rank->change = PW_ALARM_BEGUN;
     return 1;
@@ -223,7 +231,8 @@ static int judge_peer(struct pw_alarm *a, const struct block *block, struct pw_a
     const int64_t ns = rank->block_ns;
     note_place(a, rank, (float)pw_place_i64(a->sorted, block->n, ns) / (float)block->n);
     const size_t k = pw_place_i64(a->sorted, block->n, ns - block->delta_ns);
-    return add_evidence(a, block, rank, k) >= 1;
+    const size_t light = light_of(block->n);
+    return add_evidence(a, block, rank, k > light ? k - light : 0) >= 1;
 }
 
 static int judge_slow(struct pw_alarm *a, const struct block *block, struct pw_alarm_rank *rank)
@@ -246,22 +255,19 @@ static void add_sums(const struct pw_alarm *a, const struct block *block,
     rank->sums.step = step;
 }
 
-/* A step is as long as the most work in it. */
-static void add_cost(struct pw_alarm *a)
+/* A step is as long as the most work in it: the rank with the most costs what it has more than the
+ * most of the others that are in no alarm. */
+static void add_cost(struct pw_alarm *a, const int64_t *own_ns)
 {
-    struct pw_alarm_rank *most = NULL;
+    size_t most = 0;
     int64_t next_ns = -1;
-    for (size_t r = 0; r < a->setup.nranks; r++) {
-        struct pw_alarm_rank *rank = &a->ranks[r];
-        if (!most || rank->block_ns > most->block_ns) {
-            next_ns = most ? most->block_ns : -1;
-            most = rank;
-        } else if (rank->block_ns > next_ns) {
-            next_ns = rank->block_ns;
-        }
-    }
+    for (size_t r = 1; r < a->setup.nranks; r++)
+        most = own_ns[r] > own_ns[most] ? r : most;
+    for (size_t r = 0; r < a->setup.nranks; r++)
+        if (r != most && !a->ranks[r].is_slow && own_ns[r] > next_ns)
+            next_ns = own_ns[r];
     if (next_ns >= 0)
-        most->sums.cost_ns += (double)(most->block_ns - next_ns);
+        a->ranks[most].sums.cost_ns += (double)(own_ns[most] - next_ns);
 }
 
 static void update(double *mean, double value)
@@ -281,7 +287,7 @@ static struct block prepare(struct pw_alarm *a)
     a->npeers = block.n;
     if (!block.n)
         return block;
-    make_table(&a->peers, block.n);
+    make_table(&a->peers, block.n - light_of(block.n));
     make_table(&a->slow, block.n + 1);
     for (size_t e = 0; e < PW_ALARM_EFFECTS; e++) {
         block.shrink[e] = exp(-(kappa - 1) * a->peers.log_mean[e]);
@@ -312,17 +318,17 @@ static size_t judge(struct pw_alarm *a, int64_t step)
         int changed = was_slow ? judge_slow(a, &block, rank) : judge_peer(a, &block, rank);
         add_sums(a, &block, rank, step);
         if (changed && was_slow) {
+            a->nslow--;
             rank->is_slow = 0;
             rank->change = PW_ALARM_ENDED;
             clear(rank);
         } else if (changed) {
-            changed = begin(rank, (double)block.delta_ns / a->block);
+            changed = begin(a, rank, (double)block.delta_ns / a->block);
         }
         if (was_slow)
             note_place(a, rank, NAN);
         changes += changed != 0;
     }
-    add_cost(a);
     a->tested += block.n > 1 && a->dependence.blocks >= PW_ALARM_FEWEST ? a->block : 0;
     const int block_before = a->block;
     judge_dependence(a);
@@ -339,6 +345,7 @@ size_t pw_alarm_step(struct pw_alarm *a, int64_t step, int64_t length_ns, const 
         const int64_t before = a->block_filled ? rank->block_ns : 0;
         rank->block_ns = own_ns[r] < 0 || before < 0 ? -1 : before + own_ns[r];
     }
+    add_cost(a, own_ns);
     update(&a->step_ns, (double)length_ns);
     a->block_ns = a->block_filled ? a->block_ns + length_ns : length_ns;
     if (++a->block_filled < a->block)
@@ -355,7 +362,7 @@ double pw_alarm_delay(const struct pw_alarm *a, double share)
         return -1;
     const double budget =
         a->setup.alarms_per_day * a->step_ns * a->block / DAY_NS / (double)a->setup.all_ranks;
-    const double most = log((double)a->npeers);
+    const double most = log((double)(a->npeers - light_of(a->npeers)));
     const double effect = a->spread_ns > 0 ? excess_ns / a->spread_ns : INFINITY;
     double growth = effect * effect / 2 / inflation(a);
     growth = growth < most ? growth : most;

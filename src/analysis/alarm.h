@@ -27,8 +27,13 @@
  * budget given, plus the alarms, has a mean of at most 0 at any time. So the mean number of false
  * alarms in a time is at most `alarms a day` x the time, for all ranks together, and one may look
  * after every step. Nothing else is calibrated. The budget of a step is known without the order of
- * the ranks in it. If the mean excess since the onset, over the median of the peers, is below
- * delta, it is no alarm: then a peer has less work than all others.
+ * the ranks in it.
+ *
+ * A rank that has less work than all others makes the places of these too high. So the m peers with
+ * the least work in a step are left out: the place is max(0, k - m) of n - m. It is uniform when up
+ * to m ranks are always below the others, and lower when there are none. If the mean excess since
+ * the onset, over the median of the peers, is below delta, or more than half of the ranks would be
+ * slow, it is no alarm.
  *
  * Dependence from step to step breaks "given everything before". It is measured from the ranks'
  * places: rho = 1 - (mean square of the difference of a rank's places in successive steps / the
@@ -63,7 +68,8 @@ enum { PW_ALARM_EFFECTS = 5, PW_ALARM_LAGS = 8, PW_ALARM_BLOCK = 32, PW_ALARM_FE
 
 struct pw_alarm_sums {
     double excess_ns; /* own work above the median of the peers */
-    double cost_ns;   /* of steps in which it had most work: above that of the next rank */
+    double
+        cost_ns; /* of steps in which it had most work: above the most of the others in no alarm */
     int64_t steps;
     int64_t step; /* number of the last step */
 };
@@ -121,6 +127,7 @@ struct pw_alarm {
     struct pw_alarm_dependence dependence;
     double spread_ns; /* standard deviation between ranks in a block; -1: not known */
     double step_ns;   /* mean length of recent steps */
+    size_t nslow;     /* ranks in an alarm */
     size_t npeers;    /* ranks that were compared in the last block */
     int64_t tested;   /* steps since the last change of the number of steps in a block */
     int is_uncalibrated;
