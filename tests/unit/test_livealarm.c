@@ -107,6 +107,48 @@ static void test_begin_and_end(void **state)
     pw_livealarms_destroy(alarms);
 }
 
+/* The program counts its steps anew, and its first step takes long: the steps of before are not
+ * compared again. */
+static void test_old_numbers(void **state)
+{
+    (void)state;
+    struct pw_livealarms *alarms = pw_livealarms_create(0.01);
+    size_t n;
+    answer_all(0, 199, 5);
+    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW), 1);
+    for (int look = 0; look < 5; look++) {
+        for (int r = 0; r < RANKS; r++)
+            lives[r].step = 0;
+        assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW + 1 + look), 0);
+    }
+    pw_livealarms_borrow(alarms, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(pw_livealarms_after(alarms), -1);
+    answer_all(0, 0, 5);
+    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW + 7), 0);
+    assert_int_equal(pw_livealarms_after(alarms), 0);
+    pw_livealarms_destroy(alarms);
+}
+
+/* Who looks at a job that has been slow for long learns the cause as well. */
+static void test_cause_after_a_late_begin(void **state)
+{
+    (void)state;
+    struct pw_livealarms *alarms = pw_livealarms_create(0.01);
+    char text[256];
+    size_t n;
+    answer_all(1000, 1199, 5);
+    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW), 1);
+    answer_all(1200, 1249, 5);
+    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW + 1), 0);
+    const struct pw_livealarm *alarm = pw_livealarms_borrow(alarms, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(alarm->phase, PW_PHASE_BACKWARD);
+    pw_livealarm_figures(alarm, text, sizeof(text));
+    assert_non_null(strstr(text, "; cause: blocked off the CPU"));
+    pw_livealarms_destroy(alarms);
+}
+
 /* A step is compared when all ranks that answer have it; one that does not answer is not waited
  * for, and is not known. */
 static void test_ranks_apart(void **state)
@@ -184,6 +226,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_begin_and_end),
+        cmocka_unit_test(test_old_numbers),
+        cmocka_unit_test(test_cause_after_a_late_begin),
         cmocka_unit_test(test_ranks_apart),
         cmocka_unit_test(test_anew),
         cmocka_unit_test(test_silent),

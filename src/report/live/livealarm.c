@@ -13,8 +13,20 @@
 #include "report/live/livecause.h"
 
 /* WINDOW: steps that are kept, judged or not. A rank that is further behind than WAIT steps is not
- * waited for. PHASE_STEPS: steps of an alarm from which its phase and cause are found. */
-enum { WINDOW = 256, WAIT = 192, PHASE_STEPS = 64, MOST_ALARMS = 64, IDLE_S = 60 };
+ * waited for. PHASE_STEPS: first steps of an alarm, from which its phase and cause are found;
+ * CAUSE_LOOKS: looks in which a cause is looked for in vain. After IDLE_S, and IDLE_STEPS times the
+ * length of a step, without a step the program has no steps; after SILENT_STEPS without
+ * communication it has none. */
+enum {
+    WINDOW = 256,
+    WAIT = 192,
+    PHASE_STEPS = 64,
+    CAUSE_LOOKS = 8,
+    MOST_ALARMS = 64,
+    IDLE_S = 60,
+    IDLE_STEPS = 3,
+    SILENT_STEPS = 32
+};
 
 /* A rank in a step, ns; own_ns -1: not known. Floats, because there are WINDOW of them for each
  * rank. */
@@ -31,6 +43,9 @@ struct pw_livealarms {
     int64_t *reached;   /* [nranks] last step of each rank; -1 none */
     int64_t *own;       /* [nranks] scratch, as the next one */
     int64_t *others;
+    float *phases; /* [PW_LIVE_PHASES * nranks] time in steps phases_from .. phases_until - 1 */
+    double usual_ns[PW_LIVE_PHASES]; /* of these: median of the ranks in no alarm, a step */
+    int64_t phases_from, phases_until;
     char (*hostnames)[PW_LIVE_NAME];
     struct pw_livecause cause;
     struct sums {
@@ -39,7 +54,7 @@ struct pw_livealarms {
     int64_t next;        /* first step that is not judged; -1: none has come */
     int64_t first;       /* first step in `cells` */
     time_t last_step_at; /* 0: none yet */
-    int is_silent;
+    int nsilent;         /* steps without communication since the last with it */
     struct pw_livealarm alarms[MOST_ALARMS];
     size_t nalarms;
 };
@@ -61,12 +76,14 @@ static void forget(struct pw_livealarms *a)
     free(a->reached);
     free(a->own);
     free(a->others);
+    free(a->phases);
     free(a->hostnames);
     free(a->sums);
     pw_livecause_fini(&a->cause);
     a->sums = NULL;
     a->memory = a->cells = NULL;
     a->reached = a->own = a->others = NULL;
+    a->phases = NULL;
     a->hostnames = NULL;
     a->nranks = 0;
 }
@@ -91,7 +108,7 @@ static int start(struct pw_livealarms *a, size_t nranks, time_t now)
 {
     for (size_t i = 0; i < a->nalarms; i++)
         end_alarm(&a->alarms[i], now);
-    a->next = a->first = -1;
+    a->next = a->first = a->phases_from = -1;
     if (nranks != a->nranks) {
         forget(a);
         a->memory = malloc(pw_alarm_size(nranks));
@@ -99,10 +116,11 @@ static int start(struct pw_livealarms *a, size_t nranks, time_t now)
         a->reached = calloc(nranks, sizeof(*a->reached));
         a->own = calloc(nranks, sizeof(*a->own));
         a->others = calloc(nranks, sizeof(*a->others));
+        a->phases = calloc(PW_LIVE_PHASES * nranks, sizeof(*a->phases));
         a->hostnames = calloc(nranks, sizeof(*a->hostnames));
         a->sums = calloc(nranks, sizeof(*a->sums));
-        if (!a->memory || !a->cells || !a->reached || !a->own || !a->others || !a->hostnames ||
-            !a->sums || pw_livecause_init(&a->cause, nranks)) {
+        if (!a->memory || !a->cells || !a->reached || !a->own || !a->others || !a->phases ||
+            !a->hostnames || !a->sums || pw_livecause_init(&a->cause, nranks)) {
             forget(a);
             return -ENOMEM;
         }
@@ -149,15 +167,26 @@ static void add_step(struct pw_livealarms *a, const struct pw_live *rank,
         cell->phase_ns[p] = (float)step->phase_ns[p];
 }
 
+/* The number of steps that an answer has of the present numbers: those of earlier numbers are not
+ * below the step that the rank is in. */
+static size_t present_steps(const struct pw_live *rank)
+{
+    size_t n = rank->nlast_steps;
+    while (n && rank->step >= 0 && rank->last_steps[n - 1].step >= rank->step)
+        n--;
+    return n;
+}
+
 /* The step from which all ranks have steps, and the last step of any. */
 static void find_range(const struct pw_live *ranks, size_t n, int64_t *first, int64_t *last)
 {
     *first = *last = -1;
     for (size_t i = 0; i < n; i++) {
-        if (!ranks[i].nlast_steps)
+        const size_t present = present_steps(&ranks[i]);
+        if (!present)
             continue;
         const int64_t begins = ranks[i].last_steps[0].step;
-        const int64_t ends = ranks[i].last_steps[ranks[i].nlast_steps - 1].step;
+        const int64_t ends = ranks[i].last_steps[present - 1].step;
         *first = begins > *first ? begins : *first;
         *last = ends > *last ? ends : *last;
     }
@@ -175,15 +204,17 @@ static int64_t add_steps(struct pw_livealarms *a, const struct pw_live *ranks, s
         a->first = end = a->next;
     }
     make_room(a, &end, last);
+    a->first = end - WINDOW > a->first ? end - WINDOW : a->first;
     for (size_t i = 0; i < n; i++) {
         const struct pw_live *rank = &ranks[i];
-        for (size_t s = 0; s < rank->nlast_steps; s++) {
+        const size_t present = present_steps(rank);
+        for (size_t s = 0; s < present; s++) {
             const struct pw_live_step *step = &rank->last_steps[s];
             if (step->step >= a->next && step->ns > 0)
                 add_step(a, rank, step);
         }
-        if (rank->nlast_steps)
-            a->reached[rank->rank] = rank->last_steps[rank->nlast_steps - 1].step;
+        if (present)
+            a->reached[rank->rank] = rank->last_steps[present - 1].step;
     }
     return last + 1;
 }
@@ -209,36 +240,42 @@ static int64_t median_of(int64_t *values, size_t n)
     return n ? pw_median_i64(values, n) : 0;
 }
 
-/* Mean time of each rank in phase p, of which those of the others are in a->others. Returns the
- * rank's excess. */
-static double phase_excess(struct pw_livealarms *a, int32_t rank, int p, int64_t from)
+/* Sums up the phases of all ranks in a range of steps. */
+static void sum_phases(struct pw_livealarms *a, int64_t from, int64_t until)
 {
-    const double steps = (double)(a->next - from);
-    double mine = 0;
-    size_t n = 0;
-    for (size_t r = 0; r < a->nranks; r++) {
-        double sum = 0;
-        for (int64_t s = from; s < a->next; s++)
-            sum += (double)row_of(a, s)[r].phase_ns[p];
-        if ((int32_t)r == rank)
-            mine = sum / steps;
-        else if (!a->test.ranks[r].is_slow && row_of(a, a->next - 1)[r].own_ns >= 0)
-            a->others[n++] = (int64_t)(sum / steps);
+    const double steps = (double)(until - from);
+    if (a->phases_from == from && a->phases_until == until)
+        return;
+    memset(a->phases, 0, PW_LIVE_PHASES * a->nranks * sizeof(*a->phases));
+    for (int64_t s = from; s < until; s++)
+        for (size_t r = 0; r < a->nranks; r++)
+            for (int p = 0; p < PW_LIVE_PHASES; p++)
+                a->phases[r * PW_LIVE_PHASES + (size_t)p] += row_of(a, s)[r].phase_ns[p];
+    for (int p = 0; p < PW_LIVE_PHASES; p++) {
+        size_t n = 0;
+        for (size_t r = 0; r < a->nranks; r++)
+            if (!a->test.ranks[r].is_slow && row_of(a, until - 1)[r].own_ns >= 0)
+                a->others[n++] = (int64_t)a->phases[r * PW_LIVE_PHASES + (size_t)p];
+        a->usual_ns[p] = (double)median_of(a->others, n) / steps;
     }
-    return mine - (double)median_of(a->others, n);
+    a->phases_from = from;
+    a->phases_until = until;
 }
 
 /* The phase with the largest excess, if it has at least half of the rank's excess. */
 static void find_phase(struct pw_livealarms *a, struct pw_livealarm *alarm)
 {
     const int64_t from = alarm->first > a->first ? alarm->first : a->first;
+    const int64_t until = from + PHASE_STEPS < a->next ? from + PHASE_STEPS : a->next;
+    const float *phases = &a->phases[(size_t)alarm->rank * PW_LIVE_PHASES];
     double most = alarm->excess_ns / 2;
     alarm->phase = PW_PHASE_NONE;
-    if (from >= a->next)
+    if (from >= until)
         return;
+    sum_phases(a, from, until);
     for (int p = 0; p < PW_LIVE_PHASES; p++) {
-        const double excess = phase_excess(a, alarm->rank, p, from);
-        alarm->has_phases |= a->others[0] > 0 || excess > 0;
+        const double excess = (double)phases[p] / (double)(until - from) - a->usual_ns[p];
+        alarm->has_phases |= a->usual_ns[p] > 0 || phases[p] > 0;
         if (excess > most) {
             most = excess;
             alarm->phase = p + 1;
@@ -322,9 +359,11 @@ static size_t judge_step(struct pw_livealarms *a, time_t now)
     }
     if (!n)
         return 0; /* no rank has a step of this number */
-    a->is_silent = n > 1 && inside <= 0;
-    if (a->is_silent)
+    if (n > 1 && inside <= 0) {
+        a->nsilent++;
         return 0;
+    }
+    a->nsilent = 0;
     const size_t changes = pw_alarm_step(&a->test, step, median_of(a->others, n), a->own);
     if (changes)
         note_changes(a, now);
@@ -362,12 +401,14 @@ static void update_alarms(struct pw_livealarms *a)
         if (alarm->ended)
             continue;
         update(a, alarm);
-        if (alarm->last - alarm->first >= PHASE_STEPS && alarm->cause_known)
+        if (alarm->cause_known)
             continue;
-        alarm->cause_known = 1;
         find_phase(a, alarm);
         alarm->cause = (int)pw_livecause_find(&a->cause, (size_t)alarm->rank,
                                               (enum pw_phase)alarm->phase, alarm->first);
+        alarm->looks++;
+        alarm->cause_known = alarm->last - alarm->first >= PHASE_STEPS &&
+                             (alarm->cause != PW_CAUSE_UNKNOWN || alarm->looks >= CAUSE_LOOKS);
     }
 }
 
@@ -413,13 +454,15 @@ const struct pw_livealarm *pw_livealarms_borrow(const struct pw_livealarms *a, s
 struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *a, time_t now)
 {
     static const double shares[] = {0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1};
+    const int64_t idle_s = a->last_step_at ? (int64_t)(now - a->last_step_at) : 0;
+    const double least_s = a->nranks ? IDLE_STEPS * a->test.step_ns / 1e9 : 0;
     struct pw_livealarms_state state = {
         .per_day = a->per_day,
         .tested = a->nranks ? a->test.tested : 0,
         .share = -1,
         .delay = -1,
-        .idle_s = a->last_step_at ? (int64_t)(now - a->last_step_at) : 0,
-        .is_silent = a->is_silent,
+        .idle_s = (double)idle_s < least_s ? 0 : idle_s,
+        .is_silent = a->nsilent >= SILENT_STEPS,
         .is_uncalibrated = a->test.is_uncalibrated,
         .measured = a->nranks && a->test.npeers > 1 ? a->test.dependence.blocks * a->test.block : 0,
     };

@@ -20,7 +20,8 @@ struct pw_livealarm {
     int phase;       /* enum pw_phase; PW_PHASE_NONE: outside any phase, or no phases are known */
     int has_phases;  /* 1: the rank marks phases */
     int cause;       /* enum pw_cause */
-    int cause_known; /* 1: phase and cause were looked for */
+    int cause_known; /* 1: phase and cause are not looked for any more */
+    int looks;       /* how often they were */
     int is_uncalibrated;
 };
 
@@ -47,7 +48,7 @@ struct pw_livealarms_state {
     int64_t tested;      /* steps; 0: none */
     double share, delay; /* a rank with so much more work would have been seen after so many steps;
                             -1: not yet */
-    int64_t idle_s;      /* time since the last step */
+    int64_t idle_s;      /* time since the last step; 0: less than three steps */
     int is_silent;       /* 1: no communication is recorded, so steps cannot be compared */
     int is_uncalibrated;
     int64_t measured; /* steps that were only measured, because the test begins with these */
