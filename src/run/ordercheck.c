@@ -247,7 +247,7 @@ static void free_finding(struct pw_order_finding *f)
 static void add_finding(const struct check *c, struct pw_order_findings *out)
 {
     if (out->n == PW_ORDER_FINDINGS) {
-        out->more++;
+        out->more += !c->is_to_be_proved; /* what is not proved may be alike */
         return;
     }
     struct pw_order_finding *f = &out->list[out->n];
