@@ -449,6 +449,11 @@ const struct pw_livealarm *pw_livealarms_borrow(const struct pw_livealarms *a, s
     return a->alarms;
 }
 
+int pw_livealarms_is_slow(const struct pw_livealarms *a, int32_t rank)
+{
+    return rank >= 0 && (size_t)rank < a->nranks && a->test.ranks[rank].is_slow;
+}
+
 /* ---- state ---- */
 
 struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *a, time_t now)
@@ -458,6 +463,7 @@ struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *a, ti
     const double least_s = a->nranks ? IDLE_STEPS * a->test.step_ns / 1e9 : 0;
     struct pw_livealarms_state state = {
         .per_day = a->per_day,
+        .nslow = a->nranks ? a->test.nslow : 0,
         .tested = a->nranks ? a->test.tested : 0,
         .share = -1,
         .delay = -1,

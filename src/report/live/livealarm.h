@@ -42,9 +42,13 @@ int pw_livealarms_take(struct pw_livealarms *alarms, const struct pw_live *ranks
 /* The alarms, the oldest first; old ones that have ended are forgotten. */
 const struct pw_livealarm *pw_livealarms_borrow(const struct pw_livealarms *alarms, size_t *n);
 
+/* Whether the rank is in an alarm now. */
+int pw_livealarms_is_slow(const struct pw_livealarms *alarms, int32_t rank);
+
 /* What the absence of an alarm means. */
 struct pw_livealarms_state {
     double per_day;
+    size_t nslow;        /* ranks in an alarm */
     int64_t tested;      /* steps; 0: none */
     double share, delay; /* a rank with so much more work would have been seen after so many steps;
                             -1: not yet */

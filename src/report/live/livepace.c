@@ -220,12 +220,8 @@ static void print_slow(struct sheet *sheet)
     enum { SLOW = 8, OVER = 3 };
     const struct pw_livealarms_state state =
         pw_livealarms_state(sheet->look->alarms, sheet->look->now);
-    const struct pw_livealarm *alarms;
     char text[LINE / 2];
-    size_t n, slow = 0;
-    alarms = pw_livealarms_borrow(sheet->look->alarms, &n);
-    for (size_t i = 0; i < n; i++)
-        slow += !alarms[i].ended;
+    const size_t slow = state.nslow;
     print_alarms(sheet, 0, SLOW);
     if (slow > SLOW)
         print(sheet, RED, "%-11s and %zu more", "", slow - SLOW);
@@ -265,13 +261,9 @@ static void print_worst(struct sheet *sheet)
 
 static int is_slow(const struct sheet *sheet, size_t i)
 {
-    size_t n = 0;
-    const struct pw_livealarm *alarms =
-        sheet->look->alarms ? pw_livealarms_borrow(sheet->look->alarms, &n) : NULL;
-    for (size_t k = 0; k < n; k++)
-        if (!alarms[k].ended && alarms[k].rank == sheet->rows[i].rank->rank)
-            return 1;
-    return !sheet->look->alarms && excess_of(sheet, i);
+    return sheet->look->alarms
+               ? pw_livealarms_is_slow(sheet->look->alarms, sheet->rows[i].rank->rank)
+               : excess_of(sheet, i) != 0;
 }
 
 static void print_row(struct sheet *sheet, size_t i)
