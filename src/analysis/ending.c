@@ -90,7 +90,10 @@ int pw_ending_is_error_answer(const struct pw_row_c_ending *row)
     return row->how == PW_HOW_MPI_ERROR &&
            (row->mpi_error == PW_MPI_ERROR_PROC_FAILED ||
             row->mpi_error == PW_MPI_ERROR_PROC_FAILED_PENDING ||
-            row->mpi_error == PW_MPI_ERROR_PROC_ABORTED || row->mpi_error == PW_MPI_ERROR_REVOKED);
+            row->mpi_error == PW_MPI_ERROR_PROC_ABORTED || row->mpi_error == PW_MPI_ERROR_REVOKED ||
+            /* By these some transports tell of a partner that has gone. */
+            row->mpi_error == PW_MPI_ERROR_OTHER || row->mpi_error == PW_MPI_ERROR_INTERN ||
+            row->mpi_error == PW_MPI_ERROR_UNKNOWN);
 }
 
 /* The rows of a job, and which of them are left out, since they answer the end of another. */

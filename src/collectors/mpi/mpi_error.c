@@ -88,7 +88,8 @@ static void note(uint32_t error)
 static int is_of_standard_abi(const void *caller)
 {
     const struct link_map *library = pw_scope_object(caller);
-    return library && library->l_name && strstr(library->l_name, "mpi_abi");
+    const char *slash = library && library->l_name ? strrchr(library->l_name, '/') : NULL;
+    return slash && strstr(slash, "mpi_abi");
 }
 
 /* The lowest seven bits of MPICH's codes are the class. `caller`: in the library. */

@@ -299,7 +299,7 @@ static void append_open_call(struct pw_intake *intake, int ring, const struct pw
     describe_call(intake, ring, &call, &row);
     row.seen_until = pw_tickmap_ns(&intake->ticks, record->end);
     if (row.source == PW_SOURCE_MPI && record->open.error != PW_MPI_ERROR_NONE &&
-        pw_enum_name(PW_F_MPI_ERROR, (int)record->open.error)) {
+        record->open.error <= PW_MPI_ERROR_VALUE_TOO_LARGE) {
         row.error = (uint8_t)record->open.error;
         row.error_time = pw_tickmap_ns(&intake->ticks, record->open.error_time);
     }
