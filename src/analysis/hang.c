@@ -232,11 +232,12 @@ static bool is_uncounted(const struct pw_live_thread *t)
     return pw_op_info(op_of(t))->cls != PW_CLASS_COLL;
 }
 
-/* How many calls without numbers the rank has left there; -1: not known. */
-static int64_t unnumbered(const struct pw_live *rank, uint64_t uid)
+/* How many calls without numbers the rank has left there, if that tells which `op` it is; -1: not
+ * known. */
+static int64_t unnumbered(const struct pw_live *rank, uint64_t uid, uint16_t op)
 {
     const struct pw_live_comm *comm = pw_live_comm(rank, uid);
-    return comm ? comm->unnumbered : -1;
+    return comm && pw_live_is_counted(op) ? comm->unnumbered : -1;
 }
 
 static bool is_in(const struct pw_live *rank, const struct pw_live_thread *t,
@@ -246,8 +247,8 @@ static bool is_in(const struct pw_live *rank, const struct pw_live_thread *t,
         return false;
     if (g->seq >= 0)
         return t->seq == g->seq;
-    const int64_t after = unnumbered(rank, g->comm_uid);
-    return is_uncounted(t) && t->op == g->op && (after < 0 || g->after < 0 || after == g->after);
+    const int64_t after = unnumbered(rank, g->comm_uid, g->op);
+    return is_uncounted(t) && op_of(t) == g->op && (after < 0 || g->after < 0 || after == g->after);
 }
 
 static bool has_requests(const struct pw_live *rank, size_t thread)
@@ -308,9 +309,13 @@ static bool is_missing(const struct waits *w, const struct pw_live *rank,
     const struct pw_live_comm *comm = pw_live_comm(rank, g->comm_uid);
     if (has_thread_in(w, rank, g))
         return false;
-    if (g->seq < 0)
-        return g->after < 0 || unnumbered(rank, g->comm_uid) <= g->after;
-    return comm && comm->reached <= g->seq;
+    if (g->seq >= 0)
+        return comm && comm->reached <= g->seq;
+    const int64_t left = unnumbered(rank, g->comm_uid, g->op);
+    /* A member may leave an operation on a file while others still write. */
+    if (g->after < 0 || left < 0)
+        return pw_op_info(g->op)->cls != PW_CLASS_IO;
+    return left <= g->after;
 }
 
 static struct pw_hang_group *find_group(struct waits *w, const struct pw_live *rank,
@@ -328,7 +333,7 @@ static struct pw_hang_group *find_group(struct waits *w, const struct pw_live *r
     *group = (struct pw_hang_group){
         .comm_uid = t->comm_uid,
         .seq = is_uncounted(t) ? -1 : t->seq,
-        .after = is_uncounted(t) ? unnumbered(rank, t->comm_uid) : -1,
+        .after = is_uncounted(t) ? unnumbered(rank, t->comm_uid, op_of(t)) : -1,
         .op = op_of(t),
         .root = is_uncounted(t) ? -1 : t->peer,
         .size = comm ? comm->size : rank->world_size,
@@ -575,9 +580,9 @@ void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32
         return;
     w.with_weak = true;
     find_and_conclude(&w, scratch);
-    for (size_t i = 0; i < out->ncycle; i++)
-        out->is_likely |=
-            pw_live_main(&ranks[out->cycle[i]])->polls || pw_hang_other(&ranks[out->cycle[i]]);
+    /* Any rank that polls, or has another thread, may free one that waits for either of two. */
+    for (size_t r = 0; r < n && out->ncycle; r++)
+        out->is_likely |= pw_live_main(&ranks[r])->polls || pw_hang_other(&ranks[r]);
     if (out->kind == PW_HANG_HELD && !is_held_by_a_waiter(&w))
         return;
     if (out->kind == PW_HANG_CYCLE && (is_unknown || !out->is_likely))

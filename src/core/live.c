@@ -25,6 +25,12 @@ int pw_live_is_unnumbered(uint32_t op)
             is_collective_transfer(info->name));
 }
 
+int pw_live_is_counted(uint32_t op)
+{
+    /* Its record is written when it is complete, which each rank chooses for itself. */
+    return pw_live_is_unnumbered(op) && op != PW_OP_Comm_idup && op != PW_OP_Comm_idup_with_info;
+}
+
 void pw_live_fini(struct pw_live *live)
 {
     for (size_t i = 0; i < live->nstacks; i++)

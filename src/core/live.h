@@ -88,7 +88,7 @@ struct pw_live_comm {
     uint8_t source;          /* enum pw_source: whose it is */
     int32_t size;            /* number of ranks; of an intercommunicator: of both groups */
     int64_t reached;         /* collectives that this rank has left, or begun if nonblocking */
-    int64_t unnumbered;      /* pw_live_is_unnumbered() calls on it that the rank has left; -1 not
+    int64_t unnumbered;      /* pw_live_is_counted() calls on it that the rank has left; -1 not
                               * known */
     int order_state;         /* enum pw_callorder_state */
     size_t norder;           /* 0 also when the request did not ask for the order */
@@ -172,6 +172,9 @@ struct pw_live {
 /* Whether all members of a communicator, window or file must call the operation, and it has no
  * number of its own: creating and freeing them, and the blocking collective operations on files. */
 int pw_live_is_unnumbered(uint32_t op);
+
+/* 1 for those of which the number that a rank has left tells which it is in. */
+int pw_live_is_counted(uint32_t op);
 
 /* Frees the arrays. */
 void pw_live_fini(struct pw_live *live);

@@ -237,6 +237,36 @@ static void test_calls_without_a_number_are_counted(void **state)
     assert_int_equal(find(job)->kind, PW_HANG_CYCLE);
 }
 
+/* Where counts are not known, a member that has left an operation on a file may have been in it. */
+static void test_operations_on_files_may_be_left(void **state)
+{
+    struct job *job = *state;
+    enter(job, 0, PW_OP_File_write_all, WORLD, -1, -1);
+    for (int r = 0; r < RANKS; r++) {
+        if (r)
+            enter(job, r, PW_OP_Barrier, WORLD, 3, -1);
+        job->comms[r][0].unnumbered = -1;
+        job->comms[r][0].reached = r ? 4 : 3;
+    }
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    ROWS(hang->roots, hang->nroots, 0);
+}
+
+/* A rank counts a nonblocking creation when it has waited for it, so the counts of ranks that are
+ * in the same call differ. */
+static void test_nonblocking_creations_are_no_number(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS; r++) {
+        enter(job, r, PW_OP_Wait, WORLD, -1, -1)->awaited = PW_OP_Comm_idup;
+        job->comms[r][0].unnumbered = r;
+    }
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->ngroups, 1);
+    assert_int_equal(hang->groups[0].nmissing, 0);
+}
+
 /* The last thread to do something speaks for the rank. */
 static void test_threads(void **state)
 {
@@ -367,6 +397,8 @@ int main(void)
         IN_JOB(test_still_in_a_collective_that_all_have_entered),
         IN_JOB(test_collective_functions_without_a_number),
         IN_JOB(test_calls_without_a_number_are_counted),
+        IN_JOB(test_operations_on_files_may_be_left),
+        IN_JOB(test_nonblocking_creations_are_no_number),
         IN_JOB(test_threads),
         IN_JOB(test_calls_shorter_than_the_limit_do_not_wait),
         IN_JOB(test_unknown_members),

@@ -239,7 +239,8 @@ static void fill_last(struct last *last, const struct pw_endings *e, int64_t wor
             rank->comms[rank->ncomms++] =
                 (struct pw_live_comm){.uid = g->members[member].uid,
                                       .size = g->members[member].size,
-                                      .reached = g->members[member].reached};
+                                      .reached = g->members[member].reached,
+                                      .unnumbered = -1};
     }
 }
 

@@ -207,7 +207,7 @@ static void record_comm(struct state *s, const struct pw_record *record,
     if (comm && cls == PW_CLASS_COLL)
         pw_count_collective(&comm->row, record->comm.seq);
     else if (comm && (cls == PW_CLASS_COMM || cls == PW_CLASS_IO))
-        comm->unnumbered += pw_live_is_unnumbered(record->op);
+        comm->unnumbered += pw_live_is_counted(record->op);
     if ((cls == PW_CLASS_SEND || cls == PW_CLASS_RECV) && s->pairs)
         count_message(s->pairs, record, cls);
 }
