@@ -65,7 +65,7 @@ static void make_table(struct pw_alarm_table *table, size_t n)
 /* So many peers with the least work are left out: a rank may have less than all others. */
 static size_t light_of(size_t n)
 {
-    return n < 3 ? 0 : n < 16 ? 1 : n / 8;
+    return n > 2;
 }
 
 /* Sorts the work of the ranks that can be peers. */

@@ -29,11 +29,11 @@
  * after every step. Nothing else is calibrated. The budget of a step is known without the order of
  * the ranks in it.
  *
- * A rank that has less work than all others makes the places of these too high. So the m peers with
- * the least work in a step are left out: the place is max(0, k - m) of n - m. It is uniform when up
- * to m ranks are always below the others, and lower when there are none. If the mean excess since
- * the onset, over the median of the peers, is below delta, or more than half of the ranks would be
- * slow, it is no alarm.
+ * A rank that has less work than all others makes the places of these too high. So of three peers
+ * or more the one with the least work in a step is left out: the place is max(0, k - 1) of n - 1.
+ * It is uniform when one rank is always below the others, and lower when none is. If the mean
+ * excess since the onset, over the median of the peers, is below delta, or more than half of the
+ * ranks would be slow, it is no alarm.
  *
  * Dependence from step to step breaks "given everything before". It is measured from the ranks'
  * places: rho = 1 - (mean square of the difference of a rank's places in successive steps / the
