@@ -482,6 +482,8 @@ def the_page_of_a_hang_after_all_was_killed():
             for pid in [*map(parent_of, pids.values()), *pids.values()]:
                 os.kill(pid, signal.SIGKILL)
             job.communicate(timeout=h.PATIENCE_S)
+        h.wait_until_gone("out/*.journal")  # guards have started other collectors
+        h.wait_until_gone("out/*.part")
         if options:
             said = h.run(h.profwrap("report", "--section", "hang", "out")).stdout.decode()
             h.equal(said, page, "the page after the end")
