@@ -326,15 +326,20 @@ static double read_rate(const char *text)
     return -1;
 }
 
-/* --watch prints text on standard output only. */
-static int watch(const char *dir, struct pw_options *options)
+/* Reads --false-alarms. Returns 0, or 2 after a message. */
+static int check_rate(struct pw_options *options, double *rate)
 {
-    const double rate = read_rate(options->text[PW_OPT_FALSE_ALARMS]);
-    if (rate < 0) {
-        pw_option_refuse(options, PW_OPT_FALSE_ALARMS,
-                         "a number per hour, day, week, month or year, such as 0.01/day");
-        return usage_error(options->problem);
-    }
+    *rate = read_rate(options->text[PW_OPT_FALSE_ALARMS]);
+    if (*rate >= 0)
+        return 0;
+    pw_option_refuse(options, PW_OPT_FALSE_ALARMS,
+                     "a number per hour, day, week, month or year, such as 0.01/day");
+    return usage_error(options->problem);
+}
+
+/* --watch prints text on standard output only. */
+static int watch(const char *dir, struct pw_options *options, double rate)
+{
     int64_t top = pw_option_int(options, PW_OPT_TOP);
     if (strcmp(options->text[PW_OPT_FORMAT], "text") != 0 || options->text[PW_OPT_REPORT_OUTPUT][0])
         return usage_error("--watch shows text on standard output: no --format or -o with it");
@@ -402,7 +407,9 @@ int pw_cli_report(int argc, char **argv)
         return usage_error("report takes one directory or cluster file; options come before it");
     if (pw_epochdir_choose(argv[end.next], options.text[PW_OPT_EPOCH], dir, sizeof(dir), problem))
         return usage_error(problem);
-    const int refused = check_serve(&options);
+    double rate;
+    int refused = check_serve(&options);
+    refused = refused ? refused : check_rate(&options, &rate);
     if (refused)
         return refused;
     if (wants_hang_alone(&options) && pw_cli_hangpage_print(dir, stdout))
@@ -413,7 +420,7 @@ int pw_cli_report(int argc, char **argv)
     if (pw_option_flag(&options, PW_OPT_SERVE))
         return pw_cli_serve_report(dir, argv);
     if (pw_option_flag(&options, PW_OPT_WATCH))
-        return watch(dir, &options);
+        return watch(dir, &options, rate);
     if (strcmp(options.text[PW_OPT_FORMAT], "otf2") == 0)
         return pw_cli_otf2(argv);
     struct pw_pager pager = {0};
