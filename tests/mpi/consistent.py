@@ -84,6 +84,8 @@ def in_tables(report):
     for row in report["network"] or []:
         yield TRANSFERS, "network", known(row["gain_ns"])
     for row in report["trends"]:
+        if row["kind"] == "warm_up":  # of every program: it has a line of its own, and leads no report
+            continue
         yield SHARED, row["kind"], known(row["cost_ns"])
     for row in report["job"]["losses"]:
         kind = {"waits": WAITS, "transfers": TRANSFERS}.get(row["kind"], SHARED)
