@@ -26,6 +26,17 @@ def need_server():
         raise h.Skipped("built without libmicrohttpd")
 
 
+def state_of(pid):
+    """What the kernel says of a process that should have ended."""
+    said = [f"process {pid}"]
+    for name in ("wchan", "syscall"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}") as file:
+            said.append(f"{name} {file.read().strip()}")
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status") as file:
+        said += re.findall(r"^(?:State|PPid|SigPnd|ShdPnd|SigBlk|SigCgt):.*", file.read(), re.M)
+    return ", ".join(said)
+
+
 class Server:
     """A server of a run. url ends with "/"."""
 
@@ -57,14 +68,21 @@ class Server:
         return answer
 
     def children(self):
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as file:
+        with contextlib.suppress(FileNotFoundError), \
+                open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as file:
             return [int(pid) for pid in file.read().split()]
+        return []
 
     def end(self, number=signal.SIGINT):
         """Returns the exit status and what was printed after the address."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        more, errors = self.process.communicate(timeout=h.PATIENCE_S)
+        try:
+            more, errors = self.process.communicate(timeout=h.PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            for pid in (self.process.pid, *self.children()):
+                print(f"goes on after {number!r}:", state_of(pid))
+            raise
         return self.process.returncode, more, errors
 
 

@@ -122,12 +122,14 @@ static int answer(FILE *out, const struct pw_serve_run *run, const struct questi
 /* The process of one question. */
 __attribute__((noreturn)) static void be_answerer(const struct pw_serve_run *run,
                                                   const struct question *question,
-                                                  const sigset_t *signals, int fd)
+                                                  const sigset_t *signals, pid_t parent, int fd)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGCHLD};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(HAS_FAILED);
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
         signal(ends[i], SIG_DFL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int other = STDERR_FILENO + 1; other < DESCRIPTORS; other++)
         if (other != fd)
             close(other); /* else connections would stay open until this process ends */
@@ -143,9 +145,9 @@ static pid_t start_answer(const struct pw_serve_run *run, const struct question 
     const int file = memfd_create("answer", MFD_CLOEXEC);
     if (file < 0)
         return -errno;
-    const pid_t pid = fork();
+    const pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        be_answerer(run, question, signals, file);
+        be_answerer(run, question, signals, parent, file);
     if (pid < 0) {
         const int err = -errno;
         close(file);
@@ -167,11 +169,11 @@ static unsigned http_status(int status)
  * client may take nothing of an answer. */
 enum { MOST_JOBS = 64, MOST_PROCESSES = 2, PATIENCE_S = 60, TOKEN = 128, SENTENCE = 400 };
 
-/* A question whose connection is suspended. */
+/* A question whose connection is suspended, and the process that answers it. */
 struct job {
-    struct MHD_Connection *connection; /* NULL: unused */
+    struct MHD_Connection *connection; /* NULL: none, or it has been closed */
     struct question question;
-    pid_t pid;       /* 0: not started, or ended */
+    pid_t pid;       /* 0: not started, or ended. The place is in use until then. */
     int fd;          /* the answer; -1: none */
     unsigned status; /* of HTTP; 0: not known yet */
 };
@@ -201,7 +203,7 @@ static struct job *add_job(struct server *server, struct MHD_Connection *connect
                            const struct question *question)
 {
     for (struct job *job = server->jobs; job < server->jobs + MOST_JOBS; job++)
-        if (!job->connection) {
+        if (!job->connection && !job->pid) {
             *job = (struct job){connection, *question, 0, -1, 0};
             return job;
         }
@@ -232,7 +234,8 @@ static void reap(struct server *server, int options)
         for (struct job *job = server->jobs; job < server->jobs + MOST_JOBS; job++)
             if (job->pid == pid) {
                 job->pid = 0;
-                finish_job(server, job, http_status(status));
+                if (job->connection)
+                    finish_job(server, job, http_status(status));
             }
 }
 
@@ -256,7 +259,7 @@ static bool tend_jobs(struct server *server)
     for (struct job *job = server->jobs; job < server->jobs + MOST_JOBS; job++) {
         if (job->connection && !job->status)
             check_client(server, job);
-        processes += job->connection && job->pid > 0;
+        processes += job->pid > 0;
     }
     for (struct job *job = server->jobs; job < server->jobs + MOST_JOBS; job++) {
         const bool is_new = job->connection && !job->status && !job->pid;
@@ -272,7 +275,7 @@ static bool tend_jobs(struct server *server)
 static void end_jobs(struct server *server)
 {
     for (struct job *job = server->jobs; job < server->jobs + MOST_JOBS; job++)
-        if (job->connection && job->pid > 0)
+        if (job->pid > 0)
             kill(job->pid, SIGKILL);
     reap(server, 0);
     for (struct job *job = server->jobs; job < server->jobs + MOST_JOBS; job++)
@@ -290,7 +293,9 @@ static void note_end(void *arg, struct MHD_Connection *connection, void **contex
         return;
     if (job->fd >= 0)
         close(job->fd);
-    *job = (struct job){.fd = -1};
+    if (job->pid > 0)
+        kill(job->pid, SIGKILL); /* nobody waits for it; reap() gives its place free */
+    *job = (struct job){.pid = job->pid, .fd = -1};
 }
 
 /* ---- requests ---- */
