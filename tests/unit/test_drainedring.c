@@ -62,6 +62,18 @@ static void test_few_records_stay(void **state)
     assert_int_equal(pw_journal_position(b->journal, 0), RING / 8 * 7 - 1);
 }
 
+/* A thread that begins has its ring's number before the ring's memory. */
+static void test_a_ring_without_memory_is_passed_over(void **state)
+{
+    struct bench *b = start(state);
+    atomic_store(&b->segment->nrings, 4); /* the third has been made ready */
+    write_records(b, 0, 100);
+    assert_int_equal(pw_drain_relieve(b->drain), 0);
+    assert_int_equal(pw_drain_run(b->drain), 100);
+    assert_int_equal(pw_segment_allocate_ring(b->name, b->segment, 3), 0);
+    assert_int_equal(pw_drain_relieve(b->drain), 0);
+}
+
 /* An eighth of the ring stays free, and what is taken is in the journal. */
 static void test_an_eighth_stays_free(void **state)
 {
@@ -256,6 +268,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_BENCH(test_few_records_stay),
+        ON_BENCH(test_a_ring_without_memory_is_passed_over),
         ON_BENCH(test_an_eighth_stays_free),
         ON_BENCH(test_all_leave_a_ring_with_little_room),
         cmocka_unit_test_setup_teardown(test_records_stay_while_all_cores_are_used, setup_large,

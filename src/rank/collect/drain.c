@@ -321,8 +321,9 @@ static int64_t take_excess(struct pw_drain *drain)
     int64_t count = 0;
     drain->state = choose_state(drain, pw_sparecore_is_in_load(&drain->spare));
     for (int i = 0; i < count_used(drain); i++) {
-        const uint64_t excess =
-            drain->rings[i].shared ? pw_drainedring_excess(&drain->rings[i]) : 0;
+        if (map_ring(drain, i)) /* a thread that begins gets its memory a little later */
+            continue;
+        const uint64_t excess = pw_drainedring_excess(&drain->rings[i]);
         take_records(drain, i, excess);
         count += (int64_t)excess;
     }
