@@ -1,6 +1,7 @@
 """Functions that the Python tests share: the module under test, runs of profwrap, and skipping."""
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -107,6 +108,12 @@ model = nn.Sequential(
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 x, y = torch.randn(32, 3, 16, 16), torch.zeros(32, dtype=torch.long)
 """
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 def environment():

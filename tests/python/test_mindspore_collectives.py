@@ -3,14 +3,12 @@
 By the MindSpore of scripts/setup --mindspore-wheel; skipped without it.
 """
 
-import os
-import socket
-import subprocess
 import unittest
 
+import msrun
 import support
 
-PYTHON = support.mindspore_python()
+support.mindspore_python()
 h5py = support.require_h5py()
 
 OPERATIONS = """
@@ -40,12 +38,6 @@ for _ in range(3):
 """
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def rows(path, table="events/comm"):
     with h5py.File(path) as file:
         data = file[table]
@@ -58,18 +50,7 @@ def rows(path, table="events/comm"):
 
 class Collectives(support.TempDirTest):
     def test_operations(self):
-        script = self.path("operations.py")
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(OPERATIONS)
-        environment = {**os.environ, "PATH": os.path.dirname(PYTHON) + os.pathsep + os.environ["PATH"],
-                       "GLOG_v": "3", "OMP_NUM_THREADS": "1"}
-        out = self.path("out")
-        command = [support.PROFWRAP, "--quiet", "--no-merge", "-o", out, "msrun", "--worker_num=2",
-                   "--local_worker_num=2", f"--master_port={free_port()}", "--join=True",
-                   "--log_dir=" + self.tmp, script]
-        done = subprocess.run(command, cwd=self.tmp, capture_output=True, text=True, timeout=600,
-                              env=environment)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        out = msrun.run(self, OPERATIONS, options=["--no-merge"])
         for rank in (0, 1):
             with self.subTest(rank=rank):
                 self.check(rank, f"{out}/rank-{rank:05d}.h5")

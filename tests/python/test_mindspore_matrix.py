@@ -11,7 +11,6 @@ phase, forward.
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,12 +22,6 @@ PROGRAMS = ("pynative-model", "pynative-fit", "pynative-cell", "pynative-functio
 PHASES = ("none", "data", "forward")
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "mindspore_train.py")
 STEPS = 16
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def environment(python):
@@ -50,14 +43,14 @@ def execute(folder, python, phase, program):
     if loop == "overmpi":
         command = ["mpirun", "-np", "4", *profwrap, "python", *arguments]
     elif mode == "mpirun":
-        environ.update(MS_WORKER_NUM="4", MS_SCHED_HOST="127.0.0.1", MS_SCHED_PORT=str(free_port()),
+        environ.update(MS_WORKER_NUM="4", MS_SCHED_HOST="127.0.0.1", MS_SCHED_PORT=str(support.free_port()),
                        MS_ROLE="MS_WORKER")
         scheduler = subprocess.Popen(["python", *arguments], cwd=folder, stdout=subprocess.DEVNULL,
                                      stderr=subprocess.DEVNULL, env={**environ, "MS_ROLE": "MS_SCHED"})
         command = ["mpirun", "-np", "4", *profwrap, "python", *arguments]
     else:
         command = [*profwrap, "msrun", "--worker_num=4", "--local_worker_num=4", "--join=True",
-                   f"--master_port={free_port()}", "--log_dir=" + folder, *arguments]
+                   f"--master_port={support.free_port()}", "--log_dir=" + folder, *arguments]
     shell = ["bash", "-c", '. "$0"/scripts/env.sh && exec "$@"', support.SOURCE, *command]
     try:
         done = subprocess.run(shell, cwd=folder, capture_output=True, text=True, timeout=600, env=environ)

@@ -5,14 +5,12 @@ By the MindSpore of scripts/setup --mindspore-wheel; skipped without it.
 """
 
 import json
-import os
-import subprocess
 import unittest
 
+import msrun
 import support
-from test_mindspore_collectives import free_port
 
-PYTHON = support.mindspore_python()
+support.mindspore_python()
 h5py = support.require_h5py()
 
 # The ranks go on, in step with each other, until the window is over on rank 0, which wrote the file at
@@ -51,17 +49,7 @@ print(type(window), window)
 
 class Monitor(support.TempDirTest):
     def test_same_steps_on_both_ranks(self):
-        script, config, out = self.path("train.py"), self.path("config"), self.path("out")
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(TRAINING)
-        environment = {**support.environment(), "GLOG_v": "3", "OMP_NUM_THREADS": "1",
-                       "PATH": os.path.dirname(PYTHON) + os.pathsep + os.environ["PATH"]}
-        command = [support.PROFWRAP, "--quiet", "-o", out, "msrun", "--worker_num=2",
-                   "--local_worker_num=2", f"--master_port={free_port()}", "--join=True",
-                   "--log_dir=" + self.tmp, script, config]
-        done = subprocess.run(command, cwd=self.tmp, capture_output=True, text=True, timeout=600,
-                              env=environment)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        out = msrun.run(self, TRAINING, self.path("config"))
         recorded = []
         for rank in (0, 1):
             with h5py.File(f"{out}/rank-{rank:05d}.h5") as file:

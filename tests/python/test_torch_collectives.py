@@ -10,7 +10,6 @@ import json
 import math
 import os
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -167,16 +166,10 @@ NAMES = {  # of PyTorch's profiler: ours
 }
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def start(out, size, script, *arguments, options=()):
     """Starts the ranks as a cluster manager does, with PyTorch's own variables only, and without
     MPI."""
-    shared = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+    shared = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(support.free_port()),
               "OMP_NUM_THREADS": "1"}
     command = [support.PROFWRAP, "--quiet", *options, "-o", out, sys.executable, "-c", script,
                *arguments]
