@@ -254,7 +254,7 @@ def statuses_of_hydra(cell):
     ranks leave with 0 before MPI_Finalize, and 6 and 15 when all abort."""
     if cell.launcher.name not in HYDRA or cell.way.is_good:
         return ()
-    return (cell.way.code or cell.way.signal, *KILLED)
+    return (cell.way.signal or cell.way.code, *KILLED)
 
 
 RETURNED = 99  # ender.c leaves with it when MPI_Abort has returned, as under MPICH 5
