@@ -25,14 +25,14 @@ WORST = 1
 
 
 @contextlib.contextmanager
-def running(steps=400, delay="ms=25"):
+def running(steps=400, delay="ms=25", ranks=N):
     """Starts a training job whose rank 1 is slow. Ends the job with the block."""
-    command = h.mpirun(N, *h.profwrap("-o", "out", "--no-merge"), h.place("TRAIN"),
+    command = h.mpirun(ranks, *h.profwrap("-o", "out", "--no-merge"), h.place("TRAIN"),
                        "--steps", steps, "--inject", f"rank={WORST},phase=backward,{delay}")
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            env=h.environment())
     try:
-        await_steps(job)
+        await_steps(job, ranks)
         yield job
     finally:
         if job.poll() is None:
@@ -44,12 +44,12 @@ def metrics():
     return h.run(h.profwrap("ctl", "metrics", "out")).stdout.decode()
 
 
-def await_steps(job):
+def await_steps(job, ranks):
     until = time.monotonic() + h.PATIENCE_S
     while True:
         with contextlib.suppress(AssertionError):
             found = values(metrics())
-            if all(found.get(("profwrap_steps_total", rank), 0) > 8 for rank in range(N)):
+            if all(found.get(("profwrap_steps_total", rank), 0) > 8 for rank in range(ranks)):
                 return
         h.check(job.poll() is None and time.monotonic() < until, "the job did not get as far")
         time.sleep(0.2)
@@ -333,15 +333,37 @@ def watch_in_a_file():
 
 @h.case
 def an_alarm_is_taken_back():
-    """A rank that is slow for a part of the run is named while it is, and over afterwards. The order of three
-    ranks tells so little that some 30 to 60 steps are needed."""
-    with running(steps=300, delay="ms=150,steps=60-170") as job:
+    """A rank that is slow for a part of the run is named while it is, and over afterwards. The order of four
+    ranks needs some 20 steps for it; that of three, up to a hundred."""
+    with running(steps=300, delay="ms=150,steps=60-170", ranks=4) as job:
         text = h.run(h.profwrap("report", "--watch", "out")).stdout.decode()
         h.equal(job.wait(20), 0, "exit status of the job")
     over = re.findall(r"^over +\S+ rank (\d+) on \S+ was slow in (\w+) in steps (\d+)-(\d+)$", text, re.MULTILINE)
     mine = [(int(first), int(last)) for rank, phase, first, last in over
             if (rank, phase) == (str(WORST), "backward")]
     h.check(any(50 <= first <= 110 and 165 <= last for first, last in mine), text[-3000:])
+
+
+@h.case
+def alerts_are_lines_and_commands():
+    """One line and one command for each alarm that begins or ends; what the command does harms nobody."""
+    command = "cat >> alerts; echo >> alerts; exit 3"
+    with running(steps=300, delay="ms=150,steps=60-170", ranks=4) as job:
+        done = h.run(h.profwrap("report", "--watch", "--alerts", "--on-alert", command, "out"))
+        h.equal(job.wait(20), 0, "exit status of the job")
+    lines = h.lines(done.stdout)
+    h.equal(lines.pop(), "The job has ended.", "the last line")
+    with open("alerts", encoding="utf-8") as file:
+        alerts = [json.loads(line) for line in file]
+    h.equal([alert["text"] for alert in alerts], lines, "texts of the commands' inputs, and lines")
+    mine = [alert for alert in alerts if alert.get("rank") == WORST]
+    h.equal([alert["event"] for alert in mine], ["slow_rank", "over"], "events")
+    for alert in mine:
+        h.equal((alert["phase"], alert["directory"]), ("backward", "out"), "phase and directory")
+        h.check(50 <= alert["first_step"] <= 110, alert)
+        h.check(100e6 < alert["excess_ns"] < 250e6, alert)
+    h.equal(set(h.lines(done.stderr)), {"profwrap: the command of --on-alert ended with status 3"}, "said")
+    h.one_line(h.run(h.profwrap("report", "--alerts", "out"), status=2), "are for --watch")
 
 
 def read_some(fd, seconds, is_enough=lambda text: False):

@@ -99,6 +99,7 @@ def directories_in_the_environment():
 
 # Options of other commands that take any text, and those for which no text is the default (all, or the last).
 TEXTS = ("d3", "directory", "ranks", "search", "listen", "token")
+FOR_ANOTHER = ("on-alert",)  # takes any text, but is refused without the other option
 DEFAULT_IF_EMPTY = ("section", "steps", "epoch")
 
 
@@ -108,7 +109,7 @@ def check_other(command, name, value, env, without):
     what = f"{command} {env}"[:200]
     done = h.run(h.profwrap(*command), None, env=env)
     lines = check_lines(done, 1, what)
-    if name in TEXTS or not value and (env or name in DEFAULT_IF_EMPTY):
+    if name in TEXTS or name in FOR_ANOTHER and env or not value and (env or name in DEFAULT_IF_EMPTY):
         h.equal((done.returncode, done.stderr), (without.returncode, without.stderr), what)
         return False
     h.equal((done.returncode, len(lines)), (2, 1), f"status and lines of {what}")

@@ -107,6 +107,40 @@ static void test_begin_and_end(void **state)
     pw_livealarms_destroy(alarms);
 }
 
+/* An alarm is told once it has a cause, or some seconds old, and once more when it has ended. */
+static void test_what_is_told(void **state)
+{
+    (void)state;
+    struct pw_livealarms *alarms = pw_livealarms_create(0.01);
+    answer_all(0, 199, 0);
+    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW), 0);
+    answer_all(200, 249, 5);
+    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW + 1), 1);
+    assert_null(pw_livealarms_tell(alarms, NOW + 1));
+    assert_null(pw_livealarms_tell(alarms, NOW + 5));
+    const struct pw_livealarm *alarm = pw_livealarms_tell(alarms, NOW + 6);
+    assert_non_null(alarm);
+    json_t *object = pw_livealarm_json(alarm, "a line");
+    assert_string_equal(json_string_value(json_object_get(object, "event")), "slow_rank");
+    assert_string_equal(json_string_value(json_object_get(object, "text")), "a line");
+    assert_int_equal(json_integer_value(json_object_get(object, "rank")), SLOW);
+    assert_string_equal(json_string_value(json_object_get(object, "phase")), "backward");
+    assert_int_equal(json_integer_value(json_object_get(object, "first_step")), 200);
+    assert_int_equal(json_integer_value(json_object_get(object, "time")), NOW + 1);
+    assert_true(json_is_true(json_object_get(object, "is_calibrated")));
+    json_decref(object);
+    assert_null(pw_livealarms_tell(alarms, NOW + 60));
+    answer_all(250, 349, 0);
+    assert_int_equal(pw_livealarms_take(alarms, lives, RANKS, NOW + 61), 1);
+    alarm = pw_livealarms_tell(alarms, NOW + 61);
+    object = pw_livealarm_json(alarm, "");
+    assert_string_equal(json_string_value(json_object_get(object, "event")), "over");
+    assert_int_equal(json_integer_value(json_object_get(object, "time")), NOW + 61);
+    json_decref(object);
+    assert_null(pw_livealarms_tell(alarms, NOW + 90));
+    pw_livealarms_destroy(alarms);
+}
+
 /* The program counts its steps anew, and its first step takes long: the steps of before are not
  * compared again. */
 static void test_old_numbers(void **state)
@@ -225,11 +259,9 @@ static void test_silent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_begin_and_end),
-        cmocka_unit_test(test_old_numbers),
-        cmocka_unit_test(test_cause_after_a_late_begin),
-        cmocka_unit_test(test_ranks_apart),
-        cmocka_unit_test(test_anew),
+        cmocka_unit_test(test_begin_and_end), cmocka_unit_test(test_what_is_told),
+        cmocka_unit_test(test_old_numbers),   cmocka_unit_test(test_cause_after_a_late_begin),
+        cmocka_unit_test(test_ranks_apart),   cmocka_unit_test(test_anew),
         cmocka_unit_test(test_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,9 +326,14 @@ static double read_rate(const char *text)
     return -1;
 }
 
-/* Reads --false-alarms. Returns 0, or 2 after a message. */
-static int check_rate(struct pw_options *options, double *rate)
+/* Reads --false-alarms, and refuses what is for --watch without it. Returns 0, or 2 after a
+ * message. */
+static int check_alarms(struct pw_options *options, double *rate)
 {
+    if (!pw_option_flag(options, PW_OPT_WATCH) &&
+        (options->origin[PW_OPT_ALERTS] == PW_OPTION_COMMAND_LINE ||
+         options->origin[PW_OPT_ON_ALERT] == PW_OPTION_COMMAND_LINE))
+        return usage_error("--alerts and --on-alert are for --watch");
     *rate = read_rate(options->text[PW_OPT_FALSE_ALARMS]);
     if (*rate >= 0)
         return 0;
@@ -343,7 +348,11 @@ static int watch(const char *dir, struct pw_options *options, double rate)
     int64_t top = pw_option_int(options, PW_OPT_TOP);
     if (strcmp(options->text[PW_OPT_FORMAT], "text") != 0 || options->text[PW_OPT_REPORT_OUTPUT][0])
         return usage_error("--watch shows text on standard output: no --format or -o with it");
-    return pw_cli_watch(dir, top ? (size_t)top : SIZE_MAX, rate);
+    const struct pw_cli_watched what = {.ranks = top ? (size_t)top : SIZE_MAX,
+                                        .alarms_per_day = rate,
+                                        .prints_alerts = pw_option_flag(options, PW_OPT_ALERTS),
+                                        .command = options->text[PW_OPT_ON_ALERT]};
+    return pw_cli_watch(dir, &what);
 }
 
 /* Checks the options that belong to --serve. Returns 0, or 2 after a message. */
@@ -409,7 +418,7 @@ int pw_cli_report(int argc, char **argv)
         return usage_error(problem);
     double rate;
     int refused = check_serve(&options);
-    refused = refused ? refused : check_rate(&options, &rate);
+    refused = refused ? refused : check_alarms(&options, &rate);
     if (refused)
         return refused;
     if (wants_hang_alone(&options) && pw_cli_hangpage_print(dir, stdout))

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/commands/alerts.h"
 #include "core/log.h"
 #include "core/remedy.h"
 #include "rank/ring/tick.h"
@@ -32,7 +33,8 @@ struct watch {
     int is_screen; /* standard output is a terminal with an alternate screen */
     int is_coloured;
     struct pw_livealarms *alarms;
-    char *last; /* the last text shown; NULL: none yet */
+    struct pw_alerts alerts; /* prints: instead of the view */
+    char *last;              /* the last text shown; NULL: none yet */
 };
 
 static int is_running(const char *dir)
@@ -96,6 +98,9 @@ static void paint(const char *text)
 
 static int show(struct watch *watch, const struct pw_inquiry *inquiry)
 {
+    pw_alerts_tell(&watch->alerts, watch->alarms, time(NULL));
+    if (watch->alerts.prints)
+        return fflush(stdout) ? -EIO : 0;
     char *text = compose(watch, inquiry);
     if (!text)
         return -ENOMEM;
@@ -166,10 +171,13 @@ static int conclude(const struct watch *watch, int err)
     return err && err != -EINTR && (err != -ENODATA || is_running(watch->dir));
 }
 
-int pw_cli_watch(const char *dir, size_t ranks, double alarms_per_day)
+int pw_cli_watch(const char *dir, const struct pw_cli_watched *what)
 {
     const char *terminal = getenv("TERM"), *colourless = getenv("NO_COLOR");
-    struct watch watch = {.dir = dir, .ranks = ranks};
+    struct watch watch = {
+        .dir = dir,
+        .ranks = what->ranks,
+        .alerts = {.dir = dir, .command = what->command, .prints = what->prints_alerts}};
     sigset_t ends;
     int32_t *running = NULL;
     int n = pw_inquiry_running(dir, &running);
@@ -181,9 +189,10 @@ int pw_cli_watch(const char *dir, size_t ranks, double alarms_per_day)
     int status = pw_ctl_check_job(dir);
     if (status)
         return status;
-    watch.is_screen = isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+    watch.is_screen =
+        isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0 && !what->prints_alerts;
     watch.is_coloured = watch.is_screen && !(colourless && colourless[0]);
-    watch.alarms = pw_livealarms_create(alarms_per_day);
+    watch.alarms = pw_livealarms_create(what->alarms_per_day);
     if (!watch.alarms)
         return conclude(&watch, -ENOMEM);
     pw_ctl_block_signals(&ends);
@@ -193,6 +202,8 @@ int pw_cli_watch(const char *dir, size_t ranks, double alarms_per_day)
     if (watch.is_screen)
         fputs(leave_screen, stdout);
     status = conclude(&watch, err);
+    if (err != -EINTR)
+        pw_alerts_end(&watch.alerts);
     free(watch.last);
     pw_livealarms_destroy(watch.alarms);
     return status;

@@ -11,12 +11,13 @@
 #include "core/tables.h"
 #include "core/text.h"
 #include "report/live/livecause.h"
+#include "report/writing/json_row.h"
 
 /* WINDOW: steps that are kept, judged or not. A rank that is further behind than WAIT steps is not
  * waited for. PHASE_STEPS: first steps of an alarm, from which its phase and cause are found;
  * CAUSE_LOOKS: looks in which a cause is looked for in vain. After IDLE_S, and IDLE_STEPS times the
  * length of a step, without a step the program has no steps; after SILENT_STEPS without
- * communication it has none. */
+ * communication it has none. After TELL_S, an alarm is told without its cause. */
 enum {
     WINDOW = 256,
     WAIT = 192,
@@ -25,6 +26,7 @@ enum {
     MOST_ALARMS = 64,
     IDLE_S = 60,
     IDLE_STEPS = 3,
+    TELL_S = 5,
     SILENT_STEPS = 32
 };
 
@@ -449,6 +451,20 @@ const struct pw_livealarm *pw_livealarms_borrow(const struct pw_livealarms *a, s
     return a->alarms;
 }
 
+const struct pw_livealarm *pw_livealarms_tell(struct pw_livealarms *a, time_t now)
+{
+    for (size_t i = 0; i < a->nalarms; i++) {
+        struct pw_livealarm *alarm = &a->alarms[i];
+        const int is_due = alarm->cause_known || now - alarm->begun >= TELL_S;
+        const int tells = alarm->ended ? 2 : is_due ? 1 : 0;
+        if (tells <= alarm->told)
+            continue;
+        alarm->told = tells;
+        return alarm;
+    }
+    return NULL;
+}
+
 int pw_livealarms_is_slow(const struct pw_livealarms *a, int32_t rank)
 {
     return rank >= 0 && (size_t)rank < a->nranks && a->test.ranks[rank].is_slow;
@@ -468,6 +484,7 @@ struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *a, ti
         .share = -1,
         .delay = -1,
         .idle_s = (double)idle_s < least_s ? 0 : idle_s,
+        .is_idle = idle_s >= IDLE_S && (double)idle_s >= least_s,
         .is_silent = a->nsilent >= SILENT_STEPS,
         .is_uncalibrated = a->test.is_uncalibrated,
         .measured = a->nranks && a->test.npeers > 1 ? a->test.dependence.blocks * a->test.block : 0,
@@ -484,9 +501,14 @@ struct pw_livealarms_state pw_livealarms_state(const struct pw_livealarms *a, ti
 
 /* ---- words ---- */
 
+static int64_t whole(double ns)
+{
+    return ns < 9e18 ? (int64_t)ns : INT64_MAX;
+}
+
 static const char *time_text(double ns, char *out, size_t size)
 {
-    pw_text_ns(out, size, ns < 9e18 ? (int64_t)ns : INT64_MAX);
+    pw_text_ns(out, size, whole(ns));
     return out;
 }
 
@@ -518,10 +540,23 @@ const char *pw_livealarm_figures(const struct pw_livealarm *alarm, char *out, si
     return out;
 }
 
+json_t *pw_livealarm_json(const struct pw_livealarm *alarm, const char *line)
+{
+    return json_pack(
+        "{s:s, s:o, s:I, s:I, s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "event",
+        alarm->ended ? "over" : "slow_rank", "text", pw_json_text(line, strlen(line)), "time",
+        (json_int_t)(alarm->ended ? alarm->ended : alarm->begun), "rank", (json_int_t)alarm->rank,
+        "hostname", pw_json_text(alarm->hostname, sizeof(alarm->hostname)), "phase",
+        pw_enum_name(PW_F_PHASE, alarm->phase), "cause", pw_enum_name(PW_F_CAUSE, alarm->cause),
+        "first_step", (json_int_t)alarm->first, "last_step", (json_int_t)alarm->last, "excess_ns",
+        (json_int_t)whole(alarm->excess_ns), "step_ns", (json_int_t)whole(alarm->step_ns),
+        "cost_ns", (json_int_t)whole(alarm->cost_ns), "is_calibrated", !alarm->is_uncalibrated);
+}
+
 const char *pw_livealarms_state_text(const struct pw_livealarms_state *state, char *out,
                                      size_t size)
 {
-    if (state->idle_s >= IDLE_S)
+    if (state->is_idle)
         snprintf(out, size, "cannot tell: no steps for %" PRId64 " s", state->idle_s);
     else if (state->is_silent)
         snprintf(out, size, "cannot tell: no communication was recorded in the last steps");

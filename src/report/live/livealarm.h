@@ -4,6 +4,7 @@
 #ifndef PW_REPORT_LIVE_LIVEALARM_H
 #define PW_REPORT_LIVE_LIVEALARM_H
 
+#include <jansson.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -22,6 +23,7 @@ struct pw_livealarm {
     int cause;       /* enum pw_cause */
     int cause_known; /* 1: phase and cause are not looked for any more */
     int looks;       /* how often they were */
+    int told;        /* by pw_livealarms_tell(): 1: that it has begun, 2: that it has ended */
     int is_uncalibrated;
 };
 
@@ -42,6 +44,10 @@ int pw_livealarms_take(struct pw_livealarms *alarms, const struct pw_live *ranks
 /* The alarms, the oldest first; old ones that have ended are forgotten. */
 const struct pw_livealarm *pw_livealarms_borrow(const struct pw_livealarms *alarms, size_t *n);
 
+/* The next alarm of which there is something to tell: that it lasts, once its phase and cause are
+ * known or it is some seconds old; or that it has ended. It counts as told then. NULL: none. */
+const struct pw_livealarm *pw_livealarms_tell(struct pw_livealarms *alarms, time_t now);
+
 /* Whether the rank is in an alarm now. */
 int pw_livealarms_is_slow(const struct pw_livealarms *alarms, int32_t rank);
 
@@ -53,6 +59,7 @@ struct pw_livealarms_state {
     double share, delay; /* a rank with so much more work would have been seen after so many steps;
                             -1: not yet */
     int64_t idle_s;      /* time since the last step; 0: less than three steps */
+    int is_idle;         /* 1: so long that nothing is known of the ranks now */
     int is_silent;       /* 1: no communication is recorded, so steps cannot be compared */
     int is_uncalibrated;
     int64_t measured; /* steps that were only measured, because the test begins with these */
@@ -65,6 +72,9 @@ const char *pw_livealarm_text(const struct pw_livealarm *alarm, char *out, size_
 /* Writes "11.8 ms more than the others in a step of 80 ms; cost so far 41 s; cause: file I/O".
  * Returns `out`. */
 const char *pw_livealarm_figures(const struct pw_livealarm *alarm, char *out, size_t size);
+
+/* The alarm as an object; `line` is what a person is told. NULL when memory is short. */
+json_t *pw_livealarm_json(const struct pw_livealarm *alarm, const char *line);
 
 /* Writes what is known while nothing is printed of alarms: "none in 1200 steps; ...". */
 const char *pw_livealarms_state_text(const struct pw_livealarms_state *state, char *out,
