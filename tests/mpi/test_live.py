@@ -333,37 +333,34 @@ def watch_in_a_file():
 
 @h.case
 def an_alarm_is_taken_back():
-    """A rank that is slow for a part of the run is named while it is, and over afterwards. The order of four
-    ranks needs some 20 steps for it; that of three, up to a hundred."""
+    """A rank that is slow for a part of the run is named while it is, and over afterwards: in the view, by lines,
+    and by commands, whatever these do. The order of four ranks needs some 20 steps for it; that of three, up to
+    a hundred."""
+    command = 'echo "$(cat)" >> alerts; exit 3'
     with running(steps=300, delay="ms=150,steps=60-170", ranks=4) as job:
-        text = h.run(h.profwrap("report", "--watch", "out")).stdout.decode()
-        h.equal(job.wait(20), 0, "exit status of the job")
-    over = re.findall(r"^over +\S+ rank (\d+) on \S+ was slow in (\w+) in steps (\d+)-(\d+)$", text, re.MULTILINE)
-    mine = [(int(first), int(last)) for rank, phase, first, last in over
-            if (rank, phase) == (str(WORST), "backward")]
-    h.check(any(50 <= first <= 110 and 165 <= last for first, last in mine), text[-3000:])
-
-
-@h.case
-def alerts_are_lines_and_commands():
-    """One line and one command for each alarm that begins or ends; what the command does harms nobody."""
-    command = "cat >> alerts; echo >> alerts; exit 3"
-    with running(steps=300, delay="ms=150,steps=60-170", ranks=4) as job:
+        view = subprocess.Popen(h.profwrap("report", "--watch", "out"), stdout=subprocess.PIPE)
         done = h.run(h.profwrap("report", "--watch", "--alerts", "--on-alert", command, "out"))
-        h.equal(job.wait(20), 0, "exit status of the job")
+        text = view.communicate()[0].decode()
+        h.equal((view.returncode, job.wait(20)), (0, 0), "exit status of the view and the job")
+    over = re.findall(r"^over +\S+ rank (\d+) on \S+ was slow in (\w+) in steps (\d+)-(\d+)$", text, re.MULTILINE)
+    check_alarm([(int(rank), phase, int(first), int(last)) for rank, phase, first, last in over])
     lines = h.lines(done.stdout)
     h.equal(lines.pop(), "The job has ended.", "the last line")
     with open("alerts", encoding="utf-8") as file:
         alerts = [json.loads(line) for line in file]
-    h.equal([alert["text"] for alert in alerts], lines, "texts of the commands' inputs, and lines")
-    mine = [alert for alert in alerts if alert.get("rank") == WORST]
-    h.equal([alert["event"] for alert in mine], ["slow_rank", "over"], "events")
-    for alert in mine:
-        h.equal((alert["phase"], alert["directory"]), ("backward", "out"), "phase and directory")
-        h.check(50 <= alert["first_step"] <= 110, alert)
-        h.check(100e6 < alert["excess_ns"] < 250e6, alert)
+    h.equal(sorted(alert["text"] for alert in alerts), sorted(lines), "texts of the commands' inputs, and lines")
+    alarms = [alert for alert in alerts if alert.get("rank") == WORST]
+    h.equal([alarm["event"] for alarm in alarms], ["slow_rank", "over"], "events")
+    check_alarm([(WORST, alarms[1]["phase"], alarms[1]["first_step"], alarms[1]["last_step"])])
+    h.check(all(100e6 < alarm["excess_ns"] < 250e6 and alarm["directory"] == "out" for alarm in alarms), alarms)
     h.equal(set(h.lines(done.stderr)), {"profwrap: the command of --on-alert ended with status 3"}, "said")
     h.one_line(h.run(h.profwrap("report", "--alerts", "out"), status=2), "are for --watch")
+
+
+def check_alarm(alarms):
+    """The slow steps are 60 to 170. When it began is an estimate: other work of the machine's, too, slows ranks."""
+    h.check(any((rank, phase) == (WORST, "backward") and 24 <= first <= 110 and 165 <= last
+                for rank, phase, first, last in alarms), alarms)
 
 
 def read_some(fd, seconds, is_enough=lambda text: False):
