@@ -337,7 +337,7 @@ def an_alarm_is_taken_back():
     and by commands, whatever these do. The order of four ranks needs some 20 steps for it; that of three, up to
     a hundred."""
     command = 'echo "$(cat)" >> alerts; exit 3'
-    with running(steps=300, delay="ms=150,steps=60-170", ranks=4) as job:
+    with running(steps=700, delay="ms=150,steps=60-170", ranks=4) as job:
         view = subprocess.Popen(h.profwrap("report", "--watch", "out"), stdout=subprocess.PIPE)
         done = h.run(h.profwrap("report", "--watch", "--alerts", "--on-alert", command, "out"))
         text = view.communicate()[0].decode()
