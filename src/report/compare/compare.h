@@ -173,6 +173,19 @@ void pw_compare_headline(const struct pw_comparison *comparison, char *out, size
  * took; "" when nothing is known of these. */
 void pw_compare_details(const struct pw_comparison *comparison, char *out, size_t size);
 
+/* A difference that is not significant, with a smaller p than this, is neither slower nor as
+ * before: the note below the tables has the limit. */
+#define PW_COMPARE_UNLIKELY 0.05
+
+/* The cells of a row of a table, between its name and its verdict. */
+struct pw_compare_cells {
+    char text[5][40];    /* times, the change, and p or an interval: as the columns say */
+    const char *verdict; /* "slower", "faster", "not sure", "as before"; "": not tested */
+};
+
+/* Writes the cells of a row: the first and the second time, the change, and p. */
+void pw_compare_cells_write(const struct pw_compare_row *row, struct pw_compare_cells *out);
+
 /* Prints `top` rows of each group; 0: all. Returns 0, -ENOMEM or -EIO. */
 int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top);
 int pw_compare_json(FILE *out, const struct pw_comparison *comparison);

@@ -1,6 +1,6 @@
 /* The words of a comparison, the comparison of two runs as text and as JSON, and that of several
  * runs as text, JSON, Markdown and JUnit; see compare.h and compare_runs.h. */
-#include "report/compare/compare_print.h"
+#include "report/compare/compare.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -346,37 +346,43 @@ static const char *verdict_of(const struct pw_compare_row *row)
 
 void pw_compare_cells_write(const struct pw_compare_row *row, struct pw_compare_cells *out)
 {
-    compare_time(out->first, sizeof(out->first), row->a);
-    compare_time(out->second, sizeof(out->second), row->b);
-    compare_percent(out->change, sizeof(out->change), pw_compare_change(row));
-    chance_of(out->chance, sizeof(out->chance), row->p);
+    compare_time(out->text[0], sizeof(out->text[0]), row->a);
+    compare_time(out->text[1], sizeof(out->text[1]), row->b);
+    compare_percent(out->text[2], sizeof(out->text[2]), pw_compare_change(row));
+    chance_of(out->text[3], sizeof(out->text[3]), row->p);
     out->verdict = verdict_of(row);
 }
 
-static void add_cells(struct pw_grid *grid, const struct pw_compare_row *row)
-{
-    struct pw_compare_cells cells;
-    pw_compare_cells_write(row, &cells);
-    pw_grid_cell(grid, "%s", row->name);
-    pw_grid_cell(grid, "%s", cells.first);
-    pw_grid_cell(grid, "%s", cells.second);
-    pw_grid_cell(grid, "%s", cells.change);
-    pw_grid_cell(grid, "%s", cells.chance);
-    pw_grid_cell(grid, "%s", cells.verdict);
-}
+/* A comparison of two runs, or of several, as the writers below see it. */
+struct printed {
+    const void *of;
+    size_t nrows;
+    enum pw_compare_group (*group)(const void *of, size_t row);
+    /* Writes a row's cells. Returns its name. */
+    const char *(*cells)(const void *of, size_t row, struct pw_compare_cells *out);
+    json_t *(*json)(const void *of, size_t row);
+    const struct pw_grid_column *columns; /* the name, those of the cells' text, the verdict */
+    size_t ncolumns;
+    int has_parts; /* PW_COMPARE_PART is compared */
+    char headline[2048], details[1024];
+    const char *unlike;
+    const char *note; /* what the columns mean; NULL: there are no tables */
+};
 
-static int print_group(const struct pw_page *page, const struct pw_comparison *c,
+static int print_group(const struct pw_page *page, const struct printed *c,
                        enum pw_compare_group group)
 {
-    static const struct pw_grid_column columns[] = {
-        {"what", 1}, {"first\nrun", 0}, {"second\nrun", 0}, {"change", 0}, {"p", 0}, {"", 1}};
     struct pw_grid grid;
     size_t shown = 0, rows = 0;
-    pw_grid_init(&grid, columns, 6);
+    pw_grid_init(&grid, c->columns, c->ncolumns);
     for (size_t i = 0; i < c->nrows; i++) {
-        if (c->rows[i].group != group || rows++ >= page->top)
+        struct pw_compare_cells cells;
+        if (c->group(c->of, i) != group || rows++ >= page->top)
             continue;
-        add_cells(&grid, &c->rows[i]);
+        pw_grid_cell(&grid, "%s", c->cells(c->of, i, &cells));
+        for (size_t k = 0; k + 2 < c->ncolumns; k++)
+            pw_grid_cell(&grid, "%s", cells.text[k]);
+        pw_grid_cell(&grid, "%s", cells.verdict);
         shown++;
     }
     int err = shown ? pw_page_print(page, 0, 0, "%s", "") : 0;
@@ -388,29 +394,21 @@ static int print_group(const struct pw_page *page, const struct pw_comparison *c
     return err;
 }
 
-const char pw_compare_note[] =
-    "p: how likely the steps' spread alone makes such a difference (permutation test of means, "
-    "Mann-Whitney of medians). slower, faster: p is below 0.001; not sure: below 0.05. It does not "
-    "cover what differs from run to run, such as placement "
-    "and other jobs.";
-
-int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
+static int put_text(FILE *out, const struct printed *c, int top)
 {
     const struct pw_page page = {
         .out = out, .width = PW_REPORT_WIDTH, .top = top > 0 ? (size_t)top : SIZE_MAX};
-    char text[1024];
-    pw_compare_headline(comparison, text, sizeof(text));
-    int err = pw_page_print(&page, 0, 2, "%s", text);
-    pw_compare_details(comparison, text, sizeof(text));
-    if (!err && text[0])
-        err = pw_page_print(&page, 0, 2, "%s", text);
-    if (!err && comparison->unlike[0])
-        err = pw_page_print(&page, 0, 2, "The runs differ: %s.", comparison->unlike);
+    int err = pw_page_print(&page, 0, 2, "%s", c->headline);
+    if (!err && c->details[0])
+        err = pw_page_print(&page, 0, 2, "%s", c->details);
+    if (!err && c->unlike[0])
+        err = pw_page_print(&page, 0, 2, "The runs differ: %s.", c->unlike);
     for (int group = 0; group < PW_COMPARE_GROUPS && !err; group++)
-        err = print_group(&page, comparison, (enum pw_compare_group)group);
-    err = err ? err : pw_page_print(&page, 0, 0, "%s", "");
-    if (!err)
-        err = pw_page_print(&page, 0, 2, "%s", pw_compare_note);
+        err = print_group(&page, c, (enum pw_compare_group)group);
+    if (!err && c->note)
+        err = pw_page_print(&page, 0, 0, "%s", "");
+    if (!err && c->note)
+        err = pw_page_print(&page, 0, 2, "%s", c->note);
     return err ? err : ferror(out) ? -EIO : 0;
 }
 
@@ -425,9 +423,240 @@ static const char *compare_key(enum pw_compare_group group)
     return keys[group];
 }
 
-/* Returns a row as JSON. NULL when memory is short: then json_array_append_new() fails. */
-static json_t *row_json(const struct pw_compare_row *row)
+/* Adds the tables, writes the whole and frees it. */
+static int put_json(FILE *out, const struct printed *c, json_t *root)
 {
+    int err = !root;
+    for (int group = 0; group < PW_COMPARE_GROUPS && !err; group++) {
+        if (group == PW_COMPARE_PART && !c->has_parts)
+            continue;
+        json_t *rows = json_array();
+        for (size_t i = 0; i < c->nrows; i++)
+            if ((int)c->group(c->of, i) == group)
+                err |= json_array_append_new(rows, c->json(c->of, i));
+        err |= json_object_set_new(root, compare_key((enum pw_compare_group)group), rows);
+    }
+    err = err ? -ENOMEM : 0;
+    if (!err && (json_dumpf(root, out, JSON_INDENT(1)) || fputc('\n', out) == EOF))
+        err = -EIO;
+    json_decref(root);
+    return err;
+}
+
+static const char *compare_kind_name(enum pw_compare_kind kind)
+{
+    static const char *const names[] = {"unknown", "same", "slower", "faster"};
+    return names[kind];
+}
+
+/* ---- Markdown ----
+ *
+ * For merge requests: texts in which no character has a meaning of the markup. */
+
+/* Writes a text with replacements for some of its characters. */
+static void put_escaped(FILE *out, const char *text, size_t length,
+                        const char *(*escape)(char character))
+{
+    char clean[2048];
+    pw_names_printable(clean, sizeof(clean), text, length);
+    for (const char *at = clean; *at; at++) {
+        const char *other = escape(*at);
+        if (other)
+            fputs(other, out);
+        else
+            fputc(*at, out);
+    }
+}
+
+static const char *escape_markdown(char character)
+{
+    switch (character) {
+    case '|':
+        return "\\|";
+    case '*':
+        return "\\*";
+    case '_':
+        return "\\_";
+    case '`':
+        return "\\`";
+    case '[':
+        return "\\[";
+    case '\\':
+        return "\\\\";
+    case '<':
+        return "&lt;";
+    case '&':
+        return "&amp;";
+    default:
+        return NULL;
+    }
+}
+
+/* Writes the text as Markdown. */
+static void markup_markdown(FILE *out, const char *text)
+{
+    put_escaped(out, text, strlen(text), escape_markdown);
+}
+
+/* Below a row of titles, which columns of numbers align to the right. */
+static void put_titles(FILE *out, const struct printed *c)
+{
+    for (size_t k = 0; k < c->ncolumns; k++) {
+        fputs(k ? " " : "| ", out);
+        for (const char *at = c->columns[k].title; *at; at++)
+            fputc(*at == '\n' ? ' ' : *at, out);
+        fputs(c->columns[k].title[0] ? " |" : "|", out);
+    }
+    fputs("\n|", out);
+    for (size_t k = 0; k < c->ncolumns; k++)
+        fputs(c->columns[k].kind == PW_GRID_NUMBER ? "--:|" : "---|", out);
+    fputc('\n', out);
+}
+
+static void put_table(FILE *out, const struct printed *c, enum pw_compare_group group, size_t top)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < c->nrows; i++) {
+        struct pw_compare_cells cells;
+        if (c->group(c->of, i) != group || rows++ >= top)
+            continue;
+        if (rows == 1) {
+            fprintf(out, "#### %s\n\n", compare_title(group));
+            put_titles(out, c);
+        }
+        fputs("| ", out);
+        markup_markdown(out, c->cells(c->of, i, &cells));
+        for (size_t k = 0; k + 2 < c->ncolumns; k++)
+            fprintf(out, " | %s", cells.text[k]);
+        fprintf(out, " | %s |\n", cells.verdict);
+    }
+    if (rows > top)
+        fprintf(out, "\n%zu more changed less.\n", rows - top);
+    if (rows)
+        fputc('\n', out);
+}
+
+static int put_markdown(FILE *out, const struct printed *c, int top)
+{
+    fputs("**", out);
+    markup_markdown(out, c->headline);
+    fputs("**\n", out);
+    if (c->details[0]) {
+        fputc('\n', out);
+        markup_markdown(out, c->details);
+        fputc('\n', out);
+    }
+    if (c->unlike[0]) {
+        fputs("\nThe runs differ: ", out);
+        markup_markdown(out, c->unlike);
+        fputs(".\n", out);
+    }
+    if (!c->note)
+        return ferror(out) ? -EIO : 0;
+    fprintf(out, "\n<details>\n<summary>Tables</summary>\n\n%s", c->has_parts ? "" : "\n");
+    for (int group = 0; group < PW_COMPARE_GROUPS; group++)
+        put_table(out, c, (enum pw_compare_group)group, top > 0 ? (size_t)top : SIZE_MAX);
+    fprintf(out, "%s\n\n</details>\n", c->note);
+    return ferror(out) ? -EIO : 0;
+}
+
+/* ---- JUnit ----
+ *
+ * For CI servers: the elements are those of the schema that Jenkins and GitLab read (testsuites,
+ * testsuite, testcase with failure or skipped). */
+
+enum junit_outcome { JUNIT_PASSED, JUNIT_FAILURE, JUNIT_ERROR, JUNIT_SKIPPED };
+
+struct junit_case {
+    const char *name; /* "the run is not slower", without " by more than 5 %" */
+    double threshold; /* share */
+    double ns;        /* how long the run took; -1: not known */
+    enum junit_outcome outcome;
+    const char *message; /* why it did not pass */
+};
+
+static const char *escape_xml(char character)
+{
+    switch (character) {
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '"':
+        return "&quot;";
+    default:
+        return NULL;
+    }
+}
+
+/* Line by line: a control character would make the XML invalid. */
+static void put_report(FILE *out, const char *text)
+{
+    fputs("    <system-out>", out);
+    for (const char *line = text; *line;) {
+        const size_t length = strcspn(line, "\n");
+        put_escaped(out, line, length, escape_xml);
+        fputc('\n', out);
+        line += length + (line[length] == '\n');
+    }
+    fputs("</system-out>\n", out);
+}
+
+/* Writes a JUnit report with this one test case, and its output. */
+static void put_case(FILE *out, const struct junit_case *given, const char *report)
+{
+    static const char *const names[] = {"", "failure", "error", "skipped"};
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
+    fprintf(out,
+            "  <testsuite name=\"profwrap compare\" tests=\"1\" failures=\"%d\" errors=\"%d\" "
+            "skipped=\"%d\">\n    <testcase classname=\"profwrap\" "
+            "name=\"%s by more than %g %%\" time=\"%.3f\">\n",
+            given->outcome == JUNIT_FAILURE, given->outcome == JUNIT_ERROR,
+            given->outcome == JUNIT_SKIPPED, given->name, 100 * given->threshold,
+            given->ns > 0 ? given->ns / 1e9 : 0);
+    if (given->outcome != JUNIT_PASSED) {
+        fprintf(out, "    <%s message=\"", names[given->outcome]);
+        put_escaped(out, given->message, strlen(given->message), escape_xml);
+        fputs("\"/>\n", out);
+    }
+    put_report(out, report);
+    fputs("    </testcase>\n  </testsuite>\n</testsuites>\n", out);
+}
+
+static int put_junit(FILE *out, const struct printed *c, int top, const struct junit_case *given)
+{
+    char *report = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&report, &size);
+    int err = memory ? put_text(memory, c, top) : -ENOMEM;
+    if (memory && fclose(memory) && !err)
+        err = -ENOMEM;
+    if (!err)
+        put_case(out, given, report);
+    free(report);
+    return err ? err : ferror(out) ? -EIO : 0;
+}
+
+/* ---- two runs ---- */
+
+static enum pw_compare_group group_of_two(const void *of, size_t row)
+{
+    return ((const struct pw_comparison *)of)->rows[row].group;
+}
+
+static const char *cells_of_two(const void *of, size_t row, struct pw_compare_cells *out)
+{
+    const struct pw_compare_row *given = &((const struct pw_comparison *)of)->rows[row];
+    pw_compare_cells_write(given, out);
+    return given->name;
+}
+
+/* Returns a row as JSON. NULL when memory is short: then json_array_append_new() fails. */
+static json_t *json_of_two(const void *of, size_t i)
+{
+    const struct pw_compare_row *row = &((const struct pw_comparison *)of)->rows[i];
     double change = pw_compare_change(row);
     return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:b}", "what",
                      pw_json_text(row->name, sizeof(row->name)), "first_ns", pw_json_real(row->a),
@@ -437,17 +666,37 @@ static json_t *row_json(const struct pw_compare_row *row)
                      pw_json_real(row->p), "significant", pw_compare_is_significant(row));
 }
 
-static int fill(json_t *root, const struct pw_comparison *c)
+static struct printed printed_two(const struct pw_comparison *c)
 {
-    int err = 0;
-    for (int group = 0; group < PW_COMPARE_GROUPS; group++) {
-        json_t *rows = json_array();
-        for (size_t i = 0; i < c->nrows; i++)
-            if ((int)c->rows[i].group == group)
-                err |= json_array_append_new(rows, row_json(&c->rows[i]));
-        err |= json_object_set_new(root, compare_key((enum pw_compare_group)group), rows);
-    }
-    return err;
+    static const struct pw_grid_column columns[] = {
+        {"what", PW_GRID_TEXT},     {"first\nrun", PW_GRID_NUMBER}, {"second\nrun", PW_GRID_NUMBER},
+        {"change", PW_GRID_NUMBER}, {"p", PW_GRID_NUMBER},          {"", PW_GRID_TEXT}};
+    static const char note[] =
+        "p: how likely the steps' spread alone makes such a difference (permutation test of means, "
+        "Mann-Whitney of medians). slower, faster: p is below 0.001; not sure: below 0.05. It does "
+        "not "
+        "cover what differs from run to run, such as placement "
+        "and other jobs.";
+
+    struct printed out = {.of = c,
+                          .nrows = c->nrows,
+                          .group = group_of_two,
+                          .cells = cells_of_two,
+                          .json = json_of_two,
+                          .columns = columns,
+                          .ncolumns = sizeof(columns) / sizeof(columns[0]),
+                          .has_parts = 1,
+                          .unlike = c->unlike,
+                          .note = note};
+    pw_compare_headline(c, out.headline, sizeof(out.headline));
+    pw_compare_details(c, out.details, sizeof(out.details));
+    return out;
+}
+
+int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
+{
+    const struct printed printed = printed_two(comparison);
+    return put_text(out, &printed, top);
 }
 
 static const char *place_name(enum pw_compare_place place)
@@ -456,12 +705,6 @@ static const char *place_name(enum pw_compare_place place)
         "steps",         "few_steps",   "slow_steps",   "before_steps",
         "between_steps", "after_steps", "outside_steps"};
     return names[place];
-}
-
-static const char *compare_kind_name(enum pw_compare_kind kind)
-{
-    static const char *const names[] = {"unknown", "same", "slower", "faster"};
-    return names[kind];
 }
 
 /* Returns the rank that causes the difference; -1: no single rank does. */
@@ -494,235 +737,41 @@ static json_t *differences_json(const struct pw_comparison *c)
 
 int pw_compare_json(FILE *out, const struct pw_comparison *comparison)
 {
-    char headline[1024], details[1024];
-    pw_compare_headline(comparison, headline, sizeof(headline));
-    pw_compare_details(comparison, details, sizeof(details));
+    const struct printed printed = printed_two(comparison);
     json_t *root = json_pack(
         "{s:o, s:o, s:s, s:o, s:f, s:f, s:o, s:b, s:f, s:o}", "headline",
-        pw_json_text(headline, sizeof(headline)), "details", pw_json_text(details, sizeof(details)),
-        "verdict", compare_kind_name(comparison->kind), "reason",
+        pw_json_text(printed.headline, sizeof(printed.headline)), "details",
+        pw_json_text(printed.details, sizeof(printed.details)), "verdict",
+        compare_kind_name(comparison->kind), "reason",
         pw_json_text(comparison->why, sizeof(comparison->why)), "difference_ns", comparison->ns,
         "share", comparison->share, "differences", differences_json(comparison), "slower",
         pw_compare_is_slower(comparison), "threshold", comparison->threshold, "unlike",
         pw_json_text(comparison->unlike, sizeof(comparison->unlike)));
-    int err = !root || fill(root, comparison) ? -ENOMEM : 0;
-    if (!err && (json_dumpf(root, out, JSON_INDENT(1)) || fputc('\n', out) == EOF))
-        err = -EIO;
-    json_decref(root);
-    return err;
-}
-
-/* The comparison of several runs as text, JSON, Markdown and JUnit. */
-
-/* What the Markdown and JUnit forms of comparisons have in common: texts in which no character has
- * a meaning of the markup, and the JUnit report. A comparison for merge requests and CI servers: as
- * Markdown, and as a JUnit report. The JUnit elements are those of the schema that Jenkins and
- * GitLab read (testsuites, testsuite, testcase with failure or skipped). See compare.h. */
-
-enum pw_junit_outcome { PW_JUNIT_PASSED, PW_JUNIT_FAILURE, PW_JUNIT_ERROR, PW_JUNIT_SKIPPED };
-
-struct pw_junit_case {
-    const char *name; /* "the run is not slower", without " by more than 5 %" */
-    double threshold; /* share */
-    double ns;        /* how long the run took; -1: not known */
-    enum pw_junit_outcome outcome;
-    const char *message; /* why it did not pass */
-    const char *report;  /* its output */
-};
-
-/* Writes a text with replacements for some of its characters. */
-static void put_escaped(FILE *out, const char *text, size_t length,
-                        const char *(*escape)(char character))
-{
-    char clean[2048];
-    pw_names_printable(clean, sizeof(clean), text, length);
-    for (const char *at = clean; *at; at++) {
-        const char *other = escape(*at);
-        if (other)
-            fputs(other, out);
-        else
-            fputc(*at, out);
-    }
-}
-
-/* ---- Markdown ---- */
-
-static const char *escape_markdown(char character)
-{
-    switch (character) {
-    case '|':
-        return "\\|";
-    case '*':
-        return "\\*";
-    case '_':
-        return "\\_";
-    case '`':
-        return "\\`";
-    case '[':
-        return "\\[";
-    case '\\':
-        return "\\\\";
-    case '<':
-        return "&lt;";
-    case '&':
-        return "&amp;";
-    default:
-        return NULL;
-    }
-}
-
-/* Writes the text as Markdown. */
-static void markup_markdown(FILE *out, const char *text, size_t length)
-{
-    put_escaped(out, text, length, escape_markdown);
-}
-
-static void put_table(FILE *out, const struct pw_comparison *c, enum pw_compare_group group,
-                      size_t top)
-{
-    size_t rows = 0;
-    for (size_t i = 0; i < c->nrows; i++) {
-        struct pw_compare_cells cells;
-        if (c->rows[i].group != group || rows++ >= top)
-            continue;
-        if (rows == 1) {
-            fprintf(out, "#### %s\n\n", compare_title(group));
-            fputs("| what | first run | second run | change | p | |\n", out);
-            fputs("|---|--:|--:|--:|--:|---|\n", out);
-        }
-        pw_compare_cells_write(&c->rows[i], &cells);
-        fputs("| ", out);
-        markup_markdown(out, c->rows[i].name, sizeof(c->rows[i].name));
-        fprintf(out, " | %s | %s | %s | %s | %s |\n", cells.first, cells.second, cells.change,
-                cells.chance, cells.verdict);
-    }
-    if (rows > top)
-        fprintf(out, "\n%zu more changed less.\n", rows - top);
-    if (rows)
-        fputc('\n', out);
-}
-
-/* Begin and end what a merge request shows only on demand. */
-static void markup_fold(FILE *out)
-{
-    fputs("\n<details>\n<summary>Tables</summary>\n\n", out);
-}
-
-static void markup_unfold(FILE *out)
-{
-    fputs("\n</details>\n", out);
+    return put_json(out, &printed, root);
 }
 
 int pw_compare_markdown(FILE *out, const struct pw_comparison *comparison, int top)
 {
-    char text[1024];
-    pw_compare_headline(comparison, text, sizeof(text));
-    fputs("**", out);
-    markup_markdown(out, text, sizeof(text));
-    fputs("**\n", out);
-    pw_compare_details(comparison, text, sizeof(text));
-    if (text[0]) {
-        fputc('\n', out);
-        markup_markdown(out, text, sizeof(text));
-        fputc('\n', out);
-    }
-    if (comparison->unlike[0]) {
-        fputs("\nThe runs differ: ", out);
-        markup_markdown(out, comparison->unlike, sizeof(comparison->unlike));
-        fputs(".\n", out);
-    }
-    markup_fold(out);
-    for (int group = 0; group < PW_COMPARE_GROUPS; group++)
-        put_table(out, comparison, (enum pw_compare_group)group, top > 0 ? (size_t)top : SIZE_MAX);
-    fprintf(out, "%s\n", pw_compare_note);
-    markup_unfold(out);
-    return ferror(out) ? -EIO : 0;
-}
-
-/* ---- JUnit ---- */
-
-static const char *escape_xml(char character)
-{
-    switch (character) {
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '&':
-        return "&amp;";
-    case '"':
-        return "&quot;";
-    default:
-        return NULL;
-    }
-}
-
-/* Line by line: a control character would make the XML invalid. */
-static void put_report(FILE *out, const char *text)
-{
-    fputs("    <system-out>", out);
-    for (const char *line = text; *line;) {
-        const size_t length = strcspn(line, "\n");
-        put_escaped(out, line, length, escape_xml);
-        fputc('\n', out);
-        line += length + (line[length] == '\n');
-    }
-    fputs("</system-out>\n", out);
-}
-
-/* Writes a JUnit report with this one test case. */
-static void markup_junit(FILE *out, const struct pw_junit_case *given)
-{
-    static const char *const names[] = {"", "failure", "error", "skipped"};
-    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
-    fprintf(out,
-            "  <testsuite name=\"profwrap compare\" tests=\"1\" failures=\"%d\" errors=\"%d\" "
-            "skipped=\"%d\">\n    <testcase classname=\"profwrap\" "
-            "name=\"%s by more than %g %%\" time=\"%.3f\">\n",
-            given->outcome == PW_JUNIT_FAILURE, given->outcome == PW_JUNIT_ERROR,
-            given->outcome == PW_JUNIT_SKIPPED, given->name, 100 * given->threshold,
-            given->ns > 0 ? given->ns / 1e9 : 0);
-    if (given->outcome != PW_JUNIT_PASSED) {
-        fprintf(out, "    <%s message=\"", names[given->outcome]);
-        put_escaped(out, given->message, strlen(given->message), escape_xml);
-        fputs("\"/>\n", out);
-    }
-    put_report(out, given->report);
-    fputs("    </testcase>\n  </testsuite>\n</testsuites>\n", out);
+    const struct printed printed = printed_two(comparison);
+    return put_markdown(out, &printed, top);
 }
 
 int pw_compare_junit(FILE *out, const struct pw_comparison *comparison, int top)
 {
-    char text[1024], *report = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&report, &size);
-    int err = memory ? pw_compare_text(memory, comparison, top) : -ENOMEM;
-    if (memory && fclose(memory) && !err)
-        err = -ENOMEM;
-    pw_compare_headline(comparison, text, sizeof(text));
-    const struct pw_junit_case only = {
+    const struct printed printed = printed_two(comparison);
+    const struct junit_case only = {
         .name = "the run is not slower",
         .threshold = comparison->threshold,
         .ns = comparison->parts[1].run,
-        .outcome = comparison->kind == PW_COMPARE_UNKNOWN ? PW_JUNIT_SKIPPED
-                   : pw_compare_is_slower(comparison)     ? PW_JUNIT_FAILURE
-                                                          : PW_JUNIT_PASSED,
-        .message = text,
-        .report = report,
+        .outcome = comparison->kind == PW_COMPARE_UNKNOWN ? JUNIT_SKIPPED
+                   : pw_compare_is_slower(comparison)     ? JUNIT_FAILURE
+                                                          : JUNIT_PASSED,
+        .message = printed.headline,
     };
-    if (!err)
-        markup_junit(out, &only);
-    free(report);
-    return err ? err : ferror(out) ? -EIO : 0;
+    return put_junit(out, &printed, top, &only);
 }
 
-enum { CELLS = 7 };
-
-/* A row's cells: name, medians, difference, its interval, verdict. */
-struct cells {
-    char first[32], second[32], change[32], low[40], high[40];
-    const char *verdict;
-};
+/* ---- several runs of each program ---- */
 
 /* "+1.20 s", "-18.0 ms". */
 static const char *signed_time(char *out, size_t size, double ns)
@@ -740,25 +789,23 @@ static const char *verdict_of_runs(const struct pw_runs_row *row)
     return sign > 0 ? "slower" : sign < 0 ? "faster" : "as before";
 }
 
-static void write_cells(const struct pw_runs_row *row, struct cells *out)
+static void write_runs_row(const struct pw_runs_row *row, struct pw_compare_cells *out)
 {
-    compare_time(out->first, sizeof(out->first), row->a);
-    compare_time(out->second, sizeof(out->second), row->b);
-    compare_percent(out->change, sizeof(out->change), pw_runs_change(row));
-    signed_time(out->low, sizeof(out->low), row->difference.low);
-    signed_time(out->high, sizeof(out->high), row->difference.high);
+    compare_time(out->text[0], sizeof(out->text[0]), row->a);
+    compare_time(out->text[1], sizeof(out->text[1]), row->b);
+    compare_percent(out->text[2], sizeof(out->text[2]), pw_runs_change(row));
+    signed_time(out->text[3], sizeof(out->text[3]), row->difference.low);
+    signed_time(out->text[4], sizeof(out->text[4]), row->difference.high);
     out->verdict = verdict_of_runs(row);
 }
-
-/* ---- the first sentence ---- */
 
 /* "its steps take 12.1 ms, then 13.9 ms (+14.9 %, +1.5 ms to +2.1 ms with 94 % confidence)" */
 static void add_row(struct pw_sentence *said, const char *what, const struct pw_runs_row *row)
 {
-    struct cells cells;
-    write_cells(row, &cells);
+    struct pw_compare_cells cells;
+    write_runs_row(row, &cells);
     pw_sentence_add(said, "%s took %s, then %s (%s, %s to %s with %.0f %% confidence)", what,
-                    cells.first, cells.second, cells.change, cells.low, cells.high,
+                    cells.text[0], cells.text[1], cells.text[2], cells.text[3], cells.text[4],
                     100 * row->difference.confidence);
 }
 
@@ -824,139 +871,22 @@ void pw_runs_headline(const struct pw_runs_comparison *c, char *out, size_t size
     pw_sentence_add(&said, ".");
 }
 
-/* ---- text ---- */
-
-static const char note[] =
-    "first, second: medians of the runs. low, high: confidence interval of the median of the "
-    "pairs' differences, second - first (of order statistics, Thompson 1936). Where it holds zero, "
-    "no change is claimed. Of rows that did not change, one in 16 or fewer is outside by chance.";
-
-static int print_runs_group(const struct pw_page *page, const struct pw_runs_comparison *c,
-                            enum pw_compare_group group)
+static enum pw_compare_group group_of_runs(const void *of, size_t row)
 {
-    static const struct pw_grid_column columns[CELLS] = {
-        {"what", PW_GRID_TEXT},     {"first", PW_GRID_NUMBER}, {"second", PW_GRID_NUMBER},
-        {"change", PW_GRID_NUMBER}, {"low", PW_GRID_NUMBER},   {"high", PW_GRID_NUMBER},
-        {"", PW_GRID_TEXT}};
-    struct pw_grid grid;
-    size_t shown = 0, rows = 0;
-    pw_grid_init(&grid, columns, CELLS);
-    for (size_t i = 0; i < c->nrows; i++) {
-        struct cells cells;
-        if (c->rows[i].group != group || rows++ >= page->top)
-            continue;
-        write_cells(&c->rows[i], &cells);
-        const char *const texts[CELLS] = {c->rows[i].name, cells.first, cells.second, cells.change,
-                                          cells.low,       cells.high,  cells.verdict};
-        for (size_t k = 0; k < CELLS; k++)
-            pw_grid_cell(&grid, "%s", texts[k]);
-        shown++;
-    }
-    int err = shown ? pw_page_print(page, 0, 0, "%s", "") : 0;
-    err = !err && shown ? pw_page_print(page, 0, 0, "%s", compare_title(group)) : err;
-    err = !err && shown ? pw_grid_print(&grid, page) : err;
-    if (!err && rows > shown)
-        err = pw_page_print(page, 2, 2, "%zu more changed less; --top 0 lists them.", rows - shown);
-    pw_grid_fini(&grid);
-    return err;
+    return ((const struct pw_runs_comparison *)of)->rows[row].group;
 }
 
-int pw_runs_text(FILE *out, const struct pw_runs_comparison *c, int top)
+static const char *cells_of_runs(const void *of, size_t row, struct pw_compare_cells *out)
 {
-    const struct pw_page page = {
-        .out = out, .width = PW_REPORT_WIDTH, .top = top > 0 ? (size_t)top : SIZE_MAX};
-    char text[2048];
-    pw_runs_headline(c, text, sizeof(text));
-    int err = pw_page_print(&page, 0, 2, "%s", text);
-    if (!err && c->unlike[0])
-        err = pw_page_print(&page, 0, 2, "The runs differ: %s.", c->unlike);
-    for (int group = 0; group < PW_COMPARE_GROUPS && !err; group++)
-        err = print_runs_group(&page, c, (enum pw_compare_group)group);
-    if (!err && c->nrows)
-        err = pw_page_print(&page, 0, 0, "%s", "");
-    if (!err && c->nrows)
-        err = pw_page_print(&page, 0, 2, "%s", note);
-    return err ? err : ferror(out) ? -EIO : 0;
+    const struct pw_runs_row *given = &((const struct pw_runs_comparison *)of)->rows[row];
+    write_runs_row(given, out);
+    return given->name;
 }
-
-/* ---- Markdown and JUnit ---- */
-
-static void put_runs_table(FILE *out, const struct pw_runs_comparison *c,
-                           enum pw_compare_group group, size_t top)
-{
-    size_t rows = 0;
-    for (size_t i = 0; i < c->nrows; i++) {
-        struct cells cells;
-        if (c->rows[i].group != group || rows++ >= top)
-            continue;
-        if (rows == 1) {
-            fprintf(out, "\n#### %s\n\n", compare_title(group));
-            fputs("| what | first | second | change | low | high | |\n", out);
-            fputs("|---|--:|--:|--:|--:|--:|---|\n", out);
-        }
-        write_cells(&c->rows[i], &cells);
-        fputs("| ", out);
-        markup_markdown(out, c->rows[i].name, sizeof(c->rows[i].name));
-        fprintf(out, " | %s | %s | %s | %s | %s | %s |\n", cells.first, cells.second, cells.change,
-                cells.low, cells.high, cells.verdict);
-    }
-    if (rows > top)
-        fprintf(out, "\n%zu more changed less.\n", rows - top);
-}
-
-int pw_runs_markdown(FILE *out, const struct pw_runs_comparison *c, int top)
-{
-    char text[2048];
-    pw_runs_headline(c, text, sizeof(text));
-    fputs("**", out);
-    markup_markdown(out, text, sizeof(text));
-    fputs("**\n", out);
-    if (c->unlike[0]) {
-        fputs("\nThe runs differ: ", out);
-        markup_markdown(out, c->unlike, sizeof(c->unlike));
-        fputs(".\n", out);
-    }
-    if (!c->nrows)
-        return ferror(out) ? -EIO : 0;
-    markup_fold(out);
-    for (int group = 0; group < PW_COMPARE_GROUPS; group++)
-        put_runs_table(out, c, (enum pw_compare_group)group, top > 0 ? (size_t)top : SIZE_MAX);
-    fprintf(out, "\n%s\n", note);
-    markup_unfold(out);
-    return ferror(out) ? -EIO : 0;
-}
-
-int pw_runs_junit(FILE *out, const struct pw_runs_comparison *c, int top)
-{
-    char text[2048], *report = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&report, &size);
-    int err = memory ? pw_runs_text(memory, c, top) : -ENOMEM;
-    if (memory && fclose(memory) && !err)
-        err = -ENOMEM;
-    pw_runs_headline(c, text, sizeof(text));
-    const struct pw_junit_case only = {
-        .name = "B is not slower than A",
-        .threshold = c->threshold,
-        .ns = c->run ? c->run->b : -1,
-        .outcome = c->has_failed                   ? PW_JUNIT_ERROR
-                   : c->kind == PW_COMPARE_UNKNOWN ? PW_JUNIT_SKIPPED
-                   : c->is_slower                  ? PW_JUNIT_FAILURE
-                                                   : PW_JUNIT_PASSED,
-        .message = text,
-        .report = report,
-    };
-    if (!err)
-        markup_junit(out, &only);
-    free(report);
-    return err ? err : ferror(out) ? -EIO : 0;
-}
-
-/* ---- JSON ---- */
 
 /* Returns a row as JSON. NULL when memory is short: then json_array_append_new() fails. */
-static json_t *runs_row_json(const struct pw_runs_row *row)
+static json_t *json_of_runs(const void *of, size_t i)
 {
+    const struct pw_runs_row *row = &((const struct pw_runs_comparison *)of)->rows[i];
     const double change = pw_runs_change(row);
     const struct pw_median_interval *d = &row->difference;
     return json_pack("{s:o, s:I, s:o, s:o, s:f, s:f, s:f, s:f, s:o, s:b}", "what",
@@ -967,35 +897,68 @@ static json_t *runs_row_json(const struct pw_runs_row *row)
                      "significant", pw_runs_sign(row) != 0);
 }
 
-static int fill_runs(json_t *root, const struct pw_runs_comparison *c)
+static struct printed printed_runs(const struct pw_runs_comparison *c)
 {
-    int err = 0;
-    for (int group = 0; group < PW_COMPARE_GROUPS; group++) {
-        json_t *rows = json_array();
-        for (size_t i = 0; i < c->nrows; i++)
-            if ((int)c->rows[i].group == group)
-                err |= json_array_append_new(rows, runs_row_json(&c->rows[i]));
-        if (group == PW_COMPARE_PART)
-            json_decref(rows);
-        else
-            err |= json_object_set_new(root, compare_key((enum pw_compare_group)group), rows);
-    }
-    return err;
+    static const struct pw_grid_column columns[] = {
+        {"what", PW_GRID_TEXT},     {"first", PW_GRID_NUMBER}, {"second", PW_GRID_NUMBER},
+        {"change", PW_GRID_NUMBER}, {"low", PW_GRID_NUMBER},   {"high", PW_GRID_NUMBER},
+        {"", PW_GRID_TEXT}};
+    static const char note[] =
+        "first, second: medians of the runs. low, high: confidence interval of the median of the "
+        "pairs' differences, second - first (of order statistics, Thompson 1936). Where it holds "
+        "zero, "
+        "no change is claimed. Of rows that did not change, one in 16 or fewer is outside by "
+        "chance.";
+
+    struct printed out = {.of = c,
+                          .nrows = c->nrows,
+                          .group = group_of_runs,
+                          .cells = cells_of_runs,
+                          .json = json_of_runs,
+                          .columns = columns,
+                          .ncolumns = sizeof(columns) / sizeof(columns[0]),
+                          .unlike = c->unlike,
+                          .note = c->nrows ? note : NULL};
+    pw_runs_headline(c, out.headline, sizeof(out.headline));
+    return out;
+}
+
+int pw_runs_text(FILE *out, const struct pw_runs_comparison *c, int top)
+{
+    const struct printed printed = printed_runs(c);
+    return put_text(out, &printed, top);
 }
 
 int pw_runs_json(FILE *out, const struct pw_runs_comparison *c)
 {
-    char headline[2048];
-    pw_runs_headline(c, headline, sizeof(headline));
+    const struct printed printed = printed_runs(c);
     json_t *root =
         json_pack("{s:o, s:s, s:o, s:I, s:b, s:b, s:f, s:o}", "headline",
-                  pw_json_text(headline, sizeof(headline)), "verdict", compare_kind_name(c->kind),
-                  "reason", pw_json_text(c->why, sizeof(c->why)), "pairs", (json_int_t)c->pairs,
-                  "failed", c->has_failed, "slower", c->is_slower, "threshold", c->threshold,
-                  "unlike", pw_json_text(c->unlike, sizeof(c->unlike)));
-    int err = !root || fill_runs(root, c) ? -ENOMEM : 0;
-    if (!err && (json_dumpf(root, out, JSON_INDENT(1)) || fputc('\n', out) == EOF))
-        err = -EIO;
-    json_decref(root);
-    return err;
+                  pw_json_text(printed.headline, sizeof(printed.headline)), "verdict",
+                  compare_kind_name(c->kind), "reason", pw_json_text(c->why, sizeof(c->why)),
+                  "pairs", (json_int_t)c->pairs, "failed", c->has_failed, "slower", c->is_slower,
+                  "threshold", c->threshold, "unlike", pw_json_text(c->unlike, sizeof(c->unlike)));
+    return put_json(out, &printed, root);
+}
+
+int pw_runs_markdown(FILE *out, const struct pw_runs_comparison *c, int top)
+{
+    const struct printed printed = printed_runs(c);
+    return put_markdown(out, &printed, top);
+}
+
+int pw_runs_junit(FILE *out, const struct pw_runs_comparison *c, int top)
+{
+    const struct printed printed = printed_runs(c);
+    const struct junit_case only = {
+        .name = "B is not slower than A",
+        .threshold = c->threshold,
+        .ns = c->run ? c->run->b : -1,
+        .outcome = c->has_failed                   ? JUNIT_ERROR
+                   : c->kind == PW_COMPARE_UNKNOWN ? JUNIT_SKIPPED
+                   : c->is_slower                  ? JUNIT_FAILURE
+                                                   : JUNIT_PASSED,
+        .message = printed.headline,
+    };
+    return put_junit(out, &printed, top, &only);
 }
