@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "aggregate/secondpass/points.h"
-#include "analysis/gpulimits.h"
+#include "analysis/gpu.h"
 
 struct pw_merge_options {
     int quiet;      /* 1: no progress is shown */

@@ -155,8 +155,9 @@ size_t pw_digraph_cycle(const struct pw_digraph *graph, int32_t *cycle, int32_t 
     return length;
 }
 
-void pw_digraph_mark_sources(const struct pw_digraph *graph, const int32_t *targets, size_t n,
-                             int32_t *is_source)
+/* Sets is_source[v] to 1 for the targets and for all nodes from which a path leads to a target. */
+static void digraph_mark_sources(const struct pw_digraph *graph, const int32_t *targets, size_t n,
+                                 int32_t *is_source)
 {
     memset(is_source, 0, sizeof(*is_source) * (size_t)graph->nodes);
     for (size_t i = 0; i < n; i++)
@@ -185,7 +186,8 @@ struct waits {
     bool is_closed; /* all ranks are in the input, and no rank is waited for that waits for none */
 };
 
-int pw_hang_waits(const struct pw_live *rank, int64_t least_ns)
+/* 1 when the rank waits, as defined above. */
+static int hang_waits(const struct pw_live *rank, int64_t least_ns)
 {
     const struct pw_live_thread *last = pw_live_main(rank);
     return last && last->op != PW_OP_None && last->since_ns >= least_ns;
@@ -346,7 +348,7 @@ static void find_groups(struct waits *w)
     for (size_t r = 0; r < w->n; r++) {
         const struct pw_live *rank = &w->ranks[r];
         struct pw_live_thread t;
-        for (size_t at = 0; pw_hang_waits(rank, w->least_ns) && next_wait(w, rank, &at, &t);) {
+        for (size_t at = 0; hang_waits(rank, w->least_ns) && next_wait(w, rank, &at, &t);) {
             struct pw_hang_group *group = is_collective(&t) ? find_group(w, rank, &t) : NULL;
             if (!group)
                 continue;
@@ -370,7 +372,7 @@ static void list_members(struct waits *w, struct pw_hang_group *g)
         members++;
         if (is_missing(w, &w->ranks[r], g))
             missing[g->nmissing++] = (int32_t)r;
-        else if (has_thread_in(w, &w->ranks[r], g) && pw_hang_waits(&w->ranks[r], w->least_ns))
+        else if (has_thread_in(w, &w->ranks[r], g) && hang_waits(&w->ranks[r], w->least_ns))
             waiting[g->nwaiting++] = (int32_t)r;
     }
     g->unknown = g->size > (int64_t)members ? (size_t)g->size - members : 0;
@@ -421,7 +423,7 @@ static void add_group_edges(struct waits *w, const struct pw_hang_group *g)
 static void build_graph(struct waits *w)
 {
     for (size_t r = 0; r < w->n; r++) {
-        if (pw_hang_waits(&w->ranks[r], w->least_ns)) {
+        if (hang_waits(&w->ranks[r], w->least_ns)) {
             w->out->waiting++;
             add_rank_edges(w, &w->ranks[r]);
         }
@@ -483,11 +485,11 @@ static size_t keep_first_causes(const struct waits *w, int32_t *roots, size_t n,
     int32_t *kept = scratch, *leads = scratch + w->graph.nodes;
     size_t nkept = 0;
     for (size_t i = 0; i < n; i++)
-        if (!pw_hang_waits(&w->ranks[roots[i]], w->least_ns))
+        if (!hang_waits(&w->ranks[roots[i]], w->least_ns))
             kept[nkept++] = roots[i];
-    pw_digraph_mark_sources(&w->graph, kept, nkept, leads);
+    digraph_mark_sources(&w->graph, kept, nkept, leads);
     for (size_t i = 0; i < n; i++)
-        if (pw_hang_waits(&w->ranks[roots[i]], w->least_ns) &&
+        if (hang_waits(&w->ranks[roots[i]], w->least_ns) &&
             !may_wait_for(w, &w->ranks[roots[i]], leads))
             kept[nkept++] = roots[i];
     memcpy(roots, kept, nkept * sizeof(*kept));
@@ -498,7 +500,7 @@ static size_t count_held(const struct waits *w, const int32_t *targets, size_t n
 {
     int32_t *is_held = scratch;
     size_t held = 0;
-    pw_digraph_mark_sources(&w->graph, targets, n, is_held);
+    digraph_mark_sources(&w->graph, targets, n, is_held);
     for (size_t r = 0; r < w->n; r++)
         held += is_held[r] != 0;
     for (size_t i = 0; i < n; i++)
@@ -567,7 +569,7 @@ static void find_and_conclude(struct waits *w, int32_t *scratch)
 /* Whether the rank to blame waits itself, so that it is not known what is to blame. */
 static bool is_held_by_a_waiter(const struct waits *w)
 {
-    return w->out->kind == PW_HANG_HELD && pw_hang_waits(&w->ranks[w->out->roots[0]], w->least_ns);
+    return w->out->kind == PW_HANG_HELD && hang_waits(&w->ranks[w->out->roots[0]], w->least_ns);
 }
 
 void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32_t *scratch,
@@ -600,7 +602,261 @@ void pw_hang_mark(const struct pw_live *ranks, size_t n, int32_t *scratch, uint8
     for (size_t r = 0; r < n; r++)
         if (marks[r])
             targets[ntargets++] = (int32_t)r;
-    pw_digraph_mark_sources(&w.graph, targets, ntargets, is_source);
+    digraph_mark_sources(&w.graph, targets, ntargets, is_source);
     for (size_t r = 0; r < n; r++)
         marks[r] = is_source[r] && !marks[r];
+}
+
+/* Compares the numbers of messages of two ranks. */
+
+/* How far the members of a communicator are in its collectives; remembered, because the requests of
+ * all ranks ask for few communicators. */
+struct progress {
+    uint64_t uid;
+    int64_t least, members;
+};
+
+struct job {
+    struct pw_live *ranks;
+    size_t n;
+    struct progress *progress; /* PROGRESS places, by uid */
+};
+
+enum { PROGRESS = 64 };
+
+static const struct pw_live *rank_at(const struct job *job, int32_t rank)
+{
+    const size_t at = pw_search(job->ranks, job->n, PW_SEARCH_KEY(struct pw_live, rank), rank);
+    return rank >= 0 && at < job->n && job->ranks[at].rank == rank ? &job->ranks[at] : NULL;
+}
+
+static struct pw_live_pair pair_of(const struct pw_live *rank, uint64_t uid, int32_t peer)
+{
+    for (size_t i = 0; i < rank->npairs; i++)
+        if (rank->pairs[i].comm_uid == uid && rank->pairs[i].peer == peer)
+            return rank->pairs[i];
+    return (struct pw_live_pair){0};
+}
+
+static bool is_both(uint16_t op)
+{
+    return op == PW_OP_Sendrecv || op == PW_OP_Sendrecv_replace;
+}
+
+/* Whether the MPI_Sendrecv of the thread may send to the rank. Its two parts are requests. */
+static bool may_send(const struct pw_live *from, size_t thread, int32_t to)
+{
+    for (size_t i = 0; i < from->nrequests; i++)
+        if (from->requests[i].thread == thread && from->requests[i].op == PW_OP_Send)
+            return from->requests[i].peer == to;
+    return true;
+}
+
+/* Sends of blocking calls that have begun. */
+static int64_t blocking_sends(const struct pw_live *from, uint64_t uid, int32_t to)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < from->nthreads; i++) {
+        const struct pw_live_thread *t = &from->threads[i];
+        n += pw_op_info(t->op)->cls == PW_CLASS_SEND && t->comm_uid == uid &&
+             (is_both(t->op) ? may_send(from, i, to) : t->peer == to || t->peer < 0);
+    }
+    return n;
+}
+
+/* Receives from the rank for which calls of `to` wait. */
+static int64_t waited_for(const struct pw_live *to, uint64_t uid, int32_t from)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < to->nthreads; i++)
+        n += to->threads[i].op == PW_OP_Recv && to->threads[i].comm_uid == uid &&
+             to->threads[i].peer == from;
+    for (size_t i = 0; i < to->nrequests; i++)
+        if (pw_op_info(to->requests[i].op)->cls == PW_CLASS_RECV &&
+            to->requests[i].comm_uid == uid && to->requests[i].peer == from)
+            n += to->requests[i].count;
+    return n;
+}
+
+/* Messages that `from` has sent and `to` has not received; `with_blocked`: with those that may be
+ * in a blocking call. -1: not known. */
+static int64_t in_transit(const struct pw_live *from, const struct pw_live *to, uint64_t uid,
+                          bool with_blocked)
+{
+    if (!from || !to || !from->pairs_known || !to->pairs_known || !uid)
+        return -1;
+    const struct pw_live_pair sent = pair_of(from, uid, to->rank);
+    const struct pw_live_pair got = pair_of(to, uid, from->rank);
+    const int64_t blocked = with_blocked ? blocking_sends(from, uid, to->rank) : 0;
+    const int64_t n = sent.sent + sent.sending + blocked - got.received;
+    return n > 0 ? n : 0;
+}
+
+/* ---- the requests of one thread ---- */
+
+struct waiter {
+    const struct job *job;
+    struct pw_live *rank;
+    struct pw_live_request *list;
+    size_t n;
+};
+
+static bool is_receive(const struct pw_live_request *r)
+{
+    return pw_op_info(r->op)->cls == PW_CLASS_RECV;
+}
+
+static bool is_collective_request(const struct pw_live_request *r)
+{
+    return pw_op_info(r->op)->cls == PW_CLASS_COLL && r->comm_uid && r->seq >= 0;
+}
+
+static int64_t receives_from(const struct waiter *w, const struct pw_live_request *like)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < w->n; i++)
+        if (is_receive(&w->list[i]) && w->list[i].peer == like->peer &&
+            w->list[i].comm_uid == like->comm_uid)
+            n += w->list[i].count;
+    return n;
+}
+
+static uint8_t need_of_receive(const struct waiter *w, const struct pw_live_request *r)
+{
+    const struct pw_live *from = rank_at(w->job, r->peer);
+    const int64_t most = in_transit(from, w->rank, r->comm_uid, true);
+    const int64_t least = in_transit(from, w->rank, r->comm_uid, false);
+    const int64_t wanted = receives_from(w, r);
+    return most < 0         ? PW_LIVE_UNKNOWN
+           : wanted > most  ? PW_LIVE_MISSING
+           : wanted > least ? PW_LIVE_UNKNOWN
+                            : PW_LIVE_MATCHED;
+}
+
+static struct progress progress_of(const struct job *job, uint64_t uid)
+{
+    struct progress *place = &job->progress[uid % PROGRESS];
+    if (place->uid == uid)
+        return *place;
+    *place = (struct progress){.uid = uid, .least = INT64_MAX};
+    for (size_t i = 0; i < job->n; i++) {
+        const struct pw_live_comm *comm = pw_live_comm(&job->ranks[i], uid);
+        if (comm && comm->reached < place->least)
+            place->least = comm->reached;
+        place->members += comm != NULL;
+    }
+    return *place;
+}
+
+static uint8_t need_of_collective(const struct waiter *w, const struct pw_live_request *r)
+{
+    const struct progress all = progress_of(w->job, r->comm_uid);
+    const struct pw_live_comm *own = pw_live_comm(w->rank, r->comm_uid);
+    if (all.least <= r->seq)
+        return PW_LIVE_MISSING;
+    return own && all.members == own->size ? PW_LIVE_MATCHED : PW_LIVE_UNKNOWN;
+}
+
+static uint8_t need_of(const struct waiter *w, const struct pw_live_request *r)
+{
+    if (is_collective_request(r))
+        return need_of_collective(w, r);
+    if (r->peer < 0)
+        return PW_LIVE_UNKNOWN;
+    if (is_receive(r))
+        return need_of_receive(w, r);
+    if (pw_op_info(r->op)->cls != PW_CLASS_SEND)
+        return PW_LIVE_UNKNOWN;
+    const struct pw_live *to = rank_at(w->job, r->peer);
+    const int64_t open = in_transit(w->rank, to, r->comm_uid, true);
+    return open >= 0 && open <= waited_for(to, r->comm_uid, w->rank->rank) ? PW_LIVE_MATCHED
+                                                                           : PW_LIVE_UNKNOWN;
+}
+
+static bool has_one_partner(const struct pw_live_request *a, const struct pw_live_request *b)
+{
+    if (is_collective_request(a) || is_collective_request(b))
+        return is_collective_request(a) && is_collective_request(b) && a->comm_uid == b->comm_uid &&
+               a->seq == b->seq;
+    return a->peer >= 0 && a->peer == b->peer;
+}
+
+/* If the requests that may be missing have one partner, they are missing. Not if these are sends,
+ * and a receive is matched: by the numbers of messages, which do not tell that the tags differ. */
+static void settle_alone(const struct waiter *w)
+{
+    const struct pw_live_request *first = NULL;
+    bool has_send = false, has_matched = false;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct pw_live_request *r = &w->list[i];
+        has_matched |= r->need == PW_LIVE_MATCHED && is_receive(r);
+        if (r->need == PW_LIVE_MATCHED)
+            continue;
+        has_send |= pw_op_info(r->op)->cls == PW_CLASS_SEND;
+        first = first ? first : r;
+        if (!has_one_partner(first, r))
+            return;
+    }
+    if (has_send && has_matched)
+        return;
+    for (size_t i = 0; first && i < w->n; i++)
+        if (w->list[i].need != PW_LIVE_MATCHED)
+            w->list[i].need = PW_LIVE_MISSING;
+}
+
+static size_t count(const struct waiter *w, uint8_t need)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++)
+        n += w->list[i].need == need;
+    return n;
+}
+
+static bool needs_all(uint16_t op)
+{
+    return op == PW_OP_Wait || op == PW_OP_Waitall || op == PW_OP_Test || op == PW_OP_Testall ||
+           is_both(op);
+}
+
+/* Whether the partners of all requests are known, one rank each. */
+static bool has_partners(const struct waiter *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->list[i].peer < 0 || is_collective_request(&w->list[i]))
+            return false;
+    return true;
+}
+
+/* A call that returns after any of its requests waits for all of them: none can complete. So that
+ * one is missing does not tell that its partner is to blame; only one partner of all does. */
+static void settle_thread(const struct waiter *w, const struct pw_live_thread *thread)
+{
+    const bool all = needs_all(thread->op);
+    for (size_t i = 0; i < w->n; i++)
+        w->list[i].need = all ? need_of(w, &w->list[i]) : PW_LIVE_UNKNOWN;
+    if (count(w, PW_LIVE_MATCHED) == w->n) /* one of them is not: the tags differ, for example */
+        for (size_t i = 0; i < w->n; i++)
+            w->list[i].need = PW_LIVE_UNKNOWN;
+    if (!count(w, PW_LIVE_MISSING) && !thread->unlisted)
+        settle_alone(w);
+    if (!all && !count(w, PW_LIVE_MISSING) && !thread->unlisted && has_partners(w))
+        for (size_t i = 0; i < w->n; i++)
+            w->list[i].need = PW_LIVE_EITHER;
+}
+
+void pw_awaited_settle(struct pw_live *ranks, size_t n)
+{
+    struct progress progress[PROGRESS] = {{0}};
+    const struct job job = {ranks, n, progress};
+    for (size_t r = 0; r < n; r++) {
+        struct pw_live *rank = &ranks[r];
+        for (size_t i = 0; i < rank->nrequests;) {
+            struct waiter w = {.job = &job, .rank = rank, .list = &rank->requests[i]};
+            while (i < rank->nrequests && rank->requests[i].thread == w.list->thread) {
+                w.n++;
+                i++;
+            }
+            settle_thread(&w, &rank->threads[w.list->thread]);
+        }
+    }
 }

@@ -7,7 +7,7 @@
  * `least_ns` ago; otherwise it works. A rank in a collective waits for the members that have not
  * entered it; in a rooted collective that the root starts, only for the root. A rank in a send or
  * receive waits for the partner. A rank in a call that completes several requests waits for the
- * partners of those that are missing (analysis/awaited.h). For a call whose partner is unknown (a
+ * partners of those that are missing (analysis/hang.h). For a call whose partner is unknown (a
  * receive from any rank) it is not known for which rank the caller waits. Waits for any of several
  * ranks, and loops of tests, which may have another way to end, are *weak*: they count only when
  * the others tell nothing, and only if they lead to a rank that works, or none leads to a rank
@@ -76,9 +76,6 @@ void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32
  * waiting, however short. */
 void pw_hang_mark(const struct pw_live *ranks, size_t n, int32_t *scratch, uint8_t *marks);
 
-/* 1 when the rank waits, as defined above. */
-int pw_hang_waits(const struct pw_live *rank, int64_t least_ns);
-
 /* A thread of the rank that is in no call, beside its main thread, which is in one: the rank may be
  * about either, so that what it waits for is a weak wait. Not a thread that waits for another one
  * to end. NULL: there is none, or its stack is not known. */
@@ -107,8 +104,18 @@ void pw_digraph_end_node(struct pw_digraph *graph);
  * cycle. */
 size_t pw_digraph_cycle(const struct pw_digraph *graph, int32_t *cycle, int32_t *scratch);
 
-/* Sets is_source[v] to 1 for the targets and for all nodes from which a path leads to a target. */
-void pw_digraph_mark_sources(const struct pw_digraph *graph, const int32_t *targets, size_t n,
-                             int32_t *is_source);
+/* Which of several requests a thread really waits for. A call such as MPI_Waitall does not tell
+ * which of its messages are missing; the numbers of messages that both partners have counted do, in
+ * many cases. Pure arithmetic.
+ *
+ * A receive is missing when its source has begun fewer sends to this rank, on that communicator,
+ * than this rank has received or waits for. A send is matched when its target has received, or
+ * waits for, as many messages as this rank has begun. A nonblocking collective is missing when a
+ * member has not begun it. If all requests that are not matched have one partner, this partner is
+ * waited for. For all others it is not known whether they are missing: never a guess. Of a call
+ * that returns with any of its requests, none has completed: it waits for either partner. */
+
+/* Sets `need` of all requests of ranks[n], sorted by rank. */
+void pw_awaited_settle(struct pw_live *ranks, size_t n);
 
 #endif

@@ -2,11 +2,257 @@
  * straggler.h. */
 #include "analysis/straggler.h"
 
-#include "analysis/excess.h"
-#include "analysis/standout.h"
 #include "analysis/statistics.h"
 #include "analysis/thresholds.h"
 #include "core/limits.h"
+
+/* Whether a late rank stands out from the others. Pure arithmetic: no I/O, no allocation.
+ *
+ * On machines that are shared or uneven, many ranks differ a little, and the slowest of them is no
+ * straggler. The company of a rank are the ranks whose sum of excess is above a third of the rank's
+ * in the steps that it held back, or above half of it in as many other successive steps. Except for
+ * a one-off, each step counts up to 2.7 times the rank's usual excess there, as in the search for
+ * windows: a rank that stalled once in these steps is no company of one that was slow in all of
+ * them. The rank stands out
+ * - alone or with a company of at most a quarter of the ranks;
+ * - with a company on its own host, and at most half of the ranks: then the host is slow;
+ * - of two ranks, when its excess is two fifths of its steps, or one fifth of marked steps; or a
+ * tenth of the steps, if it changed (standout_has_changed()).
+ *
+ * Of 3 to 7 ranks one alone may be slow by this rule. So with them, a rank that does not stand out
+ * is judged once more, beside the ranks that do: these are no company of it. Besides,
+ * - at least half of its excess must be in steps in which none of them was slow, and only these
+ * count: ranks that are slow at different times are several faults, not an uneven machine;
+ * - or it was slow for a time only: at least a fifth of the steps are before or after, and at most
+ * a quarter of these are as slow. Of those that are left, as many as possible are named that stand
+ * out beside each other. At most every second rank is named so; of 2 and 3 ranks two, if these have
+ * changed, or if the added one stalled while the other was normal. */
+
+enum { PW_STANDOUT_FEW = 7 }; /* ranks that are judged beside each other */
+
+static inline double pw_clipped(double value, double most)
+{
+    return value > most ? most : value < -most ? -most : value;
+}
+
+/* Ranks that stand out. */
+struct pw_named {
+    const struct pw_straggler_found *found;
+    size_t n;
+};
+
+/* What a step counts: its excess, within the limits that the search for windows has. */
+static double counted(const struct pw_straggler_found *f, int64_t excess)
+{
+    return f->kind == PW_STRAGGLER_ONE_OFF
+               ? (double)excess
+               : pw_clipped((double)excess,
+                            PW_STRAGGLER_CLIP / PW_STRAGGLER_LEAST * (double)f->excess_ns);
+}
+
+static const struct pw_named none = {NULL, 0};
+
+/* 1 when the step is one that `f` held back. */
+static int is_hit(const struct pw_excess *w, const struct pw_straggler_found *f, size_t step)
+{
+    return f->first <= step && step <= f->last &&
+           pw_excess_at(w, step, f->rank) != PW_EXCESS_UNKNOWN &&
+           2 * pw_excess_at(w, step, f->rank) > f->excess_ns;
+}
+
+static int named_has(const struct pw_named *named, size_t rank)
+{
+    for (size_t i = 0; i < named->n; i++)
+        if (named->found[i].rank == rank)
+            return 1;
+    return 0;
+}
+
+static int is_hit_of_any(const struct pw_excess *w, const struct pw_named *named, size_t step)
+{
+    for (size_t i = 0; i < named->n; i++)
+        if (is_hit(w, &named->found[i], step))
+            return 1;
+    return 0;
+}
+
+/* The rank's excess in the steps that `f`, and none of the named ranks, held back. */
+static double sum_in_hits(const struct pw_excess *w, const struct pw_straggler_found *f,
+                          const struct pw_named *named, size_t rank)
+{
+    double sum = 0;
+    for (size_t s = f->first; s <= f->last; s++)
+        if (is_hit(w, f, s) && pw_excess_at(w, s, rank) != PW_EXCESS_UNKNOWN &&
+            !is_hit_of_any(w, named, s))
+            sum += counted(f, pw_excess_at(w, s, rank));
+    return sum;
+}
+
+static double high(const struct pw_excess *w, const struct pw_straggler_found *f, size_t step,
+                   size_t rank)
+{
+    int64_t excess = pw_excess_at(w, step, rank);
+    return excess != PW_EXCESS_UNKNOWN && 2 * excess > f->excess_ns ? counted(f, excess) : 0;
+}
+
+/* The largest sum of high excesses that a rank has in as many successive steps as f's window has:
+ * chance produces as much. */
+static double worst_ever(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank)
+{
+    const size_t length = f->last - f->first + 1;
+    double sum = 0, most = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        sum += high(w, f, s, rank) - (s < length ? 0 : high(w, f, s - length, rank));
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* The number of ranks that ran the first step of `f`. With two ranks it is unknown which one is
+ * normal. */
+static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < w->in->nranks; r++)
+        n += w->in->own_ns[f->first * w->in->nranks + r] >= 0;
+    return n;
+}
+
+/* 1 when the rank was slow for a time, and not before or after it. */
+static int is_episode(const struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    size_t outside = 0, slow = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        const int64_t excess = pw_excess_at(w, s, f->rank);
+        if (excess == PW_EXCESS_UNKNOWN || (f->first <= s && s <= f->last))
+            continue;
+        outside++;
+        slow += 2 * excess > f->excess_ns;
+    }
+    return (double)outside >= PW_EPISODE_OUTSIDE * (double)w->in->nsteps &&
+           (double)slow <= PW_EPISODE_SLOW * (double)outside;
+}
+
+/* The median of the rank's own work in the window, or outside of it, ns. */
+static int64_t median_work(const struct pw_excess *w, const struct pw_straggler_found *f,
+                           size_t rank, int outside)
+{
+    size_t n = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        const int64_t own = w->in->own_ns[s * w->in->nranks + rank];
+        if (own >= 0 && pw_straggler_is_outside(f, s) == outside)
+            w->others[n++] = own;
+    }
+    return n ? pw_median_i64(w->others, n) : 0;
+}
+
+/* The mean of the same. */
+static double mean_work(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank,
+                        int outside)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        const int64_t own = w->in->own_ns[s * w->in->nranks + rank];
+        if (own >= 0 && pw_straggler_is_outside(f, s) == outside) {
+            sum += (double)own;
+            n++;
+        }
+    }
+    return n ? sum / (double)n : 0;
+}
+
+/* How much more own work the rank had in the window than outside of it, ns: the difference of the
+ * medians. Where the window has many steps without a delay, as when an iteration is two steps, the
+ * medians may not see it: then it is the difference of the means, for each step that was held back.
+ */
+static double change_of(const struct pw_excess *w, const struct pw_straggler_found *f, size_t rank)
+{
+    size_t hits = 0, n = 0;
+    for (size_t s = f->first; s <= f->last; s++) {
+        n += pw_excess_at(w, s, f->rank) != PW_EXCESS_UNKNOWN;
+        hits += is_hit(w, f, s);
+    }
+    if (!hits || (double)hits >= PW_CHANGED_DENSE * (double)n)
+        return (double)(median_work(w, f, rank, 0) - median_work(w, f, rank, 1));
+    return (mean_work(w, f, rank, 0) - mean_work(w, f, rank, 1)) * (double)n / (double)hits;
+}
+
+/* 1 when the rank was slow for a time, and the begin and the end of it show in its own work, not in
+ * that of the ranks that are not named. So it is known which one changed, whatever is normal. */
+static int standout_has_changed(const struct pw_excess *w, const struct pw_straggler_found *f,
+                                const struct pw_named *named)
+{
+    const double excess = (double)f->excess_ns;
+    if (f->kind == PW_STRAGGLER_ONE_OFF || !is_episode(w, f) ||
+        change_of(w, f, f->rank) < PW_CHANGED_OWN * excess)
+        return 0;
+    for (size_t r = 0; r < w->in->nranks; r++) {
+        const int is_judged = r != f->rank && !named_has(named, r);
+        const double other = is_judged ? change_of(w, f, r) : 0;
+        if (other > PW_CHANGED_OTHER * excess || other < -PW_CHANGED_OTHER * excess)
+            return 0;
+    }
+    return 1;
+}
+
+/* 1 when all ranks are on one host. Then no host can be compared with another. */
+static int is_one_host(const int64_t *host_of, size_t nranks)
+{
+    for (size_t r = 1; host_of && r < nranks; r++)
+        if (host_of[r] != host_of[0])
+            return 0;
+    return 1;
+}
+
+/* The same beside those named, without the steps of those in `skipped`. */
+static int stands_out(const struct pw_excess *w, const struct pw_straggler_found *f,
+                      const struct pw_named *named, const struct pw_named *skipped)
+{
+    const size_t nranks = w->in->nranks;
+    const int64_t *host_of = w->in->host_of;
+    if (known_ranks(w, f) == 2)
+        return f->slowdown >= (standout_has_changed(w, f, named) ? PW_CHANGED_LEAST
+                               : w->in->is_marked                ? PW_STANDOUT_OF_TWO_MARKED
+                                                                 : PW_STANDOUT_OF_TWO);
+    const double mine = sum_in_hits(w, f, skipped, f->rank);
+    const int one_host = is_one_host(host_of, nranks);
+    size_t company = 1, elsewhere = 0;
+    for (size_t r = 0; r < nranks; r++) {
+        if (r == f->rank || named_has(named, r) || (double)w->above[r] < PW_COMPANY_IN_ALL * mine ||
+            (sum_in_hits(w, f, skipped, r) <= PW_COMPANY * mine &&
+             worst_ever(w, f, r) <= PW_COMPANY_ELSEWHERE * mine))
+            continue;
+        company++;
+        elsewhere += one_host || host_of[r] != host_of[f->rank];
+        if (2 * company > nranks || (elsewhere && PW_COMPANY_PARTS * company > nranks))
+            return 0;
+    }
+    return company == 1 || PW_COMPANY_PARTS * company <= nranks ||
+           (!elsewhere && 2 * company <= nranks);
+}
+
+/* 1 when the rank of `f` stands out by itself. */
+static int standout(const struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    return stands_out(w, f, &none, &none);
+}
+
+/* 1 when the rank, which does not stand out by itself, does so beside those named. */
+static int standout_beside(const struct pw_excess *w, const struct pw_straggler_found *f,
+                           const struct pw_named *named)
+{
+    const int is_alone =
+        sum_in_hits(w, f, named, f->rank) >= PW_STANDOUT_ALONE * sum_in_hits(w, f, &none, f->rank);
+    /* Of the minority that is left nobody knows whether it is normal: only a change tells. In the
+     * one step of a stall, those that were slow at other times are normal, too. */
+    if (2 * (named->n + 1) > w->in->nranks && !standout_has_changed(w, f, named) &&
+        !(f->kind == PW_STRAGGLER_ONE_OFF && is_alone))
+        return 0;
+    if (is_alone)
+        return stands_out(w, f, named, named);
+    return is_episode(w, f) && stands_out(w, f, named, &none);
+}
 
 enum { LEAST_RANKS_KEPT = 16 };
 
@@ -389,17 +635,17 @@ static void prefer_rare(struct series *s, struct pw_straggler_found *found)
 {
     struct pw_straggler_found rare;
     if (found->kind == PW_STRAGGLER_ONE_OFF ||
-        !pw_oneoff_find(&s->own, &s->tops, found->rank, &rare) || !pw_standout(&s->own, &rare))
+        !pw_oneoff_find(&s->own, &s->tops, found->rank, &rare) || !standout(&s->own, &rare))
         return;
     const int may_stand_out = s->own.in->nranks <= PW_STANDOUT_FEW && rare.lost_ns < found->lost_ns;
-    if (rare.lost_ns > 2 * found->lost_ns || (!may_stand_out && !pw_standout(&s->own, found)))
+    if (rare.lost_ns > 2 * found->lost_ns || (!may_stand_out && !standout(&s->own, found)))
         *found = rare;
 }
 
 static void take(const struct series *s, struct list *out, struct pw_straggler_found *found)
 {
     const struct pw_named named = {out->found, out->n};
-    found->has_changed = pw_standout_has_changed(&s->own, found, &named);
+    found->has_changed = standout_has_changed(&s->own, found, &named);
     found->excess_ns = found->lost_ns / found->hits;
     insert_sorted(out, found);
 }
@@ -416,8 +662,8 @@ static void take_beside(struct series *s, struct list *slow, struct list *out)
     while (out->n && out->n < most_beside(s->own.in->nranks)) {
         const struct pw_named named = {out->found, out->n};
         size_t next = 0;
-        while (next < slow->n && (pw_named_has(&named, slow->found[next].rank) ||
-                                  !pw_standout_beside(&s->own, &slow->found[next], &named)))
+        while (next < slow->n && (named_has(&named, slow->found[next].rank) ||
+                                  !standout_beside(&s->own, &slow->found[next], &named)))
             next++;
         if (next == slow->n)
             return;
@@ -436,7 +682,7 @@ static int stand_out_together(const struct series *s, const struct list *slow, s
             others[k] = out->found[k];
         for (size_t k = 0; k + 1 < n; k++)
             others[out->n + k] = slow->found[k < i ? k : k + 1];
-        if (!pw_standout_beside(&s->own, &slow->found[i], &named))
+        if (!standout_beside(&s->own, &slow->found[i], &named))
             return 0;
     }
     return 1;
@@ -451,7 +697,7 @@ static void take_together(struct series *s, struct list *slow, struct list *out)
     const size_t most = out->n < all ? all - out->n : 0;
     size_t left = 0;
     for (size_t i = 0; i < slow->n; i++)
-        if (!pw_named_has(&named, slow->found[i].rank))
+        if (!named_has(&named, slow->found[i].rank))
             slow->found[left++] = slow->found[i];
     slow->n = left;
     for (size_t n = slow->n < most ? slow->n : most; n > 1; n--)
@@ -488,7 +734,7 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
         if (!judge_rank(&s, r, &found))
             continue;
         prefer_rare(&s, &found);
-        if (pw_standout(&s.own, &found))
+        if (standout(&s.own, &found))
             take(&s, &list, &found);
         else if (in->nranks <= PW_STANDOUT_FEW)
             insert_sorted(&slow, &found);
@@ -561,4 +807,50 @@ size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound,
             out[count++] = one;
     }
     return count;
+}
+
+/* Tries each period with each first step. */
+
+/* Limits: share of the excess in the steps of the period; share of these steps that have an excess;
+ * how many there are at least. */
+#define LEAST_SHARE 0.8
+#define LEAST_HIT 0.8
+enum { LEAST_LOSSES = 4 };
+
+static double positive(int64_t excess)
+{
+    return excess > 0 ? (double)excess : 0;
+}
+
+static double sum_of(const int64_t *excess, size_t n, size_t first, size_t period)
+{
+    double sum = 0;
+    for (size_t s = first; s < n; s += period)
+        sum += positive(excess[s]);
+    return sum;
+}
+
+/* 1 when most of the steps of the period have an excess, so that it is no multiple or fraction of
+ * the true one. */
+static int are_alike(const int64_t *excess, size_t n, size_t first, size_t period, double sum)
+{
+    const size_t steps = (n - first + period - 1) / period;
+    const double half = sum / (double)steps / 2;
+    size_t hit = 0;
+    for (size_t s = first; s < n; s += period)
+        hit += positive(excess[s]) >= half;
+    return steps >= LEAST_LOSSES && (double)hit >= LEAST_HIT * (double)steps;
+}
+
+int64_t pw_lossperiod_find(const int64_t *excess, size_t n)
+{
+    const double all = sum_of(excess, n, 0, 1);
+    for (size_t period = 2; all > 0 && period <= PW_LOSSPERIOD_MOST && period <= n / LEAST_LOSSES;
+         period++)
+        for (size_t first = 0; first < period; first++) {
+            const double sum = sum_of(excess, n, first, period);
+            if (sum >= LEAST_SHARE * all && are_alike(excess, n, first, period, sum))
+                return (int64_t)period;
+        }
+    return 0;
 }

@@ -20,7 +20,7 @@
  *      more of them than chance explains (binomial test, with their rate on other ranks).
  *   3. One-off: steps with an excess far above those of all other ranks (excess.h).
  * Test 1 finds an excess that noise hides in each single step; tests 2 and 3 find one that comes
- * and goes. In all tests the rank must also stand out from the other ranks (standout.h).
+ * and goes. In all tests the rank must also stand out from the other ranks (straggler.h).
  *
  * If it is known how much of the own work is outside communication (`useful_ns`), tests 1 and 2 are
  * made first with that part alone. The reason is that a transfer may end late on the same rank in
@@ -75,5 +75,17 @@ struct pw_hosts {
  * `out` is [nhosts], sorted by host; scratch: 3 * nhosts + 3 * nranks values. Returns how many. */
 size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound,
                      const struct pw_hosts *hosts, struct pw_host_found *out, int64_t *scratch);
+
+/* Finds out whether a loss comes every so many steps: a garbage collection, a log or a checkpoint
+ * every 5th step. Pure arithmetic: no I/O, no allocation; the caller gives the scratch memory. */
+
+/* The longest period, in steps. */
+enum { PW_LOSSPERIOD_MOST = 256 };
+
+/* excess[n]: what a rank took longer in each of n consecutive steps than the others; negative
+ * counts as 0. Returns the number of steps P from one loss to the next, at least 2, when every P-th
+ * step has, all together, 80 % of the excess, and four fifths of these steps, and at least 4 of
+ * them, have at least half of their mean each. Else 0. */
+int64_t pw_lossperiod_find(const int64_t *excess, size_t n);
 
 #endif

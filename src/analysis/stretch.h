@@ -20,14 +20,14 @@
  *     loss. If the rank was stopped or frozen while it was waiting for others, only the partners of
  *     messages in transit wait for it. Then the smallest of these times counts, not the median.
  * A rank may be bound to CPUs that other processes use. For that reason, only bins in which it is
- * bound beside others count (bound.h). */
+ * bound beside others count (cause.h). */
 #ifndef PW_ANALYSIS_STRETCH_H
 #define PW_ANALYSIS_STRETCH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/bound.h"
+#include "analysis/cause.h"
 #include "core/tables.h"
 
 struct pw_stretch_input {

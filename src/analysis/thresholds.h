@@ -15,8 +15,8 @@
 #define PW_STRAGGLER_CLIP 4.0
 /* of a step: with a larger clock error, waits in it are not compared */
 #define PW_CLOCK_COARSE 0.1
-/* The company of a rank: the others that are slow with it (standout.h). Another rank with more than
- * this share of the rank's excess, in the same steps, is company. */
+/* The company of a rank: the others that are slow with it (straggler.h). Another rank with more
+ * than this share of the rank's excess, in the same steps, is company. */
 #define PW_COMPANY 0.34
 #define PW_COMPANY_ELSEWHERE 0.5 /* the same, in as many other successive steps */
 /* a rank whose positive excess in all steps is less than this share of it is no company */

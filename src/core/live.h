@@ -60,7 +60,7 @@ enum pw_live_need {
 struct pw_live_request {
     uint16_t thread; /* row of `threads` */
     uint16_t op;
-    uint8_t need;      /* enum pw_live_need; set by analysis/awaited.h */
+    uint8_t need;      /* enum pw_live_need; set by analysis/hang.h */
     int32_t peer, tag; /* as in struct pw_live_thread */
     int32_t count;     /* how many are alike */
     uint64_t comm_uid;

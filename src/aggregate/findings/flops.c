@@ -8,7 +8,7 @@
 
 #include "aggregate/input/cursor.h"
 #include "aggregate/input/missing.h"
-#include "analysis/gpulimits.h"
+#include "analysis/gpu.h"
 #include "core/limits.h"
 #include "core/sort.h"
 

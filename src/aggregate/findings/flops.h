@@ -1,12 +1,12 @@
 /* The floating-point operations that the model needed, by rank and step, and their share of the
- * GPUs' peak (MFU; analysis/gpulimits.h). Called by aggregate.c on all processes together, after
+ * GPUs' peak (MFU; analysis/gpu.h). Called by aggregate.c on all processes together, after
  * the second pass. Reads /samples/flops; the rows are on process 0. */
 #ifndef PW_AGGREGATE_FINDINGS_FLOPS_H
 #define PW_AGGREGATE_FINDINGS_FLOPS_H
 
 #include "aggregate/input/job.h"
 #include "aggregate/secondpass/matrix.h"
-#include "analysis/gpulimits.h"
+#include "analysis/gpu.h"
 
 /* Filled on process 0, empty on the others. */
 struct pw_flops {

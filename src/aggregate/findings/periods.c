@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/lossperiod.h"
 #include "analysis/statistics.h"
+#include "analysis/straggler.h"
 
 /* Limits: stragglers that are examined, worst first, and steps of each: a period needs few; and own
  * works that are read for all of them. */

@@ -4,7 +4,7 @@
 #define PW_AGGREGATE_FINDINGS_STRETCHCAUSES_H
 
 #include "aggregate/findings/findings.h"
-#include "analysis/bound.h"
+#include "analysis/cause.h"
 
 /* Compares the CPUs that each rank may use with those of the other ranks of its host, into *bound,
  * which pw_boundrows_free() frees. Returns 0 or -ENOMEM. */

@@ -7,7 +7,6 @@
 
 #include "analysis/cause.h"
 #include "analysis/drift.h"
-#include "analysis/pauses.h"
 #include "analysis/statistics.h"
 #include "analysis/thresholds.h"
 

@@ -1,5 +1,5 @@
 /* Finds the times in which all ranks were slower or stood still, as rows of /trends
- * (analysis/drift.h, pauses.h). Called by findings.c on process 0. No MPI, no I/O. */
+ * (analysis/drift.h, drift.h). Called by findings.c on process 0. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_TRENDS_H
 #define PW_AGGREGATE_FINDINGS_TRENDS_H
 

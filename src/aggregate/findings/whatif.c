@@ -8,7 +8,7 @@
 
 #include "aggregate/findings/unequalparts.h"
 #include "aggregate/input/parallel.h"
-#include "analysis/sharing.h"
+#include "analysis/replay.h"
 #include "analysis/thresholds.h"
 #include "core/grow.h"
 #include "core/sort.h"

@@ -28,7 +28,7 @@ struct pw_whatif_change {
     /* [nsteps * nranks] work to subtract from each rank in each step of the job */
     const float *more_ns;
     uint32_t phases; /* bit P: the phase P changes; 0: the phases that pw_share_amounts()
-                        (analysis/sharing.h) finds */
+                        (analysis/replay.h) finds */
     int parts;       /* 1: also makes the unequal parts of a collective (Alltoallv) equal */
 };
 

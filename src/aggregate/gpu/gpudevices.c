@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/gpulimits.h"
-#include "analysis/gpusamples.h"
+#include "analysis/gpu.h"
 #include "core/h5/h5file.h"
 #include "core/limits.h"
 #include "core/sort.h"

@@ -6,8 +6,7 @@
 
 #include "aggregate/input/input.h"
 #include "aggregate/input/job.h"
-#include "analysis/gpusamples.h"
-#include "analysis/gputime.h"
+#include "analysis/gpu.h"
 
 enum { PW_GPUDEVICES_MOST = 64 };
 

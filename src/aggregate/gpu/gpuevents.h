@@ -6,7 +6,7 @@
 
 #include "aggregate/input/input.h"
 #include "aggregate/input/spans.h"
-#include "analysis/gputime.h"
+#include "analysis/gpu.h"
 
 /* The callbacks. `kernel` and `copy` get rows in file order; `activity` gets the same rows
  * again, as struct pw_gpu_activity and in the order of their starts. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "aggregate/operators/opreduce.h"
-#include "analysis/gputime.h"
+#include "analysis/gpu.h"
 #include "analysis/slowranks.h"
 #include "core/comm_kernel.h"
 #include "core/grow.h"

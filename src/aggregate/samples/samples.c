@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/gpusamples.h"
+#include "analysis/gpu.h"
 #include "core/h5/h5file.h"
 #include "core/limits.h"
 #include "core/sort.h"

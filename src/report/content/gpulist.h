@@ -4,7 +4,7 @@
 #define PW_REPORT_CONTENT_GPULIST_H
 
 #include "analysis/figures/figures.h"
-#include "analysis/gpulimits.h"
+#include "analysis/gpu.h"
 
 /* One GPU: activity is the sum over the ranks that used it; samples are of the GPU itself. */
 struct pw_gpulist_row {

@@ -7,7 +7,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "analysis/awaited.h"
 #include "analysis/hang.h"
 #include "report/live/livealarm.h"
 #include "report/live/orderview.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analysis/gpulimits.h"
+#include "analysis/gpu.h"
 
 static void two_steps(void **state)
 {

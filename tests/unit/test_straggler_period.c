@@ -1,7 +1,7 @@
 /* Periods of losses made by hand. */
 #include "unit.h"
 
-#include "analysis/lossperiod.h"
+#include "analysis/straggler.h"
 
 enum { STEPS = 40 };
 

@@ -1,7 +1,7 @@
 /* The nearest roof of a GPU, with values worked by hand. */
 #include "unit.h"
 
-#include "analysis/gpulimits.h"
+#include "analysis/gpu.h"
 
 static void assert_roof(struct pw_roofline_input in, const char *name, double share)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/bound.h"
+#include "analysis/cause.h"
 
 #define MS INT64_C(1000000)
 

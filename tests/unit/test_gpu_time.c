@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "analysis/gputime.h"
+#include "analysis/gpu.h"
 #include "core/comm_kernel.h"
 #include "core/ops.h"
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "analysis/awaited.h"
 #include "analysis/hang.h"
 #include "core/ops.h"
 

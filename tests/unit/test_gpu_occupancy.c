@@ -1,7 +1,7 @@
 /* Occupancy, against what NVIDIA's cuda_occupancy.h answers for an H100 (capability 9.0). */
 #include "unit.h"
 
-#include "analysis/gpulimits.h"
+#include "analysis/gpu.h"
 
 static const struct pw_row_device h100 = {
     .capability = 900, .warps = 64, .blocks = 32, .shared_bytes = 228 << 10, .registers = 64 << 10};

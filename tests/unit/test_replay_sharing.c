@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analysis/sharing.h"
+#include "analysis/replay.h"
 
 enum { A, B, MOST = 32, RANKS = 2 };
 

@@ -1,7 +1,7 @@
 /* Samples of a GPU summed up, with values worked by hand. */
 #include "unit.h"
 
-#include "analysis/gpusamples.h"
+#include "analysis/gpu.h"
 
 static struct pw_row_gpu sample_of(int64_t gpm_ns, double sm, double tensor)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/pauses.h"
+#include "analysis/drift.h"
 
 enum { RANKS = 4, STEPS = 100, MS = 1000000 };
 
