@@ -6,22 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/advise.h"
 #include "aggregate/checkpoint.h"
 #include "aggregate/findings/evidence.h"
 #include "aggregate/findings/findings.h"
 #include "aggregate/findings/flops.h"
 #include "aggregate/findings/garbage.h"
 #include "aggregate/findings/opgrowth.h"
-#include "aggregate/findings/periods.h"
 #include "aggregate/findings/stretches.h"
 #include "aggregate/gpu/gpudevices.h"
-#include "aggregate/input/dumps.h"
 #include "aggregate/input/endings.h"
-#include "aggregate/input/hostcopies.h"
+#include "aggregate/input/events.h"
 #include "aggregate/input/job.h"
 #include "aggregate/input/missing.h"
-#include "aggregate/input/ncclranks.h"
 #include "aggregate/input/parallel.h"
 #include "aggregate/input/windows.h"
 #include "aggregate/match/communicators.h"
@@ -32,6 +28,8 @@
 #include "aggregate/secondpass/matrix.h"
 #include "aggregate/steps/bins.h"
 #include "aggregate/steps/inferredsteps.h"
+#include "analysis/figures/figures.h"
+#include "core/h5/clusterload.h"
 #include "core/h5/epochs.h"
 #include "core/log.h"
 #include "core/readlimit.h"
@@ -236,6 +234,46 @@ static void write_findings(struct pw_clusterfile *file, const struct merge *m)
     pw_samples_write(file, &m->job->procs, &f->samples);
 }
 
+/* Makes the rows of advice about a cluster, malloc'ed. Returns 0 or -ENOMEM. */
+static int make_advice(const struct pw_cluster *cluster, struct pw_row_c_advice **rows, size_t *n)
+{
+    struct pw_figures *figures = NULL;
+    struct pw_advice *advice = malloc(PW_ADVICE_MAX * sizeof(*advice));
+    *rows = calloc(PW_ADVICE_MAX, sizeof(**rows));
+    if (advice && *rows && !pw_figures_create(cluster, &figures)) {
+        const struct pw_advice_input input = pw_figures_advice(figures);
+        *n = pw_advice_collect(&input, advice);
+        for (size_t i = 0; i < *n; i++)
+            (*rows)[i] = pw_advice_row(&input, &advice[i]);
+    }
+    const int err = figures ? 0 : -ENOMEM;
+    pw_figures_destroy(figures);
+    free(advice);
+    return err;
+}
+
+/* Loads what has been written, on process 0. Returns 0 or -errno. */
+static int load_written(const struct pw_clusterfile *file, struct pw_cluster **out)
+{
+    return H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 ? -EIO : pw_cluster_load(file->part, out);
+}
+
+/* Writes /advice: the rules read the file as reports do, so that reports give the same advice.
+ * Collective. */
+static void advise_write(struct pw_clusterfile *file)
+{
+    struct pw_cluster *cluster = NULL;
+    struct pw_row_c_advice *rows = NULL;
+    size_t n = 0;
+    int err = file->process == 0 && !file->error ? load_written(file, &cluster) : 0;
+    if (cluster)
+        err = make_advice(cluster, &rows, &n);
+    file->error = file->error ? file->error : err;
+    pw_cluster_destroy(cluster);
+    pw_clusterfile_write_root(file, PW_TABLE_c_advice, n, rows);
+    free(rows);
+}
+
 /* The advice needs only the tables already written, so the data by step and rank are freed
  * first. */
 static void write_advice(struct pw_clusterfile *file, struct merge *m)
@@ -243,7 +281,7 @@ static void write_advice(struct pw_clusterfile *file, struct merge *m)
     pw_matrix_fini(&m->matrix);
     pw_share_fini(&m->share);
     pw_instances_fini(&m->matched.instances);
-    pw_advise_write(file);
+    advise_write(file);
 }
 
 static void write_all(struct pw_clusterfile *file, struct merge *m)

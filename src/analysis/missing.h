@@ -1,8 +1,8 @@
 /* Who is missing in a job that hangs, from the operations that had not ended when dumps of all
  * ranks were written (docs/import.md): who waits in which operation, which members did not reach
- * it, and of which that is not known. The merge calls this (aggregate/input/dumps.h) and writes the
- * rows to /hang. hang.h answers the same question for a job that still runs, whose ranks are each
- * in one call; here a rank has enqueued operations of several communicators. No I/O. */
+ * it, and of which that is not known. The merge calls this (aggregate/input/endings.h) and writes
+ * the rows to /hang. hang.h answers the same question for a job that still runs, whose ranks are
+ * each in one call; here a rank has enqueued operations of several communicators. No I/O. */
 #ifndef PW_ANALYSIS_MISSING_H
 #define PW_ANALYSIS_MISSING_H
 

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
-#include "aggregate/input/startindex.h"
-#include "aggregate/match/channels.h"
+#include "aggregate/input/input.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/match/messagesums.h"
 #include "core/ops.h"

@@ -56,4 +56,9 @@ int pw_findings_make(struct pw_findings *findings, const struct pw_findings_inpu
 
 void pw_findings_fini(struct pw_findings *findings);
 
+/* Tells which stragglers lost time every so many steps. No MPI, no I/O. */
+
+/* Fills `period` of the stragglers. Returns 0 or -ENOMEM. */
+int pw_periods_find(struct pw_findings *findings, const struct pw_matrix *matrix);
+
 #endif

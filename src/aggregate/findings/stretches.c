@@ -4,23 +4,389 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/findings/findings.h"
-#include "aggregate/findings/partrows.h"
-#include "aggregate/findings/stretchcauses.h"
-#include "aggregate/findings/windowusage.h"
+#include "aggregate/findings/evidence.h"
 #include "aggregate/match/instances.h"
+#include "analysis/cause.h"
 #include "analysis/excess.h"
 #include "analysis/parts.h"
+#include "analysis/statistics.h"
 #include "analysis/stretch.h"
 #include "analysis/taskfarm.h"
 #include "analysis/thresholds.h"
 #include "core/log.h"
 #include "core/sort.h"
 #include "core/text.h"
+
+/* Writes the rows of ranks that held the job back outside the steps. No MPI, no I/O. */
+
+static int is_comparable(const struct pw_binning *run, enum pw_part part)
+{
+    return part == PW_PART_START      ? run->is_start_known
+           : part == PW_PART_INIT     ? run->is_start_known && run->is_setup_known
+           : part == PW_PART_SETUP    ? run->is_setup_known
+           : part == PW_PART_TAIL     ? run->is_tail_known
+           : part == PW_PART_FINALIZE ? run->is_tail_known && run->is_end_known
+                                      : run->is_end_known;
+}
+
+/* 1 when the part begins or ends with the run, since there is no MPI_Init or MPI_Finalize: then
+ * samples, 10 times a second, tell how long it was. */
+static int is_cut_by_run(const struct pw_binning *run, enum pw_part part)
+{
+    return (part == PW_PART_SETUP && !run->is_start_known) ||
+           (part == PW_PART_TAIL && !run->is_end_known);
+}
+
+/* A row for a part of the run outside the steps; `start` and `end` are those of the part. */
+static struct pw_row_c_straggler row_of(const struct pw_world *world, const struct pw_matrix *m,
+                                        const struct pw_partloss *found)
+{
+    static const char *const where[] = {
+        [PW_PART_START] = "before it entered MPI_Init",
+        [PW_PART_INIT] = "in MPI_Init, not asleep",
+        [PW_PART_SETUP] = "from MPI_Init to its first step, not waiting",
+        [PW_PART_TAIL] = "from its last step to MPI_Finalize, not waiting",
+        [PW_PART_FINALIZE] = "in MPI_Finalize, not asleep",
+        [PW_PART_END] = "after it left MPI_Finalize"};
+    static const char *const call_of[PW_PART_END + 1] = {
+        [PW_PART_INIT] = "MPI_Init", [PW_PART_FINALIZE] = "MPI_Finalize"};
+    const double next = (double)found->next_ns / (double)found->lost_ns;
+    char mine[32], others[32], most[32], spent[64] = "";
+    const char *doing = found->part == PW_PART_START ? pw_cause_doing(found->spent) : "";
+    const char *in_part = !is_cut_by_run(&world->bins, found->part) ? where[found->part]
+                          : found->part == PW_PART_TAIL ? "after its last step, not waiting"
+                                                        : "before its first step, not waiting";
+    struct pw_row_c_straggler row = {
+        .rank = (int32_t)found->rank,
+        .kind = PW_STRAGGLER_STRETCH,
+        .first_step = -1,
+        .last_step = -1,
+        .excess_ns = found->lost_ns,
+        .blame_ns = -1,
+        .critical_ns = -1,
+        /* Without this loss the job would wait for the next slowest rank instead. In MPI_Init and
+         * MPI_Finalize it is not known how long the job waits for a rank that is busy. */
+        .gain_ns = call_of[found->part] && found->evidence == PW_PART_OWN_TIME
+                       ? -1
+                       : found->lost_ns - found->next_ns,
+        .phase = PW_PHASE_NONE,
+        .cause = (uint8_t)found->cause,
+        .confidence = 1 - next * next,
+        .start = world->bins.start_ns,
+        .lost_ns = found->lost_ns,
+        .part = (uint8_t)found->part,
+    };
+    for (int part = PW_PART_START; part <= (int)found->part; part++) {
+        const int64_t total_ns =
+            m->parts[(size_t)(part - PW_PART_START) * m->nranks + found->rank].total_ns;
+        row.start = part == PW_PART_START ? row.start : row.end;
+        row.end = row.start + (total_ns > 0 ? total_ns : 0);
+    }
+    row.slowdown = row.end > row.start ? (double)row.lost_ns / (double)(row.end - row.start) : -1;
+    memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
+    pw_text_ns(mine, sizeof(mine), found->lost_ns);
+    pw_text_ns(others, sizeof(others), found->usual_ns);
+    pw_text_ns(most, sizeof(most), found->next_ns);
+    if (found->evidence == PW_PART_LEFT_LATE)
+        snprintf(row.evidence, sizeof(row.evidence),
+                 "left %s %s later than the other ranks' median, who were in it for %s",
+                 call_of[found->part], mine, others);
+    else if (found->evidence == PW_PART_ASLEEP)
+        snprintf(row.evidence, sizeof(row.evidence),
+                 "asleep in %s for %s, while each other rank polled there, on or ready for a CPU "
+                 "for at least %s",
+                 call_of[found->part], mine, others);
+    else {
+        if (*doing)
+            snprintf(spent, sizeof(spent), ", most of it %s", doing);
+        snprintf(row.evidence, sizeof(row.evidence),
+                 "%s %s%s, the other ranks' median %s; no other rank lost more than %s",
+                 pw_text_ns(mine, sizeof(mine), found->lost_ns + found->usual_ns), in_part, spent,
+                 others, most);
+    }
+    return row;
+}
+
+/* Fills *row with what analysis/parts.h has found. Returns 0 when the ranks cannot be compared in
+ * that part, or the loss is too small for a part whose length is only known from samples. */
+static int partrows_enter(const struct pw_world *world, const struct pw_matrix *m,
+                          const struct pw_partloss *found, struct pw_row_c_straggler *row)
+{
+    const double run_ns = (double)(world->bins.end_ns - world->bins.start_ns);
+    if (!is_comparable(&world->bins, found->part) ||
+        (is_cut_by_run(&world->bins, found->part) &&
+         (double)found->lost_ns < PW_PARTS_SHARE * run_ns))
+        return 0;
+    *row = row_of(world, m, found);
+    return 1;
+}
+
+/* Finds causes of stragglers from the CPUs that they may use, and from the bins of the run near
+ * their steps. No MPI, no I/O. */
+
+/* ---- causes from bins, for stragglers with too few samples in their steps ---- */
+
+enum { SAMPLES_NS = 100000000, MOST_ASKED = 32 };
+
+static const struct kind {
+    size_t offset; /* of the time in a row of bins */
+    enum pw_cause cause;
+} kinds[] = {
+    {offsetof(struct pw_row_c_bin_trace, stopped_ns), PW_CAUSE_STOPPED},
+    {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_CGROUP_THROTTLING},
+    {offsetof(struct pw_row_c_bin_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
+    {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_FILE_IO},
+    {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
+};
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), THROTTLED = 1, READY = 2 };
+
+/* Sums of each kind of time over the bins from one time to another. */
+struct near {
+    int64_t from, to;
+    double *sums;    /* [KINDS * nranks] */
+    int64_t *others; /* [nranks] scratch */
+};
+
+/* Adds `part` of each rank's times in a bin. */
+static void add_bin(const struct pw_matrix *m, size_t bin, double part, double *sums)
+{
+    for (size_t r = 0; r < m->nranks; r++) {
+        const char *cell = (const char *)&m->bins[bin * m->nranks + r];
+        for (size_t k = 0; k < KINDS; k++) {
+            const int64_t value = *(const int64_t *)(cell + kinds[k].offset);
+            if (value > 0)
+                sums[k * m->nranks + r] += (double)value * part;
+        }
+    }
+}
+
+/* Sums up the bins near the row's steps; bins that overlap partly count partly. Rows near the same
+ * times share the sums. */
+static void sum_near(struct near *near, const struct pw_world *world, const struct pw_matrix *m,
+                     const struct pw_row_c_straggler *row)
+{
+    const struct pw_binning *b = &world->bins;
+    const int64_t from = row->start - SAMPLES_NS, to = row->end + SAMPLES_NS;
+    const int64_t first = from > b->start_ns ? (from - b->start_ns) / b->bin_ns : 0;
+    if (from == near->from && to == near->to)
+        return;
+    near->from = from;
+    near->to = to;
+    memset(near->sums, 0, sizeof(*near->sums) * KINDS * m->nranks);
+    for (size_t i = (size_t)first; i < b->n; i++) {
+        const int64_t start = b->start_ns + (int64_t)i * b->bin_ns, end = start + b->bin_ns;
+        if (start >= to)
+            break;
+        const int64_t overlap = (to < end ? to : end) - (from > start ? from : start);
+        if (overlap > 0)
+            add_bin(m, i, (double)overlap / (double)b->bin_ns, near->sums);
+    }
+}
+
+static double more_than_others(struct near *near, const struct pw_matrix *m, size_t rank,
+                               size_t kind)
+{
+    const double *sums = near->sums + kind * m->nranks;
+    size_t n = 0;
+    for (size_t r = 0; r < m->nranks; r++)
+        if (r != rank && m->bins[r].wait_ns >= 0)
+            near->others[n++] = (int64_t)sums[r];
+    return sums[rank] - (n ? (double)pw_median_i64(near->others, n) : 0);
+}
+
+/* Finds the cause of a row from the bins near its steps: a kind of time that explains half of its
+ * loss. */
+static void ask_bins(struct pw_row_c_straggler *row, struct near *near, const struct pw_matrix *m)
+{
+    for (size_t k = 0; k < KINDS; k++) {
+        const double more = more_than_others(near, m, (size_t)row->rank, k);
+        char text[32];
+        if (more < PW_STRETCH_OF_CAUSE * (double)row->lost_ns)
+            continue;
+        row->cause = (uint8_t)kinds[k].cause;
+        snprintf(row->evidence, sizeof(row->evidence),
+                 "within 0.1 s of these steps %s more than the other ranks' median %s",
+                 pw_text_ns(text, sizeof(text), (int64_t)more), pw_cause_doing(kinds[k].cause));
+        return;
+    }
+}
+
+static int allocate(struct near *near, size_t nranks)
+{
+    *near = (struct near){.sums = calloc(KINDS * nranks + 1, sizeof(*near->sums)),
+                          .others = malloc(sizeof(*near->others) * (nranks + 1))};
+    return near->sums && near->others ? 0 : -ENOMEM;
+}
+
+/* Sets the cause of rows that were found from steps and have no cause yet. The bins near the steps
+ * (within the interval of samples) are searched for a kind of time of which the rank has more than
+ * the median of the other ranks. It becomes the cause when the difference is at least half of the
+ * loss. Only the first 32 rows are judged. Returns 0 or -ENOMEM. */
+static int bincauses_find(struct pw_findings *f, const struct pw_world *world,
+                          const struct pw_matrix *m)
+{
+    struct near near;
+    const int err = allocate(&near, m->nranks);
+    /* A run shorter than some tenths of a second has no bins. */
+    for (size_t i = 0; !err && world->bins.n && i < f->nstragglers && i < MOST_ASKED; i++) {
+        struct pw_row_c_straggler *row = &f->stragglers[i];
+        if (row->cause != PW_CAUSE_UNKNOWN || row->kind == PW_STRAGGLER_STRETCH)
+            continue;
+        sum_near(&near, world, m, row);
+        ask_bins(row, &near, m);
+    }
+    free(near.sums);
+    free(near.others);
+    return err;
+}
+
+/* Writes that a quota stopped the rank, if it did. */
+static void ask_quota(struct pw_row_c_straggler *row, const struct near *near, size_t nranks,
+                      const int64_t *host_of)
+{
+    const double *throttled = near->sums + THROTTLED * nranks;
+    const size_t rank = (size_t)row->rank;
+    const double ready = near->sums[READY * nranks + rank];
+    int sharing = 0;
+    for (size_t r = 0; r < nranks; r++)
+        sharing += host_of[r] == host_of[rank] && throttled[r] > 0 &&
+                   pw_cause_is_same_quota(throttled[r], throttled[rank]);
+    if (sharing < 2 || throttled[rank] / sharing < ready / PW_QUOTA_PARTS)
+        return;
+    const size_t used = strnlen(row->evidence, sizeof(row->evidence) - 1);
+    row->cause = PW_CAUSE_CGROUP_THROTTLING;
+    snprintf(row->evidence + used, sizeof(row->evidence) - used,
+             "%sthe CPU quota that %d ranks share was used up meanwhile", used ? "; " : "",
+             sharing);
+}
+
+/* Turns CPU contention of a row into throttling where the quota of a cgroup that several ranks
+ * share was used up for a third of the time that the rank was ready without a CPU. host_of[rank] is
+ * the number of its host. Called last, since such a cause, unlike a quota of one rank, explains no
+ * other row. Returns 0 or -ENOMEM. */
+static int quotacauses_find(struct pw_findings *f, const struct pw_world *world,
+                            const struct pw_matrix *m, const int64_t *host_of)
+{
+    struct near near;
+    const int err = allocate(&near, m->nranks);
+    for (size_t i = 0; !err && world->bins.n && i < f->nstragglers && i < MOST_ASKED; i++) {
+        struct pw_row_c_straggler *row = &f->stragglers[i];
+        if (row->cause != PW_CAUSE_CPU_CONTENTION)
+            continue;
+        sum_near(&near, world, m, row);
+        ask_quota(row, &near, m->nranks, host_of);
+    }
+    free(near.sums);
+    free(near.others);
+    return err;
+}
+
+/* Compares the CPUs that each rank may use with those of the other ranks of its host, into *bound,
+ * which boundrows_free() frees. Returns 0 or -ENOMEM. */
+static int boundrows_measure(const struct pw_bound_input *in, struct pw_bound *bound)
+{
+    const size_t cells = in->nbins * in->nranks;
+    void *scratch = malloc(pw_bound_scratch(in));
+    *bound = (struct pw_bound){.others_ns = malloc(sizeof(int64_t) * (cells + 1)),
+                               .kept_ns = malloc(sizeof(int64_t) * (cells + 1)),
+                               .beside = malloc(cells + 1)};
+    int err = scratch && bound->others_ns && bound->kept_ns && bound->beside ? 0 : -ENOMEM;
+    if (!err)
+        pw_bound_measure(in, scratch, bound);
+    free(scratch);
+    return err;
+}
+
+static void boundrows_free(struct pw_bound *bound)
+{
+    free(bound->others_ns);
+    free(bound->kept_ns);
+    free(bound->beside);
+    *bound = (struct pw_bound){0};
+}
+
+/* 1 when the rank lacked a CPU because it is bound to CPUs that other processes use, too, while the
+ * other ranks of its host may use at least twice as many CPUs. Those ranks can move to other CPUs;
+ * this rank cannot. */
+static int boundrows_is_narrow(const struct pw_row_c_straggler *row)
+{
+    return row->cause == PW_CAUSE_CPU_CONTENTION && row->cpus > 0 &&
+           2 * (int64_t)row->cpus <= row->others_cpus;
+}
+
+/* Writes " since step 37"; when no step had begun by then, writes the time instead. */
+static void say_since(const struct pw_findings *f, const struct pw_world *world, int64_t since_ns,
+                      char *out, size_t size)
+{
+    const struct pw_row_c_step *step = NULL;
+    for (size_t i = 0; i < f->nsteps && f->steps[i].start <= since_ns; i++)
+        step = &f->steps[i];
+    out[0] = '\0';
+    if (since_ns >= 0 && step)
+        snprintf(out, size, " since step %" PRId64, step->step);
+    else if (since_ns >= 0)
+        snprintf(out, size, " since %.1f s", (double)(since_ns - world->bins.start_ns) / 1e9);
+}
+
+/* "bound to CPU 1 since step 37, of which other processes used 67 %; other ranks may use 2". */
+static void describe(const struct pw_bound_found *found, const char *since,
+                     struct pw_row_c_straggler *row)
+{
+    char where[48], more[48] = "", text[160];
+    if (found->cpus == 1)
+        snprintf(where, sizeof(where), "CPU %d", found->lowest);
+    else
+        snprintf(where, sizeof(where), "%d CPUs (%d to %d)", found->cpus, found->lowest,
+                 found->highest);
+    if (found->others_cpus > found->cpus)
+        snprintf(more, sizeof(more), "; other ranks of the host may use %d", found->others_cpus);
+    snprintf(text, sizeof(text), "bound to %s%s, of which other processes used %.0f %%%s", where,
+             since, 100 * found->share, more);
+    const size_t used = strnlen(row->evidence, sizeof(row->evidence) - 1);
+    snprintf(row->evidence + used, sizeof(row->evidence) - used, "%s%s", used ? "; " : "", text);
+}
+
+static size_t bin_at(const struct pw_world *world, int64_t time)
+{
+    const int64_t bin = (time - world->bins.start_ns) / world->bins.bin_ns;
+    return bin < 0 ? 0 : (size_t)bin < world->bins.n ? (size_t)bin : world->bins.n - 1;
+}
+
+/* Fills cpus, others_share and bound_ns of all rows, and adds them to the evidence of rows whose
+ * cause is CPU contention. */
+static void boundrows_enter(struct pw_findings *f, const struct pw_world *world,
+                            const struct pw_bound_input *in, const struct pw_bound *bound,
+                            int64_t *scratch)
+{
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        struct pw_row_c_straggler *row = &f->stragglers[i];
+        struct pw_bound_found found;
+        char since[48];
+        row->cpus = row->others_cpus = 0;
+        row->others_share = -1;
+        row->bound_ns = -1;
+        if (!in->nbins || row->end <= row->start)
+            continue;
+        const struct pw_bound_where where = {(size_t)row->rank, bin_at(world, row->start),
+                                             bin_at(world, row->end - 1)};
+        if (!pw_bound_look(in, bound, where, scratch, &found))
+            continue;
+        row->cpus = found.cpus;
+        row->others_cpus = found.others_cpus;
+        row->others_share = found.share;
+        if (found.since >= 0)
+            row->bound_ns = world->bins.start_ns + found.since * world->bins.bin_ns;
+        say_since(f, world, row->bound_ns, since, sizeof(since));
+        if (row->cause == PW_CAUSE_CPU_CONTENTION)
+            describe(&found, since, row);
+    }
+}
 
 /* ---- hosts whose ranks were frozen together: rows of /hosts ---- */
 
@@ -124,7 +490,7 @@ static int by_cost(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static void describe(const struct pw_stretch *f, char *out, size_t size)
+static void stretches_describe(const struct pw_stretch *f, char *out, size_t size)
 {
     char mine[32], others[32], next[32], held[32];
     pw_text_ns(mine, sizeof(mine), f->lost_ns + f->unwaited_ns + f->usual_ns);
@@ -188,9 +554,10 @@ static void enter_phase(struct pw_row_c_straggler *row, enum pw_phase phase)
         row->cause = PW_CAUSE_DATA_STARVATION;
 }
 
-static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struct pw_world *world,
-                                        const struct pw_blame *blame,
-                                        const struct pw_stretch *found)
+static struct pw_row_c_straggler stretches_row_of(const struct pw_findings *f,
+                                                  const struct pw_world *world,
+                                                  const struct pw_blame *blame,
+                                                  const struct pw_stretch *found)
 {
     const struct pw_binning *bins = &world->bins;
     struct pw_row_c_straggler row = {
@@ -207,7 +574,7 @@ static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struc
     };
     row.slowdown = (double)row.lost_ns / (double)(row.end - row.start);
     memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
-    describe(found, row.evidence, sizeof(row.evidence));
+    stretches_describe(found, row.evidence, sizeof(row.evidence));
     enter_steps(f, &row);
     row.blame_ns = blame->blame_ns;
     row.critical_ns = blame->critical_ns;
@@ -275,7 +642,7 @@ static int explains(const struct pw_row_c_straggler *row, const struct pw_row_c_
 {
     if (row->rank == other->rank)
         return 0;
-    return is_sure(row) || (pw_boundrows_is_narrow(row) && !pw_boundrows_is_narrow(other) &&
+    return is_sure(row) || (boundrows_is_narrow(row) && !boundrows_is_narrow(other) &&
                             other->cause == PW_CAUSE_CPU_CONTENTION &&
                             memcmp(row->hostname, other->hostname, sizeof(row->hostname)) == 0);
 }
@@ -342,7 +709,7 @@ static void drop_contended(struct pw_findings *f, const int64_t *contention, siz
             if ((int32_t)r != row->rank && contention[r] > worst)
                 worst = contention[r];
         if (row->cause != PW_CAUSE_CPU_CONTENTION || 2 * worst <= row->lost_ns ||
-            pw_boundrows_is_narrow(row))
+            boundrows_is_narrow(row))
             f->stragglers[kept++] = *row;
         else
             say_why(row, 2, "not named: another rank waited for a CPU half as long or longer");
@@ -437,7 +804,7 @@ static void take_parts(struct pw_findings *f, const struct pw_world *world,
     size_t n = pw_partloss_find(m->parts, m->nranks, run_ns, scratch, found);
     for (size_t i = 0; i < n; i++) {
         struct pw_row_c_straggler row;
-        if (!pw_partrows_enter(world, m, &found[i], &row))
+        if (!partrows_enter(world, m, &found[i], &row))
             continue;
         size_t kept = 0;
         for (size_t k = 0; k < f->nstragglers; k++) {
@@ -600,7 +967,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
     int err = host_of && contention && scratch && found
                   ? pw_world_number_hosts(world, host_of, &nhosts)
                   : -ENOMEM;
-    err = err ? err : pw_boundrows_measure(&cpus, &bound);
+    err = err ? err : boundrows_measure(&cpus, &bound);
     if (!err) {
         input.host_of = host_of;
         input.bound = &bound;
@@ -609,7 +976,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
             const struct pw_blame blame = blame_in(world, in, &found[i]);
             const struct pw_stretch_waits waits = {blame.all_ns, blame.longest_ns};
             const int held_back = pw_stretch_limit(&input, &waits, scratch, &found[i]);
-            struct pw_row_c_straggler row = row_of(f, world, &blame, &found[i]);
+            struct pw_row_c_straggler row = stretches_row_of(f, world, &blame, &found[i]);
             enter_phase(&row, pw_stretch_phase(&input, scratch, &found[i]));
             if (held_back)
                 take(f, &row);
@@ -618,8 +985,8 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
         }
         take_parts(f, world, m, scratch);
         err = take_farm(f, world, m);
-        err = err ? err : pw_bincauses_find(f, world, m);
-        pw_boundrows_enter(f, world, &cpus, &bound, scratch);
+        err = err ? err : bincauses_find(f, world, m);
+        boundrows_enter(f, world, &cpus, &bound, scratch);
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
         drop_followers(f);
@@ -627,14 +994,14 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
             drop_cheap(f);
         drop_replays(f);
         limit_confidence(f);
-        err = err ? err : pw_quotacauses_find(f, world, m, host_of);
+        err = err ? err : quotacauses_find(f, world, m, host_of);
         name_kinds(f, f->nsteps);
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_cost);
         pw_frozenhosts_find(f, world, host_of, nhosts);
         for (size_t i = 0; i < f->nstragglers; i++)
             say_why(&f->stragglers[i], 1, "named");
     }
-    pw_boundrows_free(&bound);
+    boundrows_free(&bound);
     free(host_of);
     free(contention);
     free(scratch);

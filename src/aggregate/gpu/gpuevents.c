@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
-#include "aggregate/input/hostcopies.h"
 #include "core/h5/h5table.h"
 #include "core/limits.h"
 #include "core/ops.h"

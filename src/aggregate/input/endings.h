@@ -25,4 +25,12 @@ void pw_endings_write(struct pw_clusterfile *file, const struct pw_job *job,
 
 void pw_endings_fini(struct pw_endings *endings);
 
+/* Who is missing in a job whose rank files were made of dumps after a hang (profwrap import):
+ * gathers the operations that had not ended, and the members of their communicators, and asks
+ * analysis/missing.h. */
+
+/* Makes the rows of /hang on process 0, malloc'ed; the job has none unless it was made of dumps.
+ * Collective. Returns 0 or -ENOMEM, the same on all processes. */
+int pw_dumps_find(const struct pw_job *job, struct pw_row_c_hang **rows, size_t *n);
+
 #endif

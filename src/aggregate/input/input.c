@@ -1,17 +1,17 @@
 /* Opens rank files and checks their contents; see input.h. */
 #include "aggregate/input/input.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "aggregate/input/knots.h"
 #include "analysis/missing.h"
+#include "analysis/statistics.h"
 #include "core/clockmap.h"
-#include "core/h5/h5file.h"
-#include "core/h5/h5table.h"
+#include "core/grow.h"
 #include "core/h5/h5types.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -19,6 +19,225 @@
 #include "core/safefile.h"
 #include "core/search.h"
 #include "core/sort.h"
+
+/* Reads and thins a clock's knots. */
+
+/* FULL: the first knot and then pairs, with room left for two knots at the end. */
+enum { BLOCK = 1 << 16, FULL = PW_KNOTS_MOST - 1 };
+
+static_assert(FULL % 2 == 1, "no knot is left over in halves");
+
+static int append(struct pw_knots *k, const struct pw_row_clock *row)
+{
+    struct pw_row_clock *v = pw_grow(k->v, k->n, sizeof(*v), &k->capacity);
+    if (!v)
+        return -ENOMEM;
+    k->v = v;
+    k->v[k->n++] = *row;
+    return 0;
+}
+
+static const struct pw_row_clock *better(const struct pw_row_clock *a, const struct pw_row_clock *b)
+{
+    return b->error_ns < a->error_ns ? b : a;
+}
+
+/* Doubles the size of the groups: keeps the better knot of each pair. The first knot belongs to no
+ * group. */
+static void halve(struct pw_knots *k)
+{
+    size_t kept = 1;
+    for (size_t i = 1; i < k->n; i += 2)
+        k->v[kept++] = *better(&k->v[i], &k->v[i + 1]);
+    k->n = kept;
+    k->group *= 2;
+}
+
+int pw_knots_add(struct pw_knots *k, const struct pw_row_clock *row)
+{
+    struct pw_row_clock pair[2] = {k->last, *row};
+    int is_first = k->group == 0;
+    if (!pw_clock_is_valid(is_first ? row : pair, is_first ? 1 : 2))
+        return -EDOM;
+    k->last = *row;
+    if (is_first) {
+        k->group = 1;
+        return append(k, row);
+    }
+    k->best = k->waiting ? *better(&k->best, row) : *row;
+    if (++k->waiting < k->group)
+        return 0;
+    int err = append(k, &k->best);
+    k->waiting = 0;
+    if (!err && k->n == FULL)
+        halve(k);
+    return err;
+}
+
+int pw_knots_finish(struct pw_knots *k)
+{
+    int err = k->waiting ? append(k, &k->best) : 0;
+    if (err || !k->n || k->v[k->n - 1].local_ns == k->last.local_ns)
+        return err;
+    return append(k, &k->last);
+}
+
+static int read_blocks(struct pw_h5_table *table, uint64_t rows, struct pw_knots *k)
+{
+    struct pw_row_clock *block = malloc(BLOCK * sizeof(*block));
+    int err = block ? 0 : -ENOMEM;
+    for (uint64_t at = 0; at < rows && !err; at += BLOCK) {
+        size_t n = rows - at < BLOCK ? (size_t)(rows - at) : BLOCK;
+        err = pw_h5_table_read(table, at, n, block);
+        for (size_t i = 0; i < n && !err; i++)
+            err = pw_knots_add(k, &block[i]);
+    }
+    free(block);
+    return err ? err : pw_knots_finish(k);
+}
+
+static int read_many(const struct pw_h5_file *file, struct pw_row_clock **out, size_t *count)
+{
+    struct pw_knots knots = {0};
+    struct pw_h5_place place;
+    struct pw_h5_table *table;
+    int err = pw_h5_file_place(file, PW_TABLE_clock, &place);
+    if (err)
+        return err;
+    err = pw_h5_file_table(file, &place, &table);
+    if (!err) {
+        err = read_blocks(table, place.rows, &knots);
+        pw_h5_table_close(table);
+    }
+    pw_h5_place_fini(&place);
+    if (err) {
+        free(knots.v);
+        return err;
+    }
+    *out = knots.v;
+    *count = knots.n;
+    return 0;
+}
+
+static int read_few(const struct pw_h5_file *file, struct pw_row_clock **out, size_t *count)
+{
+    void *rows;
+    size_t n;
+    int err = pw_h5_file_read_all(file, PW_TABLE_clock, &rows, &n);
+    if (err)
+        return err;
+    if (!pw_clock_is_valid(rows, n)) {
+        free(rows);
+        return -EDOM;
+    }
+    *out = rows;
+    *count = n;
+    return 0;
+}
+
+/* Reads the knots of the file; *count is 0 when it has no such table. Returns 0 or -errno, -EDOM
+ * when the map is impossible. */
+static int knots_read(const struct pw_h5_file *file, struct pw_row_clock **out, size_t *count)
+{
+    uint64_t rows;
+    int err = pw_h5_file_rows(file, PW_TABLE_clock, &rows);
+    if (!err)
+        err = rows > PW_KNOTS_MOST ? read_many(file, out, count) : read_few(file, out, count);
+    return err == -ENOENT ? 0 : err;
+}
+
+int pw_start_index_init(struct pw_start_index *b, size_t blocks)
+{
+    *b = (struct pw_start_index){
+        .blocks = blocks,
+        .latest = malloc(sizeof(*b->latest) * (blocks + 1)),
+        .earliest = malloc(sizeof(*b->earliest) * (blocks + 1)),
+        .before = malloc(sizeof(*b->before) * (blocks + 1)),
+    };
+    if (b->latest && b->earliest && b->before)
+        return 0;
+    pw_start_index_fini(b);
+    return -ENOMEM;
+}
+
+void pw_start_index_note(struct pw_start_index *b, size_t block,
+                         const struct pw_row_comm_event *rows, size_t n)
+{
+    int64_t earliest = INT64_MAX, latest = INT64_MIN, messages = 0;
+    for (size_t i = 0; i < n; i++) {
+        enum pw_op_class cls = pw_op_info(rows[i].op)->cls;
+        if ((cls != PW_CLASS_SEND && cls != PW_CLASS_RECV) || rows[i].end < rows[i].start)
+            continue;
+        messages++;
+        earliest = rows[i].start < earliest ? rows[i].start : earliest;
+        latest = rows[i].start > latest ? rows[i].start : latest;
+    }
+    b->earliest[block] = earliest;
+    b->latest[block] = latest;
+    b->before[block] = messages;
+}
+
+int64_t pw_start_index_floor(const struct pw_start_index *b, size_t block)
+{
+    return block < PW_START_INDEX_LATE ? INT64_MIN : b->latest[block - PW_START_INDEX_LATE];
+}
+
+/* Turns the values of single blocks into those of all blocks up to, or from, each block. */
+void pw_start_index_finish(struct pw_start_index *b)
+{
+    int64_t before = 0, after = INT64_MAX;
+    for (size_t i = 0; i < b->blocks; i++) {
+        int64_t here = b->before[i];
+        b->before[i] = before;
+        before += here;
+        if (i && b->latest[i - 1] > b->latest[i])
+            b->latest[i] = b->latest[i - 1];
+    }
+    b->before[b->blocks] = before;
+    for (size_t i = b->blocks; i-- > 0; b->earliest[i] = after) {
+        int64_t floor = pw_start_index_floor(b, i);
+        int64_t here = b->earliest[i] > floor ? b->earliest[i] : floor;
+        after = here < after ? here : after;
+    }
+}
+
+void pw_start_index_find(const struct pw_start_index *b, int64_t from, int64_t to, size_t *first,
+                         size_t *end)
+{
+    *first = pw_place_i64(b->latest, b->blocks, from);
+    *end = pw_place_i64(b->earliest, b->blocks, to);
+}
+
+void pw_start_index_around(const struct pw_start_index *b, int64_t from, int64_t to, size_t *first,
+                           size_t *end)
+{
+    pw_start_index_find(b, from, to, first, end);
+    if (*first > 0)
+        *first = pw_place_i64(b->latest, b->blocks, b->latest[*first - 1]);
+    *end += *end < b->blocks;
+}
+
+double pw_start_index_count(const struct pw_start_index *b, int64_t time)
+{
+    size_t at = pw_place_i64(b->latest, b->blocks, time);
+    if (at == b->blocks)
+        return b->blocks ? (double)b->before[at] : 0;
+    int64_t from = at ? b->latest[at - 1] : INT64_MIN;
+    from = from > b->earliest[0] ? from : b->earliest[0];
+    if (time <= from)
+        return (double)b->before[at];
+    double share = (double)((uint64_t)time - (uint64_t)from) /
+                   (double)((uint64_t)b->latest[at] - (uint64_t)from);
+    return (double)b->before[at] + share * (double)(b->before[at + 1] - b->before[at]);
+}
+
+void pw_start_index_fini(struct pw_start_index *b)
+{
+    free(b->latest);
+    free(b->earliest);
+    free(b->before);
+    *b = (struct pw_start_index){0};
+}
 
 enum { FIRST_EVENTS = 8 };
 
@@ -442,7 +661,7 @@ static void limit_collectives(struct pw_input *s)
 static int read_tables(struct pw_input *s, const struct pw_h5_file *file, char *problem,
                        size_t size)
 {
-    int err = pw_knots_read(file, &s->knots, &s->nknots);
+    int err = knots_read(file, &s->knots, &s->nknots);
     if (err == -EDOM)
         return fail(problem, size, "has an impossible clock map", -EINVAL);
     err = err ? err : read_table(file, PW_TABLE_step, &s->steps, &s->nsteps);

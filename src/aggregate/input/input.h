@@ -9,11 +9,76 @@
 #include <stdint.h>
 
 #include "aggregate/input/progress.h"
-#include "aggregate/input/startindex.h"
 #include "core/h5/h5file.h"
 #include "core/h5/h5table.h"
 #include "core/rowpack.h"
 #include "core/tables.h"
+
+/* Reads the knots of a rank's clock map from its file, at most PW_KNOTS_MOST: a clock that is
+ * measured every 5 s has 6 million knots in a year, and the alignment uses some thousands. No MPI.
+ */
+
+enum { PW_KNOTS_MOST = 1 << 14 };
+
+/* Knots in order of time. Each stands for a group of `group` knots that were added. */
+struct pw_knots {
+    struct pw_row_clock *v; /* [PW_KNOTS_MOST] at most */
+    size_t n, capacity, group;
+    struct pw_row_clock best, last; /* best knot of the current group; last of all */
+    size_t waiting;                 /* number of knots in the current group */
+};
+
+/* Adds a knot. The first and the last knot are kept, and the one with the least error of each
+ * group. Returns 0, -ENOMEM, or -EDOM when the knot is impossible after the one before. The caller
+ * frees knots->v. */
+int pw_knots_add(struct pw_knots *knots, const struct pw_row_clock *row);
+int pw_knots_finish(struct pw_knots *knots);
+
+/* An index of the blocks of events (events.h) by the start times of their sends and receives. It
+ * finds the blocks with the messages that started in a span of time. Events are in the file in the
+ * order of their ends, so a receive that was open for long is many blocks after events that started
+ * later. Such a receive does not count with its own start, but as started together with messages
+ * PW_START_INDEX_LATE blocks before it. So a span of time is always in few blocks. events.c fills
+ * the index in the first pass; endpoints.c, messages.c and messagesums.c search it. Times are
+ * local. No I/O. */
+
+/* A message in block b counts as started no earlier than the latest start of all messages up to
+ * block b - PW_START_INDEX_LATE. */
+enum { PW_START_INDEX_LATE = 16 };
+
+struct pw_start_index {
+    size_t blocks;
+    int64_t *latest;   /* [blocks] the latest start in block b or before it; INT64_MIN: none */
+    int64_t *earliest; /* [blocks] the earliest start in block b or after it, as it counts;
+                          INT64_MAX: none */
+    int64_t *before;   /* [blocks + 1] number of sends and receives before block b */
+};
+
+/* Returns 0 or -ENOMEM. */
+int pw_start_index_init(struct pw_start_index *index, size_t blocks);
+
+/* _note() is called once for each block, with its rows; then _finish() once. */
+void pw_start_index_note(struct pw_start_index *index, size_t block,
+                         const struct pw_row_comm_event *rows, size_t n);
+void pw_start_index_finish(struct pw_start_index *index);
+
+/* Returns the earliest start that a send or receive of the block can count with. */
+int64_t pw_start_index_floor(const struct pw_start_index *index, size_t block);
+
+/* Finds the blocks [*first, *end) that contain all messages that count as started in [from, to). */
+void pw_start_index_find(const struct pw_start_index *index, int64_t from, int64_t to,
+                         size_t *first, size_t *end);
+
+/* The same, and additionally the block with the last start before `from`, and the block after the
+ * last. */
+void pw_start_index_around(const struct pw_start_index *index, int64_t from, int64_t to,
+                           size_t *first, size_t *end);
+
+/* Returns about how many messages count as started before `time`, as if starts were spread evenly
+ * in each block. */
+double pw_start_index_count(const struct pw_start_index *index, int64_t time);
+
+void pw_start_index_fini(struct pw_start_index *index);
 
 /* The rank of the job that has the rank `rank` in a communicator of NCCL. */
 struct pw_comm_rank {
@@ -22,7 +87,7 @@ struct pw_comm_rank {
 };
 
 /* A collective of Gloo that the rank entered later than it called it, or the call that waits for
- * such collectives; see hostcopies.h. Local times. */
+ * such collectives; see events.h. Local times. */
 struct pw_entry {
     int64_t start, entered; /* start: as in the file */
     uint16_t thread;        /* of a collective */
@@ -76,7 +141,7 @@ struct pw_input {
     size_t nwindows;
     struct pw_row_comms *comms;
     size_t ncomms;
-    const struct pw_comm_rank *comm_ranks; /* the job's table; see ncclranks.h */
+    const struct pw_comm_rank *comm_ranks; /* the job's table; see events.h */
     size_t ncomm_ranks;
     struct pw_entry *entries; /* [nentries] sorted; most files have none */
     size_t nentries;

@@ -6,17 +6,158 @@
 #include "aggregate/operators/opread.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/input/spans.h"
-#include "aggregate/operators/opmemory.h"
 #include "core/grow.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5table.h"
 #include "core/limits.h"
+#include "core/tables.h"
 
-enum { BLOCK = 1024, DEEPEST = 1 << 16, NOBODY = -1 };
+/* Reads the memory samples of one rank backwards, thread by thread, as the pass over its ranges
+ * (opread.c) needs them for the operators' memory peaks. Memory is limited: a few blocks of the
+ * table are kept; a block is read again when threads are far apart in the table. No MPI. */
+
+struct pw_opmemory;
+
+enum { BLOCK = 4096, AT_HAND = 16, THREADS = 1 << 16, MOST_PLACES = 1 << 22, NONE = -1 };
+
+/* An entry in a thread's list: a block with samples of the thread, and the entry of the block
+ * before. */
+struct place {
+    int32_t block, before;
+};
+
+struct cursor {
+    int32_t place; /* entry of the current block; NONE: all samples were taken */
+    int32_t rows;  /* rows of that block that are not examined yet */
+};
+
+struct held {
+    int64_t block; /* NONE: no block */
+    size_t n;
+    struct pw_row_memory rows[BLOCK];
+};
+
+struct pw_opmemory {
+    struct pw_h5_table *table;
+    uint64_t rows;
+    struct place *places;
+    int32_t nplaces;
+    size_t capacity;
+    struct cursor cursors[THREADS];
+    struct held held[AT_HAND];
+};
+
+/* Returns the block, which it reads if needed; NULL with *err set. */
+static const struct held *hold(struct pw_opmemory *m, int64_t block, int *err)
+{
+    struct held *h = &m->held[block % AT_HAND];
+    uint64_t at = (uint64_t)block * BLOCK;
+    if (h->block == block)
+        return h;
+    h->n = m->rows - at < BLOCK ? (size_t)(m->rows - at) : BLOCK;
+    *err = pw_h5_table_read(m->table, at, h->n, h->rows);
+    h->block = *err ? NONE : block;
+    return *err ? NULL : h;
+}
+
+static int add_place(struct pw_opmemory *m, uint16_t thread, int32_t block)
+{
+    struct cursor *c = &m->cursors[thread];
+    if (c->place != NONE && m->places[c->place].block == block)
+        return 0;
+    if (m->nplaces == MOST_PLACES)
+        return -ENOSPC;
+    struct place *places = pw_grow(m->places, (size_t)m->nplaces, sizeof(*places), &m->capacity);
+    if (!places)
+        return -ENOMEM;
+    m->places = places;
+    m->places[m->nplaces] = (struct place){block, c->place};
+    c->place = m->nplaces++;
+    return 0;
+}
+
+static int find_places(struct pw_opmemory *m)
+{
+    int64_t blocks = (int64_t)((m->rows + BLOCK - 1) / BLOCK);
+    int err = blocks > INT32_MAX ? -ENOSPC : 0;
+    for (int64_t b = 0; b < blocks && !err; b++) {
+        const struct held *h = hold(m, b, &err);
+        for (size_t i = 0; h && i < h->n && !err; i++)
+            err = add_place(m, h->rows[i].thread, (int32_t)b);
+    }
+    return err;
+}
+
+static void opmemory_close(struct pw_opmemory *m)
+{
+    if (!m)
+        return;
+    pw_h5_table_close(m->table);
+    free(m->places);
+    free(m);
+}
+
+/* Opens the samples of a rank, which must outlive *out. *out is NULL when there
+ * are no samples. Returns 0, -ENOMEM, -EIO, or -ENOSPC when samples of many threads alternate too
+ * often. */
+static int opmemory_open(const struct pw_input *input, struct pw_opmemory **out)
+{
+    const struct pw_h5_place *place = &input->memory_rows;
+    *out = NULL;
+    if (!place->rows)
+        return 0;
+    struct pw_opmemory *m = calloc(1, sizeof(*m));
+    if (!m)
+        return -ENOMEM;
+    m->rows = place->rows;
+    for (size_t i = 0; i < THREADS; i++)
+        m->cursors[i] = (struct cursor){NONE, BLOCK};
+    for (size_t i = 0; i < AT_HAND; i++)
+        m->held[i].block = NONE;
+    int err = pw_input_table(input, place, &m->table);
+    err = err ? err : find_places(m);
+    if (err) {
+        opmemory_close(m);
+        return err;
+    }
+    *out = m;
+    return 0;
+}
+
+/* Takes the thread's latest sample that was not taken yet, if its time is after `after`. Returns 1;
+ * 0 when there is none; or -errno. `memory` may be NULL. */
+static int opmemory_take(struct pw_opmemory *m, uint16_t thread, int64_t after, int64_t *time,
+                         int64_t *delta_bytes)
+{
+    struct cursor *c = m ? &m->cursors[thread] : NULL;
+    int err = 0;
+    while (c && c->place != NONE) {
+        const struct held *h = hold(m, m->places[c->place].block, &err);
+        if (!h)
+            return err;
+        int32_t row = (c->rows < (int32_t)h->n ? c->rows : (int32_t)h->n) - 1;
+        for (; row >= 0; row--) {
+            const struct pw_row_memory *sample = &h->rows[row];
+            if (sample->thread != thread || !pw_is_possible(sample->time) ||
+                !pw_is_possible(sample->delta_bytes))
+                continue;
+            c->rows = row + (sample->time <= after);
+            if (sample->time <= after)
+                return 0;
+            *time = sample->time;
+            *delta_bytes = sample->delta_bytes;
+            return 1;
+        }
+        *c = (struct cursor){m->places[c->place].before, BLOCK};
+    }
+    return 0;
+}
+
+enum { RANGES_BLOCK = 1024, DEEPEST = 1 << 16, NOBODY = -1 };
 
 /* A range that may enclose ranges that are read later. */
 struct open {
@@ -180,9 +321,9 @@ static void leave_top(struct pass *p, struct stack *s)
  * -errno. */
 static int take_samples(struct pass *p, uint16_t thread, struct stack *s, int64_t after)
 {
-    int64_t time, bytes;
+    int64_t time = 0, bytes = 0;
     int got;
-    while ((got = pw_opmemory_take(p->memory, thread, after, &time, &bytes)) > 0) {
+    while ((got = opmemory_take(p->memory, thread, after, &time, &bytes)) > 0) {
         while (s->n && s->v[s->n - 1].start > time)
             leave_top(p, s);
         if (!s->n)
@@ -360,12 +501,12 @@ static int is_counted(const struct pass *p, const struct pw_row_range *range)
 static int read_backwards(struct pass *p)
 {
     const struct pw_h5_place *place = &p->input->range_rows;
-    struct pw_row_range *ranges = malloc(sizeof(*ranges) * BLOCK);
+    struct pw_row_range *ranges = malloc(sizeof(*ranges) * RANGES_BLOCK);
     int err = ranges ? 0 : -ENOMEM;
-    uint64_t blocks = (place->rows + BLOCK - 1) / BLOCK;
+    uint64_t blocks = (place->rows + RANGES_BLOCK - 1) / RANGES_BLOCK;
     for (uint64_t b = blocks; !err && b-- > 0;) {
-        uint64_t at = b * BLOCK;
-        size_t n = place->rows - at < BLOCK ? (size_t)(place->rows - at) : BLOCK;
+        uint64_t at = b * RANGES_BLOCK;
+        size_t n = place->rows - at < RANGES_BLOCK ? (size_t)(place->rows - at) : RANGES_BLOCK;
         err = pw_h5_table_read(p->ranges, at, n, ranges);
         if (!p->windows)
             pw_progress_add(p->input->progress, (int64_t)n);
@@ -388,14 +529,14 @@ static void fini(struct pass *p)
     free(p->known);
     pw_hash_fini(&p->by_known);
     pw_waited_fini(&p->waited);
-    pw_opmemory_close(p->memory);
+    opmemory_close(p->memory);
 }
 
 /* Opens the memory samples. When there are too many threads, there are no peaks. Returns 0 or
  * -errno. */
 static int open_memory(struct pass *p)
 {
-    int err = pw_opmemory_open(p->input, &p->memory);
+    int err = opmemory_open(p->input, &p->memory);
     p->tree->unpeaked += err == -ENOSPC;
     return err == -ENOSPC ? 0 : err;
 }

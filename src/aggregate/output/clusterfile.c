@@ -2,12 +2,173 @@
 #include "aggregate/output/clusterfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/h5/h5contents.h"
+#include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
+#include "core/safefile.h"
+
+/* Reserves by fallocate(). */
+
+enum { STEP = 1 << 18 }; /* bytes; also the reserve for HDF5's own tables between two checks */
+
+/* Reserves room for the first `bytes` of the file, and some more. Returns 0 or -errno when the disk
+ * is full. */
+static int diskroom_reserve(struct pw_diskroom *room, uint64_t bytes)
+{
+    if (room->fd < 0 || bytes + STEP <= room->reserved)
+        return 0;
+    uint64_t want = (bytes + 2 * (uint64_t)STEP) / STEP * STEP;
+    int err;
+    do
+        err = fallocate(room->fd, FALLOC_FL_KEEP_SIZE, (off_t)room->reserved,
+                        (off_t)(want - room->reserved))
+                  ? errno
+                  : 0;
+    while (err == EINTR);
+    if (!err)
+        room->reserved = want;
+    return err == ENOSPC || err == EDQUOT || err == EFBIG ? -err : 0;
+}
+
+/* Releases the reserved room after the file's end, and closes the descriptor. */
+static void diskroom_fini(struct pw_diskroom *room)
+{
+    struct stat about;
+    if (room->fd < 0)
+        return;
+    int cut =
+        room->reserved && fstat(room->fd, &about) == 0 && ftruncate(room->fd, about.st_size) == 0;
+    (void)cut; /* room that is not released is freed with the file */
+    close(room->fd);
+    room->fd = -1;
+}
+
+/* Creates an empty file with a new, random name, in `part`. HDF5 would follow links and use an
+ * existing file. Returns 0 or -errno. */
+static int diskroom_make_file(const char *path, char *part, size_t size, struct pw_diskroom *room)
+{
+    uint64_t random;
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return -EIO;
+    snprintf(part, size, "%s.part-%016llx", path, (unsigned long long)random);
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    *room = (struct pw_diskroom){.fd = fd};
+    return fd < 0 ? -errno : diskroom_reserve(room, 0);
+}
+
+/* Closes and checks cluster.h5. */
+
+/* Tables with more rows are checked by all processes. */
+enum { MOST_OF_ONE = 1024 };
+
+/* Appends a table of contents, for readers without HDF5, to the closed file. */
+static void append_contents(const struct pw_clusterfile *file, struct pw_h5_draft *draft)
+{
+    const int fd = open(file->part, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    pw_h5_draft_append(draft, fd);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Closes the file, on process 0. A small file gets a table of contents, if that is possible.
+ * Returns 0 or -EIO. */
+static int clusterend_close(struct pw_clusterfile *file)
+{
+    struct pw_h5_draft draft = {.kind = PW_H5_CLUSTER};
+    const int is_listed = !file->error && !file->is_large;
+    if (is_listed)
+        pw_h5_draft_begin(&draft, file->file);
+    for (int i = PW_RANK_TABLE_COUNT; i < PW_TABLE_COUNT; i++) {
+        if (is_listed && file->places[i].rows)
+            pw_h5_draft_add(&draft, &file->places[i]);
+        pw_h5_place_fini(&file->places[i]);
+    }
+    const int err = H5Fclose(file->file) < 0 ? -EIO : 0;
+    diskroom_fini(&file->room);
+    if (is_listed && !err)
+        append_contents(file, &draft);
+    else
+        pw_h5_draft_append(&draft, -1);
+    return err;
+}
+
+/* Whether this process checks the table, and which of `*shares` parts of its chunks: a small table
+ * is checked by one process. */
+static int has_share(const struct pw_clusterfile *written, int table, int *share, int *shares)
+{
+    const int is_shared = written->rows[table] > MOST_OF_ONE;
+    MPI_Comm_size(written->comm, shares);
+    *share = (written->process + table) % *shares;
+    *shares = is_shared ? *shares : 1;
+    return *share == 0 || is_shared;
+}
+
+/* Unpacks the tables of this process in a file that has contents. */
+static int check_places(const struct pw_clusterfile *written, const struct pw_h5_contents *contents,
+                        int fd)
+{
+    int err = 0, share, shares;
+    for (int table = PW_RANK_TABLE_COUNT; table < PW_TABLE_COUNT && !err; table++) {
+        struct pw_h5_place place;
+        pw_h5_contents_place(contents, table, &place);
+        if (place.rows != written->rows[table])
+            err = -EIO;
+        else if (has_share(written, table, &share, &shares) && share == 0)
+            err = pw_h5_place_check(fd, &place);
+    }
+    return err;
+}
+
+static int check_by_hdf5(const struct pw_clusterfile *written)
+{
+    hid_t file;
+    int err = pw_h5_open(written->part, &file), share, shares;
+    if (err)
+        return err;
+    err = pw_format_check(file, PW_FORMAT_CLUSTER);
+    for (int table = PW_RANK_TABLE_COUNT; table < PW_TABLE_COUNT && !err; table++)
+        if (has_share(written, table, &share, &shares))
+            err =
+                pw_h5_check_table(file, table, written->rows[table], (size_t)share, (size_t)shares);
+    pw_h5_close(file);
+    return err;
+}
+
+/* Unpacks this process's share of the chunks of the closed file, to check that they were written
+ * correctly. Returns 0, -EIO or -ENOMEM. */
+static int clusterend_check(const struct pw_clusterfile *written)
+{
+    struct pw_h5_contents *contents;
+    const int fd = pw_open_regular(written->part, O_NOFOLLOW);
+    int err = fd < 0 ? fd : pw_h5_contents_read(fd, &contents);
+    if (!err) {
+        err = check_places(written, contents, fd);
+        pw_h5_contents_free(contents);
+    } else if (err == -ENOENT) {
+        err = check_by_hdf5(written);
+    }
+    if (fd >= 0)
+        close(fd);
+    return err && err != -ENOMEM ? -EIO : err;
+}
+
+/* Syncs the closed file to disk, and gives it its name. Returns 0 or -errno. */
+static int clusterend_publish(const struct pw_clusterfile *file)
+{
+    const int fd = open(file->part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const int err = fd < 0 || fsync(fd) ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return err ? err : rename(file->part, file->path) ? -errno : 0;
+}
 
 /* Process 0 alone has the file. HDF5 only stores the chunks. With parallel HDF5, all processes
  * could write, but its conversion, shuffle and zlib took most of the time of writing, and HDF5 1.10
@@ -55,7 +216,7 @@ static void reserve(struct pw_clusterfile *file, uint64_t bytes)
 {
     hsize_t now = 0;
     if (file->room.fd >= 0 && H5Fget_filesize(file->file, &now) >= 0)
-        note_errno(file, pw_diskroom_reserve(&file->room, now + bytes));
+        note_errno(file, diskroom_reserve(&file->room, now + bytes));
 }
 
 /* The same for the chunks of a table: before they are written, HDF5 fills each with compressed
@@ -89,9 +250,8 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
     *out = (struct pw_clusterfile){.comm = comm, .room = {.fd = -1}, .file = -1};
     MPI_Comm_rank(comm, &out->process);
     snprintf(out->path, sizeof(out->path), "%s", path);
-    int err = out->process == 0
-                  ? pw_diskroom_make_file(path, out->part, sizeof(out->part), &out->room)
-                  : 0;
+    int err =
+        out->process == 0 ? diskroom_make_file(path, out->part, sizeof(out->part), &out->room) : 0;
     err = all_agree(comm, err);
     MPI_Bcast(out->part, sizeof(out->part), MPI_CHAR, 0, comm);
     if (!err && out->process == 0) {
@@ -108,7 +268,7 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
             H5Fclose(out->file);
         if (out->room.fd >= 0)
             unlink(out->part);
-        pw_diskroom_fini(&out->room);
+        diskroom_fini(&out->room);
         return err;
     }
     pw_chunkpack_init(&out->pack, DEFLATE);
@@ -573,12 +733,12 @@ void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_
 
 int pw_clusterfile_close(struct pw_clusterfile *file)
 {
-    note_errno(file, file->process == 0 ? pw_clusterend_close(file) : 0);
+    note_errno(file, file->process == 0 ? clusterend_close(file) : 0);
     pw_chunkpack_fini(&file->pack);
     int err = all_agree(file->comm, file->error);
-    err = err ? err : all_agree(file->comm, pw_clusterend_check(file));
+    err = err ? err : all_agree(file->comm, clusterend_check(file));
     if (file->process == 0) {
-        err = err ? err : pw_clusterend_publish(file);
+        err = err ? err : clusterend_publish(file);
         if (err)
             unlink(file->part);
     }

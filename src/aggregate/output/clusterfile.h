@@ -5,10 +5,40 @@
 #ifndef PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 #define PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 
+#include <hdf5.h>
+#include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregate/output/clusterend.h"
+#include "core/h5/h5table.h"
+#include "core/h5/rowform.h"
+#include "core/tables.h"
+
+/* Room on the disk that is reserved before the cluster file is written: on a full disk, HDF5 1.10
+ * and MPI-IO crash, or do not report an error. Some file systems cannot reserve room; then none is
+ * reserved. No MPI. */
+
+struct pw_diskroom {
+    int fd;            /* descriptor of the file, open for writing; -1: nothing is reserved */
+    uint64_t reserved; /* bytes from the begin of the file */
+};
+
+/* cluster.h5 while it is written, and its end: its table of contents (core/h5/h5contents.h), and a
+ * check of what was written. */
+
+struct pw_clusterfile {
+    hid_t file; /* on process 0; otherwise -1 */
+    MPI_Comm comm;
+    int process;
+    int error;                     /* first error of this process */
+    struct pw_diskroom room;       /* on process 0 */
+    uint64_t rows[PW_TABLE_COUNT]; /* rows written of each table */
+    struct pw_chunkpack pack;      /* for the chunks of all tables */
+    /* For the table of contents, on process 0: where the tables are that have rows. */
+    struct pw_h5_place places[PW_TABLE_COUNT];
+    int is_large; /* 1: a table has too many chunks to be listed, or there was no memory */
+    char path[4352], part[4400];
+};
 
 /* Creates the new file PATH.part-RANDOM, which only its owner can read and write. Returns 0 or
  * -errno, the same on all processes. */

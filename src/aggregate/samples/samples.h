@@ -5,7 +5,6 @@
 
 #include "aggregate/input/cursor.h"
 #include "aggregate/output/clusterfile.h"
-#include "aggregate/samples/hccl.h"
 #include "aggregate/samples/pipelinequeues.h"
 #include "aggregate/samples/reported.h"
 #include "aggregate/samples/usage.h"

@@ -1,5 +1,5 @@
 /* Pauses of a thread between two samples: in which state it was. Times are in ms. */
-#include "aggregate/steps/samplepause.h"
+#include "aggregate/steps/bins.h"
 #include "unit.h"
 
 enum { MS = 1000000 };

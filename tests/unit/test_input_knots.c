@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "aggregate/input/knots.h"
+#include "aggregate/input/input.h"
 
 enum { EVERY_NS = 5000 };
 

@@ -3,7 +3,7 @@
 
 #include "unit.h"
 
-#include "aggregate/findings/gates.h"
+#include "aggregate/findings/graph.h"
 #include "aggregate/match/instances.h"
 #include "core/ops.h"
 
