@@ -35,8 +35,8 @@ LEFT_OUT = {"check", "probe", "nccl_abi", "mpi_request", "rocm"}
 # Of another library of the folder, which needs libdeflate.
 NOT_CORE = {"src/core/deflater.c"}
 BARE = ["-fno-builtin", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
-WRAPPERS = ("mpi4_functions mpi_call mpi_classes mpi_comm mpi_completion mpi_library mpi_request mpi_special "
-            "mpi_sync mpi_wrap mpi_abi_library mpi_abi_table")
+WRAPPERS = ("mpi4_functions mpi_call mpi_classes mpi_comm mpi_library mpi_request mpi_special mpi_wrap "
+            "mpi_abi_library mpi_abi_table")
 
 
 class Skipped(Exception):

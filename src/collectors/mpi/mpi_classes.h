@@ -56,40 +56,6 @@ static inline void pw_mpi_commit(const struct pw_mpi_call *c, const struct pw_re
 /* Writes a record that has only the fields of pw_mpi_base_record(). */
 void pw_mpi_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm, int rc);
 
-/* Writes a copy of `record`, unless the call is quiet. */
-void pw_mpi_write(const struct pw_mpi_call *c, const struct pw_record *record);
-
-/* Returns the entry of the call's communicator. Registers it when the call succeeded; otherwise
- * only looks it up, because an invalid handle must not be passed to MPI. */
-struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc);
-
-/* Returns the record of a call that begins a request, filled with pw_mpi_base_record(). It is in
- * the table, to be completed later; or it is `own`, when the call failed or is complete already.
- * `comm` is the communicator in which the source of a received message is looked up. */
-struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
-                                     const struct pw_mpi_comm *entry, pw_mpi_key comm,
-                                     struct pw_record *own);
-
-/* Returns the entry of a new persistent request, which the caller fills in; NULL when there is
- * none. */
-struct pw_mpi_request *pw_mpi_keep_record(struct pw_mpi_call *c, int rc,
-                                          const struct pw_mpi_comm *comm);
-
-/* Writes the record of the send of an MPI_Isendrecv, which ends at c->end. The entry's own record
- * is that of the receive. */
-void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *request);
-
-/* Writes `record` if it is `own`; otherwise it is in the table and is written when its request
- * completes. */
-void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *record,
-                         const struct pw_record *own);
-
-/* Sets the bytes of a file operation as received (read) or sent (written). */
-void pw_mpi_io_bytes(struct pw_record *record, int64_t bytes);
-
-/* Copies the call's text argument, cut to `size` bytes. */
-void pw_mpi_copy_text(const struct pw_mpi_call *c, char *text, size_t size);
-
 /* Copies a status byte by byte: Open MPI's Fortran layer passes arrays of Fortran integers, which
  * may not be aligned for an MPI_Status. */
 static inline MPI_Status pw_mpi_status_at(const MPI_Status *status)

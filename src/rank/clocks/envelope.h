@@ -1,6 +1,6 @@
 /* Computes the offset between two clocks, and an error bound, from ping-pong messages. Called by
- * the synchronisation over MPI (in-app, mpi_sync.c) and by that of the collectors (clockprobe.c).
- * Pure functions.
+ * the synchronisation over MPI (in-app, mpi_special.c) and by that of the collectors
+ * (clockprobe.c). Pure functions.
  *
  * A client reads t1, the reference reads t_ref, the client reads t2. The reference was read between
  * the two, so its clock minus the client's is in [t_ref - t2, t_ref - t1]. All exchanges bound the
