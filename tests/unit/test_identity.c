@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rank/run/claim.h"
-#include "rank/run/hydra.h"
 #include "rank/run/identity.h"
 #include "rank/run/rankenv.h"
 

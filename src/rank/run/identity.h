@@ -4,7 +4,18 @@
 #ifndef PW_RANK_RUN_IDENTITY_H
 #define PW_RANK_RUN_IDENTITY_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+/* Names the job of a process that Hydra started. Needed because mpiexec of MPICH and Intel MPI
+ * gives ranks no name of their job. */
+
+/* Writes "HOST-PORT" of the mpiexec whose proxy is an ancestor of the process `pid`. This is the
+ * same for all ranks of a job, on all hosts, and differs from other running jobs. For processes
+ * that MPI_Comm_spawn started it is "HOST-PORT-GROUP" with the number of their process group
+ * (--pgid). "" when no ancestor is such a proxy. `root` is prefixed to /proc. */
+void pw_hydra_name(const char *root, pid_t pid, char *out, size_t size);
 
 struct pw_identity {
     int rank, size, local_rank;
@@ -12,7 +23,7 @@ struct pw_identity {
     int is_one_host;    /* 1 when the launcher tells that all ranks are on this host */
     int restart;        /* how often the launcher has started the job's ranks anew (torchrun) */
     char job[64];       /* the same on all ranks of a job, differs between jobs */
-    int job_may_repeat; /* a later job may have the same `job`: see claim.h */
+    int job_may_repeat; /* a later job may have the same `job`: see identity.h */
     char hostname[64];
     char clock_domain[128]; /* boot id and time namespace: equal means the same clock */
     uint64_t clock_domain_hash;
@@ -39,5 +50,20 @@ void pw_identity_find(struct pw_identity *id, const struct pw_identity_hints *hi
 /* Copies `pattern` with %j replaced by the job, %r by the rank and %h by the host. Returns 0 or
  * -ENAMETOOLONG. */
 int pw_identity_expand(const struct pw_identity *id, const char *pattern, char *out, int size);
+
+/* Reserves a rank's place in the output directory of a job that has no unique name.
+ *
+ * Most launchers give each job a unique name. Some give only an address and a port (Kubernetes'
+ * PyTorchJob), a name that the user chose (torchrun --rdzv-id), or no name. Then a later job can
+ * have the same name, and the ranks of one job are identified by their output directory: each rank
+ * takes its place in the directory, and no rank can take a place twice. */
+
+/* Takes the place of this rank in `dir`, which is marked with the job's name. Returns 0, or
+ *   -EEXIST  when the directory belongs to another job: this rank's place is taken, the job was
+ *            merged, or another rank there was killed or ended long ago
+ *   -EPROTO  when the directory belongs to this job, but another rank has a different job size;
+ *            *other is that size, or 0 when an earlier rank already got this error
+ *   -errno   for any other error. */
+int pw_claim_take(const char *dir, const struct pw_identity *id, int *other);
 
 #endif
