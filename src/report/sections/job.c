@@ -1,4 +1,5 @@
-/* The job: its end, the verdict about it and what stands beside it; hosts, steps and windows. */
+/* The job: its end, the verdict about it and what stands beside it; hosts, steps and windows; the
+ * epochs; and who hung when dumps were written. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -6,10 +7,12 @@
 #include <string.h>
 
 #include "analysis/figures/figures.h"
+#include "analysis/figures/goodput.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/content/firstscreen.h"
 #include "report/content/hang.h"
+#include "report/content/opencall.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
@@ -325,4 +328,204 @@ const struct pw_section pw_section_job = {
     .tables = {PW_TABLE_c_rank, PW_TABLE_c_ending, PW_TABLE_c_exception, PW_TABLE_c_window},
     .print = show_job,
     .keys = {{"job", make_job}},
+};
+
+/* The epochs of a job, one for each start of its ranks by the launcher. */
+
+static void count_cell(struct pw_grid *grid, int64_t count)
+{
+    if (count < 0)
+        pw_grid_cell(grid, "n/a");
+    else
+        pw_grid_cell(grid, "%" PRId64, count);
+}
+
+static void epoch_row(struct pw_grid *grid, const struct pw_row_c_epoch *row)
+{
+    char end[256];
+    pw_grid_cell(grid, "%" PRId32 "%s", row->epoch, row->shown ? " *" : "");
+    pw_grid_cell(grid, "%" PRId32, row->ranks);
+    pw_grid_time(grid, row->ran_ns);
+    if (row->steps > 0)
+        pw_grid_cell(grid, "%" PRId64 "-%" PRId64, row->first_step, row->last_step);
+    else
+        pw_grid_cell(grid, "none");
+    count_cell(grid, row->kept_steps);
+    pw_grid_time(grid, row->kept_ns);
+    pw_grid_time(grid, row->restart_ns);
+    pw_grid_note(grid, "%s", pw_words_epoch_end(row, end, sizeof(end)));
+}
+
+static int print_goodput(const struct pw_page *page)
+{
+    const struct pw_goodput g = pw_goodput_of(page->figures->cluster);
+    char least[32], most[32], wall[32], restarts[32];
+    pw_page_percent(least, sizeof(least), g.least);
+    pw_page_percent(most, sizeof(most), g.most);
+    pw_text_ns(wall, sizeof(wall), g.wall_ns);
+    pw_text_ns(restarts, sizeof(restarts), g.restarts_ns);
+    if (g.least < 0)
+        return pw_page_print(page, 2, 2, "Goodput: n/a, because not all steps were recorded.");
+    if (g.begins_anew && g.most > g.least)
+        return pw_page_print(
+            page, 2, 2,
+            "Goodput: between %s and %s of %s; restarts took %s. An epoch numbers its steps from "
+            "the beginning, so it is not known which steps it repeats: number them on from the "
+            "checkpoint, as in profwrap.step(n).",
+            least, most, wall, restarts);
+    return pw_page_print(page, 2, 2,
+                         "Goodput: %s of %s is the time of the %" PRId64 " steps that were kept, "
+                         "of %" PRId64 "; restarts took %s.",
+                         least, wall, g.kept_steps, g.steps, restarts);
+}
+
+static int show_epochs(const struct pw_page *page)
+{
+    static const struct pw_grid_column columns[] = {
+        {"epoch", 0}, {"ranks", 0},          {"ran", 0},          {"steps", 0},
+        {"kept", 0},  {"in kept\nsteps", 0}, {"restart\ntook", 0}};
+    const struct pw_cluster *c = page->figures->cluster;
+    struct pw_grid grid;
+    if (!c->nepochs)
+        return pw_page_print(page, 2, 2, "The ranks of this job were started once.");
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < c->nepochs; i++)
+        epoch_row(&grid, &c->epochs[i]);
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    if (!err)
+        err = print_goodput(page);
+    return err ? err
+               : pw_page_print(page, 2, 2,
+                               "* this report; 'profwrap report --epoch N DIR' is of another one.");
+}
+
+static json_t *make_epoch_rows(const struct pw_cluster *c)
+{
+    json_t *array = pw_json_rows(PW_TABLE_c_epoch, c->epochs, c->nepochs);
+    int bad = !array;
+    for (size_t i = 0; i < c->nepochs && !bad; i++) {
+        char words[256];
+        pw_words_epoch_end(&c->epochs[i], words, sizeof(words));
+        bad = json_object_set_new(json_array_get(array, i), "words",
+                                  pw_json_text(words, sizeof(words)));
+    }
+    return pw_json_or_null(array, bad);
+}
+
+static json_t *make_epochs(const struct pw_figures *f)
+{
+    const struct pw_goodput g = pw_goodput_of(f->cluster);
+    if (!f->cluster->nepochs)
+        return json_null();
+    json_t *epochs = json_object();
+    int bad = json_object_set_new(epochs, "wall_ns", pw_json_int(g.wall_ns));
+    bad |= json_object_set_new(epochs, "restarts_ns", pw_json_int(g.restarts_ns));
+    bad |= json_object_set_new(epochs, "steps", pw_json_int(g.steps));
+    bad |= json_object_set_new(epochs, "kept_steps", pw_json_int(g.kept_steps));
+    bad |= json_object_set_new(epochs, "kept_ns", pw_json_int(g.kept_ns));
+    bad |= json_object_set_new(epochs, "goodput_least", pw_json_real(g.least));
+    bad |= json_object_set_new(epochs, "goodput_most", pw_json_real(g.most));
+    bad |= json_object_set_new(epochs, "rows", make_epoch_rows(f->cluster));
+    return pw_json_or_null(epochs, bad);
+}
+
+static bool has_epochs(const struct pw_cluster *c)
+{
+    return c->nepochs > 0;
+}
+
+const struct pw_section pw_section_epochs = {
+    .name = "epochs",
+    .title = "Epochs: each time that the launcher started the ranks",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_PAGE,
+    .tables = {PW_TABLE_c_epoch},
+    .is_of = has_epochs,
+    .print = show_epochs,
+    .keys = {{"epochs", make_epochs}},
+};
+
+/* Operations of dumps that had not ended: who waits in each, and who did not reach it. */
+
+static const struct {
+    int role;
+    const char *words;
+} roles[] = {
+    {PW_REACH_MISSING, "did not reach it"},
+    {PW_REACH_HELD, "did not reach it, wait in others"},
+    {PW_REACH_NO_OPERATIONS, "not known, no operations in the dump"},
+    {PW_REACH_NO_DUMP, "not known, no dump"},
+    {PW_REACH_WAITING, "wait in it"},
+    {PW_REACH_ENDED, "have ended it"},
+};
+
+static int print_operation(const struct pw_page *page, const struct pw_row_c_hang *rows, size_t n)
+{
+    char text[256], ranks[512];
+    struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+    size_t at = 0;
+    while (at + 1 < n && rows[at].role != PW_REACH_WAITING)
+        at++;
+    text[0] = '\0';
+    pw_hang_operation(&rows[at], &s);
+    int err = pw_page_print(page, 2, 2, "%s", text);
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]) && !err; i++) {
+        struct pw_sentence list = pw_sentence_on(ranks, sizeof(ranks));
+        if (pw_hang_ranks(rows, n, roles[i].role, &list))
+            err = pw_page_print(page, 4, 2, "%s: %s", roles[i].words, ranks);
+    }
+    return err;
+}
+
+/* The calls with which the files of a job end that did not end well: how it ended, and who was in
+ * which call for how long. */
+static int print_end(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    char text[PW_HEADLINE_BYTES] = "", call[PW_CALL_TEXT], time[32];
+    struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+    pw_ending_write(page->figures, &s);
+    int err = s.used ? pw_page_print(page, 2, 2, "%s", text) : 0;
+    for (size_t i = 0; i < c->nopen_calls && i < page->top && !err; i++) {
+        const struct pw_row_c_open_call *one = &c->open_calls[i];
+        err = pw_page_print(
+            page, 4, 6, "rank %" PRId32 ": in %s for %s", one->rank, pw_opencall_write(one, call),
+            pw_text_ns(time, sizeof(time), pw_difference(one->seen_until, one->start)));
+    }
+    if (!err && c->nopen_calls > page->top)
+        err = pw_page_print(page, 4, 6, "and %zu more, in cluster.h5 /open_calls",
+                            c->nopen_calls - page->top);
+    return err;
+}
+
+static int show_hang(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    size_t shown = 0, n;
+    int err = 0;
+    if (!c->nhang && c->nopen_calls && !pw_hang_is_of_dumps(c))
+        return print_end(page);
+    if (!c->nhang)
+        return pw_page_print(page, 2, 2, "None.");
+    for (size_t i = 0; i < c->nhang && !err; i += n) {
+        n = pw_hang_rows(c, i);
+        if (shown++ == page->top)
+            return pw_page_print(page, 2, 2, "and more, in cluster.h5 /hang");
+        err = print_operation(page, &c->hang[i], n);
+    }
+    return err;
+}
+
+static bool has_hang(const struct pw_cluster *c)
+{
+    return c->nhang > 0;
+}
+
+const struct pw_section pw_section_hang = {
+    .name = "hang",
+    .title = "Operations that had not ended: who waits, and who is missing",
+    .flags = PW_SECTION_WHOLE | PW_SECTION_DUMPS,
+    .tables = {PW_TABLE_c_hang},
+    .is_of = has_hang,
+    .print = show_hang,
 };
