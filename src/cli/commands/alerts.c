@@ -2,9 +2,9 @@
 #include "cli/commands/alerts.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +14,40 @@
 
 #include "core/log.h"
 #include "rank/ring/tick.h"
+#include "report/writing/json_row.h"
 
 #define SECOND ((int64_t)1000000000)
 
 /* A command is killed after COMMAND_S. */
-enum { COMMAND_S = 30, MOST_A_MINUTE = 30, BEGINNING_S = 60, LINE = 1024, LOOK_US = 20000 };
+enum { COMMAND_S = 30, BEGINNING_S = 60, LINE = 1024 };
+
+static __attribute__((format(printf, 2, 3))) void say(struct pw_alerts *alerts, const char *format,
+                                                      ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(alerts->problem, sizeof(alerts->problem), format, arguments);
+    va_end(arguments);
+    if (!alerts->is_screen)
+        pw_say("%s", alerts->problem);
+}
 
 /* ---- the command ---- */
 
-__attribute__((noreturn)) static void be_command(const char *command, int input)
+__attribute__((noreturn)) static void be_command(const struct pw_alerts *alerts, int input)
 {
     sigset_t none;
     sigemptyset(&none);
     setpgid(0, 0);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (dup2(input, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    const int nowhere = alerts->is_screen ? open("/dev/null", O_WRONLY | O_CLOEXEC) : STDERR_FILENO;
+    if (input == STDIN_FILENO)
+        fcntl(input, F_SETFD, 0);
+    else if (dup2(input, STDIN_FILENO) < 0)
         _exit(126);
-    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    if (dup2(nowhere, STDOUT_FILENO) < 0 || dup2(nowhere, STDERR_FILENO) < 0)
+        _exit(126);
+    execl("/bin/sh", "sh", "-c", alerts->command, (char *)NULL);
     _exit(127);
 }
 
@@ -48,69 +65,88 @@ static int input_of(const char *text)
 }
 
 /* Returns the place for one more command; -1: none, as there are too many. */
-static int place_for_command(struct pw_alerts *alerts, int64_t now_ns)
+static int place_for_command(const struct pw_alerts *alerts, int64_t now_ns)
 {
-    if (now_ns - alerts->minute_ns >= 60 * SECOND) {
-        alerts->minute_ns = now_ns;
-        alerts->started = 0;
-    }
-    for (int i = 0; i < PW_ALERTS_COMMANDS && alerts->started < MOST_A_MINUTE; i++)
+    const int64_t oldest = alerts->started_ns[alerts->nstarted];
+    for (int i = 0; i < PW_ALERTS_RUNNING && (!oldest || now_ns - oldest >= 60 * SECOND); i++)
         if (!alerts->running[i].pid)
             return i;
     return -1;
 }
 
-void pw_alerts_run(struct pw_alerts *alerts, const char *json)
+static void start(struct pw_alerts *alerts, int place, const char *text)
 {
-    const int64_t now_ns = pw_local_ns();
-    const int place = place_for_command(alerts, now_ns);
-    const int input = place < 0 ? -1 : input_of(json);
-    const pid_t pid = input < 0 ? -1 : fork();
+    const int input = input_of(text);
+    const pid_t pid = input < 0 ? input : fork();
     if (pid == 0)
-        be_command(alerts->command, input);
+        be_command(alerts, input);
+    if (pid < 0)
+        say(alerts, "an alert is lost: the command of --on-alert cannot be started: %s",
+            strerror(input < 0 ? -input : errno));
     if (input >= 0)
         close(input);
-    if (pid < 0) {
-        alerts->dropped++;
+    if (pid < 0)
         return;
-    }
     setpgid(pid, pid); /* here, too: it may be killed before it runs */
-    alerts->started++;
     alerts->running[place].pid = pid;
-    alerts->running[place].until_ns = now_ns + COMMAND_S * SECOND;
+    alerts->running[place].until_ns = pw_local_ns() + COMMAND_S * SECOND;
     alerts->running[place].is_killed = 0;
+    alerts->started_ns[alerts->nstarted] = pw_local_ns();
+    alerts->nstarted = (alerts->nstarted + 1) % PW_ALERTS_MINUTE;
 }
 
-static void tell_end(int status, int is_killed)
+static void start_waiting(struct pw_alerts *alerts)
+{
+    int place;
+    while (alerts->nwaiting && (place = place_for_command(alerts, pw_local_ns())) >= 0) {
+        start(alerts, place, alerts->waiting[0]);
+        free(alerts->waiting[0]);
+        alerts->nwaiting--;
+        memmove(alerts->waiting, alerts->waiting + 1,
+                (size_t)alerts->nwaiting * sizeof(*alerts->waiting));
+    }
+}
+
+void pw_alerts_run(struct pw_alerts *alerts, const char *text)
+{
+    char *copy = alerts->nwaiting < PW_ALERTS_WAITING ? strdup(text) : NULL;
+    if (copy)
+        alerts->waiting[alerts->nwaiting++] = copy;
+    else
+        say(alerts, "an alert is lost: %d wait for the command of --on-alert", alerts->nwaiting);
+    start_waiting(alerts);
+}
+
+static void tell_end(struct pw_alerts *alerts, int status, int is_killed)
 {
     if (is_killed)
-        pw_say("the command of --on-alert was killed: it ran for more than %d s", COMMAND_S);
+        say(alerts, "the command of --on-alert was killed: it ran for more than %d s", COMMAND_S);
     else if (WIFSIGNALED(status))
-        pw_say("the command of --on-alert was ended by signal %d", WTERMSIG(status));
+        say(alerts, "the command of --on-alert was ended by signal %d", WTERMSIG(status));
     else if (WEXITSTATUS(status))
-        pw_say("the command of --on-alert ended with status %d", WEXITSTATUS(status));
+        say(alerts, "the command of --on-alert ended with status %d", WEXITSTATUS(status));
 }
 
 int pw_alerts_tend(struct pw_alerts *alerts)
 {
     const int64_t now_ns = pw_local_ns();
     int running = 0, status;
-    for (int i = 0; i < PW_ALERTS_COMMANDS; i++) {
+    for (int i = 0; i < PW_ALERTS_RUNNING; i++) {
         const pid_t pid = alerts->running[i].pid;
         if (!pid)
             continue;
-        if (waitpid(pid, &status, WNOHANG) == pid) {
-            tell_end(status, alerts->running[i].is_killed);
+        if (waitpid(pid, &status, WNOHANG)) { /* it has ended, or is no child */
+            tell_end(alerts, status, alerts->running[i].is_killed);
             alerts->running[i].pid = 0;
-            continue;
-        }
-        running++;
-        if (now_ns > alerts->running[i].until_ns && !alerts->running[i].is_killed) {
+        } else if (now_ns > alerts->running[i].until_ns && !alerts->running[i].is_killed) {
             kill(-pid, SIGKILL);
             alerts->running[i].is_killed = 1;
         }
     }
-    return running;
+    start_waiting(alerts);
+    for (int i = 0; i < PW_ALERTS_RUNNING; i++)
+        running += alerts->running[i].pid != 0;
+    return running + alerts->nwaiting;
 }
 
 /* ---- what is told ---- */
@@ -119,13 +155,13 @@ static void deliver(struct pw_alerts *alerts, const char *line, json_t *object)
 {
     if (alerts->prints)
         printf("%s\n", line);
-    if (object && alerts->command[0]) {
-        json_object_set_new(object, "directory", json_string(alerts->dir));
-        char *text = json_dumps(object, JSON_COMPACT);
+    if (alerts->command[0]) {
+        json_object_set_new(object, "directory", pw_json_text(alerts->dir, strlen(alerts->dir)));
+        char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
         if (text)
             pw_alerts_run(alerts, text);
         else
-            alerts->dropped++;
+            say(alerts, "an alert is lost: there is no memory for it");
         free(text);
     }
     json_decref(object);
@@ -139,15 +175,16 @@ static const char *clock_of(time_t at, char out[16])
 }
 
 /* Tells when it becomes unknown whether a rank is slow, and when it is known again. A job that has
- * not compared any step in BEGINNING_S is such a case. */
+ * neither compared nor measured a step for BEGINNING_S is such a case. */
 static void tell_state(struct pw_alerts *alerts, const struct pw_livealarms_state *state,
                        time_t now)
 {
     char line[LINE], clock[16], text[LINE / 2] = "can tell again";
-    alerts->begun = alerts->begun ? alerts->begun : now;
-    const int is_blind = state->is_idle || state->is_silent ||
-                         (!state->tested && !state->measured && now - alerts->begun >= BEGINNING_S);
-    if (is_blind == alerts->is_blind)
+    if (!alerts->known_at || state->tested || state->measured)
+        alerts->known_at = now;
+    const int is_blind =
+        state->is_idle || state->is_silent || now - alerts->known_at >= BEGINNING_S;
+    if (is_blind == alerts->is_blind || (!is_blind && !state->tested))
         return;
     alerts->is_blind = is_blind;
     if (is_blind)
@@ -168,24 +205,34 @@ static void tell_alarm(struct pw_alerts *alerts, const struct pw_livealarm *alar
     deliver(alerts, line, pw_livealarm_json(alarm, line));
 }
 
+static void tell_alarms(struct pw_alerts *alerts, struct pw_livealarms *alarms, time_t now)
+{
+    const struct pw_livealarm *alarm;
+    while ((alarm = pw_livealarms_tell(alarms, now)))
+        tell_alarm(alerts, alarm);
+}
+
 void pw_alerts_tell(struct pw_alerts *alerts, struct pw_livealarms *alarms, time_t now)
 {
     const struct pw_livealarms_state state = pw_livealarms_state(alarms, now);
-    const struct pw_livealarm *alarm;
-    pw_alerts_tend(alerts);
     tell_state(alerts, &state, now);
-    while ((alarm = pw_livealarms_tell(alarms, now)))
-        tell_alarm(alerts, alarm);
-    if (alerts->dropped)
-        pw_say("%" PRId64
-               " alerts were not given to the command of --on-alert: at most %d run at a time, "
-               "and %d a minute",
-               alerts->dropped, PW_ALERTS_COMMANDS, MOST_A_MINUTE);
-    alerts->dropped = 0;
+    tell_alarms(alerts, alarms, now);
 }
 
-void pw_alerts_end(struct pw_alerts *alerts)
+void pw_alerts_finish(struct pw_alerts *alerts, struct pw_livealarms *alarms, const sigset_t *ends)
 {
-    while (pw_alerts_tend(alerts))
-        usleep(LOOK_US);
+    enum { HOUR_S = 3600 };
+    const struct timespec look = {.tv_nsec = SECOND / 50};
+    tell_alarms(alerts, alarms, time(NULL) + HOUR_S); /* those that were too new, too */
+    while (pw_alerts_tend(alerts) && sigtimedwait(ends, NULL, &look) < 0)
+        ;
+}
+
+void pw_alerts_fini(struct pw_alerts *alerts)
+{
+    for (int i = 0; i < PW_ALERTS_RUNNING; i++)
+        if (alerts->running[i].pid)
+            kill(-alerts->running[i].pid, SIGKILL);
+    while (alerts->nwaiting)
+        free(alerts->waiting[--alerts->nwaiting]);
 }

@@ -66,7 +66,8 @@ static struct pw_livepace_look look_of(const struct watch *watch, int is_screen)
 /* Returns the text of one refresh, which the caller frees; NULL when memory is short. */
 static char *compose(const struct watch *watch, const struct pw_inquiry *inquiry)
 {
-    const struct pw_livepace_look look = look_of(watch, watch->is_screen);
+    const char *problem = watch->is_screen ? watch->alerts.problem : "";
+    struct pw_livepace_look look = look_of(watch, watch->is_screen);
     struct pw_live_view view = {.ranks = inquiry->lives, .n = inquiry->n};
     int32_t *silent = NULL;
     char *text = NULL;
@@ -76,7 +77,10 @@ static char *compose(const struct watch *watch, const struct pw_inquiry *inquiry
         return NULL;
     view.nsilent = pw_hangfile_silent(inquiry, &silent);
     view.silent = silent;
+    look.lines -= problem[0] != '\0';
     int err = pw_livepace_print(&view, &look, out);
+    if (problem[0])
+        fprintf(out, "%.*s\n", (int)look.columns, problem);
     free(silent);
     if (fclose(out) == 0 && !err)
         return text;
@@ -98,7 +102,6 @@ static void paint(const char *text)
 
 static int show(struct watch *watch, const struct pw_inquiry *inquiry)
 {
-    pw_alerts_tell(&watch->alerts, watch->alarms, time(NULL));
     if (watch->alerts.prints)
         return fflush(stdout) ? -EIO : 0;
     char *text = compose(watch, inquiry);
@@ -133,8 +136,10 @@ static int refresh(struct watch *watch, const sigset_t *ends)
     int err = pw_ctl_gather(&inquiry, &request, ends);
     if (!err && pw_livealarms_take(watch->alarms, inquiry.lives, inquiry.n, time(NULL)) < 0)
         err = -ENOMEM;
-    if (!err)
+    if (!err) {
+        pw_alerts_tell(&watch->alerts, watch->alarms, time(NULL));
         err = show(watch, &inquiry);
+    }
     pw_inquiry_fini(&inquiry);
     return err == -EBUSY ? 0 : err; /* another program asks: try again next time */
 }
@@ -146,6 +151,7 @@ static int follow(struct watch *watch, const sigset_t *ends)
     while (!err && is_running(watch->dir)) {
         next = pw_local_ns() > next + SECOND ? pw_local_ns() : next;
         next += SECOND;
+        pw_alerts_tend(&watch->alerts);
         err = refresh(watch, ends);
         if (!err)
             err = sleep_until(next, ends) ? -EINTR : 0;
@@ -191,19 +197,24 @@ int pw_cli_watch(const char *dir, const struct pw_cli_watched *what)
         return status;
     watch.is_screen =
         isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0 && !what->prints_alerts;
+    watch.alerts.is_screen = watch.is_screen;
     watch.is_coloured = watch.is_screen && !(colourless && colourless[0]);
     watch.alarms = pw_livealarms_create(what->alarms_per_day);
     if (!watch.alarms)
         return conclude(&watch, -ENOMEM);
     pw_ctl_block_signals(&ends);
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored, children cannot be waited for */
     if (watch.is_screen)
         fputs(enter_screen, stdout);
     int err = follow(&watch, &ends);
     if (watch.is_screen)
         fputs(leave_screen, stdout);
-    status = conclude(&watch, err);
+    fflush(stdout);
+    watch.alerts.is_screen = 0;
     if (err != -EINTR)
-        pw_alerts_end(&watch.alerts);
+        pw_alerts_finish(&watch.alerts, watch.alarms, &ends);
+    pw_alerts_fini(&watch.alerts);
+    status = conclude(&watch, err);
     free(watch.last);
     pw_livealarms_destroy(watch.alarms);
     return status;

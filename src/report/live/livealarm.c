@@ -304,14 +304,23 @@ static struct pw_livealarm *find_alarm(struct pw_livealarms *a, int32_t rank)
     return NULL;
 }
 
-/* Makes room for an alarm: the oldest that has ended goes, else the oldest. */
+/* Which alarm is forgotten first: the oldest of which all has been told, else the oldest that has
+ * ended, else the oldest. */
+static size_t least_wanted(const struct pw_livealarms *a)
+{
+    size_t told = MOST_ALARMS, ended = MOST_ALARMS;
+    for (size_t i = MOST_ALARMS; i-- > 0;) {
+        told = a->alarms[i].told == 2 ? i : told;
+        ended = a->alarms[i].ended ? i : ended;
+    }
+    return told < MOST_ALARMS ? told : ended < MOST_ALARMS ? ended : 0;
+}
+
+/* Makes room for an alarm. */
 static struct pw_livealarm *add_alarm(struct pw_livealarms *a)
 {
     if (a->nalarms == MOST_ALARMS) {
-        size_t oldest = 0;
-        while (oldest < MOST_ALARMS && !a->alarms[oldest].ended)
-            oldest++;
-        oldest = oldest < MOST_ALARMS ? oldest : 0;
+        const size_t oldest = least_wanted(a);
         memmove(&a->alarms[oldest], &a->alarms[oldest + 1],
                 (MOST_ALARMS - oldest - 1) * sizeof(*a->alarms));
         a->nalarms--;
