@@ -94,7 +94,9 @@ static void another_where_it_was(void **state)
 /* ---- signals that come wherever the threads are in the loader, or in a search ---- */
 
 static struct {
-    atomic_int handled, found, told, wrong;
+    atomic_int handled, found, told;
+    atomic_int wrong, lost, unloaded, unfound; /* other entry; none of the program's own code; and
+                                                * of a library: not loaded, none of its code */
     void *kept; /* an address in a library that stays loaded; and its entry */
     const struct link_map *map;
     _Atomic(void *) gone; /* an address in the one that was loaded last, and may be unloaded */
@@ -104,8 +106,10 @@ static void find_in_handler(int number)
 {
     struct dl_find_object object;
     (void)number;
-    if (_dl_find_object((void *)(uintptr_t)here, &object) || object.dlfo_link_map->l_name[0])
-        atomic_fetch_add(&at.wrong, 1);
+    if (_dl_find_object((void *)(uintptr_t)here, &object))
+        atomic_fetch_add(&at.lost, 1);
+    else
+        atomic_fetch_add(&at.wrong, object.dlfo_link_map->l_name[0] != '\0');
     if (_dl_find_object(at.kept, &object) == 0) {
         atomic_fetch_add(&at.found, 1);
         atomic_fetch_add(&at.wrong, object.dlfo_link_map != at.map);
@@ -124,8 +128,10 @@ static void *load_and_unload(void *stop)
         struct dl_find_object object;
         void *address = library ? dlsym(library, "scope_caller") : NULL;
         atomic_store(&at.gone, address);
-        if (!address || !pw_find_object(address, &object))
-            atomic_fetch_add(&at.wrong, 1);
+        if (!address)
+            atomic_fetch_add(&at.unloaded, 1);
+        else if (!pw_find_object(address, &object))
+            atomic_fetch_add(&at.unfound, 1);
         if (library)
             dlclose(library);
     }
@@ -139,7 +145,7 @@ static void interrupt(void (*handler)(int), int nthreads)
     pthread_t threads[2];
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     atomic_store(&at.handled, 0);
-    atomic_store(&at.wrong, 0);
+    at.wrong = at.lost = at.unloaded = at.unfound = 0;
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
     for (int i = 0; i < nthreads; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, load_and_unload, &stop), 0);
@@ -153,7 +159,10 @@ static void interrupt(void (*handler)(int), int nthreads)
     for (int i = 0; i < nthreads; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&at.handled), SIGNALS);
-    assert_int_equal(atomic_load(&at.wrong), 0);
+    assert_int_equal(at.wrong, 0);
+    assert_int_equal(at.lost, 0);
+    assert_int_equal(at.unloaded, 0);
+    assert_int_equal(at.unfound, 0);
 }
 
 static void in_signal_handlers(void **state)
