@@ -43,6 +43,7 @@ COMMANDS = [
     ("typing", "report --epoch x run", 2, "expects a number"),
     ("typing", "report --epoch 7 run", 2, "there is no epoch 7"),
     ("typing", "report --port 1 run", 2, "--port is for --serve"),
+    ("typing", "report --alerts run", 2, "--alerts and --on-alert are for --watch"),
     ("typing", "report --watch --false-alarms often run", 2, "such as 0.01/day"),
     ("typing", "report --watch --format json run", 2, "no --format or -o with it"),
     ("typing", "report --serve --format json run", 2, "no other --format"),
