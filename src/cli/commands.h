@@ -70,15 +70,4 @@ enum pw_cli_shown { PW_SHOWN_NONE, PW_SHOWN_LINE, PW_SHOWN_SUMMARY, PW_SHOWN_FUL
  * after one sentence on standard error. */
 int pw_cli_report_write(const char *dir, FILE *screen, enum pw_cli_shown shown);
 
-struct pw_cli_watched {
-    size_t ranks; /* largest number of ranks that are shown */
-    double alarms_per_day;
-    int prints_alerts;   /* 1: a line for each, instead of a view */
-    const char *command; /* of the shell, for each alert; "": none */
-};
-
-/* `profwrap report --watch DIR`: on a terminal, a view that is redrawn in place; otherwise, blocks
- * of lines. Returns the exit status. */
-int pw_cli_watch(const char *dir, const struct pw_cli_watched *what);
-
 #endif

@@ -54,7 +54,7 @@ static int next_option(const char *command, int *at, struct pw_option_row *row)
         i++;
     while (i < n && *at < PW_OPT_COUNT) {
         pw_option_describe((enum pw_option)(*at)++, row);
-        if (row->command == with_options[i].command)
+        if (pw_option_is_of(row->command, with_options[i].command))
             return 1;
     }
     return 0;

@@ -47,6 +47,12 @@ static const char *option_word(const struct row *row)
     return tail ? tail + 1 : row->name;
 }
 
+int pw_option_is_of(enum pw_command owner, enum pw_command command)
+{
+    const int is_of_both = command == PW_CMD_RUN || command == PW_CMD_REPORT;
+    return owner == command || (owner == PW_CMD_RUN_OR_REPORT && is_of_both);
+}
+
 static void variable_name(const struct row *row, char name[64])
 {
     int n = snprintf(name, 64, "PROFWRAP_%s", row->name);
@@ -166,7 +172,7 @@ int pw_options_check_environment(struct pw_options *options, enum pw_command com
     for (int id = 0; id < PW_OPT_COUNT; id++) {
         char name[64];
         if (options->origin[id] != PW_OPTION_ENVIRONMENT_BAD ||
-            (rows[id].command != command && rows[id].command != PW_CMD_ENV))
+            (!pw_option_is_of(rows[id].command, command) && rows[id].command != PW_CMD_ENV))
             continue;
         variable_name(&rows[id], name);
         options->in_environment = 1;
@@ -200,7 +206,8 @@ int pw_option_blame(struct pw_options *options, enum pw_option option)
 static int find_long(enum pw_command command, const char *word, size_t length)
 {
     for (int id = 0; id < PW_OPT_COUNT; id++)
-        if (rows[id].command == command && strlen(option_word(&rows[id])) == length &&
+        if (pw_option_is_of(rows[id].command, command) &&
+            strlen(option_word(&rows[id])) == length &&
             strncmp(option_word(&rows[id]), word, length) == 0)
             return id;
     return -1;
@@ -209,7 +216,7 @@ static int find_long(enum pw_command command, const char *word, size_t length)
 static int find_short(enum pw_command command, char letter)
 {
     for (int id = 0; id < PW_OPT_COUNT; id++)
-        if (letter && rows[id].command == command && rows[id].letter == letter)
+        if (letter && pw_option_is_of(rows[id].command, command) && rows[id].letter == letter)
             return id;
     return -1;
 }
@@ -221,9 +228,10 @@ static int complain(struct pw_options *options, const char *format, const char *
 }
 
 static const char *const command_names[] = {
-    [PW_CMD_RUN] = "run",         [PW_CMD_MERGE] = "merge", [PW_CMD_REPORT] = "report",
-    [PW_CMD_COMPARE] = "compare", [PW_CMD_CTL] = "ctl",     [PW_CMD_IMPORT] = "import",
-    [PW_CMD_ASK] = "ask",
+    [PW_CMD_RUN] = "run",       [PW_CMD_MERGE] = "merge",
+    [PW_CMD_REPORT] = "report", [PW_CMD_COMPARE] = "compare",
+    [PW_CMD_CTL] = "ctl",       [PW_CMD_IMPORT] = "import",
+    [PW_CMD_ASK] = "ask",       [PW_CMD_RUN_OR_REPORT] = "report",
 };
 
 /* The command other than `but` that has the option; NULL: none. */
@@ -251,7 +259,7 @@ static int complain_unknown(struct pw_options *options, enum pw_command command,
         return -EINVAL;
     }
     for (int id = 0; word[1] == '-' && id < PW_OPT_COUNT; id++)
-        if (rows[id].command == command)
+        if (pw_option_is_of(rows[id].command, command))
             pw_nearest_try(&nearest, option_word(&rows[id]), (int)strlen(option_word(&rows[id])));
     put_hint(hint, &nearest, "--");
     snprintf(options->problem, sizeof(options->problem),
@@ -378,6 +386,6 @@ void pw_option_print_help(FILE *out, enum pw_option option)
 void pw_options_print_help(FILE *out, enum pw_command command)
 {
     for (int id = 0; id < PW_OPT_COUNT; id++)
-        if (rows[id].command == command)
+        if (pw_option_is_of(rows[id].command, command))
             pw_option_print_help(out, (enum pw_option)id);
 }

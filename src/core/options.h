@@ -14,7 +14,7 @@ enum pw_option {
     PW_OPT_COUNT
 };
 
-/* Which command a row belongs to. */
+/* Which command a row belongs to: one, every one (ENV), or two. */
 enum pw_command {
     PW_CMD_RUN,
     PW_CMD_MERGE,
@@ -23,7 +23,8 @@ enum pw_command {
     PW_CMD_IMPORT,
     PW_CMD_CTL,
     PW_CMD_ASK,
-    PW_CMD_ENV
+    PW_CMD_ENV,
+    PW_CMD_RUN_OR_REPORT
 };
 
 /* Where the value of a row comes from. */
@@ -93,6 +94,9 @@ struct pw_option_row {
     char variable[64]; /* "PROFWRAP_NAME" */
 };
 void pw_option_describe(enum pw_option option, struct pw_option_row *out);
+
+/* Whether a row of `owner` is an option of the command line of `command`. */
+int pw_option_is_of(enum pw_command owner, enum pw_command command);
 
 /* Prints the line of a row. */
 void pw_option_print_help(FILE *out, enum pw_option option);

@@ -43,7 +43,8 @@ COMMANDS = [
     ("typing", "report --epoch x run", 2, "expects a number"),
     ("typing", "report --epoch 7 run", 2, "there is no epoch 7"),
     ("typing", "report --port 1 run", 2, "--port is for --serve"),
-    ("typing", "report --alerts run", 2, "--alerts and --on-alert are for --watch"),
+    ("typing", "report --alerts run", 2, "--alerts and --on-alert are for --watch and for"),
+    ("typing", "--false-alarms often true", 2, "such as 0.01/day"),
     ("typing", "report --watch --false-alarms often run", 2, "such as 0.01/day"),
     ("typing", "report --watch --format json run", 2, "no --format or -o with it"),
     ("typing", "report --serve --format json run", 2, "no other --format"),
@@ -130,7 +131,7 @@ COMMANDS = [
 # Tests of their subject do, where there is one.
 UNPROVOKED = {
     "memory": ("cannot merge", "cannot compare", "not all of", "cannot profile the ranks", "a merge takes",
-               "cannot look at shared memory", "cannot serve the report", "cannot answer"),
+               "cannot look at shared memory", "cannot serve the report", "cannot answer", "no alerts", "no more alerts"),
     "damaged files, or disks": (
         "%s is damaged", "the rank files in %s are of", "cannot read '%s'", "cannot be read back", "cannot write the answer",
         "cannot write '%s/%s'", "the communicators cannot be", "the traces cannot be read", "%.200s was not read"),

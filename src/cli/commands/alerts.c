@@ -32,6 +32,25 @@ static __attribute__((format(printf, 2, 3))) void say(struct pw_alerts *alerts, 
         pw_say("%s", alerts->problem);
 }
 
+int pw_alerts_read_rate(struct pw_options *options, double *rate)
+{
+    static const struct {
+        const char *unit;
+        double days;
+    } units[] = {{"/day", 1}, {"/hour", 1.0 / 24}, {"/week", 7}, {"/month", 30}, {"/year", 365}};
+    const double least = 1e-6, most = 1e4;
+    const char *text = options->text[PW_OPT_FALSE_ALARMS];
+    char *end;
+    const double value = strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++) {
+        *rate = value / units[i].days;
+        if (strcmp(end, units[i].unit) == 0 && *rate >= least && *rate <= most)
+            return 0;
+    }
+    return pw_option_refuse(options, PW_OPT_FALSE_ALARMS,
+                            "a number per hour, day, week, month or year, such as 0.01/day");
+}
+
 /* ---- the command ---- */
 
 __attribute__((noreturn)) static void be_command(const struct pw_alerts *alerts, int input)
@@ -153,15 +172,18 @@ int pw_alerts_tend(struct pw_alerts *alerts)
 
 static void deliver(struct pw_alerts *alerts, const char *line, json_t *object)
 {
-    if (alerts->prints)
+    if (alerts->lines == PW_ALERTS_PRINTED)
         printf("%s\n", line);
+    if (alerts->lines == PW_ALERTS_SAID)
+        pw_say("%s", line);
     if (alerts->command[0]) {
         json_object_set_new(object, "directory", pw_json_text(alerts->dir, strlen(alerts->dir)));
-        char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-        if (text)
-            pw_alerts_run(alerts, text);
+        char *text = object ? json_dumps(object, JSON_COMPACT) : NULL, *line_of_it = NULL;
+        if (text && asprintf(&line_of_it, "%s\n", text) >= 0)
+            pw_alerts_run(alerts, line_of_it);
         else
             say(alerts, "an alert is lost: there is no memory for it");
+        free(line_of_it);
         free(text);
     }
     json_decref(object);

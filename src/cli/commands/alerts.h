@@ -7,7 +7,11 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "core/options.h"
 #include "report/live/livealarm.h"
+
+/* Where the lines go: nowhere, to standard output, or to standard error as messages of profwrap. */
+enum pw_alerts_lines { PW_ALERTS_NO_LINES, PW_ALERTS_PRINTED, PW_ALERTS_SAID };
 
 /* Commands that run at a time, that are started a minute, and that wait for that. */
 enum { PW_ALERTS_RUNNING = 4, PW_ALERTS_MINUTE = 30, PW_ALERTS_WAITING = 64 };
@@ -15,7 +19,7 @@ enum { PW_ALERTS_RUNNING = 4, PW_ALERTS_MINUTE = 30, PW_ALERTS_WAITING = 64 };
 struct pw_alerts {
     const char *dir;
     const char *command; /* for the shell; "": none */
-    int prints;          /* 1: print lines */
+    enum pw_alerts_lines lines;
     int is_screen;   /* 1: messages are kept in `problem`, and the command's output goes nowhere */
     time_t known_at; /* when something was last known; 0: no look yet */
     int is_blind;    /* 1: it was told that nothing is known of slow ranks */
@@ -30,6 +34,10 @@ struct pw_alerts {
     int nwaiting;
     char problem[128]; /* the last one */
 };
+
+/* Reads --false-alarms: *rate is the alarms a day. Returns 0, or -EINVAL with options->problem
+ * set. */
+int pw_alerts_read_rate(struct pw_options *options, double *rate);
 
 /* Tells what is new. */
 void pw_alerts_tell(struct pw_alerts *alerts, struct pw_livealarms *alarms, time_t now);

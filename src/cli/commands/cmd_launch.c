@@ -8,23 +8,32 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/commands/watch.h"
 #include "cli/conclude/conclude.h"
 #include "cli/conclude/latereport.h"
 #include "cli/conclude/standby.h"
 #include "core/log.h"
 #include "core/remedy.h"
+#include "rank/live/inquiry.h"
 #include "rank/run/baretext.h"
 #include "rank/run/outdir.h"
 #include "rank/run/rankenv.h"
+#include "run/ctl.h"
 #include "run/run.h"
 
 /* Makes the output directory's path absolute, because the ranks may run in another directory.
@@ -201,6 +210,109 @@ static void say_no_rank(const struct pw_run *run)
                run->argv[0]);
 }
 
+/* ---- alerts, by a process beside the launcher ---- */
+
+/* Finds a job of this launch that runs. Returns whether there is one. */
+static int find_running(const char *name, const char *output, char *dir, size_t size)
+{
+    char pattern[2 * PATH_MAX];
+    glob_t found;
+    int nrunning = 0;
+    glob_pattern(output, "", pattern, sizeof(pattern));
+    if (glob(pattern, 0, NULL, &found))
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc && nrunning <= 0; i++) {
+        int32_t *running = NULL;
+        int ranks = pw_launchenv_find(found.gl_pathv[i], name);
+        if (ranks < 0)
+            continue;
+        find_last_epoch(found.gl_pathv[i], name, dir, size, &ranks);
+        nrunning = pw_inquiry_running(dir, &running);
+        free(running);
+    }
+    globfree(&found);
+    return nrunning > 0;
+}
+
+/* Follows one job after the other, until nobody has the other end of `lasts` any more. */
+static void follow_jobs(const struct pw_run *run, const char *name, const char *output, int lasts)
+{
+    enum { LOOK_MS = 200 };
+    struct pw_cli_watched what = {.command = run->options.text[PW_OPT_ON_ALERT]};
+    struct pw_options options = run->options; /* the rate was checked */
+    struct pollfd launch = {.fd = lasts};
+    static const struct timespec none;
+    char dir[PATH_MAX + 32];
+    sigset_t ends;
+    int err = pw_alerts_read_rate(&options, &what.alarms_per_day);
+    pw_ctl_block_signals(&ends);
+    if (pw_option_flag(&run->options, PW_OPT_ALERTS))
+        what.alerts = PW_ALERTS_SAID;
+    while (!err && poll(&launch, 1, LOOK_MS) <= 0 && sigtimedwait(&ends, NULL, &none) < 0)
+        if (find_running(name, output, dir, sizeof(dir)))
+            err = pw_cli_watch_beside(dir, &what, &ends);
+}
+
+/* A process that tells of slow ranks. */
+struct teller {
+    pid_t pid; /* 0: none */
+    int lasts; /* the end of a pipe that this process has while the launcher runs */
+};
+
+/* As the launcher may wait for the end of pipes, the teller has none of those that it was given. */
+__attribute__((noreturn)) static void tell_of_ranks(const struct pw_run *run, const char *name,
+                                                    const char *output, const int pipe[2])
+{
+    prctl(PR_SET_NAME, "profwrap-alerts");
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    pw_launch_outlive_signals(NULL);
+    signal(SIGTSTP, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored, commands cannot be waited for */
+    pw_launch_leave_pipes(run->lifeline);
+    pw_launchenv_forget();
+    umask(run->umask);   /* for the user's commands */
+    pw_log_set_quiet(0); /* --quiet is not about what --alerts asks for */
+    close(pipe[1]);
+    follow_jobs(run, name, output, pipe[0]);
+    _exit(0);
+}
+
+static struct teller start_teller(const struct pw_run *run, const char *name, const char *output)
+{
+    struct teller teller = {0};
+    int pipe[2];
+    if (!pw_option_flag(&run->options, PW_OPT_ALERTS) && !run->options.text[PW_OPT_ON_ALERT][0])
+        return teller;
+    if (pipe2(pipe, O_CLOEXEC)) {
+        pw_error("no alerts: %s", pw_remedy(errno));
+        return teller;
+    }
+    teller.lasts = pipe[1];
+    teller.pid = fork();
+    if (teller.pid == 0)
+        tell_of_ranks(run, name, output, pipe);
+    close(pipe[0]);
+    if (teller.pid > 0)
+        return teller;
+    pw_error("no alerts: %s", pw_remedy(errno));
+    close(pipe[1]);
+    return (struct teller){0};
+}
+
+/* After the job: the commands of --on-alert may run on for a while. */
+static void end_teller(const struct teller *teller)
+{
+    enum { LOOKS = 250, LOOK_NS = 20000000 };
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    if (!teller->pid)
+        return;
+    for (int i = 0; waitpid(teller->pid, NULL, WNOHANG) == 0; i++) {
+        if (i >= LOOKS || pw_launch_end_requested())
+            kill(teller->pid, i < 2 * LOOKS ? SIGTERM : SIGKILL);
+        nanosleep(&look, NULL);
+    }
+}
+
 static int follow(struct pw_run *run)
 {
     enum { LOOK_NS = 20000000 };
@@ -252,10 +364,13 @@ int pw_cli_launch(struct pw_run *run, char *const *options, int count)
         pw_launchenv_forget();
     if (err)
         pw_error("cannot profile the ranks of %s: %s", run->argv[0], pw_remedy(err));
-    if (start_launcher(run))
-        return 126;
-    status = follow(run);
-    if (!err && !conclude_jobs(run, name, output) && !has_profwrap(run->argv))
+    const struct teller teller = start_teller(run, name, output);
+    const int is_started = start_launcher(run) == 0;
+    status = is_started ? follow(run) : 126;
+    if (teller.pid)
+        close(teller.lasts);
+    if (is_started && !err && !conclude_jobs(run, name, output) && !has_profwrap(run->argv))
         say_no_rank(run);
+    end_teller(&teller);
     return status;
 }

@@ -16,6 +16,7 @@
 
 #include "analysis/figures/figures.h"
 #include "analysis/figures/restrict.h"
+#include "cli/commands/watch.h"
 #include "cli/conclude/latereport.h"
 #include "cli/confine.h"
 #include "cli/results/clusterpath.h"
@@ -309,23 +310,6 @@ static int report_on(const char *given, const struct pw_options *options, struct
     return err ? 1 : 0;
 }
 
-/* Returns the alarms a day of "0.01/day", or of another unit; -1 for any other text. */
-static double read_rate(const char *text)
-{
-    static const struct {
-        const char *unit;
-        double days;
-    } units[] = {{"/day", 1}, {"/hour", 1.0 / 24}, {"/week", 7}, {"/month", 30}, {"/year", 365}};
-    const double least = 1e-6, most = 1e4;
-    char *end;
-    const double value = strtod(text, &end);
-    for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++)
-        if (strcmp(end, units[i].unit) == 0 && value / units[i].days >= least &&
-            value / units[i].days <= most)
-            return value / units[i].days;
-    return -1;
-}
-
 /* Reads --false-alarms, and refuses what is for --watch without it. Returns 0, or 2 after a
  * message. */
 static int check_alarms(struct pw_options *options, double *rate)
@@ -333,13 +317,8 @@ static int check_alarms(struct pw_options *options, double *rate)
     if (!pw_option_flag(options, PW_OPT_WATCH) &&
         (options->origin[PW_OPT_ALERTS] == PW_OPTION_COMMAND_LINE ||
          options->origin[PW_OPT_ON_ALERT] == PW_OPTION_COMMAND_LINE))
-        return usage_error("--alerts and --on-alert are for --watch");
-    *rate = read_rate(options->text[PW_OPT_FALSE_ALARMS]);
-    if (*rate >= 0)
-        return 0;
-    pw_option_refuse(options, PW_OPT_FALSE_ALARMS,
-                     "a number per hour, day, week, month or year, such as 0.01/day");
-    return usage_error(options->problem);
+        return usage_error("--alerts and --on-alert are for --watch and for 'profwrap LAUNCHER'");
+    return pw_alerts_read_rate(options, rate) ? usage_error(options->problem) : 0;
 }
 
 /* --watch prints text on standard output only. */
@@ -348,10 +327,11 @@ static int watch(const char *dir, struct pw_options *options, double rate)
     int64_t top = pw_option_int(options, PW_OPT_TOP);
     if (strcmp(options->text[PW_OPT_FORMAT], "text") != 0 || options->text[PW_OPT_REPORT_OUTPUT][0])
         return usage_error("--watch shows text on standard output: no --format or -o with it");
-    const struct pw_cli_watched what = {.ranks = top ? (size_t)top : SIZE_MAX,
-                                        .alarms_per_day = rate,
-                                        .prints_alerts = pw_option_flag(options, PW_OPT_ALERTS),
-                                        .command = options->text[PW_OPT_ON_ALERT]};
+    const struct pw_cli_watched what = {
+        .ranks = top ? (size_t)top : SIZE_MAX,
+        .alarms_per_day = rate,
+        .alerts = pw_option_flag(options, PW_OPT_ALERTS) ? PW_ALERTS_PRINTED : PW_ALERTS_NO_LINES,
+        .command = options->text[PW_OPT_ON_ALERT]};
     return pw_cli_watch(dir, &what);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/commands/alerts.h"
 #include "cli/conclude/conclude.h"
 #include "cli/conclude/latereport.h"
 #include "cli/conclude/standby.h"
@@ -69,7 +70,8 @@ static int check_options(struct pw_run *run)
         return pw_option_refuse(o, PW_OPT_STEP_FLOPS, "a number above 0, such as 4.2e15");
     if (pw_option_number(o, PW_OPT_PEAK_FLOPS) < 0)
         return pw_option_refuse(o, PW_OPT_PEAK_FLOPS, "a number above 0, such as 989e12");
-    return 0;
+    double rate;
+    return pw_alerts_read_rate(o, &rate);
 }
 
 /* Whether to run the program although an option is wrong: when the wrong value is from the
@@ -500,6 +502,18 @@ static void finish_rank(struct pw_run *run, bool must_end, pid_t standby)
         pw_conclude_say_later(run->dir);
 }
 
+/* Without `profwrap LAUNCHER` nobody is there to tell of slow ranks while the job runs. */
+static void say_no_alerts(const struct pw_run *run)
+{
+    const struct pw_options *o = &run->options;
+    if (run->id.rank == 0 && !run->launchenv.name &&
+        (o->origin[PW_OPT_ALERTS] == PW_OPTION_COMMAND_LINE ||
+         o->origin[PW_OPT_ON_ALERT] == PW_OPTION_COMMAND_LINE))
+        pw_say("--alerts and --on-alert are for 'profwrap LAUNCHER', as in 'profwrap --alerts "
+               "mpirun ...'; here, 'profwrap report --watch --alerts %s' tells of slow ranks",
+               run->dir);
+}
+
 /* Runs the rank. Returns the exit status. */
 static int run_rank(struct pw_run *run)
 {
@@ -509,6 +523,7 @@ static int run_rank(struct pw_run *run)
     int status = prepare_directory(run);
     if (status >= 0)
         return status;
+    say_no_alerts(run);
     pw_run_clocks_init(&run->clocks, &run->id, run->dir);
     run->launcher = run->id.launched ? getppid() : 0;
     const pid_t standby = start_standby(run);

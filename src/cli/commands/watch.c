@@ -1,5 +1,5 @@
-/* Asks a running job's collectors every second and shows their answers; see commands.h. */
-#include "cli/commands.h"
+/* Asks a running job's collectors every second and shows their answers; see watch.h. */
+#include "cli/commands/watch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/commands/alerts.h"
 #include "core/log.h"
 #include "core/remedy.h"
 #include "rank/ring/tick.h"
@@ -33,7 +32,8 @@ struct watch {
     int is_screen; /* standard output is a terminal with an alternate screen */
     int is_coloured;
     struct pw_livealarms *alarms;
-    struct pw_alerts alerts; /* prints: instead of the view */
+    int is_beside;           /* 1: the job may not answer for a while */
+    struct pw_alerts alerts; /* with lines: instead of the view */
     char *last;              /* the last text shown; NULL: none yet */
 };
 
@@ -102,7 +102,7 @@ static void paint(const char *text)
 
 static int show(struct watch *watch, const struct pw_inquiry *inquiry)
 {
-    if (watch->alerts.prints)
+    if (watch->alerts.lines || watch->is_beside)
         return fflush(stdout) ? -EIO : 0;
     char *text = compose(watch, inquiry);
     if (!text)
@@ -153,6 +153,8 @@ static int follow(struct watch *watch, const sigset_t *ends)
         next += SECOND;
         pw_alerts_tend(&watch->alerts);
         err = refresh(watch, ends);
+        if (err == -ENODATA && watch->is_beside)
+            err = 0;
         if (!err)
             err = sleep_until(next, ends) ? -EINTR : 0;
     }
@@ -180,10 +182,9 @@ static int conclude(const struct watch *watch, int err)
 int pw_cli_watch(const char *dir, const struct pw_cli_watched *what)
 {
     const char *terminal = getenv("TERM"), *colourless = getenv("NO_COLOR");
-    struct watch watch = {
-        .dir = dir,
-        .ranks = what->ranks,
-        .alerts = {.dir = dir, .command = what->command, .prints = what->prints_alerts}};
+    struct watch watch = {.dir = dir,
+                          .ranks = what->ranks,
+                          .alerts = {.dir = dir, .command = what->command, .lines = what->alerts}};
     sigset_t ends;
     int32_t *running = NULL;
     int n = pw_inquiry_running(dir, &running);
@@ -196,7 +197,7 @@ int pw_cli_watch(const char *dir, const struct pw_cli_watched *what)
     if (status)
         return status;
     watch.is_screen =
-        isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0 && !what->prints_alerts;
+        isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0 && !what->alerts;
     watch.alerts.is_screen = watch.is_screen;
     watch.is_coloured = watch.is_screen && !(colourless && colourless[0]);
     watch.alarms = pw_livealarms_create(what->alarms_per_day);
@@ -218,4 +219,20 @@ int pw_cli_watch(const char *dir, const struct pw_cli_watched *what)
     free(watch.last);
     pw_livealarms_destroy(watch.alarms);
     return status;
+}
+
+int pw_cli_watch_beside(const char *dir, const struct pw_cli_watched *what, const sigset_t *ends)
+{
+    struct watch watch = {.dir = dir,
+                          .is_beside = 1,
+                          .alerts = {.dir = dir, .command = what->command, .lines = what->alerts},
+                          .alarms = pw_livealarms_create(what->alarms_per_day)};
+    int err = watch.alarms ? follow(&watch, ends) : -ENOMEM;
+    if (watch.alarms && err != -EINTR)
+        pw_alerts_finish(&watch.alerts, watch.alarms, ends);
+    pw_alerts_fini(&watch.alerts);
+    pw_livealarms_destroy(watch.alarms);
+    if (err && err != -EINTR)
+        pw_error("no more alerts of %s: %s", dir, pw_remedy(err));
+    return err;
 }
