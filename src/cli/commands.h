@@ -46,9 +46,12 @@ const char *pw_cli_nearest_command(const char *typed);
  * last one. */
 const char *pw_ctl_command(size_t i, const char **options);
 
-/* Prints the ranks' answers as OpenMetrics text (cmd_ctl.c). Returns 0 or -errno. */
+/* Prints the ranks' answers as OpenMetrics text (cmd_ctl.c), and with `alarms` which ranks are
+ * slow. Returns 0 or -errno. */
 struct pw_inquiry;
-int pw_metrics_print(const struct pw_inquiry *inquiry, FILE *out);
+struct pw_livealarms;
+int pw_metrics_print(const struct pw_inquiry *inquiry, const struct pw_livealarms *alarms,
+                     FILE *out);
 
 /* Prints the file on standard output, and its damage on standard error. Returns the exit status, 0
  * or 1. */

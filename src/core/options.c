@@ -344,6 +344,25 @@ double pw_option_number(const struct pw_options *options, enum pw_option option)
     return end != text && !*end && value > 0 && value < 1e30 ? value : -1;
 }
 
+int pw_option_per_day(struct pw_options *options, enum pw_option option, double *rate)
+{
+    static const struct {
+        const char *unit;
+        double days;
+    } units[] = {{"/day", 1}, {"/hour", 1.0 / 24}, {"/week", 7}, {"/month", 30}, {"/year", 365}};
+    const double least = 1e-6, most = 1e4;
+    const char *text = options->text[option];
+    char *end;
+    const double value = strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++) {
+        *rate = value / units[i].days;
+        if (strcmp(end, units[i].unit) == 0 && *rate >= least && *rate <= most)
+            return 0;
+    }
+    return pw_option_refuse(options, option,
+                            "a number per hour, day, week, month or year, such as 0.01/day");
+}
+
 int pw_option_compression(const struct pw_options *options, enum pw_option option)
 {
     const char *text = options->text[option];

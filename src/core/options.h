@@ -80,6 +80,10 @@ int64_t pw_parse_size(const char *text);
 /* The value of a TEXT row as a number above 0; 0 for "", -1 when the text is no such number. */
 double pw_option_number(const struct pw_options *options, enum pw_option option);
 
+/* Reads a TEXT row such as "0.01/day": *rate is the number a day. Returns 0, or -EINVAL with
+ * `problem` set. */
+int pw_option_per_day(struct pw_options *options, enum pw_option option, double *rate);
+
 /* The value of a TEXT row: 0 for "none"; 1 to 9, the N of "deflate:N"; -1 for any other text. */
 int pw_option_compression(const struct pw_options *options, enum pw_option option);
 

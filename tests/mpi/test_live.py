@@ -141,7 +141,8 @@ def a_running_job_is_asked():
 
 
 def names(text):
-    return set(values(text.decode()))
+    """Of what both the server and the command know."""
+    return {name for name in values(text.decode()) if "slow_rank" not in name[0] and "compared" not in name[0]}
 
 
 def need_server():
@@ -213,6 +214,24 @@ def metrics_by_a_socket():
         job.communicate(timeout=h.PATIENCE_S)
         h.equal(server.wait(h.PATIENCE_S), 0, "exit status when the job has ended")
         h.check(not os.path.exists("out/metrics.sock"), "the socket is still there")
+
+
+@h.case
+def a_slow_rank_is_a_metric():
+    need_server()
+    with running(steps=100000, ranks=4), serving("--serve"):
+        until, slow = time.monotonic() + h.PATIENCE_S, None
+        while slow is None:
+            h.check(time.monotonic() < until, "the rank is not slow in the metrics")
+            time.sleep(1)
+            text = talk("out/metrics.sock", request()).decode()
+            slow = re.search(r'^profwrap_slow_rank_excess_seconds\{rank="(\d+)",host="[^"]+",phase="(\w+)",'
+                             r'cause="\w+"\} (\S+)$', text, re.MULTILINE)
+    h.equal((int(slow.group(1)), slow.group(2)), (WORST, "backward"), "rank and phase")
+    h.check(0.01 < float(slow.group(3)), "the rank sleeps 25 ms, while the others work", slow.group())
+    h.check("\nprofwrap_slow_ranks 1\n" in text, text)
+    steps = int(re.search(r"^profwrap_compared_steps_total (\d+)$", text, re.MULTILINE).group(1))
+    h.check(steps > 0, "no step was compared", text)
 
 
 @h.case

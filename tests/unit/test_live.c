@@ -47,7 +47,7 @@ static void make(void)
 
 static char *metrics(void)
 {
-    assert_int_equal(pw_openmetrics_print(&view, unit_open_text()), 0);
+    assert_int_equal(pw_openmetrics_print(&view, NULL, unit_open_text()), 0);
     return unit_close_text();
 }
 

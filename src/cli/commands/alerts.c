@@ -32,25 +32,6 @@ static __attribute__((format(printf, 2, 3))) void say(struct pw_alerts *alerts, 
         pw_say("%s", alerts->problem);
 }
 
-int pw_alerts_read_rate(struct pw_options *options, double *rate)
-{
-    static const struct {
-        const char *unit;
-        double days;
-    } units[] = {{"/day", 1}, {"/hour", 1.0 / 24}, {"/week", 7}, {"/month", 30}, {"/year", 365}};
-    const double least = 1e-6, most = 1e4;
-    const char *text = options->text[PW_OPT_FALSE_ALARMS];
-    char *end;
-    const double value = strtod(text, &end);
-    for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++) {
-        *rate = value / units[i].days;
-        if (strcmp(end, units[i].unit) == 0 && *rate >= least && *rate <= most)
-            return 0;
-    }
-    return pw_option_refuse(options, PW_OPT_FALSE_ALARMS,
-                            "a number per hour, day, week, month or year, such as 0.01/day");
-}
-
 /* ---- the command ---- */
 
 __attribute__((noreturn)) static void be_command(const struct pw_alerts *alerts, int input)

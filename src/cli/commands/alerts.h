@@ -7,7 +7,6 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "core/options.h"
 #include "report/live/livealarm.h"
 
 /* Where the lines go: nowhere, to standard output, or to standard error as messages of profwrap. */
@@ -34,10 +33,6 @@ struct pw_alerts {
     int nwaiting;
     char problem[128]; /* the last one */
 };
-
-/* Reads --false-alarms: *rate is the alarms a day. Returns 0, or -EINVAL with options->problem
- * set. */
-int pw_alerts_read_rate(struct pw_options *options, double *rate);
 
 /* Tells what is new. */
 void pw_alerts_tell(struct pw_alerts *alerts, struct pw_livealarms *alarms, time_t now);

@@ -27,7 +27,8 @@
  * program serves them (metrics_main.c), because its HTTP library needs a TLS library, which every
  * `profwrap run` would have to load. */
 
-int pw_metrics_print(const struct pw_inquiry *inquiry, FILE *out)
+int pw_metrics_print(const struct pw_inquiry *inquiry, const struct pw_livealarms *alarms,
+                     FILE *out)
 {
     int32_t *silent = NULL;
     struct pw_live_view view = {
@@ -36,7 +37,7 @@ int pw_metrics_print(const struct pw_inquiry *inquiry, FILE *out)
         .nsilent = pw_hangfile_silent(inquiry, &silent),
     };
     view.silent = silent;
-    int err = pw_openmetrics_print(&view, out);
+    int err = pw_openmetrics_print(&view, alarms, out);
     free(silent);
     return err;
 }
@@ -47,7 +48,7 @@ static int print_once(const char *dir, const sigset_t *ends)
     struct pw_inquiry inquiry;
     pw_inquiry_init(&inquiry, dir);
     int status = pw_ctl_ask(&inquiry, &request, ends);
-    if (!status && (pw_metrics_print(&inquiry, stdout) || fflush(stdout))) {
+    if (!status && (pw_metrics_print(&inquiry, NULL, stdout) || fflush(stdout))) {
         pw_error("cannot write the metrics: %s", pw_remedy(errno));
         status = 1;
     }

@@ -244,7 +244,7 @@ static void follow_jobs(const struct pw_run *run, const char *name, const char *
     static const struct timespec none;
     char dir[PATH_MAX + 32];
     sigset_t ends;
-    int err = pw_alerts_read_rate(&options, &what.alarms_per_day);
+    int err = pw_option_per_day(&options, PW_OPT_FALSE_ALARMS, &what.alarms_per_day);
     pw_ctl_block_signals(&ends);
     if (pw_option_flag(&run->options, PW_OPT_ALERTS))
         what.alerts = PW_ALERTS_SAID;

@@ -318,7 +318,8 @@ static int check_alarms(struct pw_options *options, double *rate)
         (options->origin[PW_OPT_ALERTS] == PW_OPTION_COMMAND_LINE ||
          options->origin[PW_OPT_ON_ALERT] == PW_OPTION_COMMAND_LINE))
         return usage_error("--alerts and --on-alert are for --watch and for 'profwrap LAUNCHER'");
-    return pw_alerts_read_rate(options, rate) ? usage_error(options->problem) : 0;
+    return pw_option_per_day(options, PW_OPT_FALSE_ALARMS, rate) ? usage_error(options->problem)
+                                                                 : 0;
 }
 
 /* --watch prints text on standard output only. */

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/commands/alerts.h"
 #include "cli/conclude/conclude.h"
 #include "cli/conclude/latereport.h"
 #include "cli/conclude/standby.h"
@@ -71,7 +70,7 @@ static int check_options(struct pw_run *run)
     if (pw_option_number(o, PW_OPT_PEAK_FLOPS) < 0)
         return pw_option_refuse(o, PW_OPT_PEAK_FLOPS, "a number above 0, such as 989e12");
     double rate;
-    return pw_alerts_read_rate(o, &rate);
+    return pw_option_per_day(o, PW_OPT_FALSE_ALARMS, &rate);
 }
 
 /* Whether to run the program although an option is wrong: when the wrong value is from the

@@ -24,9 +24,11 @@
 #include "cli/commands.h"
 #include "cli/serve/httpguard.h"
 #include "core/log.h"
+#include "core/options.h"
 #include "core/remedy.h"
 #include "core/safefile.h"
 #include "rank/ring/tick.h"
+#include "report/live/livealarm.h"
 #include "run/ctl.h"
 
 #define SECOND ((int64_t)1000000000)
@@ -429,16 +431,20 @@ static int is_running(const char *dir)
 }
 
 /* Returns the document, which the caller frees; NULL with *err set. */
-static char *make(const char *dir, const sigset_t *ends, size_t *length, int *err)
+static char *make(const char *dir, struct pw_livealarms *alarms, const sigset_t *ends,
+                  size_t *length, int *err)
 {
-    const struct pw_request request = {0};
+    const struct pw_request request = {.wants_steps = 1,
+                                       .steps_after = pw_livealarms_after(alarms)};
     struct pw_inquiry inquiry;
     char *text = NULL;
     pw_inquiry_init(&inquiry, dir);
     *err = pw_ctl_gather(&inquiry, &request, ends);
+    if (!*err && pw_livealarms_take(alarms, inquiry.lives, inquiry.n, time(NULL)) < 0)
+        *err = -ENOMEM;
     FILE *out = *err ? NULL : open_memstream(&text, length);
     if (out) {
-        *err = pw_metrics_print(&inquiry, out);
+        *err = pw_metrics_print(&inquiry, alarms, out);
         if (fclose(out) || *err) {
             free(text);
             text = NULL;
@@ -448,23 +454,40 @@ static char *make(const char *dir, const sigset_t *ends, size_t *length, int *er
     return text;
 }
 
-/* Serves until the job has ended or a signal comes. */
-static void serve(struct server *server, const char *dir, const sigset_t *ends)
+/* Serves until the job has ended or a signal comes. Asks the ranks also when nobody waits, since a
+ * rank is known to be slow only after many steps. */
+static void serve(struct server *server, const char *dir, struct pw_livealarms *alarms,
+                  const sigset_t *ends)
 {
-    int64_t looked_ns = pw_local_ns();
+    int64_t looked_ns = 0;
     int err = 0;
     while (err != -EINTR && !pw_ctl_pause(ends)) {
-        if (pw_local_ns() - looked_ns > LOOK_NS) {
-            looked_ns = pw_local_ns();
-            if (!is_running(dir))
-                break;
-        }
-        if (server_poll(server)) {
+        const int is_due = pw_local_ns() - looked_ns > LOOK_NS;
+        if (is_due && !is_running(dir))
+            break;
+        if (server_poll(server) || is_due) {
             size_t length = 0;
-            char *text = make(dir, ends, &length, &err);
+            char *text = make(dir, alarms, ends, &length, &err);
             server_publish(server, text, length);
+            looked_ns = pw_local_ns();
         }
     }
+}
+
+/* Returns NULL after an error was printed. */
+static struct pw_livealarms *create_alarms(void)
+{
+    struct pw_options options;
+    double rate;
+    pw_options_init(&options);
+    if (pw_option_per_day(&options, PW_OPT_FALSE_ALARMS, &rate)) {
+        pw_error("%s", options.problem);
+        return NULL;
+    }
+    struct pw_livealarms *alarms = pw_livealarms_create(rate);
+    if (!alarms)
+        pw_error("cannot serve metrics: %s", pw_remedy(ENOMEM));
+    return alarms;
 }
 
 /* Returns 0, or the exit status after an error was printed. */
@@ -501,6 +524,9 @@ int main(int argc, char **argv)
     }
     const char *dir = argv[1];
     pw_ctl_block_signals(&ends);
+    struct pw_livealarms *alarms = create_alarms();
+    if (!alarms)
+        return 2;
     int status = open_place(dir, argv[2], &place);
     if (status)
         return status;
@@ -513,7 +539,7 @@ int main(int argc, char **argv)
         if (place.is_tcp)
             printf("token in %s\n", token_path);
         fflush(stdout);
-        serve(server, dir, &ends);
+        serve(server, dir, alarms, &ends);
         server_stop(server);
     }
     pw_metrics_unlisten(&place);

@@ -66,8 +66,9 @@ int pw_livepace_print(const struct pw_live_view *view, const struct pw_livepace_
 
 /* ---- OpenMetrics text, for Prometheus and similar programs ---- */
 
-/* Prints one point for each metric and rank, without values that a rank does not know. Returns 0 or
- * -EIO. */
-int pw_openmetrics_print(const struct pw_live_view *view, FILE *out);
+/* Prints one point for each metric and rank, without values that a rank does not know. `alarms`:
+ * which ranks are slow; NULL: nobody has tested it. Returns 0 or -EIO. */
+int pw_openmetrics_print(const struct pw_live_view *view, const struct pw_livealarms *alarms,
+                         FILE *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/ops.h"
+#include "core/tables.h"
 #include "report/writing/safenames.h"
 
 enum kind { COUNT, NS, FLAG };
@@ -139,7 +140,43 @@ static void print_info(FILE *out, const struct pw_live_view *view)
     }
 }
 
-int pw_openmetrics_print(const struct pw_live_view *view, FILE *out)
+/* Prints a value for each rank that is in an alarm now. */
+static void print_alarms(FILE *out, const char *name, size_t of_alarm, const char *help,
+                         const struct pw_livealarms *alarms)
+{
+    size_t n;
+    const struct pw_livealarm *one = pw_livealarms_borrow(alarms, &n);
+    print_head(out, name, "gauge", 1, help);
+    for (size_t i = 0; i < n; i++) {
+        if (one[i].ended)
+            continue;
+        fprintf(out, "%s{rank=\"%" PRId32 "\",host=\"", name, one[i].rank);
+        print_label(out, one[i].hostname, sizeof(one[i].hostname));
+        fprintf(out, "\",phase=\"%s\",cause=\"%s\"} ", pw_enum_name(PW_F_PHASE, one[i].phase),
+                pw_enum_name(PW_F_CAUSE, one[i].cause));
+        print_value(out, NS,
+                    (int64_t) * (const double *)(const void *)((const char *)&one[i] + of_alarm));
+    }
+}
+
+/* The number of slow ranks is left out while it is not known: 0 means that none is. */
+static void print_slow_ranks(FILE *out, const struct pw_livealarms *alarms)
+{
+    const struct pw_livealarms_state state = pw_livealarms_state(alarms, time(NULL));
+    print_head(out, "profwrap_compared_steps", "counter", 0,
+               "Steps in which the ranks were compared to find slow ones.");
+    fprintf(out, "profwrap_compared_steps_total %" PRId64 "\n", state.tested);
+    print_head(out, "profwrap_slow_ranks", "gauge", 0, "Ranks that are slow now.");
+    if (state.tested && !state.is_idle && !state.is_silent)
+        fprintf(out, "profwrap_slow_ranks %zu\n", state.nslow);
+    print_alarms(out, "profwrap_slow_rank_excess_seconds", offsetof(struct pw_livealarm, excess_ns),
+                 "Mean own work of a slow rank in a step beyond that of the others.", alarms);
+    print_alarms(out, "profwrap_slow_rank_cost_seconds", offsetof(struct pw_livealarm, cost_ns),
+                 "What a slow rank has cost the job since it became slow.", alarms);
+}
+
+int pw_openmetrics_print(const struct pw_live_view *view, const struct pw_livealarms *alarms,
+                         FILE *out)
 {
     print_info(out, view);
     print_head(out, "profwrap_ranks", "gauge", 0, "Running ranks, by whether they answered.");
@@ -147,6 +184,8 @@ int pw_openmetrics_print(const struct pw_live_view *view, FILE *out)
             view->n, view->nsilent);
     for (int i = 0; i < METRICS; i++)
         print_metric(out, &metrics[i], view);
+    if (alarms)
+        print_slow_ranks(out, alarms);
     fprintf(out, "# EOF\n");
     return ferror(out) ? -EIO : 0;
 }
