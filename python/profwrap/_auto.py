@@ -15,7 +15,7 @@ import sys
 import time
 import weakref
 
-from . import _collectives, _loader, _probe, _training
+from . import _collectives, _loader, _pauses, _probe, _training
 
 _OLDEST = (1, 13)
 _NULL = ctypes.py_object()
@@ -445,6 +445,7 @@ def on_torch(torch, began_ns=None):
             _auto = Auto(torch, shared)
             atexit.register(_at_exit)
             _collectives.attach(torch)
+            _pauses.on_torch(torch)
     except Exception:  # a module of this name that is not PyTorch
         cost.failures += 1
     cost.start_ns += _clock() - began_ns

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the garbage collections of Python: puts a function of the probe into gc.callbacks
-(src/collectors/annotations/annotations_gc.c).
+(src/collectors/annotations/annotations_gc.c). `ran` is its function for other work; see _pauses.py.
 
 It is a C function that Python calls like its own, because a program may collect thousands of times a
 second.
@@ -41,6 +41,7 @@ class _Shared(ctypes.Structure):
 
 
 _collected = None
+ran = None  # (kind of /events/runtime, when it began by CLOCK_MONOTONIC_RAW, ns)
 
 
 def _is_main():
@@ -54,7 +55,7 @@ def attach(module=None, began_ns=None):
     """Records the collections from now on; the import hook calls it with a module that was imported.
     Raises nothing: without a probe, or with another Python, none are recorded.
     """
-    global _collected
+    global _collected, ran
     try:
         if _collected is not None or "step" not in _probe.calls.present or not _is_main():
             return
@@ -64,7 +65,7 @@ def attach(module=None, began_ns=None):
         }
         shared.attach(ctypes.byref(_Python(None, "start", "stop", **addresses)))
         functions = _probe.functions(shared.methods)
-        _collected = functions["collected"]
+        _collected, ran = functions["collected"], functions["ran"]
         gc.callbacks.append(_collected)
         import atexit
 

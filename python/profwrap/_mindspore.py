@@ -17,7 +17,7 @@ import sys
 import time
 import weakref
 
-from . import _annotate, _mindspore_cost, _mindspore_steps, _mstx, _probe
+from . import _annotate, _mindspore_cost, _mindspore_steps, _mstx, _pauses, _probe
 from ._mindspore_cost import replace, say, soft
 
 _OLDEST = (2, 0)
@@ -474,6 +474,7 @@ def on_mindspore(mindspore, began_ns=None):
             _active = Auto(mindspore)
             atexit.register(_at_exit)
             _tell_versions(mindspore, _active.lacks)
+            _pauses.on_mindspore(mindspore)
     except Exception:  # a module of this name that is not MindSpore
         _mindspore_cost.cost.failures += 1
     _mindspore_cost.cost.start_ns += _clock() - began_ns

@@ -10,8 +10,8 @@
 #include "aggregate/findings/evidence.h"
 #include "aggregate/findings/findings.h"
 #include "aggregate/findings/flops.h"
-#include "aggregate/findings/garbage.h"
 #include "aggregate/findings/opgrowth.h"
+#include "aggregate/findings/runtimework.h"
 #include "aggregate/findings/stretches.h"
 #include "aggregate/gpu/gpudevices.h"
 #include "aggregate/input/endings.h"
@@ -396,7 +396,7 @@ static int conclude(struct merge *m)
     if (is_root && !err)
         err = pw_periods_find(f, &m->matrix);
     err = pw_procs_worst(&job->procs, err);
-    err = err ? err : pw_garbage_find(f, job);
+    err = err ? err : pw_runtimework_find(f, job);
     return err ? err : pw_opgrowth_find(f, job, &m->share, &m->operators);
 }
 

@@ -209,17 +209,17 @@ struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, si
     return growth;
 }
 
-/* A rank that collects for less than this times as long as the others collects as they do: equal
- * collections take longer on a rank that is slow for another reason. */
-enum { COLLECTS_ALIKE = 2 };
+/* A rank that collects garbage for less than this times as long as the others does as they do:
+ * equal collections take longer on a rank that is slow for another reason. */
+enum { WORKS_ALIKE = 2 };
 
-struct pw_garbage pw_cause_garbage(const int64_t *gc_ns, size_t nranks, size_t rank,
-                                   int64_t lost_ns, int64_t *scratch)
+struct pw_runtimework pw_cause_runtimework(const int64_t *work_ns, size_t nranks, size_t rank,
+                                           int64_t lost_ns, int64_t *scratch)
 {
-    struct pw_garbage found = {.mine_ns = gc_ns[rank]};
-    const int64_t others_ns = median_of(gc_ns, gc_ns, nranks, rank, scratch);
+    struct pw_runtimework found = {.mine_ns = work_ns[rank]};
+    const int64_t others_ns = median_of(work_ns, work_ns, nranks, rank, scratch);
     /* Written without a product: the numbers are from files. */
-    if (others_ns < 0 || lost_ns <= 0 || found.mine_ns / COLLECTS_ALIKE < others_ns ||
+    if (others_ns < 0 || lost_ns <= 0 || found.mine_ns / WORKS_ALIKE < others_ns ||
         found.mine_ns <= others_ns)
         return found;
     found.others_ns = others_ns;
@@ -228,7 +228,7 @@ struct pw_garbage pw_cause_garbage(const int64_t *gc_ns, size_t nranks, size_t r
     return found;
 }
 
-bool pw_cause_may_be_garbage(int cause)
+bool pw_cause_may_be_runtimework(int cause)
 {
     switch (cause) {
     case PW_CAUSE_CPU_CONTENTION:

@@ -76,22 +76,20 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
 void pw_cause_refine_rare(const struct pw_usage *ranks, size_t nranks, size_t rank,
                           struct pw_cause_found *found, int64_t *scratch);
 
-/* How much longer a rank collected garbage than the others. */
-struct pw_garbage {
-    double share;               /* of the rank's loss that its collections explain, 0..1 */
+/* How much longer a rank did work of one kind of /events/runtime than the others. */
+struct pw_runtimework {
+    double share;               /* of the rank's loss that this work explains, 0..1 */
     int64_t mine_ns, others_ns; /* others: median; 0 where no other rank is known */
 };
 
-/* gc_ns[nranks]: time in collections while the rank lost `lost_ns`; -1: not known. Where the
- * others collect for more than half as long, collections explain nothing. `scratch` has room for
- * `nranks` values. */
-struct pw_garbage pw_cause_garbage(const int64_t *gc_ns, size_t nranks, size_t rank,
-                                   int64_t lost_ns, int64_t *scratch);
+/* work_ns[nranks]: time in this work while the rank lost `lost_ns`; -1: not known. Where the others
+ * do it for more than half as long, it explains nothing. `scratch` has room for `nranks` values. */
+struct pw_runtimework pw_cause_runtimework(const int64_t *work_ns, size_t nranks, size_t rank,
+                                           int64_t lost_ns, int64_t *scratch);
 
-/* Whether a rank with this cause may in truth be collecting garbage. Not where the cause lengthens
- * a collection like all other work: the rank lacked a CPU, read pages from a disk or was stopped.
- */
-bool pw_cause_may_be_garbage(int cause);
+/* Whether a rank with this cause may in truth be doing such work. Not where the cause lengthens it
+ * like all other work: the rank lacked a CPU, read pages from a disk or was stopped. */
+bool pw_cause_may_be_runtimework(int cause);
 
 /* How much longer an operator took on a rank than on the others. */
 struct pw_growth {

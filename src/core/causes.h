@@ -31,6 +31,8 @@
     E(CAUSE_CHILD_PROCESS, 16, "child_process", "child processes",                       \
       "waiting for processes that it had started")                                       \
     E(CAUSE_GARBAGE_COLLECTION, 17, "garbage_collection", "garbage collection",          \
-      "collecting garbage")
+      "collecting garbage")                                                              \
+    E(CAUSE_COMPILATION, 18, "compilation", "compilation", "compiling")                  \
+    E(CAUSE_CHECKPOINT, 19, "checkpoint", "checkpoint", "writing a checkpoint")
 
 #endif

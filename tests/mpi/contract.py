@@ -229,7 +229,8 @@ ENUMERATIONS = {
     "straggler": "persistent intermittent one_off stretch",
     "cause": "unknown cpu_contention page_faults file_io data_starvation blocked_off_cpu more_cpu_work "
     "cgroup_throttling operator_grew gpu_clocks_throttled host_bound slower_kernels "
-    "more_gpu_work stopped late_start host_frozen child_process garbage_collection",
+    "more_gpu_work stopped late_start host_frozen child_process garbage_collection "
+    "compilation checkpoint",
     "opened": "run schedule program pcontrol ctl signal",
     "slowing": "stretch steady warm_up pauses",
     "part": "any start init setup steps tail finalize end",

@@ -130,4 +130,41 @@ def garbage_of_one_rank():
                       "the other ranks' median 0 ns", advice["evidence"]), advice)
 
 
+SAVES = """
+import ctypes, profwrap, sys, time
+from profwrap import _pauses
+library = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+world = ctypes.byref(ctypes.c_char.in_dll(library, "ompi_mpi_comm_world"))
+mpi, rank = ctypes.CDLL(None), ctypes.c_int()
+save = _pauses._measured(lambda: time.sleep(0.1), _pauses.CHECKPOINT)
+mpi.MPI_Init(None, None)
+mpi.MPI_Comm_rank(world, ctypes.byref(rank))
+mpi.MPI_Barrier(world)
+for step in range(40):
+    profwrap.step(step)
+    time.sleep(0.01)
+    if rank.value == 1 and step % 10 == 9:
+        save()
+    mpi.MPI_Barrier(world)
+profwrap.step(profwrap.NO_STEP)
+mpi.MPI_Finalize()
+"""
+
+
+@h.case
+def checkpoints_of_one_rank():
+    h.run(h.mpirun(2, *h.profwrap("--quiet", "-o", "out"), sys.executable, "-c", SAVES, h.mpi_library()))
+    rows = [row for row in h.open_complete("out", 1)["events/runtime"][:] if row["kind"] == 2]
+    h.equal([int(row["count"]) for row in rows], [1] * 4, "checkpoints")
+    with open(os.path.join("out", "report.json")) as file:
+        report = json.load(file)
+    causes = {row["rank"]: row["cause"] for row in h.accused(report, 0.2) if row["part"] == "any"}
+    if h.is_short_of_cpus(report, 50) or causes.get(1) in h.SEEN_BY_THE_KERNEL:
+        return  # other programs make ranks late
+    h.equal(causes.pop(1, None), "checkpoint", "named")
+    (advice,) = [row for row in report["advice"] if row["rule"] == "checkpoint"]
+    h.check(re.search(r"wrote checkpoints for [0-9.]+ ms, in 4 checkpoints of 1 ms or more, the other ranks' median "
+                      "0 ns", advice["evidence"]), advice)
+
+
 sys.exit(h.main(sys.argv[1:]))

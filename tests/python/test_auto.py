@@ -5,6 +5,7 @@
 
 import copy
 import io
+import pickle
 import sys
 import unittest
 import warnings
@@ -19,7 +20,7 @@ except ImportError:
     support.skip("torch is not installed (scripts/setup --torch)")
 
 import profwrap
-from profwrap import _annotate, _auto, _loader
+from profwrap import _annotate, _auto, _collections, _loader, _pauses
 from torch import nn
 
 torch.set_num_threads(1)
@@ -365,6 +366,39 @@ class ObjectsTest(AutoTest):
 
 
 @unittest.skipIf(VERSION < (2, 3), "torch.compile needs 2.3 here")
+class PausesTest(AutoTest):
+    """With the real functions; what becomes of their times is tested in test_collections.py."""
+
+    def setUp(self):
+        super().setUp()
+        self.found = []
+        ran = _collections.ran
+        _collections.ran = lambda kind, began: self.found.append(kind)
+        self.addCleanup(setattr, _collections, "ran", ran)
+
+    def test_saving(self):
+        file = io.BytesIO()
+        torch.save(small_model().state_dict(), file)
+        self.assertEqual(self.found, [_pauses.CHECKPOINT])
+        file.seek(0)
+        self.assertEqual(set(torch.load(file)), set(small_model().state_dict()))
+        self.assertIs(pickle.loads(pickle.dumps(torch.save)), torch.save)
+
+    @unittest.skipIf(VERSION < (2, 4), "torch.compile() tells of its compilations since 2.4")
+    def test_compiling(self):
+        import torch._dynamo
+
+        _pauses.on_dynamo(torch._dynamo)
+        compiled = torch.compile(lambda x: x.sin() + 1, backend="eager", dynamic=False)
+        x = torch.ones(3)
+        self.assertTrue(torch.equal(compiled(x), x.sin() + 1))
+        compiled(x)
+        self.assertEqual(self.found, [_pauses.COMPILE])
+        torch._dynamo.reset()  # which forgets all callbacks
+        compiled(x)
+        self.assertEqual(self.found, [_pauses.COMPILE] * 2)
+
+
 class CompileTest(AutoTest):
     """Uses the eager backend: dynamo traces as with other backends, but no compiler is needed."""
 

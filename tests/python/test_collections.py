@@ -84,6 +84,53 @@ mark()
 collect(7)
 """
 
+# Stand-ins of the modules whose functions are measured: a checkpoint inside another, one that fails,
+# a compilation, and the end of one that never began.
+MEASURED = """
+import sys, threading, time, types, profwrap
+from profwrap import _pauses
+def module(name, **functions):
+    made = sys.modules[name] = types.ModuleType(name)
+    vars(made).update(functions)
+    return made
+def save(data, seconds=0.003):
+    "Saves."
+    time.sleep(seconds)
+    if data is None:
+        raise KeyError("data")
+    return data
+class CompilationCallbackHandler:
+    def run_start_callbacks(self, args): self.args = args
+    def run_end_callbacks(self, args): return self.args
+torch = module("torch", save=save)
+serialization = module("torch.serialization", save=save)
+_pauses.on_torch(torch)
+_pauses.on_torch(torch)
+assert torch.save is serialization.save and torch.save.__doc__ == "Saves." and torch.save.__wrapped__ is save
+checkpoint = module("torch.distributed.checkpoint", save=lambda data: torch.save(data))
+_pauses.on_distributed_checkpoint(checkpoint)
+module("torch._dynamo.callback", CompilationCallbackHandler=CompilationCallbackHandler)
+_pauses.on_dynamo(None)
+_pauses.on_safetensors(module("safetensors.torch"))
+profwrap.range_push("range")
+profwrap.range_pop()
+assert torch.save(5, seconds=0.004) == 5
+assert checkpoint.save(6) == 6
+try:
+    torch.save(None)
+    raise SystemExit("no exception")
+except KeyError:
+    pass
+handler = CompilationCallbackHandler()
+handler.run_start_callbacks("f")
+time.sleep(0.002)
+assert handler.run_end_callbacks("f") == "f"
+handler.run_end_callbacks("g")
+thread = threading.Thread(target=torch.save, args=(8,))
+thread.start()
+thread.join()
+"""
+
 
 class CollectionsTest(support.TempDirTest):
     def test_long_ones_and_sums(self):
@@ -124,6 +171,18 @@ class CollectionsTest(support.TempDirTest):
         rows = profwrap.load(out, pandas=False).rank(0).events("runtime")
         found = [(row["count"], row["generation"], row["collected"]) for row in rows]
         self.assertEqual(found, [(1, -1, 5), (1, 2, 7)], rows)
+
+    def test_compilations_and_checkpoints(self):
+        """Each has a row, the outermost of those inside each other; not that of a thread without records."""
+        support.profile(self.path("out"), "import gc; gc.disable()\n" + MEASURED)
+        rows = profwrap.load(self.path("out"), pandas=False).rank(0).events("runtime")
+        rows = rows[rows["kind"] != "gc"]
+        self.assertEqual([row["kind"] for row in rows], ["checkpoint"] * 3 + ["compile"], rows)
+        self.assertTrue((rows["total_ns"] == rows["end"] - rows["start"]).all(), rows)
+        for row, least_ms in zip(rows, (4, 3, 3, 2)):
+            self.assertGreaterEqual(row["total_ns"], least_ms * 1000000, rows)
+        told = {(row["count"], row["generation"], row["collected"]) for row in rows}
+        self.assertEqual(told, {(1, -1, -1)}, rows)
 
     def test_other_interpreters(self):
         """Only the main one has the probe's function: the others collect at the same time."""

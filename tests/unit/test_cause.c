@@ -224,10 +224,10 @@ static void test_operator_that_grew(void **state)
     assert_true(grow(missing, own).share == 0);
 }
 
-static struct pw_garbage collect(const int64_t *gc, int64_t lost)
+static struct pw_runtimework collect(const int64_t *gc, int64_t lost)
 {
     int64_t scratch[RANKS];
-    return pw_cause_garbage(gc, RANKS, SLOW, lost, scratch);
+    return pw_cause_runtimework(gc, RANKS, SLOW, lost, scratch);
 }
 
 static void test_garbage_collection(void **state)
@@ -237,7 +237,7 @@ static void test_garbage_collection(void **state)
     const int64_t less[RANKS] = {4, 6, 3, 5}, alone[RANKS] = {-1, -1, 66, -1};
     const int64_t twice[RANKS] = {61, 61, 122, 61}, nearly[RANKS] = {61, 61, 121, 61};
     const int64_t one[RANKS] = {-1, 6, 66, -1}, unknown[RANKS] = {4, 6, -1, 5};
-    struct pw_garbage found = collect(mine, 122);
+    struct pw_runtimework found = collect(mine, 122);
     assert_int_equal(found.mine_ns, 66);
     assert_int_equal(found.others_ns, 5);
     assert_true(found.share == 0.5); /* 61 of 122: the least that is a cause */
@@ -256,12 +256,12 @@ static void test_garbage_collection(void **state)
 static void test_what_lengthens_collections_stays_the_cause(void **state)
 {
     (void)state;
-    assert_true(pw_cause_may_be_garbage(PW_CAUSE_MORE_CPU_WORK));
-    assert_true(pw_cause_may_be_garbage(PW_CAUSE_UNKNOWN));
-    assert_true(pw_cause_may_be_garbage(PW_CAUSE_HOST_BOUND));
-    assert_false(pw_cause_may_be_garbage(PW_CAUSE_CPU_CONTENTION));
-    assert_false(pw_cause_may_be_garbage(PW_CAUSE_PAGE_FAULTS));
-    assert_false(pw_cause_may_be_garbage(PW_CAUSE_STOPPED));
+    assert_true(pw_cause_may_be_runtimework(PW_CAUSE_MORE_CPU_WORK));
+    assert_true(pw_cause_may_be_runtimework(PW_CAUSE_UNKNOWN));
+    assert_true(pw_cause_may_be_runtimework(PW_CAUSE_HOST_BOUND));
+    assert_false(pw_cause_may_be_runtimework(PW_CAUSE_CPU_CONTENTION));
+    assert_false(pw_cause_may_be_runtimework(PW_CAUSE_PAGE_FAULTS));
+    assert_false(pw_cause_may_be_runtimework(PW_CAUSE_STOPPED));
 }
 
 int main(void)

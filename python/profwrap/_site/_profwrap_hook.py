@@ -16,6 +16,12 @@ _WATCHED = {
     "mindspore": ("_mindspore", "on_mindspore"),
     "mpi4py": ("_collections", "attach"),
 }
+# Modules that a program may import later or never: nothing waits for them.
+_PARTS = {
+    "torch._dynamo": ("_pauses", "on_dynamo"),
+    "torch.distributed.checkpoint": ("_pauses", "on_distributed_checkpoint"),
+    "safetensors.torch": ("_pauses", "on_safetensors"),
+}
 
 
 class _Watcher:
@@ -24,7 +30,7 @@ class _Watcher:
     def __init__(self, package, words):
         self._package = package  # the directory of the package profwrap
         self._words = words
-        self._awaited = {*_WATCHED, "threading"}
+        self._awaited = {*_WATCHED, *_PARTS, "threading"}
 
     def find_spec(self, name, path=None, target=None):
         if name not in self._awaited:
@@ -39,7 +45,7 @@ class _Watcher:
 
     def _has_imported(self, module):
         self._awaited.discard(module.__name__)
-        if not self._awaited and self in sys.meta_path:
+        if self._awaited <= set(_PARTS) and self in sys.meta_path:
             sys.meta_path.remove(self)
         try:
             if module.__name__ == "threading":
@@ -48,7 +54,7 @@ class _Watcher:
             import time
 
             began_ns = time.perf_counter_ns()
-            part, function = _WATCHED[module.__name__]
+            part, function = {**_WATCHED, **_PARTS}[module.__name__]
             getattr(_import_part(self._package, part), function)(module, began_ns)
         except Exception:
             pass

@@ -115,6 +115,14 @@ static const struct pw_advice_rule rules[] = {
     {STRAGGLER("garbage_collection", PW_CAUSE_GARBAGE_COLLECTION, PW_ADVICE_ANY),
      .text = "collects garbage while the others wait. Call gc.freeze() after set-up, or "
              "gc.disable() and gc.collect() at the same steps on all ranks."},
+    {STRAGGLER("compilation", PW_CAUSE_COMPILATION, PW_ADVICE_ANY),
+     .text = "compiles while the others wait. Give all ranks the same shapes "
+             "(torch.compile(dynamic=True), or padding), warm them up before the first step, and "
+             "let them share a cache of compiled code."},
+    {STRAGGLER("checkpoint", PW_CAUSE_CHECKPOINT, PW_ADVICE_ANY),
+     .text = "writes checkpoints while the others wait. Let all ranks write a part each "
+             "(torch.distributed.checkpoint), write from a copy in the background (async_save()), "
+             "or write less often."},
     {STRAGGLER("slow_data", PW_ADVICE_ANY, PW_PHASE_DATA),
      .text = "takes longer to get its data. Compare its shard and preprocessing with the others', "
              "and give the loader more workers or prefetch."},

@@ -1,4 +1,5 @@
-/* The garbage collections of Python: what python/profwrap/_collections.py puts into gc.callbacks.
+/* The garbage collections of Python: what python/profwrap/_collections.py puts into gc.callbacks;
+ * and other work that a rank may do while the others wait (ran()).
  *
  * Python calls it at the begin and the end of each collection, both in the thread that collects. A
  * collection of 1 ms or more is a record of its own; shorter ones are summed up, and become a
@@ -89,7 +90,7 @@ static void commit(struct pw_thread *thread)
 /* Writes the record of one collection or of a group. Returns false when the thread has no ring, is
  * inside a call that is recorded (a reduction of the program's own, inside MPI), or has just obeyed
  * an order to pause: then nothing is written or lost. */
-static bool write_record(const struct group *of, int32_t generation)
+static bool write_record(const struct group *of, enum pw_runtime_kind kind, int32_t generation)
 {
     struct pw_thread *thread = &pw_this_thread;
     if (!thread->ring.shared || atomic_load_explicit(&thread->call->op, memory_order_relaxed) ||
@@ -106,7 +107,7 @@ static bool write_record(const struct group *of, int32_t generation)
     if (record) {
         *record = (struct pw_record){
             .type = PW_REC_RUNTIME,
-            .op = PW_RUNTIME_GC,
+            .op = kind,
             .start = of->start,
             .end = of->end,
             .runtime = {.total_ns = of->total_ns,
@@ -134,7 +135,7 @@ static void leave_pending(void)
 /* Called by the thread that has taken `pending`, as the next two. */
 static void flush(void)
 {
-    if (pending.count && write_record(&pending, -1))
+    if (pending.count && write_record(&pending, PW_RUNTIME_GC, -1))
         pending = (struct group){0};
 }
 
@@ -142,7 +143,7 @@ static void flush(void)
 static bool write_long(const struct group *one, int32_t generation)
 {
     flush();
-    return !pending.count && write_record(one, generation);
+    return !pending.count && write_record(one, PW_RUNTIME_GC, generation);
 }
 
 static void add_pending(const struct group *one)
@@ -206,6 +207,24 @@ static object *collected(object *self, object *const *arguments, intptr_t count)
     return answer();
 }
 
+/* (kind, start): other work of 1 ms or more, which began at this time of pw_local_ns() and has just
+ * ended. */
+static object *ran(object *self, object *const *arguments, intptr_t count)
+{
+    (void)self;
+    const long long kind = count == 2 ? py.as_long_long(arguments[0]) : -1;
+    const int64_t start_ns = count == 2 ? (int64_t)py.as_long_long(arguments[1]) : -1;
+    const int64_t end_ns = pw_local_ns();
+    if (kind < 0 || start_ns < 0)
+        py.clear_error();
+    else if (kind > PW_RUNTIME_GC && kind <= PW_RUNTIME_CHECKPOINT && start_ns <= end_ns &&
+             end_ns - start_ns >= LONG_NS && is_recorded())
+        write_record(
+            &(struct group){(uint64_t)start_ns, (uint64_t)end_ns, end_ns - start_ns, -1, 1},
+            (enum pw_runtime_kind)kind, -1);
+    return answer();
+}
+
 /* (): at the program's end. */
 static object *finish(object *self, object *const *arguments, intptr_t count)
 {
@@ -221,6 +240,7 @@ static object *finish(object *self, object *const *arguments, intptr_t count)
 
 static const struct method methods[] = {
     {"collected", collected, METH_FASTCALL, NULL},
+    {"ran", ran, METH_FASTCALL, NULL},
     {"finish", finish, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -109,7 +109,7 @@ static void append_runtime(struct state *s, const struct pw_record *record,
                            const struct pw_origin *origin)
 {
     const int64_t span_ns = origin->end - origin->start;
-    if (record->op != PW_RUNTIME_GC || span_ns < 0 || record->runtime.total_ns < 0 ||
+    if (record->op > PW_RUNTIME_CHECKPOINT || span_ns < 0 || record->runtime.total_ns < 0 ||
         record->runtime.total_ns > span_ns || record->runtime.count > INT64_MAX)
         return;
     const struct pw_row_runtime row = {

@@ -259,7 +259,7 @@ struct pw_record {
         struct {
             double flops;
         } flops;
-        struct { /* `op` is enum pw_runtime; a group has no generation: -1 */
+        struct { /* `op` is enum pw_runtime_kind; a group has no generation: -1 */
             int64_t total_ns, collected;
             uint64_t count;
             int32_t generation;

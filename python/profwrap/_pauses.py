@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records compilations of torch.compile() and checkpoints, which one rank may do while the others
+wait, as rows of /events/runtime.
+
+The import hook (_site/) calls on_torch(), on_dynamo(), ... when the program has imported these modules.
+Their functions are replaced by ones that call them and measure the time; whatever fails here
+records nothing, and the program's own exceptions pass.
+"""
+
+import functools
+import sys
+import threading
+import time
+
+from . import _collections
+
+COMPILE, CHECKPOINT = 1, 2  # runtime_kind of /events/runtime
+
+_inside = threading.local()  # .depth: measured functions that the thread is in
+
+
+def _clock():
+    """The probe's clock, ns."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+def _measured(function, kind):
+    """Returns a function that calls `function`, and records the time if it is no part of another that
+    is measured.
+    """
+
+    @functools.wraps(function)
+    def measured(*args, **kwargs):
+        depth = getattr(_inside, "depth", 0)
+        if depth or _collections.ran is None:
+            return function(*args, **kwargs)
+        _inside.depth = 1
+        began = _clock()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _inside.depth = 0
+            _collections.ran(kind, began)
+
+    measured._is_measured = True
+    return measured
+
+
+def _replace(kind, name, *modules):
+    """Replaces this function in the first module, and in the others where it is the same."""
+    real = vars(modules[0]).get(name) if modules[0] else None
+    if not callable(real) or hasattr(real, "_is_measured"):
+        return
+    ours = _measured(real, kind)
+    for module in modules:
+        if module and vars(module).get(name) is real:
+            setattr(module, name, ours)
+
+
+def on_torch(torch):
+    _replace(CHECKPOINT, "save", torch, sys.modules.get("torch.serialization"))
+
+
+def on_distributed_checkpoint(module, began_ns=None):
+    saver = sys.modules.get("torch.distributed.checkpoint.state_dict_saver")
+    for name in ("save", "async_save", "save_state_dict"):
+        _replace(CHECKPOINT, name, module, saver)
+
+
+def on_safetensors(module, began_ns=None):
+    for name in ("save_file", "save_model"):
+        _replace(CHECKPOINT, name, module)
+
+
+def on_mindspore(mindspore):
+    _replace(
+        CHECKPOINT,
+        "save_checkpoint",
+        mindspore,
+        *(
+            sys.modules.get(name)
+            for name in ("mindspore.train", "mindspore.train.serialization",
+                         "mindspore.train.callback._checkpoint")
+        ),
+    )
+
+
+def on_dynamo(module, began_ns=None):
+    """torch.compile() calls these two at the begin and the end of all that it compiles at a time."""
+    handler = getattr(sys.modules.get("torch._dynamo.callback"), "CompilationCallbackHandler", None)
+    real_start = getattr(handler, "run_start_callbacks", None)
+    real_end = getattr(handler, "run_end_callbacks", None)
+    if real_start is None or real_end is None:  # a torch before 2.4
+        return
+    began = []
+
+    @functools.wraps(real_start)
+    def run_start_callbacks(*args, **kwargs):
+        began[:] = [_clock()]
+        return real_start(*args, **kwargs)
+
+    @functools.wraps(real_end)
+    def run_end_callbacks(*args, **kwargs):
+        if began and _collections.ran is not None:
+            _collections.ran(COMPILE, began.pop())
+        return real_end(*args, **kwargs)
+
+    handler.run_start_callbacks = run_start_callbacks
+    handler.run_end_callbacks = run_end_callbacks
