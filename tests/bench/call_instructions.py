@@ -21,7 +21,8 @@ BLOCKS = 22  # of recorded calls in a run: one to warm up, and 21 that are measu
 CALLS = (("self", "MPI_Allreduce on MPI_COMM_SELF", 170),
          ("window", "window of 32 Irecv + 32 Isend + Waitall, per call", 240),
          ("bcast", "MPI_Bcast on MPI_COMM_SELF", 180),
-         ("sendrecv", "MPI_Sendrecv to itself, two records", 250))
+         ("sendrecv", "MPI_Sendrecv to itself, two records", 250),
+         ("iprobe", "MPI_Iprobe at level 1, not recorded", 55))
 
 
 def own_instructions(path):

@@ -1,7 +1,7 @@
 /* The cost of an MPI call, and the floors, which no recording tool can undercut, all in one
  * process:
  *
- *     mpicalls self|bcast|sendrecv|iprobe|window|range|worst CALLS PAUSE_MS
+ *     mpicalls self|bcast|sendrecv|iprobe|test|window|range|worst CALLS PAUSE_MS
  *
  * Blocks of CALLS calls alternate. The program prints medians over the blocks, per call:
  *
@@ -68,6 +68,16 @@ enum { BLOCKS = 21, OVER_NS = 300000 };
             X##Iprobe(0, 7, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE); \
     }
 
+/* Of a receive that never completes. */
+static MPI_Request never;
+#define LOOP_TEST(NAME, X)                             \
+    static void NAME(int n)                            \
+    {                                                  \
+        int flag;                                      \
+        for (int i = 0; i < n; i++)                    \
+            X##Test(&never, &flag, MPI_STATUS_IGNORE); \
+    }
+
 LOOP_SELF(self_mpi, MPI_)
 LOOP_SELF(self_plain, plain_)
 LOOP_BCAST(bcast_mpi, MPI_)
@@ -76,6 +86,8 @@ LOOP_SENDRECV(sendrecv_mpi, MPI_)
 LOOP_SENDRECV(sendrecv_plain, plain_)
 LOOP_IPROBE(iprobe_mpi, MPI_)
 LOOP_IPROBE(iprobe_plain, plain_)
+LOOP_TEST(test_mpi, MPI_)
+LOOP_TEST(test_plain, plain_)
 LOOP_WINDOW(window_mpi, MPI_)
 LOOP_WINDOW(window_plain, plain_)
 
@@ -146,6 +158,15 @@ static void measure(void (*with)(int), void (*without)(int), int n, int pause_ms
     printf("clock_floor_ns %.2f\n", floor_median(clock, BLOCKS));
 }
 
+static void measure_tests(int n, int pause_ms)
+{
+    int nothing;
+    MPI_Irecv(&nothing, 1, MPI_INT, 0, 9, MPI_COMM_SELF, &never);
+    measure(test_mpi, test_plain, n, pause_ms);
+    MPI_Cancel(&never);
+    MPI_Wait(&never, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     int n = argc > 2 ? atoi(argv[2]) : 30000;
@@ -158,6 +179,8 @@ int main(int argc, char **argv)
         worst_calls(n);
     else if (strcmp(what, "iprobe") == 0)
         measure(iprobe_mpi, iprobe_plain, n, pause_ms);
+    else if (strcmp(what, "test") == 0)
+        measure_tests(n, pause_ms);
     else if (strcmp(what, "bcast") == 0)
         measure(bcast_mpi, bcast_plain, n, pause_ms);
     else if (strcmp(what, "sendrecv") == 0)

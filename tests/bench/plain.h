@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLAIN_FUNCTIONS(F) F(Allreduce) F(Bcast) F(Iprobe) F(Irecv) F(Isend) F(Sendrecv) F(Waitall)
+#define PLAIN_FUNCTIONS(F) \
+    F(Allreduce) F(Bcast) F(Iprobe) F(Irecv) F(Isend) F(Sendrecv) F(Test) F(Waitall)
 
 #define PLAIN_DECLARE(Name) static __typeof__(MPI_##Name) *plain_##Name;
 PLAIN_FUNCTIONS(PLAIN_DECLARE)

@@ -226,13 +226,13 @@ static void test_live(void **state)
     assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0);
 }
 
-/* The thread tests `polls` times in all without success. */
-static void poll(struct bench *b, uint32_t polls)
+/* The thread tests for `what` once more without success. */
+static void poll(struct bench *b, uint64_t what)
 {
-    struct pw_ring_shared *ring = b->rings[0].shared;
-    atomic_store(&ring->shown.polls, polls);
-    atomic_store(&ring->shown.poll_op, PW_OP_Test);
-    atomic_store(&ring->shown.polls_head, atomic_load(&ring->head));
+    struct pw_shown_requests *shown = &b->rings[0].shared->shown;
+    atomic_fetch_add(&shown->polls, what);
+    atomic_store(&shown->poll_what, what);
+    atomic_store(&shown->poll_op, PW_OP_Test);
 }
 
 /* A collection of garbage is recorded meanwhile. */
@@ -251,20 +251,22 @@ static void test_loop_of_tests_that_collects_garbage(void **state)
     pw_drain_run(b->drain);
     poll(b, 3);
     pw_drain_look_at_polls(b->drain, INT64_C(1000000000));
+    poll(b, 3);
+    pw_drain_look_at_polls(b->drain, INT64_C(2000000000));
     assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0); /* it has to go on */
     collect(b);
-    poll(b, 5);
-    pw_drain_look_at_polls(b->drain, INT64_C(2000000000));
+    poll(b, 3);
+    pw_drain_look_at_polls(b->drain, INT64_C(3000000000));
     assert_true(pw_drain_longest_call(b->drain, 0, &first) > 0);
     collect(b);
     collect(b);
-    poll(b, 6);
-    pw_drain_look_at_polls(b->drain, INT64_C(3000000000));
+    poll(b, 3);
+    pw_drain_look_at_polls(b->drain, INT64_C(4000000000));
     assert_true(pw_drain_longest_call(b->drain, 0, &start) > 0);
     assert_int_equal(start, first);
     bench_put(b, 0, &(struct pw_record){.type = PW_REC_COMM, .op = PW_OP_Send, .end = 3});
-    poll(b, 8);
-    pw_drain_look_at_polls(b->drain, INT64_C(4000000000));
+    poll(b, 3);
+    pw_drain_look_at_polls(b->drain, INT64_C(5000000000));
     assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0);
 }
 
@@ -340,8 +342,8 @@ static void test_freed_receive(void **state)
     assert_false(are_numbers_known(b));
 }
 
-/* The look is only taken about once a second; a test that is called meanwhile is a loop then, also
- * when it differs each time. */
+/* The look is only taken about once a second; a test that is called twice meanwhile is a loop then,
+ * also when another one is called in turn. */
 static void test_loop_of_tests(void **state)
 {
     struct bench *b = *state;
@@ -349,14 +351,14 @@ static void test_loop_of_tests(void **state)
     struct pw_shown_requests *shown = &b->rings[0].shared->shown;
     bench_thread(b, 0, 0, true);
     pw_drain_run(b->drain);
-    atomic_store(&shown->polls_head, atomic_load(&b->rings[0].shared->head));
-    atomic_store(&shown->poll_op, PW_OP_Iprobe);
-    atomic_store(&shown->tag, 7);
+    atomic_store(&shown->peer_tag, 7);
     for (int i = 0; i < 4; i++) {
+        const uint64_t probe = UINT64_C(0x9e3779b97f4a7c15);
         static const int64_t looks[] = {1000000000, 1020000000, 2000000000, 3000000000};
-        atomic_store(&shown->polls, (uint32_t)i + 5);
-        if (i == 3)
-            atomic_store(&shown->poll_op, PW_OP_Iprobe | PW_POLLS_VARY);
+        poll(b, probe);
+        poll(b, i == 3 ? UINT64_C(0x1c69b3f74ac4ae35) : probe);
+        poll(b, probe);
+        atomic_store(&shown->poll_op, PW_OP_Iprobe);
         pw_drain_look_at_polls(b->drain, looks[i]);
         assert_int_equal(pw_drain_live(b->drain, &live), 0);
         assert_int_equal(live.threads[0].polls, i >= 2);

@@ -227,31 +227,52 @@ static void test_damaged_numbers_are_no_records(void **state)
     assert_false(pw_drainedring_look(&ring, 100 * MS));
 }
 
-/* A thread whose head is 3 has called the test so often at a look, and its counter wraps around. */
+static void look(struct pw_drained_ring *ring, uint64_t tests, uint64_t what, bool is_polling)
+{
+    struct pw_shown_requests *shown = &ring->shared->shown;
+    atomic_fetch_add(&shown->polls, tests * what);
+    atomic_store(&shown->poll_what, what);
+    assert_int_equal(pw_drainedring_look_at_polls(ring, true), atomic_load(&ring->shared->head));
+    assert_int_equal(ring->is_polling, is_polling);
+}
+
+/* A thread tests so often between two looks; the sum wraps around. */
 static void test_tests_without_success(void **state)
 {
     static struct pw_ring_shared shared;
     struct pw_drained_ring ring = ring_of(&shared);
     struct pw_shown_call call;
     bool polls;
+    const uint64_t one = UINT64_C(0x9e3779b97f4a7c15), other = UINT64_C(0xd1b54a32d192ed03);
     (void)state;
     atomic_store(&shared.head, 3);
-    atomic_store(&shared.shown.polls_head, 3);
     atomic_store(&shared.shown.poll_op, PW_OP_Test);
-    static const struct {
-        uint32_t polls;
-        bool is_polling;
-    } looks[] = {{7, false}, {7, false}, {UINT32_MAX, true}, {4, true}, {0, false}, {9, false}};
-    for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
-        atomic_store(&shared.shown.polls, looks[i].polls);
-        assert_int_equal(pw_drainedring_look_at_polls(&ring, true), 3);
-        assert_int_equal(ring.is_polling, looks[i].is_polling);
-    }
-    atomic_store(&shared.shown.polls, 10);
-    assert_int_equal(pw_drainedring_look_at_polls(&ring, true), 3);
-    assert_true(pw_drainedring_read_state(&ring, &call, &polls));
-    assert_true(polls);
+    look(&ring, 5, one, false);
+    look(&ring, 0, one, false);
+    look(&ring, 1, one, false);
+    look(&ring, 1, one, true);
+    look(&ring, 0, one, false);
+    look(&ring, 100000000, one, true);
+    assert_false(ring.polls_differ);
+    look(&ring, 1, other, true); /* it tests something else now */
+    assert_true(ring.polls_differ);
+    atomic_store(&shared.head, 4); /* it has completed something */
+    look(&ring, 7, other, false);
+    look(&ring, 7, other, true);
+    assert_false(ring.polls_differ);
+    atomic_fetch_add(&shared.shown.polls, 3 * one);
+    look(&ring, 2, other, true); /* both in turn */
+    assert_true(ring.polls_differ);
+    atomic_store(&shared.head, 5);
+    atomic_store(&shared.open.awaited, PW_OP_Irecv);
+    look(&ring, 2, other, false);
+    look(&ring, 2, other, true);
+    assert_true(pw_drainedring_read_state(&ring, &call, &polls) && polls);
     assert_int_equal(call.op, PW_OP_Test);
+    assert_int_equal(call.awaited, PW_OP_Irecv);
+    atomic_fetch_add(&shared.shown.polls, 3 * one); /* it tests another since the last look */
+    assert_true(pw_drainedring_read_state(&ring, &call, &polls) && polls);
+    assert_int_equal(call.awaited, PW_OP_None);
     atomic_store(&shared.open.op, PW_OP_Test); /* between two of them, or in one */
     assert_true(pw_drainedring_read_state(&ring, &call, &polls) && polls);
     atomic_store(&shared.open.op, PW_OP_Barrier); /* it has gone on */

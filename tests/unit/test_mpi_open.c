@@ -223,36 +223,32 @@ static void test_many_partners(void **state)
     assert_true(f->pairs->is_short);
 }
 
-/* A loop of tests is one until the thread writes a record; what it tests is in the open call, what
- * it probes for is shown beside it. */
+/* What a loop tests is in the open call, what it probes for is shown beside it. */
 static void test_loop_of_tests(void **state)
 {
     static struct pw_ring_shared ring;
-    struct pw_shown_call call;
     (void)state;
-    assert_int_equal(pw_ringpage_read_poll(&ring, &call), 0);
-    atomic_store(&ring.head, 5);
+    assert_int_equal(pw_ringpage_polls(&ring).op, PW_OP_None);
     atomic_store(&ring.open.start, 900);
     atomic_store(&ring.open.awaited, PW_OP_Irecv);
     atomic_store(&ring.open.peer, 3);
-    atomic_store(&ring.shown.polls, 8);
-    atomic_store(&ring.shown.polls_head, 5);
-    atomic_store(&ring.shown.poll_op, PW_OP_Test);
     atomic_store(&ring.shown.start, 900);
     atomic_store(&ring.shown.count, 4);
-    assert_int_equal(pw_ringpage_read_poll(&ring, &call), 8);
+    atomic_store(&ring.shown.poll_op, PW_OP_Test);
+    assert_int_equal(pw_ringpage_polls(&ring).op, PW_OP_Test);
+    struct pw_shown_call call = pw_ringpage_read_poll(&ring, PW_OP_Test);
     assert_int_equal(call.op, PW_OP_Test);
     assert_int_equal(call.awaited, PW_OP_Irecv);
     assert_int_equal(call.peer, 3);
     assert_int_equal(call.requests_n, 4);
     assert_int_equal(call.start, 0);
-    atomic_store(&ring.shown.poll_op, PW_OP_Iprobe);
-    atomic_store(&ring.shown.peer, 6);
-    assert_int_equal(pw_ringpage_read_poll(&ring, &call), 8);
+    atomic_store(&ring.shown.peer_tag, UINT64_C(0x6ffffffff)); /* from rank 6, any tag */
+    call = pw_ringpage_read_poll(&ring, PW_OP_Iprobe);
     assert_int_equal(call.awaited, PW_OP_None);
     assert_int_equal(call.peer, 6);
-    atomic_store(&ring.head, 6);
-    assert_int_equal(pw_ringpage_read_poll(&ring, &call), 0);
+    assert_int_equal(call.tag, -1);
+    atomic_store(&ring.shown.poll_op, UINT32_MAX); /* no operation */
+    assert_int_equal(pw_ringpage_polls(&ring).op, PW_OP_None);
 }
 
 int main(void)

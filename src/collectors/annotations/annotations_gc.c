@@ -80,9 +80,6 @@ static bool is_recorded(void)
 static void commit(struct pw_thread *thread)
 {
     struct pw_shown_requests *shown = &thread->ring.shared->shown;
-    const uint64_t head = thread->ring.head;
-    if (atomic_load_explicit(&shown->polls_head, memory_order_relaxed) == head)
-        atomic_store_explicit(&shown->polls_head, head + 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&shown->runtime, 1, memory_order_relaxed);
     pw_probe_commit(thread);
 }

@@ -99,54 +99,11 @@ static void show_awaited(const struct pw_mpi_call *c)
     atomic_store_explicit(&open->awaited, record->op, memory_order_relaxed);
 }
 
-/* `what`: differs when the test is for something else. */
-static void count_poll(struct pw_thread *thread, uint16_t op, uint64_t what)
-{
-    struct pw_shown_requests *shown = &thread->ring.shared->shown;
-    const uint64_t head = thread->ring.head;
-    const bool goes_on = atomic_load_explicit(&shown->polls_head, memory_order_relaxed) == head;
-    const uint32_t polls = atomic_load_explicit(&shown->polls, memory_order_relaxed);
-    const uint32_t next = goes_on && polls < UINT32_MAX ? polls + 1 : 1; /* 0: there are none */
-    const uint32_t before = atomic_load_explicit(&shown->poll_op, memory_order_relaxed);
-    const uint32_t hash = (uint32_t)((what + op) * PW_CALLORDER_FACTOR >> 32);
-    const bool varies =
-        goes_on && (before >= PW_POLLS_VARY ||
-                    atomic_load_explicit(&shown->poll_what, memory_order_relaxed) != hash);
-    atomic_store_explicit(&shown->polls, next, memory_order_relaxed);
-    atomic_store_explicit(&shown->poll_op, varies ? op | PW_POLLS_VARY : op, memory_order_relaxed);
-    atomic_store_explicit(&shown->poll_what, hash, memory_order_relaxed);
-    atomic_store_explicit(&shown->polls_head, head, memory_order_relaxed);
-}
-
 void pw_mpi_count_poll(const struct pw_mpi_call *c)
 {
     const uint64_t first = c->nrequests > 0 ? (uintptr_t)c->requests[0] : 0;
-    count_poll(c->thread, c->op,
-               (uintptr_t)c->requests + first * PW_CALLORDER_FACTOR + (uint64_t)c->nrequests);
-}
-
-static void count_probe(struct pw_thread *thread, uint16_t op, pw_mpi_key comm, int source, int tag)
-{
-    struct pw_shown_requests *shown = &thread->ring.shared->shown;
-    atomic_store_explicit(&shown->handle, PW_MPI_NUMBER(comm), memory_order_relaxed);
-    atomic_store_explicit(&shown->peer, source, memory_order_relaxed);
-    atomic_store_explicit(&shown->tag, tag, memory_order_relaxed);
-    count_poll(thread, op,
-               PW_MPI_NUMBER(comm) +
-                   ((uint64_t)(uint32_t)source << 32 | (uint32_t)tag) * PW_CALLORDER_FACTOR);
-}
-
-void pw_mpi_count_probe(struct pw_thread *thread, const struct pw_mpi_call *c)
-{
-    count_probe(thread, c->op, c->comm, c->src, c->rtag);
-}
-
-__attribute__((noinline)) void pw_mpi_count_cheap_probe(uint16_t op, pw_mpi_key comm, int source,
-                                                        int tag)
-{
-    struct pw_thread *thread = &pw_this_thread;
-    if (thread->ring.shared && !atomic_load_explicit(&thread->call->op, memory_order_relaxed))
-        count_probe(thread, op, comm, source, tag);
+    pw_mpi_show_poll(&c->thread->ring.shared->shown, c->op,
+                     (uintptr_t)c->requests + first * PW_CALLORDER_FACTOR + (uint64_t)c->nrequests);
 }
 
 /* Not by memcpy(): glibc's uses 256-bit registers for more than 31 bytes, and a processor that

@@ -306,12 +306,32 @@ PW_ALWAYS_INLINE void pw_mpi_show_tag(const struct pw_mpi_call *c, int tag)
         atomic_store_explicit(&c->thread->call->tag, tag, memory_order_relaxed);
 }
 
-/* Count a test or probe that completed nothing and writes no record (struct pw_shown_requests).
- * pw_mpi_count_cheap_probe(): one that is not recorded at this level, if the thread has a ring and
- * is in no call; it may have found a message. */
+/* Counts a test or probe that completed nothing and writes no record (struct pw_shown_requests).
+ * `what` differs when it is for something else. */
+PW_ALWAYS_INLINE void pw_mpi_show_poll(struct pw_shown_requests *shown, uint16_t op, uint64_t what)
+{
+    const uint64_t hash = ((what + op) * PW_CALLORDER_FACTOR) | 1;
+    const uint64_t polls = atomic_load_explicit(&shown->polls, memory_order_relaxed);
+    atomic_store_explicit(&shown->poll_op, op, memory_order_relaxed);
+    atomic_store_explicit(&shown->poll_what, hash, memory_order_relaxed);
+    atomic_store_explicit(&shown->polls, polls + hash, memory_order_relaxed);
+}
+
 void pw_mpi_count_poll(const struct pw_mpi_call *c);
-void pw_mpi_count_probe(struct pw_thread *thread, const struct pw_mpi_call *c);
-void pw_mpi_count_cheap_probe(uint16_t op, pw_mpi_key comm, int source, int tag);
+
+/* Counts a probe, if the thread has a ring. One that is not recorded at this level may have found a
+ * message. A part of MPI_X, which so saves no register, and calls the library's function by a jump:
+ * that one finds out the program's call by its return address. */
+PW_ALWAYS_INLINE void pw_mpi_count_probe(const struct pw_mpi_call *c)
+{
+    struct pw_ring_shared *ring = pw_this_thread.ring.shared;
+    if (!ring)
+        return;
+    const uint64_t peer_tag = (uint64_t)(uint32_t)c->src << 32 | (uint32_t)c->rtag;
+    atomic_store_explicit(&ring->shown.handle, PW_MPI_NUMBER(c->comm), memory_order_relaxed);
+    atomic_store_explicit(&ring->shown.peer_tag, peer_tag, memory_order_relaxed);
+    pw_mpi_show_poll(&ring->shown, c->op, PW_MPI_NUMBER(c->comm) + peer_tag * PW_CALLORDER_FACTOR);
+}
 
 /* Marks the thread as outside a call. */
 PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)

@@ -310,7 +310,7 @@ void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
     int found = rc == MPI_SUCCESS && (c->op == PW_OP_Mprobe || c->flag);
     if (!found && c->op == PW_OP_Improbe && pw_mpi_level() < 2) {
         if (rc == MPI_SUCCESS)
-            pw_mpi_count_probe(c->thread, c);
+            pw_mpi_count_probe(c);
         return;
     }
     record_probe(c, rc, found);

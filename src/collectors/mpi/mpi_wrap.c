@@ -451,23 +451,8 @@ enum {
 #undef PW_MPI_CLASS
 };
 
-/* Whether calls that are not recorded are counted (pw_mpi_count_cheap_probe()). */
+/* Whether calls that are not recorded are counted (pw_mpi_count_probe()). */
 #define IS_COUNTED(Op) ((int)PW_OP_##Op == (int)PW_OP_Iprobe)
-
-/* Counts a call that is not recorded, and passes it on. Not a part of MPI_X, which so saves no
- * register, and calls all others by a jump: they find out the program's call by its return address.
- */
-#define COUNTED(Name, Op, CLASS, ...)                                    \
-    static NOINLINE int counted_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
-    {                                                                    \
-        if (IS_COUNTED(Op)) {                                            \
-            struct pw_mpi_call c;                                        \
-            c.thread = NULL; /* no open call is set */                   \
-            NOTE(__VA_ARGS__)                                            \
-            pw_mpi_count_cheap_probe(PW_OP_##Op, c.comm, c.src, c.rtag); \
-        }                                                                \
-        return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));             \
-    }
 
 /* The slow function. It is compiled twice: for MPI_X and for PMPI_X. */
 #define SLOW(Name, Op, CLASS, ...)                                                             \
@@ -488,7 +473,7 @@ enum {
                 NOTE(__VA_ARGS__)                                                              \
             }                                                                                  \
             if (is_poll)                                                                       \
-                pw_mpi_count_cheap_probe(c.op, c.comm, c.src, c.rtag);                         \
+                pw_mpi_count_probe(&c);                                                        \
             const int passed = next(EACH(PASS, COMMA, __VA_ARGS__));                           \
             if (due == PW_DUE_NUMBER)                                                          \
                 pw_mpi_count_after(&c, PW_ACT_##CLASS, passed);                                \
@@ -543,7 +528,7 @@ PW_ALWAYS_INLINE bool may_be_from_fortran(void)
     const int gate = pw_mpi_gate();                                                         \
     struct pw_mpi_call c;                                                                   \
     struct kept kept;                                                                       \
-    if (NOTED_##CLASS) {                                                                    \
+    if (NOTED_##CLASS || IS_COUNTED(Op)) {                                                  \
         c.thread = NULL; /* no open call is set */                                          \
         c.op = PW_OP_##Op;                                                                  \
         c.flags = flags_of_call;                                                            \
@@ -553,7 +538,7 @@ PW_ALWAYS_INLINE bool may_be_from_fortran(void)
     if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) {         \
         if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate, BLOCK_OF(Op, CLASS))) { \
             if (IS_COUNTED(Op) && gate > 0)                                                 \
-                return counted_##Name(EACH(PASS, COMMA, __VA_ARGS__));                      \
+                pw_mpi_count_probe(&c);                                                     \
             return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
         }                                                                                   \
     } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                         \
@@ -574,7 +559,6 @@ PW_ALWAYS_INLINE bool may_be_from_fortran(void)
 
 /* The functions that the application calls. */
 #define WRAPPER(Name, Op, CLASS, ...)                                                   \
-    COUNTED(Name, Op, CLASS, __VA_ARGS__)                                               \
     SLOW(Name, Op, CLASS, __VA_ARGS__)                                                  \
     FORTRAN(Name, Op, CLASS, __VA_ARGS__)                                               \
     EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                             \

@@ -72,16 +72,30 @@ void pw_drainedring_free(struct pw_drained_ring *ring, uint64_t n)
     atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
 }
 
+/* Whether the tests since the last look are not all for the same thing, nor for that of the looks
+ * before. */
+static bool differ(const struct pw_drained_ring *ring, const struct pw_polls *now)
+{
+    return pw_ringpage_count_polls(&ring->polls, now) == PW_POLLS_DIFFER ||
+           (ring->has_polled && now->what != ring->polls.what);
+}
+
 uint64_t pw_drainedring_look_at_polls(struct pw_drained_ring *ring, bool is_owned)
 {
-    uint32_t op;
-    const uint64_t now = is_owned ? pw_ringpage_progress(ring->shared) : 0;
-    const uint32_t polls = is_owned ? pw_ringpage_polls(ring->shared, &op) : 0;
-    const uint64_t head = polls ? pw_ringpage_progress(ring->shared) : 0;
-    ring->is_polling = ring->polls && polls && head == ring->polls_head && polls != ring->polls;
-    ring->polls = polls;
+    const uint64_t head = is_owned ? pw_ringpage_progress(ring->shared) : 0;
+    const struct pw_polls now =
+        is_owned ? pw_ringpage_polls(ring->shared) : (struct pw_polls){.what = 1};
+    if (!is_owned || head != ring->polls_head)
+        ring->has_polled = ring->polls_differ = ring->is_polling = false;
+    else {
+        const uint64_t n = pw_ringpage_count_polls(&ring->polls, &now);
+        ring->is_polling = now.op != PW_OP_None && (n > 1 || (n == 1 && ring->has_polled));
+        ring->polls_differ |= differ(ring, &now);
+        ring->has_polled |= n > 0;
+    }
+    ring->polls = now;
     ring->polls_head = head;
-    return now;
+    return head;
 }
 
 static bool is_test(uint32_t op)
@@ -93,12 +107,14 @@ static bool is_test(uint32_t op)
 bool pw_drainedring_read_state(const struct pw_drained_ring *ring, struct pw_shown_call *out,
                                bool *polls)
 {
-    struct pw_shown_call poll;
     const bool is_in = pw_ringpage_read_call(ring->shared, out);
-    *polls = ring->is_polling && pw_ringpage_read_poll(ring->shared, &poll) &&
+    const struct pw_polls now = pw_ringpage_polls(ring->shared);
+    *polls = ring->is_polling && now.op != PW_OP_None &&
              pw_ringpage_progress(ring->shared) == ring->polls_head && (!is_in || is_test(out->op));
     if (*polls)
-        *out = poll;
+        *out = ring->polls_differ || differ(ring, &now)
+                   ? pw_ringpage_unknown_poll(now.op)
+                   : pw_ringpage_read_poll(ring->shared, now.op);
     return is_in || *polls;
 }
 

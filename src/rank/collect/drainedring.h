@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "rank/collect/collector.h"
+#include "rank/collect/ringpage.h"
 #include "rank/journal/losscount.h"
 #include "rank/ring/segment.h"
 
@@ -21,9 +22,11 @@ struct pw_drained_ring {
     int64_t hurried_until_ns;      /* until then it is emptied early */
     /* Tests without success at the last look of the watch, and the number of records then, without
      * those of the runtime. */
-    uint32_t polls;
+    struct pw_polls polls;
     uint64_t polls_head;
-    bool is_polling;    /* there were others at the last look than at the one before */
+    bool is_polling;    /* it has tested between the last two looks; */
+    bool has_polled;    /* it has since that number of records, */
+    bool polls_differ;  /* and not always for the same thing */
     uint64_t kept_free; /* number of places to keep free at the last pace; 0: half */
 };
 

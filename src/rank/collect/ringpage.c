@@ -62,13 +62,31 @@ bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_ca
     return false;
 }
 
-uint32_t pw_ringpage_polls(const struct pw_ring_shared *ring, uint32_t *op)
+struct pw_polls pw_ringpage_polls(const struct pw_ring_shared *ring)
 {
     const struct pw_shown_requests *shown = &ring->shown;
-    const uint32_t polls = atomic_load(&shown->polls);
-    *op = atomic_load(&shown->poll_op) & (PW_POLLS_VARY - 1);
-    return *op < PW_OP_COUNT && atomic_load(&shown->polls_head) == atomic_load(&ring->head) ? polls
-                                                                                            : 0;
+    const uint32_t op = atomic_load(&shown->poll_op);
+    return (struct pw_polls){.sum = atomic_load(&shown->polls),
+                             .what = atomic_load(&shown->poll_what),
+                             .op = op < PW_OP_COUNT ? op : PW_OP_None};
+}
+
+/* The inverse of an odd number, modulo 2^64, by Newton's method: each step doubles the bits. */
+static uint64_t inverse(uint64_t odd)
+{
+    uint64_t x = odd;
+    for (int bits = 3; bits < 64; bits *= 2)
+        x *= 2 - odd * x;
+    return x;
+}
+
+uint64_t pw_ringpage_count_polls(const struct pw_polls *before, const struct pw_polls *now)
+{
+    /* A sum of different hashes is a multiple of the last of them, too, modulo 2^64. That it is one
+     * of so few has a probability of 2^-24. */
+    enum { MOST_LOG2 = 40 };
+    const uint64_t n = (now->sum - before->sum) * inverse(now->what);
+    return n >> MOST_LOG2 == 0 ? n : PW_POLLS_DIFFER;
 }
 
 /* What the test or probe is for: of a test, the open call shows it. */
@@ -79,34 +97,27 @@ static struct pw_shown_call read_polled(const struct pw_ring_shared *ring, uint3
     if (pw_op_info(op)->cls == PW_CLASS_WAIT) {
         read_requests(ring, call.start, &call);
     } else {
+        const uint64_t peer_tag = atomic_load(&shown->peer_tag);
         call.handle = atomic_load(&shown->handle);
-        call.peer = atomic_load(&shown->peer);
-        call.tag = atomic_load(&shown->tag);
+        call.peer = (int32_t)(peer_tag >> 32);
+        call.tag = (int32_t)peer_tag;
         call.awaited = PW_OP_None;
     }
     call.op = op;
     return call;
 }
 
-uint32_t pw_ringpage_read_poll(const struct pw_ring_shared *ring, struct pw_shown_call *out)
+struct pw_shown_call pw_ringpage_read_poll(const struct pw_ring_shared *ring, uint32_t op)
 {
     enum { TRIES = 64 }; /* the next test may come within the time of one */
-    uint32_t op = PW_OP_None, polls = 0;
     for (int i = 0; i < TRIES; i++) {
-        uint32_t op_now, polls_now;
-        if (!(polls = pw_ringpage_polls(ring, &op)))
-            return 0;
-        *out = read_polled(ring, op);
-        const bool is_same = out->start == atomic_load(&ring->open.start);
-        if (atomic_load(&ring->shown.poll_op) & PW_POLLS_VARY)
-            break;
-        out->start = 0;
-        polls_now = pw_ringpage_polls(ring, &op_now);
-        if (is_same && polls_now == polls && op_now == op)
-            return polls;
+        struct pw_shown_call call = read_polled(ring, op);
+        const bool is_same = call.start == atomic_load(&ring->open.start);
+        call.start = 0;
+        if (is_same)
+            return call;
     }
-    *out = (struct pw_shown_call){.op = op, .peer = -1, .signature = PW_REDUCTION_UNKNOWN};
-    return polls;
+    return pw_ringpage_unknown_poll(op);
 }
 
 struct pw_record pw_ringpage_call_record(const struct pw_shown_call *call, uint64_t now)

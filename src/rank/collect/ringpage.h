@@ -17,13 +17,27 @@ bool pw_ringpage_is_owned(const struct pw_segment_shared *segment, int index);
  * the read. */
 bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_call *out);
 
-/* Returns how many tests or probes the thread has called without success, one after the other and
- * after its last record; 0: none. *op: the last of them. */
-uint32_t pw_ringpage_polls(const struct pw_ring_shared *ring, uint32_t *op);
+/* The tests and probes that have completed nothing (struct pw_shown_requests). */
+struct pw_polls {
+    uint64_t sum, what;
+    uint32_t op; /* the last; PW_OP_None: there was none */
+};
+struct pw_polls pw_ringpage_polls(const struct pw_ring_shared *ring);
 
-/* The same, and reads the last of them. The time of the call is not known (0); nor is what it tests
- * or probes for, if the thread calls them faster than they can be read. */
-uint32_t pw_ringpage_read_poll(const struct pw_ring_shared *ring, struct pw_shown_call *out);
+/* Returns how many there were between two looks; or PW_POLLS_DIFFER, if they were not all for the
+ * same thing. */
+#define PW_POLLS_DIFFER UINT64_MAX
+uint64_t pw_ringpage_count_polls(const struct pw_polls *before, const struct pw_polls *now);
+
+/* Reads what the last of them is for. The time of the call is not known (0); nor is what it tests
+ * for, if the thread calls tests faster than they can be read. */
+struct pw_shown_call pw_ringpage_read_poll(const struct pw_ring_shared *ring, uint32_t op);
+
+/* The same, when it is not known. */
+static inline struct pw_shown_call pw_ringpage_unknown_poll(uint32_t op)
+{
+    return (struct pw_shown_call){.op = op, .peer = -1, .signature = PW_REDUCTION_UNKNOWN};
+}
 
 /* The number of records that the thread has written, without those of the runtime. */
 static inline uint64_t pw_ringpage_progress(const struct pw_ring_shared *ring)

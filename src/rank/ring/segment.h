@@ -22,7 +22,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 21,
+    PW_SEGMENT_VERSION = 22,
     PW_SEGMENT_PAGE = 4096,
     /* Parts of the file begin at multiples of this, so that each can be mapped: pages have 64 KiB
      * on some machines of aarch64. */
@@ -89,22 +89,19 @@ struct pw_open_call {
  * `start`. The collector reads the array, and the table of open requests
  * (struct pw_request_places), from the program's memory; so a call costs nothing for each request.
  *
- * `polls` counts the tests and probes that have completed nothing, one after the other: the thread
- * has written no record of its own since, as long as its head is `polls_head`. A probe shows its
- * parameters here, because it may be too cheap to be an open call. `poll_what` is a hash of what
- * was tested last: when it changes, so that one look does not tell what the loop waits for,
- * PW_POLLS_VARY is added to `poll_op`. */
-enum { PW_POLLS_VARY = 1 << 16 };
+ * `polls` is the sum, modulo 2^64, of the `poll_what` of all tests and probes that have completed
+ * nothing: an odd hash of what was tested, and by which function. So a test costs one addition, and
+ * who looks twice sees whether there were tests meanwhile, and whether they were all for the same
+ * thing (pw_ringpage_count_polls()). A probe shows its parameters here, because it may be too cheap
+ * to be an open call. */
 struct pw_shown_requests {
     _Atomic uint64_t start;
     _Atomic uint64_t requests; /* address of the array, in the program's memory */
-    _Atomic uint32_t count;
-    _Atomic uint32_t polls;
-    _Atomic uint64_t polls_head;
-    _Atomic uint64_t handle;  /* of the communicator; here and below: of a probe only */
-    _Atomic uint32_t poll_op; /* enum pw_op: the test or probe that was last */
-    _Atomic int32_t peer, tag;
-    _Atomic uint32_t poll_what;
+    _Atomic uint64_t polls, poll_what;
+    _Atomic uint64_t handle;   /* of the communicator, of a probe; */
+    _Atomic uint64_t peer_tag; /* its source in the upper half, its tag in the lower */
+    _Atomic uint32_t count;    /* of the requests */
+    _Atomic uint32_t poll_op;  /* enum pw_op: the test or probe that was last */
     /* Records of the language's runtime (PW_REC_RUNTIME) in the ring since it is there. They are no
      * progress of the thread: a loop of tests in Python collects garbage, too. */
     _Atomic uint64_t runtime;
