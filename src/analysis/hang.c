@@ -7,6 +7,7 @@
 
 #include "core/ops.h"
 #include "core/search.h"
+#include "core/tables.h"
 
 /* Strongly connected components (Tarjan, SIAM J. Comput. 1972, without recursion), the shortest
  * cycle in one, and reachability. */
@@ -234,10 +235,21 @@ static bool is_uncounted(const struct pw_live_thread *t)
     return pw_op_info(op_of(t))->cls != PW_CLASS_COLL;
 }
 
+/* How many gloo groups of all ranks of the job the rank has created. */
+static int64_t count_groups_of_all(const struct pw_live *rank)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < rank->ncomms; i++)
+        n += rank->comms[i].source == PW_SOURCE_GLOO && rank->comms[i].size == rank->world_size;
+    return n;
+}
+
 /* How many calls without numbers the rank has left there, if that tells which `op` it is; -1: not
- * known. */
+ * known. PW_OP_Init is also the creation of a gloo group of all ranks. */
 static int64_t unnumbered(const struct pw_live *rank, uint64_t uid, uint16_t op)
 {
+    if (!uid && op == PW_OP_Init)
+        return count_groups_of_all(rank);
     const struct pw_live_comm *comm = pw_live_comm(rank, uid);
     return comm && pw_live_is_counted(op) ? comm->unnumbered : -1;
 }

@@ -83,6 +83,10 @@ GLOO = {
     "irecv": "Rank 1 waits in gloo wait \(for gloo recv from rank 3.* for rank 3, which",
     "batch": "Rank 1 waits in gloo wait \(for gloo recv from rank 3.* for rank 3, which",
     "new group": absent_from_gloo("allreduce #60"),
+    "group of all": "Ranks 0-2 wait in the creation of a gloo group of all ranks for rank 3, which has been in no "
+                    "communication call for .*, and is asleep",
+    "before init": "Ranks 0-2 wait in the creation of a gloo group of all ranks for rank 3, which has (not called MPI yet|"
+                   "been in no communication call)",
     "data parallel": r"Ranks? [\d,-]+ waits? in gloo .* for rank 3, which has been in no communication call",
     "sharded": r"Ranks? [\d,-]+ waits? in gloo .* for rank 3, which has been in no communication call",
     "skipped": rf"Rank 3 called gloo barrier #61 on default_pg 0{AT}, where ranks 0-2 called gloo allreduce{AT}, which "

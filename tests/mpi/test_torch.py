@@ -204,6 +204,20 @@ def the_operation_that_was_left_out_is_named():
     h.equal((order["kind"], order["seq"], order["other_call"]["bytes"]), ("skipped", 16, 40), "the difference")
 
 
+@h.case
+def the_rank_that_does_not_create_a_group_is_named():
+    """Where the group has all ranks of the job. Otherwise it is not known who has not come."""
+    found = hang_of("creation")
+    h.check(found["headline"].startswith("Rank 0 waits in the creation of a gloo group of all ranks for rank 1, which has been in "
+                                         "no communication call "), found["headline"])
+    h.equal((found["kind"], found["roots"]), ("held", [1]), "verdict")
+    h.run(["rm", "-rf", "out", "meeting"])
+    found = hang_of("part")
+    h.check(found["headline"].startswith("1 of 2 ranks wait in MPI calls, rank 0 longest: in the creation of a gloo group for "),
+            found["headline"])
+    h.check(found["headline"].endswith("; the rank that they wait for is not known"), found["headline"])
+
+
 def report_of_all_ranks():
     """The first report for which all ranks answered, None: there is none yet."""
     for name in sorted(glob.glob("out/hang*.json")):

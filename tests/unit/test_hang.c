@@ -6,6 +6,7 @@
 
 #include "analysis/hang.h"
 #include "core/ops.h"
+#include "core/tables.h"
 
 enum { RANKS = 5, WORLD = 0x57, LEFT = 0x1, RIGHT = 0x2 };
 #define S ((int64_t)1000000000)
@@ -237,6 +238,24 @@ static void test_calls_without_a_number_are_counted(void **state)
     assert_int_equal(find(job)->kind, PW_HANG_CYCLE);
 }
 
+/* A rank that has created the group of all ranks has left the call. */
+static void test_creation_of_a_gloo_group(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS - 1; r++)
+        enter(job, r, PW_OP_Init, 0, -1, -1);
+    const struct pw_hang *hang = find(job);
+    ROWS(hang->roots, hang->nroots, 4);
+    assert_int_equal(hang->held, 4);
+    for (int r = 1; r < RANKS; r++) {
+        job->comms[r][2].source = PW_SOURCE_GLOO;
+        job->threads[r][0].op = PW_OP_None;
+    }
+    hang = find(job);
+    assert_int_equal(hang->nroots, 0);
+    assert_int_equal(hang->groups[0].nmissing, 0);
+}
+
 /* Where counts are not known, a member that has left an operation on a file may have been in it. */
 static void test_operations_on_files_may_be_left(void **state)
 {
@@ -397,6 +416,7 @@ int main(void)
         IN_JOB(test_still_in_a_collective_that_all_have_entered),
         IN_JOB(test_collective_functions_without_a_number),
         IN_JOB(test_calls_without_a_number_are_counted),
+        IN_JOB(test_creation_of_a_gloo_group),
         IN_JOB(test_operations_on_files_may_be_left),
         IN_JOB(test_nonblocking_creations_are_no_number),
         IN_JOB(test_threads),

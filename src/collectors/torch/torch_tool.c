@@ -228,16 +228,19 @@ static void record(void *state, const struct pw_record *record, const struct pw_
 
 /* ---- waits that have not ended ---- */
 
-/* Fills the row of an open wait with the operation that the thread waits for. */
+/* Fills the row of an open wait with the operation that the thread waits for; and that of the
+ * creation of a group: PW_OP_Init of one of all ranks, PW_OP_Comm_create of any other. */
 static void open_call(void *state, const struct pw_segment_shared *segment,
                       const struct pw_shown_call *call, struct pw_row_open *row)
 {
     const struct state *s = state;
     (void)segment;
-    if (pw_op_info(call->op)->cls != PW_CLASS_WAIT || !(call->handle & PW_TORCH_HANDLE))
+    const bool is_creation = call->op == PW_OP_Init || call->op == PW_OP_Comm_create;
+    if ((pw_op_info(call->op)->cls != PW_CLASS_WAIT && !is_creation) ||
+        !(call->handle & PW_TORCH_HANDLE))
         return;
     row->source = PW_SOURCE_GLOO;
-    if (call->awaited == PW_OP_None || call->awaited >= PW_OP_COUNT)
+    if (is_creation || call->awaited == PW_OP_None || call->awaited >= PW_OP_COUNT)
         return;
     row->awaited = (uint16_t)call->awaited;
     row->peer = call->peer >= 0 ? call->peer : -1;

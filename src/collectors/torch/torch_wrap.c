@@ -144,12 +144,18 @@ static struct pw_torch_group *place_of(const void *object, bool is_new)
     return NULL;
 }
 
-/* Returns all ranks of the job when the group has as many members; else NULL. Every launcher of
- * PyTorch sets the number of ranks. */
-static const int32_t *whole_job(int size)
+/* Whether a group has as many members as the job has ranks, which every launcher of PyTorch sets.
+ */
+static bool is_whole_job(int size)
 {
     const char *text = getenv("WORLD_SIZE");
-    if (!text || strtol(text, NULL, 10) != size)
+    return text && strtol(text, NULL, 10) == size;
+}
+
+/* Returns all ranks of the job when the group has as many members; else NULL. */
+static const int32_t *whole_job(int size)
+{
+    if (!is_whole_job(size))
         return NULL;
     int32_t *world = pw_arena_take(sizeof(*world) * (size_t)size);
     for (int i = 0; world && i < size; i++)
@@ -530,6 +536,22 @@ static void see_group(const void *object, int my_rank, int size)
     pw_probe_unlock(thread);
 }
 
+/* Shows in the thread's open call that it creates a group: the constructor connects to all members,
+ * and waits for those that have not come. */
+static void show_creation(struct scope *scope, int size)
+{
+    struct pw_thread *thread = enter(scope) ? pw_recording_hold_open(PW_ACTIVITY_TORCH) : NULL;
+    if (!thread)
+        return;
+    struct pw_open_call *open = thread->call;
+    const uint32_t op = is_whole_job(size) ? PW_OP_Init : PW_OP_Comm_create;
+    atomic_store_explicit(&open->start, pw_probe_now(), memory_order_relaxed);
+    atomic_store_explicit(&open->handle, PW_TORCH_HANDLE, memory_order_relaxed);
+    atomic_store_explicit(&open->awaited, PW_OP_None, memory_order_relaxed);
+    atomic_store_explicit(&open->op, op, memory_order_release);
+    scope->shown = thread;
+}
+
 #define GROUP(name, symbol)                                                    \
     EXPORT void name(void *object, void *store, int my_rank, int size,         \
                      void *options) __asm__(symbol);                           \
@@ -540,7 +562,11 @@ static void see_group(const void *object, int my_rank, int size)
                 symbol, __builtin_return_address(0));                          \
         if (!real)                                                             \
             return;                                                            \
-        real(object, store, my_rank, size, options);                           \
+        {                                                                      \
+            __attribute__((cleanup(leave))) struct scope scope;                \
+            show_creation(&scope, size);                                       \
+            real(object, store, my_rank, size, options);                       \
+        }                                                                      \
         see_group(object, my_rank, size);                                      \
     }
 GROUP(pw_gloo_group_1, GROUP_SYMBOL("1"))

@@ -96,6 +96,9 @@ static const char *write_name(uint32_t source, uint32_t op, char *out, size_t si
 {
     if (source == PW_SOURCE_NCCL) {
         snprintf(out, size, "nccl%s", nccl_name(op));
+    } else if (source == PW_SOURCE_GLOO && (op == PW_OP_Init || op == PW_OP_Comm_create)) {
+        snprintf(out, size, "the creation of a gloo group%s",
+                 op == PW_OP_Init ? " of all ranks" : "");
     } else if (source == PW_SOURCE_GLOO) {
         snprintf(out, size, "gloo %s", pw_op_info(op)->name);
         out[5] = (char)tolower((unsigned char)out[5]);

@@ -11,6 +11,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 fault = sys.argv[1]
+if fault == "before init" and os.environ["RANK"] == "3":
+    time.sleep(1000)
 dist.init_process_group("gloo")
 is_faulty = dist.get_rank() == 3
 values = torch.ones(1000)
@@ -51,6 +53,10 @@ def new_group():
     dist.new_group([0, 1, 2])
 
 
+def group_of_all():
+    dist.new_group([0, 1, 2, 3])
+
+
 def two_groups():
     """Two groups in different order."""
     first, second = (group, other) if dist.get_rank() < 2 else (other, group)
@@ -70,7 +76,8 @@ ABSENT = {
     "object list": lambda: dist.broadcast_object_list([None], 3),
     "async": lambda: dist.all_reduce(values, async_op=True).wait(),
     "monitored": lambda: dist.monitored_barrier(),
-    "send": send, "irecv": receive, "batch": batch, "new group": new_group, "second group": second_group,
+    "send": send, "irecv": receive, "batch": batch, "new group": new_group, "group of all": group_of_all,
+    "second group": second_group,
 }
 group = other = None
 if fault in ("second group", "two groups"):

@@ -126,10 +126,15 @@ bool ProcessGroupGloo::SendWork::wait(std::chrono::milliseconds)
     return true;
 }
 
+// A member of the next group does not come.
+static bool is_member_absent;
+
 ProcessGroupGloo::ProcessGroupGloo(const c10::intrusive_ptr<Store> &, int r, int n,
                                    c10::intrusive_ptr<Options>)
     : rank(r), size(n)
 {
+    while (is_member_absent)
+        pause();
     static int groups;
     next = 1000 * groups++;
     thread = std::thread(&ProcessGroupGloo::loop, this);
@@ -329,6 +334,16 @@ void play_stuck(ProcessGroupGloo *group, int rank)
     await(group->allreduce(thousand, AllreduceOptions()));
 }
 
+// Rank 0 creates a group of the first `size` ranks; the others do not come.
+void play_creation(ProcessGroupGloo *group, int rank, size_t size)
+{
+    await(group->barrier(BarrierOptions()));
+    while (rank == 1)
+        pause();
+    is_member_absent = true;
+    make_group("other 1", std::vector<int32_t>(size), rank);
+}
+
 // Two reductions and a barrier a time, of which rank 1 leaves out reduction 5 x 3 + 1; rank 0 waits alone at
 // the end.
 void play_skip(ProcessGroupGloo *group, int rank)
@@ -345,7 +360,7 @@ void play_skip(ProcessGroupGloo *group, int rank)
 }
 } // namespace
 
-// `scenario`: all, steps, root, stuck, skip, or plain (no group is announced, and no layout told).
+// `scenario`: all, steps, root, stuck, skip, creation, part (creation of a group of a part), or plain (no group is announced, and no layout told).
 extern "C" int play(const char *scenario, const char *path, int rank, int size)
 {
     const int fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -367,6 +382,8 @@ extern "C" int play(const char *scenario, const char *path, int rank, int size)
         play_root(group, rank);
     else if (what == "stuck")
         play_stuck(group, rank);
+    else if (what == "creation" || what == "part")
+        play_creation(group, rank, what == "part" ? 1 : world.size());
     else if (what == "skip")
         play_skip(group, rank);
     else
