@@ -166,10 +166,11 @@ static void finish_file(struct ranking *r, int64_t start, int64_t end)
 {
     struct pw_import_counts *counts = &r->trace.counts;
     pw_comm_table_write(&r->trace);
-    pw_rankfile_count_dropped(
-        r->trace.file, counts->omitted[PW_OMIT_MALFORMED] + counts->omitted[PW_OMIT_NO_TIME] +
-                           counts->omitted[PW_OMIT_DUPLICATE_KEY] +
-                           counts->omitted[PW_OMIT_INCOMPLETE] + counts->lost);
+    pw_rankfile_count_dropped(r->trace.file, counts->omitted[PW_OMIT_MALFORMED] +
+                                                 counts->omitted[PW_OMIT_NO_TIME] +
+                                                 counts->omitted[PW_OMIT_DUPLICATE_KEY] +
+                                                 counts->omitted[PW_OMIT_INCOMPLETE] +
+                                                 counts->omitted[PW_OMIT_FUNCTION] + counts->lost);
     const int64_t impossible = counts->omitted[PW_OMIT_EARLY] + counts->omitted[PW_OMIT_OUTSIDE] +
                                counts->omitted[PW_OMIT_TOO_LONG];
     if (counts->overheads)

@@ -1363,7 +1363,7 @@ def flight_recorder_dumps_are_matched_by_group_and_number():
                                     flight_entries(rank) + [hung] * (rank != 1))
                              for rank in range(3)])
     assert sorted(ranks) == [0, 1, 2] and "missing" not in said and "inferred" not in said, said
-    assert "rank 2: 1 operations had not ended when it was written, the first of them " \
+    assert "rank 2: 1 operation had not ended when it was written, the first of them " \
         "nccl:all_reduce, number 8" in said and "rank 1: 1 op" not in said, said
     rows, nccl = ranks[2]["events/comm"][:], ranks[2]["events/nccl"][:]
     assert list(rows["seq"]) == [5, 6, 7, 1, 8] and all(rows["flags"] & 32)
@@ -1440,6 +1440,35 @@ def flight_recorder_dumps_without_operations_are_named():
     assert "the dump of rank 1 has no operations" in text, text
 
 
+@case
+def flight_recorder_dumps_say_when_who_waits_is_not_known():
+    """Nobody waits in what the dumps have: one function is not known, or a rank's dump is not here."""
+    groups = {"0": [0, 1]}
+    def dump(rank, name):
+        return flight(f"known_rank_{rank}.json", [
+            entry(0, "nccl:all_reduce", rank, seq=1),
+            entry(1, name, 1000 + rank, seq=2, state="scheduled", group=("0", "default_pg"))][:2 - rank],
+            groups)
+    for name, said in (
+            ("gloo:sparse_all_reduce", "Rank 1 did not reach all_reduce 2 of default_pg, in which rank 0"),
+            ("nccl:all_reduce_barrier", "Rank 1 did not reach barrier 2 of default_pg, in which rank 0"),
+            ("nccl:new_function", "Whether a rank waits is not known: the operations that the dumps of 2 "
+             "of 2 ranks have had ended when they were written, and 1 entry could not be read.")):
+        ranks, _ = imported(dump(0, name), dump(1, name))
+        directory, cluster = merged(ranks)
+        cluster.close()
+        headline, report, _ = said_of(directory)
+        assert headline.startswith(said), headline
+        assert report["job"]["verdict"] == ("unknown" if "Whether" in said else "hang"), report["job"]
+    ranks, _ = imported(dump(1, "nccl:all_reduce"))
+    directory, cluster = merged(ranks)
+    cluster.close()
+    headline, report, text = said_of(directory)
+    assert headline == ("Whether a rank waits is not known: the operations that the dumps of 1 of 2 ranks "
+                        "have had ended when they were written, and 1 rank has no dump."), headline
+    assert report["advice"][0]["rule"] == "dumps", report["advice"]
+
+
 def gloo_entries(rank, groups):
     """As PyTorch 2.15 records Gloo: no times but the begin, never a state but this one."""
     def one(number, name, group, seq, sizes=((1000,),), retired=True):
@@ -1479,7 +1508,7 @@ def flight_recorder_dumps_of_gloo_are_matched():
                    env={**os.environ, "PYTHONPATH": python})
     ranks, said = imported(dumps)
     assert sorted(ranks) == [0, 1] and "10 of them operations of Gloo" in said, said
-    assert "rank 0: 1 operations had not ended when it was written, the first of them " \
+    assert "rank 0: 1 operation had not ended when it was written, the first of them " \
         "gloo:all_reduce, number 4" in said and "rank 1: " not in said, said
     rows = ranks[1]["events/comm"][:]
     assert list(rows["seq"]) == [1, 2, 3, 4, 1] and set(rows["flags"]) == {32}, rows

@@ -18,6 +18,7 @@ struct job {
     struct pw_missing_comm comms[MOST];
     struct pw_missing_member members[MOST];
     uint8_t dumps[4];
+    int64_t unread; /* entries of rank 0 */
     struct pw_missing_input in;
 };
 
@@ -60,7 +61,14 @@ static void check(struct job *j, int has_missing, const char *wanted)
 {
     char text[PW_HEADLINE_BYTES] = "";
     struct pw_sentence s = pw_sentence_on(text, sizeof(text));
-    struct pw_cluster c = {.imported = "flight", .nopen_calls = j->in.ncalls};
+    struct pw_row_c_rank ranks[4];
+    struct pw_cluster c = {
+        .imported = "flight", .nopen_calls = j->in.ncalls, .ranks = ranks, .nranks = 4};
+    for (int32_t r = 0; r < 4; r++)
+        ranks[r] = (struct pw_row_c_rank){.rank = r,
+                                          .present = j->dumps[r] != PW_DUMP_NONE,
+                                          .events = j->dumps[r] == PW_DUMP_FULL,
+                                          .dropped_events = r ? 0 : j->unread};
     assert_int_equal(pw_missing_find(&j->in, &c.hang, &c.nhang), 0);
     pw_hang_write(&c, &s);
     assert_string_equal(text, wanted);
@@ -227,6 +235,27 @@ static void test_all_are_there(void **state)
           "long ranks waited is not known, because dumps have only when operations were enqueued.");
 }
 
+static void test_what_dumps_do_not_have_is_not_known(void **state)
+{
+    struct job j;
+    (void)state;
+    make(&j);
+    j.dumps[0] = j.dumps[1] = PW_DUMP_NONE;
+    check(&j, 0,
+          "Whether a rank waits is not known: the operations that the dumps of 2 of 4 ranks have "
+          "had ended when they were written, and 2 ranks have no dump.");
+    j.dumps[0] = j.dumps[1] = PW_DUMP_EMPTY;
+    j.unread = 3;
+    check(&j, 0,
+          "Whether a rank waits is not known: the operations that the dumps of 2 of 4 ranks have "
+          "had ended when they were written, and 2 dumps have no operations, and 3 entries could "
+          "not be read.");
+    memset(j.dumps, PW_DUMP_EMPTY, sizeof(j.dumps));
+    check(&j, 0,
+          "Whether a rank waits is not known, because the dumps have no operations but 3 entries "
+          "could not be read.");
+}
+
 static void test_another_function_under_the_same_number(void **state)
 {
     struct job j;
@@ -306,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_what_holds_the_others_comes_first),
         cmocka_unit_test(test_what_dumps_do_not_tell),
         cmocka_unit_test(test_all_are_there),
+        cmocka_unit_test(test_what_dumps_do_not_have_is_not_known),
         cmocka_unit_test(test_another_function_under_the_same_number),
         cmocka_unit_test(test_other_sizes_in_the_same_operation),
         cmocka_unit_test(test_sizes_that_are_not_known),

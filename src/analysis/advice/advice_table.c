@@ -150,6 +150,11 @@ static const struct pw_advice_rule rules[] = {
              "while they hang; 'frames' of the dumps' last entries), their standard error, and "
              "whether their process and host still live. Ranks that took another branch of the "
              "program call other operations, or fewer."},
+    {JOB("dumps", pw_judge_dumps), .traits = RULE_END | RULE_DUMPS,
+     .text = "Give the dumps of all ranks, written while the job hangs: TORCH_FR_BUFFER_SIZE=2000 "
+             "and TORCH_FR_DUMP_ON_TIMEOUT=1 (in older PyTorch TORCH_NCCL_TRACE_BUFFER_SIZE and "
+             "TORCH_NCCL_DUMP_ON_TIMEOUT). Messages of Gloo are not in dumps; py-spy dump "
+             "--pid PID shows where a rank is."},
     {JOB("all_slower", pw_judge_all_slower), .verdict = PW_VERDICT_ALL_SLOWER,
      .shared = BIT(PW_SHARED_ALL_SLOWER),
      .text = "Find what all ranks had in common in those steps: checkpoints or validation (make "
@@ -166,7 +171,9 @@ static const struct pw_advice_rule rules[] = {
     {JOB("ranks_missing", pw_judge_ranks_missing), .traits = RULE_DUMPS,
      .wanting = PW_WANTING_ALL_RANKS,
      .text = "Ranks are missing: check that every host can write to the output directory (a "
-             "shared file system) and why those ranks ended; then run 'profwrap merge DIR' again."},
+             "shared file system) and why those ranks ended; then run 'profwrap merge DIR' again.",
+     .imported = "Ranks are missing: import the files of all ranks together, into a new directory "
+                 "(profwrap import -o DIR FILES)."},
     {JOB("ranks_unclosed", pw_judge_ranks_unclosed),
      .text = "Some ranks were killed before their file was closed: their last seconds are "
              "missing. See the exit status and signal of each rank in report.json, "

@@ -12,7 +12,7 @@
 typedef int pw_advice_judge(const struct pw_advice_input *input, struct pw_advice *advice);
 
 /* advice_evidence.c */
-pw_advice_judge pw_judge_ended, pw_judge_hang;
+pw_advice_judge pw_judge_ended, pw_judge_hang, pw_judge_dumps;
 pw_advice_judge pw_judge_ranks_missing, pw_judge_ranks_unclosed, pw_judge_events_dropped;
 pw_advice_judge pw_judge_ring_waits, pw_judge_no_steps, pw_judge_steps_inferred;
 pw_advice_judge pw_judge_few_steps, pw_judge_clock_coarse, pw_judge_profiling_costly;

@@ -454,8 +454,10 @@ static int print_rank(const struct pw_import_result *r)
                (long long)r->rank, (long long)r->counts.omitted[PW_OMIT_MALFORMED],
                (long long)r->counts.first_malformed);
     if (r->counts.unfinished)
-        pw_say("rank %lld: %lld operations had not ended when it was written, the first of them %s",
-               (long long)r->rank, (long long)r->counts.unfinished, r->counts.first_unfinished);
+        pw_say(
+            "rank %lld: %lld operation%s had not ended when it was written, the first of them %s",
+            (long long)r->rank, (long long)r->counts.unfinished,
+            r->counts.unfinished == 1 ? "" : "s", r->counts.first_unfinished);
     return 0;
 }
 

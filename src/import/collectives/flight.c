@@ -402,7 +402,7 @@ static int take_entry(void *context)
     record.collective = read_collective(f, name, &record.count_in, &record.count_out);
     const int is_open = follow_state(f, name, !record.collective);
     if (!record.collective)
-        return memmem(name->text, name->length, "coalesced", 9) ? PW_OMIT_GROUP : PW_OMIT_UNKNOWN;
+        return memmem(name->text, name->length, "coalesced", 9) ? PW_OMIT_GROUP : PW_OMIT_FUNCTION;
     const struct pw_collective *c =
         pw_collectives_borrow(&f->trace->collectives, record.collective);
     /* Without the group's ranks, a number cannot be matched with other ranks' numbers. */

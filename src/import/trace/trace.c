@@ -136,6 +136,7 @@ const char *pw_omission_words(enum pw_omission reason)
         [PW_OMIT_HINT] = "hints for viewers (sorting and names)",
         [PW_OMIT_MARK] = "marks without a length",
         [PW_OMIT_UNKNOWN] = "events of categories that are not known",
+        [PW_OMIT_FUNCTION] = "operations of functions that are not known",
         [PW_OMIT_MALFORMED] = "events that are no JSON objects",
         [PW_OMIT_NO_TIME] = "events without a possible time and length",
         [PW_OMIT_EARLY] = "activities of devices that begin before their launch (impossible)",

@@ -128,6 +128,7 @@ enum pw_omission {
     PW_OMIT_HINT,
     PW_OMIT_MARK,
     PW_OMIT_UNKNOWN,
+    PW_OMIT_FUNCTION,
     PW_OMIT_MALFORMED,
     PW_OMIT_NO_TIME,
     PW_OMIT_EARLY,

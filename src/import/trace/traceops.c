@@ -87,7 +87,9 @@ static const struct {
     const char *begin;
     uint16_t op;
 } op_names[] = {
+    {"allreducebarrier", PW_OP_Barrier}, /* torch.distributed.barrier() over NCCL */
     {"allreduce", PW_OP_Allreduce},
+    {"sparseallreduce", PW_OP_Allreduce},
     {"allgatherv", PW_OP_Allgatherv},
     {"allgather", PW_OP_Allgather},
     {"alltoallv", PW_OP_Alltoallv},

@@ -425,6 +425,39 @@ int pw_hang_has_missing(const struct pw_cluster *c)
     return 0;
 }
 
+/* Of the ranks without operations it is not known whether they wait. */
+static void write_none(const struct pw_cluster *c, struct pw_sentence *s)
+{
+    size_t told = 0, empty = 0, absent = 0;
+    int64_t unread = 0;
+    for (int64_t i = 0; i < c->nranks; i++) {
+        told += c->ranks[i].present && c->ranks[i].events > 0;
+        empty += c->ranks[i].present && c->ranks[i].events <= 0;
+        absent += !c->ranks[i].present;
+        unread += c->ranks[i].dropped_events > 0 ? c->ranks[i].dropped_events : 0;
+    }
+    if (!told)
+        pw_sentence_add(s, "Whether a rank waits is not known, because the dumps have no "
+                           "operations");
+    else if (empty || absent || unread)
+        pw_sentence_add(s,
+                        "Whether a rank waits is not known: the operations that the dumps of "
+                        "%zu of %zu ranks have had ended when they were written",
+                        told, told + empty + absent);
+    else
+        pw_sentence_add(s, "No rank waits: all operations that the dumps have had ended when they "
+                           "were written. How long ranks waited is not known, because dumps have "
+                           "only when operations were enqueued");
+    if (told && empty)
+        pw_sentence_add(s, ", and %zu dump%s no operations", empty, empty == 1 ? " has" : "s have");
+    if (told && absent)
+        pw_sentence_add(s, ", and %zu rank%s no dump", absent, absent == 1 ? " has" : "s have");
+    if (unread)
+        pw_sentence_add(s, "%s %" PRId64 " entr%s could not be read", told ? ", and" : " but",
+                        unread, unread == 1 ? "y" : "ies");
+    pw_sentence_add(s, ".");
+}
+
 void pw_hang_write(const struct pw_cluster *c, struct pw_sentence *s)
 {
     size_t told = 0, n;
@@ -436,9 +469,7 @@ void pw_hang_write(const struct pw_cluster *c, struct pw_sentence *s)
                         "written, and both sides of each had been reached.",
                         c->nopen_calls);
     else if (!c->nhang)
-        pw_sentence_add(s, "No rank waits: all operations that the dumps have had ended when they "
-                           "were written. How long ranks waited is not known, because dumps have "
-                           "only when operations were enqueued.");
+        write_none(c, s);
     for (size_t i = 0; i < c->nhang; i += n) {
         n = pw_hang_rows(c, i);
         if (told++ < TOLD) {

@@ -17,7 +17,8 @@ int pw_hang_is_of_dumps(const struct pw_cluster *cluster);
 int pw_hang_has_missing(const struct pw_cluster *cluster);
 
 /* "Rank 2 did not reach all_reduce 6 of default_pg, in which ranks 0, 1 and 3 wait."; for dumps
- * without an operation that had not ended, that no rank waits. Nothing for other jobs. */
+ * without an operation that had not ended, that no rank waits, or that this is not known. Nothing
+ * for other jobs. */
 void pw_hang_write(const struct pw_cluster *cluster, struct pw_sentence *sentence);
 
 /* The rows of /hang of the operation that begins at row `first`. */
