@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/log.h"
+#include "import/foreign.h"
 #include "import/mindinsight/mindinsight_files.h"
 #include "import/msprof/msprof.h"
 #include "import/plan.h"
@@ -53,6 +54,9 @@ static int look(struct pw_import_plan *plan, struct pw_import_file *file,
             memcpy(what, file->head.problem, sizeof(what));
     }
     keep_text(plan, file, &text);
+    const char *foreign = err == -EINVAL || err == -ENOTSUP ? pw_foreign_file(file->path) : NULL;
+    if (foreign)
+        return pw_import_plan_fail(problem, size, err, file->path, foreign);
     if (err == -ENOTSUP)
         return pw_import_plan_fail(problem, size, err, file->path, file->head.problem);
     return err ? pw_import_plan_fail(problem, size, err, file->path, err == -EINVAL ? what : "")
@@ -118,13 +122,20 @@ static int has_pickle(const char *directory)
     return found;
 }
 
-static const char *why_nothing(const char *path)
+static int fail_without_files(const char *path, char *problem, size_t size)
 {
-    return has_pickle(path)
-               ? "has only pickles of the Flight Recorder; python3 -m profwrap.flight FILE... "
-                 "converts them to JSON without running code in them"
-               : "has no .json, .json.gz, .jsonl and -pidN.log files, no *_ascend_ms or "
-                 "*_ascend_pt directories, and no step_trace_raw_N_detail_time.csv";
+    char name[256], what[600];
+    const char *foreign = has_pickle(path) ? NULL : pw_foreign_in(path, name);
+    if (foreign)
+        snprintf(what, sizeof(what), "has nothing to import; its file %s %s", name, foreign);
+    else
+        snprintf(what, sizeof(what), "%s",
+                 has_pickle(path)
+                     ? "has only pickles of the Flight Recorder; python3 -m profwrap.flight "
+                       "FILE... converts them to JSON without running code in them"
+                     : "has no .json, .json.gz, .jsonl and -pidN.log files, no *_ascend_ms or "
+                       "*_ascend_pt directories, and no step_trace_raw_N_detail_time.csv");
+    return pw_import_plan_fail(problem, size, -ENOENT, path, what);
 }
 
 /* Takes back the file that was added last. */
@@ -356,7 +367,7 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     if (n < 0)
         return pw_import_plan_fail(problem, size, -errno, path, "");
     if (n == 0)
-        err = pw_import_plan_fail(problem, size, -ENOENT, path, why_nothing(path));
+        err = fail_without_files(path, problem, size);
     for (int i = 0; i < n; i++) {
         snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
         err = err ? err : add_file(plan, file, wish, problem, size);

@@ -95,6 +95,16 @@ class Foreign:
         out += self.spans(("gemm_kernel[SIMD32]",), cat="gpu_op", args={"id": "12"})
         return out
 
+    def of_megascan(self):
+        """As MegatronApp's megatron/training/trace.py writes it, or its aggregate.py."""
+        self.tool = "MegaScan"
+        if self.random.random() < 0.5:
+            return [{"name": "iteration", "ph": "B", "pad_before": 12, "iteration": 1}] + \
+                [{"name": "forward", "ph": self.random.choice("BE"), "rel_ts": 10 * i}
+                 for i in range(self.count)] + [{"name": "iteration", "ph": "E", "duration_wall": 9}]
+        return [{"name": "iteration begin", "cname": "thread_state_unknown", "ph": "i", "ts": 0, "pid": 3,
+                 "tid": 1, "args": {"iteration": 10}}] + self.spans(("forward", "recv-warmup"))
+
     def of_chrome(self):
         self.tool = "Chrome"
         return self.spans(("RunTask", "ThreadPool_RunTask"), cat=self.random.choice(

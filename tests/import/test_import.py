@@ -496,6 +496,39 @@ def damaged_traces_are_named_and_kept_as_far_as_they_go():
 
 
 @case
+def files_of_other_tools_that_are_no_json_are_named():
+    """By their first bytes or their names, also in a directory with nothing else."""
+    import sqlite3
+    directory = tempfile.mkdtemp(dir=where)
+    for name, tables, words in (
+            ("a.sqlite", "CUPTI_ACTIVITY_KIND_KERNEL", "an export of Nsight Systems; record the job"),
+            ("a.db", "rocpd_kernel_dispatch", "a database of rocprof"),
+            ("b.db", "other", "has neither tasks nor operations")):
+        path = os.path.join(directory, name)
+        with sqlite3.connect(path) as database:
+            database.execute(f"CREATE TABLE {tables} (a INT)")
+        database.close()
+        said = refused(path)
+        assert words in said or "built with SQLite" in said, said
+    for name, data, words in (
+            ("a.nsys-rep", b"\x00", "a report of Nsight Systems; record the job"),
+            ("host.xplane.pb", b"\x0a\x00", "a profile of JAX or TensorFlow"),
+            ("a.pftrace", b"\x0a\x00", "a trace of Perfetto"),
+            ("a.arrow", b"ARROW1\x00\x00", "a table of Apache Arrow"),
+            ("a.prv", b"#Paraver (1/1/26 at 1:1):9_ns:1(1):1:1(1:1)", "a trace of Paraver"),
+            ("a.json.zst", b"\x28\xb5\x2f\xfd", "zstd -d FILE"), ("a.zip", b"PK\x03\x04", "unpack it"),
+            ("a.tar.gz", gzip.compress(b"x"), "unpack it"), ("a.txt", b"hello", "import --help")):
+        alone = os.path.join(tempfile.mkdtemp(dir=where), name)
+        with open(alone, "wb") as file:
+            file.write(data)
+        said = refused(alone)
+        assert words in said and name in said, said
+        if name != "a.txt":
+            said = refused(os.path.dirname(alone))
+            assert "has nothing to import; its file" in said and words in said, said
+
+
+@case
 def strange_events_are_counted_by_reason():
     good = '{"ph":"X","cat":"cpu_op","name":"good","pid":1,"tid":1,"ts":%d,"dur":5,"args":{}}'
     strange = {

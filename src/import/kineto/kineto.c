@@ -80,6 +80,9 @@ static const struct tool rocprof = {
     "an export of rocprof", "record the job itself, mpirun profwrap PROGRAM, which records GPUs"};
 static const struct tool unitrace = {"a trace of Intel's unitrace",
                                      "record the job with torch.profiler, which also records XPUs"};
+static const struct tool megascan = {"a trace of MegaScan (MegatronApp)",
+                                     "record the job with torch.profiler, Megatron's --profile "
+                                     "--use-pytorch-profiler"};
 static const struct tool onnx = {"a profile of ONNX Runtime",
                                  "record the job itself, mpirun profwrap PROGRAM"};
 static const struct tool chrome = {"a trace of Chrome, or one that Perfetto exported",
@@ -119,6 +122,9 @@ static const struct mark {
     {PROCESS, "HOST<", 1, &unitrace},
     {PROCESS, "RANK ", 1, &unitrace},
     {CATEGORY, "gpu_op", 0, &unitrace},
+    {NAME, "iteration begin", 0, &megascan},
+    {MEMBER, "rel_ts", 0, &megascan}, /* of each rank's file, before it is aggregated */
+    {MEMBER, "pad_before", 0, &megascan},
     {CATEGORY, "Session", 0, &onnx},
     {CATEGORY, "Node", 0, &onnx},
     {CATEGORY, "toplevel", 0, &chrome},
@@ -277,6 +283,8 @@ static int look_for_events(void *context, const char *key, size_t length)
 {
     struct look *look = context;
     int yes = is_key(key, length, "traceEvents");
+    if (!look->foreign) /* a list that is longer than a member may be */
+        look->foreign = tool_of_member(key, length, "", 0);
     look->has_events |= yes;
     return yes;
 }
@@ -384,7 +392,8 @@ static int refuse_foreign(const struct look *look)
              look->events
                  ? "no trace of PyTorch: none of its %lld events has a category of Kineto%s"
                  : "no trace of PyTorch: it has %lld events%s",
-             (long long)look->events, tool);
+             (long long)look->events,
+             tool[0] ? tool : "; profwrap import --help lists what is imported");
     return -ENOTSUP;
 }
 
@@ -413,7 +422,8 @@ static int pw_kineto_look(const char *path, struct pw_import_head *out)
             snprintf(out->problem, sizeof(out->problem), "has no traceEvents");
         err = -EINVAL;
     } else if (err == -EINVAL) {
-        snprintf(out->problem, sizeof(out->problem), "is no JSON");
+        snprintf(out->problem, sizeof(out->problem),
+                 "is no JSON, and of no format that is imported (profwrap import --help)");
     }
     return err ? err : refuse_foreign(&look);
 }
