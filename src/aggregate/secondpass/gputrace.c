@@ -194,7 +194,8 @@ static void fill_step(const struct pass *p, const struct pw_gpu_window *w, size_
         fill_phases(&p->phases[i], &p->input->steps[i], row, phases);
 }
 
-/* Reads the spans in which another tool used CUPTI. Returns 0 or -errno. */
+/* Reads the spans in which another tool used CUPTI, or nothing was recorded: those between windows
+ * of recording, too. Returns 0 or -errno. */
 static int read_unrecorded(const struct pw_input *input, struct pw_spans *out)
 {
     struct pw_cursor c;
@@ -205,8 +206,25 @@ static int read_unrecorded(const struct pw_input *input, struct pw_spans *out)
             pw_spans_add(out, row->start, row->end);
     err = err ? err : c.err;
     pw_cursor_close(&c);
+    for (size_t i = 1; i < input->nwindows; i++)
+        if (input->windows[i].start > input->windows[i - 1].end)
+            pw_spans_add(out, input->windows[i - 1].end, input->windows[i].start);
     pw_spans_join(out);
     return err ? err : out->failed ? -ENOMEM : 0;
+}
+
+/* What was not recorded was neither idle nor busy, as far as is known. The first kernel behind it
+ * was launched behind it, which looks like a host that is late. */
+static void leave_out(struct pw_row_c_gpu_rank *rank)
+{
+    int64_t rest = rank->unrecorded_ns;
+    int64_t *const idle[] = {&rank->idle_host_ns, &rank->idle_other_ns, &rank->idle_gap_ns};
+    for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++) {
+        const int64_t part = *idle[i] <= 0 ? 0 : *idle[i] < rest ? *idle[i] : rest;
+        *idle[i] -= part;
+        rank->span_ns -= part;
+        rest -= part;
+    }
 }
 
 static void fill_rank(const struct pass *p, struct pw_spans *unrecorded)
@@ -224,6 +242,7 @@ static void fill_rank(const struct pass *p, struct pw_spans *unrecorded)
     to->idle_gap_ns = row.idle_gap_ns;
     to->idle_other_ns = row.idle_other_ns;
     to->unrecorded_ns = pw_spans_within(unrecorded, (struct pw_interval){all->start, all->end});
+    leave_out(to);
 }
 
 static void fill(struct pass *p, const struct pw_world *world, struct pw_spans *unrecorded,

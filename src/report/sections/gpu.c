@@ -277,7 +277,7 @@ static int print_unrecorded(const struct pw_page *page)
     char text[32];
     return most ? pw_page_print(
                       page, 2, 2,
-                      "*: the GPU was not recorded for up to %s of the time, which counts as idle.",
+                      "*: the GPU was not recorded for up to %s of the time, which is left out.",
                       pw_text_ns(text, sizeof(text), most))
                 : 0;
 }

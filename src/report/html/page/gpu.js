@@ -127,7 +127,7 @@ function gpuTable(parent, chosen) {
     const unrecorded = d3.max(report.gpu.ranks, (row) => row.unrecorded_ns) || 0;
     if (unrecorded > 0)
         note(parent, `The GPU of a rank was not recorded for up to ${formatNs(unrecorded)}, ` +
-            "which counts as idle.");
+            "which is left out.");
 }
 
 /* The columns that identify a GPU in a table with one row for each GPU, also when several ranks
