@@ -97,6 +97,13 @@ int pw_import_plan_check_job(struct pw_import_plan *plan, char *problem, size_t 
                      named->path, f->path, named->head.job, f->head.job);
             return -EINVAL;
         }
+        if ((f->format == &pw_import_flight) != (plan->files[0].format == &pw_import_flight)) {
+            snprintf(problem, size,
+                     "%s and %s are a dump of the Flight Recorder and a trace with times: import "
+                     "one kind at a time, with --format flight or without the dumps",
+                     plan->files[0].path, f->path);
+            return -EINVAL;
+        }
         named = f->head.job[0] ? f : named;
         sized = f->head.world_size > 0 ? f : sized;
         backed = f->head.backend[0] ? f : backed;
@@ -123,10 +130,11 @@ static int check_processes(const struct pw_import_plan *plan, char *problem, siz
         if (a->head.rank != b->head.rank || !a->head.pid || !b->head.pid ||
             (a->head.pid == b->head.pid && strcmp(a->head.hostname, b->head.hostname) == 0))
             continue;
-        snprintf(problem, size,
-                 "rank %lld has profiles of two processes, %s and %s: they are of two jobs; import "
-                 "one job at a time",
-                 (long long)a->head.rank, a->path, b->path);
+        snprintf(
+            problem, size,
+            "rank %lld has files of two processes, %s and %s: they are of two jobs; import one "
+            "job at a time",
+            (long long)a->head.rank, a->path, b->path);
         return -EINVAL;
     }
     return 0;

@@ -313,6 +313,25 @@ def windows_of_a_rank_follow_each_other():
 
 
 @case
+def time_between_windows_is_not_idle():
+    """Two windows of 1 ms, a minute apart; the GPU is busy in half of each."""
+    def window(number, first, process=1):
+        return trace(f"w{number}_rank0.json", [
+            event(f"ProfilerStep#{number}", "user_annotation", first, 1000, process=process),
+            launch(first, 7), kernel("gemm", first + 10, 250, 7),
+            launch(first + 500, 8), kernel("gemm", first + 750, 250, 8)], 0, 1)
+    ranks, _ = imported(window(1, 0), window(2, 60000000))
+    directory, cluster = merged(ranks)
+    with cluster:
+        (row,) = cluster["gpu_ranks"][:]
+        assert row["busy_ns"] == 1000000 and row["span_ns"] < 2100000, row
+        assert row["span_ns"] == row["busy_ns"] + row["idle_host_ns"] + row["idle_gap_ns"] + \
+            row["idle_other_ns"], row
+    said = refused(window(1, 0), window(2, 60000000, process=2))
+    assert "files of two processes" in said and "rank 0" in said, said
+
+
+@case
 def ranks_are_told_by_name_and_option():
     events = [event("aten::mm", "cpu_op", 0, 10)]
     ranks, said = imported(trace("trace_rank3.json", events, None),
@@ -465,6 +484,8 @@ def traces_of_different_jobs_are_refused():
     other = {"distributedInfo": {"backend": "gloo", "rank": 1, "world_size": 2}}
     said = refused(trace("one.json", events, 0, 2), trace("two.json", events, None, head=other))
     assert "gloo" in said and "nccl" in said, said
+    said = refused(trace("one_rank0.json", events, None), flight("dump_rank_1.json", []))
+    assert "a dump of the Flight Recorder and a trace with times" in said, said
     said = refused(trace("three.json", events, 5, 2))
     assert "rank beyond its job's number of ranks" in said, said
 

@@ -257,24 +257,31 @@ static void read_name(struct look *look, const char *path)
     look->named.process = strtoll(digits, NULL, 10);
 }
 
-/* Takes the host from the file's name only when the events have the process id of the name: a name
- * such as "worker0_step_12" has the same form without being a host and a process id. */
-static void compare_process(struct look *look, const struct pw_json_object *object)
+/* Events of the host, whose pid is the process. */
+static int is_of_host(const struct pw_json_object *object)
 {
     static const char *const of_hosts[] = {"cpu_op",   "user_annotation", "python_function",
                                            "Operator", "cuda_runtime",    "Runtime"};
     const struct pw_json_item *category = pw_json_find(object, 0, "cat");
+    for (size_t i = 0; category && i < sizeof(of_hosts) / sizeof(of_hosts[0]); i++)
+        if (is_key(category->text, category->length, of_hosts[i]))
+            return 1;
+    return 0;
+}
+
+/* Takes the host from the file's name only when the events have the process id of the name: a name
+ * such as "worker0_step_12" has the same form without being a host and a process id. */
+static void compare_process(struct look *look, const struct pw_json_object *object)
+{
     int64_t process;
     look->looked_at++;
-    for (size_t i = 0; category && i < sizeof(of_hosts) / sizeof(of_hosts[0]); i++)
-        if (is_key(category->text, category->length, of_hosts[i]) &&
-            pw_json_to_int(pw_json_find(object, 0, "pid"), &process) == 0) {
-            if (process == look->named.process && !look->head->hostname[0])
-                snprintf(look->head->hostname, sizeof(look->head->hostname), "%.*s",
-                         look->named.host_length, look->named.host);
-            look->named.process = -1;
-            return;
-        }
+    if (is_of_host(object) && pw_json_to_int(pw_json_find(object, 0, "pid"), &process) == 0) {
+        if (process == look->named.process && !look->head->hostname[0])
+            snprintf(look->head->hostname, sizeof(look->head->hostname), "%.*s",
+                     look->named.host_length, look->named.host);
+        look->named.process = -1;
+        return;
+    }
     if (look->looked_at == MOST_LOOKED_AT)
         look->named.process = -1;
 }
@@ -371,6 +378,9 @@ static int look_at_event(void *context, const char *text, size_t length, int64_t
     const struct pw_json_item *ts = needs_time ? pw_json_find(&object, 0, "ts") : NULL;
     int64_t time;
     recognise(look, &object);
+    if (!look->head->pid && is_of_host(&object) &&
+        pw_json_to_int(pw_json_find(&object, 0, "pid"), &look->head->pid))
+        look->head->pid = 0;
     if (ts && pw_decimal_scale(ts->text, ts->length, 3, &time) == 0)
         look->head->first_ns = time;
     if (needs_host)
