@@ -16,7 +16,7 @@ from . import _collections
 
 COMPILE, CHECKPOINT = 1, 2  # runtime_kind of /events/runtime
 
-_inside = threading.local()  # .depth: measured functions that the thread is in
+_is_inside = False  # the main thread is in a function that is measured
 
 
 def _clock():
@@ -24,25 +24,30 @@ def _clock():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
+def _is_main():
+    return threading.get_ident() == threading.main_thread().ident
+
+
 def _measured(function, kind):
-    """Returns a function that calls `function`, and records the time if it is no part of another that
-    is measured.
+    """Returns a function that calls `function`, and records the time if the main thread calls it, and not
+    inside another that is measured: what runs in the background holds nobody up.
     """
 
     @functools.wraps(function)
     def measured(*args, **kwargs):
-        depth = getattr(_inside, "depth", 0)
-        if depth or _collections.ran is None:
+        global _is_inside
+        if _is_inside or _collections.ran is None or not _is_main():
             return function(*args, **kwargs)
-        _inside.depth = 1
         began = _clock()
         try:
+            _is_inside = True
             return function(*args, **kwargs)
         finally:
-            _inside.depth = 0
+            _is_inside = False
             _collections.ran(kind, began)
 
     measured._is_measured = True
+    measured._torchdynamo_disable = True  # torch.compile() calls it, and does not look inside
     return measured
 
 
@@ -63,8 +68,10 @@ def on_torch(torch):
 
 def on_distributed_checkpoint(module, began_ns=None):
     saver = sys.modules.get("torch.distributed.checkpoint.state_dict_saver")
-    for name in ("save", "async_save", "save_state_dict"):
+    for name in ("save", "async_save"):
         _replace(CHECKPOINT, name, module, saver)
+    # What the old save_state_dict() calls, which warns of the line that called it.
+    _replace(CHECKPOINT, "_save_state_dict", saver)
 
 
 def on_safetensors(module, began_ns=None):
@@ -90,19 +97,21 @@ def on_dynamo(module, began_ns=None):
     handler = getattr(sys.modules.get("torch._dynamo.callback"), "CompilationCallbackHandler", None)
     real_start = getattr(handler, "run_start_callbacks", None)
     real_end = getattr(handler, "run_end_callbacks", None)
-    if real_start is None or real_end is None:  # a torch before 2.4
-        return
-    began = []
+    if real_start is None or real_end is None or hasattr(real_start, "__wrapped__"):
+        return  # a torch before 2.4, or it is measured
+    began = threading.local()  # .at: one for each compilation that the thread is in
 
     @functools.wraps(real_start)
     def run_start_callbacks(*args, **kwargs):
-        began[:] = [_clock()]
+        began.at = [*getattr(began, "at", ()), _clock()]
         return real_start(*args, **kwargs)
 
     @functools.wraps(real_end)
     def run_end_callbacks(*args, **kwargs):
-        if began and _collections.ran is not None:
-            _collections.ran(COMPILE, began.pop())
+        *outer, last = getattr(began, "at", ()) or (None,)
+        began.at = outer
+        if last is not None and not outer and _collections.ran is not None:
+            _collections.ran(COMPILE, last)
         return real_end(*args, **kwargs)
 
     handler.run_start_callbacks = run_start_callbacks

@@ -126,7 +126,11 @@ handler.run_start_callbacks("f")
 time.sleep(0.002)
 assert handler.run_end_callbacks("f") == "f"
 handler.run_end_callbacks("g")
-thread = threading.Thread(target=torch.save, args=(8,))
+def background():
+    profwrap.range_push("range")
+    profwrap.range_pop()
+    torch.save(8)
+thread = threading.Thread(target=background)
 thread.start()
 thread.join()
 """
@@ -173,7 +177,7 @@ class CollectionsTest(support.TempDirTest):
         self.assertEqual(found, [(1, -1, 5), (1, 2, 7)], rows)
 
     def test_compilations_and_checkpoints(self):
-        """Each has a row, the outermost of those inside each other; not that of a thread without records."""
+        """Each has a row, the outermost of those inside each other; not that of a thread in the background."""
         support.profile(self.path("out"), "import gc; gc.disable()\n" + MEASURED)
         rows = profwrap.load(self.path("out"), pandas=False).rank(0).events("runtime")
         rows = rows[rows["kind"] != "gc"]

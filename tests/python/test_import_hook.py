@@ -210,10 +210,12 @@ class HookTest(FilesTest):
         self.assertEqual(self.run_python(sys.executable, "-c", text), (0, "5\n", ""))
 
     def test_finders_go_when_all_are_there(self):
-        for package in ("torch", "torch_npu", "mindspore", "mpi4py"):
-            self.write(package + "/__init__.py", "")
+        names = ("torch", "torch._dynamo", "torch.distributed", "torch.distributed.checkpoint", "torch_npu",
+                 "mindspore", "mpi4py", "safetensors", "safetensors.torch")
+        for name in names:
+            self.write(name.replace(".", "/") + "/__init__.py", "")
         text = (
-            "import sys; sys.path.insert(0, '.'); import torch, torch_npu, mindspore, mpi4py; "
+            f"import sys; sys.path.insert(0, '.'); import {', '.join(names)}; "
             "print(any(type(f).__name__ == '_Watcher' for f in sys.meta_path), "
             "vars(torch.__spec__.loader).keys())"
         )

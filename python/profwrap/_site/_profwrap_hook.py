@@ -16,7 +16,7 @@ _WATCHED = {
     "mindspore": ("_mindspore", "on_mindspore"),
     "mpi4py": ("_collections", "attach"),
 }
-# Modules that a program may import later or never: nothing waits for them.
+# Modules of those packages, and what is called with each.
 _PARTS = {
     "torch._dynamo": ("_pauses", "on_dynamo"),
     "torch.distributed.checkpoint": ("_pauses", "on_distributed_checkpoint"),
@@ -45,7 +45,7 @@ class _Watcher:
 
     def _has_imported(self, module):
         self._awaited.discard(module.__name__)
-        if self._awaited <= set(_PARTS) and self in sys.meta_path:
+        if not self._awaited and self in sys.meta_path:
             sys.meta_path.remove(self)
         try:
             if module.__name__ == "threading":

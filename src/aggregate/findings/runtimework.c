@@ -207,7 +207,9 @@ static struct pw_runtimework judge_kind(const struct all *all, size_t w,
     return found;
 }
 
-/* Enters the kind of which the straggler did most beyond the others, if that is its cause. */
+/* Enters the kind of which the straggler did most beyond the others, if that is its cause. Shares
+ * do not tell: a compilation has collections inside it, and both may explain all of a small loss.
+ */
 static void judge(const struct all *all, size_t w, struct pw_row_c_straggler *row)
 {
     struct pw_runtimework best = {.share = 0};
@@ -215,7 +217,8 @@ static void judge(const struct all *all, size_t w, struct pw_row_c_straggler *ro
     size_t best_kind = 0;
     for (size_t k = 0; k < KINDS; k++) {
         const struct pw_runtimework found = judge_kind(all, w, row, k, &count);
-        if (found.share <= best.share)
+        if (found.share < PW_CAUSE_LEAST_SHARE ||
+            found.mine_ns - found.others_ns <= best.mine_ns - best.others_ns)
             continue;
         best = found;
         best_count = count;

@@ -283,6 +283,12 @@ static struct teller start_teller(const struct pw_run *run, const char *name, co
     int pipe[2];
     if (!pw_option_flag(&run->options, PW_OPT_ALERTS) && !run->options.text[PW_OPT_ON_ALERT][0])
         return teller;
+    struct pw_options options = run->options;
+    double rate;
+    if (pw_option_per_day(&options, PW_OPT_FALSE_ALARMS, &rate)) { /* of the environment */
+        pw_error("no alerts: %s", options.problem);
+        return teller;
+    }
     if (pipe2(pipe, O_CLOEXEC)) {
         pw_error("no alerts: %s", pw_remedy(errno));
         return teller;

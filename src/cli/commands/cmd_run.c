@@ -70,7 +70,9 @@ static int check_options(struct pw_run *run)
     if (pw_option_number(o, PW_OPT_PEAK_FLOPS) < 0)
         return pw_option_refuse(o, PW_OPT_PEAK_FLOPS, "a number above 0, such as 989e12");
     double rate;
-    return pw_option_per_day(o, PW_OPT_FALSE_ALARMS, &rate);
+    if (o->origin[PW_OPT_FALSE_ALARMS] == PW_OPTION_COMMAND_LINE)
+        return pw_option_per_day(o, PW_OPT_FALSE_ALARMS, &rate);
+    return 0;
 }
 
 /* Whether to run the program although an option is wrong: when the wrong value is from the

@@ -140,7 +140,8 @@ static void print_info(FILE *out, const struct pw_live_view *view)
     }
 }
 
-/* Prints a value for each rank that is in an alarm now. */
+/* Prints a value for each rank that is in an alarm now: `of_alarm` is the offset of a double, ns.
+ */
 static void print_alarms(FILE *out, const char *name, size_t of_alarm, const char *help,
                          const struct pw_livealarms *alarms)
 {
@@ -150,25 +151,41 @@ static void print_alarms(FILE *out, const char *name, size_t of_alarm, const cha
     for (size_t i = 0; i < n; i++) {
         if (one[i].ended)
             continue;
-        fprintf(out, "%s{rank=\"%" PRId32 "\",host=\"", name, one[i].rank);
-        print_label(out, one[i].hostname, sizeof(one[i].hostname));
-        fprintf(out, "\",phase=\"%s\",cause=\"%s\"} ", pw_enum_name(PW_F_PHASE, one[i].phase),
-                pw_enum_name(PW_F_CAUSE, one[i].cause));
+        fprintf(out, "%s{rank=\"%" PRId32 "\"} ", name, one[i].rank);
         print_value(out, NS,
                     (int64_t) * (const double *)(const void *)((const char *)&one[i] + of_alarm));
     }
 }
 
-/* The number of slow ranks is left out while it is not known: 0 means that none is. */
+/* Phase and cause are of their own: they are known later, and a label that changes makes another
+ * series. */
+static void print_alarm_info(FILE *out, const struct pw_livealarms *alarms)
+{
+    size_t n;
+    const struct pw_livealarm *one = pw_livealarms_borrow(alarms, &n);
+    print_head(out, "profwrap_slow_rank", "info", 0,
+               "In which phase a slow rank is slow, and why.");
+    for (size_t i = 0; i < n; i++)
+        if (!one[i].ended)
+            fprintf(out,
+                    "profwrap_slow_rank_info{rank=\"%" PRId32 "\",phase=\"%s\",cause=\"%s\"} 1\n",
+                    one[i].rank, pw_enum_name(PW_F_PHASE, one[i].phase),
+                    pw_enum_name(PW_F_CAUSE, one[i].cause));
+}
+
+/* What is said of slow ranks is left out while it is not known who is slow: 0 means that none is.
+ */
 static void print_slow_ranks(FILE *out, const struct pw_livealarms *alarms)
 {
     const struct pw_livealarms_state state = pw_livealarms_state(alarms, time(NULL));
     print_head(out, "profwrap_compared_steps", "counter", 0,
                "Steps in which the ranks were compared to find slow ones.");
     fprintf(out, "profwrap_compared_steps_total %" PRId64 "\n", state.tested);
+    if (!state.tested || state.is_idle || state.is_silent)
+        return;
     print_head(out, "profwrap_slow_ranks", "gauge", 0, "Ranks that are slow now.");
-    if (state.tested && !state.is_idle && !state.is_silent)
-        fprintf(out, "profwrap_slow_ranks %zu\n", state.nslow);
+    fprintf(out, "profwrap_slow_ranks %zu\n", state.nslow);
+    print_alarm_info(out, alarms);
     print_alarms(out, "profwrap_slow_rank_excess_seconds", offsetof(struct pw_livealarm, excess_ns),
                  "Mean own work of a slow rank in a step beyond that of the others.", alarms);
     print_alarms(out, "profwrap_slow_rank_cost_seconds", offsetof(struct pw_livealarm, cost_ns),
