@@ -28,15 +28,16 @@ def _is_main():
     return threading.get_ident() == threading.main_thread().ident
 
 
-def _measured(function, kind):
+def _measured(function, kind, is_compiling=lambda: False):
     """Returns a function that calls `function`, and records the time if the main thread calls it, and not
-    inside another that is measured: what runs in the background holds nobody up.
+    inside another that is measured: what runs in the background holds nobody up. While torch.compile()
+    traces a function of the program (`is_compiling`), it sees `function` alone.
     """
 
     @functools.wraps(function)
     def measured(*args, **kwargs):
         global _is_inside
-        if _is_inside or _collections.ran is None or not _is_main():
+        if is_compiling() or _is_inside or _collections.ran is None or not _is_main():
             return function(*args, **kwargs)
         began = _clock()
         try:
@@ -47,7 +48,6 @@ def _measured(function, kind):
             _collections.ran(kind, began)
 
     measured._is_measured = True
-    measured._torchdynamo_disable = True  # torch.compile() calls it, and does not look inside
     return measured
 
 
@@ -56,7 +56,8 @@ def _replace(kind, name, *modules):
     real = vars(modules[0]).get(name) if modules[0] else None
     if not callable(real) or hasattr(real, "_is_measured"):
         return
-    ours = _measured(real, kind)
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    ours = _measured(real, kind, getattr(compiler, "is_compiling", lambda: False))
     for module in modules:
         if module and vars(module).get(name) is real:
             setattr(module, name, ours)

@@ -136,10 +136,10 @@ int pw_judge_dumps(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     const struct pw_cluster *c = in->cluster;
     size_t told = 0;
-    for (int64_t i = 0; i < c->nranks; i++)
-        told += c->ranks[i].present && c->ranks[i].events > 0;
     if (strcmp(c->imported, "flight") != 0 || c->nhang || c->nopen_calls)
         return 0;
+    for (size_t i = 0; i < c->nrank_rows; i++)
+        told += c->ranks[i].present && c->ranks[i].events > 0;
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     pw_sentence_add(
         &s, "dumps of %zu of %" PRId64 " ranks have operations, none of which had not ended", told,
