@@ -84,6 +84,10 @@ def errors(directory, clock_of, points=200):
             domain = int(clocks[rank]["domain"])
             if domain == 0:
                 continue
+            if not len(knots_of(cluster, domain)):
+                source = text(clocks[rank]["source"])
+                assert source == "none", f"rank {rank} has no clock knots, but the source {source}"
+                continue  # nothing is said of its clock
             local = numpy.linspace(first, last, points).astype(numpy.int64)
             offset, error = offsets(knots_of(cluster, domain), local)
             # true time of the machine, then what the reference's clock showed then
