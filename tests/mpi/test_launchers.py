@@ -364,7 +364,8 @@ def start(command, env, ready):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     end = time.monotonic() + h.PATIENCE_S
     while not all(glob.glob(name) for name in ready):
-        h.check(process.poll() is None, "it ended early", process.returncode)
+        if process.poll() is not None:
+            h.check(False, "it ended early with", process.returncode, *process.communicate(timeout=h.PATIENCE_S))
         if time.monotonic() > end:
             process.kill()
             h.check(False, "never there:", ready)
@@ -372,9 +373,9 @@ def start(command, env, ready):
     return process
 
 
-def signal_counts(name, number):
+def signal_counts(name, number, out):
     """How often each of two ranks gets a signal that is sent to profwrap alone; the exit status."""
-    process = start(h.profwrap("-o", f"out-{number}", name, "-n", 2, worker(), "count"),
+    process = start(h.profwrap("-o", out, name, "-n", 2, worker(), "count"),
                     standin(name), ("ready-0", "ready-1", "launcher-*"))
     process.send_signal(number)
     process.communicate(timeout=h.PATIENCE_S)
@@ -391,11 +392,12 @@ def signal_counts(name, number):
 
 @h.case
 def signals_reach_the_ranks_once():
+    """A report is made later in each directory, so each job has its own."""
     for name in ("srun", "torchrun"):
         for number in (signal.SIGINT, signal.SIGTERM):
-            shutil.rmtree(f"out-{number}", ignore_errors=True)
-            h.equal(signal_counts(name, number), ([1, 1], 0), f"{name}: signals and exit status")
-            check_files(f"out-{number}", 2)
+            out = f"out-{name}-{number}"
+            h.equal(signal_counts(name, number, out), ([1, 1], 0), f"{name}: signals and exit status")
+            check_files(out, 2)
 
 
 @h.case

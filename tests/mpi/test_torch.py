@@ -206,12 +206,15 @@ def the_operation_that_was_left_out_is_named():
 
 @h.case
 def the_rank_that_does_not_create_a_group_is_named():
-    """Where the group has all ranks of the job. Otherwise it is not known who has not come."""
+    """Where the group has all ranks of the job."""
     found = hang_of("creation")
     h.check(found["headline"].startswith("Rank 0 waits in the creation of a gloo group of all ranks for rank 1, which has been in "
                                          "no communication call "), found["headline"])
     h.equal((found["kind"], found["roots"]), ("held", [1]), "verdict")
-    h.run(["rm", "-rf", "out", "meeting"])
+
+
+@h.case
+def of_a_group_of_a_part_it_is_not_known_who_did_not_come():
     found = hang_of("part")
     h.check(found["headline"].startswith("1 of 2 ranks wait in MPI calls, rank 0 longest: in the creation of a gloo group for "),
             found["headline"])
