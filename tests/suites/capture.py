@@ -1,9 +1,11 @@
 """Builds the capture programs of tests/mpi with the compiler wrappers of any MPI, and runs their cases
 under it.
 
-    capture.py WORKDIR MPICC MPIRUN [MPIFORT]      SUITES_RANKS: numbers of ranks (default: 2 4)
+    capture.py WORKDIR MPICC MPIRUN [MPIFORT]      SUITES_RANKS: numbers of ranks (default: 2 4);
+                                                   SUITES_TIMES: runs of each case (default: 1)
 """
 
+import collections
 import os
 import re
 import shutil
@@ -88,15 +90,18 @@ def main(workdir, mpicc, mpirun, mpifort=None):
     import test_capture
 
     ranks = [int(n) for n in os.environ.get("SUITES_RANKS", "2 4").split()]
+    times = int(os.environ.get("SUITES_TIMES", "1"))
     count, unbuilt = {"passed": 0, "skipped": 0, "failed": 0}, {}
     for program, n, level in cases(test_capture, ranks):
         if program not in unbuilt:
             unbuilt[program] = build(program, mpicc, mpifort)
         os.environ["CAPTURE_FIRST_INDEX"] = first_index(program)
-        verdict = f"skipped: not built: {unbuilt[program]}" if unbuilt[program] else \
-            run_case(test_capture, harness, program, n, level)
-        count[re.match(r"\w+", verdict)[0]] += 1
-        print(f"{program} np {n} level {level}: {verdict}", flush=True)
+        verdicts = [f"skipped: not built: {unbuilt[program]}"] if unbuilt[program] else \
+            [run_case(test_capture, harness, program, n, level) for _ in range(times)]
+        for verdict in verdicts:
+            count[re.match(r"\w+", verdict)[0]] += 1
+        for verdict, runs in collections.Counter(verdicts).items():
+            print(f"{program} np {n} level {level}: {runs} x {verdict}", flush=True)
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items()))
     return 1 if count["failed"] or not count["passed"] else 0
 
