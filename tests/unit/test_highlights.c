@@ -394,6 +394,19 @@ static size_t find_losses(const struct pw_cluster *c, struct pw_loss found[PW_LO
     return n;
 }
 
+static void test_a_headline_with_many_losses_leaves_no_room(void **state)
+{
+    struct pw_loss losses[PW_LOSSES] = {{.is_headline = PW_LOSS_FIRST}};
+    const struct pw_loss *beside[PW_LOSSES_SHOWN];
+    (void)state;
+    assert_int_equal(pw_losses_beside(losses, 8, beside), 2);
+    assert_ptr_equal(beside[1], &losses[2]);
+    losses[1].is_headline = losses[3].is_headline = PW_LOSS_ADDED;
+    assert_int_equal(pw_losses_beside(losses, 8, beside), 0);
+    losses[4].is_headline = PW_LOSS_ADDED;
+    assert_int_equal(pw_losses_beside(losses, 8, beside), 0);
+}
+
 /* 50 measured steps of 150 ms on 4 ranks. Rank 2 costs 600 ms (8 %), rank 1 only 60 ms (below 1 %),
  * rank 3 150 ms (2 %); transfers take 40 ms of each step: 2 s. */
 static void test_kinds_of_losses_compete_by_gain(void **state)
@@ -652,6 +665,7 @@ int main(void)
         cmocka_unit_test(test_data_wait),
         cmocka_unit_test(test_data_wait_of_a_straggler),
         cmocka_unit_test(test_the_headline_begins_with_a_loss_of_all_ranks),
+        cmocka_unit_test(test_a_headline_with_many_losses_leaves_no_room),
         cmocka_unit_test(test_kinds_of_losses_compete_by_gain),
         cmocka_unit_test(test_shared_losses_compete_with_the_verdict),
         cmocka_unit_test(test_waits_for_which_no_rank_is_named),

@@ -87,8 +87,8 @@ int64_t pw_loss_cost(const struct pw_loss *loss);
  * many. */
 size_t pw_losses_find(const struct pw_figures *figures, struct pw_loss out[PW_LOSSES]);
 
-/* The losses that stand below the headline: those with it are at most PW_LOSSES_SHOWN. Returns how
- * many. */
+/* The losses that are shown below the headline, until PW_LOSSES_SHOWN are told with those that the
+ * headline has. It may have more than that: then there are none. Returns how many. */
 size_t pw_losses_beside(const struct pw_loss *losses, size_t n, const struct pw_loss *out[]);
 
 /* Whether a report would contradict itself without a word about this loss: it is much of the run

@@ -122,7 +122,8 @@ int64_t pw_loss_cost(const struct pw_loss *loss)
     return loss->gain_ns >= 0 ? loss->gain_ns : loss->lost_ns;
 }
 
-/* Adds a loss, behind those that cost as much or more. PW_LOSSES is the most that can be. */
+/* Adds a loss, behind those that cost as much or more. There is room: no list has more than
+ * PW_LOSSES. */
 static void add_loss(struct list *list, const struct pw_loss *one)
 {
     size_t at = list->n++;
@@ -230,7 +231,8 @@ static void add_highlight(const struct pw_figures *f, const struct pw_highlight 
                           .together_ns = -1,
                           .lost_ns = from->ns,
                           .share = from->share,
-                          .share_of = f->measured ? "steps" : "run", /* of late_rank */
+                          .share_of = f->measured ? "steps"
+                                                  : "run", /* of a kind that is not in the table */
                           .is_headline = from->is_headline};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(kinds[i].name, from->kind) == 0)
@@ -279,8 +281,8 @@ int pw_is_untold(const struct pw_figures *f, int64_t ns, int64_t told_ns)
            (double)ns > PW_TOLD_TIMES * (double)told_ns;
 }
 
-/* Marks the losses that the headline has at its end. Further ranks are counted where it names the
- * first one. */
+/* Marks the losses that the headline has at its end. Further slow ranks are not marked: the
+ * headline counts them where it names the first one. */
 static void mark_added(const struct pw_figures *f, const struct pw_verdict *v,
                        struct pw_loss *losses, size_t n)
 {
@@ -313,10 +315,10 @@ int pw_losses_tells(const struct pw_loss *losses, size_t n, const char *kind)
 
 size_t pw_losses_beside(const struct pw_loss *losses, size_t n, const struct pw_loss *out[])
 {
-    size_t shown = 0, most = PW_LOSSES_SHOWN;
+    size_t shown = 0, told = 0;
     for (size_t i = 0; i < n; i++)
-        most -= losses[i].is_headline != 0;
-    for (size_t i = 0; i < n && shown < most; i++)
+        told += losses[i].is_headline != 0;
+    for (size_t i = 0; i < n && told + shown < PW_LOSSES_SHOWN; i++)
         if (!losses[i].is_headline)
             out[shown++] = &losses[i];
     return shown;
