@@ -91,13 +91,27 @@ def _tried(function, value):
         return ""
 
 
+def _name(kind, value, remote):
+    """The type. torch.multiprocessing.spawn() raises one of its own types for a process that it started:
+    then what ended that process, and its number.
+    """
+    number = getattr(value, "error_index", None)
+    if kind.__module__ != "torch.multiprocessing.spawn" or not isinstance(number, int):
+        return kind.__name__
+    raised = re.match(r"[\w.]+", (remote.strip().splitlines() or [""])[-1])
+    ended = getattr(value, "signal_name", None) or f"exit status {getattr(value, 'exit_code', '')}"
+    return f"{raised[0]} (process {number})" if raised else f"{kind.__name__} (process {number}: {ended})"
+
+
 def describe(kind, value, trace, is_main=True):
     """The lines that the merge reads."""
-    path, line = _place(trace, _tried(_remote, value))
+    remote = _tried(_remote, value)
+    path, line = _place(trace, remote)
     if os.path.exists(path):
         path = os.path.abspath(path)
+    name = _tried(lambda it: _name(kind, it, remote), value) or kind.__name__
     return "\n".join(
-        (str(int(is_main)), kind.__name__[:60], str(line), path[-_LONGEST:], _tried(_text, value))
+        (str(int(is_main)), name[:60], str(line), path[-_LONGEST:], _tried(_text, value))
     )
 
 

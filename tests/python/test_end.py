@@ -89,6 +89,27 @@ class EndTest(unittest.TestCase):
         [told] = self.told(*raised(worker))
         self.assertEqual(told[2:], ["3", os.path.abspath(__file__), "lost"])
 
+    def test_what_ended_a_spawned_process(self):
+        """As torch.multiprocessing.spawn() tells of it."""
+        def told(name, text, **more):
+            kind = type(name, (Exception,), {"__module__": "torch.multiprocessing.spawn", **more})
+            return self.told(kind, kind(text), None)[-1]
+
+        [_, name, line, path, text] = told(
+            "ProcessRaisedException", "\n\n-- Process 1 terminated with the following error:\n"
+            f'Traceback (most recent call last):\n  File "{os.__file__}", line 89, in _wrap\n    fn(i)\n'
+            f'  File "{os.path.abspath(__file__)}", line 16, in train\n    [][3]\n    ~~^^^\n'
+            "IndexError: list index out of range\n", error_index=1)
+        self.assertEqual((name, line, path), ("IndexError (process 1)", "16", os.path.abspath(__file__)))
+        self.assertEqual(text, "-- Process 1 terminated with the following error: "
+                               "IndexError: list index out of range")
+        text = "process 2 terminated with signal SIGKILL"
+        self.assertEqual(told("ProcessExitedException", text, error_index=2, signal_name="SIGKILL")[1:5:3],
+                         ["ProcessExitedException (process 2: SIGKILL)", text])
+        text = "process 0 terminated with exit code 3"
+        self.assertEqual(told("ProcessExitedException", text, error_index=0, exit_code=3)[1],
+                         "ProcessExitedException (process 0: exit status 3)")
+
     def test_without_a_text_or_a_traceback(self):
         [told] = self.told(Unprintable, Unprintable(), None)
         self.assertEqual(told, ["1", "Unprintable", "0", "", ""])
