@@ -13,7 +13,7 @@ _VARIABLE = "PROFWRAP_READ_MEMORY"
 _MOST_CHUNK_BYTES = 1 << 24
 _MOST_ELEMENT_BYTES = 1 << 15
 _MOST_ATTRIBUTE_BYTES = 1 << 20
-_FREE_BYTES = 1 << 20  # so many may be rows that nobody wrote
+_FREE_BYTES = 1 << 20  # so many bytes may be of rows that nobody wrote (HDF5's fill values)
 _MOST_GROWTH = 2048  # deflate makes at most 1032 bytes of one
 _LEAST_PLACE_BYTES, _FREE_CHUNKS = 8, 64
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -101,7 +101,7 @@ def find(file, path):
 
 
 def names_of(file):
-    """Returns the names in the root of a file that are not links to other files."""
+    """Returns the names in the root of a file that are hard links."""
     return [name for name in file if find(file, name) is not None]
 
 

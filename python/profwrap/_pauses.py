@@ -2,7 +2,7 @@
 """Records compilations of torch.compile() and checkpoints, which one rank may do while the others
 wait, as rows of /events/runtime.
 
-The import hook (_site/) calls on_torch(), on_dynamo(), ... when the program has imported these modules.
+The import hook (_site/, _auto.py) calls on_torch(), on_dynamo(), ... when the program has imported these modules.
 Their functions are replaced by ones that call them and measure the time; whatever fails here
 records nothing, and the program's own exceptions pass.
 """

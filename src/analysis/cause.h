@@ -47,9 +47,9 @@ struct pw_usage {
     int64_t throttled_ns;     /* its cgroup, which may have other ranks, too; -1: not known */
     int64_t involuntary_cs;
     int64_t major_faults; /* of the main thread */
-    int64_t io_bytes;     /* the same: not of other threads, such as those of a network
-                             library that read and write sockets, and not of ended processes */
-    int64_t child_faults; /* of processes that ended; io_bytes has what came from them by pipes */
+    int64_t io_bytes;     /* of the main thread alone (other threads may read and write sockets
+                             for a network library); with bytes that it reads from a child's pipe */
+    int64_t child_faults; /* of child processes that ended */
     int64_t samples;      /* taken within those steps */
 };
 
@@ -69,10 +69,10 @@ struct pw_cause_found {
 struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks, size_t rank,
                                     enum pw_phase phase, int64_t *scratch);
 
-/* Makes file I/O of more CPU work, where the rank read or wrote 10 MB more than the others in each
- * second of it. For a rank that was slow in few steps: such as one that writes a checkpoint, which
- * is work for a CPU as long as the files go to memory. Where a rank is slow in many steps, it may
- * read more because it has more data. */
+/* Changes the cause from more CPU work to file I/O where the rank read or wrote 10 MB more than the
+ * others in each second of it. For a rank that was slow in few steps: such as one that writes a
+ * checkpoint, which is work for a CPU as long as the files go to memory. Where a rank is slow in
+ * many steps, it may read more because it has more data. */
 void pw_cause_refine_rare(const struct pw_usage *ranks, size_t nranks, size_t rank,
                           struct pw_cause_found *found, int64_t *scratch);
 
@@ -87,8 +87,8 @@ struct pw_runtimework {
 struct pw_runtimework pw_cause_runtimework(const int64_t *work_ns, size_t nranks, size_t rank,
                                            int64_t lost_ns, int64_t *scratch);
 
-/* Whether a rank with this cause may in truth be doing such work. Not where the cause lengthens it
- * like all other work: the rank lacked a CPU, read pages from a disk or was stopped. */
+/* Whether a rank with this cause may in truth be doing such work. 0 for causes that slow all work
+ * alike: the rank lacked a CPU, read pages from a disk or was stopped. */
 bool pw_cause_may_be_runtimework(int cause);
 
 /* How much longer an operator took on a rank than on the others. */
@@ -148,8 +148,7 @@ struct pw_gpu_cause_found pw_gpu_cause_find(const struct pw_gpu_usage *ranks, si
  * value among the ranks of the host that may use these CPUs and more.
  *
  * `kept` is the time for which others kept the rank from its CPUs. It is a share of the time in
- * which the rank was ready without a CPU (at most its own time). The share is that of others in the
- * use of these CPUs by all but the rank:
+ * which the rank was ready without a CPU (at most its own time):
  *
  * kept = ready x others / (busy - the rank's CPU time)
  *

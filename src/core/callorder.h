@@ -3,8 +3,8 @@
  *
  * The *signature* of a call is a hash of what MPI requires to be equal on all members: the
  * operation, the root, the bytes of one block (count x size of the type), and, in the lowest bits,
- * the reduction. Where MPI lets members give different values (lists of counts, neighbourhoods,
- * types that differ but have one size), these are not in it. The *hash* of a communicator after n
+ * the reduction. What MPI lets members choose differently is not in it: lists of counts,
+ * neighbourhoods, different types of equal size. The *hash* of a communicator after n
  * collectives is
  *
  *     hash(0) = 0,  hash(n) = hash(n - 1) * PW_CALLORDER_FACTOR + signature
@@ -14,8 +14,8 @@
  *
  * Ranks are asked at different moments, so they have made different numbers of collectives. So the
  * last hash of each *level* is kept: the level of n is the number of zero bits at its end. Two
- * ranks with n and m collectives always have the hash of one common number: of the bits that n and
- * m have in common at their begin, followed by zeros. */
+ * ranks with n and m collectives always have the hash of one common number: the leading bits that n
+ * and m have in common, then zeros. With n = 13 (1101) and m = 15 (1111) it is 12 (1100). */
 #ifndef PW_CORE_CALLORDER_H
 #define PW_CORE_CALLORDER_H
 
@@ -77,7 +77,7 @@ struct pw_ordered_call {
 
 /* The signature of an operation of a process group on Gloo, or with `has_size` false of a group of
  * MindSpore, whose sizes are not compared. `root` is a world rank, -1 none. PW_REDUCTION_UNKNOWN
- * when its size must be equal on all members and is not known. Which reduction it is is not in it.
+ * when its size must be equal on all members and is not known. The kind of reduction is not in it.
  */
 uint32_t pw_callorder_sign(uint16_t op, int32_t root, int64_t sent_bytes, int64_t recv_bytes,
                            bool has_size);

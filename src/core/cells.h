@@ -25,12 +25,12 @@ struct pw_cells_area {
     size_t step, steps, rank, ranks;
 };
 
-/* Returns the table of these rows, which it owns. NULL rows: a table that is not known. */
+/* Returns the table of these rows, and takes ownership of them. NULL: a table that is not known. */
 struct pw_cells pw_cells_of_rows(int table, void *rows, size_t nsteps, size_t nranks);
 
-/* Makes a table that is stored in chunks of `chunk[0]` steps and `chunk[1]` ranks. Its chunks are
- * put before it is read. Returns 0, -ENOMEM, or -EINVAL when the table's rows are not of integers
- * without padding. */
+/* Makes a table that is stored in chunks of `chunk[0]` steps and `chunk[1]` ranks. Call
+ * pw_cells_put() for every chunk before reading. Returns 0, -ENOMEM, or -EINVAL unless each row
+ * consists of integers without padding. */
 int pw_cells_init(struct pw_cells *cells, int table, const size_t dims[2], const size_t chunk[2]);
 
 /* Puts the chunk that begins at this step and rank: plane k has byte k of every row (rowform.h).

@@ -44,7 +44,8 @@ static int64_t grown(int64_t error_ns, int64_t away_ns)
     return error_ns ? error_ns + pw_clock_drift(away_ns) : 0;
 }
 
-/* The error of an interpolated offset is at most the interpolated error of the two knots. */
+/* The error of an interpolated offset is at most the interpolated error of the two knots, and what
+ * the clock can wander from the nearer one. */
 static int64_t between(const struct pw_row_clock *a, const struct pw_row_clock *b, int64_t local_ns)
 {
     int64_t from = local_ns - a->local_ns, to = b->local_ns - local_ns;

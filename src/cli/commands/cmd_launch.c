@@ -171,8 +171,8 @@ static int conclude_jobs(const struct pw_run *run, const char *name, const char 
     return seen;
 }
 
-/* Whether the command contains a `profwrap` itself, whose output directory is not known here: as an
- * argument, or as a word of a shell's command, but not as a directory of a path. */
+/* Whether the command contains a `profwrap` itself, whose output directory is not known here. Looks
+ * for the word in the arguments and in a shell's command, not for a directory in a path. */
 static int has_profwrap(char *const *argv)
 {
     static const char name[] = "profwrap";
@@ -234,13 +234,14 @@ static int find_running(const char *name, const char *output, char *dir, size_t 
     return nrunning > 0;
 }
 
-/* Follows one job after the other, until nobody has the other end of `lasts` any more. */
-static void follow_jobs(const struct pw_run *run, const char *name, const char *output, int lasts)
+/* Follows one job after the other, until the other end of the pipe `launch_end` is closed. */
+static void follow_jobs(const struct pw_run *run, const char *name, const char *output,
+                        int launch_end)
 {
     enum { LOOK_MS = 200 };
     struct pw_cli_watched what = {.command = run->options.text[PW_OPT_ON_ALERT]};
     struct pw_options options = run->options; /* the rate was checked */
-    struct pollfd launch = {.fd = lasts};
+    struct pollfd launch = {.fd = launch_end};
     static const struct timespec none;
     char dir[PATH_MAX + 32];
     sigset_t ends;
@@ -259,7 +260,7 @@ struct teller {
     int lasts; /* the end of a pipe that this process has while the launcher runs */
 };
 
-/* As the launcher may wait for the end of pipes, the teller has none of those that it was given. */
+/* Closes the pipes that profwrap was given: the launcher may wait for their end. */
 __attribute__((noreturn)) static void tell_of_ranks(const struct pw_run *run, const char *name,
                                                     const char *output, const int pipe[2])
 {

@@ -8,8 +8,8 @@
 
 #include "import/trace/gloo.h"
 
-/* The most ranges that are open at a time, and the largest depth. */
-enum { DEEPEST = 4096, MOST_DEPTH = 65535 };
+/* The most ranges that are open at a time. */
+enum { DEEPEST = 4096 };
 
 struct open_range {
     struct pw_host_record record;
@@ -21,8 +21,9 @@ struct nesting {
     struct pw_nested *out;
     int64_t thread;
     size_t depth;
-    int by_external;    /* 1: no calls, so activities are joined by External id */
-    int begins;         /* 1: the thread has begun operations of Gloo */
+    int by_external; /* 1: the trace has no runtime calls, so activities are joined by External id
+                      */
+    int begins;      /* 1: the thread has begun operations of Gloo */
     int64_t busy_until; /* end of the thread's last operator so far */
     struct open_range stack[DEEPEST];
 };

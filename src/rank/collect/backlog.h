@@ -26,7 +26,7 @@ struct pw_backlog {
 void pw_backlog_init(struct pw_backlog *backlog, struct pw_intake *intake,
                      struct pw_journal *journal);
 
-/* Lets the last block of records that was added to the journal wait, which has `n` records. Returns
+/* Marks the last block of records in the journal, of `n` records, as waiting. Returns
  * false when it could not be read there; the caller must pass the records on, then. */
 bool pw_backlog_add(struct pw_backlog *backlog, uint32_t n);
 

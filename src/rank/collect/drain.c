@@ -20,7 +20,7 @@ enum {
     CATCH_UP_NS = 1000000000,
     STAY_NS = 1000000000, /* longest time that records may stay in a ring */
     LOOK_NS = 900000000,  /* least time between two looks at polls */
-    LOOKS = 16,           /* how often one run empties the rings, at most */
+    MOST_PASSES = 16,     /* how often one run empties the rings */
     /* Numbers of records that wait for a spare core: 0.4 ms to 0.1 s of the intake. */
     LEAST_DELAYED = 4096,
     MOST_DELAYED = 1 << 20,
@@ -56,15 +56,15 @@ struct pw_drain {
     bool is_full;        /* the limit was reached */
     enum state state;
     struct pw_sparecore spare;
-    int64_t taken;           /* number of records taken from rings */
+    int64_t taken;           /* number of records that were in rings when these were emptied */
     bool keeps_unwritten;    /* records that the journal cannot take stay in their ring */
     int error;               /* the journal's error because of which records stay; 0: none */
     int readied;             /* number of rings that have memory */
     int64_t last_reading_ns; /* when the clocks were last read */
     int64_t emptied_ns;      /* when pw_drain_run() last emptied the rings */
-    /* All rings' heads, when they changed last, and the last look; pw_drain_look_at_polls() */
-    uint64_t heads, recorded;
-    int64_t looked_ns;
+    uint64_t heads;          /* sum of all rings' heads at the last pw_drain_look_at_polls(), */
+    uint64_t changed_ticks;  /* when it was last seen to change, */
+    int64_t looked_ns;       /* and the time of that look */
     struct pw_record batch[PW_JOURNAL_BATCH];
 };
 
@@ -348,7 +348,7 @@ int64_t pw_drain_run(struct pw_drain *drain)
     drain->emptied_ns = pw_local_ns();
     int64_t count = empty_all(drain);
     ready_next_ring(drain, count_used(drain));
-    for (int i = 1; i < LOOKS && pw_drain_must_go_on(drain); i++) {
+    for (int i = 1; i < MOST_PASSES && pw_drain_must_go_on(drain); i++) {
         if (drain->state == BEHIND)
             pw_backlog_hand_over(&drain->backlog);
         count += empty_all(drain);
@@ -407,7 +407,7 @@ void pw_drain_look_at_polls(struct pw_drain *drain, int64_t now_ns)
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared)
             drain->heads += pw_drainedring_look_at_polls(&drain->rings[i], is_owned(drain, i));
-    drain->recorded = drain->heads == before ? drain->recorded : ticks_now(drain);
+    drain->changed_ticks = drain->heads == before ? drain->changed_ticks : ticks_now(drain);
 }
 
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)
@@ -418,8 +418,8 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
     for (int i = 0; i < PW_MAX_RINGS && drain->intake; i++) {
         if (!is_owned(drain, i) || !pw_drainedring_read_state(&drain->rings[i], &call, &polls))
             continue;
-        if (polls) /* beside threads that record, it may be a helper */
-            call.start = drain->recorded;
+        if (polls) /* before, another thread recorded: this one may have helped it to progress */
+            call.start = drain->changed_ticks;
         if (call.start <= after)
             continue;
         int64_t ns = pw_intake_since(drain->intake, call.start);

@@ -24,9 +24,9 @@ struct pw_drained_ring {
      * those of the runtime. */
     struct pw_polls polls;
     uint64_t polls_head;
-    bool is_polling;    /* it has tested between the last two looks; */
-    bool has_polled;    /* it has since that number of records, */
-    bool polls_differ;  /* and not always for the same thing */
+    bool is_polling;    /* the thread has tested between the last two looks */
+    bool has_polled;    /* the thread has tested since `polls_head` */
+    bool polls_differ;  /* these tests were not all for the same thing */
     uint64_t kept_free; /* number of places to keep free at the last pace; 0: half */
 };
 
@@ -40,8 +40,8 @@ bool pw_drainedring_look(struct pw_drained_ring *ring, int64_t now_ns);
 
 /* How many of the oldest records to take from a ring that is not hurried. Places stay free for what
  * the program writes in 16 ms, at its pace before the last look: at most half of the ring, and at
- * least an eighth for a sudden burst. Never more than a 16th, so that a program that waits for its
- * core does not wait long. */
+ * least an eighth for a sudden burst. At most a 16th of the ring is taken at once, so that a
+ * program that waits for its core does not wait long. */
 uint64_t pw_drainedring_excess(const struct pw_drained_ring *ring);
 
 /* Copies the next `n` records, which may wrap around the end of the ring. Records are checked and

@@ -9,7 +9,7 @@
 
 /* The collector looks every 100 ms, or more often. */
 enum { LOOK_NS = 50000000, LATELY_NS = 3 * LOOK_NS, MOST_CORES = 8192 };
-enum { LOAD = 16384 }; /* records between two looks that are much */
+enum { LOAD = 16384 }; /* from so many records between two looks on, the program is under load */
 
 struct cores {
     cpu_set_t set[MOST_CORES / CPU_SETSIZE];
@@ -22,8 +22,8 @@ static FILE *open_in(const char *root, const char *path)
     return fopen(whole, "re");
 }
 
-/* Returns the idle time of the cores of the set since the machine's start, and that of programs
- * that yield to others (nice); -1 when it is not known. */
+/* Returns the time since the machine's start in which the cores of the set were idle, waited for a
+ * disk, or ran nice programs; -1 when it is not known. */
 static int64_t sum_idle(const char *root, const struct cores *cores)
 {
     const long ticks = sysconf(_SC_CLK_TCK);

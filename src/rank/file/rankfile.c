@@ -56,40 +56,20 @@ static int write_identity(struct pw_rankfile *file, const struct pw_identity *id
     return err ? err : pw_h5_set_int(h5, "complete", 0);
 }
 
-/* Whether a file has the table only when there are rows for it. */
-static int is_optional(int table)
+/* Whether every file has the table, if only without rows. Others are there when they have rows. */
+static int is_always_there(int table)
 {
     switch (table) {
-    case PW_TABLE_payload:
-    case PW_TABLE_thread_name:
-    case PW_TABLE_host:
-    case PW_TABLE_workers:
-    case PW_TABLE_cpus:
-    case PW_TABLE_netcard:
-    case PW_TABLE_queue:
-    case PW_TABLE_memory:
-    case PW_TABLE_work:
-    case PW_TABLE_flops:
-    case PW_TABLE_runtime:
-    case PW_TABLE_metadata:
-    case PW_TABLE_open:
-    case PW_TABLE_ending:
-    case PW_TABLE_kernel:
-    case PW_TABLE_memcpy:
-    case PW_TABLE_memset:
-    case PW_TABLE_cuda_api:
-    case PW_TABLE_cuda_sync:
-    case PW_TABLE_nccl:
-    case PW_TABLE_nccl_net:
-    case PW_TABLE_gpu:
-    case PW_TABLE_gpu_error:
-    case PW_TABLE_device:
-    case PW_TABLE_hccl_time:
-    case PW_TABLE_hccl_link:
-    case PW_TABLE_mindinsight_sum:
-    case PW_TABLE_msprof_step:
-    case PW_TABLE_pipeline_cpu:
-    case PW_TABLE_unrecorded:
+    case PW_TABLE_clock:
+    case PW_TABLE_comm_event:
+    case PW_TABLE_range:
+    case PW_TABLE_gap:
+    case PW_TABLE_step:
+    case PW_TABLE_window:
+    case PW_TABLE_process:
+    case PW_TABLE_comms:
+    case PW_TABLE_member:
+    case PW_TABLE_overhead:
         return 1;
     default:
         return 0;
@@ -119,7 +99,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     }
     err = write_identity(file, id, command);
     for (int table = 0; table < PW_RANK_TABLE_COUNT; table++)
-        if (!is_optional(table))
+        if (is_always_there(table))
             pw_h5_writer_require(file->writer, table);
     pw_rankfile_text(file, 0, "", 0);
     /* Writes now, so that a full disk is detected before the program runs. */

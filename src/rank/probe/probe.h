@@ -37,7 +37,7 @@ struct pw_thread {
     uint32_t idle_key;  /* key of the ranges that are only counted; see ranges.h */
     uint64_t allocated; /* bytes allocated minus freed, as reported by the thread; modulo 2^64 */
     struct pw_recent_name recent[PW_RECENT_NAMES];
-    /* Number of failed attempts to get a ring, and of calls to skip before the next attempt. */
+    /* Number of calls to skip before the next attempt to get a ring, and of failed attempts. */
     uint32_t passes, failures;
     int beginning; /* 1 during an attempt: a signal handler must not start another */
     int ring_index;
@@ -196,7 +196,7 @@ int pw_probe_await_sync(void);
 
 /* The id of a name; equal texts have equal ids within a process. The first use of a text writes it
  * to the ring, cut at 255 bytes. Id 0 is "". When the table is full, all new names get the id of
- * "(more names than are kept)". Returns 0 when memory is short. */
+ * "(more names than are kept)". Returns 0 when memory is short and the text is new. */
 uint32_t pw_probe_intern(struct pw_thread *thread, const char *text);
 
 /* The same, cut at 8191 bytes; for texts that are recorded once, not in a loop. */
