@@ -336,19 +336,10 @@ static uint32_t number_in(struct pw_otf2_rank *rank, int32_t row, int32_t world)
 
 /* ---- communication ---- */
 
-static const char *prefix_of(uint8_t source)
-{
-    static const char *const prefixes[] = {
-        [PW_SOURCE_MPI] = "MPI_",      [PW_SOURCE_NCCL] = "nccl",  [PW_SOURCE_GLOO] = "gloo ",
-        [PW_SOURCE_HCCL] = "hccl",     [PW_SOURCE_MCCL] = "mccl ", [PW_SOURCE_ONECCL] = "oneccl ",
-        [PW_SOURCE_DEVICE] = "device "};
-    return source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[source] : "";
-}
-
 static uint32_t region_of(struct pw_otf2_rank *rank, const struct pw_row_comm_event *e)
 {
     char name[96];
-    snprintf(name, sizeof(name), "%s%s", prefix_of(e->source), pw_op_info(e->op)->name);
+    snprintf(name, sizeof(name), "%s%s", pw_source_prefix(e->source), pw_op_info(e->op)->name);
     const OTF2_Paradigm paradigm = e->source == PW_SOURCE_MPI          ? OTF2_PARADIGM_MPI
                                    : pw_source_is_on_device(e->source) ? OTF2_PARADIGM_CUDA
                                                                        : OTF2_PARADIGM_USER;

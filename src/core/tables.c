@@ -143,3 +143,12 @@ int64_t pw_field_integer(const struct pw_field *field, const void *row)
     }
     }
 }
+
+const char *pw_source_prefix(uint32_t source)
+{
+    static const char *const prefixes[] = {
+        [PW_SOURCE_MPI] = "MPI_",      [PW_SOURCE_NCCL] = "nccl",  [PW_SOURCE_GLOO] = "gloo ",
+        [PW_SOURCE_HCCL] = "hccl",     [PW_SOURCE_MCCL] = "mccl ", [PW_SOURCE_ONECCL] = "oneccl ",
+        [PW_SOURCE_DEVICE] = "device "};
+    return source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[source] : "";
+}

@@ -47,6 +47,9 @@ static inline int pw_source_is_on_device(uint8_t source)
            source == PW_SOURCE_DEVICE;
 }
 
+/* What stands before an operation's name: "MPI_", "nccl", "gloo "; "" for an unknown source. */
+const char *pw_source_prefix(uint32_t source);
+
 /* Flags of /events/range. */
 enum {
     PW_RANGE_UNENDED = 1, /* the thread or program ended before the range did: `end` is that time */

@@ -493,15 +493,6 @@ static size_t list_comm_args(const struct pw_rankview *view, const struct pw_row
     return n;
 }
 
-static const char *prefix_of(const struct pw_row_comm_event *e)
-{
-    static const char *const prefixes[] = {
-        [PW_SOURCE_MPI] = "MPI_",      [PW_SOURCE_NCCL] = "nccl",  [PW_SOURCE_GLOO] = "gloo ",
-        [PW_SOURCE_HCCL] = "hccl",     [PW_SOURCE_MCCL] = "mccl ", [PW_SOURCE_ONECCL] = "oneccl ",
-        [PW_SOURCE_DEVICE] = "device "};
-    return e->source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[e->source] : "";
-}
-
 /* The track of an event: its thread, or for NCCL and HCCL a track for each communicator. */
 static uint32_t track_of(const struct pw_row_comm_event *e)
 {
@@ -517,7 +508,7 @@ static void put_row_slice(struct pw_chrome *c, const struct pw_rankview *view,
                                          track_of(e),
                                          start,
                                          pw_sum(start, duration),
-                                         prefix_of(e),
+                                         pw_source_prefix(e->source),
                                          pw_op_info(e->op)->name,
                                          pw_enum_name(PW_F_SOURCE, e->source),
                                          args,
@@ -529,9 +520,15 @@ static void put_row_slice(struct pw_chrome *c, const struct pw_rankview *view,
 static void put_async(struct pw_chrome *c, const struct pw_rankview *view,
                       const struct pw_row_comm_event *e, int64_t start, int64_t end)
 {
-    const struct pw_track_event whole = {view->rank,    track_of(e),  start,
-                                         end,           prefix_of(e), pw_op_info(e->op)->name,
-                                         "nonblocking", NULL,         0};
+    const struct pw_track_event whole = {view->rank,
+                                         track_of(e),
+                                         start,
+                                         end,
+                                         pw_source_prefix(e->source),
+                                         pw_op_info(e->op)->name,
+                                         "nonblocking",
+                                         NULL,
+                                         0};
     c->writer->ops->beside(c->writer, &whole, c->asyncs++);
 }
 

@@ -102,6 +102,10 @@ static void test_calls_are_named_by_their_source(void **state)
     assert_string_equal(pw_call_write(&words, text, sizeof(text)), "MPI_Allreduce #17 on world");
     words.source = PW_SOURCE_NCCL;
     assert_string_equal(pw_call_write(&words, text, sizeof(text)), "ncclAllReduce #17 on world");
+    words.source = PW_SOURCE_MCCL;
+    assert_string_equal(pw_call_write(&words, text, sizeof(text)), "mccl allreduce #17 on world");
+    words.source = PW_SOURCE_HCCL;
+    assert_string_equal(pw_call_write(&words, text, sizeof(text)), "hcclAllReduce #17 on world");
     words.source = PW_SOURCE_GLOO;
     words.awaited = words.op;
     words.op = PW_OP_Wait;

@@ -91,19 +91,20 @@ static const char *nccl_name(uint32_t op)
     }
 }
 
-/* "MPI_Allreduce", "ncclAllReduce", "gloo allreduce". */
+/* "MPI_Allreduce", "ncclAllReduce", "gloo allreduce", "mccl allreduce". */
 static const char *write_name(uint32_t source, uint32_t op, char *out, size_t size)
 {
-    if (source == PW_SOURCE_NCCL) {
-        snprintf(out, size, "nccl%s", nccl_name(op));
+    const char *prefix = pw_source_prefix(source);
+    const size_t length = strlen(prefix);
+    if (source == PW_SOURCE_NCCL || source == PW_SOURCE_HCCL) {
+        snprintf(out, size, "%s%s", prefix, nccl_name(op));
     } else if (source == PW_SOURCE_GLOO && (op == PW_OP_Init || op == PW_OP_Comm_create)) {
         snprintf(out, size, "the creation of a gloo group%s",
                  op == PW_OP_Init ? " of all ranks" : "");
-    } else if (source == PW_SOURCE_GLOO) {
-        snprintf(out, size, "gloo %s", pw_op_info(op)->name);
-        out[5] = (char)tolower((unsigned char)out[5]);
     } else {
-        snprintf(out, size, "MPI_%s", pw_op_info(op)->name);
+        snprintf(out, size, "%s%s", prefix, pw_op_info(op)->name);
+        if (length && prefix[length - 1] == ' ')
+            out[length] = (char)tolower((unsigned char)out[length]);
     }
     return out;
 }
