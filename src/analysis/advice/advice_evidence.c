@@ -21,9 +21,10 @@ static void say_signal(const struct pw_row_c_ending *row, struct pw_sentence *s)
                         "the batch system, or a user.",
                         row->exit_signal);
     else
-        pw_sentence_add(s, "Find why it crashed: read what it wrote to its standard error, open a "
-                           "core file (ulimit -c unlimited) in a debugger, or build the program "
-                           "with a sanitizer (-fsanitize=address).");
+        pw_sentence_add(s, "Find why it crashed: read what it wrote to its standard error (Python "
+                           "adds its stack with PYTHONFAULTHANDLER=1), open a core file (ulimit "
+                           "-c unlimited) in a debugger, or build the program with a sanitizer "
+                           "(-fsanitize=address).");
 }
 
 static void say_next(const struct pw_row_c_ending *row, struct pw_sentence *s)
