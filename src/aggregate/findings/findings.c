@@ -96,30 +96,47 @@ static size_t select_measured(const struct pw_findings *f, const struct pw_matri
     return n;
 }
 
+struct pw_row_c_straggler pw_findings_straggler(const struct pw_world *world, size_t rank,
+                                                int64_t lost_ns)
+{
+    struct pw_row_c_straggler row = {
+        .rank = (int32_t)rank,
+        .kind = PW_STRAGGLER_STRETCH,
+        .first_step = -1,
+        .last_step = -1,
+        .excess_ns = lost_ns,
+        .blame_ns = -1,
+        .critical_ns = -1,
+        .gain_ns = -1,
+        .phase = PW_PHASE_NONE,
+        .cause = PW_CAUSE_UNKNOWN,
+        .start = world->bins.start_ns,
+        .lost_ns = lost_ns,
+    };
+    memcpy(row.hostname, world->ranks[rank].hostname, sizeof(row.hostname));
+    return row;
+}
+
 static struct pw_row_c_straggler straggler_row(const struct pw_findings *f,
                                                const struct pw_measured *measured,
                                                const struct pw_instances *in,
                                                const struct pw_straggler_found *found)
 {
     const size_t *rows = measured->rows;
-    struct pw_row_c_straggler row = {
-        .rank = (int32_t)found->rank,
-        .kind = (uint8_t)found->kind,
-        .first_step = f->steps[rows[found->first]].step,
-        .last_step = f->steps[rows[found->last]].step,
-        .steps_hit = found->hits,
-        .excess_ns = found->excess_ns,
-        .gain_ns = found->gain_ns,
-        .slowdown = found->slowdown,
-        .phase = (uint8_t)found->phase,
-        .cause = PW_CAUSE_UNKNOWN,
-        .confidence = found->confidence,
-        .start = f->steps[rows[found->first]].start,
-        .end = f->steps[rows[found->last]].end,
-        .lost_ns = found->lost_ns,
-        .without_clocks = found->without_clocks != 0,
-    };
-    memcpy(row.hostname, measured->world->ranks[found->rank].hostname, sizeof(row.hostname));
+    struct pw_row_c_straggler row =
+        pw_findings_straggler(measured->world, found->rank, found->lost_ns);
+    row.kind = (uint8_t)found->kind;
+    row.first_step = f->steps[rows[found->first]].step;
+    row.last_step = f->steps[rows[found->last]].step;
+    row.steps_hit = found->hits;
+    row.excess_ns = found->excess_ns;
+    row.gain_ns = found->gain_ns;
+    row.slowdown = found->slowdown;
+    row.phase = (uint8_t)found->phase;
+    row.confidence = found->confidence;
+    row.start = f->steps[rows[found->first]].start;
+    row.end = f->steps[rows[found->last]].end;
+    row.without_clocks = found->without_clocks != 0;
     const struct pw_blame blame = pw_collective_sum_blame(in, row.rank, INT64_MIN, INT64_MAX);
     row.blame_ns = blame.blame_ns;
     row.critical_ns = blame.critical_ns;

@@ -56,6 +56,11 @@ int pw_findings_make(struct pw_findings *findings, const struct pw_findings_inpu
 
 void pw_findings_fini(struct pw_findings *findings);
 
+/* A row of /stragglers of which rank and loss are known. All that makes such a row begins with it:
+ * here a column gets its value for "not known". */
+struct pw_row_c_straggler pw_findings_straggler(const struct pw_world *world, size_t rank,
+                                                int64_t lost_ns);
+
 /* Tells which stragglers lost time every so many steps. No MPI, no I/O. */
 
 /* Fills `period` of the stragglers. Returns 0 or -ENOMEM. */

@@ -61,26 +61,14 @@ static struct pw_row_c_straggler row_of(const struct pw_world *world, const stru
     const char *in_part = !is_cut_by_run(&world->bins, found->part) ? where[found->part]
                           : found->part == PW_PART_TAIL ? "after its last step, not waiting"
                                                         : "before its first step, not waiting";
-    struct pw_row_c_straggler row = {
-        .rank = (int32_t)found->rank,
-        .kind = PW_STRAGGLER_STRETCH,
-        .first_step = -1,
-        .last_step = -1,
-        .excess_ns = found->lost_ns,
-        .blame_ns = -1,
-        .critical_ns = -1,
-        /* Without this loss the job would wait for the next slowest rank instead. In MPI_Init and
-         * MPI_Finalize it is not known how long the job waits for a rank that is busy. */
-        .gain_ns = call_of[found->part] && found->evidence == PW_PART_OWN_TIME
-                       ? -1
-                       : found->lost_ns - found->next_ns,
-        .phase = PW_PHASE_NONE,
-        .cause = (uint8_t)found->cause,
-        .confidence = 1 - next * next,
-        .start = world->bins.start_ns,
-        .lost_ns = found->lost_ns,
-        .part = (uint8_t)found->part,
-    };
+    struct pw_row_c_straggler row = pw_findings_straggler(world, found->rank, found->lost_ns);
+    /* Without this loss the job would wait for the next slowest rank instead. In MPI_Init and
+     * MPI_Finalize it is not known how long the job waits for a rank that is busy. */
+    if (!call_of[found->part] || found->evidence != PW_PART_OWN_TIME)
+        row.gain_ns = found->lost_ns - found->next_ns;
+    row.cause = (uint8_t)found->cause;
+    row.confidence = 1 - next * next;
+    row.part = (uint8_t)found->part;
     for (int part = PW_PART_START; part <= (int)found->part; part++) {
         const int64_t total_ns =
             m->parts[(size_t)(part - PW_PART_START) * m->nranks + found->rank].total_ns;
@@ -88,7 +76,6 @@ static struct pw_row_c_straggler row_of(const struct pw_world *world, const stru
         row.end = row.start + (total_ns > 0 ? total_ns : 0);
     }
     row.slowdown = row.end > row.start ? (double)row.lost_ns / (double)(row.end - row.start) : -1;
-    memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
     pw_text_ns(mine, sizeof(mine), found->lost_ns);
     pw_text_ns(others, sizeof(others), found->usual_ns);
     pw_text_ns(most, sizeof(most), found->next_ns);
@@ -524,7 +511,6 @@ static double confidence_of(const struct pw_stretch *f)
 
 static void enter_steps(const struct pw_findings *f, struct pw_row_c_straggler *row)
 {
-    row->first_step = row->last_step = -1;
     for (size_t s = 0; s < f->nsteps; s++) {
         if (f->steps[s].end <= row->start || f->steps[s].start >= row->end)
             continue;
@@ -560,20 +546,12 @@ static struct pw_row_c_straggler stretches_row_of(const struct pw_findings *f,
                                                   const struct pw_stretch *found)
 {
     const struct pw_binning *bins = &world->bins;
-    struct pw_row_c_straggler row = {
-        .rank = (int32_t)found->rank,
-        .kind = PW_STRAGGLER_STRETCH,
-        .excess_ns = found->lost_ns,
-        .gain_ns = -1,
-        .phase = PW_PHASE_NONE,
-        .cause = (uint8_t)found->cause,
-        .confidence = confidence_of(found),
-        .start = bins->start_ns + (int64_t)found->first * bins->bin_ns,
-        .end = bins->start_ns + (int64_t)(found->last + 1) * bins->bin_ns,
-        .lost_ns = found->lost_ns,
-    };
+    struct pw_row_c_straggler row = pw_findings_straggler(world, found->rank, found->lost_ns);
+    row.cause = (uint8_t)found->cause;
+    row.confidence = confidence_of(found);
+    row.start = bins->start_ns + (int64_t)found->first * bins->bin_ns;
+    row.end = bins->start_ns + (int64_t)(found->last + 1) * bins->bin_ns;
     row.slowdown = (double)row.lost_ns / (double)(row.end - row.start);
-    memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
     stretches_describe(found, row.evidence, sizeof(row.evidence));
     enter_steps(f, &row);
     row.blame_ns = blame->blame_ns;
@@ -859,19 +837,10 @@ static struct pw_row_c_straggler row_of_worker(const struct pw_findings *f,
 {
     const struct pw_row_c_part_trace mine = between_of(m, slow->rank);
     char task[32], others[32];
-    struct pw_row_c_straggler row = {
-        .rank = (int32_t)slow->rank,
-        .kind = PW_STRAGGLER_STRETCH,
-        .excess_ns = slow->lost_ns,
-        .blame_ns = -1,
-        .critical_ns = -1,
-        .gain_ns = slow->lost_ns,
-        .phase = PW_PHASE_NONE,
-        .cause = (uint8_t)farm_cause(&mine, slow->mine_ns * slow->tasks),
-        .confidence = 1,
-        .start = world->bins.start_ns,
-        .lost_ns = slow->lost_ns,
-    };
+    struct pw_row_c_straggler row = pw_findings_straggler(world, slow->rank, slow->lost_ns);
+    row.gain_ns = slow->lost_ns;
+    row.cause = (uint8_t)farm_cause(&mine, slow->mine_ns * slow->tasks);
+    row.confidence = 1;
     for (int part = PW_PART_START; part < PW_PART_SETUP; part++) {
         const int64_t ns =
             m->parts[(size_t)(part - PW_PART_START) * m->nranks + slow->rank].total_ns;
@@ -879,7 +848,6 @@ static struct pw_row_c_straggler row_of_worker(const struct pw_findings *f,
     }
     row.end = row.start + mine.total_ns;
     row.slowdown = (double)row.lost_ns / (double)mine.total_ns;
-    memcpy(row.hostname, world->ranks[slow->rank].hostname, sizeof(row.hostname));
     snprintf(row.evidence, sizeof(row.evidence),
              "%s of own time for each of the %" PRId64 " messages that it got, the other workers "
              "of rank %zu %s each (median of ranks; %" PRId64 " messages)",
