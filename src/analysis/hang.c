@@ -222,12 +222,18 @@ static uint16_t op_of(const struct pw_live_thread *t)
     return t->awaited ? t->awaited : t->op;
 }
 
+/* MPI_Init and MPI_Init_thread are one operation: a rank may call either. */
+static bool is_init(uint16_t op)
+{
+    return op == PW_OP_Init || op == PW_OP_Init_thread;
+}
+
 /* 1 for operations that all members of a communicator, or all ranks of the job, must enter. */
 static bool is_collective(const struct pw_live_thread *t)
 {
     const uint16_t op = op_of(t);
     return (t->comm_uid && (pw_op_info(op)->cls == PW_CLASS_COLL || pw_live_is_unnumbered(op))) ||
-           t->op == PW_OP_Init || t->op == PW_OP_Init_thread || t->op == PW_OP_Finalize;
+           is_init(t->op) || t->op == PW_OP_Finalize;
 }
 
 static bool is_uncounted(const struct pw_live_thread *t)
@@ -244,12 +250,27 @@ static int64_t count_groups_of_all(const struct pw_live *rank)
     return n;
 }
 
+/* Whether the rank is in a call of MPI other than MPI_Init, or has MPI's communicators, which it
+ * gets before it leaves MPI_Init. */
+static bool has_left_init(const struct pw_live *rank)
+{
+    for (size_t i = 0; i < rank->ncomms; i++)
+        if (rank->comms[i].source == PW_SOURCE_MPI)
+            return true;
+    for (size_t i = 0; i < rank->nthreads; i++) {
+        const struct pw_live_thread *t = &rank->threads[i];
+        if (t->op != PW_OP_None && t->source == PW_SOURCE_MPI && !is_init(t->op))
+            return true;
+    }
+    return false;
+}
+
 /* How many calls without numbers the rank has left there, if that tells which `op` it is; -1: not
  * known. PW_OP_Init is also the creation of a gloo group of all ranks. */
-static int64_t unnumbered(const struct pw_live *rank, uint64_t uid, uint16_t op)
+static int64_t unnumbered(const struct pw_live *rank, uint64_t uid, uint8_t source, uint16_t op)
 {
-    if (!uid && op == PW_OP_Init)
-        return count_groups_of_all(rank);
+    if (!uid && is_init(op))
+        return source == PW_SOURCE_GLOO ? count_groups_of_all(rank) : has_left_init(rank);
     const struct pw_live_comm *comm = pw_live_comm(rank, uid);
     return comm && pw_live_is_counted(op) ? comm->unnumbered : -1;
 }
@@ -261,7 +282,11 @@ static bool is_in(const struct pw_live *rank, const struct pw_live_thread *t,
         return false;
     if (g->seq >= 0)
         return t->seq == g->seq;
-    const int64_t after = unnumbered(rank, g->comm_uid, g->op);
+    if (t->source != g->source)
+        return false;
+    if (g->source == PW_SOURCE_MPI && is_init(g->op)) /* of MPI there is one of them */
+        return is_init(t->op);
+    const int64_t after = unnumbered(rank, g->comm_uid, g->source, g->op);
     return is_uncounted(t) && op_of(t) == g->op && (after < 0 || g->after < 0 || after == g->after);
 }
 
@@ -311,9 +336,18 @@ static bool has_thread_in(const struct waits *w, const struct pw_live *rank,
     return false;
 }
 
+/* Whether the rank is still in MPI_Init, which others have left: of a communicator of all ranks it
+ * is a member, too. */
+static bool is_starting(const struct pw_live *rank, const struct pw_hang_group *g)
+{
+    const struct pw_live_thread *main = pw_live_main(rank);
+    return g->source == PW_SOURCE_MPI && g->comm_uid && g->size == rank->world_size && main &&
+           main->source == PW_SOURCE_MPI && is_init(main->op) && !has_left_init(rank);
+}
+
 static bool is_member(const struct pw_live *rank, const struct pw_hang_group *g)
 {
-    return g->comm_uid == 0 || pw_live_comm(rank, g->comm_uid) != NULL;
+    return g->comm_uid == 0 || pw_live_comm(rank, g->comm_uid) || is_starting(rank, g);
 }
 
 /* 1 when the member has not entered the collective yet; 0 for one that has completed it. */
@@ -323,9 +357,11 @@ static bool is_missing(const struct waits *w, const struct pw_live *rank,
     const struct pw_live_comm *comm = pw_live_comm(rank, g->comm_uid);
     if (has_thread_in(w, rank, g))
         return false;
+    if (is_starting(rank, g))
+        return true;
     if (g->seq >= 0)
         return comm && comm->reached <= g->seq;
-    const int64_t left = unnumbered(rank, g->comm_uid, g->op);
+    const int64_t left = unnumbered(rank, g->comm_uid, g->source, g->op);
     /* A member may leave an operation on a file while others still write. */
     if (g->after < 0 || left < 0)
         return pw_op_info(g->op)->cls != PW_CLASS_IO;
@@ -343,11 +379,15 @@ static struct pw_hang_group *find_group(struct waits *w, const struct pw_live *r
         return NULL;
     }
     const struct pw_live_comm *comm = pw_live_comm(rank, t->comm_uid);
+    const bool is_mpi_init = t->source == PW_SOURCE_MPI && is_init(t->op);
     struct pw_hang_group *group = &w->out->groups[w->out->ngroups++];
     *group = (struct pw_hang_group){
         .comm_uid = t->comm_uid,
+        .source = t->source,
         .seq = is_uncounted(t) ? -1 : t->seq,
-        .after = is_uncounted(t) ? unnumbered(rank, t->comm_uid, op_of(t)) : -1,
+        .after = is_mpi_init       ? 0
+                 : is_uncounted(t) ? unnumbered(rank, t->comm_uid, t->source, op_of(t))
+                                   : -1,
         .op = op_of(t),
         .root = is_uncounted(t) ? -1 : t->peer,
         .size = comm ? comm->size : rank->world_size,
@@ -364,7 +404,7 @@ static void find_groups(struct waits *w)
             struct pw_hang_group *group = is_collective(&t) ? find_group(w, rank, &t) : NULL;
             if (!group)
                 continue;
-            group->is_mismatched |= op_of(&t) != group->op;
+            group->is_mismatched |= op_of(&t) != group->op && !is_init(group->op);
             if (t.since_ns > group->waited_ns)
                 group->waited_ns = t.since_ns;
         }

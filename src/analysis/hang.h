@@ -25,6 +25,7 @@ enum { PW_HANG_GROUPS = 64 }; /* collectives looked at; the rest are counted in 
 /* A collective in which ranks wait. Ranks are rows of the input. */
 struct pw_hang_group {
     uint64_t comm_uid; /* 0: all ranks of the job (MPI_Init, MPI_Finalize) */
+    uint8_t source;    /* enum pw_source: whose operation it is */
     int64_t seq;       /* -1: its function is not counted (MPI_Comm_split) */
     int64_t after;     /* of a function that is not counted: how many such calls the ranks have left
                         * there; -1 not known */

@@ -243,7 +243,7 @@ static void test_creation_of_a_gloo_group(void **state)
 {
     struct job *job = *state;
     for (int r = 0; r < RANKS - 1; r++)
-        enter(job, r, PW_OP_Init, 0, -1, -1);
+        enter(job, r, PW_OP_Init, 0, -1, -1)->source = PW_SOURCE_GLOO;
     const struct pw_hang *hang = find(job);
     ROWS(hang->roots, hang->nroots, 4);
     assert_int_equal(hang->held, 4);
@@ -254,6 +254,37 @@ static void test_creation_of_a_gloo_group(void **state)
     hang = find(job);
     assert_int_equal(hang->nroots, 0);
     assert_int_equal(hang->groups[0].nmissing, 0);
+}
+
+/* A rank that has MPI_COMM_WORLD has left MPI_Init; one that still is in it, which had no CPU, is
+ * not said to wait for those that have left, but they for it. */
+static void test_mpi_init(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS; r++)
+        job->ranks[r].ncomms = 0;
+    for (int r = 0; r < RANKS - 1; r++)
+        enter(job, r, r ? PW_OP_Init_thread : PW_OP_Init, 0, -1, -1);
+    const struct pw_hang *hang = find(job);
+    ROWS(hang->roots, hang->nroots, 4);
+    assert_int_equal(hang->held, 4);
+    assert_int_equal(hang->ngroups, 1);
+    assert_false(hang->groups[0].is_mismatched);
+
+    for (int r = 1; r < RANKS; r++) {
+        job->ranks[r].ncomms = 1;
+        job->threads[r][0].op = PW_OP_None;
+    }
+    hang = find(job);
+    assert_int_equal(hang->groups[0].nmissing, 0);
+    assert_int_equal(hang->nroots, 0);
+
+    for (int r = 1; r < RANKS; r++)
+        enter(job, r, PW_OP_Barrier, WORLD, 0, -1);
+    hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    ROWS(hang->roots, hang->nroots, 0);
+    assert_int_equal(hang->held, 4);
 }
 
 /* Where counts are not known, a member that has left an operation on a file may have been in it. */
@@ -417,6 +448,7 @@ int main(void)
         IN_JOB(test_collective_functions_without_a_number),
         IN_JOB(test_calls_without_a_number_are_counted),
         IN_JOB(test_creation_of_a_gloo_group),
+        IN_JOB(test_mpi_init),
         IN_JOB(test_operations_on_files_may_be_left),
         IN_JOB(test_nonblocking_creations_are_no_number),
         IN_JOB(test_threads),

@@ -73,23 +73,12 @@ static const char *live_comm_name(const struct pw_live_view *view, uint64_t uid)
     return "";
 }
 
-/* Whose operation it is that the ranks of the group wait in. */
-static uint32_t source_of(const struct pw_live_view *view, const struct pw_hang_group *group)
-{
-    for (size_t i = 0; i < group->nwaiting; i++) {
-        const struct pw_live_thread *thread = pw_live_main(&view->ranks[group->waiting[i]]);
-        if (thread && thread->comm_uid == group->comm_uid)
-            return thread->source;
-    }
-    return PW_SOURCE_MPI;
-}
-
 /* Writes "MPI_Allreduce #17 on MPI_COMM_WORLD". Returns `out`. */
 static const char *live_group(const struct pw_live_view *view, const struct pw_hang_group *group,
                               char *out, size_t size)
 {
     struct pw_call_words words = {
-        .source = source_of(view, group),
+        .source = group->source,
         .op = group->op,
         .comm_name = live_comm_name(view, group->comm_uid),
         .comm_uid = group->comm_uid,
