@@ -113,6 +113,32 @@ static void test_calls_are_named_by_their_source(void **state)
                         "gloo wait (for gloo allreduce #17 on world)");
 }
 
+/* Rank 0 waits for rank 1, and that one for a rank of which nothing is known: it may be to blame.
+ */
+static void test_silent_rank_that_the_root_waits_for(void **state)
+{
+    struct pw_live_thread threads[] = {thread, thread};
+    struct pw_hang hang;
+    struct pw_live_view waits = view;
+    char text[PW_LIVE_HEADLINE];
+    int32_t scratch[2048];
+    (void)state;
+    make();
+    for (int r = 0; r < 2; r++) {
+        threads[r].op = PW_OP_Recv;
+        threads[r].peer = r ? silent[0] : 1;
+        threads[r].tag = 7;
+        ranks[r].threads = &threads[r];
+    }
+    assert_in_range(pw_hang_scratch(3, 2), 0, 2048);
+    pw_hang_find(ranks, 3, 1, scratch, &hang);
+    waits.hang = &hang;
+    pw_live_headline(&waits, text, sizeof(text));
+    assert_string_equal(
+        text, "Rank 0 waits in MPI_Recv from rank 1 (tag 7) for rank 1, which has been in "
+              "MPI_Recv from rank 3 (tag 7) for 2.50 s; rank 3 did not answer");
+}
+
 static void test_hostile_names(void **state)
 {
     (void)state;
@@ -194,6 +220,7 @@ int main(void)
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_silent_ranks_have_no_time_in_communication),
         cmocka_unit_test(test_calls_are_named_by_their_source),
+        cmocka_unit_test(test_silent_rank_that_the_root_waits_for),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_small_screen),

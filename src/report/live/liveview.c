@@ -610,6 +610,18 @@ static const struct pw_live *polled_by(const struct pw_live_view *view, const st
     return NULL;
 }
 
+/* Adds that the rank for which the root waits did not answer: it may be to blame. */
+static void add_silent(const struct pw_live_view *view, const struct pw_live *root,
+                       struct pw_sentence *s)
+{
+    const struct pw_live_thread *thread = pw_live_main(root);
+    for (size_t i = 0; thread && thread->op != PW_OP_None && i < view->nsilent; i++)
+        if (waits_for(root, thread, view->silent[i])) {
+            pw_sentence_add(s, "; rank %" PRId32 " did not answer", view->silent[i]);
+            return;
+        }
+}
+
 static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
 {
     const struct pw_hang *hang = view->hang;
@@ -650,6 +662,7 @@ static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
         snprintf(who, sizeof(who), "; rank %" PRId32, polled->rank);
         add_doing(s, polled, who);
     }
+    add_silent(view, root, s);
     if (hang->held > direct)
         pw_sentence_add(s, "; %zu ranks in all wait for %s%s", hang->held,
                         hang->nroots == 1 ? "it"
