@@ -452,8 +452,9 @@ static void add_rank_edges(struct waits *w, const struct pw_live *rank)
             if (is_in(rank, &t, &w->out->groups[g]) && has_absent(&w->out->groups[g]))
                 pw_digraph_add(&w->graph, (int32_t)(w->n + g));
         /* The target of a one-sided operation need not do anything: another rank may hold its lock.
-         */
-        bool has_partner = !is_collective(&t) && pw_op_info(op_of(&t))->cls != PW_CLASS_RMA;
+         * A partitioned send may wait for its own rank. */
+        bool has_partner = !is_collective(&t) && pw_op_info(op_of(&t))->cls != PW_CLASS_RMA &&
+                           op_of(&t) != PW_OP_Psend_init;
         ptrdiff_t peer = has_partner ? row_of(w, t.peer) : -1;
         if (peer >= 0)
             pw_digraph_add(&w->graph, (int32_t)peer);
@@ -716,6 +717,12 @@ static int64_t blocking_sends(const struct pw_live *from, uint64_t uid, int32_t 
     return n;
 }
 
+/* Whether it is a receive that the numbers of messages count. */
+static bool is_receive(const struct pw_live_request *r)
+{
+    return pw_op_info(r->op)->cls == PW_CLASS_RECV && !pw_live_is_partitioned(r->op);
+}
+
 /* Receives from the rank for which calls of `to` wait. */
 static int64_t waited_for(const struct pw_live *to, uint64_t uid, int32_t from)
 {
@@ -724,8 +731,8 @@ static int64_t waited_for(const struct pw_live *to, uint64_t uid, int32_t from)
         n += to->threads[i].op == PW_OP_Recv && to->threads[i].comm_uid == uid &&
              to->threads[i].peer == from;
     for (size_t i = 0; i < to->nrequests; i++)
-        if (pw_op_info(to->requests[i].op)->cls == PW_CLASS_RECV &&
-            to->requests[i].comm_uid == uid && to->requests[i].peer == from)
+        if (is_receive(&to->requests[i]) && to->requests[i].comm_uid == uid &&
+            to->requests[i].peer == from)
             n += to->requests[i].count;
     return n;
 }
@@ -752,11 +759,6 @@ struct waiter {
     struct pw_live_request *list;
     size_t n;
 };
-
-static bool is_receive(const struct pw_live_request *r)
-{
-    return pw_op_info(r->op)->cls == PW_CLASS_RECV;
-}
 
 static bool is_collective_request(const struct pw_live_request *r)
 {
@@ -817,7 +819,7 @@ static uint8_t need_of(const struct waiter *w, const struct pw_live_request *r)
         return PW_LIVE_UNKNOWN;
     if (is_receive(r))
         return need_of_receive(w, r);
-    if (pw_op_info(r->op)->cls != PW_CLASS_SEND)
+    if (pw_op_info(r->op)->cls != PW_CLASS_SEND || pw_live_is_partitioned(r->op))
         return PW_LIVE_UNKNOWN;
     const struct pw_live *to = rank_at(w->job, r->peer);
     const int64_t open = in_transit(w->rank, to, r->comm_uid, true);
@@ -825,8 +827,11 @@ static uint8_t need_of(const struct waiter *w, const struct pw_live_request *r)
                                                                            : PW_LIVE_UNKNOWN;
 }
 
+/* A partitioned send may wait for its own rank to make partitions ready. */
 static bool has_one_partner(const struct pw_live_request *a, const struct pw_live_request *b)
 {
+    if (a->op == PW_OP_Psend_init || b->op == PW_OP_Psend_init)
+        return false;
     if (is_collective_request(a) || is_collective_request(b))
         return is_collective_request(a) && is_collective_request(b) && a->comm_uid == b->comm_uid &&
                a->seq == b->seq;
@@ -874,7 +879,8 @@ static bool needs_all(uint16_t op)
 static bool has_partners(const struct waiter *w)
 {
     for (size_t i = 0; i < w->n; i++)
-        if (w->list[i].peer < 0 || is_collective_request(&w->list[i]))
+        if (w->list[i].peer < 0 || w->list[i].op == PW_OP_Psend_init ||
+            is_collective_request(&w->list[i]))
             return false;
     return true;
 }

@@ -31,6 +31,11 @@ int pw_live_is_counted(uint32_t op)
     return pw_live_is_unnumbered(op) && op != PW_OP_Comm_idup && op != PW_OP_Comm_idup_with_info;
 }
 
+int pw_live_is_partitioned(uint32_t op)
+{
+    return op == PW_OP_Psend_init || op == PW_OP_Precv_init;
+}
+
 void pw_live_fini(struct pw_live *live)
 {
     for (size_t i = 0; i < live->nstacks; i++)

@@ -176,6 +176,10 @@ int pw_live_is_unnumbered(uint32_t op);
 /* 1 for those of which the number that a rank has left tells which it is in. */
 int pw_live_is_counted(uint32_t op);
 
+/* 1 for partitioned messages. They never match others, and that one has begun does not tell that it
+ * can complete: its sender may not have made all partitions ready. */
+int pw_live_is_partitioned(uint32_t op);
+
 /* Frees the arrays. */
 void pw_live_fini(struct pw_live *live);
 

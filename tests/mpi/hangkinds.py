@@ -138,6 +138,16 @@ TESTS = {
 # Pairs that all but rank 2 and rank 2 call, of which no rank leaves before it gets what it needs.
 PAIRS = (("Allgather", "Alltoall"), ("Barrier", "Allreduce"), ("Allreduce", "Reduce_scatter_block"), ("Gather/2", "Reduce/2"),
          ("Alltoall", "Alltoallv"), ("Allgatherv", "Allgather"), ("Scan", "Exscan"), ("Bcast/0", "Scatter/0"))
+# What Open MPI 4 does not have.
+PARTITIONED = {
+    "0 Psend_init/1 Start sleep; 1 Precv_init/0 Start Wait": (2, message(1, "MPI_Wait", "MPI_Precv_init from", 0), None),
+    "0 Psend_init/1 Start Wait; 1 Precv_init/0 Start Wait":
+        (2, message(1, "MPI_Wait", "MPI_Precv_init from", 0, r"has been in MPI_Wait \(for MPI_Psend_init to rank 1"), None),
+    "0 Psend_init/1 Start Pready/0; 1 Precv_init/0 Start Wait":
+        (2, r"Deadlock: rank 0 \(in MPI_Barrier.*\) waits for rank 1 \(in MPI_Wait \(for MPI_Precv_init from rank 0", None),
+    "0 Psend_init/1 Start sleep; 1 Irecv/2 Precv_init/0 Start Waitall; 2 Send/1":
+        (3, message(1, "MPI_Waitall", "MPI_Precv_init from", 0), None),
+}
 ERRORS_OF_MPICH = ("013 Bcast/0; 2 Bcast_double/0 sleep",) # it compares the sizes, and aborts
 # What rank 2 calls in the place of the others, and what is said of both.
 ARGUMENTS = {

@@ -185,6 +185,11 @@ for library in ("Open MPI", "MPICH"):
 
 
 @h.case
+def partitioned_messages():
+    kinds_in_c("hangscript", hangkinds.PARTITIONED, "MPICH")
+
+
+@h.case
 def kinds_in_fortran():
     kinds_in_c("hangfortran", hangkinds.FORTRAN, "Open MPI")
 

@@ -145,6 +145,32 @@ static void test_one_partner_is_waited_for(void **state)
     assert_int_equal(find(job)->kind, PW_HANG_UNKNOWN);
 }
 
+/* Rank 0 has begun a partitioned send to rank 1, and waits for it; it has not made all partitions
+ * ready. That a receive has a send does not tell that it can complete, and such a send may wait for
+ * its own rank: rank 0 waits for none that is known. Rank 2 has sent what rank 1 receives. */
+static void test_partitioned_messages(void **state)
+{
+    struct job *job = *state;
+    enter(job, 0, PW_OP_Wait);
+    await(job, 0, PW_OP_Psend_init, 1);
+    enter(job, 1, PW_OP_Waitall);
+    await(job, 1, PW_OP_Precv_init, 0);
+    await(job, 1, PW_OP_Irecv, 2);
+    exchange(job, 2, 1, 1, 0);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(job->requests[0][0].need, PW_LIVE_UNKNOWN);
+    assert_int_equal(job->requests[1][0].need, PW_LIVE_MISSING);
+    assert_int_equal(job->requests[1][1].need, PW_LIVE_MATCHED);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->nroots, 1);
+    assert_int_equal(hang->roots[0], 0);
+    /* A partitioned message is none of those that an ordinary receive can get. */
+    job->requests[1][1].peer = 0;
+    find(job);
+    assert_int_equal(job->requests[1][0].need, PW_LIVE_UNKNOWN);
+    assert_int_equal(job->requests[1][1].need, PW_LIVE_MISSING);
+}
+
 /* Rank 1 waits to receive what rank 0 sends; so rank 0 waits for rank 2, which does not receive. */
 static void test_send_to_a_rank_that_does_not_receive(void **state)
 {
@@ -326,6 +352,7 @@ int main(void)
         CASE(test_open_send_is_no_missing_message),
         CASE(test_one_partner_is_waited_for),
         CASE(test_send_to_a_rank_that_does_not_receive),
+        CASE(test_partitioned_messages),
         CASE(test_waitany_of_two_partners),
         CASE(test_nonblocking_collective),
         CASE(test_circle_of_waitalls),

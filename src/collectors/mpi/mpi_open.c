@@ -227,7 +227,8 @@ static bool count_sending(const struct table *t, struct pw_mpi_pairs *pairs)
         const int is_two = (t->entries[i].state & PW_REQUEST_TWO_PARTS) != 0;
         is_whole = is_whole && !is_two;
         if (is_two || (t->entries[i].state & PW_REQUEST_CLASS) != PW_CLASS_SEND ||
-            record->comm.comm == UINT32_MAX || record->comm.peer < 0)
+            record->comm.comm == UINT32_MAX || record->comm.peer < 0 ||
+            pw_live_is_partitioned(record->op))
             continue;
         struct pw_mpi_pair *pair = pw_mpi_pairs_at(pairs, record->comm.comm, record->comm.peer);
         if (pair)

@@ -208,7 +208,8 @@ static void record_comm(struct state *s, const struct pw_record *record,
         pw_count_collective(&comm->row, record->comm.seq);
     else if (comm && (cls == PW_CLASS_COMM || cls == PW_CLASS_IO))
         comm->unnumbered += pw_live_is_counted(record->op);
-    if ((cls == PW_CLASS_SEND || cls == PW_CLASS_RECV) && s->pairs)
+    if ((cls == PW_CLASS_SEND || cls == PW_CLASS_RECV) && s->pairs &&
+        !pw_live_is_partitioned(record->op))
         count_message(s->pairs, record, cls);
 }
 

@@ -159,6 +159,17 @@ COLLECTIVES(CALL)
     D(finalize, MPI_Finalize())                                                                    \
     D(thread, second_thread())
 
+#if MPI_VERSION >= 4
+#define DOES_4(D)                                                                                \
+    D(Psend_init,                                                                                \
+      MPI_Psend_init(out, 2, number, ONE, peer, tag, at, MPI_INFO_NULL, &requests[nrequests++])) \
+    D(Precv_init,                                                                                \
+      MPI_Precv_init(in, 2, number, ONE, peer, tag, at, MPI_INFO_NULL, &requests[nrequests++]))  \
+    D(Pready, MPI_Pready(peer, requests[nrequests - 1]))
+#else
+#define DOES_4(D)
+#endif
+
 /* ---- what the words need ---- */
 
 static void name_it(MPI_Comm comm, const char *name)
@@ -289,6 +300,7 @@ static void second_thread(void)
         __VA_ARGS__;            \
     }
 DOES(DOES_IT)
+DOES_4(DOES_IT)
 
 /* ---- the script ---- */
 
@@ -299,7 +311,7 @@ static const struct {
 #define ROWS(Name, name, ...) {#Name, call_##Name}, {"I" #name, call_I##name},
     COLLECTIVES(ROWS)
 #define ROW(name, ...) {#name, do_##name},
-        DOES(ROW)};
+        DOES(ROW) DOES_4(ROW)};
 
 static void act(const char *word)
 {
