@@ -97,6 +97,12 @@ static void obey(struct pw_run_watch *w, const struct pw_request *request, struc
     live->steps_per_1000s = w->steps_per_1000s;
 }
 
+/* How long a call must be open to count as waiting in the report of a hang. */
+static int64_t least_of(const struct pw_run_watch *w)
+{
+    return w->hang_ns / 2 < SECOND ? w->hang_ns / 2 : SECOND;
+}
+
 static void answer(struct pw_run_watch *w, const struct pw_request *request)
 {
     pid_t owner = atomic_load(&w->segment->owner_pid);
@@ -112,8 +118,9 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         .wants_order = request->is_hang || request->kind == PW_REQUEST_ORDER,
     };
     snprintf(live.hostname, sizeof(live.hostname), "%s", w->id->hostname);
-    /* Now, not after the stacks: a call that begins meanwhile is not in the answer. */
-    const uint64_t seen = pw_tick_read((enum pw_tick_source)w->segment->tick_source);
+    /* Now, not after the stacks: a call that begins meanwhile is not in the answer. One that does
+     * not yet count as waiting is reported later, as it may close a circle. */
+    const uint64_t reported = pw_drain_last_entry(w->drain, least_of(w));
     int err = pw_drain_live(w->drain, &live);
     live.state = process_state((pid_t)live.pid);
     obey(w, request, &live);
@@ -128,8 +135,8 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         pw_debug(PW_LOG_WATCH, 1, "no answer to a request: %s", strerror(-err));
     pw_live_fini(&live);
     memcpy(w->answered, request->nonce, sizeof(w->answered));
-    if (request->is_hang)
-        w->reported = seen;
+    if (request->is_hang && reported > w->reported)
+        w->reported = reported;
 }
 
 /* Answers at once; a request for stacks when pystack has ended. */
@@ -214,9 +221,8 @@ static void report(struct pw_run_watch *w)
 {
     enum { MOST_AGAIN = 3 };
     int32_t *silent = NULL;
-    int64_t least_ns = w->hang_ns / 2 < SECOND ? w->hang_ns / 2 : SECOND;
     pw_inquiry_end(&w->inquiry);
-    pw_hangfile_write(&w->inquiry, least_ns);
+    pw_hangfile_write(&w->inquiry, least_of(w));
     if (pw_hangfile_silent(&w->inquiry, &silent) && w->asked_again < MOST_AGAIN) {
         w->asked_again++;
         w->reported = 0;

@@ -23,7 +23,7 @@ struct pw_run_watch {
     _Atomic int32_t *signalled; /* set to SIGUSR1 or SIGUSR2: an order for all ranks */
     int64_t hang_ns;            /* 0: no watchdog */
     int64_t next_look_ns;
-    uint64_t reported; /* ticks: calls that were entered before are in a report already */
+    uint64_t reported; /* ticks: calls that were entered until then are in a report already */
     char answered[PW_NONCE_SIZE];
     /* Until then, checks for requests often, because a program that has asked may ask again. */
     int64_t asked_until_ns;

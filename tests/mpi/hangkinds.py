@@ -323,5 +323,7 @@ PYTHON |= {
     "empty queue": (3, held("0,2", 1), None),
     "helper receives": (3, absent(r"Mprobe from rank 1 \(tag 7\)", culprit=1, state=HELPER.replace("Recv", "Mprobe")
                                   .replace("8", "99")), None),
+    "circle with gloo": (3, DEADLOCK.format(0, r"gloo wait \(for gloo allreduce #3 on default_pg 0", 1, "MPI_Recv from rank 0"),
+                         None),
     "two communicators": (3, absent(r"Allreduce #0", culprit=1, waiters="0,2"), None),
 }

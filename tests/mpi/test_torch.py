@@ -2,6 +2,7 @@
 programs/standin/gloo.cc stands in for PyTorch; tests/python/test_torch_collectives.py uses the real
 one."""
 
+import contextlib
 import glob
 import json
 import os
@@ -14,10 +15,12 @@ import harness as h
 from ending import children
 
 
+LIBRARY = os.path.join(os.path.dirname(h.program("glooactor")), "standin", "libstandin_gloo.so")
+
+
 def start(scenario, size=2, options=("--no-merge",)):
-    library = os.path.join(os.path.dirname(h.program("glooactor")), "standin", "libstandin_gloo.so")
     return [subprocess.Popen(
-        [*h.profwrap("-o", "out", *options), h.program("glooactor"), library, scenario, "meeting"],
+        [*h.profwrap("-o", "out", *options), h.program("glooactor"), LIBRARY, scenario, "meeting"],
         env=h.environment(RANK=str(r), WORLD_SIZE=str(size), LOCAL_RANK=str(r),
                           TORCHELASTIC_RUN_ID="job"),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for r in range(size)]
@@ -221,28 +224,47 @@ def of_a_group_of_a_part_it_is_not_known_who_did_not_come():
     h.check(found["headline"].endswith("; the rank that they wait for is not known"), found["headline"])
 
 
-def report_of_all_ranks():
-    """The first report for which all ranks answered, None: there is none yet."""
+@h.case
+def a_circle_over_gloo_and_mpi():
+    """Rank 0 is in a reduction of gloo, and rank 1 receives by MPI what rank 0 would send after it."""
+    running = [subprocess.Popen(h.mpirun(2, *h.profwrap("-o", "out", "--no-merge", "--hang-timeout", "1"), h.program("gloompi"),
+                                         LIBRARY, "circle", "meeting"), env=h.environment(),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)]
+    found = page_of(running, "deadlock")  # one of them may be late: then a page of the other comes before
+    h.equal(found["cycle"], [0, 1], found["headline"])
+    h.check(found["headline"].startswith("Deadlock: rank 0 (in gloo wait (for gloo allreduce #3 on default_pg 0)) waits for "
+                                         "rank 1 (in MPI_Recv from rank 0 (tag 7) on MPI_COMM_WORLD), which waits for rank 0"),
+            found["headline"])
+
+
+def report_of_all_ranks(kind):
+    """The first report for which all ranks answered, of the kind if one is given; None: there is none yet."""
     for name in sorted(glob.glob("out/hang*.json")):
         with open(name, encoding="utf-8") as file:
             found = json.load(file)
-        if not found["silent"]:
+        if not found["silent"] and kind in (None, found["kind"]):
             return found
     return None
 
 
 def hang_of(scenario):
-    running = start(scenario, options=("--no-merge", "--hang-timeout", "1"))
+    return page_of(start(scenario, options=("--no-merge", "--hang-timeout", "1")))
+
+
+def page_of(running, kind=None):
+    """Waits for the report, and ends the job."""
     found, until = None, time.monotonic() + h.PATIENCE_S
     try:
         while not found and time.monotonic() < until:
             time.sleep(0.1)
-            found = report_of_all_ranks()
-        h.check(found, "no report for which all ranks answered in", os.listdir("."))
+            found = report_of_all_ranks(kind)
+        h.check(found, "no such report for which all ranks answered in", glob.glob("out/hang*"))
     finally:
-        for process in running:
-            for program in [pid for one in children(process.pid) for pid in children(one)]:
+        for program in [rank["pid"] for rank in found["ranks"]] if found else []:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(program, signal.SIGKILL)
+        for process in running if not found else []:
+            process.terminate()
         for process in running:
             process.communicate(timeout=h.PATIENCE_S)
     return found

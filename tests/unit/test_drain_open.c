@@ -221,6 +221,8 @@ static void test_live(void **state)
     assert_in_range(pw_drain_longest_call(b->drain, 0, &start), 5000000000, 7000000000);
     assert_int_equal(start, now - 5000000000);
     assert_int_equal(pw_drain_longest_call(b->drain, now, &start), 0); /* it is in a report */
+    assert_int_equal(pw_drain_last_entry(b->drain, 5000000000), start);
+    assert_int_equal(pw_drain_last_entry(b->drain, 60000000000), 0); /* it is too young */
     /* A thread that has ended left no call. */
     atomic_store(&b->segment->rings[0].state, PW_RING_RELEASED);
     assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0);

@@ -410,25 +410,43 @@ void pw_drain_look_at_polls(struct pw_drain *drain, int64_t now_ns)
     drain->changed_ticks = drain->heads == before ? drain->changed_ticks : ticks_now(drain);
 }
 
+/* When (ticks) the ring's thread entered the call, or the loop of tests, that it is in; 0: in none.
+ */
+static uint64_t entered(const struct pw_drain *drain, int index)
+{
+    struct pw_shown_call call;
+    bool polls;
+    if (!drain->intake || !is_owned(drain, index) ||
+        !pw_drainedring_read_state(&drain->rings[index], &call, &polls))
+        return 0;
+    if (polls) /* before, another thread recorded: this one may have helped it to progress */
+        return drain->changed_ticks;
+    return call.start;
+}
+
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)
 {
     int64_t longest = 0;
-    struct pw_shown_call call;
-    bool polls;
-    for (int i = 0; i < PW_MAX_RINGS && drain->intake; i++) {
-        if (!is_owned(drain, i) || !pw_drainedring_read_state(&drain->rings[i], &call, &polls))
-            continue;
-        if (polls) /* before, another thread recorded: this one may have helped it to progress */
-            call.start = drain->changed_ticks;
-        if (call.start <= after)
-            continue;
-        int64_t ns = pw_intake_since(drain->intake, call.start);
+    for (int i = 0; i < PW_MAX_RINGS; i++) {
+        const uint64_t since = entered(drain, i);
+        const int64_t ns = since > after ? pw_intake_since(drain->intake, since) : 0;
         if (ns > longest) {
             longest = ns;
-            *start = call.start;
+            *start = since;
         }
     }
     return longest;
+}
+
+uint64_t pw_drain_last_entry(const struct pw_drain *drain, int64_t least_ns)
+{
+    uint64_t last = 0;
+    for (int i = 0; i < PW_MAX_RINGS; i++) {
+        const uint64_t since = entered(drain, i);
+        if (since > last && pw_intake_since(drain->intake, since) >= least_ns)
+            last = since;
+    }
+    return last;
 }
 
 void pw_drain_sync(struct pw_drain *drain)

@@ -67,6 +67,10 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live);
  * there is no such call, or no intake. */
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start);
 
+/* Returns when (ticks) the last one was entered of the calls that have been open for `least_ns` or
+ * longer; 0 when there is no such call, or no intake. */
+uint64_t pw_drain_last_entry(const struct pw_drain *drain, int64_t least_ns);
+
 /* Empties the rings into the journal, and flushes the journal, so that other hosts can read it. */
 void pw_drain_sync(struct pw_drain *drain);
 

@@ -1,5 +1,6 @@
 """A job of mpi4py that hangs by the fault that the first argument names: see hangkinds.c."""
 import ctypes
+import os
 import queue
 import subprocess
 import sys
@@ -216,6 +217,20 @@ def helper_receives():
         sleep_long()
     if rank == 0:
         world.recv(source=1, tag=7)
+
+
+def circle_with_gloo():
+    """Rank 1 receives by MPI from rank 0, which is in a reduction of gloo."""
+    from torch import distributed, ones
+    distributed.init_process_group("gloo", init_method=f"file://{os.path.abspath('out/meeting')}", rank=rank,
+                                   world_size=size)
+    for _ in range(3):
+        distributed.all_reduce(ones(1000))
+        world.Barrier()
+    if rank == 0:
+        distributed.all_reduce(ones(1000))
+    elif rank == 1:
+        world.Recv(numbers, source=0, tag=7)
 
 
 def two_communicators():

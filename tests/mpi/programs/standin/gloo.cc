@@ -334,6 +334,14 @@ void play_stuck(ProcessGroupGloo *group, int rank)
     await(group->allreduce(thousand, AllreduceOptions()));
 }
 
+// Rank 0 makes one reduction more than the others.
+void play_circle(ProcessGroupGloo *group, int rank)
+{
+    Tensors thousand{tensor(1000)};
+    for (int i = 0; i < (rank == 0 ? 4 : 3); i++)
+        await(group->allreduce(thousand, AllreduceOptions()));
+}
+
 // Rank 0 creates a group of the first `size` ranks; the others do not come.
 void play_creation(ProcessGroupGloo *group, int rank, size_t size)
 {
@@ -360,7 +368,8 @@ void play_skip(ProcessGroupGloo *group, int rank)
 }
 } // namespace
 
-// `scenario`: all, steps, root, stuck, skip, creation, part (creation of a group of a part), or plain (no group is announced, and no layout told).
+// `scenario`: all, steps, root, stuck, skip, circle, creation, part (creation of a group of a part), or plain (no group
+// is announced, and no layout told).
 extern "C" int play(const char *scenario, const char *path, int rank, int size)
 {
     const int fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -382,6 +391,8 @@ extern "C" int play(const char *scenario, const char *path, int rank, int size)
         play_root(group, rank);
     else if (what == "stuck")
         play_stuck(group, rank);
+    else if (what == "circle")
+        play_circle(group, rank);
     else if (what == "creation" || what == "part")
         play_creation(group, rank, what == "part" ? 1 : world.size());
     else if (what == "skip")
