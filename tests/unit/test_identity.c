@@ -103,6 +103,8 @@ static void test_one_host(void **state)
         {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1", 4, 0},
         {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=5", 4, 0},
         {SRUN, 8, 0},
+        {SRUN " SLURM_STEP_NUM_NODES=1", 8, 1},
+        {SRUN " SLURM_STEP_NUM_NODES=2", 8, 0},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct pw_identity id = identify(rows[i].variables);

@@ -300,6 +300,8 @@ static int find_local_size(enum pw_rank_row row, int size)
                        : row == PW_RANK_HYDRA  ? "MPI_LOCALNRANKS"
                        : row == PW_RANK_TORCHRUN || row == PW_RANK_PLAIN ? "LOCAL_WORLD_SIZE"
                                                                          : NULL;
+    if (row == PW_RANK_SLURM) /* it tells the nodes of the step */
+        return number_of("SLURM_STEP_NUM_NODES", 0) == 1 ? size : 0;
     const int found = name ? number_of(name, 0) : 0;
     return found <= size ? found : 0;
 }
