@@ -218,6 +218,11 @@
 #define PW_LEAK_FIT 0.9            /* least fit of a line */
 #define PW_LEAK_SHARE 0.1          /* least growth, of the peak */
 #define PW_LATE_RANK_SHARE 0.05    /* late_rank: least share of the ranks' time */
+/* waits for ranks that were not recorded: least share of a step */
+#define PW_PARTNERS_SHARE 0.05
+#define PW_PARTNERS_MOSTLY 0.5 /* the same, where transfers may take that long */
+/* bytes/s: no transfer in use is so slow, so the time is waiting */
+#define PW_PARTNERS_BANDWIDTH 1000000.0
 /* What the headline is not about is said at its end: from this share of the run on, and from so
  * many times the loss that the headline is about. Tables measure one loss in several ways, which
  * differ, and none of them may show 0.03 and 2 times (tests/mpi/consistent.py). */

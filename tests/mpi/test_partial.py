@@ -1,7 +1,9 @@
 """Some ranks run without profwrap. The others do not wait for them in MPI_Init, and the merge says
 which ranks are missing."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -91,6 +93,37 @@ def one_rank_cannot_be_profiled():
             + [":", "-np", "1", *h.profwrap("-o", "out", *static), actor, "exit", "0"])
     h.equal(missing("out"), [], "missing ranks")
     h.equal(h.operations(h.open_complete("out")).count("Allreduce"), 5, "Allreduce of rank 0")
+
+
+def check_waited_for(who):
+    """Who is waited for is said in the first sentence, also where the machine makes another rank slow,
+    too; those who wait are not blamed for it."""
+    data = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
+    headline = data["job"]["headline"]
+    is_first = headline.startswith(who[0].upper() + who[1:])
+    h.check(is_first or who in headline, "the headline is", headline)
+    return data["job"], is_first
+
+
+@h.case
+def unrecorded_rank_makes_others_wait():
+    slow = [h.program("latecomer"), "steps", 2, 100]
+    h.run([*h.mpirun(2, *h.profwrap("--no-merge", "-o", "out"), *slow), ":", "-np", "1", *slow])
+    h.run(h.profwrap("merge", "out"))
+    job, is_first = check_waited_for("rank 2, which is not recorded, makes the others wait ")
+    h.check(not is_first or job["reason"] == "ranks_missing", job)
+
+
+@h.case
+def spawned_process_makes_ranks_wait():
+    for how in ("together", "message"):
+        h.run(h.mpirun(2, *h.profwrap("--no-merge", "-o", "out"), h.program("latecomer"), "spawn", how,
+                       100))
+        h.run(h.profwrap("merge", "out"))
+        job, is_first = check_waited_for("1 process that MPI_Comm_spawn started, which is not recorded, "
+                                         "makes the ranks wait ")
+        h.check(not is_first or job["reason"] == "spawned_not_recorded", job)
+        shutil.rmtree("out")
 
 
 if __name__ == "__main__":

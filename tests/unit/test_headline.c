@@ -2,7 +2,9 @@
 #include "unit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/ops.h"
 #include "report/report.h"
 #include "test_report_make.h"
 
@@ -49,6 +51,119 @@ static void test_who_waits_for_a_missing_rank(void **state)
     pw_cluster_destroy(c);
 }
 
+/* Adds an Allreduce of `bytes` to each step, which not all of its 8 members have recorded: the last
+ * of those that have enters it 50 ms before its end. */
+static void add_shared_waits(struct pw_cluster *c, int64_t bytes)
+{
+    c->ncollectives = c->nstep_rows;
+    c->collectives = calloc(c->ncollectives + 1, sizeof(*c->collectives));
+    assert_non_null(c->collectives);
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        c->collectives[s] = (struct pw_row_c_collective){.op = PW_OP_Allreduce,
+                                                         .nranks = 8,
+                                                         .bytes = bytes,
+                                                         .step = c->steps[s].step,
+                                                         .first_enter = c->steps[s].start,
+                                                         .last_enter = c->steps[s].end - 50 * MS,
+                                                         .first_exit = c->steps[s].end,
+                                                         .last_exit = c->steps[s].end,
+                                                         .last_rank = 1};
+}
+
+static void add_completeness(struct pw_cluster *c, int32_t rank, const char *what, int64_t count)
+{
+    c->completeness = realloc(c->completeness, (c->ncompleteness + 1) * sizeof(*c->completeness));
+    assert_non_null(c->completeness);
+    struct pw_row_c_completeness *row = &c->completeness[c->ncompleteness++];
+    *row = (struct pw_row_c_completeness){.rank = rank, .count = count};
+    strcpy(row->what, what);
+}
+
+static void assert_line_begins(const struct pw_cluster *c, const char *text)
+{
+    char line[PW_REPORT_LINE];
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    line[strlen(text) < sizeof(line) ? strlen(text) : 0] = '\0';
+    assert_string_equal(line, text);
+}
+
+/* Who waits for a rank that was not recorded is not to blame. */
+static void test_partners_that_are_not_recorded(void **state)
+{
+    struct pw_cluster *c = make_cluster(8, 52);
+    (void)state;
+    add_shared_waits(c, 8);
+    struct pw_row_c_straggler late = straggler(1);
+    late.excess_ns = MS;
+    late.gain_ns = 50 * MS;
+    add_straggler(c, late);
+    assert_line_begins(c, "Rank 1 on node-b held back ");
+
+    add_completeness(c, 0, "unrecorded_spawned", 2);
+    assert_line_begins(c,
+                       "2 processes that MPI_Comm_spawn started, which are not recorded, make the "
+                       "ranks wait 50.0 ms of each 150 ms step.");
+    char *json = json_of(c);
+    assert_has(json, "\"reason\": \"spawned_not_recorded\"");
+    free(json);
+
+    remove_rank(c, 2);
+    assert_line_begins(c,
+                       "Rank 2, which is not recorded, makes the others wait 50.0 ms of each 150 "
+                       "ms step.");
+    add_completeness(c, 4, "unrecorded_bypassed", 1);
+    add_completeness(c, 4, "no_communication", 1);
+    assert_line_begins(c,
+                       "Ranks 2, 4, which are not recorded, make the others wait 50.0 ms of each "
+                       "150 ms step. MPI calls of 1 of 8 ranks were not recorded, because the ");
+
+    /* A rank that costs more comes first. */
+    char line[PW_REPORT_LINE];
+    c->stragglers[0].gain_ns = 3000 * MS;
+    assert_line_begins(c, "Rank 1 on node-b held back ");
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line,
+               " In addition, ranks 2, 4, which are not recorded, make the others wait 50.0 ms ");
+    pw_cluster_destroy(c);
+}
+
+/* Messages to and from spawned processes are in no table: all of the communication is with them, as
+ * long as the ranks have none with each other. */
+static void test_messages_with_spawned_processes(void **state)
+{
+    struct pw_cluster *c = make_cluster(2, 52);
+    (void)state;
+    for (size_t i = 0; i < c->nstep_rows * c->nrank_rows; i++)
+        step_rows(c)[i].comm_ns = step_rows(c)[i].comm_exposed_ns = 100 * MS;
+    assert_line_begins(c, "No rank ");
+    add_completeness(c, 0, "unrecorded_spawned", 1);
+    assert_line_begins(c,
+                       "1 process that MPI_Comm_spawn started, which is not recorded, makes the "
+                       "ranks wait 100 ms of each 150 ms step, or transfers to it take that long.");
+    c->np2p = 1;
+    c->p2p = calloc(1, sizeof(*c->p2p));
+    assert_non_null(c->p2p);
+    c->p2p[0] = (struct pw_row_c_p2p){.src = 0, .dst = 1, .messages = 50};
+    assert_line_begins(c, "No rank ");
+    pw_cluster_destroy(c);
+}
+
+/* 50 ms may be a transfer of 100 MB, and then nobody is known to be late. */
+static void test_transfers_to_partners(void **state)
+{
+    struct pw_cluster *c = make_cluster(8, 52);
+    (void)state;
+    add_shared_waits(c, 100000000);
+    remove_rank(c, 2);
+    assert_line_begins(c, "Cannot tell whether a rank held the job back: 1 of 8 ranks left no ");
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        c->collectives[s].last_enter = c->steps[s].end - 100 * MS;
+    assert_line_begins(c,
+                       "Rank 2, which is not recorded, makes the others wait 100 ms of each 150 ms "
+                       "step, or transfers to it take that long.");
+    pw_cluster_destroy(c);
+}
+
 /* It is not known whether a rank was late in a call that all ranks are in for long. */
 static void test_all_ranks_in_one_call(void **state)
 {
@@ -79,6 +194,9 @@ int main(void)
         cmocka_unit_test(test_rows_of_one_rank),
         cmocka_unit_test(test_all_ranks_in_one_call),
         cmocka_unit_test(test_who_waits_for_a_missing_rank),
+        cmocka_unit_test(test_partners_that_are_not_recorded),
+        cmocka_unit_test(test_messages_with_spawned_processes),
+        cmocka_unit_test(test_transfers_to_partners),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

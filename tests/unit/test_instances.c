@@ -126,6 +126,25 @@ static struct pw_instance random_instance(uint64_t *seed)
 #undef SMALL
 }
 
+/* Rank 0 waits 30 ns for rank 1, and then both wait until a third member comes, which has not
+ * recorded it: rank 1 is blamed for the 30 ns alone. */
+static void test_no_blame_for_who_is_not_recorded(void **state)
+{
+    (void)state;
+    for (int32_t size = 2; size <= 3; size++) {
+        struct pw_instance item = join(one(0, 100, 600), one(1, 130, 600));
+        struct pw_instance_wait wait = {970, 500};
+        struct pw_comm_group comm = {.uid = 7, .collectives = 1, .size = size};
+        const struct pw_instances in = {
+            .comms = &comm, .ncomms = 1, .items = &item, .waits = &wait, .n = 1};
+        const struct pw_blame blame = pw_collective_sum_blame(&in, 1, INT64_MIN, INT64_MAX);
+        assert_int_equal(blame.all_ns, 970);
+        assert_int_equal(blame.blame_ns, size == 2 ? 970 : 30);
+        assert_int_equal(blame.longest_ns, size == 2 ? 500 : 30);
+        assert_int_equal(blame.critical_ns, 30);
+    }
+}
+
 static void test_order_does_not_matter(void **state)
 {
     (void)state;
@@ -149,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_penultimate_enter),
         cmocka_unit_test(test_empty_and_unknown),
+        cmocka_unit_test(test_no_blame_for_who_is_not_recorded),
         cmocka_unit_test(test_order_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -323,6 +323,21 @@ static int64_t critical_ns(const struct pw_instances *in, size_t i)
     return margin < in->waits[i].max_ns ? margin : in->waits[i].max_ns;
 }
 
+/* How long the ranks waited for the last that recorded the instance: where a member did not, they
+ * may have waited for that one from then on. */
+static struct pw_instance_wait wait_for_recorded(const struct pw_instances *in, size_t i)
+{
+    const struct pw_instance *item = &in->items[i];
+    struct pw_instance_wait wait = in->waits[i];
+    const int64_t most = item->last_enter - item->first_enter;
+    if (item->nranks == pw_instances_comm(in, i)->size)
+        return wait;
+    wait.max_ns = wait.max_ns < most ? wait.max_ns : most;
+    if (wait.sum_ns / (item->nranks - 1) > most)
+        wait.sum_ns = most * (item->nranks - 1);
+    return wait;
+}
+
 struct pw_blame pw_collective_sum_blame(const struct pw_instances *in, int32_t rank, int64_t from,
                                         int64_t until)
 {
@@ -337,9 +352,10 @@ struct pw_blame pw_collective_sum_blame(const struct pw_instances *in, int32_t r
         sum.all_ns += in->waits[i].sum_ns;
         if (pw_instance_blamed(item) != rank)
             continue;
-        sum.blame_ns += in->waits[i].sum_ns;
+        const struct pw_instance_wait wait = wait_for_recorded(in, i);
+        sum.blame_ns += wait.sum_ns;
         sum.critical_ns += critical_ns(in, i);
-        sum.longest_ns += in->waits[i].max_ns;
+        sum.longest_ns += wait.max_ns;
     }
     return sum;
 }

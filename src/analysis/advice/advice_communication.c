@@ -1,7 +1,6 @@
 /* Rules about the ranks' work, waiting for each other and moving bytes; see rules.h. */
 #include "analysis/advice/rules.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -299,19 +298,11 @@ int pw_judge_transfer_exposed(const struct pw_advice_input *in, struct pw_advice
     return in->expected > 1 && exposed > PW_EXPOSED_SHARE && pw_nocpu_find(in->cluster).worst < 0;
 }
 
-/* A nonblocking collective runs beside other work, so its transfer time includes that work. */
-static int is_nonblocking(uint32_t op)
-{
-    const struct pw_op_info *info = pw_op_info(op);
-    return info->cls == PW_CLASS_COLL && info->name[0] == 'I' &&
-           islower((unsigned char)info->name[1]);
-}
-
 /* Blocking collectives of less than 32 KiB: their transfer is latency, paid once per call. */
 static int is_small(const struct pw_row_c_collective_stat *stat)
 {
     return stat->count > 0 && stat->bytes > 0 && stat->bytes / stat->count < SMALL_BYTES &&
-           stat->transfer_mean_ns > 0 && !is_nonblocking(stat->op);
+           stat->transfer_mean_ns > 0 && !pw_advice_is_nonblocking(stat->op);
 }
 
 static double best_bandwidth(const struct pw_cluster *c)

@@ -2,6 +2,7 @@
  * first, which evidence is missing; if none is, which loss is the largest. See verdict.h. */
 #include "analysis/advice/verdict.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "analysis/advice/findings.h"
@@ -9,6 +10,8 @@
 #include "analysis/straggler.h"
 #include "analysis/thresholds.h"
 #include "core/limits.h"
+#include "core/ops.h"
+#include "core/search.h"
 
 /* A straggler needs so many steps: with fewer measured steps the verdict is unknown. */
 enum { STEPS_LEAST = 3 };
@@ -53,6 +56,13 @@ int64_t pw_advice_together_gain(const struct pw_advice_input *in)
 int64_t pw_advice_of_all_steps(const struct pw_advice_input *in, double ns)
 {
     return ns < 0 ? -1 : pw_whole(ns * (double)in->measured);
+}
+
+int pw_advice_is_nonblocking(uint32_t op)
+{
+    const struct pw_op_info *info = pw_op_info(op);
+    return info->cls == PW_CLASS_COLL && info->name[0] == 'I' &&
+           islower((unsigned char)info->name[1]);
 }
 
 static double load_balance(const struct pw_cluster *c)
@@ -422,16 +432,103 @@ static int has_straggler(const struct pw_advice_input *in, const struct pw_verdi
            !pw_unrecorded_is_silent(c, c->stragglers[0].rank);
 }
 
+static double straggler_cost(const struct pw_advice_input *in)
+{
+    const struct pw_cluster *c = in->cluster;
+    const int64_t together_ns = pw_advice_together_gain(in);
+    if (!c->nstragglers || together_ns >= 0)
+        return together_ns >= 0 ? (double)together_ns : 0;
+    const struct pw_row_c_straggler *worst = &c->stragglers[0];
+    return worst->gain_ns >= 0 ? (double)worst->gain_ns
+                               : (double)worst->excess_ns * (double)worst->steps_hit;
+}
+
+/* ---- partners that were not recorded ---- */
+
+/* Whether the row is of a measured step, not all of its members were recorded, and those that were
+ * do nothing else in it. */
+static int is_with_partners(const struct pw_cluster *c, const struct pw_row_c_collective *row)
+{
+    const size_t at =
+        pw_search(c->steps, c->nstep_rows, PW_SEARCH_KEY(struct pw_row_c_step, step), row->step);
+    return !row->complete && row->step >= 0 && row->nranks > 1 && at < c->nstep_rows &&
+           c->steps[at].step == row->step && c->steps[at].recorded == PW_RECORDED_ACTIVE &&
+           !pw_advice_is_nonblocking(row->op) && !pw_source_is_on_device(row->source);
+}
+
+/* The communication of a mean step, where the ranks have none with each other in their steps, and
+ * so all of it with processes that they started; 0: it is not most of a step. */
+static int64_t among_spawned(const struct pw_advice_input *in, const struct pw_unrecorded_sum *u)
+{
+    const struct pw_cluster *c = in->cluster;
+    int is_inside = c->np2p > 0;
+    for (size_t i = 0; i < c->ncollectives && !is_inside; i++)
+        is_inside = c->collectives[i].complete && c->collectives[i].step >= 0;
+    return u->spawned && !is_inside &&
+                   share_of(in->mean.comm_exposed_ns, in->mean.total_ns) >= PW_PARTNERS_MOSTLY
+               ? in->mean.comm_exposed_ns
+               : 0;
+}
+
+/* Of several communicators the one with the longest wait counts: their waits may overlap. */
+static struct pw_partners find_partners(const struct pw_advice_input *in,
+                                        const struct pw_unrecorded_sum *u)
+{
+    enum { COMMS = 64 };
+    struct {
+        uint64_t uid;
+        int64_t ns, bytes;
+    } sums[COMMS + 1] = {{0}}, *most = sums;
+    size_t n = 0;
+    const struct pw_cluster *c = in->cluster;
+    const int is_all = in->present == in->expected && !u->ranks && !u->silent_ranks && !u->spawned;
+    for (size_t i = 0; !is_all && in->measured && i < c->ncollectives; i++) {
+        const struct pw_row_c_collective *row = &c->collectives[i];
+        size_t k = 0;
+        if (!is_with_partners(c, row) || row->first_exit <= row->last_enter)
+            continue;
+        while (k < n && sums[k].uid != row->comm_uid)
+            k++;
+        if (k == COMMS)
+            continue;
+        n += k == n;
+        sums[k].uid = row->comm_uid;
+        sums[k].ns = pw_sum(sums[k].ns, row->first_exit - row->last_enter);
+        sums[k].bytes = pw_sum(sums[k].bytes, row->bytes);
+        most = sums[k].ns > most->ns ? &sums[k] : most;
+    }
+    if (most->ns <= 0)
+        return (struct pw_partners){is_all ? 0 : among_spawned(in, u), 0};
+    const int is_sure = (double)most->bytes * 1e9 < PW_PARTNERS_BANDWIDTH * (double)most->ns;
+    double ns = (double)most->ns / (double)in->measured;
+    ns = ns < (double)in->step_mean_ns ? ns : (double)in->step_mean_ns;
+    if (ns < (is_sure ? PW_PARTNERS_SHARE : PW_PARTNERS_MOSTLY) * (double)in->step_mean_ns)
+        return (struct pw_partners){0};
+    return (struct pw_partners){pw_whole(ns), is_sure};
+}
+
+/* Whether ranks that were not recorded cost more than any that was: who waits is not to blame. */
+static int is_led_by_partners(const struct pw_advice_input *in, const struct pw_verdict *v)
+{
+    const struct pw_row_c_straggler *worst = in->cluster->stragglers;
+    double cost = straggler_cost(in);
+    if (in->cluster->nstragglers && worst->kind == PW_STRAGGLER_STRETCH && worst->gain_ns < 0)
+        cost = (double)worst->excess_ns;
+    return (double)v->partners.wait_ns * (double)in->measured > cost;
+}
+
 /* The evidence that is missing. The order matters: without the evidence that is asked for first,
  * the rest says nothing. */
 static enum pw_wanting find_wanting(const struct pw_advice_input *in, const struct pw_verdict *v)
 {
     if (in->present == 0)
         return PW_WANTING_RANKS;
-    if (has_straggler(in, v))
+    if (has_straggler(in, v) && !is_led_by_partners(in, v))
         return PW_WANTING_NOTHING;
     if (v->unrecorded.ranks > 0)
         return PW_WANTING_RECORDED_MPI;
+    if (v->partners.wait_ns && v->unrecorded.spawned && in->present == in->expected)
+        return PW_WANTING_SPAWNED;
     if (in->expected == 1)
         return PW_WANTING_NOTHING;
     if (v->unrecorded.is_silent || v->unrecorded.silent_ranks)
@@ -463,17 +560,6 @@ first_imbalance(const struct pw_advice_input *in, int (*has)(const struct pw_row
             return row;
     }
     return NULL;
-}
-
-static double straggler_cost(const struct pw_advice_input *in)
-{
-    const struct pw_cluster *c = in->cluster;
-    const int64_t together_ns = pw_advice_together_gain(in);
-    if (!c->nstragglers || together_ns >= 0)
-        return together_ns >= 0 ? (double)together_ns : 0;
-    const struct pw_row_c_straggler *worst = &c->stragglers[0];
-    return worst->gain_ns >= 0 ? (double)worst->gain_ns
-                               : (double)worst->excess_ns * (double)worst->steps_hit;
 }
 
 /* 1 when slow transfers cost more than any straggler, any imbalance, and any time in which all
@@ -552,6 +638,7 @@ static void find_verdict(const struct pw_advice_input *in, struct pw_verdict *ve
     *verdict = (struct pw_verdict){.kind = PW_VERDICT_UNKNOWN, .lead = -1};
     pw_advice_nccl_unknown(in->cluster, &verdict->nccl);
     pw_unrecorded_sum(in->cluster, &verdict->unrecorded);
+    verdict->partners = find_partners(in, &verdict->unrecorded);
     verdict->wanting = find_wanting(in, verdict);
     verdict->imbalance = first_imbalance(in, pw_imbalance_is_sure);
     verdict->alone = first_imbalance(in, pw_imbalance_is_alone);
@@ -579,6 +666,7 @@ const char *pw_verdict_reason(enum pw_wanting wanting)
         [PW_WANTING_RECORDED_MPI] = "mpi_not_recorded",
         [PW_WANTING_COMMUNICATION] = "no_communication",
         [PW_WANTING_ALL_RANKS] = "ranks_missing",
+        [PW_WANTING_SPAWNED] = "spawned_not_recorded",
         [PW_WANTING_STEPS] = "no_steps",
         [PW_WANTING_MORE_STEPS] = "few_steps",
         [PW_WANTING_WAITS] = "waits_unknown",

@@ -28,6 +28,7 @@ enum pw_wanting {
     PW_WANTING_RECORDED_MPI,  /* MPI calls of some rank were not recorded */
     PW_WANTING_COMMUNICATION, /* nothing between ranks was recorded */
     PW_WANTING_ALL_RANKS,     /* some ranks left no usable file */
+    PW_WANTING_SPAWNED,       /* the ranks wait for processes that they started */
     PW_WANTING_STEPS,         /* no step is known */
     PW_WANTING_MORE_STEPS,    /* too few steps are known */
     PW_WANTING_WAITS,         /* which ranks kernels of communication are of is not known */
@@ -37,11 +38,19 @@ enum pw_wanting {
     PW_WANTING_PEERS,         /* a rank with more work is the only one of its role */
 };
 
+/* The wait of recorded ranks for others, in blocking collectives of which not all members were
+ * recorded: from the moment when the last recorded member has entered until the first leaves. */
+struct pw_partners {
+    int64_t wait_ns; /* of a measured step; 0: too little to be said */
+    int is_sure;     /* 1: transfers of so few bytes do not take that long */
+};
+
 struct pw_verdict {
     enum pw_verdict_kind kind;
     enum pw_wanting wanting;
     struct pw_unrecorded_sum unrecorded;
     struct pw_nccl_unknown nccl;
+    struct pw_partners partners;
     /* The largest certain imbalance that costs 1 % of the measured steps or more; NULL: there is
      * none. */
     const struct pw_row_c_imbalance *imbalance;
@@ -88,6 +97,9 @@ int64_t pw_advice_whatif_gain(const struct pw_advice_input *input, const char *s
 /* What the job would save without any of its stragglers, ns; -1: not known, or hardly more than
  * without the first one. */
 int64_t pw_advice_together_gain(const struct pw_advice_input *input);
+
+/* True for a nonblocking collective: it runs beside other work, which its time includes. */
+int pw_advice_is_nonblocking(uint32_t op);
 
 /* Converts ns of a step to ns of all measured steps; -1 stays -1. */
 int64_t pw_advice_of_all_steps(const struct pw_advice_input *input, double ns);

@@ -2,7 +2,6 @@
  * that a damaged file cannot overflow an integer. */
 #include "analysis/figures/figures.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "analysis/advice/advice_unrecorded.h"
 #include "analysis/figures/cellmeans.h"
 #include "analysis/statistics.h"
-#include "core/ops.h"
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -301,13 +299,6 @@ struct pw_advice_input pw_figures_advice(const struct pw_figures *figures)
 int pw_figures_is_unresolved(const struct pw_figures *figures, int64_t ns)
 {
     return ns > 0 && ns < figures->clock_error_max_ns;
-}
-
-int pw_figures_is_nonblocking(uint32_t op)
-{
-    const struct pw_op_info *info = pw_op_info(op);
-    return info->cls == PW_CLASS_COLL && info->name[0] == 'I' &&
-           islower((unsigned char)info->name[1]);
 }
 
 struct keyed {

@@ -68,9 +68,6 @@ int64_t pw_figures_row(const struct pw_figures *figures, int64_t rank);
 /* True when a time between two ranks' clocks is known, but not larger than the clock error. */
 int pw_figures_is_unresolved(const struct pw_figures *figures, int64_t ns);
 
-/* True for a nonblocking collective: its transfer time includes other work. */
-int pw_figures_is_nonblocking(uint32_t op);
-
 /* Returns the input of the rules of advice. */
 struct pw_advice_input pw_figures_advice(const struct pw_figures *figures);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/advice/advice_unrecorded.h"
 #include "analysis/ending.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -30,14 +31,28 @@ struct told {
 
 enum { MISSING_SHOWN = 4 }; /* spans of ranks */
 
-void pw_missing_write(const struct pw_figures *f, struct pw_sentence *s)
+static int is_missing(const struct pw_cluster *c, const struct pw_row_c_rank *rank)
+{
+    (void)c;
+    return !rank->present;
+}
+
+static int is_unseen(const struct pw_cluster *c, const struct pw_row_c_rank *rank)
+{
+    return !rank->present || pw_unrecorded_has(c, rank->rank) ||
+           pw_unrecorded_is_silent(c, rank->rank);
+}
+
+/* Names the ranks that `is_one` accepts, `missing` in all. */
+static void write_ranks_that(const struct pw_figures *f,
+                             int (*is_one)(const struct pw_cluster *, const struct pw_row_c_rank *),
+                             int64_t missing, struct pw_sentence *s)
 {
     const struct pw_row_c_rank *ranks = f->cluster->ranks;
-    const int64_t missing = f->expected - f->present;
     int64_t named = 0;
     int spans = 0;
     for (size_t i = 0, next; i < f->nranks && spans < MISSING_SHOWN; i = next) {
-        for (next = i; next < f->nranks && !ranks[next].present;)
+        for (next = i; next < f->nranks && is_one(f->cluster, &ranks[next]);)
             next++;
         if (next == i) {
             next++;
@@ -54,6 +69,20 @@ void pw_missing_write(const struct pw_figures *f, struct pw_sentence *s)
     }
     if (named && missing > named)
         pw_sentence_add(s, " and %" PRId64 " more", missing - named);
+}
+
+void pw_missing_write(const struct pw_figures *f, struct pw_sentence *s)
+{
+    write_ranks_that(f, is_missing, f->expected - f->present, s);
+}
+
+int64_t pw_unseen_write(const struct pw_figures *f, struct pw_sentence *s)
+{
+    int64_t n = f->expected - (int64_t)f->nranks;
+    for (size_t i = 0; i < f->nranks; i++)
+        n += is_unseen(f->cluster, &f->cluster->ranks[i]);
+    write_ranks_that(f, is_unseen, n, s);
+    return n;
 }
 
 int pw_ending_is_bad(const struct pw_cluster *c)

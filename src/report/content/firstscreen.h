@@ -139,6 +139,9 @@ void pw_totals_say(const struct pw_figures *figures, struct pw_sentence *sentenc
 /* Writes which ranks left no usable file, "ranks 2, 5-7 and 3 more"; nothing where all did. */
 void pw_missing_write(const struct pw_figures *figures, struct pw_sentence *sentence);
 
+/* The same of all ranks of which communication was not recorded. Returns their number. */
+int64_t pw_unseen_write(const struct pw_figures *figures, struct pw_sentence *sentence);
+
 /* "Rank 3 on node-a held back 8 of 20 steps by 5 ms each (20 % of a step) in data, which cost the
  * job 40 ms", or the same of its host; without a full stop. */
 void pw_straggler_say(const struct pw_figures *figures, const struct pw_row_c_straggler *row,

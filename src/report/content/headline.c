@@ -18,14 +18,40 @@
  * for those that are missing. */
 #define MOSTLY_WAITING 0.5
 
+/* "Rank 2, which is not recorded, makes the others wait 50.0 ms of each 51.5 ms step". */
+static void write_partners(const struct pw_figures *f, const struct pw_verdict *v, int is_first,
+                           struct pw_sentence *s)
+{
+    const size_t at = s->used;
+    const int64_t ranks = pw_unseen_write(f, s), n = ranks ? ranks : v->unrecorded.spawned;
+    if (!ranks)
+        pw_sentence_add(s, "%" PRId64 " process%s that MPI_Comm_spawn started", n,
+                        n == 1 ? "" : "es");
+    if (is_first && at < s->size)
+        s->out[at] = (char)toupper((unsigned char)s->out[at]);
+    pw_sentence_add(s, ", which %s not recorded, make%s the %s wait ", n == 1 ? "is" : "are",
+                    n == 1 ? "s" : "", ranks ? "others" : "ranks");
+    pw_words_add_ns(s, "", v->partners.wait_ns);
+    pw_words_add_ns(s, " of each ", f->step_mean_ns);
+    pw_sentence_add(s, " %s%s.", pw_words_step(f->cluster),
+                    v->partners.is_sure ? ""
+                    : n == 1            ? ", or transfers to it take that long"
+                                        : ", or transfers to them take that long");
+}
+
 /* Writes how many other ranks may also have held the job back: their calls were not recorded, or
  * they left no usable file. */
 static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
                          struct pw_sentence *s)
 {
     const int64_t missing = f->expected - f->present, unrecorded = v->unrecorded.ranks;
-    if (missing <= 0 && !unrecorded && !v->unrecorded.silent_ranks)
+    if (missing <= 0 && !unrecorded && !v->unrecorded.silent_ranks && !v->partners.wait_ns)
         return;
+    if (v->partners.wait_ns) {
+        pw_sentence_add(s, " In addition, ");
+        write_partners(f, v, 0, s);
+        return;
+    }
     pw_sentence_add(s, " Other ranks may also have held the job back: ");
     if (v->unrecorded.silent_ranks)
         pw_sentence_add(s, "communication of %" PRId64 " of %" PRId64 " ranks was not recorded%s",
@@ -272,8 +298,7 @@ static void write_unrecorded(const struct pw_figures *f, const struct pw_unrecor
 {
     const enum pw_unrecorded most = pw_unrecorded_most(sum);
     pw_sentence_add(s,
-                    "Cannot tell whether a rank held the job back: MPI calls of %" PRId64
-                    " of %" PRId64 " ranks were not recorded, because %s",
+                    "MPI calls of %" PRId64 " of %" PRId64 " ranks were not recorded, because %s",
                     sum->ranks, f->expected, pw_unrecorded_because(most));
     if (sum->by_reason[most] < sum->ranks)
         pw_sentence_add(s, " on %" PRId64 " of them, and for other reasons", sum->by_reason[most]);
@@ -319,14 +344,33 @@ static void write_absent(const struct pw_figures *f, struct pw_sentence *s)
     pw_sentence_add(s, ", or their transfers take that long.");
 }
 
+/* How long the recorded ranks wait for others, and why these were not recorded. */
+static void write_waiting(const struct pw_figures *f, const struct pw_verdict *v,
+                          struct pw_sentence *s)
+{
+    write_partners(f, v, 1, s);
+    if (v->wanting == PW_WANTING_RECORDED_MPI) {
+        pw_sentence_add(s, " ");
+        write_unrecorded(f, &v->unrecorded, s);
+    }
+    if (v->wanting == PW_WANTING_COMMUNICATION)
+        pw_sentence_add(s, " No communication of %" PRId64 " of %" PRId64 " ranks was recorded.",
+                        v->unrecorded.silent_ranks, f->expected);
+}
+
 static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
                           struct pw_sentence *s)
 {
+    if (v->partners.wait_ns) {
+        write_waiting(f, v, s);
+        return;
+    }
     switch (v->wanting) {
     case PW_WANTING_RANKS:
         pw_sentence_add(s, "No rank left a usable file, so there is nothing to report.");
         break;
     case PW_WANTING_RECORDED_MPI:
+        pw_sentence_add(s, "Cannot tell whether a rank held the job back: ");
         write_unrecorded(f, &v->unrecorded, s);
         break;
     case PW_WANTING_COMMUNICATION:

@@ -33,7 +33,7 @@ static void stat_cells(struct pw_grid *grid, const struct pw_page *page,
                        const struct pw_row_c_collective_stat *stat)
 {
     char size[32];
-    int beside = pw_figures_is_nonblocking(stat->op);
+    int beside = pw_advice_is_nonblocking(stat->op);
     int64_t mean = stat->count > 0 && stat->bytes >= 0 ? stat->bytes / stat->count : -1;
     pw_grid_cell(grid, "%s", pw_op_info(stat->op)->name);
     pw_grid_cell(grid, "%s", pw_text_bytes(size, sizeof(size), mean));
@@ -68,7 +68,7 @@ static int explain_stats(const struct pw_page *page, const size_t *rows, size_t 
     const struct pw_cluster *c = page->figures->cluster;
     int beside = 0, unmatched = 0, err = 0;
     for (size_t i = 0; i < count; i++)
-        beside |= pw_figures_is_nonblocking(c->collective_stats[rows[i]].op);
+        beside |= pw_advice_is_nonblocking(c->collective_stats[rows[i]].op);
     for (size_t i = 0; i < c->ncollectives; i++)
         unmatched += !c->collectives[i].complete;
     if (count < c->ncollective_stats)
@@ -160,7 +160,7 @@ json_t *pw_json_collectives_most(const struct pw_figures *f, size_t most)
         int64_t mean = stat->count > 0 ? stat->bytes / stat->count : -1;
         bad |= json_object_set_new(row, "mean_bytes", pw_json_int(mean));
         bad |= json_object_set_new(row, "bandwidth_is_lower_bound",
-                                   json_boolean(pw_figures_is_nonblocking(stat->op)));
+                                   json_boolean(pw_advice_is_nonblocking(stat->op)));
         bad |= json_array_append_new(array, row);
     }
     free(order);

@@ -139,6 +139,10 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         add_unknown(s, "", f->expected - f->present, f->expected,
                     "left no usable file, and the slowest may be among them.");
         break;
+    case PW_WANTING_SPAWNED:
+        pw_sentence_add(s, "Not known: the ranks wait for processes that MPI_Comm_spawn started, "
+                           "which are not recorded.");
+        break;
     case PW_WANTING_STEPS:
         pw_sentence_add(s, "Not known: without steps, ranks cannot be compared.");
         break;

@@ -2,9 +2,17 @@
  *
  *     latecomer RANK START SETUP END [FINALIZE]
  *         Rank RANK sleeps START ms before MPI_Init, SETUP ms before its first step, END ms after
- * its last, and FINALIZE ms inside MPI_Finalize; every step is 10 ms of sleep and an Allreduce. */
+ * its last, and FINALIZE ms inside MPI_Finalize; every step is 10 ms of sleep and an Allreduce.
+ *
+ *     latecomer steps RANK MS
+ *         Rank RANK sleeps MS ms longer in every step.
+ *
+ *     latecomer spawn HOW MS
+ *         The ranks start one more process, which sleeps MS ms longer in every step; they meet in
+ * an Allreduce (HOW is "together") or get a message from it ("message"). */
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "profwrap.h"
@@ -44,25 +52,79 @@ static void sleep_in_finalize(long *ms)
     MPI_Comm_set_attr(MPI_COMM_SELF, key, ms);
 }
 
+static void step(long s, long longer_ms, MPI_Comm comm)
+{
+    double one = 1, sum;
+    profwrap_step(s);
+    sleep_ms(STEP_MS + longer_ms);
+    if (comm != MPI_COMM_NULL)
+        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);
+}
+
+/* Sends to all parents; a parent receives. */
+static void pass(MPI_Comm others, int is_child)
+{
+    int n, value = 1;
+    MPI_Comm_remote_size(others, &n);
+    for (int r = 0; is_child && r < n; r++)
+        MPI_Send(&value, 1, MPI_INT, r, 0, others);
+    if (!is_child)
+        MPI_Recv(&value, 1, MPI_INT, 0, 0, others, MPI_STATUS_IGNORE);
+}
+
+static int spawn(char **argv)
+{
+    MPI_Comm others, all;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_get_parent(&others);
+    const int is_child = others != MPI_COMM_NULL, are_together = strcmp(argv[2], "together") == 0;
+    if (!is_child)
+        MPI_Comm_spawn(argv[0], argv + 1, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others,
+                       MPI_ERRCODES_IGNORE);
+    MPI_Intercomm_merge(others, is_child, &all);
+    for (long s = 0; s < STEPS; s++) {
+        step(s, is_child ? atol(argv[3]) : 0, are_together ? all : MPI_COMM_NULL);
+        if (!are_together)
+            pass(others, is_child);
+    }
+    profwrap_step(PROFWRAP_NO_STEP);
+    MPI_Comm_free(&all);
+    MPI_Comm_disconnect(&others);
+    MPI_Finalize();
+    return 0;
+}
+
+static int steps(int slow, long longer_ms)
+{
+    int rank;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (long s = 0; s < STEPS; s++)
+        step(s, rank == slow ? longer_ms : 0, MPI_COMM_WORLD);
+    profwrap_step(PROFWRAP_NO_STEP);
+    MPI_Finalize();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "steps") == 0)
+        return steps(atoi(argv[2]), atol(argv[3]));
+    if (argc == 4 && strcmp(argv[1], "spawn") == 0)
+        return spawn(argv);
     if (argc != 5 && argc != 6)
         return 2;
     static long finalize_ms;
     finalize_ms = argc == 6 ? atol(argv[5]) : 0;
     int rank, late = atoi(argv[1]);
-    double one = 1, sum;
     if (rank_of_launcher() == late)
         sleep_ms(atol(argv[2]));
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == late)
         sleep_ms(atol(argv[3]));
-    for (long s = 0; s < STEPS; s++) {
-        profwrap_step(s);
-        sleep_ms(STEP_MS);
-        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    }
+    for (long s = 0; s < STEPS; s++)
+        step(s, 0, MPI_COMM_WORLD);
     profwrap_step(PROFWRAP_NO_STEP);
     if (rank == late)
         sleep_ms(atol(argv[4]));
