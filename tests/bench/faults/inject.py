@@ -52,9 +52,9 @@ class Quota:
     """The rank's process in a cgroup of its own that may use `percent` of a processor."""
 
     def __init__(self, pid, percent):
-        self.pid, self.old = pid, None
         is_v1 = os.path.exists(CGROUP1 + "/tasks")
         root = CGROUP1 if is_v1 else CGROUP2
+        self.pid, self.old = pid, root
         self.path = os.path.join(root, f"slow-rank-{os.getpid()}")
         os.makedirs(self.path, exist_ok=True)
         self.procs = "cgroup.procs"
