@@ -15,12 +15,13 @@ import harness as h
 from ending import children
 
 
-LIBRARY = os.path.join(os.path.dirname(h.program("glooactor")), "standin", "libstandin_gloo.so")
+def library():
+    return os.path.join(os.path.dirname(h.program("glooactor")), "standin", "libstandin_gloo.so")
 
 
 def start(scenario, size=2, options=("--no-merge",)):
     return [subprocess.Popen(
-        [*h.profwrap("-o", "out", *options), h.program("glooactor"), LIBRARY, scenario, "meeting"],
+        [*h.profwrap("-o", "out", *options), h.program("glooactor"), library(), scenario, "meeting"],
         env=h.environment(RANK=str(r), WORLD_SIZE=str(size), LOCAL_RANK=str(r),
                           TORCHELASTIC_RUN_ID="job"),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for r in range(size)]
@@ -228,7 +229,7 @@ def of_a_group_of_a_part_it_is_not_known_who_did_not_come():
 def a_circle_over_gloo_and_mpi():
     """Rank 0 is in a reduction of gloo, and rank 1 receives by MPI what rank 0 would send after it."""
     running = [subprocess.Popen(h.mpirun(2, *h.profwrap("-o", "out", "--no-merge", "--hang-timeout", "1"), h.program("gloompi"),
-                                         LIBRARY, "circle", "meeting"), env=h.environment(),
+                                         library(), "circle", "meeting"), env=h.environment(),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)]
     found = page_of(running, "deadlock")  # one of them may be late: then a page of the other comes before
     h.equal(found["cycle"], [0, 1], found["headline"])
