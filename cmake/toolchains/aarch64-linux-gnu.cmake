@@ -8,7 +8,7 @@ set(CMAKE_C_COMPILER ${triplet}-gcc)
 set(CMAKE_CXX_COMPILER ${triplet}-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64)
 set(ENV{PKG_CONFIG_LIBDIR} /usr/lib/${triplet}/pkgconfig:/usr/share/pkgconfig)
-# CMake asks the compiler wrappers of MPI and HDF5 for these; here those are programs of the other processor.
+# CMake asks the compiler wrappers of MPI for these; here those are programs of the other processor.
 set(MPI_C_HEADER_DIR /usr/lib/${triplet}/openmpi/include)
 set(MPI_C_LIB_NAMES mpi)
 set(MPI_mpi_LIBRARY /usr/lib/${triplet}/openmpi/lib/libmpi.so)

@@ -49,7 +49,7 @@ def library_flags(seen, target):
     with_mpi = "mpi.h" in seen
     flags = mpi_flags(target) if with_mpi else []
     if any(name.startswith("hdf5") or name.startswith("H5") for name in seen):
-        flags = flags + output("pkg-config", "--cflags", "hdf5-openmpi" if with_mpi else "hdf5-serial")
+        flags = flags + output("pkg-config", "--cflags", "hdf5-serial")
     return ["-isystem" + f[2:] if f.startswith("-I") else f for f in flags]
 
 
