@@ -407,7 +407,7 @@ static int note_matches(struct pw_job *job, const struct pw_instances *in,
                         const struct pw_messages *messages)
 {
     int64_t incomplete = 0, mixed = 0, unmatched = 0, seen = 0;
-    MPI_Reduce(&messages->unmatched, &unmatched, 1, MPI_INT64_T, MPI_SUM, 0, job->procs.comm);
+    pw_ex_reduce(&messages->unmatched, &unmatched, 1, PW_EX_INT64_T, PW_EX_SUM, 0, job->procs.comm);
     for (size_t i = 0; i < in->n; i++) {
         mixed += in->items[i].mixed;
         seen += in->items[i].nranks > 0;
@@ -622,12 +622,12 @@ static int merge_job(struct pw_job *job, const char *dir, const char *output,
 }
 
 /* Process 0 waits for the lock. The other processes sleep until it has it. */
-static int take_lock(struct pw_mergelock *lock, MPI_Comm comm, const char *output,
+static int take_lock(struct pw_mergelock *lock, pw_ex_comm comm, const char *output,
                      const struct pw_merge_options *options)
 {
     struct pw_procs procs = {.comm = comm};
     int err = 0;
-    MPI_Comm_rank(comm, &procs.process);
+    pw_ex_rank(comm, &procs.process);
     *lock = (struct pw_mergelock){.fd = -1};
     if (procs.process == 0) {
         err = pw_mergelock_take(lock, output, options->wait_s, options->quiet);
@@ -637,7 +637,7 @@ static int take_lock(struct pw_mergelock *lock, MPI_Comm comm, const char *outpu
     return pw_procs_from_root(&procs, err);
 }
 
-int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
+int pw_aggregate(pw_ex_comm comm, const char *dir, const char *output,
                  const struct pw_merge_options *options)
 {
     struct pw_job job;

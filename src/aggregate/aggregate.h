@@ -5,9 +5,9 @@
 #ifndef PW_AGGREGATE_AGGREGATE_H
 #define PW_AGGREGATE_AGGREGATE_H
 
-#include <mpi.h>
 #include <stdint.h>
 
+#include "aggregate/exchange/exchange.h"
 #include "aggregate/secondpass/points.h"
 #include "analysis/gpu.h"
 
@@ -21,7 +21,7 @@ struct pw_merge_options {
 /* Merges the rank files in `dir` into `output`. Collective over `comm`. Returns 0, or -errno after
  * process 0 has printed the reason. Damaged and missing files do not stop the merge; it lists them
  * in /completeness. */
-int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
+int pw_aggregate(pw_ex_comm comm, const char *dir, const char *output,
                  const struct pw_merge_options *options);
 
 #endif

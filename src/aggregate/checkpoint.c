@@ -228,7 +228,7 @@ int pw_checkpoint_load(const char *output, struct pw_job *job, struct pw_matched
     file_name(path, sizeof(path), output, &job->procs);
     struct stream s = {.file = fopen(path, "r")};
     int there = fits(&s, job), failed;
-    MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &there, 1, PW_EX_INT, PW_EX_MIN, job->procs.comm);
     if (there) {
         pass_all(&s, job, matched);
         matched->instances.waits =
@@ -237,7 +237,7 @@ int pw_checkpoint_load(const char *output, struct pw_job *job, struct pw_matched
     failed = there && (s.failed || !matched->instances.waits);
     if (s.file)
         fclose(s.file);
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &failed, 1, PW_EX_INT, PW_EX_MAX, job->procs.comm);
     return failed ? -EIO : there;
 }
 

@@ -25,8 +25,8 @@ EXEMPT = {
     "pw_nvtx_payload_extended": "NVTX's extension of payloads",
 }
 
-# MPI's functions, and what OTF2 calls for each of its records.
-GIVEN = ("MPI_", "pw_otf2_on_")
+# MPI's functions, also under the merge's names for them, and what OTF2 calls for each of its records.
+GIVEN = ("MPI_", "pw_ex_", "pw_otf2_on_")
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 # With the lines that a backslash continues it on.

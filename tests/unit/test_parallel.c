@@ -66,7 +66,7 @@ static void as_many_workers_as_cores(void **state)
     CPU_SET(first, &one);
     assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
     assert_int_equal(pw_parallel_workers(100), 1);
-    const struct pw_procs procs = {MPI_COMM_WORLD, 0, 1};
+    const struct pw_procs procs = {PW_EX_WORLD, 0, 1};
     pw_parallel_share_cores(&procs); /* there is one process, so its cores are all */
     assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
     assert_int_equal(pw_parallel_workers(100), 1);

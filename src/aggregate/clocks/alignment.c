@@ -3,7 +3,6 @@
 #include "aggregate/clocks/alignment.h"
 
 #include <errno.h>
-#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,17 +222,17 @@ static void bound_knot(struct work *w, size_t at)
     }
 }
 
-static void bound_knots(struct work *w, MPI_Comm comm)
+static void bound_knots(struct work *w, pw_ex_comm comm)
 {
     int process, processes, cells = (int)(w->ntimes * w->ndomains);
-    MPI_Comm_rank(comm, &process);
-    MPI_Comm_size(comm, &processes);
+    pw_ex_rank(comm, &process);
+    pw_ex_size(comm, &processes);
     for (size_t k = (size_t)process; k < w->ntimes; k += (size_t)processes)
         bound_knot(w, k);
-    MPI_Allreduce(MPI_IN_PLACE, w->low, cells, MPI_INT64_T, MPI_SUM, comm);
-    MPI_Allreduce(MPI_IN_PLACE, w->high, cells, MPI_INT64_T, MPI_SUM, comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, w->low, cells, PW_EX_INT64_T, PW_EX_SUM, comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, w->high, cells, PW_EX_INT64_T, PW_EX_SUM, comm);
     w->contradictions += w->pairs.contradictions;
-    MPI_Allreduce(MPI_IN_PLACE, &w->contradictions, 1, MPI_INT64_T, MPI_SUM, comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &w->contradictions, 1, PW_EX_INT64_T, PW_EX_SUM, comm);
 }
 
 /* ---- the new maps ---- */
@@ -404,15 +403,15 @@ static int prepare(struct work *w, struct pw_orders *orders)
  * and are overwritten. Collective over `comm`; the result is the same on all processes and for any
  * number of them. Returns 0 or -ENOMEM. */
 static int domainmaps_infer(struct pw_domainmap *maps, size_t ndomains, struct pw_orders *orders,
-                            MPI_Comm comm, struct pw_domainmap_report *report)
+                            pw_ex_comm comm, struct pw_domainmap_report *report)
 {
     struct work w = {.maps = maps, .ndomains = ndomains, .norders = orders->n};
     int err = prepare(&w, orders), worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, comm);
+    pw_ex_allreduce(&err, &worst, 1, PW_EX_INT, PW_EX_MIN, comm);
     if (!worst && w.norders) {
         bound_knots(&w, comm);
         err = replace_maps(&w);
-        MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, comm);
+        pw_ex_allreduce(&err, &worst, 1, PW_EX_INT, PW_EX_MIN, comm);
     }
     report->contradictions = w.contradictions;
     free(w.lines);
@@ -553,9 +552,10 @@ static int collect_meetings(struct pw_orders *out, struct pw_job *job,
         int cells = (int)(m.n * m.ndomains);
         for (size_t i = 0; i < job->ninputs; i++)
             pw_events_read(&job->inputs[i], meet, &m); /* a later pass notes damage */
-        MPI_Allreduce(MPI_IN_PLACE, m.enter, cells, MPI_INT64_T, MPI_MAX, job->procs.comm);
-        MPI_Allreduce(MPI_IN_PLACE, m.leave, cells, MPI_INT64_T, MPI_MIN, job->procs.comm);
-        MPI_Allreduce(MPI_IN_PLACE, m.op, (int)(2 * m.n), MPI_INT64_T, MPI_MAX, job->procs.comm);
+        pw_ex_allreduce(PW_EX_IN_PLACE, m.enter, cells, PW_EX_INT64_T, PW_EX_MAX, job->procs.comm);
+        pw_ex_allreduce(PW_EX_IN_PLACE, m.leave, cells, PW_EX_INT64_T, PW_EX_MIN, job->procs.comm);
+        pw_ex_allreduce(PW_EX_IN_PLACE, m.op, (int)(2 * m.n), PW_EX_INT64_T, PW_EX_MAX,
+                        job->procs.comm);
         for (size_t at = 0; at < m.n; at++)
             append_meeting(out, &m, at);
     }
@@ -619,8 +619,9 @@ static void thin_out_all(struct crossings *l)
     for (size_t i = 0; i < l->n; i++)
         for (int level = level_of(&l->v[i]); level >= 0; level--)
             counts[level]++;
-    MPI_Allreduce(MPI_IN_PLACE, &l->level, 1, MPI_INT, MPI_MAX, l->job->procs.comm);
-    MPI_Allreduce(MPI_IN_PLACE, counts, MOST_LEVELS + 1, MPI_INT64_T, MPI_SUM, l->job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &l->level, 1, PW_EX_INT, PW_EX_MAX, l->job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, counts, MOST_LEVELS + 1, PW_EX_INT64_T, PW_EX_SUM,
+                    l->job->procs.comm);
     while (l->level < MOST_LEVELS && counts[l->level] > MOST_MESSAGES)
         l->level++;
     thin_out(l);
@@ -701,8 +702,8 @@ static int64_t *choose_speakers(const struct pw_job *job)
         best[s->domain] = weight(s) > best[s->domain] ? weight(s) : best[s->domain];
     }
     if (pw_procs_all_ok(&job->procs, best != NULL))
-        MPI_Allreduce(MPI_IN_PLACE, best, job->world.ndomains, MPI_INT64_T, MPI_MAX,
-                      job->procs.comm);
+        pw_ex_allreduce(PW_EX_IN_PLACE, best, job->world.ndomains, PW_EX_INT64_T, PW_EX_MAX,
+                        job->procs.comm);
     return best;
 }
 
@@ -793,9 +794,9 @@ static void share_clock_errors(struct pw_job *job)
         errors[r] = -2;
     for (size_t i = 0; i < job->ninputs; i++)
         errors[job->inputs[i].rank] = pw_input_clock_error(&job->inputs[i]);
-    MPI_Allreduce(MPI_IN_PLACE, errors, (int)job->world.nranks, MPI_INT64_T, MPI_MAX,
-                  job->procs.comm);
-    MPI_Allreduce(&first, &job->world.epoch_ns, 1, MPI_INT64_T, MPI_MIN, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, errors, (int)job->world.nranks, PW_EX_INT64_T, PW_EX_MAX,
+                    job->procs.comm);
+    pw_ex_allreduce(&first, &job->world.epoch_ns, 1, PW_EX_INT64_T, PW_EX_MIN, job->procs.comm);
     job->world.epoch_ns = job->world.epoch_ns == INT64_MAX ? 0 : job->world.epoch_ns;
     for (int64_t r = 0; r < job->world.nranks; r++) {
         if (!job->world.ranks[r].present)

@@ -96,8 +96,8 @@ static void gather_steps(struct pw_amounts *out, const struct pw_job *job, const
     for (size_t s = 0; s < job->world.nsteps; s++) {
         for (size_t i = 0; i < job->ninputs; i++)
             send[i] = (struct cell){job->inputs[i].rank, mine[s * job->ninputs + i]};
-        MPI_Gatherv(send, (int)job->ninputs * 2, MPI_INT64_T, receive, g->counts, g->starts,
-                    MPI_INT64_T, 0, job->procs.comm);
+        pw_ex_gatherv(send, (int)job->ninputs * 2, PW_EX_INT64_T, receive, g->counts, g->starts,
+                      PW_EX_INT64_T, 0, job->procs.comm);
         for (size_t i = 0; job->procs.process == 0 && i < all; i++)
             if (receive[i].rank >= 0 && receive[i].rank < job->world.nranks)
                 out->amount[s * (size_t)job->world.nranks + (size_t)receive[i].rank] =
@@ -130,7 +130,7 @@ static int gather_given(struct pw_amounts *out, struct pw_job *job)
     ok = mine && g.send && g.receive && g.counts && out->amount && !read_all(job, mine);
     ok = pw_procs_all_ok(&job->procs, ok);
     if (ok) {
-        MPI_Allgather(&count, 1, MPI_INT, g.counts, 1, MPI_INT, job->procs.comm);
+        pw_ex_allgather(&count, 1, PW_EX_INT, g.counts, 1, PW_EX_INT, job->procs.comm);
         g.starts = g.counts + job->procs.processes;
         for (int p = 1; p < job->procs.processes; p++)
             g.starts[p] = g.starts[p - 1] + g.counts[p - 1];
@@ -243,7 +243,7 @@ int pw_amounts_gather(struct pw_amounts *out, struct pw_job *job, const struct p
     *out = (struct pw_amounts){0};
     for (size_t i = 0; i < job->ninputs; i++)
         said |= job->inputs[i].work_rows.rows > 0;
-    MPI_Allreduce(&said, &any, 1, MPI_INT, MPI_MAX, job->procs.comm);
+    pw_ex_allreduce(&said, &any, 1, PW_EX_INT, PW_EX_MAX, job->procs.comm);
     if (any)
         return gather_given(out, job);
     if (job->procs.process == 0)

@@ -615,8 +615,8 @@ int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
     for (size_t w = 0; w < n; w++)
         windows[w] = (struct pw_step_window){findings->stragglers[w].first_step,
                                              findings->stragglers[w].last_step};
-    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, job->procs.comm);
-    MPI_Bcast(windows, sizeof(windows), MPI_BYTE, 0, job->procs.comm);
+    pw_ex_bcast(&n, 1, PW_EX_UNSIGNED_LONG, 0, job->procs.comm);
+    pw_ex_bcast(windows, sizeof(windows), PW_EX_BYTE, 0, job->procs.comm);
     if (!n) {
         if (job->procs.process == 0 && findings->nstragglers)
             drop_others(findings); /* there are too many ranks to examine any straggler */

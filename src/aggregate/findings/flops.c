@@ -192,10 +192,10 @@ static int gather(struct pw_flops *out, struct pass *p)
     const int root = p->job->procs.process == 0, nsteps = (int)p->job->world.nsteps;
     const size_t n = pw_procs_allgather(&p->job->procs, p->rows, p->nrows, sizeof(*p->rows), &all);
     pw_sort(all, n, sizeof(*p->rows), by_rank);
-    MPI_Reduce(root ? MPI_IN_PLACE : p->flops, p->flops, nsteps, MPI_DOUBLE, MPI_SUM, 0,
-               p->job->procs.comm);
-    MPI_Reduce(root ? MPI_IN_PLACE : p->nranks, p->nranks, nsteps, MPI_DOUBLE, MPI_SUM, 0,
-               p->job->procs.comm);
+    pw_ex_reduce(root ? PW_EX_IN_PLACE : p->flops, p->flops, nsteps, PW_EX_DOUBLE, PW_EX_SUM, 0,
+                 p->job->procs.comm);
+    pw_ex_reduce(root ? PW_EX_IN_PLACE : p->nranks, p->nranks, nsteps, PW_EX_DOUBLE, PW_EX_SUM, 0,
+                 p->job->procs.comm);
     const int err = root && n ? make_rows(out, p, all, n) : 0;
     free(all);
     return pw_procs_all_ok(&p->job->procs, !err) ? 0 : -ENOMEM;

@@ -286,8 +286,8 @@ static void agree_on_windows(struct growth *g)
         const struct pw_row_c_straggler *row = &g->findings->stragglers[w];
         g->windows[w] = (struct window){row->rank, row->first_step, row->last_step};
     }
-    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, g->job->procs.comm);
-    MPI_Bcast(g->windows, sizeof(g->windows), MPI_BYTE, 0, g->job->procs.comm);
+    pw_ex_bcast(&n, 1, PW_EX_UNSIGNED_LONG, 0, g->job->procs.comm);
+    pw_ex_bcast(g->windows, sizeof(g->windows), PW_EX_BYTE, 0, g->job->procs.comm);
     g->nwindows = n;
 }
 

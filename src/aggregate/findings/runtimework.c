@@ -272,7 +272,7 @@ static void agree(struct asked *asked, const struct pw_findings *f, const struct
                 ? (struct pw_runtimework_when){.first = row->start, .last = row->end}
                 : (struct pw_runtimework_when){1, row->first_step, row->last_step, is_two(row)};
     }
-    MPI_Bcast(asked, sizeof(*asked), MPI_BYTE, 0, job->procs.comm);
+    pw_ex_bcast(asked, sizeof(*asked), PW_EX_BYTE, 0, job->procs.comm);
 }
 
 int pw_runtimework_find(struct pw_findings *findings, const struct pw_job *job)

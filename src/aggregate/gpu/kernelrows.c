@@ -470,7 +470,7 @@ int pw_kernels_make(struct pw_kernels *out, struct pw_job *job, struct pw_optree
     size_t nops = tree->nops;
     if (!err && job->procs.process == 0)
         err = begin(&m);
-    MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
+    pw_ex_bcast(&err, 1, PW_EX_INT, 0, job->procs.comm);
     if (!err && job->procs.process == 0)
         wanted = choose(&m);
     err = err ? err : pw_opcells_gather(&job->procs, tree, &wanted, &cells, &ncells);
@@ -482,7 +482,7 @@ int pw_kernels_make(struct pw_kernels *out, struct pw_job *job, struct pw_optree
             pw_job_note(job, -1, "kernels_unlisted", tree->unlisted,
                         "calls of kernels beyond the number of names that can be kept");
     }
-    MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
+    pw_ex_bcast(&err, 1, PW_EX_INT, 0, job->procs.comm);
     free(cells);
     end(&m, nops);
     return err;

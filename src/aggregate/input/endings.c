@@ -394,7 +394,7 @@ static int order(struct pw_endings *e, struct pw_job *job, const struct pw_row_c
         cut_ns = cut < cut_ns ? cut : cut_ns;
         note_wait(&job->inputs[i], e);
     }
-    MPI_Allreduce(MPI_IN_PLACE, &cut_ns, 1, MPI_INT64_T, MPI_MIN, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &cut_ns, 1, PW_EX_INT64_T, PW_EX_MIN, job->procs.comm);
     job->world.ended_ns = first_ns;
     job->world.cut_ns = cut_ns;
     return 0;

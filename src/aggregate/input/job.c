@@ -551,7 +551,7 @@ static const struct summary *choose_world(struct pw_job *job, const struct summa
         job->world.domains = malloc((size_t)job->world.nranks * sizeof(*job->world.domains));
         *err = job->world.ranks && job->world.domains ? 0 : -ENOMEM;
     }
-    MPI_Allreduce(MPI_IN_PLACE, err, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, err, 1, PW_EX_INT, PW_EX_MIN, job->procs.comm);
     return *err ? NULL : world;
 }
 
@@ -565,7 +565,7 @@ static int agree_on_files(struct pw_job *job, struct summary *all, size_t n)
 
     size_t before = 0; /* number of files of the processes before this one */
     unsigned long count = job->ninputs, sum = 0;
-    MPI_Exscan(&count, &sum, 1, MPI_UNSIGNED_LONG, MPI_SUM, job->procs.comm);
+    pw_ex_exscan(&count, &sum, 1, PW_EX_UNSIGNED_LONG, PW_EX_SUM, job->procs.comm);
     before = job->procs.process ? sum : 0;
     close_unused(job, all + before);
 
@@ -615,11 +615,11 @@ static void expect_work(struct pw_job *job, int quiet)
         pw_progress_begin(p);
 }
 
-int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
+int pw_job_open(struct pw_job *job, pw_ex_comm comm, const char *dir, int quiet)
 {
     *job = (struct pw_job){.procs.comm = comm};
-    MPI_Comm_rank(comm, &job->procs.process);
-    MPI_Comm_size(comm, &job->procs.processes);
+    pw_ex_rank(comm, &job->procs.process);
+    pw_ex_size(comm, &job->procs.processes);
 
     char(*names)[FILE_NAME] = NULL;
     size_t n = 0;
@@ -630,7 +630,7 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
         found = names ? (int64_t)n : -1;
         error = names ? 0 : errno;
     }
-    MPI_Bcast(&found, 1, MPI_INT64_T, 0, comm);
+    pw_ex_bcast(&found, 1, PW_EX_INT64_T, 0, comm);
     if (found <= 0) {
         if (job->procs.process == 0 && found < 0)
             pw_error("cannot read the directory %s: %s", dir, pw_readlimit_remedy(-error));

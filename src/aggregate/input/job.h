@@ -82,7 +82,7 @@ struct pw_job {
 /* Finds the rank files of `dir`, distributes them over the processes, and agrees on the job.
  * Collective. Returns 0, or -errno after process 0 has printed the reason. Unless `quiet`, process
  * 0 shows the progress on a terminal. */
-int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet);
+int pw_job_open(struct pw_job *job, pw_ex_comm comm, const char *dir, int quiet);
 
 void pw_job_close(struct pw_job *job);
 

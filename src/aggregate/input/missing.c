@@ -96,7 +96,7 @@ void pw_unrecorded_note_silence(struct pw_job *job, int is_incomplete)
     int mine = 0, any = 0;
     for (size_t i = 0; i < job->ninputs; i++)
         mine |= job->inputs[i].communicates;
-    MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_LOR, job->procs.comm);
+    pw_ex_allreduce(&mine, &any, 1, PW_EX_INT, PW_EX_LOR, job->procs.comm);
     if (job->procs.process == 0 && job->world.nranks > 1 && !any)
         pw_job_note(job, -1, "no_communication", job->world.nranks,
                     "no collective and no message between its ranks was recorded");
@@ -106,7 +106,7 @@ void pw_unrecorded_note_silence(struct pw_job *job, int is_incomplete)
         input->is_silent = job->world.nranks > 1 && !input->communicates && (is_incomplete || !any);
         mine |= input->is_silent;
     }
-    MPI_Allreduce(&mine, &job->world.is_silent, 1, MPI_INT, MPI_LOR, job->procs.comm);
+    pw_ex_allreduce(&mine, &job->world.is_silent, 1, PW_EX_INT, PW_EX_LOR, job->procs.comm);
     for (size_t i = 0; i < job->ninputs; i++)
         if (job->inputs[i].device_ops && job->world.nranks > 1)
             pw_job_note(job, job->inputs[i].rank, "waits_unknown", job->inputs[i].device_ops,

@@ -11,24 +11,23 @@
 
 int pw_procs_all_ok(const struct pw_procs *procs, int ok)
 {
-    MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, procs->comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &ok, 1, PW_EX_INT, PW_EX_MIN, procs->comm);
     return ok;
 }
 
 int pw_procs_worst(const struct pw_procs *procs, int err)
 {
-    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, procs->comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &err, 1, PW_EX_INT, PW_EX_MIN, procs->comm);
     return err;
 }
 
 int pw_procs_from_root(const struct pw_procs *procs, int value)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
-    MPI_Request request;
+    pw_ex_request request;
     int done = 0;
-    MPI_Ibcast(&value, 1, MPI_INT, 0, procs->comm, &request);
-    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
-         MPI_Test(&request, &done, MPI_STATUS_IGNORE))
+    pw_ex_ibcast(&value, 1, PW_EX_INT, 0, procs->comm, &request);
+    for (pw_ex_test(&request, &done); !done; pw_ex_test(&request, &done))
         nanosleep(&pause, NULL);
     return value;
 }
@@ -37,15 +36,15 @@ void pw_procs_broadcast(const struct pw_procs *procs, void *bytes, size_t size, 
 {
     enum { PIECE = 1 << 28 };
     for (size_t at = 0; at < size; at += PIECE)
-        MPI_Bcast((char *)bytes + at, size - at < PIECE ? (int)(size - at) : PIECE, MPI_BYTE, root,
-                  procs->comm);
+        pw_ex_bcast((char *)bytes + at, size - at < PIECE ? (int)(size - at) : PIECE, PW_EX_BYTE,
+                    root, procs->comm);
 }
 
 void pw_procs_out_of_memory(const struct pw_procs *procs)
 {
     if (procs->process == 0)
         pw_error("cannot merge: %s", pw_readlimit_remedy(-ENOMEM));
-    MPI_Finalize();
+    pw_ex_finalize();
     exit(1);
 }
 
@@ -58,7 +57,7 @@ size_t pw_procs_allgather(const struct pw_procs *procs, const void *mine, size_t
     size_t total = 0, at = 0;
     if (!pw_procs_all_ok(procs, counts && (mine || !count)))
         pw_procs_out_of_memory(procs);
-    MPI_Allgather(&n, 1, MPI_UINT64_T, counts, 1, MPI_UINT64_T, procs->comm);
+    pw_ex_allgather(&n, 1, PW_EX_UINT64_T, counts, 1, PW_EX_UINT64_T, procs->comm);
     for (int p = 0; p < procs->processes; p++)
         total += (size_t)counts[p];
     char *items = malloc(total * size + 1);

@@ -6,10 +6,10 @@
 
 #include <stddef.h>
 
-#include <mpi.h>
+#include "aggregate/exchange/exchange.h"
 
 struct pw_procs {
-    MPI_Comm comm;
+    pw_ex_comm comm;
     int process, processes;
 };
 

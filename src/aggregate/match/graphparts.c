@@ -24,7 +24,7 @@ static void set_until(struct pw_graph_parts *parts, const struct pw_job *job)
             if ((size_t)pw_world_step_index(&job->world, step->step) < parts->nsteps && end > until)
                 until = end;
         }
-    MPI_Allreduce(&until, &parts->until_ns, 1, MPI_INT64_T, MPI_MAX, job->procs.comm);
+    pw_ex_allreduce(&until, &parts->until_ns, 1, PW_EX_INT64_T, PW_EX_MAX, job->procs.comm);
 }
 
 void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job)
@@ -58,7 +58,7 @@ void pw_graph_end(struct pw_graph_parts *parts, const struct pw_job *job)
                 pw_input_time(&job->inputs[i], step->start) >= job->world.cut_ns)
                 first = at;
         }
-    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT64_T, MPI_MIN, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &first, 1, PW_EX_INT64_T, PW_EX_MIN, job->procs.comm);
     parts->nsteps = (size_t)first;
     set_until(parts, job);
 }
@@ -147,20 +147,19 @@ static int gather_items(struct pw_graph_items *items, const struct pw_procs *pro
     int *counts = calloc(2 * (size_t)procs->processes, sizeof(*counts));
     int *starts = counts + procs->processes, mine = (int)items->n, err = counts ? 0 : -ENOMEM;
     size_t total = 0;
-    MPI_Datatype type;
-    MPI_Type_contiguous((int)items->size, MPI_BYTE, &type);
-    MPI_Type_commit(&type);
-    MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, procs->comm);
+    pw_ex_type type;
+    pw_ex_type_contiguous((int)items->size, PW_EX_BYTE, &type);
+    pw_ex_gather(&mine, 1, PW_EX_INT, counts, 1, PW_EX_INT, 0, procs->comm);
     for (int p = 0; p < procs->processes && procs->process == 0; p++) {
         starts[p] = (int)total;
         total += (size_t)counts[p];
     }
     char *all = malloc(total * items->size + 1);
     err = all ? err : -ENOMEM;
-    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, procs->comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &err, 1, PW_EX_INT, PW_EX_MIN, procs->comm);
     if (!err)
-        MPI_Gatherv(items->v, mine, type, all, counts, starts, type, 0, procs->comm);
-    MPI_Type_free(&type);
+        pw_ex_gatherv(items->v, mine, type, all, counts, starts, type, 0, procs->comm);
+    pw_ex_type_free(&type);
     free(counts);
     free(items->v);
     items->v = all;
@@ -171,8 +170,8 @@ static int gather_items(struct pw_graph_items *items, const struct pw_procs *pro
 int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_procs *procs)
 {
     int err = parts->failed ? -ENOMEM : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, procs->comm);
-    MPI_Allreduce(MPI_IN_PLACE, &parts->asynchronous, 1, MPI_INT, MPI_MAX, procs->comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &err, 1, PW_EX_INT, PW_EX_MIN, procs->comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &parts->asynchronous, 1, PW_EX_INT, PW_EX_MAX, procs->comm);
     err = err ? err : gather_items(&parts->ops, procs);
     err = err ? err : gather_items(&parts->windows, procs);
     err = err ? err : gather_items(&parts->links, procs);

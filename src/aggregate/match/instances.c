@@ -59,7 +59,7 @@ void pw_instance_join(struct pw_instance *into, const struct pw_instance *one)
     into->source = into->source < one->source ? into->source : one->source;
 }
 
-static void join_instances(void *in, void *inout, int *n, MPI_Datatype *type)
+static void join_instances(void *in, void *inout, int *n, void *type)
 {
     const struct pw_instance *from = in;
     struct pw_instance *into = inout;
@@ -68,7 +68,7 @@ static void join_instances(void *in, void *inout, int *n, MPI_Datatype *type)
         pw_instance_join(&into[i], &from[i]);
 }
 
-static void join_waits(void *in, void *inout, int *n, MPI_Datatype *type)
+static void join_waits(void *in, void *inout, int *n, void *type)
 {
     const struct pw_instance_wait *from = in;
     struct pw_instance_wait *into = inout;
@@ -80,29 +80,28 @@ static void join_waits(void *in, void *inout, int *n, MPI_Datatype *type)
 }
 
 /* Allreduce of `n` items of `size` bytes with `function`, in place, block by block. */
-static void reduce(char *items, size_t n, int size, MPI_User_function *function, MPI_Comm comm)
+static void reduce(char *items, size_t n, int size, pw_ex_function *function, pw_ex_comm comm)
 {
-    MPI_Datatype type;
-    MPI_Op op;
-    MPI_Type_contiguous(size, MPI_BYTE, &type);
-    MPI_Type_commit(&type);
-    MPI_Op_create(function, 1, &op);
+    pw_ex_type type;
+    pw_ex_op op;
+    pw_ex_type_contiguous(size, PW_EX_BYTE, &type);
+    pw_ex_op_create(function, 1, &op);
     for (size_t at = 0; at < n; at += BLOCK) {
         int count = n - at < BLOCK ? (int)(n - at) : BLOCK;
-        MPI_Allreduce(MPI_IN_PLACE, items + at * (size_t)size, count, type, op, comm);
+        pw_ex_allreduce(PW_EX_IN_PLACE, items + at * (size_t)size, count, type, op, comm);
     }
-    MPI_Op_free(&op);
-    MPI_Type_free(&type);
+    pw_ex_op_free(&op);
+    pw_ex_type_free(&type);
 }
 
 /* Allreduce of `n` instances, in place. */
-static void reduce_instances(struct pw_instance *items, size_t n, MPI_Comm comm)
+static void reduce_instances(struct pw_instance *items, size_t n, pw_ex_comm comm)
 {
     reduce((char *)items, n, sizeof(*items), join_instances, comm);
 }
 
 /* Allreduce of `n` waits, in place: sums and maxima. */
-static void reduce_waits(struct pw_instance_wait *waits, size_t n, MPI_Comm comm)
+static void reduce_waits(struct pw_instance_wait *waits, size_t n, pw_ex_comm comm)
 {
     reduce((char *)waits, n, sizeof(*waits), join_waits, comm);
 }

@@ -7,8 +7,6 @@
 #ifndef PW_AGGREGATE_MATCH_INSTANCES_H
 #define PW_AGGREGATE_MATCH_INSTANCES_H
 
-#include <mpi.h>
-
 #include "aggregate/input/job.h"
 
 /* Times are ns since the job's epoch. */

@@ -223,8 +223,8 @@ static int begin_rounds(struct rounds *rounds, const struct pw_job *job)
         if (input->event_rows.rows && input->first_ns < *origin)
             *origin = input->first_ns > -INT64_MAX ? input->first_ns : -INT64_MAX;
     }
-    MPI_Allreduce(MPI_IN_PLACE, rounds->origins, job->world.ndomains, MPI_INT64_T, MPI_MIN,
-                  job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, rounds->origins, job->world.ndomains, PW_EX_INT64_T, PW_EX_MIN,
+                    job->procs.comm);
     for (int64_t r = 0; r < job->world.nranks; r++)
         rounds->ends[r] = INT64_MIN;
     for (size_t i = 0; i < job->ninputs; i++) {
@@ -233,8 +233,8 @@ static int begin_rounds(struct rounds *rounds, const struct pw_job *job)
             rounds->ends[input->rank] = round_from_local(
                 rounds, input, input->start_index.latest[input->start_index.blocks - 1]);
     }
-    MPI_Allreduce(MPI_IN_PLACE, rounds->ends, (int)job->world.nranks, MPI_INT64_T, MPI_MAX,
-                  job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, rounds->ends, (int)job->world.nranks, PW_EX_INT64_T, PW_EX_MAX,
+                    job->procs.comm);
     return 0;
 }
 
@@ -297,7 +297,7 @@ static int next_round(struct rounds *rounds, const struct pw_job *job, int64_t m
         return 0;
     int64_t cut = choose_cut(rounds, job, (double)most);
     rounds->from = rounds->to;
-    MPI_Allreduce(&cut, &rounds->to, 1, MPI_INT64_T, MPI_MIN, job->procs.comm);
+    pw_ex_allreduce(&cut, &rounds->to, 1, PW_EX_INT64_T, PW_EX_MIN, job->procs.comm);
     return 1;
 }
 
@@ -322,7 +322,8 @@ static int *list_readers(const struct pw_job *job)
         readers[r] = -1;
     for (size_t i = 0; i < job->ninputs; i++)
         readers[job->inputs[i].rank] = job->procs.process;
-    MPI_Allreduce(MPI_IN_PLACE, readers, (int)job->world.nranks, MPI_INT, MPI_MAX, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, readers, (int)job->world.nranks, PW_EX_INT, PW_EX_MAX,
+                    job->procs.comm);
     return readers;
 }
 
@@ -338,7 +339,7 @@ static size_t count_items(const struct pw_procs *procs, struct traffic *t, const
     for (size_t i = 0; i < n; i++)
         if (destination[i] >= 0)
             t->counts[destination[i]]++;
-    MPI_Alltoall(t->counts, 1, MPI_INT, t->in_counts, 1, MPI_INT, procs->comm);
+    pw_ex_alltoall(t->counts, 1, PW_EX_INT, t->in_counts, 1, PW_EX_INT, procs->comm);
     for (int q = 0; q < procs->processes; q++) {
         t->starts[q] = t->next[q] = q ? t->starts[q - 1] + t->counts[q - 1] : 0;
         t->in_starts[q] = total;
@@ -350,12 +351,11 @@ static size_t count_items(const struct pw_procs *procs, struct traffic *t, const
 static void swap(const struct pw_procs *procs, const struct traffic *t, const char *out,
                  size_t size, char *in)
 {
-    MPI_Datatype type;
-    MPI_Type_contiguous((int)size, MPI_BYTE, &type);
-    MPI_Type_commit(&type);
-    MPI_Alltoallv(out, t->counts, t->starts, type, in, t->in_counts, t->in_starts, type,
-                  procs->comm);
-    MPI_Type_free(&type);
+    pw_ex_type type;
+    pw_ex_type_contiguous((int)size, PW_EX_BYTE, &type);
+    pw_ex_alltoallv(out, t->counts, t->starts, type, in, t->in_counts, t->in_starts, type,
+                    procs->comm);
+    pw_ex_type_free(&type);
 }
 
 /* Items of `size` bytes, and the destination of each; -1: it goes to no process. */
@@ -704,7 +704,7 @@ int pw_pairs_make(struct pw_pairs *out, const struct pw_job *job,
         err = out->rows ? find_links(out, &job->world, pairs) : -ENOMEM;
     }
     free(all);
-    MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
+    pw_ex_bcast(&err, 1, PW_EX_INT, 0, job->procs.comm);
     return err;
 }
 

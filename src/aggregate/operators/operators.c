@@ -451,7 +451,7 @@ int pw_operators_make(struct pw_operators *out, struct pw_job *job, struct pw_op
         return err;
     if (job->procs.process == 0)
         err = pw_oprows_make(out, tree, &order);
-    MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
+    pw_ex_bcast(&err, 1, PW_EX_INT, 0, job->procs.comm);
     err = err ? err : make_ranks(out, &job->procs, tree, order);
     if (job->procs.process == 0 && tree->unlisted && !err)
         pw_job_note(

@@ -110,15 +110,15 @@ int pw_opreduce_join(struct pw_optree *into, const struct pw_optree *from)
 }
 
 /* Sends or receives bytes, in pieces that MPI's int can count. */
-static void pass_on(void *bytes, size_t size, int other, int receive, MPI_Comm comm)
+static void pass_on(void *bytes, size_t size, int other, int receive, pw_ex_comm comm)
 {
     enum { PIECE = 1 << 28 };
     for (size_t at = 0; at < size; at += PIECE) {
         int n = size - at < PIECE ? (int)(size - at) : PIECE;
         if (receive)
-            MPI_Recv((char *)bytes + at, n, MPI_BYTE, other, TAG, comm, MPI_STATUS_IGNORE);
+            pw_ex_recv((char *)bytes + at, n, PW_EX_BYTE, other, TAG, comm);
         else
-            MPI_Send((char *)bytes + at, n, MPI_BYTE, other, TAG, comm);
+            pw_ex_send((char *)bytes + at, n, PW_EX_BYTE, other, TAG, comm);
     }
 }
 
@@ -144,7 +144,7 @@ static uint64_t *pack_classes(const struct pw_optree *tree, int64_t *count)
     return all;
 }
 
-static void send_tree(struct pw_optree *tree, int to, MPI_Comm comm, int err)
+static void send_tree(struct pw_optree *tree, int to, pw_ex_comm comm, int err)
 {
     struct head head = {.err = err};
     uint64_t *classes = err ? NULL : pack_classes(tree, &head.classes);
@@ -183,7 +183,7 @@ static void unpack_classes(struct pw_optree *tree, uint64_t *classes)
 }
 
 static void receive_arrays(struct pw_optree *from, const struct head *head, uint64_t *classes,
-                           int other, MPI_Comm comm)
+                           int other, pw_ex_comm comm)
 {
     pass_on(from->texts.bytes, (size_t)head->text_bytes, other, 1, comm);
     pass_on(from->texts.at, (size_t)head->texts * sizeof(*from->texts.at), other, 1, comm);
@@ -195,15 +195,15 @@ static void receive_arrays(struct pw_optree *from, const struct head *head, uint
 
 /* Allocates memory to receive. When memory is short, the whole merge ends, because the sender is
  * already sending. */
-static void *must_have(size_t bytes, MPI_Comm comm)
+static void *must_have(size_t bytes, pw_ex_comm comm)
 {
     void *room = malloc(bytes + 1);
     if (!room)
-        MPI_Abort(comm, 1);
+        pw_ex_abort(comm, 1);
     return room;
 }
 
-static int receive_tree(struct pw_optree *into, int other, MPI_Comm comm, int err)
+static int receive_tree(struct pw_optree *into, int other, pw_ex_comm comm, int err)
 {
     struct head head;
     struct pw_optree from = {0};
@@ -232,11 +232,11 @@ static int receive_tree(struct pw_optree *into, int other, MPI_Comm comm, int er
     return err;
 }
 
-int pw_opreduce(struct pw_optree *tree, MPI_Comm comm, int err)
+int pw_opreduce(struct pw_optree *tree, pw_ex_comm comm, int err)
 {
     int process, processes, worst;
-    MPI_Comm_rank(comm, &process);
-    MPI_Comm_size(comm, &processes);
+    pw_ex_rank(comm, &process);
+    pw_ex_size(comm, &processes);
     for (int step = 1; step < processes; step *= 2) {
         if (process % (2 * step)) {
             send_tree(tree, process - step, comm, err);
@@ -245,7 +245,7 @@ int pw_opreduce(struct pw_optree *tree, MPI_Comm comm, int err)
         if (process + step < processes)
             err = receive_tree(tree, process + step, comm, err);
     }
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, comm);
+    pw_ex_allreduce(&err, &worst, 1, PW_EX_INT, PW_EX_MIN, comm);
     return worst;
 }
 
@@ -333,8 +333,8 @@ int pw_opcells_gather(const struct pw_procs *procs, struct pw_optree *tree,
         pw_procs_out_of_memory(procs);
     if (procs->process == 0)
         name_all(tree, from, wanted);
-    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, procs->comm);
-    MPI_Bcast(wanted, (int)(n * sizeof(*wanted)), MPI_BYTE, 0, procs->comm);
+    pw_ex_bcast(&n, 1, PW_EX_UNSIGNED_LONG, 0, procs->comm);
+    pw_ex_bcast(wanted, (int)(n * sizeof(*wanted)), PW_EX_BYTE, 0, procs->comm);
     int32_t *which = find_wanted(tree, wanted, n);
     struct pw_row_c_operator_rank *mine = calloc(tree->ncells + 1, sizeof(*mine));
     size_t count = which && mine ? pick_cells(tree, which, wanted, mine) : 0;

@@ -4,8 +4,6 @@
 #ifndef PW_AGGREGATE_OPERATORS_OPREDUCE_H
 #define PW_AGGREGATE_OPERATORS_OPREDUCE_H
 
-#include <mpi.h>
-
 #include "aggregate/input/procs.h"
 #include "aggregate/operators/optree.h"
 #include "core/tables.h"
@@ -16,7 +14,7 @@ int pw_opreduce_join(struct pw_optree *into, const struct pw_optree *from);
 /* Adds the trees of all processes to process 0's tree, except cells: these stay on each process,
  * with its own numbers. `err` is the error of this process so far. Collective. Returns 0 or the
  * worst error, the same on all processes. */
-int pw_opreduce(struct pw_optree *tree, MPI_Comm comm, int err);
+int pw_opreduce(struct pw_optree *tree, pw_ex_comm comm, int err);
 
 /* ---- figures of each rank ---- */
 

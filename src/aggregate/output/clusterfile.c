@@ -105,7 +105,7 @@ static int clusterend_close(struct pw_clusterfile *file)
 static int has_share(const struct pw_clusterfile *written, int table, int *share, int *shares)
 {
     const int is_shared = written->rows[table] > MOST_OF_ONE;
-    MPI_Comm_size(written->comm, shares);
+    pw_ex_size(written->comm, shares);
     *share = (written->process + table) % *shares;
     *shares = is_shared ? *shares : 1;
     return *share == 0 || is_shared;
@@ -194,10 +194,10 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static int all_agree(MPI_Comm comm, int err)
+static int all_agree(pw_ex_comm comm, int err)
 {
     int worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, comm);
+    pw_ex_allreduce(&err, &worst, 1, PW_EX_INT, PW_EX_MIN, comm);
     return worst;
 }
 
@@ -240,20 +240,20 @@ static int has_failed(struct pw_clusterfile *file)
 static int has_no_room(struct pw_clusterfile *file, size_t rows, const struct pw_table *table)
 {
     int processes;
-    MPI_Comm_size(file->comm, &processes);
+    pw_ex_size(file->comm, &processes);
     reserve(file, (uint64_t)processes * rows * table->row_size);
     return has_failed(file);
 }
 
-int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out)
+int pw_clusterfile_create(const char *path, pw_ex_comm comm, struct pw_clusterfile *out)
 {
     *out = (struct pw_clusterfile){.comm = comm, .room = {.fd = -1}, .file = -1};
-    MPI_Comm_rank(comm, &out->process);
+    pw_ex_rank(comm, &out->process);
     snprintf(out->path, sizeof(out->path), "%s", path);
     int err =
         out->process == 0 ? diskroom_make_file(path, out->part, sizeof(out->part), &out->room) : 0;
     err = all_agree(comm, err);
-    MPI_Bcast(out->part, sizeof(out->part), MPI_CHAR, 0, comm);
+    pw_ex_bcast(out->part, sizeof(out->part), PW_EX_CHAR, 0, comm);
     if (!err && out->process == 0) {
         hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = pw_h5_creation();
         H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
@@ -440,9 +440,9 @@ static void pass_rows(struct stream *s, int from, size_t count)
         }
         if (file->process == from) {
             s->make(s->context, s->first + at, n, s->slab);
-            MPI_Send(s->slab, bytes, MPI_BYTE, 0, TAG, file->comm);
+            pw_ex_send(s->slab, bytes, PW_EX_BYTE, 0, TAG, file->comm);
         } else if (file->process == 0) {
-            MPI_Recv(s->slab, bytes, MPI_BYTE, from, TAG, file->comm, MPI_STATUS_IGNORE);
+            pw_ex_recv(s->slab, bytes, PW_EX_BYTE, from, TAG, file->comm);
             add_rows(s, n);
         }
     }
@@ -458,7 +458,7 @@ void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_tabl
     if (has_failed(file))
         return;
     int processes;
-    MPI_Comm_size(file->comm, &processes);
+    pw_ex_size(file->comm, &processes);
     const hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
     const struct pw_h5_form form = {1, &dims, &chunk, total == 0, DEFLATE};
     struct stream s = {.table = info, .make = make, .context = context, .first = mine.first};
@@ -469,7 +469,7 @@ void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_tabl
     unsigned long count = mine.count, *counts = malloc(sizeof(*counts) * (size_t)processes);
     note_errno(file, s.slab && s.rows && counts ? 0 : -ENOMEM);
     if (!has_failed(file))
-        MPI_Allgather(&count, 1, MPI_UNSIGNED_LONG, counts, 1, MPI_UNSIGNED_LONG, file->comm);
+        pw_ex_allgather(&count, 1, PW_EX_UNSIGNED_LONG, counts, 1, PW_EX_UNSIGNED_LONG, file->comm);
     for (int from = 0; from < processes && !has_failed(file); from++)
         pass_rows(&s, from, counts[from]);
     if (s.n && !file->error)
@@ -484,7 +484,7 @@ void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_tabl
                                size_t count, const void *rows)
 {
     unsigned long total = count;
-    MPI_Bcast(&total, 1, MPI_UNSIGNED_LONG, 0, file->comm);
+    pw_ex_bcast(&total, 1, PW_EX_UNSIGNED_LONG, 0, file->comm);
     const struct pw_clusterfile_rows mine = {total, 0, file->process == 0 ? count : 0};
     pw_clusterfile_write(file, table, mine, rows);
 }
@@ -507,7 +507,7 @@ struct grid {
     int *sizes; /* [4 * processes] size and skipped filters of each packed chunk of the round; then
                    their sizes and offsets in `arrived` */
     char *arrived; /* on process 0 */
-    MPI_Datatype cell;
+    pw_ex_type cell;
 };
 
 /* The steps and columns of a chunk, and the columns [first, first + n) that a process has of it. */
@@ -548,17 +548,16 @@ static int grid_init(struct grid *g, const struct pw_clusterfile *file, size_t r
              g->arrived;
     if (all_agree(file->comm, ok ? 0 : -ENOMEM))
         return -ENOMEM;
-    MPI_Allgather(&mine, 1, MPI_UNSIGNED_LONG, g->firsts, 1, MPI_UNSIGNED_LONG, file->comm);
+    pw_ex_allgather(&mine, 1, PW_EX_UNSIGNED_LONG, g->firsts, 1, PW_EX_UNSIGNED_LONG, file->comm);
     g->firsts[p] = g->dims[1];
-    MPI_Type_contiguous((int)row_size, MPI_BYTE, &g->cell);
-    MPI_Type_commit(&g->cell);
+    pw_ex_type_contiguous((int)row_size, PW_EX_BYTE, &g->cell);
     return 0;
 }
 
 static void grid_fini(struct grid *g)
 {
-    if (g->cell != MPI_DATATYPE_NULL)
-        MPI_Type_free(&g->cell);
+    if (g->cell != PW_EX_NO_TYPE)
+        pw_ex_type_free(&g->cell);
     free(g->firsts);
     free(g->counts);
     free(g->send);
@@ -589,7 +588,7 @@ static void pack_round(struct grid *g, size_t round, pw_clusterfile_column *make
 
 /* Exchanges the cells of a round: `whole` gets the chunk that this process packs, if there is one.
  */
-static void swap_round(struct grid *g, size_t round, MPI_Comm comm)
+static void swap_round(struct grid *g, size_t round, pw_ex_comm comm)
 {
     int *counts = g->counts, *places = counts + g->processes;
     int *in = places + g->processes, *in_places = in + g->processes, at = 0;
@@ -600,7 +599,7 @@ static void swap_round(struct grid *g, size_t round, MPI_Comm comm)
         in_places[q] = at;
         at += in[q];
     }
-    MPI_Alltoallv(g->send, counts, places, g->cell, g->receive, in, in_places, g->cell, comm);
+    pw_ex_alltoallv(g->send, counts, places, g->cell, g->receive, in, in_places, g->cell, comm);
     memset(g->whole, 0, g->chunk[0] * g->chunk[1] * g->row_size);
     for (int q = 0; q < g->processes; q++) {
         struct piece p = piece_of(g, number, q);
@@ -621,14 +620,14 @@ static void gather_round(struct grid *g, size_t round, struct target *t)
     if (round + (size_t)g->process < g->nchunks)
         note_errno(t->file, pw_chunkpack_run(&t->file->pack, &t->layout, chunk, &mine));
     const int about[2] = {(int)mine.size, (int)mine.skipped};
-    MPI_Gather(about, 2, MPI_INT, sizes, 2, MPI_INT, 0, t->file->comm);
+    pw_ex_gather(about, 2, PW_EX_INT, sizes, 2, PW_EX_INT, 0, t->file->comm);
     for (int q = 0; q < g->processes && g->process == 0; q++) {
         lengths[q] = sizes[2 * q];
         places[q] = at;
         at += lengths[q];
     }
-    MPI_Gatherv(mine.bytes, about[0], MPI_BYTE, g->arrived, lengths, places, MPI_BYTE, 0,
-                t->file->comm);
+    pw_ex_gatherv(mine.bytes, about[0], PW_EX_BYTE, g->arrived, lengths, places, PW_EX_BYTE, 0,
+                  t->file->comm);
 }
 
 static void store_round(const struct grid *g, size_t round, struct target *t)
@@ -670,8 +669,8 @@ void pw_clusterfile_write_made_grid(struct pw_clusterfile *file, enum pw_cluster
 {
     const struct pw_table *info = pw_table_borrow(table);
     const size_t nsteps = mine.nsteps, nranks = mine.nranks;
-    struct grid g = {.dims = {nsteps, nranks}, .process = file->process, .cell = MPI_DATATYPE_NULL};
-    MPI_Comm_size(file->comm, &g.processes);
+    struct grid g = {.dims = {nsteps, nranks}, .process = file->process, .cell = PW_EX_NO_TYPE};
+    pw_ex_size(file->comm, &g.processes);
     const int is_small = nsteps && nsteps * nranks <= CHUNK_ROWS;
     g.chunk[1] = is_small ? nranks : smaller(nranks, GRID_RANKS);
     size_t steps = LEAST_CELLS / g.chunk[1];

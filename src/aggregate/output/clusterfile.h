@@ -6,10 +6,10 @@
 #define PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 
 #include <hdf5.h>
-#include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregate/exchange/exchange.h"
 #include "core/h5/h5table.h"
 #include "core/h5/rowform.h"
 #include "core/tables.h"
@@ -28,7 +28,7 @@ struct pw_diskroom {
 
 struct pw_clusterfile {
     hid_t file; /* on process 0; otherwise -1 */
-    MPI_Comm comm;
+    pw_ex_comm comm;
     int process;
     int error;                     /* first error of this process */
     struct pw_diskroom room;       /* on process 0 */
@@ -42,7 +42,7 @@ struct pw_clusterfile {
 
 /* Creates the new file PATH.part-RANDOM, which only its owner can read and write. Returns 0 or
  * -errno, the same on all processes. */
-int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out);
+int pw_clusterfile_create(const char *path, pw_ex_comm comm, struct pw_clusterfile *out);
 
 /* The rows [first, first + count) that a process has of the `total` rows of a 1-D table. */
 struct pw_clusterfile_rows {

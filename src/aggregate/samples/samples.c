@@ -268,8 +268,8 @@ static void write_series(struct pw_clusterfile *file, const struct pw_procs *pro
                          enum pw_cluster_table_id table, size_t n, const void *rows)
 {
     unsigned long mine = n, before = 0, total = 0;
-    MPI_Exscan(&mine, &before, 1, MPI_UNSIGNED_LONG, MPI_SUM, procs->comm);
-    MPI_Allreduce(&mine, &total, 1, MPI_UNSIGNED_LONG, MPI_SUM, procs->comm);
+    pw_ex_exscan(&mine, &before, 1, PW_EX_UNSIGNED_LONG, PW_EX_SUM, procs->comm);
+    pw_ex_allreduce(&mine, &total, 1, PW_EX_UNSIGNED_LONG, PW_EX_SUM, procs->comm);
     const struct pw_clusterfile_rows slab = {total, procs->process ? before : 0, n};
     pw_clusterfile_write(file, table, slab, rows);
 }

@@ -17,7 +17,7 @@ static void choose_columns(struct pw_share *share, const struct pw_job *job)
 {
     int64_t mine = job->ninputs ? job->inputs[0].rank : -1;
     int64_t *first = malloc(sizeof(*first) * (size_t)job->procs.processes);
-    MPI_Allgather(&mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, job->procs.comm);
+    pw_ex_allgather(&mine, 1, PW_EX_INT64_T, first, 1, PW_EX_INT64_T, job->procs.comm);
     int64_t next = job->world.nranks;
     for (int p = job->procs.processes - 1; p >= 0; p--) {
         int64_t begin = p == 0 ? 0 : first[p] < 0 || first[p] > next ? next : first[p];
@@ -37,7 +37,7 @@ static int allocate_gpu(struct pw_share *share, const struct pw_job *job)
     int some = 0, any;
     for (size_t i = 0; i < job->ninputs; i++)
         some |= pw_input_has_gpu(&job->inputs[i]);
-    MPI_Allreduce(&some, &any, 1, MPI_INT, MPI_MAX, job->procs.comm);
+    pw_ex_allreduce(&some, &any, 1, PW_EX_INT, PW_EX_MAX, job->procs.comm);
     if (!any)
         return 0;
     share->gpu = malloc(sizeof(*share->gpu) * (cells + 1));
@@ -197,12 +197,12 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
     worst = pw_procs_worst(&job->procs, err);
     if (worst)
         return worst;
-    MPI_Allreduce(MPI_IN_PLACE, share->step_start, (int)job->world.nsteps, MPI_INT64_T, MPI_MIN,
-                  job->procs.comm);
-    MPI_Allreduce(MPI_IN_PLACE, share->step_end, (int)job->world.nsteps, MPI_INT64_T, MPI_MAX,
-                  job->procs.comm);
-    MPI_Allreduce(MPI_IN_PLACE, share->step_recorded, (int)job->world.nsteps, MPI_INT64_T, MPI_MAX,
-                  job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, share->step_start, (int)job->world.nsteps, PW_EX_INT64_T,
+                    PW_EX_MIN, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, share->step_end, (int)job->world.nsteps, PW_EX_INT64_T,
+                    PW_EX_MAX, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, share->step_recorded, (int)job->world.nsteps, PW_EX_INT64_T,
+                    PW_EX_MAX, job->procs.comm);
     return 0;
 }
 
@@ -376,11 +376,10 @@ struct gathering {
     int64_t *send, *receive;
 };
 
-static MPI_Datatype type_of(size_t size)
+static pw_ex_type type_of(size_t size)
 {
-    MPI_Datatype type;
-    MPI_Type_contiguous((int)size, MPI_BYTE, &type);
-    MPI_Type_commit(&type);
+    pw_ex_type type;
+    pw_ex_type_contiguous((int)size, PW_EX_BYTE, &type);
     return type;
 }
 
@@ -389,18 +388,18 @@ static MPI_Datatype type_of(size_t size)
 static void gather_steps(struct pw_matrix *m, const struct gathering *g)
 {
     const struct pw_share *share = g->share;
-    MPI_Datatype type = type_of(sizeof(int64_t) * CELL);
+    pw_ex_type type = type_of(sizeof(int64_t) * CELL);
     for (size_t s = 0; s < g->job->world.nsteps; s++) {
         for (size_t c = 0; c < share->count; c++) {
             read_times(share, c, s, g->send + c * CELL);
             pack_phases(&share->phases[s * share->count + c], g->send + c * CELL);
         }
-        MPI_Gatherv(g->send, (int)share->count, type, g->receive, g->counts, g->starts, type, 0,
-                    g->job->procs.comm);
+        pw_ex_gatherv(g->send, (int)share->count, type, g->receive, g->counts, g->starts, type, 0,
+                      g->job->procs.comm);
         for (size_t r = 0; r < m->nranks; r++)
             unpack_cell(m, s * m->nranks + r, g->receive + r * CELL);
     }
-    MPI_Type_free(&type);
+    pw_ex_type_free(&type);
 }
 
 /* The same for one process, which has all columns. Its phases, bins and parts stay where they are.
@@ -431,12 +430,12 @@ static void gather_rows(const struct gathering *g, size_t n, size_t size, const 
 {
     const size_t nranks = g->job->procs.process == 0 ? (size_t)g->job->world.nranks : 0;
     const size_t count = g->share->count;
-    MPI_Datatype type = type_of(size);
+    pw_ex_type type = type_of(size);
     for (size_t i = 0; i < n; i++)
-        MPI_Gatherv((const char *)mine + i * count * size, (int)count, type,
-                    (char *)all + i * nranks * size, g->counts, g->starts, type, 0,
-                    g->job->procs.comm);
-    MPI_Type_free(&type);
+        pw_ex_gatherv((const char *)mine + i * count * size, (int)count, type,
+                      (char *)all + i * nranks * size, g->counts, g->starts, type, 0,
+                      g->job->procs.comm);
+    pw_ex_type_free(&type);
 }
 
 /* Frees the tables of the share that the matrix has copied. */
@@ -469,7 +468,7 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, struct pw_sh
     const int worst =
         pw_procs_worst(&job->procs, g.counts && g.send && g.receive ? allocate_matrix(m) : -ENOMEM);
     if (!worst) {
-        MPI_Gather(&mine, 1, MPI_INT, g.counts, 1, MPI_INT, 0, job->procs.comm);
+        pw_ex_gather(&mine, 1, PW_EX_INT, g.counts, 1, PW_EX_INT, 0, job->procs.comm);
         for (int p = 1; p < job->procs.processes; p++)
             g.starts[p] = g.starts[p - 1] + g.counts[p - 1];
         if (m->is_borrowed) {

@@ -368,8 +368,8 @@ void pw_bins_choose(struct pw_job *job)
         struct extent e = extent_of(&job->inputs[i], job->world.ended_ns);
         join(&all, &e);
     }
-    MPI_Allreduce(MPI_IN_PLACE, &all, sizeof(all) / sizeof(int64_t), MPI_INT64_T, MPI_MAX,
-                  job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, &all, sizeof(all) / sizeof(int64_t), PW_EX_INT64_T, PW_EX_MAX,
+                    job->procs.comm);
     job->world.bins = (struct pw_binning){.last_init_ns = INT64_MIN, .last_finalize_ns = INT64_MIN};
     if (all.unaligned || all.before_start == INT64_MIN || all.end <= -all.before_start)
         return;

@@ -454,7 +454,7 @@ static void slice(const struct pw_job *job, struct pw_boundaries *b)
         span[0] = begin > span[0] ? begin : span[0];
         span[1] = end > span[1] ? end : span[1];
     }
-    MPI_Allreduce(MPI_IN_PLACE, span, 2, MPI_INT64_T, MPI_MAX, job->procs.comm);
+    pw_ex_allreduce(PW_EX_IN_PLACE, span, 2, PW_EX_INT64_T, PW_EX_MAX, job->procs.comm);
     int64_t length = span[0] == INT64_MIN ? 0 : -span[1] - span[0];
     int64_t n = length / LEAST_SLICE_NS < SLICES ? length / LEAST_SLICE_NS : SLICES;
     *b = (struct pw_boundaries){0};
@@ -468,7 +468,7 @@ static int are_clocks_aligned(const struct pw_job *job)
     int mine = 1, all;
     for (size_t i = 0; i < job->ninputs; i++)
         mine &= job->inputs[i].aligned;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    pw_ex_allreduce(&mine, &all, 1, PW_EX_INT, PW_EX_MIN, job->procs.comm);
     return all;
 }
 
@@ -485,7 +485,7 @@ static int find_lowest(const struct pw_job *job, struct pw_input **input, int *p
             lowest.rank = (long)job->inputs[i].rank;
             *input = &job->inputs[i];
         }
-    MPI_Allreduce(&lowest, &first, 1, MPI_LONG_INT, MPI_MINLOC, job->procs.comm);
+    pw_ex_allreduce(&lowest, &first, 1, PW_EX_LONG_INT, PW_EX_MINLOC, job->procs.comm);
     *process = first.process;
     return first.process == job->procs.process && *input;
 }

@@ -1,8 +1,7 @@
 /* The programs that `profwrap merge` executes: profwrap-merge, the only one that is linked with
- * MPI, and profwrap-merge-alone, the same without MPI, of one process (aggregate/alone/mpi.h). */
+ * MPI, and profwrap-merge-alone, the same without MPI, of one process (aggregate/exchange). */
 #include <fcntl.h>
 #include <malloc.h>
-#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "aggregate/aggregate.h"
+#include "aggregate/exchange/exchange.h"
 #include "aggregate/input/progress.h"
 #include "cli/conclude/conclude.h"
 #include "cli/confine.h"
@@ -198,9 +198,9 @@ int main(int argc, char **argv)
         return 1;
     if (!is_needed())
         return 0;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &process);
-    MPI_Comm_size(MPI_COMM_WORLD, &processes);
+    pw_ex_init(&argc, &argv);
+    pw_ex_rank(PW_EX_WORLD, &process);
+    pw_ex_size(PW_EX_WORLD, &processes);
     if (process == 0)
         tell_started();
     pw_h5_quiet();
@@ -211,8 +211,8 @@ int main(int argc, char **argv)
             pw_progress_find_terminal();
         pw_confine(pw_readlimit_size(merge.dir),
                    PW_CONFINE_WRITES | (processes > 1 ? PW_CONFINE_MPI : 0));
-        status = pw_aggregate(MPI_COMM_WORLD, merge.dir, merge.output, &merge.how) ? 1 : 0;
+        status = pw_aggregate(PW_EX_WORLD, merge.dir, merge.output, &merge.how) ? 1 : 0;
     }
-    MPI_Finalize();
+    pw_ex_finalize();
     return status;
 }
