@@ -91,16 +91,28 @@ def _tried(function, value):
         return ""
 
 
+def _raised(remote):
+    """The type of the exception at the end of a traceback's text: the first line that is not indented,
+    behind the last frame. "" when it is not found.
+    """
+    _, _, frames = remote.rpartition(_HEAD)
+    lines = [line for line in frames.splitlines() if line and not line[0].isspace()]
+    found = re.match(r"([A-Za-z_][\w.]*)(:|$)", lines[0]) if lines else None
+    return found[1] if found else ""
+
+
 def _name(kind, value, remote):
     """The type. torch.multiprocessing.spawn() raises one of its own types for a process that it started:
     then what ended that process, and its number.
     """
     number = getattr(value, "error_index", None)
     if kind.__module__ != "torch.multiprocessing.spawn" or not isinstance(number, int):
-        return kind.__name__
-    raised = re.match(r"[\w.]+", (remote.strip().splitlines() or [""])[-1])
-    ended = getattr(value, "signal_name", None) or f"exit status {getattr(value, 'exit_code', '')}"
-    return f"{raised[0]} (process {number})" if raised else f"{kind.__name__} (process {number}: {ended})"
+        return kind.__name__[:60]
+    ended = getattr(value, "signal_name", None)
+    if ended is None and getattr(value, "exit_code", None) is not None:
+        ended = f"exit status {value.exit_code}"
+    name = (_raised(remote) or kind.__name__)[:30]
+    return f"{name} (process {number}{f': {ended}' if ended else ''})"[:60]
 
 
 def describe(kind, value, trace, is_main=True):
@@ -109,9 +121,9 @@ def describe(kind, value, trace, is_main=True):
     path, line = _place(trace, remote)
     if os.path.exists(path):
         path = os.path.abspath(path)
-    name = _tried(lambda it: _name(kind, it, remote), value) or kind.__name__
+    name = _tried(lambda it: _name(kind, it, remote), value) or kind.__name__[:60]
     return "\n".join(
-        (str(int(is_main)), name[:60], str(line), path[-_LONGEST:], _tried(_text, value))
+        (str(int(is_main)), name, str(line), path[-_LONGEST:], _tried(_text, value))
     )
 
 

@@ -103,6 +103,15 @@ class EndTest(unittest.TestCase):
         self.assertEqual((name, line, path), ("IndexError (process 1)", "16", os.path.abspath(__file__)))
         self.assertEqual(text, "-- Process 1 terminated with the following error: "
                                "IndexError: list index out of range")
+        for last, wanted in (
+                ("RuntimeError: CUDA error: out of memory\nCompile with `TORCH_USE_CUDA_DSA` to see more.",
+                 "RuntimeError (process 3)"),
+                ("torch.distributed.DistBackendError: NCCL error\nLast error:\nCall to connect returned",
+                 "torch.distributed.DistBackendE (process 3)"),
+                ("RuntimeError: Error(s) in loading:\n\tsize mismatch for w", "RuntimeError (process 3)"),
+                ("[no type]", "ProcessRaisedException (process 3)")):
+            text = f'\n\n-- Process 3 terminated\nTraceback (most recent call last):\n  File "a.py", line 3\n{last}\n'
+            self.assertEqual(told("ProcessRaisedException", text, error_index=3)[1], wanted)
         text = "process 2 terminated with signal SIGKILL"
         self.assertEqual(told("ProcessExitedException", text, error_index=2, signal_name="SIGKILL")[1:5:3],
                          ["ProcessExitedException (process 2: SIGKILL)", text])

@@ -3,6 +3,7 @@
 #include "analysis/advice/verdict.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/advice/findings.h"
@@ -445,6 +446,33 @@ static double straggler_cost(const struct pw_advice_input *in)
 
 /* ---- partners that were not recorded ---- */
 
+/* How many ranks a list such as "0-3,8" has; -1: it was cut. */
+static int64_t count_listed(const char *list)
+{
+    int64_t n = 0;
+    while (*list) {
+        char *end;
+        const long first = strtol(list, &end, 10);
+        const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+        if (end == list || (*end && *end != ','))
+            return -1;
+        n += last - first + 1;
+        list = *end ? end + 1 : end;
+    }
+    return n;
+}
+
+/* Whether the communicator has members that were not recorded, besides some that were. */
+static int has_unseen(const struct pw_cluster *c, uint64_t uid)
+{
+    for (size_t i = 0; i < c->ncommunicators; i++)
+        if (c->communicators[i].comm_uid == uid) {
+            const int64_t n = count_listed(c->communicators[i].ranks);
+            return n > 0 && n < c->communicators[i].nranks;
+        }
+    return 0;
+}
+
 /* Whether the row is of a measured step, not all of its members were recorded, and those that were
  * do nothing else in it. */
 static int is_with_partners(const struct pw_cluster *c, const struct pw_row_c_collective *row)
@@ -456,18 +484,14 @@ static int is_with_partners(const struct pw_cluster *c, const struct pw_row_c_co
            !pw_advice_is_nonblocking(row->op) && !pw_source_is_on_device(row->source);
 }
 
-/* The communication of a mean step, where the ranks have none with each other in their steps, and
- * so all of it with processes that they started; 0: it is not most of a step. */
-static int64_t among_spawned(const struct pw_advice_input *in, const struct pw_unrecorded_sum *u)
+/* Whether a rank lost records: then it is not known which of its collectives are incomplete because
+ * of that. */
+static int has_dropped(const struct pw_cluster *c)
 {
-    const struct pw_cluster *c = in->cluster;
-    int is_inside = c->np2p > 0;
-    for (size_t i = 0; i < c->ncollectives && !is_inside; i++)
-        is_inside = c->collectives[i].complete && c->collectives[i].step >= 0;
-    return u->spawned && !is_inside &&
-                   share_of(in->mean.comm_exposed_ns, in->mean.total_ns) >= PW_PARTNERS_MOSTLY
-               ? in->mean.comm_exposed_ns
-               : 0;
+    for (size_t i = 0; i < c->nrank_rows; i++)
+        if (c->ranks[i].dropped_events > 0)
+            return 1;
+    return 0;
 }
 
 /* Of several communicators the one with the longest wait counts: their waits may overlap. */
@@ -477,11 +501,14 @@ static struct pw_partners find_partners(const struct pw_advice_input *in,
     enum { COMMS = 64 };
     struct {
         uint64_t uid;
+        int has_unseen;
         int64_t ns, bytes;
     } sums[COMMS + 1] = {{0}}, *most = sums;
     size_t n = 0;
     const struct pw_cluster *c = in->cluster;
-    const int is_all = in->present == in->expected && !u->ranks && !u->silent_ranks && !u->spawned;
+    const int is_all =
+        (in->present == in->expected && !u->ranks && !u->silent_ranks && !u->spawned) ||
+        has_dropped(c);
     for (size_t i = 0; !is_all && in->measured && i < c->ncollectives; i++) {
         const struct pw_row_c_collective *row = &c->collectives[i];
         size_t k = 0;
@@ -491,14 +518,18 @@ static struct pw_partners find_partners(const struct pw_advice_input *in,
             k++;
         if (k == COMMS)
             continue;
-        n += k == n;
-        sums[k].uid = row->comm_uid;
+        if (k == n) {
+            sums[n].uid = row->comm_uid;
+            sums[n++].has_unseen = has_unseen(c, row->comm_uid);
+        }
+        if (!sums[k].has_unseen)
+            continue;
         sums[k].ns = pw_sum(sums[k].ns, row->first_exit - row->last_enter);
         sums[k].bytes = pw_sum(sums[k].bytes, row->bytes);
         most = sums[k].ns > most->ns ? &sums[k] : most;
     }
     if (most->ns <= 0)
-        return (struct pw_partners){is_all ? 0 : among_spawned(in, u), 0};
+        return (struct pw_partners){0};
     const int is_sure = (double)most->bytes * 1e9 < PW_PARTNERS_BANDWIDTH * (double)most->ns;
     double ns = (double)most->ns / (double)in->measured;
     ns = ns < (double)in->step_mean_ns ? ns : (double)in->step_mean_ns;

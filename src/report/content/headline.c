@@ -30,7 +30,10 @@ static void write_partners(const struct pw_figures *f, const struct pw_verdict *
     if (is_first && at < s->size)
         s->out[at] = (char)toupper((unsigned char)s->out[at]);
     pw_sentence_add(s, ", which %s not recorded, make%s the %s wait ", n == 1 ? "is" : "are",
-                    n == 1 ? "s" : "", ranks ? "others" : "ranks");
+                    n == 1 ? "s" : "",
+                    ranks              ? "others"
+                    : f->expected == 1 ? "rank"
+                                       : "ranks");
     pw_words_add_ns(s, "", v->partners.wait_ns);
     pw_words_add_ns(s, " of each ", f->step_mean_ns);
     pw_sentence_add(s, " %s%s.", pw_words_step(f->cluster),

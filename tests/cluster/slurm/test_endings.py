@@ -32,7 +32,7 @@ def ranks_that_srun_ends(cluster):
 
 
 def ranks_that_go_on(cluster):
-    judge(cluster, "srun", "srun", "--kill-on-bad-exit=0", limit_s=3)
+    judge(cluster, "srun", "srun", "--kill-on-bad-exit=0", limit_s=5)
 
 
 if __name__ == "__main__":

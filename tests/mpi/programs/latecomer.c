@@ -7,9 +7,9 @@
  *     latecomer steps RANK MS
  *         Rank RANK sleeps MS ms longer in every step.
  *
- *     latecomer spawn HOW MS
- *         The ranks start one more process, which sleeps MS ms longer in every step; they meet in
- * an Allreduce (HOW is "together") or get a message from it ("message"). */
+ *     latecomer spawn MS
+ *         The ranks start one more process, which sleeps MS ms longer in every step before it meets
+ * them in an Allreduce. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,19 +57,7 @@ static void step(long s, long longer_ms, MPI_Comm comm)
     double one = 1, sum;
     profwrap_step(s);
     sleep_ms(STEP_MS + longer_ms);
-    if (comm != MPI_COMM_NULL)
-        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);
-}
-
-/* Sends to all parents; a parent receives. */
-static void pass(MPI_Comm others, int is_child)
-{
-    int n, value = 1;
-    MPI_Comm_remote_size(others, &n);
-    for (int r = 0; is_child && r < n; r++)
-        MPI_Send(&value, 1, MPI_INT, r, 0, others);
-    if (!is_child)
-        MPI_Recv(&value, 1, MPI_INT, 0, 0, others, MPI_STATUS_IGNORE);
+    MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);
 }
 
 static int spawn(char **argv)
@@ -77,16 +65,13 @@ static int spawn(char **argv)
     MPI_Comm others, all;
     MPI_Init(NULL, NULL);
     MPI_Comm_get_parent(&others);
-    const int is_child = others != MPI_COMM_NULL, are_together = strcmp(argv[2], "together") == 0;
+    const int is_child = others != MPI_COMM_NULL;
     if (!is_child)
         MPI_Comm_spawn(argv[0], argv + 1, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others,
                        MPI_ERRCODES_IGNORE);
     MPI_Intercomm_merge(others, is_child, &all);
-    for (long s = 0; s < STEPS; s++) {
-        step(s, is_child ? atol(argv[3]) : 0, are_together ? all : MPI_COMM_NULL);
-        if (!are_together)
-            pass(others, is_child);
-    }
+    for (long s = 0; s < STEPS; s++)
+        step(s, is_child ? atol(argv[2]) : 0, all);
     profwrap_step(PROFWRAP_NO_STEP);
     MPI_Comm_free(&all);
     MPI_Comm_disconnect(&others);
@@ -110,7 +95,7 @@ int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "steps") == 0)
         return steps(atoi(argv[2]), atol(argv[3]));
-    if (argc == 4 && strcmp(argv[1], "spawn") == 0)
+    if (argc == 3 && strcmp(argv[1], "spawn") == 0)
         return spawn(argv);
     if (argc != 5 && argc != 6)
         return 2;
