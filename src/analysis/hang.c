@@ -187,7 +187,7 @@ struct waits {
     bool is_closed; /* all ranks are in the input, and no rank is waited for that waits for none */
 };
 
-/* 1 when the rank waits, as defined above. */
+/* 1 when the rank waits, see hang.h. */
 static int hang_waits(const struct pw_live *rank, int64_t least_ns)
 {
     const struct pw_live_thread *last = pw_live_main(rank);

@@ -7,7 +7,7 @@
  * `least_ns` ago; otherwise it works. A rank in a collective waits for the members that have not
  * entered it; in a rooted collective that the root starts, only for the root. A rank in a send or
  * receive waits for the partner. A rank in a call that completes several requests waits for the
- * partners of those that are missing (analysis/hang.h). For a call whose partner is unknown (a
+ * partners of those that are missing (pw_awaited_settle()). For a call whose partner is unknown (a
  * receive from any rank) it is not known for which rank the caller waits. Waits for any of several
  * ranks, and loops of tests, which may have another way to end, are *weak*: they count only when
  * the others tell nothing, and only if they lead to a rank that works, or none leads to a rank
