@@ -128,6 +128,16 @@ static void weigh(const struct pw_usage *u, struct excess by, struct pw_cause_fo
     found->others_part_ns = by.others;
 }
 
+/* How long the rank would be ready without a CPU if it were as the others: their rate times its
+ * time on a CPU. But not less than their median, because ranks that yield while they wait are
+ * hardly on a CPU, and their rate has no meaning. */
+static int64_t usual_ready(const struct compared *c, double rate)
+{
+    const int64_t by_rate = (int64_t)(rate * (double)part_of(&c->ranks[c->rank], ON_CPU));
+    const int64_t median = others_median(c, READY);
+    return by_rate > median ? by_rate : median;
+}
+
 /* Finds the part that explains the excess. Measured time is tried before time that would follow
  * from it: on a busy machine a little more work could explain any excess by the waiting for a CPU
  * that it causes. */
@@ -138,7 +148,7 @@ static enum part find_part(const struct compared *c, struct pw_cause_found *foun
     int64_t on_cpu = others_median(c, ON_CPU);
     enum part best = PARTS;
     weigh(u, (struct excess){ON_CPU, on_cpu, 1}, found, &best);
-    weigh(u, (struct excess){READY, (int64_t)(rate * (double)part_of(u, ON_CPU)), 1}, found, &best);
+    weigh(u, (struct excess){READY, usual_ready(c, rate), 1}, found, &best);
     weigh(u, (struct excess){OFF_CPU, others_median(c, OFF_CPU), 1}, found, &best);
     if (best == PARTS || best == ON_CPU)
         weigh(u, (struct excess){ON_CPU, on_cpu, 1 + rate}, found, &best);

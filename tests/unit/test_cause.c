@@ -163,6 +163,27 @@ static void test_asleep_on_a_busy_machine(void **state)
     assert_true(found.share == 350.0 / 400);
 }
 
+/* A rank that sleeps twice as long as others which yield while they wait: all are hardly on a CPU,
+ * and ready most of the time. As measured of 8 ranks on 2 busy processors. */
+static void test_asleep_among_ranks_that_yield(void **state)
+{
+    (void)state;
+    struct pw_usage ranks[RANKS];
+    make(ranks);
+    for (int r = 0; r < RANKS; r++) {
+        ranks[r].own_ns = 340 * MS;
+        ranks[r].cpu_ns = 8 * MS;
+        ranks[r].runq_ns = 820 * MS;
+    }
+    ranks[SLOW].own_ns = 490 * MS;
+    ranks[SLOW].cpu_ns = 2 * MS;
+    ranks[SLOW].runq_ns = 560 * MS; /* less than the others */
+    struct pw_cause_found found = find(ranks, PW_PHASE_FORWARD);
+    assert_int_equal(found.cause, PW_CAUSE_BLOCKED_OFF_CPU);
+    ranks[SLOW].runq_ns = 960 * MS; /* 470 ms of its own work, others 279 ms */
+    assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_CPU_CONTENTION);
+}
+
 static void test_no_cause_when_nothing_explains_half(void **state)
 {
     (void)state;
@@ -272,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_without_a_cpu),
         cmocka_unit_test(test_more_work_on_a_busy_machine),
         cmocka_unit_test(test_asleep_on_a_busy_machine),
+        cmocka_unit_test(test_asleep_among_ranks_that_yield),
         cmocka_unit_test(test_no_cause_when_nothing_explains_half),
         cmocka_unit_test(test_no_cause_from_unknown_counts),
         cmocka_unit_test(test_operator_that_grew),
