@@ -183,6 +183,23 @@ def is_short_of_cpus(report, least_percent=25):
     return any(match and float(match[1]) >= least_percent for match in found)
 
 
+def used_ns(path):
+    """The CPU time of a rank's process in the run, and of the whole host."""
+    with h5py().File(path, "r") as file:
+        own, host = file["samples/process"][:], file["samples/host"]["busy_ns"]
+        return int(own["cpu_user_ns"][-1] + own["cpu_sys_ns"][-1]), int(host[-1] - host[0])
+
+
+def skip_on_a_busy_machine(out="out"):
+    """Skips when other processes used most of a CPU. Ranks that wait spin, and who sends to a rank without
+    a CPU works longer: own work and waits are the machine's then."""
+    used = [used_ns(path) for path in glob.glob(os.path.join(out, "rank-*.h5"))]
+    host = max(host for _, host in used)
+    others = host - sum(own for own, _ in used)
+    if others > 0.4 * host:
+        raise Skipped(f"other processes used {100 * others / host:.0f} % of the machine's CPU time")
+
+
 def attribute(file, name):
     value = file.attrs[name]
     return value.decode() if isinstance(value, bytes) else value

@@ -34,25 +34,8 @@ def gain_of(file, rank):
                 if r["scope"] == b"rank" and r["rank"] == rank), default=0)
 
 
-def used_ns(rank):
-    """The CPU time of a rank's process in the run, and of the whole host."""
-    with h.h5py().File(f"out/rank-{rank:05d}.h5", "r") as file:
-        own, host = file["samples/process"][:], file["samples/host"]["busy_ns"]
-        return int(own["cpu_user_ns"][-1] + own["cpu_sys_ns"][-1]), int(host[-1] - host[0])
-
-
-def skip_on_a_busy_machine():
-    """Skips when other processes used most of a CPU. Ranks that wait spin, and who sends to a rank without
-    a CPU works longer: own work and waits are the machine's then."""
-    used = [used_ns(rank) for rank in range(4)]
-    host = max(host for _, host in used)
-    others = host - sum(own for own, _ in used)
-    if others > 0.4 * host:
-        raise h.Skipped(f"other processes used {100 * others / host:.0f} % of the machine's CPU time")
-
-
 def check_root(file):
-    skip_on_a_busy_machine()
+    h.skip_on_a_busy_machine()
     report = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
     h.equal([row["rank"] for row in report["stragglers"]][:1], [SLOW], "named first")
     own = sums(file, "own_ns")
