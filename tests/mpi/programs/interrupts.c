@@ -115,13 +115,25 @@ static int crowd(char **argv)
 /* ---- signal handlers ---- */
 
 /* While the main thread is in its handler, the next signal goes to one of MPI's own threads. */
-static atomic_int entered, handled;
+static atomic_int entered, handled, is_over;
+
+/* False when no more is to be handled: a thread may have a signal, but not have come to its handler
+ * yet, when the main thread stops. */
+static int enter(void)
+{
+    atomic_fetch_add(&entered, 1);
+    if (!atomic_load(&is_over))
+        return 1;
+    atomic_fetch_sub(&entered, 1);
+    return 0;
+}
 
 static void call_from_handler(int signal)
 {
     int flag, zero = 0;
     (void)signal;
-    atomic_fetch_add(&entered, 1);
+    if (!enter())
+        return;
     MPI_Wtime();
     MPI_Iprobe(0, HANDLER_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
     MPI_Send(&zero, 1, MPI_INT, 0, HANDLER_TAG, MPI_COMM_SELF);
@@ -132,7 +144,8 @@ static void call_from_handler(int signal)
 static void mark_from_handler(int signal)
 {
     (void)signal;
-    atomic_fetch_add(&entered, 1);
+    if (!enter())
+        return;
     mark("in a handler", 1);
     atomic_fetch_add(&handled, 1);
 }
@@ -152,6 +165,7 @@ static void stop_handling(void)
     struct itimerval never = {{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &never, NULL);
     signal(SIGALRM, SIG_IGN); /* also one that is pending */
+    atomic_store(&is_over, 1);
     while (atomic_load(&entered) != atomic_load(&handled))
         sched_yield(); /* another thread is in its handler */
 }
