@@ -177,7 +177,7 @@ static void test_asleep_among_ranks_that_yield(void **state)
     }
     ranks[SLOW].own_ns = 490 * MS;
     ranks[SLOW].cpu_ns = 2 * MS;
-    ranks[SLOW].runq_ns = 560 * MS; /* less than the others */
+    ranks[SLOW].runq_ns = 650 * MS; /* less than the others */
     struct pw_cause_found found = find(ranks, PW_PHASE_FORWARD);
     assert_int_equal(found.cause, PW_CAUSE_BLOCKED_OFF_CPU);
     ranks[SLOW].runq_ns = 960 * MS; /* 470 ms of its own work, others 279 ms */
