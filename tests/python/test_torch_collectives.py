@@ -18,6 +18,9 @@ import unittest
 
 import support
 
+sys.path.insert(0, os.path.join(support.SOURCE, "tests", "mpi"))
+import harness as h
+
 support.use_wheel_if_asked()
 h5py = support.require_h5py()
 try:
@@ -253,21 +256,19 @@ class Collectives(support.TempDirTest):
 
     def test_times_are_those_of_the_profiler(self):
         """Our times begin with the call; those of the profiler begin when the thread runs the
-        operation, and end with its last callback. On a busy machine, that is milliseconds later. So
-        long operations are compared one by one, and all operations by their sum, if it is at least
-        1 ms."""
+        operation, and end with its last callback. On a busy machine, that is 10 ms later. So long
+        operations are compared, one by one and by their sum."""
         sizes = {"Allreduce": 4 << 20, "Bcast": 4 << 20, "Allgather": 1 << 20}
         for rank, found in self.profiled():
             for name, size in sizes.items():
                 pairs = [(row["end"] - row["start"], 1e3 * us)
                          for (_, us, _), row in zip(*found[name])
-                         if size in (row["sent_bytes"], row["recv_bytes"]) and us >= 1e3]
+                         if size in (row["sent_bytes"], row["recv_bytes"]) and us >= 50e3]
+                self.assertGreaterEqual(len(pairs), 4, (rank, name, pairs))
                 sums = sum(ours for ours, _ in pairs) / sum(theirs for _, theirs in pairs) - 1
-                long = [pair for pair in pairs if pair[1] >= 50e6]
-                self.assertGreaterEqual(len(long), 4, (rank, name, pairs))
-                differs = statistics.median(abs(ours / theirs - 1) for ours, theirs in long)
-                print(f"rank {rank}: {len(pairs)} {name} of 1 ms and more: sums differ by"
-                      f" {100 * sums:.2f} %; {len(long)} of 50 ms: median {100 * differs:.2f} %")
+                differs = statistics.median(abs(ours / theirs - 1) for ours, theirs in pairs)
+                print(f"rank {rank}: {len(pairs)} {name} of 50 ms and more: sums differ by"
+                      f" {100 * sums:.2f} %, the median {100 * differs:.2f} %")
                 self.assertLess(abs(sums), 0.05, (rank, name, pairs))
                 self.assertLess(differs, 0.05, (rank, name, pairs))
 
@@ -304,8 +305,10 @@ class Collectives(support.TempDirTest):
                 self.assertEqual((first["rank"], first["phase"]), (2, phase), report["job"])
                 self.assertTrue(report["job"]["headline"].startswith("Rank 2 "), report["job"])
                 self.assertGreaterEqual(first["steps_hit"], 35)
-                self.assertAlmostEqual(first["excess_ns"], 32e6 if phase == "data" else 30e6,
-                                       delta=12e6)
+                excess_ms, wanted_ms = first["excess_ns"] / 1e6, 32 if phase == "data" else 30
+                self.assertGreater(excess_ms, wanted_ms - 12)
+                if not h.is_short_of_cpus(report):  # else the rank really was later
+                    self.assertLess(excess_ms, wanted_ms + 12)
 
     def test_a_killed_worker_is_in_the_report(self):
         out = self.path("out")
